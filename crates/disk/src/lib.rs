@@ -1,0 +1,1 @@
+//! Modelled disks: mechanics, firmware, caches, presets with provenance.

@@ -1,0 +1,1 @@
+//! Fitting the disk model to single-disk facts, deterministically.

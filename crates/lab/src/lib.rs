@@ -1,0 +1,1 @@
+//! Experiments: suites, subjects, events and published figures, on benches behind one trait.

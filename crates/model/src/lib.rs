@@ -1,0 +1,1 @@
+//! The model bench: experiments on modelled disks in virtual time.

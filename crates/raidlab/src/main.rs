@@ -1,0 +1,2 @@
+//! The raidlab command.
+fn main() {}

@@ -1,0 +1,1 @@
+//! Tables, charts and the one-file HTML report.

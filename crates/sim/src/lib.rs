@@ -1,0 +1,1 @@
+//! Virtual time: the calendar, the host layer and the statistics around subject and disks.

@@ -1,0 +1,1 @@
+//! Measurements on disk: SQLite, CSV and JSON Lines.

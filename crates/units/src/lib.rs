@@ -1,0 +1,13 @@
+//! Units of storage work: time, bytes, sectors and rates.
+//!
+//! Time is integer nanoseconds, so that a simulation gives the same bytes on
+//! every machine. Sizes are bytes or 512-byte sectors, never "blocks". Rates
+//! are bytes per second: KB/s, MB/s and MiB/s exist only in printing.
+
+mod parse;
+mod size;
+mod time;
+
+pub use parse::{ParseUnitError, parse_bytes, parse_duration};
+pub use size::{Bytes, BytesPerSecond, SECTOR_BYTES, Sectors};
+pub use time::Nanos;
