@@ -1,1 +1,15 @@
 //! What a job is, in fio's terms, and the requests it makes.
+//!
+//! A [`JobSpec`] describes a job, its [`RequestStream`] makes the requests of
+//! one clone, its [`StopClock`] says when a job with a `runtime` stops. Nothing
+//! here reads a clock or touches a device: a driver asks for the next request
+//! and says what time it is.
+
+mod job;
+mod permutation;
+mod stop_clock;
+mod stream;
+
+pub use job::{Engine, JobError, JobGroup, JobSpec, Pattern, group_jobs};
+pub use stop_clock::StopClock;
+pub use stream::{Direction, IoUnit, RequestStream};

@@ -1,0 +1,370 @@
+//! A job: one set of requests, in fio's terms.
+//!
+//! The fields are fio's options under fio's meaning, with what each engine and
+//! option changes on a disk and nothing else. Where versions of fio differ,
+//! fio 3 is followed; `stop_clock.rs` says what the old versions did.
+
+use raidlab_units::{Bytes, Nanos};
+use thiserror::Error;
+
+/// The order of a job's requests (fio's `rw`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Pattern {
+    /// `read`: sequential reads.
+    #[default]
+    Read,
+    /// `write`: sequential writes.
+    Write,
+    /// `randread`: reads at random offsets.
+    RandRead,
+    /// `randwrite`: writes at random offsets.
+    RandWrite,
+    /// `rw`, `readwrite`: sequential reads mixed with sequential writes, each
+    /// direction at its own position.
+    ReadWrite,
+    /// `randrw`: reads and writes at random offsets.
+    RandRw,
+}
+
+impl Pattern {
+    /// True where offsets are drawn.
+    #[must_use]
+    pub const fn is_random(self) -> bool {
+        matches!(self, Self::RandRead | Self::RandWrite | Self::RandRw)
+    }
+
+    /// True where the job reads.
+    #[must_use]
+    pub const fn reads(self) -> bool {
+        !matches!(self, Self::Write | Self::RandWrite)
+    }
+
+    /// True where the job writes.
+    #[must_use]
+    pub const fn writes(self) -> bool {
+        !matches!(self, Self::Read | Self::RandRead)
+    }
+
+    /// True where the direction is drawn for each request.
+    #[must_use]
+    pub const fn is_mixed(self) -> bool {
+        self.reads() && self.writes()
+    }
+
+    /// fio's word for it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::RandRead => "randread",
+            Self::RandWrite => "randwrite",
+            Self::ReadWrite => "readwrite",
+            Self::RandRw => "randrw",
+        }
+    }
+}
+
+/// How a job hands requests to the kernel, which decides how many can wait at
+/// once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Engine {
+    /// Asynchronous (`libaio`, `io_uring`, `posixaio`): each clone keeps up to
+    /// `io_depth` requests in flight under one clock.
+    Libaio,
+    /// Synchronous (`sync`, `psync`, `vsync`, `pvsync`, `pvsync2`): each clone
+    /// has one request in flight; fio ignores `iodepth`. `psync` is fio's
+    /// default engine on Unix.
+    #[default]
+    Sync,
+}
+
+/// One job.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JobSpec {
+    /// What reports call it.
+    pub name: String,
+    /// fio `rw`.
+    pub pattern: Pattern,
+    /// Bytes of each request (fio `bs`); at least 1.
+    pub block_size: Bytes,
+    /// Requests in flight per clone (fio `iodepth`); at least 1; counts only
+    /// with [`Engine::Libaio`].
+    pub io_depth: u32,
+    /// Clones of the job that run at once (fio `numjobs`); at least 1.
+    pub num_jobs: u32,
+    /// The region's length and the amount to do (fio `size`). None: to the end
+    /// of the device.
+    pub size: Option<Bytes>,
+    /// The amount to do where it differs from `size` (fio `io_size`).
+    pub io_size: Option<Bytes>,
+    /// The region's end, counted from the start of the device (fio
+    /// `filesize`); `size` is then only the amount.
+    pub file_size: Option<Bytes>,
+    /// The region's start (fio `offset`).
+    pub offset: Bytes,
+    /// Added to `offset` for each further clone (fio `offset_increment`).
+    pub offset_increment: Bytes,
+    /// How often the amount is done (fio `loops`); at least 1.
+    pub loops: u32,
+    /// Requests after which the job ends (fio `number_ios`). None: no limit.
+    pub request_limit: Option<u64>,
+    /// Time after which the job ends (fio `runtime`), ramp time not counted.
+    pub runtime: Option<Nanos>,
+    /// Go on from the start of the region until `runtime` is over (fio
+    /// `time_based`).
+    pub time_based: bool,
+    /// Time at the start that is not measured (fio `ramp_time`).
+    pub ramp_time: Nanos,
+    /// Percent of reads in a mixed pattern, 0 to 100 (fio `rwmixread`).
+    pub read_mix_percent: u32,
+    /// fio `ioengine`.
+    pub engine: Engine,
+    /// fio `gtod_reduce`: the clock is read on every 64th request only, see
+    /// [`StopClock`](crate::StopClock).
+    pub reduced_clock: bool,
+    /// Pause after every `think_time_blocks` requests (fio `thinktime`).
+    pub think_time: Nanos,
+    /// fio `thinktime_blocks`; at least 1.
+    pub think_time_blocks: u32,
+    /// Seed of the offsets and directions (fio `randseed`). None: the stream
+    /// that the driver passes.
+    pub random_seed: Option<u64>,
+    /// Visit each block of the region once before any block again: fio's
+    /// random map, on unless `norandommap` is given.
+    pub random_map: bool,
+    /// A flush after every so many writes (fio `fsync`); 0 means never.
+    pub fsync_every: u32,
+    /// The same for fio `fdatasync`, which is the same flush on a bare device.
+    pub fdatasync_every: u32,
+    /// One flush after the last request has completed, if the job wrote (fio
+    /// `end_fsync`). The driver issues it, since the job's time includes it.
+    pub end_fsync: bool,
+    /// Each write is durable before it completes (fio `sync=1`, `sync=dsync`).
+    pub sync_writes: bool,
+    /// Wait until every job before this one has ended (fio `stonewall`).
+    pub stonewall: bool,
+    /// End every job of the group when this one ends (fio `exitall`).
+    pub exit_all: bool,
+}
+
+impl Default for JobSpec {
+    /// fio's defaults: one synchronous clone that reads the whole device
+    /// sequentially in blocks of 4 KiB.
+    fn default() -> Self {
+        Self {
+            name: String::from("job"),
+            pattern: Pattern::Read,
+            block_size: Bytes(4096),
+            io_depth: 1,
+            num_jobs: 1,
+            size: None,
+            io_size: None,
+            file_size: None,
+            offset: Bytes(0),
+            offset_increment: Bytes(0),
+            loops: 1,
+            request_limit: None,
+            runtime: None,
+            time_based: false,
+            ramp_time: Nanos::ZERO,
+            read_mix_percent: 50,
+            engine: Engine::Sync,
+            reduced_clock: false,
+            think_time: Nanos::ZERO,
+            think_time_blocks: 1,
+            random_seed: None,
+            random_map: true,
+            fsync_every: 0,
+            fdatasync_every: 0,
+            end_fsync: false,
+            sync_writes: false,
+            stonewall: false,
+            exit_all: false,
+        }
+    }
+}
+
+/// Why a job cannot run.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum JobError {
+    /// A count that must be at least 1 is 0.
+    #[error("`{option}` must be at least 1")]
+    Zero {
+        /// fio's name of the option.
+        option: &'static str,
+    },
+    /// A percentage above 100.
+    #[error("`rwmixread` is {percent}, but a percentage ends at 100")]
+    Percent {
+        /// As given.
+        percent: u32,
+    },
+    /// A limit smaller than one request.
+    #[error("`{option}` is {given}, less than one block of {block_size}")]
+    SmallerThanBlock {
+        /// fio's name of the option.
+        option: &'static str,
+        /// As given.
+        given: Bytes,
+        /// The job's block size.
+        block_size: Bytes,
+    },
+    /// `time_based` without a time.
+    #[error("`time_based` needs a `runtime`")]
+    TimeBasedWithoutRuntime,
+    /// The region starts at or behind the end of what it lies in.
+    #[error("clone {clone} starts at {offset}, but {what} ends at {end}")]
+    OffsetBehindEnd {
+        /// Which clone; 0 is the first.
+        clone: u32,
+        /// Where it would start.
+        offset: Bytes,
+        /// `the device` or `filesize`.
+        what: &'static str,
+        /// Where that ends.
+        end: Bytes,
+    },
+    /// No whole block fits between the region's start and the device's end.
+    #[error("no block of {block_size} fits into the {room} that clone {clone} may use")]
+    NoRoom {
+        /// Which clone; 0 is the first.
+        clone: u32,
+        /// The job's block size.
+        block_size: Bytes,
+        /// The region's length.
+        room: Bytes,
+    },
+    /// The number of requests or an offset does not fit into 64 bits.
+    #[error("`{option}` is too large")]
+    TooLarge {
+        /// fio's name of the option.
+        option: &'static str,
+    },
+}
+
+impl JobSpec {
+    /// Checks what can be checked without the device.
+    ///
+    /// # Errors
+    /// The first contradiction found.
+    pub fn validate(&self) -> Result<(), JobError> {
+        let counts = [
+            ("bs", self.block_size.0),
+            ("iodepth", u64::from(self.io_depth)),
+            ("numjobs", u64::from(self.num_jobs)),
+            ("loops", u64::from(self.loops)),
+            ("thinktime_blocks", u64::from(self.think_time_blocks)),
+            ("number_ios", self.request_limit.unwrap_or(1)),
+        ];
+        for (option, count) in counts {
+            if count == 0 {
+                return Err(JobError::Zero { option });
+            }
+        }
+        if self.read_mix_percent > 100 {
+            return Err(JobError::Percent {
+                percent: self.read_mix_percent,
+            });
+        }
+        let sizes = [
+            ("size", self.size),
+            ("io_size", self.io_size),
+            ("filesize", self.file_size),
+        ];
+        for (option, size) in sizes {
+            if let Some(given) = size.filter(|&given| given < self.block_size) {
+                return Err(JobError::SmallerThanBlock {
+                    option,
+                    given,
+                    block_size: self.block_size,
+                });
+            }
+        }
+        if self.time_based && self.runtime.is_none_or(|time| time == Nanos::ZERO) {
+            return Err(JobError::TimeBasedWithoutRuntime);
+        }
+        Ok(())
+    }
+
+    /// Requests that can be in flight at once, over all clones.
+    #[must_use]
+    pub fn queue_depth(&self) -> u32 {
+        match self.engine {
+            Engine::Libaio => self.io_depth.saturating_mul(self.num_jobs),
+            Engine::Sync => self.num_jobs,
+        }
+    }
+
+    /// Clones, each with a request stream and a clock of its own.
+    #[must_use]
+    pub const fn streams(&self) -> u32 {
+        self.num_jobs
+    }
+
+    /// Where clone `clone` (0 is the first) may work on a device of
+    /// `device_size`: the start and the length. A region that reaches behind
+    /// the device's end is cut there.
+    ///
+    /// The rule is that of `setup_files` in fio's filesetup.c: with `filesize`
+    /// the region ends there, else with `size` it is that long, else it ends
+    /// with the device.
+    ///
+    /// # Errors
+    /// [`JobError::OffsetBehindEnd`], [`JobError::TooLarge`].
+    pub fn region(&self, clone: u32, device_size: Bytes) -> Result<(Bytes, Bytes), JobError> {
+        let too_large = JobError::TooLarge {
+            option: "offset_increment",
+        };
+        let start = u64::from(clone)
+            .checked_mul(self.offset_increment.0)
+            .and_then(|added| added.checked_add(self.offset.0))
+            .ok_or(too_large)?;
+        let behind = |what, end| JobError::OffsetBehindEnd {
+            clone,
+            offset: Bytes(start),
+            what,
+            end,
+        };
+        let room = device_size
+            .0
+            .checked_sub(start)
+            .filter(|&room| room > 0)
+            .ok_or_else(|| behind("the device", device_size))?;
+        let wanted = match (self.file_size, self.size) {
+            (Some(end), _) => end
+                .0
+                .checked_sub(start)
+                .filter(|&wanted| wanted > 0)
+                .ok_or_else(|| behind("filesize", end))?,
+            (None, Some(size)) => size.0,
+            (None, None) => room,
+        };
+        Ok((Bytes(start), Bytes(wanted.min(room))))
+    }
+}
+
+/// Jobs that run at the same time. Groups run one after the other.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct JobGroup {
+    /// In the order of the job file.
+    pub jobs: Vec<JobSpec>,
+    /// The first job to end ends the others too (fio `exitall`).
+    pub stop_together: bool,
+}
+
+/// Splits jobs into groups: a job with `stonewall` starts a new one.
+#[must_use]
+pub fn group_jobs(jobs: Vec<JobSpec>) -> Vec<JobGroup> {
+    let mut groups: Vec<JobGroup> = Vec::new();
+    for job in jobs {
+        if job.stonewall || groups.is_empty() {
+            groups.push(JobGroup::default());
+        }
+        if let Some(group) = groups.last_mut() {
+            group.stop_together |= job.exit_all;
+            group.jobs.push(job);
+        }
+    }
+    groups
+}

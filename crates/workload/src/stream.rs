@@ -1,0 +1,311 @@
+//! The requests of one clone, one after the other.
+//!
+//! A clone works through its region in passes. Sequential requests go from the
+//! region's start to its end, random ones visit blocks as drawn; a pass that
+//! is through starts again at the region's start, with a new order where
+//! there is a random map. The amount (`io_size`, else `size`, times `loops`)
+//! ends the job; with `time_based` only the clock or `number_ios` does.
+//!
+//! What a pass is, from `do_io` (backend.c) and `get_next_seq_offset` and
+//! `get_next_rand_block` (io_u.c) of fio 3: the whole region when `time_based`
+//! or when a sequential job that writes has an `io_size` above its `size`,
+//! else `size`, which is less than the region only where `filesize` is given.
+//! A sequential pass of a length that is no multiple of the block size ends
+//! with a whole block that sticks out of the region, unless the device ends
+//! there; a random pass leaves the tail out.
+//!
+//! Mixed patterns draw the direction of each request. fio also holds back a
+//! direction that fell far behind its share, which changes the order of the
+//! first few requests only.
+
+use crate::job::{JobError, JobSpec, Pattern};
+use crate::permutation::Permutation;
+use raidlab_random::Stream;
+use raidlab_units::Bytes;
+
+/// What a request does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Direction {
+    /// Bytes from the device.
+    Read,
+    /// Bytes to the device.
+    Write,
+    /// All completed writes become durable; no offset, no length.
+    Flush,
+}
+
+/// One request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct IoUnit {
+    /// What it does.
+    pub direction: Direction,
+    /// First byte on the device; 0 for a flush.
+    pub offset: Bytes,
+    /// Bytes; 0 for a flush.
+    pub length: Bytes,
+}
+
+/// How offsets are chosen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Order {
+    /// The next block of each direction: reads, writes.
+    Sequential { next: [u64; 2] },
+    /// A place in a random order.
+    Mapped { order: Permutation, next: u64 },
+    /// Drawn anew each time.
+    Drawn,
+}
+
+/// The request stream of one clone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RequestStream {
+    pattern: Pattern,
+    read_mix_percent: u32,
+    block_size: u64,
+    start: u64,
+    /// Blocks that can be chosen.
+    region_blocks: u64,
+    /// Requests of a pass.
+    pass_units: u64,
+    /// Requests left in this pass.
+    pass_left: u64,
+    /// Requests left until the job ends.
+    units_left: u64,
+    order: Order,
+    random: Stream,
+    fsync_every: u32,
+    fdatasync_every: u32,
+    /// Writes since the last multiple of `fsync_every`, `fdatasync_every`.
+    unflushed: [u32; 2],
+}
+
+impl JobSpec {
+    /// The requests of clone `clone` (0 is the first) on a device of
+    /// `device_size`. Equal arguments give equal streams. A `random_seed`
+    /// replaces `random`; clones draw from forks of it.
+    ///
+    /// # Errors
+    /// Whatever [`validate`](Self::validate) and [`region`](Self::region) find,
+    /// and [`JobError::NoRoom`].
+    pub fn request_stream(
+        &self,
+        clone: u32,
+        device_size: Bytes,
+        random: Stream,
+    ) -> Result<RequestStream, JobError> {
+        self.validate()?;
+        let (start, region) = self.region(clone, device_size)?;
+        let block = self.block_size.0;
+        let whole_blocks = |bytes: u64| {
+            if self.pattern.is_random() {
+                bytes / block
+            } else {
+                bytes.div_ceil(block).min((device_size.0 - start.0) / block)
+            }
+        };
+        let region_blocks = whole_blocks(region.0);
+        if region_blocks == 0 {
+            return Err(JobError::NoRoom {
+                clone,
+                block_size: self.block_size,
+                room: region,
+            });
+        }
+        let amount = self.size.map_or(region.0, |size| size.0.min(region.0));
+        let rewrites = self.pattern.writes()
+            && !self.pattern.is_random()
+            && self.io_size.is_some_and(|io_size| io_size.0 > amount);
+        let pass_units = if self.time_based || rewrites {
+            region_blocks
+        } else if self.pattern.is_random() && !self.random_map {
+            amount.div_ceil(block)
+        } else {
+            whole_blocks(amount)
+        };
+        let units_left = self.total_units(pass_units)?;
+        let mut random = match self.random_seed {
+            Some(seed) => Stream::new(seed).fork("job", u64::from(clone)),
+            None => random,
+        };
+        let order = if !self.pattern.is_random() {
+            Order::Sequential { next: [0; 2] }
+        } else if self.random_map {
+            let order = Permutation::new(region_blocks, &mut random);
+            Order::Mapped { order, next: 0 }
+        } else {
+            Order::Drawn
+        };
+        Ok(RequestStream {
+            pattern: self.pattern,
+            read_mix_percent: self.read_mix_percent,
+            block_size: block,
+            start: start.0,
+            region_blocks,
+            pass_units,
+            pass_left: pass_units,
+            units_left,
+            order,
+            random,
+            fsync_every: self.fsync_every,
+            fdatasync_every: self.fdatasync_every,
+            unflushed: [0; 2],
+        })
+    }
+
+    /// Reads and writes until the job ends by itself.
+    fn total_units(&self, pass_units: u64) -> Result<u64, JobError> {
+        let loops = u64::from(self.loops);
+        let by_size = match self.io_size {
+            _ if self.time_based => u64::MAX,
+            Some(io_size) => io_size
+                .0
+                .checked_mul(loops)
+                .ok_or(JobError::TooLarge { option: "io_size" })?
+                .div_ceil(self.block_size.0),
+            None => pass_units
+                .checked_mul(loops)
+                .ok_or(JobError::TooLarge { option: "loops" })?,
+        };
+        Ok(by_size.min(self.request_limit.unwrap_or(u64::MAX)))
+    }
+}
+
+impl RequestStream {
+    /// The next request, or None when the job has done its amount.
+    #[inline]
+    pub fn next_unit(&mut self) -> Option<IoUnit> {
+        if self.units_left == 0 {
+            return None;
+        }
+        if self.flush_is_due() {
+            return Some(IoUnit {
+                direction: Direction::Flush,
+                offset: Bytes(0),
+                length: Bytes(0),
+            });
+        }
+        if self.pass_left == 0 {
+            self.start_pass();
+        }
+        let direction = self.direction();
+        let block = self.next_block(direction);
+        self.pass_left -= 1;
+        self.units_left -= 1;
+        if direction == Direction::Write {
+            self.unflushed = self.unflushed.map(|writes| writes.saturating_add(1));
+        }
+        Some(IoUnit {
+            direction,
+            offset: Bytes(self.start + block * self.block_size),
+            length: Bytes(self.block_size),
+        })
+    }
+
+    /// For a sequential stream of one direction without flushes: the offset of
+    /// the next request and the bytes from there that follow without a gap.
+    /// None for all other streams; no bytes are left when the job is done.
+    #[must_use]
+    pub fn sequential_remaining(&self) -> Option<(Bytes, Bytes)> {
+        let flushes = self.fsync_every > 0 || self.fdatasync_every > 0;
+        match self.order {
+            Order::Sequential { next } if !self.pattern.is_mixed() && !flushes => {
+                let (block, pass_left) = match self.pass_left {
+                    0 => (0, self.pass_units),
+                    left => (next[usize::from(self.pattern.writes())], left),
+                };
+                let left = pass_left.min(self.units_left);
+                Some((
+                    Bytes(self.start + block * self.block_size),
+                    Bytes(left * self.block_size),
+                ))
+            }
+            _ => None,
+        }
+    }
+
+    /// Passes over the whole requests in the next `bytes` of a sequential
+    /// stream, at most those that [`sequential_remaining`] tells; does nothing
+    /// to other streams. Returns the requests passed over.
+    ///
+    /// [`sequential_remaining`]: Self::sequential_remaining
+    pub fn skip_sequential(&mut self, bytes: Bytes) -> u64 {
+        let Some((_, left)) = self.sequential_remaining() else {
+            return 0;
+        };
+        let units = bytes.0.min(left.0) / self.block_size;
+        if units == 0 {
+            return 0;
+        }
+        if self.pass_left == 0 {
+            self.start_pass();
+        }
+        if let Order::Sequential { next } = &mut self.order {
+            next[usize::from(self.pattern.writes())] += units;
+        }
+        self.pass_left -= units;
+        self.units_left -= units;
+        units
+    }
+
+    /// fio asks for a flush after the n-th write and never twice for the same
+    /// write; where both kinds are due, `fsync` comes alone.
+    #[inline]
+    fn flush_is_due(&mut self) -> bool {
+        let due = |every: u32, writes: u32| every > 0 && writes >= every;
+        let [fsync, fdatasync] = [
+            due(self.fsync_every, self.unflushed[0]),
+            due(self.fdatasync_every, self.unflushed[1]),
+        ];
+        if fsync {
+            self.unflushed[0] = 0;
+        }
+        if fdatasync {
+            self.unflushed[1] = 0;
+        }
+        fsync || fdatasync
+    }
+
+    fn start_pass(&mut self) {
+        self.pass_left = self.pass_units;
+        match &mut self.order {
+            Order::Sequential { next } => *next = [0; 2],
+            Order::Mapped { order, next } => {
+                *order = Permutation::new(self.region_blocks, &mut self.random);
+                *next = 0;
+            }
+            Order::Drawn => {}
+        }
+    }
+
+    #[inline]
+    fn direction(&mut self) -> Direction {
+        let read = if self.pattern.is_mixed() {
+            self.random.percent(self.read_mix_percent)
+        } else {
+            self.pattern.reads()
+        };
+        if read {
+            Direction::Read
+        } else {
+            Direction::Write
+        }
+    }
+
+    #[inline]
+    fn next_block(&mut self, direction: Direction) -> u64 {
+        match &mut self.order {
+            Order::Sequential { next } => {
+                let next = &mut next[usize::from(direction == Direction::Write)];
+                let block = *next;
+                *next += 1;
+                block
+            }
+            Order::Mapped { order, next } => {
+                let block = order.block(*next);
+                *next += 1;
+                block
+            }
+            Order::Drawn => self.random.below(self.region_blocks),
+        }
+    }
+}
