@@ -1,7 +1,25 @@
-//! Measurements on disk: SQLite, CSV and JSON Lines.
+//! Measurements on disk: one `SQLite` file, and exports to CSV and JSON Lines.
+//!
+//! A run is begun, gets settings, notes and measurements, and is finished.
+//! Each measurement is one transaction, so a run that is interrupted or killed
+//! leaves complete rows; any number of readers may look while it goes on.
+//! Users may read the file with any `SQLite` client: tables and columns are
+//! described in `schema.sql`, and every column with a unit ends in it.
 
+mod error;
+mod export;
 mod measurement;
+mod rows;
+mod schema;
+mod store;
 
+#[cfg(test)]
+mod tests;
+
+pub use error::{ExportError, StoreError};
+pub use export::{to_json_line, write_csv, write_json_lines, write_members_csv};
 pub use measurement::{
     Direction, Latency, Measurement, MemberUse, PublishedFigure, Role, Run, Setting,
 };
+pub use schema::SCHEMA_VERSION;
+pub use store::{AccuracyNote, LATEST, RunId, RunSummary, Store};

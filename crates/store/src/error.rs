@@ -1,0 +1,136 @@
+//! What can go wrong with a store, each with the file's name and a remedy.
+
+use std::path::PathBuf;
+
+/// Why a store could not be opened, written or read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// The file cannot be opened or created.
+    #[error(
+        "cannot open the store {path}: check that its folder exists and may be written to, or name another file"
+    )]
+    Unwritable {
+        /// The store's file.
+        path: PathBuf,
+        /// `SQLite`'s reason.
+        #[source]
+        source: rusqlite::Error,
+    },
+    /// There is no such file, and the caller wanted to read.
+    #[error("there is no store at {path}: run a suite first, or name the file that holds the runs")]
+    Missing {
+        /// The file looked for.
+        path: PathBuf,
+    },
+    /// The file's bytes are not an `SQLite` database.
+    #[error("{path} is not a store (not an SQLite file); it was left as it is: name another file")]
+    NotADatabase {
+        /// The file.
+        path: PathBuf,
+    },
+    /// An `SQLite` database of another program.
+    #[error(
+        "{path} is an SQLite database of another program (application id {application_id:#010x}); \
+         it was left as it is: name another file"
+    )]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+        /// The id in its header; 0 where its writer did not set one.
+        application_id: i32,
+    },
+    /// A store whose tables are those of another version of raidlab.
+    #[error(
+        "the store {path} has schema version {found}, this raidlab reads and writes version \
+         {supported}; it was left as it is: use the raidlab that wrote it to export its runs, \
+         or name another file"
+    )]
+    OtherVersion {
+        /// The file.
+        path: PathBuf,
+        /// The version in its header.
+        found: i32,
+        /// The version of this build.
+        supported: i32,
+    },
+    /// The database is damaged.
+    #[error(
+        "the store {path} is damaged ({detail}); it was left as it is: copy it, recover what can \
+         be read with `sqlite3 FILE .recover`, and name another file meanwhile"
+    )]
+    Corrupt {
+        /// The file.
+        path: PathBuf,
+        /// What the check found first.
+        detail: String,
+    },
+    /// Another process holds the write lock for longer than the store waits.
+    #[error(
+        "the store {path} is being written by another process: wait for it or name another file"
+    )]
+    Busy {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The disk with the store has no room left.
+    #[error("no space left for the store {path}: everything up to the last complete row is kept")]
+    Full {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A run of this name is already there.
+    #[error("the store already has a run named {name}: choose another name or delete that run")]
+    RunExists {
+        /// The name.
+        name: String,
+    },
+    /// No run has this name, or the store has no runs at all.
+    #[error("the store {path} has no run named {name}; list the runs to see the names")]
+    NoSuchRun {
+        /// The name asked for.
+        name: String,
+        /// The file.
+        path: PathBuf,
+    },
+    /// The same job, operation, subject and fit a second time in one run.
+    #[error("the run already has a row for {cell}: a run holds each cell once")]
+    CellExists {
+        /// Job, operation, subject and fit.
+        cell: String,
+    },
+    /// A number that the file format cannot hold.
+    #[error("{field} is {value}: the store holds finite numbers, and integers below 2^63")]
+    NotStorable {
+        /// The column.
+        field: &'static str,
+        /// The value.
+        value: String,
+    },
+    /// Any other failure of the database.
+    #[error("failed to {action} in the store {path}")]
+    Query {
+        /// What was being done.
+        action: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// `SQLite`'s reason.
+        #[source]
+        source: rusqlite::Error,
+    },
+}
+
+/// Why an export could not be written.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ExportError {
+    /// The destination does not take the bytes.
+    #[error("cannot write the export")]
+    Write(#[from] std::io::Error),
+    /// A row cannot be written as comma-separated values.
+    #[error("cannot write a row of the export")]
+    Csv(#[from] csv::Error),
+    /// A row cannot be written as JSON.
+    #[error("cannot write a line of the export")]
+    Json(#[from] serde_json::Error),
+}

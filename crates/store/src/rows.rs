@@ -1,0 +1,298 @@
+//! Measurements to table rows and back.
+
+use crate::{Direction, Latency, Measurement, MemberUse, PublishedFigure, Role, StoreError};
+use rusqlite::types::Type;
+use rusqlite::{Row, Transaction, params};
+use std::path::Path;
+
+use crate::schema::failure;
+
+/// The text of an operation in tables and exports.
+pub(crate) fn op_text(op: Direction) -> &'static str {
+    match op {
+        Direction::Read => "read",
+        Direction::Write => "write",
+    }
+}
+
+/// The text of a role in tables and exports.
+pub(crate) fn role_text(role: Role) -> &'static str {
+    match role {
+        Role::Measured => "measured",
+        Role::Predicted => "predicted",
+        Role::Fitted => "fitted",
+    }
+}
+
+/// `SQLite`'s integers are signed; a counter above 2^63 is an error, not a
+/// negative number.
+fn integer(field: &'static str, value: u64) -> Result<i64, StoreError> {
+    i64::try_from(value).map_err(|_| StoreError::NotStorable {
+        field,
+        value: value.to_string(),
+    })
+}
+
+/// `SQLite` would store not-a-number as NULL, and JSON cannot hold infinity.
+fn real(field: &'static str, value: f64) -> Result<f64, StoreError> {
+    if value.is_finite() {
+        Ok(value)
+    } else {
+        Err(StoreError::NotStorable {
+            field,
+            value: value.to_string(),
+        })
+    }
+}
+
+fn maybe_real(field: &'static str, value: Option<f64>) -> Result<Option<f64>, StoreError> {
+    value.map(|value| real(field, value)).transpose()
+}
+
+/// Inserts a measurement with its members and published figures.
+pub(crate) fn insert(
+    transaction: &Transaction<'_>,
+    path: &Path,
+    run_id: i64,
+    m: &Measurement,
+) -> Result<(), StoreError> {
+    let measurement_id = insert_measurement(transaction, path, run_id, m)?;
+    insert_members(transaction, path, measurement_id, &m.members)?;
+    insert_published(transaction, path, measurement_id, &m.published)
+}
+
+fn insert_measurement(
+    transaction: &Transaction<'_>,
+    path: &Path,
+    run_id: i64,
+    m: &Measurement,
+) -> Result<i64, StoreError> {
+    let mut statement = transaction
+        .prepare_cached(include_str!("insert_measurement.sql"))
+        .map_err(|error| failure("add a measurement", path, error))?;
+    let values = params![
+        run_id,
+        m.bench,
+        m.suite,
+        m.subject,
+        m.fit,
+        m.sequence,
+        m.job,
+        m.job_title,
+        m.class,
+        op_text(m.op),
+        integer("block_size_bytes", m.block_size_bytes)?,
+        m.queue_depth,
+        m.streams,
+        integer("total_ios", m.total_ios)?,
+        integer("total_bytes", m.total_bytes)?,
+        integer("runtime_ns", m.runtime_ns)?,
+        real("iops", m.iops)?,
+        real("bytes_per_second", m.bytes_per_second)?,
+        real("latency_mean_ns", m.latency.mean_ns)?,
+        integer("latency_p50_ns", m.latency.p50_ns)?,
+        integer("latency_p90_ns", m.latency.p90_ns)?,
+        integer("latency_p99_ns", m.latency.p99_ns)?,
+        integer("latency_p999_ns", m.latency.p999_ns)?,
+        integer("latency_max_ns", m.latency.max_ns)?,
+        m.latency.histogram,
+        m.array_state_start,
+        m.array_state_end,
+        maybe_real("sync_percent_start", m.sync_percent_start)?,
+        maybe_real("sync_percent_end", m.sync_percent_end)?,
+        integer("tag_overflows_count", m.tag_overflows)?,
+        real("leaped_percent", m.leaped_percent)?,
+        role_text(m.role),
+    ];
+    statement.insert(values).map_err(|error| {
+        if is_unique_violation(&error) {
+            StoreError::CellExists { cell: cell_name(m) }
+        } else {
+            failure("add a measurement", path, error)
+        }
+    })
+}
+
+fn insert_members(
+    transaction: &Transaction<'_>,
+    path: &Path,
+    measurement_id: i64,
+    members: &[MemberUse],
+) -> Result<(), StoreError> {
+    let fail = |error| failure("add a member's counters", path, error);
+    let mut statement = transaction
+        .prepare_cached(
+            "INSERT INTO member_use (measurement_id, slot, member, model, read_ios, read_bytes,
+             read_ticks_ns, write_ios, write_bytes, write_ticks_ns, busy_ns, sync_bytes)
+             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        )
+        .map_err(fail)?;
+    for (slot, member) in (0_i64..).zip(members) {
+        statement
+            .execute(params![
+                measurement_id,
+                slot,
+                member.member,
+                member.model,
+                integer("read_ios", member.read_ios)?,
+                integer("read_bytes", member.read_bytes)?,
+                integer("read_ticks_ns", member.read_ticks_ns)?,
+                integer("write_ios", member.write_ios)?,
+                integer("write_bytes", member.write_bytes)?,
+                integer("write_ticks_ns", member.write_ticks_ns)?,
+                integer("busy_ns", member.busy_ns)?,
+                integer("sync_bytes", member.sync_bytes)?,
+            ])
+            .map_err(fail)?;
+    }
+    Ok(())
+}
+
+fn insert_published(
+    transaction: &Transaction<'_>,
+    path: &Path,
+    measurement_id: i64,
+    figures: &[PublishedFigure],
+) -> Result<(), StoreError> {
+    let fail = |error| failure("add a published figure", path, error);
+    let mut statement = transaction
+        .prepare_cached(
+            "INSERT INTO published_figure (measurement_id, position, source, iops,
+             bytes_per_second, reliability, sync_percent, note)
+             VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        )
+        .map_err(fail)?;
+    for (position, figure) in (0_i64..).zip(figures) {
+        statement
+            .execute(params![
+                measurement_id,
+                position,
+                figure.source,
+                real("published_figure.iops", figure.iops)?,
+                maybe_real("published_figure.bytes_per_second", figure.bytes_per_second)?,
+                figure.reliability,
+                maybe_real("published_figure.sync_percent", figure.sync_percent)?,
+                figure.note,
+            ])
+            .map_err(fail)?;
+    }
+    Ok(())
+}
+
+/// Reads a counter that `integer` wrote.
+fn counter(row: &Row<'_>, column: &str) -> rusqlite::Result<u64> {
+    let value: i64 = row.get(column)?;
+    u64::try_from(value).map_err(|_| rusqlite::Error::IntegralValueOutOfRange(0, value))
+}
+
+/// The one of `values` whose text the column holds.
+fn word<T: Copy>(
+    row: &Row<'_>,
+    column: &str,
+    values: &[T],
+    text: fn(T) -> &'static str,
+) -> rusqlite::Result<T> {
+    let found: String = row.get(column)?;
+    let value = values.iter().find(|value| text(**value) == found);
+    value
+        .copied()
+        .ok_or_else(|| rusqlite::Error::InvalidColumnType(0, column.to_owned(), Type::Text))
+}
+
+/// A measurement from its row, without members and published figures.
+pub(crate) fn read_measurement(row: &Row<'_>) -> rusqlite::Result<Measurement> {
+    Ok(Measurement {
+        bench: row.get("bench")?,
+        suite: row.get("suite")?,
+        subject: row.get("subject")?,
+        fit: row.get("fit")?,
+        sequence: row.get("sequence")?,
+        job: row.get("job")?,
+        job_title: row.get("job_title")?,
+        class: row.get("class")?,
+        op: word(row, "op", &[Direction::Read, Direction::Write], op_text)?,
+        block_size_bytes: counter(row, "block_size_bytes")?,
+        queue_depth: row.get("queue_depth")?,
+        streams: row.get("streams")?,
+        total_ios: counter(row, "total_ios")?,
+        total_bytes: counter(row, "total_bytes")?,
+        runtime_ns: counter(row, "runtime_ns")?,
+        iops: row.get("iops")?,
+        bytes_per_second: row.get("bytes_per_second")?,
+        latency: Latency {
+            mean_ns: row.get("latency_mean_ns")?,
+            p50_ns: counter(row, "latency_p50_ns")?,
+            p90_ns: counter(row, "latency_p90_ns")?,
+            p99_ns: counter(row, "latency_p99_ns")?,
+            p999_ns: counter(row, "latency_p999_ns")?,
+            max_ns: counter(row, "latency_max_ns")?,
+            histogram: row.get("latency_histogram")?,
+        },
+        array_state_start: row.get("array_state_start")?,
+        array_state_end: row.get("array_state_end")?,
+        sync_percent_start: row.get("sync_percent_start")?,
+        sync_percent_end: row.get("sync_percent_end")?,
+        tag_overflows: counter(row, "tag_overflows_count")?,
+        leaped_percent: row.get("leaped_percent")?,
+        role: word(
+            row,
+            "role",
+            &[Role::Measured, Role::Predicted, Role::Fitted],
+            role_text,
+        )?,
+        members: Vec::new(),
+        published: Vec::new(),
+    })
+}
+
+/// One member's counters from their row.
+pub(crate) fn read_member(row: &Row<'_>) -> rusqlite::Result<MemberUse> {
+    Ok(MemberUse {
+        member: row.get("member")?,
+        model: row.get("model")?,
+        read_ios: counter(row, "read_ios")?,
+        read_bytes: counter(row, "read_bytes")?,
+        read_ticks_ns: counter(row, "read_ticks_ns")?,
+        write_ios: counter(row, "write_ios")?,
+        write_bytes: counter(row, "write_bytes")?,
+        write_ticks_ns: counter(row, "write_ticks_ns")?,
+        busy_ns: counter(row, "busy_ns")?,
+        sync_bytes: counter(row, "sync_bytes")?,
+    })
+}
+
+/// A published figure from its row.
+pub(crate) fn read_published(row: &Row<'_>) -> rusqlite::Result<PublishedFigure> {
+    Ok(PublishedFigure {
+        source: row.get("source")?,
+        iops: row.get("iops")?,
+        bytes_per_second: row.get("bytes_per_second")?,
+        reliability: row.get("reliability")?,
+        sync_percent: row.get("sync_percent")?,
+        note: row.get("note")?,
+    })
+}
+
+/// Whether a row was refused because its key is taken.
+pub(crate) fn is_unique_violation(error: &rusqlite::Error) -> bool {
+    matches!(
+        error,
+        rusqlite::Error::SqliteFailure(failure, _)
+            if failure.extended_code == rusqlite::ffi::SQLITE_CONSTRAINT_UNIQUE
+    )
+}
+
+fn cell_name(m: &Measurement) -> String {
+    let fit = if m.fit.is_empty() {
+        String::new()
+    } else {
+        format!(", fit {}", m.fit)
+    };
+    format!(
+        "job {} (sequence {}) {}, subject {}{fit}",
+        m.job,
+        m.sequence,
+        op_text(m.op),
+        m.subject
+    )
+}

@@ -1,0 +1,154 @@
+//! Opening a file as a store: new, ours, or something to keep hands off.
+//!
+//! A file is touched only when it is certain to be a store of this version, or
+//! empty. The order of the questions: does it open; is it an `SQLite` file; is
+//! its application id ours, or is it empty; is its schema version ours; is it
+//! sound. Tables, id and version of a new store are written in one
+//! transaction, so that a killed process leaves an empty file or a store.
+
+use crate::StoreError;
+use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// "rlab" in ASCII: what `file(1)` and we tell a store by.
+pub(crate) const APPLICATION_ID: i32 = 0x726c_6162;
+
+/// Version of the tables. A change of `schema.sql` needs a new one.
+pub const SCHEMA_VERSION: i32 = 1;
+
+/// How long to wait for another process's transaction. Transactions here are
+/// one row each, so a longer wait means that the other process hangs.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Opens `path`, creating the file if there is none.
+pub(crate) fn open(path: &Path) -> Result<Connection, StoreError> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+        | OpenFlags::SQLITE_OPEN_CREATE
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection =
+        Connection::open_with_flags(path, flags).map_err(|source| StoreError::Unwritable {
+            path: path.to_owned(),
+            source,
+        })?;
+    prepare(connection, path)
+}
+
+/// A store that lives as long as its connection.
+pub(crate) fn open_in_memory() -> Result<Connection, StoreError> {
+    let path = Path::new(":memory:");
+    let connection = Connection::open_in_memory().map_err(|e| failure("open", path, e))?;
+    prepare(connection, path)
+}
+
+fn prepare(mut connection: Connection, path: &Path) -> Result<Connection, StoreError> {
+    let fail = |error| failure("open", path, error);
+    connection.busy_timeout(BUSY_TIMEOUT).map_err(fail)?;
+    if state(&connection, path)? == State::Empty {
+        create(&mut connection, path)?;
+    } else {
+        check(&connection, path)?;
+    }
+    // Readers do not block the writer, nor the writer readers.
+    connection
+        .pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(()))
+        .map_err(fail)?;
+    // A row on the host bench costs minutes to hours: sync each to the disk.
+    connection
+        .pragma_update(None, "synchronous", "full")
+        .map_err(fail)?;
+    connection
+        .pragma_update(None, "foreign_keys", true)
+        .map_err(fail)?;
+    Ok(connection)
+}
+
+#[derive(PartialEq, Eq)]
+enum State {
+    Empty,
+    Ours,
+}
+
+fn state(connection: &Connection, path: &Path) -> Result<State, StoreError> {
+    let fail = |error| failure("read the header", path, error);
+    let header = |name| connection.pragma_query_value(None, name, |row| row.get::<_, i32>(0));
+    let application_id = header("application_id").map_err(fail)?;
+    let found = header("user_version").map_err(fail)?;
+    if application_id == APPLICATION_ID {
+        return if found == SCHEMA_VERSION {
+            Ok(State::Ours)
+        } else {
+            Err(StoreError::OtherVersion {
+                path: path.to_owned(),
+                found,
+                supported: SCHEMA_VERSION,
+            })
+        };
+    }
+    let objects: i64 = connection
+        .query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))
+        .map_err(fail)?;
+    if application_id == 0 && found == 0 && objects == 0 {
+        Ok(State::Empty)
+    } else {
+        Err(StoreError::Foreign {
+            path: path.to_owned(),
+            application_id,
+        })
+    }
+}
+
+fn create(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
+    let fail = |error| failure("create the tables", path, error);
+    let transaction = connection
+        .transaction_with_behavior(TransactionBehavior::Immediate)
+        .map_err(fail)?;
+    // Another process may have been quicker between the first look and the lock.
+    if state(&transaction, path)? == State::Empty {
+        transaction
+            .execute_batch(include_str!("schema.sql"))
+            .map_err(fail)?;
+        transaction
+            .pragma_update(None, "application_id", APPLICATION_ID)
+            .map_err(fail)?;
+        transaction
+            .pragma_update(None, "user_version", SCHEMA_VERSION)
+            .map_err(fail)?;
+    }
+    transaction.commit().map_err(fail)
+}
+
+fn check(connection: &Connection, path: &Path) -> Result<(), StoreError> {
+    let verdict: String = connection
+        .query_row("PRAGMA quick_check(1)", [], |row| row.get(0))
+        .map_err(|error| failure("check", path, error))?;
+    if verdict == "ok" {
+        return Ok(());
+    }
+    Err(StoreError::Corrupt {
+        path: path.to_owned(),
+        detail: verdict.trim().replace('\n', " "),
+    })
+}
+
+/// The error that tells the user most about an `SQLite` failure.
+pub(crate) fn failure(action: &'static str, path: &Path, source: rusqlite::Error) -> StoreError {
+    let path: PathBuf = path.to_owned();
+    match source.sqlite_error_code() {
+        Some(ErrorCode::NotADatabase) => StoreError::NotADatabase { path },
+        Some(ErrorCode::DatabaseCorrupt) => StoreError::Corrupt {
+            path,
+            detail: source.to_string(),
+        },
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreError::Busy { path },
+        Some(ErrorCode::DiskFull) => StoreError::Full { path },
+        Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => {
+            StoreError::Unwritable { path, source }
+        }
+        _ => StoreError::Query {
+            action,
+            path,
+            source,
+        },
+    }
+}

@@ -1,0 +1,423 @@
+//! A store: one `SQLite` file with runs and everything that belongs to them.
+
+use crate::rows;
+use crate::schema::{self, failure};
+use crate::{Measurement, Run, Setting, StoreError};
+use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// The name that stands for the run begun last.
+pub const LATEST: &str = "latest";
+
+/// A run's number in its store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RunId(i64);
+
+/// A statement about a run: the accuracy of a class of jobs, an ablation, a
+/// remark.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AccuracyNote {
+    /// The class of measurements it speaks of (`random-read`); any other word
+    /// makes it a remark on the whole run.
+    pub class: String,
+    /// A heading for people: `Random reads`.
+    pub title: String,
+    /// What was fitted on what, in words.
+    pub statement: String,
+    /// Declared accuracy, percent of the value, either way; `None` where none
+    /// is declared.
+    pub declared_percent: Option<f64>,
+}
+
+/// A run with what a list of runs shows.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RunSummary {
+    /// Its number, for the other calls.
+    #[serde(skip)]
+    pub id: RunId,
+    /// The run itself.
+    pub run: Run,
+    /// Rows measured so far.
+    pub measurements: u64,
+    /// The subjects measured so far, in order of appearance.
+    pub subjects: Vec<String>,
+}
+
+/// An open store. Several processes may read while one writes.
+#[derive(Debug)]
+pub struct Store {
+    connection: Connection,
+    path: PathBuf,
+}
+
+impl Store {
+    /// Opens the store in the file `path`, creating it if there is none.
+    ///
+    /// # Errors
+    /// The file cannot be written, is not a store, is one of another schema
+    /// version, or is damaged. None of these changes the file.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, StoreError> {
+        let path = path.as_ref();
+        Ok(Self {
+            connection: schema::open(path)?,
+            path: path.to_owned(),
+        })
+    }
+
+    /// Opens the store in the file `path`, which must be there.
+    ///
+    /// # Errors
+    /// As [`Store::open`], and where there is no such file.
+    pub fn open_existing(path: impl AsRef<Path>) -> Result<Self, StoreError> {
+        let path = path.as_ref();
+        if path.exists() {
+            Self::open(path)
+        } else {
+            Err(StoreError::Missing {
+                path: path.to_owned(),
+            })
+        }
+    }
+
+    /// A store in memory that is gone when dropped.
+    ///
+    /// # Errors
+    /// No memory.
+    pub fn open_in_memory() -> Result<Self, StoreError> {
+        Ok(Self {
+            connection: schema::open_in_memory()?,
+            path: PathBuf::from(":memory:"),
+        })
+    }
+
+    /// The store's file; `:memory:` for one without.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Writes down that a run has started.
+    ///
+    /// # Errors
+    /// A run of this name is there already, or the file cannot be written.
+    pub fn begin_run(&mut self, run: &Run) -> Result<RunId, StoreError> {
+        let inserted = self.connection.execute(
+            "INSERT INTO run (name, started_utc, finished_utc, bench, suite, suite_title, seed,
+             raidlab_version, command_line) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            params![
+                run.name,
+                run.started,
+                run.finished,
+                run.bench,
+                run.suite,
+                run.suite_title,
+                run.seed.to_string(),
+                run.raidlab_version,
+                run.command_line,
+            ],
+        );
+        match inserted {
+            Ok(_) => Ok(RunId(self.connection.last_insert_rowid())),
+            Err(error) if rows::is_unique_violation(&error) => Err(StoreError::RunExists {
+                name: run.name.clone(),
+            }),
+            Err(error) => Err(failure("begin a run", &self.path, error)),
+        }
+    }
+
+    /// Adds settings in force, all or none.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn add_settings(&mut self, run: RunId, settings: &[Setting]) -> Result<(), StoreError> {
+        self.in_transaction("add settings", |transaction, path| {
+            let fail = |error| failure("add settings", path, error);
+            let mut statement = transaction
+                .prepare_cached(
+                    "INSERT INTO setting (run_id, scope, name, value, source)
+                     VALUES (?, ?, ?, ?, ?)",
+                )
+                .map_err(fail)?;
+            for s in settings {
+                statement
+                    .execute(params![run.0, s.scope, s.name, s.value, s.source])
+                    .map_err(fail)?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Adds statements about the run, all or none.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn add_notes(&mut self, run: RunId, notes: &[AccuracyNote]) -> Result<(), StoreError> {
+        self.in_transaction("add notes", |transaction, path| {
+            let fail = |error| failure("add notes", path, error);
+            let mut statement = transaction
+                .prepare_cached(
+                    "INSERT INTO note (run_id, class, title, statement, declared_percent)
+                     VALUES (?, ?, ?, ?, ?)",
+                )
+                .map_err(fail)?;
+            for n in notes {
+                statement
+                    .execute(params![
+                        run.0,
+                        n.class,
+                        n.title,
+                        n.statement,
+                        n.declared_percent
+                    ])
+                    .map_err(fail)?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Adds one measurement with its members and published figures, in one
+    /// transaction: a run that is killed leaves complete rows only.
+    ///
+    /// # Errors
+    /// The run already has this cell (sequence, operation, subject, fit), a
+    /// number is not finite or above 2^63, or the file cannot be written.
+    pub fn add_measurement(&mut self, run: RunId, m: &Measurement) -> Result<(), StoreError> {
+        self.in_transaction("add a measurement", |transaction, path| {
+            rows::insert(transaction, path, run.0, m)
+        })
+    }
+
+    /// Writes down when a run ended, RFC 3339 in UTC.
+    ///
+    /// # Errors
+    /// The run has been deleted, or the file cannot be written.
+    pub fn finish_run(&mut self, run: RunId, finished: &str) -> Result<(), StoreError> {
+        let changed = self
+            .connection
+            .execute(
+                "UPDATE run SET finished_utc = ? WHERE run_id = ?",
+                params![finished, run.0],
+            )
+            .map_err(|error| failure("finish a run", &self.path, error))?;
+        self.expect_one(run, changed)
+    }
+
+    /// Every run, the one begun last first.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn runs(&self) -> Result<Vec<RunSummary>, StoreError> {
+        self.collect(
+            "list runs",
+            "SELECT * FROM run ORDER BY run_id DESC",
+            [],
+            read_run,
+        )?
+        .into_iter()
+        .map(|(id, run)| self.summary(id, run))
+        .collect()
+    }
+
+    /// The run of this name; `latest` is the one begun last.
+    ///
+    /// # Errors
+    /// There is no such run, or the file cannot be read.
+    pub fn run_by_name(&self, name: &str) -> Result<RunSummary, StoreError> {
+        let found = self
+            .connection
+            .query_row(
+                "SELECT * FROM run WHERE name = ?1 OR ?1 = ?2
+                 ORDER BY name = ?1 DESC, run_id DESC LIMIT 1",
+                params![name, LATEST],
+                read_run,
+            )
+            .optional()
+            .map_err(|error| failure("look for a run", &self.path, error))?;
+        match found {
+            Some((id, run)) => self.summary(id, run),
+            None => Err(StoreError::NoSuchRun {
+                name: name.to_owned(),
+                path: self.path.clone(),
+            }),
+        }
+    }
+
+    /// A run's measurements in the suite's order; within a job in the order
+    /// in which they were added.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn measurements(&self, run: RunId) -> Result<Vec<Measurement>, StoreError> {
+        const ACTION: &str = "read measurements";
+        let keyed = |row: &Row<'_>| row.get::<_, i64>("measurement_id");
+        let main = self.collect(
+            ACTION,
+            "SELECT * FROM measurement WHERE run_id = ? ORDER BY sequence, measurement_id",
+            [run.0],
+            |row| Ok((keyed(row)?, rows::read_measurement(row)?)),
+        )?;
+        let mut members = grouped(self.collect(
+            ACTION,
+            "SELECT member_use.* FROM member_use JOIN measurement USING (measurement_id)
+             WHERE run_id = ? ORDER BY measurement_id, slot",
+            [run.0],
+            |row| Ok((keyed(row)?, rows::read_member(row)?)),
+        )?);
+        let mut published = grouped(self.collect(
+            ACTION,
+            "SELECT published_figure.* FROM published_figure JOIN measurement USING (measurement_id)
+             WHERE run_id = ? ORDER BY measurement_id, position",
+            [run.0],
+            |row| Ok((keyed(row)?, rows::read_published(row)?)),
+        )?);
+        Ok(main
+            .into_iter()
+            .map(|(id, mut measurement)| {
+                measurement.members = members.remove(&id).unwrap_or_default();
+                measurement.published = published.remove(&id).unwrap_or_default();
+                measurement
+            })
+            .collect())
+    }
+
+    /// A run's settings in the order in which they were added.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn settings(&self, run: RunId) -> Result<Vec<Setting>, StoreError> {
+        self.collect(
+            "read settings",
+            "SELECT * FROM setting WHERE run_id = ? ORDER BY setting_id",
+            [run.0],
+            |row| {
+                Ok(Setting {
+                    scope: row.get("scope")?,
+                    name: row.get("name")?,
+                    value: row.get("value")?,
+                    source: row.get("source")?,
+                })
+            },
+        )
+    }
+
+    /// A run's statements in the order in which they were added.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn notes(&self, run: RunId) -> Result<Vec<AccuracyNote>, StoreError> {
+        self.collect(
+            "read notes",
+            "SELECT * FROM note WHERE run_id = ? ORDER BY note_id",
+            [run.0],
+            |row| {
+                Ok(AccuracyNote {
+                    class: row.get("class")?,
+                    title: row.get("title")?,
+                    statement: row.get("statement")?,
+                    declared_percent: row.get("declared_percent")?,
+                })
+            },
+        )
+    }
+
+    /// Deletes a run with everything that belongs to it.
+    ///
+    /// # Errors
+    /// The run has been deleted already, or the file cannot be written.
+    pub fn delete_run(&mut self, run: RunId) -> Result<(), StoreError> {
+        let changed = self
+            .connection
+            .execute("DELETE FROM run WHERE run_id = ?", [run.0])
+            .map_err(|error| failure("delete a run", &self.path, error))?;
+        self.expect_one(run, changed)
+    }
+
+    fn expect_one(&self, run: RunId, changed: usize) -> Result<(), StoreError> {
+        if changed == 1 {
+            return Ok(());
+        }
+        Err(StoreError::NoSuchRun {
+            name: format!("number {}", run.0),
+            path: self.path.clone(),
+        })
+    }
+
+    fn summary(&self, id: RunId, run: Run) -> Result<RunSummary, StoreError> {
+        let counts = self.collect(
+            "count a run's rows",
+            "SELECT subject, count(*) FROM measurement WHERE run_id = ?
+             GROUP BY subject ORDER BY min(measurement_id)",
+            [id.0],
+            |row| Ok((row.get::<_, String>(0)?, row.get::<_, u32>(1)?)),
+        )?;
+        Ok(RunSummary {
+            id,
+            run,
+            measurements: counts.iter().map(|(_, rows)| u64::from(*rows)).sum(),
+            subjects: counts.into_iter().map(|(subject, _)| subject).collect(),
+        })
+    }
+
+    fn in_transaction(
+        &mut self,
+        action: &'static str,
+        work: impl FnOnce(&Transaction<'_>, &Path) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        // Immediate: a lock that is taken late cannot be waited for.
+        let transaction = self
+            .connection
+            .transaction_with_behavior(TransactionBehavior::Immediate)
+            .map_err(|error| failure(action, &self.path, error))?;
+        work(&transaction, &self.path)?;
+        transaction
+            .commit()
+            .map_err(|error| failure(action, &self.path, error))
+    }
+
+    fn collect<T>(
+        &self,
+        action: &'static str,
+        sql: &str,
+        values: impl rusqlite::Params,
+        read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
+    ) -> Result<Vec<T>, StoreError> {
+        let fail = |error| failure(action, &self.path, error);
+        let mut statement = self.connection.prepare_cached(sql).map_err(fail)?;
+        let found = statement.query_map(values, read).map_err(fail)?;
+        found.collect::<rusqlite::Result<_>>().map_err(fail)
+    }
+}
+
+fn grouped<T>(rows: Vec<(i64, T)>) -> BTreeMap<i64, Vec<T>> {
+    let mut groups: BTreeMap<i64, Vec<T>> = BTreeMap::new();
+    for (key, row) in rows {
+        groups.entry(key).or_default().push(row);
+    }
+    groups
+}
+
+fn read_run(row: &Row<'_>) -> rusqlite::Result<(RunId, Run)> {
+    let seed: String = row.get("seed")?;
+    let seed = seed.parse().map_err(|error| {
+        let column = row.as_ref().column_index("seed").unwrap_or_default();
+        rusqlite::Error::FromSqlConversionFailure(
+            column,
+            rusqlite::types::Type::Text,
+            Box::<std::num::ParseIntError>::new(error),
+        )
+    })?;
+    let run = Run {
+        name: row.get("name")?,
+        started: row.get("started_utc")?,
+        finished: row.get("finished_utc")?,
+        bench: row.get("bench")?,
+        suite: row.get("suite")?,
+        suite_title: row.get("suite_title")?,
+        seed,
+        raidlab_version: row.get("raidlab_version")?,
+        command_line: row.get("command_line")?,
+    };
+    Ok((RunId(row.get("run_id")?), run))
+}

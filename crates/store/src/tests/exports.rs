@@ -1,0 +1,51 @@
+//! What other programs get to read.
+
+use super::measurement;
+use crate::{to_json_line, write_csv, write_json_lines, write_members_csv};
+use serde_json::Value;
+
+#[test]
+fn a_json_line_begins_with_what_matters_most() {
+    insta::assert_snapshot!(to_json_line(&measurement(8)).unwrap());
+}
+
+#[test]
+fn a_row_without_published_figure_has_no_published_key() {
+    let mut row = measurement(8);
+    row.published.clear();
+    let value: Value = serde_json::from_str(&to_json_line(&row).unwrap()).unwrap();
+    assert!(value.get("published").is_none());
+    assert!(value.get("published_error_percent").is_none());
+    assert_eq!(value["iops"], 186.0);
+}
+
+#[test]
+fn json_lines_are_one_object_each() {
+    let mut row = measurement(0);
+    row.job_title = "two\nlines".to_owned();
+    let mut out = Vec::new();
+    write_json_lines(&mut out, &[row, measurement(1)]).unwrap();
+    let text = String::from_utf8(out).unwrap();
+    let jobs: Vec<Value> = text
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap()["job"].take())
+        .collect();
+    assert_eq!(jobs, ["1", "2"]);
+}
+
+#[test]
+fn csv_has_a_column_for_each_field() {
+    let mut none = measurement(1);
+    none.published.clear();
+    none.sync_percent_start = Some(15.5);
+    let mut out = Vec::new();
+    write_csv(&mut out, &[measurement(0), none]).unwrap();
+    insta::assert_snapshot!(String::from_utf8(out).unwrap());
+}
+
+#[test]
+fn csv_of_members_has_a_row_for_each() {
+    let mut out = Vec::new();
+    write_members_csv(&mut out, &[measurement(0)]).unwrap();
+    insta::assert_snapshot!(String::from_utf8(out).unwrap());
+}

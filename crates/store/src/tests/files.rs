@@ -1,0 +1,133 @@
+//! Files that are not a store of ours keep their bytes and get a clear error.
+
+use super::{measurement, run};
+use crate::{LATEST, Store, StoreError};
+use rusqlite::Connection;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn stored(folder: &Path) -> PathBuf {
+    let path = folder.join("a.raidlab.db");
+    let mut store = Store::open(&path).unwrap();
+    let id = store.begin_run(&run("a")).unwrap();
+    for sequence in 0..40 {
+        store.add_measurement(id, &measurement(sequence)).unwrap();
+    }
+    path
+}
+
+/// Opens a file that must be refused, and checks that it was not touched.
+fn refusal(path: &Path) -> StoreError {
+    let before = fs::read(path).unwrap();
+    let error = Store::open(path).unwrap_err();
+    assert_eq!(fs::read(path).unwrap(), before, "{error}");
+    assert!(error.to_string().contains(path.to_str().unwrap()));
+    error
+}
+
+#[test]
+fn a_store_is_one_file_once_closed_and_opens_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = stored(folder.path());
+    let names: Vec<_> = fs::read_dir(&folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name())
+        .collect();
+    assert_eq!(names, ["a.raidlab.db"]);
+    let store = Store::open_existing(&path).unwrap();
+    let summary = store.run_by_name(LATEST).unwrap();
+    assert_eq!(store.measurements(summary.id).unwrap().len(), 40);
+}
+
+#[test]
+fn an_empty_file_becomes_a_store() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    assert!(Store::open(file.path()).unwrap().runs().unwrap().is_empty());
+}
+
+#[test]
+fn a_missing_file_is_not_created_by_a_reader() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("none.db");
+    assert!(matches!(
+        Store::open_existing(&path),
+        Err(StoreError::Missing { .. })
+    ));
+    assert!(!path.exists());
+}
+
+#[test]
+fn a_store_of_another_version_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = stored(folder.path());
+    Connection::open(&path)
+        .unwrap()
+        .pragma_update(None, "user_version", 7)
+        .unwrap();
+    assert!(matches!(
+        refusal(&path),
+        StoreError::OtherVersion {
+            found: 7,
+            supported: 1,
+            ..
+        }
+    ));
+}
+
+#[test]
+fn a_database_of_another_program_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("mail.db");
+    let other = Connection::open(&path).unwrap();
+    other
+        .execute_batch("CREATE TABLE mail (body TEXT)")
+        .unwrap();
+    drop(other);
+    assert!(matches!(refusal(&path), StoreError::Foreign { .. }));
+}
+
+#[test]
+fn a_file_that_is_no_database_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("notes.txt");
+    fs::write(&path, "job,iops\n".repeat(200)).unwrap();
+    assert!(matches!(refusal(&path), StoreError::NotADatabase { .. }));
+}
+
+#[test]
+fn a_damaged_store_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = stored(folder.path());
+    let mut bytes = fs::read(&path).unwrap();
+    // The header page stays: a store whose tables are damaged.
+    for byte in bytes.iter_mut().skip(3 * 4096).step_by(97) {
+        *byte ^= 0xff;
+    }
+    fs::write(&path, bytes).unwrap();
+    assert!(matches!(refusal(&path), StoreError::Corrupt { .. }));
+}
+
+#[test]
+fn a_truncated_store_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = stored(folder.path());
+    let bytes = fs::read(&path).unwrap();
+    fs::write(&path, &bytes[..bytes.len() / 2]).unwrap();
+    assert!(matches!(refusal(&path), StoreError::Corrupt { .. }));
+}
+
+#[test]
+fn a_path_that_cannot_be_written_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let in_a_file = folder.path().join("file");
+    fs::write(&in_a_file, "").unwrap();
+    for path in [
+        folder.path().to_owned(),
+        folder.path().join("no-such-folder/a.db"),
+        in_a_file.join("a.db"),
+    ] {
+        let error = Store::open(&path).unwrap_err();
+        assert!(matches!(error, StoreError::Unwritable { .. }), "{error:?}");
+        assert!(error.to_string().contains(path.to_str().unwrap()));
+    }
+}
