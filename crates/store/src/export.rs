@@ -12,5 +12,5 @@ use crate::Measurement;
 /// Ours against the first published iops, percent of the published figure.
 fn published_error_percent(m: &Measurement) -> Option<f64> {
     let published = m.published.first()?.iops;
-    (published > 0.0).then(|| (m.iops / published - 1.0) * 100.0)
+    (published > 0.0).then(|| 100.0 * (m.iops - published) / published)
 }
