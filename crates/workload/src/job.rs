@@ -144,8 +144,6 @@ pub struct JobSpec {
     pub sync_writes: bool,
     /// Wait until every job before this one has ended (fio `stonewall`).
     pub stonewall: bool,
-    /// End every job of the group when this one ends (fio `exitall`).
-    pub exit_all: bool,
 }
 
 impl Default for JobSpec {
@@ -180,7 +178,6 @@ impl Default for JobSpec {
             end_fsync: false,
             sync_writes: false,
             stonewall: false,
-            exit_all: false,
         }
     }
 }
@@ -354,15 +351,19 @@ pub struct JobGroup {
 }
 
 /// Splits jobs into groups: a job with `stonewall` starts a new one.
+/// `stop_together` goes to every group, as fio's `exitall` is one switch for
+/// all jobs wherever it stands.
 #[must_use]
-pub fn group_jobs(jobs: Vec<JobSpec>) -> Vec<JobGroup> {
+pub fn group_jobs(jobs: Vec<JobSpec>, stop_together: bool) -> Vec<JobGroup> {
     let mut groups: Vec<JobGroup> = Vec::new();
     for job in jobs {
         if job.stonewall || groups.is_empty() {
-            groups.push(JobGroup::default());
+            groups.push(JobGroup {
+                jobs: Vec::new(),
+                stop_together,
+            });
         }
         if let Some(group) = groups.last_mut() {
-            group.stop_together |= job.exit_all;
             group.jobs.push(job);
         }
     }

@@ -3,13 +3,18 @@
 //! A [`JobSpec`] describes a job, its [`RequestStream`] makes the requests of
 //! one clone, its [`StopClock`] says when a job with a `runtime` stops. Nothing
 //! here reads a clock or touches a device: a driver asks for the next request
-//! and says what time it is.
+//! and says what time it is. [`read_job_file`] and
+//! [`parse_command_line_options`] read jobs as people write them for fio.
 
+mod fio;
 mod job;
 mod permutation;
 mod stop_clock;
 mod stream;
 
+pub use fio::{
+    JobFile, JobFileError, Note, OptionError, Place, parse_command_line_options, read_job_file,
+};
 pub use job::{Engine, JobError, JobGroup, JobSpec, Pattern, group_jobs};
 pub use stop_clock::StopClock;
 pub use stream::{Direction, IoUnit, RequestStream};
