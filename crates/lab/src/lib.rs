@@ -1,1 +1,31 @@
-//! Experiments: suites, subjects, events and published figures, on benches behind one trait.
+//! Experiments: suites, subjects, events and published figures, on benches
+//! behind one trait.
+//!
+//! A [`Suite`] is a list of steps (jobs, events, waits) for a set of disks; a
+//! [`Subject`] is what they are done to; [`Published`] holds what others
+//! measured in the same cells. All three are TOML files, built in or the
+//! user's own. [`Suite::experiments`] makes them ready to run, a [`Bench`]
+//! runs one.
+
+mod bench;
+pub mod catalogue;
+mod document;
+mod experiment;
+mod fio;
+mod host;
+mod published;
+mod settings;
+mod subject;
+mod suite;
+
+pub use bench::{Bench, BenchError, Finish, Observer, Progress};
+pub use catalogue::LoadError;
+pub use document::{FileError, Problem, SCHEMA};
+pub use experiment::{CapacityError, Choices, Experiment, PlannedJob, PlannedStep};
+pub use host::{Host, QueueStyle};
+pub use published::{Accuracy, Better, Cell, Class, Log, Published, Synced};
+pub use subject::{
+    MdThrottle, Metadata, ReadPolicy, Readable, Recovery, Subject, SubjectKind, SyncSource,
+    Throttle, Zfs, ZfsRelease,
+};
+pub use suite::{Event, EventKind, FioText, Job, QueueRule, Step, Suite};

@@ -1,0 +1,97 @@
+//! What every bench does: it runs one experiment and tells an observer.
+
+use crate::experiment::Experiment;
+use raidlab_store::{Measurement, Setting};
+use raidlab_units::Nanos;
+use std::error::Error;
+
+/// Something that can run experiments: the model, a kernel, a host.
+pub trait Bench: Sync {
+    /// `model`, `kernel` or `host`.
+    fn name(&self) -> &'static str;
+
+    /// Whether this experiment can run here at all, asked before anything
+    /// runs.
+    ///
+    /// # Errors
+    /// [`BenchError::Unsupported`] names what is not possible.
+    fn check(&self, experiment: &Experiment) -> Result<(), BenchError>;
+
+    /// Runs the experiment's steps in order. Measurements and settings go to
+    /// the observer as they arise; before each step the bench asks
+    /// [`Observer::cancelled`] and stops with [`Finish::Cancelled`] if so.
+    ///
+    /// # Errors
+    /// When a step cannot be carried out; what was measured before stands.
+    fn run(
+        &self,
+        experiment: &Experiment,
+        observer: &mut dyn Observer,
+    ) -> Result<Finish, BenchError>;
+}
+
+/// Who follows an experiment.
+pub trait Observer {
+    /// A step begins, or time has passed within one. Cheap: a bench may call
+    /// it often.
+    fn progress(&mut self, progress: Progress);
+    /// A setting is in force, as read back.
+    fn setting(&mut self, setting: Setting);
+    /// A job's reads or writes are measured.
+    fn measured(&mut self, measurement: Measurement);
+    /// Whether the run should end before the next step.
+    fn cancelled(&self) -> bool;
+}
+
+/// How far an experiment is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Progress {
+    /// The step that runs, from 0; equal to `steps` at the end.
+    pub step: usize,
+    /// Steps in all.
+    pub steps: usize,
+    /// Time on the experiment's own clock: virtual on modelled disks.
+    pub clock: Nanos,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Finish {
+    /// Every step was carried out.
+    Complete,
+    /// It was asked to stop; what was measured stands.
+    Cancelled,
+}
+
+/// Why a bench could not run an experiment.
+#[derive(Debug, thiserror::Error)]
+pub enum BenchError {
+    /// This bench cannot do what the experiment asks.
+    #[error("the {bench} bench cannot run {what}; {remedy}")]
+    Unsupported {
+        /// The bench.
+        bench: &'static str,
+        /// What was asked.
+        what: String,
+        /// What would work.
+        remedy: String,
+    },
+    /// A step failed.
+    #[error("step {step} failed")]
+    Step {
+        /// The step, from 1 as in the plan.
+        step: usize,
+        /// Why.
+        #[source]
+        source: Box<dyn Error + Send + Sync>,
+    },
+    /// Something outside the steps failed: building or taking down.
+    #[error("{what} failed")]
+    Setup {
+        /// What was done.
+        what: String,
+        /// Why.
+        #[source]
+        source: Box<dyn Error + Send + Sync>,
+    },
+}

@@ -1,0 +1,230 @@
+//! The data files: those built into the program, and the user's own.
+//!
+//! A name with a `/` in it or ending in `.toml` is a path and wins; any other
+//! name is looked up among the files built in from the repository's `suites`,
+//! `subjects` and `published` folders.
+
+use crate::document::{Document, FileError};
+use crate::host::{Host, read_hosts};
+use crate::published::Published;
+use crate::subject::Subject;
+use crate::suite::Suite;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Why a suite, a subject or published figures could not be loaded.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// The file is wrong.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// Nothing built in has this name.
+    #[error("{what} `{name}` is not known; known: {}; a path ends in `.toml`", .known.join(", "))]
+    Unknown {
+        /// `suite`, `subject`, `published figures`.
+        what: &'static str,
+        /// The name as given.
+        name: String,
+        /// The names that exist.
+        known: Vec<String>,
+    },
+    /// The file could not be read.
+    #[error("cannot read {}", .path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+}
+
+/// What a file describes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A [`Suite`].
+    Suite,
+    /// A [`Subject`].
+    Subject,
+    /// [`Published`] figures.
+    Published,
+}
+
+/// A file built into the program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Entry {
+    /// The name it is found by.
+    pub name: &'static str,
+    /// Its text, comments included.
+    pub text: &'static str,
+}
+
+/// Entries out of a folder of the repository.
+macro_rules! entries {
+    ($folder:literal: $($name:literal),* $(,)?) => {
+        &[$(Entry {
+            name: $name,
+            text: include_str!(concat!("../../../", $folder, "/", $name, ".toml")),
+        }),*]
+    };
+}
+
+const SUITES: &[Entry] = entries!("suites": "mirror-2015");
+const PUBLISHED: &[Entry] = entries!("published": "mirror-2015");
+const SUBJECTS: &[Entry] = entries!(
+    "subjects": "md", "gflash", "gmirror", "zfs", "disk", "md-6.9", "gmirror-round-robin",
+    "gmirror-split", "gmirror-prefer", "zol-0.6", "btrfs-pid", "btrfs-round-robin", "spdk",
+    "least-pending", "nearest-head",
+);
+const HOSTS: Entry = Entry {
+    name: "hosts",
+    text: include_str!("../../../subjects/hosts.toml"),
+};
+
+impl Kind {
+    /// The word for it in messages.
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Suite => "suite",
+            Self::Subject => "subject",
+            Self::Published => "published figures",
+        }
+    }
+
+    /// What is built in.
+    #[must_use]
+    pub const fn entries(self) -> &'static [Entry] {
+        match self {
+            Self::Suite => SUITES,
+            Self::Subject => SUBJECTS,
+            Self::Published => PUBLISHED,
+        }
+    }
+}
+
+impl Entry {
+    /// The entry as a document to read.
+    fn document(&self) -> Document {
+        Document {
+            file: format!("{}.toml (built in)", self.name),
+            text: self.text.to_owned(),
+        }
+    }
+}
+
+/// Every built-in suite, in the order they are listed.
+///
+/// # Errors
+/// When a built-in file is wrong, which a test rules out.
+pub fn suites() -> Result<Vec<Suite>, LoadError> {
+    SUITES.iter().map(|entry| Suite::load(entry.name)).collect()
+}
+
+/// Every built-in subject, in the order they are listed.
+///
+/// # Errors
+/// When a built-in file is wrong, which a test rules out.
+pub fn subjects() -> Result<Vec<Subject>, LoadError> {
+    SUBJECTS
+        .iter()
+        .map(|entry| Subject::load(entry.name))
+        .collect()
+}
+
+/// Every built-in set of published figures.
+///
+/// # Errors
+/// When a built-in file is wrong, which a test rules out.
+pub fn published() -> Result<Vec<Published>, LoadError> {
+    PUBLISHED
+        .iter()
+        .map(|entry| Published::load(entry.name))
+        .collect()
+}
+
+/// Every host.
+///
+/// # Errors
+/// When the built-in file is wrong, which a test rules out.
+pub fn hosts() -> Result<Vec<Host>, FileError> {
+    read_hosts(&HOSTS.document())
+}
+
+/// Whether a name on the command line or in a suite is a path.
+#[must_use]
+pub fn is_path(name: &str) -> bool {
+    name.contains('/')
+        || Path::new(name)
+            .extension()
+            .is_some_and(|extension| extension == "toml")
+}
+
+/// The text behind a name or a path; relative paths start from `base`.
+pub(crate) fn find(kind: Kind, name_or_path: &str, base: &Path) -> Result<Document, LoadError> {
+    if is_path(name_or_path) {
+        let path = base.join(name_or_path);
+        return match std::fs::read_to_string(&path) {
+            Ok(text) => Ok(Document {
+                file: path.display().to_string(),
+                text,
+            }),
+            Err(source) => Err(LoadError::Read { path, source }),
+        };
+    }
+    let entry = kind
+        .entries()
+        .iter()
+        .find(|entry| entry.name == name_or_path);
+    entry
+        .map(Entry::document)
+        .ok_or_else(|| LoadError::Unknown {
+            what: kind.word(),
+            name: name_or_path.to_owned(),
+            known: kind
+                .entries()
+                .iter()
+                .map(|entry| entry.name.to_owned())
+                .collect(),
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Kind, hosts, published, subjects, suites};
+
+    #[test]
+    fn every_built_in_file_is_valid_and_goes_by_its_own_name() {
+        let names = |kind: Kind| kind.entries().iter().map(|entry| entry.name.to_owned());
+        let suites = suites()
+            .expect("suites")
+            .into_iter()
+            .map(|suite| suite.name);
+        assert!(suites.eq(names(Kind::Suite)));
+        let subjects = subjects()
+            .expect("subjects")
+            .into_iter()
+            .map(|subject| subject.name);
+        assert!(subjects.eq(names(Kind::Subject)));
+        let published = published()
+            .expect("figures")
+            .into_iter()
+            .map(|figures| figures.name);
+        assert!(published.eq(names(Kind::Published)));
+        assert!(hosts().expect("hosts").len() >= 3);
+    }
+
+    #[test]
+    fn every_built_in_setting_has_a_source() {
+        for subject in subjects().expect("subjects") {
+            for setting in &subject.settings {
+                let own_choice = setting.name == "kind";
+                assert!(
+                    own_choice || !setting.source.is_empty(),
+                    "{}: {} has no source",
+                    setting.scope,
+                    setting.name
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! A TOML file being read: every complaint names file, line, field and remedy.
+//!
+//! serde says what is wrong and at which byte; the field's path is found by
+//! walking the parsed document to the deepest value that holds that byte.
+//! Fields that later versions will have are listed by each reader and refused
+//! as "not supported yet", so that nobody takes them for a typing error.
+
+use serde::de::DeserializeOwned;
+use std::ops::Range;
+use toml::de::{DeTable, DeValue};
+
+/// The version of the files' schema that this raidlab reads.
+pub const SCHEMA: u32 = 1;
+
+/// What is wrong with a file, and where.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{file}:{line}: {}{problem}", field_prefix(.field))]
+pub struct FileError {
+    /// The file as it was named, or `md.toml (built in)`.
+    pub file: String,
+    /// Line, from 1.
+    pub line: usize,
+    /// Path of the field, `step[3].member`; empty at the file's top.
+    pub field: String,
+    /// What is wrong there.
+    pub problem: Problem,
+}
+
+/// `field: `, or nothing where there is no field.
+fn field_prefix(field: &str) -> String {
+    if field.is_empty() {
+        String::new()
+    } else {
+        format!("{field}: ")
+    }
+}
+
+/// What is wrong with a field; its text ends with what would be right.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Problem {
+    /// Not TOML, or a value of the wrong type.
+    #[error("{0}")]
+    Syntax(String),
+    /// No field has this name.
+    #[error("there is no field `{name}`; {}", suggestion(.name, .known))]
+    UnknownField {
+        /// The name as given.
+        name: String,
+        /// The names that exist here.
+        known: Vec<String>,
+    },
+    /// fio's options cannot be read.
+    #[error("{0}")]
+    Fio(String),
+    /// A value that must be one of a set is not.
+    #[error("{what} `{name}` is not known; {}", suggestion(.name, .known))]
+    UnknownName {
+        /// What the value names: `subject`, `read policy`.
+        what: &'static str,
+        /// The value as given.
+        name: String,
+        /// The values that exist.
+        known: Vec<String>,
+    },
+    /// Part of the schema, but not of this version.
+    #[error("`{feature}` is not supported yet; {works}")]
+    Unsupported {
+        /// The field or value.
+        feature: String,
+        /// What works instead.
+        works: String,
+    },
+    /// A field that must be there is not.
+    #[error("the field `{field}` is missing; {remedy}")]
+    Missing {
+        /// The absent field.
+        field: &'static str,
+        /// What to write.
+        remedy: String,
+    },
+    /// Readable, but it makes no sense.
+    #[error("{what}; {remedy}")]
+    Invalid {
+        /// What is wrong.
+        what: String,
+        /// What would be right.
+        remedy: String,
+    },
+}
+
+/// `did you mean ...?` where one name is near, else the whole list.
+fn suggestion(name: &str, known: &[String]) -> String {
+    let near = known
+        .iter()
+        .map(|candidate| (strsim::damerau_levenshtein(name, candidate), candidate))
+        .min();
+    match near {
+        Some((distance, candidate)) if distance <= 1 + candidate.len() / 4 => {
+            format!("did you mean `{candidate}`?")
+        }
+        _ => format!("known here: {}", known.join(", ")),
+    }
+}
+
+/// A field of a later version: its name, and what works today.
+pub(crate) type Reserved = (&'static str, &'static str);
+
+/// A file's name and text.
+#[derive(Debug, Clone)]
+pub(crate) struct Document {
+    /// The file as errors should name it.
+    pub file: String,
+    /// Its whole text.
+    pub text: String,
+}
+
+impl Document {
+    /// Reads the text as a `T`.
+    ///
+    /// # Errors
+    /// With line, field and remedy when the text is not TOML or not a `T`.
+    pub fn decode<T: DeserializeOwned>(&self, reserved: &[Reserved]) -> Result<T, FileError> {
+        toml::from_str(&self.text).map_err(|error| {
+            let span = error.span().unwrap_or(0..0);
+            self.error(span, classify(error.message(), reserved))
+        })
+    }
+
+    /// An error at a place of the file.
+    pub fn error(&self, span: Range<usize>, problem: Problem) -> FileError {
+        let before = self.text.get(..span.start).unwrap_or(&self.text);
+        FileError {
+            file: self.file.clone(),
+            line: 1 + before.matches('\n').count(),
+            field: field_at(&self.text, span.start),
+            problem,
+        }
+    }
+
+    /// [`Problem::Invalid`] at a place of the file.
+    pub fn invalid(
+        &self,
+        span: Range<usize>,
+        what: impl Into<String>,
+        remedy: impl Into<String>,
+    ) -> FileError {
+        let (what, remedy) = (what.into(), remedy.into());
+        self.error(span, Problem::Invalid { what, remedy })
+    }
+
+    /// The line of a byte, from 1.
+    pub fn line(&self, byte: usize) -> usize {
+        1 + self.text[..byte.min(self.text.len())].matches('\n').count()
+    }
+}
+
+/// serde's words for the two mistakes that deserve a suggestion, in ours.
+fn classify(message: &str, reserved: &[Reserved]) -> Problem {
+    let mut quoted = message.split('`').skip(1).step_by(2).map(str::to_owned);
+    let field = message.starts_with("unknown field");
+    if !field && !message.starts_with("unknown variant") {
+        return Problem::Syntax(message.trim().replace('\n', ", "));
+    }
+    let name = quoted.next().unwrap_or_default();
+    let known = quoted.collect();
+    if let Some((feature, works)) = reserved.iter().find(|(feature, _)| *feature == name) {
+        return Problem::Unsupported {
+            feature: (*feature).to_owned(),
+            works: (*works).to_owned(),
+        };
+    }
+    if field {
+        Problem::UnknownField { name, known }
+    } else {
+        Problem::UnknownName {
+            what: "the value",
+            name,
+            known,
+        }
+    }
+}
+
+/// The path of the deepest value that holds the byte at `offset`.
+fn field_at(text: &str, offset: usize) -> String {
+    let mut path = String::new();
+    if let Ok(table) = DeTable::parse(text) {
+        walk_table(table.get_ref(), offset, &mut path);
+    }
+    path
+}
+
+/// Appends the path below a table; true when something in it holds `offset`.
+fn walk_table(table: &DeTable<'_>, offset: usize, path: &mut String) -> bool {
+    for (key, value) in table {
+        let length = path.len();
+        if !path.is_empty() {
+            path.push('.');
+        }
+        path.push_str(key.get_ref());
+        if key.span().contains(&offset) || walk_value(value, offset, path) {
+            return true;
+        }
+        path.truncate(length);
+    }
+    false
+}
+
+/// Appends the path below a value; true when the value holds `offset`.
+fn walk_value(value: &toml::Spanned<DeValue<'_>>, offset: usize, path: &mut String) -> bool {
+    match value.get_ref() {
+        // A table's own span is its header; its entries lie anywhere below.
+        DeValue::Table(table) => walk_table(table, offset, path) || value.span().contains(&offset),
+        DeValue::Array(items) => {
+            let length = path.len();
+            for (index, item) in items.iter().enumerate() {
+                path.push_str(&format!("[{}]", index + 1));
+                if walk_value(item, offset, path) {
+                    return true;
+                }
+                path.truncate(length);
+            }
+            value.span().contains(&offset)
+        }
+        _ => value.span().contains(&offset),
+    }
+}
