@@ -309,3 +309,6 @@ impl RequestStream {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,367 @@
+//! The stream against plain lists of what fio does.
+
+use super::{Direction, IoUnit, RequestStream};
+use crate::job::{JobError, JobSpec, Pattern};
+use proptest::prelude::*;
+use raidlab_random::Stream;
+use raidlab_units::{Bytes, Nanos};
+use std::collections::BTreeMap;
+
+const BLOCK: u64 = 4096;
+
+fn stream(job: &JobSpec, device: u64) -> RequestStream {
+    job.request_stream(0, Bytes(device), Stream::new(1))
+        .expect("a valid job")
+}
+
+/// At most `limit` requests.
+fn units(stream: &mut RequestStream, limit: usize) -> Vec<IoUnit> {
+    std::iter::from_fn(|| stream.next_unit())
+        .take(limit)
+        .collect()
+}
+
+/// The blocks of the first eleven requests; `f` is a flush.
+fn sketch(job: &JobSpec, device: u64) -> String {
+    let words: Vec<String> = units(&mut stream(job, device), 11)
+        .iter()
+        .map(|unit| match unit.direction {
+            Direction::Flush => String::from("f"),
+            _ => (unit.offset.0 / BLOCK).to_string(),
+        })
+        .collect();
+    words.join(" ")
+}
+
+fn blocks(count: u64) -> Option<Bytes> {
+    Some(Bytes(count * BLOCK))
+}
+
+#[test]
+fn sequential_passes_are_fios() {
+    let base = JobSpec {
+        pattern: Pattern::Write,
+        size: blocks(3),
+        ..JobSpec::default()
+    };
+    let timed = JobSpec {
+        time_based: true,
+        runtime: Some(Nanos::SECOND),
+        ..base.clone()
+    };
+    let cases = [
+        (base.clone(), "0 1 2"),
+        (
+            JobSpec {
+                offset: Bytes(2 * BLOCK),
+                ..base.clone()
+            },
+            "2 3 4",
+        ),
+        (
+            JobSpec {
+                loops: 2,
+                ..base.clone()
+            },
+            "0 1 2 0 1 2",
+        ),
+        (timed.clone(), "0 1 2 0 1 2 0 1 2 0 1"),
+        (
+            JobSpec {
+                request_limit: Some(4),
+                ..timed
+            },
+            "0 1 2 0",
+        ),
+        (
+            JobSpec {
+                io_size: blocks(2),
+                ..base.clone()
+            },
+            "0 1",
+        ),
+        (
+            JobSpec {
+                io_size: blocks(5),
+                ..base.clone()
+            },
+            "0 1 2 0 1",
+        ),
+        // The region ends with the file, the amount is `size`.
+        (
+            JobSpec {
+                file_size: blocks(6),
+                loops: 2,
+                ..base.clone()
+            },
+            "0 1 2 0 1 2",
+        ),
+        // fio lets a writer with a larger `io_size` run on through the file,
+        (
+            JobSpec {
+                file_size: blocks(5),
+                io_size: blocks(7),
+                ..base.clone()
+            },
+            "0 1 2 3 4 0 1",
+        ),
+        // but sends a reader back after `size`.
+        (
+            JobSpec {
+                pattern: Pattern::Read,
+                file_size: blocks(5),
+                io_size: blocks(7),
+                ..base.clone()
+            },
+            "0 1 2 0 1 2 0",
+        ),
+        (
+            JobSpec {
+                fsync_every: 2,
+                fdatasync_every: 3,
+                size: blocks(7),
+                ..base.clone()
+            },
+            "0 1 f 2 f 3 f 4 5 f 6",
+        ),
+    ];
+    for (job, expected) in cases {
+        assert_eq!(sketch(&job, 100 * BLOCK), expected);
+    }
+}
+
+#[test]
+fn each_direction_of_a_mix_has_its_own_position() {
+    let job = JobSpec {
+        pattern: Pattern::ReadWrite,
+        size: blocks(100),
+        ..JobSpec::default()
+    };
+    let mut next = [0; 2];
+    for unit in units(&mut stream(&job, 100 * BLOCK), 200) {
+        let next = &mut next[usize::from(unit.direction == Direction::Write)];
+        assert_eq!(unit.offset.0, *next * BLOCK);
+        *next += 1;
+    }
+    assert_eq!(next[0] + next[1], 100);
+    assert!(next[0] > 20 && next[1] > 20);
+}
+
+#[test]
+fn the_last_block_sticks_out_unless_the_device_ends() {
+    let job = JobSpec {
+        size: Some(Bytes(2 * BLOCK + 1)),
+        ..JobSpec::default()
+    };
+    assert_eq!(sketch(&job, 3 * BLOCK), "0 1 2");
+    assert_eq!(sketch(&job, 3 * BLOCK - 1), "0 1");
+    let random = JobSpec {
+        pattern: Pattern::RandRead,
+        ..job
+    };
+    assert_eq!(units(&mut stream(&random, 3 * BLOCK), 10).len(), 2);
+    let too_small = JobSpec::default().request_stream(0, Bytes(BLOCK - 1), Stream::new(1));
+    assert!(matches!(too_small, Err(JobError::NoRoom { .. })));
+}
+
+#[test]
+fn skipping_is_drawing_and_forgetting() {
+    let job = JobSpec {
+        size: blocks(10),
+        loops: 2,
+        offset: Bytes(BLOCK),
+        ..JobSpec::default()
+    };
+    let mut skipped = stream(&job, 100 * BLOCK);
+    let mut drawn = skipped.clone();
+    let at = |block: u64, left: u64| Some((Bytes(block * BLOCK), Bytes(left * BLOCK)));
+    assert_eq!(skipped.sequential_remaining(), at(1, 10));
+    assert_eq!(skipped.skip_sequential(Bytes(3 * BLOCK + 5)), 3);
+    units(&mut drawn, 3);
+    assert_eq!(skipped, drawn);
+    assert_eq!(skipped.sequential_remaining(), at(4, 7));
+    // No further than the end of the pass.
+    assert_eq!(skipped.skip_sequential(Bytes(u64::MAX)), 7);
+    assert_eq!(skipped.sequential_remaining(), at(1, 10));
+    assert_eq!(skipped.skip_sequential(Bytes(2 * BLOCK)), 2);
+    units(&mut drawn, 9);
+    assert_eq!(skipped, drawn);
+    assert_eq!(skipped.skip_sequential(Bytes(u64::MAX)), 8);
+    assert_eq!(skipped.next_unit(), None);
+    assert_eq!(skipped.sequential_remaining(), at(1, 0));
+}
+
+#[test]
+fn only_plain_sequential_streams_can_be_skipped() {
+    let jobs = [
+        JobSpec {
+            pattern: Pattern::RandRead,
+            ..JobSpec::default()
+        },
+        JobSpec {
+            pattern: Pattern::ReadWrite,
+            ..JobSpec::default()
+        },
+        JobSpec {
+            pattern: Pattern::Write,
+            fsync_every: 1,
+            ..JobSpec::default()
+        },
+    ];
+    for job in jobs {
+        let mut stream = stream(&job, 100 * BLOCK);
+        assert_eq!(stream.sequential_remaining(), None);
+        assert_eq!(stream.skip_sequential(Bytes(10 * BLOCK)), 0);
+        assert_eq!(units(&mut stream, 5).len(), 5);
+    }
+}
+
+#[test]
+fn the_mix_is_as_asked() {
+    for percent in [0, 1, 33, 67, 100] {
+        let job = JobSpec {
+            pattern: Pattern::RandRw,
+            read_mix_percent: percent,
+            ..JobSpec::default()
+        };
+        let mut stream = stream(&job, 1 << 42);
+        let reads = units(&mut stream, 100_000)
+            .iter()
+            .filter(|unit| unit.direction == Direction::Read)
+            .count();
+        // Six standard deviations are at most 950.
+        assert!(
+            reads.abs_diff(percent as usize * 1_000) < 950,
+            "{percent}: {reads}"
+        );
+    }
+}
+
+#[test]
+fn seeds_and_clones_give_different_orders() {
+    let job = JobSpec {
+        pattern: Pattern::RandRead,
+        random_seed: Some(7),
+        num_jobs: 2,
+        ..JobSpec::default()
+    };
+    let first = |job: &JobSpec, clone, seed| {
+        let mut stream = job
+            .request_stream(clone, Bytes(1 << 42), Stream::new(seed))
+            .expect("a valid job");
+        units(&mut stream, 4)
+    };
+    assert_eq!(first(&job, 0, 1), first(&job, 0, 2));
+    assert_ne!(first(&job, 0, 1), first(&job, 1, 1));
+    let unseeded = JobSpec {
+        random_seed: None,
+        ..job
+    };
+    assert_ne!(first(&unseeded, 0, 1), first(&unseeded, 0, 2));
+}
+
+fn any_job() -> impl Strategy<Value = JobSpec> {
+    let patterns = prop_oneof![
+        Just(Pattern::Read),
+        Just(Pattern::Write),
+        Just(Pattern::RandRead),
+        Just(Pattern::RandWrite),
+        Just(Pattern::ReadWrite),
+        Just(Pattern::RandRw),
+    ];
+    let size = || proptest::option::of((1_u64..200_000).prop_map(Bytes));
+    (
+        (patterns, 1_u64..9_000, 0_u64..50_000, any::<bool>()),
+        (size(), size(), size()),
+        (1_u32..4, any::<bool>(), 0_u32..4, 0_u32..4),
+    )
+        .prop_map(
+            |(
+                (pattern, block_size, offset, random_map),
+                (size, io_size, file_size),
+                (loops, time_based, fsync_every, fdatasync_every),
+            )| JobSpec {
+                pattern,
+                block_size: Bytes(block_size),
+                offset: Bytes(offset),
+                random_map,
+                size,
+                io_size,
+                file_size,
+                loops,
+                time_based,
+                runtime: Some(Nanos::SECOND),
+                fsync_every,
+                fdatasync_every,
+                ..JobSpec::default()
+            },
+        )
+}
+
+proptest! {
+    #[test]
+    fn requests_stay_in_the_region_and_on_its_blocks(
+        job in any_job(),
+        device in 1_u64..300_000,
+        seed: u64,
+    ) {
+        let Ok(mut stream) = job.request_stream(0, Bytes(device), Stream::new(seed)) else {
+            return Ok(());
+        };
+        let (start, region) = job.region(0, Bytes(device)).expect("the stream was made");
+        let mut writes = 0;
+        for unit in units(&mut stream, 500) {
+            if unit.direction == Direction::Flush {
+                prop_assert!(writes > 0);
+                continue;
+            }
+            writes += u32::from(unit.direction == Direction::Write);
+            prop_assert_eq!(unit.length, job.block_size);
+            prop_assert!(unit.offset >= start && unit.offset < start + region);
+            prop_assert!((unit.offset - start).0.is_multiple_of(job.block_size.0));
+            prop_assert!((unit.offset + unit.length).0 <= device);
+            let allowed = match unit.direction {
+                Direction::Read => job.pattern.reads(),
+                _ => job.pattern.writes(),
+            };
+            prop_assert!(allowed);
+        }
+    }
+
+    #[test]
+    fn the_amount_is_as_asked(job in any_job(), device in 1_u64..300_000) {
+        let job = JobSpec { time_based: false, fsync_every: 0, fdatasync_every: 0, ..job };
+        let Ok(mut stream) = job.request_stream(0, Bytes(device), Stream::new(1)) else {
+            return Ok(());
+        };
+        let (_, region) = job.region(0, Bytes(device)).expect("the stream was made");
+        let size = job.size.unwrap_or(region).min(region);
+        let asked = job.io_size.unwrap_or(size).0 * u64::from(job.loops);
+        let done = units(&mut stream, 1_000_000).len() as u64 * job.block_size.0;
+        // At most one block off each time, at the end of the region or device.
+        let slack = job.block_size.0 * u64::from(job.loops);
+        prop_assert!(done.abs_diff(asked) < slack, "{} {}", done, asked);
+        prop_assert_eq!(stream.next_unit(), None);
+    }
+
+    #[test]
+    fn a_random_pass_visits_each_block_once(count in 1_u64..300, seed: u64, passes in 1_u32..4) {
+        let job = JobSpec {
+            pattern: Pattern::RandWrite,
+            size: blocks(count),
+            loops: passes,
+            ..JobSpec::default()
+        };
+        let mut stream = job
+            .request_stream(0, Bytes(1 << 30), Stream::new(seed))
+            .expect("a valid job");
+        for _ in 0..passes {
+            let mut visits = BTreeMap::new();
+            for unit in (0..count).map_while(|_| stream.next_unit()) {
+                *visits.entry(unit.offset.0 / BLOCK).or_insert(0) += 1;
+            }
+            prop_assert!(visits.into_iter().eq((0..count).map(|block| (block, 1))));
+        }
+        prop_assert_eq!(stream.next_unit(), None);
+    }
+}
