@@ -3,44 +3,43 @@
 //!
 //! fio keeps one bit per block and, where a drawn block was used, takes the
 //! next free one. That is 96 MiB for 3 TiB of 4 KiB blocks and each clone. Here
-//! the order is a keyed permutation of `0..blocks`: a Feistel network over
-//! the smallest power of two that holds the blocks, walked on where it leaves
-//! the range (Black and Rogaway 2002, "Ciphers with Arbitrary Finite
+//! the order is a keyed permutation of `0..blocks`: the generalised Feistel
+//! network of Black and Rogaway (2002, "Ciphers with Arbitrary Finite
 //! Domains"). It is a uniform draw without replacement, which fio's is too
 //! until the map fills up; then fio's bends towards runs of neighbours and
 //! this one does not.
 //!
-//! An index of b bits is split into a left part of ceil(b/2) and a right part
-//! of floor(b/2) bits. Each round xors a hash of one part, under a key drawn
-//! from the job's stream, into the other, so that each round can be undone and
-//! two indices never meet. The range is more than half of the power of two,
-//! so the walk takes less than two steps on average.
+//! The blocks lie row by row in a grid that is about as wide as high. Each
+//! round shifts one coordinate, round its end, by a hash of the other under a
+//! key drawn from the job's stream, so that each round can be undone and two
+//! places never meet. The grid holds less than one row more than the blocks; a
+//! place behind the last block is sent through the network again.
 
 use raidlab_random::Stream;
 
-/// Keyed rounds; an even number, so that both parts are changed equally often.
+/// Keyed rounds; an even number, so that both coordinates are shifted equally
+/// often.
 const ROUNDS: usize = 4;
 
 /// A permutation of `0..blocks`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Permutation {
     blocks: u64,
-    right_bits: u32,
-    left_mask: u64,
-    right_mask: u64,
+    /// Both at most 2^32.
+    width: u64,
+    height: u64,
     keys: [u64; ROUNDS],
 }
 
 impl Permutation {
     /// A permutation of `0..blocks` (at least 1 block) with keys from `random`.
     pub(crate) fn new(blocks: u64, random: &mut Stream) -> Self {
-        let bits = u64::BITS - (blocks - 1).leading_zeros();
-        let right_bits = bits / 2;
+        let root = blocks.isqrt();
+        let width = root + u64::from(root * root < blocks);
         Self {
             blocks,
-            right_bits,
-            left_mask: low_bits(bits - right_bits),
-            right_mask: low_bits(right_bits),
+            width,
+            height: blocks.div_ceil(width),
             keys: std::array::from_fn(|_| random.next_u64()),
         }
     }
@@ -57,27 +56,29 @@ impl Permutation {
 
     #[inline]
     fn step(&self, index: u64) -> u64 {
-        let mut left = index >> self.right_bits;
-        let mut right = index & self.right_mask;
+        let (mut row, mut column) = (index / self.width, index % self.width);
         for keys in self.keys.chunks_exact(2) {
-            left ^= hash(right, keys[0]) & self.left_mask;
-            right ^= hash(left, keys[1]) & self.right_mask;
+            row = shift(row, hash(column, keys[0]), self.height);
+            column = shift(column, hash(row, keys[1]), self.width);
         }
-        left << self.right_bits | right
+        row * self.width + column
     }
 }
 
-/// The lowest `bits` (0 to 32) bits set.
-const fn low_bits(bits: u32) -> u64 {
-    (1 << bits) - 1
+/// Adds a share of `size` given by `fraction` (in units of 2^-32) to `place`,
+/// round the end.
+#[inline]
+const fn shift(place: u64, fraction: u64, size: u64) -> u64 {
+    let moved = place + ((fraction * size) >> 32);
+    if moved >= size { moved - size } else { moved }
 }
 
-/// Half of a `SplitMix64` finaliser (Steele, Lea and Flood 2014): the upper
-/// bits of the product depend on all bits of the part.
+/// 32 bits: the upper half of a product in the manner of `SplitMix64`'s
+/// finaliser (Steele, Lea and Flood 2014), which depends on all lower bits.
 #[inline]
-const fn hash(part: u64, key: u64) -> u64 {
-    let mixed = (part ^ key).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    mixed ^ (mixed >> 32)
+const fn hash(coordinate: u64, key: u64) -> u64 {
+    let mixed = (coordinate ^ key).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    (mixed ^ (mixed >> 32)).wrapping_mul(0x94d0_49bb_1331_11eb) >> 32
 }
 
 #[cfg(test)]
@@ -96,9 +97,15 @@ mod tests {
         }
 
         #[test]
-        fn large_ranges_are_not_left(blocks in 1_u64.., seed: u64, place: u64) {
+        fn large_ranges_are_not_left(
+            blocks in prop_oneof![1_u64.., u64::MAX - 9..=u64::MAX],
+            seed: u64,
+            place: u64,
+        ) {
             let order = Permutation::new(blocks, &mut Stream::new(seed));
-            prop_assert!(order.block(place % blocks) < blocks);
+            for place in [0, place % blocks, blocks - 1] {
+                prop_assert!(order.block(place) < blocks);
+            }
         }
     }
 

@@ -21,7 +21,7 @@ pub fn parse_command_line_options<S: AsRef<str>>(
     arguments: &[S],
 ) -> Result<JobFile, JobFileError> {
     let mut options = Vec::new();
-    let mut notes = Vec::new();
+    let mut collector = Collector::default();
     let mut index = 0;
     while let Some(argument) = arguments.get(index) {
         let place = Place::Argument {
@@ -47,7 +47,7 @@ pub fn parse_command_line_options<S: AsRef<str>>(
             index += 1;
         }
         if lists(PROGRAM_OPTIONS, option.option) {
-            notes.push(Note {
+            collector.note(Note {
                 place: option.place,
                 option: option.option.to_owned(),
                 text: "an option of the fio program, which is not run",
@@ -56,14 +56,15 @@ pub fn parse_command_line_options<S: AsRef<str>>(
             options.push(option);
         }
     }
-    let mut file = collect(name, &options)?;
-    file.notes.extend(notes);
-    Ok(file)
+    collect(collector, name, &options)
 }
 
-fn collect(name: &str, options: &[Assignment<'_>]) -> Result<JobFile, JobFileError> {
+fn collect(
+    mut collector: Collector,
+    name: &str,
+    options: &[Assignment<'_>],
+) -> Result<JobFile, JobFileError> {
     let is_name = |assignment: &Assignment<'_>| assignment.option == "name";
-    let mut collector = Collector::default();
     let defaults = options.iter().position(is_name).unwrap_or(options.len());
     let (before, named) = options.split_at(defaults);
     if named.is_empty() {

@@ -5,8 +5,8 @@ use raidlab_units::ParseUnitError;
 use std::fmt;
 use thiserror::Error;
 
-/// Where something stands.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// Where something stands. Places in one file are in the file's order.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Place {
     /// In a job file.
     Line {

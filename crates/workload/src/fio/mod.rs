@@ -50,3 +50,6 @@ impl std::fmt::Display for Note {
         )
     }
 }
+
+#[cfg(test)]
+mod tests;

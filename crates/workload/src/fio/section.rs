@@ -47,19 +47,25 @@ impl Collector {
         let mut draft = self.defaults.clone();
         name.clone_into(&mut draft.spec.name);
         self.apply(&mut draft, options)?;
-        let option_error = |option: &str, cause| JobFileError::Option {
-            place: place.clone(),
-            option: option.to_owned(),
+        // What is settled only now stands where the section last said it.
+        let place_of = |names: &[&str]| {
+            let said = options.iter().rfind(|said| names.contains(&said.option));
+            said.map_or(place, |said| &said.place).clone()
+        };
+        let option_error = |names: &[&str], cause| JobFileError::Option {
+            place: place_of(names),
+            option: names[0].to_owned(),
             cause: Box::new(cause),
         };
-        draft.spec.block_size = block_size(&draft).map_err(|cause| option_error("bs", cause))?;
+        draft.spec.block_size =
+            block_size(&draft).map_err(|cause| option_error(&["bs", "blocksize"], cause))?;
         draft.spec.random_map = !draft.no_random_map || draft.shift_register;
         if let Some(name) = draft.file_name {
             let first = self.file_name.get_or_insert_with(|| name.clone());
             if *first != name {
                 let reason = "jobs on different files; all jobs run on one device";
                 return Err(option_error(
-                    "filename",
+                    &["filename"],
                     OptionError::NotModelled { reason },
                 ));
             }
@@ -71,7 +77,7 @@ impl Collector {
         })?;
         if draft.spec.io_depth > draft.spec.queue_depth() {
             self.notes.push(Note {
-                place: place.clone(),
+                place: place_of(&["iodepth"]),
                 option: String::from("iodepth"),
                 text: "ignored, as in fio: a synchronous engine has one request in flight per clone",
             });
@@ -80,13 +86,19 @@ impl Collector {
         Ok(())
     }
 
+    /// Something that the user should know.
+    pub(super) fn note(&mut self, note: Note) {
+        self.notes.push(note);
+    }
+
     /// The jobs of the file or command line called `name`.
-    pub(super) fn finish(self, name: &str) -> Result<JobFile, JobFileError> {
+    pub(super) fn finish(mut self, name: &str) -> Result<JobFile, JobFileError> {
         if self.jobs.is_empty() {
             return Err(JobFileError::NoJob {
                 name: name.to_owned(),
             });
         }
+        self.notes.sort_by(|one, other| one.place.cmp(&other.place));
         Ok(JobFile {
             groups: group_jobs(self.jobs, self.stop_together),
             notes: self.notes,

@@ -1,0 +1,385 @@
+//! Job files and command lines as people write them, good ones and bad ones.
+
+use super::{JobFile, JobFileError, parse_command_line_options, read_job_file};
+use crate::job::{Engine, JobGroup, JobSpec, Pattern};
+use proptest::prelude::*;
+use raidlab_units::{Bytes, Nanos};
+use std::error::Error;
+use std::fmt::Write;
+
+const GIB: u64 = 1 << 30;
+
+/// Three sequential streams at once, one of them far from the others.
+const STREAMS: &str = "\
+[global]
+bs=128k
+rw=read
+direct=1
+gtod_reduce=1
+group_reporting
+thread                  ; threads, not processes
+filename=/dev/md1
+[sr]
+offset=8g
+size=2g
+[sr]
+offset=12g
+size=2g
+[sr]
+offset=3030g
+size=2g
+";
+
+/// Four jobs, one after the other.
+const SWEEP: &str = "\
+# sequential and random, read and write
+[global]
+ioengine=libaio
+iodepth=4
+size=10g
+runtime=60
+
+[seq-read]
+rw=read
+stonewall
+
+[rand-read]
+rw=randread
+stonewall
+norandommap
+
+[seq-write]
+rw=write
+bs=4k,1m
+stonewall
+
+[rand-mix]
+name=oltp
+rw=randrw
+rwmixwrite=33
+blocksize=8k
+numjobs=4
+time_based=1
+ramp_time=500ms
+thinktime=100
+fsync=16
+stonewall
+";
+
+fn read(text: &str) -> JobFile {
+    read_job_file("jobs.fio", text).expect("a valid file")
+}
+
+/// The whole chain on one line, as the program prints it.
+fn chain(error: &JobFileError) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        write!(text, ": {error}").expect("a string takes all");
+        cause = error.source();
+    }
+    text
+}
+
+#[test]
+fn streams_run_together() {
+    let stream = |offset| JobSpec {
+        name: String::from("sr"),
+        block_size: Bytes(128 << 10),
+        reduced_clock: true,
+        offset: Bytes(offset * GIB),
+        size: Some(Bytes(2 * GIB)),
+        ..JobSpec::default()
+    };
+    let group = JobGroup {
+        jobs: [8, 12, 3030].map(stream).to_vec(),
+        stop_together: false,
+    };
+    assert_eq!(read(STREAMS).groups, [group]);
+}
+
+#[test]
+fn stonewalled_jobs_run_one_after_the_other() {
+    let base = JobSpec {
+        engine: Engine::Libaio,
+        io_depth: 4,
+        size: Some(Bytes(10 * GIB)),
+        runtime: Some(Nanos::from_secs(60)),
+        stonewall: true,
+        ..JobSpec::default()
+    };
+    let expected = [
+        JobSpec {
+            name: String::from("seq-read"),
+            ..base.clone()
+        },
+        JobSpec {
+            name: String::from("rand-read"),
+            pattern: Pattern::RandRead,
+            random_map: false,
+            ..base.clone()
+        },
+        JobSpec {
+            name: String::from("seq-write"),
+            pattern: Pattern::Write,
+            block_size: Bytes(1 << 20),
+            ..base.clone()
+        },
+        JobSpec {
+            name: String::from("oltp"),
+            pattern: Pattern::RandRw,
+            read_mix_percent: 67,
+            block_size: Bytes(8 << 10),
+            num_jobs: 4,
+            time_based: true,
+            ramp_time: Nanos::from_millis(500),
+            think_time: Nanos::from_micros(100),
+            fsync_every: 16,
+            ..base
+        },
+    ];
+    let groups = read(SWEEP).groups;
+    let jobs: Vec<&JobSpec> = groups.iter().flat_map(|group| &group.jobs).collect();
+    assert_eq!(groups.len(), 4);
+    assert_eq!(jobs, expected.iter().collect::<Vec<_>>());
+}
+
+#[test]
+fn small_rules_of_the_format() {
+    let job = |text: &str| {
+        let file = read(text);
+        file.groups[0].jobs[0].clone()
+    };
+    // Sizes before `kb_base` mean it too, and a job takes it from `[global]`.
+    assert_eq!(
+        job("[a]\nsize=4m\nkb_base=1000").size,
+        Some(Bytes(4_000_000))
+    );
+    assert_eq!(
+        job("[global]\nkb_base=1000\n[a]\nsize=4m").size,
+        Some(Bytes(4_000_000))
+    );
+    // Only the `[global]` above a job counts.
+    assert_eq!(job("[a]\n[global]\niodepth=8\n[b]\n").io_depth, 1);
+    // `lfsr` visits each block once, map or not.
+    assert!(job("[a]\nrandom_generator=lfsr\nnorandommap").random_map);
+    assert_eq!(job("[a]\nsize=100%").size, None);
+    assert_eq!(job("[ a b ]\r\n bs = 1k \r\n").name, "a b");
+    assert_eq!(job("[a]\nbs=,16k\nrw=write").block_size, Bytes(16 << 10));
+    assert_eq!(job("[a]\nbs=16k,\nrw=write").block_size, Bytes(4 << 10));
+    assert_eq!(job("[a]\nbsrange=16k-16k").block_size, Bytes(16 << 10));
+    assert!(job("[a]\nsync=dsync").sync_writes);
+    assert!(read("[a]\n[b]\nexitall").groups[0].stop_together);
+    // Refused options may say what fio does anyway.
+    assert_eq!(
+        job("[a]\nnrfiles=1\nverify=none\nrandom_distribution=random").name,
+        "a"
+    );
+}
+
+#[test]
+fn errors_name_place_option_and_cause() {
+    let texts = [
+        "",
+        "bs=4k",
+        "[global]\nbs=4k",
+        "[a\nbs=4k",
+        "[]",
+        "[a]\n\nrwmixraed=10",
+        "[a]\nqqqq",
+        "[a]\nbs=4q",
+        "[a]\nbs",
+        "[a]\nsize=20%",
+        "[a]\nfilesize=1m-2m",
+        "[a]\nruntime=1y",
+        "[a]\nruntime=1--time_based=1",
+        "[a]\ntime_based=1--runtime=1",
+        "[a]\niodepth=0",
+        "[a]\nrwmixread=101",
+        "[a]\nrw=reed",
+        "[a]\nrw=randread:8",
+        "[a]\nrw=randtrim",
+        "[a]\nioengine=mmap",
+        "[a]\nioengine=libiao",
+        "[a]\nrate_iops=100",
+        "[a]\nrandom_distribution=zipf:1.2",
+        "[a]\nbssplit=4k/50:8k/50",
+        "[a]\nbs=4k,8k\nrw=randrw",
+        "[a]\nfilename=/dev/sda:/dev/sdb",
+        "[a]\nfilename=/dev/sda\n[b]\nfilename=/dev/sdb",
+        "[a]\nfilename=${DISK}",
+        "[a]\nnumjobs=$ncpus",
+        "[a]\ninclude other.fio",
+        "[a]\ntime_based",
+        "[a]\nbs=64k\nsize=4k",
+    ];
+    let mut report = String::new();
+    for text in texts {
+        let error = read_job_file("jobs.fio", text).expect_err(text);
+        writeln!(report, "{text:?}\n    {}", chain(&error)).expect("a string takes all");
+    }
+    insta::assert_snapshot!(report);
+}
+
+#[test]
+fn notes_tell_what_is_left_out() {
+    let text = "[global]\ndirect=0\nfilename=/dev/md0\ngroup_reporting\n[a]\nioengine=io_uring\n\
+                iodepth=8\nhipri\n[b]\nioengine=psync\niodepth=32\nrandrepeat=0\n";
+    let notes: Vec<String> = read(text).notes.iter().map(ToString::to_string).collect();
+    insta::assert_snapshot!(notes.join("\n"));
+}
+
+#[test]
+fn command_lines_share_the_options() {
+    let line = "--rw=randread --bs 4k --iodepth=32 -ioengine=libaio --filesize=3t --offset=19m \
+                --runtime=60 --gtod_reduce=1 --direct=1 --minimal";
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let file = parse_command_line_options("15_32rr4k", &words).expect("valid options");
+    let expected = JobSpec {
+        name: String::from("15_32rr4k"),
+        pattern: Pattern::RandRead,
+        engine: Engine::Libaio,
+        io_depth: 32,
+        file_size: Some(Bytes(3 << 40)),
+        offset: Bytes(19 << 20),
+        runtime: Some(Nanos::from_secs(60)),
+        reduced_clock: true,
+        ..JobSpec::default()
+    };
+    assert_eq!(file.groups[0].jobs, [expected]);
+    let notes: Vec<&str> = file.notes.iter().map(|note| note.option.as_str()).collect();
+    assert_eq!(notes, ["direct", "minimal"]);
+}
+
+#[test]
+fn each_name_on_a_command_line_starts_a_job() {
+    let line = "--size=1g --name=a --rw=write --name=b --stonewall --name=global --bs=8k --name=c";
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let file = parse_command_line_options("x", &words).expect("valid options");
+    let jobs: Vec<(&str, Pattern, u64, Option<Bytes>)> = file
+        .groups
+        .iter()
+        .flat_map(|group| &group.jobs)
+        .map(|job| (job.name.as_str(), job.pattern, job.block_size.0, job.size))
+        .collect();
+    let gib = Some(Bytes(GIB));
+    let expected = [
+        ("a", Pattern::Write, 4096, gib),
+        ("b", Pattern::Read, 4096, gib),
+        ("c", Pattern::Read, 8192, gib),
+    ];
+    assert_eq!(jobs, expected);
+    assert_eq!(file.groups.len(), 2);
+}
+
+#[test]
+fn bad_command_lines_name_the_argument() {
+    let cases: [(&[&str], &str); 4] = [
+        (
+            &["--bs=4k", "jobs.fio"],
+            "x, argument 2: `jobs.fio` is not an option; write `--option=value`",
+        ),
+        (
+            &["--"],
+            "x, argument 1: `--` is not an option; write `--option=value`",
+        ),
+        (
+            &["--bs=4k", "--iodpeth=4"],
+            "x, argument 2: option `iodpeth`: fio has no such option; did you mean `iodepth`?",
+        ),
+        (
+            &["--end_fsync=1--time_based=1"],
+            "x, argument 1: option `end_fsync`: `1--time_based=1` is none of 0, 1",
+        ),
+    ];
+    for (arguments, message) in cases {
+        let error = parse_command_line_options("x", arguments).expect_err(message);
+        assert_eq!(chain(&error), message);
+    }
+}
+
+/// Lines that are almost right, so that the readers of values are reached.
+fn any_line() -> impl Strategy<Value = String> {
+    let options = prop_oneof![
+        Just("bs"),
+        Just("size"),
+        Just("io_size"),
+        Just("filesize"),
+        Just("offset"),
+        Just("offset_increment"),
+        Just("rw"),
+        Just("iodepth"),
+        Just("numjobs"),
+        Just("loops"),
+        Just("runtime"),
+        Just("thinktime"),
+        Just("rwmixread"),
+        Just("rwmixwrite"),
+        Just("fsync"),
+        Just("kb_base"),
+        Just("time_based"),
+        Just("number_ios"),
+        Just("randseed"),
+        Just("bsrange"),
+        Just("name"),
+        Just("filename"),
+        Just("[global]"),
+        Just("[job]"),
+    ];
+    let values = prop_oneof![
+        "[0-9]{1,20}[kmgtpKMGTP]?[iI]?[bB]?",
+        "[0-9.]{1,9}(us|ms|s|m|h|d|usec)?",
+        "[a-z]{1,9}",
+        ".{0,9}",
+    ];
+    (options, values).prop_map(|(option, value)| {
+        if option.starts_with('[') {
+            option.to_owned()
+        } else {
+            format!("{option}={value}")
+        }
+    })
+}
+
+/// What must hold for whatever was read.
+fn check(result: Result<JobFile, JobFileError>) -> Result<(), TestCaseError> {
+    match result {
+        Ok(file) => {
+            prop_assert!(!file.groups.is_empty());
+            for job in file.groups.iter().flat_map(|group| &group.jobs) {
+                prop_assert_eq!(job.validate(), Ok(()));
+            }
+        }
+        Err(error) => prop_assert!(!chain(&error).is_empty()),
+    }
+    Ok(())
+}
+
+proptest! {
+    #[test]
+    fn any_text_is_read_or_refused(text: String) {
+        check(read_job_file("jobs.fio", &text))?;
+        check(read_job_file("jobs.fio", &format!("[a]\n{text}")))?;
+    }
+
+    #[test]
+    fn any_lines_are_read_or_refused(lines in proptest::collection::vec(any_line(), 0..6)) {
+        check(read_job_file("jobs.fio", &format!("[a]\n{}", lines.join("\n"))))?;
+        let arguments: Vec<String> = lines.iter().map(|line| format!("--{line}")).collect();
+        check(parse_command_line_options("x", &arguments))?;
+    }
+
+    #[test]
+    fn damaged_files_are_read_or_refused(
+        text in prop_oneof![Just(STREAMS), Just(SWEEP)],
+        damage in proptest::collection::vec((any::<prop::sample::Index>(), "\\PC?"), 1..8),
+    ) {
+        let mut letters: Vec<char> = text.chars().collect();
+        for (place, letter) in damage {
+            let place = place.index(letters.len());
+            letters.splice(place..=place, letter.chars());
+        }
+        let damaged: String = letters.into_iter().collect();
+        check(read_job_file("jobs.fio", &damaged))?;
+    }
+}
