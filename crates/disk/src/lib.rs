@@ -1,1 +1,31 @@
 //! Modelled disks: mechanics, firmware, caches, presets with provenance.
+//!
+//! A [`Disk`] is a state machine in virtual time: commands go in with
+//! [`Disk::submit`], completions come out of [`Disk::advance`], and
+//! [`Disk::next_event`] says when something will happen. It moves no data,
+//! reads no clock and draws randomness only from the stream it was given.
+//!
+//! What is modelled, and where: the platters' rate and angle ([`surface`]),
+//! the arm ([`seek`]), the choice of the next command ([`scheduling`]), the
+//! read-ahead segments ([`segments`]), what happens to sequential streams
+//! ([`stream`]), the write-back cache and the life of a command ([`Disk`]).
+//! Parameters come from a [`Preset`]: a TOML file in which every number names
+//! its source.
+
+mod command;
+mod disk;
+mod feature;
+mod named;
+mod parameters;
+mod preset;
+pub mod scheduling;
+pub mod seek;
+pub mod segments;
+pub mod stream;
+pub mod surface;
+
+pub use command::{Command, CommandKind, Completion};
+pub use disk::Disk;
+pub use feature::{Feature, UnknownFeature};
+pub use parameters::{DiskParameters, ParameterError};
+pub use preset::{Preset, PresetError, Provenance};

@@ -1,1 +1,23 @@
-//! Virtual time: the calendar, the host layer and the statistics around subject and disks.
+//! Virtual time: the calendar, the host layer and the statistics around a
+//! subject and its disks.
+//!
+//! A [`Machine`] holds one subject (an array or a pool), its disks and its
+//! host. It runs one thing after the other: a group of jobs, a wait, an
+//! administrator's verb. Time is the calendar's: the next event is always the
+//! earliest of what the host, the disks and the subject have announced, and
+//! nothing else makes time pass, except a leap over a phase in which nothing
+//! changes but the place ([`Machine`] says when).
+
+mod calendar;
+mod drive;
+mod host;
+mod jobs;
+mod leap;
+mod machine;
+mod result;
+mod subject;
+
+pub use host::Host;
+pub use machine::{Machine, MachineConfig, SimError};
+pub use result::{JobOperations, JobResult, MemberStatistics, OperationResult};
+pub use subject::{Subject, SubjectError, SyncProgress};

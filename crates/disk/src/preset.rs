@@ -1,0 +1,356 @@
+//! Presets: disk models as data, every number with its source.
+//!
+//! A preset is a TOML file. `[parameters]` holds what all parameter sets
+//! share; each `[set.NAME.parameters]` adds or replaces numbers, so that one
+//! model can be shipped in several equally good fits. Each parameter is a
+//! table `{ value = 0.9, source = "..." }`; its name carries its unit. The
+//! rate curve stands alone, as a list of `[place, kibibytes_per_second]`.
+
+use crate::named::NAMES;
+use crate::parameters::{DiskParameters, ParameterError};
+use crate::surface::RatePoint;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use thiserror::Error;
+use toml::Spanned;
+
+/// A disk model in one or more parameter sets.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Preset {
+    /// Short name: the file's.
+    pub name: String,
+    /// The model in words.
+    pub title: String,
+    /// What the disk calls itself.
+    pub model: String,
+    /// Remarks for people.
+    pub description: String,
+    /// The first is the default.
+    sets: Vec<Set>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+struct Set {
+    name: String,
+    description: String,
+    parameters: DiskParameters,
+    provenance: Vec<Provenance>,
+}
+
+/// One number and where it is from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Provenance {
+    /// The parameter's name, unit included.
+    pub name: String,
+    /// Its value as text.
+    pub value: String,
+    /// Its source.
+    pub source: String,
+}
+
+/// Why a preset cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum PresetError {
+    /// Not TOML, or not in a preset's form.
+    #[error("{file}:{line}: {message}")]
+    Syntax {
+        /// The file.
+        file: String,
+        /// Line, from 1.
+        line: usize,
+        /// What the parser says.
+        message: String,
+    },
+    /// A parameter that no set provides.
+    #[error("{file}: parameter `{name}` is missing in set `{set}`")]
+    Missing {
+        /// The file.
+        file: String,
+        /// The set.
+        set: String,
+        /// The parameter.
+        name: &'static str,
+    },
+    /// A name that is no parameter.
+    #[error("{file}:{line}: `{name}` is not a parameter; known are: {known}")]
+    Unknown {
+        /// The file.
+        file: String,
+        /// Line, from 1.
+        line: usize,
+        /// As written.
+        name: String,
+        /// All names.
+        known: String,
+    },
+    /// A value out of range.
+    #[error("{file}:{line}: `{name}` is {value}, but must be {range}")]
+    Range {
+        /// The file.
+        file: String,
+        /// Line, from 1.
+        line: usize,
+        /// The parameter.
+        name: String,
+        /// As written.
+        value: String,
+        /// What would be right.
+        range: &'static str,
+    },
+    /// The numbers do not make a disk together.
+    #[error("{file}: set `{set}` is not a disk")]
+    Invalid {
+        /// The file.
+        file: String,
+        /// The set.
+        set: String,
+        /// Why.
+        #[source]
+        source: ParameterError,
+    },
+    /// No parameter set at all, or not the one asked for.
+    #[error("{preset} has no parameter set `{set}`; it has: {known}")]
+    NoSet {
+        /// The preset.
+        preset: String,
+        /// The set asked for.
+        set: String,
+        /// What there is.
+        known: String,
+    },
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    schema: Spanned<u32>,
+    name: String,
+    title: String,
+    model: String,
+    description: String,
+    rate_curve: Curve,
+    parameters: BTreeMap<String, Spanned<Value>>,
+    #[serde(default)]
+    set: BTreeMap<String, FileSet>,
+    default_set: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Curve {
+    source: String,
+    points: Vec<(f64, f64)>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FileSet {
+    description: String,
+    #[serde(default)]
+    parameters: BTreeMap<String, Spanned<Value>>,
+}
+
+#[derive(Deserialize, Clone)]
+#[serde(deny_unknown_fields)]
+struct Value {
+    value: f64,
+    source: String,
+}
+
+/// Largest value of any parameter: 2^53, up to which floating point is exact.
+const LARGEST: f64 = 9_007_199_254_740_992.0;
+
+impl Preset {
+    /// Reads a preset from the text of `file` (used in errors).
+    ///
+    /// # Errors
+    /// Names file, line and field of the first thing that is wrong.
+    pub fn parse(file: &str, text: &str) -> Result<Self, PresetError> {
+        let raw: File = toml::from_str(text).map_err(|error| PresetError::Syntax {
+            file: file.to_owned(),
+            line: line_of(text, error.span().map_or(0, |span| span.start)),
+            message: error.message().to_owned(),
+        })?;
+        if *raw.schema.get_ref() != 1 {
+            return Err(PresetError::Range {
+                file: file.to_owned(),
+                line: line_of(text, raw.schema.span().start),
+                name: "schema".to_owned(),
+                value: raw.schema.get_ref().to_string(),
+                range: "1, the only version there is",
+            });
+        }
+        let mut sets = Vec::new();
+        for (name, set) in &raw.set {
+            let reader = Reader {
+                file,
+                text,
+                set: name,
+            };
+            sets.push(reader.read(&raw, set)?);
+        }
+        // The default comes first; the others stay in order of name.
+        let default = sets.iter().position(|set| set.name == raw.default_set);
+        let Some(default) = default else {
+            return Err(PresetError::NoSet {
+                preset: file.to_owned(),
+                set: raw.default_set,
+                known: names(sets.iter().map(|set| set.name.as_str())),
+            });
+        };
+        let first = sets.remove(default);
+        sets.insert(0, first);
+        Ok(Self {
+            name: raw.name,
+            title: raw.title,
+            model: raw.model,
+            description: raw.description,
+            sets,
+        })
+    }
+
+    /// Names of the parameter sets, the default first.
+    #[must_use]
+    pub fn set_names(&self) -> Vec<&str> {
+        self.sets.iter().map(|set| set.name.as_str()).collect()
+    }
+
+    /// The parameters of a set.
+    ///
+    /// # Errors
+    /// If there is no set of that name.
+    pub fn parameters(&self, set: &str) -> Result<&DiskParameters, PresetError> {
+        self.set(set).map(|set| &set.parameters)
+    }
+
+    /// What a set is, in words.
+    ///
+    /// # Errors
+    /// If there is no set of that name.
+    pub fn set_description(&self, set: &str) -> Result<&str, PresetError> {
+        self.set(set).map(|set| set.description.as_str())
+    }
+
+    /// Every number of a set with its source.
+    ///
+    /// # Errors
+    /// If there is no set of that name.
+    pub fn provenance(&self, set: &str) -> Result<&[Provenance], PresetError> {
+        self.set(set).map(|set| set.provenance.as_slice())
+    }
+
+    fn set(&self, name: &str) -> Result<&Set, PresetError> {
+        self.sets
+            .iter()
+            .find(|set| set.name == name)
+            .ok_or_else(|| PresetError::NoSet {
+                preset: self.name.clone(),
+                set: name.to_owned(),
+                known: names(self.set_names().into_iter()),
+            })
+    }
+}
+
+/// Reads one set: shared parameters under the set's own.
+struct Reader<'a> {
+    file: &'a str,
+    text: &'a str,
+    set: &'a str,
+}
+
+impl Reader<'_> {
+    fn read(&self, raw: &File, set: &FileSet) -> Result<Set, PresetError> {
+        let mut merged: BTreeMap<&str, &Spanned<Value>> = BTreeMap::new();
+        for (name, value) in raw.parameters.iter().chain(&set.parameters) {
+            self.check(name, value)?;
+            merged.insert(name, value);
+        }
+        let mut parameters = DiskParameters::blank(
+            raw.rate_curve
+                .points
+                .iter()
+                .map(|&(place, rate)| RatePoint {
+                    place,
+                    bytes_per_second: rate * 1024.0,
+                })
+                .collect(),
+        );
+        let mut provenance = Vec::new();
+        for name in NAMES {
+            let value = merged
+                .get(name)
+                .ok_or_else(|| PresetError::Missing {
+                    file: self.file.to_owned(),
+                    set: self.set.to_owned(),
+                    name,
+                })?
+                .get_ref();
+            parameters.set_named(name, value.value);
+            provenance.push(Provenance {
+                name: name.to_owned(),
+                value: value.value.to_string(),
+                source: value.source.clone(),
+            });
+        }
+        let points: Vec<String> = raw
+            .rate_curve
+            .points
+            .iter()
+            .map(|(place, rate)| format!("{place}: {rate}"))
+            .collect();
+        provenance.push(Provenance {
+            name: "rate_curve_kibibytes_per_second".to_owned(),
+            value: points.join(", "),
+            source: raw.rate_curve.source.clone(),
+        });
+        parameters
+            .validate()
+            .map_err(|source| PresetError::Invalid {
+                file: self.file.to_owned(),
+                set: self.set.to_owned(),
+                source,
+            })?;
+        Ok(Set {
+            name: self.set.to_owned(),
+            description: set.description.clone(),
+            parameters,
+            provenance,
+        })
+    }
+
+    fn check(&self, name: &str, value: &Spanned<Value>) -> Result<(), PresetError> {
+        let line = line_of(self.text, value.span().start);
+        if !NAMES.contains(&name) {
+            return Err(PresetError::Unknown {
+                file: self.file.to_owned(),
+                line,
+                name: name.to_owned(),
+                known: NAMES.join(", "),
+            });
+        }
+        let number = value.get_ref().value;
+        if !(0.0..=LARGEST).contains(&number) {
+            return Err(PresetError::Range {
+                file: self.file.to_owned(),
+                line,
+                name: name.to_owned(),
+                value: number.to_string(),
+                range: "between 0 and 2^53",
+            });
+        }
+        Ok(())
+    }
+}
+
+fn line_of(text: &str, offset: usize) -> usize {
+    text.as_bytes()
+        .iter()
+        .take(offset)
+        .filter(|&&byte| byte == b'\n')
+        .count()
+        + 1
+}
+
+fn names<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    names.collect::<Vec<_>>().join(", ")
+}

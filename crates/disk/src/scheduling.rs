@@ -1,0 +1,214 @@
+//! The choice of the next command: rotational position optimisation.
+//!
+//! For every command in the pool the drive predicts when its first sector can
+//! be under the head: the seek, then the wait until the platter has turned.
+//! The firmware does not trust its prediction to the last microsecond: a
+//! target that would pass within a safety *margin* after arrival counts as
+//! missed for a revolution, and the arm's real arrival *jitters*, unknown to
+//! the prediction. The command with the least predicted time wins, minus a
+//! small credit for age. A command that continues where the head is costs
+//! nothing, and one a little ahead on the same track is simply waited for.
+//!
+//! This is the shortest-access-time-first of Jacobson and Wilkes (HPL-CSP-91-7,
+//! 1991) with the imperfection that real drives show.
+
+use crate::seek::SeekCurve;
+use crate::surface::Surface;
+
+/// How a pool is ordered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    /// By arrival.
+    Arrival,
+    /// By seek distance alone.
+    Seek,
+    /// By seek and rotation.
+    Rotation,
+}
+
+/// Numbers of the scheduler.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Scheduling {
+    /// What the pools are ordered by.
+    pub order: Order,
+    /// A target nearer than this after arrival is predicted to be missed.
+    pub margin_ns: u64,
+    /// Arrival is later than predicted by a uniform draw below this.
+    pub jitter_ns: u64,
+    /// Credit per nanosecond of waiting, nanoseconds.
+    pub age_weight: f64,
+    /// Reads and destages compete in one pool.
+    pub single_pool: bool,
+}
+
+/// A command that waits for the arm.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Candidate {
+    /// The host's tag; `None` for cached writes, which nobody waits for.
+    pub tag: Option<u64>,
+    /// Position of the first sector.
+    pub start: u64,
+    /// Position after the last sector.
+    pub end: u64,
+    /// Bytes.
+    pub bytes: u64,
+    /// When it came, nanoseconds.
+    pub arrived: u64,
+    /// Order of arrival, for ties and for flushes.
+    pub sequence: u64,
+}
+
+/// Where the arm is and when it can leave.
+#[derive(Debug, Clone, Copy)]
+pub struct Departure {
+    /// Position under the head when it last moved data.
+    pub head: u64,
+    /// When the arm can start, nanoseconds.
+    pub at: u64,
+    /// The head is over `head` right now: what continues there is free.
+    pub streaming: bool,
+    /// Extra settle of this pool (writes), nanoseconds.
+    pub extra_settle_ns: f64,
+}
+
+/// The platter and the arm, for predictions.
+#[derive(Debug, Clone, Copy)]
+pub struct Mechanics<'a> {
+    /// Where positions lie.
+    pub surface: &'a Surface,
+    /// How long moves take.
+    pub seek: &'a SeekCurve,
+    /// Nanoseconds per revolution.
+    pub revolution: u64,
+    /// The platter's angle at time zero, nanoseconds.
+    pub phase: u64,
+}
+
+impl Mechanics<'_> {
+    /// Nanoseconds from `time` until `position` passes under the head.
+    #[inline]
+    #[must_use]
+    pub fn rotation(&self, position: u64, time: u64) -> u64 {
+        let target = position % self.revolution;
+        let angle = (time + self.phase) % self.revolution;
+        if target >= angle {
+            target - angle
+        } else {
+            target + self.revolution - angle
+        }
+    }
+
+    /// The time of the move to `position`, and whether it is one at all:
+    /// targets ahead on the same track need none.
+    #[inline]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "seek times are positive and below a second"
+    )]
+    fn seek_ns(&self, departure: &Departure, position: u64) -> u64 {
+        let fraction = self.surface.stroke(departure.head, position);
+        (self.seek.time_ns(fraction) + departure.extra_settle_ns) as u64
+    }
+
+    /// Nanoseconds to read on from the head to `position` where that is less
+    /// than half a revolution ahead and the head is streaming.
+    #[inline]
+    fn read_through(&self, departure: &Departure, position: u64) -> Option<u64> {
+        if !departure.streaming {
+            return None;
+        }
+        let ahead = position.wrapping_sub(departure.head);
+        (ahead < self.revolution / 2).then_some(ahead)
+    }
+
+    /// The real positioning time with the arm arriving `jitter` late, and the
+    /// seek within it (`None` where the arm did not move).
+    #[must_use]
+    pub fn positioning(
+        &self,
+        departure: &Departure,
+        position: u64,
+        jitter: u64,
+    ) -> (u64, Option<u64>) {
+        let seek = self.seek_ns(departure, position) + jitter;
+        let turned = seek + self.rotation(position, departure.at + seek);
+        match self.read_through(departure, position) {
+            Some(through) if through <= turned => (through, None),
+            _ => (turned, Some(seek)),
+        }
+    }
+}
+
+impl Scheduling {
+    /// The index of the next command of `pool`, or `None` if it is empty or
+    /// holds only what `skip_contiguous` excludes.
+    #[must_use]
+    pub fn choose(
+        &self,
+        pool: &[Candidate],
+        mechanics: &Mechanics<'_>,
+        departure: &Departure,
+        skip_contiguous: bool,
+    ) -> Option<usize> {
+        if pool.len() == 1 && !skip_contiguous {
+            return Some(0);
+        }
+        let excluded = |candidate: &Candidate| {
+            skip_contiguous && departure.streaming && candidate.start == departure.head
+        };
+        match self.order {
+            Order::Arrival => (0..pool.len())
+                .filter(|&index| !excluded(&pool[index]))
+                .min_by_key(|&index| pool[index].sequence),
+            Order::Seek => (0..pool.len())
+                .filter(|&index| !excluded(&pool[index]))
+                .min_by_key(|&index| {
+                    let candidate = &pool[index];
+                    (candidate.start.abs_diff(departure.head), candidate.sequence)
+                }),
+            Order::Rotation => self.choose_by_rotation(pool, mechanics, departure, excluded),
+        }
+    }
+
+    #[expect(
+        clippy::cast_possible_wrap,
+        clippy::cast_possible_truncation,
+        clippy::cast_precision_loss,
+        reason = "times of one positioning, far below 2^63"
+    )]
+    fn choose_by_rotation(
+        &self,
+        pool: &[Candidate],
+        mechanics: &Mechanics<'_>,
+        departure: &Departure,
+        excluded: impl Fn(&Candidate) -> bool,
+    ) -> Option<usize> {
+        let mut best = None;
+        let mut best_cost = i64::MAX;
+        for (index, candidate) in pool.iter().enumerate() {
+            if excluded(candidate) {
+                continue;
+            }
+            let credit = if self.age_weight > 0.0 {
+                (departure.at.saturating_sub(candidate.arrived) as f64 * self.age_weight) as i64
+            } else {
+                0
+            };
+            let seek = mechanics.seek_ns(departure, candidate.start) + self.margin_ns;
+            let mut cost = seek as i64;
+            // The seek alone is a lower bound: most of a deep pool ends here.
+            if cost - credit < best_cost {
+                cost += mechanics.rotation(candidate.start, departure.at + seek) as i64;
+            }
+            if let Some(through) = mechanics.read_through(departure, candidate.start) {
+                cost = cost.min(through as i64);
+            }
+            if cost - credit < best_cost {
+                best_cost = cost - credit;
+                best = Some(index);
+            }
+        }
+        best
+    }
+}

@@ -1,0 +1,138 @@
+//! The read cache: a few segments, each one contiguous piece of the disk.
+//!
+//! Segments live in position space (see [`crate::surface`]): positions rise
+//! strictly with sectors, so containment and contiguity are the same there,
+//! and reading ahead for a nanosecond extends a segment by one.
+
+/// One cached piece.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Segment {
+    /// Position of the first cached sector.
+    pub start: u64,
+    /// Position after the last cached sector.
+    pub end: u64,
+    /// A read has continued it: it belongs to a stream.
+    pub sequential: bool,
+    used: u64,
+}
+
+/// The segments, replaced least recently used first.
+#[derive(Debug, Clone)]
+pub struct Segments {
+    slots: Vec<Segment>,
+    capacity: usize,
+    clock: u64,
+}
+
+impl Segments {
+    /// An empty cache of `capacity` segments, at least one.
+    #[must_use]
+    pub fn new(capacity: usize) -> Self {
+        Self {
+            slots: Vec::with_capacity(capacity),
+            capacity: capacity.max(1),
+            clock: 0,
+        }
+    }
+
+    /// The segment that holds `start` or ends there.
+    #[inline]
+    #[must_use]
+    pub fn find(&self, start: u64) -> Option<usize> {
+        self.slots
+            .iter()
+            .position(|segment| segment.start <= start && start <= segment.end)
+    }
+
+    /// The segment at an index given by [`Self::find`] or [`Self::read`].
+    #[inline]
+    #[must_use]
+    pub fn get(&self, index: usize) -> &Segment {
+        &self.slots[index]
+    }
+
+    /// Records that `[start, end)` was read from the medium or asked of the
+    /// cache, continuing a segment where there is one. Returns its index.
+    pub fn read(&mut self, start: u64, end: u64) -> usize {
+        self.clock += 1;
+        if let Some(index) = self.find(start) {
+            let segment = &mut self.slots[index];
+            segment.sequential = true;
+            segment.end = segment.end.max(end);
+            segment.used = self.clock;
+            return index;
+        }
+        let segment = Segment {
+            start,
+            end,
+            sequential: false,
+            used: self.clock,
+        };
+        if self.slots.len() < self.capacity {
+            self.slots.push(segment);
+            return self.slots.len() - 1;
+        }
+        let oldest = (0..self.slots.len())
+            .min_by_key(|&index| self.slots[index].used)
+            .unwrap_or(0);
+        self.slots[oldest] = segment;
+        oldest
+    }
+
+    /// Read-ahead brought a segment to `end`.
+    pub fn extend(&mut self, index: usize, end: u64) {
+        let segment = &mut self.slots[index];
+        segment.end = segment.end.max(end);
+    }
+
+    /// A write made `[start, end)` stale: overlapping segments are dropped by
+    /// emptying them at their own start.
+    pub fn invalidate(&mut self, start: u64, end: u64) {
+        for segment in &mut self.slots {
+            if segment.start < end && start < segment.end {
+                segment.end = segment.start;
+                segment.sequential = false;
+                segment.used = 0;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Segments;
+
+    #[test]
+    fn a_continuing_read_makes_a_stream() {
+        let mut segments = Segments::new(2);
+        let first = segments.read(100, 200);
+        assert!(!segments.get(first).sequential);
+        assert_eq!(segments.read(200, 300), first);
+        assert!(segments.get(first).sequential);
+        assert_eq!(
+            (segments.get(first).start, segments.get(first).end),
+            (100, 300)
+        );
+        assert_eq!(segments.find(301), None);
+    }
+
+    #[test]
+    fn the_least_recently_used_goes_first() {
+        let mut segments = Segments::new(2);
+        segments.read(0, 10);
+        segments.read(100, 110);
+        segments.read(10, 20);
+        segments.read(200, 210);
+        assert!(segments.find(5).is_some());
+        assert!(segments.find(105).is_none());
+        assert!(segments.find(205).is_some());
+    }
+
+    #[test]
+    fn writes_make_segments_stale() {
+        let mut segments = Segments::new(2);
+        segments.read(0, 10);
+        segments.invalidate(9, 12);
+        assert!(segments.find(5).is_none());
+    }
+}

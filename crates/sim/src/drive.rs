@@ -1,0 +1,183 @@
+//! A disk in its slot: the drive's queue, the host's overflow, diskstats.
+
+use crate::result::MemberStatistics;
+use raidlab_array::{CommandId, MemberCommand, Operation, Purpose};
+use raidlab_disk::{Command, CommandKind, Completion, Disk};
+use raidlab_units::{Nanos, Sectors};
+
+/// A member command on its way.
+#[derive(Debug, Clone, Copy)]
+struct Flight {
+    id: CommandId,
+    issued: Nanos,
+    operation: Operation,
+    count: Sectors,
+    purpose: Purpose,
+}
+
+/// One slot of the machine.
+#[derive(Debug)]
+pub(crate) struct Drive {
+    disk: Disk,
+    tags: u32,
+    in_drive: u32,
+    flights: Vec<Option<Flight>>,
+    free: Vec<usize>,
+    /// What found no tag, as commands; served as a one-way sweep.
+    overflow: Vec<Command>,
+    sweep_from: u64,
+    busy_since: Option<Nanos>,
+    pub(crate) statistics: MemberStatistics,
+    pub(crate) tag_overflows: u64,
+    /// Cached [`Disk::next_event`]; `u64::MAX` for none.
+    pub(crate) next: u64,
+}
+
+impl Drive {
+    pub(crate) fn new(disk: Disk, tags: u32) -> Self {
+        Self {
+            disk,
+            tags,
+            in_drive: 0,
+            flights: Vec::new(),
+            free: Vec::new(),
+            overflow: Vec::new(),
+            sweep_from: 0,
+            busy_since: None,
+            statistics: MemberStatistics::default(),
+            tag_overflows: 0,
+            next: u64::MAX,
+        }
+    }
+
+    pub(crate) fn disk(&self) -> &Disk {
+        &self.disk
+    }
+
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.disk.is_quiet() && self.free.len() == self.flights.len()
+    }
+
+    pub(crate) fn leap(&mut self, sector: Sectors) {
+        self.disk.leap(sector);
+        self.refresh();
+    }
+
+    fn refresh(&mut self) {
+        self.next = self.disk.next_event().map_or(u64::MAX, |time| time.0);
+    }
+
+    pub(crate) fn submit(&mut self, now: Nanos, command: &MemberCommand) {
+        let flight = Flight {
+            id: command.id,
+            issued: now,
+            operation: command.operation,
+            count: command.count,
+            purpose: command.purpose,
+        };
+        let tag = match self.free.pop() {
+            Some(tag) => {
+                self.flights[tag] = Some(flight);
+                tag
+            }
+            None => {
+                self.flights.push(Some(flight));
+                self.flights.len() - 1
+            }
+        };
+        if self.busy_since.is_none() {
+            self.busy_since = Some(now);
+        }
+        let command = Command {
+            tag: tag as u64,
+            kind: match (command.operation, command.force_unit_access) {
+                (Operation::Read, _) => CommandKind::Read,
+                (Operation::Write, false) => CommandKind::Write,
+                (Operation::Write, true) => CommandKind::WriteThrough,
+                // A disk that keeps no map of what is used has nothing to do
+                // for a discard but to order it with the flushes.
+                (Operation::Flush | Operation::Discard, _) => CommandKind::Flush,
+            },
+            start: command.start,
+            count: command.count,
+        };
+        if self.in_drive < self.tags {
+            self.in_drive += 1;
+            self.disk.submit(now, command);
+        } else {
+            self.tag_overflows += 1;
+            self.overflow.push(command);
+        }
+        self.refresh();
+    }
+
+    /// Advances the disk to `now` and hands over what the host may know.
+    pub(crate) fn advance(
+        &mut self,
+        now: Nanos,
+        completions: &mut Vec<Completion>,
+        done: &mut Vec<CommandId>,
+    ) {
+        completions.clear();
+        self.disk.advance(now, completions);
+        for completion in completions.iter() {
+            self.in_drive -= 1;
+            let tag = usize::try_from(completion.tag).unwrap_or(usize::MAX);
+            if let Some(flight) = self.flights[tag].take() {
+                self.free.push(tag);
+                self.account(now, &flight);
+                done.push(flight.id);
+            }
+            self.send_overflow(now);
+        }
+        if self.free.len() == self.flights.len()
+            && let Some(since) = self.busy_since.take()
+        {
+            self.statistics.busy += now - since;
+        }
+        self.refresh();
+    }
+
+    fn send_overflow(&mut self, now: Nanos) {
+        let ahead = |command: &Command| command.start.0 < self.sweep_from;
+        let Some(index) = (0..self.overflow.len())
+            .min_by_key(|&index| (ahead(&self.overflow[index]), self.overflow[index].start))
+        else {
+            return;
+        };
+        let command = self.overflow.swap_remove(index);
+        self.sweep_from = command.end();
+        self.in_drive += 1;
+        self.disk.submit(now, command);
+    }
+
+    fn account(&mut self, now: Nanos, flight: &Flight) {
+        let ticks = now - flight.issued;
+        let bytes = flight.count.to_bytes();
+        match flight.operation {
+            Operation::Read => {
+                self.statistics.read_ios += 1;
+                self.statistics.read_bytes += bytes;
+                self.statistics.read_ticks += ticks;
+            }
+            Operation::Write => {
+                self.statistics.write_ios += 1;
+                self.statistics.write_bytes += bytes;
+                self.statistics.write_ticks += ticks;
+            }
+            Operation::Flush | Operation::Discard => {}
+        }
+        if flight.purpose == Purpose::Sync {
+            self.statistics.sync_bytes += bytes;
+        }
+    }
+
+    /// The counters up to `now`, the busy time of what is in flight included.
+    pub(crate) fn statistics_at(&self, now: Nanos) -> MemberStatistics {
+        let mut statistics = self.statistics;
+        if let Some(since) = self.busy_since {
+            statistics.busy += now - since;
+        }
+        statistics
+    }
+}

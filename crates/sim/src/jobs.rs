@@ -1,0 +1,323 @@
+//! The running jobs of a group: who may issue, what is in flight, what ended.
+//!
+//! Each clone of each job has its own request stream and its own stop clock,
+//! as in fio. A clone with an asynchronous engine keeps its depth in flight; a
+//! synchronous one has one request in flight. After a completion the clone
+//! issues again one host turnaround later.
+
+use crate::machine::{Issue, Machine, SimError};
+use crate::result::{JobOperations, MemberStatistics};
+use hdrhistogram::Histogram;
+use raidlab_array::{Operation, Request, RequestId};
+use raidlab_random::Stream;
+use raidlab_units::{Bytes, Nanos, Sectors};
+use raidlab_workload::{Direction, Engine, IoUnit, JobGroup, JobSpec, RequestStream, StopClock};
+
+/// One clone of one job.
+#[derive(Debug)]
+struct Clone {
+    job: JobSpec,
+    /// Place of the job in its group.
+    job_index: usize,
+    stream: RequestStream,
+    clock: StopClock,
+    depth: u32,
+    in_flight: u32,
+    since_think: u32,
+    wrote: bool,
+    /// No new requests: the amount is done or the time is up.
+    stopped: bool,
+    /// Issuing is held back for a leap.
+    held: bool,
+    ended: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Flight {
+    clone: usize,
+    issued: Nanos,
+    direction: Direction,
+    bytes: Bytes,
+}
+
+/// The jobs of a group while they run.
+#[derive(Debug)]
+pub(crate) struct Jobs {
+    clones: Vec<Clone>,
+    flights: Vec<Option<Flight>>,
+    free: Vec<usize>,
+    started: Nanos,
+    last_end: Nanos,
+    stop_together: bool,
+    ramp: Nanos,
+    pub(crate) results: Vec<JobOperations>,
+    leaped: Bytes,
+    leaped_members: Vec<MemberStatistics>,
+}
+
+impl Jobs {
+    /// Starts every clone: each issues its whole depth at once.
+    pub(crate) fn start(
+        group: &JobGroup,
+        machine: &mut Machine,
+        random: &Stream,
+    ) -> Result<Self, SimError> {
+        let mut clones = Vec::new();
+        for (job_index, job) in group.jobs.iter().enumerate() {
+            for clone in 0..job.num_jobs {
+                let index = clones.len() as u64;
+                let stream = job
+                    .request_stream(clone, machine.size(), random.fork("clone", index))
+                    .map_err(|source| SimError::Job {
+                        job: job.name.clone(),
+                        source,
+                    })?;
+                clones.push(Clone {
+                    stream,
+                    clock: StopClock::new(job, machine.now),
+                    depth: match job.engine {
+                        Engine::Libaio => job.io_depth,
+                        Engine::Sync => 1,
+                    },
+                    job: job.clone(),
+                    job_index,
+                    in_flight: 0,
+                    since_think: 0,
+                    wrote: false,
+                    stopped: false,
+                    held: false,
+                    ended: false,
+                });
+            }
+        }
+        let ramp = group
+            .jobs
+            .iter()
+            .map(|job| job.ramp_time)
+            .max()
+            .unwrap_or(Nanos::ZERO);
+        for (index, clone) in clones.iter().enumerate() {
+            for _ in 0..clone.depth {
+                machine
+                    .calendar
+                    .schedule(machine.now, Issue { clone: index });
+            }
+        }
+        Ok(Self {
+            clones,
+            flights: Vec::new(),
+            free: Vec::new(),
+            started: machine.now,
+            last_end: machine.now,
+            stop_together: group.stop_together,
+            ramp,
+            results: group.jobs.iter().map(|_| JobOperations::new()).collect(),
+            leaped: Bytes(0),
+            leaped_members: vec![MemberStatistics::default(); machine.drives.len()],
+        })
+    }
+
+    pub(crate) fn is_done(&self) -> bool {
+        self.clones.iter().all(|clone| clone.ended)
+    }
+
+    pub(crate) fn in_flight(&self) -> usize {
+        self.flights.len() - self.free.len()
+    }
+
+    /// fio's `runt` of the group: ramp time does not count.
+    pub(crate) fn runtime(&self) -> Nanos {
+        self.last_end.saturating_sub(self.started + self.ramp)
+    }
+
+    pub(crate) fn leaped(&self) -> Bytes {
+        self.leaped
+    }
+
+    pub(crate) fn leaped_member(&self, index: usize) -> MemberStatistics {
+        self.leaped_members[index]
+    }
+
+    /// One turn of a clone: it issues a request if it may.
+    pub(crate) fn issue(&mut self, machine: &mut Machine, index: usize) {
+        let now = machine.now;
+        let clone = &mut self.clones[index];
+        if clone.held || clone.stopped {
+            self.end_if_drained(machine, index);
+            return;
+        }
+        if !clone.clock.may_issue(now) {
+            clone.stopped = true;
+            self.end_if_drained(machine, index);
+            return;
+        }
+        match clone.stream.next_unit() {
+            Some(unit) => self.send(machine, index, unit),
+            None => {
+                clone.stopped = true;
+                if clone.in_flight == 0 {
+                    self.end_if_drained(machine, index);
+                }
+            }
+        }
+    }
+
+    fn send(&mut self, machine: &mut Machine, index: usize, unit: IoUnit) {
+        let clone = &mut self.clones[index];
+        clone.in_flight += 1;
+        clone.wrote |= unit.direction == Direction::Write;
+        let flight = Flight {
+            clone: index,
+            issued: machine.now,
+            direction: unit.direction,
+            bytes: unit.length,
+        };
+        let id = match self.free.pop() {
+            Some(id) => {
+                self.flights[id] = Some(flight);
+                id
+            }
+            None => {
+                self.flights.push(Some(flight));
+                self.flights.len() - 1
+            }
+        };
+        // Requests smaller than a sector, or not on one, move whole sectors.
+        let first = unit.offset.0 / 512;
+        let end = (unit.offset.0 + unit.length.0).div_ceil(512);
+        machine.submit(Request {
+            id: RequestId(id as u64),
+            operation: match unit.direction {
+                Direction::Read => Operation::Read,
+                Direction::Write => Operation::Write,
+                Direction::Flush => Operation::Flush,
+            },
+            start: Sectors(first),
+            count: Sectors(end - first),
+            force_unit_access: unit.direction == Direction::Write && clone.job.sync_writes,
+            process: u32::try_from(index).unwrap_or(u32::MAX),
+        });
+    }
+
+    /// A request came back: its clone will issue again after the turnaround.
+    pub(crate) fn completed(&mut self, machine: &mut Machine, id: RequestId) {
+        let id = usize::try_from(id.0).unwrap_or(usize::MAX);
+        let Some(flight) = self.flights.get_mut(id).and_then(Option::take) else {
+            return;
+        };
+        self.free.push(id);
+        let now = machine.now;
+        if now >= self.started + self.ramp {
+            let results = &mut self.results[self.clones[flight.clone].job_index];
+            let result = match flight.direction {
+                Direction::Read => Some(&mut results.reads),
+                Direction::Write => Some(&mut results.writes),
+                Direction::Flush => None,
+            };
+            if let Some(result) = result {
+                result.record(flight.bytes, now - flight.issued);
+            }
+        }
+        let clone = &mut self.clones[flight.clone];
+        clone.in_flight -= 1;
+        if clone.stopped {
+            self.end_if_drained(machine, flight.clone);
+            return;
+        }
+        if clone.held {
+            return;
+        }
+        let mut next = now + machine.host.turnaround;
+        clone.since_think += 1;
+        if clone.job.think_time > Nanos::ZERO && clone.since_think >= clone.job.think_time_blocks {
+            clone.since_think = 0;
+            next += clone.job.think_time;
+        }
+        machine.calendar.schedule(
+            next,
+            Issue {
+                clone: flight.clone,
+            },
+        );
+    }
+
+    /// A stopped clone with nothing in flight has ended, after a last flush
+    /// where the job asks for one.
+    fn end_if_drained(&mut self, machine: &mut Machine, index: usize) {
+        let clone = &mut self.clones[index];
+        if !clone.stopped || clone.in_flight > 0 || clone.ended {
+            return;
+        }
+        if clone.job.end_fsync && clone.wrote {
+            clone.wrote = false;
+            let flush = IoUnit {
+                direction: Direction::Flush,
+                offset: Bytes(0),
+                length: Bytes(0),
+            };
+            self.send(machine, index, flush);
+            return;
+        }
+        clone.ended = true;
+        self.last_end = self.last_end.max(machine.now);
+        if self.stop_together {
+            for other in 0..self.clones.len() {
+                if !self.clones[other].stopped {
+                    self.clones[other].stopped = true;
+                    self.end_if_drained(machine, other);
+                }
+            }
+        }
+    }
+
+    /// The only clone, if the group is one sequential stream that ends by its
+    /// amount alone: what can be leaped over.
+    pub(crate) fn lone_sequential(&self) -> Option<(Direction, Bytes, Bytes)> {
+        let [clone] = self.clones.as_slice() else {
+            return None;
+        };
+        if clone.stopped || clone.job.runtime.is_some() || clone.job.think_time > Nanos::ZERO {
+            return None;
+        }
+        let direction = if clone.job.pattern.writes() {
+            Direction::Write
+        } else {
+            Direction::Read
+        };
+        let (offset, left) = clone.stream.sequential_remaining()?;
+        Some((direction, offset, left))
+    }
+
+    pub(crate) fn hold(&mut self) {
+        self.clones[0].held = true;
+    }
+
+    /// Goes on issuing after [`Self::hold`] and a drain.
+    pub(crate) fn release(&mut self, machine: &mut Machine) {
+        let clone = &mut self.clones[0];
+        clone.held = false;
+        for _ in 0..clone.depth {
+            machine.calendar.schedule(machine.now, Issue { clone: 0 });
+        }
+    }
+
+    /// Passes over `bytes` of the lone stream; the skipped I/Os went like
+    /// those recorded since `before`. Returns the bytes really passed.
+    pub(crate) fn skip(&mut self, bytes: Bytes, before: &Histogram<u64>) -> Bytes {
+        let clone = &mut self.clones[0];
+        let ios = clone.stream.skip_sequential(bytes);
+        let skipped = clone.job.block_size * ios;
+        let result = if clone.job.pattern.writes() {
+            &mut self.results[0].writes
+        } else {
+            &mut self.results[0].reads
+        };
+        result.record_like(before, ios, skipped);
+        self.leaped += skipped;
+        skipped
+    }
+
+    pub(crate) fn add_leaped_member(&mut self, index: usize, statistics: MemberStatistics) {
+        self.leaped_members[index] = self.leaped_members[index].plus(statistics);
+    }
+}

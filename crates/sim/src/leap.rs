@@ -1,0 +1,236 @@
+//! Leaps: hours that nobody needs to simulate.
+//!
+//! Two phases change nothing but the place: one sequential stream on an
+//! otherwise idle subject, and a recovery without foreground I/O. Both move
+//! along the disk at a speed that is the platters' times a constant: how much
+//! of the disk's own pace the subject keeps. So such a phase is sampled: it is
+//! simulated until it runs evenly, then measured over a sample, as *place per
+//! time*, both in the disk's positions (nanoseconds of streaming, which take
+//! the rate curve into account). Then the phase is drained, the clock and the
+//! place jump together by that ratio, the disks' heads are put where they
+//! would be, and simulation goes on, up to the next sample. Counters and
+//! latencies of what was skipped are those of the sample, in proportion.
+//!
+//! A leap is never longer than [`LONGEST_SYNC_LEAP`] or [`LONGEST_JOB_LEAP`],
+//! so that what does depend on the place (host-bound subjects) is followed.
+
+use crate::jobs::Jobs;
+use crate::machine::{Machine, SimError};
+use crate::result::MemberStatistics;
+use hdrhistogram::Histogram;
+use raidlab_units::{Bytes, Nanos, Sectors};
+use raidlab_workload::Direction;
+
+/// Longest leap of a recovery.
+const LONGEST_SYNC_LEAP: Nanos = Nanos::from_secs(600);
+/// Longest leap of a sequential job.
+const LONGEST_JOB_LEAP: Bytes = Bytes(128 << 30);
+/// A drain takes seconds at most; a subject that is not quiet after this has
+/// work of its own, and is not leaped.
+const LONGEST_DRAIN: Nanos = Nanos::from_secs(120);
+
+/// Where the leaps of a job stand.
+#[derive(Debug)]
+pub(crate) struct LeapPlan {
+    /// Sampling begins here, when the stream runs evenly.
+    sample_at: Nanos,
+    sample: Option<Sample>,
+}
+
+#[derive(Debug)]
+struct Sample {
+    started: Nanos,
+    ends: Nanos,
+    offset: Bytes,
+    latency: Histogram<u64>,
+    members: Vec<MemberStatistics>,
+}
+
+impl Machine {
+    /// A plan, if the group is one long sequential stream.
+    pub(crate) fn leap_plan(&self, jobs: &Jobs) -> Option<LeapPlan> {
+        let (_, _, left) = jobs.lone_sequential()?;
+        if !self.leaps || self.sync().is_some() || left.0 < self.shortest_leap().0 * 2 {
+            return None;
+        }
+        Some(LeapPlan {
+            sample_at: self.now + self.subject.leap_sample(),
+            sample: None,
+        })
+    }
+
+    /// Below this a leap saves nothing: four samples at 200 MB/s.
+    fn shortest_leap(&self) -> Bytes {
+        Bytes(self.subject.leap_sample().0 / 1_000_000_000 * 4 * 200_000_000 + (1 << 30))
+    }
+
+    /// The place of an address of the subject, on the first disk.
+    fn place(&self, sector: Sectors) -> u64 {
+        let surface = self.drives[0].disk().surface();
+        surface.position(self.subject.member_sector(sector).0)
+    }
+
+    fn sector_of_place(&self, place: u64) -> Sectors {
+        let surface = self.drives[0].disk().surface();
+        let offset = self.subject.member_sector(Sectors::ZERO);
+        Sectors(surface.sector_at(place).saturating_sub(offset.0))
+    }
+
+    /// Called before each event of a leapable job: samples, and leaps when
+    /// the sample is complete.
+    pub(crate) fn leap_job(
+        &mut self,
+        plan: &mut LeapPlan,
+        jobs: &mut Jobs,
+    ) -> Result<(), SimError> {
+        if self.now < plan.sample_at {
+            return Ok(());
+        }
+        let Some((direction, offset, left)) = jobs.lone_sequential() else {
+            plan.sample_at = Nanos::MAX;
+            return Ok(());
+        };
+        if left.0 < self.shortest_leap().0 {
+            plan.sample_at = Nanos::MAX;
+            return Ok(());
+        }
+        let latency = match direction {
+            Direction::Write => &jobs.results[0].writes.latency,
+            _ => &jobs.results[0].reads.latency,
+        };
+        match plan.sample.take() {
+            None => {
+                plan.sample = Some(Sample {
+                    started: self.now,
+                    ends: self.now + self.subject.leap_sample(),
+                    offset,
+                    latency: latency.clone(),
+                    members: self.member_statistics(),
+                });
+            }
+            Some(sample) if self.now < sample.ends => plan.sample = Some(sample),
+            Some(sample) => {
+                self.leap_over(&sample, direction, offset, jobs)?;
+                plan.sample_at = self.now + self.subject.leap_sample();
+            }
+        }
+        Ok(())
+    }
+
+    fn leap_over(
+        &mut self,
+        sample: &Sample,
+        direction: Direction,
+        offset: Bytes,
+        jobs: &mut Jobs,
+    ) -> Result<(), SimError> {
+        let sampled_time = self.now - sample.started;
+        let sampled_bytes = offset - sample.offset;
+        let sampled_place =
+            self.place(offset.to_sectors()) - self.place(sample.offset.to_sectors());
+        let members: Vec<MemberStatistics> = self
+            .member_statistics()
+            .iter()
+            .zip(&sample.members)
+            .map(|(now, before)| now.since(*before))
+            .collect();
+        jobs.hold();
+        if self.drain(Some(jobs))? && sampled_place > 0 {
+            let (_, from, left) = jobs
+                .lone_sequential()
+                .unwrap_or((direction, offset, Bytes(0)));
+            let bytes = Bytes(
+                left.0
+                    .saturating_sub(self.shortest_leap().0 / 2)
+                    .min(LONGEST_JOB_LEAP.0),
+            );
+            let skipped = jobs.skip(bytes, &sample.latency);
+            let (start, end) = (from.to_sectors(), (from + skipped).to_sectors());
+            let place = self.place(end) - self.place(start);
+            let time = crate::result::scale(place, sampled_time.0, sampled_place);
+            for (index, statistics) in members.iter().enumerate() {
+                jobs.add_leaped_member(index, statistics.scaled(skipped.0, sampled_bytes.0));
+            }
+            if direction == Direction::Write {
+                self.subject.leap_write(start, end - start);
+            }
+            self.jump(Nanos(time), end);
+        }
+        jobs.release(self);
+        Ok(())
+    }
+
+    /// Moves the clock by `time` and every head to the place of `sector`.
+    fn jump(&mut self, time: Nanos, sector: Sectors) {
+        self.now += time;
+        let sector = self.subject.member_sector(sector);
+        for drive in &mut self.drives {
+            drive.leap(sector);
+        }
+    }
+
+    /// Runs until nothing is in flight or dirty anywhere; false if that does
+    /// not come about in reasonable time.
+    fn drain(&mut self, mut jobs: Option<&mut Jobs>) -> Result<bool, SimError> {
+        let end = self.now + LONGEST_DRAIN;
+        loop {
+            let flying = jobs.as_ref().map_or(0, |jobs| jobs.in_flight());
+            let quiet = flying == 0
+                && self.subject.is_idle()
+                && self.drives.iter().all(crate::drive::Drive::is_quiet);
+            if quiet {
+                return Ok(true);
+            }
+            if !self.step(jobs.as_deref_mut(), end)? {
+                return Ok(false);
+            }
+        }
+    }
+
+    /// Lets a recovery run until `end`, leaping where it runs evenly.
+    pub(crate) fn leap_sync_until(&mut self, end: Nanos) -> Result<(), SimError> {
+        let sample = self.subject.leap_sample();
+        while self.sync().is_some() && self.now + sample * 4 < end {
+            self.run_until(self.now + sample / 4);
+            let Some(before) = self.sync() else {
+                return Ok(());
+            };
+            let started = self.now;
+            self.run_until(self.now + sample);
+            let Some(after) = self.sync() else {
+                return Ok(());
+            };
+            let moved = self.place(after.position) - self.place(before.position);
+            let took = self.now - started;
+            if moved == 0 {
+                continue;
+            }
+            self.freeze_sync();
+            if self.drain(None)? && self.now < end {
+                self.leap_recovery(end, took, moved);
+            }
+            self.thaw_sync();
+        }
+        Ok(())
+    }
+
+    /// Jumps a drained recovery forward at `moved` places per `took`.
+    fn leap_recovery(&mut self, end: Nanos, took: Nanos, moved: u64) {
+        let Some(now) = self.sync() else {
+            return;
+        };
+        let place = self.place(now.position);
+        // The very end is simulated: that is where the array changes state.
+        let left = self.place(now.total).saturating_sub(place) / 1000 * 999;
+        let time_left = crate::result::scale(left, took.0, moved);
+        let time = (end - self.now)
+            .min(LONGEST_SYNC_LEAP)
+            .min(Nanos(time_left));
+        let target = place + crate::result::scale(moved, time.0, took.0);
+        let position = self.sector_of_place(target).max(now.position);
+        // Sync positions are multiples of the largest sync request (1 MiB).
+        let position = Sectors(position.0 / 2048 * 2048).clamp(now.position, now.total);
+        self.jump(time, position);
+        self.leap_sync(position);
+    }
+}

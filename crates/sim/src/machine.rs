@@ -1,0 +1,354 @@
+//! The machine: one subject, its disks, its host, and time.
+//!
+//! The loop takes the earliest of three kinds of events: the host's (a job
+//! issues its next request), a disk's, the subject's own ticks. Equal times
+//! go in that order, disks by slot, so that a run is repeatable. Whatever the
+//! subject orders in answer is handed to the disks at once.
+
+use crate::calendar::Calendar;
+use crate::drive::Drive;
+use crate::host::Host;
+use crate::jobs::Jobs;
+use crate::result::{JobResult, MemberStatistics};
+use crate::subject::{Subject, SubjectError, SyncProgress};
+use raidlab_array::{Event, Finished, Outputs, Request, Slot};
+use raidlab_disk::{Completion, Disk};
+use raidlab_random::Stream;
+use raidlab_units::{Bytes, Nanos, Sectors};
+use raidlab_workload::{JobError, JobGroup};
+use thiserror::Error;
+
+/// Everything a machine is made of.
+pub struct MachineConfig {
+    /// What is measured.
+    pub subject: Box<dyn Subject>,
+    /// Its members, in slot order.
+    pub disks: Vec<Disk>,
+    /// The operating system.
+    pub host: Host,
+    /// Randomness for the jobs.
+    pub random: Stream,
+    /// Skip long uniform phases analytically.
+    pub leaps: bool,
+}
+
+/// Why a simulation cannot go on.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum SimError {
+    /// A job that cannot run on this subject.
+    #[error("job `{job}` cannot run")]
+    Job {
+        /// The job's name.
+        job: String,
+        /// Why.
+        #[source]
+        source: JobError,
+    },
+    /// Requests are in flight and nothing will ever happen.
+    #[error("the simulation is stuck at {at}: {in_flight} requests in flight and no event")]
+    Stuck {
+        /// When.
+        at: Nanos,
+        /// How many.
+        in_flight: usize,
+    },
+    /// A job ran far longer than anything sensible.
+    #[error("the job did not end within {limit} of virtual time")]
+    Endless {
+        /// The limit.
+        limit: Nanos,
+    },
+    /// A request failed: the subject has lost data.
+    #[error("a request failed")]
+    Request(#[source] raidlab_array::RequestError),
+    /// The subject refused a verb.
+    #[error("the subject refused")]
+    Subject(#[source] SubjectError),
+}
+
+/// A job that has not ended after this much virtual time never will: a year.
+const ENDLESS: Nanos = Nanos::from_secs(365 * 86_400);
+
+/// What the calendar holds: which clone of the running jobs issues.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Issue {
+    pub(crate) clone: usize,
+}
+
+/// A subject on its disks in virtual time.
+pub struct Machine {
+    pub(crate) subject: Box<dyn Subject>,
+    pub(crate) drives: Vec<Drive>,
+    pub(crate) host: Host,
+    pub(crate) now: Nanos,
+    pub(crate) calendar: Calendar<Issue>,
+    pub(crate) leaps: bool,
+    random: Stream,
+    groups_run: u64,
+    outputs: Outputs,
+    finished: Vec<Finished>,
+    completions: Vec<Completion>,
+    done: Vec<raidlab_array::CommandId>,
+    events: Vec<(Nanos, Event)>,
+}
+
+impl Machine {
+    /// A machine at time zero.
+    #[must_use]
+    pub fn new(config: MachineConfig) -> Self {
+        let tags = config.host.tags.max(1);
+        Self {
+            subject: config.subject,
+            drives: config
+                .disks
+                .into_iter()
+                .map(|disk| Drive::new(disk, tags))
+                .collect(),
+            host: config.host,
+            now: Nanos::ZERO,
+            calendar: Calendar::new(),
+            leaps: config.leaps,
+            random: config.random,
+            groups_run: 0,
+            outputs: Outputs::default(),
+            finished: Vec::new(),
+            completions: Vec::new(),
+            done: Vec::new(),
+            events: Vec::new(),
+        }
+    }
+
+    /// Virtual time since the start.
+    #[must_use]
+    pub fn now(&self) -> Nanos {
+        self.now
+    }
+
+    /// The subject's size.
+    #[must_use]
+    pub fn size(&self) -> Bytes {
+        self.subject.size().to_bytes()
+    }
+
+    /// mdstat's letters: `[UU]`.
+    #[must_use]
+    pub fn health(&self) -> String {
+        self.subject.health()
+    }
+
+    /// Resync or recovery, where one runs.
+    #[must_use]
+    pub fn sync(&self) -> Option<SyncProgress> {
+        self.subject.sync()
+    }
+
+    /// What happened to the array so far, with the time.
+    #[must_use]
+    pub fn events(&self) -> &[(Nanos, Event)] {
+        &self.events
+    }
+
+    /// Marks a member as failed.
+    ///
+    /// # Errors
+    /// Whatever the subject says, and what [`Self::run`] says.
+    pub fn fail(&mut self, slot: Slot) -> Result<(), SimError> {
+        let result = self.subject.fail(self.now, slot, &mut self.outputs);
+        self.after_verb(result)
+    }
+
+    /// Takes a member out.
+    ///
+    /// # Errors
+    /// Whatever the subject says, and what [`Self::run`] says.
+    pub fn remove(&mut self, slot: Slot) -> Result<(), SimError> {
+        let result = self.subject.remove(self.now, slot, &mut self.outputs);
+        self.after_verb(result)
+    }
+
+    /// Puts a member in; its recovery starts by itself.
+    ///
+    /// # Errors
+    /// Whatever the subject says, and what [`Self::run`] says.
+    pub fn insert(&mut self, slot: Slot) -> Result<(), SimError> {
+        let result = self.subject.insert(self.now, slot, &mut self.outputs);
+        self.after_verb(result)
+    }
+
+    fn after_verb(&mut self, result: Result<(), SubjectError>) -> Result<(), SimError> {
+        result.map_err(SimError::Subject)?;
+        self.pump();
+        self.finished.clear();
+        Ok(())
+    }
+
+    /// Lets `duration` pass with no job running.
+    ///
+    /// # Errors
+    /// [`SimError::Stuck`] never; what a leap says.
+    pub fn wait(&mut self, duration: Nanos) -> Result<(), SimError> {
+        let end = self.now + duration;
+        if self.leaps {
+            self.leap_sync_until(end)?;
+        }
+        self.run_until(end);
+        Ok(())
+    }
+
+    /// Runs a group of jobs to its end. What the jobs left in the subject's
+    /// and the disks' caches goes on being written while later things run.
+    ///
+    /// # Errors
+    /// A job that does not fit the subject; a simulation that does not end.
+    pub fn run(&mut self, group: &JobGroup) -> Result<JobResult, SimError> {
+        let random = self.random.fork("group", self.groups_run);
+        self.groups_run += 1;
+        let before: Vec<MemberStatistics> = self.member_statistics();
+        let overflows: u64 = self.tag_overflows();
+        let health = self.health();
+        let sync = self.sync().map(|sync| sync.percent());
+        let mut jobs = Jobs::start(group, self, &random)?;
+        let limit = self.now + ENDLESS;
+        let mut leap = self.leap_plan(&jobs);
+        while !jobs.is_done() {
+            if self.now > limit {
+                return Err(SimError::Endless { limit: ENDLESS });
+            }
+            if let Some(plan) = leap.as_mut() {
+                self.leap_job(plan, &mut jobs)?;
+            }
+            if !self.step(Some(&mut jobs), Nanos::MAX)? {
+                return Err(SimError::Stuck {
+                    at: self.now,
+                    in_flight: jobs.in_flight(),
+                });
+            }
+        }
+        let mut members: Vec<MemberStatistics> = self.member_statistics();
+        for (index, member) in members.iter_mut().enumerate() {
+            *member = member.since(before[index]).plus(jobs.leaped_member(index));
+        }
+        Ok(JobResult {
+            runtime: jobs.runtime(),
+            members,
+            health: [health, self.health()],
+            sync_percent: [sync, self.sync().map(|sync| sync.percent())],
+            tag_overflows: self.tag_overflows() - overflows,
+            leaped: jobs.leaped(),
+            jobs: jobs.results,
+        })
+    }
+
+    pub(crate) fn member_statistics(&self) -> Vec<MemberStatistics> {
+        self.drives
+            .iter()
+            .map(|drive| drive.statistics_at(self.now))
+            .collect()
+    }
+
+    fn tag_overflows(&self) -> u64 {
+        self.drives.iter().map(|drive| drive.tag_overflows).sum()
+    }
+
+    /// Runs what is due up to `end`, without jobs, and ends there.
+    pub(crate) fn run_until(&mut self, end: Nanos) {
+        // Without jobs no request can fail, and running dry is no error.
+        while self.step(None, end).unwrap_or(false) {}
+        self.now = self.now.max(end);
+    }
+
+    /// One event not later than `end`; false if there is none.
+    pub(crate) fn step(&mut self, jobs: Option<&mut Jobs>, end: Nanos) -> Result<bool, SimError> {
+        let host = self.calendar.next_time().map_or(u64::MAX, |time| time.0);
+        let tick = self.subject.next_tick().map_or(u64::MAX, |time| time.0);
+        let mut disk = u64::MAX;
+        let mut slot = 0;
+        for (index, drive) in self.drives.iter().enumerate() {
+            if drive.next < disk {
+                disk = drive.next;
+                slot = index;
+            }
+        }
+        let next = host.min(disk).min(tick);
+        if next == u64::MAX || next > end.0 {
+            return Ok(false);
+        }
+        self.now = self.now.max(Nanos(next));
+        match jobs {
+            Some(jobs) if next == host => {
+                if let Some(issue) = self.calendar.pop() {
+                    jobs.issue(self, issue.clone);
+                }
+                self.finish(jobs)?;
+            }
+            jobs => {
+                if next == disk {
+                    self.advance_disk(slot);
+                } else {
+                    self.subject.tick(self.now, &mut self.outputs);
+                    self.pump();
+                }
+                match jobs {
+                    Some(jobs) => self.finish(jobs)?,
+                    None => self.finished.clear(),
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    fn advance_disk(&mut self, slot: usize) {
+        let mut done = std::mem::take(&mut self.done);
+        done.clear();
+        self.drives[slot].advance(self.now, &mut self.completions, &mut done);
+        for &id in &done {
+            self.subject
+                .complete(self.now, id, Ok(()), &mut self.outputs);
+        }
+        self.done = done;
+        self.pump();
+    }
+
+    /// Hands a request to the subject.
+    pub(crate) fn submit(&mut self, request: Request) {
+        self.subject.submit(self.now, request, &mut self.outputs);
+        self.pump();
+    }
+
+    pub(crate) fn freeze_sync(&mut self) {
+        self.subject.freeze_sync();
+    }
+
+    pub(crate) fn thaw_sync(&mut self) {
+        self.subject.thaw_sync(self.now, &mut self.outputs);
+        self.pump();
+    }
+
+    pub(crate) fn leap_sync(&mut self, position: Sectors) {
+        self.subject
+            .leap_sync(self.now, position, &mut self.outputs);
+        self.pump();
+    }
+
+    /// Sends what the subject ordered; remembers what it finished.
+    fn pump(&mut self) {
+        for command in &self.outputs.commands {
+            self.drives[command.slot.index()].submit(self.now, command);
+        }
+        self.finished.append(&mut self.outputs.finished);
+        let now = self.now;
+        self.events
+            .extend(self.outputs.events.drain(..).map(|event| (now, event)));
+        self.outputs.clear();
+    }
+
+    fn finish(&mut self, jobs: &mut Jobs) -> Result<(), SimError> {
+        for index in 0..self.finished.len() {
+            let finished = self.finished[index];
+            finished.result.map_err(SimError::Request)?;
+            jobs.completed(self, finished.id);
+        }
+        self.finished.clear();
+        Ok(())
+    }
+}

@@ -1,0 +1,218 @@
+//! What a job's run gives.
+
+use hdrhistogram::Histogram;
+use raidlab_units::{Bytes, Nanos};
+
+/// Counters of one member, as Linux diskstats keeps them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct MemberStatistics {
+    /// Reads completed.
+    pub read_ios: u64,
+    /// Bytes read.
+    pub read_bytes: Bytes,
+    /// Sum of the reads' latencies.
+    pub read_ticks: Nanos,
+    /// Writes completed.
+    pub write_ios: u64,
+    /// Bytes written.
+    pub write_bytes: Bytes,
+    /// Sum of the writes' latencies.
+    pub write_ticks: Nanos,
+    /// Bytes of those that were resync or recovery.
+    pub sync_bytes: Bytes,
+    /// Time with at least one command in flight.
+    pub busy: Nanos,
+}
+
+impl MemberStatistics {
+    fn zip(self, other: Self, combine: impl Fn(u64, u64) -> u64) -> Self {
+        Self {
+            read_ios: combine(self.read_ios, other.read_ios),
+            read_bytes: Bytes(combine(self.read_bytes.0, other.read_bytes.0)),
+            read_ticks: Nanos(combine(self.read_ticks.0, other.read_ticks.0)),
+            write_ios: combine(self.write_ios, other.write_ios),
+            write_bytes: Bytes(combine(self.write_bytes.0, other.write_bytes.0)),
+            write_ticks: Nanos(combine(self.write_ticks.0, other.write_ticks.0)),
+            sync_bytes: Bytes(combine(self.sync_bytes.0, other.sync_bytes.0)),
+            busy: Nanos(combine(self.busy.0, other.busy.0)),
+        }
+    }
+
+    /// The counters since `earlier`.
+    #[must_use]
+    pub fn since(self, earlier: Self) -> Self {
+        self.zip(earlier, u64::saturating_sub)
+    }
+
+    /// Both together.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        self.zip(other, u64::saturating_add)
+    }
+
+    /// The counters times `numerator` / `denominator`, rounded down: what a
+    /// leap adds, in proportion to what was simulated.
+    #[must_use]
+    pub fn scaled(self, numerator: u64, denominator: u64) -> Self {
+        self.zip(self, |value, _| scale(value, numerator, denominator))
+    }
+}
+
+/// `value` times `numerator` / `denominator` without overflow, rounded down;
+/// a denominator of 0 gives 0.
+pub(crate) fn scale(value: u64, numerator: u64, denominator: u64) -> u64 {
+    if denominator == 0 {
+        return 0;
+    }
+    let scaled = u128::from(value) * u128::from(numerator) / u128::from(denominator);
+    u64::try_from(scaled).unwrap_or(u64::MAX)
+}
+
+/// Reads or writes of a job.
+#[derive(Debug, Clone)]
+pub struct OperationResult {
+    /// I/Os completed.
+    pub ios: u64,
+    /// Bytes moved.
+    pub bytes: Bytes,
+    /// Latencies in nanoseconds, three significant digits.
+    pub latency: Histogram<u64>,
+}
+
+impl OperationResult {
+    pub(crate) fn new() -> Self {
+        Self {
+            ios: 0,
+            bytes: Bytes(0),
+            latency: Histogram::new_with_bounds(1, 1_000_000_000_000, 3)
+                .unwrap_or_else(|_| unreachable!("bounds and digits are constants in range")),
+        }
+    }
+
+    pub(crate) fn record(&mut self, bytes: Bytes, latency: Nanos) {
+        self.ios += 1;
+        self.bytes += bytes;
+        self.latency.saturating_record(latency.0.max(1));
+    }
+
+    /// Adds `ios` more that went like those since `sample_from` I/Os had been
+    /// recorded in `before`.
+    pub(crate) fn record_like(&mut self, before: &Histogram<u64>, ios: u64, bytes: Bytes) {
+        let mut sample = self.latency.clone();
+        // The sample is what came after `before`: a superset of its counts.
+        if sample.subtract(before).is_err() {
+            return;
+        }
+        let total = sample.len();
+        self.ios += ios;
+        self.bytes += bytes;
+        for value in sample.iter_recorded() {
+            let count = scale(value.count_at_value(), ios, total);
+            self.latency
+                .saturating_record_n(value.value_iterated_to(), count);
+        }
+    }
+
+    /// I/Os per second over `runtime`.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "a rate is a statistic")]
+    pub fn iops(&self, runtime: Nanos) -> f64 {
+        if runtime == Nanos::ZERO {
+            return 0.0;
+        }
+        self.ios as f64 / runtime.as_secs_f64()
+    }
+}
+
+/// Reads and writes of one job of a group, all its clones together.
+#[derive(Debug, Clone)]
+pub struct JobOperations {
+    /// Reads.
+    pub reads: OperationResult,
+    /// Writes.
+    pub writes: OperationResult,
+}
+
+impl JobOperations {
+    pub(crate) fn new() -> Self {
+        Self {
+            reads: OperationResult::new(),
+            writes: OperationResult::new(),
+        }
+    }
+}
+
+/// The outcome of one group of jobs.
+#[derive(Debug, Clone)]
+pub struct JobResult {
+    /// Per job, in the group's order; at least one.
+    pub jobs: Vec<JobOperations>,
+    /// From the start to the last completion: fio's `runt` of the group.
+    pub runtime: Nanos,
+    /// Per member, resync included.
+    pub members: Vec<MemberStatistics>,
+    /// mdstat's letters at the start and at the end.
+    pub health: [String; 2],
+    /// Resync progress at the start and at the end, percent.
+    pub sync_percent: [Option<f64>; 2],
+    /// Commands that found no free tag in a drive.
+    pub tag_overflows: u64,
+    /// Bytes that were skipped analytically.
+    pub leaped: Bytes,
+}
+
+impl JobResult {
+    /// The reads of all jobs together, as fio's group reporting has them.
+    #[must_use]
+    pub fn reads(&self) -> OperationResult {
+        total(self.jobs.iter().map(|job| &job.reads))
+    }
+
+    /// The writes of all jobs together.
+    #[must_use]
+    pub fn writes(&self) -> OperationResult {
+        total(self.jobs.iter().map(|job| &job.writes))
+    }
+}
+
+fn total<'a>(results: impl Iterator<Item = &'a OperationResult>) -> OperationResult {
+    let mut total = OperationResult::new();
+    for result in results {
+        total.ios += result.ios;
+        total.bytes += result.bytes;
+        // Equal bounds by construction: adding cannot fail.
+        total.latency += &result.latency;
+    }
+    total
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{MemberStatistics, OperationResult};
+    use raidlab_units::{Bytes, Nanos};
+
+    #[test]
+    fn a_leap_repeats_the_sample() {
+        let mut result = OperationResult::new();
+        result.record(Bytes(4096), Nanos::from_millis(50));
+        let before = result.latency.clone();
+        for _ in 0..10 {
+            result.record(Bytes(4096), Nanos::from_millis(1));
+        }
+        result.record_like(&before, 1000, Bytes(4_096_000));
+        assert_eq!((result.ios, result.latency.len()), (1011, 1011));
+        assert_eq!(result.latency.count_at(50_000_000), 1);
+    }
+
+    #[test]
+    fn statistics_scale_in_proportion() {
+        let statistics = MemberStatistics {
+            read_ios: 10,
+            busy: Nanos(u64::MAX / 2),
+            ..MemberStatistics::default()
+        };
+        let scaled = statistics.scaled(3, 2);
+        assert_eq!(scaled.read_ios, 15);
+        assert_eq!(statistics.scaled(1, 0).read_ios, 0);
+    }
+}

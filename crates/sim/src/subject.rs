@@ -1,0 +1,84 @@
+//! What the machine drives: the array core, or a pool, behind one trait.
+
+use raidlab_array::{CommandId, MemberError, Outputs, Request, Slot};
+use raidlab_units::{Nanos, Sectors};
+use thiserror::Error;
+
+/// Resync or recovery in progress.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SyncProgress {
+    /// Everything below is done.
+    pub position: Sectors,
+    /// Where it ends.
+    pub total: Sectors,
+}
+
+impl SyncProgress {
+    /// Progress in percent, 0 to 100.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "for people")]
+    pub fn percent(&self) -> f64 {
+        if self.total.0 == 0 {
+            return 100.0;
+        }
+        self.position.0 as f64 / self.total.0 as f64 * 100.0
+    }
+}
+
+/// A verb that the subject refused.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{0}")]
+pub struct SubjectError(pub String);
+
+/// A subject: the sans-IO calls of the array core, and what a leap needs.
+pub trait Subject {
+    /// A request from a job.
+    fn submit(&mut self, now: Nanos, request: Request, out: &mut Outputs);
+    /// A member's answer.
+    fn complete(
+        &mut self,
+        now: Nanos,
+        command: CommandId,
+        result: Result<(), MemberError>,
+        out: &mut Outputs,
+    );
+    /// Time has come to what [`Self::next_tick`] announced.
+    fn tick(&mut self, now: Nanos, out: &mut Outputs);
+    /// When the subject wants to be called.
+    fn next_tick(&self) -> Option<Nanos>;
+    /// Marks a member as failed.
+    ///
+    /// # Errors
+    /// Where the subject's state does not allow it.
+    fn fail(&mut self, now: Nanos, slot: Slot, out: &mut Outputs) -> Result<(), SubjectError>;
+    /// Takes a member out, failing it first where that is needed.
+    ///
+    /// # Errors
+    /// Where the subject's state does not allow it.
+    fn remove(&mut self, now: Nanos, slot: Slot, out: &mut Outputs) -> Result<(), SubjectError>;
+    /// Puts a member of the same kind into an empty slot.
+    ///
+    /// # Errors
+    /// Where the subject's state does not allow it.
+    fn insert(&mut self, now: Nanos, slot: Slot, out: &mut Outputs) -> Result<(), SubjectError>;
+    /// Resync or recovery, where one runs.
+    fn sync(&self) -> Option<SyncProgress>;
+    /// No new sync I/O is started until thawed.
+    fn freeze_sync(&mut self);
+    /// Ends [`Self::freeze_sync`].
+    fn thaw_sync(&mut self, now: Nanos, out: &mut Outputs);
+    /// A frozen, drained sync has advanced to `position` unseen.
+    fn leap_sync(&mut self, now: Nanos, position: Sectors, out: &mut Outputs);
+    /// A sequential write of `[start, start + count)` has happened unseen.
+    fn leap_write(&mut self, start: Sectors, count: Sectors);
+    /// How long a phase must be simulated to be representative.
+    fn leap_sample(&self) -> Nanos;
+    /// Nothing in flight to members and nothing that will be without cause.
+    fn is_idle(&self) -> bool;
+    /// mdstat's letters.
+    fn health(&self) -> String;
+    /// Size offered to the jobs.
+    fn size(&self) -> Sectors;
+    /// About where an address of the subject lies on its members.
+    fn member_sector(&self, sector: Sectors) -> Sectors;
+}
