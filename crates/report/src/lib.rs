@@ -1,1 +1,17 @@
 //! Tables, charts and the one-file HTML report.
+//!
+//! A report is made from a [`RunData`] alone and knows nothing of the bench it
+//! comes from. `compute` has every number, `terminal` and `html` only print.
+
+mod compute;
+mod data;
+mod format;
+mod table;
+mod terminal;
+
+#[cfg(test)]
+mod sample;
+
+pub use data::RunData;
+pub use raidlab_store::AccuracyNote;
+pub use terminal::{Style, accuracy_table, published_table, result_tables, summary, terminal};

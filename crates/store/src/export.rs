@@ -9,8 +9,10 @@ pub use jsonl::{to_json_line, write as write_json_lines};
 
 use crate::Measurement;
 
-/// Ours against the first published iops, percent of the published figure.
-fn published_error_percent(m: &Measurement) -> Option<f64> {
+/// Ours against the iops of the first published figure, percent of the
+/// published; `None` where there is no figure, or it is zero.
+#[must_use]
+pub fn published_error_percent(m: &Measurement) -> Option<f64> {
     let published = m.published.first()?.iops;
     (published > 0.0).then(|| 100.0 * (m.iops - published) / published)
 }

@@ -17,7 +17,9 @@ mod store;
 mod tests;
 
 pub use error::{ExportError, StoreError};
-pub use export::{to_json_line, write_csv, write_json_lines, write_members_csv};
+pub use export::{
+    published_error_percent, to_json_line, write_csv, write_json_lines, write_members_csv,
+};
 pub use measurement::{
     Direction, Latency, Measurement, MemberUse, PublishedFigure, Role, Run, Setting,
 };

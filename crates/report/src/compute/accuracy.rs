@@ -1,0 +1,133 @@
+//! How far our figures are from the published ones, per class and subject.
+//!
+//! Cells that the model was fitted on say how well it was fitted, the others
+//! how well it predicts: the two are never averaged together. A figure whose
+//! source is disputed says nothing either way and is only counted.
+
+use super::view::{Cell, View};
+use raidlab_store::{Role, published_error_percent};
+
+/// A published figure's reliability when sources contradict each other.
+pub(crate) const DISPUTED: &str = "disputed";
+
+/// Whether the figure that a cell is compared with is disputed.
+pub(crate) fn is_disputed(cell: Cell<'_>) -> bool {
+    let first = cell.m.published.first();
+    first.is_some_and(|figure| figure.reliability == DISPUTED)
+}
+
+/// Errors of some cells against their published figures.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct Errors {
+    /// How many cells.
+    pub cells: usize,
+    /// Mean of the absolute errors, percent.
+    pub mean_absolute_percent: f64,
+    /// The largest error with its sign, percent.
+    pub worst_percent: f64,
+    /// The label of its row.
+    pub worst_label: String,
+}
+
+impl Errors {
+    /// Errors of `(label, percent)` pairs; `None` if there are none.
+    #[expect(clippy::cast_precision_loss, reason = "a handful of cells")]
+    fn of<'a>(errors: impl Iterator<Item = (&'a str, f64)>) -> Option<Self> {
+        let mut all = Self::default();
+        let mut sum = 0.0;
+        for (label, percent) in errors {
+            all.cells += 1;
+            sum += percent.abs();
+            if all.cells == 1 || percent.abs() > all.worst_percent.abs() {
+                all.worst_percent = percent;
+                label.clone_into(&mut all.worst_label);
+            }
+        }
+        all.mean_absolute_percent = sum / all.cells as f64;
+        (all.cells > 0).then_some(all)
+    }
+}
+
+/// One class on one subject, or over all subjects.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Accuracy {
+    /// Over cells that were predicted or measured.
+    pub predicted: Option<Errors>,
+    /// Over cells that were fitted.
+    pub fitted: Option<Errors>,
+    /// Cells left out because their published figure is disputed.
+    pub disputed: usize,
+}
+
+/// The accuracy of the cells that `wanted` picks by class and subject index.
+pub(crate) fn accuracy(view: &View<'_>, wanted: impl Fn(&str, usize) -> bool) -> Accuracy {
+    let mut predicted = Vec::new();
+    let mut fitted = Vec::new();
+    let mut disputed = 0;
+    for (subject, row, cell) in view.cells() {
+        let Some(percent) = published_error_percent(cell.m) else {
+            continue;
+        };
+        if !wanted(&row.head.class, subject) {
+            continue;
+        }
+        let error = (row.label.as_str(), percent);
+        if is_disputed(cell) {
+            disputed += 1;
+        } else if cell.m.role == Role::Fitted {
+            fitted.push(error);
+        } else {
+            predicted.push(error);
+        }
+    }
+    Accuracy {
+        predicted: Errors::of(predicted.into_iter()),
+        fitted: Errors::of(fitted.into_iter()),
+        disputed,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::accuracy;
+    use crate::compute::view::View;
+    use crate::sample;
+    use raidlab_store::Role;
+
+    #[test]
+    fn fitted_predicted_and_disputed_cells_are_kept_apart() {
+        let figures = [
+            (0, 110.0, Role::Predicted, "exact"),
+            (1, 80.0, Role::Predicted, "rounded"),
+            (2, 101.0, Role::Fitted, "exact"),
+            (3, 500.0, Role::Predicted, "disputed"),
+        ];
+        let measurements = figures.map(|(sequence, iops, role, reliability)| {
+            let mut m = sample::cell("md", sequence);
+            m.iops = iops;
+            m.role = role;
+            m.published[0].iops = 100.0;
+            m.published[0].reliability = reliability.to_owned();
+            m
+        });
+        let view = View::new(&measurements);
+        let found = accuracy(&view, |_, _| true);
+        let predicted = found.predicted.unwrap();
+        assert_eq!(predicted.cells, 2);
+        assert!((predicted.mean_absolute_percent - 15.0).abs() < 1e-9);
+        assert!((predicted.worst_percent + 20.0).abs() < 1e-9);
+        assert_eq!(predicted.worst_label, "2");
+        assert_eq!(found.fitted.unwrap().cells, 1);
+        assert_eq!(found.disputed, 1);
+    }
+
+    #[test]
+    fn nothing_published_gives_no_accuracy() {
+        let mut m = sample::cell("md", 0);
+        m.published.clear();
+        let measurements = [m];
+        let found = accuracy(&View::new(&measurements), |_, _| true);
+        assert_eq!(found.predicted, None);
+        assert_eq!(found.fitted, None);
+    }
+}

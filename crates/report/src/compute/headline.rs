@@ -1,0 +1,356 @@
+//! The answer in words, computed: who is best at what, and by how much.
+//!
+//! Subjects are compared per class by the geometric mean of their ratio to
+//! the best figure of each row, over the rows that all of them have. A lead
+//! below two percent is called a draw: even ratios between subjects are not
+//! known better than that. A subject that leads the mean but not most of the
+//! rows owes it to an outlier: then the class has no single winner.
+
+use super::accuracy::accuracy;
+use super::view::{Row, View};
+use crate::data::RunData;
+use crate::format::{count, list};
+use raidlab_store::Role;
+
+/// Leads below this are draws, percent.
+const DRAW_PERCENT: f64 = 2.0;
+
+/// So many times the next one, the best of a row stands out.
+const STANDS_OUT_RATIO: f64 = 3.0;
+
+/// Below this part of the best, a subject has not merely lost the row.
+const FALLS_TO_RATIO: f64 = 0.25;
+
+/// How the subjects did in one class.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Verdict {
+    /// The class in words.
+    pub title: String,
+    /// Labels of the rows compared.
+    pub rows: Vec<String>,
+    /// Indexes of the best subject and of those that draw with it; empty where
+    /// there is no single winner.
+    pub best: Vec<usize>,
+    /// The others with how far they are behind on average, percent below the
+    /// best, nearest first; empty where there is no single winner.
+    pub behind: Vec<(usize, f64)>,
+    /// Who leads which rows.
+    pub leads: Vec<(Vec<usize>, Vec<String>)>,
+    /// What stands out or falls over in single rows, as clauses.
+    pub remarks: Vec<String>,
+}
+
+/// The class's name for people: the title of its first note, else its id.
+pub(crate) fn class_title(data: &RunData, class: &str) -> String {
+    let note = data.notes.iter().find(|note| note.class == class);
+    note.map_or_else(|| class.replace('-', " "), |note| note.title.clone())
+}
+
+/// A verdict for each class in which at least two subjects can be compared.
+pub(crate) fn verdicts(data: &RunData, view: &View<'_>) -> Vec<Verdict> {
+    let classes = view.classes().into_iter();
+    classes
+        .filter_map(|class| verdict(view, class, class_title(data, class)))
+        .collect()
+}
+
+/// A row's figures of the subjects that take part, best first.
+struct Ranking {
+    label: String,
+    figures: Vec<(usize, f64)>,
+}
+
+impl Ranking {
+    fn new(row: &Row<'_>, subjects: &[usize]) -> Self {
+        let values = row.values();
+        let figure = |&subject: &usize| values[subject].map(|value| (subject, value));
+        let mut figures: Vec<_> = subjects.iter().filter_map(figure).collect();
+        figures.sort_by(|a, b| b.1.total_cmp(&a.1));
+        Self {
+            label: row.label.clone(),
+            figures,
+        }
+    }
+
+    /// Each subject's part of the best, best first.
+    fn ratios(&self) -> impl Iterator<Item = (usize, f64)> {
+        let best = self.figures[0].1;
+        self.figures
+            .iter()
+            .map(move |(s, value)| (*s, value / best))
+    }
+
+    /// The best and those that draw with it.
+    fn leaders(&self) -> Vec<usize> {
+        let near = |(subject, ratio)| (100.0 * (1.0 - ratio) < DRAW_PERCENT).then_some(subject);
+        let mut leaders: Vec<usize> = self.ratios().filter_map(near).collect();
+        leaders.sort_unstable();
+        leaders
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a handful of rows")]
+fn verdict(view: &View<'_>, class: &str, title: String) -> Option<Verdict> {
+    let rows: Vec<_> = view
+        .rows
+        .iter()
+        .filter(|row| row.head.class == class)
+        .collect();
+    let takes_part = |subject: &usize| rows.iter().all(|row| row.values()[*subject] > Some(0.0));
+    let subjects: Vec<usize> = (0..view.subjects.len()).filter(takes_part).collect();
+    if subjects.len() < 2 {
+        return None;
+    }
+    let rankings: Vec<_> = rows
+        .iter()
+        .map(|row| Ranking::new(row, &subjects))
+        .collect();
+    let mut scores: Vec<(usize, f64)> = subjects.iter().map(|&subject| (subject, 0.0)).collect();
+    let mut leads: Vec<(Vec<usize>, Vec<String>)> = Vec::new();
+    for ranking in &rankings {
+        for (subject, ratio) in ranking.ratios() {
+            let mut own = scores.iter_mut().filter(|(s, _)| *s == subject);
+            own.by_ref().for_each(|(_, sum)| *sum += ratio.ln());
+        }
+        let leaders = ranking.leaders();
+        match leads.iter_mut().find(|(own, _)| *own == leaders) {
+            Some((_, labels)) => labels.push(ranking.label.clone()),
+            None => leads.push((leaders, vec![ranking.label.clone()])),
+        }
+    }
+    scores.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let top = scores[0];
+    let below = |sum: f64| 100.0 * (1.0 - ((sum - top.1) / rankings.len() as f64).exp());
+    let (best, behind) = scores
+        .iter()
+        .map(|(subject, sum)| (*subject, below(*sum)))
+        .partition::<Vec<_>, _>(|(_, percent)| *percent < DRAW_PERCENT);
+    let led = leads.iter().filter(|(own, _)| own.contains(&top.0));
+    let single = 2 * led.map(|(_, labels)| labels.len()).sum::<usize>() > rankings.len();
+    Some(Verdict {
+        title,
+        rows: rankings
+            .iter()
+            .map(|ranking| ranking.label.clone())
+            .collect(),
+        best: best.iter().filter(|_| single).map(|(s, _)| *s).collect(),
+        behind: if single { behind } else { Vec::new() },
+        leads,
+        remarks: remarks(&view.subjects, &rankings, |subject| {
+            let own = scores.iter().find(|(s, _)| *s == subject);
+            own.map_or(1.0, |(_, sum)| (sum / rankings.len() as f64).exp())
+        }),
+    })
+}
+
+/// A clause for each row whose best stands out, and one for the deepest fall
+/// of each subject, if it is much deeper than the subject's `mean` ratio.
+fn remarks(names: &[&str], rankings: &[Ranking], mean: impl Fn(usize) -> f64) -> Vec<String> {
+    let mut remarks = Vec::new();
+    let mut falls: Vec<(usize, f64, &str)> = Vec::new();
+    for ranking in rankings {
+        let next = ranking.figures[0].1 / ranking.figures[1].1;
+        if next > STANDS_OUT_RATIO {
+            let name = names[ranking.figures[0].0];
+            remarks.push(format!(
+                "{name} stands out in job {} with {next:.0} times the next",
+                ranking.label
+            ));
+            continue;
+        }
+        let deep = |(subject, ratio): &(usize, f64)| {
+            *ratio < FALLS_TO_RATIO && *ratio < mean(*subject) / 2.0
+        };
+        for (subject, ratio) in ranking.ratios().filter(deep) {
+            match falls.iter_mut().find(|(own, _, _)| *own == subject) {
+                Some(fall) if fall.1 <= ratio => {}
+                Some(fall) => *fall = (subject, ratio, &ranking.label),
+                None => falls.push((subject, ratio, &ranking.label)),
+            }
+        }
+    }
+    remarks.extend(falls.into_iter().map(|(subject, ratio, label)| {
+        format!(
+            "{} falls to {:.0}\u{a0}% of the best in job {label}",
+            names[subject],
+            100.0 * ratio
+        )
+    }));
+    remarks
+}
+
+impl Verdict {
+    /// The names of the best, or that there is none.
+    pub(crate) fn winner(&self, names: &[&str]) -> String {
+        if self.best.is_empty() {
+            return "no single winner".to_owned();
+        }
+        let best: Vec<&str> = self.best.iter().map(|&subject| names[subject]).collect();
+        list(&best)
+    }
+
+    /// What makes the winner one.
+    pub(crate) fn reason(&self, names: &[&str]) -> String {
+        let named = |subjects: &[usize]| {
+            let own: Vec<&str> = subjects.iter().map(|&subject| names[subject]).collect();
+            list(&own)
+        };
+        let mut clauses = Vec::new();
+        if self.best.is_empty() {
+            let lead = |(subjects, labels): &(Vec<usize>, Vec<String>)| {
+                let jobs = if labels.len() == 1 { "job" } else { "jobs" };
+                format!("{} in {jobs} {}", named(subjects), list(labels))
+            };
+            let leads: Vec<String> = self.leads.iter().map(lead).collect();
+            clauses.push(format!("best are {}", leads.join("; ")));
+        } else if self.behind.is_empty() {
+            clauses.push(format!("all within {DRAW_PERCENT}\u{a0}%"));
+        } else {
+            let behind = |(subject, percent): &(usize, f64)| {
+                format!("{} {percent:.0}\u{a0}%", names[*subject])
+            };
+            let behind: Vec<String> = self.behind.iter().map(behind).collect();
+            let over = if self.rows.len() > 1 {
+                format!(", on average over {} rows", self.rows.len())
+            } else {
+                String::new()
+            };
+            clauses.push(format!("behind{over}: {}", list(&behind)));
+        }
+        clauses.extend(self.remarks.iter().cloned());
+        clauses.join("; ")
+    }
+}
+
+/// What was run, in one sentence.
+pub(crate) fn what_ran(data: &RunData, view: &View<'_>) -> String {
+    if view.rows.is_empty() {
+        return format!("Nothing was measured on the {} bench.", data.run.bench);
+    }
+    let mut jobs: Vec<u32> = view.rows.iter().map(|row| row.head.sequence).collect();
+    jobs.dedup();
+    let unfinished = if data.run.finished.is_some() {
+        ""
+    } else {
+        " The run was not finished: what follows is what there is."
+    };
+    format!(
+        "{} on {} ({}), {} bench.{unfinished}",
+        count(jobs.len(), "job", "jobs"),
+        count(view.subjects.len(), "subject", "subjects"),
+        list(&view.subjects),
+        data.run.bench
+    )
+}
+
+/// How far the figures can be trusted, in sentences.
+pub(crate) fn trust(view: &View<'_>) -> Vec<String> {
+    let roles: Vec<Role> = view.cells().map(|(_, _, cell)| cell.m.role).collect();
+    let with = |role| roles.iter().filter(|own| **own == role).count();
+    let (measured, fitted) = (with(Role::Measured), with(Role::Fitted));
+    let mut sentences = Vec::new();
+    if measured == roles.len() {
+        sentences.push("Every figure was measured.".to_owned());
+    } else if measured == 0 {
+        sentences.push("Every figure comes from a model, none was measured.".to_owned());
+    } else {
+        let of = count(roles.len(), "figure", "figures");
+        sentences.push(format!(
+            "{measured} of {of} were measured, the others modelled."
+        ));
+    }
+    let against = accuracy(view, |_, _| true);
+    if let Some(errors) = &against.predicted {
+        sentences.push(format!(
+            "Against {} that played no part in fitting, the error is {:.1}\u{a0}% on average; \
+             the worst is {} (job {}).",
+            count(errors.cells, "published figure", "published figures"),
+            errors.mean_absolute_percent,
+            crate::format::signed_percent(errors.worst_percent),
+            errors.worst_label
+        ));
+    } else {
+        sentences.push("There are no independent published figures to compare with.".to_owned());
+    }
+    if fitted > 0 {
+        let cells = count(fitted, "cell was", "cells were");
+        sentences.push(format!(
+            "{cells} among the facts the model was fitted on (marked †) and prove nothing."
+        ));
+    }
+    if against.disputed > 0 {
+        let figures = count(
+            against.disputed,
+            "published figure is",
+            "published figures are",
+        );
+        sentences.push(format!(
+            "{figures} disputed (marked ‡) and left out of every error."
+        ));
+    }
+    sentences
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{trust, verdicts, what_ran};
+    use crate::compute::view::View;
+    use crate::data::RunData;
+    use crate::sample;
+
+    fn verdict_of(rates: &[(&str, [f64; 2])]) -> String {
+        let mut data = sample::data();
+        data.measurements.clear();
+        for (subject, iops) in rates {
+            for (sequence, iops) in (0..).zip(iops) {
+                let mut m = sample::cell(subject, sequence);
+                m.iops = *iops;
+                data.measurements.push(m);
+            }
+        }
+        let view = View::new(&data.measurements);
+        let found = verdicts(&data, &view);
+        let names = &view.subjects;
+        let text = format!("{}: {}", found[0].winner(names), found[0].reason(names));
+        text.replace('\u{a0}', " ")
+    }
+
+    #[test]
+    fn the_geometric_mean_decides() {
+        insta::assert_snapshot!(
+            verdict_of(&[("md", [100.0, 100.0]), ("gflash", [80.0, 90.0]), ("zfs", [10.0, 80.0])]),
+            @"md: behind, on average over 2 rows: gflash 15 % and zfs 72 %; zfs falls to 10 % of the best in job 1"
+        );
+    }
+
+    #[test]
+    fn small_leads_are_draws() {
+        insta::assert_snapshot!(
+            verdict_of(&[("md", [100.0, 100.0]), ("gflash", [101.0, 101.0])]),
+            @"gflash and md: all within 2 %"
+        );
+    }
+
+    #[test]
+    fn an_outlier_makes_no_winner() {
+        // Random writes of the 2015 article, before and after filling.
+        insta::assert_snapshot!(
+            verdict_of(&[("md", [180.0, 180.0]), ("gflash", [179.0, 177.0]), ("zfs", [9608.0, 38.0])]),
+            @"no single winner: best are zfs in job 1; md and gflash in job 2; zfs stands out in job 1 with 53 times the next; zfs falls to 21 % of the best in job 2"
+        );
+    }
+
+    #[test]
+    fn the_sample_in_words() {
+        let data = sample::data();
+        let view = View::new(&data.measurements);
+        let mut text = vec![what_ran(&data, &view)];
+        for verdict in verdicts(&data, &view) {
+            let winner = verdict.winner(&view.subjects);
+            let reason = verdict.reason(&view.subjects);
+            text.push(format!("{}: {winner}: {reason}", verdict.title));
+        }
+        text.extend(trust(&view));
+        insta::assert_snapshot!(text.join("\n"));
+    }
+}

@@ -1,0 +1,63 @@
+//! Rates while a resync or recovery goes on, against its progress.
+
+use super::view::{Row, View};
+use raidlab_store::Measurement;
+
+/// A job's sync progress at its start, percent.
+///
+/// A job of the series that starts after the sync's end has none; if no member
+/// is missing then it stands at 100 %, which is what the article draws too.
+pub(crate) fn progress_percent(m: &Measurement) -> Option<f64> {
+    m.sync_percent_start
+        .or_else(|| (!m.array_state_start.contains('_')).then_some(100.0))
+}
+
+/// The rows that belong to a series under sync: from the first job of a class
+/// that started with a sync going on to the class's last, where there are at
+/// least two such jobs.
+pub(crate) fn series<'v, 'a>(view: &'v View<'a>) -> Vec<&'v Row<'a>> {
+    let syncing = |row: &&Row<'a>| {
+        let mut cells = row.cells.iter().flatten();
+        cells.any(|cell| cell.m.sync_percent_start.is_some())
+    };
+    let mut all = Vec::new();
+    for class in view.classes() {
+        let rows = view.rows.iter().filter(|row| row.head.class == class);
+        if rows.clone().filter(syncing).count() >= 2 {
+            all.extend(rows.skip_while(|row| !syncing(row)));
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{progress_percent, series};
+    use crate::compute::view::View;
+    use crate::sample;
+
+    #[test]
+    fn a_finished_sync_is_at_100_percent_and_a_broken_array_nowhere() {
+        let mut m = sample::cell("md", 28);
+        m.sync_percent_start = Some(92.1);
+        assert_eq!(progress_percent(&m), Some(92.1));
+        m.sync_percent_start = None;
+        assert_eq!(progress_percent(&m), Some(100.0));
+        m.array_state_start = "[U_]".to_owned();
+        assert_eq!(progress_percent(&m), None);
+    }
+
+    #[test]
+    fn a_series_runs_from_the_first_sync_to_the_end_of_its_class() {
+        let mut measurements: Vec<_> = (0..5).map(|n| sample::cell("md", n)).collect();
+        for m in &mut measurements[1..] {
+            m.class = "resync".to_owned();
+        }
+        measurements[2].sync_percent_start = Some(0.0);
+        assert!(series(&View::new(&measurements)).is_empty());
+        measurements[3].sync_percent_start = Some(50.0);
+        let view = View::new(&measurements);
+        let labels: Vec<_> = series(&view).iter().map(|row| row.label.clone()).collect();
+        assert_eq!(labels, ["3", "4", "5"]);
+    }
+}

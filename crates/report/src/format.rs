@@ -1,0 +1,119 @@
+//! Numbers as people read them: gaps in a number and before its percent sign
+//! are no-break spaces.
+
+use raidlab_store::Latency;
+
+/// Three to four digits that matter: `9.87`, `87.2`, `310`, `173 735`.
+pub(crate) fn figure(value: f64) -> String {
+    let size = value.abs();
+    let decimals = if size < 9.995 {
+        2
+    } else if size < 999.95 {
+        1
+    } else {
+        return thousands(value);
+    };
+    format!("{value:.decimals$}")
+}
+
+/// A whole number with a narrow gap between thousands.
+pub(crate) fn thousands(value: f64) -> String {
+    let digits = format!("{:.0}", value.abs());
+    let mut text = String::new();
+    for (position, digit) in digits.chars().enumerate() {
+        if position > 0 && (digits.len() - position).is_multiple_of(3) {
+            text.push('\u{a0}');
+        }
+        text.push(digit);
+    }
+    if value < 0.0 && digits != "0" {
+        text.insert(0, '-');
+    }
+    text
+}
+
+/// `-5 %`, `0 %`, `+12 %`.
+pub(crate) fn signed_percent(percent: f64) -> String {
+    let rounded = percent.round();
+    if rounded.abs() < 0.5 {
+        return "0\u{a0}%".to_owned();
+    }
+    format!("{rounded:+.0}\u{a0}%")
+}
+
+/// `-5.1 %`, `0.0 %`, `+12.3 %`: for errors, where a tenth counts.
+pub(crate) fn signed_percent_fine(percent: f64) -> String {
+    if percent.abs() < 0.05 {
+        return "0.0\u{a0}%".to_owned();
+    }
+    format!("{percent:+.1}\u{a0}%")
+}
+
+/// Nanoseconds as milliseconds.
+pub(crate) fn milliseconds(ns: f64) -> f64 {
+    ns / 1e6
+}
+
+/// Median, 90 %, 99 % and 99.9 % with their names, milliseconds.
+#[expect(clippy::cast_precision_loss, reason = "for printing")]
+pub(crate) fn percentiles_ms(latency: &Latency) -> [(&'static str, f64); 4] {
+    [
+        ("median", latency.p50_ns),
+        ("90 %", latency.p90_ns),
+        ("99 %", latency.p99_ns),
+        ("99.9 %", latency.p999_ns),
+    ]
+    .map(|(name, ns)| (name, milliseconds(ns as f64)))
+}
+
+/// `1 job`, `29 jobs`.
+pub(crate) fn count(number: usize, one: &str, many: &str) -> String {
+    format!("{number} {}", if number == 1 { one } else { many })
+}
+
+/// `a`, `a and b`, `a, b and c`.
+pub(crate) fn list<T: AsRef<str>>(words: &[T]) -> String {
+    let words: Vec<&str> = words.iter().map(AsRef::as_ref).collect();
+    match words.as_slice() {
+        [] => String::new(),
+        [one] => (*one).to_owned(),
+        [most @ .., last] => format!("{} and {last}", most.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{count, figure, list, signed_percent, signed_percent_fine};
+
+    #[test]
+    fn figures_keep_what_matters() {
+        let cases = [
+            (0.0, "0.00"),
+            (9.994, "9.99"),
+            (9.996, "10.0"),
+            (310.66, "310.7"),
+            (999.96, "1\u{a0}000"),
+            (173_735.4, "173\u{a0}735"),
+            (1_234_567.0, "1\u{a0}234\u{a0}567"),
+            (-1500.0, "-1\u{a0}500"),
+        ];
+        for (value, text) in cases {
+            assert_eq!(figure(value), text);
+        }
+    }
+
+    #[test]
+    fn percents_have_a_sign_unless_they_are_nothing() {
+        assert_eq!(signed_percent(-0.4), "0\u{a0}%");
+        assert_eq!(signed_percent(-5.4), "-5\u{a0}%");
+        assert_eq!(signed_percent_fine(12.34), "+12.3\u{a0}%");
+        assert_eq!(signed_percent_fine(-0.04), "0.0\u{a0}%");
+    }
+
+    #[test]
+    fn words_are_joined_as_in_english() {
+        assert_eq!(list(&["md", "gflash", "gmirror"]), "md, gflash and gmirror");
+        assert_eq!(list::<&str>(&[]), "");
+        assert_eq!(count(1, "job", "jobs"), "1 job");
+    }
+}

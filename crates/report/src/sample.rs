@@ -1,0 +1,28 @@
+//! The made-up run of `tests/sample`, for unit tests.
+
+#[path = "../tests/sample/mod.rs"]
+mod made_up;
+
+use crate::data::RunData;
+use raidlab_store::{Direction, Measurement};
+
+/// The whole run.
+pub(crate) fn data() -> RunData {
+    RunData {
+        run: made_up::run(),
+        settings: made_up::settings(),
+        measurements: made_up::measurements(),
+        notes: made_up::notes(),
+    }
+}
+
+/// A predicted random read on `subject` as job `sequence + 1`.
+pub(crate) fn cell(subject: &str, sequence: u32) -> Measurement {
+    let mut found = data().measurements;
+    found.retain(|m| m.job == "9" && m.op == Direction::Read && m.fit == "strict");
+    let mut m = found.swap_remove(0);
+    m.subject = subject.to_owned();
+    m.sequence = sequence;
+    m.job = (sequence + 1).to_string();
+    m
+}

@@ -1,0 +1,248 @@
+//! The content of the tables, as texts: the terminal and the HTML page print
+//! the same ones.
+
+use crate::compute::accuracy::{Accuracy, Errors, accuracy, is_disputed};
+use crate::compute::headline::class_title;
+use crate::compute::standing::{Better, Standing, against_best};
+use crate::compute::view::{Cell, Rate, Row, View};
+use crate::data::RunData;
+use crate::format::{figure, signed_percent_fine};
+use raidlab_store::{Role, published_error_percent};
+use serde::Serialize;
+
+/// Marks a cell that the model was fitted on.
+pub(crate) const FITTED_MARK: &str = "†";
+
+/// Marks a published figure whose sources contradict each other.
+pub(crate) const DISPUTED_MARK: &str = "‡";
+
+/// What a figure tells at a glance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Tone {
+    /// The best of its row, or an error within what is declared.
+    Good,
+    /// Nothing to point at.
+    Plain,
+    /// Less than half of the best, or an error beyond what is declared.
+    Bad,
+}
+
+/// A row of the article's table.
+#[derive(Debug, Serialize)]
+pub(crate) struct ResultRow {
+    pub label: String,
+    pub title: String,
+    pub unit: &'static str,
+    pub cells: Vec<Option<ResultCell>>,
+}
+
+/// A subject's figure, how it stands to the best, and how far the sync was.
+#[derive(Debug, Serialize)]
+pub(crate) struct ResultCell {
+    pub value: String,
+    pub mark: &'static str,
+    pub standing: String,
+    /// Percent with its sign; empty where no sync was going on.
+    pub sync: String,
+    pub tone: Tone,
+}
+
+/// The article's table in two parts.
+#[derive(Debug, Serialize)]
+pub(crate) struct ResultTables {
+    /// Jobs on an array at rest.
+    pub steady: Vec<ResultRow>,
+    /// Jobs with a resync or recovery going on beside them.
+    pub syncing: Vec<ResultRow>,
+}
+
+/// Every row of the run.
+pub(crate) fn results(view: &View<'_>) -> ResultTables {
+    let (syncing, steady): (Vec<&Row<'_>>, Vec<_>) = view.rows.iter().partition(|r| r.has_sync());
+    ResultTables {
+        steady: steady.into_iter().map(result_row).collect(),
+        syncing: syncing.into_iter().map(result_row).collect(),
+    }
+}
+
+fn result_row(row: &Row<'_>) -> ResultRow {
+    let standings = against_best(&row.values(), Better::More);
+    let cells = row.cells.iter().zip(standings);
+    ResultRow {
+        label: row.label.clone(),
+        title: row.head.job_title.clone(),
+        unit: row.rate.unit(),
+        cells: cells
+            .map(|(cell, standing)| cell.map(|cell| result_cell(row.rate, cell, standing)))
+            .collect(),
+    }
+}
+
+fn result_cell(rate: Rate, cell: Cell<'_>, standing: Option<Standing>) -> ResultCell {
+    let sync = cell.m.sync_percent_start;
+    ResultCell {
+        value: figure(rate.of(cell.m)),
+        mark: fitted_mark(cell),
+        standing: standing.map_or_else(|| "-".to_owned(), |standing| standing.to_string()),
+        sync: sync.map_or_else(String::new, |percent| format!("{percent:.0}\u{a0}%")),
+        tone: match standing {
+            Some(Standing::Best) => Tone::Good,
+            Some(Standing::Percent(percent)) if percent < -50.0 => Tone::Bad,
+            _ => Tone::Plain,
+        },
+    }
+}
+
+fn fitted_mark(cell: Cell<'_>) -> &'static str {
+    if cell.m.role == Role::Fitted {
+        FITTED_MARK
+    } else {
+        ""
+    }
+}
+
+/// Ours beside the published.
+#[derive(Debug, Serialize)]
+pub(crate) struct PublishedRow {
+    pub label: String,
+    pub title: String,
+    pub unit: &'static str,
+    pub cells: Vec<Option<PublishedCell>>,
+}
+
+/// One cell's two figures and the error of ours.
+#[derive(Debug, Serialize)]
+pub(crate) struct PublishedCell {
+    pub ours: String,
+    pub mark: &'static str,
+    pub published: String,
+    pub published_mark: &'static str,
+    /// `log: exact`, with the note where there is one.
+    pub provenance: String,
+    pub error: String,
+    pub tone: Tone,
+}
+
+/// Every row with a published figure.
+pub(crate) fn published(data: &RunData, view: &View<'_>) -> Vec<PublishedRow> {
+    let with_figures = |row: &&Row<'_>| {
+        let mut cells = row.cells.iter().flatten();
+        cells.any(|cell| !cell.m.published.is_empty())
+    };
+    let rows = view.rows.iter().filter(with_figures);
+    rows.map(|row| PublishedRow {
+        label: row.label.clone(),
+        title: row.head.job_title.clone(),
+        unit: row.rate.unit(),
+        cells: row
+            .cells
+            .iter()
+            .map(|cell| published_cell(data, row, (*cell)?))
+            .collect(),
+    })
+    .collect()
+}
+
+fn published_cell(data: &RunData, row: &Row<'_>, cell: Cell<'_>) -> Option<PublishedCell> {
+    let first = cell.m.published.first()?;
+    let percent = published_error_percent(cell.m);
+    let declared = declared_percent(data, &row.head.class);
+    let mut provenance = format!("{}: {}", first.source, first.reliability);
+    if !first.note.is_empty() {
+        provenance.push_str("; ");
+        provenance.push_str(&first.note);
+    }
+    Some(PublishedCell {
+        ours: figure(row.rate.of(cell.m)),
+        mark: fitted_mark(cell),
+        published: figure(row.rate.published(cell.m)?),
+        published_mark: if is_disputed(cell) { DISPUTED_MARK } else { "" },
+        provenance,
+        error: percent.map_or_else(|| "-".to_owned(), signed_percent_fine),
+        tone: match (percent, declared) {
+            (Some(percent), Some(declared)) if percent.abs() > declared && !is_disputed(cell) => {
+                Tone::Bad
+            }
+            _ => Tone::Plain,
+        },
+    })
+}
+
+/// The accuracy declared for a class, percent either way: that of its first
+/// note that declares one.
+pub(crate) fn declared_percent(data: &RunData, class: &str) -> Option<f64> {
+    let mut notes = data.notes.iter().filter(|note| note.class == class);
+    notes.find_map(|note| note.declared_percent)
+}
+
+/// A class's accuracy: what was fitted on what, what is declared, what is
+/// reached.
+#[derive(Debug, Serialize)]
+pub(crate) struct AccuracyRow {
+    pub title: String,
+    pub statements: Vec<String>,
+    pub declared: String,
+    pub cells: Vec<Vec<AccuracyLine>>,
+}
+
+/// One subject's errors in a class: over predicted cells, and, apart from
+/// them, over fitted ones.
+#[derive(Debug, Serialize)]
+pub(crate) struct AccuracyLine {
+    pub mean: String,
+    pub worst: String,
+    pub mark: &'static str,
+    pub tone: Tone,
+}
+
+/// Every class that has published figures or statements.
+pub(crate) fn accuracy_rows(data: &RunData, view: &View<'_>) -> Vec<AccuracyRow> {
+    let row = |class: &str| {
+        let declared = declared_percent(data, class);
+        let notes = data.notes.iter().filter(|note| note.class == class);
+        let cells: Vec<Vec<AccuracyLine>> = (0..view.subjects.len())
+            .map(|subject| {
+                let found = accuracy(view, |own, index| own == class && index == subject);
+                accuracy_lines(&found, declared)
+            })
+            .collect();
+        let statements: Vec<String> = notes
+            .enumerate()
+            .map(|(position, note)| match (position, note.declared_percent) {
+                (0, _) => note.statement.clone(),
+                (_, None) => format!("{}: {}", note.title, note.statement),
+                (_, Some(own)) => format!("{}: {} (±{own}\u{a0}%)", note.title, note.statement),
+            })
+            .collect();
+        (!statements.is_empty() || cells.iter().any(|lines| !lines.is_empty())).then(|| {
+            AccuracyRow {
+                title: class_title(data, class),
+                statements,
+                declared: declared.map_or_else(|| "-".to_owned(), |own| format!("±{own}\u{a0}%")),
+                cells,
+            }
+        })
+    };
+    view.classes().into_iter().filter_map(row).collect()
+}
+
+fn accuracy_lines(found: &Accuracy, declared: Option<f64>) -> Vec<AccuracyLine> {
+    let line = |errors: &Errors, mark| AccuracyLine {
+        mean: format!("{:.1}\u{a0}%", errors.mean_absolute_percent),
+        worst: format!(
+            "{} ({})",
+            signed_percent_fine(errors.worst_percent),
+            errors.worst_label
+        ),
+        mark,
+        tone: match declared {
+            None => Tone::Plain,
+            Some(declared) if errors.worst_percent.abs() > declared => Tone::Bad,
+            Some(_) => Tone::Good,
+        },
+    };
+    let predicted = found.predicted.iter().map(|errors| line(errors, ""));
+    let fitted = found.fitted.iter().map(|errors| line(errors, FITTED_MARK));
+    predicted.chain(fitted).collect()
+}

@@ -1,0 +1,369 @@
+//! The tables on a terminal.
+//!
+//! Columns keep their figures whole: where a width is given and all subjects
+//! do not fit beside each other, they are printed in groups, one table each.
+//! Percents always compare with the best of all subjects.
+
+use crate::compute::headline::{trust, verdicts, what_ran};
+use crate::compute::view::View;
+use crate::data::RunData;
+use crate::table::{self, DISPUTED_MARK, FITTED_MARK, ResultRow, Tone};
+use comfy_table::{
+    Attribute, Cell, CellAlignment, Color, ColumnConstraint, ContentArrangement, LineStyle, Table,
+    TableStyle, presets,
+};
+use std::fmt::Write;
+
+/// How to print.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Style {
+    /// Columns to fit in; `None` prints rows as long as they are.
+    pub width: Option<u16>,
+    /// Colours: only on a terminal, and the caller knows.
+    pub colour: bool,
+    /// ASCII only: no rules, no gaps between thousands, `*` and `#` for † and ‡.
+    pub plain: bool,
+}
+
+/// Characters for the job's name, its title and its unit.
+const LEADING_WIDTH: u16 = 40;
+
+/// Summary, results, comparison with published figures, and accuracy; what
+/// there is nothing to say about is left out.
+#[must_use]
+pub fn terminal(data: &RunData, style: &Style) -> String {
+    let parts = [
+        summary(data, style),
+        result_tables(data, style),
+        published_table(data, style),
+        accuracy_table(data, style),
+    ];
+    let parts = parts.into_iter().filter(|part| !part.is_empty());
+    parts.collect::<Vec<_>>().join("\n")
+}
+
+/// What was run, who is best at what, and how far to trust it.
+#[must_use]
+pub fn summary(data: &RunData, style: &Style) -> String {
+    let view = View::new(&data.measurements);
+    let mut text = format!("{}\n{}\n", data.run.suite_title, what_ran(data, &view));
+    let found = verdicts(data, &view);
+    if !found.is_empty() {
+        text.push('\n');
+    }
+    for verdict in found {
+        let winner = verdict.winner(&view.subjects);
+        let reason = verdict.reason(&view.subjects);
+        let line = format!("  {}: {winner} ({reason})", verdict.title);
+        wrapped(&mut text, &line, style);
+    }
+    if !view.rows.is_empty() {
+        text.push('\n');
+        wrapped(&mut text, &trust(&view).join(" "), style);
+    }
+    style.finish(text)
+}
+
+/// The article's table: a row per job, a column per subject, with the percent
+/// against the best; jobs during a resync in a second table with its progress.
+#[must_use]
+pub fn result_tables(data: &RunData, style: &Style) -> String {
+    let view = View::new(&data.measurements);
+    let tables = table::results(&view);
+    let mut text = String::new();
+    if !tables.steady.is_empty() {
+        text.push_str(
+            "Results (iops or KiB/s, more is better; percent against the best of the row)\n",
+        );
+        results(&mut text, &view.subjects, &tables.steady, false, style);
+    }
+    if !tables.syncing.is_empty() {
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        text.push_str(
+            "During resync (more is better; percent against the best; sync at the job's start)\n",
+        );
+        results(&mut text, &view.subjects, &tables.syncing, true, style);
+    }
+    legend(&mut text);
+    style.finish(text)
+}
+
+fn results(text: &mut String, subjects: &[&str], rows: &[ResultRow], sync: bool, style: &Style) {
+    let cell_width = if sync { 25 } else { 19 };
+    for group in style.groups(subjects.len(), LEADING_WIDTH, cell_width) {
+        let mut table = style.table(&["job", "title", "unit"], &subjects[group.clone()]);
+        for row in rows {
+            let mut cells = leading(&row.label, &row.title, row.unit);
+            cells.extend(row.cells[group.clone()].iter().map(|cell| {
+                let Some(cell) = cell else {
+                    return missing();
+                };
+                let mut content = format!("{}{:1} {:>6}", cell.value, cell.mark, cell.standing);
+                if sync {
+                    let _ = write!(content, " {:>5}", cell.sync);
+                }
+                style.cell(content, cell.tone)
+            }));
+            table.add_row(cells);
+        }
+        style.print(text, &mut table, 3);
+    }
+}
+
+/// Published figures beside ours, with the error of ours.
+#[must_use]
+pub fn published_table(data: &RunData, style: &Style) -> String {
+    let view = View::new(&data.measurements);
+    let rows = table::published(data, &view);
+    if rows.is_empty() {
+        return String::new();
+    }
+    let mut text = "Published, ours, and the error of ours (percent of the published)\n".to_owned();
+    for group in style.groups(view.subjects.len(), 20, 30) {
+        let mut table = style.table(&["job", "unit"], &view.subjects[group.clone()]);
+        for row in &rows {
+            let mut cells = vec![Cell::new(&row.label), Cell::new(row.unit)];
+            cells.extend(row.cells[group.clone()].iter().map(|cell| {
+                let Some(cell) = cell else {
+                    return missing();
+                };
+                let content = format!(
+                    "{}{:1} {:>8}{:1} {:>8}",
+                    cell.published, cell.published_mark, cell.ours, cell.mark, cell.error
+                );
+                style.cell(content, cell.tone)
+            }));
+            table.add_row(cells);
+        }
+        style.print(&mut text, &mut table, 2);
+    }
+    legend(&mut text);
+    style.finish(text)
+}
+
+/// Per class: the declared accuracy and each subject's mean and worst error,
+/// then what was fitted on what.
+#[must_use]
+pub fn accuracy_table(data: &RunData, style: &Style) -> String {
+    let view = View::new(&data.measurements);
+    let rows = table::accuracy_rows(data, &view);
+    if rows.is_empty() {
+        return String::new();
+    }
+    let mut text = "Accuracy (mean absolute error, and the worst with its job)\n".to_owned();
+    for group in style.groups(view.subjects.len(), 34, 25) {
+        let mut table = style.table(&["class", "declared"], &view.subjects[group.clone()]);
+        for row in &rows {
+            let mut cells = vec![Cell::new(&row.title), Cell::new(&row.declared)];
+            cells.extend(row.cells[group.clone()].iter().map(|lines| {
+                let texts: Vec<String> = lines
+                    .iter()
+                    .map(|line| format!("{}{:1} {}", line.mean, line.mark, line.worst))
+                    .collect();
+                let bad = lines.iter().any(|line| line.tone == Tone::Bad);
+                style.cell(texts.join("\n"), if bad { Tone::Bad } else { Tone::Plain })
+            }));
+            table.add_row(cells);
+        }
+        style.print(&mut text, &mut table, 2);
+    }
+    text.push_str("What was fitted on what\n");
+    for row in rows.iter().filter(|row| !row.statements.is_empty()) {
+        let line = format!("  {}: {}", row.title, row.statements.join(" "));
+        wrapped(&mut text, &line, style);
+    }
+    legend(&mut text);
+    style.finish(text)
+}
+
+fn leading(label: &str, title: &str, unit: &str) -> Vec<Cell> {
+    [label, title, unit].map(Cell::new).to_vec()
+}
+
+fn missing() -> Cell {
+    Cell::new("-").set_alignment(CellAlignment::Right)
+}
+
+/// Explains the marks that `text` uses.
+fn legend(text: &mut String) {
+    let uses = |mark| text.contains(mark);
+    let (fitted, disputed) = (uses(FITTED_MARK), uses(DISPUTED_MARK));
+    if fitted {
+        let _ = writeln!(text, "{FITTED_MARK} the model was fitted on this cell");
+    }
+    if disputed {
+        let _ = writeln!(
+            text,
+            "{DISPUTED_MARK} sources contradict each other on this figure"
+        );
+    }
+}
+
+/// Appends `line` wrapped at spaces to the style's width.
+fn wrapped(text: &mut String, line: &str, style: &Style) {
+    let width = usize::from(style.width.unwrap_or(u16::MAX));
+    let indent = line.len() - line.trim_start().len();
+    let mut used = indent;
+    text.push_str(&" ".repeat(indent));
+    for (position, word) in line.split_whitespace().enumerate() {
+        let length = word.chars().count();
+        if position > 0 && used + 1 + length > width {
+            let _ = write!(text, "\n{}", " ".repeat(indent * 2));
+            used = indent * 2;
+        } else if position > 0 {
+            text.push(' ');
+            used += 1;
+        }
+        text.push_str(word);
+        used += length;
+    }
+    text.push('\n');
+}
+
+impl Style {
+    /// Ranges of subjects that fit beside each other.
+    fn groups(
+        &self,
+        subjects: usize,
+        leading: u16,
+        cell: u16,
+    ) -> impl Iterator<Item = std::ops::Range<usize>> + use<> {
+        let fits = self.width.map_or(subjects, |width| {
+            usize::from(width.saturating_sub(leading) / cell)
+        });
+        let size = fits.clamp(1, subjects.max(1));
+        (0..subjects)
+            .step_by(size)
+            .map(move |start| start..(start + size).min(subjects))
+    }
+
+    fn table(&self, leading: &[&str], subjects: &[&str]) -> Table {
+        let mut table = Table::new();
+        table.load_style(if self.plain {
+            presets::NOTHING
+        } else {
+            TableStyle::new()
+                .header_separator(LineStyle::none().fill('─').junction('─'))
+                .bottom_border(LineStyle::none().fill('─').junction('─'))
+        });
+        if self.colour {
+            table.enforce_styling();
+        } else {
+            table.force_no_tty();
+        }
+        match self.width {
+            Some(width) => table
+                .set_content_arrangement(ContentArrangement::Dynamic)
+                .set_width(width),
+            None => table.set_content_arrangement(ContentArrangement::Disabled),
+        };
+        let left = leading
+            .iter()
+            .map(|name| self.head(name, CellAlignment::Left));
+        let right = subjects
+            .iter()
+            .map(|name| self.head(name, CellAlignment::Right));
+        table.set_header(left.chain(right).collect::<Vec<_>>());
+        table
+    }
+
+    fn head(&self, name: &str, alignment: CellAlignment) -> Cell {
+        let cell = Cell::new(name).set_alignment(alignment);
+        if self.colour {
+            cell.add_attribute(Attribute::Bold)
+        } else {
+            cell
+        }
+    }
+
+    fn cell(&self, content: String, tone: Tone) -> Cell {
+        let cell = Cell::new(content).set_alignment(CellAlignment::Right);
+        match (self.colour, tone) {
+            (true, Tone::Good) => cell.fg(Color::Green),
+            (true, Tone::Bad) => cell.fg(Color::Red),
+            _ => cell,
+        }
+    }
+
+    /// Prints a table whose columns from `first` on must not be broken.
+    fn print(&self, text: &mut String, table: &mut Table, first: usize) {
+        for column in table.column_iter_mut().skip(first) {
+            column.set_constraint(ColumnConstraint::ContentWidth);
+        }
+        let _ = writeln!(text, "{}", table.trim_fmt());
+    }
+
+    fn finish(&self, text: String) -> String {
+        if !self.plain {
+            return text;
+        }
+        text.replace('\u{a0}', "")
+            .replace(FITTED_MARK, "*")
+            .replace(DISPUTED_MARK, "#")
+            .replace('±', "+-")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Style, terminal};
+    use crate::sample;
+
+    #[test]
+    fn wide() {
+        let style = Style {
+            width: Some(160),
+            ..Style::default()
+        };
+        insta::assert_snapshot!(terminal(&sample::data(), &style));
+    }
+
+    #[test]
+    fn narrow_tables_keep_their_figures_whole_and_fit() {
+        let style = Style {
+            width: Some(80),
+            ..Style::default()
+        };
+        let text = terminal(&sample::data(), &style);
+        for line in text
+            .lines()
+            .filter(|line| !line.starts_with(char::is_uppercase))
+        {
+            assert!(line.chars().count() <= 80, "{line}");
+        }
+        insta::assert_snapshot!(text);
+    }
+
+    #[test]
+    fn plain_text_is_ascii() {
+        let style = Style {
+            width: None,
+            colour: false,
+            plain: true,
+        };
+        let text = terminal(&sample::data(), &style);
+        assert!(text.is_ascii(), "{text}");
+        insta::assert_snapshot!(text);
+    }
+
+    #[test]
+    fn colour_is_the_callers_choice() {
+        let mut style = Style::default();
+        assert!(!terminal(&sample::data(), &style).contains('\u{1b}'));
+        style.colour = true;
+        assert!(terminal(&sample::data(), &style).contains("\u{1b}["));
+    }
+
+    #[test]
+    fn an_empty_run_says_so_and_prints_no_table() {
+        let mut data = sample::data();
+        data.measurements.clear();
+        data.notes.clear();
+        insta::assert_snapshot!(terminal(&data, &Style::default()), @r"
+        Two-way mirrors of 4 TB disks (2015)
+        Nothing was measured on the model bench.
+        ");
+    }
+}
