@@ -114,7 +114,7 @@ pub struct JobSpec {
     /// Go on from the start of the region until `runtime` is over (fio
     /// `time_based`).
     pub time_based: bool,
-    /// Time at the start that is not measured (fio `ramp_time`).
+    /// Time at the start that the driver does not measure (fio `ramp_time`).
     pub ramp_time: Nanos,
     /// Percent of reads in a mixed pattern, 0 to 100 (fio `rwmixread`).
     pub read_mix_percent: u32,
@@ -123,7 +123,8 @@ pub struct JobSpec {
     /// fio `gtod_reduce`: the clock is read on every 64th request only, see
     /// [`StopClock`](crate::StopClock).
     pub reduced_clock: bool,
-    /// Pause after every `think_time_blocks` requests (fio `thinktime`).
+    /// Pause of a clone after every `think_time_blocks` requests, which the
+    /// driver makes (fio `thinktime`).
     pub think_time: Nanos,
     /// fio `thinktime_blocks`; at least 1.
     pub think_time_blocks: u32,

@@ -81,8 +81,9 @@ pub struct RequestStream {
 
 impl JobSpec {
     /// The requests of clone `clone` (0 is the first) on a device of
-    /// `device_size`. Equal arguments give equal streams. A `random_seed`
-    /// replaces `random`; clones draw from forks of it.
+    /// `device_size`. Equal arguments give equal streams. Clones draw from forks
+    /// of `random`, so that a driver may pass the same to all clones of a job
+    /// but not to two jobs; a `random_seed` replaces it.
     ///
     /// # Errors
     /// Whatever [`validate`](Self::validate) and [`region`](Self::region) find,
@@ -123,10 +124,10 @@ impl JobSpec {
             whole_blocks(amount)
         };
         let units_left = self.total_units(pass_units)?;
-        let mut random = match self.random_seed {
-            Some(seed) => Stream::new(seed).fork("job", u64::from(clone)),
-            None => random,
-        };
+        let mut random = self
+            .random_seed
+            .map_or(random, Stream::new)
+            .fork("clone", u64::from(clone));
         let order = if !self.pattern.is_random() {
             Order::Sequential { next: [0; 2] }
         } else if self.random_map {

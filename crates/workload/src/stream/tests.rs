@@ -258,6 +258,7 @@ fn seeds_and_clones_give_different_orders() {
         ..job
     };
     assert_ne!(first(&unseeded, 0, 1), first(&unseeded, 0, 2));
+    assert_ne!(first(&unseeded, 0, 1), first(&unseeded, 1, 1));
 }
 
 fn any_job() -> impl Strategy<Value = JobSpec> {

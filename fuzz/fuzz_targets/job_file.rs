@@ -1,0 +1,49 @@
+//! Any text is read as a fio job file or command line, or refused; and what is
+//! read makes requests that lie on the device.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use raidlab_random::Stream;
+use raidlab_units::{Bytes, Nanos};
+use raidlab_workload::{
+    Direction, JobFile, JobSpec, StopClock, parse_command_line_options, read_job_file,
+};
+
+const DEVICE: Bytes = Bytes(4_000_787_030_016);
+
+fuzz_target!(|text: &str| {
+    if let Ok(file) = read_job_file("job file", text) {
+        run(&file);
+    }
+    let arguments: Vec<&str> = text.split_whitespace().collect();
+    if let Ok(file) = parse_command_line_options("command line", &arguments) {
+        run(&file);
+    }
+});
+
+fn run(file: &JobFile) {
+    for job in file.groups.iter().flat_map(|group| &group.jobs) {
+        assert_eq!(job.validate(), Ok(()));
+        for clone in [0, job.streams() - 1] {
+            draw(job, clone);
+        }
+    }
+}
+
+fn draw(job: &JobSpec, clone: u32) {
+    let Ok(mut stream) = job.request_stream(clone, DEVICE, Stream::new(1)) else {
+        return;
+    };
+    let mut clock = StopClock::new(job, Nanos::ZERO);
+    for _ in 0..100 {
+        clock.may_issue(Nanos::SECOND);
+        let Some(unit) = stream.next_unit() else {
+            return;
+        };
+        if unit.direction != Direction::Flush {
+            assert!(unit.length == job.block_size && unit.length <= DEVICE);
+            assert!(unit.offset <= DEVICE - unit.length);
+        }
+    }
+    stream.skip_sequential(Bytes(1 << 30));
+}
