@@ -1,1 +1,35 @@
-//! A simple model of a ZFS mirror with a zvol, above the array core's read policies.
+//! A simple model of a ZFS mirror pool with one zvol, above its member disks.
+//!
+//! A state machine like the array core, with the same vocabulary: requests,
+//! member completions, ticks and an administrator's verbs go in, member
+//! commands, finished requests and events come out. No payload, no clock.
+//!
+//! What is modelled, each with its rules and sources at the head of its file:
+//! - `leaf_queue`: the I/O scheduler's classes, limits, order and merging;
+//! - `child`: which child of the mirror serves a read;
+//! - `pool`: the path of a request: indirect blocks first, then the 8 KiB
+//!   block, for a partial overwrite the old block as well;
+//! - `cache`: indirect blocks and data in memory;
+//! - `map`: copy-on-write allocation and where everything lies;
+//! - `txg`: dirty data, the write throttle, transaction groups and their sync;
+//! - `scan`: the resilver in block-tree order.
+//!
+//! Not modelled: checksums and compression of data, the intent log
+//! (every write is asynchronous; a flush waits for the current transaction
+//! group), level 3 and above of the block tree, fragmentation, snapshots.
+//! Declared accuracy: orders of magnitude and orderings of everything, random
+//! reads and sequential writes within 25 %.
+
+mod cache;
+mod child;
+mod config;
+mod leaf_queue;
+mod map;
+mod pool;
+mod slab;
+
+pub use config::{
+    ChildSelection, ClassLimits, ConfigError, HostTime, MemberConfig, PoolConfig, QueueConfig,
+    ResilverConfig,
+};
+pub use pool::{AdminError, Pool, SyncStatus};

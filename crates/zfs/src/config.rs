@@ -1,0 +1,356 @@
+//! What a pool is made of, and the constants of the two systems of 2014-15.
+//!
+//! Every number says where it comes from. "Log" is the published log of the
+//! 2015 comparison (geomflash/geomflash on GitHub,
+//! `test_raid1/test_raid1_zvol.log`): FreeBSD 10.1 on 16 GB of RAM, two
+//! WD4000FYYZ, a 3 TiB zvol with 8 KiB blocks. Some of the log's lines are
+//! not throughput figures but facts about the system (`iostat` totals, fio's
+//! `cpu` lines); they are used here, throughput figures only where it says
+//! "fitted".
+
+use raidlab_units::{Bytes, Nanos, Sectors};
+
+/// One disk of the mirror.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MemberConfig {
+    /// The disk's size.
+    pub size: Sectors,
+    /// Whether it seeks: decides the penalties of child selection.
+    pub rotational: bool,
+}
+
+/// How many commands of one class a leaf's queue hands to the disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ClassLimits {
+    /// Below this many, the class goes first.
+    pub min_active: u32,
+    /// Never more than this many.
+    pub max_active: u32,
+}
+
+/// The leaf queue's settings (`vdev_queue.c`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct QueueConfig {
+    /// Reads that somebody waits for.
+    pub sync_read: ClassLimits,
+    /// Writes that somebody waits for (log, uberblocks).
+    pub sync_write: ClassLimits,
+    /// Prefetch.
+    pub async_read: ClassLimits,
+    /// Transaction groups and resilver writes; the maximum in force rises
+    /// with the dirty data, see [`PoolConfig::async_write_ramp_percent`].
+    pub async_write: ClassLimits,
+    /// Scrub and resilver reads.
+    pub scrub: ClassLimits,
+    /// Over all classes (`zfs_vdev_max_active`).
+    pub total_active: u32,
+    /// Neighbours are merged up to this size.
+    pub aggregation_limit: Sectors,
+    /// Reads this far apart are merged, the gap read and thrown away.
+    pub read_gap_limit: Sectors,
+}
+
+/// How a read chooses among the mirror's children.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ChildSelection {
+    /// Active commands plus a penalty for a seek (FreeBSD 10.0 and later).
+    FreeBsd10,
+    /// Active commands only, ties by time slice (ZFS on Linux 0.6.3, 0.6.4).
+    Zol06,
+}
+
+/// Host time that a request costs beside its disk commands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HostTime {
+    /// Per request.
+    pub request: Nanos,
+    /// Per volume block that it touches.
+    pub block: Nanos,
+}
+
+/// The resilver of the old block-tree order (`dsl_scan.c`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ResilverConfig {
+    /// Blocks in flight (`zfs_top_maxinflight`, per top-level vdev).
+    pub max_in_flight: u32,
+    /// The walk goes on at least this long in each transaction group
+    /// (`zfs_resilver_min_time_ms`).
+    pub min_time: Nanos,
+    /// Other I/O within this time counts as load (`zfs_scan_idle`, 50 ticks).
+    pub idle: Nanos,
+    /// Under load the walk sleeps this long before each block
+    /// (`zfs_resilver_delay`, 2 ticks).
+    pub delay: Nanos,
+    /// Host time of the walking thread for one block.
+    pub block_time: Nanos,
+}
+
+/// A mirror pool with one volume.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PoolConfig {
+    /// The disks of the one top-level mirror.
+    pub members: Vec<MemberConfig>,
+    /// The volume's size.
+    pub volume_size: Sectors,
+    /// `volblocksize`: 8 KiB by default in 2014-15 (log: 8K).
+    pub volume_block: Bytes,
+    /// Pointers in an indirect block: 128 with the 16 KiB limit
+    /// (`DN_MAX_INDBLKSHIFT` 14), 1024 with the 128 KiB limit.
+    pub indirect_pointers: u64,
+    /// An indirect block's size in memory (uncompressed).
+    pub indirect_memory: Bytes,
+    /// A compressed level-1 block's bytes on disk for each pointer in it. A
+    /// pointer without checksum differs from its neighbour in a few bytes.
+    pub level_1_pointer_bytes: u64,
+    /// The same for level 2, whose pointers hold two addresses.
+    pub level_2_pointer_bytes: u64,
+    /// Copies of every metadata block (2: `copies` + 1, "ditto blocks").
+    pub metadata_copies: u64,
+    /// The smallest allocation is 2^ashift bytes (9: the disks report 512).
+    pub ashift: u32,
+    /// The cache's share for indirect blocks (`arc_meta_limit`).
+    pub metadata_cache: Bytes,
+    /// The cache's share for data blocks.
+    pub data_cache: Bytes,
+    /// Prefetch runs this many blocks ahead of a sequential reader
+    /// (`zfetch_block_cap`), 0 for none.
+    pub prefetch_blocks: u64,
+    /// Writers block at this much dirty data (`zfs_dirty_data_max`).
+    pub dirty_data_max: Bytes,
+    /// Writers are delayed above this percentage of it
+    /// (`zfs_delay_min_dirty_percent`).
+    pub delay_min_percent: u64,
+    /// The delay at half way (`zfs_delay_scale`).
+    pub delay_scale: Nanos,
+    /// The longest delay (`zfs_delay_max_ns`).
+    pub delay_max: Nanos,
+    /// Asynchronous writes get their minimum below the first and their
+    /// maximum above the second percentage of dirty data, linear between
+    /// (`zfs_vdev_async_write_active_{min,max}_dirty_percent`).
+    pub async_write_ramp_percent: (u64, u64),
+    /// A transaction group is closed at this age (`zfs_txg_timeout`) ...
+    pub txg_timeout: Nanos,
+    /// ... or with this much dirty data (`zfs_dirty_data_sync`).
+    pub txg_dirty_sync: Bytes,
+    /// Host time of the syncing thread for one block, data or indirect.
+    pub sync_block_time: Nanos,
+    /// The leaf queues.
+    pub queue: QueueConfig,
+    /// How a read chooses its child.
+    pub selection: ChildSelection,
+    /// Host time of a read.
+    pub read_time: HostTime,
+    /// Host time of a write.
+    pub write_time: HostTime,
+    /// The resilver.
+    pub resilver: ResilverConfig,
+}
+
+/// Why a pool cannot be built.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum ConfigError {
+    /// No disk, or more than 32.
+    #[error("a mirror needs 1 to 32 members, not {0}")]
+    Members(usize),
+    /// A block, pointer count or allocation unit that is not a power of two,
+    /// or out of range.
+    #[error("`{0}` must be a power of two in its range")]
+    PowerOfTwo(&'static str),
+    /// Something that must not be zero is.
+    #[error("`{0}` must not be zero")]
+    Zero(&'static str),
+    /// The volume with its metadata does not fit the smallest member.
+    #[error("a volume of {volume} does not fit members of {member}")]
+    VolumeTooLarge {
+        /// The volume.
+        volume: Bytes,
+        /// The smallest member.
+        member: Bytes,
+    },
+    /// Dirty blocks must stay in the cache until they are written.
+    #[error("the data cache of {cache} is smaller than the dirty data limit of {dirty}")]
+    CacheTooSmall {
+        /// The data cache.
+        cache: Bytes,
+        /// The dirty data limit.
+        dirty: Bytes,
+    },
+}
+
+impl PoolConfig {
+    /// FreeBSD 10.1 on a host with `memory` bytes of RAM, as in the log.
+    ///
+    /// The indirect blocks have 128 pointers: jobs 2-4 of the log read
+    /// 581 792 blocks of 0.65 KiB while they overwrote what job 1 had left
+    /// behind, and 576 766 random writes leave 527 000 level-1 blocks of 1 MiB
+    /// (303 000 if they had 1024 pointers). The same lines give 1.8 KiB for a
+    /// full level-1 block on disk, and job 5's give 4.7 KiB for level 2.
+    #[must_use]
+    pub fn freebsd_10_1(members: Vec<MemberConfig>, volume_size: Sectors, memory: Bytes) -> Self {
+        // arc_max = RAM - 1 GiB, arc_meta_limit = a quarter of it (arc_init).
+        let cache = memory.0.saturating_sub(1 << 30).max(memory.0 / 2);
+        Self {
+            members,
+            volume_size,
+            volume_block: Bytes(8 << 10),
+            indirect_pointers: 128,
+            indirect_memory: Bytes(16 << 10),
+            level_1_pointer_bytes: 13,
+            level_2_pointer_bytes: 37,
+            metadata_copies: 2,
+            ashift: 9,
+            metadata_cache: Bytes(cache / 4),
+            data_cache: Bytes(cache - cache / 4),
+            prefetch_blocks: 0,
+            dirty_data_max: Bytes((memory.0 / 10).min(4 << 30)),
+            delay_min_percent: 60,
+            delay_scale: Nanos::from_micros(500),
+            delay_max: Nanos::from_millis(100),
+            async_write_ramp_percent: (30, 60),
+            txg_timeout: Nanos::from_secs(5),
+            txg_dirty_sync: Bytes(64 << 20),
+            // Fitted on job 1 (9608 writes/s with every writer delayed, so
+            // bound by the sync; 2 to 2.5 blocks per write); jobs 2-4 bound it
+            // from above at 62 us.
+            sync_block_time: Nanos::from_micros(46),
+            queue: QueueConfig::of_2014(),
+            selection: ChildSelection::FreeBsd10,
+            // fio's cpu lines: 36 us of system time for a 4 KiB write (job 1),
+            // 111 us for a 128 KiB write (job 2), 149 us for a 128 KiB read
+            // (job 17), each of 16 blocks.
+            read_time: HostTime {
+                request: Nanos::from_micros(31),
+                block: Nanos(7_400),
+            },
+            write_time: HostTime {
+                request: Nanos::from_micros(31),
+                block: Nanos(5_000),
+            },
+            resilver: ResilverConfig {
+                max_in_flight: 32,
+                min_time: Nanos::from_secs(3),
+                idle: Nanos::from_millis(50),
+                delay: Nanos::from_millis(2),
+                block_time: Nanos::from_micros(60),
+            },
+        }
+    }
+
+    /// ZFS on Linux 0.6.4 on a host with `memory` bytes of RAM. It differs
+    /// from FreeBSD 10.1 in child selection and in the cache: half of RAM,
+    /// three quarters of that for metadata.
+    #[must_use]
+    pub fn zol_0_6_4(members: Vec<MemberConfig>, volume_size: Sectors, memory: Bytes) -> Self {
+        let cache = memory.0 / 2;
+        let mut config = Self::freebsd_10_1(members, volume_size, memory);
+        config.selection = ChildSelection::Zol06;
+        config.metadata_cache = Bytes(cache / 4 * 3);
+        config.data_cache = Bytes(cache.max(config.dirty_data_max.0));
+        config
+    }
+
+    /// Whether a pool can be built from this.
+    ///
+    /// # Errors
+    /// The first thing found wrong.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        if self.members.is_empty() || self.members.len() > 32 {
+            return Err(ConfigError::Members(self.members.len()));
+        }
+        let powers = [
+            ("volume_block", self.volume_block.0, 512, 1 << 20),
+            ("indirect_pointers", self.indirect_pointers, 8, 1 << 12),
+            ("ashift", 1_u64 << self.ashift.min(63), 512, 1 << 16),
+        ];
+        for (name, value, low, high) in powers {
+            if !value.is_power_of_two() || value < low || value > high {
+                return Err(ConfigError::PowerOfTwo(name));
+            }
+        }
+        let counts = [
+            ("volume_size", self.volume_size.0),
+            ("indirect_memory", self.indirect_memory.0),
+            ("metadata_copies", self.metadata_copies),
+            ("dirty_data_max", self.dirty_data_max.0),
+            (
+                "queue.sync_read",
+                u64::from(self.queue.sync_read.max_active),
+            ),
+            (
+                "queue.sync_write",
+                u64::from(self.queue.sync_write.max_active),
+            ),
+            (
+                "queue.async_read",
+                u64::from(self.queue.async_read.max_active),
+            ),
+            (
+                "queue.async_write",
+                u64::from(self.queue.async_write.min_active),
+            ),
+            ("queue.scrub", u64::from(self.queue.scrub.max_active)),
+            ("queue.total_active", u64::from(self.queue.total_active)),
+            ("queue.aggregation_limit", self.queue.aggregation_limit.0),
+            (
+                "resilver.max_in_flight",
+                u64::from(self.resilver.max_in_flight),
+            ),
+        ];
+        for (name, value) in counts {
+            if value == 0 {
+                return Err(ConfigError::Zero(name));
+            }
+        }
+        let member = self.smallest_member();
+        if self.volume_size.0 + self.volume_size.0 / 32 + LABELS.0 > member.0 {
+            return Err(ConfigError::VolumeTooLarge {
+                volume: self.volume_size.to_bytes(),
+                member: member.to_bytes(),
+            });
+        }
+        if self.data_cache < self.dirty_data_max {
+            return Err(ConfigError::CacheTooSmall {
+                cache: self.data_cache,
+                dirty: self.dirty_data_max,
+            });
+        }
+        Ok(())
+    }
+
+    /// The smallest member's size.
+    #[must_use]
+    pub fn smallest_member(&self) -> Sectors {
+        let sizes = self.members.iter().map(|member| member.size);
+        sizes.min().unwrap_or(Sectors::ZERO)
+    }
+}
+
+/// Two labels and the boot block in front (4 MiB), two labels behind
+/// (512 KiB): the allocatable space lies between.
+pub(crate) const LABEL_FRONT: Sectors = Sectors(4 << 11);
+/// What the labels take of a disk.
+pub(crate) const LABELS: Sectors = Sectors((4 << 11) + (1 << 10));
+
+impl QueueConfig {
+    /// illumos 4045 (August 2013) and what took it over: FreeBSD 10, ZFS on
+    /// Linux 0.6.3. Merging limits as in FreeBSD 10.
+    #[must_use]
+    pub const fn of_2014() -> Self {
+        const fn limits(min_active: u32, max_active: u32) -> ClassLimits {
+            ClassLimits {
+                min_active,
+                max_active,
+            }
+        }
+        Self {
+            sync_read: limits(10, 10),
+            sync_write: limits(10, 10),
+            async_read: limits(1, 3),
+            async_write: limits(1, 10),
+            scrub: limits(1, 2),
+            total_active: 1000,
+            aggregation_limit: Sectors(256),
+            read_gap_limit: Sectors(64),
+        }
+    }
+}

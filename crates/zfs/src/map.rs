@@ -1,0 +1,314 @@
+//! Where the volume's blocks lie on the disks.
+//!
+//! Copy-on-write: a block is written to free space and its old place is
+//! given up. Free space is handed out by one cursor that runs through the
+//! disk and starts again at the front when it reaches the end: on an empty or
+//! sequentially filled pool that is what the first-fit cursor of a metaslab
+//! does (`metaslab_df_alloc`), metaslabs being taken from the outer edge
+//! inwards. Fragmented free space is not modelled: after the cursor has gone
+//! round once, places are no longer unique, which changes no timing class.
+//!
+//! Data is kept as extents (runs of blocks that lie one behind the other), so
+//! a sequential fill of terabytes is a few thousand of them and each random
+//! overwrite adds one. Indirect blocks of level 1 and 2 are kept in flat
+//! tables; level 3 and above (192 blocks for 3 TiB) are taken to be always in
+//! memory. An indirect block is compressed: its size on disk follows from the
+//! number of pointers ever put into it.
+
+use crate::config::{LABELS, PoolConfig};
+use std::collections::BTreeMap;
+
+/// A run of sectors in the allocatable space.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Place {
+    /// First sector.
+    pub(crate) start: u64,
+    /// Sectors.
+    pub(crate) count: u64,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Extent {
+    blocks: u64,
+    start: u64,
+}
+
+/// The indirect blocks of one level: sector and number of pointers, packed
+/// so that an entry is one word; no pointers, no block.
+#[derive(Debug)]
+struct Level {
+    entries: Vec<u64>,
+    pointer_bytes: u64,
+}
+
+const POINTER_BITS: u32 = 16;
+
+/// See the file's head.
+#[derive(Debug)]
+pub(crate) struct BlockMap {
+    block_sectors: u64,
+    pointer_shift: u32,
+    pointers: u64,
+    unit_sectors: u64,
+    extents: BTreeMap<u64, Extent>,
+    blocks: u64,
+    levels: [Level; 2],
+    cursor: u64,
+    space: u64,
+}
+
+impl BlockMap {
+    pub(crate) fn new(config: &PoolConfig) -> Self {
+        let block_sectors = config.volume_block.to_sectors().0;
+        let blocks = config.volume_size.0.div_ceil(block_sectors);
+        let level_1 = blocks.div_ceil(config.indirect_pointers);
+        let level = |entries: u64, pointer_bytes| Level {
+            entries: vec![0; usize::try_from(entries).expect("a table that fits memory")],
+            pointer_bytes,
+        };
+        Self {
+            block_sectors,
+            pointer_shift: config.indirect_pointers.trailing_zeros(),
+            pointers: config.indirect_pointers,
+            unit_sectors: (1_u64 << config.ashift) / 512,
+            extents: BTreeMap::new(),
+            blocks: 0,
+            levels: [
+                level(level_1, config.level_1_pointer_bytes),
+                level(
+                    level_1.div_ceil(config.indirect_pointers),
+                    config.level_2_pointer_bytes,
+                ),
+            ],
+            cursor: 0,
+            space: config.smallest_member().0 - LABELS.0,
+        }
+    }
+
+    /// Blocks that have a place.
+    pub(crate) const fn allocated_blocks(&self) -> u64 {
+        self.blocks
+    }
+
+    pub(crate) const fn block_sectors(&self) -> u64 {
+        self.block_sectors
+    }
+
+    /// Sectors that can be allocated on a disk.
+    pub(crate) const fn space(&self) -> u64 {
+        self.space
+    }
+
+    /// The index of the indirect block of `level` (1 or 2) over a block.
+    pub(crate) const fn indirect_index(&self, level: u8, block: u64) -> u64 {
+        block >> (self.pointer_shift * level as u32)
+    }
+
+    /// Indirect blocks of level 1 under one of level 2.
+    pub(crate) const fn pointers(&self) -> u64 {
+        self.pointers
+    }
+
+    /// Where a data block lies, `None` for a hole.
+    pub(crate) fn place_of(&self, block: u64) -> Option<Place> {
+        let (first, extent) = self.extents.range(..=block).next_back()?;
+        let skip = block - first;
+        (skip < extent.blocks).then_some(Place {
+            start: extent.start + skip * self.block_sectors,
+            count: self.block_sectors,
+        })
+    }
+
+    /// The first allocated block at or after `block`.
+    pub(crate) fn next_allocated(&self, block: u64) -> Option<u64> {
+        if self.place_of(block).is_some() {
+            return Some(block);
+        }
+        self.extents.range(block..).next().map(|(&first, _)| first)
+    }
+
+    /// The block that has `skip` allocated blocks before it, or the end.
+    pub(crate) fn block_after(&self, skip: u64) -> Option<u64> {
+        let mut left = skip;
+        for (&first, extent) in &self.extents {
+            if left < extent.blocks {
+                return Some(first + left);
+            }
+            left -= extent.blocks;
+        }
+        None
+    }
+
+    /// Where an indirect block lies, `None` for a hole.
+    pub(crate) fn indirect_place(&self, level: u8, index: u64) -> Option<Place> {
+        let table = &self.levels[usize::from(level) - 1];
+        let entry = *table.entries.get(usize::try_from(index).ok()?)?;
+        let pointers = entry & ((1 << POINTER_BITS) - 1);
+        (pointers > 0).then(|| Place {
+            start: entry >> POINTER_BITS,
+            count: self.indirect_sectors(level, pointers),
+        })
+    }
+
+    fn indirect_sectors(&self, level: u8, pointers: u64) -> u64 {
+        let bytes = 64 + self.levels[usize::from(level) - 1].pointer_bytes * pointers;
+        bytes.div_ceil(512).next_multiple_of(self.unit_sectors)
+    }
+
+    /// The next free place of that many sectors.
+    pub(crate) fn allocate(&mut self, sectors: u64) -> Place {
+        let count = sectors.next_multiple_of(self.unit_sectors);
+        if self.cursor + count > self.space {
+            self.cursor = 0;
+        }
+        let start = self.cursor;
+        self.cursor += count;
+        Place { start, count }
+    }
+
+    /// Gives a run of blocks new places, one behind the other.
+    pub(crate) fn write_blocks(&mut self, first: u64, blocks: u64) -> Place {
+        let place = self.allocate(blocks * self.block_sectors);
+        self.forget(first, first + blocks);
+        self.blocks += blocks;
+        if let Some((&before, extent)) = self.extents.range_mut(..first).next_back()
+            && before + extent.blocks == first
+            && extent.start + extent.blocks * self.block_sectors == place.start
+        {
+            extent.blocks += blocks;
+            return place;
+        }
+        let start = place.start;
+        self.extents.insert(first, Extent { blocks, start });
+        place
+    }
+
+    /// Takes `first..end` out of the extents.
+    fn forget(&mut self, first: u64, end: u64) {
+        if let Some((&before, extent)) = self.extents.range_mut(..first).next_back() {
+            let before_end = before + extent.blocks;
+            if before_end > first {
+                extent.blocks = first - before;
+                let start = extent.start;
+                self.blocks -= before_end.min(end) - first;
+                if before_end > end {
+                    self.insert_tail(before, start, end, before_end);
+                }
+            }
+        }
+        while let Some((&next, &extent)) = self.extents.range(first..end).next() {
+            self.extents.remove(&next);
+            let next_end = next + extent.blocks;
+            self.blocks -= next_end.min(end) - next;
+            if next_end > end {
+                self.insert_tail(next, extent.start, end, next_end);
+            }
+        }
+    }
+
+    fn insert_tail(&mut self, first: u64, start: u64, tail: u64, end: u64) {
+        let extent = Extent {
+            blocks: end - tail,
+            start: start + (tail - first) * self.block_sectors,
+        };
+        self.extents.insert(tail, extent);
+    }
+
+    /// Gives an indirect block a new place after `pointers` of its pointers
+    /// changed.
+    pub(crate) fn write_indirect(&mut self, level: u8, index: u64, pointers: u64) -> Place {
+        let slot = usize::try_from(index).expect("an index into a table in memory");
+        let entry = self.levels[usize::from(level) - 1].entries[slot];
+        let held = entry & ((1 << POINTER_BITS) - 1);
+        let pointers = (held + pointers).min(self.pointers);
+        let place = self.allocate(self.indirect_sectors(level, pointers));
+        self.levels[usize::from(level) - 1].entries[slot] =
+            (place.start << POINTER_BITS) | pointers;
+        place
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{BlockMap, Place};
+    use crate::config::{MemberConfig, PoolConfig};
+    use proptest::prelude::*;
+    use raidlab_units::{Bytes, Sectors};
+
+    fn map() -> BlockMap {
+        let member = MemberConfig {
+            size: Sectors(1 << 24),
+            rotational: true,
+        };
+        BlockMap::new(&PoolConfig::freebsd_10_1(
+            vec![member; 2],
+            Sectors(1 << 20),
+            Bytes(16 << 30),
+        ))
+    }
+
+    #[test]
+    fn an_overwritten_block_moves_and_its_neighbours_stay() {
+        let mut map = map();
+        map.write_blocks(0, 10);
+        map.write_blocks(4, 1);
+        let places: Vec<Option<u64>> = (3..11)
+            .map(|block| map.place_of(block).map(|place| place.start))
+            .collect();
+        let expected = [48, 160, 80, 96, 112, 128, 144].map(Some);
+        assert_eq!(places[..7], expected);
+        assert_eq!(places[7], None);
+        assert_eq!(map.allocated_blocks(), 10);
+        assert_eq!(map.block_after(4), Some(4));
+        assert_eq!(map.block_after(10), None);
+        assert_eq!(map.next_allocated(10), None);
+    }
+
+    /// 64 + 13 bytes fit a sector; 64 + 128 * 13 = 1728 take four.
+    #[test]
+    fn an_indirect_block_grows_with_its_pointers() {
+        let mut map = map();
+        assert_eq!(map.indirect_place(1, 3), None);
+        assert_eq!(map.write_indirect(1, 3, 1), Place { start: 0, count: 1 });
+        assert_eq!(map.write_indirect(1, 3, 200), Place { start: 1, count: 4 });
+        assert_eq!(map.indirect_place(1, 3), Some(Place { start: 1, count: 4 }));
+        assert_eq!(map.indirect_index(1, 511), 3);
+        assert_eq!(map.indirect_index(2, 128 * 128), 1);
+    }
+
+    #[test]
+    fn the_cursor_goes_round() {
+        let mut map = map();
+        let space = map.space();
+        map.allocate(space - 8);
+        assert_eq!(map.allocate(9), Place { start: 0, count: 9 });
+    }
+
+    proptest! {
+        /// Against an array with one entry per block.
+        #[test]
+        fn extents_agree_with_a_flat_table(
+            writes in prop::collection::vec((0_u64..200, 1_u64..40), 1..60)
+        ) {
+            let mut map = map();
+            let mut flat = vec![None; 256];
+            for (first, blocks) in writes {
+                let place = map.write_blocks(first, blocks);
+                for skip in 0..blocks {
+                    let block = usize::try_from(first + skip).expect("small");
+                    flat[block] = Some(place.start + skip * 16);
+                }
+            }
+            let mapped: Vec<Option<u64>> = (0..256)
+                .map(|block| map.place_of(block).map(|place| place.start))
+                .collect();
+            prop_assert_eq!(&mapped, &flat);
+            let held: Vec<u64> = (0..256).filter(|&block| map.place_of(block).is_some()).collect();
+            prop_assert_eq!(map.allocated_blocks(), held.len() as u64);
+            for (skip, &block) in (0..).zip(&held) {
+                prop_assert_eq!(map.block_after(skip), Some(block));
+            }
+            prop_assert_eq!(map.next_allocated(0), held.first().copied());
+        }
+    }
+}

@@ -1,0 +1,467 @@
+//! The pool: the path of a request, and the driver's interface.
+//!
+//! A request touches volume blocks one after the other. For each, the indirect
+//! blocks above it are needed: where one is neither in memory nor a hole it is
+//! read, and the walk waits for it (`dbuf_findbp` reads the parent and waits),
+//! level 2 before level 1. A read then orders the data block and goes on to
+//! the next without waiting; when all blocks are there the request is copied
+//! out. A write needs the old content of the first and the last block where it
+//! covers them only in part (`dmu_tx_count_write`), and the indirect blocks of
+//! all (the transaction's holds look up every block); then it passes the write
+//! throttle, and its blocks are dirty in the open transaction group. Two
+//! requests for one block share its read.
+//!
+//! Reads of indirect and data blocks go to one child of the mirror and try the
+//! others if it fails. Of a metadata block's copies on one disk always the
+//! first is read, because ditto copies on the same top-level device "prefer
+//! the lowest index" (`vdev_mirror_dva_select`).
+//!
+//! A flush waits until everything written before it is on disk, by a sync of
+//! the transaction group. (The intent log would write a copy of recent writes
+//! instead; no measured job flushes.) A discard is acknowledged and ignored.
+
+mod admin;
+mod io;
+mod scan;
+#[cfg(test)]
+mod tests;
+mod txg;
+
+use crate::cache::{DataCache, IndirectId, MetadataCache};
+use crate::config::{ConfigError, PoolConfig};
+use crate::leaf_queue::Class;
+use crate::map::BlockMap;
+use crate::slab::Slab;
+use raidlab_array::{
+    CommandId, Finished, MemberError, Operation, Outputs, Request, RequestError, RequestId,
+};
+use raidlab_random::Stream;
+use raidlab_units::{Bytes, Nanos, Sectors};
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
+
+pub use admin::AdminError;
+pub use scan::SyncStatus;
+
+/// A block in the cache: data is level 0.
+type BlockId = IndirectId;
+
+/// A request on its way.
+#[derive(Debug)]
+struct Job {
+    request: Request,
+    /// The next block to look at, and the end.
+    next: u64,
+    end: u64,
+    /// Blocks being read for it.
+    pending: u32,
+    failed: bool,
+}
+
+/// Who asks for a block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Waiter {
+    Job(u32),
+    Scan,
+    /// It shall be in memory when it is wanted.
+    Nobody,
+}
+
+/// Who waits for a block being read.
+#[derive(Debug, Default)]
+struct Fetch {
+    jobs: Vec<u32>,
+    scan: bool,
+}
+
+/// What happens at a set time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Timer {
+    /// A delayed write may go on.
+    Admit(u32),
+    /// A request's host time is over.
+    Finish(u32),
+    /// The syncing thread has the next run ready.
+    Emit,
+    /// The scanning thread may order the next block.
+    Scan,
+}
+
+/// A mirror pool with one volume. See the crate's and the file's head.
+///
+/// The driver calls [`submit`](Self::submit), [`complete`](Self::complete) and
+/// [`tick`](Self::tick) with a clock that never goes back, sends
+/// [`Outputs::commands`] to the members, and ticks no later than
+/// [`next_tick`](Self::next_tick).
+#[derive(Debug)]
+pub struct Pool {
+    config: PoolConfig,
+    leaves: Vec<io::Leaf>,
+    map: BlockMap,
+    metadata: MetadataCache,
+    data: DataCache,
+    fetches: HashMap<BlockId, Fetch>,
+    jobs: Slab<Job>,
+    reads: Slab<io::Read>,
+    writes: Slab<io::Write>,
+    commands: Slab<io::Command>,
+    timers: BinaryHeap<Reverse<(Nanos, u64, Timer)>>,
+    timer_count: u64,
+    txg: txg::Groups,
+    scan: scan::Scan,
+    /// When a read or write that is not the resilver's last began: the
+    /// resilver is slowed while this is recent.
+    last_foreground: Option<Nanos>,
+}
+
+/// What the walk to a block came to.
+enum Walk {
+    /// Nothing was ever written there.
+    Hole,
+    /// An indirect block must be read first.
+    Missing(BlockId),
+    /// The block exists and its place is known.
+    Mapped,
+}
+
+impl Pool {
+    /// A pool with all members in sync and an empty volume. `random` gives the
+    /// age of the first transaction group.
+    ///
+    /// # Errors
+    /// What [`PoolConfig::check`] finds.
+    pub fn new(config: PoolConfig, mut random: Stream) -> Result<Self, ConfigError> {
+        config.check()?;
+        let indirect_blocks = config.metadata_cache.0 / config.indirect_memory.0;
+        let data_blocks = config.data_cache.0 / config.volume_block.0;
+        let first_deadline = Nanos(random.below(config.txg_timeout.0));
+        Ok(Self {
+            leaves: config
+                .members
+                .iter()
+                .map(|member| io::Leaf::new(*member, config.queue))
+                .collect(),
+            map: BlockMap::new(&config),
+            metadata: MetadataCache::new(usize::try_from(indirect_blocks).unwrap_or(usize::MAX)),
+            data: DataCache::new(data_blocks),
+            fetches: HashMap::new(),
+            jobs: Slab::new(),
+            reads: Slab::new(),
+            writes: Slab::new(),
+            commands: Slab::new(),
+            timers: BinaryHeap::new(),
+            timer_count: 0,
+            txg: txg::Groups::new(first_deadline),
+            scan: scan::Scan::default(),
+            last_foreground: None,
+            config,
+        })
+    }
+
+    /// The volume's size.
+    #[must_use]
+    pub const fn size(&self) -> Sectors {
+        self.config.volume_size
+    }
+
+    /// The members' states in mdstat's letters: `U` in sync, `_` otherwise.
+    #[must_use]
+    pub fn health(&self) -> String {
+        let letter = |leaf: &io::Leaf| if leaf.is_readable() { 'U' } else { '_' };
+        self.leaves.iter().map(letter).collect()
+    }
+
+    /// Whether nothing is going on: no request or command in flight and
+    /// nothing dirty. A running resilver is not idle unless it is frozen.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        self.jobs.is_empty()
+            && self.commands.is_empty()
+            && self.txg.is_clean()
+            && self.scan.is_quiet()
+    }
+
+    /// A new request. It finishes in this or a later call.
+    pub fn submit(&mut self, now: Nanos, request: Request, out: &mut Outputs) {
+        let end = request.start.0.checked_add(request.count.0);
+        let in_range = end.is_some_and(|end| end <= self.size().0) && request.count.0 > 0;
+        match request.operation {
+            Operation::Flush => self.submit_flush(now, request.id, out),
+            _ if !in_range => finish(request.id, Err(RequestError::OutOfRange), out),
+            Operation::Discard => finish(request.id, Ok(()), out),
+            Operation::Read | Operation::Write => {
+                let block = self.map.block_sectors();
+                let job = self.jobs.insert(Job {
+                    request,
+                    next: request.start.0 / block,
+                    end: (request.start.0 + request.count.0).div_ceil(block),
+                    pending: 0,
+                    failed: false,
+                });
+                self.step_job(now, job, out);
+                self.issue(out);
+            }
+        }
+    }
+
+    /// A member command is done.
+    pub fn complete(
+        &mut self,
+        now: Nanos,
+        command: CommandId,
+        result: Result<(), MemberError>,
+        out: &mut Outputs,
+    ) {
+        self.command_done(now, command, result, out);
+        self.issue(out);
+    }
+
+    /// Time has passed: at or after [`next_tick`](Self::next_tick).
+    pub fn tick(&mut self, now: Nanos, out: &mut Outputs) {
+        while let Some(&Reverse((at, _, timer))) = self.timers.peek() {
+            if at > now {
+                break;
+            }
+            self.timers.pop();
+            match timer {
+                Timer::Admit(job) => self.admitted(now, job),
+                Timer::Finish(job) => self.finish_job(job, out),
+                Timer::Emit => self.emit(now, out),
+                Timer::Scan => self.scan_step(now, out),
+            }
+        }
+        self.start_sync_if_due(now, out);
+        self.issue(out);
+    }
+
+    /// When [`tick`](Self::tick) is next needed; `None` if not before the next
+    /// request or completion.
+    #[must_use]
+    pub fn next_tick(&self) -> Option<Nanos> {
+        let timer = self.timers.peek().map(|Reverse((at, _, _))| *at);
+        match (timer, self.sync_due()) {
+            (Some(timer), Some(sync)) => Some(timer.min(sync)),
+            (timer, sync) => timer.or(sync),
+        }
+    }
+
+    /// Takes `[start, start + count)` as written sequentially behind the
+    /// current allocation position: the driver's way past hours of sequential
+    /// writing. Blocks lie in transaction groups of about five seconds' worth,
+    /// each followed by its indirect blocks. The caches hold what came last.
+    /// Only while the pool [is idle](Self::is_idle).
+    pub fn leap_write(&mut self, start: Sectors, count: Sectors) {
+        let block = self.map.block_sectors();
+        let (first, end) = (start.0 / block, (start.0 + count.0).div_ceil(block));
+        // Equilibrium of the write throttle: above 60 % dirty, half of it in
+        // the syncing group.
+        let group = self.config.dirty_data_max.0 * self.config.delay_min_percent / 200;
+        let group = (group / self.config.volume_block.0).max(1);
+        let mut from = first;
+        while from < end {
+            let to = (from + group).min(end);
+            self.map.write_blocks(from, to - from);
+            for level in [1, 2] {
+                self.leap_indirect(level, from, to);
+            }
+            from = to;
+        }
+        if end - first >= self.data.capacity() {
+            self.data.clear();
+        }
+        for block in first.max(end.saturating_sub(self.data.capacity()))..end {
+            self.data.insert(block);
+        }
+    }
+
+    fn leap_indirect(&mut self, level: u8, from: u64, to: u64) {
+        let (low, high) = (
+            self.map.indirect_index(level, from),
+            self.map.indirect_index(level, to - 1),
+        );
+        for index in low..=high {
+            self.map.write_indirect(level, index, self.map.pointers());
+            self.metadata.insert(IndirectId { level, index });
+        }
+    }
+
+    fn set_timer(&mut self, at: Nanos, timer: Timer) {
+        self.timer_count += 1;
+        self.timers.push(Reverse((at, self.timer_count, timer)));
+    }
+
+    /// Goes on with a request's blocks as far as memory allows.
+    fn step_job(&mut self, now: Nanos, index: u32, out: &mut Outputs) {
+        loop {
+            let Some(job) = self.jobs.get_mut(index) else {
+                return;
+            };
+            if job.next >= job.end || job.failed {
+                break;
+            }
+            let block = job.next;
+            match self.walk(block) {
+                Walk::Missing(id) => {
+                    self.fetch_for_job(now, id, index, out);
+                    return;
+                }
+                Walk::Mapped if self.needs_old_block(index, block) => {
+                    let (level, index_in_level) = (0, block);
+                    let id = BlockId {
+                        level,
+                        index: index_in_level,
+                    };
+                    if let Some(job) = self.jobs.get_mut(index) {
+                        job.next = block + 1;
+                    }
+                    self.fetch_for_job(now, id, index, out);
+                }
+                Walk::Mapped | Walk::Hole => {
+                    if let Some(job) = self.jobs.get_mut(index) {
+                        job.next = block + 1;
+                    }
+                }
+            }
+        }
+        self.job_gathered(now, index, out);
+    }
+
+    /// Whether the block's content must come from disk for this request.
+    fn needs_old_block(&mut self, index: u32, block: u64) -> bool {
+        let size = self.map.block_sectors();
+        let Some(job) = self.jobs.get_mut(index) else {
+            return false;
+        };
+        let (start, end) = (
+            job.request.start.0,
+            job.request.start.0 + job.request.count.0,
+        );
+        let covered = start <= block * size && end >= (block + 1) * size;
+        let overwritten = job.request.operation == Operation::Write && covered;
+        !overwritten && !self.data.contains(block)
+    }
+
+    /// Looks for the indirect blocks above a block, from the top.
+    fn walk(&mut self, block: u64) -> Walk {
+        for level in [2, 1] {
+            let index = self.map.indirect_index(level, block);
+            let id = IndirectId { level, index };
+            if self.metadata.hit(id) {
+                continue;
+            }
+            return match self.map.indirect_place(level, index) {
+                Some(_) => Walk::Missing(id),
+                None => Walk::Hole,
+            };
+        }
+        match self.map.place_of(block) {
+            Some(_) => Walk::Mapped,
+            None => Walk::Hole,
+        }
+    }
+
+    fn fetch_for_job(&mut self, now: Nanos, id: BlockId, index: u32, out: &mut Outputs) {
+        if let Some(job) = self.jobs.get_mut(index) {
+            job.pending += 1;
+        }
+        self.last_foreground = Some(now);
+        self.fetch(now, id, Class::SyncRead, Waiter::Job(index), out);
+    }
+
+    /// Reads a block unless it is being read, and notes who waits for it.
+    fn fetch(&mut self, now: Nanos, id: BlockId, class: Class, waiter: Waiter, out: &mut Outputs) {
+        let known = self.fetches.contains_key(&id);
+        let fetch = self.fetches.entry(id).or_default();
+        match waiter {
+            Waiter::Job(job) => fetch.jobs.push(job),
+            Waiter::Scan => fetch.scan = true,
+            Waiter::Nobody => {}
+        }
+        if known {
+            return;
+        }
+        let place = match id.level {
+            0 => self.map.place_of(id.index),
+            level => self.map.indirect_place(level, id.index),
+        };
+        let sent =
+            place.is_some_and(|place| self.start_read(now, place, class, io::ReadFor::Block(id)));
+        if !sent {
+            self.fetched(now, id, false, out);
+        }
+    }
+
+    /// A block was read, or could not be.
+    fn fetched(&mut self, now: Nanos, id: BlockId, good: bool, out: &mut Outputs) {
+        let Some(fetch) = self.fetches.remove(&id) else {
+            return;
+        };
+        if good && id.level == 0 {
+            self.data.insert(id.index);
+        } else if good {
+            self.metadata.insert(id);
+        }
+        for index in fetch.jobs {
+            let Some(job) = self.jobs.get_mut(index) else {
+                continue;
+            };
+            job.failed |= !good;
+            job.pending -= 1;
+            if id.level == 0 {
+                self.job_gathered(now, index, out);
+            } else {
+                self.step_job(now, index, out);
+            }
+        }
+        if fetch.scan {
+            self.scan_fetched(now, id, good);
+        }
+    }
+
+    /// If all that a request needs is there, it goes on.
+    fn job_gathered(&mut self, now: Nanos, index: u32, out: &mut Outputs) {
+        let Some(job) = self.jobs.get_mut(index) else {
+            return;
+        };
+        if job.pending > 0 || (job.next < job.end && !job.failed) {
+            return;
+        }
+        let (failed, operation, id) = (job.failed, job.request.operation, job.request.id);
+        if failed {
+            self.jobs.remove(index);
+            finish(id, Err(RequestError::NoMember), out);
+        } else if operation == Operation::Write {
+            self.admit(now, index);
+        } else {
+            let time = self.config.read_time;
+            self.finish_later(now, index, time);
+        }
+    }
+
+    fn finish_later(&mut self, now: Nanos, index: u32, time: crate::HostTime) {
+        let block = self.map.block_sectors();
+        let Some(job) = self.jobs.get_mut(index) else {
+            return;
+        };
+        let blocks = job.end - job.request.start.0 / block;
+        self.set_timer(
+            now + time.request + time.block * blocks,
+            Timer::Finish(index),
+        );
+    }
+
+    fn finish_job(&mut self, index: u32, out: &mut Outputs) {
+        if let Some(job) = self.jobs.remove(index) {
+            finish(job.request.id, Ok(()), out);
+        }
+    }
+
+    /// Bytes in a number of volume blocks.
+    const fn block_bytes(&self, blocks: u64) -> Bytes {
+        Bytes(self.config.volume_block.0 * blocks)
+    }
+}
+
+fn finish(id: RequestId, result: Result<(), RequestError>, out: &mut Outputs) {
+    out.finished.push(Finished { id, result });
+}

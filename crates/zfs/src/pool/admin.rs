@@ -1,0 +1,110 @@
+//! An administrator's verbs.
+
+use super::Pool;
+use super::io::LeafState;
+use crate::leaf_queue::LeafQueue;
+use raidlab_array::{Event, Outputs, Slot};
+use raidlab_units::Nanos;
+
+/// Why a verb is refused. The pool is unchanged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum AdminError {
+    /// The mirror has fewer slots.
+    #[error("slot {} does not exist", .0.0)]
+    NoSuchSlot(Slot),
+    /// The slot is empty.
+    #[error("slot {} is empty", .0.0)]
+    Empty(Slot),
+    /// The slot holds a disk, which must be removed first.
+    #[error("slot {} is occupied", .0.0)]
+    Occupied(Slot),
+    /// The disk failed before.
+    #[error("the member in slot {} has failed already", .0.0)]
+    AlreadyFaulty(Slot),
+    /// Without this disk there is no current copy.
+    #[error("the member in slot {} is the last one in sync", .0.0)]
+    LastInSync(Slot),
+}
+
+impl Pool {
+    /// A disk stops taking part (`zpool offline -f`, or it has died). What
+    /// was queued for it goes elsewhere.
+    ///
+    /// # Errors
+    /// A slot without a working disk, or the last one in sync.
+    pub fn fail(&mut self, now: Nanos, slot: Slot, out: &mut Outputs) -> Result<(), AdminError> {
+        match self.state(slot)? {
+            LeafState::Missing => Err(AdminError::Empty(slot)),
+            LeafState::Faulty => Err(AdminError::AlreadyFaulty(slot)),
+            LeafState::InSync if self.readable_leaves() == 1 => Err(AdminError::LastInSync(slot)),
+            LeafState::InSync | LeafState::Resilvering => {
+                self.fail_leaf(now, slot, out);
+                self.issue(out);
+                Ok(())
+            }
+        }
+    }
+
+    /// A disk leaves the mirror (`zpool detach`); a working one is failed
+    /// first.
+    ///
+    /// # Errors
+    /// An empty slot, or the last disk in sync.
+    pub fn remove(&mut self, now: Nanos, slot: Slot, out: &mut Outputs) -> Result<(), AdminError> {
+        match self.fail(now, slot, out) {
+            Ok(()) | Err(AdminError::AlreadyFaulty(_)) => {}
+            Err(error) => return Err(error),
+        }
+        self.leaves[slot.index()].state = LeafState::Missing;
+        out.events.push(Event::MemberRemoved(slot));
+        Ok(())
+    }
+
+    /// A blank disk of the configured kind is put into an empty slot (`zpool
+    /// attach`) and is resilvered. A resilver that is running starts again
+    /// from the front, for both disks.
+    ///
+    /// # Errors
+    /// A slot that is not empty.
+    pub fn add(&mut self, now: Nanos, slot: Slot, out: &mut Outputs) -> Result<(), AdminError> {
+        if self.state(slot)? != LeafState::Missing {
+            return Err(AdminError::Occupied(slot));
+        }
+        let leaf = &mut self.leaves[slot.index()];
+        leaf.state = LeafState::Resilvering;
+        leaf.queue = LeafQueue::new(self.config.queue);
+        leaf.epoch = leaf.epoch.wrapping_add(1);
+        out.events.push(Event::MemberAdded(slot));
+        self.start_scan(out);
+        self.start_sync_if_due(now, out);
+        self.issue(out);
+        Ok(())
+    }
+
+    fn state(&self, slot: Slot) -> Result<LeafState, AdminError> {
+        let leaf = self.leaves.get(slot.index());
+        leaf.map(|leaf| leaf.state)
+            .ok_or(AdminError::NoSuchSlot(slot))
+    }
+
+    fn readable_leaves(&self) -> usize {
+        self.leaves.iter().filter(|leaf| leaf.is_readable()).count()
+    }
+
+    /// Takes a disk out of service. Also the last one, if it says itself that
+    /// it is gone: then reads fail.
+    pub(super) fn fail_leaf(&mut self, now: Nanos, slot: Slot, out: &mut Outputs) {
+        let leaf = &mut self.leaves[slot.index()];
+        leaf.state = LeafState::Faulty;
+        leaf.epoch = leaf.epoch.wrapping_add(1);
+        let waiting = leaf.queue.drain();
+        out.events.push(Event::MemberFailed(slot));
+        for owner in waiting {
+            self.owner_done(now, owner, false, out);
+        }
+        let resilvering = |leaf: &super::io::Leaf| leaf.state == LeafState::Resilvering;
+        if self.scan.is_running() && !self.leaves.iter().any(resilvering) {
+            self.abort_scan(now, out);
+        }
+    }
+}

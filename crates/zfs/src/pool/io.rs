@@ -1,0 +1,326 @@
+//! The disks: leaves with their queues, logical reads and writes above them,
+//! commands below.
+//!
+//! A logical read goes to one child and, when that fails, to another; a
+//! logical write goes to every child that is there, the resilvering one
+//! included, and is done when all have answered. A write that fails on one
+//! disk with a medium error but not on all counts as written (ZFS notes the
+//! block in that disk's dirty time log). A member that reports that it is gone
+//! is failed.
+
+use super::{BlockId, Pool};
+use crate::child::{self, Child};
+use crate::config::{LABEL_FRONT, MemberConfig, QueueConfig};
+use crate::leaf_queue::{Class, Io, LeafQueue, Owner};
+use crate::map::Place;
+use raidlab_array::{
+    BufferId, CommandId, MemberCommand, MemberError, Operation, Outputs, Purpose, Slot,
+};
+use raidlab_units::{Nanos, Sectors};
+
+/// What a slot holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum LeafState {
+    InSync,
+    /// Gets writes, gives no reads.
+    Resilvering,
+    Faulty,
+    Missing,
+}
+
+/// A disk with its queue.
+#[derive(Debug)]
+pub(super) struct Leaf {
+    pub(super) config: MemberConfig,
+    pub(super) state: LeafState,
+    pub(super) queue: LeafQueue,
+    /// Where the last read chosen for it ends.
+    last_end: u64,
+    /// Counts the disks that were in this slot: answers to commands of an
+    /// earlier one do not concern the queue of the present one.
+    pub(super) epoch: u32,
+}
+
+/// What a read is for.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum ReadFor {
+    /// The cache, and whoever waits there.
+    Block(BlockId),
+    /// The resilver, to be written to the new disk.
+    Resilver(Place),
+}
+
+/// A logical read.
+#[derive(Debug)]
+pub(super) struct Read {
+    place: Place,
+    class: Class,
+    purpose: ReadFor,
+    tried: u32,
+}
+
+/// What a write is for.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum WriteFor {
+    /// The sync of a transaction group: this many dirty blocks.
+    Sync { dirty_blocks: u64 },
+    /// The new disk of a resilver.
+    Resilver,
+}
+
+/// A logical write or flush.
+#[derive(Debug)]
+pub(super) struct Write {
+    remaining: u32,
+    purpose: WriteFor,
+}
+
+/// A command in a disk.
+#[derive(Debug)]
+pub(super) struct Command {
+    slot: Slot,
+    epoch: u32,
+    /// `None` for a flush, which passes by the queue.
+    class: Option<Class>,
+    owners: Vec<Owner>,
+}
+
+impl Leaf {
+    pub(super) fn new(config: MemberConfig, queue: QueueConfig) -> Self {
+        Self {
+            config,
+            state: LeafState::InSync,
+            queue: LeafQueue::new(queue),
+            last_end: 0,
+            epoch: 0,
+        }
+    }
+
+    pub(super) fn is_readable(&self) -> bool {
+        self.state == LeafState::InSync
+    }
+
+    pub(super) fn is_writable(&self) -> bool {
+        matches!(self.state, LeafState::InSync | LeafState::Resilvering)
+    }
+}
+
+impl Pool {
+    /// Orders a read of a place in the allocatable space; false if no disk
+    /// can serve it.
+    pub(super) fn start_read(
+        &mut self,
+        now: Nanos,
+        place: Place,
+        class: Class,
+        purpose: ReadFor,
+    ) -> bool {
+        let read = self.reads.insert(Read {
+            place,
+            class,
+            purpose,
+            tried: 0,
+        });
+        let sent = self.send_read(now, read);
+        if !sent {
+            self.reads.remove(read);
+        }
+        sent
+    }
+
+    /// Sends a read to a child not yet tried; false if there is none.
+    fn send_read(&mut self, now: Nanos, index: u32) -> bool {
+        let Some(read) = self.reads.get_mut(index) else {
+            return false;
+        };
+        let mut children = [Child::NONE; 32];
+        let mut count = 0;
+        for (leaf, state) in self.leaves.iter().enumerate() {
+            if state.is_readable() && read.tried & (1 << leaf) == 0 {
+                children[count] = Child {
+                    leaf,
+                    active: state.queue.active(),
+                    last_end: state.last_end,
+                    rotational: state.config.rotational,
+                };
+                count += 1;
+            }
+        }
+        let start = read.place.start;
+        let selection = self.config.selection;
+        let Some(leaf) = child::select(selection, now, start, &children[..count]) else {
+            return false;
+        };
+        read.tried |= 1 << leaf;
+        let io = Io {
+            start,
+            count: read.place.count,
+            owner: Owner::Read(index),
+        };
+        self.leaves[leaf].last_end = start + read.place.count;
+        self.leaves[leaf].queue.push(read.class, io);
+        true
+    }
+
+    /// Orders a write of a place on every disk; on the resilvering ones only,
+    /// if it is the resilver's. False if there is none.
+    pub(super) fn start_write(&mut self, place: Place, class: Class, purpose: WriteFor) -> bool {
+        let repair = matches!(purpose, WriteFor::Resilver);
+        let index = self.writes.insert(Write {
+            remaining: 0,
+            purpose,
+        });
+        let mut remaining = 0;
+        for leaf in &mut self.leaves {
+            if leaf.is_writable() && (!repair || leaf.state == LeafState::Resilvering) {
+                let owner = Owner::Write(index);
+                let (start, count) = (place.start, place.count);
+                leaf.queue.push(
+                    class,
+                    Io {
+                        start,
+                        count,
+                        owner,
+                    },
+                );
+                remaining += 1;
+            }
+        }
+        self.sent_to(index, remaining)
+    }
+
+    fn sent_to(&mut self, index: u32, remaining: u32) -> bool {
+        if remaining == 0 {
+            self.writes.remove(index);
+        } else if let Some(write) = self.writes.get_mut(index) {
+            write.remaining = remaining;
+        }
+        remaining > 0
+    }
+
+    /// Sends a flush to every disk: the number of answers to wait for, 1 or,
+    /// without disks, 0.
+    pub(super) fn start_flush(&mut self, out: &mut Outputs) -> u32 {
+        let index = self.writes.insert(Write {
+            remaining: 0,
+            purpose: WriteFor::Sync { dirty_blocks: 0 },
+        });
+        let mut remaining = 0;
+        for slot in (0..).map(Slot).take(self.leaves.len()) {
+            let leaf = &self.leaves[slot.index()];
+            if leaf.is_writable() {
+                let id = self.commands.insert(Command {
+                    slot,
+                    epoch: leaf.epoch,
+                    class: None,
+                    owners: vec![Owner::Write(index)],
+                });
+                out.commands.push(MemberCommand {
+                    id: CommandId(u64::from(id)),
+                    slot,
+                    operation: Operation::Flush,
+                    start: Sectors::ZERO,
+                    count: Sectors::ZERO,
+                    force_unit_access: false,
+                    purpose: Purpose::Metadata,
+                    buffer: BufferId::None,
+                });
+                remaining += 1;
+            }
+        }
+        u32::from(self.sent_to(index, remaining))
+    }
+
+    /// Hands to the disks what their queues allow.
+    pub(super) fn issue(&mut self, out: &mut Outputs) {
+        let writes = self.maximum_async_writes();
+        for slot in (0..).map(Slot).take(self.leaves.len()) {
+            let leaf = &mut self.leaves[slot.index()];
+            while let Some((class, issue)) = leaf.queue.next(writes) {
+                let (operation, purpose) = match class {
+                    Class::SyncRead => (Operation::Read, Purpose::Foreground),
+                    Class::AsyncRead => (Operation::Read, Purpose::Metadata),
+                    Class::SyncWrite => (Operation::Write, Purpose::Metadata),
+                    Class::AsyncWrite => (Operation::Write, Purpose::Foreground),
+                    Class::Scrub => (Operation::Read, Purpose::Sync),
+                };
+                let id = self.commands.insert(Command {
+                    slot,
+                    epoch: leaf.epoch,
+                    class: Some(class),
+                    owners: issue.owners,
+                });
+                out.commands.push(MemberCommand {
+                    id: CommandId(u64::from(id)),
+                    slot,
+                    operation,
+                    start: LABEL_FRONT + Sectors(issue.start),
+                    count: Sectors(issue.count),
+                    force_unit_access: false,
+                    purpose,
+                    buffer: BufferId::Scratch(id),
+                });
+            }
+        }
+    }
+
+    pub(super) fn command_done(
+        &mut self,
+        now: Nanos,
+        id: CommandId,
+        result: Result<(), MemberError>,
+        out: &mut Outputs,
+    ) {
+        let Some(command) = u32::try_from(id.0)
+            .ok()
+            .and_then(|id| self.commands.remove(id))
+        else {
+            return;
+        };
+        let leaf = &mut self.leaves[command.slot.index()];
+        let current = leaf.epoch == command.epoch;
+        if current && let Some(class) = command.class {
+            leaf.queue.completed(class);
+        }
+        if current && result == Err(MemberError::Gone) && leaf.is_writable() {
+            self.fail_leaf(now, command.slot, out);
+        }
+        let good = current && result.is_ok();
+        for owner in command.owners {
+            self.owner_done(now, owner, good, out);
+        }
+    }
+
+    /// One child has answered.
+    pub(super) fn owner_done(&mut self, now: Nanos, owner: Owner, good: bool, out: &mut Outputs) {
+        match owner {
+            Owner::Read(index) => {
+                if !good && self.send_read(now, index) {
+                    return;
+                }
+                let Some(read) = self.reads.remove(index) else {
+                    return;
+                };
+                match read.purpose {
+                    ReadFor::Block(id) => self.fetched(now, id, good, out),
+                    ReadFor::Resilver(place) => self.scan_read_done(now, place, good),
+                }
+            }
+            Owner::Write(index) => {
+                let Some(write) = self.writes.get_mut(index) else {
+                    return;
+                };
+                write.remaining -= 1;
+                if write.remaining > 0 {
+                    return;
+                }
+                let purpose = write.purpose;
+                self.writes.remove(index);
+                match purpose {
+                    WriteFor::Sync { dirty_blocks } => self.sync_write_done(now, dirty_blocks, out),
+                    WriteFor::Resilver => self.scan_block_done(now),
+                }
+            }
+        }
+    }
+}

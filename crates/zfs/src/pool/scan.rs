@@ -1,0 +1,308 @@
+//! The resilver of 2014-15: in block-tree order, not in disk order
+//! (`dsl_scan.c` before sequential resilver).
+//!
+//! A thread walks the volume's blocks in logical order, holes skipped. At each
+//! level-2 block it reads that block and orders all level-1 blocks under it;
+//! then, block by block, it orders a read of the scrub class and goes on, at
+//! most 32 blocks in flight. A block read is written to the disks that are
+//! being resilvered, and only then counts as done. If any other read or write
+//! began within the last 50 ms, the thread sleeps 2 ms before each block.
+//!
+//! The walk runs inside the sync of a transaction group, for at least 3 s, and
+//! at most until the group's timeout when no other group waits; between two
+//! turns the group is finished with its flushes and uberblocks. The new disk
+//! gives no reads until the walk has reached the end (its dirty time log says
+//! that everything is missing). Blocks rewritten during the walk are written
+//! to the new disk anyway and are walked over again if they lie ahead.
+
+use super::io::{LeafState, ReadFor, WriteFor};
+use super::{Pool, Timer, Waiter};
+use crate::cache::IndirectId;
+use crate::leaf_queue::Class;
+use crate::map::Place;
+use raidlab_array::{Event, Outputs};
+use raidlab_units::{Bytes, Nanos, Sectors};
+
+/// How far a resilver is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SyncStatus {
+    /// Bytes of allocated volume blocks walked over.
+    pub done: Bytes,
+    /// All of them, counted when the resilver began.
+    pub total: Bytes,
+}
+
+/// The resilver, running or not.
+#[derive(Debug, Default)]
+pub(super) struct Scan {
+    running: Option<Walk>,
+    /// Blocks in flight, those of an aborted walk included.
+    in_flight: u32,
+    frozen: bool,
+}
+
+#[derive(Debug)]
+struct Walk {
+    next: u64,
+    done: u64,
+    total: u64,
+    /// When the present turn began; `None` between turns.
+    turn: Option<Nanos>,
+    /// The thread waits for an indirect block.
+    fetching: bool,
+    /// The thread sleeps.
+    timer: bool,
+    /// The level-2 block whose level-1 blocks have been ordered.
+    ordered: Option<u64>,
+}
+
+impl Scan {
+    pub(super) const fn is_running(&self) -> bool {
+        self.running.is_some()
+    }
+
+    /// Nothing is in flight and nothing will be.
+    pub(super) const fn is_quiet(&self) -> bool {
+        self.in_flight == 0 && (self.frozen || self.running.is_none())
+    }
+
+    /// A transaction group is wanted for the walk to go on.
+    pub(super) const fn wants_group(&self) -> bool {
+        self.running.is_some() && !self.frozen
+    }
+}
+
+impl Pool {
+    /// How far the resilver is; `None` if none is running.
+    #[must_use]
+    pub fn sync_status(&self) -> Option<SyncStatus> {
+        let walk = self.scan.running.as_ref()?;
+        Some(SyncStatus {
+            done: self.block_bytes(walk.done.min(walk.total)),
+            total: self.block_bytes(walk.total),
+        })
+    }
+
+    /// Stops the walk; what is in flight still completes.
+    pub fn freeze_sync(&mut self) {
+        self.scan.frozen = true;
+    }
+
+    /// Lets a frozen walk go on.
+    pub fn thaw_sync(&mut self, now: Nanos, out: &mut Outputs) {
+        self.scan.frozen = false;
+        self.start_sync_if_due(now, out);
+        self.issue(out);
+    }
+
+    /// Puts a frozen walk forward (never back) to where `done` bytes of
+    /// allocated blocks are done: the driver's way past hours. The indirect
+    /// blocks passed over went through the cache. Without a walk, or with one
+    /// that is not frozen, nothing happens.
+    pub fn leap_sync(&mut self, done: Bytes) {
+        let blocks = done.0 / self.config.volume_block.0;
+        let target = self.map.block_after(blocks).unwrap_or(u64::MAX);
+        let frozen = self.scan.frozen;
+        let end = self.size().0.div_ceil(self.map.block_sectors());
+        let Some(walk) = &mut self.scan.running else {
+            return;
+        };
+        if !frozen || blocks <= walk.done {
+            return;
+        }
+        let from = walk.next;
+        walk.done = blocks.min(walk.total);
+        walk.next = target.min(end);
+        walk.ordered = None;
+        let to = walk.next;
+        for level in [2, 1] {
+            let low = self.map.indirect_index(level, from);
+            let high = self.map.indirect_index(level, to);
+            let held = self.metadata.capacity() as u64;
+            for index in low.max(high.saturating_sub(held))..high {
+                if self.map.indirect_place(level, index).is_some() {
+                    self.metadata.insert(IndirectId { level, index });
+                }
+            }
+        }
+    }
+
+    pub(super) fn start_scan(&mut self, out: &mut Outputs) {
+        let turn = self.scan.running.as_ref().and_then(|walk| walk.turn);
+        let timer = self.scan.running.as_ref().is_some_and(|walk| walk.timer);
+        self.scan.running = Some(Walk {
+            next: 0,
+            done: 0,
+            total: self.map.allocated_blocks(),
+            turn,
+            fetching: false,
+            timer,
+            ordered: None,
+        });
+        out.events.push(Event::SyncStarted(Sectors::ZERO));
+    }
+
+    pub(super) fn abort_scan(&mut self, now: Nanos, out: &mut Outputs) {
+        if let Some(walk) = self.scan.running.take() {
+            out.events.push(Event::SyncAborted);
+            if walk.turn.is_some() {
+                self.end_scan_phase(now, out);
+            }
+        }
+    }
+
+    /// The group's sync has come to the resilver: true if it takes its turn.
+    pub(super) fn open_scan_phase(&mut self, now: Nanos) -> bool {
+        if !self.scan.wants_group() {
+            return false;
+        }
+        if let Some(walk) = &mut self.scan.running {
+            walk.turn = Some(now);
+        }
+        self.wake_scan(now);
+        true
+    }
+
+    /// Lets the thread look for its next block, after the sleep that other
+    /// I/O imposes.
+    fn wake_scan(&mut self, now: Nanos) {
+        let resilver = self.config.resilver;
+        let loaded = self
+            .last_foreground
+            .is_some_and(|last| now.saturating_sub(last) <= resilver.idle);
+        let sleep = if loaded { resilver.delay } else { Nanos::ZERO };
+        let Some(walk) = &mut self.scan.running else {
+            return;
+        };
+        if walk.timer || walk.fetching || walk.turn.is_none() {
+            return;
+        }
+        walk.timer = true;
+        self.set_timer(now + sleep.max(resilver.block_time), Timer::Scan);
+    }
+
+    fn turn_is_over(&self, now: Nanos) -> bool {
+        let turn = self.scan.running.as_ref().and_then(|walk| walk.turn);
+        let Some(begun) = turn else {
+            return false;
+        };
+        let lasted = now.saturating_sub(begun);
+        self.scan.frozen
+            || lasted >= self.config.txg_timeout
+            || (lasted >= self.config.resilver.min_time && self.group_waits(now))
+    }
+
+    /// The thread is awake: one block, or the end of the turn.
+    pub(super) fn scan_step(&mut self, now: Nanos, out: &mut Outputs) {
+        let over = self.turn_is_over(now);
+        let full = self.scan.in_flight >= self.config.resilver.max_in_flight;
+        let Some(walk) = &mut self.scan.running else {
+            return;
+        };
+        walk.timer = false;
+        if walk.turn.is_none() || walk.fetching {
+            return;
+        }
+        if over {
+            walk.turn = None;
+            self.end_scan_phase(now, out);
+            return;
+        }
+        if full {
+            return;
+        }
+        let Some(block) = self.map.next_allocated(walk.next) else {
+            if self.scan.in_flight == 0 {
+                self.finish_scan(now, out);
+            }
+            return;
+        };
+        walk.next = block;
+        if self.scan_needs_indirect(now, block, out) {
+            return;
+        }
+        if let Some(place) = self.map.place_of(block) {
+            if let Some(walk) = &mut self.scan.running {
+                walk.next = block + 1;
+                walk.done += 1;
+            }
+            self.scan.in_flight += 1;
+            if !self.start_read(now, place, Class::Scrub, ReadFor::Resilver(place)) {
+                self.scan_block_done(now);
+            }
+        }
+        self.wake_scan(now);
+    }
+
+    /// Orders the indirect blocks above a block; true if the thread must wait.
+    fn scan_needs_indirect(&mut self, now: Nanos, block: u64, out: &mut Outputs) -> bool {
+        let parent = self.map.indirect_index(2, block);
+        for level in [2, 1] {
+            let index = self.map.indirect_index(level, block);
+            let id = IndirectId { level, index };
+            if !self.metadata.hit(id) && self.map.indirect_place(level, index).is_some() {
+                if let Some(walk) = &mut self.scan.running {
+                    walk.fetching = true;
+                }
+                self.fetch(now, id, Class::AsyncRead, Waiter::Scan, out);
+                return true;
+            }
+            let ordered = self.scan.running.as_ref().and_then(|walk| walk.ordered);
+            if level == 2 && ordered != Some(parent) {
+                if let Some(walk) = &mut self.scan.running {
+                    walk.ordered = Some(parent);
+                }
+                self.order_level_1(now, block, parent, out);
+            }
+        }
+        false
+    }
+
+    fn order_level_1(&mut self, now: Nanos, block: u64, parent: u64, out: &mut Outputs) {
+        let from = self.map.indirect_index(1, block);
+        for index in from..(parent + 1) * self.map.pointers() {
+            let id = IndirectId { level: 1, index };
+            if self.map.indirect_place(1, index).is_some() && !self.metadata.hit(id) {
+                self.fetch(now, id, Class::AsyncRead, Waiter::Nobody, out);
+            }
+        }
+    }
+
+    /// The indirect block that the thread waited for has come, or never will;
+    /// then its blocks are skipped.
+    pub(super) fn scan_fetched(&mut self, now: Nanos, id: IndirectId, good: bool) {
+        let Some(walk) = &mut self.scan.running else {
+            return;
+        };
+        walk.fetching = false;
+        if !good {
+            let shift = self.map.pointers().trailing_zeros() * u32::from(id.level);
+            walk.next = walk.next.max((id.index + 1) << shift);
+        }
+        self.wake_scan(now);
+    }
+
+    /// A block for the new disk was read, or could not be.
+    pub(super) fn scan_read_done(&mut self, now: Nanos, place: Place, good: bool) {
+        if !good || !self.start_write(place, Class::AsyncWrite, WriteFor::Resilver) {
+            self.scan_block_done(now);
+        }
+    }
+
+    /// A block is on the new disk.
+    pub(super) fn scan_block_done(&mut self, now: Nanos) {
+        self.scan.in_flight -= 1;
+        self.wake_scan(now);
+    }
+
+    fn finish_scan(&mut self, now: Nanos, out: &mut Outputs) {
+        for leaf in &mut self.leaves {
+            if leaf.state == LeafState::Resilvering {
+                leaf.state = LeafState::InSync;
+            }
+        }
+        self.scan.running = None;
+        out.events.push(Event::SyncFinished);
+        self.end_scan_phase(now, out);
+    }
+}

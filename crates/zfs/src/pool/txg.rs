@@ -1,0 +1,457 @@
+//! Dirty data, the write throttle, transaction groups and their sync.
+//!
+//! One group is open and takes writes, one is being synced. The sync of the
+//! open group begins when no other is running and the group is 5 s old, or
+//! holds 64 MiB, or a resilver is running (`txg_sync_thread`), or somebody
+//! waits for a flush.
+//!
+//! Throttle (`dmu_tx_delay`): with more than 60 % of the dirty limit dirty, a
+//! write is delayed by `scale * (dirty - min) / (max - dirty)`, at most 100
+//! ms, and not before that long after the previous delayed one; at the limit
+//! writers block. Only data counts as dirty here.
+//!
+//! Sync (`spa_sync`): the dirty blocks in the order of the tree get places one
+//! behind the other, then the level-1 and level-2 blocks above them, each in
+//! two copies an eighth of the disk apart (`metaslab_alloc_dva`); all go into
+//! the leaf queues as asynchronous writes at the pace of one syncing thread.
+//! When all are on disk the resilver has its turn, then two rounds of pool
+//! metadata (three copies), a cache flush, the uberblocks in front and at the
+//! end of every disk, and a second flush (`vdev_config_sync`). Runs are handed
+//! to the queue already merged up to its limit: the queue would merge them,
+//! the log's writes are 126 KB on average.
+
+use super::io::WriteFor;
+use super::{Pool, Timer, finish};
+use crate::cache::IndirectId;
+use crate::leaf_queue::Class;
+use crate::map::Place;
+use raidlab_array::{Outputs, RequestId};
+use raidlab_units::{Bytes, Nanos};
+use std::collections::VecDeque;
+
+/// Blocks of pool metadata (space maps, the dataset's own block) in each of
+/// the two rounds, and their size. From job 5 of the log: about 1.5 MiB of
+/// writes per group that are neither data nor indirect blocks of the volume.
+const POOL_METADATA_BLOCKS: u64 = 24;
+const POOL_METADATA_SECTORS: u64 = 16;
+/// The second and third copy of metadata lie this part of the disk further.
+const COPY_DISTANCE: u64 = 8;
+/// A slot of the uberblock ring, and the distance between two labels.
+const UBERBLOCK_SECTORS: u64 = 2;
+const LABEL_SECTORS: u64 = 512;
+
+/// All groups. See the file's head.
+#[derive(Debug)]
+pub(super) struct Groups {
+    /// Dirty blocks of the open group, as they came.
+    open: Vec<u64>,
+    open_flushes: Vec<RequestId>,
+    deadline: Nanos,
+    /// Dirty blocks, those of the syncing group that are not yet on disk
+    /// included.
+    dirty: u64,
+    last_wakeup: Nanos,
+    blocked: VecDeque<u32>,
+    sync: Option<Sync>,
+}
+
+/// The group being synced.
+#[derive(Debug)]
+struct Sync {
+    stage: Stage,
+    blocks: Vec<u64>,
+    /// Indirect blocks to write, with the number of pointers changed: levels
+    /// 1 and 2.
+    indirect: [Vec<(u64, u64)>; 2],
+    next: usize,
+    outstanding: u32,
+    flushes: Vec<RequestId>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    Data,
+    /// Index into `indirect`.
+    Indirect(usize),
+    Settle,
+    Scan,
+    Scanned,
+    PoolMetadata(u8),
+    FlushBefore,
+    Uberblocks,
+    FlushAfter,
+}
+
+impl Groups {
+    pub(super) const fn new(deadline: Nanos) -> Self {
+        Self {
+            open: Vec::new(),
+            open_flushes: Vec::new(),
+            deadline,
+            dirty: 0,
+            last_wakeup: Nanos::ZERO,
+            blocked: VecDeque::new(),
+            sync: None,
+        }
+    }
+
+    pub(super) const fn is_clean(&self) -> bool {
+        self.open.is_empty() && self.open_flushes.is_empty() && self.sync.is_none()
+    }
+}
+
+impl Pool {
+    /// Bytes that are dirty: written to the volume, not yet to the disks.
+    #[must_use]
+    pub const fn dirty(&self) -> Bytes {
+        self.block_bytes(self.txg.dirty)
+    }
+
+    pub(super) fn submit_flush(&mut self, now: Nanos, id: RequestId, out: &mut Outputs) {
+        self.txg.open_flushes.push(id);
+        self.start_sync_if_due(now, out);
+        self.issue(out);
+    }
+
+    /// A write that has all it needs passes the throttle.
+    pub(super) fn admit(&mut self, now: Nanos, job: u32) {
+        let (dirty, maximum) = (self.dirty().0, self.config.dirty_data_max.0);
+        if dirty >= maximum {
+            self.txg.blocked.push_back(job);
+            return;
+        }
+        let delay = self.delay(dirty, maximum);
+        if delay == Nanos::ZERO {
+            self.admitted(now, job);
+            return;
+        }
+        let wakeup = (now + delay).max(self.txg.last_wakeup + delay);
+        self.txg.last_wakeup = wakeup;
+        self.set_timer(wakeup, Timer::Admit(job));
+    }
+
+    fn delay(&self, dirty: u64, maximum: u64) -> Nanos {
+        let minimum = maximum / 100 * self.config.delay_min_percent;
+        if dirty <= minimum {
+            return Nanos::ZERO;
+        }
+        let scale = u128::from(self.config.delay_scale.0);
+        let delay = scale * u128::from(dirty - minimum) / u128::from(maximum - dirty);
+        u64::try_from(delay).map_or(self.config.delay_max, |delay| {
+            Nanos(delay).min(self.config.delay_max)
+        })
+    }
+
+    /// A write's blocks become dirty.
+    pub(super) fn admitted(&mut self, now: Nanos, index: u32) {
+        let block_sectors = self.map.block_sectors();
+        let Some(job) = self.jobs.get_mut(index) else {
+            return;
+        };
+        let blocks = job.request.start.0 / block_sectors..job.end;
+        if self.txg.open.is_empty() && self.txg.deadline <= now {
+            let late = now.0 - self.txg.deadline.0;
+            let timeout = self.config.txg_timeout.0.max(1);
+            self.txg.deadline += Nanos((late / timeout + 1) * timeout);
+        }
+        self.txg.dirty += blocks.end - blocks.start;
+        for block in blocks {
+            self.data.insert(block);
+            self.txg.open.push(block);
+        }
+        let time = self.config.write_time;
+        self.finish_later(now, index, time);
+    }
+
+    /// The asynchronous writes that may be in a disk with this much dirty.
+    pub(super) fn maximum_async_writes(&self) -> u32 {
+        let limits = self.config.queue.async_write;
+        let (low, high) = self.config.async_write_ramp_percent;
+        let (dirty, maximum) = (self.dirty().0, self.config.dirty_data_max.0);
+        let (low, high) = (maximum / 100 * low, maximum / 100 * high);
+        if dirty < low {
+            return limits.min_active;
+        }
+        if dirty >= high {
+            return limits.max_active;
+        }
+        let span = u64::from(limits.max_active.saturating_sub(limits.min_active));
+        let more = (dirty - low) * span / (high - low);
+        limits.min_active + u32::try_from(more).unwrap_or(0)
+    }
+
+    /// When the open group's sync begins, unless one is running.
+    pub(super) fn sync_due(&self) -> Option<Nanos> {
+        if self.txg.sync.is_some() {
+            return None;
+        }
+        let full = self.block_bytes(self.txg.open.len() as u64) >= self.config.txg_dirty_sync;
+        if full || !self.txg.open_flushes.is_empty() || self.scan.wants_group() {
+            return Some(Nanos::ZERO);
+        }
+        (!self.txg.open.is_empty()).then_some(self.txg.deadline)
+    }
+
+    pub(super) fn start_sync_if_due(&mut self, now: Nanos, out: &mut Outputs) {
+        if self.sync_due().is_none_or(|due| due > now) {
+            return;
+        }
+        let mut blocks = std::mem::take(&mut self.txg.open);
+        let written = blocks.len() as u64;
+        blocks.sort_unstable();
+        blocks.dedup();
+        // A block written twice in one group is dirty once.
+        self.txg.dirty -= written - blocks.len() as u64;
+        let level_1 = count_parents(&blocks, |block| self.map.indirect_index(1, block));
+        let indices: Vec<u64> = level_1.iter().map(|&(index, _)| index).collect();
+        let level_2 = count_parents(&indices, |index| self.map.indirect_index(1, index));
+        self.txg.deadline = now + self.config.txg_timeout;
+        self.txg.sync = Some(Sync {
+            stage: Stage::Data,
+            blocks,
+            indirect: [level_1, level_2],
+            next: 0,
+            outstanding: 0,
+            flushes: std::mem::take(&mut self.txg.open_flushes),
+        });
+        self.emit(now, out);
+    }
+
+    /// The syncing thread orders the next run of blocks, or finds the stage
+    /// at its end.
+    pub(super) fn emit(&mut self, now: Nanos, out: &mut Outputs) {
+        let Some(mut sync) = self.txg.sync.take() else {
+            return;
+        };
+        let mut handled = 0;
+        while handled == 0 {
+            handled = match sync.stage {
+                Stage::Data => self.emit_data(&mut sync),
+                Stage::Indirect(level) => self.emit_indirect(&mut sync, level),
+                _ => break,
+            };
+            if handled == 0 {
+                sync.next = 0;
+                sync.stage = match sync.stage {
+                    Stage::Data => Stage::Indirect(0),
+                    Stage::Indirect(0) => Stage::Indirect(1),
+                    _ => Stage::Settle,
+                };
+            }
+        }
+        self.txg.sync = Some(sync);
+        if handled > 0 {
+            self.set_timer(now + self.config.sync_block_time * handled, Timer::Emit);
+        } else {
+            self.sync_settled(now, out);
+        }
+    }
+
+    /// Writes the next blocks of a group, up to one command's worth.
+    fn emit_data(&mut self, sync: &mut Sync) -> u64 {
+        let limit = self.config.queue.aggregation_limit.0 / self.map.block_sectors();
+        let left = &sync.blocks[sync.next..];
+        let batch = usize::try_from(limit.max(1)).unwrap_or(1).min(left.len());
+        let mut run: Option<(Place, u64)> = None;
+        let mut from = 0;
+        while from < batch {
+            let mut to = from + 1;
+            while to < batch && left[to] == left[to - 1] + 1 {
+                to += 1;
+            }
+            let blocks = (to - from) as u64;
+            let place = self.map.write_blocks(left[from], blocks);
+            run = match run {
+                Some((before, dirty)) if before.start + before.count == place.start => {
+                    let (start, count) = (before.start, before.count + place.count);
+                    Some((Place { start, count }, dirty + blocks))
+                }
+                Some((before, dirty)) => {
+                    self.sync_write(&mut sync.outstanding, before, Class::AsyncWrite, dirty);
+                    Some((place, blocks))
+                }
+                None => Some((place, blocks)),
+            };
+            from = to;
+        }
+        if let Some((place, dirty)) = run {
+            self.sync_write(&mut sync.outstanding, place, Class::AsyncWrite, dirty);
+        }
+        sync.next += batch;
+        batch as u64
+    }
+
+    /// Writes the next indirect blocks of a level, up to one command's worth.
+    fn emit_indirect(&mut self, sync: &mut Sync, level: usize) -> u64 {
+        let limit = self.config.queue.aggregation_limit.0;
+        let mut run: Option<Place> = None;
+        let mut handled = 0;
+        while let Some(&(index, pointers)) = sync.indirect[level].get(sync.next) {
+            let number = if level == 0 { 1 } else { 2 };
+            let place = self.map.write_indirect(number, index, pointers);
+            let level = number;
+            self.metadata.insert(IndirectId { level, index });
+            sync.next += 1;
+            handled += 1;
+            run = match run {
+                Some(before) if before.start + before.count == place.start => Some(Place {
+                    start: before.start,
+                    count: before.count + place.count,
+                }),
+                Some(before) => {
+                    self.sync_copies(&mut sync.outstanding, before, self.config.metadata_copies);
+                    Some(place)
+                }
+                None => Some(place),
+            };
+            if run.is_some_and(|run| run.count + place.count > limit) {
+                break;
+            }
+        }
+        if let Some(run) = run {
+            self.sync_copies(&mut sync.outstanding, run, self.config.metadata_copies);
+        }
+        handled
+    }
+
+    fn sync_copies(&mut self, outstanding: &mut u32, place: Place, copies: u64) {
+        let space = self.map.space();
+        for copy in 0..copies {
+            let start = (place.start + copy * (space / COPY_DISTANCE)) % space;
+            let start = start.min(space - place.count);
+            let count = place.count;
+            self.sync_write(outstanding, Place { start, count }, Class::AsyncWrite, 0);
+        }
+    }
+
+    fn sync_write(&mut self, outstanding: &mut u32, place: Place, class: Class, dirty_blocks: u64) {
+        if self.start_write(place, class, WriteFor::Sync { dirty_blocks }) {
+            *outstanding += 1;
+        } else {
+            // No disk is left: nothing can stay dirty for ever.
+            self.txg.dirty -= dirty_blocks;
+        }
+    }
+
+    /// A write of the sync is on all disks.
+    pub(super) fn sync_write_done(&mut self, now: Nanos, dirty_blocks: u64, out: &mut Outputs) {
+        self.txg.dirty -= dirty_blocks;
+        if dirty_blocks > 0 {
+            self.unblock(now);
+        }
+        if let Some(sync) = &mut self.txg.sync {
+            sync.outstanding -= 1;
+        }
+        self.sync_settled(now, out);
+    }
+
+    fn unblock(&mut self, now: Nanos) {
+        while self.dirty() < self.config.dirty_data_max {
+            let Some(job) = self.txg.blocked.pop_front() else {
+                return;
+            };
+            self.admit(now, job);
+        }
+    }
+
+    /// Goes to the next stage when nothing of the present one is outstanding.
+    fn sync_settled(&mut self, now: Nanos, out: &mut Outputs) {
+        loop {
+            let Some(sync) = &mut self.txg.sync else {
+                return;
+            };
+            let waiting = matches!(sync.stage, Stage::Data | Stage::Indirect(_) | Stage::Scan);
+            if sync.outstanding > 0 || waiting {
+                return;
+            }
+            sync.stage = match sync.stage {
+                Stage::Data | Stage::Indirect(_) | Stage::Settle => Stage::Scan,
+                Stage::Scan | Stage::Scanned => Stage::PoolMetadata(0),
+                Stage::PoolMetadata(0) => Stage::PoolMetadata(1),
+                Stage::PoolMetadata(_) => Stage::FlushBefore,
+                Stage::FlushBefore => Stage::Uberblocks,
+                Stage::Uberblocks => Stage::FlushAfter,
+                Stage::FlushAfter => {
+                    self.sync_finished(now, out);
+                    return;
+                }
+            };
+            let stage = sync.stage;
+            self.enter(now, stage, out);
+        }
+    }
+
+    fn enter(&mut self, now: Nanos, stage: Stage, out: &mut Outputs) {
+        let mut sent = 0;
+        match stage {
+            Stage::Scan => {
+                if !self.open_scan_phase(now) {
+                    self.leave_scan_stage();
+                }
+            }
+            Stage::PoolMetadata(_) => {
+                let place = self
+                    .map
+                    .allocate(POOL_METADATA_BLOCKS * POOL_METADATA_SECTORS);
+                self.sync_copies(&mut sent, place, self.config.metadata_copies + 1);
+            }
+            Stage::FlushBefore | Stage::FlushAfter => sent = self.start_flush(out),
+            Stage::Uberblocks => {
+                let last = self.map.space() - UBERBLOCK_SECTORS;
+                for start in [0, LABEL_SECTORS, last - LABEL_SECTORS, last] {
+                    let count = UBERBLOCK_SECTORS;
+                    self.sync_write(&mut sent, Place { start, count }, Class::SyncWrite, 0);
+                }
+            }
+            Stage::Data | Stage::Indirect(_) | Stage::Settle | Stage::Scanned => {}
+        }
+        if let Some(sync) = &mut self.txg.sync {
+            sync.outstanding += sent;
+        }
+    }
+
+    /// The resilver's turn in this group is over.
+    pub(super) fn end_scan_phase(&mut self, now: Nanos, out: &mut Outputs) {
+        self.leave_scan_stage();
+        self.sync_settled(now, out);
+    }
+
+    /// Lets [`Self::sync_settled`] go on from the scan.
+    fn leave_scan_stage(&mut self) {
+        if let Some(sync) = &mut self.txg.sync
+            && sync.stage == Stage::Scan
+        {
+            sync.stage = Stage::Scanned;
+        }
+    }
+
+    fn sync_finished(&mut self, now: Nanos, out: &mut Outputs) {
+        if let Some(sync) = self.txg.sync.take() {
+            for id in sync.flushes {
+                finish(id, Ok(()), out);
+            }
+        }
+        self.start_sync_if_due(now, out);
+    }
+
+    /// Whether a group waits that would be synced without its time being up.
+    pub(super) fn group_waits(&self, now: Nanos) -> bool {
+        let open = self.block_bytes(self.txg.open.len() as u64);
+        open >= self.config.txg_dirty_sync
+            || !self.txg.open_flushes.is_empty()
+            || (!self.txg.open.is_empty() && self.txg.deadline <= now)
+    }
+}
+
+/// The parents of sorted blocks, each with the number of its children.
+fn count_parents(blocks: &[u64], parent: impl Fn(u64) -> u64) -> Vec<(u64, u64)> {
+    let mut parents: Vec<(u64, u64)> = Vec::new();
+    for &block in blocks {
+        let index = parent(block);
+        match parents.last_mut() {
+            Some((last, count)) if *last == index => *count += 1,
+            _ => parents.push((index, 1)),
+        }
+    }
+    parents
+}
