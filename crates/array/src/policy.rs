@@ -1,0 +1,172 @@
+//! Read policies: which member serves a read.
+//!
+//! A policy is a small pure object. The core tells it everything that happens
+//! on the members, so that each driver's own rule of what moves a head
+//! position, and when, can be kept exactly: a choice, then `issued` for every
+//! command that goes to a member, then `completed` for every answer. Positions
+//! are array sectors.
+
+mod btrfs;
+mod gflash;
+mod gmirror_list;
+mod gmirror_load;
+mod gmirror_prefer;
+mod gmirror_split;
+mod kind;
+mod least_pending;
+mod md;
+mod md_3_16;
+mod md_4_10;
+mod md_6_9;
+mod nearest_head;
+mod round_robin;
+mod spdk;
+#[cfg(test)]
+mod testing;
+mod zfs;
+
+pub use kind::{ReadPolicyError, ReadPolicyKind};
+pub use zfs::{ZfsFreebsd10, Zol06};
+
+use crate::request::Slot;
+use crate::slots::SlotSet;
+use raidlab_units::{Nanos, Sectors};
+use std::fmt;
+
+/// What a policy sees of a member.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MemberView {
+    /// Reads that end at or below this array sector may be served: everything
+    /// for a member in sync, nothing for one that has failed.
+    pub readable_below: Sectors,
+    /// Commands outstanding, sync I/O and flushes included. In `issued` the
+    /// new command counts already, in `completed` the old one does no longer.
+    pub pending: u32,
+    /// Whether it is a mechanical disk.
+    pub rotational: bool,
+    /// Whether it should be read only where no other member can serve.
+    pub write_mostly: bool,
+}
+
+/// A read that needs a member.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Read {
+    /// First array sector.
+    pub start: Sectors,
+    /// Sectors still without a member, at least 1.
+    pub count: Sectors,
+    /// First sector of the read that this is a part of, before a policy split
+    /// it.
+    pub whole_start: Sectors,
+    /// Sectors of that read.
+    pub whole_count: Sectors,
+    /// Who asks.
+    pub process: u32,
+    /// The members that hold this range and did not fail this read before.
+    pub candidates: SlotSet,
+}
+
+/// A policy's answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Choice {
+    /// The member.
+    pub slot: Slot,
+    /// How much of the read it gets, from its start; the rest is asked again.
+    pub count: Sectors,
+}
+
+/// What a command to a member is for, as far as policies care.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IoKind {
+    /// A read that went through the policy; a sync read too where the driver
+    /// balances those.
+    Read,
+    /// A write or a discard for a request.
+    Write,
+    /// A sync read that did not go through the policy.
+    SyncRead,
+    /// A write to a member under recovery or resync.
+    SyncWrite,
+}
+
+/// A command to a member, in array sectors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Io {
+    /// What for.
+    pub kind: IoKind,
+    /// Which member.
+    pub slot: Slot,
+    /// First array sector.
+    pub start: Sectors,
+    /// Sectors.
+    pub count: Sectors,
+}
+
+/// Chooses among members.
+pub trait ReadPolicy: fmt::Debug + Send {
+    /// Chooses a member for a read; `None` only where there is no candidate.
+    /// The chosen count is at least 1 and at most the read's. A choice is
+    /// always followed by `issued` for the same range.
+    fn choose(&mut self, now: Nanos, read: &Read, members: &[MemberView]) -> Option<Choice>;
+
+    /// Chooses for a read beyond the resync position of a dirty mirror, where
+    /// members may differ and every read must get the same answer: the lowest
+    /// candidate that is not write-mostly, else the lowest.
+    fn choose_first(&self, read: &Read, members: &[MemberView]) -> Option<Slot> {
+        read.preferred(members).lowest()
+    }
+
+    /// A command went to a member.
+    fn issued(&mut self, _io: &Io, _members: &[MemberView]) {}
+
+    /// A command came back, with or without an error.
+    fn completed(&mut self, _io: &Io) {}
+
+    /// A new member was put into a slot. Answers from the one before are not
+    /// reported any more.
+    fn member_added(&mut self, _slot: Slot) {}
+}
+
+impl Read {
+    /// One past the last sector.
+    #[must_use]
+    #[inline]
+    pub fn end(&self) -> Sectors {
+        self.start + self.count
+    }
+
+    /// The candidates that are not write-mostly; all where only write-mostly
+    /// ones are left.
+    #[must_use]
+    #[inline]
+    pub fn preferred(&self, members: &[MemberView]) -> SlotSet {
+        let preferred = self
+            .candidates
+            .iter()
+            .filter(|slot| !members[slot.index()].write_mostly)
+            .collect::<SlotSet>();
+        if preferred.is_empty() {
+            self.candidates
+        } else {
+            preferred
+        }
+    }
+
+    /// The member for all of the read.
+    #[inline]
+    fn all_from(&self, slot: Slot) -> Choice {
+        Choice {
+            slot,
+            count: self.count,
+        }
+    }
+}
+
+impl Io {
+    /// One past the last sector.
+    #[must_use]
+    #[inline]
+    pub fn end(&self) -> Sectors {
+        self.start + self.count
+    }
+}

@@ -1,0 +1,61 @@
+//! A synthetic policy: the fewest outstanding commands; on a tie the nearest
+//! to the end of the last command issued to the member (any kind, sync I/O
+//! too), then the lowest slot.
+
+use super::{Choice, Io, MemberView, Read, ReadPolicy};
+use crate::request::Slot;
+use raidlab_units::{Nanos, Sectors};
+
+/// See the file's head.
+#[derive(Debug)]
+pub(super) struct LeastPending {
+    last: Vec<Sectors>,
+}
+
+impl LeastPending {
+    pub(super) fn new(members: usize) -> Self {
+        Self {
+            last: vec![Sectors::ZERO; members],
+        }
+    }
+}
+
+impl ReadPolicy for LeastPending {
+    fn choose(&mut self, _now: Nanos, read: &Read, members: &[MemberView]) -> Option<Choice> {
+        read.preferred(members)
+            .iter()
+            .min_by_key(|&slot| {
+                let distance = self.last[slot.index()].0.abs_diff(read.start.0);
+                (members[slot.index()].pending, distance, slot)
+            })
+            .map(|slot| read.all_from(slot))
+    }
+
+    fn issued(&mut self, io: &Io, _members: &[MemberView]) {
+        self.last[io.slot.index()] = io.end();
+    }
+
+    fn member_added(&mut self, slot: Slot) {
+        self.last[slot.index()] = Sectors::ZERO;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::LeastPending;
+    use crate::policy::testing::Bench;
+
+    #[test]
+    fn queues_decide_then_distance_then_the_slot() {
+        let mut bench = Bench::new(2, Box::new(LeastPending::new(2)));
+        assert_eq!(bench.read(1_000, 8), 0, "tie of both");
+        assert_eq!(bench.read(1_008, 8), 1, "fewer outstanding");
+        assert_eq!(
+            bench.read(1_020, 8),
+            1,
+            "one each: 1016 is nearer than 1008"
+        );
+        bench.members[0].write_mostly = true;
+        assert_eq!(bench.read(0, 8), 1, "write-mostly is avoided");
+    }
+}

@@ -1,0 +1,441 @@
+//! Recovery and resync: when the next block may be copied.
+//!
+//! One sync runs at a time. *Recovery* fills the members that were put in
+//! (those put in later wait for the next one); *resync* makes the other members
+//! of a dirty mirror equal to the lowest one. The range is walked upwards in
+//! blocks of a fixed size, up to `depth` at a time: read from one member in
+//! sync, then write to every target. This file decides; the array executes.
+//!
+//! Before each block, in md's order (Linux drivers/md/md.c, `md_do_sync`):
+//! 1. After 128 KiB of sync I/O the throttle is asked; it may order to sleep
+//!    and ask again, or to let the blocks in flight finish.
+//! 2. If a checkpoint is due, the blocks in flight finish, then it is taken.
+//! 3. The write barrier must admit the block (see `barrier`).
+//!
+//! A member that fails leaves the targets; with none left the sync is aborted
+//! once its blocks in flight have finished. A block that no member can read
+//! fails the targets. The new member is marked in sync only after every block
+//! was written to it.
+
+mod barrier;
+mod config;
+mod throttle;
+
+pub use config::{
+    CheckpointRule, ReadRecovered, RecoveringWrites, RecoveryConfig, RecoveryConfigError,
+    SyncSource, Throttle, WriteBarrier,
+};
+
+pub(crate) use barrier::{Barrier, Range, WriteTicket};
+
+use crate::member::Members;
+use crate::slots::SlotSet;
+use barrier::Front;
+use raidlab_units::{Nanos, Sectors};
+use throttle::{Governor, Verdict};
+
+/// What a sync does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum SyncKind {
+    /// Fills members that were put in.
+    Recovery,
+    /// Makes the members of a dirty mirror equal.
+    Resync,
+}
+
+/// How far a sync is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SyncStatus {
+    /// What it does.
+    pub kind: SyncKind,
+    /// Everything below this array sector is done.
+    pub position: Sectors,
+    /// Reads may be served from the targets below this array sector (recovery);
+    /// reads are balanced below it (resync).
+    pub readable_below: Sectors,
+    /// Where it ends.
+    pub total: Sectors,
+    /// Blocks in flight, one that waits for its range included.
+    pub in_flight: u32,
+}
+
+/// A block being copied.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Block {
+    pub(crate) start: Sectors,
+    pub(crate) count: Sectors,
+    /// Sync reads that failed on these members.
+    pub(crate) tried: SlotSet,
+    /// Writes outstanding.
+    pub(crate) writes: u32,
+}
+
+/// What to do next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// Nothing until something happens.
+    Wait,
+    /// Copy this block.
+    Start(Sectors, Sectors),
+    /// Everything below is safe to rely on.
+    Checkpoint(Sectors),
+    /// All copied.
+    Finish,
+    /// Stopped short.
+    Abort,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Pause {
+    None,
+    /// md's short sleeps; on waking the throttle is asked again if it was due.
+    Until(Nanos),
+    /// Until no block is in flight.
+    Drain,
+}
+
+/// A sync under way.
+#[derive(Debug)]
+struct Sync {
+    kind: SyncKind,
+    targets: SlotSet,
+    next: Sectors,
+    /// The last checkpoint; md calls it `curr_resync_completed`.
+    completed: Sectors,
+    checkpointed_at: Nanos,
+    pause: Pause,
+    /// The courtesy sleep before this block was taken.
+    was_courteous: bool,
+    throttle_due: bool,
+    aborted: bool,
+    governor: Governor,
+}
+
+/// The engine.
+#[derive(Debug)]
+pub(crate) struct Recovery {
+    config: RecoveryConfig,
+    total: Sectors,
+    block: Sectors,
+    sync: Option<Sync>,
+    frozen: Option<Nanos>,
+    blocks: Vec<Option<Block>>,
+    in_flight: u32,
+    in_flight_sectors: u64,
+    barrier: Barrier,
+}
+
+impl Recovery {
+    pub(crate) fn new(config: RecoveryConfig, total: Sectors) -> Self {
+        let block = config.block.to_sectors();
+        Self {
+            total,
+            block,
+            sync: None,
+            frozen: None,
+            blocks: vec![None; config.depth as usize],
+            in_flight: 0,
+            in_flight_sectors: 0,
+            barrier: Barrier::new(config.barrier, block, config.depth),
+            config,
+        }
+    }
+
+    pub(crate) const fn config(&self) -> &RecoveryConfig {
+        &self.config
+    }
+
+    pub(crate) const fn is_running(&self) -> bool {
+        self.sync.is_some()
+    }
+
+    pub(crate) fn kind(&self) -> Option<SyncKind> {
+        self.sync.as_ref().map(|sync| sync.kind)
+    }
+
+    pub(crate) fn targets(&self) -> SlotSet {
+        self.sync
+            .as_ref()
+            .map_or(SlotSet::EMPTY, |sync| sync.targets)
+    }
+
+    /// The first sector that no block was started for.
+    pub(crate) fn next(&self) -> Sectors {
+        self.sync.as_ref().map_or(Sectors::ZERO, |sync| sync.next)
+    }
+
+    /// Everything below is copied.
+    pub(crate) fn position(&self) -> Sectors {
+        let started = self.blocks.iter().flatten().map(|block| block.start).min();
+        started.unwrap_or_else(|| self.next())
+    }
+
+    /// Reads may rely on the sync below this sector.
+    pub(crate) fn readable_below(&self) -> Sectors {
+        let Some(sync) = &self.sync else {
+            return Sectors::ZERO;
+        };
+        match self.config.read_recovered {
+            ReadRecovered::AtEnd => Sectors::ZERO,
+            ReadRecovered::BelowCheckpoint => sync.completed,
+            ReadRecovered::BelowPosition => self.position(),
+        }
+    }
+
+    pub(crate) fn status(&self) -> Option<SyncStatus> {
+        let sync = self.sync.as_ref()?;
+        Some(SyncStatus {
+            kind: sync.kind,
+            position: self.position(),
+            readable_below: self.readable_below(),
+            total: self.total,
+            in_flight: self.in_flight + u32::from(self.barrier.raised().is_some()),
+        })
+    }
+
+    /// When the engine wants to be asked again even if nothing happens.
+    pub(crate) fn wake_at(&self) -> Option<Nanos> {
+        let sync = self.sync.as_ref()?;
+        match sync.pause {
+            Pause::Until(time) if self.frozen.is_none() && !sync.aborted => Some(time),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn begin(
+        &mut self,
+        now: Nanos,
+        kind: SyncKind,
+        targets: SlotSet,
+        members: &Members,
+    ) {
+        debug_assert!(self.sync.is_none() && self.in_flight == 0);
+        self.sync = Some(Sync {
+            kind,
+            targets,
+            next: Sectors::ZERO,
+            completed: Sectors::ZERO,
+            checkpointed_at: now,
+            pause: Pause::None,
+            was_courteous: false,
+            throttle_due: false,
+            aborted: false,
+            governor: Governor::new(self.config.throttle, now, members),
+        });
+        // A sync that begins while frozen is leapt over from here.
+        self.frozen = self.frozen.map(|_| now);
+    }
+
+    pub(crate) fn end(&mut self) {
+        self.sync = None;
+        self.barrier.sync_ended();
+    }
+
+    /// A member no longer takes part; `left` is what remains for the sync.
+    pub(crate) fn retarget(&mut self, left: SlotSet) {
+        if let Some(sync) = &mut self.sync {
+            sync.targets = left;
+            if left.is_empty() {
+                sync.aborted = true;
+                self.barrier.lower();
+            }
+        }
+    }
+
+    /// What to do next; called until it answers `Wait`.
+    /// `writes` gives the ranges of the writes in flight.
+    pub(crate) fn step(
+        &mut self,
+        now: Nanos,
+        members: &Members,
+        writes: impl Iterator<Item = Range>,
+    ) -> Step {
+        // A block that has raised the barrier goes through even when frozen:
+        // writes wait for it.
+        if self.barrier.raised().is_none()
+            && let Some(step) = self.before_block(now, members)
+        {
+            return step;
+        }
+        let Some(sync) = &mut self.sync else {
+            return Step::Wait;
+        };
+        if self.in_flight >= self.config.depth {
+            return Step::Wait;
+        }
+        let range = self.barrier.clip(Range {
+            start: sync.next,
+            end: (sync.next + self.block).min(self.total),
+        });
+        if !self.barrier.admit_sync(range, writes) {
+            return Step::Wait;
+        }
+        let count = Sectors(range.end.0 - range.start.0);
+        sync.next = range.end;
+        sync.was_courteous = false;
+        sync.throttle_due = sync.governor.issued(count) && sync.next < self.total;
+        Step::Start(range.start, count)
+    }
+
+    /// Everything that comes before the barrier; `None` lets the block go on.
+    fn before_block(&mut self, now: Nanos, members: &Members) -> Option<Step> {
+        let drained = self.in_flight == 0;
+        let Some(sync) = &mut self.sync else {
+            return Some(Step::Wait);
+        };
+        if sync.aborted {
+            return Some(if drained { Step::Abort } else { Step::Wait });
+        }
+        if self.frozen.is_some() {
+            return Some(Step::Wait);
+        }
+        match sync.pause {
+            Pause::Until(time) if now < time => return Some(Step::Wait),
+            Pause::Drain if !drained => return Some(Step::Wait),
+            _ => sync.pause = Pause::None,
+        }
+        if sync.throttle_due {
+            let verdict = sync.governor.check(now, self.in_flight_sectors, members);
+            sync.throttle_due = matches!(verdict, Verdict::Sleep(_));
+            match verdict {
+                Verdict::Sleep(time) => sync.pause = Pause::Until(time),
+                Verdict::Drain if !drained => sync.pause = Pause::Drain,
+                Verdict::Drain | Verdict::Go => {}
+            }
+            if sync.pause != Pause::None {
+                return Some(Step::Wait);
+            }
+        }
+        if sync.next >= self.total {
+            return Some(if drained { Step::Finish } else { Step::Wait });
+        }
+        if let Some(rule) = &self.config.checkpoint
+            && rule.is_due(
+                sync.next,
+                sync.completed,
+                self.total,
+                now,
+                sync.checkpointed_at,
+            )
+        {
+            if !drained {
+                return Some(Step::Wait);
+            }
+            sync.completed = sync.next;
+            sync.checkpointed_at = now;
+            return Some(Step::Checkpoint(sync.completed));
+        }
+        let courtesy = self.barrier.courtesy(sync.next, sync.governor.is_fast());
+        if let Some(sleep) = courtesy
+            && !sync.was_courteous
+        {
+            sync.was_courteous = true;
+            sync.pause = Pause::Until(now + sleep);
+            return Some(Step::Wait);
+        }
+        None
+    }
+
+    /// Takes a place for a block; gives its number.
+    pub(crate) fn block_started(&mut self, start: Sectors, count: Sectors) -> u32 {
+        let place = self.blocks.iter().position(Option::is_none);
+        let place = place.expect("no more blocks than the depth are started");
+        self.blocks[place] = Some(Block {
+            start,
+            count,
+            tried: SlotSet::EMPTY,
+            writes: 0,
+        });
+        self.in_flight += 1;
+        self.in_flight_sectors += count.0;
+        self.barrier.sync_started(start);
+        u32::try_from(place).expect("the depth is 32 bits")
+    }
+
+    pub(crate) fn block(&mut self, number: u32) -> &mut Block {
+        self.blocks[number as usize]
+            .as_mut()
+            .expect("a command in flight names a block in flight")
+    }
+
+    pub(crate) fn block_finished(&mut self, number: u32) {
+        if let Some(block) = self.blocks[number as usize].take() {
+            self.in_flight -= 1;
+            self.in_flight_sectors -= block.count.0;
+            self.barrier.sync_finished(block.start);
+        }
+    }
+
+    /// Where a write or a sync block must be cut.
+    pub(crate) fn boundary(&self, start: Sectors) -> Option<Sectors> {
+        self.barrier.boundary(start)
+    }
+
+    /// Whether a write must wait for sync blocks.
+    pub(crate) fn write_waits(&self, range: Range) -> bool {
+        let Some(sync) = &self.sync else {
+            return false;
+        };
+        let front = Front {
+            completed: sync.completed,
+            blocks: &self.blocks,
+            in_flight: self.in_flight,
+        };
+        self.barrier.write_waits(range, &front)
+    }
+
+    /// Whether a write that waits must go on waiting.
+    pub(crate) fn write_keeps_waiting(&self, range: Range) -> bool {
+        self.barrier.keeps_waiting(self.in_flight > 0) || self.write_waits(range)
+    }
+
+    pub(crate) const fn barrier_mut(&mut self) -> &mut Barrier {
+        &mut self.barrier
+    }
+
+    /// For the window rule: what md has checkpointed.
+    pub(crate) fn completed(&self) -> Sectors {
+        self.sync
+            .as_ref()
+            .map_or(Sectors::ZERO, |sync| sync.completed)
+    }
+
+    pub(crate) fn freeze(&mut self, now: Nanos) {
+        self.frozen.get_or_insert(now);
+    }
+
+    pub(crate) fn thaw(&mut self) {
+        self.frozen = None;
+    }
+
+    /// The driver says that time passed and everything below `position` was
+    /// copied. False where that cannot be: not frozen, blocks in flight, or a
+    /// position outside what is left.
+    pub(crate) fn leap(&mut self, now: Nanos, position: Sectors) -> bool {
+        let idle = self.in_flight == 0 && self.barrier.raised().is_none();
+        let (Some(since), Some(sync), true) = (self.frozen, &mut self.sync, idle) else {
+            return false;
+        };
+        if position < sync.next || position > self.total {
+            return false;
+        }
+        if let Some(rule) = &self.config.checkpoint {
+            (sync.completed, sync.checkpointed_at) = rule.after_leap(&config::Leap {
+                from: sync.next,
+                to: position,
+                since,
+                now,
+                completed: sync.completed,
+                checkpointed_at: sync.checkpointed_at,
+                total: self.total,
+            });
+        }
+        sync.governor
+            .leap(since, now, Sectors(position.0 - sync.next.0));
+        sync.next = position;
+        sync.pause = Pause::None;
+        sync.throttle_due = position < self.total;
+        self.frozen = Some(now);
+        true
+    }
+}

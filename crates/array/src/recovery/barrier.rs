@@ -1,0 +1,344 @@
+//! The write barrier: foreground writes and sync blocks must not touch the
+//! same sectors at the same time, or a block read before a write could be
+//! written to the target after it.
+//!
+//! **Overlap** (FreeBSD sys/geom/mirror/g_mirror.c, `g_mirror_sync_collision`
+//! and `g_mirror_regular_collision`): a write waits while it overlaps a block
+//! in flight; a block waits while it overlaps a write in flight.
+//!
+//! **Windows** (Linux 3.18.8 drivers/md/raid1.c, `raise_barrier`,
+//! `wait_barrier`, `allow_barrier`). D is three times depth times block (6 MiB
+//! in md).
+//! * A write waits if the barrier is up (blocks in flight, or one waiting),
+//!   unless it ends at or below the last checkpoint or starts at or beyond the
+//!   newest block's start + D. It waits until the barrier is down completely.
+//! * A write that is let through above the checkpoint is counted. If nothing
+//!   was counted, the window starts at the newest block's start + D. A write at
+//!   or beyond window start + D counts for the next window, else for the
+//!   current one. When the current count falls to zero the next window becomes
+//!   the current one, D further up; with both empty there is no window.
+//! * A block first waits until no write waits, then raises the barrier, then
+//!   waits until the current count is zero and the window starts at or beyond
+//!   the block's end.
+//! * If sync is not below its minimum speed and writes wait, it sleeps one
+//!   second before it raises the barrier.
+//!
+//! md counts a write only if it *starts* at or above the checkpoint; here it
+//! counts if it *ends* above, which closes a hole for writes across it.
+//!
+//! **Buckets** (Linux 4.11 and later): units of 64 MiB; writes and blocks are
+//! cut at unit ends. A write waits while the barrier of its unit is up. A block
+//! waits until no write waits in its unit, raises the barrier, and waits until
+//! no read or write is in flight in the unit. If writes wait there, it sleeps
+//! one jiffy first (4 ms here, HZ = 250). md hashes units into 1024 counters;
+//! here a unit's counter is its number mod 1024.
+//!
+//! Whatever the rule, a block never starts over a write in flight.
+
+use super::Block;
+use super::config::WriteBarrier;
+use raidlab_units::{Nanos, Sectors};
+
+/// The sleep before a block while writes wait, by the window rule.
+const WINDOW_COURTESY: Nanos = Nanos::from_secs(1);
+/// The same by the bucket rule.
+const BUCKET_COURTESY: Nanos = Nanos::from_millis(4);
+/// Sectors of a unit, 64 MiB.
+const UNIT: u64 = 1 << 17;
+/// Counters of units.
+const BUCKETS: u64 = 1024;
+
+/// Sectors `start..end`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Range {
+    pub(crate) start: Sectors,
+    pub(crate) end: Sectors,
+}
+
+impl Range {
+    pub(crate) fn overlaps(&self, other: &Self) -> bool {
+        self.start < other.end && other.start < self.end
+    }
+}
+
+/// How a write was counted, to be given back when it is done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum WriteTicket {
+    /// Not at all.
+    Uncounted,
+    /// In the window with this serial number; whether for the next one.
+    Window { serial: u32, next: bool },
+}
+
+/// Where a sync is.
+pub(super) struct Front<'a> {
+    pub(super) completed: Sectors,
+    pub(super) blocks: &'a [Option<Block>],
+    pub(super) in_flight: u32,
+}
+
+/// The barrier's state.
+#[derive(Debug)]
+pub(crate) struct Barrier {
+    rule: WriteBarrier,
+    /// Block size and D of the window rule.
+    distance: u64,
+    /// A block has raised the barrier and waits.
+    raised: Option<Sectors>,
+    /// Start of the newest block, raised or started.
+    newest: Sectors,
+    /// Writes waiting: in all, and per bucket.
+    waiting: u32,
+    windows: Windows,
+    buckets: Vec<Bucket>,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Windows {
+    start: Option<Sectors>,
+    current: u32,
+    next: u32,
+    /// Changes with every window, so that a count is taken back where it was
+    /// made.
+    serial: u32,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Bucket {
+    /// Reads and writes in flight.
+    pending: u32,
+    /// Writes waiting.
+    waiting: u32,
+    /// Blocks in flight.
+    blocks: u32,
+}
+
+impl Barrier {
+    pub(super) fn new(rule: WriteBarrier, block: Sectors, depth: u32) -> Self {
+        let buckets = if rule == WriteBarrier::MdBuckets {
+            vec![Bucket::default(); usize::try_from(BUCKETS).unwrap_or(0)]
+        } else {
+            Vec::new()
+        };
+        Self {
+            rule,
+            distance: 3 * u64::from(depth) * block.0,
+            raised: None,
+            newest: Sectors::ZERO,
+            waiting: 0,
+            windows: Windows::default(),
+            buckets,
+        }
+    }
+
+    pub(super) const fn raised(&self) -> Option<Sectors> {
+        self.raised
+    }
+
+    /// Takes back a raise, for a sync that is aborted.
+    pub(super) const fn lower(&mut self) {
+        self.raised = None;
+    }
+
+    pub(super) const fn sync_ended(&mut self) {
+        self.raised = None;
+        self.newest = Sectors::ZERO;
+    }
+
+    /// Where I/O that starts at `start` must be cut.
+    pub(super) fn boundary(&self, start: Sectors) -> Option<Sectors> {
+        (self.rule == WriteBarrier::MdBuckets).then(|| Sectors((start.0 / UNIT + 1) * UNIT))
+    }
+
+    pub(super) fn clip(&self, range: Range) -> Range {
+        Range {
+            start: range.start,
+            end: self
+                .boundary(range.start)
+                .map_or(range.end, |boundary| boundary.min(range.end)),
+        }
+    }
+
+    /// How long a block at `next` sleeps out of courtesy to waiting writes.
+    pub(super) fn courtesy(&self, next: Sectors, fast: bool) -> Option<Nanos> {
+        match self.rule {
+            WriteBarrier::MdWindow if fast && self.waiting > 0 => Some(WINDOW_COURTESY),
+            WriteBarrier::MdBuckets if self.bucket(next).waiting > 0 => Some(BUCKET_COURTESY),
+            _ => None,
+        }
+    }
+
+    /// Whether a block may start now; raises the barrier where the rule says.
+    pub(super) fn admit_sync(
+        &mut self,
+        block: Range,
+        mut writes: impl Iterator<Item = Range>,
+    ) -> bool {
+        if self.raised.is_none() {
+            let waiting = match self.rule {
+                WriteBarrier::Overlap => 0,
+                WriteBarrier::MdWindow => self.waiting,
+                WriteBarrier::MdBuckets => self.bucket(block.start).waiting,
+            };
+            if waiting > 0 {
+                return false;
+            }
+            if self.rule != WriteBarrier::Overlap {
+                self.raised = Some(block.start);
+                self.newest = block.start;
+            }
+        }
+        let admitted = match self.rule {
+            WriteBarrier::Overlap => true,
+            WriteBarrier::MdWindow => {
+                self.windows.current == 0
+                    && self.windows.start.is_none_or(|start| start >= block.end)
+            }
+            WriteBarrier::MdBuckets => self.bucket(block.start).pending == 0,
+        };
+        let admitted = admitted && !writes.any(|write| write.overlaps(&block));
+        if admitted {
+            self.raised = None;
+        }
+        admitted
+    }
+
+    pub(super) fn sync_started(&mut self, start: Sectors) {
+        self.newest = start;
+        if let Some(bucket) = self.bucket_mut(start) {
+            bucket.blocks += 1;
+        }
+    }
+
+    pub(super) fn sync_finished(&mut self, start: Sectors) {
+        if let Some(bucket) = self.bucket_mut(start) {
+            bucket.blocks -= 1;
+        }
+    }
+
+    /// Whether a write must wait.
+    pub(super) fn write_waits(&self, write: Range, front: &Front<'_>) -> bool {
+        match self.rule {
+            WriteBarrier::Overlap => front.blocks.iter().flatten().any(|block| {
+                write.overlaps(&Range {
+                    start: block.start,
+                    end: block.start + block.count,
+                })
+            }),
+            WriteBarrier::MdWindow => {
+                let up = front.in_flight > 0 || self.raised.is_some();
+                up && write.end > front.completed && write.start.0 < self.newest.0 + self.distance
+            }
+            WriteBarrier::MdBuckets => {
+                let number = bucket_number(write.start);
+                self.bucket(write.start).blocks > 0
+                    || self
+                        .raised
+                        .is_some_and(|start| bucket_number(start) == number)
+            }
+        }
+    }
+
+    /// Whether a write that waited must go on waiting: by the window rule
+    /// until the barrier is down, whatever its place.
+    pub(crate) fn keeps_waiting(&self, blocks_in_flight: bool) -> bool {
+        self.rule == WriteBarrier::MdWindow && (blocks_in_flight || self.raised.is_some())
+    }
+
+    pub(crate) fn write_begins_waiting(&mut self, start: Sectors) {
+        self.waiting += 1;
+        if let Some(bucket) = self.bucket_mut(start) {
+            bucket.waiting += 1;
+        }
+    }
+
+    pub(crate) fn write_stops_waiting(&mut self, start: Sectors) {
+        self.waiting -= 1;
+        if let Some(bucket) = self.bucket_mut(start) {
+            bucket.waiting -= 1;
+        }
+    }
+
+    /// A write goes to the members.
+    pub(crate) fn write_started(&mut self, write: Range, completed: Sectors) -> WriteTicket {
+        match self.rule {
+            WriteBarrier::Overlap => WriteTicket::Uncounted,
+            WriteBarrier::MdBuckets => {
+                self.io_started(write.start);
+                WriteTicket::Uncounted
+            }
+            WriteBarrier::MdWindow if write.end <= completed => WriteTicket::Uncounted,
+            WriteBarrier::MdWindow => {
+                let first = Sectors(self.newest.0 + self.distance);
+                let start = *self.windows.start.get_or_insert(first);
+                let next = write.start.0 >= start.0 + self.distance;
+                if next {
+                    self.windows.next += 1;
+                } else {
+                    self.windows.current += 1;
+                }
+                WriteTicket::Window {
+                    serial: self.windows.serial,
+                    next,
+                }
+            }
+        }
+    }
+
+    /// A write is done on all members.
+    pub(crate) fn write_finished(&mut self, start: Sectors, ticket: WriteTicket) {
+        self.io_finished(start);
+        let WriteTicket::Window { serial, next } = ticket else {
+            return;
+        };
+        let windows = &mut self.windows;
+        if next && serial == windows.serial {
+            windows.next -= 1;
+        } else {
+            windows.current -= 1;
+        }
+        if windows.current == 0 {
+            windows.current = std::mem::take(&mut windows.next);
+            windows.serial = windows.serial.wrapping_add(1);
+            windows.start = windows
+                .start
+                .filter(|_| windows.current > 0)
+                .map(|start| Sectors(start.0 + self.distance));
+        }
+    }
+
+    /// Whether reads are counted.
+    #[inline]
+    pub(crate) const fn counts_reads(&self) -> bool {
+        !self.buckets.is_empty()
+    }
+
+    /// A read or write goes to a member.
+    pub(crate) fn io_started(&mut self, start: Sectors) {
+        if let Some(bucket) = self.bucket_mut(start) {
+            bucket.pending += 1;
+        }
+    }
+
+    /// And is done.
+    pub(crate) fn io_finished(&mut self, start: Sectors) {
+        if let Some(bucket) = self.bucket_mut(start) {
+            bucket.pending -= 1;
+        }
+    }
+
+    fn bucket(&self, start: Sectors) -> Bucket {
+        self.buckets
+            .get(bucket_number(start))
+            .copied()
+            .unwrap_or_default()
+    }
+
+    fn bucket_mut(&mut self, start: Sectors) -> Option<&mut Bucket> {
+        self.buckets.get_mut(bucket_number(start))
+    }
+}
+
+fn bucket_number(start: Sectors) -> usize {
+    usize::try_from(start.0 / UNIT % BUCKETS).unwrap_or(0)
+}

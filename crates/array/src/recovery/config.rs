@@ -1,0 +1,373 @@
+//! The rules of recovery as data, and the sets that known drivers use.
+
+use crate::request::Slot;
+use raidlab_units::{Bytes, Nanos, SECTOR_BYTES, Sectors};
+
+/// How members are recovered and resynced.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RecoveryConfig {
+    /// What one block is: one read command and one write command per target.
+    /// md's own block is 64 KiB, but it plugs the queue while it submits, and
+    /// the block layer merges adjacent blocks into commands of up to the
+    /// queue's limit (512 KiB in Linux 3.16): give the merged size, as the
+    /// core has no block layer. Whole sectors, at least one.
+    pub block: Bytes,
+    /// Blocks in flight at once, at least 1.
+    pub depth: u32,
+    /// Who is read.
+    pub source: SyncSource,
+    /// What keeps foreground writes and sync blocks apart.
+    pub barrier: WriteBarrier,
+    /// Which foreground writes a member under recovery gets.
+    pub recovering_writes: RecoveringWrites,
+    /// How sync makes room for foreground I/O.
+    pub throttle: Throttle,
+    /// Which reads a member under recovery may serve.
+    pub read_recovered: ReadRecovered,
+    /// When checkpoints are taken, if ever.
+    pub checkpoint: Option<CheckpointRule>,
+}
+
+/// Who is read for a sync block. Members that fail the read are passed over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SyncSource {
+    /// The lowest slot in sync that is not write-mostly (md).
+    LowestInSync,
+    /// Whoever the read policy chooses (gmirror).
+    Balanced,
+    /// This slot while it is in sync, else the lowest.
+    Fixed(Slot),
+}
+
+/// What keeps foreground writes and sync blocks apart. Whatever the rule, a
+/// sync block never starts over a write in flight.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WriteBarrier {
+    /// A write waits for a block that it overlaps, a block for a write that it
+    /// overlaps (gmirror).
+    Overlap,
+    /// md of Linux 3.13 to 4.10: windows around the sync position; writes near
+    /// it wait until no block is in flight.
+    MdWindow,
+    /// md of Linux 4.11 and later: units of 64 MiB; a write waits while blocks
+    /// are in flight in its unit, a block while other I/O is.
+    MdBuckets,
+}
+
+/// Which foreground writes a member under recovery gets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RecoveringWrites {
+    /// All (md).
+    Everywhere,
+    /// Those that start below the next block (gmirror).
+    BelowPosition,
+}
+
+/// How sync makes room for foreground I/O. Speeds are in KiB/s, the unit of
+/// md's `speed_limit_min` and `speed_limit_max`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Throttle {
+    /// Not at all.
+    None,
+    /// md until Linux 4.1: above the minimum, and if the array is not idle or
+    /// the maximum is passed, sleep 500 ms and look again.
+    MdSleep {
+        /// Never slower than this by the throttle's doing.
+        minimum_kib_per_second: u64,
+        /// Never faster.
+        maximum_kib_per_second: u64,
+    },
+    /// md from Linux 4.2 to 6.14: above the maximum, sleep as before; above
+    /// the minimum and not idle, let the blocks in flight finish.
+    MdDrain {
+        /// As for [`Self::MdSleep`].
+        minimum_kib_per_second: u64,
+        /// As for [`Self::MdSleep`].
+        maximum_kib_per_second: u64,
+    },
+}
+
+/// Which reads a member under recovery may serve.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReadRecovered {
+    /// None (gmirror, ZFS).
+    AtEnd,
+    /// Those that end at or below the last checkpoint (md).
+    BelowCheckpoint,
+    /// Those that end at or below what is copied (gflash).
+    BelowPosition,
+}
+
+/// A checkpoint is taken when the progress since the last one is more than a
+/// part of the whole, or when enough time has passed (Linux
+/// drivers/md/md.c, `md_do_sync`: a sixteenth, five minutes).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CheckpointRule {
+    /// 16 means a sixteenth of the array; at least 1.
+    pub parts: u64,
+    /// Time since the last one.
+    pub interval: Nanos,
+}
+
+/// Recovery settings that cannot work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum RecoveryConfigError {
+    /// Not whole sectors, or none.
+    #[error("a block of {bytes} bytes is not one or more whole sectors")]
+    Block {
+        /// As given.
+        bytes: u64,
+    },
+    /// Nothing in flight.
+    #[error("a depth of 0 copies nothing")]
+    Depth,
+    /// No parts.
+    #[error("a checkpoint every 0th part of the array has no meaning")]
+    CheckpointParts,
+    /// Nothing would ever become readable.
+    #[error("reads below the checkpoint need a checkpoint rule")]
+    NoCheckpoint,
+    /// A source that the array does not have.
+    #[error("the sync source is slot {slot}, but the array has {members} members")]
+    NoSuchSource {
+        /// As given.
+        slot: u16,
+        /// How many there are.
+        members: usize,
+    },
+}
+
+/// md's rule, all versions.
+const MD_CHECKPOINT: CheckpointRule = CheckpointRule {
+    parts: 16,
+    interval: Nanos::from_secs(300),
+};
+
+/// `sysctl_speed_limit_min` and `_max` of drivers/md/md.c.
+const MD_SPEEDS: (u64, u64) = (1000, 200_000);
+
+impl RecoveryConfig {
+    /// md of Linux 3.16 (drivers/md/raid1.c and md.c of 3.18.8): a window of
+    /// 2 MiB, as four commands of 512 KiB.
+    #[must_use]
+    pub const fn md_3_16() -> Self {
+        Self {
+            block: Bytes(512 << 10),
+            depth: 4,
+            source: SyncSource::LowestInSync,
+            barrier: WriteBarrier::MdWindow,
+            recovering_writes: RecoveringWrites::Everywhere,
+            throttle: Throttle::MdSleep {
+                minimum_kib_per_second: MD_SPEEDS.0,
+                maximum_kib_per_second: MD_SPEEDS.1,
+            },
+            read_recovered: ReadRecovered::BelowCheckpoint,
+            checkpoint: Some(MD_CHECKPOINT),
+        }
+    }
+
+    /// md of Linux 4.11 to 6.14.
+    #[must_use]
+    pub const fn md_6() -> Self {
+        Self {
+            barrier: WriteBarrier::MdBuckets,
+            throttle: Throttle::MdDrain {
+                minimum_kib_per_second: MD_SPEEDS.0,
+                maximum_kib_per_second: MD_SPEEDS.1,
+            },
+            ..Self::md_3_16()
+        }
+    }
+
+    /// gmirror of FreeBSD 10 (sys/geom/mirror/g_mirror.c): `sync_requests` 2,
+    /// blocks of MAXPHYS, read through the mirror.
+    #[must_use]
+    pub const fn gmirror() -> Self {
+        Self {
+            block: Bytes(128 << 10),
+            depth: 2,
+            source: SyncSource::Balanced,
+            barrier: WriteBarrier::Overlap,
+            recovering_writes: RecoveringWrites::BelowPosition,
+            throttle: Throttle::None,
+            read_recovered: ReadRecovered::AtEnd,
+            checkpoint: None,
+        }
+    }
+
+    /// gflash, our reading: as gmirror, but the lowest member is the source
+    /// and the copied part serves reads at once, as its figures show.
+    #[must_use]
+    pub const fn gflash() -> Self {
+        Self {
+            source: SyncSource::LowestInSync,
+            read_recovered: ReadRecovered::BelowPosition,
+            ..Self::gmirror()
+        }
+    }
+
+    pub(crate) fn check(&self, members: usize) -> Result<(), RecoveryConfigError> {
+        if self.block.0 == 0 || !self.block.0.is_multiple_of(SECTOR_BYTES) {
+            return Err(RecoveryConfigError::Block {
+                bytes: self.block.0,
+            });
+        }
+        if self.depth == 0 {
+            return Err(RecoveryConfigError::Depth);
+        }
+        if self.checkpoint.is_some_and(|rule| rule.parts == 0) {
+            return Err(RecoveryConfigError::CheckpointParts);
+        }
+        if self.read_recovered == ReadRecovered::BelowCheckpoint && self.checkpoint.is_none() {
+            return Err(RecoveryConfigError::NoCheckpoint);
+        }
+        match self.source {
+            SyncSource::Fixed(slot) if slot.index() >= members => {
+                Err(RecoveryConfigError::NoSuchSource {
+                    slot: slot.0,
+                    members,
+                })
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Time that a driver skipped, with the sync running evenly in it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Leap {
+    pub(super) from: Sectors,
+    pub(super) to: Sectors,
+    pub(super) since: Nanos,
+    pub(super) now: Nanos,
+    pub(super) completed: Sectors,
+    pub(super) checkpointed_at: Nanos,
+    pub(super) total: Sectors,
+}
+
+impl CheckpointRule {
+    pub(super) fn is_due(
+        &self,
+        next: Sectors,
+        completed: Sectors,
+        total: Sectors,
+        now: Nanos,
+        checkpointed_at: Nanos,
+    ) -> bool {
+        let progress = next.0 - completed.0;
+        progress > total.0 / self.parts || (progress > 0 && now >= checkpointed_at + self.interval)
+    }
+
+    /// The last checkpoint, and its time, after a leap: those that the rule
+    /// would have taken on the way, one by one.
+    pub(super) fn after_leap(&self, leap: &Leap) -> (Sectors, Nanos) {
+        let span = leap.now.saturating_sub(leap.since);
+        let moved = leap.to.0 - leap.from.0;
+        let scale = |value: u64, numerator: u64, denominator: u64| {
+            let scaled = u128::from(value) * u128::from(numerator) / u128::from(denominator.max(1));
+            u64::try_from(scaled).unwrap_or(u64::MAX)
+        };
+        let (mut completed, mut at) = (leap.completed, leap.checkpointed_at);
+        loop {
+            let by_progress = Sectors(completed.0 + leap.total.0 / self.parts + 1);
+            let progress_time = leap.since
+                + Nanos(scale(
+                    span.0,
+                    by_progress.0.saturating_sub(leap.from.0),
+                    moved,
+                ));
+            let interval_time = (at + self.interval).max(leap.since);
+            if by_progress <= leap.to && progress_time <= interval_time {
+                (completed, at) = (by_progress.max(leap.from), progress_time);
+            } else if interval_time <= leap.now && interval_time > at {
+                let passed = interval_time.saturating_sub(leap.since);
+                completed = Sectors(leap.from.0 + scale(moved, passed.0, span.0).min(moved));
+                at = interval_time;
+            } else {
+                return (completed, at);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{CheckpointRule, Leap, RecoveryConfig, RecoveryConfigError, SyncSource};
+    use crate::request::Slot;
+    use raidlab_units::{Bytes, Nanos, Sectors};
+
+    #[test]
+    fn settings_that_cannot_work_are_refused() {
+        let good = RecoveryConfig::md_3_16;
+        assert_eq!(good().check(2), Ok(()));
+        let cases = [
+            (
+                RecoveryConfig {
+                    block: Bytes(1000),
+                    ..good()
+                },
+                RecoveryConfigError::Block { bytes: 1000 },
+            ),
+            (
+                RecoveryConfig { depth: 0, ..good() },
+                RecoveryConfigError::Depth,
+            ),
+            (
+                RecoveryConfig {
+                    checkpoint: None,
+                    ..good()
+                },
+                RecoveryConfigError::NoCheckpoint,
+            ),
+            (
+                RecoveryConfig {
+                    source: SyncSource::Fixed(Slot(2)),
+                    ..good()
+                },
+                RecoveryConfigError::NoSuchSource {
+                    slot: 2,
+                    members: 2,
+                },
+            ),
+        ];
+        for (config, error) in cases {
+            assert_eq!(config.check(2), Err(error));
+        }
+    }
+
+    fn leap(from: u64, to: u64, seconds: u64) -> (Sectors, Nanos) {
+        let rule = CheckpointRule {
+            parts: 16,
+            interval: Nanos::from_secs(300),
+        };
+        rule.after_leap(&Leap {
+            from: Sectors(from),
+            to: Sectors(to),
+            since: Nanos::from_secs(1000),
+            now: Nanos::from_secs(1000 + seconds),
+            completed: Sectors(from),
+            checkpointed_at: Nanos::from_secs(1000),
+            total: Sectors(16_000_000),
+        })
+    }
+
+    #[test]
+    fn a_slow_leap_checkpoints_every_five_minutes() {
+        // An hour at 500 sectors per second: 1.8 million, less than a part in
+        // 16 within any five minutes. The twelfth checkpoint falls on the end.
+        let end = (Sectors(1_800_000), Nanos::from_secs(4600));
+        assert_eq!(leap(0, 1_800_000, 3600), end);
+        // 100 seconds later the last one is 100 seconds old.
+        let lagging = (Sectors(1_800_000), Nanos::from_secs(4600));
+        assert_eq!(leap(0, 1_850_000, 3700), lagging);
+    }
+
+    #[test]
+    fn a_fast_leap_checkpoints_every_sixteenth() {
+        // 100 seconds, 3.5 sixteenths.
+        assert_eq!(leap(0, 3_500_000, 100).0, Sectors(3_000_003));
+        // No time at all.
+        assert_eq!(leap(0, 3_500_000, 0).0, Sectors(3_000_003));
+        assert_eq!(leap(7, 7, 0), (Sectors(7), Nanos::from_secs(1000)));
+    }
+}

@@ -1,0 +1,290 @@
+//! md's resync throttle (Linux drivers/md/md.c, `md_do_sync` and
+//! `is_mddev_idle`; 3.18.8 for the sleeping form, 4.2 for the draining one).
+//!
+//! After every 128 KiB of sync I/O:
+//! * If the newest of ten marks is 3 s old or older, a new one is made in place
+//!   of the oldest: the time, and the sectors finished. The mark it replaces
+//!   becomes the base.
+//! * speed = (finished - base sectors) / 2 / (whole seconds since the base + 1)
+//!   + 1, in KiB/s: an average over at most half a minute.
+//! * Above the minimum speed, the maximum and the idle test decide: see
+//!   [`Throttle`](super::Throttle).
+//!
+//! The idle test, per member: (sectors completed by the member, all I/O) less
+//! (sectors of sync I/O submitted to it). If that has grown by more than 64
+//! since it was last remembered, the array is busy and it is remembered anew.
+
+use super::config::Throttle;
+use crate::member::Members;
+use crate::request::Slot;
+use raidlab_units::{Nanos, Sectors};
+
+/// `SYNC_MARKS`.
+const MARKS: usize = 10;
+/// `SYNC_MARK_STEP`.
+const MARK_STEP: Nanos = Nanos::from_secs(3);
+/// Sectors between two checks: 32 pages.
+const WINDOW: u64 = 256;
+/// `msleep(500)`.
+const SLEEP: Nanos = Nanos::from_millis(500);
+/// Sectors that count as idle.
+const IDLE_SECTORS: i64 = 64;
+
+#[derive(Debug, Clone, Copy)]
+struct Mark {
+    time: Nanos,
+    finished: u64,
+}
+
+/// What the throttle says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Verdict {
+    Go,
+    /// Until then; then ask again.
+    Sleep(Nanos),
+    /// Let the blocks in flight finish, then go on.
+    Drain,
+}
+
+/// The throttle of one sync.
+#[derive(Debug)]
+pub(super) struct Governor {
+    rule: Throttle,
+    marks: [Mark; MARKS],
+    newest: usize,
+    base: Mark,
+    issued: u64,
+    checked: u64,
+    speed_kib_per_second: u64,
+    /// Per slot: the foreground sectors last remembered.
+    remembered: Vec<i64>,
+}
+
+impl Governor {
+    pub(super) fn new(rule: Throttle, now: Nanos, members: &Members) -> Self {
+        let mark = Mark {
+            time: now,
+            finished: 0,
+        };
+        let slots = (0..).map(Slot).take(members.views().len());
+        Self {
+            rule,
+            marks: [mark; MARKS],
+            newest: 0,
+            base: mark,
+            issued: 0,
+            checked: 0,
+            speed_kib_per_second: 0,
+            remembered: slots.map(|slot| foreground(members, slot)).collect(),
+        }
+    }
+
+    /// A block was issued; true if a check is due before the next one.
+    pub(super) fn issued(&mut self, count: Sectors) -> bool {
+        self.issued += count.0;
+        if self.rule == Throttle::None || self.issued < self.checked + WINDOW {
+            return false;
+        }
+        self.checked = self.issued;
+        true
+    }
+
+    /// Whether the last speed was at the minimum or above.
+    pub(super) fn is_fast(&self) -> bool {
+        match self.rule {
+            Throttle::None => true,
+            Throttle::MdSleep {
+                minimum_kib_per_second,
+                ..
+            }
+            | Throttle::MdDrain {
+                minimum_kib_per_second,
+                ..
+            } => self.speed_kib_per_second >= minimum_kib_per_second,
+        }
+    }
+
+    /// The check; `in_flight` is the sectors of blocks not finished.
+    pub(super) fn check(&mut self, now: Nanos, in_flight: u64, members: &Members) -> Verdict {
+        let (minimum, maximum, sleeps) = match self.rule {
+            Throttle::None => return Verdict::Go,
+            Throttle::MdSleep {
+                minimum_kib_per_second,
+                maximum_kib_per_second,
+            } => (minimum_kib_per_second, maximum_kib_per_second, true),
+            Throttle::MdDrain {
+                minimum_kib_per_second,
+                maximum_kib_per_second,
+            } => (minimum_kib_per_second, maximum_kib_per_second, false),
+        };
+        self.measure(now, in_flight);
+        if self.speed_kib_per_second <= minimum {
+            Verdict::Go
+        } else if self.speed_kib_per_second > maximum {
+            Verdict::Sleep(now + SLEEP)
+        } else if self.is_idle(members) {
+            Verdict::Go
+        } else if sleeps {
+            Verdict::Sleep(now + SLEEP)
+        } else {
+            Verdict::Drain
+        }
+    }
+
+    fn measure(&mut self, now: Nanos, in_flight: u64) {
+        let finished = self.issued - in_flight;
+        if now >= self.marks[self.newest].time + MARK_STEP {
+            self.newest = (self.newest + 1) % MARKS;
+            self.base = self.marks[self.newest];
+            self.marks[self.newest] = Mark {
+                time: now,
+                finished,
+            };
+        }
+        let seconds = now.saturating_sub(self.base.time).0 / Nanos::SECOND.0;
+        self.speed_kib_per_second = (finished - self.base.finished) / 2 / (seconds + 1) + 1;
+    }
+
+    fn is_idle(&mut self, members: &Members) -> bool {
+        let present = members.in_sync() | members.recovering();
+        let mut idle = true;
+        for slot in present.iter() {
+            let foreground = foreground(members, slot);
+            let remembered = &mut self.remembered[slot.index()];
+            if foreground - *remembered > IDLE_SECTORS {
+                *remembered = foreground;
+                idle = false;
+            }
+        }
+        idle
+    }
+
+    /// The sync ran evenly from `since` to `now` and moved `moved` sectors,
+    /// none of them in flight: the marks are where that would have left them.
+    pub(super) fn leap(&mut self, since: Nanos, now: Nanos, moved: Sectors) {
+        self.issued += moved.0;
+        self.checked = self.issued;
+        let span = now.saturating_sub(since);
+        let mark_at = |age: Nanos| {
+            let age = age.min(span);
+            let behind = u128::from(moved.0) * u128::from(age.0) / u128::from(span.0.max(1));
+            Mark {
+                time: now.saturating_sub(age),
+                finished: self.issued - u64::try_from(behind).unwrap_or(moved.0),
+            }
+        };
+        self.newest = 0;
+        self.base = mark_at(MARK_STEP * 10);
+        // Ages 0, 27, 24, ... 3 s: mark 0 is the newest, mark 1 the oldest.
+        self.marks = [0, 9, 8, 7, 6, 5, 4, 3, 2, 1].map(|steps| mark_at(MARK_STEP * steps));
+    }
+}
+
+/// Completed sectors less sync sectors submitted. Sync I/O in flight makes it
+/// lower, as in md.
+fn foreground(members: &Members, slot: Slot) -> i64 {
+    let traffic = members.traffic(slot);
+    traffic.completed.cast_signed() - traffic.sync_submitted.cast_signed()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Governor, Verdict};
+    use crate::config::MemberConfig;
+    use crate::member::Members;
+    use crate::recovery::config::Throttle;
+    use crate::request::Slot;
+    use raidlab_units::{Nanos, Sectors};
+
+    const SLEEPING: Throttle = Throttle::MdSleep {
+        minimum_kib_per_second: 1000,
+        maximum_kib_per_second: 200_000,
+    };
+
+    fn members() -> Members {
+        let member = MemberConfig {
+            size: Sectors(1 << 30),
+            data_offset: Sectors::ZERO,
+            rotational: true,
+            write_mostly: false,
+        };
+        Members::new(vec![member; 2])
+    }
+
+    fn foreground(members: &mut Members, sectors: u64) {
+        members.issued(Slot(0), 0);
+        members.completed(Slot(0), sectors);
+    }
+
+    #[test]
+    fn a_check_is_due_every_256_sectors() {
+        let mut governor = Governor::new(SLEEPING, Nanos::ZERO, &members());
+        let due = [128, 128, 128, 127, 1].map(|count| governor.issued(Sectors(count)));
+        assert_eq!(due, [false, true, false, false, true]);
+    }
+
+    #[test]
+    fn up_to_64_sectors_count_as_idle() {
+        let mut members = members();
+        let mut governor = Governor::new(SLEEPING, Nanos::ZERO, &members);
+        // 1999 KiB in the first second: (3998 / 2) / 1 + 1 = 2000 KiB/s.
+        governor.issued(Sectors(3998));
+        foreground(&mut members, 64);
+        assert_eq!(governor.check(Nanos(1), 0, &members), Verdict::Go);
+        assert_eq!(governor.speed_kib_per_second, 2000);
+        foreground(&mut members, 1);
+        let slept = Nanos::from_millis(500) + Nanos(1);
+        assert_eq!(governor.check(Nanos(1), 0, &members), Verdict::Sleep(slept));
+        // Remembered: nothing has been added since.
+        assert_eq!(governor.check(Nanos(1), 0, &members), Verdict::Go);
+    }
+
+    #[test]
+    fn the_minimum_passes_and_the_maximum_does_not() {
+        let mut members = members();
+        let mut governor = Governor::new(SLEEPING, Nanos::ZERO, &members);
+        foreground(&mut members, 1000);
+        governor.issued(Sectors(1998 + 512));
+        // 512 of them in flight: 999 + 1 KiB/s, which is not above 1000.
+        assert_eq!(governor.check(Nanos(1), 512, &members), Verdict::Go);
+        governor.issued(Sectors(500_000));
+        let verdict = governor.check(Nanos(1), 0, &self::members());
+        assert!(matches!(verdict, Verdict::Sleep(_)), "{verdict:?}");
+    }
+
+    #[test]
+    fn the_newer_rule_drains_instead_of_sleeping() {
+        let mut members = members();
+        let rule = Throttle::MdDrain {
+            minimum_kib_per_second: 1000,
+            maximum_kib_per_second: 200_000,
+        };
+        let mut governor = Governor::new(rule, Nanos::ZERO, &members);
+        governor.issued(Sectors(10_000));
+        foreground(&mut members, 65);
+        assert_eq!(governor.check(Nanos(1), 0, &members), Verdict::Drain);
+    }
+
+    #[test]
+    fn speed_is_an_average_over_at_most_thirty_seconds() {
+        let members = members();
+        let mut governor = Governor::new(SLEEPING, Nanos::ZERO, &members);
+        governor.issued(Sectors(1_000_000));
+        governor.measure(Nanos::from_secs(1), 0);
+        for second in (4..=40).step_by(3) {
+            governor.measure(Nanos::from_secs(second), 0);
+        }
+        // The base is now ten steps back, after the burst: nothing moved.
+        assert_eq!(governor.speed_kib_per_second, 1);
+    }
+
+    #[test]
+    fn a_leap_leaves_the_marks_of_an_even_run() {
+        let members = members();
+        let mut governor = Governor::new(SLEEPING, Nanos::ZERO, &members);
+        governor.leap(Nanos::ZERO, Nanos::from_secs(3600), Sectors(3600 * 2000));
+        governor.measure(Nanos::from_secs(3600), 0);
+        // 30 s at 1000 KiB/s, divided by 31 s, plus 1.
+        assert_eq!(governor.speed_kib_per_second, 30_000 / 31 + 1);
+    }
+}

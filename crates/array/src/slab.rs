@@ -1,0 +1,124 @@
+//! A table of things in flight: constant-time insert and take, no allocation
+//! once it has grown, and keys that are recognised as stale after use.
+//!
+//! An entry's generation is odd while it is live and even while it is free.
+//! A key holds the index and the generation, so a key that was taken already
+//! matches nothing until its generation has gone round all 32 bits.
+
+/// Marks the end of the free list.
+const NONE: u32 = u32::MAX;
+
+#[derive(Debug)]
+struct Entry<T> {
+    generation: u32,
+    next_free: u32,
+    value: T,
+}
+
+/// The table.
+#[derive(Debug)]
+pub(crate) struct Slab<T> {
+    entries: Vec<Entry<T>>,
+    free: u32,
+}
+
+impl<T: Copy> Slab<T> {
+    pub(crate) const fn new() -> Self {
+        Self {
+            entries: Vec::new(),
+            free: NONE,
+        }
+    }
+
+    /// Puts a value in; gives its index.
+    #[inline]
+    pub(crate) fn insert(&mut self, value: T) -> u32 {
+        let index = self.free;
+        if let Some(entry) = self.entries.get_mut(index as usize) {
+            self.free = entry.next_free;
+            entry.generation = entry.generation.wrapping_add(1);
+            entry.value = value;
+            return index;
+        }
+        let index = u32::try_from(self.entries.len())
+            .expect("four thousand million things in flight do not fit in memory");
+        self.entries.push(Entry {
+            generation: 1,
+            next_free: NONE,
+            value,
+        });
+        index
+    }
+
+    /// The key of a live entry, for use outside.
+    #[inline]
+    pub(crate) fn key(&self, index: u32) -> u64 {
+        u64::from(self.entries[index as usize].generation) << 32 | u64::from(index)
+    }
+
+    /// Takes the entry of a key out; `None` for a key that is not live.
+    #[inline]
+    pub(crate) fn take_key(&mut self, key: u64) -> Option<T> {
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "a key is two 32-bit halves"
+        )]
+        let (index, generation) = (key as u32, (key >> 32) as u32);
+        let entry = self.entries.get(index as usize)?;
+        if entry.generation != generation || generation & 1 == 0 {
+            return None;
+        }
+        Some(self.take(index))
+    }
+
+    /// Takes a live entry out by its index.
+    #[inline]
+    pub(crate) fn take(&mut self, index: u32) -> T {
+        let entry = &mut self.entries[index as usize];
+        debug_assert!(entry.generation & 1 == 1, "entry {index} is not live");
+        entry.generation = entry.generation.wrapping_add(1);
+        entry.next_free = self.free;
+        self.free = index;
+        entry.value
+    }
+
+    #[inline]
+    pub(crate) fn get(&self, index: u32) -> &T {
+        &self.entries[index as usize].value
+    }
+
+    #[inline]
+    pub(crate) fn get_mut(&mut self, index: u32) -> &mut T {
+        &mut self.entries[index as usize].value
+    }
+
+    /// The live values, by index.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
+        self.entries
+            .iter()
+            .filter(|entry| entry.generation & 1 == 1)
+            .map(|entry| &entry.value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Slab;
+
+    #[test]
+    fn entries_are_reused_and_stale_keys_refused() {
+        let mut slab = Slab::new();
+        let first = slab.insert('a');
+        let second = slab.insert('b');
+        let stale = slab.key(first);
+        assert_eq!(slab.take_key(stale), Some('a'));
+        assert_eq!(slab.take_key(stale), None, "taken twice");
+        let third = slab.insert('c');
+        assert_eq!(third, first, "the freed entry is used again");
+        assert_ne!(slab.key(third), stale);
+        assert_eq!(slab.take_key(stale), None, "stale after reuse");
+        assert_eq!(slab.iter().collect::<String>(), "cb");
+        assert_eq!(slab.take(second), 'b');
+        assert_eq!(slab.take_key(99), None, "never existed");
+    }
+}

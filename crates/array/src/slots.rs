@@ -1,0 +1,140 @@
+//! A set of slots in one word.
+
+use crate::request::Slot;
+use std::ops::{BitAnd, BitOr, Sub};
+
+/// The most members an array can have: the slots fit one machine word, so
+/// that choosing among them allocates nothing.
+pub const MAXIMUM_MEMBERS: usize = 64;
+
+/// A set of slots below [`MAXIMUM_MEMBERS`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct SlotSet(u64);
+
+impl SlotSet {
+    /// No slot.
+    pub const EMPTY: Self = Self(0);
+
+    /// The slots `0..count`.
+    #[must_use]
+    pub const fn first(count: usize) -> Self {
+        if count >= MAXIMUM_MEMBERS {
+            Self(u64::MAX)
+        } else {
+            Self((1 << count) - 1)
+        }
+    }
+
+    /// Only this slot.
+    #[must_use]
+    #[inline]
+    pub const fn only(slot: Slot) -> Self {
+        Self(1 << slot.0)
+    }
+
+    /// This set and the slot.
+    #[must_use]
+    #[inline]
+    pub const fn with(self, slot: Slot) -> Self {
+        Self(self.0 | 1 << slot.0)
+    }
+
+    /// This set without the slot.
+    #[must_use]
+    #[inline]
+    pub const fn without(self, slot: Slot) -> Self {
+        Self(self.0 & !(1 << slot.0))
+    }
+
+    /// Whether the slot is in the set.
+    #[must_use]
+    #[inline]
+    pub const fn contains(self, slot: Slot) -> bool {
+        self.0 & (1 << slot.0) != 0
+    }
+
+    /// Whether the set is empty.
+    #[must_use]
+    #[inline]
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// How many slots.
+    #[must_use]
+    #[inline]
+    pub const fn len(self) -> usize {
+        self.0.count_ones() as usize
+    }
+
+    /// The lowest slot.
+    #[must_use]
+    #[inline]
+    pub fn lowest(self) -> Option<Slot> {
+        self.iter().next()
+    }
+
+    /// The slots in ascending order.
+    #[inline]
+    pub fn iter(self) -> impl Iterator<Item = Slot> {
+        let mut rest = self.0;
+        std::iter::from_fn(move || {
+            if rest == 0 {
+                return None;
+            }
+            let slot = rest.trailing_zeros();
+            rest &= rest - 1;
+            u16::try_from(slot).ok().map(Slot)
+        })
+    }
+}
+
+impl BitAnd for SlotSet {
+    type Output = Self;
+    #[inline]
+    fn bitand(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
+}
+
+impl BitOr for SlotSet {
+    type Output = Self;
+    #[inline]
+    fn bitor(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
+impl Sub for SlotSet {
+    type Output = Self;
+    #[inline]
+    fn sub(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+}
+
+impl FromIterator<Slot> for SlotSet {
+    fn from_iter<I: IntoIterator<Item = Slot>>(slots: I) -> Self {
+        slots.into_iter().fold(Self::EMPTY, Self::with)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::SlotSet;
+    use crate::request::Slot;
+
+    #[test]
+    fn sets_iterate_in_ascending_order() {
+        let set: SlotSet = [Slot(63), Slot(0), Slot(5)].into_iter().collect();
+        assert_eq!(set.iter().collect::<Vec<_>>(), [Slot(0), Slot(5), Slot(63)]);
+        assert_eq!((set.len(), set.lowest()), (3, Some(Slot(0))));
+        assert_eq!(
+            (set - SlotSet::only(Slot(0))).lowest(),
+            Some(Slot(5)),
+            "without slot 0"
+        );
+        assert_eq!(SlotSet::first(64).len(), 64);
+        assert_eq!(SlotSet::EMPTY.lowest(), None);
+    }
+}
