@@ -9,7 +9,8 @@ use crate::host::{Host, read_hosts};
 use crate::published::Published;
 use crate::subject::Subject;
 use crate::suite::Suite;
-use std::io;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 /// Why a suite, a subject or published figures could not be loaded.
@@ -28,6 +29,9 @@ pub enum LoadError {
         /// The names that exist.
         known: Vec<String>,
     },
+    /// The fio job file is wrong.
+    #[error(transparent)]
+    JobFile(#[from] raidlab_workload::JobFileError),
     /// The file could not be read.
     #[error("cannot read {}", .path.display())]
     Read {
@@ -159,22 +163,43 @@ pub fn is_path(name: &str) -> bool {
             .is_some_and(|extension| extension == "toml")
 }
 
-/// The text behind a name or a path; relative paths start from `base`.
-pub(crate) fn find(kind: Kind, name_or_path: &str, base: &Path) -> Result<Document, LoadError> {
+/// A name as it is, a relative path as one from `folder`.
+pub(crate) fn resolve(name_or_path: &str, folder: &Path) -> String {
     if is_path(name_or_path) {
-        let path = base.join(name_or_path);
-        return match std::fs::read_to_string(&path) {
-            Ok(text) => Ok(Document {
-                file: path.display().to_string(),
-                text,
-            }),
-            Err(source) => Err(LoadError::Read { path, source }),
-        };
+        folder.join(name_or_path).display().to_string()
+    } else {
+        name_or_path.to_owned()
     }
-    let entry = kind
-        .entries()
-        .iter()
-        .find(|entry| entry.name == name_or_path);
+}
+
+/// The text of a file, if it is not absurdly large.
+pub(crate) fn read_text(path: &Path) -> Result<String, LoadError> {
+    const MOST: u64 = 16 << 20;
+    let fail = |source| LoadError::Read {
+        path: path.to_owned(),
+        source,
+    };
+    let mut text = String::new();
+    let file = File::open(path).map_err(fail)?;
+    let length = file
+        .take(MOST + 1)
+        .read_to_string(&mut text)
+        .map_err(fail)?;
+    if length as u64 > MOST {
+        return Err(fail(io::Error::from(io::ErrorKind::FileTooLarge)));
+    }
+    Ok(text)
+}
+
+/// The text behind a name or a path.
+pub(crate) fn find(kind: Kind, name_or_path: &str) -> Result<Document, LoadError> {
+    if is_path(name_or_path) {
+        let text = read_text(Path::new(name_or_path))?;
+        let file = name_or_path.to_owned();
+        return Ok(Document { file, text });
+    }
+    let mut entries = kind.entries().iter();
+    let entry = entries.find(|entry| entry.name == name_or_path);
     entry
         .map(Entry::document)
         .ok_or_else(|| LoadError::Unknown {

@@ -74,7 +74,7 @@ pub enum Problem {
     #[error("the field `{field}` is missing; {remedy}")]
     Missing {
         /// The absent field.
-        field: &'static str,
+        field: String,
         /// What to write.
         remedy: String,
     },
@@ -122,7 +122,14 @@ impl Document {
     pub fn decode<T: DeserializeOwned>(&self, reserved: &[Reserved]) -> Result<T, FileError> {
         toml::from_str(&self.text).map_err(|error| {
             let span = error.span().unwrap_or(0..0);
-            self.error(span, classify(error.message(), reserved))
+            let problem = classify(error.message(), reserved);
+            let absent = matches!(problem, Problem::Missing { .. });
+            let mut error = self.error(span, problem);
+            if absent {
+                // The place of what is not there is the whole table.
+                error.field = String::new();
+            }
+            error
         })
     }
 
@@ -154,9 +161,15 @@ impl Document {
     }
 }
 
-/// serde's words for the two mistakes that deserve a suggestion, in ours.
+/// serde's words for the mistakes that have a remedy, in ours.
 fn classify(message: &str, reserved: &[Reserved]) -> Problem {
     let mut quoted = message.split('`').skip(1).step_by(2).map(str::to_owned);
+    if message.starts_with("missing field") {
+        return Problem::Missing {
+            field: quoted.next().unwrap_or_default(),
+            remedy: "every such table needs it".to_owned(),
+        };
+    }
     let field = message.starts_with("unknown field");
     if !field && !message.starts_with("unknown variant") {
         return Problem::Syntax(message.trim().replace('\n', ", "));

@@ -34,7 +34,8 @@ pub struct Experiment {
 /// What all experiments of a run have in common.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Choices {
-    /// Parameter sets of the disk models, in the order of the rows.
+    /// Parameter sets of the disk models, in the order of the rows; none on
+    /// real disks.
     pub fits: Vec<String>,
     /// The one seed of everything.
     pub seed: u64,
@@ -113,6 +114,9 @@ impl Suite {
     pub fn experiments(&self, subjects: &[Subject], choices: &Choices) -> Vec<Experiment> {
         let mut experiments = Vec::new();
         for subject in subjects {
+            if choices.fits.is_empty() {
+                experiments.push(Experiment::new(self, subject, "", choices));
+            }
             for fit in &choices.fits {
                 experiments.push(Experiment::new(self, subject, fit, choices));
             }
@@ -295,3 +299,6 @@ fn plan_job(job: &Job, sequence: u32, host: QueueStyle) -> PlannedJob {
         group,
     }
 }
+
+#[cfg(test)]
+mod tests;

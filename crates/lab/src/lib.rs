@@ -5,7 +5,8 @@
 //! [`Subject`] is what they are done to; [`Published`] holds what others
 //! measured in the same cells. All three are TOML files, built in or the
 //! user's own. [`Suite::experiments`] makes them ready to run, a [`Bench`]
-//! runs one.
+//! runs one, [`run_suite`] runs all, in parallel, with results in an order
+//! that does not depend on the number of threads.
 
 mod bench;
 pub mod catalogue;
@@ -13,7 +14,10 @@ mod document;
 mod experiment;
 mod fio;
 mod host;
+pub mod mock;
+mod plan;
 mod published;
+mod run;
 mod settings;
 mod subject;
 mod suite;
@@ -23,9 +27,11 @@ pub use catalogue::LoadError;
 pub use document::{FileError, Problem, SCHEMA};
 pub use experiment::{CapacityError, Choices, Experiment, PlannedJob, PlannedStep};
 pub use host::{Host, QueueStyle};
+pub use plan::describe_job;
 pub use published::{Accuracy, Better, Cell, Class, Log, Published, Synced};
+pub use run::{RunEnd, RunError, RunOptions, Sink, run_suite};
 pub use subject::{
-    MdThrottle, Metadata, ReadPolicy, Readable, Recovery, Subject, SubjectKind, SyncSource,
+    MdThrottle, Metadata, READ_POLICIES, Readable, Recovery, Subject, SubjectKind, SyncSource,
     Throttle, Zfs, ZfsRelease,
 };
 pub use suite::{Event, EventKind, FioText, Job, QueueRule, Step, Suite};

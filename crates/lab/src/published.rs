@@ -6,7 +6,6 @@ use crate::document::{Document, FileError, Problem};
 use crate::settings;
 use raidlab_store::{Direction, Measurement, MemberUse, PublishedFigure, Role};
 use serde::Deserialize;
-use std::path::Path;
 use toml::Spanned;
 
 /// Figures for the cells of a suite, and the classes of its jobs.
@@ -175,15 +174,7 @@ impl Published {
     /// # Errors
     /// When there are no such figures or their file is wrong.
     pub fn load(name_or_path: &str) -> Result<Self, LoadError> {
-        Self::load_from(name_or_path, Path::new(""))
-    }
-
-    /// Like [`Published::load`], with relative paths taken from `base`.
-    ///
-    /// # Errors
-    /// When there are no such figures or their file is wrong.
-    pub fn load_from(name_or_path: &str, base: &Path) -> Result<Self, LoadError> {
-        let document = catalogue::find(Kind::Published, name_or_path, base)?;
+        let document = catalogue::find(Kind::Published, name_or_path)?;
         Ok(Self::read(&document)?)
     }
 
@@ -246,7 +237,7 @@ impl Published {
                 let cell = read_cell(document, &figures.subject, cell)?;
                 if !classes.iter().any(|class| class.jobs.contains(&cell.job)) {
                     let problem = Problem::UnknownName {
-                        what: "no class has the job",
+                        what: "job",
                         name: cell.job,
                         known: classes.into_iter().flat_map(|class| class.jobs).collect(),
                     };
@@ -399,3 +390,6 @@ fn read_cell(document: &Document, subject: &str, raw: Spanned<RawCell>) -> Resul
         note: raw.note,
     })
 }
+
+#[cfg(test)]
+mod tests;

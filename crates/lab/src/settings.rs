@@ -85,7 +85,7 @@ pub(crate) fn collect(
                 return Err(document.error(
                     key.span(),
                     Problem::UnknownName {
-                        what: "a source is given for a setting that is not set:",
+                        what: "the setting",
                         name: name.to_owned(),
                         known: settings.into_iter().map(|setting| setting.name).collect(),
                     },

@@ -1,0 +1,140 @@
+//! What a suite becomes for one subject.
+
+use super::{CapacityError, Choices, Experiment, PlannedJob, PlannedStep};
+use crate::subject::Subject;
+use crate::suite::Suite;
+use raidlab_store::Direction;
+use raidlab_units::Bytes;
+use raidlab_workload::Engine;
+
+const DISK: Bytes = Bytes(4_000_787_030_016);
+
+fn experiment(subject: &str) -> Experiment {
+    let suite = Suite::load("mirror-2015").expect("built in");
+    let subject = Subject::load(subject).expect("built in");
+    suite.experiments(&[subject], &Choices::default()).remove(0)
+}
+
+fn job<'a>(experiment: &'a Experiment, name: &str) -> &'a PlannedJob {
+    let find = |step: &'a PlannedStep| match step {
+        PlannedStep::Job(job) if job.name == name => Some(job),
+        _ => None,
+    };
+    experiment.steps.iter().find_map(find).expect("a job")
+}
+
+#[test]
+fn a_queue_is_asynchronous_on_linux_and_threads_on_freebsd() {
+    for (subject, engine, depth, clones) in [
+        ("md", Engine::Libaio, 32, 1),
+        ("gmirror", Engine::Sync, 1, 32),
+    ] {
+        let experiment = experiment(subject);
+        let planned = job(&experiment, "15");
+        let spec = &planned.group.jobs[0];
+        assert_eq!(
+            (spec.engine, spec.io_depth, spec.num_jobs),
+            (engine, depth, clones)
+        );
+        assert_eq!((planned.queue_depth(), planned.streams()), (32, 1));
+        let streams = job(&experiment, "20");
+        assert_eq!((streams.queue_depth(), streams.streams()), (4, 4));
+        assert!(
+            streams
+                .group
+                .jobs
+                .iter()
+                .all(|spec| spec.engine == Engine::Sync)
+        );
+        assert_eq!(
+            job(&experiment, "16").operations(),
+            [Direction::Read, Direction::Write]
+        );
+    }
+}
+
+#[test]
+fn a_single_disk_stops_before_the_first_event() {
+    let disk = experiment("disk");
+    assert_eq!(disk.disks.len(), 1);
+    assert_eq!((disk.steps.len(), disk.left_out), (20, 21));
+    assert!(disk.plan().contains("last 21 steps are left out"));
+    assert_eq!(experiment("md").left_out, 0);
+}
+
+#[test]
+fn plans_say_what_the_host_makes_of_a_job() {
+    insta::assert_snapshot!(experiment("gmirror").plan());
+}
+
+#[test]
+fn jobs_fit_on_the_arrays_of_the_comparison() {
+    for subject in ["md", "gflash", "gmirror", "zfs", "disk"] {
+        let experiment = experiment(subject);
+        let capacity = experiment.check_capacity(&[DISK, DISK]);
+        assert_eq!(
+            capacity.ok(),
+            experiment.subject.capacity(DISK),
+            "{subject}"
+        );
+    }
+}
+
+#[test]
+fn jobs_that_do_not_fit_are_refused_before_anything_runs() {
+    let experiment = experiment("gmirror");
+    let error = |bytes| {
+        experiment
+            .check_capacity(&[DISK, Bytes(bytes)])
+            .expect_err("too small")
+    };
+    assert_eq!(
+        error(2 << 40).to_string(),
+        "job `1` asks `gmirror` for bytes up to 3 TiB, but it holds 2.00 TiB"
+    );
+    assert_eq!(
+        error(100),
+        CapacityError::Members {
+            subject: "gmirror".to_owned(),
+            member: Bytes(100)
+        }
+    );
+    let mut shifted = experiment.clone();
+    let PlannedStep::Job(first) = &mut shifted.steps[0] else {
+        panic!("a job")
+    };
+    first.group.jobs[0].offset = Bytes(5 << 40);
+    assert!(matches!(
+        shifted.check_capacity(&[DISK]),
+        Err(CapacityError::Job { .. })
+    ));
+}
+
+#[test]
+fn experiments_come_subject_by_subject_and_fit_by_fit() {
+    let suite = Suite::load("mirror-2015").expect("built in");
+    let choices = Choices {
+        fits: vec!["strict".to_owned(), "joint".to_owned()],
+        seed: 7,
+        without: vec!["rpo".to_owned()],
+    };
+    let experiments = suite.experiments(&suite.subjects[..2], &choices);
+    let order: Vec<(&str, &str)> = experiments
+        .iter()
+        .map(|experiment| (experiment.subject.name.as_str(), experiment.fit.as_str()))
+        .collect();
+    assert_eq!(
+        order,
+        [
+            ("md", "strict"),
+            ("md", "joint"),
+            ("gflash", "strict"),
+            ("gflash", "joint")
+        ]
+    );
+    assert!(
+        experiments
+            .iter()
+            .all(|experiment| experiment.seed == 7 && experiment.without == ["rpo"])
+    );
+}

@@ -1,0 +1,195 @@
+//! The published figures against the logs, and how they reach a row.
+
+use super::{Log, Published};
+use crate::document::Document;
+use crate::experiment::{Choices, PlannedStep};
+use crate::suite::Suite;
+use raidlab_store::{Direction, Role};
+use std::fmt::Write;
+
+fn figures() -> Published {
+    Published::load("mirror-2015").expect("built in")
+}
+
+/// Copied by hand out of the raw logs.
+#[test]
+fn figures_are_the_logs() {
+    let published = figures();
+    let cases = [
+        ("md", "1", Direction::Write, 10814, 60057),
+        ("md", "16", Direction::Read, 9633, 60644),
+        ("md", "16", Direction::Write, 4701, 60644),
+        ("md", "18", Direction::Read, 65536, 891_347),
+        ("md", "28", Direction::Read, 6270, 20243),
+        ("gflash", "15", Direction::Read, 22016, 64148),
+        ("gflash", "29", Direction::Read, 7936, 23836),
+        ("gmirror", "19", Direction::Read, 49152, 52748),
+        ("gmirror", "21", Direction::Read, 11264, 68042),
+        ("zfs", "1", Direction::Write, 576_766, 60029),
+        ("zfs", "24", Direction::Read, 4032, 88005),
+    ];
+    for (subject, job, op, ios, runtime_ms) in cases {
+        let cell = published.cell(subject, job, op).expect("a cell");
+        assert_eq!(cell.log, Some(Log { ios, runtime_ms }), "{subject} {job}");
+    }
+    let zfs = published
+        .cell("zfs", "29", Direction::Read)
+        .expect("a cell");
+    assert_eq!(zfs.sync_percent.log, Some(62.22));
+    let md = published.cell("md", "19", Direction::Read).expect("a cell");
+    let reads: Vec<u64> = md.members.iter().map(|member| member.read_ios).collect();
+    assert_eq!(reads, [32768, 16384]);
+}
+
+#[test]
+fn every_cell_of_the_suite_has_figures_and_nothing_else_has() {
+    let published = figures();
+    let suite = Suite::load("mirror-2015").expect("built in");
+    let mut wanted = 0;
+    for experiment in suite.experiments(&suite.subjects, &Choices::default()) {
+        for step in &experiment.steps {
+            let PlannedStep::Job(job) = step else {
+                continue;
+            };
+            for op in job.operations() {
+                let cell = published.cell(&experiment.subject.name, &job.name, op);
+                let cell = cell.unwrap_or_else(|| {
+                    panic!("no figures for {} {}", experiment.subject.name, job.name)
+                });
+                assert!(cell.log.is_some() && cell.article_iops.is_some());
+                assert!(
+                    published
+                        .accuracy(&experiment.subject.name, &job.name)
+                        .is_some()
+                );
+                wanted += 1;
+            }
+        }
+    }
+    assert_eq!((wanted, published.cells.len()), (120, 120));
+}
+
+/// The article cuts to whole numbers; where it does not agree with the log to
+/// less than one it must be marked.
+#[test]
+fn printed_figures_are_the_logs_cut_or_marked_as_disputed() {
+    for cell in figures().cells {
+        let (log, article) = (
+            cell.log.expect("a log").iops(),
+            cell.article_iops.expect("an article"),
+        );
+        let cut = log >= article && log < article + 1.0;
+        let disputed = cell.article_reliability == "disputed";
+        assert!(
+            cut || disputed,
+            "{} {}: {log} {article}",
+            cell.subject,
+            cell.job
+        );
+        let other_run =
+            cell.subject == "gflash" && cell.job.parse::<u32>().expect("a number") >= 21;
+        assert_eq!(disputed, other_run, "{} {}", cell.subject, cell.job);
+    }
+}
+
+#[test]
+fn a_row_gets_its_figures_and_its_role() {
+    let published = figures();
+    let suite = Suite::load("mirror-2015").expect("built in");
+    let choices = Choices {
+        fits: vec!["strict".to_owned(), "joint".to_owned()],
+        ..Choices::default()
+    };
+    let roles = |subject: &str, job: &str| -> Vec<Role> {
+        let experiments = suite.experiments(&suite.subjects, &choices);
+        let own = experiments
+            .iter()
+            .filter(|experiment| experiment.subject.name == subject);
+        own.map(|experiment| {
+            let planned = experiment.steps.iter().find_map(|step| match step {
+                PlannedStep::Job(planned) if planned.name == job => Some(planned),
+                _ => None,
+            });
+            let mut row = planned
+                .expect("a job")
+                .row(experiment, "model", Direction::Read);
+            published.attach(&mut row);
+            assert_eq!(row.published.len(), 2);
+            assert_eq!(row.published[0].source, "log");
+            row.role
+        })
+        .collect()
+    };
+    assert_eq!(roles("md", "6"), [Role::Fitted, Role::Fitted]);
+    assert_eq!(roles("md", "9"), [Role::Predicted, Role::Fitted]);
+    assert_eq!(roles("gmirror", "9"), [Role::Predicted, Role::Predicted]);
+    assert_eq!(roles("gflash", "20"), [Role::Fitted, Role::Fitted]);
+    let experiment = &suite.experiments(&suite.subjects, &choices)[2];
+    let PlannedStep::Job(first) = &experiment.steps[0] else {
+        panic!("a job")
+    };
+    let mut row = first.row(experiment, "host", Direction::Write);
+    row.role = Role::Measured;
+    published.attach(&mut row);
+    assert_eq!(row.role, Role::Measured);
+    assert_eq!(row.published[1].bytes_per_second, Some(179.0 * 4096.0));
+}
+
+#[test]
+fn accuracy_is_the_first_that_fits() {
+    let published = figures();
+    let percent = |subject: &str, job: &str| {
+        published
+            .accuracy(subject, job)
+            .map(|accuracy| accuracy.percent)
+    };
+    assert_eq!(percent("md", "9"), Some(8.0));
+    assert_eq!(percent("gflash", "9"), Some(9.0));
+    assert_eq!(percent("zfs", "9"), Some(25.0));
+    assert_eq!(percent("gmirror", "18"), Some(25.0));
+    assert_eq!(percent("gmirror", "19"), Some(100.0));
+    assert_eq!(percent("md", "99"), None);
+}
+
+#[test]
+fn every_mistake_gets_file_line_field_and_remedy() {
+    let text = crate::catalogue::Kind::Published.entries()[0].text;
+    let change = |from: &str, to: &str| text.replacen(from, to, 1);
+    let broken = [
+        ("class misspelt", change("accuracy = [", "acuracy = [")),
+        (
+            "class twice",
+            change("id = \"random-read\"", "id = \"random-write\""),
+        ),
+        (
+            "job in two classes",
+            change("jobs = [\"2\"", "jobs = [\"1\", \"2\""),
+        ),
+        (
+            "accuracy of nothing",
+            change("percent = 4.0", "percent = 0.0"),
+        ),
+        (
+            "no accuracy",
+            change("accuracy = [\n", "accuracy = []\nx = [\n"),
+        ),
+        ("job of no class", change("{ job = \"9\"", "{ job = \"99\"")),
+        ("cell twice", change("{ job = \"9\"", "{ job = \"8\"")),
+        ("no runtime", change("runtime_ms = 60057", "runtime_ms = 0")),
+        ("operation", change("op = \"write\"", "op = \"trim\"")),
+        (
+            "reliability",
+            change("reliability = \"disputed\"", "reliability = \"doubtful\""),
+        ),
+    ];
+    let mut seen = String::new();
+    for (name, text) in broken {
+        let document = Document {
+            file: "figures.toml".to_owned(),
+            text,
+        };
+        let error = Published::read(&document).expect_err(name);
+        let _ = writeln!(seen, "{name}\n    {error}");
+    }
+    insta::assert_snapshot!(seen);
+}

@@ -1,0 +1,257 @@
+//! Running the experiments of a suite, several at a time.
+//!
+//! Worker threads take experiments in order and send what happens to the
+//! caller's thread, which hands progress on at once and measurements in the
+//! order of the experiments: those of the first unfinished experiment as they
+//! arise, those of later ones when their turn comes. So a sink sees the same
+//! rows in the same order at any number of threads. When the run is cancelled
+//! or an experiment fails, what was measured is delivered all the same.
+
+use crate::bench::{Bench, BenchError, Finish, Observer, Progress};
+use crate::experiment::Experiment;
+use crate::published::Published;
+use raidlab_store::{Measurement, Setting};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+
+/// Who receives a run's results, on the thread that called [`run_suite`].
+pub trait Sink {
+    /// What goes wrong in keeping a result.
+    type Error: std::error::Error + 'static;
+
+    /// An experiment (by its position) got on. Comes at once, in no order.
+    fn progress(&mut self, experiment: usize, progress: Progress);
+    /// A setting is in force; in order.
+    ///
+    /// # Errors
+    /// When it cannot be kept; the run is then cancelled.
+    fn setting(&mut self, experiment: usize, setting: Setting) -> Result<(), Self::Error>;
+    /// A row, with the published figures of its cell; in order.
+    ///
+    /// # Errors
+    /// When it cannot be kept; the run is then cancelled.
+    fn measurement(&mut self, experiment: usize, row: Measurement) -> Result<(), Self::Error>;
+}
+
+/// How a run ended.
+#[derive(Debug)]
+pub struct RunEnd {
+    /// Whether every experiment went to its end.
+    pub finish: Finish,
+    /// The experiments that failed, by position, with the reason; the others
+    /// went on.
+    pub failures: Vec<(usize, BenchError)>,
+    /// Rows delivered.
+    pub rows: usize,
+}
+
+/// How to run.
+#[derive(Debug, Clone, Copy)]
+pub struct RunOptions<'a> {
+    /// Experiments at the same time, at least 1.
+    pub threads: usize,
+    /// Set to true to stop before the next step.
+    pub cancel: &'a AtomicBool,
+    /// Figures to put beside the rows.
+    pub published: Option<&'a Published>,
+}
+
+/// Why a run ended early.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError<E: std::error::Error + 'static> {
+    /// An experiment cannot run on this bench; nothing has been run.
+    #[error("subject `{subject}` cannot run")]
+    Check {
+        /// The subject.
+        subject: String,
+        /// Why.
+        #[source]
+        source: BenchError,
+    },
+    /// The sink could not keep a result.
+    #[error("a result could not be kept")]
+    Sink(#[source] E),
+}
+
+/// Runs experiments on a bench and delivers what they measure to `sink`, in
+/// the experiments' order whatever `threads` is.
+///
+/// # Errors
+/// [`RunError::Check`] before anything runs; the sink's error after every
+/// worker has stopped. An experiment's failure does not end the run, see
+/// [`RunEnd::failures`].
+pub fn run_suite<S: Sink>(
+    bench: &dyn Bench,
+    experiments: &[Experiment],
+    options: RunOptions<'_>,
+    sink: &mut S,
+) -> Result<RunEnd, RunError<S::Error>> {
+    for experiment in experiments {
+        bench.check(experiment).map_err(|source| RunError::Check {
+            subject: experiment.subject.name.clone(),
+            source,
+        })?;
+    }
+    let next = AtomicUsize::new(0);
+    let (sender, receiver) = channel();
+    thread::scope(|scope| {
+        for _ in 0..options.threads.clamp(1, experiments.len().max(1)) {
+            let (sender, next) = (sender.clone(), &next);
+            scope.spawn(move || work(bench, experiments, options.cancel, next, &sender));
+        }
+        drop(sender);
+        let delivery = Delivery::new(experiments.len(), options.published, sink);
+        let end = delivery.run(&receiver);
+        if end.is_err() {
+            options.cancel.store(true, Ordering::Relaxed);
+        }
+        end.map_err(RunError::Sink)
+    })
+}
+
+/// What a worker tells the caller's thread.
+enum Message {
+    Progress(Progress),
+    Setting(Setting),
+    Row(Box<Measurement>),
+    Ended(Result<Finish, BenchError>),
+}
+
+/// Takes experiments until none is left.
+fn work(
+    bench: &dyn Bench,
+    experiments: &[Experiment],
+    cancel: &AtomicBool,
+    next: &AtomicUsize,
+    sender: &Sender<(usize, Message)>,
+) {
+    loop {
+        let index = next.fetch_add(1, Ordering::Relaxed);
+        let Some(experiment) = experiments.get(index) else {
+            return;
+        };
+        let mut reporter = Reporter {
+            index,
+            cancel,
+            sender,
+        };
+        let end = if reporter.cancelled() {
+            Ok(Finish::Cancelled)
+        } else {
+            bench.run(experiment, &mut reporter)
+        };
+        reporter.send(Message::Ended(end));
+    }
+}
+
+/// A worker's observer: sends everything on.
+struct Reporter<'a> {
+    index: usize,
+    cancel: &'a AtomicBool,
+    sender: &'a Sender<(usize, Message)>,
+}
+
+impl Reporter<'_> {
+    fn send(&self, message: Message) {
+        // The receiver outlives the workers; if it did not, nobody would miss
+        // the message.
+        self.sender.send((self.index, message)).ok();
+    }
+}
+
+impl Observer for Reporter<'_> {
+    fn progress(&mut self, progress: Progress) {
+        self.send(Message::Progress(progress));
+    }
+
+    fn setting(&mut self, setting: Setting) {
+        self.send(Message::Setting(setting));
+    }
+
+    fn measured(&mut self, measurement: Measurement) {
+        self.send(Message::Row(Box::new(measurement)));
+    }
+
+    fn cancelled(&self) -> bool {
+        self.cancel.load(Ordering::Relaxed)
+    }
+}
+
+/// Puts the workers' messages in order.
+struct Delivery<'a, S: Sink> {
+    /// Messages of the experiments whose turn has not come.
+    waiting: Vec<Vec<Message>>,
+    turn: usize,
+    published: Option<&'a Published>,
+    sink: &'a mut S,
+    end: RunEnd,
+}
+
+impl<'a, S: Sink> Delivery<'a, S> {
+    fn new(experiments: usize, published: Option<&'a Published>, sink: &'a mut S) -> Self {
+        Self {
+            waiting: (0..experiments).map(|_| Vec::new()).collect(),
+            turn: 0,
+            published,
+            sink,
+            end: RunEnd {
+                finish: Finish::Complete,
+                failures: Vec::new(),
+                rows: 0,
+            },
+        }
+    }
+
+    fn run(mut self, receiver: &Receiver<(usize, Message)>) -> Result<RunEnd, S::Error> {
+        for (index, message) in receiver {
+            match message {
+                Message::Progress(progress) => self.sink.progress(index, progress),
+                message if index == self.turn => self.deliver(index, message)?,
+                message => self.waiting[index].push(message),
+            }
+        }
+        Ok(self.end)
+    }
+
+    /// Delivers a message of the experiment whose turn it is; at its end,
+    /// everything that waited for that.
+    fn deliver(&mut self, index: usize, message: Message) -> Result<(), S::Error> {
+        match message {
+            Message::Progress(progress) => self.sink.progress(index, progress),
+            Message::Setting(setting) => self.sink.setting(index, setting)?,
+            Message::Row(mut row) => {
+                if let Some(published) = self.published {
+                    published.attach(&mut row);
+                }
+                self.sink.measurement(index, *row)?;
+                self.end.rows += 1;
+            }
+            Message::Ended(end) => {
+                match end {
+                    Ok(Finish::Complete) => {}
+                    Ok(Finish::Cancelled) => self.end.finish = Finish::Cancelled,
+                    Err(error) => self.end.failures.push((index, error)),
+                }
+                self.turn = index + 1;
+                return self.deliver_waiting();
+            }
+        }
+        Ok(())
+    }
+
+    /// Delivers what the experiment whose turn it is has already sent.
+    fn deliver_waiting(&mut self) -> Result<(), S::Error> {
+        let index = self.turn;
+        let Some(waiting) = self.waiting.get_mut(index) else {
+            return Ok(());
+        };
+        for message in std::mem::take(waiting) {
+            self.deliver(index, message)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,177 @@
+//! Order, cancelling and failures of runs.
+
+use super::{RunEnd, RunError, RunOptions, Sink, run_suite};
+use crate::bench::{Bench, BenchError, Finish, Observer, Progress};
+use crate::experiment::{Choices, Experiment};
+use crate::mock::MockBench;
+use crate::suite::Suite;
+use raidlab_store::{Measurement, Setting};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Keeps everything; may fail, or cancel, after some rows.
+#[derive(Default)]
+struct Keep<'a> {
+    rows: Vec<(usize, Measurement)>,
+    settings: usize,
+    progress: Vec<(usize, Progress)>,
+    fail_after: Option<usize>,
+    cancel_after: Option<(usize, &'a AtomicBool)>,
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("the disk is full")]
+struct Full;
+
+impl Sink for Keep<'_> {
+    type Error = Full;
+
+    fn progress(&mut self, experiment: usize, progress: Progress) {
+        self.progress.push((experiment, progress));
+    }
+
+    fn setting(&mut self, _experiment: usize, _setting: Setting) -> Result<(), Full> {
+        self.settings += 1;
+        Ok(())
+    }
+
+    fn measurement(&mut self, experiment: usize, row: Measurement) -> Result<(), Full> {
+        if self.fail_after == Some(self.rows.len()) {
+            return Err(Full);
+        }
+        self.rows.push((experiment, row));
+        if let Some((_, cancel)) = self
+            .cancel_after
+            .filter(|(after, _)| *after == self.rows.len())
+        {
+            cancel.store(true, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+}
+
+fn experiments() -> (Suite, Vec<Experiment>) {
+    let suite = Suite::load("mirror-2015").expect("built in");
+    let choices = Choices {
+        fits: vec!["strict".to_owned(), "joint".to_owned()],
+        ..Choices::default()
+    };
+    let experiments = suite.experiments(&suite.subjects, &choices);
+    (suite, experiments)
+}
+
+fn run(bench: &dyn Bench, threads: usize, keep: &mut Keep<'_>) -> Result<RunEnd, RunError<Full>> {
+    let (suite, experiments) = experiments();
+    let own = AtomicBool::new(false);
+    let options = RunOptions {
+        threads,
+        cancel: keep.cancel_after.map_or(&own, |(_, cancel)| cancel),
+        published: suite.published.as_ref(),
+    };
+    run_suite(bench, &experiments, options, keep)
+}
+
+#[test]
+fn rows_come_in_the_same_order_at_any_number_of_threads() {
+    let mut expected = None;
+    for threads in [1, 2, 4, 64] {
+        let mut keep = Keep::default();
+        let end = run(&MockBench::default(), threads, &mut keep).expect("runs");
+        assert_eq!((end.finish, end.failures.len()), (Finish::Complete, 0));
+        assert_eq!((end.rows, keep.rows.len()), (8 * 30, 8 * 30));
+        assert!(
+            keep.rows
+                .is_sorted_by_key(|(experiment, row)| (*experiment, row.sequence))
+        );
+        assert!(keep.rows.iter().all(|(_, row)| !row.published.is_empty()));
+        assert!(keep.settings > 100);
+        let last = keep
+            .progress
+            .iter()
+            .filter(|(_, progress)| progress.step == progress.steps);
+        assert_eq!(last.count(), 8);
+        assert_eq!(
+            &keep.rows,
+            expected.get_or_insert_with(|| keep.rows.clone())
+        );
+    }
+}
+
+#[test]
+fn what_was_measured_before_a_failure_is_delivered() {
+    let bench = MockBench {
+        fail_at_step: Some(4),
+    };
+    let mut keep = Keep::default();
+    let end = run(&bench, 2, &mut keep).expect("runs");
+    assert_eq!((keep.rows.len(), end.failures.len()), (8 * 3, 8));
+    let failed: Vec<usize> = end.failures.iter().map(|(index, _)| *index).collect();
+    assert_eq!(failed, (0..8).collect::<Vec<_>>());
+    assert_eq!(end.failures[0].1.to_string(), "step 4 failed");
+}
+
+#[test]
+fn a_cancelled_run_keeps_what_it_has() {
+    let cancel = AtomicBool::new(false);
+    let mut keep = Keep {
+        cancel_after: Some((5, &cancel)),
+        ..Keep::default()
+    };
+    let end = run(&Endless, 2, &mut keep).expect("runs");
+    assert_eq!(end.finish, Finish::Cancelled);
+    assert!(keep.rows.len() >= 5);
+    assert!(keep.rows.is_sorted_by_key(|(experiment, _)| *experiment));
+}
+
+#[test]
+fn a_full_store_ends_the_run() {
+    let mut keep = Keep {
+        fail_after: Some(3),
+        ..Keep::default()
+    };
+    let error = run(&Endless, 2, &mut keep).expect_err("full");
+    assert!(matches!(error, RunError::Sink(Full)));
+    assert_eq!(keep.rows.len(), 3);
+}
+
+#[test]
+fn nothing_runs_when_one_experiment_cannot() {
+    let (_, mut experiments) = experiments();
+    experiments[7].disks.clear();
+    let cancel = AtomicBool::new(false);
+    let options = RunOptions {
+        threads: 2,
+        cancel: &cancel,
+        published: None,
+    };
+    let mut keep = Keep::default();
+    let error =
+        run_suite(&MockBench::default(), &experiments, options, &mut keep).expect_err("no disks");
+    assert_eq!(error.to_string(), "subject `zfs` cannot run");
+    assert!(keep.rows.is_empty() && keep.progress.is_empty());
+}
+
+/// Repeats its experiment until it is told to stop.
+struct Endless;
+
+impl Bench for Endless {
+    fn name(&self) -> &'static str {
+        "endless"
+    }
+
+    fn check(&self, _experiment: &Experiment) -> Result<(), BenchError> {
+        Ok(())
+    }
+
+    fn run(
+        &self,
+        experiment: &Experiment,
+        observer: &mut dyn Observer,
+    ) -> Result<Finish, BenchError> {
+        loop {
+            if MockBench::default().run(experiment, observer)? == Finish::Cancelled {
+                return Ok(Finish::Cancelled);
+            }
+            std::thread::yield_now();
+        }
+    }
+}

@@ -1,0 +1,284 @@
+//! Reading a subject's file: what is written, checked and put together.
+
+use super::{
+    MdThrottle, Metadata, READ_POLICIES, Readable, Recovery, Subject, SubjectKind, SyncSource,
+    Throttle, Zfs, ZfsRelease,
+};
+use crate::document::{Document, FileError, Problem, Reserved};
+use crate::host::Host;
+use crate::settings::{self, Size, Time};
+use raidlab_units::Bytes;
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use toml::Spanned;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawSubject {
+    schema: Spanned<u32>,
+    name: Spanned<String>,
+    title: String,
+    description: String,
+    kind: Spanned<SubjectKind>,
+    host: Spanned<String>,
+    read_policy: Option<Spanned<String>>,
+    data_offset: Option<Size>,
+    metadata: Option<Metadata>,
+    recovery: Option<Spanned<RawRecovery>>,
+    zfs: Option<Spanned<RawZfs>>,
+    #[serde(rename = "sources")]
+    _sources: Option<IgnoredAny>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawRecovery {
+    block: Spanned<Size>,
+    depth: Spanned<u32>,
+    source: SyncSource,
+    readable: Spanned<ReadableRule>,
+    checkpoint_fraction: Option<Spanned<u32>>,
+    checkpoint_interval: Option<Time>,
+    throttle: Spanned<ThrottleRule>,
+    minimum: Option<Size>,
+    maximum: Option<Size>,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum ReadableRule {
+    Never,
+    Front,
+    Checkpoint,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum ThrottleRule {
+    None,
+    Rate,
+    #[serde(rename = "md-3.16")]
+    Md3_16,
+    #[serde(rename = "md-4.2")]
+    Md4_2,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawZfs {
+    release: ZfsRelease,
+    volume_size: Size,
+    volume_block: Spanned<Size>,
+    ashift: Spanned<u32>,
+    cache: Size,
+}
+
+/// Fields of a subject that later versions will read.
+const RESERVED: [Reserved; 9] = [
+    ("level", "every array is a mirror so far"),
+    ("levels", "every array is a mirror so far"),
+    ("layout", "every array is a mirror so far"),
+    ("chunk", "a mirror has no chunks"),
+    ("bitmap", "arrays have no write-intent bitmap so far"),
+    ("filesystem", "jobs run on the raw array"),
+    ("mount", "jobs run on the raw array"),
+    ("cache", "subjects have no cache device so far"),
+    ("matrix", "write one file for each subject"),
+];
+
+impl Subject {
+    /// Reads a subject's file.
+    ///
+    /// # Errors
+    /// With file, line, field and remedy.
+    pub(crate) fn read(document: &Document, hosts: &[Host]) -> Result<Self, FileError> {
+        let raw: RawSubject = document.decode(&RESERVED)?;
+        settings::check_schema(document, &raw.schema)?;
+        let host = hosts.iter().find(|host| host.name == *raw.host.get_ref());
+        let host = host.cloned().ok_or_else(|| {
+            document.error(
+                raw.host.span(),
+                Problem::UnknownName {
+                    what: "host",
+                    name: raw.host.get_ref().clone(),
+                    known: hosts.iter().map(|host| host.name.clone()).collect(),
+                },
+            )
+        })?;
+        check_kind(document, &raw)?;
+        check_read_policy(document, raw.read_policy.as_ref())?;
+        let recovery = raw.recovery.map(|table| read_recovery(document, table));
+        let recovery = recovery.transpose()?;
+        let zfs = raw.zfs.map(|table| read_zfs(document, table)).transpose()?;
+        let scope = format!("subject {}", raw.name.get_ref());
+        let mut settings = settings::collect(document, &[], None, &scope)?;
+        settings.extend(host.settings.iter().cloned());
+        Ok(Self {
+            name: raw.name.into_inner(),
+            title: raw.title,
+            description: raw.description,
+            kind: raw.kind.into_inner(),
+            host,
+            read_policy: raw.read_policy.map(Spanned::into_inner),
+            data_offset: raw.data_offset.map_or(Bytes(0), |size| size.0),
+            metadata: raw.metadata.unwrap_or(Metadata::None),
+            recovery,
+            zfs,
+            settings,
+        })
+    }
+}
+
+/// Refuses tables that the kind has no use for, and asks for those it needs.
+fn check_kind(document: &Document, raw: &RawSubject) -> Result<(), FileError> {
+    let kind = *raw.kind.get_ref();
+    let needs = [
+        (
+            "read_policy",
+            raw.read_policy.as_ref().map(Spanned::span),
+            kind != SubjectKind::Disk,
+        ),
+        (
+            "recovery",
+            raw.recovery.as_ref().map(Spanned::span),
+            kind == SubjectKind::Mirror,
+        ),
+        (
+            "zfs",
+            raw.zfs.as_ref().map(Spanned::span),
+            kind == SubjectKind::ZfsMirror,
+        ),
+    ];
+    for (field, span, needed) in needs {
+        match (span, needed) {
+            (None, true) => {
+                let (field, remedy) = (
+                    field.to_owned(),
+                    "a subject of this kind needs it".to_owned(),
+                );
+                return Err(document.error(raw.kind.span(), Problem::Missing { field, remedy }));
+            }
+            (Some(span), false) => {
+                let what = "a subject of this kind has no use for this";
+                return Err(document.invalid(span, what, "remove it or change `kind`"));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// The policy's name exists; its parameter is the array core's business.
+fn check_read_policy(
+    document: &Document,
+    policy: Option<&Spanned<String>>,
+) -> Result<(), FileError> {
+    let Some(policy) = policy else {
+        return Ok(());
+    };
+    let name = policy.get_ref().split(':').next().unwrap_or_default();
+    if READ_POLICIES.contains(&name) {
+        return Ok(());
+    }
+    let problem = Problem::UnknownName {
+        what: "read policy",
+        name: name.to_owned(),
+        known: READ_POLICIES.map(str::to_owned).to_vec(),
+    };
+    Err(document.error(policy.span(), problem))
+}
+
+/// Checks a recovery table and puts its rules together.
+fn read_recovery(document: &Document, raw: Spanned<RawRecovery>) -> Result<Recovery, FileError> {
+    let raw = raw.into_inner();
+    let missing = |span, field: &str, remedy: &str| {
+        let (field, remedy) = (field.to_owned(), remedy.to_owned());
+        document.error(span, Problem::Missing { field, remedy })
+    };
+    if *raw.depth.get_ref() == 0 {
+        let what = "a rebuild without a request in flight never ends";
+        return Err(document.invalid(raw.depth.span(), what, "depth must be at least 1"));
+    }
+    let block = raw.block.get_ref().0;
+    if block.0 == 0 || !block.0.is_multiple_of(512) {
+        let what = "a sync request must be whole sectors";
+        let remedy = "block must be a multiple of 512";
+        return Err(document.invalid(raw.block.span(), what, remedy));
+    }
+    let readable = match (
+        raw.readable.get_ref(),
+        raw.checkpoint_fraction,
+        raw.checkpoint_interval,
+    ) {
+        (ReadableRule::Never, ..) => Readable::Never,
+        (ReadableRule::Front, ..) => Readable::Front,
+        (ReadableRule::Checkpoint, Some(fraction), Some(interval)) => {
+            if *fraction.get_ref() == 0 {
+                let what = "a member cannot be cut into no parts";
+                let remedy = "checkpoint_fraction must be at least 1";
+                return Err(document.invalid(fraction.span(), what, remedy));
+            }
+            Readable::Checkpoint {
+                fraction: fraction.into_inner(),
+                interval: interval.0,
+            }
+        }
+        (ReadableRule::Checkpoint, None, _) => {
+            let remedy = "with readable = \"checkpoint\" say how many parts, 16 for md";
+            return Err(missing(raw.readable.span(), "checkpoint_fraction", remedy));
+        }
+        (ReadableRule::Checkpoint, _, None) => {
+            let remedy = "with readable = \"checkpoint\" say how often, \"5m\" for md";
+            return Err(missing(raw.readable.span(), "checkpoint_interval", remedy));
+        }
+    };
+    let limit = |limit: Option<Size>, field| {
+        let remedy = "this throttle needs it: bytes per second, as \"1000k\"";
+        limit
+            .map(|size| size.0)
+            .ok_or_else(|| missing(raw.throttle.span(), field, remedy))
+    };
+    let throttle = match *raw.throttle.get_ref() {
+        ThrottleRule::None => Throttle::Unlimited,
+        ThrottleRule::Rate => Throttle::Rate {
+            maximum: limit(raw.maximum, "maximum")?,
+        },
+        rule @ (ThrottleRule::Md3_16 | ThrottleRule::Md4_2) => Throttle::Md {
+            minimum: limit(raw.minimum, "minimum")?,
+            maximum: limit(raw.maximum, "maximum")?,
+            waits: match rule {
+                ThrottleRule::Md4_2 => MdThrottle::Drain,
+                _ => MdThrottle::Sleep,
+            },
+        },
+    };
+    Ok(Recovery {
+        block,
+        depth: raw.depth.into_inner(),
+        source: raw.source,
+        throttle,
+        readable,
+    })
+}
+
+/// Checks a ZFS table.
+fn read_zfs(document: &Document, raw: Spanned<RawZfs>) -> Result<Zfs, FileError> {
+    let raw = raw.into_inner();
+    let block = raw.volume_block.get_ref().0;
+    if !block.0.is_power_of_two() || !(512..=128 * 1024).contains(&block.0) {
+        let what = format!("a volume block cannot have {} bytes", block.0);
+        let remedy = "use a power of two from 512 to 128k";
+        return Err(document.invalid(raw.volume_block.span(), what, remedy));
+    }
+    if !(9..=13).contains(raw.ashift.get_ref()) {
+        let what = format!("a pool has no sectors of 2^{} bytes", raw.ashift.get_ref());
+        return Err(document.invalid(raw.ashift.span(), what, "use 9 to 13"));
+    }
+    Ok(Zfs {
+        release: raw.release,
+        volume_size: raw.volume_size.0,
+        volume_block: block,
+        ashift: raw.ashift.into_inner(),
+        cache: raw.cache.0,
+    })
+}

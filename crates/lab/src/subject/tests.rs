@@ -1,0 +1,137 @@
+//! Subjects that are right, and what users see of those that are not.
+
+use super::{MdThrottle, SubjectKind};
+use super::{Readable, Recovery, Subject, SyncSource, Throttle};
+use crate::catalogue::{Kind, hosts};
+use crate::document::Document;
+use raidlab_units::{Bytes, Nanos};
+use std::fmt::Write;
+
+fn text_of(name: &str) -> String {
+    let mut entries = Kind::Subject.entries().iter();
+    entries
+        .find(|entry| entry.name == name)
+        .expect(name)
+        .text
+        .to_owned()
+}
+
+#[test]
+fn md_is_read_as_it_was_created_in_2015() {
+    let md = Subject::load("md").expect("built in");
+    assert_eq!(md.kind, SubjectKind::Mirror);
+    assert_eq!(md.host.name, "linux-3.16");
+    assert_eq!(md.host.turnaround, Nanos::from_micros(59));
+    assert_eq!(md.read_policy.as_deref(), Some("md-3.16"));
+    let expected = Recovery {
+        block: Bytes(65536),
+        depth: 32,
+        source: SyncSource::LowestInSync,
+        throttle: Throttle::Md {
+            minimum: Bytes(1000 * 1024),
+            maximum: Bytes(200_000 * 1024),
+            waits: MdThrottle::Sleep,
+        },
+        readable: Readable::Checkpoint {
+            fraction: 16,
+            interval: Nanos::from_secs(300),
+        },
+    };
+    assert_eq!(md.recovery, Some(expected));
+    let setting = md
+        .settings
+        .iter()
+        .find(|setting| setting.name == "recovery.block");
+    let setting = setting.expect("a setting");
+    assert_eq!(
+        (setting.scope.as_str(), setting.value.as_str()),
+        ("subject md", "64k")
+    );
+    assert!(setting.source.contains("RESYNC_BLOCK_SIZE"));
+}
+
+/// The arrays' sizes as mdstat, `gmirror list`, `gflash list` and `zfs list`
+/// printed them for disks of 4 000 787 030 016 bytes.
+#[test]
+fn capacities_are_those_of_the_logs() {
+    let cases = [
+        ("disk", 4_000_787_030_016),
+        ("md", 3_907_017_472 * 1024),
+        ("gmirror", 4_000_787_029_504),
+        ("gflash", 4_000_783_007_744),
+        ("zfs", 3 << 40),
+    ];
+    for (name, bytes) in cases {
+        let subject = Subject::load(name).expect(name);
+        assert_eq!(
+            subject.capacity(Bytes(4_000_787_030_016)),
+            Some(Bytes(bytes)),
+            "{name}"
+        );
+    }
+    let zfs = Subject::load("zfs").expect("built in");
+    assert_eq!(zfs.capacity(Bytes(1 << 40)), None);
+    let md = Subject::load("md").expect("built in");
+    assert_eq!(md.capacity(Bytes(1 << 20)), None);
+    assert_eq!(md.capacity(Bytes(1000)), None);
+}
+
+/// Changes one thing in a built-in subject.
+fn broken() -> Vec<(&'static str, String)> {
+    let md = |from: &str, to: &str| text_of("md").replacen(from, to, 1);
+    let zfs = |from: &str, to: &str| text_of("zfs").replacen(from, to, 1);
+    vec![
+        ("host", md("\"linux-3.16\"", "\"linux-3.17\"")),
+        ("host unlike any", md("\"linux-3.16\"", "\"plan9\"")),
+        ("kind", md("\"mirror\"", "\"miror\"")),
+        ("policy", md("\"md-3.16\"", "\"md-3.15\"")),
+        ("no policy", md("read_policy = \"md-3.16\"\n", "")),
+        (
+            "policy on a disk",
+            text_of("disk").replacen("host =", "read_policy = \"md-3.16\"\nhost =", 1),
+        ),
+        ("size", md("\"64k\"", "\"64q\"")),
+        ("half sectors", md("\"64k\"", "\"700\"")),
+        ("depth", md("depth = 32", "depth = 0")),
+        ("checkpoint", md("checkpoint_fraction = 16\n", "")),
+        (
+            "no checkpoints",
+            md("checkpoint_fraction = 16", "checkpoint_fraction = 0"),
+        ),
+        (
+            "throttle",
+            md("throttle = \"md-3.16\"", "throttle = \"md-9\""),
+        ),
+        ("throttle's limit", md("minimum = \"1000k\"\n", "")),
+        (
+            "source without setting",
+            md("\"recovery.depth\" =", "\"recovery.deph\" ="),
+        ),
+        ("volume block", zfs("\"8k\"", "\"9k\"")),
+        ("ashift", zfs("ashift = 9", "ashift = 3")),
+        (
+            "later: chunk",
+            md("metadata =", "chunk = \"64k\"\nmetadata ="),
+        ),
+        ("later: level", md("kind =", "level = 5\nkind =")),
+        (
+            "later: file system",
+            zfs("kind =", "filesystem = \"ext4\"\nkind ="),
+        ),
+    ]
+}
+
+#[test]
+fn every_mistake_gets_file_line_field_and_remedy() {
+    let hosts = hosts().expect("built in");
+    let mut seen = String::new();
+    for (name, text) in broken() {
+        let document = Document {
+            file: "mine.toml".to_owned(),
+            text,
+        };
+        let error = Subject::read(&document, &hosts).expect_err(name);
+        let _ = writeln!(seen, "{name}\n    {error}");
+    }
+    insta::assert_snapshot!(seen);
+}

@@ -1,0 +1,279 @@
+//! Suites that are right, and what users see of those that are not.
+
+use super::{QueueRule, Step, Suite};
+use crate::catalogue::LoadError;
+use crate::subject::Subject;
+use proptest::prelude::*;
+use std::fmt::Write;
+use std::path::Path;
+
+const HEAD: &str = r#"schema = 1
+name = "own"
+title = "Own"
+description = "A test."
+source = "here"
+disks = ["wd4000fyyz", "wd4000fyyz"]
+subjects = ["md"]
+"#;
+const JOB: &str = r#"
+[[step]]
+job = "1"
+title = "a read"
+class = "random-read"
+fio = "--rw=randread --bs=4k --iodepth=4 --runtime=10"
+"#;
+
+fn parse(text: &str) -> Result<Suite, LoadError> {
+    Suite::parse("own.toml", text, Path::new(""))
+}
+
+#[test]
+fn the_2015_comparison_has_its_29_jobs() {
+    let suite = Suite::load("mirror-2015").expect("built in");
+    let names: Vec<String> = suite.jobs().map(|job| job.name.clone()).collect();
+    let expected: Vec<String> = (1..=29).map(|job| job.to_string()).collect();
+    assert_eq!(names, expected);
+    let subjects: Vec<&str> = suite
+        .subjects
+        .iter()
+        .map(|subject| subject.name.as_str())
+        .collect();
+    assert_eq!(subjects, ["md", "gflash", "gmirror", "zfs"]);
+    let streams: Vec<usize> = suite
+        .jobs()
+        .filter(|job| job.queue == QueueRule::Threads)
+        .map(|job| job.group.jobs.len())
+        .collect();
+    assert_eq!(streams, [2, 3, 4]);
+    let hours = suite
+        .steps
+        .iter()
+        .filter(|step| **step == Step::Wait(raidlab_units::Nanos::from_secs(3600)));
+    assert_eq!(hours.count(), 8);
+}
+
+#[test]
+fn the_plan_reads_like_the_original_procedure() {
+    insta::assert_snapshot!(Suite::load("mirror-2015").expect("built in").plan());
+}
+
+/// Suites with one mistake each.
+fn broken() -> Vec<(&'static str, String)> {
+    let with = |steps: &str| format!("{HEAD}{JOB}{steps}");
+    let event =
+        |kind: &str, member: u32| format!("\n[[step]]\nevent = \"{kind}\"\nmember = {member}\n");
+    vec![
+        ("not toml", "schema = = 1".to_owned()),
+        ("other schema", with("").replace("schema = 1", "schema = 2")),
+        ("field missing", with("").replace("title = \"Own\"\n", "")),
+        ("field misspelt", with("").replace("subjects", "subject")),
+        ("field unlike any", with("\n[extra]\nx = 1\n")),
+        ("step field misspelt", with("").replace("class", "clas")),
+        ("wrong type", with("").replace("disks = [", "disks = [1, ")),
+        ("subject misspelt", with("").replace("\"md\"", "\"gmiror\"")),
+        (
+            "subject twice",
+            with("").replace("\"md\"", "\"md\", \"md\""),
+        ),
+        ("no subjects", with("").replace("\"md\"", "")),
+        (
+            "subject's file missing",
+            with("").replace("\"md\"", "\"./none.toml\""),
+        ),
+        (
+            "figures misspelt",
+            with("").replace("subjects", "published = \"mirror-2016\"\nsubjects"),
+        ),
+        (
+            "no disks",
+            with("").replace("\"wd4000fyyz\", \"wd4000fyyz\"", ""),
+        ),
+        ("no steps", format!("{HEAD}step = []\n")),
+        (
+            "two things in a step",
+            with("\n[[step]]\njob = \"2\"\nwait = \"1s\"\n"),
+        ),
+        ("nothing in a step", with("\n[[step]]\nnote = \"hm\"\n")),
+        ("job without fio", with("").replace("fio =", "note =")),
+        (
+            "job without title",
+            with("").replace("title = \"a read\"\n", ""),
+        ),
+        (
+            "job with two texts",
+            with("").replace("fio =", "fio_job = \"\"\nfio ="),
+        ),
+        ("job twice", with(JOB)),
+        (
+            "job with member",
+            with("").replace("class", "member = 1\nclass"),
+        ),
+        (
+            "wait with member",
+            with("\n[[step]]\nwait = \"1s\"\nmember = 1\n"),
+        ),
+        (
+            "event with fio",
+            with("\n[[step]]\nevent = \"remove\"\nmember = 1\nfio = \"--rw=read\"\n"),
+        ),
+        (
+            "event without member",
+            with("\n[[step]]\nevent = \"remove\"\n"),
+        ),
+        ("event unknown", with(&event("pull", 1))),
+        ("member unknown", with(&event("remove", 2))),
+        ("insert too early", with(&event("insert", 1))),
+        (
+            "removed twice",
+            with(&(event("remove", 1) + &event("remove", 1))),
+        ),
+        (
+            "last member",
+            with(&(event("remove", 1) + &event("fail", 0))),
+        ),
+        (
+            "time without unit",
+            with("\n[[step]]\nwait = \"1 fortnight\"\n"),
+        ),
+        (
+            "fio option misspelt",
+            with("").replace("--iodepth", "--iodeph"),
+        ),
+        ("fio value wrong", with("").replace("--bs=4k", "--bs=4q")),
+        (
+            "fio value impossible",
+            with("").replace("--bs=4k", "--bs=0"),
+        ),
+        (
+            "fio stonewall",
+            with("").replace(
+                "fio = \"--rw=randread",
+                "fio = \"--name=a --rw=read --name=b --stonewall",
+            ),
+        ),
+        (
+            "job file line",
+            with(
+                "\n[[step]]\njob = \"2\"\ntitle = \"t\"\nclass = \"c\"\nfio_job = \"\"\"\n[global]\nbs=4k\n[a]\nrw=red\n\"\"\"\n",
+            ),
+        ),
+        (
+            "job file missing",
+            with(
+                "\n[[step]]\njob = \"2\"\ntitle = \"t\"\nclass = \"c\"\nfio_file = \"none.fio\"\n",
+            ),
+        ),
+        (
+            "class against figures",
+            with("").replace("subjects", "published = \"mirror-2015\"\nsubjects"),
+        ),
+        ("later: matrix", with("\n[matrix]\nbs = [\"4k\"]\n")),
+        (
+            "later: tool",
+            with("").replace("class", "tool = \"bonnie++\"\nclass"),
+        ),
+        (
+            "later: sync percent",
+            with("\n[[step]]\nwait_sync_percent = 50\n"),
+        ),
+        (
+            "queue rule",
+            with("").replace("class", "queue = \"thread\"\nclass"),
+        ),
+    ]
+}
+
+#[test]
+fn every_mistake_gets_file_line_field_and_remedy() {
+    let mut seen = String::new();
+    for (name, text) in broken() {
+        let error = parse(&text).expect_err(name);
+        let _ = writeln!(seen, "{name}\n    {error}");
+    }
+    insta::assert_snapshot!(seen);
+}
+
+#[test]
+fn a_suite_finds_its_neighbours_by_relative_path() {
+    let folder = tempfile::tempdir().expect("temporary folder");
+    let write =
+        |name: &str, text: &str| std::fs::write(folder.path().join(name), text).expect(name);
+    let md = crate::catalogue::Kind::Subject.entries()[0].text;
+    write("mine.toml", &md.replace("name = \"md\"", "name = \"mine\""));
+    write("jobs.fio", "[a]\nrw=read\nbs=64k\nsize=1g\n");
+    let suite = format!("{HEAD}{JOB}")
+        .replace("\"md\"", "\"./mine.toml\"")
+        .replace("\"wd4000fyyz\", ", "\"own-disk.toml\", ")
+        .replace(
+            "fio = \"--rw=randread --bs=4k --iodepth=4 --runtime=10\"",
+            "fio_file = \"jobs.fio\"",
+        );
+    write("own.toml", &suite);
+    let path = folder.path().join("own.toml");
+    let suite = Suite::load(path.to_str().expect("utf-8")).expect("valid");
+    assert_eq!(suite.subjects[0].name, "mine");
+    assert_eq!(
+        suite.disks[0],
+        folder.path().join("own-disk.toml").display().to_string()
+    );
+    assert_eq!(suite.disks[1], "wd4000fyyz");
+    let job = suite.jobs().next().expect("a job");
+    assert_eq!(job.group.jobs[0].block_size.0, 65536);
+    assert_eq!(suite.subject("mine").expect("own").name, "mine");
+    assert_eq!(suite.subject("gmirror").expect("built in").name, "gmirror");
+}
+
+#[test]
+fn a_job_file_is_a_suite_of_its_groups() {
+    let folder = tempfile::tempdir().expect("temporary folder");
+    let path = folder.path().join("two.fio");
+    std::fs::write(
+        &path,
+        "[a]\nrw=randread\nsize=1g\n[b]\nstonewall\nrw=write\nbs=1m\nsize=1g\n",
+    )
+    .expect("written");
+    let subject = Subject::load("disk").expect("built in");
+    let suite =
+        Suite::from_job_file(&path, vec!["wd4000fyyz".to_owned()], vec![subject]).expect("valid");
+    let jobs: Vec<(&str, &str, QueueRule)> = suite
+        .jobs()
+        .map(|job| (job.title.as_str(), job.class.as_str(), job.queue))
+        .collect();
+    assert_eq!(
+        jobs,
+        [
+            (
+                "random read 4 KiB, 1 thread, 1 GiB from 0 B",
+                "random-read",
+                QueueRule::Fio
+            ),
+            (
+                "sequential write 1 MiB, 1 thread, 1 GiB from 0 B",
+                "sequential-write",
+                QueueRule::Fio
+            ),
+        ]
+    );
+    std::fs::write(&path, "[a]\nrw=rundread\n").expect("written");
+    let error = Suite::from_job_file(&path, Vec::new(), Vec::new()).expect_err("no such pattern");
+    assert!(error.to_string().contains("two.fio, line 2"), "{error}");
+}
+
+proptest! {
+    /// However a suite is damaged, it is read or refused with a line that it
+    /// has; it never panics.
+    #[test]
+    fn damaged_suites_are_refused_in_place(
+        at in 0_usize..2000,
+        length in 0_usize..40,
+        with in "[a-z0-9=\\[\\]\"'\n #.]{0,6}",
+    ) {
+        let mut text = format!("{HEAD}{JOB}\n[[step]]\nevent = \"remove\"\nmember = 1\n{}", JOB.replace("\"1\"", "\"2\""));
+        let start = at % text.len();
+        let end = (start + length).min(text.len());
+        text.replace_range(start..end, &with);
+        if let Err(LoadError::File(error)) = parse(&text) {
+            prop_assert!(error.file != "own.toml" || error.line <= text.lines().count() + 1);
+        }
+    }
+}
