@@ -1,1 +1,16 @@
 //! Fitting the disk model to single-disk facts, deterministically.
+//!
+//! A facts file says what is known of a disk: measured jobs that one disk
+//! served alone, each with its source; priors to fall back on where the facts
+//! leave a parameter free; and which parameters may move, in which range. A
+//! fit is a Nelder-Mead search for the parameters of least squared error, in
+//! units of tolerance, every fact simulated with the same seed at each step:
+//! the same file gives the same parameters on every machine.
+
+mod evaluate;
+mod facts;
+mod search;
+
+pub use evaluate::FitError;
+pub use facts::{Fact, Facts, FactsError, Free, Prior, Quantity};
+pub use search::{FactRow, FitOutcome, Progress, check, fit};

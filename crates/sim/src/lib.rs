@@ -8,6 +8,7 @@
 //! nothing else makes time pass, except a leap over a phase in which nothing
 //! changes but the place ([`Machine`] says when).
 
+mod array_subject;
 mod calendar;
 mod drive;
 mod host;
@@ -17,6 +18,7 @@ mod machine;
 mod result;
 mod subject;
 
+pub use array_subject::ArraySubject;
 pub use host::Host;
 pub use machine::{Machine, MachineConfig, SimError};
 pub use result::{JobOperations, JobResult, MemberStatistics, OperationResult};

@@ -1,0 +1,129 @@
+//! One fact under one set of parameters.
+
+use crate::facts::{Fact, Prior, Quantity};
+use raidlab_array::{Array, ArrayConfig, ConfigError, MemberConfig, ReadPolicyError, RecoveryConfig};
+use raidlab_disk::{Disk, DiskParameters};
+use raidlab_random::Stream;
+use raidlab_sim::{ArraySubject, Host, Machine, MachineConfig, SimError};
+use raidlab_units::{Bytes, Nanos, Sectors};
+use thiserror::Error;
+
+/// Why a fit cannot be made.
+#[derive(Debug, Error)]
+pub enum FitError {
+    /// A fact that cannot be simulated.
+    #[error("fact `{fact}` cannot be simulated")]
+    Simulation {
+        /// Its id.
+        fact: String,
+        /// Why.
+        #[source]
+        source: SimError,
+    },
+    /// A subject that is no read policy.
+    #[error("fact `{fact}` names an unknown subject")]
+    Subject {
+        /// Its id.
+        fact: String,
+        /// Why.
+        #[source]
+        source: ReadPolicyError,
+    },
+    /// An array that cannot be set up.
+    #[error("fact `{fact}`: the array cannot be set up")]
+    Array {
+        /// Its id.
+        fact: String,
+        /// Why.
+        #[source]
+        source: ConfigError,
+    },
+    /// A set that no fact names.
+    #[error("no fact belongs to set `{set}`; there are: {known}")]
+    NoFacts {
+        /// As given.
+        set: String,
+        /// Those that exist.
+        known: String,
+    },
+    /// The search itself failed.
+    #[error("the search failed: {0}")]
+    Search(String),
+}
+
+/// The simulated I/Os per second of a fact, over `seconds` of virtual time.
+pub(crate) fn simulate(
+    fact: &Fact,
+    parameters: &DiskParameters,
+    seconds: u64,
+    seed: u64,
+) -> Result<f64, FitError> {
+    let mut machine = machine(fact, parameters, seed)?;
+    let mut group = fact.group();
+    for job in &mut group.jobs {
+        job.runtime = Some(Nanos::from_secs(seconds));
+        job.time_based = true;
+    }
+    let result = machine
+        .run(&group)
+        .map_err(|source| FitError::Simulation {
+            fact: fact.id.clone(),
+            source,
+        })?;
+    let job = &result.jobs[0];
+    let operations = if fact.reads { &job.reads } else { &job.writes };
+    Ok(operations.iops(result.runtime))
+}
+
+fn machine(fact: &Fact, parameters: &DiskParameters, seed: u64) -> Result<Machine, FitError> {
+    let random = Stream::new(seed);
+    let members = if fact.subject.is_some() { 2 } else { 1 };
+    let policy = fact.subject.as_deref().unwrap_or("nearest-head");
+    let read_policy = policy.parse().map_err(|source| FitError::Subject {
+        fact: fact.id.clone(),
+        source,
+    })?;
+    let member = MemberConfig {
+        size: parameters.capacity,
+        data_offset: Sectors::ZERO,
+        rotational: true,
+        write_mostly: false,
+    };
+    let array = Array::new(ArrayConfig {
+        members: vec![member.clone(); members],
+        size: parameters.capacity,
+        read_policy,
+        recovery: RecoveryConfig::md_3_16(),
+        maximum_request: Bytes(512 << 10).to_sectors(),
+    })
+    .map_err(|source| FitError::Array {
+        fact: fact.id.clone(),
+        source,
+    })?;
+    let disks = (0..members as u64)
+        .map(|index| {
+            let mut phase = random.fork("phase", index);
+            let phase = Nanos(phase.below(parameters.revolution.0));
+            Disk::new(parameters.clone(), phase, random.fork("disk", index))
+        })
+        .collect();
+    Ok(Machine::new(MachineConfig {
+        subject: Box::new(ArraySubject::new(array, member)),
+        disks,
+        host: Host {
+            turnaround: Nanos::from_micros(fact.turnaround_us),
+            tags: 31,
+            maximum_request: Bytes(512 << 10),
+        },
+        random: random.fork("jobs", 0),
+        leaps: false,
+    }))
+}
+
+/// What the parameters say of a prior's quantity.
+pub(crate) fn quantity(prior: &Prior, parameters: &DiskParameters) -> f64 {
+    match prior.quantity {
+        Quantity::AverageSeekMs => parameters.seek.average_ns() / 1e6,
+        Quantity::OverheadIdleMs => parameters.overhead_idle.as_millis_f64(),
+    }
+}

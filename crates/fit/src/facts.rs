@@ -1,0 +1,284 @@
+//! The facts file.
+
+use raidlab_workload::{JobFileError, JobGroup, JobSpec, parse_command_line_options};
+use serde::Deserialize;
+use std::collections::BTreeSet;
+use thiserror::Error;
+use toml::Spanned;
+
+/// What is known of a disk, and what a fit may move.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Facts {
+    /// The preset's name.
+    pub disk: String,
+    /// Parameters that may move.
+    pub free: Vec<Free>,
+    /// What they fall back on.
+    pub priors: Vec<Prior>,
+    /// Measurements.
+    pub facts: Vec<Fact>,
+}
+
+/// A parameter that a fit may move.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Free {
+    /// Its name in preset files.
+    pub parameter: String,
+    /// Where the search starts.
+    pub start: f64,
+    /// How far it may go, both ends included.
+    pub range: [f64; 2],
+}
+
+/// What a prior speaks of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Quantity {
+    /// Mean seek over all pairs of places, milliseconds.
+    AverageSeekMs,
+    /// The overhead of a command to an idle disk, milliseconds.
+    OverheadIdleMs,
+}
+
+/// Knowledge of the kind of disk, held weakly.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Prior {
+    /// Short name.
+    pub id: String,
+    /// What it speaks of.
+    pub quantity: Quantity,
+    /// The value expected.
+    pub value: f64,
+    /// One standard deviation, percent of the value.
+    pub tolerance_percent: f64,
+    /// Parameter sets that use it.
+    pub sets: Vec<String>,
+    /// Where it is from.
+    pub source: String,
+}
+
+/// A measured job.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Fact {
+    /// Short name.
+    pub id: String,
+    /// In words.
+    pub title: String,
+    /// `None`: one disk alone. Else a read policy over two disks.
+    pub subject: Option<String>,
+    /// The jobs; the first one is what was measured.
+    pub jobs: Vec<JobSpec>,
+    /// The host's turnaround, microseconds.
+    pub turnaround_us: u64,
+    /// Reads or writes of it.
+    pub reads: bool,
+    /// Measured I/Os per second: issued over run time.
+    pub iops: f64,
+    /// Parameter sets that were fitted on it.
+    pub sets: Vec<String>,
+    /// Where it is from.
+    pub source: String,
+}
+
+impl Fact {
+    /// The jobs as a group.
+    #[must_use]
+    pub fn group(&self) -> JobGroup {
+        JobGroup {
+            jobs: self.jobs.clone(),
+            stop_together: true,
+        }
+    }
+}
+
+/// Why a facts file cannot be used.
+#[derive(Debug, Error)]
+pub enum FactsError {
+    /// Not TOML, or not in a facts file's form.
+    #[error("{file}:{line}: {message}")]
+    Syntax {
+        /// The file.
+        file: String,
+        /// Line, from 1.
+        line: usize,
+        /// What is wrong.
+        message: String,
+    },
+    /// A job that fio would not run either.
+    #[error("{file}:{line}: `{options}` is no job")]
+    Job {
+        /// The file.
+        file: String,
+        /// Line, from 1.
+        line: usize,
+        /// The options.
+        options: String,
+        /// Why.
+        #[source]
+        source: JobFileError,
+    },
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    schema: Spanned<u32>,
+    disk: String,
+    free: Vec<Spanned<Free>>,
+    #[serde(default)]
+    prior: Vec<Spanned<Prior>>,
+    fact: Vec<Spanned<RawFact>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawFact {
+    id: String,
+    title: String,
+    subject: Option<String>,
+    fio: Vec<String>,
+    turnaround_us: u64,
+    op: Op,
+    ios: u64,
+    runtime_ms: u64,
+    sets: Vec<String>,
+    source: String,
+}
+
+#[derive(Deserialize, PartialEq)]
+#[serde(rename_all = "lowercase")]
+enum Op {
+    Read,
+    Write,
+}
+
+impl Facts {
+    /// Reads a facts file; `file` names it in errors.
+    ///
+    /// # Errors
+    /// The first thing wrong, with file and line.
+    pub fn parse(file: &str, text: &str) -> Result<Self, FactsError> {
+        let syntax = |offset: usize, message: String| FactsError::Syntax {
+            file: file.to_owned(),
+            line: line_of(text, offset),
+            message,
+        };
+        let raw: File = toml::from_str(text).map_err(|error| {
+            let offset = error.span().map_or(0, |span| span.start);
+            syntax(offset, error.message().to_owned())
+        })?;
+        if *raw.schema.get_ref() != 1 {
+            let message = "schema must be 1, the only version there is".to_owned();
+            return Err(syntax(raw.schema.span().start, message));
+        }
+        for free in &raw.free {
+            if let Err(message) = check_free(free.get_ref()) {
+                return Err(syntax(free.span().start, message));
+            }
+        }
+        for prior in &raw.prior {
+            let positive = |number: f64| number.is_finite() && number > 0.0;
+            let Prior { value, tolerance_percent, .. } = *prior.get_ref();
+            if !positive(value) || !positive(tolerance_percent) {
+                let message = "value and tolerance_percent must be above 0".to_owned();
+                return Err(syntax(prior.span().start, message));
+            }
+        }
+        let mut seen = BTreeSet::new();
+        let mut facts = Vec::new();
+        for fact in &raw.fact {
+            let offset = fact.span().start;
+            let fact = fact.get_ref();
+            if !seen.insert(fact.id.as_str()) {
+                return Err(syntax(offset, format!("fact `{}` stands twice", fact.id)));
+            }
+            if fact.ios == 0 || fact.runtime_ms == 0 || fact.fio.is_empty() {
+                let message = "ios, runtime_ms and fio must not be empty".to_owned();
+                return Err(syntax(offset, message));
+            }
+            let jobs = fact
+                .fio
+                .iter()
+                .map(|options| {
+                    parse_job(options).map_err(|source| FactsError::Job {
+                        file: file.to_owned(),
+                        line: line_of(text, offset),
+                        options: options.clone(),
+                        source,
+                    })
+                })
+                .collect::<Result<Vec<_>, _>>()?;
+            facts.push(convert(fact, jobs));
+        }
+        Ok(Self {
+            disk: raw.disk,
+            free: raw.free.into_iter().map(Spanned::into_inner).collect(),
+            priors: raw.prior.into_iter().map(Spanned::into_inner).collect(),
+            facts,
+        })
+    }
+
+    /// Every parameter set that some fact names, in order of name.
+    #[must_use]
+    pub fn sets(&self) -> Vec<String> {
+        let sets: BTreeSet<&String> = self.facts.iter().flat_map(|fact| &fact.sets).collect();
+        sets.into_iter().cloned().collect()
+    }
+}
+
+fn check_free(free: &Free) -> Result<(), String> {
+    let [low, high] = free.range;
+    if !raidlab_disk::DiskParameters::names().contains(&free.parameter.as_str()) {
+        let known = raidlab_disk::DiskParameters::names().join(", ");
+        return Err(format!(
+            "`{}` is not a parameter; known are: {known}",
+            free.parameter
+        ));
+    }
+    if !(low.is_finite() && high.is_finite() && low < high) {
+        return Err("range must be two rising numbers".to_owned());
+    }
+    if !(low..=high).contains(&free.start) {
+        return Err(format!("start {} lies outside the range", free.start));
+    }
+    Ok(())
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a rate is a statistic")]
+fn convert(fact: &RawFact, jobs: Vec<JobSpec>) -> Fact {
+    Fact {
+        id: fact.id.clone(),
+        title: fact.title.clone(),
+        subject: fact.subject.clone(),
+        jobs,
+        turnaround_us: fact.turnaround_us,
+        reads: fact.op == Op::Read,
+        iops: fact.ios as f64 / (fact.runtime_ms as f64 / 1e3),
+        sets: fact.sets.clone(),
+        source: fact.source.clone(),
+    }
+}
+
+/// One job from fio's options.
+fn parse_job(options: &str) -> Result<JobSpec, JobFileError> {
+    let options: Vec<&str> = options.split_whitespace().collect();
+    let file = parse_command_line_options("fio", &options)?;
+    // Without `--name` there is exactly one job.
+    Ok(file
+        .groups
+        .into_iter()
+        .flat_map(|group| group.jobs)
+        .next()
+        .unwrap_or_default())
+}
+
+fn line_of(text: &str, offset: usize) -> usize {
+    text.as_bytes()
+        .iter()
+        .take(offset)
+        .filter(|&&byte| byte == b'\n')
+        .count()
+        + 1
+}

@@ -1,0 +1,277 @@
+//! The search: Nelder and Mead's simplex (The Computer Journal 7, 1965).
+//!
+//! Parameters are searched in units of their range, so that one simplex suits
+//! all; outside the range the cost rises steeply. The cost of a fact is its
+//! squared relative error in percent, that of a prior its squared error in
+//! units of its tolerance. After a first search a second one starts from a
+//! fresh simplex around the best point, which frees it where it had collapsed.
+
+use crate::evaluate::{FitError, quantity, simulate};
+use crate::facts::{Fact, Facts, Free, Prior};
+use argmin::core::{CostFunction, Error, Executor, State};
+use argmin::solver::neldermead::NelderMead;
+use raidlab_disk::DiskParameters;
+use rayon::prelude::*;
+use std::cell::Cell;
+
+/// Steps of the first and of the second search.
+const STEPS: [u64; 2] = [160, 120];
+/// Size of the first and of the second simplex, in units of the ranges.
+const SIMPLEX: [f64; 2] = [0.08, 0.03];
+/// Cost of leaving the range by the whole of it.
+const OUTSIDE: f64 = 1e6;
+
+/// How far a fit has come.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Progress {
+    /// Evaluations so far.
+    pub evaluations: u64,
+    /// About how many there will be.
+    pub expected: u64,
+    /// The least cost so far.
+    pub best: f64,
+}
+
+/// One fact under the parameters found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FactRow {
+    /// The fact's id.
+    pub id: String,
+    /// The fact in words.
+    pub title: String,
+    /// Measured (or, for a prior, expected).
+    pub measured: f64,
+    /// Simulated.
+    pub fitted: f64,
+    /// `fitted` against `measured`, percent.
+    pub error_percent: f64,
+    /// Unit of both.
+    pub unit: &'static str,
+    /// The set was fitted on it.
+    pub used: bool,
+    /// Where it is from.
+    pub source: String,
+}
+
+/// What a fit gives.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FitOutcome {
+    /// The parameters that moved, by name, rounded as they are to be stored.
+    pub parameters: Vec<(String, f64)>,
+    /// Every fact and prior of the file against these parameters.
+    pub rows: Vec<FactRow>,
+    /// Sum of squared errors over what was used, in units of tolerance.
+    pub cost: f64,
+    /// Evaluations made.
+    pub evaluations: u64,
+}
+
+struct Problem<'a> {
+    free: &'a [Free],
+    facts: Vec<&'a Fact>,
+    priors: Vec<&'a Prior>,
+    base: &'a DiskParameters,
+    seconds: u64,
+    seed: u64,
+    evaluations: Cell<u64>,
+    best: Cell<f64>,
+    progress: &'a dyn Fn(Progress),
+}
+
+impl Problem<'_> {
+    fn parameters(&self, point: &[f64]) -> DiskParameters {
+        let mut parameters = self.base.clone();
+        for (free, &unit) in self.free.iter().zip(point) {
+            let [low, high] = free.range;
+            let value = low + unit.clamp(0.0, 1.0) * (high - low);
+            parameters.set_named(&free.parameter, value);
+        }
+        parameters
+    }
+
+    fn cost_of(&self, parameters: &DiskParameters) -> Result<f64, FitError> {
+        // In parallel, but added in order: sums of floats depend on it.
+        let (seconds, seed) = (self.seconds, self.seed);
+        let errors: Vec<Result<f64, FitError>> = self
+            .facts
+            .par_iter()
+            .map(|fact| {
+                let iops = simulate(fact, parameters, seconds, seed)?;
+                Ok((iops / fact.iops - 1.0) * 100.0)
+            })
+            .collect();
+        let mut cost = 0.0;
+        for error in errors {
+            cost += error?.powi(2);
+        }
+        for prior in &self.priors {
+            let error = (quantity(prior, parameters) / prior.value - 1.0) * 100.0;
+            cost += (error / prior.tolerance_percent).powi(2);
+        }
+        Ok(cost)
+    }
+}
+
+impl CostFunction for &Problem<'_> {
+    type Param = Vec<f64>;
+    type Output = f64;
+
+    fn cost(&self, point: &Vec<f64>) -> Result<f64, Error> {
+        let outside: f64 = point
+            .iter()
+            .map(|&unit| (unit - unit.clamp(0.0, 1.0)).powi(2))
+            .sum();
+        let cost = self.cost_of(&self.parameters(point))? + outside * OUTSIDE;
+        self.evaluations.set(self.evaluations.get() + 1);
+        self.best.set(self.best.get().min(cost));
+        (self.progress)(Progress {
+            evaluations: self.evaluations.get(),
+            expected: STEPS.iter().sum::<u64>() * 3 / 2,
+            best: self.best.get(),
+        });
+        Ok(cost)
+    }
+}
+
+/// Fits the free parameters of `facts` for `set`, everything else being
+/// `base`; each fact is simulated for `seconds` of virtual time.
+///
+/// # Errors
+/// A fact that cannot be simulated, or a set without facts.
+pub fn fit(
+    facts: &Facts,
+    set: &str,
+    base: &DiskParameters,
+    seconds: u64,
+    seed: u64,
+    progress: &dyn Fn(Progress),
+) -> Result<FitOutcome, FitError> {
+    let in_set = |sets: &[String]| sets.iter().any(|name| name == set);
+    let problem = Problem {
+        free: &facts.free,
+        facts: facts.facts.iter().filter(|fact| in_set(&fact.sets)).collect(),
+        priors: facts
+            .priors
+            .iter()
+            .filter(|prior| in_set(&prior.sets))
+            .collect(),
+        base,
+        seconds,
+        seed,
+        evaluations: Cell::new(0),
+        best: Cell::new(f64::INFINITY),
+        progress,
+    };
+    if problem.facts.is_empty() {
+        return Err(FitError::NoFacts {
+            set: set.to_owned(),
+            known: facts.sets().join(", "),
+        });
+    }
+    let mut point: Vec<f64> = facts
+        .free
+        .iter()
+        .map(|free| (free.start - free.range[0]) / (free.range[1] - free.range[0]))
+        .collect();
+    for (steps, size) in STEPS.into_iter().zip(SIMPLEX) {
+        point = search(&problem, point, steps, size)?;
+    }
+    outcome(facts, set, &problem, &point)
+}
+
+fn search(
+    problem: &Problem<'_>,
+    start: Vec<f64>,
+    steps: u64,
+    size: f64,
+) -> Result<Vec<f64>, FitError> {
+    let failed = |error: Error| FitError::Search(format!("{error:#}"));
+    let mut simplex = vec![start.clone()];
+    for index in 0..start.len() {
+        let mut corner = start.clone();
+        // Away from the nearer end of the range.
+        corner[index] += if corner[index] > 0.5 { -size } else { size };
+        simplex.push(corner);
+    }
+    let result = Executor::new(problem, NelderMead::new(simplex))
+        .configure(|state| state.max_iters(steps))
+        .run()
+        .map_err(failed)?;
+    Ok(result.state().get_best_param().cloned().unwrap_or(start))
+}
+
+/// Rounds to four significant digits: more would pretend to be known.
+fn rounded(value: f64) -> f64 {
+    format!("{value:.3e}").parse().unwrap_or(value)
+}
+
+fn outcome(
+    facts: &Facts,
+    set: &str,
+    problem: &Problem<'_>,
+    point: &[f64],
+) -> Result<FitOutcome, FitError> {
+    let mut parameters = problem.base.clone();
+    let mut named = Vec::new();
+    for (free, &unit) in facts.free.iter().zip(point) {
+        let [low, high] = free.range;
+        let value = rounded(low + unit.clamp(0.0, 1.0) * (high - low));
+        parameters.set_named(&free.parameter, value);
+        named.push((free.parameter.clone(), value));
+    }
+    let rows = check(facts, set, &parameters, problem.seconds, problem.seed)?;
+    Ok(FitOutcome {
+        parameters: named,
+        rows,
+        cost: problem.cost_of(&parameters)?,
+        evaluations: problem.evaluations.get(),
+    })
+}
+
+/// Every fact and prior of the file under `parameters`, without fitting.
+///
+/// # Errors
+/// A fact that cannot be simulated.
+pub fn check(
+    facts: &Facts,
+    set: &str,
+    parameters: &DiskParameters,
+    seconds: u64,
+    seed: u64,
+) -> Result<Vec<FactRow>, FitError> {
+    let in_set = |sets: &[String]| sets.iter().any(|name| name == set);
+    let mut rows = facts
+        .facts
+        .par_iter()
+        .map(|fact| {
+            let fitted = simulate(fact, parameters, seconds, seed)?;
+            Ok(FactRow {
+                id: fact.id.clone(),
+                title: fact.title.clone(),
+                measured: fact.iops,
+                fitted,
+                error_percent: (fitted / fact.iops - 1.0) * 100.0,
+                unit: "iops",
+                used: in_set(&fact.sets),
+                source: fact.source.clone(),
+            })
+        })
+        .collect::<Result<Vec<_>, FitError>>()?;
+    rows.extend(facts.priors.iter().map(|prior| {
+        let fitted = quantity(prior, parameters);
+        FactRow {
+            id: prior.id.clone(),
+            title: format!(
+                "prior, held within about {} %",
+                prior.tolerance_percent
+            ),
+            measured: prior.value,
+            fitted,
+            error_percent: (fitted / prior.value - 1.0) * 100.0,
+            unit: "ms",
+            used: in_set(&prior.sets),
+            source: prior.source.clone(),
+        }
+    }));
+    Ok(rows)
+}

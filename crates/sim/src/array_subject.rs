@@ -1,0 +1,111 @@
+//! The array core as a subject.
+
+use crate::subject::{Subject, SubjectError, SyncProgress};
+use raidlab_array::{
+    AdminError, Array, CommandId, MemberConfig, MemberError, Outputs, Request, Slot,
+};
+use raidlab_units::{Nanos, Sectors};
+
+/// An array of like members.
+pub struct ArraySubject {
+    array: Array,
+    /// What [`Subject::insert`] puts into an empty slot.
+    member: MemberConfig,
+}
+
+impl ArraySubject {
+    /// An array, and the member that is put in when one is inserted.
+    #[must_use]
+    pub fn new(array: Array, member: MemberConfig) -> Self {
+        Self { array, member }
+    }
+}
+
+/// The whole chain of causes on one line.
+fn refused(error: AdminError) -> SubjectError {
+    SubjectError(error.to_string())
+}
+
+impl Subject for ArraySubject {
+    fn submit(&mut self, now: Nanos, request: Request, out: &mut Outputs) {
+        self.array.submit(now, request, out);
+    }
+
+    fn complete(
+        &mut self,
+        now: Nanos,
+        command: CommandId,
+        result: Result<(), MemberError>,
+        out: &mut Outputs,
+    ) {
+        self.array.complete(now, command, result, out);
+    }
+
+    fn tick(&mut self, now: Nanos, out: &mut Outputs) {
+        self.array.tick(now, out);
+    }
+
+    fn next_tick(&self) -> Option<Nanos> {
+        self.array.next_tick()
+    }
+
+    fn fail(&mut self, now: Nanos, slot: Slot, out: &mut Outputs) -> Result<(), SubjectError> {
+        self.array.fail(now, slot, out).map_err(refused)
+    }
+
+    fn remove(&mut self, now: Nanos, slot: Slot, out: &mut Outputs) -> Result<(), SubjectError> {
+        self.array.remove(now, slot, out).map_err(refused)
+    }
+
+    fn insert(&mut self, now: Nanos, slot: Slot, out: &mut Outputs) -> Result<(), SubjectError> {
+        self.array
+            .add(now, slot, self.member.clone(), out)
+            .map_err(refused)
+    }
+
+    fn sync(&self) -> Option<SyncProgress> {
+        self.array.sync_status().map(|status| SyncProgress {
+            position: status.position,
+            total: status.total,
+        })
+    }
+
+    fn freeze_sync(&mut self) {
+        self.array.freeze_sync();
+    }
+
+    fn thaw_sync(&mut self, now: Nanos, out: &mut Outputs) {
+        self.array.thaw_sync(now, out);
+    }
+
+    fn leap_sync(&mut self, now: Nanos, position: Sectors, out: &mut Outputs) {
+        self.array.leap_sync(now, position, out);
+    }
+
+    fn leap_write(&mut self, _start: Sectors, _count: Sectors) {
+        // A mirror keeps nothing of what was written where.
+    }
+
+    fn leap_sample(&self) -> Nanos {
+        // Some 1500 requests of 128 KiB: a mirror runs evenly at once.
+        Nanos::from_secs(1)
+    }
+
+    fn is_idle(&self) -> bool {
+        self.array
+            .sync_status()
+            .is_none_or(|status| status.in_flight == 0)
+    }
+
+    fn health(&self) -> String {
+        self.array.health()
+    }
+
+    fn size(&self) -> Sectors {
+        self.array.size()
+    }
+
+    fn member_sector(&self, sector: Sectors) -> Sectors {
+        self.member.data_offset + sector
+    }
+}
