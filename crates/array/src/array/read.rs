@@ -57,7 +57,8 @@ impl Array {
                 whole_start: range.start,
                 whole_count: Sectors(range.end.0 - range.start.0),
                 process: request.process,
-                candidates: self.members.readable(range.end) & self.geometry.copies(start) - tried,
+                candidates: (self.members.readable(range.end) & self.geometry.copies(start))
+                    - tried,
             };
             let Some(choice) = self.choose(&read) else {
                 self.requests.get_mut(key).failed = true;
