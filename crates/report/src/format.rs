@@ -49,11 +49,6 @@ pub(crate) fn signed_percent_fine(percent: f64) -> String {
     format!("{percent:+.1}\u{a0}%")
 }
 
-/// Nanoseconds as milliseconds.
-pub(crate) fn milliseconds(ns: f64) -> f64 {
-    ns / 1e6
-}
-
 /// Median, 90 %, 99 % and 99.9 % with their names, milliseconds.
 #[expect(clippy::cast_precision_loss, reason = "for printing")]
 pub(crate) fn percentiles_ms(latency: &Latency) -> [(&'static str, f64); 4] {
@@ -63,7 +58,7 @@ pub(crate) fn percentiles_ms(latency: &Latency) -> [(&'static str, f64); 4] {
         ("99 %", latency.p99_ns),
         ("99.9 %", latency.p999_ns),
     ]
-    .map(|(name, ns)| (name, milliseconds(ns as f64)))
+    .map(|(name, ns)| (name, ns as f64 / 1e6))
 }
 
 /// `1 job`, `29 jobs`.

@@ -3,9 +3,11 @@
 //! A report is made from a [`RunData`] alone and knows nothing of the bench it
 //! comes from. `compute` has every number, `terminal` and `html` only print.
 
+mod chart;
 mod compute;
 mod data;
 mod format;
+mod html;
 mod table;
 mod terminal;
 
@@ -13,5 +15,6 @@ mod terminal;
 mod sample;
 
 pub use data::RunData;
+pub use html::{ReportError, html};
 pub use raidlab_store::AccuracyNote;
 pub use terminal::{Style, accuracy_table, published_table, result_tables, summary, terminal};

@@ -6,7 +6,7 @@ use crate::compute::headline::class_title;
 use crate::compute::standing::{Better, Standing, against_best};
 use crate::compute::view::{Cell, Rate, Row, View};
 use crate::data::RunData;
-use crate::format::{figure, signed_percent_fine};
+use crate::format::{figure, percentiles_ms, signed_percent_fine};
 use raidlab_store::{Role, published_error_percent};
 use serde::Serialize;
 
@@ -100,6 +100,61 @@ fn fitted_mark(cell: Cell<'_>) -> &'static str {
     } else {
         ""
     }
+}
+
+/// Latencies of one job: subjects against each other where less is better.
+#[derive(Debug, Serialize)]
+pub(crate) struct LatencyRow {
+    pub label: String,
+    pub title: String,
+    pub cells: Vec<Option<LatencyCell>>,
+}
+
+/// A subject's median against the best median, and its slow end.
+#[derive(Debug, Serialize)]
+pub(crate) struct LatencyCell {
+    pub median_ms: String,
+    pub standing: String,
+    /// 99 % were faster, milliseconds.
+    pub p99_ms: String,
+    pub tone: Tone,
+}
+
+/// Every row whose latencies are known.
+#[expect(clippy::cast_precision_loss, reason = "for printing")]
+pub(crate) fn latencies(view: &View<'_>) -> Vec<LatencyRow> {
+    fn known<'a>(cell: &Option<Cell<'a>>) -> Option<Cell<'a>> {
+        cell.filter(|cell| cell.m.latency.max_ns > 0)
+    }
+    let row = |row: &Row<'_>| {
+        let cells: Vec<_> = row.cells.iter().map(known).collect();
+        let median = |cell: &Option<Cell<'_>>| cell.map(|cell| cell.m.latency.p50_ns as f64);
+        let medians: Vec<_> = cells.iter().map(median).collect();
+        let standings = against_best(&medians, Better::Less);
+        let cells = cells.iter().zip(standings).map(|(cell, standing)| {
+            let [(_, median_ms), _, (_, p99_ms), _] = percentiles_ms(&(*cell)?.m.latency);
+            Some(LatencyCell {
+                median_ms: figure(median_ms),
+                p99_ms: figure(p99_ms),
+                standing: standing.map_or_else(String::new, |standing| standing.to_string()),
+                tone: match standing {
+                    Some(Standing::Best) => Tone::Good,
+                    Some(Standing::Percent(percent)) if percent > 100.0 => Tone::Bad,
+                    _ => Tone::Plain,
+                },
+            })
+        });
+        LatencyRow {
+            label: row.label.clone(),
+            title: row.head.job_title.clone(),
+            cells: cells.collect(),
+        }
+    };
+    let rows = view
+        .rows
+        .iter()
+        .filter(|row| row.cells.iter().any(|cell| known(cell).is_some()));
+    rows.map(row).collect()
 }
 
 /// Ours beside the published.

@@ -295,7 +295,6 @@ pub(crate) fn trust(view: &View<'_>) -> Vec<String> {
 mod tests {
     use super::{trust, verdicts, what_ran};
     use crate::compute::view::View;
-    use crate::data::RunData;
     use crate::sample;
 
     fn verdict_of(rates: &[(&str, [f64; 2])]) -> String {

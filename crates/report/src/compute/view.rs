@@ -42,7 +42,7 @@ impl Rate {
 
     /// Iops of `m`'s block size in this unit.
     #[expect(clippy::cast_precision_loss, reason = "block sizes are small")]
-    pub(crate) fn from_iops(self, iops: f64, m: &Measurement) -> f64 {
+    pub(crate) fn convert_iops(self, iops: f64, m: &Measurement) -> f64 {
         match self {
             Self::Iops => iops,
             Self::KibibytesPerSecond => iops * m.block_size_bytes as f64 / 1024.0,
@@ -54,7 +54,7 @@ impl Rate {
         let figure = m.published.first()?;
         Some(match (self, figure.bytes_per_second) {
             (Self::KibibytesPerSecond, Some(rate)) => rate / 1024.0,
-            _ => self.from_iops(figure.iops, m),
+            _ => self.convert_iops(figure.iops, m),
         })
     }
 }

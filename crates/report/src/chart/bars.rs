@@ -1,0 +1,285 @@
+//! Bars beside each other: streams, thirds of the disk, before and after
+//! filling, the two halves of a mixed job.
+//!
+//! A bar is our figure, its whisker the band between the fits, and the tick
+//! across it the published figure.
+
+use super::Figure;
+use super::look::{INK, MUTED, axis, colour, hover, layout, log_axis, plot, tint};
+use crate::compute::view::{Rate, Row, View};
+use crate::format::figure;
+use plotly::common::{ErrorData, ErrorType, HoverInfo, Line, Marker, MarkerSymbol, Mode};
+use plotly::layout::{Axis, BarMode, RangeMode};
+use plotly::{Bar, Scatter, Trace};
+use raidlab_store::Direction;
+use serde_json::{Value, json};
+
+/// From this ratio between the highest and the lowest bar on, the scale is
+/// logarithmic: below a fiftieth of the height a bar cannot be read.
+const LOG_RATIO: f64 = 50.0;
+
+/// Every bar chart that the run has rows for.
+pub(super) fn all(view: &View<'_>) -> Vec<Figure> {
+    let rows = || view.rows.iter().filter(|row| !row.has_sync());
+    let large = |row: &&Row<'_>| row.rate == Rate::KibibytesPerSecond;
+    let mixed = |row: &&Row<'_>| row.label != row.head.job;
+    let op = |wanted| move |row: &&Row<'_>| row.head.op == wanted;
+    let groups = [
+        (
+            "streams",
+            "Sequential reads by number of streams",
+            rows().filter(large).filter(op(Direction::Read)).collect(),
+        ),
+        (
+            "sequential-write",
+            "Sequential writes by place on the disk",
+            rows().filter(large).filter(op(Direction::Write)).collect(),
+        ),
+        (
+            "random-write",
+            "Random writes",
+            rows()
+                .filter(|row| !large(row) && !mixed(row))
+                .filter(op(Direction::Write))
+                .collect(),
+        ),
+        (
+            "mixed",
+            "Mixed reads and writes",
+            rows().filter(mixed).collect(),
+        ),
+    ];
+    let groups = groups.into_iter();
+    groups
+        .filter_map(|(id, title, rows): (_, _, Vec<&Row<'_>>)| bars(view, id, title, &rows))
+        .collect()
+}
+
+fn bars(view: &View<'_>, id: &str, title: &str, rows: &[&Row<'_>]) -> Option<Figure> {
+    let rate = rows.first()?.rate;
+    let labels = labels(rows);
+    let mut traces: Vec<Box<dyn Trace>> = Vec::new();
+    let mut values = Vec::new();
+    for (subject, name) in view.subjects.iter().enumerate() {
+        let own = Series::new(rows, &labels, subject, name, rate);
+        values.extend(
+            own.ours
+                .iter()
+                .chain(own.published.iter().flatten())
+                .copied(),
+        );
+        own.draw(&mut traces, subject, name);
+    }
+    if values.is_empty() {
+        return None;
+    }
+    let has_published = rows.iter().any(|row| {
+        row.cells
+            .iter()
+            .flatten()
+            .any(|cell| !cell.m.published.is_empty())
+    });
+    let mut caption = "Bars: this run.".to_owned();
+    if has_published {
+        caption.push_str(" Tick across a bar: published.");
+        traces.push(published_key(&labels));
+    }
+    let banded = |row: &&Row<'_>| {
+        let mut cells = row.cells.iter().flatten();
+        cells.any(|cell| cell.band_iops.0 < cell.band_iops.1)
+    };
+    if rows.iter().any(banded) {
+        caption.push_str(" Whisker: the band between fits of the disk model.");
+    }
+    let layout = layout()
+        .bar_mode(BarMode::Group)
+        .bar_gap(0.25)
+        .bar_group_gap(0.08)
+        .x_axis(axis("").show_grid(false))
+        .y_axis(value_axis(rate, &values));
+    Some(Figure {
+        id: format!("bars-{id}"),
+        title: title.to_owned(),
+        caption,
+        height: 380,
+        wide: false,
+        plot: grouped(plot(traces, layout)),
+    })
+}
+
+fn value_axis(rate: Rate, values: &[f64]) -> Axis {
+    let unit = match rate {
+        Rate::Iops => "iops",
+        Rate::KibibytesPerSecond => "MB/s (10⁶ bytes)",
+    };
+    let high = values.iter().copied().fold(0.0, f64::max);
+    let low = values.iter().copied().fold(high, f64::min);
+    if high > low * LOG_RATIO {
+        log_axis(&format!("{unit} (log scale), more is better"))
+    } else {
+        axis(&format!("{unit}, more is better")).range_mode(RangeMode::ToZero)
+    }
+}
+
+/// One subject's bars.
+struct Series {
+    labels: Vec<String>,
+    ours: Vec<f64>,
+    above: Vec<f64>,
+    below: Vec<f64>,
+    published: Vec<Option<f64>>,
+    texts: Vec<String>,
+}
+
+impl Series {
+    fn new(rows: &[&Row<'_>], labels: &[String], subject: usize, name: &str, rate: Rate) -> Self {
+        let mut own = Self {
+            labels: Vec::new(),
+            ours: Vec::new(),
+            above: Vec::new(),
+            below: Vec::new(),
+            published: Vec::new(),
+            texts: Vec::new(),
+        };
+        for (row, label) in rows.iter().zip(labels) {
+            let Some(cell) = row.cells[subject] else {
+                continue;
+            };
+            let in_unit = |iops| to_chart(rate, rate.convert_iops(iops, cell.m));
+            let ours = to_chart(rate, rate.of(cell.m));
+            let published = rate.published(cell.m).map(|value| to_chart(rate, value));
+            let unit = match rate {
+                Rate::Iops => "iops",
+                Rate::KibibytesPerSecond => "MB/s",
+            };
+            let mut text = format!("{}<br>{} {unit}", row.head.job_title, figure(ours));
+            if let Some(value) = published {
+                text.push_str(&format!("<br>published {} {unit}", figure(value)));
+            }
+            own.labels.push(label.clone());
+            own.above
+                .push(in_unit(cell.band_iops.1) - in_unit(cell.m.iops));
+            own.below
+                .push(in_unit(cell.m.iops) - in_unit(cell.band_iops.0));
+            own.ours.push(ours);
+            own.published.push(published);
+            own.texts.push(hover(name, &row.label, &text));
+        }
+        own
+    }
+
+    fn draw(self, traces: &mut Vec<Box<dyn Trace>>, subject: usize, name: &str) {
+        let banded = self.above.iter().chain(&self.below).any(|size| *size > 0.0);
+        let mut bar = Bar::new(self.labels.clone(), self.ours)
+            .name(name)
+            .marker(
+                Marker::new()
+                    .color(tint(subject, 0.85))
+                    .line(Line::new().width(0.0)),
+            )
+            .hover_template_array(self.texts.clone())
+            .legend_group(name)
+            .offset_group(name);
+        if banded {
+            bar = bar.error_y(
+                ErrorData::new(ErrorType::Data)
+                    .symmetric(false)
+                    .array(self.above)
+                    .array_minus(self.below)
+                    .color(MUTED)
+                    .thickness(1.0)
+                    .width(3),
+            );
+        }
+        traces.push(bar);
+        if self.published.iter().any(Option::is_some) {
+            traces.push(
+                Scatter::new(self.labels, self.published)
+                    .mode(Mode::Markers)
+                    .marker(tick().color(colour(subject)))
+                    .hover_template_array(self.texts)
+                    .legend_group(name)
+                    .show_legend(false),
+            );
+        }
+    }
+}
+
+/// The tick across a bar that marks a published figure.
+fn tick() -> Marker {
+    Marker::new()
+        .symbol(MarkerSymbol::LineEW)
+        .size(16)
+        .line(Line::new().width(3.0).color(INK))
+}
+
+fn published_key(labels: &[String]) -> Box<dyn Trace> {
+    Scatter::new(vec![labels[0].clone()], vec![None::<f64>])
+        .mode(Mode::Markers)
+        .name("published")
+        .marker(tick().color(INK))
+        .hover_info(HoverInfo::Skip)
+}
+
+/// KiB/s, which tables print as the article does, as the MB/s of the charts.
+fn to_chart(rate: Rate, value: f64) -> f64 {
+    match rate {
+        Rate::Iops => value,
+        Rate::KibibytesPerSecond => value * 1024.0 / 1e6,
+    }
+}
+
+/// Puts published ticks into the bars' groups, which the crate has no setters
+/// for: `scattermode` of the layout and `offsetgroup` of a scatter trace.
+fn grouped(mut plot: Value) -> Value {
+    plot["layout"]["scattermode"] = json!("group");
+    if let Some(traces) = plot["data"].as_array_mut() {
+        for trace in traces {
+            if trace["type"] == "scatter" && !trace["legendgroup"].is_null() {
+                trace["offsetgroup"] = trace["legendgroup"].clone();
+            }
+        }
+    }
+    plot
+}
+
+/// Names for the rows: the job, and below it what sets its title apart from
+/// the others'.
+fn labels(rows: &[&Row<'_>]) -> Vec<String> {
+    let titles: Vec<Vec<&str>> = rows
+        .iter()
+        .map(|row| row.head.job_title.split(' ').collect())
+        .collect();
+    let shortest = titles.iter().map(Vec::len).min().unwrap_or(0);
+    let same = |position: &usize| {
+        titles
+            .iter()
+            .all(|title| title[*position] == titles[0][*position])
+    };
+    let common = (0..shortest).take_while(same).count();
+    rows.iter()
+        .zip(&titles)
+        .map(|(row, title)| format!("job {}<br>{}", row.label, title[common..].join(" ")))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::labels;
+    use crate::compute::view::View;
+    use crate::sample;
+
+    #[test]
+    fn labels_say_what_differs() {
+        let mut measurements = [sample::cell("md", 0), sample::cell("md", 1)];
+        measurements[0].job_title = "sequential write 128 KiB, first third".to_owned();
+        measurements[1].job_title = "sequential write 128 KiB, last third".to_owned();
+        let view = View::new(&measurements);
+        let rows: Vec<_> = view.rows.iter().collect();
+        assert_eq!(
+            labels(&rows),
+            ["job 1<br>first third", "job 2<br>last third"]
+        );
+        assert_eq!(labels(&rows[..1]), ["job 1<br>"]);
+    }
+}

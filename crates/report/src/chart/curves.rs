@@ -1,0 +1,336 @@
+//! Lines: iops and latency against queue depth, iops against sync progress.
+//!
+//! Our figures are the line, the band between the fits is shaded, published
+//! figures are open markers.
+
+use super::Figure;
+use super::look::{INK, MUTED, axis, hover, layout, line, log_axis, marker, plot, symbol, tint};
+use crate::compute::headline::class_title;
+use crate::compute::sync::{progress_percent, series};
+use crate::compute::view::{Cell, Rate, Row, View};
+use crate::data::RunData;
+use crate::format::{figure, percentiles_ms};
+use plotly::common::{DashType, Fill, HoverInfo, Line, Marker, Mode, Visible};
+use plotly::layout::{Axis, AxisType, RangeMode};
+use plotly::{Scatter, Trace};
+use raidlab_store::Direction;
+
+/// The article's ladder.
+const DEPTH_TICKS: [u32; 10] = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32];
+
+/// Fewer steps than this are no ladder.
+const LADDER_STEPS: usize = 3;
+
+/// Rows of a class that form a ladder of queue depths.
+struct Ladder<'v, 'a> {
+    class: &'a str,
+    op: Direction,
+    rows: Vec<&'v Row<'a>>,
+}
+
+fn ladders<'v, 'a>(view: &'v View<'a>) -> Vec<Ladder<'v, 'a>> {
+    let mut all = Vec::new();
+    for class in view.classes() {
+        for op in [Direction::Read, Direction::Write] {
+            let rows = view.rows.iter();
+            let own = |row: &&Row<'_>| {
+                row.head.class == class
+                    && row.head.op == op
+                    && row.rate == Rate::Iops
+                    && !row.has_sync()
+            };
+            let mut rows: Vec<_> = rows.filter(own).collect();
+            rows.sort_by_key(|row| row.head.queue_depth);
+            rows.dedup_by_key(|row| row.head.queue_depth);
+            if rows.len() >= LADDER_STEPS {
+                all.push(Ladder { class, op, rows });
+            }
+        }
+    }
+    all
+}
+
+fn op_name(op: Direction) -> &'static str {
+    match op {
+        Direction::Read => "reads",
+        Direction::Write => "writes",
+    }
+}
+
+/// A point of a curve.
+struct Point {
+    x: f64,
+    y: f64,
+    band: (f64, f64),
+    published: Option<f64>,
+    text: String,
+}
+
+impl Point {
+    fn new(subject: &str, row: &Row<'_>, cell: Cell<'_>, x: f64, at: &str) -> Self {
+        let ours = figure(cell.m.iops);
+        let first = cell.m.published.first();
+        let published = first.map_or_else(String::new, |f| {
+            format!(
+                "<br>published {} ({}, {})",
+                figure(f.iops),
+                f.source,
+                f.reliability
+            )
+        });
+        Self {
+            x,
+            y: cell.m.iops,
+            band: cell.band_iops,
+            published: first.map(|figure| figure.iops),
+            text: hover(
+                subject,
+                &row.label,
+                &format!("{at}: {ours} iops{published}"),
+            ),
+        }
+    }
+}
+
+/// A subject's band, line and published markers.
+fn curve(traces: &mut Vec<Box<dyn Trace>>, subject: usize, name: &str, points: &[Point]) {
+    let x: Vec<f64> = points.iter().map(|point| point.x).collect();
+    if points.iter().any(|point| point.band.0 < point.band.1) {
+        let there = points.iter().map(|point| (point.x, point.band.0));
+        let back = points.iter().rev().map(|point| (point.x, point.band.1));
+        let (x, y): (Vec<f64>, Vec<f64>) = there.chain(back).unzip();
+        traces.push(
+            Scatter::new(x, y)
+                .mode(Mode::Lines)
+                .line(Line::new().width(0.0))
+                .fill(Fill::ToSelf)
+                .fill_color(tint(subject, 0.18))
+                .hover_info(HoverInfo::Skip)
+                .legend_group(name)
+                .show_legend(false),
+        );
+    }
+    let texts: Vec<String> = points.iter().map(|point| point.text.clone()).collect();
+    traces.push(
+        Scatter::new(x.clone(), points.iter().map(|point| point.y).collect())
+            .mode(Mode::LinesMarkers)
+            .name(name)
+            .line(line(subject, DashType::Solid))
+            .marker(marker(subject, false))
+            .hover_template_array(texts.clone())
+            .legend_group(name),
+    );
+    if points.iter().any(|point| point.published.is_some()) {
+        traces.push(
+            Scatter::new(x, points.iter().map(|point| point.published).collect())
+                .mode(Mode::Markers)
+                .marker(marker(subject, true))
+                .hover_template_array(texts)
+                .legend_group(name)
+                .show_legend(false),
+        );
+    }
+}
+
+/// The entry that explains open markers.
+fn published_key(traces: &mut Vec<Box<dyn Trace>>, points: &[Vec<Point>]) {
+    let mut all = points.iter().flatten();
+    if all.any(|point| point.published.is_some()) {
+        traces.push(
+            Scatter::new(vec![1.0], vec![None::<f64>])
+                .mode(Mode::Markers)
+                .name("published")
+                .hover_info(HoverInfo::Skip)
+                .marker(
+                    Marker::new()
+                        .symbol(symbol(0, true))
+                        .size(10)
+                        .color(MUTED)
+                        .line(Line::new().width(2.0)),
+                ),
+        );
+    }
+}
+
+fn caption(points: &[Vec<Point>]) -> String {
+    let mut words = vec!["Lines: this run."];
+    let mut all = points.iter().flatten();
+    if all.clone().any(|point| point.published.is_some()) {
+        words.push("Open markers: published.");
+    }
+    if all.any(|point| point.band.0 < point.band.1) {
+        words.push("Shaded: the band between fits of the disk model.");
+    }
+    words.join(" ")
+}
+
+fn depth_axis(rows: &[&Row<'_>]) -> Axis {
+    let mut ticks: Vec<u32> = rows.iter().map(|row| row.head.queue_depth).collect();
+    if ticks.iter().all(|depth| DEPTH_TICKS.contains(depth)) {
+        ticks = DEPTH_TICKS.to_vec();
+    }
+    axis("queue depth (I/Os in flight, log scale)")
+        .type_(AxisType::Log)
+        .tick_values(ticks.iter().map(|depth| f64::from(*depth)).collect())
+        .tick_text(ticks.iter().map(u32::to_string).collect())
+}
+
+/// Iops against queue depth: a figure for each ladder.
+pub(super) fn iops_by_depth(data: &RunData, view: &View<'_>) -> Vec<Figure> {
+    let figure = |ladder: Ladder<'_, '_>| {
+        let points: Vec<Vec<Point>> = (0..view.subjects.len())
+            .map(|subject| {
+                let point = |row: &&Row<'_>| {
+                    let depth = row.head.queue_depth;
+                    let at = format!("queue depth {depth}");
+                    let name = view.subjects[subject];
+                    Some(Point::new(
+                        name,
+                        row,
+                        row.cells[subject]?,
+                        f64::from(depth),
+                        &at,
+                    ))
+                };
+                ladder.rows.iter().filter_map(point).collect()
+            })
+            .collect();
+        let mut traces = Vec::new();
+        for (subject, points) in points.iter().enumerate() {
+            curve(&mut traces, subject, view.subjects[subject], points);
+        }
+        published_key(&mut traces, &points);
+        let layout = layout()
+            .x_axis(depth_axis(&ladder.rows))
+            .y_axis(axis("iops, more is better").range_mode(RangeMode::ToZero));
+        Figure {
+            id: format!("depth-{}-{}", ladder.class, op_name(ladder.op)),
+            title: format!(
+                "{}: iops against queue depth",
+                class_title(data, ladder.class)
+            ),
+            caption: caption(&points),
+            height: 460,
+            wide: true,
+            plot: plot(traces, layout),
+        }
+    };
+    ladders(view).into_iter().map(figure).collect()
+}
+
+/// Iops against the progress of a resync or recovery.
+pub(super) fn iops_by_sync(view: &View<'_>) -> Option<Figure> {
+    let rows = series(view);
+    let points: Vec<Vec<Point>> = (0..view.subjects.len())
+        .map(|subject| {
+            let point = |row: &&Row<'_>| {
+                let cell = row.cells[subject]?;
+                let percent = progress_percent(cell.m)?;
+                let at = format!("{percent:.0} % in sync");
+                Some(Point::new(view.subjects[subject], row, cell, percent, &at))
+            };
+            rows.iter().filter_map(point).collect()
+        })
+        .collect();
+    if points.iter().all(Vec::is_empty) {
+        return None;
+    }
+    let mut traces = Vec::new();
+    for (subject, points) in points.iter().enumerate() {
+        curve(&mut traces, subject, view.subjects[subject], points);
+    }
+    published_key(&mut traces, &points);
+    let layout = layout()
+        .x_axis(axis("resync progress at the job's start, percent").range(vec![-2.0, 102.0]))
+        .y_axis(axis("iops, more is better").range_mode(RangeMode::ToZero));
+    Some(Figure {
+        id: "sync".to_owned(),
+        title: "Random reads while the array resyncs".to_owned(),
+        caption: caption(&points),
+        height: 400,
+        wide: true,
+        plot: plot(traces, layout),
+    })
+}
+
+/// Latency percentiles against queue depth: a figure for each ladder.
+pub(super) fn latency_by_depth(data: &RunData, view: &View<'_>) -> Vec<Figure> {
+    const DASHES: [DashType; 4] = [
+        DashType::Solid,
+        DashType::Dash,
+        DashType::DashDot,
+        DashType::Dot,
+    ];
+    let known = |row: &&Row<'_>| {
+        let mut cells = row.cells.iter().flatten();
+        cells.any(|cell| cell.m.latency.max_ns > 0)
+    };
+    let figure = |ladder: Ladder<'_, '_>| {
+        let rows: Vec<_> = ladder.rows.iter().copied().filter(known).collect();
+        if rows.len() < LADDER_STEPS {
+            return None;
+        }
+        let mut traces: Vec<Box<dyn Trace>> = Vec::new();
+        for (rank, dash) in DASHES.iter().enumerate() {
+            // Four percentiles of each subject at once are a tangle: the
+            // median and the 99th are drawn, the others wait in the legend.
+            let shown = if rank % 2 == 0 {
+                Visible::True
+            } else {
+                Visible::LegendOnly
+            };
+            let mut name = "";
+            for (subject, subject_name) in view.subjects.iter().enumerate() {
+                let mut points: Vec<(f64, f64, String)> = Vec::new();
+                for row in &rows {
+                    let Some(cell) = row.cells[subject] else {
+                        continue;
+                    };
+                    let (percentile, ms) = percentiles_ms(&cell.m.latency)[rank];
+                    let depth = row.head.queue_depth;
+                    let text = format!("queue depth {depth}: {percentile} {} ms", figure(ms));
+                    name = percentile;
+                    points.push((f64::from(depth), ms, hover(subject_name, &row.label, &text)));
+                }
+                traces.push(
+                    Scatter::new(
+                        points.iter().map(|point| point.0).collect(),
+                        points.iter().map(|point| point.1).collect(),
+                    )
+                    .mode(Mode::LinesMarkers)
+                    .line(line(subject, dash.clone()))
+                    .marker(marker(subject, false))
+                    .hover_template_array(points.into_iter().map(|point| point.2).collect())
+                    .legend_group(name)
+                    .visible(shown.clone())
+                    .show_legend(false),
+                );
+            }
+            traces.push(
+                Scatter::new(vec![1.0], vec![None::<f64>])
+                    .mode(Mode::Lines)
+                    .name(name)
+                    .line(Line::new().color(INK).width(2.0).dash(dash.clone()))
+                    .legend_group(name)
+                    .visible(shown),
+            );
+        }
+        let layout = layout()
+            .x_axis(depth_axis(&rows))
+            .y_axis(log_axis("latency, ms (log scale), less is better"));
+        Some(Figure {
+            id: format!("latency-{}-{}", ladder.class, op_name(ladder.op)),
+            title: format!(
+                "{}: latency against queue depth",
+                class_title(data, ladder.class)
+            ),
+            caption: "Colour and marker: the subject, as everywhere on this page. Click a \
+                      percentile in the legend to show or hide it."
+                .to_owned(),
+            height: 460,
+            wide: true,
+            plot: plot(traces, layout),
+        })
+    };
+    ladders(view).into_iter().filter_map(figure).collect()
+}

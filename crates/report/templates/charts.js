@@ -1,0 +1,58 @@
+(() => {
+  "use strict";
+  const plots = JSON.parse(document.getElementById("plots").textContent);
+  const root = document.documentElement;
+
+  // Figures name the style sheet's colours, so that both follow the theme.
+  const paint = (value, style) => {
+    if (typeof value === "string" && value.startsWith("theme:")) {
+      return style.getPropertyValue("--" + value.slice(6)).trim();
+    }
+    if (Array.isArray(value)) {
+      return value.map((item) => paint(item, style));
+    }
+    if (value && typeof value === "object") {
+      return Object.fromEntries(
+        Object.entries(value).map(([key, item]) => [key, paint(item, style)]),
+      );
+    }
+    return value;
+  };
+
+  const draw = () => {
+    const style = getComputedStyle(root);
+    const narrow = window.innerWidth < 600;
+    for (const [id, plot] of Object.entries(plots)) {
+      const box = document.getElementById(id);
+      const { data, layout, config } = paint(plot, style);
+      layout.hoverlabel = {
+        bgcolor: style.getPropertyValue("--card").trim(),
+        bordercolor: style.getPropertyValue("--line").trim(),
+        font: { color: style.getPropertyValue("--ink").trim() },
+        align: "left",
+      };
+      if (narrow) {
+        layout.font.size = 11;
+        layout.margin.l = 36;
+        layout.margin.r = 6;
+        layout.dragmode = false;
+      }
+      Plotly.react(box, data, layout, config);
+    }
+  };
+
+  draw();
+  window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
+  window.matchMedia("(max-width: 599px)").addEventListener("change", draw);
+  window.addEventListener("beforeprint", () => {
+    root.classList.add("print");
+    for (const details of document.querySelectorAll("details")) {
+      details.open = true;
+    }
+    draw();
+  });
+  window.addEventListener("afterprint", () => {
+    root.classList.remove("print");
+    draw();
+  });
+})();
