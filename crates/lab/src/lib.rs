@@ -31,7 +31,7 @@ pub use plan::describe_job;
 pub use published::{Accuracy, Better, Cell, Class, Log, Published, Synced};
 pub use run::{RunEnd, RunError, RunOptions, Sink, run_suite};
 pub use subject::{
-    MdThrottle, Metadata, READ_POLICIES, Readable, Recovery, Subject, SubjectKind, SyncSource,
-    Throttle, Zfs, ZfsRelease,
+    Checkpoint, Metadata, READ_POLICIES, ReadRecovered, RecoveringWrites, Recovery, Subject,
+    SubjectKind, SyncSource, Throttle, WriteBarrier, Zfs, ZfsRelease,
 };
 pub use suite::{Event, EventKind, FioText, Job, QueueRule, Step, Suite};

@@ -52,67 +52,98 @@ pub enum SyncSource {
     Balanced,
 }
 
-/// Which part of a member that is being rebuilt may be read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Readable {
-    /// Nothing before the end.
-    Never,
-    /// Everything rebuilt so far.
-    Front,
-    /// Everything up to the last checkpoint, which is taken when the front
-    /// has gone `1 / fraction` of the member further or `interval` has passed.
-    Checkpoint {
-        /// A checkpoint at each of so many parts of the member.
-        fraction: u32,
-        /// A checkpoint at least so often.
-        interval: Nanos,
-    },
+/// What keeps writes and a rebuild apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum WriteBarrier {
+    /// A write and a sync request wait for each other where they overlap.
+    Overlap,
+    /// md of Linux 3.13 to 4.10: windows around the rebuild's position.
+    MdWindow,
+    /// md of Linux 4.11 and later: units of 64 MiB.
+    MdBuckets,
 }
 
-/// What holds a rebuild back.
+/// Which writes a member gets that is being rebuilt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RecoveringWrites {
+    /// All.
+    Everywhere,
+    /// Those below the rebuild's position.
+    BelowPosition,
+}
+
+/// Which part of a member that is being rebuilt may be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ReadRecovered {
+    /// Nothing before the end.
+    AtEnd,
+    /// Everything up to the last checkpoint.
+    BelowCheckpoint,
+    /// Everything rebuilt so far.
+    BelowPosition,
+}
+
+/// When a checkpoint is taken: whichever comes first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Checkpoint {
+    /// After this part of the array: 16 means a sixteenth.
+    pub parts: u32,
+    /// After this time.
+    pub interval: Nanos,
+}
+
+/// What holds a rebuild back. Limits are bytes per second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Throttle {
     /// Nothing but the disks.
-    Unlimited,
-    /// At most so many bytes per second.
+    None,
+    /// A limit, whoever else uses the members.
     Rate {
-        /// Bytes per second.
+        /// Never faster.
         maximum: Bytes,
     },
-    /// md's two limits: never above `maximum`, and above `minimum` only while
-    /// nobody else uses the members. Linux `drivers/md/md.c`, `md_do_sync`.
-    Md {
-        /// Bytes per second.
+    /// md until Linux 4.1 (drivers/md/md.c, `md_do_sync`): above the minimum
+    /// and while others use the members, or above the maximum, it sleeps
+    /// 500 ms and looks again.
+    MdSleep {
+        /// Never slower by the throttle's doing.
         minimum: Bytes,
-        /// Bytes per second.
+        /// Never faster.
         maximum: Bytes,
-        /// How it waits.
-        waits: MdThrottle,
     },
-}
-
-/// How md waits while others use the members.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MdThrottle {
-    /// Linux up to 4.1: 500 ms, then looks again.
-    Sleep,
-    /// Linux 4.2 and later: until no sync request is in flight.
-    Drain,
+    /// md since Linux 4.2: as before above the maximum; above the minimum and
+    /// while others use the members it waits until no sync request is in
+    /// flight.
+    MdDrain {
+        /// Never slower by the throttle's doing.
+        minimum: Bytes,
+        /// Never faster.
+        maximum: Bytes,
+    },
 }
 
 /// How a member is rebuilt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Recovery {
-    /// Bytes of one sync request.
+    /// Bytes of one command to a disk.
     pub block: Bytes,
-    /// Sync requests in flight at most.
+    /// Commands in flight at most.
     pub depth: u32,
     /// Who is read.
     pub source: SyncSource,
+    /// What keeps writes and the rebuild apart.
+    pub barrier: WriteBarrier,
+    /// Which writes the member gets meanwhile.
+    pub recovering_writes: RecoveringWrites,
     /// What holds it back.
     pub throttle: Throttle,
     /// What of the member may be read meanwhile.
-    pub readable: Readable,
+    pub read_recovered: ReadRecovered,
+    /// When checkpoints are taken, if ever.
+    pub checkpoint: Option<Checkpoint>,
 }
 
 /// Where the array's bytes lie on a member.

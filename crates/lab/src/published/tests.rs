@@ -69,6 +69,36 @@ fn every_cell_of_the_suite_has_figures_and_nothing_else_has() {
     assert_eq!((wanted, published.cells.len()), (120, 120));
 }
 
+/// What the disk was fitted on, as the fitting program's facts say, is marked
+/// here, with the same counts.
+#[test]
+fn cells_that_the_disk_was_fitted_on_are_marked() {
+    let facts: toml::Table = include_str!("../../../../facts/wd4000fyyz.toml")
+        .parse()
+        .expect("facts");
+    let published = figures();
+    let mut checked = 0;
+    for fact in facts["fact"].as_array().expect("facts") {
+        let source = fact["source"].as_str().expect("a source");
+        let Some(rest) = source.strip_prefix("test_raid1_md.log, job ") else {
+            continue;
+        };
+        let job = rest.split(':').next().expect("a number");
+        let cell = published.cell("md", job, Direction::Read).expect(job);
+        let log = cell.log.expect(job);
+        assert_eq!(fact["ios"].as_integer(), i64::try_from(log.ios).ok());
+        assert_eq!(
+            fact["runtime_ms"].as_integer(),
+            i64::try_from(log.runtime_ms).ok()
+        );
+        let sets = fact["sets"].as_array().expect("sets").iter();
+        let sets: Vec<&str> = sets.filter_map(toml::Value::as_str).collect();
+        assert_eq!(sets, cell.fitted, "{job}");
+        checked += 1;
+    }
+    assert_eq!(checked, 11);
+}
+
 /// The article cuts to whole numbers; where it does not agree with the log to
 /// less than one it must be marked.
 #[test]

@@ -1,8 +1,8 @@
 //! Reading a subject's file: what is written, checked and put together.
 
 use super::{
-    MdThrottle, Metadata, READ_POLICIES, Readable, Recovery, Subject, SubjectKind, SyncSource,
-    Throttle, Zfs, ZfsRelease,
+    Checkpoint, Metadata, READ_POLICIES, ReadRecovered, RecoveringWrites, Recovery, Subject,
+    SubjectKind, SyncSource, Throttle, WriteBarrier, Zfs, ZfsRelease,
 };
 use crate::document::{Document, FileError, Problem, Reserved};
 use crate::host::Host;
@@ -36,8 +36,10 @@ struct RawRecovery {
     block: Spanned<Size>,
     depth: Spanned<u32>,
     source: SyncSource,
-    readable: Spanned<ReadableRule>,
-    checkpoint_fraction: Option<Spanned<u32>>,
+    barrier: WriteBarrier,
+    recovering_writes: RecoveringWrites,
+    read_recovered: Spanned<ReadRecovered>,
+    checkpoint_parts: Option<Spanned<u32>>,
     checkpoint_interval: Option<Time>,
     throttle: Spanned<ThrottleRule>,
     minimum: Option<Size>,
@@ -46,21 +48,11 @@ struct RawRecovery {
 
 #[derive(Clone, Copy, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-enum ReadableRule {
-    Never,
-    Front,
-    Checkpoint,
-}
-
-#[derive(Clone, Copy, Deserialize)]
-#[serde(rename_all = "kebab-case")]
 enum ThrottleRule {
     None,
     Rate,
-    #[serde(rename = "md-3.16")]
-    Md3_16,
-    #[serde(rename = "md-4.2")]
-    Md4_2,
+    MdSleep,
+    MdDrain,
 }
 
 #[derive(Deserialize)]
@@ -191,10 +183,6 @@ fn check_read_policy(
 /// Checks a recovery table and puts its rules together.
 fn read_recovery(document: &Document, raw: Spanned<RawRecovery>) -> Result<Recovery, FileError> {
     let raw = raw.into_inner();
-    let missing = |span, field: &str, remedy: &str| {
-        let (field, remedy) = (field.to_owned(), remedy.to_owned());
-        document.error(span, Problem::Missing { field, remedy })
-    };
     if *raw.depth.get_ref() == 0 {
         let what = "a rebuild without a request in flight never ends";
         return Err(document.invalid(raw.depth.span(), what, "depth must be at least 1"));
@@ -205,59 +193,75 @@ fn read_recovery(document: &Document, raw: Spanned<RawRecovery>) -> Result<Recov
         let remedy = "block must be a multiple of 512";
         return Err(document.invalid(raw.block.span(), what, remedy));
     }
-    let readable = match (
-        raw.readable.get_ref(),
-        raw.checkpoint_fraction,
-        raw.checkpoint_interval,
-    ) {
-        (ReadableRule::Never, ..) => Readable::Never,
-        (ReadableRule::Front, ..) => Readable::Front,
-        (ReadableRule::Checkpoint, Some(fraction), Some(interval)) => {
-            if *fraction.get_ref() == 0 {
-                let what = "a member cannot be cut into no parts";
-                let remedy = "checkpoint_fraction must be at least 1";
-                return Err(document.invalid(fraction.span(), what, remedy));
-            }
-            Readable::Checkpoint {
-                fraction: fraction.into_inner(),
-                interval: interval.0,
-            }
-        }
-        (ReadableRule::Checkpoint, None, _) => {
-            let remedy = "with readable = \"checkpoint\" say how many parts, 16 for md";
-            return Err(missing(raw.readable.span(), "checkpoint_fraction", remedy));
-        }
-        (ReadableRule::Checkpoint, _, None) => {
-            let remedy = "with readable = \"checkpoint\" say how often, \"5m\" for md";
-            return Err(missing(raw.readable.span(), "checkpoint_interval", remedy));
-        }
-    };
-    let limit = |limit: Option<Size>, field| {
-        let remedy = "this throttle needs it: bytes per second, as \"1000k\"";
-        limit
-            .map(|size| size.0)
-            .ok_or_else(|| missing(raw.throttle.span(), field, remedy))
-    };
-    let throttle = match *raw.throttle.get_ref() {
-        ThrottleRule::None => Throttle::Unlimited,
-        ThrottleRule::Rate => Throttle::Rate {
-            maximum: limit(raw.maximum, "maximum")?,
-        },
-        rule @ (ThrottleRule::Md3_16 | ThrottleRule::Md4_2) => Throttle::Md {
-            minimum: limit(raw.minimum, "minimum")?,
-            maximum: limit(raw.maximum, "maximum")?,
-            waits: match rule {
-                ThrottleRule::Md4_2 => MdThrottle::Drain,
-                _ => MdThrottle::Sleep,
-            },
-        },
-    };
     Ok(Recovery {
+        checkpoint: read_checkpoint(document, &raw)?,
+        throttle: read_throttle(document, &raw)?,
         block,
         depth: raw.depth.into_inner(),
         source: raw.source,
-        throttle,
-        readable,
+        barrier: raw.barrier,
+        recovering_writes: raw.recovering_writes,
+        read_recovered: raw.read_recovered.into_inner(),
+    })
+}
+
+/// The checkpoint rule; reads below the checkpoint need one.
+fn read_checkpoint(
+    document: &Document,
+    raw: &RawRecovery,
+) -> Result<Option<Checkpoint>, FileError> {
+    let missing = |field: &str, remedy: &str| {
+        let (field, remedy) = (field.to_owned(), remedy.to_owned());
+        let problem = Problem::Missing { field, remedy };
+        Err(document.error(raw.read_recovered.span(), problem))
+    };
+    let needed = *raw.read_recovered.get_ref() == ReadRecovered::BelowCheckpoint;
+    match (&raw.checkpoint_parts, raw.checkpoint_interval) {
+        (Some(parts), _) if *parts.get_ref() == 0 => {
+            let what = "an array cannot be cut into no parts";
+            let remedy = "checkpoint_parts must be at least 1";
+            Err(document.invalid(parts.span(), what, remedy))
+        }
+        (Some(parts), Some(interval)) => Ok(Some(Checkpoint {
+            parts: *parts.get_ref(),
+            interval: interval.0,
+        })),
+        (None, None) if !needed => Ok(None),
+        (None, _) => missing(
+            "checkpoint_parts",
+            "a checkpoint comes after a part of the array, 16 for md",
+        ),
+        (_, None) => missing(
+            "checkpoint_interval",
+            "a checkpoint comes after a time, \"5m\" for md",
+        ),
+    }
+}
+
+/// The throttle with the limits that its rule needs.
+fn read_throttle(document: &Document, raw: &RawRecovery) -> Result<Throttle, FileError> {
+    let limit = |limit: Option<Size>, field: &str| {
+        limit.map(|size| size.0).ok_or_else(|| {
+            let remedy = "this throttle needs it: bytes per second, as \"1000k\"";
+            let (field, remedy) = (field.to_owned(), remedy.to_owned());
+            document.error(raw.throttle.span(), Problem::Missing { field, remedy })
+        })
+    };
+    let minimum = || limit(raw.minimum, "minimum");
+    let maximum = || limit(raw.maximum, "maximum");
+    Ok(match *raw.throttle.get_ref() {
+        ThrottleRule::None => Throttle::None,
+        ThrottleRule::Rate => Throttle::Rate {
+            maximum: maximum()?,
+        },
+        ThrottleRule::MdSleep => Throttle::MdSleep {
+            minimum: minimum()?,
+            maximum: maximum()?,
+        },
+        ThrottleRule::MdDrain => Throttle::MdDrain {
+            minimum: minimum()?,
+            maximum: maximum()?,
+        },
     })
 }
 

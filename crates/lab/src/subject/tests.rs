@@ -1,7 +1,9 @@
 //! Subjects that are right, and what users see of those that are not.
 
-use super::{MdThrottle, SubjectKind};
-use super::{Readable, Recovery, Subject, SyncSource, Throttle};
+use super::{
+    Checkpoint, ReadRecovered, RecoveringWrites, Recovery, Subject, SubjectKind, SyncSource,
+    Throttle, WriteBarrier,
+};
 use crate::catalogue::{Kind, hosts};
 use crate::document::Document;
 use raidlab_units::{Bytes, Nanos};
@@ -24,18 +26,20 @@ fn md_is_read_as_it_was_created_in_2015() {
     assert_eq!(md.host.turnaround, Nanos::from_micros(59));
     assert_eq!(md.read_policy.as_deref(), Some("md-3.16"));
     let expected = Recovery {
-        block: Bytes(65536),
-        depth: 32,
+        block: Bytes(512 * 1024),
+        depth: 4,
         source: SyncSource::LowestInSync,
-        throttle: Throttle::Md {
+        barrier: WriteBarrier::MdWindow,
+        recovering_writes: RecoveringWrites::Everywhere,
+        throttle: Throttle::MdSleep {
             minimum: Bytes(1000 * 1024),
             maximum: Bytes(200_000 * 1024),
-            waits: MdThrottle::Sleep,
         },
-        readable: Readable::Checkpoint {
-            fraction: 16,
+        read_recovered: ReadRecovered::BelowCheckpoint,
+        checkpoint: Some(Checkpoint {
+            parts: 16,
             interval: Nanos::from_secs(300),
-        },
+        }),
     };
     assert_eq!(md.recovery, Some(expected));
     let setting = md
@@ -45,7 +49,7 @@ fn md_is_read_as_it_was_created_in_2015() {
     let setting = setting.expect("a setting");
     assert_eq!(
         (setting.scope.as_str(), setting.value.as_str()),
-        ("subject md", "64k")
+        ("subject md", "512k")
     );
     assert!(setting.source.contains("RESYNC_BLOCK_SIZE"));
 }
@@ -90,17 +94,17 @@ fn broken() -> Vec<(&'static str, String)> {
             "policy on a disk",
             text_of("disk").replacen("host =", "read_policy = \"md-3.16\"\nhost =", 1),
         ),
-        ("size", md("\"64k\"", "\"64q\"")),
-        ("half sectors", md("\"64k\"", "\"700\"")),
-        ("depth", md("depth = 32", "depth = 0")),
-        ("checkpoint", md("checkpoint_fraction = 16\n", "")),
+        ("size", md("\"512k\"", "\"512q\"")),
+        ("half sectors", md("\"512k\"", "\"700\"")),
+        ("depth", md("depth = 4", "depth = 0")),
+        ("checkpoint", md("checkpoint_parts = 16\n", "")),
         (
             "no checkpoints",
-            md("checkpoint_fraction = 16", "checkpoint_fraction = 0"),
+            md("checkpoint_parts = 16", "checkpoint_parts = 0"),
         ),
         (
             "throttle",
-            md("throttle = \"md-3.16\"", "throttle = \"md-9\""),
+            md("throttle = \"md-sleep\"", "throttle = \"md-9\""),
         ),
         ("throttle's limit", md("minimum = \"1000k\"\n", "")),
         (
