@@ -53,3 +53,95 @@ pub(crate) fn figures(data: &RunData, view: &View<'_>) -> Vec<Figure> {
 pub(crate) fn error_figure(data: &RunData, view: &View<'_>) -> Option<Figure> {
     errors::figure(data, view)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::figures;
+    use crate::compute::view::View;
+    use crate::sample;
+    use serde_json::{Value, json};
+
+    fn figure(id: &str) -> Value {
+        let data = sample::data();
+        let view = View::new(&data.measurements);
+        let mut all = figures(&data, &view);
+        all.extend(super::error_figure(&data, &view));
+        all.retain(|figure| figure.id == id);
+        all.swap_remove(0).plot
+    }
+
+    #[test]
+    fn the_depth_curve_has_line_band_and_published_markers() {
+        let plot = figure("depth-random-read-reads");
+        let md: Vec<&Value> = plot["data"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|trace| trace["legendgroup"] == "md")
+            .collect();
+        assert_eq!(md.len(), 3);
+        let band = md.iter().find(|trace| trace["fill"] == "toself").unwrap();
+        assert_eq!(band["x"].as_array().unwrap().len(), 20);
+        let published = md.iter().find(|trace| trace["mode"] == "markers").unwrap();
+        assert_eq!(published["y"][3], json!(199.0));
+        let ticks = json!(["1", "2", "3", "4", "6", "8", "12", "16", "24", "32"]);
+        assert_eq!(plot["layout"]["xaxis"]["ticktext"], ticks);
+        assert_eq!(plot["layout"]["xaxis"]["type"], "log");
+    }
+
+    #[test]
+    fn every_axis_with_figures_says_unit_and_direction() {
+        for (id, words) in [
+            ("depth-random-read-reads", "iops, more is better"),
+            ("sync", "iops, more is better"),
+            ("bars-streams", "MB/s (10⁶ bytes), more is better"),
+            ("bars-random-write", "iops (log scale), more is better"),
+            (
+                "latency-random-read-reads",
+                "latency, ms (log scale), less is better",
+            ),
+        ] {
+            assert_eq!(
+                figure(id)["layout"]["yaxis"]["title"]["text"],
+                words,
+                "{id}"
+            );
+        }
+    }
+
+    #[test]
+    fn published_ticks_stand_in_their_subjects_group() {
+        let plot = figure("bars-streams");
+        assert_eq!(plot["layout"]["scattermode"], "group");
+        for trace in plot["data"].as_array().unwrap() {
+            assert_eq!(trace["offsetgroup"], trace["legendgroup"]);
+        }
+    }
+
+    #[test]
+    fn a_whisker_reaches_from_the_lowest_to_the_highest_fit() {
+        let plot = figure("bars-mixed");
+        let bar = &plot["data"][0];
+        let ours = bar["y"][0].as_f64().unwrap();
+        let above = bar["error_y"]["array"][0].as_f64().unwrap();
+        // The sample's second fit is 2.5 % of the published 158 above the first.
+        assert!((above - 3.95).abs() < 1e-9, "{ours} {above}");
+        assert_eq!(bar["error_y"]["arrayminus"][0], json!(0.0));
+    }
+
+    #[test]
+    fn disputed_figures_are_not_among_the_errors() {
+        let plot = figure("errors");
+        let gflash = plot["data"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|trace| trace["name"] == "gflash");
+        let dots: usize = gflash
+            .map(|trace| trace["x"].as_array().unwrap().len())
+            .sum();
+        // 30 rows, 9 of them disputed.
+        assert_eq!(dots, 21);
+        assert_eq!(plot["layout"]["shapes"][0]["x1"], json!(4.0));
+    }
+}

@@ -186,3 +186,101 @@ fn scopes(settings: &[Setting]) -> Vec<Scope<'_>> {
     }
     scopes
 }
+
+#[cfg(test)]
+mod tests {
+    use super::html;
+    use crate::data::RunData;
+    use crate::sample;
+    use raidlab_store::Store;
+
+    /// The page without the part that is `plotly.js`.
+    fn without_plotly(page: &str) -> String {
+        let (before, rest) = page.split_once("<script>").unwrap();
+        let (_, after) = rest.split_once("</script>").unwrap();
+        format!("{before}{after}")
+    }
+
+    #[test]
+    fn the_page_is_whole_and_fetches_nothing() {
+        let page = html(&sample::data()).unwrap();
+        assert_eq!(page.matches("plotly.js v").count(), 1);
+        assert!(page.len() < 6_000_000, "{} bytes", page.len());
+        let own = without_plotly(&page);
+        for forbidden in ["http:", "https:", "src=", "@import", "url(", "MathJax"] {
+            assert!(!own.contains(forbidden), "{forbidden}");
+        }
+        assert!(own.trim_end().ends_with("</html>"));
+        for chart in [
+            "depth-random-read-reads",
+            "sync",
+            "bars-streams",
+            "bars-sequential-write",
+            "bars-random-write",
+            "bars-mixed",
+            "latency-random-read-reads",
+            "balance-0",
+            "errors",
+        ] {
+            assert!(own.contains(&format!("id=\"{chart}\"")), "{chart}");
+            assert!(own.contains(&format!("\"{chart}\":")), "{chart}");
+        }
+    }
+
+    #[test]
+    fn the_same_data_gives_the_same_page() {
+        let data = sample::data();
+        assert_eq!(html(&data).unwrap(), html(&data).unwrap());
+    }
+
+    #[test]
+    fn names_from_files_cannot_break_the_page() {
+        const EVIL: &str = "</script><script>alert(1)</script>";
+        let mut data = sample::data();
+        data.run.suite_title = EVIL.to_owned();
+        data.run.command_line = EVIL.to_owned();
+        for m in &mut data.measurements {
+            m.subject = format!("{EVIL}{}", m.subject);
+            m.job_title.push_str(EVIL);
+        }
+        for setting in &mut data.settings {
+            setting.value.push_str(EVIL);
+        }
+        let page = html(&data).unwrap();
+        assert!(!page.contains("alert(1)</script>"));
+        // plotly, the figures, the drawing code.
+        assert_eq!(page.matches("</script>").count(), 3);
+    }
+
+    #[test]
+    fn the_words_and_tables_of_the_sample() {
+        let page = without_plotly(&html(&sample::data()).unwrap());
+        let (_, body) = page.split_once("<body>").unwrap();
+        let (body, _) = body.split_once("<script").unwrap();
+        insta::assert_snapshot!(body);
+    }
+
+    #[test]
+    fn a_run_without_measurements_is_a_page_without_charts() {
+        let mut data = sample::data();
+        data.measurements.clear();
+        let page = html(&data).unwrap();
+        assert!(page.contains("Nothing was measured"));
+        assert!(!page.contains("<script"));
+        assert!(!page.contains("<figure"));
+    }
+
+    #[test]
+    fn a_stored_run_makes_the_same_page() {
+        let data = sample::data();
+        let mut store = Store::open_in_memory().unwrap();
+        let id = store.begin_run(&data.run).unwrap();
+        store.add_settings(id, &data.settings).unwrap();
+        store.add_notes(id, &data.notes).unwrap();
+        for m in &data.measurements {
+            store.add_measurement(id, m).unwrap();
+        }
+        let loaded = RunData::load(&store, raidlab_store::LATEST).unwrap();
+        assert_eq!(html(&loaded).unwrap(), html(&data).unwrap());
+    }
+}

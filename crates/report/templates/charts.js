@@ -35,13 +35,23 @@
         layout.font.size = 11;
         layout.margin.l = 36;
         layout.margin.r = 6;
+        // A finger that scrolls the page must not zoom a chart.
         layout.dragmode = false;
+        config.displayModeBar = false;
       }
       Plotly.react(box, data, layout, config);
     }
   };
 
   draw();
+  const resized = new ResizeObserver((entries) => {
+    for (const { target } of entries) {
+      Plotly.Plots.resize(target);
+    }
+  });
+  for (const id of Object.keys(plots)) {
+    resized.observe(document.getElementById(id));
+  }
   window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
   window.matchMedia("(max-width: 599px)").addEventListener("change", draw);
   window.addEventListener("beforeprint", () => {

@@ -42,7 +42,7 @@ fn panels(view: &View<'_>, rows: &[&Row<'_>], number: usize, subjects: &[usize])
         .bar_mode(BarMode::Stack)
         .bar_gap(0.3)
         .show_legend(false)
-        .y_axis(axis("job").auto_range(true).show_grid(false));
+        .y_axis(axis("").auto_range(true).show_grid(false));
     let mut heads = Vec::new();
     for (panel, &subject) in subjects.iter().enumerate() {
         stack(&mut traces, view, rows, panel, subject);
@@ -51,7 +51,7 @@ fn panels(view: &View<'_>, rows: &[&Row<'_>], number: usize, subjects: &[usize])
             .domain(&[from, to])
             .range(vec![0.0, 100.0])
             .tick_values(vec![0.0, 50.0, 100.0])
-            .tick_text(["0", "50", "100"].map(str::to_owned).to_vec());
+            .tick_text(["0", "50", ""].map(str::to_owned).to_vec());
         layout = place(layout, panel, x_axis);
         heads.push(
             Annotation::new()
@@ -113,7 +113,7 @@ fn stack(
             let reads = thousands(own.read_ios as f64);
             let text = format!("member {}: {reads} reads, {share:.1} %", own.member);
             shares.push(share);
-            labels.push(format!(" {} ", row.label));
+            labels.push(format!("job {}", row.label));
             texts.push(hover(view.subjects[subject], &row.label, &text));
         }
         #[expect(clippy::cast_precision_loss, reason = "a few members")]
@@ -140,9 +140,10 @@ fn stack(
 /// The part of the width that a panel takes.
 #[expect(clippy::cast_precision_loss, reason = "up to four panels")]
 fn domain(panel: usize, panels: usize) -> (f64, f64) {
-    let step = 1.0 / panels as f64;
-    let gap = if panel + 1 == panels { 0.0 } else { 0.035 };
-    (panel as f64 * step, (panel + 1) as f64 * step - gap)
+    const GAP: f64 = 0.03;
+    let width = (1.0 - GAP * (panels as f64 - 1.0)) / panels as f64;
+    let from = panel as f64 * (width + GAP);
+    (from, (from + width).min(1.0))
 }
 
 fn place(layout: Layout, panel: usize, x_axis: Axis) -> Layout {

@@ -60,7 +60,7 @@ pub(super) fn figure(data: &RunData, view: &View<'_>) -> Option<Figure> {
                 .size(9)
                 .color(colour(subject))
                 .opacity(0.85)
-                .line(Line::new().width(1.5));
+                .line(Line::new().width(if fitted { 1.5 } else { 0.0 }));
             traces.push(
                 Scatter::new(x, y)
                     .mode(Mode::Markers)

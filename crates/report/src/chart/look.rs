@@ -4,7 +4,7 @@ use crate::format::thousands;
 use plotly::color::Rgba;
 use plotly::common::{Anchor, DashType, Font, Line, Marker, MarkerSymbol, Orientation, Title};
 use plotly::configuration::{DisplayModeBar, ModeBarButtonName};
-use plotly::layout::{Axis, AxisType, HoverMode, Legend, Margin};
+use plotly::layout::{Axis, AxisType, HoverMode, Legend, Margin, ModeBar};
 use plotly::{Configuration, Layout, Plot, Trace};
 use serde_json::Value;
 
@@ -61,9 +61,9 @@ pub(crate) fn marker(subject: usize, open: bool) -> Marker {
         .symbol(symbol(subject, open))
         .color(colour(subject));
     if open {
-        marker.size(10).line(Line::new().width(2.0))
+        marker.size(11).line(Line::new().width(2.0))
     } else {
-        marker.size(6)
+        marker.size(8)
     }
 }
 
@@ -116,6 +116,12 @@ pub(crate) fn layout() -> Layout {
         )
         .margin(Margin::new().left(56).right(16).top(8).bottom(48))
         .hover_mode(HoverMode::Closest)
+        .mode_bar(
+            ModeBar::new()
+                .background_color(CLEAR)
+                .color(MUTED)
+                .active_color(INK),
+        )
         .legend(
             Legend::new()
                 .orientation(Orientation::Horizontal)
@@ -133,12 +139,16 @@ pub(crate) fn plot(traces: Vec<Box<dyn Trace>>, layout: Layout) -> Value {
     plot.set_layout(layout);
     plot.set_configuration(
         Configuration::new()
-            .responsive(true)
+            .responsive(false)
             .display_logo(false)
             .display_mode_bar(DisplayModeBar::Hover)
             .mode_bar_buttons_to_remove(vec![
-                ModeBarButtonName::Lasso2d,
+                ModeBarButtonName::Zoom2d,
+                ModeBarButtonName::Pan2d,
                 ModeBarButtonName::Select2d,
+                ModeBarButtonName::Lasso2d,
+                ModeBarButtonName::ZoomIn2d,
+                ModeBarButtonName::ZoomOut2d,
                 ModeBarButtonName::AutoScale2d,
             ]),
     );

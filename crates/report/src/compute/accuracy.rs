@@ -27,20 +27,23 @@ pub(crate) struct Errors {
     pub worst_percent: f64,
     /// The label of its row.
     pub worst_label: String,
+    /// The index of its subject.
+    pub worst_subject: usize,
 }
 
 impl Errors {
-    /// Errors of `(label, percent)` pairs; `None` if there are none.
+    /// Errors of `(subject, label, percent)`; `None` if there are none.
     #[expect(clippy::cast_precision_loss, reason = "a handful of cells")]
-    fn of<'a>(errors: impl Iterator<Item = (&'a str, f64)>) -> Option<Self> {
+    fn of<'a>(errors: impl Iterator<Item = (usize, &'a str, f64)>) -> Option<Self> {
         let mut all = Self::default();
         let mut sum = 0.0;
-        for (label, percent) in errors {
+        for (subject, label, percent) in errors {
             all.cells += 1;
             sum += percent.abs();
             if all.cells == 1 || percent.abs() > all.worst_percent.abs() {
                 all.worst_percent = percent;
                 label.clone_into(&mut all.worst_label);
+                all.worst_subject = subject;
             }
         }
         all.mean_absolute_percent = sum / all.cells as f64;
@@ -71,7 +74,7 @@ pub(crate) fn accuracy(view: &View<'_>, wanted: impl Fn(&str, usize) -> bool) ->
         if !wanted(&row.head.class, subject) {
             continue;
         }
-        let error = (row.label.as_str(), percent);
+        let error = (subject, row.label.as_str(), percent);
         if is_disputed(cell) {
             disputed += 1;
         } else if cell.m.role == Role::Fitted {

@@ -263,10 +263,11 @@ pub(crate) fn trust(view: &View<'_>) -> Vec<String> {
     if let Some(errors) = &against.predicted {
         sentences.push(format!(
             "Against {} that played no part in fitting, the error is {:.1}\u{a0}% on average; \
-             the worst is {} (job {}).",
+             the worst is {} ({}, job {}).",
             count(errors.cells, "published figure", "published figures"),
             errors.mean_absolute_percent,
             crate::format::signed_percent(errors.worst_percent),
+            view.subjects[errors.worst_subject],
             errors.worst_label
         ));
     } else {
