@@ -1,13 +1,13 @@
 //! The content of the tables, as texts: the terminal and the HTML page print
 //! the same ones.
 
-use crate::compute::accuracy::{Accuracy, Errors, accuracy, is_disputed};
+use crate::compute::accuracy::{Errors, accuracy, is_disputed};
 use crate::compute::headline::class_title;
 use crate::compute::standing::{Better, Standing, against_best};
 use crate::compute::view::{Cell, Rate, Row, View};
 use crate::data::RunData;
-use crate::format::{figure, percentiles_ms, signed_percent_fine};
-use raidlab_store::{Role, published_error_percent};
+use crate::format::{figure, list, percentiles_ms, signed_percent_fine};
+use raidlab_store::{Measurement, Role, published_error_percent};
 use serde::Serialize;
 
 /// Marks a cell that the model was fitted on.
@@ -202,7 +202,7 @@ pub(crate) fn published(data: &RunData, view: &View<'_>) -> Vec<PublishedRow> {
 fn published_cell(data: &RunData, row: &Row<'_>, cell: Cell<'_>) -> Option<PublishedCell> {
     let first = cell.m.published.first()?;
     let percent = published_error_percent(cell.m);
-    let declared = declared_percent(data, &row.head.class);
+    let declared = declared_percent(data, cell.m);
     let mut provenance = format!("{}: {}", first.source, first.reliability);
     if !first.note.is_empty() {
         provenance.push_str("; ");
@@ -224,25 +224,35 @@ fn published_cell(data: &RunData, row: &Row<'_>, cell: Cell<'_>) -> Option<Publi
     })
 }
 
-/// The accuracy declared for a class, percent either way: that of its first
-/// note that declares one.
-pub(crate) fn declared_percent(data: &RunData, class: &str) -> Option<f64> {
-    let mut notes = data.notes.iter().filter(|note| note.class == class);
+/// The accuracy declared for a cell, percent either way: that of the first
+/// note that names its class, subject and job.
+pub(crate) fn declared_percent(data: &RunData, m: &Measurement) -> Option<f64> {
+    let names = |list: &[String], name: &str| list.is_empty() || list.iter().any(|n| n == name);
+    let mut notes = data.notes.iter().filter(|note| {
+        note.class == m.class && names(&note.subjects, &m.subject) && names(&note.jobs, &m.job)
+    });
     notes.find_map(|note| note.declared_percent)
 }
 
-/// A class's accuracy: what was fitted on what, what is declared, what is
-/// reached.
+/// A class's accuracy: what was fitted on what, and per subject what is
+/// declared and what is reached.
 #[derive(Debug, Serialize)]
 pub(crate) struct AccuracyRow {
     pub title: String,
     pub statements: Vec<String>,
-    pub declared: String,
-    pub cells: Vec<Vec<AccuracyLine>>,
+    pub cells: Vec<AccuracyCell>,
 }
 
-/// One subject's errors in a class: over predicted cells, and, apart from
-/// them, over fitted ones.
+/// One subject's accuracy in a class.
+#[derive(Debug, Serialize)]
+pub(crate) struct AccuracyCell {
+    /// `±8 %`, `±25 to ±100 %`; empty where nothing is declared.
+    pub declared: String,
+    /// Over predicted cells, and, apart from them, over fitted ones.
+    pub lines: Vec<AccuracyLine>,
+}
+
+/// Errors over some cells.
 #[derive(Debug, Serialize)]
 pub(crate) struct AccuracyLine {
     pub mean: String,
@@ -254,36 +264,69 @@ pub(crate) struct AccuracyLine {
 /// Every class that has published figures or statements.
 pub(crate) fn accuracy_rows(data: &RunData, view: &View<'_>) -> Vec<AccuracyRow> {
     let row = |class: &str| {
-        let declared = declared_percent(data, class);
-        let notes = data.notes.iter().filter(|note| note.class == class);
-        let cells: Vec<Vec<AccuracyLine>> = (0..view.subjects.len())
-            .map(|subject| {
-                let found = accuracy(view, |own, index| own == class && index == subject);
-                accuracy_lines(&found, declared)
-            })
+        let cells: Vec<AccuracyCell> = (0..view.subjects.len())
+            .map(|subject| accuracy_cell(data, view, class, subject))
             .collect();
-        let statements: Vec<String> = notes
-            .enumerate()
-            .map(|(position, note)| match (position, note.declared_percent) {
-                (0, _) => note.statement.clone(),
-                (_, None) => format!("{}: {}", note.title, note.statement),
-                (_, Some(own)) => format!("{}: {} (±{own}\u{a0}%)", note.title, note.statement),
-            })
-            .collect();
-        (!statements.is_empty() || cells.iter().any(|lines| !lines.is_empty())).then(|| {
-            AccuracyRow {
-                title: class_title(data, class),
-                statements,
-                declared: declared.map_or_else(|| "-".to_owned(), |own| format!("±{own}\u{a0}%")),
-                cells,
-            }
+        let statements = statements(data, class);
+        let says = !statements.is_empty() || cells.iter().any(|cell| !cell.lines.is_empty());
+        says.then(|| AccuracyRow {
+            title: class_title(data, class),
+            statements,
+            cells,
         })
     };
     view.classes().into_iter().filter_map(row).collect()
 }
 
-fn accuracy_lines(found: &Accuracy, declared: Option<f64>) -> Vec<AccuracyLine> {
-    let line = |errors: &Errors, mark| AccuracyLine {
+/// What the notes of a class say, each sentence once, with the subjects and
+/// jobs that it is limited to.
+fn statements(data: &RunData, class: &str) -> Vec<String> {
+    let mut all: Vec<String> = Vec::new();
+    for note in data.notes.iter().filter(|note| note.class == class) {
+        let mut limits = note.subjects.clone();
+        if !note.jobs.is_empty() {
+            let jobs = if note.jobs.len() == 1 { "job" } else { "jobs" };
+            limits.push(format!("{jobs} {}", list(&note.jobs)));
+        }
+        let statement = if limits.is_empty() {
+            note.statement.clone()
+        } else {
+            format!("{}: {}", limits.join(", "), note.statement)
+        };
+        if !note.statement.is_empty() && !all.contains(&statement) {
+            all.push(statement);
+        }
+    }
+    all
+}
+
+fn accuracy_cell(data: &RunData, view: &View<'_>, class: &str, subject: usize) -> AccuracyCell {
+    let own = || {
+        let cells = view.cells();
+        cells.filter(move |(index, row, _)| *index == subject && row.head.class == class)
+    };
+    let declared = own().filter_map(|(_, _, cell)| declared_percent(data, cell.m));
+    let range = declared.fold(None, |range, percent: f64| match range {
+        None => Some((percent, percent)),
+        Some((low, high)) => Some((percent.min(low), percent.max(high))),
+    });
+    let tone = |fitted: bool| {
+        let mut tone = Tone::Plain;
+        for (_, _, cell) in own().filter(|(_, _, cell)| !is_disputed(*cell)) {
+            let percent = published_error_percent(cell.m);
+            let declared = declared_percent(data, cell.m);
+            if let (Some(percent), Some(declared)) = (percent, declared)
+                && (cell.m.role == Role::Fitted) == fitted
+            {
+                if percent.abs() > declared {
+                    return Tone::Bad;
+                }
+                tone = Tone::Good;
+            }
+        }
+        tone
+    };
+    let line = |errors: &Errors, mark, tone| AccuracyLine {
         mean: format!("{:.1}\u{a0}%", errors.mean_absolute_percent),
         worst: format!(
             "{} ({})",
@@ -291,13 +334,20 @@ fn accuracy_lines(found: &Accuracy, declared: Option<f64>) -> Vec<AccuracyLine> 
             errors.worst_label
         ),
         mark,
-        tone: match declared {
-            None => Tone::Plain,
-            Some(declared) if errors.worst_percent.abs() > declared => Tone::Bad,
-            Some(_) => Tone::Good,
-        },
+        tone,
     };
-    let predicted = found.predicted.iter().map(|errors| line(errors, ""));
-    let fitted = found.fitted.iter().map(|errors| line(errors, FITTED_MARK));
-    predicted.chain(fitted).collect()
+    let found = accuracy(view, |name, index| name == class && index == subject);
+    let predicted = found.predicted.iter().map(|e| line(e, "", tone(false)));
+    let fitted = found
+        .fitted
+        .iter()
+        .map(|e| line(e, FITTED_MARK, tone(true)));
+    AccuracyCell {
+        declared: match range {
+            None => String::new(),
+            Some((low, high)) if low < high => format!("±{low} to ±{high}\u{a0}%"),
+            Some((low, _)) => format!("±{low}\u{a0}%"),
+        },
+        lines: predicted.chain(fitted).collect(),
+    }
 }

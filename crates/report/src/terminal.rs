@@ -143,7 +143,7 @@ pub fn published_table(data: &RunData, style: &Style) -> String {
     style.finish(text)
 }
 
-/// Per class: the declared accuracy and each subject's mean and worst error,
+/// Per class: each subject's mean and worst error and what is declared for it,
 /// then what was fitted on what.
 #[must_use]
 pub fn accuracy_table(data: &RunData, style: &Style) -> String {
@@ -152,22 +152,26 @@ pub fn accuracy_table(data: &RunData, style: &Style) -> String {
     if rows.is_empty() {
         return String::new();
     }
-    let mut text = "Accuracy (mean absolute error, and the worst with its job)\n".to_owned();
-    for group in style.groups(view.subjects.len(), 34, 25) {
-        let mut table = style.table(&["class", "declared"], &view.subjects[group.clone()]);
+    let mut text =
+        "Accuracy (mean absolute error, the worst with its job, what is declared)\n".to_owned();
+    for group in style.groups(view.subjects.len(), 24, 25) {
+        let mut table = style.table(&["class"], &view.subjects[group.clone()]);
         for row in &rows {
-            let mut cells = vec![Cell::new(&row.title), Cell::new(&row.declared)];
-            cells.extend(row.cells[group.clone()].iter().map(|lines| {
-                let texts: Vec<String> = lines
-                    .iter()
+            let mut cells = vec![Cell::new(&row.title)];
+            cells.extend(row.cells[group.clone()].iter().map(|cell| {
+                let lines = cell.lines.iter();
+                let mut texts: Vec<String> = lines
                     .map(|line| format!("{}{:1} {}", line.mean, line.mark, line.worst))
                     .collect();
-                let bad = lines.iter().any(|line| line.tone == Tone::Bad);
+                if !cell.declared.is_empty() {
+                    texts.push(format!("declared {}", cell.declared));
+                }
+                let bad = cell.lines.iter().any(|line| line.tone == Tone::Bad);
                 style.cell(texts.join("\n"), if bad { Tone::Bad } else { Tone::Plain })
             }));
             table.add_row(cells);
         }
-        style.print(&mut text, &mut table, 2);
+        style.print(&mut text, &mut table, 1);
     }
     text.push_str("What was fitted on what\n");
     for row in rows.iter().filter(|row| !row.statements.is_empty()) {

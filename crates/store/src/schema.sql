@@ -98,6 +98,8 @@ CREATE TABLE note (
     class             TEXT NOT NULL,
     title             TEXT NOT NULL,
     statement         TEXT NOT NULL,
-    declared_percent  REAL                       -- NULL: no accuracy is declared
+    declared_percent  REAL,                      -- NULL: no accuracy is declared
+    subjects          TEXT NOT NULL,             -- JSON array of names; [] is every one
+    jobs              TEXT NOT NULL              -- JSON array of names; [] is every one
 ) STRICT;
 CREATE INDEX note_of_run ON note (run_id);

@@ -3,9 +3,11 @@
 use crate::rows;
 use crate::schema::{self, failure};
 use crate::{Measurement, Run, Setting, StoreError};
+use rusqlite::types::Type;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::num::ParseIntError;
 use std::path::{Path, PathBuf};
 
 /// The name that stands for the run begun last.
@@ -17,7 +19,7 @@ pub struct RunId(i64);
 
 /// A statement about a run: the accuracy of a class of jobs, an ablation, a
 /// remark.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct AccuracyNote {
     /// The class of measurements it speaks of (`random-read`); any other word
     /// makes it a remark on the whole run.
@@ -27,8 +29,13 @@ pub struct AccuracyNote {
     /// What was fitted on what, in words.
     pub statement: String,
     /// Declared accuracy, percent of the value, either way; `None` where none
-    /// is declared.
+    /// is declared. Of several notes the first that names the class, the
+    /// subject and the job counts.
     pub declared_percent: Option<f64>,
+    /// The subjects it speaks of; empty means every one.
+    pub subjects: Vec<String>,
+    /// The names of the jobs it speaks of; empty means every one.
+    pub jobs: Vec<String>,
 }
 
 /// A run with what a list of runs shows.
@@ -158,8 +165,8 @@ impl Store {
             let fail = |error| failure("add notes", path, error);
             let mut statement = transaction
                 .prepare_cached(
-                    "INSERT INTO note (run_id, class, title, statement, declared_percent)
-                     VALUES (?, ?, ?, ?, ?)",
+                    "INSERT INTO note (run_id, class, title, statement, declared_percent,
+                     subjects, jobs) VALUES (?, ?, ?, ?, ?, ?, ?)",
                 )
                 .map_err(fail)?;
             for n in notes {
@@ -169,7 +176,9 @@ impl Store {
                         n.class,
                         n.title,
                         n.statement,
-                        n.declared_percent
+                        n.declared_percent,
+                        names_to_json(&n.subjects),
+                        names_to_json(&n.jobs),
                     ])
                     .map_err(fail)?;
             }
@@ -317,6 +326,8 @@ impl Store {
                     title: row.get("title")?,
                     statement: row.get("statement")?,
                     declared_percent: row.get("declared_percent")?,
+                    subjects: names_from_json(row, "subjects")?,
+                    jobs: names_from_json(row, "jobs")?,
                 })
             },
         )
@@ -398,16 +409,30 @@ fn grouped<T>(rows: Vec<(i64, T)>) -> BTreeMap<i64, Vec<T>> {
     groups
 }
 
+fn names_to_json(names: &[String]) -> String {
+    serde_json::Value::from(names).to_string()
+}
+
+fn names_from_json(row: &Row<'_>, column: &str) -> rusqlite::Result<Vec<String>> {
+    let text: String = row.get(column)?;
+    serde_json::from_str(&text).map_err(|error| unreadable(row, column, error))
+}
+
+/// A text that is not what this crate wrote into its column.
+fn unreadable(
+    row: &Row<'_>,
+    column: &str,
+    error: impl std::error::Error + Send + Sync + 'static,
+) -> rusqlite::Error {
+    let index = row.as_ref().column_index(column).unwrap_or_default();
+    rusqlite::Error::FromSqlConversionFailure(index, Type::Text, Box::new(error))
+}
+
 fn read_run(row: &Row<'_>) -> rusqlite::Result<(RunId, Run)> {
     let seed: String = row.get("seed")?;
-    let seed = seed.parse().map_err(|error| {
-        let column = row.as_ref().column_index("seed").unwrap_or_default();
-        rusqlite::Error::FromSqlConversionFailure(
-            column,
-            rusqlite::types::Type::Text,
-            Box::<std::num::ParseIntError>::new(error),
-        )
-    })?;
+    let seed = seed
+        .parse()
+        .map_err(|error: ParseIntError| unreadable(row, "seed", error))?;
     let run = Run {
         name: row.get("name")?,
         started: row.get("started_utc")?,

@@ -5,11 +5,11 @@ use super::Figure;
 use super::look::{MUTED, axis, colour, hover, layout, plot, symbol};
 use crate::compute::accuracy::is_disputed;
 use crate::compute::headline::class_title;
-use crate::compute::view::View;
+use crate::compute::view::{Cell, Row, View};
 use crate::data::RunData;
-use crate::format::signed_percent_fine;
+use crate::format::{signed_percent, signed_percent_fine};
 use crate::table::declared_percent;
-use plotly::common::{HoverInfo, Line, Marker, Mode};
+use plotly::common::{HoverInfo, Line, Marker, Mode, Position};
 use plotly::layout::{Shape, ShapeLayer, ShapeLine, ShapeType};
 use plotly::{Scatter, Trace};
 use raidlab_store::{Role, published_error_percent};
@@ -18,8 +18,8 @@ use raidlab_store::{Role, published_error_percent};
 const CLASS_HEIGHT: usize = 74;
 const FRAME_HEIGHT: usize = 110;
 
-/// Half of a class's height on its axis, where classes are 1 apart.
-const HALF_BAND: f64 = 0.42;
+/// Errors beyond are drawn here: one outlier must not squeeze all others.
+const EDGE_PERCENT: f64 = 100.0;
 
 /// The figure, if there is anything to compare with.
 #[expect(
@@ -35,49 +35,37 @@ pub(super) fn figure(data: &RunData, view: &View<'_>) -> Option<Figure> {
     if classes.is_empty() {
         return None;
     }
+    let lanes = Lanes {
+        subjects: view.subjects.len() as f64,
+    };
     let mut traces: Vec<Box<dyn Trace>> = Vec::new();
-    let middle = (view.subjects.len() as f64 - 1.0) / 2.0;
-    let spread = 2.0 * 0.34 / (view.subjects.len() as f64).max(2.0);
+    let mut farthest = 0.0_f64;
     for (subject, name) in view.subjects.iter().enumerate() {
         for fitted in [false, true] {
-            let (mut x, mut y, mut texts) = (Vec::new(), Vec::new(), Vec::new());
+            let mut dots = Dots::default();
             for (own, row, cell) in view.cells().filter(|(_, _, cell)| comparable(*cell)) {
                 let class = classes.iter().position(|class| *class == row.head.class);
                 let (Some(class), Some(percent)) = (class, published_error_percent(cell.m)) else {
                     continue;
                 };
-                if own != subject || (cell.m.role == Role::Fitted) != fitted {
-                    continue;
+                if own == subject && (cell.m.role == Role::Fitted) == fitted {
+                    farthest = farthest.max(percent.abs().min(EDGE_PERCENT));
+                    let kind = if fitted { " (fitted)" } else { "" };
+                    let text = format!("{}{kind}", signed_percent_fine(percent));
+                    let text = hover(name, &row.label, &text);
+                    dots.push(percent, lanes.middle(class, subject), text);
                 }
-                x.push(percent);
-                y.push(class as f64 + (subject as f64 - middle) * spread);
-                let kind = if fitted { " (fitted)" } else { "" };
-                let text = format!("{}{kind}", signed_percent_fine(percent));
-                texts.push(hover(name, &row.label, &text));
             }
-            let marker = Marker::new()
-                .symbol(symbol(subject, fitted))
-                .size(9)
-                .color(colour(subject))
-                .opacity(0.85)
-                .line(Line::new().width(if fitted { 1.5 } else { 0.0 }));
-            traces.push(
-                Scatter::new(x, y)
-                    .mode(Mode::Markers)
-                    .name(*name)
-                    .marker(marker)
-                    .hover_template_array(texts)
-                    .legend_group(*name)
-                    .show_legend(!fitted),
-            );
+            traces.push(dots.draw(subject, name, fitted));
         }
     }
     traces.push(fitted_key());
     let layout = layout()
-        .shapes(bands(data, &classes))
+        .shapes(bands(data, view, &classes, &lanes))
         .x_axis(
             axis("error against the published figure, % (0 is exact)")
                 .tick_suffix(" %")
+                .range(vec![-1.12 * farthest.max(1.0), 1.12 * farthest.max(1.0)])
                 .zero_line_color(MUTED)
                 .zero_line_width(2),
         )
@@ -98,7 +86,8 @@ pub(super) fn figure(data: &RunData, view: &View<'_>) -> Option<Figure> {
         id: "errors".to_owned(),
         title: "Every error against the published figures".to_owned(),
         caption: "One marker per job and subject; open markers were fitted and prove nothing. \
-                  Grey: the declared accuracy of the class. Disputed figures are left out."
+                  Grey: what is declared for the subject. Disputed figures are left out; errors \
+                  beyond 100 % stand at the edge with their number."
             .to_owned(),
         height: FRAME_HEIGHT + classes.len() * CLASS_HEIGHT,
         wide: true,
@@ -106,7 +95,7 @@ pub(super) fn figure(data: &RunData, view: &View<'_>) -> Option<Figure> {
     })
 }
 
-fn comparable(cell: crate::compute::view::Cell<'_>) -> bool {
+fn comparable(cell: Cell<'_>) -> bool {
     published_error_percent(cell.m).is_some() && !is_disputed(cell)
 }
 
@@ -124,25 +113,95 @@ fn fitted_key() -> Box<dyn Trace> {
         )
 }
 
-#[expect(clippy::cast_precision_loss, reason = "a handful of classes")]
-fn bands(data: &RunData, classes: &[&str]) -> Vec<Shape> {
-    let band = |(class, name): (usize, &&str)| {
-        let declared = declared_percent(data, name)?;
-        Some(
-            Shape::new()
-                .shape_type(ShapeType::Rect)
-                .layer(ShapeLayer::Below)
-                .x_ref("x")
-                .y_ref("y")
-                .x0(-declared)
-                .x1(declared)
-                .y0(class as f64 - HALF_BAND)
-                .y1(class as f64 + HALF_BAND)
-                .fill_color("theme:band")
-                .line(ShapeLine::new().width(0.0)),
-        )
-    };
-    classes.iter().enumerate().filter_map(band).collect()
+/// Where a class and a subject have their lane: classes are 1 apart, their
+/// subjects share the middle 0.8 of it.
+struct Lanes {
+    subjects: f64,
+}
+
+impl Lanes {
+    fn height(&self) -> f64 {
+        0.8 / self.subjects.max(1.0)
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "a handful of classes")]
+    fn middle(&self, class: usize, subject: usize) -> f64 {
+        class as f64 + (subject as f64 - (self.subjects - 1.0) / 2.0) * self.height()
+    }
+}
+
+/// The markers of one subject.
+#[derive(Default)]
+struct Dots {
+    x: Vec<f64>,
+    y: Vec<f64>,
+    labels: Vec<String>,
+    texts: Vec<String>,
+}
+
+impl Dots {
+    /// Adds an error; beyond the edge it stands there with its number.
+    fn push(&mut self, percent: f64, y: f64, text: String) {
+        let beyond = percent.abs() > EDGE_PERCENT;
+        self.x.push(percent.clamp(-EDGE_PERCENT, EDGE_PERCENT));
+        self.y.push(y);
+        self.texts.push(text);
+        self.labels.push(if beyond {
+            signed_percent(percent)
+        } else {
+            String::new()
+        });
+    }
+
+    fn draw(self, subject: usize, name: &str, fitted: bool) -> Box<dyn Trace> {
+        let marker = Marker::new()
+            .symbol(symbol(subject, fitted))
+            .size(9)
+            .color(colour(subject))
+            .opacity(0.85)
+            .line(Line::new().width(if fitted { 1.5 } else { 0.0 }));
+        Scatter::new(self.x, self.y)
+            .mode(Mode::MarkersText)
+            .name(name)
+            .marker(marker)
+            .text_array(self.labels)
+            .text_position(Position::MiddleLeft)
+            .hover_template_array(self.texts)
+            .legend_group(name)
+            .show_legend(!fitted)
+    }
+}
+
+/// The declared accuracy of each class and subject, the widest of its jobs.
+fn bands(data: &RunData, view: &View<'_>, classes: &[&str], lanes: &Lanes) -> Vec<Shape> {
+    let mut shapes = Vec::new();
+    for (class, name) in classes.iter().enumerate() {
+        for subject in 0..view.subjects.len() {
+            let own = |(own, row, cell): (usize, &Row<'_>, Cell<'_>)| {
+                (own == subject && row.head.class == *name)
+                    .then(|| declared_percent(data, cell.m))
+                    .flatten()
+            };
+            let Some(declared) = view.cells().filter_map(own).reduce(f64::max) else {
+                continue;
+            };
+            let middle = lanes.middle(class, subject);
+            shapes.push(
+                Shape::new()
+                    .shape_type(ShapeType::Rect)
+                    .layer(ShapeLayer::Below)
+                    .x_ref("x")
+                    .y_ref("y")
+                    .x0(-declared)
+                    .x1(declared)
+                    .y0(middle - lanes.height() / 2.0)
+                    .y1(middle + lanes.height() / 2.0)
+                    .fill_color("theme:band")
+                    .line(ShapeLine::new().width(0.0)),
+            );
+        }
+    }
+    shapes
 }
 
 /// A class's title on two lines, so that the axis stays narrow.

@@ -542,7 +542,7 @@ pub fn settings() -> Vec<Setting> {
 
 /// Accuracy statements of the made-up run, and one remark.
 pub fn notes() -> Vec<AccuracyNote> {
-    [
+    let mut notes = [
         ("random-write", "Random writes", "Destage window fitted on one disk's random writes within 8 GB.", Some(4.0)),
         ("sequential-write", "Sequential writes", "Zone curve fitted on these very jobs on md.", Some(2.0)),
         ("random-read", "Random reads", "Seek curve and drive scheduling fitted on nine facts of a single disk; nothing of these jobs but job 6 on md.", Some(8.0)),
@@ -556,6 +556,19 @@ pub fn notes() -> Vec<AccuracyNote> {
         title: title.to_owned(),
         statement: statement.to_owned(),
         declared_percent,
+        ..AccuracyNote::default()
     })
-    .to_vec()
+    .to_vec();
+    notes.insert(
+        0,
+        AccuracyNote {
+            class: "random-read".to_owned(),
+            title: "Random reads".to_owned(),
+            statement: "Of the pool only the first queue depth was fitted.".to_owned(),
+            declared_percent: Some(25.0),
+            subjects: vec!["zfs".to_owned()],
+            jobs: Vec::new(),
+        },
+    );
+    notes
 }

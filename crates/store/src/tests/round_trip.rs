@@ -128,6 +128,8 @@ fn a_run_comes_out_with_settings_and_notes() {
         title: "Random reads".to_owned(),
         statement: "fitted on one disk".to_owned(),
         declared_percent: Some(8.0),
+        subjects: vec!["md".to_owned(), "a \"quoted\" one".to_owned()],
+        jobs: Vec::new(),
     }];
     let id = store.begin_run(&run("a")).unwrap();
     store.add_settings(id, &settings).unwrap();
