@@ -1,13 +1,23 @@
 //! The cache (ARC), as far as timing needs it: which indirect blocks and
 //! which data blocks are in memory.
 //!
-//! Indirect blocks are looked up again and again, so they are kept by last
-//! use (LRU) within the metadata limit. Data blocks of these workloads are
-//! touched once; the ARC's list of blocks seen once is a queue, so data
-//! leaves in the order it came. Ghost lists and the split between the two
-//! lists of the real ARC are not modelled.
+//! Rules, after FreeBSD 10's `arc.c` and `dbuf.c`:
+//! - Data and indirect blocks share the cache. When it is full data goes
+//!   first (`arc_adjust` evicts data before metadata). Data blocks of these
+//!   workloads are touched once, and the list of blocks seen once is a queue:
+//!   data leaves in the order it came.
+//! - Indirect blocks are kept by last use. Above the metadata limit the least
+//!   recently used goes, unless it is the parent of a data block in memory:
+//!   a buffer holds its parent.
+//!
+//! Check against the log: 60 s of random writes (job 1) read 1761 blocks in
+//! all. If the limit of 3.75 GiB bound the 527 000 level-1 blocks of 16 KiB,
+//! about 18 000 would have been read again.
+//!
+//! Ghost lists and the division into seen once and seen often are left out.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use crate::config::PoolConfig;
+use std::collections::{BTreeMap, VecDeque};
 
 /// An indirect block: its level (1 or 2) and its index in that level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -18,7 +28,8 @@ pub(crate) struct IndirectId {
     pub(crate) index: u64,
 }
 
-const NONE: u32 = u32::MAX;
+/// No node: the ends of the list, and indirect blocks that are not held.
+const NONE: u32 = 0;
 
 #[derive(Debug, Clone, Copy)]
 struct Node {
@@ -27,68 +38,88 @@ struct Node {
     older: u32,
 }
 
-/// Indirect blocks in memory, least recently used out first.
+/// Indirect blocks in memory as a list by last use. Nodes are numbered from
+/// 1; the tables hold each block's node, so that a look-up is one load.
 #[derive(Debug)]
-pub(crate) struct MetadataCache {
-    capacity: usize,
-    places: HashMap<IndirectId, u32>,
+struct Indirect {
+    tables: [Vec<u32>; 2],
     nodes: Vec<Node>,
+    free: Vec<u32>,
     newest: u32,
     oldest: u32,
 }
 
-impl MetadataCache {
-    pub(crate) fn new(capacity: usize) -> Self {
+impl Indirect {
+    fn new(blocks: [usize; 2]) -> Self {
+        let end = Node {
+            id: IndirectId { level: 0, index: 0 },
+            newer: NONE,
+            older: NONE,
+        };
         Self {
-            capacity: capacity.max(1),
-            places: HashMap::new(),
-            nodes: Vec::new(),
+            tables: blocks.map(|blocks| vec![NONE; blocks]),
+            nodes: vec![end],
+            free: Vec::new(),
             newest: NONE,
             oldest: NONE,
         }
     }
 
-    pub(crate) const fn capacity(&self) -> usize {
-        self.capacity
+    fn held(&self) -> u64 {
+        (self.nodes.len() - 1 - self.free.len()) as u64
     }
 
-    /// Whether the block is in memory; a hit makes it the newest.
-    pub(crate) fn hit(&mut self, id: IndirectId) -> bool {
-        let Some(&place) = self.places.get(&id) else {
-            return false;
-        };
-        if place != self.newest {
-            self.unlink(place);
-            self.link_newest(place);
+    fn entry(&mut self, id: IndirectId) -> Option<&mut u32> {
+        let table = self.tables.get_mut(usize::from(id.level).wrapping_sub(1))?;
+        table.get_mut(usize::try_from(id.index).ok()?)
+    }
+
+    fn hit(&mut self, id: IndirectId) -> bool {
+        match self.entry(id) {
+            None | Some(&mut NONE) => false,
+            Some(&mut node) => {
+                self.make_newest(node);
+                true
+            }
         }
-        true
     }
 
-    /// Puts a block in as the newest, the oldest out if there is no room.
-    pub(crate) fn insert(&mut self, id: IndirectId) {
-        if self.hit(id) {
+    fn insert(&mut self, id: IndirectId) {
+        let node = self.free.pop().unwrap_or_else(|| {
+            self.nodes.push(self.nodes[NONE as usize]);
+            u32::try_from(self.nodes.len() - 1).expect("fewer than 2^32 indirect blocks")
+        });
+        if let Some(entry) = self.entry(id) {
+            *entry = node;
+            self.nodes[node as usize].id = id;
+            self.link_newest(node);
+        } else {
+            self.free.push(node);
+        }
+    }
+
+    fn remove_oldest(&mut self) {
+        let node = self.oldest;
+        if node == NONE {
             return;
         }
-        let place = if self.nodes.len() < self.capacity {
-            self.nodes.push(Node {
-                id,
-                newer: NONE,
-                older: NONE,
-            });
-            u32::try_from(self.nodes.len() - 1).expect("a cache of fewer than 2^32 blocks")
-        } else {
-            let place = self.oldest;
-            self.unlink(place);
-            let old = std::mem::replace(&mut self.nodes[place as usize].id, id);
-            self.places.remove(&old);
-            place
-        };
-        self.link_newest(place);
-        self.places.insert(id, place);
+        self.unlink(node);
+        self.free.push(node);
+        let id = self.nodes[node as usize].id;
+        if let Some(entry) = self.entry(id) {
+            *entry = NONE;
+        }
     }
 
-    fn unlink(&mut self, place: u32) {
-        let Node { newer, older, .. } = self.nodes[place as usize];
+    fn make_newest(&mut self, node: u32) {
+        if node != self.newest {
+            self.unlink(node);
+            self.link_newest(node);
+        }
+    }
+
+    fn unlink(&mut self, node: u32) {
+        let Node { newer, older, .. } = self.nodes[node as usize];
         match newer {
             NONE => self.newest = older,
             newer => self.nodes[newer as usize].older = older,
@@ -99,15 +130,15 @@ impl MetadataCache {
         }
     }
 
-    fn link_newest(&mut self, place: u32) {
+    fn link_newest(&mut self, node: u32) {
         let older = self.newest;
-        self.nodes[place as usize].newer = NONE;
-        self.nodes[place as usize].older = older;
+        self.nodes[node as usize].newer = NONE;
+        self.nodes[node as usize].older = older;
         match older {
-            NONE => self.oldest = place,
-            older => self.nodes[older as usize].newer = place,
+            NONE => self.oldest = node,
+            older => self.nodes[older as usize].newer = node,
         }
-        self.newest = place;
+        self.newest = node;
     }
 }
 
@@ -117,33 +148,29 @@ const LONGEST_RUN: u64 = 1024;
 
 /// Data blocks in memory, first in first out, as runs of block numbers.
 #[derive(Debug)]
-pub(crate) struct DataCache {
-    capacity: u64,
+struct Data {
     held: u64,
     runs: BTreeMap<u64, u64>,
     arrivals: VecDeque<u64>,
+    /// Blocks held under each level-1 block, which is 2^`shift` blocks.
+    under: Vec<u16>,
+    shift: u32,
 }
 
-impl DataCache {
-    pub(crate) const fn new(capacity: u64) -> Self {
-        Self {
-            capacity,
-            held: 0,
-            runs: BTreeMap::new(),
-            arrivals: VecDeque::new(),
+impl Data {
+    fn under(&self, block: u64) -> usize {
+        usize::try_from(block >> self.shift).expect("a block of the volume")
+    }
+
+    fn contains(&self, block: u64) -> bool {
+        if self.under[self.under(block)] == 0 {
+            return false;
         }
-    }
-
-    pub(crate) const fn capacity(&self) -> u64 {
-        self.capacity
-    }
-
-    pub(crate) fn contains(&self, block: u64) -> bool {
         let before = self.runs.range(..=block).next_back();
         before.is_some_and(|(&start, &length)| block - start < length)
     }
 
-    pub(crate) fn insert(&mut self, block: u64) {
+    fn insert(&mut self, block: u64) {
         if self.contains(block) {
             return;
         }
@@ -156,64 +183,183 @@ impl DataCache {
             self.arrivals.push_back(block);
         }
         self.held += 1;
-        while self.held > self.capacity {
-            let Some(oldest) = self.arrivals.pop_front() else {
-                return;
-            };
-            self.held -= self.runs.remove(&oldest).unwrap_or(0);
+        let under = self.under(block);
+        self.under[under] += 1;
+    }
+
+    fn shrink_to(&mut self, capacity: u64) {
+        while self.held > capacity
+            && let Some(oldest) = self.arrivals.pop_front()
+        {
+            let length = self.runs.remove(&oldest).unwrap_or(0);
+            self.held -= length;
+            for block in oldest..oldest + length {
+                let under = self.under(block);
+                self.under[under] -= 1;
+            }
+        }
+    }
+}
+
+/// See the file's head.
+#[derive(Debug)]
+pub(crate) struct Cache {
+    /// In data blocks.
+    capacity: u64,
+    /// An indirect block takes the room of this many data blocks.
+    indirect_size: u64,
+    /// Indirect blocks that are held beside data that needs them.
+    indirect_limit: u64,
+    indirect: Indirect,
+    data: Data,
+}
+
+/// Old indirect blocks looked at for each new one: bounds the work where
+/// most are needed.
+const VICTIMS: u32 = 4;
+
+impl Cache {
+    /// For a volume with that many indirect blocks of level 1 and 2.
+    pub(crate) fn new(config: &PoolConfig, indirect_blocks: [usize; 2]) -> Self {
+        let block = config.volume_block.0;
+        Self {
+            capacity: config.cache.0 / block,
+            indirect_size: config.indirect_memory.0.div_ceil(block),
+            indirect_limit: (config.metadata_limit.0 / config.indirect_memory.0).max(1),
+            data: Data {
+                held: 0,
+                runs: BTreeMap::new(),
+                arrivals: VecDeque::new(),
+                under: vec![0; indirect_blocks[0]],
+                shift: config.indirect_pointers.trailing_zeros(),
+            },
+            indirect: Indirect::new(indirect_blocks),
         }
     }
 
-    pub(crate) fn clear(&mut self) {
-        self.held = 0;
-        self.runs.clear();
-        self.arrivals.clear();
+    /// Data blocks that fit when there is nothing else.
+    pub(crate) const fn capacity(&self) -> u64 {
+        self.capacity
+    }
+
+    /// Indirect blocks that stay without data that needs them.
+    pub(crate) const fn indirect_limit(&self) -> u64 {
+        self.indirect_limit
+    }
+
+    /// Whether an indirect block is in memory; a hit makes it the newest.
+    pub(crate) fn hit(&mut self, id: IndirectId) -> bool {
+        self.indirect.hit(id)
+    }
+
+    /// Puts an indirect block in as the newest.
+    pub(crate) fn insert_indirect(&mut self, id: IndirectId) {
+        if self.indirect.hit(id) {
+            return;
+        }
+        self.indirect.insert(id);
+        for _ in 0..VICTIMS {
+            if self.indirect.held() <= self.indirect_limit {
+                break;
+            }
+            let oldest = self.indirect.oldest;
+            let IndirectId { level, index } = self.indirect.nodes[oldest as usize].id;
+            let under = usize::try_from(index).ok();
+            let under = under.and_then(|index| self.data.under.get(index));
+            if level == 1 && under.is_some_and(|&blocks| blocks > 0) {
+                self.indirect.make_newest(oldest);
+            } else {
+                self.indirect.remove_oldest();
+            }
+        }
+        self.make_room();
+    }
+
+    /// Whether a data block is in memory.
+    pub(crate) fn contains(&self, block: u64) -> bool {
+        self.data.contains(block)
+    }
+
+    /// Puts a data block in as the last to leave.
+    pub(crate) fn insert_data(&mut self, block: u64) {
+        self.data.insert(block);
+        self.make_room();
+    }
+
+    /// Lets all data go.
+    pub(crate) fn forget_data(&mut self) {
+        self.data.shrink_to(0);
+    }
+
+    fn make_room(&mut self) {
+        let indirect = self.indirect.held() * self.indirect_size;
+        self.data.shrink_to(self.capacity.saturating_sub(indirect));
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{DataCache, IndirectId, MetadataCache};
+    use super::{Cache, IndirectId};
+    use crate::config::PoolConfig;
+    use raidlab_units::{Bytes, Sectors};
 
     const fn level_1(index: u64) -> IndirectId {
         IndirectId { level: 1, index }
     }
 
+    /// `capacity` data blocks of 8 KiB; an indirect block takes two.
+    fn cache(capacity: u64, indirect: u64) -> Cache {
+        let mut config = PoolConfig::freebsd_10_1(Vec::new(), Sectors(1 << 24), Bytes(16 << 30));
+        config.cache = Bytes(capacity << 13);
+        config.metadata_limit = Bytes(indirect << 14);
+        Cache::new(&config, [8192, 64])
+    }
+
     #[test]
     fn the_least_recently_used_indirect_block_leaves() {
-        let mut cache = MetadataCache::new(3);
+        let mut cache = cache(1000, 3);
         for index in 0..3 {
-            cache.insert(level_1(index));
+            cache.insert_indirect(level_1(index));
         }
         assert!(cache.hit(level_1(0)));
-        cache.insert(level_1(3));
+        cache.insert_indirect(level_1(3));
         let held: Vec<bool> = (0..4).map(|index| cache.hit(level_1(index))).collect();
         assert_eq!(held, [true, false, true, true]);
         // Those three hits made 0 the oldest.
-        cache.insert(IndirectId { level: 2, index: 1 });
+        cache.insert_indirect(IndirectId { level: 2, index: 1 });
         assert!(!cache.hit(level_1(0)) && cache.hit(level_1(3)));
+        assert!(!cache.hit(IndirectId { level: 2, index: 0 }));
+    }
+
+    /// Block 128 is under level-1 block 1: that one stays, 0 goes.
+    #[test]
+    fn data_holds_the_block_above_it() {
+        let mut cache = cache(1000, 2);
+        cache.insert_indirect(level_1(1));
+        cache.insert_data(128);
+        cache.insert_indirect(level_1(0));
+        cache.insert_indirect(level_1(2));
+        let held: Vec<bool> = (0..3).map(|index| cache.hit(level_1(index))).collect();
+        assert_eq!(held, [false, true, true]);
     }
 
     #[test]
     fn data_leaves_in_the_order_it_came() {
-        let mut cache = DataCache::new(4);
-        for block in [10, 11, 12, 50] {
-            cache.insert(block);
+        let mut cache = cache(4, 100);
+        for block in [10, 11, 12, 50, 50] {
+            cache.insert_data(block);
         }
         assert!(cache.contains(10) && cache.contains(12) && cache.contains(50));
         assert!(!cache.contains(13) && !cache.contains(9));
         // The run 10..13 came first and leaves as one.
-        cache.insert(70);
+        cache.insert_data(70);
         assert!(!cache.contains(10) && !cache.contains(12));
         assert!(cache.contains(50) && cache.contains(70));
-    }
-
-    #[test]
-    fn a_block_already_held_is_not_counted_twice() {
-        let mut cache = DataCache::new(2);
-        cache.insert(1);
-        cache.insert(1);
-        cache.insert(5);
-        assert!(cache.contains(1) && cache.contains(5));
+        // An indirect block takes the room of two.
+        cache.insert_data(90);
+        cache.insert_data(95);
+        cache.insert_indirect(level_1(500));
+        assert!(!cache.contains(50) && !cache.contains(70));
+        assert!(cache.contains(90) && cache.contains(95));
     }
 }

@@ -5,8 +5,8 @@
 //! commands, finished requests and events come out. No payload, no clock.
 //!
 //! What is modelled, each with its rules and sources at the head of its file:
-//! - `leaf_queue`: the I/O scheduler's classes, limits, order and merging;
-//! - `child`: which child of the mirror serves a read;
+//! - `leaf_queue`: the I/O scheduler's classes, limits, order and merging; above it
+//!   the array core's policies choose the child of the mirror that serves a read;
 //! - `pool`: the path of a request: indirect blocks first, then the 8 KiB
 //!   block, for a partial overwrite the old block as well;
 //! - `cache`: indirect blocks and data in memory;
@@ -21,7 +21,6 @@
 //! reads and sequential writes within 25 %.
 
 mod cache;
-mod child;
 mod config;
 mod leaf_queue;
 mod map;
@@ -32,4 +31,4 @@ pub use config::{
     ChildSelection, ClassLimits, ConfigError, HostTime, MemberConfig, PoolConfig, QueueConfig,
     ResilverConfig,
 };
-pub use pool::{AdminError, Pool, SyncStatus};
+pub use pool::{Pool, SyncStatus};

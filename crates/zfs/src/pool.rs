@@ -27,20 +27,20 @@ mod scan;
 mod tests;
 mod txg;
 
-use crate::cache::{DataCache, IndirectId, MetadataCache};
-use crate::config::{ConfigError, PoolConfig};
+use crate::cache::{Cache, IndirectId};
+use crate::config::{ChildSelection, ConfigError, PoolConfig};
 use crate::leaf_queue::Class;
 use crate::map::BlockMap;
 use crate::slab::Slab;
 use raidlab_array::{
-    CommandId, Finished, MemberError, Operation, Outputs, Request, RequestError, RequestId,
+    CommandId, Finished, MemberError, MemberView, Operation, Outputs, ReadPolicy, Request,
+    RequestError, RequestId, ZfsFreebsd10, Zol06,
 };
 use raidlab_random::Stream;
 use raidlab_units::{Bytes, Nanos, Sectors};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
-pub use admin::AdminError;
 pub use scan::SyncStatus;
 
 /// A block in the cache: data is level 0.
@@ -97,9 +97,11 @@ enum Timer {
 pub struct Pool {
     config: PoolConfig,
     leaves: Vec<io::Leaf>,
+    /// Chooses the child for a read; `views` is what it looks at.
+    selection: Box<dyn ReadPolicy>,
+    views: Vec<MemberView>,
     map: BlockMap,
-    metadata: MetadataCache,
-    data: DataCache,
+    cache: Cache,
     fetches: HashMap<BlockId, Fetch>,
     jobs: Slab<Job>,
     reads: Slab<io::Read>,
@@ -132,18 +134,28 @@ impl Pool {
     /// What [`PoolConfig::check`] finds.
     pub fn new(config: PoolConfig, mut random: Stream) -> Result<Self, ConfigError> {
         config.check()?;
-        let indirect_blocks = config.metadata_cache.0 / config.indirect_memory.0;
-        let data_blocks = config.data_cache.0 / config.volume_block.0;
+        let map = BlockMap::new(&config);
         let first_deadline = Nanos(random.below(config.txg_timeout.0));
+        let selection: Box<dyn ReadPolicy> = match config.selection {
+            ChildSelection::FreeBsd10 => Box::new(ZfsFreebsd10::new(config.members.len())),
+            ChildSelection::Zol06 => Box::new(Zol06),
+        };
+        let views = config.members.iter().map(|member| MemberView {
+            readable_below: Sectors(u64::MAX),
+            pending: 0,
+            rotational: member.rotational,
+            write_mostly: false,
+        });
         Ok(Self {
+            selection,
+            views: views.collect(),
             leaves: config
                 .members
                 .iter()
                 .map(|member| io::Leaf::new(*member, config.queue))
                 .collect(),
-            map: BlockMap::new(&config),
-            metadata: MetadataCache::new(usize::try_from(indirect_blocks).unwrap_or(usize::MAX)),
-            data: DataCache::new(data_blocks),
+            cache: Cache::new(&config, [map.indirect_blocks(1), map.indirect_blocks(2)]),
+            map,
             fetches: HashMap::new(),
             jobs: Slab::new(),
             reads: Slab::new(),
@@ -257,6 +269,10 @@ impl Pool {
         // the syncing group.
         let group = self.config.dirty_data_max.0 * self.config.delay_min_percent / 200;
         let group = (group / self.config.volume_block.0).max(1);
+        // What was in the cache is overtaken by the stream.
+        if end - first >= self.cache.capacity() {
+            self.cache.forget_data();
+        }
         let mut from = first;
         while from < end {
             let to = (from + group).min(end);
@@ -266,11 +282,8 @@ impl Pool {
             }
             from = to;
         }
-        if end - first >= self.data.capacity() {
-            self.data.clear();
-        }
-        for block in first.max(end.saturating_sub(self.data.capacity()))..end {
-            self.data.insert(block);
+        for block in first.max(end.saturating_sub(self.cache.capacity()))..end {
+            self.cache.insert_data(block);
         }
     }
 
@@ -281,7 +294,7 @@ impl Pool {
         );
         for index in low..=high {
             self.map.write_indirect(level, index, self.map.pointers());
-            self.metadata.insert(IndirectId { level, index });
+            self.cache.insert_indirect(IndirectId { level, index });
         }
     }
 
@@ -338,24 +351,27 @@ impl Pool {
         );
         let covered = start <= block * size && end >= (block + 1) * size;
         let overwritten = job.request.operation == Operation::Write && covered;
-        !overwritten && !self.data.contains(block)
+        !overwritten && !self.cache.contains(block)
     }
 
-    /// Looks for the indirect blocks above a block, from the top.
+    /// Looks for the indirect blocks above a block. Level 2 is not needed
+    /// where level 1 is in memory.
     fn walk(&mut self, block: u64) -> Walk {
-        for level in [2, 1] {
-            let index = self.map.indirect_index(level, block);
-            let id = IndirectId { level, index };
-            if self.metadata.hit(id) {
-                continue;
-            }
-            return match self.map.indirect_place(level, index) {
-                Some(_) => Walk::Missing(id),
+        let id = |level: u8, map: &BlockMap| IndirectId {
+            level,
+            index: map.indirect_index(level, block),
+        };
+        let (level_1, level_2) = (id(1, &self.map), id(2, &self.map));
+        let known = self.cache.hit(level_2);
+        if self.cache.hit(level_1) {
+            return match self.map.place_of(block) {
+                Some(_) => Walk::Mapped,
                 None => Walk::Hole,
             };
         }
-        match self.map.place_of(block) {
-            Some(_) => Walk::Mapped,
+        let missing = if known { level_1 } else { level_2 };
+        match self.map.indirect_place(missing.level, missing.index) {
+            Some(_) => Walk::Missing(missing),
             None => Walk::Hole,
         }
     }
@@ -397,9 +413,9 @@ impl Pool {
             return;
         };
         if good && id.level == 0 {
-            self.data.insert(id.index);
+            self.cache.insert_data(id.index);
         } else if good {
-            self.metadata.insert(id);
+            self.cache.insert_indirect(id);
         }
         for index in fetch.jobs {
             let Some(job) = self.jobs.get_mut(index) else {

@@ -3,28 +3,8 @@
 use super::Pool;
 use super::io::LeafState;
 use crate::leaf_queue::LeafQueue;
-use raidlab_array::{Event, Outputs, Slot};
+use raidlab_array::{AdminError, Event, Outputs, Slot};
 use raidlab_units::Nanos;
-
-/// Why a verb is refused. The pool is unchanged.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum AdminError {
-    /// The mirror has fewer slots.
-    #[error("slot {} does not exist", .0.0)]
-    NoSuchSlot(Slot),
-    /// The slot is empty.
-    #[error("slot {} is empty", .0.0)]
-    Empty(Slot),
-    /// The slot holds a disk, which must be removed first.
-    #[error("slot {} is occupied", .0.0)]
-    Occupied(Slot),
-    /// The disk failed before.
-    #[error("the member in slot {} has failed already", .0.0)]
-    AlreadyFaulty(Slot),
-    /// Without this disk there is no current copy.
-    #[error("the member in slot {} is the last one in sync", .0.0)]
-    LastInSync(Slot),
-}
 
 impl Pool {
     /// A disk stops taking part (`zpool offline -f`, or it has died). What
@@ -74,6 +54,7 @@ impl Pool {
         leaf.state = LeafState::Resilvering;
         leaf.queue = LeafQueue::new(self.config.queue);
         leaf.epoch = leaf.epoch.wrapping_add(1);
+        self.selection.member_added(slot);
         out.events.push(Event::MemberAdded(slot));
         self.start_scan(out);
         self.start_sync_if_due(now, out);

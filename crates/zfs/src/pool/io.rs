@@ -9,12 +9,11 @@
 //! is failed.
 
 use super::{BlockId, Pool};
-use crate::child::{self, Child};
 use crate::config::{LABEL_FRONT, MemberConfig, QueueConfig};
 use crate::leaf_queue::{Class, Io, LeafQueue, Owner};
 use crate::map::Place;
 use raidlab_array::{
-    BufferId, CommandId, MemberCommand, MemberError, Operation, Outputs, Purpose, Slot,
+    BufferId, CommandId, MemberCommand, MemberError, Operation, Outputs, Purpose, Slot, SlotSet,
 };
 use raidlab_units::{Nanos, Sectors};
 
@@ -34,8 +33,6 @@ pub(super) struct Leaf {
     pub(super) config: MemberConfig,
     pub(super) state: LeafState,
     pub(super) queue: LeafQueue,
-    /// Where the last read chosen for it ends.
-    last_end: u64,
     /// Counts the disks that were in this slot: answers to commands of an
     /// earlier one do not concern the queue of the present one.
     pub(super) epoch: u32,
@@ -56,7 +53,7 @@ pub(super) struct Read {
     place: Place,
     class: Class,
     purpose: ReadFor,
-    tried: u32,
+    tried: SlotSet,
 }
 
 /// What a write is for.
@@ -91,7 +88,6 @@ impl Leaf {
             config,
             state: LeafState::InSync,
             queue: LeafQueue::new(queue),
-            last_end: 0,
             epoch: 0,
         }
     }
@@ -119,7 +115,7 @@ impl Pool {
             place,
             class,
             purpose,
-            tried: 0,
+            tried: SlotSet::EMPTY,
         });
         let sent = self.send_read(now, read);
         if !sent {
@@ -133,32 +129,42 @@ impl Pool {
         let Some(read) = self.reads.get_mut(index) else {
             return false;
         };
-        let mut children = [Child::NONE; 32];
-        let mut count = 0;
-        for (leaf, state) in self.leaves.iter().enumerate() {
-            if state.is_readable() && read.tried & (1 << leaf) == 0 {
-                children[count] = Child {
-                    leaf,
-                    active: state.queue.active(),
-                    last_end: state.last_end,
-                    rotational: state.config.rotational,
-                };
-                count += 1;
-            }
+        for (view, leaf) in self.views.iter_mut().zip(&self.leaves) {
+            view.pending = leaf.queue.active();
         }
-        let start = read.place.start;
-        let selection = self.config.selection;
-        let Some(leaf) = child::select(selection, now, start, &children[..count]) else {
+        let readable = (0..).map(Slot).zip(&self.leaves);
+        let readable: SlotSet = readable
+            .filter(|(_, leaf)| leaf.is_readable())
+            .map(|(slot, _)| slot)
+            .collect();
+        let (start, count) = (Sectors(read.place.start), Sectors(read.place.count));
+        let question = raidlab_array::Read {
+            start,
+            count,
+            whole_start: start,
+            whole_count: count,
+            process: 0,
+            candidates: readable - read.tried,
+        };
+        let Some(choice) = self.selection.choose(now, &question, &self.views) else {
             return false;
         };
-        read.tried |= 1 << leaf;
-        let io = Io {
+        let slot = choice.slot;
+        let kind = raidlab_array::IoKind::Read;
+        let sent = raidlab_array::Io {
+            kind,
+            slot,
             start,
-            count: read.place.count,
+            count,
+        };
+        self.selection.issued(&sent, &self.views);
+        read.tried = read.tried.with(slot);
+        let io = Io {
+            start: start.0,
+            count: count.0,
             owner: Owner::Read(index),
         };
-        self.leaves[leaf].last_end = start + read.place.count;
-        self.leaves[leaf].queue.push(read.class, io);
+        self.leaves[slot.index()].queue.push(read.class, io);
         true
     }
 

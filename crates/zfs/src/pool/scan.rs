@@ -118,10 +118,10 @@ impl Pool {
         for level in [2, 1] {
             let low = self.map.indirect_index(level, from);
             let high = self.map.indirect_index(level, to);
-            let held = self.metadata.capacity() as u64;
+            let held = self.cache.indirect_limit();
             for index in low.max(high.saturating_sub(held))..high {
                 if self.map.indirect_place(level, index).is_some() {
-                    self.metadata.insert(IndirectId { level, index });
+                    self.cache.insert_indirect(IndirectId { level, index });
                 }
             }
         }
@@ -236,33 +236,32 @@ impl Pool {
 
     /// Orders the indirect blocks above a block; true if the thread must wait.
     fn scan_needs_indirect(&mut self, now: Nanos, block: u64, out: &mut Outputs) -> bool {
+        let missing = match self.walk(block) {
+            super::Walk::Missing(id) => Some(id),
+            super::Walk::Mapped | super::Walk::Hole => None,
+        };
         let parent = self.map.indirect_index(2, block);
-        for level in [2, 1] {
-            let index = self.map.indirect_index(level, block);
-            let id = IndirectId { level, index };
-            if !self.metadata.hit(id) && self.map.indirect_place(level, index).is_some() {
-                if let Some(walk) = &mut self.scan.running {
-                    walk.fetching = true;
-                }
-                self.fetch(now, id, Class::AsyncRead, Waiter::Scan, out);
-                return true;
-            }
-            let ordered = self.scan.running.as_ref().and_then(|walk| walk.ordered);
-            if level == 2 && ordered != Some(parent) {
-                if let Some(walk) = &mut self.scan.running {
-                    walk.ordered = Some(parent);
-                }
-                self.order_level_1(now, block, parent, out);
-            }
+        let Some(walk) = &mut self.scan.running else {
+            return true;
+        };
+        let first = walk.ordered != Some(parent);
+        let level_2 = missing.is_some_and(|id| id.level == 2);
+        walk.fetching = missing.is_some();
+        if first && !level_2 {
+            walk.ordered = Some(parent);
+            self.order_level_1(now, block, parent, out);
         }
-        false
+        if let Some(id) = missing {
+            self.fetch(now, id, Class::AsyncRead, Waiter::Scan, out);
+        }
+        missing.is_some()
     }
 
     fn order_level_1(&mut self, now: Nanos, block: u64, parent: u64, out: &mut Outputs) {
         let from = self.map.indirect_index(1, block);
         for index in from..(parent + 1) * self.map.pointers() {
             let id = IndirectId { level: 1, index };
-            if self.map.indirect_place(1, index).is_some() && !self.metadata.hit(id) {
+            if self.map.indirect_place(1, index).is_some() && !self.cache.hit(id) {
                 self.fetch(now, id, Class::AsyncRead, Waiter::Nobody, out);
             }
         }

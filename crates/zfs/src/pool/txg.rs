@@ -130,7 +130,7 @@ impl Pool {
         self.set_timer(wakeup, Timer::Admit(job));
     }
 
-    fn delay(&self, dirty: u64, maximum: u64) -> Nanos {
+    pub(super) fn delay(&self, dirty: u64, maximum: u64) -> Nanos {
         let minimum = maximum / 100 * self.config.delay_min_percent;
         if dirty <= minimum {
             return Nanos::ZERO;
@@ -156,7 +156,7 @@ impl Pool {
         }
         self.txg.dirty += blocks.end - blocks.start;
         for block in blocks {
-            self.data.insert(block);
+            self.cache.insert_data(block);
             self.txg.open.push(block);
         }
         let time = self.config.write_time;
@@ -290,7 +290,7 @@ impl Pool {
             let number = if level == 0 { 1 } else { 2 };
             let place = self.map.write_indirect(number, index, pointers);
             let level = number;
-            self.metadata.insert(IndirectId { level, index });
+            self.cache.insert_indirect(IndirectId { level, index });
             sync.next += 1;
             handled += 1;
             run = match run {

@@ -8,9 +8,7 @@
 //! rules are under test, not the disk.
 
 use crate::{MemberConfig, Pool, PoolConfig};
-use raidlab_array::{
-    CommandId, MemberCommand, MemberError, Operation, Outputs, Request, RequestId,
-};
+use raidlab_array::{Event, MemberCommand, Operation, Outputs, Request, RequestId};
 use raidlab_random::Stream;
 use raidlab_units::{Bytes, Nanos, Sectors};
 use std::cmp::Reverse;
@@ -151,6 +149,7 @@ pub(super) struct Bench {
     events: BinaryHeap<Reverse<(Nanos, u64, Happening)>>,
     count: u64,
     finished: Vec<u64>,
+    pub(super) happened: Vec<Event>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -186,6 +185,7 @@ impl Bench {
             events: BinaryHeap::new(),
             count: 0,
             finished: Vec::new(),
+            happened: Vec::new(),
         }
     }
 
@@ -203,7 +203,7 @@ impl Bench {
             assert_eq!(finished.result, Ok(()));
             self.finished.push(finished.id.0);
         }
-        out.clear();
+        self.happened.append(&mut out.events);
         self.out = out;
         for index in 0..self.disks.len() {
             if let Some(time) = self.disks[index].start() {
