@@ -283,9 +283,12 @@ impl Array {
     }
 
     /// A member failed a command. It leaves service if the error says so,
-    /// unless it is the last one in sync.
-    fn member_error(&mut self, slot: Slot, fatal: bool, out: &mut Outputs) {
-        if fatal && !self.members.is_faulty(slot) && !self.members.is_last_in_sync(slot) {
+    /// unless it is the last one in sync, or has left since the command was
+    /// sent: its slot may hold another member by now.
+    fn member_error(&mut self, command: &Command, fatal: bool, out: &mut Outputs) {
+        let slot = command.slot;
+        let in_service = self.members.epoch(slot) == command.epoch;
+        if fatal && in_service && !self.members.is_last_in_sync(slot) {
             self.fail_member(slot, out);
         }
     }

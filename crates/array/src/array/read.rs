@@ -32,7 +32,7 @@ impl Array {
             self.recovery.barrier_mut().io_finished(command.start);
         }
         if let Err(error) = result {
-            self.member_error(command.slot, error == MemberError::Gone, out);
+            self.member_error(command, error == MemberError::Gone, out);
             let range = Range {
                 start: command.start,
                 end: command.start + command.count,

@@ -181,7 +181,7 @@ impl Array {
                 self.finish_block_if_written(number);
             }
             Err(error) => {
-                self.member_error(command.slot, error == MemberError::Gone, out);
+                self.member_error(command, error == MemberError::Gone, out);
                 let block = self.recovery.block(number);
                 block.tried = block.tried.with(command.slot);
                 if self.recovery.targets().is_empty() {
@@ -203,7 +203,7 @@ impl Array {
     ) {
         self.recovery.block(number).writes -= 1;
         if result.is_err() {
-            self.member_error(command.slot, true, out);
+            self.member_error(command, true, out);
         }
         self.finish_block_if_written(number);
         self.pump_sync(out);

@@ -97,7 +97,7 @@ impl Array {
     ) {
         match result {
             Ok(()) => self.piece_succeeded(key, command.slot),
-            Err(_) => self.member_error(command.slot, true, out),
+            Err(_) => self.member_error(command, true, out),
         }
         let piece = self.pieces.get_mut(key);
         piece.outstanding -= 1;

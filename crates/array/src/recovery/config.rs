@@ -69,6 +69,12 @@ pub enum RecoveringWrites {
 pub enum Throttle {
     /// Not at all.
     None,
+    /// An even pace, whoever else uses the members: a block starts when the
+    /// blocks before it are due at this speed. Time lost is not made up.
+    Rate {
+        /// At least 1.
+        maximum_kib_per_second: u64,
+    },
     /// md until Linux 4.1: above the minimum, and if the array is not idle or
     /// the maximum is passed, sleep 500 ms and look again.
     MdSleep {
@@ -121,6 +127,9 @@ pub enum RecoveryConfigError {
     /// Nothing in flight.
     #[error("a depth of 0 copies nothing")]
     Depth,
+    /// A pace that never gets on.
+    #[error("a rate of 0 KiB/s copies nothing")]
+    Rate,
     /// No parts.
     #[error("a checkpoint every 0th part of the array has no meaning")]
     CheckpointParts,
@@ -214,6 +223,12 @@ impl RecoveryConfig {
         }
         if self.depth == 0 {
             return Err(RecoveryConfigError::Depth);
+        }
+        let stopped = Throttle::Rate {
+            maximum_kib_per_second: 0,
+        };
+        if self.throttle == stopped {
+            return Err(RecoveryConfigError::Rate);
         }
         if self.checkpoint.is_some_and(|rule| rule.parts == 0) {
             return Err(RecoveryConfigError::CheckpointParts);

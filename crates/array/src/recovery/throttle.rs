@@ -56,6 +56,8 @@ pub(super) struct Governor {
     issued: u64,
     checked: u64,
     speed_kib_per_second: u64,
+    /// The plain rate: when the next block is due.
+    due: Nanos,
     /// Per slot: the foreground sectors last remembered.
     remembered: Vec<i64>,
 }
@@ -75,6 +77,7 @@ impl Governor {
             issued: 0,
             checked: 0,
             speed_kib_per_second: 0,
+            due: now,
             remembered: slots.map(|slot| foreground(members, slot)).collect(),
         }
     }
@@ -82,7 +85,18 @@ impl Governor {
     /// A block was issued; true if a check is due before the next one.
     pub(super) fn issued(&mut self, count: Sectors) -> bool {
         self.issued += count.0;
-        if self.rule == Throttle::None || self.issued < self.checked + WINDOW {
+        let window = match self.rule {
+            Throttle::None => return false,
+            Throttle::Rate {
+                maximum_kib_per_second,
+            } => {
+                let nanos = count.0 * Nanos::SECOND.0 / (2 * maximum_kib_per_second);
+                self.due += Nanos(nanos);
+                return true;
+            }
+            Throttle::MdSleep { .. } | Throttle::MdDrain { .. } => WINDOW,
+        };
+        if self.issued < self.checked + window {
             return false;
         }
         self.checked = self.issued;
@@ -92,7 +106,7 @@ impl Governor {
     /// Whether the last speed was at the minimum or above.
     pub(super) fn is_fast(&self) -> bool {
         match self.rule {
-            Throttle::None => true,
+            Throttle::None | Throttle::Rate { .. } => true,
             Throttle::MdSleep {
                 minimum_kib_per_second,
                 ..
@@ -108,6 +122,11 @@ impl Governor {
     pub(super) fn check(&mut self, now: Nanos, in_flight: u64, members: &Members) -> Verdict {
         let (minimum, maximum, sleeps) = match self.rule {
             Throttle::None => return Verdict::Go,
+            Throttle::Rate { .. } if now < self.due => return Verdict::Sleep(self.due),
+            Throttle::Rate { .. } => {
+                self.due = now;
+                return Verdict::Go;
+            }
             Throttle::MdSleep {
                 minimum_kib_per_second,
                 maximum_kib_per_second,
@@ -164,6 +183,7 @@ impl Governor {
     pub(super) fn leap(&mut self, since: Nanos, now: Nanos, moved: Sectors) {
         self.issued += moved.0;
         self.checked = self.issued;
+        self.due = now;
         let span = now.saturating_sub(since);
         let mark_at = |age: Nanos| {
             let age = age.min(span);
@@ -276,6 +296,27 @@ mod tests {
         }
         // The base is now ten steps back, after the burst: nothing moved.
         assert_eq!(governor.speed_kib_per_second, 1);
+    }
+
+    #[test]
+    fn a_plain_rate_paces_block_by_block() {
+        let members = members();
+        let rule = Throttle::Rate {
+            maximum_kib_per_second: 1000,
+        };
+        let mut governor = Governor::new(rule, Nanos::ZERO, &members);
+        // 128 KiB at 1000 KiB/s are due 128 ms later.
+        assert!(governor.issued(Sectors(256)));
+        let due = Nanos::from_millis(128);
+        assert_eq!(governor.check(Nanos(1), 0, &members), Verdict::Sleep(due));
+        assert_eq!(governor.check(due, 0, &members), Verdict::Go);
+        // A second late: the lost time is not made up.
+        governor.issued(Sectors(256));
+        let late = Nanos::from_millis(1256);
+        assert_eq!(governor.check(late, 0, &members), Verdict::Go);
+        governor.issued(Sectors(256));
+        let next = late + due;
+        assert_eq!(governor.check(late, 0, &members), Verdict::Sleep(next));
     }
 
     #[test]
