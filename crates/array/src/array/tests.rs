@@ -2,6 +2,7 @@
 
 mod disks;
 mod oracle;
+mod pace;
 mod scenarios;
 mod splitting;
 
