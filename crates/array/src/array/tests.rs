@@ -3,8 +3,11 @@
 mod disks;
 mod oracle;
 mod pace;
+mod plan;
 mod scenarios;
 mod splitting;
+mod story;
+mod sync_scenarios;
 
 use crate::config::{ArrayConfig, MemberConfig};
 use crate::policy::ReadPolicyKind;

@@ -18,40 +18,19 @@
 //! versions, and all equal where exactly one is allowed.
 
 use super::disks::{Buffers, Disk, Flight, POISON, Version, index};
+use super::plan::{self, Plan};
 use super::{member, request};
 use crate::array::Array;
 use crate::config::ArrayConfig;
 use crate::member::MemberState;
-use crate::policy::ReadPolicyKind;
-use crate::recovery::{
-    CheckpointRule, ReadRecovered, RecoveringWrites, RecoveryConfig, SyncSource, Throttle,
-    WriteBarrier,
-};
 use crate::request::{Event, Finished, MemberError, Operation, Outputs, Purpose, Request, Slot};
 use proptest::prelude::*;
 use raidlab_random::Stream;
-use raidlab_units::{Bytes, Nanos, Sectors};
+use raidlab_units::{Nanos, Sectors};
 use std::collections::{BTreeMap, BTreeSet};
 
 const SIZE: u64 = 192;
 const OFFSET: u64 = 16;
-
-/// A random run.
-#[derive(Debug, Clone)]
-struct Plan {
-    seed: u64,
-    members: usize,
-    policy: ReadPolicyKind,
-    recovery: RecoveryConfig,
-    maximum_request: u64,
-    /// Commands in a thousand that fail.
-    faults: u32,
-    /// Whether slot 0 never fails.
-    spare_slot_0: bool,
-    /// Whether the mirror starts dirty.
-    dirty: bool,
-    steps: u32,
-}
 
 /// A request in flight and, for each of its sectors, the versions that a read
 /// may return.
@@ -440,95 +419,11 @@ fn is_write(operation: Operation) -> bool {
     matches!(operation, Operation::Write | Operation::Discard)
 }
 
-fn recovery() -> impl Strategy<Value = RecoveryConfig> {
-    let throttle = prop_oneof![
-        Just(Throttle::None),
-        Just(Throttle::MdSleep {
-            minimum_kib_per_second: 10,
-            maximum_kib_per_second: 200,
-        }),
-        Just(Throttle::MdDrain {
-            minimum_kib_per_second: 10,
-            maximum_kib_per_second: 200,
-        }),
-    ];
-    (
-        1..12_u64,
-        1..5_u32,
-        prop_oneof![
-            Just(SyncSource::LowestInSync),
-            Just(SyncSource::Balanced),
-            Just(SyncSource::Fixed(Slot(0)))
-        ],
-        prop_oneof![
-            Just(WriteBarrier::Overlap),
-            Just(WriteBarrier::MdWindow),
-            Just(WriteBarrier::MdBuckets)
-        ],
-        prop_oneof![
-            Just(RecoveringWrites::Everywhere),
-            Just(RecoveringWrites::BelowPosition)
-        ],
-        throttle,
-        prop_oneof![
-            Just(ReadRecovered::AtEnd),
-            Just(ReadRecovered::BelowCheckpoint),
-            Just(ReadRecovered::BelowPosition)
-        ],
-    )
-        .prop_map(
-            |(sectors, depth, source, barrier, recovering_writes, throttle, read_recovered)| {
-                RecoveryConfig {
-                    block: Bytes(sectors * 512),
-                    depth,
-                    source,
-                    barrier,
-                    recovering_writes,
-                    throttle,
-                    read_recovered,
-                    checkpoint: Some(CheckpointRule {
-                        parts: 16,
-                        interval: Nanos::from_secs(1),
-                    }),
-                }
-            },
-        )
-}
-
-fn plan() -> impl Strategy<Value = Plan> {
-    (
-        any::<u64>(),
-        1..5_usize,
-        0..ReadPolicyKind::ALL.len(),
-        recovery(),
-        prop_oneof![Just(0), 1..16_u64],
-        prop_oneof![Just(0), Just(3), Just(40)],
-        any::<bool>(),
-        any::<bool>(),
-        1..600_u32,
-    )
-        .prop_map(
-            |(seed, members, policy, recovery, maximum_request, faults, spare, dirty, steps)| {
-                Plan {
-                    seed,
-                    members,
-                    policy: ReadPolicyKind::ALL[policy],
-                    recovery,
-                    maximum_request,
-                    faults,
-                    spare_slot_0: spare,
-                    dirty,
-                    steps,
-                }
-            },
-        )
-}
-
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 512, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::with_cases(8 * ProptestConfig::default().cases))]
 
     #[test]
-    fn content_is_never_wrong(plan in plan()) {
+    fn content_is_never_wrong(plan in plan::any_plan()) {
         let mut world = World::new(plan.clone());
         for _ in 0..plan.steps {
             world.step();
