@@ -11,6 +11,7 @@ mod balance;
 mod bars;
 mod curves;
 mod errors;
+mod latency;
 mod look;
 
 use crate::compute::view::View;
@@ -44,7 +45,7 @@ pub(crate) fn figures(data: &RunData, view: &View<'_>) -> Vec<Figure> {
     let mut all = curves::iops_by_depth(data, view);
     all.extend(curves::iops_by_sync(view));
     all.extend(bars::all(view));
-    all.extend(curves::latency_by_depth(data, view));
+    all.extend(latency::figures(data, view));
     all.extend(balance::figures(view));
     all
 }
@@ -143,5 +144,37 @@ mod tests {
         // 30 rows, 9 of them disputed.
         assert_eq!(dots, 21);
         assert_eq!(plot["layout"]["shapes"][0]["x1"], json!(4.0));
+    }
+
+    #[test]
+    fn an_error_beyond_the_edge_stands_there_with_its_number() {
+        let mut m = sample::cell("md", 0);
+        m.iops = 10.0 * m.published[0].iops;
+        let mut unpublished = sample::cell("ours", 0);
+        unpublished.published.clear();
+        let mut data = sample::data();
+        data.measurements = vec![unpublished, m];
+        let view = View::new(&data.measurements);
+        let plot = super::error_figure(&data, &view).unwrap().plot;
+        let traces = plot["data"].as_array().unwrap();
+        assert!(traces.iter().all(|trace| trace["name"] != "ours"));
+        assert_eq!(traces[0]["x"], json!([50.0]));
+        assert_eq!(traces[0]["text"], json!(["+900\u{a0}%"]));
+    }
+
+    #[test]
+    fn published_figures_stand_at_their_own_sync_progress() {
+        let mut data = sample::data();
+        for m in &mut data.measurements {
+            for percent in m.sync_percent_start.iter_mut() {
+                *percent += 3.0;
+            }
+        }
+        let view = View::new(&data.measurements);
+        let sync = figures(&data, &view).into_iter().find(|f| f.id == "sync");
+        let plot = sync.unwrap().plot;
+        let mut traces = plot["data"].as_array().unwrap().iter();
+        let published = traces.find(|trace| trace["mode"] == "markers").unwrap();
+        assert_eq!(published["x"][1], json!(16.0));
     }
 }

@@ -49,16 +49,16 @@ pub(crate) fn signed_percent_fine(percent: f64) -> String {
     format!("{percent:+.1}\u{a0}%")
 }
 
-/// Median, 90 %, 99 % and 99.9 % with their names, milliseconds.
+/// Median, 90 %, 99 % and 99.9 %, milliseconds.
 #[expect(clippy::cast_precision_loss, reason = "for printing")]
-pub(crate) fn percentiles_ms(latency: &Latency) -> [(&'static str, f64); 4] {
+pub(crate) fn percentiles_ms(latency: &Latency) -> [f64; 4] {
     [
-        ("median", latency.p50_ns),
-        ("90 %", latency.p90_ns),
-        ("99 %", latency.p99_ns),
-        ("99.9 %", latency.p999_ns),
+        latency.p50_ns,
+        latency.p90_ns,
+        latency.p99_ns,
+        latency.p999_ns,
     ]
-    .map(|(name, ns)| (name, ns as f64 / 1e6))
+    .map(|ns| ns as f64 / 1e6)
 }
 
 /// `1 job`, `29 jobs`.

@@ -57,6 +57,8 @@ struct Page<'a> {
     tiles: Vec<Tile>,
     trust: Vec<String>,
     subjects: Vec<Subject<'a>>,
+    /// Those with published figures.
+    compared: Vec<Subject<'a>>,
     results: table::ResultTables,
     latencies: Vec<table::LatencyRow>,
     published: Vec<table::PublishedRow>,
@@ -97,7 +99,8 @@ pub fn html(data: &RunData) -> Result<String, ReportError> {
         what_ran: what_ran(data, &view),
         tiles: tiles(data, &view),
         trust: trust(&view),
-        subjects: subjects(&view),
+        subjects: subjects(&view, 0..view.subjects.len()),
+        compared: subjects(&view, view.compared()),
         results: table::results(&view),
         latencies: table::latencies(&view),
         published: table::published(data, &view),
@@ -141,14 +144,12 @@ fn facts(run: &Run) -> [(&'static str, String); 6] {
     ]
 }
 
-fn subjects<'a>(view: &View<'a>) -> Vec<Subject<'a>> {
-    let names = view.subjects.iter().enumerate();
-    names
-        .map(|(index, name)| Subject {
-            name,
-            colour: chart::colour(index),
-        })
-        .collect()
+fn subjects<'a>(view: &View<'a>, indexes: impl IntoIterator<Item = usize>) -> Vec<Subject<'a>> {
+    let subject = |index: usize| Subject {
+        name: view.subjects[index],
+        colour: chart::colour(index),
+    };
+    indexes.into_iter().map(subject).collect()
 }
 
 fn tiles(data: &RunData, view: &View<'_>) -> Vec<Tile> {

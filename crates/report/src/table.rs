@@ -4,6 +4,7 @@
 use crate::compute::accuracy::{Errors, accuracy, is_disputed};
 use crate::compute::headline::class_title;
 use crate::compute::standing::{Better, Standing, against_best};
+use crate::compute::sync::progress_percent;
 use crate::compute::view::{Cell, Rate, Row, View};
 use crate::data::RunData;
 use crate::format::{figure, list, percentiles_ms, signed_percent_fine};
@@ -43,7 +44,7 @@ pub(crate) struct ResultCell {
     pub value: String,
     pub mark: &'static str,
     pub standing: String,
-    /// Percent with its sign; empty where no sync was going on.
+    /// Percent; empty where no sync was going on, or its progress is not known.
     pub sync: String,
     pub tone: Tone,
 }
@@ -74,13 +75,20 @@ fn result_row(row: &Row<'_>) -> ResultRow {
         title: row.head.job_title.clone(),
         unit: row.rate.unit(),
         cells: cells
-            .map(|(cell, standing)| cell.map(|cell| result_cell(row.rate, cell, standing)))
+            .map(|(cell, standing)| {
+                cell.map(|cell| result_cell(row.rate, cell, standing, row.has_sync()))
+            })
             .collect(),
     }
 }
 
-fn result_cell(rate: Rate, cell: Cell<'_>, standing: Option<Standing>) -> ResultCell {
-    let sync = cell.m.sync_percent_start;
+fn result_cell(
+    rate: Rate,
+    cell: Cell<'_>,
+    standing: Option<Standing>,
+    syncing: bool,
+) -> ResultCell {
+    let sync = syncing.then(|| progress_percent(cell.m)).flatten();
     ResultCell {
         value: figure(rate.of(cell.m)),
         mark: fitted_mark(cell),
@@ -132,7 +140,7 @@ pub(crate) fn latencies(view: &View<'_>) -> Vec<LatencyRow> {
         let medians: Vec<_> = cells.iter().map(median).collect();
         let standings = against_best(&medians, Better::Less);
         let cells = cells.iter().zip(standings).map(|(cell, standing)| {
-            let [(_, median_ms), _, (_, p99_ms), _] = percentiles_ms(&(*cell)?.m.latency);
+            let [median_ms, _, p99_ms, _] = percentiles_ms(&(*cell)?.m.latency);
             Some(LatencyCell {
                 median_ms: figure(median_ms),
                 p99_ms: figure(p99_ms),
@@ -179,22 +187,24 @@ pub(crate) struct PublishedCell {
     pub tone: Tone,
 }
 
-/// Every row with a published figure.
+/// Every row with a published figure, with a cell for each subject of
+/// [`View::compared`].
 pub(crate) fn published(data: &RunData, view: &View<'_>) -> Vec<PublishedRow> {
-    let with_figures = |row: &&Row<'_>| {
+    let subjects = view.compared();
+    let has_figures = |row: &&Row<'_>| {
         let mut cells = row.cells.iter().flatten();
         cells.any(|cell| !cell.m.published.is_empty())
     };
-    let rows = view.rows.iter().filter(with_figures);
+    let cells = |row: &Row<'_>| {
+        let cell = |&subject: &usize| published_cell(data, row, row.cells[subject]?);
+        subjects.iter().map(cell).collect()
+    };
+    let rows = view.rows.iter().filter(has_figures);
     rows.map(|row| PublishedRow {
         label: row.label.clone(),
         title: row.head.job_title.clone(),
         unit: row.rate.unit(),
-        cells: row
-            .cells
-            .iter()
-            .map(|cell| published_cell(data, row, (*cell)?))
-            .collect(),
+        cells: cells(row),
     })
     .collect()
 }
@@ -261,10 +271,12 @@ pub(crate) struct AccuracyLine {
     pub tone: Tone,
 }
 
-/// Every class that has published figures or statements.
+/// Every class that has published figures or statements, with a cell for each
+/// subject of [`View::compared`].
 pub(crate) fn accuracy_rows(data: &RunData, view: &View<'_>) -> Vec<AccuracyRow> {
     let row = |class: &str| {
-        let cells: Vec<AccuracyCell> = (0..view.subjects.len())
+        let subjects = view.compared().into_iter();
+        let cells: Vec<AccuracyCell> = subjects
             .map(|subject| accuracy_cell(data, view, class, subject))
             .collect();
         let statements = statements(data, class);

@@ -120,9 +120,10 @@ pub fn published_table(data: &RunData, style: &Style) -> String {
     if rows.is_empty() {
         return String::new();
     }
+    let names: Vec<&str> = view.compared().iter().map(|&s| view.subjects[s]).collect();
     let mut text = "Published, ours, and the error of ours (percent of the published)\n".to_owned();
-    for group in style.groups(view.subjects.len(), 20, 30) {
-        let mut table = style.table(&["job", "unit"], &view.subjects[group.clone()]);
+    for group in style.groups(names.len(), 20, 30) {
+        let mut table = style.table(&["job", "unit"], &names[group.clone()]);
         for row in &rows {
             let mut cells = vec![Cell::new(&row.label), Cell::new(row.unit)];
             cells.extend(row.cells[group.clone()].iter().map(|cell| {
@@ -152,10 +153,11 @@ pub fn accuracy_table(data: &RunData, style: &Style) -> String {
     if rows.is_empty() {
         return String::new();
     }
+    let names: Vec<&str> = view.compared().iter().map(|&s| view.subjects[s]).collect();
     let mut text =
         "Accuracy (mean absolute error, the worst with its job, what is declared)\n".to_owned();
-    for group in style.groups(view.subjects.len(), 24, 25) {
-        let mut table = style.table(&["class"], &view.subjects[group.clone()]);
+    for group in style.groups(names.len(), 24, 25) {
+        let mut table = style.table(&["class"], &names[group.clone()]);
         for row in &rows {
             let mut cells = vec![Cell::new(&row.title)];
             cells.extend(row.cells[group.clone()].iter().map(|cell| {

@@ -46,7 +46,7 @@ fn panels(view: &View<'_>, rows: &[&Row<'_>], number: usize, subjects: &[usize])
     let mut heads = Vec::new();
     for (panel, &subject) in subjects.iter().enumerate() {
         stack(&mut traces, view, rows, panel, subject);
-        let (from, to) = domain(panel, subjects.len());
+        let (from, to) = domain(panel, view.subjects.len().min(PANELS));
         let x_axis = axis("reads, %")
             .domain(&[from, to])
             .range(vec![0.0, 100.0])

@@ -68,7 +68,7 @@ fn bars(view: &View<'_>, id: &str, title: &str, rows: &[&Row<'_>]) -> Option<Fig
                 .chain(own.published.iter().flatten())
                 .copied(),
         );
-        own.draw(&mut traces, subject, name);
+        own.draw(&mut traces, subject, name, view.subjects.len());
     }
     if values.is_empty() {
         return None;
@@ -168,7 +168,7 @@ impl Series {
         own
     }
 
-    fn draw(self, traces: &mut Vec<Box<dyn Trace>>, subject: usize, name: &str) {
+    fn draw(self, traces: &mut Vec<Box<dyn Trace>>, subject: usize, name: &str, subjects: usize) {
         let banded = self.above.iter().chain(&self.below).any(|size| *size > 0.0);
         let mut bar = Bar::new(self.labels.clone(), self.ours)
             .name(name)
@@ -196,7 +196,7 @@ impl Series {
             traces.push(
                 Scatter::new(self.labels, self.published)
                     .mode(Mode::Markers)
-                    .marker(tick().color(colour(subject)))
+                    .marker(tick(subjects).color(colour(subject)))
                     .hover_template_array(self.texts)
                     .legend_group(name)
                     .show_legend(false),
@@ -205,11 +205,12 @@ impl Series {
     }
 }
 
-/// The tick across a bar that marks a published figure.
-fn tick() -> Marker {
+/// The tick across a bar that marks a published figure; the more bars beside
+/// each other, the shorter.
+fn tick(subjects: usize) -> Marker {
     Marker::new()
         .symbol(MarkerSymbol::LineEW)
-        .size(16)
+        .size((64 / subjects.max(1)).clamp(6, 16))
         .line(Line::new().width(3.0).color(INK))
 }
 
@@ -217,7 +218,7 @@ fn published_key(labels: &[String]) -> Box<dyn Trace> {
     Scatter::new(vec![labels[0].clone()], vec![None::<f64>])
         .mode(Mode::Markers)
         .name("published")
-        .marker(tick().color(INK))
+        .marker(tick(4).color(INK))
         .hover_info(HoverInfo::Skip)
 }
 

@@ -1,16 +1,16 @@
-//! Lines: iops and latency against queue depth, iops against sync progress.
+//! Lines: iops against queue depth and against sync progress.
 //!
 //! Our figures are the line, the band between the fits is shaded, published
 //! figures are open markers.
 
 use super::Figure;
-use super::look::{INK, MUTED, axis, hover, layout, line, log_axis, marker, plot, symbol, tint};
+use super::look::{MUTED, axis, hover, layout, line, marker, plot, symbol, tint};
 use crate::compute::headline::class_title;
 use crate::compute::sync::{progress_percent, series};
 use crate::compute::view::{Cell, Rate, Row, View};
 use crate::data::RunData;
-use crate::format::{figure, percentiles_ms};
-use plotly::common::{DashType, Fill, HoverInfo, Line, Marker, Mode, Visible};
+use crate::format::figure;
+use plotly::common::{DashType, Fill, HoverInfo, Line, Marker, Mode};
 use plotly::layout::{Axis, AxisType, RangeMode};
 use plotly::{Scatter, Trace};
 use raidlab_store::Direction;
@@ -19,16 +19,16 @@ use raidlab_store::Direction;
 const DEPTH_TICKS: [u32; 10] = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32];
 
 /// Fewer steps than this are no ladder.
-const LADDER_STEPS: usize = 3;
+pub(super) const LADDER_STEPS: usize = 3;
 
 /// Rows of a class that form a ladder of queue depths.
-struct Ladder<'v, 'a> {
-    class: &'a str,
-    op: Direction,
-    rows: Vec<&'v Row<'a>>,
+pub(super) struct Ladder<'v, 'a> {
+    pub(super) class: &'a str,
+    pub(super) op: Direction,
+    pub(super) rows: Vec<&'v Row<'a>>,
 }
 
-fn ladders<'v, 'a>(view: &'v View<'a>) -> Vec<Ladder<'v, 'a>> {
+pub(super) fn ladders<'v, 'a>(view: &'v View<'a>) -> Vec<Ladder<'v, 'a>> {
     let mut all = Vec::new();
     for class in view.classes() {
         for op in [Direction::Read, Direction::Write] {
@@ -50,7 +50,7 @@ fn ladders<'v, 'a>(view: &'v View<'a>) -> Vec<Ladder<'v, 'a>> {
     all
 }
 
-fn op_name(op: Direction) -> &'static str {
+pub(super) fn op_name(op: Direction) -> &'static str {
     match op {
         Direction::Read => "reads",
         Direction::Write => "writes",
@@ -62,7 +62,8 @@ struct Point {
     x: f64,
     y: f64,
     band: (f64, f64),
-    published: Option<f64>,
+    /// Where the published figure stands, at its own sync progress.
+    published: Option<(f64, f64)>,
     text: String,
 }
 
@@ -82,7 +83,7 @@ impl Point {
             x,
             y: cell.m.iops,
             band: cell.band_iops,
-            published: first.map(|figure| figure.iops),
+            published: first.map(|f| (f.sync_percent.unwrap_or(x), f.iops)),
             text: hover(
                 subject,
                 &row.label,
@@ -112,7 +113,7 @@ fn curve(traces: &mut Vec<Box<dyn Trace>>, subject: usize, name: &str, points: &
     }
     let texts: Vec<String> = points.iter().map(|point| point.text.clone()).collect();
     traces.push(
-        Scatter::new(x.clone(), points.iter().map(|point| point.y).collect())
+        Scatter::new(x, points.iter().map(|point| point.y).collect())
             .mode(Mode::LinesMarkers)
             .name(name)
             .line(line(subject, DashType::Solid))
@@ -120,9 +121,13 @@ fn curve(traces: &mut Vec<Box<dyn Trace>>, subject: usize, name: &str, points: &
             .hover_template_array(texts.clone())
             .legend_group(name),
     );
-    if points.iter().any(|point| point.published.is_some()) {
+    let published = points.iter().zip(texts);
+    let published = published.filter_map(|(point, text)| Some((point.published?, text)));
+    let (places, texts): (Vec<(f64, f64)>, Vec<String>) = published.unzip();
+    if !places.is_empty() {
+        let (x, y) = places.into_iter().unzip();
         traces.push(
-            Scatter::new(x, points.iter().map(|point| point.published).collect())
+            Scatter::new(x, y)
                 .mode(Mode::Markers)
                 .marker(marker(subject, true))
                 .hover_template_array(texts)
@@ -164,7 +169,7 @@ fn caption(points: &[Vec<Point>]) -> String {
     words.join(" ")
 }
 
-fn depth_axis(rows: &[&Row<'_>]) -> Axis {
+pub(super) fn depth_axis(rows: &[&Row<'_>]) -> Axis {
     let mut ticks: Vec<u32> = rows.iter().map(|row| row.head.queue_depth).collect();
     if ticks.iter().all(|depth| DEPTH_TICKS.contains(depth)) {
         ticks = DEPTH_TICKS.to_vec();
@@ -245,92 +250,10 @@ pub(super) fn iops_by_sync(view: &View<'_>) -> Option<Figure> {
         .y_axis(axis("iops, more is better").range_mode(RangeMode::ToZero));
     Some(Figure {
         id: "sync".to_owned(),
-        title: "Random reads while the array resyncs".to_owned(),
+        title: "Rates while the array resyncs".to_owned(),
         caption: caption(&points),
         height: 400,
         wide: true,
         plot: plot(traces, layout),
     })
-}
-
-/// Latency percentiles against queue depth: a figure for each ladder.
-pub(super) fn latency_by_depth(data: &RunData, view: &View<'_>) -> Vec<Figure> {
-    const DASHES: [DashType; 4] = [
-        DashType::Solid,
-        DashType::Dash,
-        DashType::DashDot,
-        DashType::Dot,
-    ];
-    let known = |row: &&Row<'_>| {
-        let mut cells = row.cells.iter().flatten();
-        cells.any(|cell| cell.m.latency.max_ns > 0)
-    };
-    let figure = |ladder: Ladder<'_, '_>| {
-        let rows: Vec<_> = ladder.rows.iter().copied().filter(known).collect();
-        if rows.len() < LADDER_STEPS {
-            return None;
-        }
-        let mut traces: Vec<Box<dyn Trace>> = Vec::new();
-        for (rank, dash) in DASHES.iter().enumerate() {
-            // Four percentiles of each subject at once are a tangle: the
-            // median and the 99th are drawn, the others wait in the legend.
-            let shown = if rank % 2 == 0 {
-                Visible::True
-            } else {
-                Visible::LegendOnly
-            };
-            let mut name = "";
-            for (subject, subject_name) in view.subjects.iter().enumerate() {
-                let mut points: Vec<(f64, f64, String)> = Vec::new();
-                for row in &rows {
-                    let Some(cell) = row.cells[subject] else {
-                        continue;
-                    };
-                    let (percentile, ms) = percentiles_ms(&cell.m.latency)[rank];
-                    let depth = row.head.queue_depth;
-                    let text = format!("queue depth {depth}: {percentile} {} ms", figure(ms));
-                    name = percentile;
-                    points.push((f64::from(depth), ms, hover(subject_name, &row.label, &text)));
-                }
-                traces.push(
-                    Scatter::new(
-                        points.iter().map(|point| point.0).collect(),
-                        points.iter().map(|point| point.1).collect(),
-                    )
-                    .mode(Mode::LinesMarkers)
-                    .line(line(subject, dash.clone()))
-                    .marker(marker(subject, false))
-                    .hover_template_array(points.into_iter().map(|point| point.2).collect())
-                    .legend_group(name)
-                    .visible(shown.clone())
-                    .show_legend(false),
-                );
-            }
-            traces.push(
-                Scatter::new(vec![1.0], vec![None::<f64>])
-                    .mode(Mode::Lines)
-                    .name(name)
-                    .line(Line::new().color(INK).width(2.0).dash(dash.clone()))
-                    .legend_group(name)
-                    .visible(shown),
-            );
-        }
-        let layout = layout()
-            .x_axis(depth_axis(&rows))
-            .y_axis(log_axis("latency, ms (log scale), less is better"));
-        Some(Figure {
-            id: format!("latency-{}-{}", ladder.class, op_name(ladder.op)),
-            title: format!(
-                "{}: latency against queue depth",
-                class_title(data, ladder.class)
-            ),
-            caption: "Colour and marker: the subject, as everywhere on this page. Click a \
-                      percentile in the legend to show or hide it."
-                .to_owned(),
-            height: 460,
-            wide: true,
-            plot: plot(traces, layout),
-        })
-    };
-    ladders(view).into_iter().filter_map(figure).collect()
 }

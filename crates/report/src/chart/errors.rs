@@ -11,7 +11,7 @@ use crate::format::{signed_percent, signed_percent_fine};
 use crate::table::declared_percent;
 use plotly::common::{HoverInfo, Line, Marker, Mode, Position};
 use plotly::layout::{Shape, ShapeLayer, ShapeLine, ShapeType};
-use plotly::{Scatter, Trace};
+use plotly::{Layout, Scatter, Trace};
 use raidlab_store::{Role, published_error_percent};
 
 /// Pixels of a class, and of everything around the classes.
@@ -19,13 +19,9 @@ const CLASS_HEIGHT: usize = 74;
 const FRAME_HEIGHT: usize = 110;
 
 /// Errors beyond are drawn here: one outlier must not squeeze all others.
-const EDGE_PERCENT: f64 = 100.0;
+const EDGE_PERCENT: f64 = 50.0;
 
 /// The figure, if there is anything to compare with.
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "a handful of classes and subjects"
-)]
 pub(super) fn figure(data: &RunData, view: &View<'_>) -> Option<Figure> {
     let compared = |class: &&str| {
         view.cells()
@@ -36,11 +32,12 @@ pub(super) fn figure(data: &RunData, view: &View<'_>) -> Option<Figure> {
         return None;
     }
     let lanes = Lanes {
-        subjects: view.subjects.len() as f64,
+        subjects: view.compared(),
     };
     let mut traces: Vec<Box<dyn Trace>> = Vec::new();
     let mut farthest = 0.0_f64;
-    for (subject, name) in view.subjects.iter().enumerate() {
+    for &subject in &lanes.subjects {
+        let name = view.subjects[subject];
         for fitted in [false, true] {
             let mut dots = Dots::default();
             for (own, row, cell) in view.cells().filter(|(_, _, cell)| comparable(*cell)) {
@@ -60,8 +57,24 @@ pub(super) fn figure(data: &RunData, view: &View<'_>) -> Option<Figure> {
         }
     }
     traces.push(fitted_key());
-    let layout = layout()
-        .shapes(bands(data, view, &classes, &lanes))
+    let shapes = bands(data, view, &classes, &lanes);
+    let layout = error_layout(data, &classes, farthest).shapes(shapes);
+    Some(Figure {
+        id: "errors".to_owned(),
+        title: "Every error against the published figures".to_owned(),
+        caption: "One marker per job and subject; open markers were fitted and prove nothing. \
+                  Grey: what is declared for the subject. Disputed figures are left out; errors \
+                  beyond 50 % stand at the edge with their number."
+            .to_owned(),
+        height: FRAME_HEIGHT + classes.len() * CLASS_HEIGHT,
+        wide: true,
+        plot: plot(traces, layout),
+    })
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a handful of classes")]
+fn error_layout(data: &RunData, classes: &[&str], farthest: f64) -> Layout {
+    layout()
         .x_axis(
             axis("error against the published figure, % (0 is exact)")
                 .tick_suffix(" %")
@@ -72,27 +85,16 @@ pub(super) fn figure(data: &RunData, view: &View<'_>) -> Option<Figure> {
         .y_axis(
             axis("")
                 .tick_values((0..classes.len()).map(|class| class as f64).collect())
-                .tick_text(
-                    classes
-                        .iter()
-                        .map(|class| folded(&class_title(data, class)))
-                        .collect(),
-                )
+                .tick_text(titles(data, classes))
                 .range(vec![classes.len() as f64 - 0.5, -0.5])
                 .show_grid(false)
                 .zero_line(false),
-        );
-    Some(Figure {
-        id: "errors".to_owned(),
-        title: "Every error against the published figures".to_owned(),
-        caption: "One marker per job and subject; open markers were fitted and prove nothing. \
-                  Grey: what is declared for the subject. Disputed figures are left out; errors \
-                  beyond 100 % stand at the edge with their number."
-            .to_owned(),
-        height: FRAME_HEIGHT + classes.len() * CLASS_HEIGHT,
-        wide: true,
-        plot: plot(traces, layout),
-    })
+        )
+}
+
+fn titles(data: &RunData, classes: &[&str]) -> Vec<String> {
+    let title = |class: &&str| folded(&class_title(data, class));
+    classes.iter().map(title).collect()
 }
 
 fn comparable(cell: Cell<'_>) -> bool {
@@ -116,17 +118,23 @@ fn fitted_key() -> Box<dyn Trace> {
 /// Where a class and a subject have their lane: classes are 1 apart, their
 /// subjects share the middle 0.8 of it.
 struct Lanes {
-    subjects: f64,
+    /// Indexes of the subjects, top down.
+    subjects: Vec<usize>,
 }
 
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "a handful of classes and subjects"
+)]
 impl Lanes {
     fn height(&self) -> f64 {
-        0.8 / self.subjects.max(1.0)
+        0.8 / self.subjects.len().max(1) as f64
     }
 
-    #[expect(clippy::cast_precision_loss, reason = "a handful of classes")]
     fn middle(&self, class: usize, subject: usize) -> f64 {
-        class as f64 + (subject as f64 - (self.subjects - 1.0) / 2.0) * self.height()
+        let lane = self.subjects.iter().take_while(|own| **own != subject);
+        let from_middle = lane.count() as f64 - (self.subjects.len() as f64 - 1.0) / 2.0;
+        class as f64 + from_middle * self.height()
     }
 }
 
@@ -176,7 +184,7 @@ impl Dots {
 fn bands(data: &RunData, view: &View<'_>, classes: &[&str], lanes: &Lanes) -> Vec<Shape> {
     let mut shapes = Vec::new();
     for (class, name) in classes.iter().enumerate() {
-        for subject in 0..view.subjects.len() {
+        for &subject in &lanes.subjects {
             let own = |(own, row, cell): (usize, &Row<'_>, Cell<'_>)| {
                 (own == subject && row.head.class == *name)
                     .then(|| declared_percent(data, cell.m))

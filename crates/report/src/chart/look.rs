@@ -16,14 +16,18 @@ const GRID: &str = "theme:grid";
 const CLEAR: &str = "rgba(0,0,0,0)";
 
 /// Okabe and Ito, "Color Universal Design" (2008), without black, which a dark
-/// page swallows; the yellow comes last because white swallows it.
-const COLOURS: [(u8, u8, u8); 7] = [
+/// page swallows. After their first six come three of ours for suites with many
+/// subjects, and their yellow last, because white swallows it.
+const COLOURS: [(u8, u8, u8); 10] = [
     (0x00, 0x72, 0xb2),
     (0xe6, 0x9f, 0x00),
     (0x00, 0x9e, 0x73),
     (0xd5, 0x5e, 0x00),
     (0xcc, 0x79, 0xa7),
     (0x56, 0xb4, 0xe9),
+    (0x8c, 0x8c, 0x8c),
+    (0x8a, 0x5a, 0x3b),
+    (0x7b, 0x5e, 0xc6),
     (0xf0, 0xe4, 0x42),
 ];
 

@@ -21,6 +21,9 @@ const STANDS_OUT_RATIO: f64 = 3.0;
 /// Below this part of the best, a subject has not merely lost the row.
 const FALLS_TO_RATIO: f64 = 0.25;
 
+/// So many of those behind are named when there are many.
+const NAMED_BEHIND: usize = 3;
+
 /// How the subjects did in one class.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Verdict {
@@ -206,20 +209,35 @@ impl Verdict {
         } else if self.behind.is_empty() {
             clauses.push(format!("all within {DRAW_PERCENT}\u{a0}%"));
         } else {
-            let behind = |(subject, percent): &(usize, f64)| {
-                format!("{} {percent:.0}\u{a0}%", names[*subject])
-            };
-            let behind: Vec<String> = self.behind.iter().map(behind).collect();
+            let behind = behind(&self.behind, names);
             let over = if self.rows.len() > 1 {
                 format!(", on average over {} rows", self.rows.len())
             } else {
                 String::new()
             };
-            clauses.push(format!("behind{over}: {}", list(&behind)));
+            clauses.push(format!("behind{over}: {behind}"));
         }
         clauses.extend(self.remarks.iter().cloned());
         clauses.join("; ")
     }
+}
+
+/// Who is how far behind; the farthest of many in one clause.
+fn behind(all: &[(usize, f64)], names: &[&str]) -> String {
+    let named = if all.len() > NAMED_BEHIND + 1 {
+        NAMED_BEHIND
+    } else {
+        all.len()
+    };
+    let (near, far) = all.split_at(named);
+    let mut clauses: Vec<String> = near
+        .iter()
+        .map(|(subject, percent)| format!("{} {percent:.0}\u{a0}%", names[*subject]))
+        .collect();
+    if let [(_, from), .., (_, to)] = far {
+        clauses.push(format!("{} others {from:.0} to {to:.0}\u{a0}%", far.len()));
+    }
+    list(&clauses)
 }
 
 /// What was run, in one sentence.
@@ -328,6 +346,18 @@ mod tests {
         insta::assert_snapshot!(
             verdict_of(&[("md", [100.0, 100.0]), ("gflash", [101.0, 101.0])]),
             @"gflash and md: all within 2 %"
+        );
+    }
+
+    #[test]
+    fn of_many_the_nearest_are_named() {
+        let names = ["a", "b", "c", "d", "e", "f", "g"];
+        let rates: Vec<_> = (0_u8..7)
+            .map(|n| (names[usize::from(n)], [100.0 - 10.0 * f64::from(n); 2]))
+            .collect();
+        insta::assert_snapshot!(
+            verdict_of(&rates),
+            @"a: behind, on average over 2 rows: b 10 %, c 20 %, d 30 % and 3 others 40 to 60 %"
         );
     }
 

@@ -142,6 +142,15 @@ impl<'a> View<'a> {
         })
     }
 
+    /// Indexes of the subjects that have a published figure anywhere.
+    pub(crate) fn compared(&self) -> Vec<usize> {
+        let has_figures = |subject: &usize| {
+            let mut rows = self.rows.iter();
+            rows.any(|row| row.cells[*subject].is_some_and(|cell| !cell.m.published.is_empty()))
+        };
+        (0..self.subjects.len()).filter(has_figures).collect()
+    }
+
     /// The classes in the order of their first job.
     pub(crate) fn classes(&self) -> Vec<&'a str> {
         let mut classes: Vec<&str> = Vec::new();
