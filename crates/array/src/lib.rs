@@ -1,4 +1,45 @@
 //! The sans-IO array core: member states, read policies, writes, recovery.
+//!
+//! A driver owns the members, the clock and the payload. It hands requests and
+//! answers to an [`Array`] and does what comes out:
+//!
+//! ```
+//! use raidlab_array::{
+//!     Array, ArrayConfig, MemberConfig, Operation, Outputs, ReadPolicyKind, RecoveryConfig,
+//!     Request, RequestId, Slot,
+//! };
+//! use raidlab_units::{Nanos, Sectors};
+//!
+//! let disk = MemberConfig {
+//!     size: Sectors(4096),
+//!     data_offset: Sectors(0),
+//!     rotational: true,
+//!     write_mostly: false,
+//! };
+//! let mut array = Array::new(ArrayConfig {
+//!     members: vec![disk.clone(), disk],
+//!     size: Sectors(4096),
+//!     read_policy: "md-3.16".parse::<ReadPolicyKind>()?,
+//!     recovery: RecoveryConfig::md_3_16(),
+//!     maximum_request: Sectors(1024),
+//! })?;
+//! let mut out = Outputs::default();
+//! let read = Request {
+//!     id: RequestId(1),
+//!     operation: Operation::Read,
+//!     start: Sectors(100),
+//!     count: Sectors(8),
+//!     force_unit_access: false,
+//!     process: 0,
+//! };
+//! array.submit(Nanos(0), read, &mut out);
+//! let command = out.commands[0];
+//! assert_eq!(command.slot, Slot(0));
+//! out.clear();
+//! array.complete(Nanos(11_000_000), command.id, Ok(()), &mut out);
+//! assert_eq!(out.finished[0].id, RequestId(1));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod array;
 mod config;
