@@ -217,8 +217,8 @@ impl PoolConfig {
             async_write_ramp_percent: (30, 60),
             txg_timeout: Nanos::from_secs(5),
             txg_dirty_sync: Bytes(64 << 20),
-            // Fitted on job 1 (9608 writes/s with every writer delayed, so
-            // bound by the sync; 2 to 2.5 blocks per write); jobs 2-4 bound it
+            // An estimate: job 1 syncs 9608 writes/s, with 2 to 2.5 blocks
+            // each, while nearly every writer is delayed; jobs 2-4 bound it
             // from above at 62 us.
             sync_block_time: Nanos::from_micros(46),
             queue: QueueConfig::of_2014(),
@@ -239,8 +239,8 @@ impl PoolConfig {
                 min_time: Nanos::from_secs(3),
                 idle: Nanos::from_millis(50),
                 delay: Nanos::from_millis(2),
-                // Fitted on the first hour's 258 GiB with an idle pool.
-                block_time: Nanos::from_micros(108),
+                // An estimate: the order of a block's share of a request.
+                block_time: Nanos::from_micros(20),
             },
         }
     }

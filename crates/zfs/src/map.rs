@@ -31,6 +31,8 @@ pub(crate) struct Place {
 struct Extent {
     blocks: u64,
     start: u64,
+    /// With the indirect blocks between the data, each behind its last block.
+    interleaved: bool,
 }
 
 /// The indirect blocks of one level: sector and number of pointers, packed
@@ -94,6 +96,11 @@ impl BlockMap {
         self.block_sectors
     }
 
+    /// Where the next place will be.
+    pub(crate) const fn cursor(&self) -> u64 {
+        self.cursor
+    }
+
     /// Sectors that can be allocated on a disk.
     pub(crate) const fn space(&self) -> u64 {
         self.space
@@ -117,11 +124,24 @@ impl BlockMap {
     /// Where a data block lies, `None` for a hole.
     pub(crate) fn place_of(&self, block: u64) -> Option<Place> {
         let (first, extent) = self.extents.range(..=block).next_back()?;
-        let skip = block - first;
-        (skip < extent.blocks).then_some(Place {
-            start: extent.start + skip * self.block_sectors,
+        (block - first < extent.blocks).then(|| Place {
+            start: extent.start + self.distance(*first, block, extent.interleaved),
             count: self.block_sectors,
         })
+    }
+
+    /// Sectors from one block to a later one in the same extent.
+    fn distance(&self, from: u64, to: u64, interleaved: bool) -> u64 {
+        let data = (to - from) * self.block_sectors;
+        let between = |level| {
+            let indirect = self.indirect_index(level, to) - self.indirect_index(level, from);
+            indirect * self.indirect_sectors(level, self.pointers)
+        };
+        if interleaved {
+            data + between(1) + between(2)
+        } else {
+            data
+        }
     }
 
     /// The first allocated block at or after `block`.
@@ -180,14 +200,54 @@ impl BlockMap {
         self.blocks += blocks;
         if let Some((&before, extent)) = self.extents.range_mut(..first).next_back()
             && before + extent.blocks == first
+            && !extent.interleaved
             && extent.start + extent.blocks * self.block_sectors == place.start
         {
             extent.blocks += blocks;
             return place;
         }
-        let start = place.start;
-        self.extents.insert(first, Extent { blocks, start });
+        let extent = Extent {
+            blocks,
+            start: place.start,
+            interleaved: false,
+        };
+        self.extents.insert(first, extent);
         place
+    }
+
+    /// Gives the blocks `first..end` new places in one run, as a long
+    /// sequential write leaves them: each indirect block right behind the last
+    /// block under it. All indirect blocks are taken to be full.
+    pub(crate) fn write_interleaved(&mut self, first: u64, end: u64) {
+        let last = end - 1;
+        let tail = self.block_sectors
+            + self.indirect_sectors(1, self.pointers)
+            + self.indirect_sectors(2, self.pointers);
+        let start = self.allocate(self.distance(first, last, true) + tail).start;
+        self.forget(first, end);
+        self.blocks += end - first;
+        let extent = Extent {
+            blocks: end - first,
+            start,
+            interleaved: true,
+        };
+        self.extents.insert(first, extent);
+        for level in [1_u8, 2] {
+            let shift = self.pointer_shift * u32::from(level);
+            for index in first >> shift..=last >> shift {
+                let under = (((index + 1) << shift) - 1).min(last);
+                let mut place = start + self.distance(first, under, true) + self.block_sectors;
+                if level == 2 {
+                    place += self.indirect_sectors(1, self.pointers);
+                }
+                self.set_indirect(level, index, place, self.pointers);
+            }
+        }
+    }
+
+    fn set_indirect(&mut self, level: u8, index: u64, start: u64, pointers: u64) {
+        let slot = usize::try_from(index).expect("an index into a table in memory");
+        self.levels[usize::from(level) - 1].entries[slot] = (start << POINTER_BITS) | pointers;
     }
 
     /// Whether any of `first..end` may have a place: one table look-up where
@@ -203,32 +263,32 @@ impl BlockMap {
     /// Takes `first..end` out of the extents.
     fn forget(&mut self, first: u64, end: u64) {
         if let Some((&before, extent)) = self.extents.range_mut(..first).next_back() {
-            let before_end = before + extent.blocks;
+            let old = *extent;
+            let before_end = before + old.blocks;
             if before_end > first {
                 extent.blocks = first - before;
-                let start = extent.start;
                 self.blocks -= before_end.min(end) - first;
-                if before_end > end {
-                    self.insert_tail(before, start, end, before_end);
-                }
+                self.keep_tail(before, old, end);
             }
         }
         while let Some((&next, &extent)) = self.extents.range(first..end).next() {
             self.extents.remove(&next);
-            let next_end = next + extent.blocks;
-            self.blocks -= next_end.min(end) - next;
-            if next_end > end {
-                self.insert_tail(next, extent.start, end, next_end);
-            }
+            self.blocks -= (next + extent.blocks).min(end) - next;
+            self.keep_tail(next, extent, end);
         }
     }
 
-    fn insert_tail(&mut self, first: u64, start: u64, tail: u64, end: u64) {
-        let extent = Extent {
-            blocks: end - tail,
-            start: start + (tail - first) * self.block_sectors,
-        };
-        self.extents.insert(tail, extent);
+    /// Puts back what an extent held from `tail` on.
+    fn keep_tail(&mut self, first: u64, extent: Extent, tail: u64) {
+        let end = first + extent.blocks;
+        if end > tail {
+            let kept = Extent {
+                blocks: end - tail,
+                start: extent.start + self.distance(first, tail, extent.interleaved),
+                ..extent
+            };
+            self.extents.insert(tail, kept);
+        }
     }
 
     /// Gives an indirect block a new place after `pointers` of its pointers
@@ -239,8 +299,7 @@ impl BlockMap {
         let held = entry & ((1 << POINTER_BITS) - 1);
         let pointers = (held + pointers).min(self.pointers);
         let place = self.allocate(self.indirect_sectors(level, pointers));
-        self.levels[usize::from(level) - 1].entries[slot] =
-            (place.start << POINTER_BITS) | pointers;
+        self.set_indirect(level, index, place.start, pointers);
         place
     }
 }
@@ -293,6 +352,46 @@ mod tests {
         assert_eq!(map.indirect_place(1, 3), Some(Place { start: 1, count: 4 }));
         assert_eq!(map.indirect_index(1, 511), 3);
         assert_eq!(map.indirect_index(2, 128 * 128), 1);
+    }
+
+    /// 128 blocks of 16 sectors, then 4 of level 1; after 128 of those one of
+    /// level 2 with 10.
+    #[test]
+    fn a_long_write_has_its_indirect_blocks_in_between() {
+        let mut map = map();
+        map.write_interleaved(0, 40_000);
+        let at = |block: u64| map.place_of(block).map(|place| place.start);
+        assert_eq!(at(127), Some(127 * 16));
+        assert_eq!(
+            map.indirect_place(1, 0),
+            Some(Place {
+                start: 2048,
+                count: 4
+            })
+        );
+        assert_eq!(at(128), Some(2052));
+        let fan = 128 * 2052;
+        assert_eq!(
+            map.indirect_place(1, 127).map(|place| place.start),
+            Some(fan - 4)
+        );
+        assert_eq!(
+            map.indirect_place(2, 0),
+            Some(Place {
+                start: fan,
+                count: 10
+            })
+        );
+        assert_eq!(at(128 * 128), Some(fan + 10));
+        // An overwritten block leaves both sides where they were.
+        map.write_blocks(200, 1);
+        let at = |block: u64| map.place_of(block).map(|place| place.start);
+        assert_eq!(
+            (at(199), at(201)),
+            (Some(2052 + 71 * 16), Some(2052 + 73 * 16))
+        );
+        assert_eq!(at(128 * 128), Some(fan + 10));
+        assert_eq!(map.allocated_blocks(), 40_000);
     }
 
     #[test]

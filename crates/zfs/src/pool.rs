@@ -152,7 +152,7 @@ impl Pool {
             leaves: config
                 .members
                 .iter()
-                .map(|member| io::Leaf::new(*member, config.queue))
+                .map(|_| io::Leaf::new(config.queue))
                 .collect(),
             cache: Cache::new(&config, [map.indirect_blocks(1), map.indirect_blocks(2)]),
             map,
@@ -259,42 +259,29 @@ impl Pool {
 
     /// Takes `[start, start + count)` as written sequentially behind the
     /// current allocation position: the driver's way past hours of sequential
-    /// writing. Blocks lie in transaction groups of about five seconds' worth,
-    /// each followed by its indirect blocks. The caches hold what came last.
+    /// writing. The caches hold what came last. An empty range changes nothing.
     /// Only while the pool [is idle](Self::is_idle).
     pub fn leap_write(&mut self, start: Sectors, count: Sectors) {
         let block = self.map.block_sectors();
         let (first, end) = (start.0 / block, (start.0 + count.0).div_ceil(block));
-        // Equilibrium of the write throttle: above 60 % dirty, half of it in
-        // the syncing group.
-        let group = self.config.dirty_data_max.0 * self.config.delay_min_percent / 200;
-        let group = (group / self.config.volume_block.0).max(1);
+        if count == Sectors::ZERO {
+            return;
+        }
         // What was in the cache is overtaken by the stream.
         if end - first >= self.cache.capacity() {
             self.cache.forget_data();
         }
-        let mut from = first;
-        while from < end {
-            let to = (from + group).min(end);
-            self.map.write_blocks(from, to - from);
-            for level in [1, 2] {
-                self.leap_indirect(level, from, to);
+        self.map.write_interleaved(first, end);
+        let kept = self.cache.indirect_limit() * self.map.pointers();
+        let kept = first.max(end.saturating_sub(kept));
+        for level in [2, 1] {
+            let low = self.map.indirect_index(level, kept);
+            for index in low..=self.map.indirect_index(level, end - 1) {
+                self.cache.insert_indirect(IndirectId { level, index });
             }
-            from = to;
         }
         for block in first.max(end.saturating_sub(self.cache.capacity()))..end {
             self.cache.insert_data(block);
-        }
-    }
-
-    fn leap_indirect(&mut self, level: u8, from: u64, to: u64) {
-        let (low, high) = (
-            self.map.indirect_index(level, from),
-            self.map.indirect_index(level, to - 1),
-        );
-        for index in low..=high {
-            self.map.write_indirect(level, index, self.map.pointers());
-            self.cache.insert_indirect(IndirectId { level, index });
         }
     }
 
@@ -319,10 +306,9 @@ impl Pool {
                     return;
                 }
                 Walk::Mapped if self.needs_old_block(index, block) => {
-                    let (level, index_in_level) = (0, block);
                     let id = BlockId {
-                        level,
-                        index: index_in_level,
+                        level: 0,
+                        index: block,
                     };
                     if let Some(job) = self.jobs.get_mut(index) {
                         job.next = block + 1;

@@ -9,7 +9,7 @@
 //! is failed.
 
 use super::{BlockId, Pool};
-use crate::config::{LABEL_FRONT, MemberConfig, QueueConfig};
+use crate::config::{LABEL_FRONT, QueueConfig};
 use crate::leaf_queue::{Class, Io, LeafQueue, Owner};
 use crate::map::Place;
 use raidlab_array::{
@@ -30,7 +30,6 @@ pub(super) enum LeafState {
 /// A disk with its queue.
 #[derive(Debug)]
 pub(super) struct Leaf {
-    pub(super) config: MemberConfig,
     pub(super) state: LeafState,
     pub(super) queue: LeafQueue,
     /// Counts the disks that were in this slot: answers to commands of an
@@ -83,9 +82,8 @@ pub(super) struct Command {
 }
 
 impl Leaf {
-    pub(super) fn new(config: MemberConfig, queue: QueueConfig) -> Self {
+    pub(super) fn new(queue: QueueConfig) -> Self {
         Self {
-            config,
             state: LeafState::InSync,
             queue: LeafQueue::new(queue),
             epoch: 0,

@@ -1,4 +1,4 @@
-//! The pool against a crude disk in a small event loop.
+//! Rules by hand, any order of completions, and the pool over modelled disks.
 
 mod bench;
 mod comparison;

@@ -1,14 +1,8 @@
-//! fio-like threads over a pool over crude disks.
-//!
-//! The disk: `min(depth, 10)` random reads overlap in its queue, which is
-//! taken to shorten each; a seek curve over 4 TB, half a rotation, a media
-//! rate by thirds; a read that begins within 4 MiB behind one of the last 16
-//! streams costs its transfer only; writes are acknowledged from the cache at
-//! interface speed while the media keeps up. Rough on purpose: the pool's
-//! rules are under test, not the disk.
+//! fio-like threads over a pool over modelled disks, in a small event loop.
 
 use crate::{MemberConfig, Pool, PoolConfig};
-use raidlab_array::{Event, MemberCommand, Operation, Outputs, Request, RequestId};
+use raidlab_array::{CommandId, Event, MemberCommand, Operation, Outputs, Request, RequestId};
+use raidlab_disk::{Command, CommandKind, Completion, Preset};
 use raidlab_random::Stream;
 use raidlab_units::{Bytes, Nanos, Sectors};
 use std::cmp::Reverse;
@@ -16,110 +10,53 @@ use std::collections::BinaryHeap;
 
 pub(super) const TERABYTE: u64 = 1 << 31;
 
-/// One crude disk: serves one command at a time.
+/// A modelled disk, and counts of what it did.
 #[derive(Debug)]
 pub(super) struct Disk {
-    size: u64,
-    waiting: Vec<MemberCommand>,
-    busy: Option<MemberCommand>,
-    head: u64,
-    streams: Vec<u64>,
-    random: Stream,
+    disk: raidlab_disk::Disk,
     pub(super) reads: u64,
-    pub(super) read_sectors: u64,
     pub(super) writes: u64,
     pub(super) written_sectors: u64,
 }
 
-const FAST_BEHIND: u64 = 8192;
-
 impl Disk {
-    fn new(size: u64, random: Stream) -> Self {
+    fn new(index: u64, random: Stream) -> Self {
+        const PRESET: &str = include_str!("../../../../../disks/wd4000fyyz.toml");
+        let preset = Preset::parse("wd4000fyyz.toml", PRESET).expect("a good preset");
+        let parameters = preset.parameters("strict").expect("a fit").clone();
         Self {
-            size,
-            waiting: Vec::new(),
-            busy: None,
-            head: 0,
-            streams: Vec::new(),
-            random,
+            disk: raidlab_disk::Disk::new(parameters, Nanos(index * 3_000_000), random),
             reads: 0,
-            read_sectors: 0,
             writes: 0,
             written_sectors: 0,
         }
     }
 
-    fn seconds_per_sector(&self, at: u64) -> f64 {
-        let third = at * 3 / self.size;
-        512.0 / [174e6, 158e6, 120e6][usize::try_from(third.min(2)).expect("small")]
-    }
-
-    fn seek(&self, to: u64) -> f64 {
-        let distance = self.head.abs_diff(to) as f64 / self.size as f64;
-        let seek = if distance < 0.123 {
-            0.9e-3 + 15.84e-3 * distance.sqrt()
-        } else {
-            6.45e-3 + 9.06e-3 * (distance - 0.123)
+    fn submit(&mut self, now: Nanos, command: &MemberCommand) {
+        let kind = match command.operation {
+            Operation::Read => CommandKind::Read,
+            Operation::Write => CommandKind::Write,
+            Operation::Flush => CommandKind::Flush,
+            Operation::Discard => unreachable!("the pool discards nothing"),
         };
-        if self.head == to { 0.0 } else { seek }
-    }
-
-    /// Starts the cheapest waiting command: its service time.
-    fn start(&mut self) -> Option<f64> {
-        if self.busy.is_some() || self.waiting.is_empty() {
-            return None;
-        }
-        let depth = self.waiting.len();
-        let near = (0..depth).min_by_key(|&index| {
-            let start = self.waiting[index].start.0;
-            (!self.is_stream(start), self.head.abs_diff(start))
-        })?;
-        // Oldest first now and then, so that nothing starves.
-        let chosen = if self.random.percent(25) { 0 } else { near };
-        let command = self.waiting.remove(chosen);
-        let time = self.service(&command, depth);
-        self.busy = Some(command);
-        Some(time)
-    }
-
-    fn is_stream(&self, start: u64) -> bool {
-        let behind = |end: &u64| start >= *end && start - end <= FAST_BEHIND;
-        self.streams.iter().any(behind)
-    }
-
-    fn service(&mut self, command: &MemberCommand, depth: usize) -> f64 {
-        let (start, count) = (command.start.0, command.count.0);
-        let transfer = count as f64 * self.seconds_per_sector(start);
-        if command.operation == Operation::Flush {
-            return 5e-3;
-        }
-        let stream = self.is_stream(start);
-        let position = if stream && command.operation == Operation::Read {
-            0.06e-3
-        } else if stream {
-            self.seek(start) * f64::from(u8::from(self.head.abs_diff(start) > FAST_BEHIND))
-        } else {
-            let rotation = self.random.below(8_333_333) as f64 / 1e9;
-            self.seek(start) + rotation / (depth.min(10) as f64).sqrt()
-        };
-        self.streams
-            .retain(|&end| !(start >= end && start - end <= FAST_BEHIND));
-        if self.streams.len() == 16 {
-            self.streams.remove(0);
-        }
-        self.streams.push(start + count);
-        self.head = start + count;
-        match command.operation {
-            Operation::Read => {
-                self.reads += 1;
-                self.read_sectors += count;
-            }
-            _ => {
+        match kind {
+            CommandKind::Read => self.reads += 1,
+            CommandKind::Write => {
                 self.writes += 1;
-                self.written_sectors += count;
+                self.written_sectors += command.count.0;
             }
+            _ => {}
         }
-        position + transfer
+        let (tag, start, count) = (command.id.0, command.start, command.count);
+        self.disk.submit(
+            now,
+            Command {
+                tag,
+                kind,
+                start,
+                count,
+            },
+        );
     }
 }
 
@@ -146,16 +83,11 @@ pub(super) struct Bench {
     pub(super) disks: Vec<Disk>,
     pub(super) now: Nanos,
     out: Outputs,
-    events: BinaryHeap<Reverse<(Nanos, u64, Happening)>>,
+    threads: BinaryHeap<Reverse<(Nanos, u64, u64)>>,
+    completions: Vec<Completion>,
     count: u64,
     finished: Vec<u64>,
     pub(super) happened: Vec<Event>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Happening {
-    Disk(usize),
-    Thread(u64),
 }
 
 impl Bench {
@@ -177,42 +109,33 @@ impl Bench {
         let disks = (0..).zip(&config.members);
         Self {
             disks: disks
-                .map(|(index, member)| Disk::new(member.size.0, root.fork("disk", index)))
+                .map(|(index, _)| Disk::new(index, root.fork("disk", index)))
                 .collect(),
             pool: Pool::new(config, root.fork("pool", 0)).expect("a good configuration"),
             now: Nanos::ZERO,
             out: Outputs::default(),
-            events: BinaryHeap::new(),
+            threads: BinaryHeap::new(),
+            completions: Vec::new(),
             count: 0,
             finished: Vec::new(),
             happened: Vec::new(),
         }
     }
 
-    fn schedule(&mut self, at: Nanos, happening: Happening) {
+    fn schedule(&mut self, at: Nanos, thread: u64) {
         self.count += 1;
-        self.events.push(Reverse((at, self.count, happening)));
+        self.threads.push(Reverse((at, self.count, thread)));
     }
 
     fn deliver(&mut self) {
-        let mut out = std::mem::take(&mut self.out);
-        for command in out.commands.drain(..) {
-            self.disks[command.slot.index()].waiting.push(command);
+        for command in self.out.commands.drain(..) {
+            self.disks[command.slot.index()].submit(self.now, &command);
         }
-        for finished in out.finished.drain(..) {
+        for finished in self.out.finished.drain(..) {
             assert_eq!(finished.result, Ok(()));
             self.finished.push(finished.id.0);
         }
-        self.happened.append(&mut out.events);
-        self.out = out;
-        for index in 0..self.disks.len() {
-            if let Some(time) = self.disks[index].start() {
-                self.schedule(
-                    self.now + Nanos::from_secs_f64(time),
-                    Happening::Disk(index),
-                );
-            }
-        }
+        self.happened.append(&mut self.out.events);
     }
 
     pub(super) fn call<T>(&mut self, verb: impl FnOnce(&mut Pool, Nanos, &mut Outputs) -> T) -> T {
@@ -224,26 +147,32 @@ impl Bench {
     /// The next thing that happens, if before `end`; a thread's number if it
     /// is a thread's turn.
     fn step(&mut self, end: Nanos) -> Option<Option<u64>> {
-        let event = self.events.peek().map(|Reverse((at, _, _))| *at);
+        let thread = self.threads.peek().map(|Reverse((at, _, _))| *at);
         let tick = self.pool.next_tick().map(|at| at.max(self.now));
-        let at = event.into_iter().chain(tick).min()?;
+        let disks = self.disks.iter().map(|disk| disk.disk.next_event());
+        let at = disks.chain([thread, tick]).flatten().min()?;
         if at > end {
             return None;
         }
         self.now = at;
-        if tick == Some(at) && event.is_none_or(|event| event > at) {
+        for index in 0..self.disks.len() {
+            if self.disks[index].disk.next_event() == Some(at) {
+                let mut done = std::mem::take(&mut self.completions);
+                self.disks[index].disk.advance(at, &mut done);
+                for completion in done.drain(..) {
+                    let id = CommandId(completion.tag);
+                    self.call(|pool, now, out| pool.complete(now, id, Ok(()), out));
+                }
+                self.completions = done;
+                return Some(None);
+            }
+        }
+        if tick == Some(at) {
             self.call(Pool::tick);
             return Some(None);
         }
-        let Reverse((_, _, happening)) = self.events.pop()?;
-        match happening {
-            Happening::Thread(thread) => Some(Some(thread)),
-            Happening::Disk(index) => {
-                let command = self.disks[index].busy.take().expect("a busy disk");
-                self.call(|pool, now, out| pool.complete(now, command.id, Ok(()), out));
-                Some(None)
-            }
-        }
+        let Reverse((_, _, thread)) = self.threads.pop()?;
+        Some(Some(thread))
     }
 
     /// Until nothing happens any more, or `seconds` have passed.
@@ -271,7 +200,7 @@ impl Bench {
         let begin = self.now;
         let end = begin + Nanos::from_secs(job.seconds);
         for index in 0..u64::from(job.threads) {
-            self.schedule(begin, Happening::Thread(index));
+            self.schedule(begin, index);
         }
         let (mut done, mut running) = (0_u64, u64::from(job.threads));
         while running > 0 {
@@ -286,7 +215,7 @@ impl Bench {
             }
             for id in std::mem::take(&mut self.finished) {
                 done += 1;
-                self.schedule(self.now + Nanos::from_micros(11), Happening::Thread(id));
+                self.schedule(self.now + Nanos::from_micros(11), id);
             }
         }
         done as f64 / (self.now - begin).as_secs_f64()
@@ -297,7 +226,7 @@ impl Bench {
             let blocks = (job.end - job.offset) / job.block;
             // A fraction, so that the sequence scales with the range.
             let fraction = thread.stream.below(1 << 32);
-            job.offset + (blocks * fraction >> 32) * job.block
+            job.offset + ((blocks * fraction) >> 32) * job.block
         } else {
             thread.next
         };
