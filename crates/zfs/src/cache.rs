@@ -17,7 +17,7 @@
 //! Ghost lists and the division into seen once and seen often are left out.
 
 use crate::config::PoolConfig;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 /// An indirect block: its level (1 or 2) and its index in that level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -146,56 +146,61 @@ impl Indirect {
 /// part of a long stream can leave.
 const LONGEST_RUN: u64 = 1024;
 
-/// Data blocks in memory, first in first out, as runs of block numbers.
+/// Data blocks in memory, first in first out: a bit for each block of the
+/// volume (pages of it that were never touched take no memory) and the runs in
+/// which they came.
 #[derive(Debug)]
 struct Data {
     held: u64,
-    runs: BTreeMap<u64, u64>,
-    arrivals: VecDeque<u64>,
-    /// Blocks held under each level-1 block, which is 2^`shift` blocks.
-    under: Vec<u16>,
-    shift: u32,
+    bits: Vec<u64>,
+    arrivals: VecDeque<(u64, u64)>,
 }
 
 impl Data {
-    fn under(&self, block: u64) -> usize {
-        usize::try_from(block >> self.shift).expect("a block of the volume")
+    const fn bit(block: u64) -> (usize, u64) {
+        ((block / 64) as usize, 1 << (block % 64))
     }
 
     fn contains(&self, block: u64) -> bool {
-        if self.under[self.under(block)] == 0 {
-            return false;
+        let (word, bit) = Self::bit(block);
+        self.bits[word] & bit != 0
+    }
+
+    /// Whether any of `count` blocks from `first` is held: both multiples of
+    /// the pointers in an indirect block, a power of two.
+    fn holds_any(&self, first: u64, count: u64) -> bool {
+        let (word, _) = Self::bit(first);
+        if count < 64 {
+            let mask = ((1_u64 << count) - 1) << (first % 64);
+            return self.bits[word] & mask != 0;
         }
-        let before = self.runs.range(..=block).next_back();
-        before.is_some_and(|(&start, &length)| block - start < length)
+        let (end, _) = Self::bit(first + count);
+        self.bits[word..end].iter().any(|&bits| bits != 0)
     }
 
     fn insert(&mut self, block: u64) {
-        if self.contains(block) {
+        let (word, bit) = Self::bit(block);
+        if self.bits[word] & bit != 0 {
             return;
         }
-        let grown = self.arrivals.back().and_then(|start| {
-            let length = self.runs.get_mut(start)?;
-            (start + *length == block && *length < LONGEST_RUN).then(|| *length += 1)
-        });
-        if grown.is_none() {
-            self.runs.insert(block, 1);
-            self.arrivals.push_back(block);
-        }
+        self.bits[word] |= bit;
         self.held += 1;
-        let under = self.under(block);
-        self.under[under] += 1;
+        match self.arrivals.back_mut() {
+            Some((start, length)) if *start + *length == block && *length < LONGEST_RUN => {
+                *length += 1;
+            }
+            _ => self.arrivals.push_back((block, 1)),
+        }
     }
 
     fn shrink_to(&mut self, capacity: u64) {
         while self.held > capacity
-            && let Some(oldest) = self.arrivals.pop_front()
+            && let Some((start, length)) = self.arrivals.pop_front()
         {
-            let length = self.runs.remove(&oldest).unwrap_or(0);
             self.held -= length;
-            for block in oldest..oldest + length {
-                let under = self.under(block);
-                self.under[under] -= 1;
+            for block in start..start + length {
+                let (word, bit) = Self::bit(block);
+                self.bits[word] &= !bit;
             }
         }
     }
@@ -210,6 +215,8 @@ pub(crate) struct Cache {
     indirect_size: u64,
     /// Indirect blocks that are held beside data that needs them.
     indirect_limit: u64,
+    /// Data blocks under one level-1 block.
+    pointers: u64,
     indirect: Indirect,
     data: Data,
 }
@@ -222,16 +229,16 @@ impl Cache {
     /// For a volume with that many indirect blocks of level 1 and 2.
     pub(crate) fn new(config: &PoolConfig, indirect_blocks: [usize; 2]) -> Self {
         let block = config.volume_block.0;
+        let words = usize::try_from(config.indirect_pointers.div_ceil(64)).unwrap_or(1);
         Self {
             capacity: config.cache.0 / block,
             indirect_size: config.indirect_memory.0.div_ceil(block),
             indirect_limit: (config.metadata_limit.0 / config.indirect_memory.0).max(1),
+            pointers: config.indirect_pointers,
             data: Data {
                 held: 0,
-                runs: BTreeMap::new(),
+                bits: vec![0; indirect_blocks[0].saturating_mul(words)],
                 arrivals: VecDeque::new(),
-                under: vec![0; indirect_blocks[0]],
-                shift: config.indirect_pointers.trailing_zeros(),
             },
             indirect: Indirect::new(indirect_blocks),
         }
@@ -264,9 +271,7 @@ impl Cache {
             }
             let oldest = self.indirect.oldest;
             let IndirectId { level, index } = self.indirect.nodes[oldest as usize].id;
-            let under = usize::try_from(index).ok();
-            let under = under.and_then(|index| self.data.under.get(index));
-            if level == 1 && under.is_some_and(|&blocks| blocks > 0) {
+            if level == 1 && self.data.holds_any(index * self.pointers, self.pointers) {
                 self.indirect.make_newest(oldest);
             } else {
                 self.indirect.remove_oldest();
