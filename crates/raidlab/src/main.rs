@@ -1,2 +1,40 @@
-//! The raidlab command.
-fn main() {}
+//! The `raidlab` command: arguments in, tables, files and exit codes out.
+//!
+//! Each command is a module with its arguments and a function that carries it
+//! out; what can go wrong comes back as a [`failure::Failure`], and only here
+//! is it printed and turned into an exit code.
+
+mod ablations;
+mod cli;
+mod completions;
+mod data;
+mod disks;
+mod failure;
+mod fit;
+mod interrupt;
+mod output;
+mod report;
+mod run;
+mod subjects;
+mod suites;
+
+use clap::Parser;
+use cli::{Cli, Command};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let done = match Cli::parse().command {
+        Command::Run(arguments) => run::run(&arguments),
+        Command::Report(arguments) => report::report(&arguments),
+        Command::Suites(arguments) => suites::suites(&arguments),
+        Command::Subjects(arguments) => subjects::subjects(&arguments),
+        Command::Disks(arguments) => disks::disks(&arguments),
+        Command::Fit(arguments) => fit::fit(&arguments),
+        Command::Ablations(arguments) => ablations::ablations(&arguments),
+        Command::Completions(arguments) => completions::completions(&arguments),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}

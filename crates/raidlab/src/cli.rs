@@ -1,0 +1,73 @@
+//! The command line as a whole; each command's own arguments stand with it.
+
+use clap::{Parser, Subcommand};
+
+/// What `raidlab --help` says below the commands.
+const AFTER_HELP: &str = "\
+Examples:
+  raidlab run mirror-2015          the RAID 1 comparison of 2015, on modelled disks
+  raidlab run mirror-2015 --json   the same, one JSON object per measurement
+  raidlab run ./jobs.fio           your own fio job file on a modelled mirror
+  raidlab report                   the last run's tables again
+  raidlab suites mirror-2015       what a suite does, step by step
+
+Exit codes:
+  0    everything was done
+  1    the run failed, or was done in part only
+  2    wrong arguments, or a name that is not built in
+  3    a file given as input is missing or wrong
+  4    the store, the report or other output cannot be written
+  130  interrupted by Ctrl-C or SIGTERM; complete rows are kept";
+
+/// A laboratory for software RAID.
+#[derive(Debug, Parser)]
+#[command(
+    name = "raidlab",
+    version,
+    about,
+    long_about = "\
+A laboratory for software RAID. It runs suites of fio jobs and events (a disk is \
+taken out, put back, rebuilt) on subjects (md, gmirror, gflash, ZFS and others) over \
+modelled disks in virtual time, and shows who is fastest at what, how it compares \
+with published figures, and how far to trust it.",
+    after_help = AFTER_HELP,
+    arg_required_else_help = true,
+    max_term_width = 100
+)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run a suite or a fio job file and show who is fastest at what.
+    Run(crate::run::Arguments),
+    /// Show, export, list or delete runs of a store.
+    Report(crate::report::Arguments),
+    /// List the suites, or show one in full.
+    Suites(crate::suites::Arguments),
+    /// List the subjects, or show one with every setting and its source.
+    Subjects(crate::subjects::Arguments),
+    /// List the disk presets, or show one with every parameter and its source.
+    Disks(crate::disks::Arguments),
+    /// Fit a disk preset to its facts, or check how well it fits them.
+    Fit(crate::fit::Arguments),
+    /// Measure what each feature of the model is worth by leaving it out.
+    Ablations(crate::ablations::Arguments),
+    /// Print a completion script for a shell.
+    Completions(crate::completions::Arguments),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Cli;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,35 @@
+//! `raidlab completions`: scripts that make a shell complete arguments.
+
+use crate::cli::Cli;
+use crate::failure::Failure;
+use crate::output;
+use clap::{Args, CommandFactory};
+use clap_complete::Shell;
+
+/// Arguments of `raidlab completions`.
+#[derive(Debug, Args)]
+#[command(
+    long_about = "\
+Prints a script that makes a shell complete raidlab's commands and options. Each shell \
+wants it in a place of its own.",
+    after_help = "\
+Examples:
+  raidlab completions bash > ~/.local/share/bash-completion/completions/raidlab
+  raidlab completions fish > ~/.config/fish/completions/raidlab.fish
+  source <(raidlab completions zsh)"
+)]
+pub struct Arguments {
+    /// The shell.
+    shell: Shell,
+}
+
+/// Prints the script.
+///
+/// # Errors
+/// When standard output does not take it.
+pub fn completions(arguments: &Arguments) -> Result<(), Failure> {
+    // The generator panics where its writer fails, so it writes to memory.
+    let mut script = Vec::new();
+    clap_complete::generate(arguments.shell, &mut Cli::command(), "raidlab", &mut script);
+    output::print_bytes(&script)
+}

@@ -1,0 +1,109 @@
+//! `raidlab disks`: what members can be.
+
+use crate::failure::{Failure, Kind};
+use crate::{data, output};
+use clap::Args;
+use raidlab_disk::Preset;
+use raidlab_model::presets::{self, LoadPresetError};
+use std::fmt::Write;
+
+/// Arguments of `raidlab disks`.
+#[derive(Debug, Args)]
+#[command(
+    long_about = "\
+Lists the built-in disk presets, or shows one: what it is, its parameter sets, and every \
+parameter of a set with its source; units are in the names. With --toml it prints the \
+preset's file, a start for one of your own; `--disk ./own.toml` uses that.",
+    after_help = "\
+Examples:
+  raidlab disks
+  raidlab disks wd4000fyyz --set joint
+  raidlab disks wd4000fyyz --toml > own.toml"
+)]
+pub struct Arguments {
+    /// A built-in preset, or the path of one (.toml).
+    name: Option<String>,
+
+    /// The parameter set to show. Default: the preset's first.
+    #[arg(long, value_name = "SET", requires = "name")]
+    set: Option<String>,
+
+    /// Print the preset's file.
+    #[arg(long, requires = "name", conflicts_with = "set")]
+    toml: bool,
+}
+
+/// Lists or shows.
+///
+/// # Errors
+/// When there is no such preset or set, or its file is wrong.
+pub fn disks(arguments: &Arguments) -> Result<(), Failure> {
+    let Some(name) = &arguments.name else {
+        let mut rows = Vec::new();
+        for name in presets::names() {
+            let preset = presets::load(name)?;
+            let sets = preset.set_names().join(", ");
+            rows.push(vec![preset.name, preset.model, sets, preset.title]);
+        }
+        let head = ["disk", "model", "sets", "title"];
+        return output::print(&output::table(&head, &[], rows));
+    };
+    let preset = presets::load(name)?;
+    if arguments.toml {
+        return output::print(&text(name)?);
+    }
+    let set = set(&preset, arguments.set.as_deref())?;
+    output::print(&show(&preset, &set)?)
+}
+
+/// The set that is meant, or the preset's first.
+///
+/// # Errors
+/// When the preset has no such set.
+pub fn set(preset: &Preset, asked: Option<&str>) -> Result<String, Failure> {
+    let names = preset.set_names();
+    let set = asked.or(names.first().copied()).unwrap_or_default();
+    preset
+        .parameters(set)
+        .map_err(|error| Failure::new(Kind::Usage, error))?;
+    Ok(set.to_owned())
+}
+
+/// The text of a preset's file.
+fn text(name: &str) -> Result<String, Failure> {
+    match data::disk(name) {
+        Some(entry) => Ok(entry.preset.to_owned()),
+        None => std::fs::read_to_string(name).map_err(|source| {
+            let path = name.to_owned();
+            LoadPresetError::Read { path, source }.into()
+        }),
+    }
+}
+
+fn show(preset: &Preset, set: &str) -> Result<String, Failure> {
+    let fail = |error| Failure::new(Kind::Usage, error);
+    let mut text = format!(
+        "{}: {}\nmodel  {}\n\n{}\n\n",
+        preset.name,
+        preset.title,
+        preset.model,
+        preset.description.trim()
+    );
+    for name in preset.set_names() {
+        let description = preset.set_description(name).map_err(fail)?.trim();
+        let shown = if name == set { " (shown below)" } else { "" };
+        let _ = writeln!(text, "set {name}{shown}: {description}");
+    }
+    text.push('\n');
+    let numbers = preset.provenance(set).map_err(fail)?;
+    let rows = numbers.iter().map(|number| {
+        vec![
+            number.name.clone(),
+            number.value.clone(),
+            number.source.clone(),
+        ]
+    });
+    let head = ["parameter", "value", "source"];
+    text.push_str(&output::table(&head, &[], rows.collect()));
+    Ok(text)
+}

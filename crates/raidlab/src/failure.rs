@@ -1,0 +1,249 @@
+//! What can go wrong, how it is printed, and with which code the program ends.
+//!
+//! Errors of the rooms below stay as they are; here each gets a kind, which
+//! decides the exit code, and where one is known a remedy.
+
+use raidlab_fit::{FactsError, FitError};
+use raidlab_lab::LoadError;
+use raidlab_model::presets::LoadPresetError;
+use raidlab_report::ReportError;
+use raidlab_store::{ExportError, StoreError};
+use std::error::Error;
+use std::fmt;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// What went wrong, as far as the exit code is concerned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Something could not be run, or only in part.
+    Run,
+    /// The arguments make no sense, or name something that does not exist.
+    Usage,
+    /// A file given as input is missing or wrong.
+    Input,
+    /// Output cannot be written.
+    Output,
+    /// The user stopped it.
+    Interrupted,
+    /// Nobody reads our standard output any more, as behind `| head`. That is
+    /// no error: the reader has what it wanted.
+    ReaderGone,
+}
+
+impl Kind {
+    /// The program's exit code. `raidlab --help` lists them too.
+    const fn exit_code(self) -> u8 {
+        match self {
+            Self::ReaderGone => 0,
+            Self::Run => 1,
+            // As clap's for arguments that it refuses.
+            Self::Usage => 2,
+            Self::Input => 3,
+            Self::Output => 4,
+            // As a shell's for a process that SIGINT ended.
+            Self::Interrupted => 130,
+        }
+    }
+}
+
+/// Why a command ended early.
+#[derive(Debug)]
+pub struct Failure {
+    kind: Kind,
+    error: Box<dyn Error>,
+    help: Option<String>,
+}
+
+/// A failure that is only words.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct Words(String);
+
+/// A file that could not be written.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot write {}", .path.display())]
+struct WriteFileError {
+    path: PathBuf,
+    #[source]
+    source: io::Error,
+}
+
+/// Standard output that could not be written.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot write standard output")]
+struct WriteOutputError(#[source] io::Error);
+
+impl Failure {
+    /// An error of this kind.
+    pub fn new(kind: Kind, error: impl Error + 'static) -> Self {
+        Self {
+            kind,
+            error: Box::new(error),
+            help: None,
+        }
+    }
+
+    /// An error that is fully said in words.
+    pub fn words(kind: Kind, words: impl Into<String>) -> Self {
+        Self::new(kind, Words(words.into()))
+    }
+
+    /// The same with a remedy.
+    #[must_use]
+    pub fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+
+    /// The same with a remedy, unless it has one.
+    #[must_use]
+    pub fn or_help(mut self, help: &str) -> Self {
+        self.help.get_or_insert_with(|| help.to_owned());
+        self
+    }
+
+    /// A file that could not be written.
+    pub fn write_file(path: &Path, source: io::Error) -> Self {
+        let help = match source.kind() {
+            io::ErrorKind::StorageFull => "free some space or name a file on another disk",
+            io::ErrorKind::IsADirectory => "name a file in it",
+            _ => "check that its folder exists and may be written to, or name another file",
+        };
+        let path = path.to_owned();
+        Self::new(Kind::Output, WriteFileError { path, source }).help(help)
+    }
+
+    /// Standard output that could not be written.
+    pub fn write_output(source: io::Error) -> Self {
+        let kind = match source.kind() {
+            io::ErrorKind::BrokenPipe => Kind::ReaderGone,
+            _ => Kind::Output,
+        };
+        Self::new(kind, WriteOutputError(source))
+    }
+
+    /// Prints the failure on standard error; the code to end with.
+    pub fn report(&self) -> ExitCode {
+        if self.kind != Kind::ReaderGone {
+            // Nothing is left to be done if standard error fails too.
+            write!(io::stderr().lock(), "{self}").ok();
+        }
+        ExitCode::from(self.kind.exit_code())
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(formatter, "error: {}", self.error)?;
+        let mut cause = self.error.source();
+        while let Some(error) = cause {
+            writeln!(formatter, "caused by: {error}")?;
+            cause = error.source();
+        }
+        if let Some(help) = &self.help {
+            writeln!(formatter, "help: {help}")?;
+        }
+        Ok(())
+    }
+}
+
+impl From<LoadError> for Failure {
+    fn from(error: LoadError) -> Self {
+        let kind = match error {
+            LoadError::Unknown { .. } => Kind::Usage,
+            LoadError::File(_) | LoadError::JobFile(_) | LoadError::Read { .. } => Kind::Input,
+        };
+        Self::new(kind, error)
+    }
+}
+
+impl From<LoadPresetError> for Failure {
+    fn from(error: LoadPresetError) -> Self {
+        let kind = match error {
+            LoadPresetError::Unknown { .. } => Kind::Usage,
+            LoadPresetError::Read { .. } | LoadPresetError::Preset(_) => Kind::Input,
+        };
+        let failure = Self::new(kind, error);
+        match kind {
+            Kind::Usage => failure.help("`raidlab disks` lists the presets"),
+            _ => failure.help("`raidlab disks wd4000fyyz --toml` prints a complete preset"),
+        }
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        let kind = match error {
+            // The file that was named is not a store, or has no such run.
+            StoreError::Missing { .. }
+            | StoreError::NotADatabase { .. }
+            | StoreError::Foreign { .. }
+            | StoreError::OtherVersion { .. }
+            | StoreError::Corrupt { .. }
+            | StoreError::NoSuchRun { .. } => Kind::Input,
+            _ => Kind::Output,
+        };
+        let remedy = match error {
+            StoreError::NoSuchRun { .. } => "`raidlab report --list` lists the runs",
+            _ => "`--store FILE` names another store",
+        };
+        Self::new(kind, error).help(remedy)
+    }
+}
+
+impl From<FactsError> for Failure {
+    fn from(error: FactsError) -> Self {
+        Self::new(Kind::Input, error)
+    }
+}
+
+impl From<FitError> for Failure {
+    fn from(error: FitError) -> Self {
+        let kind = match error {
+            FitError::NoFacts { .. } => Kind::Usage,
+            _ => Kind::Run,
+        };
+        Self::new(kind, error)
+    }
+}
+
+impl From<ReportError> for Failure {
+    fn from(error: ReportError) -> Self {
+        Self::new(Kind::Run, error)
+    }
+}
+
+impl From<ExportError> for Failure {
+    fn from(error: ExportError) -> Self {
+        Self::new(Kind::Output, error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Failure, Kind};
+    use std::io;
+    use std::path::Path;
+
+    #[test]
+    fn a_failure_says_what_why_and_what_to_do() {
+        let full = io::Error::from(io::ErrorKind::StorageFull);
+        let failure = Failure::write_file(Path::new("/srv/report.html"), full);
+        insta::assert_snapshot!(failure, @r"
+        error: cannot write /srv/report.html
+        caused by: no storage space
+        help: free some space or name a file on another disk
+        ");
+    }
+
+    #[test]
+    fn a_reader_that_left_is_no_error() {
+        let gone = Failure::write_output(io::Error::from(io::ErrorKind::BrokenPipe));
+        assert_eq!(gone.kind, Kind::ReaderGone);
+        assert_eq!(gone.kind.exit_code(), 0);
+        let full = Failure::write_output(io::Error::from(io::ErrorKind::StorageFull));
+        assert_eq!(full.kind.exit_code(), 4);
+    }
+}

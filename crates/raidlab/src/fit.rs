@@ -1,0 +1,259 @@
+//! `raidlab fit`: a preset's parameters out of the facts about its disk.
+
+use crate::failure::{Failure, Kind};
+use crate::{data, disks, output};
+use clap::Args;
+use indicatif::{ProgressBar, ProgressStyle};
+use raidlab_disk::DiskParameters;
+use raidlab_fit::{FactRow, Facts, FitOutcome, Progress};
+use raidlab_lab::LoadError;
+use raidlab_model::presets;
+use serde::Serialize;
+use std::fmt::Write;
+use std::path::PathBuf;
+
+/// Arguments of `raidlab fit`.
+#[derive(Debug, Args)]
+#[command(
+    long_about = "\
+Repeats the fit of a disk preset: searches the parameters with which the model comes \
+nearest to the facts, which are single-disk measurements (and, for a joint set, others) \
+with their sources. The search is deterministic: the same facts, seconds and seed give \
+the same parameters on every machine. It takes minutes; --check, which only compares the \
+preset as it is with every fact, takes seconds.
+
+Prints fact against fit, then the parameters as lines for the preset's file.",
+    after_help = "\
+Examples:
+  raidlab fit --check
+  raidlab fit wd4000fyyz --set joint --check
+  raidlab fit wd4000fyyz --set strict
+  raidlab fit ./own.toml --facts ./own-facts.toml --set strict"
+)]
+pub struct Arguments {
+    /// The preset to start from, by name or path.
+    #[arg(default_value = "wd4000fyyz", value_name = "PRESET|PATH")]
+    disk: String,
+
+    /// The parameter set. Default: the preset's first.
+    #[arg(long, value_name = "SET")]
+    set: Option<String>,
+
+    /// Compare the preset's parameters as they are; fit nothing.
+    #[arg(long)]
+    check: bool,
+
+    /// The facts. Default: those built in for the preset.
+    #[arg(long, value_name = "FILE")]
+    facts: Option<PathBuf>,
+
+    /// Virtual seconds to simulate each fact; more is slower and less noisy.
+    #[arg(long, value_name = "N", default_value_t = 120,
+          value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    seconds: u64,
+
+    /// Seed of everything random, 0 to 2^64-1.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+
+    /// Print one JSON object on standard output and nothing else.
+    #[arg(long)]
+    json: bool,
+}
+
+/// What `--json` prints.
+#[derive(Serialize)]
+struct Line<'a> {
+    disk: &'a str,
+    set: &'a str,
+    seconds: u64,
+    seed: u64,
+    /// Of a check: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fit: Option<Fitted>,
+    facts: Vec<Fact<'a>>,
+}
+
+#[derive(Serialize)]
+struct Fitted {
+    cost: f64,
+    evaluations: u64,
+    parameters: serde_json::Map<String, serde_json::Value>,
+}
+
+#[derive(Serialize)]
+struct Fact<'a> {
+    id: &'a str,
+    title: &'a str,
+    unit: &'a str,
+    measured: f64,
+    fitted: f64,
+    error_percent: f64,
+    used: bool,
+    source: &'a str,
+}
+
+/// Fits or checks.
+///
+/// # Errors
+/// When a file is missing or wrong, or the set has no facts.
+pub fn fit(arguments: &Arguments) -> Result<(), Failure> {
+    let preset = presets::load(&arguments.disk)?;
+    let set = disks::set(&preset, arguments.set.as_deref())?;
+    let base = preset
+        .parameters(&set)
+        .map_err(|error| Failure::new(Kind::Usage, error))?;
+    let facts = facts(arguments)?;
+    if !facts.sets().contains(&set) {
+        let words = format!("no fact belongs to set `{set}`");
+        let known = facts.sets().join(", ");
+        return Err(Failure::words(Kind::Usage, words).help(format!("sets with facts: {known}")));
+    }
+    let (outcome, rows);
+    if arguments.check {
+        outcome = None;
+        rows = check(arguments, &facts, &set, base)?;
+    } else {
+        let found = search(arguments, &facts, &set, base)?;
+        rows = found.rows.clone();
+        outcome = Some(found);
+    }
+    if arguments.json {
+        return output::print(&json(arguments, &set, &rows, outcome.as_ref())?);
+    }
+    let mut text = table(&rows);
+    if let Some(outcome) = &outcome {
+        text.push_str(&parameters(&set, outcome));
+    }
+    output::print(&text)
+}
+
+fn facts(arguments: &Arguments) -> Result<Facts, Failure> {
+    if let Some(path) = &arguments.facts {
+        let text = std::fs::read_to_string(path).map_err(|source| {
+            let path = path.clone();
+            Failure::from(LoadError::Read { path, source })
+        })?;
+        return Ok(Facts::parse(&path.display().to_string(), &text)?);
+    }
+    let Some(entry) = data::disk(&arguments.disk) else {
+        let words = format!("no facts are built in for `{}`", arguments.disk);
+        return Err(Failure::words(Kind::Usage, words).help("name a file: --facts FILE"));
+    };
+    Ok(Facts::parse(
+        &format!("facts/{}.toml (built in)", entry.name),
+        entry.facts,
+    )?)
+}
+
+fn check(
+    arguments: &Arguments,
+    facts: &Facts,
+    set: &str,
+    base: &DiskParameters,
+) -> Result<Vec<FactRow>, Failure> {
+    let spinner = ProgressBar::new_spinner().with_message("simulating the facts");
+    spinner.enable_steady_tick(std::time::Duration::from_millis(100));
+    let rows = raidlab_fit::check(facts, set, base, arguments.seconds, arguments.seed);
+    spinner.finish_and_clear();
+    Ok(rows?)
+}
+
+fn search(
+    arguments: &Arguments,
+    facts: &Facts,
+    set: &str,
+    base: &DiskParameters,
+) -> Result<FitOutcome, Failure> {
+    let bar = ProgressBar::new(0);
+    let template = "fit {bar:30} {pos}/{len} evaluations, about {eta} left, {msg}";
+    if let Ok(style) = ProgressStyle::with_template(template) {
+        bar.set_style(style);
+    }
+    let progress = |progress: Progress| {
+        // How many there will be is an estimate.
+        bar.set_length(progress.expected.max(progress.evaluations));
+        bar.set_position(progress.evaluations);
+        bar.set_message(format!("least cost {:.2}", progress.best));
+    };
+    let (seconds, seed) = (arguments.seconds, arguments.seed);
+    let outcome = raidlab_fit::fit(facts, set, base, seconds, seed, &progress);
+    bar.finish_and_clear();
+    Ok(outcome?)
+}
+
+fn table(rows: &[FactRow]) -> String {
+    let lines = rows.iter().map(|row| {
+        vec![
+            row.id.clone(),
+            row.title.clone(),
+            format!("{:.2}", row.measured),
+            format!("{:.2}", row.fitted),
+            row.unit.to_owned(),
+            format!("{:+.1} %", row.error_percent),
+            if row.used { "yes" } else { "no" }.to_owned(),
+            row.source.clone(),
+        ]
+    });
+    let head = [
+        "fact", "title", "measured", "model", "unit", "error", "used", "source",
+    ];
+    output::table(&head, &[2, 3, 5], lines.collect())
+}
+
+/// The parameters as lines for a preset's file.
+fn parameters(set: &str, outcome: &FitOutcome) -> String {
+    let mut text = format!(
+        "\ncost {:.3} after {} evaluations (squared errors, in percent or tolerances)\n\n\
+         [set.{set}.parameters]\n",
+        outcome.cost, outcome.evaluations
+    );
+    for (name, value) in &outcome.parameters {
+        let _ = writeln!(
+            text,
+            "{name} = {{ value = {value:?}, source = \"raidlab fit\" }}"
+        );
+    }
+    text
+}
+
+fn json(
+    arguments: &Arguments,
+    set: &str,
+    rows: &[FactRow],
+    outcome: Option<&FitOutcome>,
+) -> Result<String, Failure> {
+    let line = Line {
+        disk: &arguments.disk,
+        set,
+        seconds: arguments.seconds,
+        seed: arguments.seed,
+        fit: outcome.map(|outcome| Fitted {
+            cost: outcome.cost,
+            evaluations: outcome.evaluations,
+            parameters: outcome
+                .parameters
+                .iter()
+                .map(|(name, value)| (name.clone(), (*value).into()))
+                .collect(),
+        }),
+        facts: rows.iter().map(Fact::new).collect(),
+    };
+    let text = serde_json::to_string(&line).map_err(|error| Failure::new(Kind::Run, error))?;
+    Ok(format!("{text}\n"))
+}
+
+impl<'a> Fact<'a> {
+    fn new(row: &'a FactRow) -> Self {
+        Self {
+            id: &row.id,
+            title: &row.title,
+            unit: row.unit,
+            measured: row.measured,
+            fitted: row.fitted,
+            error_percent: row.error_percent,
+            used: row.used,
+            source: &row.source,
+        }
+    }
+}

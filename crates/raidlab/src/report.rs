@@ -1,0 +1,142 @@
+//! `raidlab report`: what a store holds, shown again, exported, deleted.
+
+use crate::failure::{Failure, Kind};
+use crate::output;
+use crate::run::STORE;
+use clap::Args;
+use raidlab_report::RunData;
+use raidlab_store::{
+    ExportError, LATEST, Measurement, Store, write_csv, write_json_lines, write_members_csv,
+};
+use std::path::{Path, PathBuf};
+
+/// Arguments of `raidlab report`.
+#[derive(Debug, Args)]
+#[command(
+    long_about = "\
+Shows a run of a store again: its tables on the terminal, or, with the options below, \
+as a page or as files for other programs. A run that was interrupted shows the rows it \
+had. FILE may be - for standard output. Without options for files the tables are printed.",
+    after_help = "\
+Examples:
+  raidlab report --list
+  raidlab report
+  raidlab report latest --html raidlab-report.html
+  raidlab report --csv rows.csv --members-csv members.csv
+  raidlab report --json-lines - | head -1"
+)]
+pub struct Arguments {
+    /// The run's name, or `latest` for the one begun last.
+    #[arg(default_value = LATEST)]
+    run: String,
+
+    /// The file that keeps the runs.
+    #[arg(long, value_name = "FILE", default_value = STORE)]
+    store: PathBuf,
+
+    /// Write the offline HTML page.
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+
+    /// Write comma-separated values, one row per measurement; units are in
+    /// the column names.
+    #[arg(long, value_name = "FILE")]
+    csv: Option<PathBuf>,
+
+    /// Write comma-separated values, one row per measurement and member.
+    #[arg(long, value_name = "FILE")]
+    members_csv: Option<PathBuf>,
+
+    /// Write one JSON object per measurement and line, as `run --json` does.
+    #[arg(long, value_name = "FILE")]
+    json_lines: Option<PathBuf>,
+
+    /// List the runs, the one begun last first.
+    #[arg(long, conflicts_with_all = ["run", "html", "csv", "members_csv", "json_lines"])]
+    list: bool,
+
+    /// Delete a run with everything that belongs to it.
+    #[arg(
+        long,
+        value_name = "RUN",
+        conflicts_with_all = ["run", "list", "html", "csv", "members_csv", "json_lines"]
+    )]
+    delete: Option<String>,
+}
+
+/// Shows, exports, lists or deletes.
+///
+/// # Errors
+/// When there is no such store or run, or a file cannot be written.
+pub fn report(arguments: &Arguments) -> Result<(), Failure> {
+    let mut store = Store::open_existing(&arguments.store)?;
+    if arguments.list {
+        return list(&store);
+    }
+    if let Some(name) = &arguments.delete {
+        let found = store.run_by_name(name)?;
+        store.delete_run(found.id)?;
+        let (name, rows) = (found.run.name, found.measurements);
+        return output::print(&format!("deleted run {name} with its {rows} rows\n"));
+    }
+    let data = RunData::load(&store, &arguments.run)?;
+    let mut exported = false;
+    if let Some(path) = &arguments.html {
+        write(path, raidlab_report::html(&data)?.as_bytes())?;
+        exported = true;
+    }
+    let exports: [(&Option<PathBuf>, Export); 3] = [
+        (&arguments.csv, |out, rows| write_csv(out, rows)),
+        (&arguments.members_csv, |out, rows| {
+            write_members_csv(out, rows)
+        }),
+        (&arguments.json_lines, |out, rows| {
+            write_json_lines(out, rows)
+        }),
+    ];
+    for (path, export) in exports {
+        if let Some(path) = path {
+            let mut bytes = Vec::new();
+            export(&mut bytes, &data.measurements)?;
+            write(path, &bytes)?;
+            exported = true;
+        }
+    }
+    if exported {
+        return Ok(());
+    }
+    output::print(&raidlab_report::terminal(&data, &output::style()))
+}
+
+/// An export format.
+type Export = fn(&mut Vec<u8>, &[Measurement]) -> Result<(), ExportError>;
+
+/// Writes a file and says so; `-` is standard output.
+fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    if path == Path::new("-") {
+        return output::print_bytes(bytes);
+    }
+    output::write(path, bytes)?;
+    output::say(&format!("wrote {}", path.display()));
+    Ok(())
+}
+
+fn list(store: &Store) -> Result<(), Failure> {
+    let runs = store.runs()?;
+    if runs.is_empty() {
+        let words = format!("the store {} holds no runs", store.path().display());
+        return Err(Failure::words(Kind::Input, words).help("`raidlab run mirror-2015` makes one"));
+    }
+    let rows = runs.into_iter().map(|found| {
+        let state = found.run.finished.as_deref().unwrap_or("not to its end");
+        vec![
+            found.run.name.clone(),
+            found.run.bench.clone(),
+            found.measurements.to_string(),
+            found.subjects.join(", "),
+            state.to_owned(),
+        ]
+    });
+    let head = ["run", "bench", "rows", "subjects", "finished (UTC)"];
+    output::print(&output::table(&head, &[2], rows.collect()))
+}

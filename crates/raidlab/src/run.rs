@@ -1,0 +1,341 @@
+//! `raidlab run`: a suite or a job file on a bench, kept in a store, shown in
+//! tables and as a page.
+//!
+//! Everything that can be refused is refused before anything runs: the files,
+//! the names, the sizes, the places to write to. Then rows go into the store
+//! as they arise, and whatever happens afterwards, those rows stay.
+
+mod keeper;
+mod prepare;
+mod progress;
+
+use crate::failure::{Failure, Kind};
+use crate::{interrupt, output};
+use clap::builder::PossibleValuesParser;
+use clap::{Args, ValueEnum, builder::PossibleValue};
+use keeper::Keeper;
+use prepare::Prepared;
+use raidlab_lab::{Bench, BenchError, Finish, RunEnd, RunError, RunOptions, run_suite};
+use raidlab_model::{Ablation, ModelBench};
+use raidlab_report::RunData;
+use raidlab_store::Store;
+use std::fmt::Write;
+use std::num::NonZero;
+use std::path::{Path, PathBuf};
+
+/// Where runs are kept when nothing else is said.
+pub const STORE: &str = "raidlab.db";
+
+/// Arguments of `raidlab run`.
+#[derive(Debug, Args)]
+#[command(
+    long_about = "\
+Runs a suite: its jobs and events, in order, on each of its subjects. On the model \
+bench the disks are models and the clock is virtual, so that days take seconds, no \
+root is needed, and the same seed gives the same numbers everywhere.
+
+Rows are kept in the store as they are measured. At the end there are tables (KiB/s \
+or I/Os per second, with the percent of the best; published figures beside ours with \
+the error), and the same as one offline HTML page with charts.
+
+SUITE is the name of a built-in suite (`raidlab suites`), a suite file ending in \
+.toml, or a fio job file (any other path). A job file runs on two wd4000fyyz under \
+md unless --disk and --subject say otherwise.",
+    after_help = "\
+Examples:
+  raidlab run mirror-2015
+  raidlab run mirror-2015 --subject md --subject zfs --fit strict
+  raidlab run mirror-2015 --without rpo --no-report
+  raidlab run mirror-2015 --json > rows.jsonl
+  raidlab run ./my-suite.toml --disk ./my-disk.toml --dry-run
+  raidlab run ./jobs.fio --subject gmirror"
+)]
+pub struct Arguments {
+    /// A built-in suite, a suite file (.toml), or a fio job file.
+    #[arg(value_name = "SUITE|SUITE.toml|JOBS.fio")]
+    suite: String,
+
+    /// Where to run.
+    #[arg(long = "on", value_enum, default_value_t = On::Model, value_name = "BENCH")]
+    on: On,
+
+    /// Run only this subject, by name or path; may be repeated. Default: those
+    /// of the suite.
+    #[arg(long = "subject", value_name = "NAME|PATH")]
+    subjects: Vec<String>,
+
+    /// Use this disk, a preset by name or path: once for every member, or once
+    /// per member in order. Default: those of the suite.
+    #[arg(long = "disk", value_name = "PRESET|PATH")]
+    disks: Vec<String>,
+
+    /// Parameter set of the disk models; `all` runs each set that the disks
+    /// have: the first is the main figure, the others give the band.
+    #[arg(long, value_name = "strict|joint|all", default_value = "all")]
+    fit: String,
+
+    /// Seed of everything random, 0 to 2^64-1. The same seed gives the same
+    /// rows, byte by byte.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+
+    /// Experiments at the same time; the output does not depend on it.
+    /// Default: one for each processor.
+    #[arg(long, value_name = "N")]
+    threads: Option<NonZero<u16>>,
+
+    /// Leave out a feature of the model; may be repeated.
+    #[arg(long = "without", value_name = "FEATURE", value_parser = features())]
+    without: Vec<String>,
+
+    /// The file that keeps the rows; made if it is not there.
+    #[arg(long, value_name = "FILE", default_value = STORE)]
+    store: PathBuf,
+
+    /// The HTML report; an older one is replaced when the new one is whole.
+    #[arg(long, value_name = "FILE", default_value = "raidlab-report.html")]
+    report: PathBuf,
+
+    /// Write no HTML report.
+    #[arg(long, conflicts_with = "report")]
+    no_report: bool,
+
+    /// Print one JSON object per measurement on standard output and nothing
+    /// else; progress and paths go to standard error.
+    #[arg(long)]
+    json: bool,
+
+    /// Say what would be done, do and write nothing.
+    #[arg(long)]
+    dry_run: bool,
+
+    /// A first look: only the first parameter set, and no job longer than 6 s
+    /// of virtual time. Noisier, and sequential jobs end early.
+    #[arg(long)]
+    quick: bool,
+}
+
+/// The benches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum On {
+    /// Modelled disks in virtual time.
+    Model,
+    /// The real Linux kernel over modelled disks (not in this version).
+    Kernel,
+    /// This machine and its disks (not in this version).
+    Host,
+}
+
+/// The names for `--without`, each with what the bench does then.
+pub fn features() -> PossibleValuesParser {
+    Ablation::all()
+        .into_iter()
+        .map(|(name, what)| PossibleValue::new(name).help(what))
+        .collect::<Vec<_>>()
+        .into()
+}
+
+/// The number of threads asked for, or of processors.
+pub fn threads(asked: Option<NonZero<u16>>) -> usize {
+    match asked {
+        Some(threads) => usize::from(threads.get()),
+        None => std::thread::available_parallelism().map_or(1, NonZero::get),
+    }
+}
+
+/// Runs.
+///
+/// # Errors
+/// When the input is wrong, an experiment or an output fails, or the user
+/// stops it.
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let bench = bench(arguments.on)?;
+    let prepared = prepare::prepare(arguments)?;
+    for experiment in &prepared.experiments {
+        bench.check(experiment).map_err(|source| {
+            let subject = experiment.subject.name.clone();
+            Failure::new(Kind::Input, CannotRun { subject, source })
+        })?;
+    }
+    if arguments.dry_run {
+        return output::print(&prepared.plan());
+    }
+    let report = (!arguments.no_report).then_some(arguments.report.as_path());
+    if let Some(path) = report {
+        output::check(path)?;
+    }
+    let mut store = Store::open(&arguments.store)?;
+    let name = carry_out(bench, arguments, &prepared, &mut store)?;
+    let data = RunData::load(&store, &name)?;
+    if !arguments.json {
+        output::print(&raidlab_report::terminal(&data, &output::style()))?;
+    }
+    if let Some(path) = report {
+        let page = raidlab_report::html(&data)?;
+        let again = format!("the rows are kept: `{}`", see(&name, &arguments.store));
+        output::write(path, page.as_bytes()).map_err(|failure| failure.help(again))?;
+    }
+    let places = places(&name, &arguments.store, report);
+    if arguments.json {
+        output::say(places.trim_end());
+        return Ok(());
+    }
+    output::print(&format!("\n{places}"))
+}
+
+/// An experiment that its bench refuses.
+#[derive(Debug, thiserror::Error)]
+#[error("subject `{subject}` cannot run")]
+struct CannotRun {
+    subject: String,
+    #[source]
+    source: BenchError,
+}
+
+/// The bench of this name.
+fn bench(on: On) -> Result<&'static dyn Bench, Failure> {
+    let absent = |bench| {
+        let error = BenchError::Unsupported {
+            bench,
+            what: "anything in this version of raidlab".to_owned(),
+            remedy: "the model bench can".to_owned(),
+        };
+        Failure::new(Kind::Usage, error).help("use `--on model`")
+    };
+    match on {
+        On::Model => Ok(&ModelBench),
+        On::Kernel => Err(absent("kernel")),
+        On::Host => Err(absent("host")),
+    }
+}
+
+/// Runs the experiments into the store; the run's name.
+fn carry_out(
+    bench: &dyn Bench,
+    arguments: &Arguments,
+    prepared: &Prepared,
+    store: &mut Store,
+) -> Result<String, Failure> {
+    let stop = interrupt::listen()?;
+    let run = keeper::begin(bench.name(), prepared, store)?;
+    let mut keeper = Keeper::new(store, run.id, prepared, arguments.json);
+    let options = RunOptions {
+        threads: threads(arguments.threads),
+        cancel: stop,
+        published: prepared.suite.published.as_ref(),
+    };
+    let end = run_suite(bench, &prepared.experiments, options, &mut keeper);
+    let finished = keeper.finish();
+    let kept = || Kept {
+        run: &run.name,
+        store: &arguments.store,
+        planned: prepared.rows(),
+    };
+    let end = match end {
+        Ok(end) => end,
+        Err(RunError::Sink(error)) => {
+            return Err(error.into_failure());
+        }
+        Err(error @ RunError::Check { .. }) => return Err(Failure::new(Kind::Input, error)),
+    };
+    finished.map_err(keeper::KeepError::into_failure)?;
+    if end.finish == Finish::Cancelled {
+        return Err(kept().interrupted(end.rows, store, run.id)?);
+    }
+    keeper::end(store, run.id)?;
+    if end.failures.is_empty() {
+        Ok(run.name)
+    } else {
+        Err(kept().failed(end, prepared))
+    }
+}
+
+/// What to say of a run that did not go to its end.
+struct Kept<'a> {
+    run: &'a str,
+    store: &'a Path,
+    planned: usize,
+}
+
+impl Kept<'_> {
+    /// The user stopped it. A run without a row is not worth keeping.
+    fn interrupted(
+        &self,
+        rows: usize,
+        store: &mut Store,
+        run: raidlab_store::RunId,
+    ) -> Result<Failure, Failure> {
+        if rows == 0 {
+            store.delete_run(run)?;
+            return Ok(Failure::words(
+                Kind::Interrupted,
+                "interrupted before anything was measured; nothing was kept",
+            ));
+        }
+        let words = format!(
+            "interrupted; {rows} of {} rows are kept in {} as run {}",
+            self.planned,
+            self.store.display(),
+            self.run
+        );
+        Ok(Failure::words(Kind::Interrupted, words).help(self.help()))
+    }
+
+    /// Experiments failed; the others went to their end.
+    fn failed(&self, end: RunEnd, prepared: &Prepared) -> Failure {
+        let mut failures = end.failures.into_iter();
+        let Some((index, source)) = failures.next() else {
+            return Failure::words(Kind::Run, "the run failed");
+        };
+        for (index, error) in failures {
+            output::say(&format!("also failed: {}: {error}", prepared.label(index)));
+        }
+        let subject = prepared.label(index);
+        let help = format!(
+            "{} of {} rows are kept: {}",
+            end.rows,
+            self.planned,
+            self.help()
+        );
+        Failure::new(Kind::Run, ExperimentFailed { subject, source }).help(help)
+    }
+
+    fn help(&self) -> String {
+        format!("`{}` shows them", see(self.run, self.store))
+    }
+}
+
+/// An experiment that broke off.
+#[derive(Debug, thiserror::Error)]
+#[error("{subject} failed")]
+struct ExperimentFailed {
+    subject: String,
+    #[source]
+    source: BenchError,
+}
+
+/// The command that shows a run.
+fn see(run: &str, store: &Path) -> String {
+    if store == Path::new(STORE) {
+        format!("raidlab report {run}")
+    } else {
+        format!("raidlab report {run} --store {}", store.display())
+    }
+}
+
+/// Where everything is now.
+fn places(run: &str, store: &Path, report: Option<&Path>) -> String {
+    let absolute = |path: &Path| {
+        std::path::absolute(path)
+            .unwrap_or_else(|_| path.to_owned())
+            .display()
+            .to_string()
+    };
+    let mut text = String::new();
+    if let Some(report) = report {
+        let _ = writeln!(text, "report  {}", absolute(report));
+    }
+    let _ = writeln!(text, "store   {}", absolute(store));
+    let _ = writeln!(text, "run     {run}");
+    text
+}

@@ -1,0 +1,221 @@
+//! Who receives a run's results: the store, standard output, the display.
+
+use super::prepare::Prepared;
+use super::progress::Display;
+use crate::failure::{Failure, Kind};
+use jiff::Timestamp;
+use raidlab_lab::{Progress, Published, Sink};
+use raidlab_store::{
+    AccuracyNote, ExportError, Measurement, Run, RunId, Setting, Store, StoreError, to_json_line,
+};
+use std::collections::BTreeSet;
+use std::io::{self, Write};
+
+/// A run that has begun.
+pub struct Begun {
+    /// Its number.
+    pub id: RunId,
+    /// Its name.
+    pub name: String,
+}
+
+/// Why a result could not be kept.
+#[derive(Debug, thiserror::Error)]
+pub enum KeepError {
+    /// By the store.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// As a line of JSON.
+    #[error(transparent)]
+    Line(#[from] ExportError),
+    /// By standard output.
+    #[error("cannot write standard output")]
+    Print(#[source] io::Error),
+}
+
+impl KeepError {
+    /// With the kind that decides the exit code.
+    pub fn into_failure(self) -> Failure {
+        match self {
+            Self::Store(error) => error.into(),
+            Self::Line(error) => error.into(),
+            print @ Self::Print(_) => Failure::new(Kind::Output, print),
+        }
+    }
+}
+
+/// Writes down that a run begins, with what its reader must know.
+///
+/// # Errors
+/// When the store cannot be written.
+pub fn begin(bench: &str, prepared: &Prepared, store: &mut Store) -> Result<Begun, StoreError> {
+    let now = Timestamp::now();
+    let suite = &prepared.suite;
+    let seed = prepared.experiments.first().map_or(0, |one| one.seed);
+    let stem = format!("{}-{}", now.strftime("%Y%m%dT%H%M%SZ"), suite.name);
+    let mut run = Run {
+        name: stem.clone(),
+        started: seconds(now),
+        finished: None,
+        bench: bench.to_owned(),
+        suite: suite.name.clone(),
+        suite_title: suite.title.clone(),
+        seed,
+        raidlab_version: env!("CARGO_PKG_VERSION").to_owned(),
+        command_line: command_line(),
+    };
+    let mut number = 1;
+    let id = loop {
+        match store.begin_run(&run) {
+            // Another one began within the same second.
+            Err(StoreError::RunExists { .. }) if number < 1000 => {
+                number += 1;
+                run.name = format!("{stem}-{number}");
+            }
+            begun => break begun?,
+        }
+    };
+    let mut notes = suite.published.as_ref().map_or_else(Vec::new, notes);
+    notes.extend(prepared.remarks.iter().cloned());
+    store.add_notes(id, &notes)?;
+    let name = run.name;
+    Ok(Begun { id, name })
+}
+
+/// Writes down that a run has gone to its end.
+///
+/// # Errors
+/// When the store cannot be written.
+pub fn end(store: &mut Store, run: RunId) -> Result<(), StoreError> {
+    store.finish_run(run, &seconds(Timestamp::now()))
+}
+
+/// RFC 3339 in UTC, to the second.
+fn seconds(time: Timestamp) -> String {
+    time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}
+
+/// What the figures' source says of each class: what was fitted on what, then
+/// what is declared, the narrower statements first as they stand there.
+fn notes(published: &Published) -> Vec<AccuracyNote> {
+    let mut notes = Vec::new();
+    for class in &published.classes {
+        let note = AccuracyNote {
+            class: class.id.clone(),
+            title: class.title.clone(),
+            ..AccuracyNote::default()
+        };
+        notes.push(AccuracyNote {
+            statement: class.fitted_on.trim().to_owned(),
+            ..note.clone()
+        });
+        notes.extend(class.accuracy.iter().map(|accuracy| AccuracyNote {
+            statement: accuracy.note.clone(),
+            declared_percent: Some(accuracy.percent),
+            subjects: accuracy.subjects.clone(),
+            jobs: accuracy.jobs.clone(),
+            ..note.clone()
+        }));
+    }
+    notes
+}
+
+/// The command line, for repeating the run in a shell.
+fn command_line() -> String {
+    let quoted = std::env::args().skip(1).map(|argument| {
+        let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@".contains(c);
+        if !argument.is_empty() && argument.chars().all(plain) {
+            argument
+        } else {
+            format!("'{}'", argument.replace('\'', r"'\''"))
+        }
+    });
+    std::iter::once("raidlab".to_owned())
+        .chain(quoted)
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+/// Keeps what a run measures.
+pub struct Keeper<'a> {
+    store: &'a mut Store,
+    run: RunId,
+    display: Display,
+    /// Whether lines of JSON are printed; no more once the reader has gone.
+    json: bool,
+    /// Settings not yet in the store: they come one by one, and each
+    /// transaction waits for the disk.
+    settings: Vec<Setting>,
+    /// Those seen: experiments share disks and hosts.
+    seen: BTreeSet<Setting>,
+}
+
+impl<'a> Keeper<'a> {
+    /// Keeps in `store` and displays progress on standard error.
+    pub fn new(store: &'a mut Store, run: RunId, prepared: &Prepared, json: bool) -> Self {
+        Self {
+            store,
+            run,
+            display: Display::new(&prepared.experiments),
+            json,
+            settings: Vec::new(),
+            seen: BTreeSet::new(),
+        }
+    }
+
+    /// Ends the display and keeps what is left.
+    ///
+    /// # Errors
+    /// When the store cannot be written.
+    pub fn finish(mut self) -> Result<(), KeepError> {
+        self.display.clear();
+        self.flush()
+    }
+
+    fn flush(&mut self) -> Result<(), KeepError> {
+        if !self.settings.is_empty() {
+            self.store.add_settings(self.run, &self.settings)?;
+            self.settings.clear();
+        }
+        Ok(())
+    }
+
+    /// A row on standard output.
+    fn print(&mut self, row: &Measurement) -> Result<(), KeepError> {
+        let line = to_json_line(row)?;
+        let printed = self.display.aside(|| {
+            let mut stdout = io::stdout().lock();
+            writeln!(stdout, "{line}").and_then(|()| stdout.flush())
+        });
+        match printed {
+            // The store wants the other rows all the same.
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => self.json = false,
+            printed => printed.map_err(KeepError::Print)?,
+        }
+        Ok(())
+    }
+}
+
+impl Sink for Keeper<'_> {
+    type Error = KeepError;
+
+    fn progress(&mut self, experiment: usize, progress: Progress) {
+        self.display.progress(experiment, progress);
+    }
+
+    fn setting(&mut self, _: usize, setting: Setting) -> Result<(), KeepError> {
+        if self.seen.insert(setting.clone()) {
+            self.settings.push(setting);
+        }
+        Ok(())
+    }
+
+    fn measurement(&mut self, _: usize, row: Measurement) -> Result<(), KeepError> {
+        self.flush()?;
+        self.store.add_measurement(self.run, &row)?;
+        if self.json {
+            self.print(&row)?;
+        }
+        Ok(())
+    }
+}

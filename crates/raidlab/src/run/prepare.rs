@@ -1,0 +1,244 @@
+//! From arguments to experiments: which suite, subjects, disks and fits.
+
+use super::Arguments;
+use crate::failure::{Failure, Kind};
+use raidlab_disk::Preset;
+use raidlab_lab::{Choices, Experiment, PlannedStep, Step, Subject, Suite};
+use raidlab_model::presets;
+use raidlab_store::AccuracyNote;
+use raidlab_units::Nanos;
+use std::fmt::Write;
+use std::path::Path;
+
+/// What a job file runs on when nothing is said.
+const JOB_FILE_DISKS: [&str; 2] = ["wd4000fyyz", "wd4000fyyz"];
+/// The subject of a job file when none is said.
+const JOB_FILE_SUBJECT: &str = "md";
+/// How long a job is under `--quick`: a tenth of the usual minute.
+const QUICK: Nanos = Nanos::from_secs(6);
+
+/// A run with everything decided.
+pub struct Prepared {
+    /// The suite, with the disks that were chosen.
+    pub suite: Suite,
+    /// In the order of the rows.
+    pub experiments: Vec<Experiment>,
+    /// What the reader of the results must know.
+    pub remarks: Vec<AccuracyNote>,
+}
+
+/// Reads everything and decides.
+///
+/// # Errors
+/// When a file is missing or wrong, or names do not go together.
+pub fn prepare(arguments: &Arguments) -> Result<Prepared, Failure> {
+    let mut suite = load(arguments)?;
+    let subjects = subjects(&suite, &arguments.subjects)?;
+    suite.disks = disks(&suite, &arguments.disks)?;
+    let mut fits = fits(&suite.disks, &arguments.fit)?;
+    if arguments.quick {
+        fits.truncate(1);
+        shorten(&mut suite);
+    }
+    let choices = Choices {
+        fits,
+        seed: arguments.seed,
+        without: arguments.without.clone(),
+    };
+    Ok(Prepared {
+        experiments: suite.experiments(&subjects, &choices),
+        suite,
+        remarks: remarks(arguments),
+    })
+}
+
+/// Whether the argument is a fio job file: any path that is no suite's.
+fn is_job_file(name: &str) -> bool {
+    let extension = Path::new(name).extension();
+    extension.map_or_else(|| name.contains('/'), |extension| extension != "toml")
+}
+
+fn load(arguments: &Arguments) -> Result<Suite, Failure> {
+    let name = &arguments.suite;
+    if is_job_file(name) {
+        let disks = JOB_FILE_DISKS.map(str::to_owned).to_vec();
+        let subject = Subject::load(JOB_FILE_SUBJECT)?;
+        let suite = Suite::from_job_file(Path::new(name), disks, vec![subject]);
+        return Ok(suite?);
+    }
+    Suite::load(name).map_err(|error| {
+        let failure = Failure::from(error);
+        failure.help("`raidlab suites` lists the suites; `raidlab suites mirror-2015 --toml` prints a complete one; a job file's name ends in .fio, or begins with ./")
+    })
+}
+
+/// Those of the suite, or those that were named.
+fn subjects(suite: &Suite, named: &[String]) -> Result<Vec<Subject>, Failure> {
+    let mut subjects: Vec<Subject> = Vec::new();
+    for name in named {
+        let subject = suite
+            .subject(name)
+            .map_err(|error| Failure::from(error).help("`raidlab subjects` lists the subjects"))?;
+        if subjects.iter().any(|known| known.name == subject.name) {
+            let words = format!("subject `{}` is named twice", subject.name);
+            return Err(Failure::words(Kind::Usage, words).help("name each subject once"));
+        }
+        subjects.push(subject);
+    }
+    if subjects.is_empty() {
+        subjects.clone_from(&suite.subjects);
+    }
+    Ok(subjects)
+}
+
+/// Those of the suite, one for all of its members, or one for each member.
+fn disks(suite: &Suite, named: &[String]) -> Result<Vec<String>, Failure> {
+    match named {
+        [] => Ok(suite.disks.clone()),
+        [one] => Ok(vec![one.clone(); suite.disks.len()]),
+        many if many.len() >= suite.disks.len() => Ok(many.to_vec()),
+        few => Err(Failure::words(
+            Kind::Usage,
+            format!(
+                "{} disks are named, but suite `{}` is for {}",
+                few.len(),
+                suite.name,
+                suite.disks.len()
+            ),
+        )
+        .help("give --disk once for all members, or once for each member")),
+    }
+}
+
+/// The parameter sets that every disk has, in the first one's order.
+fn fits(disks: &[String], asked: &str) -> Result<Vec<String>, Failure> {
+    let presets = disks
+        .iter()
+        .map(|disk| presets::load(disk))
+        .collect::<Result<Vec<Preset>, _>>()?;
+    let Some((first, others)) = presets.split_first() else {
+        return Err(Failure::words(Kind::Input, "the suite names no disks"));
+    };
+    let common: Vec<String> = first
+        .set_names()
+        .into_iter()
+        .filter(|set| others.iter().all(|other| other.set_names().contains(set)))
+        .map(str::to_owned)
+        .collect();
+    if asked == "all" {
+        if common.is_empty() {
+            let words = "the disks have no parameter set in common";
+            return Err(Failure::words(Kind::Input, words)
+                .help("`raidlab disks PRESET` shows the sets of a preset"));
+        }
+        return Ok(common);
+    }
+    if common.iter().any(|set| set == asked) {
+        return Ok(vec![asked.to_owned()]);
+    }
+    let words = format!("the disks have no parameter set `{asked}`");
+    let known = common.join(", ");
+    Err(Failure::words(Kind::Usage, words).help(format!("use one of: {known}, all")))
+}
+
+/// Lets no job run longer than [`QUICK`].
+fn shorten(suite: &mut Suite) {
+    for step in &mut suite.steps {
+        let Step::Job(job) = step else {
+            continue;
+        };
+        for spec in &mut job.group.jobs {
+            spec.runtime = Some(spec.runtime.map_or(QUICK, |runtime| runtime.min(QUICK)));
+        }
+    }
+}
+
+fn remarks(arguments: &Arguments) -> Vec<AccuracyNote> {
+    let remark = |title: &str, statement: String| AccuracyNote {
+        class: "remark".to_owned(),
+        title: title.to_owned(),
+        statement,
+        ..AccuracyNote::default()
+    };
+    let mut remarks = Vec::new();
+    if arguments.quick {
+        let statement = "Every job was cut at 6 s of virtual time: figures are noisier, and \
+                         sequential jobs did not cover what they should; not for comparison.";
+        remarks.push(remark("A first look", statement.to_owned()));
+    }
+    if !arguments.without.is_empty() {
+        let statement = format!(
+            "The model ran without: {}. The declared accuracy is that of the whole model.",
+            arguments.without.join(", ")
+        );
+        remarks.push(remark("An ablation", statement));
+    }
+    remarks
+}
+
+impl Prepared {
+    /// How many rows there will be.
+    pub fn rows(&self) -> usize {
+        let steps = self.experiments.iter().flat_map(|one| &one.steps);
+        steps
+            .map(|step| match step {
+                PlannedStep::Job(job) => job.operations().len(),
+                PlannedStep::Event(_) | PlannedStep::Wait(_) => 0,
+            })
+            .sum()
+    }
+
+    /// An experiment in a word or two: `md, strict`.
+    pub fn label(&self, index: usize) -> String {
+        let Some(experiment) = self.experiments.get(index) else {
+            return String::new();
+        };
+        format!("{}, {}", experiment.subject.name, experiment.fit)
+    }
+
+    /// The parameter sets, in order.
+    fn fits(&self) -> Vec<&str> {
+        let mut fits: Vec<&str> = Vec::new();
+        for experiment in &self.experiments {
+            if !fits.contains(&experiment.fit.as_str()) {
+                fits.push(&experiment.fit);
+            }
+        }
+        fits
+    }
+
+    /// What would be done, in words. Fits differ in numbers only, so each
+    /// subject is shown once.
+    pub fn plan(&self) -> String {
+        let fits = self.fits();
+        let mut text = String::new();
+        for experiment in &self.experiments {
+            if Some(&experiment.fit.as_str()) == fits.first() {
+                let _ = writeln!(text, "{}", experiment.plan());
+            }
+        }
+        let _ = writeln!(
+            text,
+            "{} experiments with the parameter sets {}; {} rows; nothing was run or written",
+            self.experiments.len(),
+            fits.join(", "),
+            self.rows()
+        );
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_job_file;
+
+    #[test]
+    fn suites_and_job_files_are_told_apart_by_name() {
+        for suite in ["mirror-2015", "own.toml", "./own.toml", "/srv/own.toml"] {
+            assert!(!is_job_file(suite), "{suite}");
+        }
+        for job_file in ["own.fio", "own.ini", "./own", "/srv/jobs/own"] {
+            assert!(is_job_file(job_file), "{job_file}");
+        }
+    }
+}

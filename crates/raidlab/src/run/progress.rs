@@ -1,0 +1,107 @@
+//! The live display: a bar for each experiment with its virtual clock, on
+//! standard error. Where that is no terminal, nothing is shown.
+
+use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+use raidlab_lab::{Experiment, PlannedStep, Progress};
+use raidlab_units::Nanos;
+
+/// How a bar looks.
+const TEMPLATE: &str = "{prefix:.bold} {bar:20} {pos:>3}/{len} steps  {msg}";
+
+/// A bar for each experiment.
+pub struct Display {
+    all: MultiProgress,
+    bars: Vec<ProgressBar>,
+    /// The steps of each experiment in a word or two.
+    steps: Vec<Vec<String>>,
+}
+
+impl Display {
+    /// Bars that stand at the beginning.
+    pub fn new(experiments: &[Experiment]) -> Self {
+        let labels: Vec<String> = experiments
+            .iter()
+            .map(|one| match one.without.as_slice() {
+                [] => format!("{} {}", one.subject.name, one.fit),
+                without => format!("{} without {}", one.subject.name, without.join(", ")),
+            })
+            .collect();
+        let width = labels.iter().map(String::len).max().unwrap_or_default();
+        let all = MultiProgress::new();
+        let bar = |(one, label): (&Experiment, &String)| {
+            let bar = all.add(ProgressBar::new(one.steps.len() as u64));
+            // A template that is wrong would be a defect; the default serves.
+            let style = ProgressStyle::with_template(TEMPLATE)
+                .unwrap_or_else(|_| ProgressStyle::default_bar());
+            bar.set_style(style);
+            bar.set_prefix(format!("{label:width$}"));
+            bar.set_message("waits");
+            bar
+        };
+        Self {
+            bars: experiments.iter().zip(&labels).map(bar).collect(),
+            steps: experiments
+                .iter()
+                .map(|one| one.steps.iter().map(name).collect())
+                .collect(),
+            all,
+        }
+    }
+
+    /// An experiment got on.
+    pub fn progress(&self, experiment: usize, progress: Progress) {
+        let (Some(bar), Some(steps)) = (self.bars.get(experiment), self.steps.get(experiment))
+        else {
+            return;
+        };
+        bar.set_position(progress.step as u64);
+        let clock = clock(progress.clock);
+        match steps.get(progress.step) {
+            Some(step) => bar.set_message(format!("{clock} virtual, {step}")),
+            None => bar.finish_with_message(format!("{clock} virtual, done")),
+        }
+    }
+
+    /// Prints something while no bar is drawn.
+    pub fn aside<T>(&self, print: impl FnOnce() -> T) -> T {
+        self.all.suspend(print)
+    }
+
+    /// Takes the bars away.
+    pub fn clear(&self) {
+        // A terminal that has gone needs no clearing.
+        self.all.clear().ok();
+    }
+}
+
+/// A step in a word or two.
+fn name(step: &PlannedStep) -> String {
+    match step {
+        PlannedStep::Job(job) => format!("job {}", job.name),
+        PlannedStep::Event(event) => format!("member {} changes", event.member),
+        PlannedStep::Wait(_) => "time passes".to_owned(),
+    }
+}
+
+/// A virtual time as hours, minutes and seconds.
+fn clock(time: Nanos) -> String {
+    let seconds = time.0 / 1_000_000_000;
+    format!(
+        "{:>3}:{:02}:{:02}",
+        seconds / 3600,
+        seconds / 60 % 60,
+        seconds % 60
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::clock;
+    use raidlab_units::Nanos;
+
+    #[test]
+    fn clocks_read_like_clocks() {
+        assert_eq!(clock(Nanos::ZERO), "  0:00:00");
+        assert_eq!(clock(Nanos::from_secs(60 * 3600 + 62)), " 60:01:02");
+    }
+}

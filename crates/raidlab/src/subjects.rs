@@ -1,0 +1,85 @@
+//! `raidlab subjects`: what can be measured.
+
+use crate::failure::Failure;
+use crate::output;
+use crate::suites::source;
+use clap::Args;
+use raidlab_lab::catalogue::{self, Kind};
+use raidlab_lab::{Subject, SubjectKind};
+use raidlab_store::Setting;
+
+/// Arguments of `raidlab subjects`.
+#[derive(Debug, Args)]
+#[command(
+    long_about = "\
+Lists the built-in subjects, or shows one: what it is, and every setting in force with \
+its source, those of the host it runs on included. With --toml it prints the subject's \
+file, a start for one of your own; `--subject ./own.toml` measures that.",
+    after_help = "\
+Examples:
+  raidlab subjects
+  raidlab subjects md
+  raidlab subjects gmirror --toml > own.toml"
+)]
+pub struct Arguments {
+    /// A built-in subject, or the path of one (.toml).
+    name: Option<String>,
+
+    /// Print the subject's file.
+    #[arg(long, requires = "name")]
+    toml: bool,
+}
+
+/// Lists or shows.
+///
+/// # Errors
+/// When there is no such subject or its file is wrong.
+pub fn subjects(arguments: &Arguments) -> Result<(), Failure> {
+    let Some(name) = &arguments.name else {
+        let rows = catalogue::subjects()?.into_iter().map(|subject| {
+            let kind = kind(subject.kind).to_owned();
+            vec![subject.name, kind, subject.host.name, subject.title]
+        });
+        let head = ["subject", "kind", "host", "title"];
+        return output::print(&output::table(&head, &[], rows.collect()));
+    };
+    let help = "`raidlab subjects` lists the subjects";
+    let subject = Subject::load(name).map_err(|error| Failure::from(error).help(help))?;
+    if arguments.toml {
+        return output::print(&source(Kind::Subject, name)?);
+    }
+    let text = format!(
+        "{}: {}\n{}\n\nkind  {}\nhost  {}, {}\n\n{}",
+        subject.name,
+        subject.title,
+        subject.description.trim(),
+        kind(subject.kind),
+        subject.host.name,
+        subject.host.title,
+        settings(&subject.settings)
+    );
+    output::print(&text)
+}
+
+/// A kind of subject in words.
+const fn kind(kind: SubjectKind) -> &'static str {
+    match kind {
+        SubjectKind::Disk => "disk",
+        SubjectKind::Mirror => "mirror",
+        SubjectKind::ZfsMirror => "ZFS mirror",
+    }
+}
+
+/// Settings with their sources.
+fn settings(settings: &[Setting]) -> String {
+    let rows = settings.iter().map(|setting| {
+        vec![
+            setting.scope.clone(),
+            setting.name.clone(),
+            setting.value.clone(),
+            setting.source.clone(),
+        ]
+    });
+    let head = ["scope", "setting", "value", "source"];
+    output::table(&head, &[], rows.collect())
+}

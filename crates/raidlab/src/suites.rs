@@ -1,0 +1,69 @@
+//! `raidlab suites`: what can be run.
+
+use crate::failure::Failure;
+use crate::output;
+use clap::Args;
+use raidlab_lab::catalogue::{self, Kind};
+use raidlab_lab::{LoadError, Suite};
+
+/// Arguments of `raidlab suites`.
+#[derive(Debug, Args)]
+#[command(
+    long_about = "\
+Lists the built-in suites, or shows one: where it is from, its disks and subjects, \
+and every step in order. With --toml it prints the suite's file, a start for one of \
+your own; `raidlab run ./own.toml` runs that.",
+    after_help = "\
+Examples:
+  raidlab suites
+  raidlab suites mirror-2015
+  raidlab suites mirror-2015 --toml > own.toml"
+)]
+pub struct Arguments {
+    /// A built-in suite, or the path of one (.toml).
+    name: Option<String>,
+
+    /// Print the suite's file.
+    #[arg(long, requires = "name")]
+    toml: bool,
+}
+
+/// Lists or shows.
+///
+/// # Errors
+/// When there is no such suite or its file is wrong.
+pub fn suites(arguments: &Arguments) -> Result<(), Failure> {
+    let Some(name) = &arguments.name else {
+        let rows = catalogue::suites()?.into_iter().map(|suite| {
+            let jobs = suite.jobs().count().to_string();
+            vec![suite.name, jobs, suite.title]
+        });
+        let table = output::table(&["suite", "jobs", "title"], &[1], rows.collect());
+        return output::print(&table);
+    };
+    let help = "`raidlab suites` lists the suites";
+    let suite = Suite::load(name).map_err(|error| Failure::from(error).help(help))?;
+    if arguments.toml {
+        return output::print(&source(Kind::Suite, name)?);
+    }
+    let description = match suite.description.trim() {
+        "" => String::new(),
+        description => format!("\n{description}\n"),
+    };
+    output::print(&format!("{}{description}", suite.plan()))
+}
+
+/// The text of a file that has just been read without complaint.
+///
+/// # Errors
+/// When it is gone.
+pub fn source(kind: Kind, name: &str) -> Result<String, Failure> {
+    let built_in = kind.entries().iter().find(|entry| entry.name == name);
+    match built_in {
+        Some(entry) => Ok(entry.text.to_owned()),
+        None => std::fs::read_to_string(name).map_err(|source| {
+            let path = name.into();
+            LoadError::Read { path, source }.into()
+        }),
+    }
+}
