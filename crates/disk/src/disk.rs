@@ -7,8 +7,9 @@
 //! wait in the destage pool.
 //!
 //! Whenever the arm is free it takes, in this order: a destage if a write
-//! waits at the door, a flush waits, or somebody waits for that very write; a
-//! read; a destage. Within a pool the scheduler chooses. With nothing to do
+//! waits at the door, a flush waits, or somebody waits for that very write
+//! (but not a run of neighbours while reads wait: a resync would starve
+//! them); a read; a destage. Within a pool the scheduler chooses. With nothing to do
 //! the arm reads ahead where the last read ended.
 //!
 //! One mechanical operation runs at a time; its end is one event. Everything
@@ -16,7 +17,7 @@
 
 use crate::command::{Command, CommandKind, Completion};
 use crate::parameters::DiskParameters;
-use crate::scheduling::{Candidate, Departure, Mechanics};
+use crate::scheduling::{Candidate, Departure, Mechanics, Pool};
 use crate::segments::Segments;
 use crate::surface::Surface;
 use raidlab_random::Stream;
@@ -49,6 +50,29 @@ enum Work {
     Destage(Candidate),
 }
 
+impl Work {
+    /// A read that begins where the head is already; a write does not.
+    fn from(self, head: u64) -> Self {
+        match self {
+            Self::Read(read) => Self::Read(Candidate {
+                start: head.min(read.start),
+                ..read
+            }),
+            Self::Destage(_) => self,
+        }
+    }
+}
+
+/// How far a stream's own commands lie apart at most: the visit budget, as a
+/// distance of positions at the disk's mean rate.
+fn neighbourhood(parameters: &DiskParameters, surface: &Surface) -> u64 {
+    let Some(budget) = parameters.stream.visit_budget else {
+        return 0;
+    };
+    let whole = u128::from(surface.position(u64::MAX)) * u128::from(budget.0);
+    u64::try_from(whole / u128::from(parameters.capacity.to_bytes().0.max(1))).unwrap_or(u64::MAX)
+}
+
 /// A modelled disk.
 #[derive(Debug, Clone)]
 pub struct Disk {
@@ -60,15 +84,20 @@ pub struct Disk {
     arm: Arm,
     /// Position under the head when it last moved data.
     head: u64,
-    reads: Vec<Candidate>,
-    dirty: Vec<Candidate>,
+    reads: Pool,
+    dirty: Pool,
     door: VecDeque<Command>,
     flushes: Vec<(u64, u64)>,
     sequence: u64,
     /// Dirty entries somebody waits for (write-through).
     awaited: usize,
+    /// Bytes read in this visit: since the head last moved further than
+    /// `neighbourhood`, a distance of positions.
     visit_bytes: u64,
+    neighbourhood: u64,
     visit_is_stream: bool,
+    /// A run of destages has gone before the reads: one of them comes next.
+    read_owed: bool,
     bus_free: u64,
     done: BinaryHeap<Reverse<(u64, u64, u64)>>,
 }
@@ -82,22 +111,24 @@ impl Disk {
         let surface = Surface::new(parameters.capacity, &parameters.rate_curve);
         let segments = Segments::new(parameters.segments);
         Self {
-            surface,
             phase: phase.0 % parameters.revolution.0,
             random,
             segments,
             arm: Arm::Idle,
             head: 0,
-            reads: Vec::with_capacity(64),
-            dirty: Vec::with_capacity(64),
+            reads: Pool::default(),
+            dirty: Pool::default(),
             door: VecDeque::new(),
             flushes: Vec::new(),
             sequence: 0,
             awaited: 0,
             visit_bytes: 0,
+            neighbourhood: neighbourhood(&parameters, &surface),
             visit_is_stream: false,
+            read_owed: false,
             bus_free: 0,
             done: BinaryHeap::new(),
+            surface,
             parameters,
         }
     }
@@ -189,6 +220,7 @@ impl Disk {
             bytes: command.count.0 * SECTOR_BYTES,
             arrived: now,
             sequence: self.sequence,
+            follows: false,
         }
     }
 
@@ -225,7 +257,8 @@ impl Disk {
             if let Some(index) = self.segments.find(read.start) {
                 let segment_end = self.segments.get(index).end;
                 if read.end <= segment_end {
-                    self.segments.read(read.start, read.end);
+                    let span = self.read_ahead_distance(&read, true);
+                    self.segments.read(read.start, read.end, span);
                     self.extend_streaming(index, &read);
                     let ready = now + self.parameters.overhead_cached.0;
                     self.transfer(ready, read.bytes, command.tag);
@@ -240,7 +273,7 @@ impl Disk {
                 read.start = start;
             }
         }
-        self.reads.push(read);
+        self.reads.insert(read);
         self.wake(now);
     }
 
@@ -248,6 +281,7 @@ impl Disk {
     fn read_from_write_cache(&mut self, now: u64, read: &Candidate, tag: u64) -> bool {
         let held = self
             .dirty
+            .candidates()
             .iter()
             .any(|write| write.start <= read.start && read.end <= write.end);
         if held {
@@ -336,7 +370,7 @@ impl Disk {
         let through =
             command.kind == CommandKind::WriteThrough || self.parameters.write_window == 0;
         let write = self.candidate(now, command, through.then_some(command.tag));
-        self.dirty.push(write);
+        self.dirty.insert(write);
         if through {
             self.awaited += 1;
         } else {
@@ -425,6 +459,7 @@ impl Disk {
         }
         let oldest = self
             .dirty
+            .candidates()
             .iter()
             .map(|write| write.sequence)
             .min()
@@ -457,16 +492,22 @@ impl Disk {
             self.dispatch(now, true);
             return;
         }
-        let segment = self.segments.read(read.start, read.end);
+        let span = self.read_ahead_distance(read, true);
+        let segment = self.segments.read(read.start, read.end, span);
         let sequential = self.segments.get(segment).sequential;
         self.visit_is_stream = sequential;
+        if sequential {
+            self.answer_from_segment(now, segment);
+        }
         let stream = &self.parameters.stream;
         let others = self.reads.len() + usize::from(!self.door.is_empty());
         let idle = others == 0 && self.dirty.is_empty() && self.flushes.is_empty();
+        let waits_already = |other: &Candidate| other.start == read.end;
         let decide_at = if idle {
             u64::MAX
         } else if sequential
             && stream.follow_on_wait > Nanos::ZERO
+            && !self.reads.candidates().iter().any(waits_already)
             && stream.budget_left(self.visit_bytes, others)
         {
             now + stream.follow_on_wait.0
@@ -483,9 +524,22 @@ impl Disk {
         };
     }
 
+    /// Reads that came while the head was on its way past them.
+    fn answer_from_segment(&mut self, now: u64, segment: usize) {
+        let held = *self.segments.get(segment);
+        let inside = |read: &Candidate| held.start <= read.start && read.end <= held.end;
+        while let Some(index) = self.reads.candidates().iter().position(inside) {
+            let read = self.reads.remove(index);
+            if let Some(tag) = read.tag {
+                self.transfer(now, read.bytes, tag);
+            }
+        }
+    }
+
     /// The arm is free at `at`: chooses and starts the next operation.
     fn dispatch(&mut self, at: u64, streaming: bool) {
         let must_destage = !self.dirty.is_empty()
+            && !self.read_owed
             && (!self.door.is_empty() || !self.flushes.is_empty() || self.awaited > 0);
         if self.parameters.scheduling.single_pool && !self.reads.is_empty() {
             self.dispatch_single_pool(at, streaming);
@@ -503,6 +557,7 @@ impl Disk {
         Departure {
             head: self.head,
             at: at + self.parameters.overhead_queued.0,
+            free: at,
             streaming,
             extra_settle_ns: settle.0 as f64,
         }
@@ -521,24 +576,37 @@ impl Disk {
         let departure = self.departure(at, streaming, Nanos::ZERO);
         let others = self.reads.len() - 1;
         let spent = others > 0 && !self.parameters.stream.budget_left(self.visit_bytes, others);
+        let leave = if spent { self.neighbourhood } else { 0 };
         let scheduling = self.parameters.scheduling;
         let chosen = scheduling
-            .choose(&self.reads, &self.mechanics(), &departure, spent)
-            .or_else(|| scheduling.choose(&self.reads, &self.mechanics(), &departure, false));
+            .choose(
+                self.reads.candidates(),
+                &self.mechanics(),
+                &departure,
+                leave,
+            )
+            .or_else(|| {
+                scheduling.choose(self.reads.candidates(), &self.mechanics(), &departure, 0)
+            });
         if let Some(index) = chosen {
-            let read = self.reads.swap_remove(index);
+            let read = self.reads.remove(index);
+            self.read_owed = false;
             self.start(departure, Work::Read(read), &read);
         }
     }
 
     fn start_destage(&mut self, at: u64, streaming: bool) {
         let departure = self.departure(at, streaming, self.parameters.write_settle);
-        let chosen =
-            self.parameters
-                .scheduling
-                .choose(&self.dirty, &self.mechanics(), &departure, false);
+        let chosen = self.parameters.scheduling.choose(
+            self.dirty.candidates(),
+            &self.mechanics(),
+            &departure,
+            0,
+        );
         if let Some(index) = chosen {
-            let write = self.dirty.swap_remove(index);
+            let write = self.dirty.remove(index);
+            let limited = self.parameters.stream.visit_budget.is_some();
+            self.read_owed = limited && streaming && write.start == self.head;
             self.start(departure, Work::Destage(write), &write);
         }
     }
@@ -546,19 +614,19 @@ impl Disk {
     /// The ablation: whichever pool's best is nearer in time.
     fn dispatch_single_pool(&mut self, at: u64, streaming: bool) {
         let departure = self.departure(at, streaming, Nanos::ZERO);
-        let mut pool = self.reads.clone();
-        pool.extend_from_slice(&self.dirty);
+        let mut pool = self.reads.candidates().to_vec();
+        pool.extend_from_slice(self.dirty.candidates());
         let chosen = self
             .parameters
             .scheduling
-            .choose(&pool, &self.mechanics(), &departure, false);
+            .choose(&pool, &self.mechanics(), &departure, 0);
         match chosen {
             Some(index) if index < self.reads.len() => {
-                let read = self.reads.swap_remove(index);
+                let read = self.reads.remove(index);
                 self.start(departure, Work::Read(read), &read);
             }
             Some(index) => {
-                let write = self.dirty.swap_remove(index - self.reads.len());
+                let write = self.dirty.remove(index - self.reads.len());
                 self.start(departure, Work::Destage(write), &write);
             }
             None => self.arm = Arm::Idle,
@@ -566,18 +634,25 @@ impl Disk {
     }
 
     fn start(&mut self, departure: Departure, what: Work, target: &Candidate) {
-        let jitter = self.random.below(self.parameters.scheduling.jitter_ns);
+        let mut random = self.random.clone();
+        let s = self.parameters.scheduling;
         let (positioning, seek) = self
             .mechanics()
-            .positioning(&departure, target.start, jitter);
-        let reached = if let Some(seek) = seek {
+            .positioning(&departure, target.start, |seek| {
+                random.below(s.jitter_ns + (seek as f64 * s.jitter_per_seek) as u64)
+            });
+        self.random = random;
+        let (reached, what) = if let Some(seek) = seek {
             self.use_slack(departure.streaming, seek, positioning - seek);
-            self.visit_bytes = 0;
-            departure.at + positioning
+            if target.start.abs_diff(self.head) >= self.neighbourhood {
+                self.visit_bytes = 0;
+            }
+            (departure.at + positioning, what)
         } else {
             // The head stays on its track and the formatter runs on by
-            // itself: no overhead before what lies ahead.
-            departure.at - self.parameters.overhead_queued.0 + positioning
+            // itself: no overhead before what lies ahead, and what passes
+            // under the head meanwhile is read too.
+            (departure.free + positioning, what.from(self.head))
         };
         self.arm = Arm::Busy {
             until: reached + (target.end - target.start),

@@ -33,8 +33,12 @@ pub struct Scheduling {
     pub order: Order,
     /// A target nearer than this after arrival is predicted to be missed.
     pub margin_ns: u64,
+    /// The same, in proportion to the seek.
+    pub margin_per_seek: f64,
     /// Arrival is later than predicted by a uniform draw below this.
     pub jitter_ns: u64,
+    /// The same, in proportion to the seek.
+    pub jitter_per_seek: f64,
     /// Credit per nanosecond of waiting, nanoseconds.
     pub age_weight: f64,
     /// Reads and destages compete in one pool.
@@ -56,6 +60,57 @@ pub struct Candidate {
     pub arrived: u64,
     /// Order of arrival, for ties and for flushes.
     pub sequence: u64,
+    /// It continues another command of the same pool and waits for it.
+    pub follows: bool,
+}
+
+/// Commands that wait for the arm. A command that continues another one is
+/// not chosen before it: a run of neighbours is served from its start, or the
+/// arm would have to come back for what it left out.
+#[derive(Debug, Clone, Default)]
+pub struct Pool {
+    candidates: Vec<Candidate>,
+}
+
+impl Pool {
+    /// Takes a command in.
+    pub fn insert(&mut self, mut candidate: Candidate) {
+        candidate.follows = false;
+        for other in &mut self.candidates {
+            candidate.follows |= other.end == candidate.start;
+            other.follows |= candidate.end == other.start;
+        }
+        self.candidates.push(candidate);
+    }
+
+    /// Takes a command out.
+    pub fn remove(&mut self, index: usize) -> Candidate {
+        let candidate = self.candidates.swap_remove(index);
+        for other in &mut self.candidates {
+            // Two commands may end at the same place; that one of them is
+            // still there costs its follower a turn, no more.
+            other.follows &= other.start != candidate.end;
+        }
+        candidate
+    }
+
+    /// The commands, in no order.
+    #[must_use]
+    pub fn candidates(&self) -> &[Candidate] {
+        &self.candidates
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.candidates.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.candidates.is_empty()
+    }
 }
 
 /// Where the arm is and when it can leave.
@@ -63,7 +118,9 @@ pub struct Candidate {
 pub struct Departure {
     /// Position under the head when it last moved data.
     pub head: u64,
-    /// When the arm can start, nanoseconds.
+    /// When the arm was free, nanoseconds.
+    pub free: u64,
+    /// When it can start moving: the drive has chosen by then.
     pub at: u64,
     /// The head is over `head` right now: what continues there is free.
     pub streaming: bool,
@@ -129,9 +186,10 @@ impl Mechanics<'_> {
         &self,
         departure: &Departure,
         position: u64,
-        jitter: u64,
+        jitter: impl FnOnce(u64) -> u64,
     ) -> (u64, Option<u64>) {
-        let seek = self.seek_ns(departure, position) + jitter;
+        let seek = self.seek_ns(departure, position);
+        let seek = seek + jitter(seek);
         let turned = seek + self.rotation(position, departure.at + seek);
         match self.read_through(departure, position) {
             Some(through) if through <= turned => (through, None),
@@ -141,21 +199,22 @@ impl Mechanics<'_> {
 }
 
 impl Scheduling {
-    /// The index of the next command of `pool`, or `None` if it is empty or
-    /// holds only what `skip_contiguous` excludes.
+    /// The index of the next command of `pool`. What lies nearer to the head
+    /// than `leave` (a distance of positions) does not count; `None` if
+    /// nothing else is there.
     #[must_use]
     pub fn choose(
         &self,
         pool: &[Candidate],
         mechanics: &Mechanics<'_>,
         departure: &Departure,
-        skip_contiguous: bool,
+        leave: u64,
     ) -> Option<usize> {
-        if pool.len() == 1 && !skip_contiguous {
+        if pool.len() == 1 && leave == 0 {
             return Some(0);
         }
         let excluded = |candidate: &Candidate| {
-            skip_contiguous && departure.streaming && candidate.start == departure.head
+            candidate.follows || candidate.start.abs_diff(departure.head) < leave
         };
         match self.order {
             Order::Arrival => (0..pool.len())
@@ -195,7 +254,8 @@ impl Scheduling {
             } else {
                 0
             };
-            let seek = mechanics.seek_ns(departure, candidate.start) + self.margin_ns;
+            let seek = mechanics.seek_ns(departure, candidate.start);
+            let seek = seek + self.margin_ns + (seek as f64 * self.margin_per_seek) as u64;
             let mut cost = seek as i64;
             // The seek alone is a lower bound: most of a deep pool ends here.
             if cost - credit < best_cost {

@@ -13,7 +13,17 @@ pub struct Segment {
     pub end: u64,
     /// A read has continued it: it belongs to a stream.
     pub sequential: bool,
+    /// Longest piece that fits, as a distance of positions.
+    span: u64,
     used: u64,
+}
+
+impl Segment {
+    /// Grows to `end`; what no longer fits is lost at the start.
+    fn grow(&mut self, end: u64) {
+        self.end = self.end.max(end);
+        self.start = self.start.max(self.end.saturating_sub(self.span));
+    }
 }
 
 /// The segments, replaced least recently used first.
@@ -52,22 +62,26 @@ impl Segments {
     }
 
     /// Records that `[start, end)` was read from the medium or asked of the
-    /// cache, continuing a segment where there is one. Returns its index.
-    pub fn read(&mut self, start: u64, end: u64) -> usize {
+    /// cache, continuing a segment where there is one; a segment holds `span`
+    /// positions at most. Returns its index.
+    pub fn read(&mut self, start: u64, end: u64, span: u64) -> usize {
         self.clock += 1;
         if let Some(index) = self.find(start) {
             let segment = &mut self.slots[index];
             segment.sequential = true;
-            segment.end = segment.end.max(end);
+            segment.span = span;
+            segment.grow(end);
             segment.used = self.clock;
             return index;
         }
-        let segment = Segment {
+        let mut segment = Segment {
             start,
             end,
             sequential: false,
+            span,
             used: self.clock,
         };
+        segment.grow(end);
         if self.slots.len() < self.capacity {
             self.slots.push(segment);
             return self.slots.len() - 1;
@@ -81,8 +95,7 @@ impl Segments {
 
     /// Read-ahead brought a segment to `end`.
     pub fn extend(&mut self, index: usize, end: u64) {
-        let segment = &mut self.slots[index];
-        segment.end = segment.end.max(end);
+        self.slots[index].grow(end);
     }
 
     /// A write made `[start, end)` stale: overlapping segments are dropped by
@@ -105,9 +118,9 @@ mod tests {
     #[test]
     fn a_continuing_read_makes_a_stream() {
         let mut segments = Segments::new(2);
-        let first = segments.read(100, 200);
+        let first = segments.read(100, 200, 1000);
         assert!(!segments.get(first).sequential);
-        assert_eq!(segments.read(200, 300), first);
+        assert_eq!(segments.read(200, 300, 1000), first);
         assert!(segments.get(first).sequential);
         assert_eq!(
             (segments.get(first).start, segments.get(first).end),
@@ -117,12 +130,24 @@ mod tests {
     }
 
     #[test]
+    fn a_segment_forgets_its_start() {
+        let mut segments = Segments::new(1);
+        for step in 0..100 {
+            segments.read(step * 100, step * 100 + 100, 1000);
+        }
+        assert_eq!(segments.find(8_999), None);
+        assert_eq!(segments.find(9_000), Some(0));
+        segments.extend(0, 10_500);
+        assert_eq!(segments.find(9_499), None);
+    }
+
+    #[test]
     fn the_least_recently_used_goes_first() {
         let mut segments = Segments::new(2);
-        segments.read(0, 10);
-        segments.read(100, 110);
-        segments.read(10, 20);
-        segments.read(200, 210);
+        segments.read(0, 10, 1000);
+        segments.read(100, 110, 1000);
+        segments.read(10, 20, 1000);
+        segments.read(200, 210, 1000);
         assert!(segments.find(5).is_some());
         assert!(segments.find(105).is_none());
         assert!(segments.find(205).is_some());
@@ -131,7 +156,7 @@ mod tests {
     #[test]
     fn writes_make_segments_stale() {
         let mut segments = Segments::new(2);
-        segments.read(0, 10);
+        segments.read(0, 10, 1000);
         segments.invalidate(9, 12);
         assert!(segments.find(5).is_none());
     }

@@ -14,7 +14,11 @@
 //!    the arm keeps reading for a moment, so that a host with a short
 //!    turnaround can ask for the next piece.
 //! 4. *Visit budget*: however well a stream runs, it yields to the others
-//!    after a number of bytes, divided by the number of commands that wait.
+//!    after a number of bytes; while more than a few commands wait, after
+//!    each single command: then the queue is worth more than the stream. What
+//!    lies within the budget's distance counts as the stream's:
+//!    a resync keeps several requests in flight, one behind the other, and
+//!    the nearest of them would win against random reads for ever.
 
 use raidlab_units::{Bytes, Nanos};
 
@@ -31,9 +35,11 @@ pub struct StreamPolicy {
     pub slack_limit: Nanos,
     /// How long the arm stays for a follow-on read while others wait.
     pub follow_on_wait: Nanos,
-    /// Bytes served to one stream in a visit while one other command waits;
-    /// divided by the number that wait. `None`: no limit.
+    /// Bytes served to one stream in a visit while others wait. `None`: no
+    /// limit.
     pub visit_budget: Option<Bytes>,
+    /// While more commands than this wait, a visit is one command.
+    pub visit_queue_limit: usize,
 }
 
 impl StreamPolicy {
@@ -43,7 +49,8 @@ impl StreamPolicy {
     #[must_use]
     pub fn budget_left(&self, served: u64, waiting: usize) -> bool {
         match self.visit_budget {
-            Some(budget) if waiting > 0 => served < budget.0 / waiting as u64,
+            Some(_) if waiting > self.visit_queue_limit => served == 0,
+            Some(budget) if waiting > 0 => served < budget.0,
             _ => true,
         }
     }
@@ -55,7 +62,7 @@ mod tests {
     use raidlab_units::{Bytes, Nanos};
 
     #[test]
-    fn the_budget_is_shared_by_those_who_wait() {
+    fn a_deep_queue_ends_a_visit() {
         let mut policy = StreamPolicy {
             sequential_read_ahead: Bytes(0),
             random_read_ahead: Bytes(0),
@@ -63,11 +70,13 @@ mod tests {
             slack_limit: Nanos::ZERO,
             follow_on_wait: Nanos::ZERO,
             visit_budget: Some(Bytes(16 << 20)),
+            visit_queue_limit: 4,
         };
         assert!(policy.budget_left(u64::MAX, 0));
         assert!(policy.budget_left((16 << 20) - 1, 1));
         assert!(!policy.budget_left(16 << 20, 1));
-        assert!(!policy.budget_left(512 << 10, 32));
+        assert!(policy.budget_left((16 << 20) - 1, 4));
+        assert!(policy.budget_left(0, 5) && !policy.budget_left(4096, 5));
         policy.visit_budget = None;
         assert!(policy.budget_left(u64::MAX, 32));
     }

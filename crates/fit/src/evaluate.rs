@@ -1,7 +1,9 @@
 //! One fact under one set of parameters.
 
 use crate::facts::{Fact, Prior, Quantity};
-use raidlab_array::{Array, ArrayConfig, ConfigError, MemberConfig, ReadPolicyError, RecoveryConfig};
+use raidlab_array::{
+    Array, ArrayConfig, ConfigError, MemberConfig, ReadPolicyError, RecoveryConfig,
+};
 use raidlab_disk::{Disk, DiskParameters};
 use raidlab_random::Stream;
 use raidlab_sim::{ArraySubject, Host, Machine, MachineConfig, SimError};
@@ -64,12 +66,10 @@ pub(crate) fn simulate(
         job.runtime = Some(Nanos::from_secs(seconds));
         job.time_based = true;
     }
-    let result = machine
-        .run(&group)
-        .map_err(|source| FitError::Simulation {
-            fact: fact.id.clone(),
-            source,
-        })?;
+    let result = machine.run(&group).map_err(|source| FitError::Simulation {
+        fact: fact.id.clone(),
+        source,
+    })?;
     let job = &result.jobs[0];
     let operations = if fact.reads { &job.reads } else { &job.writes };
     Ok(operations.iops(result.runtime))

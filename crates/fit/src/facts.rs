@@ -180,7 +180,11 @@ impl Facts {
         }
         for prior in &raw.prior {
             let positive = |number: f64| number.is_finite() && number > 0.0;
-            let Prior { value, tolerance_percent, .. } = *prior.get_ref();
+            let Prior {
+                value,
+                tolerance_percent,
+                ..
+            } = *prior.get_ref();
             if !positive(value) || !positive(tolerance_percent) {
                 let message = "value and tolerance_percent must be above 0".to_owned();
                 return Err(syntax(prior.span().start, message));

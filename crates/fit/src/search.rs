@@ -149,7 +149,11 @@ pub fn fit(
     let in_set = |sets: &[String]| sets.iter().any(|name| name == set);
     let problem = Problem {
         free: &facts.free,
-        facts: facts.facts.iter().filter(|fact| in_set(&fact.sets)).collect(),
+        facts: facts
+            .facts
+            .iter()
+            .filter(|fact| in_set(&fact.sets))
+            .collect(),
         priors: facts
             .priors
             .iter()
@@ -261,10 +265,7 @@ pub fn check(
         let fitted = quantity(prior, parameters);
         FactRow {
             id: prior.id.clone(),
-            title: format!(
-                "prior, held within about {} %",
-                prior.tolerance_percent
-            ),
+            title: format!("prior, held within about {} %", prior.tolerance_percent),
             measured: prior.value,
             fitted,
             error_percent: (fitted / prior.value - 1.0) * 100.0,

@@ -100,9 +100,11 @@ pub struct Checkpoint {
 pub enum Throttle {
     /// Nothing but the disks.
     None,
-    /// A limit, whoever else uses the members.
+    /// An even pace, slower while others use the members.
     Rate {
-        /// Never faster.
+        /// The pace while others use them; may equal the maximum.
+        minimum: Bytes,
+        /// The pace while nobody does.
         maximum: Bytes,
     },
     /// md until Linux 4.1 (drivers/md/md.c, `md_do_sync`): above the minimum

@@ -1,1 +1,16 @@
 //! The model bench: experiments on modelled disks in virtual time.
+//!
+//! [`ModelBench`] builds what an experiment describes out of the rooms below:
+//! disks from their presets, the array core or the pool over them, a machine
+//! around it all; then it does the steps one after the other and hands over
+//! what was measured. One experiment is single-threaded and depends on
+//! nothing but its description and its seed.
+
+mod bench;
+mod build;
+mod pool_subject;
+pub mod presets;
+mod row;
+
+pub use bench::ModelBench;
+pub use build::{Ablation, BuildError, UnknownAblation};

@@ -25,10 +25,16 @@ struct Clone {
     in_flight: u32,
     since_think: u32,
     wrote: bool,
+    /// A flush is in flight: fio waits for it before anything else. Turns
+    /// that came meanwhile are counted.
+    flushing: bool,
+    turns_owed: u32,
     /// No new requests: the amount is done or the time is up.
     stopped: bool,
     /// Issuing is held back for a leap.
     held: bool,
+    /// Which turns count: see [`Issue`].
+    era: u32,
     ended: bool,
 }
 
@@ -84,8 +90,11 @@ impl Jobs {
                     in_flight: 0,
                     since_think: 0,
                     wrote: false,
+                    flushing: false,
+                    turns_owed: 0,
                     stopped: false,
                     held: false,
+                    era: 0,
                     ended: false,
                 });
             }
@@ -98,9 +107,13 @@ impl Jobs {
             .unwrap_or(Nanos::ZERO);
         for (index, clone) in clones.iter().enumerate() {
             for _ in 0..clone.depth {
-                machine
-                    .calendar
-                    .schedule(machine.now, Issue { clone: index });
+                machine.calendar.schedule(
+                    machine.now,
+                    Issue {
+                        clone: index,
+                        era: 0,
+                    },
+                );
             }
         }
         Ok(Self {
@@ -139,11 +152,19 @@ impl Jobs {
     }
 
     /// One turn of a clone: it issues a request if it may.
-    pub(crate) fn issue(&mut self, machine: &mut Machine, index: usize) {
+    pub(crate) fn issue(&mut self, machine: &mut Machine, issue: Issue) {
         let now = machine.now;
+        let index = issue.clone;
         let clone = &mut self.clones[index];
-        if clone.held || clone.stopped {
+        if issue.era != clone.era {
+            return;
+        }
+        if clone.stopped {
             self.end_if_drained(machine, index);
+            return;
+        }
+        if clone.flushing {
+            clone.turns_owed += 1;
             return;
         }
         if !clone.clock.may_issue(now) {
@@ -166,6 +187,7 @@ impl Jobs {
         let clone = &mut self.clones[index];
         clone.in_flight += 1;
         clone.wrote |= unit.direction == Direction::Write;
+        clone.flushing |= unit.direction == Direction::Flush;
         let flight = Flight {
             clone: index,
             issued: machine.now,
@@ -220,6 +242,11 @@ impl Jobs {
         }
         let clone = &mut self.clones[flight.clone];
         clone.in_flight -= 1;
+        let mut turns = 1;
+        if flight.direction == Direction::Flush {
+            clone.flushing = false;
+            turns += std::mem::take(&mut clone.turns_owed);
+        }
         if clone.stopped {
             self.end_if_drained(machine, flight.clone);
             return;
@@ -233,12 +260,13 @@ impl Jobs {
             clone.since_think = 0;
             next += clone.job.think_time;
         }
-        machine.calendar.schedule(
-            next,
-            Issue {
-                clone: flight.clone,
-            },
-        );
+        let issue = Issue {
+            clone: flight.clone,
+            era: clone.era,
+        };
+        for _ in 0..turns {
+            machine.calendar.schedule(next, issue);
+        }
     }
 
     /// A stopped clone with nothing in flight has ended, after a last flush
@@ -288,16 +316,23 @@ impl Jobs {
         Some((direction, offset, left))
     }
 
+    /// Holds back the lone clone: what is in flight completes, nothing new is
+    /// issued.
     pub(crate) fn hold(&mut self) {
         self.clones[0].held = true;
+        self.clones[0].era += 1;
     }
 
     /// Goes on issuing after [`Self::hold`] and a drain.
     pub(crate) fn release(&mut self, machine: &mut Machine) {
         let clone = &mut self.clones[0];
         clone.held = false;
+        let issue = Issue {
+            clone: 0,
+            era: clone.era,
+        };
         for _ in 0..clone.depth {
-            machine.calendar.schedule(machine.now, Issue { clone: 0 });
+            machine.calendar.schedule(machine.now, issue);
         }
     }
 

@@ -73,6 +73,8 @@ const ENDLESS: Nanos = Nanos::from_secs(365 * 86_400);
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Issue {
     pub(crate) clone: usize,
+    /// Turns from before a leap no longer count.
+    pub(crate) era: u32,
 }
 
 /// A subject on its disks in virtual time.
@@ -277,7 +279,7 @@ impl Machine {
         match jobs {
             Some(jobs) if next == host => {
                 if let Some(issue) = self.calendar.pop() {
-                    jobs.issue(self, issue.clone);
+                    jobs.issue(self, issue);
                 }
                 self.finish(jobs)?;
             }

@@ -69,11 +69,13 @@ pub enum RecoveringWrites {
 pub enum Throttle {
     /// Not at all.
     None,
-    /// An even pace, whoever else uses the members: a block starts when the
-    /// blocks before it are due at this speed. Time lost is not made up.
+    /// An even pace: a block starts when the blocks before it are due at this
+    /// speed. Time lost is not made up.
     Rate {
-        /// At least 1.
+        /// While nobody else uses the members; at least 1.
         maximum_kib_per_second: u64,
+        /// While others do, by md's idle test; at least 1.
+        busy_kib_per_second: u64,
     },
     /// md until Linux 4.1: above the minimum, and if the array is not idle or
     /// the maximum is passed, sleep 500 ms and look again.
@@ -224,10 +226,12 @@ impl RecoveryConfig {
         if self.depth == 0 {
             return Err(RecoveryConfigError::Depth);
         }
-        let stopped = Throttle::Rate {
-            maximum_kib_per_second: 0,
-        };
-        if self.throttle == stopped {
+        if let Throttle::Rate {
+            maximum_kib_per_second: maximum,
+            busy_kib_per_second: busy,
+        } = self.throttle
+            && (maximum == 0 || busy == 0)
+        {
             return Err(RecoveryConfigError::Rate);
         }
         if self.checkpoint.is_some_and(|rule| rule.parts == 0) {

@@ -58,6 +58,8 @@ pub(super) struct Governor {
     speed_kib_per_second: u64,
     /// The plain rate: when the next block is due.
     due: Nanos,
+    /// The plain rate: others used the members at the last check.
+    busy: bool,
     /// Per slot: the foreground sectors last remembered.
     remembered: Vec<i64>,
 }
@@ -78,6 +80,7 @@ impl Governor {
             checked: 0,
             speed_kib_per_second: 0,
             due: now,
+            busy: false,
             remembered: slots.map(|slot| foreground(members, slot)).collect(),
         }
     }
@@ -88,10 +91,11 @@ impl Governor {
         let window = match self.rule {
             Throttle::None => return false,
             Throttle::Rate {
-                maximum_kib_per_second,
+                maximum_kib_per_second: maximum,
+                busy_kib_per_second: busy,
             } => {
-                let nanos = count.0 * Nanos::SECOND.0 / (2 * maximum_kib_per_second);
-                self.due += Nanos(nanos);
+                let pace = if self.busy { busy } else { maximum };
+                self.due += Nanos(count.0 * Nanos::SECOND.0 / (2 * pace));
                 return true;
             }
             Throttle::MdSleep { .. } | Throttle::MdDrain { .. } => WINDOW,
@@ -125,6 +129,7 @@ impl Governor {
             Throttle::Rate { .. } if now < self.due => return Verdict::Sleep(self.due),
             Throttle::Rate { .. } => {
                 self.due = now;
+                self.busy = !self.is_idle(members);
                 return Verdict::Go;
             }
             Throttle::MdSleep {
@@ -300,9 +305,10 @@ mod tests {
 
     #[test]
     fn a_plain_rate_paces_block_by_block() {
-        let members = members();
+        let mut members = members();
         let rule = Throttle::Rate {
             maximum_kib_per_second: 1000,
+            busy_kib_per_second: 100,
         };
         let mut governor = Governor::new(rule, Nanos::ZERO, &members);
         // 128 KiB at 1000 KiB/s are due 128 ms later.
@@ -317,6 +323,12 @@ mod tests {
         governor.issued(Sectors(256));
         let next = late + due;
         assert_eq!(governor.check(late, 0, &members), Verdict::Sleep(next));
+        // Somebody else reads: the next block is due ten times later.
+        foreground(&mut members, 65);
+        assert_eq!(governor.check(next, 0, &members), Verdict::Go);
+        governor.issued(Sectors(256));
+        let slow = next + due * 10;
+        assert_eq!(governor.check(next, 0, &members), Verdict::Sleep(slow));
     }
 
     #[test]

@@ -252,6 +252,7 @@ fn read_throttle(document: &Document, raw: &RawRecovery) -> Result<Throttle, Fil
     Ok(match *raw.throttle.get_ref() {
         ThrottleRule::None => Throttle::None,
         ThrottleRule::Rate => Throttle::Rate {
+            minimum: minimum()?,
             maximum: maximum()?,
         },
         ThrottleRule::MdSleep => Throttle::MdSleep {

@@ -1,0 +1,141 @@
+//! The bench: an experiment's steps, one after the other.
+
+use crate::build::{Ablation, BuildError, Plan};
+use crate::row::rows;
+use raidlab_array::Slot;
+use raidlab_lab::{
+    Bench, BenchError, EventKind, Experiment, Finish, Observer, PlannedStep, Progress,
+};
+use raidlab_sim::{Machine, SimError};
+use raidlab_store::Setting;
+use raidlab_units::Nanos;
+
+/// What passes before a job's first request: in the logs of 2015 a job that
+/// ran 60.1 s ends 61 s after the one before. The drives use it to write back.
+const START_UP: Nanos = Nanos::SECOND;
+
+/// Modelled disks in virtual time.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ModelBench;
+
+impl Bench for ModelBench {
+    fn name(&self) -> &'static str {
+        "model"
+    }
+
+    fn check(&self, experiment: &Experiment) -> Result<(), BenchError> {
+        Plan::new(experiment).map_err(setup)?;
+        Ok(())
+    }
+
+    fn run(
+        &self,
+        experiment: &Experiment,
+        observer: &mut dyn Observer,
+    ) -> Result<Finish, BenchError> {
+        let plan = Plan::new(experiment).map_err(setup)?;
+        let mut machine = plan.machine(experiment).map_err(setup)?;
+        for setting in settings(&plan, experiment) {
+            observer.setting(setting);
+        }
+        let steps = experiment.steps.len();
+        for (index, step) in experiment.steps.iter().enumerate() {
+            observer.progress(Progress {
+                step: index,
+                steps,
+                clock: machine.now(),
+            });
+            if observer.cancelled() {
+                return Ok(Finish::Cancelled);
+            }
+            do_step(step, experiment, &plan, &mut machine, observer).map_err(|source| {
+                BenchError::Step {
+                    step: index + 1,
+                    source: Box::new(source),
+                }
+            })?;
+        }
+        observer.progress(Progress {
+            step: steps,
+            steps,
+            clock: machine.now(),
+        });
+        Ok(Finish::Complete)
+    }
+}
+
+fn setup(source: BuildError) -> BenchError {
+    BenchError::Setup {
+        what: "building the model".to_owned(),
+        source: Box::new(source),
+    }
+}
+
+fn do_step(
+    step: &PlannedStep,
+    experiment: &Experiment,
+    plan: &Plan,
+    machine: &mut Machine,
+    observer: &mut dyn Observer,
+) -> Result<(), SimError> {
+    match step {
+        PlannedStep::Wait(time) => machine.wait(*time),
+        PlannedStep::Event(event) => {
+            let slot = Slot(event.member);
+            match event.kind {
+                EventKind::Fail => machine.fail(slot),
+                EventKind::Remove => machine.remove(slot),
+                EventKind::Insert => machine.insert(slot),
+            }
+        }
+        PlannedStep::Job(job) => {
+            let mut group = job.group.clone();
+            if plan.ablations.contains(&Ablation::FioClock) {
+                for job in &mut group.jobs {
+                    job.reduced_clock = false;
+                }
+            }
+            machine.wait(START_UP)?;
+            let result = machine.run(&group)?;
+            for row in rows(job, experiment, &plan.presets, &result) {
+                observer.measured(row);
+            }
+            Ok(())
+        }
+    }
+}
+
+/// Everything in force: the subject's file, the disks' numbers, the seed.
+fn settings(plan: &Plan, experiment: &Experiment) -> Vec<Setting> {
+    let mut settings = experiment.subject.settings.clone();
+    let mut seen: Vec<&str> = Vec::new();
+    for preset in &plan.presets {
+        if seen.contains(&preset.name.as_str()) {
+            continue;
+        }
+        seen.push(&preset.name);
+        let numbers = preset.provenance(&experiment.fit).unwrap_or_default();
+        settings.extend(numbers.iter().map(|number| Setting {
+            scope: format!("disk {} {}", preset.name, experiment.fit),
+            name: number.name.clone(),
+            value: number.value.clone(),
+            source: number.source.clone(),
+        }));
+    }
+    let scope = format!("subject {}", experiment.subject.name);
+    settings.push(Setting {
+        scope: scope.clone(),
+        name: "members".to_owned(),
+        value: experiment.disks.join(", "),
+        source: "suite or command line".to_owned(),
+    });
+    for name in &experiment.without {
+        settings.push(Setting {
+            scope: scope.clone(),
+            name: "without".to_owned(),
+            value: name.clone(),
+            source: "command line".to_owned(),
+        });
+    }
+    settings
+}

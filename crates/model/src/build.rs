@@ -1,0 +1,315 @@
+//! From an experiment's description to a machine.
+
+use crate::pool_subject::PoolSubject;
+use crate::presets::{self, LoadPresetError};
+use raidlab_array::{
+    Array, ArrayConfig, CheckpointRule, ConfigError, MemberConfig, ReadPolicyError, ReadRecovered,
+    RecoveringWrites, RecoveryConfig, SyncSource, Throttle, WriteBarrier,
+};
+use raidlab_disk::{Disk, DiskParameters, Feature, Preset, PresetError};
+use raidlab_lab::{self as lab, CapacityError, Experiment, SubjectKind};
+use raidlab_random::Stream;
+use raidlab_sim::{ArraySubject, Host, Machine, MachineConfig, Subject};
+use raidlab_units::{Bytes, Nanos, Sectors};
+use raidlab_zfs::{Pool, PoolConfig};
+use std::str::FromStr;
+use thiserror::Error;
+
+/// Something of the bench that can be left out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Ablation {
+    /// A feature of the disks.
+    Disk(Feature),
+    /// fio's clock, read on every 64th I/O only: without it, on every one.
+    FioClock,
+    /// Leaps over uniform phases: without them, every I/O is simulated.
+    Leaps,
+}
+
+/// A name that is nothing to leave out.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("`{name}` is nothing that can be left out; known are: {known}")]
+pub struct UnknownAblation {
+    name: String,
+    known: String,
+}
+
+impl Ablation {
+    /// Every name with what the bench does without it.
+    #[must_use]
+    pub fn all() -> Vec<(&'static str, &'static str)> {
+        let disk = Feature::ALL.iter().map(|entry| (entry.1, entry.2));
+        disk.chain([
+            ("fio-clock", "fio reads the clock at every I/O"),
+            (
+                "leaps",
+                "every I/O is simulated, also in hours of streaming (slow)",
+            ),
+        ])
+        .collect()
+    }
+}
+
+impl FromStr for Ablation {
+    type Err = UnknownAblation;
+
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        match name {
+            "fio-clock" => Ok(Self::FioClock),
+            "leaps" => Ok(Self::Leaps),
+            _ => Feature::from_str(name)
+                .map(Self::Disk)
+                .map_err(|_| UnknownAblation {
+                    name: name.to_owned(),
+                    known: Self::all()
+                        .iter()
+                        .map(|entry| entry.0)
+                        .collect::<Vec<_>>()
+                        .join(", "),
+                }),
+        }
+    }
+}
+
+/// Why an experiment cannot be built.
+#[derive(Debug, Error)]
+pub enum BuildError {
+    /// A disk preset.
+    #[error("disk `{disk}` cannot be had")]
+    Preset {
+        /// As the suite names it.
+        disk: String,
+        /// Why.
+        #[source]
+        source: LoadPresetError,
+    },
+    /// A parameter set.
+    #[error("parameter set `{set}` cannot be used")]
+    Set {
+        /// As asked for.
+        set: String,
+        /// Why.
+        #[source]
+        source: PresetError,
+    },
+    /// The jobs do not fit.
+    #[error("the suite does not fit")]
+    Capacity(#[source] CapacityError),
+    /// The read policy.
+    #[error("the subject's read policy cannot be used")]
+    ReadPolicy(#[source] ReadPolicyError),
+    /// The array.
+    #[error("the array cannot be set up")]
+    Array(#[source] ConfigError),
+    /// The pool.
+    #[error("the pool cannot be set up")]
+    Pool(#[source] raidlab_zfs::ConfigError),
+    /// An ablation.
+    #[error(transparent)]
+    Ablation(#[from] UnknownAblation),
+    /// A subject file without what its kind needs.
+    #[error("subject `{subject}` has no {what}")]
+    Incomplete {
+        /// The subject.
+        subject: String,
+        /// What is missing.
+        what: &'static str,
+    },
+}
+
+/// Everything decided, before the machine is made.
+pub(crate) struct Plan {
+    pub(crate) presets: Vec<Preset>,
+    pub(crate) parameters: Vec<DiskParameters>,
+    pub(crate) ablations: Vec<Ablation>,
+    capacity: Bytes,
+}
+
+impl Plan {
+    pub(crate) fn new(experiment: &Experiment) -> Result<Self, BuildError> {
+        let ablations = experiment
+            .without
+            .iter()
+            .map(|name| Ablation::from_str(name))
+            .collect::<Result<Vec<_>, _>>()?;
+        let mut presets = Vec::new();
+        let mut parameters = Vec::new();
+        for disk in &experiment.disks {
+            let preset = presets::load(disk).map_err(|source| BuildError::Preset {
+                disk: disk.clone(),
+                source,
+            })?;
+            let mut numbers = preset
+                .parameters(&experiment.fit)
+                .map_err(|source| BuildError::Set {
+                    set: experiment.fit.clone(),
+                    source,
+                })?
+                .clone();
+            for ablation in &ablations {
+                if let Ablation::Disk(feature) = ablation {
+                    numbers = numbers.without(*feature);
+                }
+            }
+            presets.push(preset);
+            parameters.push(numbers);
+        }
+        let sizes: Vec<Bytes> = parameters
+            .iter()
+            .map(|numbers| numbers.capacity.to_bytes())
+            .collect();
+        let capacity = experiment
+            .check_capacity(&sizes)
+            .map_err(BuildError::Capacity)?;
+        Ok(Self {
+            presets,
+            parameters,
+            ablations,
+            capacity,
+        })
+    }
+
+    pub(crate) fn machine(&self, experiment: &Experiment) -> Result<Machine, BuildError> {
+        let random = Stream::new(experiment.seed);
+        let disks = (0..)
+            .zip(&self.parameters)
+            .map(|(index, numbers)| {
+                // Spindles are not synchronised: each has an angle of its own.
+                let phase = random.fork("phase", index).below(numbers.revolution.0);
+                let random = random.fork("disk", index);
+                Disk::new(numbers.clone(), Nanos(phase), random)
+            })
+            .collect();
+        let host = &experiment.subject.host;
+        Ok(Machine::new(MachineConfig {
+            subject: self.subject(experiment, &random)?,
+            disks,
+            host: Host {
+                turnaround: host.turnaround,
+                tags: host.tags,
+                maximum_request: host.maximum_request,
+            },
+            random: random.fork("jobs", 0),
+            leaps: !self.ablations.contains(&Ablation::Leaps),
+        }))
+    }
+
+    fn subject(
+        &self,
+        experiment: &Experiment,
+        random: &Stream,
+    ) -> Result<Box<dyn Subject>, BuildError> {
+        match experiment.subject.kind {
+            SubjectKind::Disk | SubjectKind::Mirror => self.array(&experiment.subject),
+            SubjectKind::ZfsMirror => self.pool(&experiment.subject, random),
+        }
+    }
+
+    fn array(&self, subject: &lab::Subject) -> Result<Box<dyn Subject>, BuildError> {
+        let members: Vec<MemberConfig> = self
+            .parameters
+            .iter()
+            .map(|numbers| MemberConfig {
+                size: numbers.capacity,
+                data_offset: subject.data_offset.to_sectors(),
+                rotational: true,
+                write_mostly: false,
+            })
+            .collect();
+        // One disk has nothing to choose and nothing to recover.
+        let policy = subject.read_policy.as_deref().unwrap_or("nearest-head");
+        let recovery = subject
+            .recovery
+            .as_ref()
+            .map_or_else(RecoveryConfig::md_3_16, recovery);
+        let spare = members.last().cloned().ok_or(BuildError::Incomplete {
+            subject: subject.name.clone(),
+            what: "members",
+        })?;
+        let array = Array::new(ArrayConfig {
+            members,
+            size: self.capacity.to_sectors(),
+            read_policy: policy.parse().map_err(BuildError::ReadPolicy)?,
+            recovery,
+            maximum_request: subject.host.maximum_request.to_sectors(),
+        })
+        .map_err(BuildError::Array)?;
+        Ok(Box::new(ArraySubject::new(array, spare)))
+    }
+
+    fn pool(
+        &self,
+        subject: &lab::Subject,
+        random: &Stream,
+    ) -> Result<Box<dyn Subject>, BuildError> {
+        let zfs = subject.zfs.as_ref().ok_or(BuildError::Incomplete {
+            subject: subject.name.clone(),
+            what: "[zfs] table",
+        })?;
+        let members = self
+            .parameters
+            .iter()
+            .map(|numbers| raidlab_zfs::MemberConfig {
+                size: numbers.capacity,
+                rotational: true,
+            })
+            .collect();
+        let volume: Sectors = zfs.volume_size.to_sectors();
+        let memory = subject.host.memory;
+        let mut config = match zfs.release {
+            lab::ZfsRelease::Freebsd10_1 => PoolConfig::freebsd_10_1(members, volume, memory),
+            lab::ZfsRelease::Zol0_6_4 => PoolConfig::zol_0_6_4(members, volume, memory),
+        };
+        config.volume_block = zfs.volume_block;
+        config.ashift = zfs.ashift;
+        config.cache = zfs.cache;
+        let pool = Pool::new(config, random.fork("pool", 0)).map_err(BuildError::Pool)?;
+        Ok(Box::new(PoolSubject::new(pool)))
+    }
+}
+
+/// The subject file's recovery in the core's words.
+fn recovery(recovery: &lab::Recovery) -> RecoveryConfig {
+    let kib = |bytes: Bytes| bytes.0 / 1024;
+    RecoveryConfig {
+        block: recovery.block,
+        depth: recovery.depth,
+        source: match recovery.source {
+            lab::SyncSource::LowestInSync => SyncSource::LowestInSync,
+            lab::SyncSource::Balanced => SyncSource::Balanced,
+        },
+        barrier: match recovery.barrier {
+            lab::WriteBarrier::Overlap => WriteBarrier::Overlap,
+            lab::WriteBarrier::MdWindow => WriteBarrier::MdWindow,
+            lab::WriteBarrier::MdBuckets => WriteBarrier::MdBuckets,
+        },
+        recovering_writes: match recovery.recovering_writes {
+            lab::RecoveringWrites::Everywhere => RecoveringWrites::Everywhere,
+            lab::RecoveringWrites::BelowPosition => RecoveringWrites::BelowPosition,
+        },
+        throttle: match recovery.throttle {
+            lab::Throttle::None => Throttle::None,
+            lab::Throttle::Rate { minimum, maximum } => Throttle::Rate {
+                maximum_kib_per_second: kib(maximum),
+                busy_kib_per_second: kib(minimum),
+            },
+            lab::Throttle::MdSleep { minimum, maximum } => Throttle::MdSleep {
+                minimum_kib_per_second: kib(minimum),
+                maximum_kib_per_second: kib(maximum),
+            },
+            lab::Throttle::MdDrain { minimum, maximum } => Throttle::MdDrain {
+                minimum_kib_per_second: kib(minimum),
+                maximum_kib_per_second: kib(maximum),
+            },
+        },
+        read_recovered: match recovery.read_recovered {
+            lab::ReadRecovered::AtEnd => ReadRecovered::AtEnd,
+            lab::ReadRecovered::BelowCheckpoint => ReadRecovered::BelowCheckpoint,
+            lab::ReadRecovered::BelowPosition => ReadRecovered::BelowPosition,
+        },
+        checkpoint: recovery.checkpoint.map(|rule| CheckpointRule {
+            parts: u64::from(rule.parts),
+            interval: rule.interval,
+        }),
+    }
+}

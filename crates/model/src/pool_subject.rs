@@ -1,0 +1,106 @@
+//! The ZFS pool as a subject of the machine.
+
+use raidlab_array::{AdminError, CommandId, MemberError, Outputs, Request, Slot};
+use raidlab_sim::{Subject, SubjectError, SyncProgress};
+use raidlab_units::{Nanos, Sectors};
+use raidlab_zfs::Pool;
+
+/// Where a vdev's data begins: two labels of 256 KiB and the boot block
+/// (`VDEV_LABEL_START_SIZE`, 4 MiB).
+const LABELS: Sectors = Sectors(4 * 2048);
+
+pub(crate) struct PoolSubject {
+    pool: Pool,
+}
+
+impl PoolSubject {
+    pub(crate) fn new(pool: Pool) -> Self {
+        Self { pool }
+    }
+}
+
+fn refused(error: AdminError) -> SubjectError {
+    SubjectError(error.to_string())
+}
+
+impl Subject for PoolSubject {
+    fn submit(&mut self, now: Nanos, request: Request, out: &mut Outputs) {
+        self.pool.submit(now, request, out);
+    }
+
+    fn complete(
+        &mut self,
+        now: Nanos,
+        command: CommandId,
+        result: Result<(), MemberError>,
+        out: &mut Outputs,
+    ) {
+        self.pool.complete(now, command, result, out);
+    }
+
+    fn tick(&mut self, now: Nanos, out: &mut Outputs) {
+        self.pool.tick(now, out);
+    }
+
+    fn next_tick(&self) -> Option<Nanos> {
+        self.pool.next_tick()
+    }
+
+    fn fail(&mut self, now: Nanos, slot: Slot, out: &mut Outputs) -> Result<(), SubjectError> {
+        self.pool.fail(now, slot, out).map_err(refused)
+    }
+
+    fn remove(&mut self, now: Nanos, slot: Slot, out: &mut Outputs) -> Result<(), SubjectError> {
+        self.pool.remove(now, slot, out).map_err(refused)
+    }
+
+    fn insert(&mut self, now: Nanos, slot: Slot, out: &mut Outputs) -> Result<(), SubjectError> {
+        self.pool.add(now, slot, out).map_err(refused)
+    }
+
+    fn sync(&self) -> Option<SyncProgress> {
+        self.pool.sync_status().map(|status| SyncProgress {
+            position: status.done.to_sectors(),
+            total: status.total.to_sectors(),
+        })
+    }
+
+    fn freeze_sync(&mut self) {
+        self.pool.freeze_sync();
+    }
+
+    fn thaw_sync(&mut self, now: Nanos, out: &mut Outputs) {
+        self.pool.thaw_sync(now, out);
+    }
+
+    fn leap_sync(&mut self, _now: Nanos, position: Sectors, _out: &mut Outputs) {
+        self.pool.leap_sync(position.to_bytes());
+    }
+
+    fn leap_write(&mut self, start: Sectors, count: Sectors) {
+        self.pool.leap_write(start, count);
+    }
+
+    fn leap_sample(&self) -> Nanos {
+        // Several transaction groups of five seconds.
+        Nanos::from_secs(30)
+    }
+
+    fn is_idle(&self) -> bool {
+        self.pool.is_idle()
+    }
+
+    fn health(&self) -> String {
+        format!("[{}]", self.pool.health())
+    }
+
+    fn size(&self) -> Sectors {
+        self.pool.size()
+    }
+
+    fn member_sector(&self, sector: Sectors) -> Sectors {
+        // After a sequential fill the volume lies in order from the start;
+        // what metadata adds is below a percent.
+        LABELS + sector
+    }
+}

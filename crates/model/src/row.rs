@@ -1,0 +1,90 @@
+//! From a simulated job to the rows of a measurement.
+
+use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
+use raidlab_disk::Preset;
+use raidlab_lab::{Experiment, PlannedJob};
+use raidlab_sim::{JobResult, MemberStatistics, OperationResult};
+use raidlab_store::{Direction, Latency, Measurement, MemberUse};
+use raidlab_units::BytesPerSecond;
+
+/// One row for each operation of the job.
+pub(crate) fn rows(
+    job: &PlannedJob,
+    experiment: &Experiment,
+    presets: &[Preset],
+    result: &JobResult,
+) -> Vec<Measurement> {
+    let [reads, writes] = [result.reads(), result.writes()];
+    let total = reads.bytes.0 + writes.bytes.0;
+    job.operations()
+        .into_iter()
+        .map(|op| {
+            let operation = match op {
+                Direction::Read => &reads,
+                Direction::Write => &writes,
+            };
+            let mut row = job.row(experiment, "model", op);
+            row.total_ios = operation.ios;
+            row.total_bytes = operation.bytes.0;
+            row.runtime_ns = result.runtime.0;
+            row.iops = operation.iops(result.runtime);
+            row.bytes_per_second = BytesPerSecond::mean(operation.bytes, result.runtime).0;
+            row.latency = latency(operation);
+            [row.array_state_start, row.array_state_end] = result.health.clone();
+            [row.sync_percent_start, row.sync_percent_end] = result.sync_percent;
+            row.tag_overflows = result.tag_overflows;
+            row.leaped_percent = percent(result.leaped.0, total);
+            row.members = members(presets, &result.members);
+            row
+        })
+        .collect()
+}
+
+#[expect(clippy::cast_precision_loss, reason = "for people")]
+fn percent(part: u64, whole: u64) -> f64 {
+    if whole == 0 {
+        return 0.0;
+    }
+    part as f64 / whole as f64 * 100.0
+}
+
+fn latency(operation: &OperationResult) -> Latency {
+    let histogram = &operation.latency;
+    let mut serialised = Vec::new();
+    // Writing to memory cannot fail; an empty histogram means unknown.
+    if V2DeflateSerializer::new()
+        .serialize(histogram, &mut serialised)
+        .is_err()
+    {
+        serialised.clear();
+    }
+    Latency {
+        mean_ns: histogram.mean(),
+        p50_ns: histogram.value_at_quantile(0.5),
+        p90_ns: histogram.value_at_quantile(0.9),
+        p99_ns: histogram.value_at_quantile(0.99),
+        p999_ns: histogram.value_at_quantile(0.999),
+        max_ns: histogram.max(),
+        histogram: serialised,
+    }
+}
+
+fn members(presets: &[Preset], statistics: &[MemberStatistics]) -> Vec<MemberUse> {
+    presets
+        .iter()
+        .zip(statistics)
+        .enumerate()
+        .map(|(slot, (preset, member))| MemberUse {
+            member: slot.to_string(),
+            model: preset.name.clone(),
+            read_ios: member.read_ios,
+            read_bytes: member.read_bytes.0,
+            read_ticks_ns: member.read_ticks.0,
+            write_ios: member.write_ios,
+            write_bytes: member.write_bytes.0,
+            write_ticks_ns: member.write_ticks.0,
+            busy_ns: member.busy.0,
+            sync_bytes: member.sync_bytes.0,
+        })
+        .collect()
+}
