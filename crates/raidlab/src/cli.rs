@@ -64,10 +64,36 @@ pub enum Command {
 #[cfg(test)]
 mod tests {
     use super::Cli;
-    use clap::CommandFactory;
+    use clap::{CommandFactory, Parser};
 
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_example_can_be_typed() {
+        let mut all = Cli::command();
+        let helps: Vec<String> = std::iter::once(all.clone())
+            .chain(all.get_subcommands_mut().map(|command| command.clone()))
+            .filter_map(|command| command.get_after_help().map(ToString::to_string))
+            .collect();
+        assert_eq!(helps.len(), 9, "each command has examples");
+        let mut examples = 0;
+        for line in helps.iter().flat_map(|help| help.lines()) {
+            let Some(place) = line.find("raidlab ") else {
+                continue;
+            };
+            // Redirections, pipes and explanations follow the command.
+            let typed = line[place..]
+                .split(['>', '|', ')'])
+                .next()
+                .unwrap_or_default();
+            let typed = typed.split("   ").next().unwrap_or_default();
+            let parsed = Cli::try_parse_from(typed.split_whitespace());
+            assert!(parsed.is_ok(), "{line}: {parsed:?}");
+            examples += 1;
+        }
+        assert!(examples > 25, "{examples}");
     }
 }

@@ -30,6 +30,10 @@ pub struct Arguments {
     toml: bool,
 }
 
+/// The remedy where a subject cannot be loaded.
+pub const HELP: &str =
+    "`raidlab subjects` lists the subjects; `raidlab subjects md --toml` prints a complete one";
+
 /// Lists or shows.
 ///
 /// # Errors
@@ -43,8 +47,7 @@ pub fn subjects(arguments: &Arguments) -> Result<(), Failure> {
         let head = ["subject", "kind", "host", "title"];
         return output::print(&output::table(&head, &[], rows.collect()));
     };
-    let help = "`raidlab subjects` lists the subjects";
-    let subject = Subject::load(name).map_err(|error| Failure::from(error).help(help))?;
+    let subject = Subject::load(name).map_err(|error| Failure::from(error).help(HELP))?;
     if arguments.toml {
         return output::print(&source(Kind::Subject, name)?);
     }

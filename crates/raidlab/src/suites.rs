@@ -28,6 +28,10 @@ pub struct Arguments {
     toml: bool,
 }
 
+/// The remedy where a suite cannot be loaded.
+pub const HELP: &str =
+    "`raidlab suites` lists the suites; `raidlab suites mirror-2015 --toml` prints a complete one";
+
 /// Lists or shows.
 ///
 /// # Errors
@@ -41,8 +45,7 @@ pub fn suites(arguments: &Arguments) -> Result<(), Failure> {
         let table = output::table(&["suite", "jobs", "title"], &[1], rows.collect());
         return output::print(&table);
     };
-    let help = "`raidlab suites` lists the suites";
-    let suite = Suite::load(name).map_err(|error| Failure::from(error).help(help))?;
+    let suite = Suite::load(name).map_err(|error| Failure::from(error).help(HELP))?;
     if arguments.toml {
         return output::print(&source(Kind::Suite, name)?);
     }

@@ -2,8 +2,9 @@
 
 use super::Arguments;
 use crate::failure::{Failure, Kind};
+use crate::{subjects, suites};
 use raidlab_disk::Preset;
-use raidlab_lab::{Choices, Experiment, PlannedStep, Step, Subject, Suite};
+use raidlab_lab::{Choices, Experiment, LoadError, PlannedStep, Step, Subject, Suite};
 use raidlab_model::presets;
 use raidlab_store::AccuracyNote;
 use raidlab_units::Nanos;
@@ -33,9 +34,9 @@ pub struct Prepared {
 /// When a file is missing or wrong, or names do not go together.
 pub fn prepare(arguments: &Arguments) -> Result<Prepared, Failure> {
     let mut suite = load(arguments)?;
-    let subjects = subjects(&suite, &arguments.subjects)?;
-    suite.disks = disks(&suite, &arguments.disks)?;
-    let mut fits = fits(&suite.disks, &arguments.fit)?;
+    let subjects = chosen_subjects(&suite, &arguments.subjects)?;
+    suite.disks = chosen_disks(&suite, &arguments.disks)?;
+    let mut fits = chosen_fits(&suite.disks, &arguments.fit)?;
     if arguments.quick {
         fits.truncate(1);
         shorten(&mut suite);
@@ -67,18 +68,21 @@ fn load(arguments: &Arguments) -> Result<Suite, Failure> {
         return Ok(suite?);
     }
     Suite::load(name).map_err(|error| {
-        let failure = Failure::from(error);
-        failure.help("`raidlab suites` lists the suites; `raidlab suites mirror-2015 --toml` prints a complete one; a job file's name ends in .fio, or begins with ./")
+        let help = match error {
+            LoadError::Read { .. } => "a suite's name ends in .toml, a job file's in .fio",
+            _ => suites::HELP,
+        };
+        Failure::from(error).help(help)
     })
 }
 
 /// Those of the suite, or those that were named.
-fn subjects(suite: &Suite, named: &[String]) -> Result<Vec<Subject>, Failure> {
+fn chosen_subjects(suite: &Suite, named: &[String]) -> Result<Vec<Subject>, Failure> {
     let mut subjects: Vec<Subject> = Vec::new();
     for name in named {
         let subject = suite
             .subject(name)
-            .map_err(|error| Failure::from(error).help("`raidlab subjects` lists the subjects"))?;
+            .map_err(|error| Failure::from(error).help(subjects::HELP))?;
         if subjects.iter().any(|known| known.name == subject.name) {
             let words = format!("subject `{}` is named twice", subject.name);
             return Err(Failure::words(Kind::Usage, words).help("name each subject once"));
@@ -92,7 +96,7 @@ fn subjects(suite: &Suite, named: &[String]) -> Result<Vec<Subject>, Failure> {
 }
 
 /// Those of the suite, one for all of its members, or one for each member.
-fn disks(suite: &Suite, named: &[String]) -> Result<Vec<String>, Failure> {
+fn chosen_disks(suite: &Suite, named: &[String]) -> Result<Vec<String>, Failure> {
     match named {
         [] => Ok(suite.disks.clone()),
         [one] => Ok(vec![one.clone(); suite.disks.len()]),
@@ -111,7 +115,7 @@ fn disks(suite: &Suite, named: &[String]) -> Result<Vec<String>, Failure> {
 }
 
 /// The parameter sets that every disk has, in the first one's order.
-fn fits(disks: &[String], asked: &str) -> Result<Vec<String>, Failure> {
+fn chosen_fits(disks: &[String], asked: &str) -> Result<Vec<String>, Failure> {
     let presets = disks
         .iter()
         .map(|disk| presets::load(disk))

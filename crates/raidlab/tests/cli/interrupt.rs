@@ -1,0 +1,118 @@
+//! Ctrl-C and SIGTERM: complete rows stay, and the user learns which.
+
+use crate::lab::{Lab, Ran};
+use raidlab_store::Store;
+use std::fmt::Write;
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, Command, Stdio};
+
+/// A suite of so many jobs, each of some tens of milliseconds or more.
+fn long_suite(jobs: usize) -> String {
+    let mut text = r#"schema = 1
+name = "long"
+title = "A long one"
+description = "For tests."
+source = "here"
+disks = ["wd4000fyyz", "wd4000fyyz"]
+subjects = ["md"]
+"#
+    .to_owned();
+    for job in 0..jobs {
+        let _ = write!(
+            text,
+            r#"
+[[step]]
+job = "{job}"
+title = "sequential write"
+class = "sequential-write"
+fio = "--rw=write --bs=128k --iodepth=1 --size=16g --direct=1"
+"#
+        );
+    }
+    text
+}
+
+fn signal(child: &Child, name: &str) {
+    let status = Command::new("sh")
+        .args(["-c", &format!("kill -{name} {}", child.id())])
+        .status();
+    assert!(status.expect("a shell").success());
+}
+
+fn start(lab: &Lab) -> Child {
+    lab.command(&[
+        "run",
+        "./long.toml",
+        "--json",
+        "--fit",
+        "strict",
+        "--without",
+        "leaps",
+    ])
+    .stdout(Stdio::piped())
+    .stderr(Stdio::piped())
+    .spawn()
+    .expect("it starts")
+}
+
+/// Waits for the first row, signals, and gives the number of rows printed with
+/// what the program said.
+fn interrupted_after_a_row(lab: &Lab, name: &str) -> (usize, Ran) {
+    let mut child = start(lab);
+    let mut stdout = BufReader::new(child.stdout.take().expect("piped"));
+    let mut rows = String::new();
+    stdout.read_line(&mut rows).expect("a row");
+    signal(&child, name);
+    stdout.read_to_string(&mut rows).expect("rows");
+    let ran = Ran::new(child.wait_with_output().expect("it ends"));
+    (rows.lines().count(), ran)
+}
+
+#[test]
+fn an_interrupted_run_keeps_complete_rows_and_says_which() {
+    for name in ["INT", "TERM"] {
+        let lab = Lab::new();
+        lab.write("long.toml", &long_suite(500));
+        let (rows, ran) = interrupted_after_a_row(&lab, name);
+        assert_eq!(ran.code, 130, "{}", ran.stderr);
+        assert!((1..500).contains(&rows), "{rows}");
+        let store = Store::open_existing(lab.path("raidlab.db")).expect("consistent");
+        let run = store.run_by_name("latest").expect("a run");
+        assert_eq!(run.measurements, rows as u64);
+        assert_eq!(run.run.finished, None);
+        let kept = format!("{rows} of 500 rows are kept");
+        assert!(ran.stderr.contains(&kept), "{}", ran.stderr);
+        let command = format!("raidlab report {}", run.run.name);
+        assert!(ran.stderr.contains(&command), "{}", ran.stderr);
+        assert!(!lab.path("raidlab-report.html").exists());
+        let again = lab.ok(&["report", &run.run.name, "--json-lines", "-"]);
+        assert_eq!(again.lines().count(), rows);
+    }
+}
+
+#[test]
+fn a_second_signal_ends_a_long_step_at_once() {
+    let lab = Lab::new();
+    // A job of many minutes without leaps.
+    lab.write("long.toml", &long_suite(1).replace("16g", "3t"));
+    let mut child = start(&lab);
+    let mut stderr = BufReader::new(child.stderr.take().expect("piped"));
+    // The store is there before the first step, the listener before the store
+    // has a run; signal as soon as a run stands in it.
+    while Store::open_existing(lab.path("raidlab.db"))
+        .and_then(|store| store.run_by_name("latest"))
+        .is_err()
+    {
+        assert!(child.try_wait().expect("a child").is_none(), "it runs");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    signal(&child, "INT");
+    let mut said = String::new();
+    stderr.read_line(&mut said).expect("a line");
+    assert!(said.contains("once more to stop at once"), "{said}");
+    signal(&child, "INT");
+    let ran = Ran::new(child.wait_with_output().expect("it ends"));
+    assert_eq!(ran.code, 130);
+    let store = Store::open_existing(lab.path("raidlab.db")).expect("consistent");
+    assert_eq!(store.runs().expect("readable")[0].measurements, 0);
+}

@@ -1,0 +1,180 @@
+//! A folder of its own for each test, and the program run in it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use tempfile::TempDir;
+
+/// A suite that takes a blink: two jobs, a member taken out and put back, a
+/// job while it is rebuilt.
+pub const SUITE: &str = r#"schema = 1
+name = "short"
+title = "A short one"
+description = "For tests."
+source = "here"
+disks = ["wd4000fyyz", "wd4000fyyz"]
+subjects = ["md", "gflash", "gmirror", "zfs"]
+
+[[step]]
+job = "1"
+title = "random read 4 KiB, queue depth 4"
+class = "random-read"
+fio = "--rw=randread --bs=4k --iodepth=4 --filesize=8g --runtime=2 --direct=1 --gtod_reduce=1"
+
+[[step]]
+job = "2"
+title = "two random reads to one write"
+class = "mixed"
+fio = "--rw=randrw --rwmixread=67 --bs=8k --iodepth=8 --filesize=8g --runtime=2 --direct=1"
+
+[[step]]
+event = "remove"
+member = 1
+
+[[step]]
+wait = "1s"
+
+[[step]]
+event = "insert"
+member = 1
+
+[[step]]
+wait = "1m"
+
+[[step]]
+job = "3"
+title = "random read during the rebuild"
+class = "resync"
+fio = "--rw=randread --bs=4k --iodepth=32 --filesize=8g --runtime=2 --direct=1 --gtod_reduce=1"
+"#;
+
+/// Rows of [`SUITE`] for each subject and fit: job 2 reads and writes.
+pub const ROWS: usize = 4;
+
+/// A fio job file that takes a blink.
+pub const JOB_FILE: &str = "\
+[global]
+ioengine=libaio
+direct=1
+bs=4k
+size=1g
+runtime=1
+
+[reads]
+rw=randread
+iodepth=8
+
+[writes]
+stonewall
+rw=randwrite
+";
+
+/// A folder to run in.
+pub struct Lab {
+    folder: TempDir,
+}
+
+/// What a run of the program gave.
+pub struct Ran {
+    /// Its exit code.
+    pub code: i32,
+    /// Standard output.
+    pub stdout: String,
+    /// Standard error.
+    pub stderr: String,
+}
+
+impl Lab {
+    /// A new folder with `short.toml` and `jobs.fio` in it.
+    pub fn new() -> Self {
+        let lab = Self {
+            folder: TempDir::new().expect("a folder"),
+        };
+        lab.write("short.toml", SUITE);
+        lab.write("jobs.fio", JOB_FILE);
+        lab
+    }
+
+    /// A file's path.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Writes a file.
+    pub fn write(&self, name: &str, text: &str) {
+        fs::write(self.path(name), text).expect("written");
+    }
+
+    /// The names of all files, sorted.
+    pub fn files(&self) -> Vec<String> {
+        let entries = fs::read_dir(self.folder.path()).expect("a folder");
+        let mut names: Vec<String> = entries
+            .map(|entry| entry.expect("an entry").file_name())
+            .map(|name| name.into_string().expect("a name"))
+            .collect();
+        names.sort();
+        names
+    }
+
+    /// The program, in this folder.
+    pub fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_raidlab"));
+        command
+            .args(arguments)
+            .current_dir(self.folder.path())
+            // The width of help and the look of tables.
+            .env_remove("COLUMNS")
+            .env_remove("TERM")
+            .stdin(Stdio::null());
+        command
+    }
+
+    /// Runs the program.
+    pub fn run(&self, arguments: &[&str]) -> Ran {
+        let output = self.command(arguments).output().expect("it starts");
+        Ran::new(output)
+    }
+
+    /// Runs the program, which must succeed; its standard output.
+    pub fn ok(&self, arguments: &[&str]) -> String {
+        let ran = self.run(arguments);
+        assert_eq!(ran.code, 0, "{arguments:?}: {}", ran.stderr);
+        ran.stdout
+    }
+
+    /// Runs the program, which must fail with `code`, say why in the usual
+    /// form, print nothing else and change no file; its standard error.
+    pub fn fails(&self, code: i32, arguments: &[&str]) -> String {
+        let before = contents(self.folder.path());
+        let ran = self.run(arguments);
+        assert_eq!(ran.code, code, "{arguments:?}: {}", ran.stderr);
+        assert_eq!(ran.stdout, "", "{arguments:?}");
+        assert!(ran.stderr.starts_with("error: "), "{}", ran.stderr);
+        assert!(!ran.stderr.contains("panicked"), "{}", ran.stderr);
+        let after = contents(self.folder.path());
+        assert_eq!(before, after, "{arguments:?} changed files");
+        ran.stderr
+    }
+}
+
+impl Ran {
+    /// What a process gave.
+    pub fn new(output: Output) -> Self {
+        Self {
+            code: output.status.code().expect("it was not killed"),
+            stdout: String::from_utf8(output.stdout).expect("text"),
+            stderr: String::from_utf8(output.stderr).expect("text"),
+        }
+    }
+}
+
+/// Every file of a folder with its bytes, sorted by name.
+fn contents(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let entries = fs::read_dir(folder).expect("a folder");
+    let mut files: Vec<(PathBuf, Vec<u8>)> = entries
+        .map(|entry| entry.expect("an entry").path())
+        .map(|path| (path.clone(), fs::read(path).unwrap_or_default()))
+        .collect();
+    files.sort();
+    files
+}

@@ -1,0 +1,9 @@
+//! The command as its users meet it: the built program, run in a folder of
+//! its own.
+
+#[cfg(unix)]
+mod interrupt;
+mod lab;
+mod listings;
+mod manners;
+mod run;

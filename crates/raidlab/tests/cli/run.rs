@@ -1,0 +1,189 @@
+//! `raidlab run`: what it gives, and that it gives the same every time.
+
+use crate::lab::{Lab, ROWS};
+use raidlab_store::Store;
+use serde_json::Value;
+
+fn rows(stdout: &str) -> Vec<Value> {
+    let lines = stdout.lines();
+    lines
+        .map(|line| serde_json::from_str(line).expect("a JSON object"))
+        .collect()
+}
+
+#[test]
+fn the_same_seed_gives_the_same_bytes_at_any_number_of_threads() {
+    let lab = Lab::new();
+    let run = |threads: &str, seed: &str| {
+        lab.ok(&[
+            "run",
+            "./short.toml",
+            "--json",
+            "--no-report",
+            "--threads",
+            threads,
+            "--seed",
+            seed,
+        ])
+    };
+    let one = run("1", "7");
+    assert_eq!(rows(&one).len(), 4 * 2 * ROWS, "4 subjects, 2 fits");
+    assert_eq!(one, run("2", "7"));
+    assert_eq!(one, run("8", "7"));
+    assert_ne!(one, run("2", "8"));
+}
+
+#[test]
+fn json_rows_say_at_least_what_was_promised() {
+    let lab = Lab::new();
+    let ran = lab.run(&["run", "./short.toml", "--json", "--subject", "gmirror"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let rows = rows(&ran.stdout);
+    assert_eq!(rows.len(), 2 * ROWS);
+    for row in &rows {
+        assert_eq!(row["bench"], "model");
+        assert_eq!(row["subject"], "gmirror");
+        assert!(row["job"].is_string());
+        assert!(row["op"] == "read" || row["op"] == "write");
+        assert!(row["iops"].as_f64().expect("a number") > 0.0);
+        assert!(row["bytes_per_second"].as_f64().expect("a number") > 0.0);
+    }
+    let resync = rows.last().expect("a row");
+    assert!(resync["sync_percent_start"].as_f64().expect("a number") > 0.0);
+    let said = ran.stderr;
+    assert!(
+        said.contains("raidlab.db") && said.contains("raidlab-report.html"),
+        "{said}"
+    );
+}
+
+#[test]
+fn people_get_tables_a_page_and_a_store() {
+    let lab = Lab::new();
+    let text = lab.ok(&["run", "./short.toml", "--subject", "md", "--subject", "zfs"]);
+    for expected in [
+        "A short one",
+        "Results",
+        "During resync",
+        "md",
+        "zfs",
+        "raidlab-report.html",
+    ] {
+        assert!(text.contains(expected), "{expected}: {text}");
+    }
+    let page = std::fs::read_to_string(lab.path("raidlab-report.html")).expect("a page");
+    assert!(page.contains("</html>"));
+    let store = Store::open_existing(lab.path("raidlab.db")).expect("a store");
+    let run = store.run_by_name("latest").expect("a run");
+    assert_eq!(run.measurements, 2 * 2 * ROWS as u64);
+    assert!(run.run.finished.is_some());
+    let command = "raidlab run ./short.toml --subject md --subject zfs";
+    assert_eq!(run.run.command_line, command);
+    let settings = store.settings(run.id).expect("settings");
+    assert!(
+        settings
+            .iter()
+            .any(|setting| setting.scope == "disk wd4000fyyz joint")
+    );
+    let mut unique = settings.clone();
+    unique.sort();
+    unique.dedup();
+    assert_eq!(unique.len(), settings.len(), "each setting once");
+}
+
+#[test]
+fn the_comparison_of_2015_brings_its_figures_and_what_was_fitted() {
+    let lab = Lab::new();
+    let text = lab.ok(&[
+        "run",
+        "mirror-2015",
+        "--subject",
+        "md",
+        "--quick",
+        "--no-report",
+    ]);
+    assert!(
+        text.contains("Published, ours, and the error of ours"),
+        "{text}"
+    );
+    let store = Store::open_existing(lab.path("raidlab.db")).expect("a store");
+    let run = store.run_by_name("latest").expect("a run");
+    assert_eq!(run.measurements, 30, "29 jobs, one of them mixed, one fit");
+    let notes = store.notes(run.id).expect("notes");
+    assert!(
+        notes
+            .iter()
+            .any(|note| note.class == "random-read" && note.declared_percent.is_some())
+    );
+    assert!(notes.iter().any(|note| note.title == "A first look"));
+    drop(store);
+    assert_eq!(lab.files(), ["jobs.fio", "raidlab.db", "short.toml"]);
+}
+
+#[test]
+fn a_job_file_runs_on_a_mirror() {
+    let lab = Lab::new();
+    let lines = lab.ok(&["run", "./jobs.fio", "--json", "--fit", "strict"]);
+    let rows = rows(&lines);
+    assert_eq!(rows.len(), 2);
+    assert_eq!(rows[0]["subject"], "md");
+    assert_eq!(rows[0]["queue_depth"], 8);
+    assert_eq!(rows[0]["members"].as_array().expect("members").len(), 2);
+    assert_eq!(rows[1]["op"], "write");
+}
+
+#[test]
+fn runs_of_the_same_second_get_names_of_their_own() {
+    let lab = Lab::new();
+    for _ in 0..3 {
+        lab.ok(&[
+            "run",
+            "./jobs.fio",
+            "--json",
+            "--no-report",
+            "--fit",
+            "strict",
+        ]);
+    }
+    let store = Store::open_existing(lab.path("raidlab.db")).expect("a store");
+    assert_eq!(store.runs().expect("runs").len(), 3);
+}
+
+#[test]
+fn a_dry_run_says_what_it_would_do_and_does_nothing() {
+    let lab = Lab::new();
+    let before = lab.files();
+    let text = lab.ok(&["run", "./short.toml", "--dry-run"]);
+    for expected in [
+        "gflash",
+        "remove member 1",
+        "seed",
+        "strict, joint",
+        "32 rows",
+    ] {
+        assert!(text.contains(expected), "{expected}: {text}");
+    }
+    assert_eq!(lab.files(), before);
+}
+
+#[test]
+fn features_that_are_left_out_change_the_figures_and_are_remarked() {
+    let lab = Lab::new();
+    let run = |extra: &[&str]| {
+        let mut arguments = vec!["run", "./short.toml", "--json", "--no-report"];
+        arguments.extend(["--fit", "strict", "--subject", "md"]);
+        arguments.extend(extra);
+        lab.ok(&arguments)
+    };
+    let (with, without) = (run(&[]), run(&["--without", "rpo"]));
+    let iops = |text: &str| rows(text)[3]["iops"].as_f64().expect("a number");
+    assert!(
+        iops(&without) < 0.9 * iops(&with),
+        "the drive sorts 32 reads"
+    );
+    let text = lab.ok(&["report"]);
+    let store = Store::open_existing(lab.path("raidlab.db")).expect("a store");
+    let run = store.run_by_name("latest").expect("a run");
+    let notes = store.notes(run.id).expect("notes");
+    assert!(notes[0].statement.contains("rpo"), "{text}");
+}
