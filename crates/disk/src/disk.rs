@@ -634,14 +634,10 @@ impl Disk {
     }
 
     fn start(&mut self, departure: Departure, what: Work, target: &Candidate) {
-        let mut random = self.random.clone();
-        let s = self.parameters.scheduling;
-        let (positioning, seek) = self
-            .mechanics()
-            .positioning(&departure, target.start, |seek| {
-                random.below(s.jitter_ns + (seek as f64 * s.jitter_per_seek) as u64)
-            });
-        self.random = random;
+        let jitter = self.random.below(self.parameters.scheduling.jitter_ns);
+        let (positioning, seek) =
+            self.mechanics()
+                .positioning(&departure, target.start, jitter);
         let (reached, what) = if let Some(seek) = seek {
             self.use_slack(departure.streaming, seek, positioning - seek);
             if target.start.abs_diff(self.head) >= self.neighbourhood {

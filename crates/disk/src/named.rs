@@ -8,7 +8,7 @@ use crate::surface::RatePoint;
 use raidlab_units::{Bytes, BytesPerSecond, Nanos, Sectors};
 
 /// Every parameter name: unit last.
-pub(crate) const NAMES: [&str; 25] = [
+pub(crate) const NAMES: [&str; 23] = [
     "capacity_sectors",
     "revolution_us",
     "seek_settle_ms",
@@ -17,8 +17,6 @@ pub(crate) const NAMES: [&str; 25] = [
     "seek_slope_ms",
     "schedule_margin_ms",
     "schedule_jitter_ms",
-    "schedule_margin_per_seek",
-    "schedule_jitter_per_seek",
     "schedule_age_weight",
     "overhead_cached_ms",
     "overhead_idle_ms",
@@ -53,8 +51,6 @@ impl DiskParameters {
             scheduling: Scheduling {
                 order: Order::Rotation,
                 margin_ns: 0,
-                margin_per_seek: 0.0,
-                jitter_per_seek: 0.0,
                 jitter_ns: 0,
                 age_weight: 0.0,
                 single_pool: false,
@@ -98,8 +94,6 @@ impl DiskParameters {
             "seek_slope_ms" => self.seek.slope_ns = value.max(0.0) * 1e6,
             "schedule_margin_ms" => self.scheduling.margin_ns = milliseconds.0,
             "schedule_jitter_ms" => self.scheduling.jitter_ns = milliseconds.0,
-            "schedule_margin_per_seek" => self.scheduling.margin_per_seek = value,
-            "schedule_jitter_per_seek" => self.scheduling.jitter_per_seek = value,
             "schedule_age_weight" => self.scheduling.age_weight = value,
             "overhead_cached_ms" => self.overhead_cached = milliseconds,
             "overhead_idle_ms" => self.overhead_idle = milliseconds,

@@ -33,12 +33,8 @@ pub struct Scheduling {
     pub order: Order,
     /// A target nearer than this after arrival is predicted to be missed.
     pub margin_ns: u64,
-    /// The same, in proportion to the seek.
-    pub margin_per_seek: f64,
     /// Arrival is later than predicted by a uniform draw below this.
     pub jitter_ns: u64,
-    /// The same, in proportion to the seek.
-    pub jitter_per_seek: f64,
     /// Credit per nanosecond of waiting, nanoseconds.
     pub age_weight: f64,
     /// Reads and destages compete in one pool.
@@ -186,10 +182,9 @@ impl Mechanics<'_> {
         &self,
         departure: &Departure,
         position: u64,
-        jitter: impl FnOnce(u64) -> u64,
+        jitter: u64,
     ) -> (u64, Option<u64>) {
-        let seek = self.seek_ns(departure, position);
-        let seek = seek + jitter(seek);
+        let seek = self.seek_ns(departure, position) + jitter;
         let turned = seek + self.rotation(position, departure.at + seek);
         match self.read_through(departure, position) {
             Some(through) if through <= turned => (through, None),
@@ -254,8 +249,7 @@ impl Scheduling {
             } else {
                 0
             };
-            let seek = mechanics.seek_ns(departure, candidate.start);
-            let seek = seek + self.margin_ns + (seek as f64 * self.margin_per_seek) as u64;
+            let seek = mechanics.seek_ns(departure, candidate.start) + self.margin_ns;
             let mut cost = seek as i64;
             // The seek alone is a lower bound: most of a deep pool ends here.
             if cost - credit < best_cost {

@@ -124,6 +124,5 @@ fn machine(fact: &Fact, parameters: &DiskParameters, seed: u64) -> Result<Machin
 pub(crate) fn quantity(prior: &Prior, parameters: &DiskParameters) -> f64 {
     match prior.quantity {
         Quantity::AverageSeekMs => parameters.seek.average_ns() / 1e6,
-        Quantity::OverheadIdleMs => parameters.overhead_idle.as_millis_f64(),
     }
 }

@@ -37,8 +37,6 @@ pub struct Free {
 pub enum Quantity {
     /// Mean seek over all pairs of places, milliseconds.
     AverageSeekMs,
-    /// The overhead of a command to an idle disk, milliseconds.
-    OverheadIdleMs,
 }
 
 /// Knowledge of the kind of disk, held weakly.

@@ -86,7 +86,6 @@ pub struct Machine {
     pub(crate) calendar: Calendar<Issue>,
     pub(crate) leaps: bool,
     random: Stream,
-    groups_run: u64,
     outputs: Outputs,
     finished: Vec<Finished>,
     completions: Vec<Completion>,
@@ -111,7 +110,6 @@ impl Machine {
             calendar: Calendar::new(),
             leaps: config.leaps,
             random: config.random,
-            groups_run: 0,
             outputs: Outputs::default(),
             finished: Vec::new(),
             completions: Vec::new(),
@@ -203,8 +201,8 @@ impl Machine {
     /// # Errors
     /// A job that does not fit the subject; a simulation that does not end.
     pub fn run(&mut self, group: &JobGroup) -> Result<JobResult, SimError> {
-        let random = self.random.fork("group", self.groups_run);
-        self.groups_run += 1;
+        // fio's randrepeat: every run of a job draws from the same seed.
+        let random = self.random.clone();
         let before: Vec<MemberStatistics> = self.member_statistics();
         let overflows: u64 = self.tag_overflows();
         let health = self.health();

@@ -1,0 +1,79 @@
+//! How many disk I/Os a second of one core simulates: random reads of 4 KiB
+//! over the whole disk, at queue depths 4 and 32, on one disk and on a mirror.
+
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use raidlab_array::{Array, ArrayConfig, MemberConfig, RecoveryConfig};
+use raidlab_disk::{Disk, Preset};
+use raidlab_random::Stream;
+use raidlab_sim::{ArraySubject, Host, Machine, MachineConfig};
+use raidlab_units::{Bytes, Nanos, Sectors};
+use raidlab_workload::{Engine, JobGroup, JobSpec, Pattern};
+use std::hint::black_box;
+
+/// Requests of one iteration.
+const REQUESTS: u64 = 100_000;
+
+fn machine(members: u64) -> Machine {
+    let text = include_str!("../../../disks/wd4000fyyz.toml");
+    let preset = Preset::parse("wd4000fyyz.toml", text).expect("the shipped preset is valid");
+    let parameters = preset.parameters("strict").expect("it has a strict set");
+    let member = MemberConfig {
+        size: parameters.capacity,
+        data_offset: Sectors::ZERO,
+        rotational: true,
+        write_mostly: false,
+    };
+    let array = Array::new(ArrayConfig {
+        members: (0..members).map(|_| member.clone()).collect(),
+        size: parameters.capacity,
+        read_policy: "md-3.16".parse().expect("a policy"),
+        recovery: RecoveryConfig::md_3_16(),
+        maximum_request: Bytes(512 << 10).to_sectors(),
+    })
+    .expect("a mirror");
+    let random = Stream::new(1);
+    Machine::new(MachineConfig {
+        subject: Box::new(ArraySubject::new(array, member)),
+        disks: (0..members)
+            .map(|index| {
+                let phase = Nanos(index * 1_234_567);
+                Disk::new(parameters.clone(), phase, random.fork("disk", index))
+            })
+            .collect(),
+        host: Host {
+            turnaround: Nanos::from_micros(59),
+            tags: 31,
+            maximum_request: Bytes(512 << 10),
+        },
+        random,
+        leaps: true,
+    })
+}
+
+fn random_reads(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("random reads");
+    group.throughput(Throughput::Elements(REQUESTS));
+    group.sample_size(20);
+    for (name, members) in [("one disk", 1), ("mirror", 2)] {
+        for depth in [4, 32] {
+            let jobs = JobGroup {
+                jobs: vec![JobSpec {
+                    pattern: Pattern::RandRead,
+                    engine: Engine::Libaio,
+                    io_depth: depth,
+                    random_map: false,
+                    request_limit: Some(REQUESTS),
+                    ..JobSpec::default()
+                }],
+                stop_together: false,
+            };
+            group.bench_function(format!("{name}, queue depth {depth}"), |bencher| {
+                bencher.iter(|| black_box(machine(members).run(&jobs).expect("runs")));
+            });
+        }
+    }
+    group.finish();
+}
+
+criterion_group!(benches, random_reads);
+criterion_main!(benches);
