@@ -1,0 +1,186 @@
+//! The arm: what it does next, and what an operation's end brings.
+
+use super::{Arm, Disk, Work};
+use crate::command::Completion;
+use crate::scheduling::{Candidate, Departure, Mechanics};
+use raidlab_units::Nanos;
+
+impl Disk {
+    /// New work has come: the arm takes it if it is free.
+    pub(super) fn wake(&mut self, now: u64) {
+        let ready = now + self.parameters.overhead_idle.0;
+        match self.arm {
+            Arm::Busy { .. } => {}
+            Arm::Streaming { decide_at, .. } if decide_at != u64::MAX => {}
+            Arm::Idle => self.dispatch(ready, false),
+            Arm::Streaming { .. } => {
+                let streaming = self.stop_streaming(ready);
+                self.dispatch(ready, streaming);
+            }
+        }
+    }
+
+    pub(super) fn finish(&mut self, now: u64, what: Work, completions: &mut Vec<Completion>) {
+        self.arm = Arm::Idle;
+        match what {
+            Work::Read(read) => {
+                self.head = read.end;
+                self.visit_bytes += read.bytes;
+                if let Some(tag) = read.tag {
+                    completions.push(Completion { tag });
+                }
+                self.after_read(now, &read);
+            }
+            Work::Destage(write) => {
+                self.head = write.end;
+                self.visit_bytes += write.bytes;
+                self.visit_is_stream = false;
+                if let Some(tag) = write.tag {
+                    self.awaited -= 1;
+                    completions.push(Completion { tag });
+                }
+                if let Some(command) = self.door.pop_front() {
+                    self.accept_write(now, &command);
+                }
+                self.finish_flushes(now);
+                self.dispatch(now, true);
+            }
+        }
+    }
+
+    /// The arm is free at `at`: chooses and starts the next operation.
+    pub(super) fn dispatch(&mut self, at: u64, streaming: bool) {
+        let must_destage = !self.dirty.is_empty()
+            && !self.read_owed
+            && (!self.door.is_empty() || !self.flushes.is_empty() || self.awaited > 0);
+        if self.parameters.scheduling.single_pool && !self.reads.is_empty() {
+            self.dispatch_single_pool(at, streaming);
+        } else if !self.dirty.is_empty() && (must_destage || self.reads.is_empty()) {
+            self.start_destage(at, streaming);
+        } else if !self.reads.is_empty() {
+            self.start_read(at, streaming);
+        } else {
+            self.arm = Arm::Idle;
+        }
+    }
+
+    pub(super) fn departure(&self, at: u64, streaming: bool, settle: Nanos) -> Departure {
+        #[expect(clippy::cast_precision_loss, reason = "a settle is below a second")]
+        Departure {
+            head: self.head,
+            at: at + self.parameters.overhead_queued.0,
+            free: at,
+            streaming,
+            extra_settle_ns: settle.0 as f64,
+        }
+    }
+
+    pub(super) fn mechanics(&self) -> Mechanics<'_> {
+        Mechanics {
+            surface: &self.surface,
+            seek: &self.parameters.seek,
+            revolution: self.parameters.revolution.0,
+            phase: self.phase,
+        }
+    }
+
+    pub(super) fn start_read(&mut self, at: u64, streaming: bool) {
+        let departure = self.departure(at, streaming, Nanos::ZERO);
+        let others = self.reads.len() - 1;
+        let spent = others > 0 && !self.parameters.stream.budget_left(self.visit_bytes, others);
+        let leave = if spent { self.neighbourhood } else { 0 };
+        let scheduling = self.parameters.scheduling;
+        let chosen = scheduling
+            .choose(
+                self.reads.candidates(),
+                &self.mechanics(),
+                &departure,
+                leave,
+            )
+            .or_else(|| {
+                scheduling.choose(self.reads.candidates(), &self.mechanics(), &departure, 0)
+            });
+        if let Some(index) = chosen {
+            let read = self.reads.remove(index);
+            self.read_owed = false;
+            self.start(departure, Work::Read(read), &read);
+        }
+    }
+
+    pub(super) fn start_destage(&mut self, at: u64, streaming: bool) {
+        let departure = self.departure(at, streaming, self.parameters.write_settle);
+        let chosen = self.parameters.scheduling.choose(
+            self.dirty.candidates(),
+            &self.mechanics(),
+            &departure,
+            0,
+        );
+        if let Some(index) = chosen {
+            let write = self.dirty.remove(index);
+            let limited = self.parameters.stream.visit_budget.is_some();
+            self.read_owed = limited && streaming && write.start == self.head;
+            self.start(departure, Work::Destage(write), &write);
+        }
+    }
+
+    /// The ablation: whichever pool's best is nearer in time.
+    pub(super) fn dispatch_single_pool(&mut self, at: u64, streaming: bool) {
+        let departure = self.departure(at, streaming, Nanos::ZERO);
+        let mut pool = self.reads.candidates().to_vec();
+        pool.extend_from_slice(self.dirty.candidates());
+        let chosen = self
+            .parameters
+            .scheduling
+            .choose(&pool, &self.mechanics(), &departure, 0);
+        match chosen {
+            Some(index) if index < self.reads.len() => {
+                let read = self.reads.remove(index);
+                self.start(departure, Work::Read(read), &read);
+            }
+            Some(index) => {
+                let write = self.dirty.remove(index - self.reads.len());
+                self.start(departure, Work::Destage(write), &write);
+            }
+            None => self.arm = Arm::Idle,
+        }
+    }
+
+    pub(super) fn start(&mut self, departure: Departure, what: Work, target: &Candidate) {
+        let jitter = self.random.below(self.parameters.scheduling.jitter_ns);
+        let (positioning, seek) = self
+            .mechanics()
+            .positioning(&departure, target.start, jitter);
+        let (reached, what) = if let Some(seek) = seek {
+            self.use_slack(departure.streaming, seek, positioning - seek);
+            if target.start.abs_diff(self.head) >= self.neighbourhood {
+                self.visit_bytes = 0;
+            }
+            (departure.at + positioning, what)
+        } else {
+            // The head stays on its track and the formatter runs on by
+            // itself: no overhead before what lies ahead, and what passes
+            // under the head meanwhile is read too.
+            (departure.free + positioning, what.from(self.head))
+        };
+        self.arm = Arm::Busy {
+            until: reached + (target.end - target.start),
+            what,
+        };
+    }
+
+    /// The just-in-time seek: the arm leaves a stream as late as the platter
+    /// allows, and reads ahead until then.
+    pub(super) fn use_slack(&mut self, streaming: bool, seek: u64, wait: u64) {
+        let stream = &self.parameters.stream;
+        let slack = wait.min(stream.slack_limit.0);
+        if !(streaming && self.visit_is_stream && self.read_ahead_on())
+            || seek >= stream.slack_seek_limit.0
+            || slack == 0
+        {
+            return;
+        }
+        if let Some(index) = self.segments.find(self.head) {
+            self.segments.extend(index, self.head + slack);
+        }
+    }
+}

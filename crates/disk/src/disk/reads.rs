@@ -1,0 +1,195 @@
+//! Reads: what the cache answers, what the head is about to reach, what waits,
+//! and how far the arm reads ahead.
+
+use super::{Arm, Disk, Work};
+use crate::command::Command;
+use crate::scheduling::Candidate;
+use raidlab_units::Nanos;
+
+impl Disk {
+    pub(super) fn read_ahead_on(&self) -> bool {
+        self.parameters.segments > 0
+    }
+
+    pub(super) fn submit_read(&mut self, now: u64, command: &Command) {
+        let mut read = self.candidate(now, command, Some(command.tag));
+        if self.read_from_write_cache(now, &read, command.tag) {
+            return;
+        }
+        if self.read_ahead_on() {
+            self.note_streaming_progress(now);
+            if let Some(index) = self.segments.find(read.start) {
+                let segment_end = self.segments.get(index).end;
+                if read.end <= segment_end {
+                    let span = self.read_ahead_distance(&read, true);
+                    self.segments.read(read.start, read.end, span);
+                    self.extend_streaming(index, &read);
+                    let ready = now + self.parameters.overhead_cached.0;
+                    self.transfer(ready, read.bytes, command.tag);
+                    return;
+                }
+                if self.serve_from_stream(index, &read) {
+                    return;
+                }
+                // Only what the segment lacks is read from the medium.
+                let start = segment_end.max(read.start);
+                read.bytes = read.bytes * (read.end - start) / (read.end - read.start);
+                read.start = start;
+            }
+        }
+        self.reads.insert(read);
+        self.wake(now);
+    }
+
+    /// A read wholly inside one dirty write is answered from the cache.
+    pub(super) fn read_from_write_cache(&mut self, now: u64, read: &Candidate, tag: u64) -> bool {
+        let held = self
+            .dirty
+            .candidates()
+            .iter()
+            .any(|write| write.start <= read.start && read.end <= write.end);
+        if held {
+            self.transfer(now + self.parameters.overhead_cached.0, read.bytes, tag);
+        }
+        held
+    }
+
+    /// Writes what the running read-ahead has reached into its segment.
+    pub(super) fn note_streaming_progress(&mut self, now: u64) {
+        if let Arm::Streaming {
+            segment: Some(segment),
+            from,
+            since,
+            limit,
+            ..
+        } = self.arm
+        {
+            let reached = (from + now.saturating_sub(since)).min(limit);
+            self.segments.extend(segment, reached);
+        }
+    }
+
+    /// A hit in the stream under the head lets the read-ahead run further,
+    /// restarting it where it had stopped at its limit.
+    pub(super) fn extend_streaming(&mut self, index: usize, read: &Candidate) {
+        let ahead = self.read_ahead_distance(read, true);
+        if let Arm::Streaming {
+            segment,
+            limit,
+            decide_at,
+            ..
+        } = &mut self.arm
+            && *segment == Some(index)
+            && *decide_at == u64::MAX
+            // A stopped read-ahead would have to wait for the platter again:
+            // restarting it at the limit is left to the next miss.
+            && self.segments.get(index).end < *limit
+        {
+            *limit = (*limit).max(read.end + ahead);
+        }
+    }
+
+    /// The head is in this read's stream and will pass its end: wait for it.
+    pub(super) fn serve_from_stream(&mut self, index: usize, read: &Candidate) -> bool {
+        let Arm::Streaming {
+            segment,
+            from,
+            since,
+            limit,
+            ..
+        } = self.arm
+        else {
+            return false;
+        };
+        let running = self.segments.get(index).end < limit;
+        let others = self.reads.len() + usize::from(!self.door.is_empty());
+        if segment != Some(index)
+            || !running
+            || !self.parameters.stream.budget_left(self.visit_bytes, others)
+        {
+            return false;
+        }
+        self.arm = Arm::Busy {
+            until: since + (read.end - from),
+            what: Work::Read(*read),
+        };
+        true
+    }
+
+    /// How far to read ahead after `read`, as a distance in positions: bytes
+    /// become time at the rate of the read itself.
+    pub(super) fn read_ahead_distance(&self, read: &Candidate, sequential: bool) -> u64 {
+        let stream = &self.parameters.stream;
+        let ahead = if sequential {
+            stream.sequential_read_ahead
+        } else {
+            stream.random_read_ahead
+        };
+        (read.end - read.start).max(1) * ahead.0 / read.bytes.max(1)
+    }
+
+    /// A read has ended: stay for the stream, read ahead, or go on.
+    pub(super) fn after_read(&mut self, now: u64, read: &Candidate) {
+        if !self.read_ahead_on() {
+            self.dispatch(now, true);
+            return;
+        }
+        let span = self.read_ahead_distance(read, true);
+        let segment = self.segments.read(read.start, read.end, span);
+        let sequential = self.segments.get(segment).sequential;
+        self.visit_is_stream = sequential;
+        if sequential {
+            self.answer_from_segment(now, segment);
+        }
+        let stream = &self.parameters.stream;
+        let others = self.reads.len() + usize::from(!self.door.is_empty());
+        let idle = others == 0 && self.dirty.is_empty() && self.flushes.is_empty();
+        let waits_already = |other: &Candidate| other.start == read.end;
+        let decide_at = if idle {
+            u64::MAX
+        } else if sequential
+            && stream.follow_on_wait > Nanos::ZERO
+            && !self.reads.candidates().iter().any(waits_already)
+            && stream.budget_left(self.visit_bytes, others)
+        {
+            now + stream.follow_on_wait.0
+        } else {
+            self.dispatch(now, true);
+            return;
+        };
+        self.arm = Arm::Streaming {
+            segment: Some(segment),
+            from: read.end,
+            since: now,
+            limit: read.end + self.read_ahead_distance(read, sequential),
+            decide_at,
+        };
+    }
+
+    /// Reads that came while the head was on its way past them.
+    pub(super) fn answer_from_segment(&mut self, now: u64, segment: usize) {
+        let held = *self.segments.get(segment);
+        let inside = |read: &Candidate| held.start <= read.start && read.end <= held.end;
+        while let Some(index) = self.reads.candidates().iter().position(inside) {
+            let read = self.reads.remove(index);
+            if let Some(tag) = read.tag {
+                self.transfer(now, read.bytes, tag);
+            }
+        }
+    }
+
+    /// Ends read-ahead at `at`; true if the head is still over its position.
+    pub(super) fn stop_streaming(&mut self, at: u64) -> bool {
+        self.note_streaming_progress(at);
+        let Arm::Streaming {
+            from, since, limit, ..
+        } = self.arm
+        else {
+            return false;
+        };
+        let reached = from + at.saturating_sub(since);
+        self.head = reached.min(limit);
+        self.arm = Arm::Idle;
+        reached <= limit && at >= since
+    }
+}

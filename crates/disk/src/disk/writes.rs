@@ -1,0 +1,71 @@
+//! Writes: into the cache, through it, or waiting at its door; flushes.
+
+use super::{Arm, Disk, Work};
+use crate::command::{Command, CommandKind};
+
+impl Disk {
+    pub(super) fn submit_write(&mut self, now: u64, command: Command) {
+        if self.read_ahead_on() {
+            let start = self.surface.position(command.start.0);
+            let end = self.surface.position(command.end());
+            self.segments.invalidate(start, end);
+        }
+        if self.dirty.len() < self.parameters.write_window.max(1) {
+            self.accept_write(now, &command);
+        } else {
+            self.door.push_back(command);
+        }
+        self.wake(now);
+    }
+
+    pub(super) fn accept_write(&mut self, now: u64, command: &Command) {
+        let through =
+            command.kind == CommandKind::WriteThrough || self.parameters.write_window == 0;
+        let write = self.candidate(now, command, through.then_some(command.tag));
+        self.dirty.insert(write);
+        if through {
+            self.awaited += 1;
+        } else {
+            let ready = now + self.parameters.overhead_cached.0;
+            self.transfer(ready, write.bytes, command.tag);
+        }
+    }
+
+    pub(super) fn submit_flush(&mut self, now: u64, tag: u64) {
+        let destaging = matches!(
+            self.arm,
+            Arm::Busy {
+                what: Work::Destage(_),
+                ..
+            }
+        );
+        if self.dirty.is_empty() && self.door.is_empty() && !destaging {
+            self.complete_at(now + self.parameters.overhead_cached.0, tag);
+            return;
+        }
+        self.sequence += 1;
+        self.flushes.push((tag, self.sequence));
+        self.wake(now);
+    }
+
+    pub(super) fn finish_flushes(&mut self, now: u64) {
+        if self.flushes.is_empty() {
+            return;
+        }
+        let oldest = self
+            .dirty
+            .candidates()
+            .iter()
+            .map(|write| write.sequence)
+            .min()
+            .unwrap_or(u64::MAX);
+        let flushes = std::mem::take(&mut self.flushes);
+        for (tag, sequence) in flushes {
+            if oldest > sequence {
+                self.complete_at(now, tag);
+            } else {
+                self.flushes.push((tag, sequence));
+            }
+        }
+    }
+}
