@@ -21,7 +21,7 @@ pub fn print(text: &str) -> Result<(), Failure> {
     print_bytes(text.as_bytes())
 }
 
-/// As [`print`], for what need not be text.
+/// As [`print()`], for what need not be text.
 ///
 /// # Errors
 /// When standard output does not take it.
@@ -88,7 +88,7 @@ pub fn table(head: &[&str], right: &[usize], rows: Vec<Vec<String>>) -> String {
 /// Checks that `path` can be written, without changing what is there.
 ///
 /// # Errors
-/// When [`write`] would fail.
+/// When [`write()`] would fail.
 pub fn check(path: &Path) -> Result<(), Failure> {
     place(path)
         .and_then(|place| match place {

@@ -8,6 +8,7 @@ use raidlab_report::RunData;
 use raidlab_store::{
     ExportError, LATEST, Measurement, Store, write_csv, write_json_lines, write_members_csv,
 };
+use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 /// Arguments of `raidlab report`.
@@ -105,7 +106,19 @@ pub fn report(arguments: &Arguments) -> Result<(), Failure> {
     if exported {
         return Ok(());
     }
-    output::print(&raidlab_report::terminal(&data, &output::style()))
+    output::print(&text(&data))
+}
+
+/// The class of notes that speak of a whole run.
+pub const REMARK: &str = "remark";
+
+/// A run's tables, then what else its reader must know.
+pub fn text(data: &RunData) -> String {
+    let mut text = raidlab_report::terminal(data, &output::style());
+    for note in data.notes.iter().filter(|note| note.class == REMARK) {
+        let _ = write!(text, "\n{}: {}\n", note.title, note.statement);
+    }
+    text
 }
 
 /// An export format.

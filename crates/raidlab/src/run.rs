@@ -10,7 +10,7 @@ mod prepare;
 mod progress;
 
 use crate::failure::{Failure, Kind};
-use crate::{interrupt, output};
+use crate::{interrupt, output, report};
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum, builder::PossibleValue};
 use keeper::Keeper;
@@ -109,8 +109,8 @@ pub struct Arguments {
     #[arg(long)]
     dry_run: bool,
 
-    /// A first look: only the first parameter set, and no job longer than 6 s
-    /// of virtual time. Noisier, and sequential jobs end early.
+    /// A first look: only the first parameter set, and no job that ends by
+    /// time runs longer than 6 s of virtual time. Noisier, and without a band.
     #[arg(long)]
     quick: bool,
 }
@@ -165,17 +165,28 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         output::check(path)?;
     }
     let mut store = Store::open(&arguments.store)?;
-    let name = carry_out(bench, arguments, &prepared, &mut store)?;
-    let data = RunData::load(&store, &name)?;
+    let ended = carry_out(bench, arguments, &prepared, &mut store)?;
+    show(arguments, &store, &ended.name, report)?;
+    ended.failure.map_or(Ok(()), Err)
+}
+
+/// Tables, the page, and where everything is.
+fn show(
+    arguments: &Arguments,
+    store: &Store,
+    name: &str,
+    report: Option<&Path>,
+) -> Result<(), Failure> {
+    let data = RunData::load(store, name)?;
     if !arguments.json {
-        output::print(&raidlab_report::terminal(&data, &output::style()))?;
+        output::print(&report::text(&data))?;
     }
     if let Some(path) = report {
         let page = raidlab_report::html(&data)?;
-        let again = format!("the rows are kept: `{}`", see(&name, &arguments.store));
+        let again = format!("the rows are kept: `{}`", see(name, &arguments.store));
         output::write(path, page.as_bytes()).map_err(|failure| failure.help(again))?;
     }
-    let places = places(&name, &arguments.store, report);
+    let places = places(name, &arguments.store, report);
     if arguments.json {
         output::say(places.trim_end());
         return Ok(());
@@ -209,13 +220,20 @@ fn bench(on: On) -> Result<&'static dyn Bench, Failure> {
     }
 }
 
-/// Runs the experiments into the store; the run's name.
+/// A run that has ended.
+struct Ended {
+    name: String,
+    /// Of experiments; the others went to their end.
+    failure: Option<Failure>,
+}
+
+/// Runs the experiments into the store.
 fn carry_out(
     bench: &dyn Bench,
     arguments: &Arguments,
     prepared: &Prepared,
     store: &mut Store,
-) -> Result<String, Failure> {
+) -> Result<Ended, Failure> {
     let stop = interrupt::listen()?;
     let run = keeper::begin(bench.name(), prepared, store)?;
     let mut keeper = Keeper::new(store, run.id, prepared, arguments.json);
@@ -226,28 +244,29 @@ fn carry_out(
     };
     let end = run_suite(bench, &prepared.experiments, options, &mut keeper);
     let finished = keeper.finish();
-    let kept = || Kept {
+    let kept = Kept {
         run: &run.name,
         store: &arguments.store,
         planned: prepared.rows(),
     };
     let end = match end {
         Ok(end) => end,
-        Err(RunError::Sink(error)) => {
-            return Err(error.into_failure());
-        }
+        Err(RunError::Sink(error)) => return Err(error.into_failure().or_help(&kept.help())),
         Err(error @ RunError::Check { .. }) => return Err(Failure::new(Kind::Input, error)),
     };
     finished.map_err(keeper::KeepError::into_failure)?;
     if end.finish == Finish::Cancelled {
-        return Err(kept().interrupted(end.rows, store, run.id)?);
+        if end.rows == 0 {
+            // A run without a row is not worth keeping.
+            store.delete_run(run.id)?;
+        }
+        return Err(kept.interrupted(end.rows));
     }
-    keeper::end(store, run.id)?;
-    if end.failures.is_empty() {
-        Ok(run.name)
-    } else {
-        Err(kept().failed(end, prepared))
-    }
+    keeper::end(store, run.id, &end, prepared)?;
+    Ok(Ended {
+        failure: kept.failed(end, prepared),
+        name: run.name,
+    })
 }
 
 /// What to say of a run that did not go to its end.
@@ -258,19 +277,13 @@ struct Kept<'a> {
 }
 
 impl Kept<'_> {
-    /// The user stopped it. A run without a row is not worth keeping.
-    fn interrupted(
-        &self,
-        rows: usize,
-        store: &mut Store,
-        run: raidlab_store::RunId,
-    ) -> Result<Failure, Failure> {
+    /// The user stopped it.
+    fn interrupted(&self, rows: usize) -> Failure {
         if rows == 0 {
-            store.delete_run(run)?;
-            return Ok(Failure::words(
+            return Failure::words(
                 Kind::Interrupted,
                 "interrupted before anything was measured; nothing was kept",
-            ));
+            );
         }
         let words = format!(
             "interrupted; {rows} of {} rows are kept in {} as run {}",
@@ -278,26 +291,23 @@ impl Kept<'_> {
             self.store.display(),
             self.run
         );
-        Ok(Failure::words(Kind::Interrupted, words).help(self.help()))
+        Failure::words(Kind::Interrupted, words).help(self.help())
     }
 
-    /// Experiments failed; the others went to their end.
-    fn failed(&self, end: RunEnd, prepared: &Prepared) -> Failure {
-        let mut failures = end.failures.into_iter();
-        let Some((index, source)) = failures.next() else {
-            return Failure::words(Kind::Run, "the run failed");
-        };
-        for (index, error) in failures {
-            output::say(&format!("also failed: {}: {error}", prepared.label(index)));
-        }
-        let subject = prepared.label(index);
+    /// The first experiment that failed, if one did; the others are remarks
+    /// of the run.
+    fn failed(&self, end: RunEnd, prepared: &Prepared) -> Option<Failure> {
+        let failures = end.failures.len();
+        let (index, source) = end.failures.into_iter().next()?;
+        let experiment = prepared.label(index);
         let help = format!(
-            "{} of {} rows are kept: {}",
+            "{failures} of {} experiments failed, {} of {} rows are kept; {}",
+            prepared.experiments.len(),
             end.rows,
             self.planned,
             self.help()
         );
-        Failure::new(Kind::Run, ExperimentFailed { subject, source }).help(help)
+        Some(Failure::new(Kind::Run, ExperimentFailed { experiment, source }).help(help))
     }
 
     fn help(&self) -> String {
@@ -307,9 +317,9 @@ impl Kept<'_> {
 
 /// An experiment that broke off.
 #[derive(Debug, thiserror::Error)]
-#[error("{subject} failed")]
+#[error("{experiment} failed")]
 struct ExperimentFailed {
-    subject: String,
+    experiment: String,
     #[source]
     source: BenchError,
 }

@@ -1,14 +1,15 @@
 //! Who receives a run's results: the store, standard output, the display.
 
-use super::prepare::Prepared;
+use super::prepare::{self, Prepared};
 use super::progress::Display;
 use crate::failure::{Failure, Kind};
 use jiff::Timestamp;
-use raidlab_lab::{Progress, Published, Sink};
+use raidlab_lab::{Progress, Published, RunEnd, Sink};
 use raidlab_store::{
     AccuracyNote, ExportError, Measurement, Run, RunId, Setting, Store, StoreError, to_json_line,
 };
 use std::collections::BTreeSet;
+use std::error::Error;
 use std::io::{self, Write};
 
 /// A run that has begun.
@@ -82,11 +83,29 @@ pub fn begin(bench: &str, prepared: &Prepared, store: &mut Store) -> Result<Begu
     Ok(Begun { id, name })
 }
 
-/// Writes down that a run has gone to its end.
+/// Writes down that a run has gone to its end, and which experiments failed.
 ///
 /// # Errors
 /// When the store cannot be written.
-pub fn end(store: &mut Store, run: RunId) -> Result<(), StoreError> {
+pub fn end(
+    store: &mut Store,
+    run: RunId,
+    end: &RunEnd,
+    prepared: &Prepared,
+) -> Result<(), StoreError> {
+    let remarks = end.failures.iter().map(|(index, error)| {
+        let mut reasons = vec![error.to_string()];
+        let mut cause = error.source();
+        while let Some(error) = cause {
+            reasons.push(error.to_string());
+            cause = error.source();
+        }
+        prepare::remark(
+            &format!("{} failed", prepared.label(*index)),
+            reasons.join(": "),
+        )
+    });
+    store.add_notes(run, &remarks.collect::<Vec<_>>())?;
     store.finish_run(run, &seconds(Timestamp::now()))
 }
 

@@ -2,7 +2,7 @@
 
 use super::Arguments;
 use crate::failure::{Failure, Kind};
-use crate::{subjects, suites};
+use crate::{report, subjects, suites};
 use raidlab_disk::Preset;
 use raidlab_lab::{Choices, Experiment, LoadError, PlannedStep, Step, Subject, Suite};
 use raidlab_model::presets;
@@ -145,29 +145,33 @@ fn chosen_fits(disks: &[String], asked: &str) -> Result<Vec<String>, Failure> {
     Err(Failure::words(Kind::Usage, words).help(format!("use one of: {known}, all")))
 }
 
-/// Lets no job run longer than [`QUICK`].
+/// Lets no job that ends by time run longer than [`QUICK`]. Jobs that end by
+/// size stay whole: what comes after them relies on what they wrote.
 fn shorten(suite: &mut Suite) {
     for step in &mut suite.steps {
-        let Step::Job(job) = step else {
-            continue;
-        };
-        for spec in &mut job.group.jobs {
-            spec.runtime = Some(spec.runtime.map_or(QUICK, |runtime| runtime.min(QUICK)));
+        if let Step::Job(job) = step {
+            for spec in &mut job.group.jobs {
+                spec.runtime = spec.runtime.map(|runtime| runtime.min(QUICK));
+            }
         }
     }
 }
 
-fn remarks(arguments: &Arguments) -> Vec<AccuracyNote> {
-    let remark = |title: &str, statement: String| AccuracyNote {
-        class: "remark".to_owned(),
+/// A remark on the whole run.
+pub fn remark(title: &str, statement: String) -> AccuracyNote {
+    AccuracyNote {
+        class: report::REMARK.to_owned(),
         title: title.to_owned(),
         statement,
         ..AccuracyNote::default()
-    };
+    }
+}
+
+fn remarks(arguments: &Arguments) -> Vec<AccuracyNote> {
     let mut remarks = Vec::new();
     if arguments.quick {
-        let statement = "Every job was cut at 6 s of virtual time: figures are noisier, and \
-                         sequential jobs did not cover what they should; not for comparison.";
+        let statement = "Jobs that end by time were cut at 6 s of virtual time, and one \
+                         parameter set was used: figures are noisier and have no band.";
         remarks.push(remark("A first look", statement.to_owned()));
     }
     if !arguments.without.is_empty() {
