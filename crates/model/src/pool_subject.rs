@@ -2,7 +2,7 @@
 
 use raidlab_array::{AdminError, CommandId, MemberError, Outputs, Request, Slot};
 use raidlab_sim::{Subject, SubjectError, SyncProgress};
-use raidlab_units::{Nanos, Sectors};
+use raidlab_units::{Bytes, Nanos, Sectors};
 use raidlab_zfs::Pool;
 
 /// Where a vdev's data begins: two labels of 256 KiB and the boot block
@@ -82,8 +82,21 @@ impl Subject for PoolSubject {
     }
 
     fn leap_sample(&self) -> Nanos {
-        // Several transaction groups of five seconds.
-        Nanos::from_secs(30)
+        // Two turns of the resilver; several transaction groups of writes.
+        let resilvering = self.pool.sync_status().is_some();
+        Nanos::from_secs(if resilvering { 10 } else { 24 })
+    }
+
+    fn longest_leap(&self) -> Bytes {
+        if self.pool.streams_evenly() {
+            Bytes(512 << 30)
+        } else {
+            self.pool.cache_size()
+        }
+    }
+
+    fn longest_sync_leap(&self) -> Nanos {
+        Nanos::from_secs(3600)
     }
 
     fn is_idle(&self) -> bool {

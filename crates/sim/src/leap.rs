@@ -11,8 +11,9 @@
 //! would be, and simulation goes on, up to the next sample. Counters and
 //! latencies of what was skipped are those of the sample, in proportion.
 //!
-//! A leap is never longer than [`LONGEST_SYNC_LEAP`] or [`LONGEST_JOB_LEAP`],
-//! so that what does depend on the place (host-bound subjects) is followed.
+//! A leap is never longer than the subject's `longest_sync_leap` or
+//! `longest_leap`, so that what does depend on the place (host-bound subjects)
+//! is followed.
 
 use crate::jobs::Jobs;
 use crate::machine::{Machine, SimError};
@@ -21,10 +22,6 @@ use hdrhistogram::Histogram;
 use raidlab_units::{Bytes, Nanos, Sectors};
 use raidlab_workload::Direction;
 
-/// Longest leap of a recovery.
-const LONGEST_SYNC_LEAP: Nanos = Nanos::from_secs(600);
-/// Longest leap of a sequential job.
-const LONGEST_JOB_LEAP: Bytes = Bytes(128 << 30);
 /// A drain takes seconds at most; a subject that is not quiet after this has
 /// work of its own, and is not leaped.
 const LONGEST_DRAIN: Nanos = Nanos::from_secs(120);
@@ -142,7 +139,7 @@ impl Machine {
             let bytes = Bytes(
                 left.0
                     .saturating_sub(self.shortest_leap().0 / 2)
-                    .min(LONGEST_JOB_LEAP.0),
+                    .min(self.subject.longest_leap().0),
             );
             let skipped = jobs.skip(bytes, &sample.latency);
             let (start, end) = (from.to_sectors(), (from + skipped).to_sectors());
@@ -224,7 +221,7 @@ impl Machine {
         let left = self.place(now.total).saturating_sub(place) / 1000 * 999;
         let time_left = crate::result::scale(left, took.0, moved);
         let time = (end - self.now)
-            .min(LONGEST_SYNC_LEAP)
+            .min(self.subject.longest_sync_leap())
             .min(Nanos(time_left));
         let target = place + crate::result::scale(moved, time.0, took.0);
         let position = self.sector_of_place(target).max(now.position);

@@ -1,7 +1,7 @@
 //! What the machine drives: the array core, or a pool, behind one trait.
 
 use raidlab_array::{CommandId, MemberError, Outputs, Request, Slot};
-use raidlab_units::{Nanos, Sectors};
+use raidlab_units::{Bytes, Nanos, Sectors};
 use thiserror::Error;
 
 /// Resync or recovery in progress.
@@ -73,6 +73,14 @@ pub trait Subject {
     fn leap_write(&mut self, start: Sectors, count: Sectors);
     /// How long a phase must be simulated to be representative.
     fn leap_sample(&self) -> Nanos;
+    /// Longest leap of a sequential job: after it a new sample is taken.
+    fn longest_leap(&self) -> Bytes {
+        Bytes(128 << 30)
+    }
+    /// Longest leap of a recovery.
+    fn longest_sync_leap(&self) -> Nanos {
+        Nanos::from_secs(600)
+    }
     /// Nothing in flight to members and nothing that will be without cause.
     fn is_idle(&self) -> bool;
     /// mdstat's letters.

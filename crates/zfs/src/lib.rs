@@ -11,6 +11,7 @@
 //!   block, for a partial overwrite the old block as well;
 //! - `cache`: indirect blocks and data in memory;
 //! - `map`: copy-on-write allocation and where everything lies;
+//! - `prefetch`: sequential streams are read ahead;
 //! - `txg`: dirty data, the write throttle, transaction groups and their sync;
 //! - `scan`: the resilver in block-tree order.
 //!
@@ -30,10 +31,11 @@ mod config;
 mod leaf_queue;
 mod map;
 mod pool;
+mod prefetch;
 mod slab;
 
 pub use config::{
-    ChildSelection, ClassLimits, ConfigError, HostTime, MemberConfig, PoolConfig, QueueConfig,
-    ResilverConfig,
+    ChildSelection, ClassLimits, ConfigError, HostTime, MemberConfig, PoolConfig, PrefetchConfig,
+    QueueConfig, ResilverConfig,
 };
 pub use pool::{Pool, SyncStatus};

@@ -52,6 +52,7 @@ pub(crate) struct BlockMap {
     pointer_shift: u32,
     pointers: u64,
     unit_sectors: u64,
+    volume_blocks: u64,
     extents: BTreeMap<u64, Extent>,
     blocks: u64,
     levels: [Level; 2],
@@ -73,6 +74,7 @@ impl BlockMap {
             pointer_shift: config.indirect_pointers.trailing_zeros(),
             pointers: config.indirect_pointers,
             unit_sectors: (1_u64 << config.ashift) / 512,
+            volume_blocks: blocks,
             extents: BTreeMap::new(),
             blocks: 0,
             levels: [
@@ -85,6 +87,11 @@ impl BlockMap {
             cursor: 0,
             space: config.smallest_member().0 - LABELS.0,
         }
+    }
+
+    /// Blocks of the volume, holes included.
+    pub(crate) const fn blocks(&self) -> u64 {
+        self.volume_blocks
     }
 
     /// Blocks that have a place.
@@ -123,10 +130,21 @@ impl BlockMap {
 
     /// Where a data block lies, `None` for a hole.
     pub(crate) fn place_of(&self, block: u64) -> Option<Place> {
-        let (first, extent) = self.extents.range(..=block).next_back()?;
-        (block - first < extent.blocks).then(|| Place {
-            start: extent.start + self.distance(*first, block, extent.interleaved),
-            count: self.block_sectors,
+        self.run_from(block, 1).map(|(place, _)| place)
+    }
+
+    /// The blocks from `block` on that lie one behind the other under one
+    /// level-1 block, at most `limit` of them, and their place; `None` for a
+    /// hole.
+    pub(crate) fn run_from(&self, block: u64, limit: u64) -> Option<(Place, u64)> {
+        let (&first, extent) = self.extents.range(..=block).next_back()?;
+        let left = extent.blocks.checked_sub(block - first)?;
+        let under = self.pointers - block % self.pointers;
+        let blocks = left.min(under).min(limit);
+        (blocks > 0).then(|| {
+            let start = extent.start + self.distance(first, block, extent.interleaved);
+            let count = blocks * self.block_sectors;
+            (Place { start, count }, blocks)
         })
     }
 

@@ -21,6 +21,7 @@
 //! instead; no measured job flushes.) A discard is acknowledged and ignored.
 
 mod admin;
+mod data;
 mod io;
 mod scan;
 #[cfg(test)]
@@ -31,6 +32,7 @@ use crate::cache::{Cache, IndirectId};
 use crate::config::{ChildSelection, ConfigError, PoolConfig};
 use crate::leaf_queue::Class;
 use crate::map::BlockMap;
+use crate::prefetch::Prefetch;
 use crate::slab::Slab;
 use raidlab_array::{
     CommandId, Finished, MemberError, MemberView, Operation, Outputs, ReadPolicy, Request,
@@ -40,11 +42,9 @@ use raidlab_random::Stream;
 use raidlab_units::{Bytes, Nanos, Sectors};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
+use std::ops::Range;
 
 pub use scan::SyncStatus;
-
-/// A block in the cache: data is level 0.
-type BlockId = IndirectId;
 
 /// A request on its way.
 #[derive(Debug)]
@@ -53,12 +53,14 @@ struct Job {
     /// The next block to look at, and the end.
     next: u64,
     end: u64,
-    /// Blocks being read for it.
+    /// Blocks to prefetch on its account; `None` until that is known.
+    ahead: Option<Range<u64>>,
+    /// Indirect blocks and runs of data being read for it.
     pending: u32,
     failed: bool,
 }
 
-/// Who asks for a block.
+/// Who asks for an indirect block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Waiter {
     Job(u32),
@@ -67,7 +69,7 @@ enum Waiter {
     Nobody,
 }
 
-/// Who waits for a block being read.
+/// Who waits for an indirect block being read.
 #[derive(Debug, Default)]
 struct Fetch {
     jobs: Vec<u32>,
@@ -102,7 +104,9 @@ pub struct Pool {
     views: Vec<MemberView>,
     map: BlockMap,
     cache: Cache,
-    fetches: HashMap<BlockId, Fetch>,
+    fetches: HashMap<IndirectId, Fetch>,
+    flights: Vec<data::Flight>,
+    prefetch: Prefetch,
     jobs: Slab<Job>,
     reads: Slab<io::Read>,
     writes: Slab<io::Write>,
@@ -111,19 +115,12 @@ pub struct Pool {
     timer_count: u64,
     txg: txg::Groups,
     scan: scan::Scan,
+    /// The last sequential write: its end, and the blocks written up to there
+    /// without a gap.
+    stream: (u64, u64),
     /// When a read or write that is not the resilver's last began: the
     /// resilver is slowed while this is recent.
     last_foreground: Option<Nanos>,
-}
-
-/// What the walk to a block came to.
-enum Walk {
-    /// Nothing was ever written there.
-    Hole,
-    /// An indirect block must be read first.
-    Missing(BlockId),
-    /// The block exists and its place is known.
-    Mapped,
 }
 
 impl Pool {
@@ -157,6 +154,8 @@ impl Pool {
             cache: Cache::new(&config, [map.indirect_blocks(1), map.indirect_blocks(2)]),
             map,
             fetches: HashMap::new(),
+            flights: Vec::new(),
+            prefetch: Prefetch::new(config.prefetch),
             jobs: Slab::new(),
             reads: Slab::new(),
             writes: Slab::new(),
@@ -165,6 +164,7 @@ impl Pool {
             timer_count: 0,
             txg: txg::Groups::new(first_deadline),
             scan: scan::Scan::default(),
+            stream: (0, 0),
             last_foreground: None,
             config,
         })
@@ -207,6 +207,7 @@ impl Pool {
                     request,
                     next: request.start.0 / block,
                     end: (request.start.0 + request.count.0).div_ceil(block),
+                    ahead: None,
                     pending: 0,
                     failed: false,
                 });
@@ -272,6 +273,7 @@ impl Pool {
             self.cache.forget_data();
         }
         self.map.write_interleaved(first, end);
+        self.note_stream(first, end);
         let kept = self.cache.indirect_limit() * self.map.pointers();
         let kept = first.max(end.saturating_sub(kept));
         for level in [2, 1] {
@@ -280,9 +282,30 @@ impl Pool {
                 self.cache.insert_indirect(IndirectId { level, index });
             }
         }
-        for block in first.max(end.saturating_sub(self.cache.capacity()))..end {
-            self.cache.insert_data(block);
-        }
+        let kept = first.max(end.saturating_sub(self.cache.capacity()));
+        self.cache.insert_data(kept, end);
+    }
+
+    /// Whether one sequential write has gone on for so long that nothing else
+    /// is left in the cache: then it runs evenly.
+    #[must_use]
+    pub const fn streams_evenly(&self) -> bool {
+        self.stream.1 >= self.cache.capacity()
+    }
+
+    /// The size of the cache.
+    #[must_use]
+    pub const fn cache_size(&self) -> Bytes {
+        self.config.cache
+    }
+
+    fn note_stream(&mut self, first: u64, end: u64) {
+        let before = if self.stream.0 == first {
+            self.stream.1
+        } else {
+            0
+        };
+        self.stream = (end, before + (end - first));
     }
 
     fn set_timer(&mut self, at: Nanos, timer: Timer) {
@@ -290,59 +313,54 @@ impl Pool {
         self.timers.push(Reverse((at, self.timer_count, timer)));
     }
 
-    /// Goes on with a request's blocks as far as memory allows.
+    /// Goes on with a request's blocks as far as memory allows, then with
+    /// those that it makes the prefetch order.
     fn step_job(&mut self, now: Nanos, index: u32, out: &mut Outputs) {
-        loop {
-            let Some(job) = self.jobs.get_mut(index) else {
-                return;
+        while let Some(job) = self.jobs.get_mut(index)
+            && !job.failed
+        {
+            let request = job.request;
+            let wanted = job.next < job.end;
+            let blocks = if wanted {
+                job.next..job.end
+            } else if let Some(ahead) = job.ahead.clone() {
+                ahead
+            } else if request.operation == Operation::Read {
+                let first = request.start.0 / self.map.block_sectors();
+                let ahead = self.prefetch.read(now, first, job.end);
+                job.ahead = Some(ahead.start..ahead.end.min(self.map.blocks()));
+                continue;
+            } else {
+                break;
             };
-            if job.next >= job.end || job.failed {
+            if blocks.is_empty() {
                 break;
             }
-            let block = job.next;
-            match self.walk(block) {
-                Walk::Missing(id) => {
-                    self.fetch_for_job(now, id, index, out);
-                    return;
+            if let Some(id) = self.missing_above(blocks.start) {
+                self.fetch_for_job(now, id, index, out);
+                return;
+            }
+            let stop = (blocks.start + 1).next_multiple_of(self.map.pointers());
+            let stop = stop.min(blocks.end);
+            if let Some(job) = self.jobs.get_mut(index) {
+                if wanted {
+                    job.next = stop;
+                } else {
+                    job.ahead = Some(stop..blocks.end);
                 }
-                Walk::Mapped if self.needs_old_block(index, block) => {
-                    let id = BlockId {
-                        level: 0,
-                        index: block,
-                    };
-                    if let Some(job) = self.jobs.get_mut(index) {
-                        job.next = block + 1;
-                    }
-                    self.fetch_for_job(now, id, index, out);
-                }
-                Walk::Mapped | Walk::Hole => {
-                    if let Some(job) = self.jobs.get_mut(index) {
-                        job.next = block + 1;
-                    }
-                }
+            }
+            if wanted {
+                self.order_for_job(now, index, blocks.start, stop);
+            } else {
+                self.order(now, blocks.start..stop, Class::AsyncRead, None);
             }
         }
         self.job_gathered(now, index, out);
     }
 
-    /// Whether the block's content must come from disk for this request.
-    fn needs_old_block(&mut self, index: u32, block: u64) -> bool {
-        let size = self.map.block_sectors();
-        let Some(job) = self.jobs.get_mut(index) else {
-            return false;
-        };
-        let (start, end) = (
-            job.request.start.0,
-            job.request.start.0 + job.request.count.0,
-        );
-        let covered = start <= block * size && end >= (block + 1) * size;
-        let overwritten = job.request.operation == Operation::Write && covered;
-        !overwritten && !self.cache.contains(block)
-    }
-
-    /// Looks for the indirect blocks above a block. Level 2 is not needed
-    /// where level 1 is in memory.
-    fn walk(&mut self, block: u64) -> Walk {
+    /// The indirect block that must be read before a block's place is known,
+    /// if one must. Level 2 is not needed where level 1 is in memory.
+    fn missing_above(&mut self, block: u64) -> Option<IndirectId> {
         let id = |level: u8, map: &BlockMap| IndirectId {
             level,
             index: map.indirect_index(level, block),
@@ -350,19 +368,14 @@ impl Pool {
         let (level_1, level_2) = (id(1, &self.map), id(2, &self.map));
         let known = self.cache.hit(level_2);
         if self.cache.hit(level_1) {
-            return match self.map.place_of(block) {
-                Some(_) => Walk::Mapped,
-                None => Walk::Hole,
-            };
+            return None;
         }
         let missing = if known { level_1 } else { level_2 };
-        match self.map.indirect_place(missing.level, missing.index) {
-            Some(_) => Walk::Missing(missing),
-            None => Walk::Hole,
-        }
+        let place = self.map.indirect_place(missing.level, missing.index);
+        place.map(|_| missing)
     }
 
-    fn fetch_for_job(&mut self, now: Nanos, id: BlockId, index: u32, out: &mut Outputs) {
+    fn fetch_for_job(&mut self, now: Nanos, id: IndirectId, index: u32, out: &mut Outputs) {
         if let Some(job) = self.jobs.get_mut(index) {
             job.pending += 1;
         }
@@ -370,8 +383,15 @@ impl Pool {
         self.fetch(now, id, Class::SyncRead, Waiter::Job(index), out);
     }
 
-    /// Reads a block unless it is being read, and notes who waits for it.
-    fn fetch(&mut self, now: Nanos, id: BlockId, class: Class, waiter: Waiter, out: &mut Outputs) {
+    /// Reads an indirect block unless it is being read, and notes who waits for it.
+    fn fetch(
+        &mut self,
+        now: Nanos,
+        id: IndirectId,
+        class: Class,
+        waiter: Waiter,
+        out: &mut Outputs,
+    ) {
         let known = self.fetches.contains_key(&id);
         let fetch = self.fetches.entry(id).or_default();
         match waiter {
@@ -382,25 +402,20 @@ impl Pool {
         if known {
             return;
         }
-        let place = match id.level {
-            0 => self.map.place_of(id.index),
-            level => self.map.indirect_place(level, id.index),
-        };
-        let sent =
-            place.is_some_and(|place| self.start_read(now, place, class, io::ReadFor::Block(id)));
+        let place = self.map.indirect_place(id.level, id.index);
+        let sent = place
+            .is_some_and(|place| self.start_read(now, place, class, io::ReadFor::Indirect(id)));
         if !sent {
             self.fetched(now, id, false, out);
         }
     }
 
-    /// A block was read, or could not be.
-    fn fetched(&mut self, now: Nanos, id: BlockId, good: bool, out: &mut Outputs) {
+    /// An indirect block was read, or could not be.
+    fn fetched(&mut self, now: Nanos, id: IndirectId, good: bool, out: &mut Outputs) {
         let Some(fetch) = self.fetches.remove(&id) else {
             return;
         };
-        if good && id.level == 0 {
-            self.cache.insert_data(id.index);
-        } else if good {
+        if good {
             self.cache.insert_indirect(id);
         }
         for index in fetch.jobs {
@@ -409,11 +424,7 @@ impl Pool {
             };
             job.failed |= !good;
             job.pending -= 1;
-            if id.level == 0 {
-                self.job_gathered(now, index, out);
-            } else {
-                self.step_job(now, index, out);
-            }
+            self.step_job(now, index, out);
         }
         if fetch.scan {
             self.scan_fetched(now, id, good);
@@ -425,7 +436,8 @@ impl Pool {
         let Some(job) = self.jobs.get_mut(index) else {
             return;
         };
-        if job.pending > 0 || (job.next < job.end && !job.failed) {
+        let ahead = job.ahead.as_ref().is_some_and(|ahead| !ahead.is_empty());
+        if job.pending > 0 || ((job.next < job.end || ahead) && !job.failed) {
             return;
         }
         let (failed, operation, id) = (job.failed, job.request.operation, job.request.id);

@@ -8,7 +8,9 @@
 //! block in that disk's dirty time log). A member that reports that it is gone
 //! is failed.
 
-use super::{BlockId, Pool};
+use super::Pool;
+use super::data::DataRun;
+use crate::cache::IndirectId;
 use crate::config::{LABEL_FRONT, QueueConfig};
 use crate::leaf_queue::{Class, Io, LeafQueue, Owner};
 use crate::map::Place;
@@ -40,8 +42,10 @@ pub(super) struct Leaf {
 /// What a read is for.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum ReadFor {
-    /// The cache, and whoever waits there.
-    Block(BlockId),
+    /// The cache, and whoever waits for the indirect block.
+    Indirect(IndirectId),
+    /// The cache, and whoever waits for these data blocks.
+    Data(DataRun),
     /// The resilver, to be written to the new disk.
     Resilver(Place),
 }
@@ -60,8 +64,8 @@ pub(super) struct Read {
 pub(super) enum WriteFor {
     /// The sync of a transaction group: this many dirty blocks.
     Sync { dirty_blocks: u64 },
-    /// The new disk of a resilver.
-    Resilver,
+    /// The new disk of a resilver: this many blocks.
+    Resilver { blocks: u64 },
 }
 
 /// A logical write or flush.
@@ -169,7 +173,7 @@ impl Pool {
     /// Orders a write of a place on every disk; on the resilvering ones only,
     /// if it is the resilver's. False if there is none.
     pub(super) fn start_write(&mut self, place: Place, class: Class, purpose: WriteFor) -> bool {
-        let repair = matches!(purpose, WriteFor::Resilver);
+        let repair = matches!(purpose, WriteFor::Resilver { .. });
         let index = self.writes.insert(Write {
             remaining: 0,
             purpose,
@@ -306,7 +310,8 @@ impl Pool {
                     return;
                 };
                 match read.purpose {
-                    ReadFor::Block(id) => self.fetched(now, id, good, out),
+                    ReadFor::Indirect(id) => self.fetched(now, id, good, out),
+                    ReadFor::Data(run) => self.data_read(now, run, good, out),
                     ReadFor::Resilver(place) => self.scan_read_done(now, place, good),
                 }
             }
@@ -322,7 +327,7 @@ impl Pool {
                 self.writes.remove(index);
                 match purpose {
                     WriteFor::Sync { dirty_blocks } => self.sync_write_done(now, dirty_blocks, out),
-                    WriteFor::Resilver => self.scan_block_done(now),
+                    WriteFor::Resilver { blocks } => self.scan_blocks_done(now, blocks),
                 }
             }
         }

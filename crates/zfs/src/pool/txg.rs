@@ -47,8 +47,11 @@ const LABEL_SECTORS: u64 = 512;
 /// All groups. See the file's head.
 #[derive(Debug)]
 pub(super) struct Groups {
-    /// Dirty blocks of the open group, as they came.
-    open: Vec<u64>,
+    /// Dirty blocks of the open group, as runs (first, number) in the order
+    /// in which they came; a block may be in several.
+    open: Vec<(u64, u64)>,
+    /// The sum of their numbers.
+    open_blocks: u64,
     open_flushes: Vec<RequestId>,
     deadline: Nanos,
     /// Dirty blocks, those of the syncing group that are not yet on disk
@@ -63,8 +66,8 @@ pub(super) struct Groups {
 #[derive(Debug)]
 struct Sync {
     stage: Stage,
-    blocks: Vec<u64>,
-    next: usize,
+    /// Dirty blocks not yet placed, as runs (first, number) in rising order.
+    runs: VecDeque<(u64, u64)>,
     /// Pointers changed so far in the present block of level 1 and of level 2.
     changed: [u64; 2],
     /// A run of data and first copies, and its dirty blocks.
@@ -92,6 +95,7 @@ impl Groups {
     pub(super) const fn new(deadline: Nanos) -> Self {
         Self {
             open: Vec::new(),
+            open_blocks: 0,
             open_flushes: Vec::new(),
             deadline,
             dirty: 0,
@@ -104,6 +108,21 @@ impl Groups {
     pub(super) const fn is_clean(&self) -> bool {
         self.open.is_empty() && self.open_flushes.is_empty() && self.sync.is_none()
     }
+}
+
+/// The same blocks in rising order, each once.
+fn disjoint(mut runs: Vec<(u64, u64)>) -> VecDeque<(u64, u64)> {
+    runs.sort_unstable();
+    let mut merged: VecDeque<(u64, u64)> = VecDeque::with_capacity(runs.len());
+    for (first, blocks) in runs {
+        match merged.back_mut() {
+            Some((start, length)) if *start + *length >= first => {
+                *length = (*length).max(first + blocks - *start);
+            }
+            _ => merged.push_back((first, blocks)),
+        }
+    }
+    merged
 }
 
 impl Pool {
@@ -154,16 +173,19 @@ impl Pool {
         let Some(job) = self.jobs.get_mut(index) else {
             return;
         };
-        let blocks = job.request.start.0 / block_sectors..job.end;
+        let (first, end) = (job.request.start.0 / block_sectors, job.end);
         if self.txg.open.is_empty() && self.txg.deadline <= now {
             let late = now.0 - self.txg.deadline.0;
             let timeout = self.config.txg_timeout.0.max(1);
             self.txg.deadline += Nanos((late / timeout + 1) * timeout);
         }
-        self.txg.dirty += blocks.end - blocks.start;
-        for block in blocks {
-            self.cache.insert_data(block);
-            self.txg.open.push(block);
+        self.note_stream(first, end);
+        self.txg.dirty += end - first;
+        self.txg.open_blocks += end - first;
+        self.cache.insert_data(first, end);
+        match self.txg.open.last_mut() {
+            Some((start, blocks)) if *start + *blocks == first => *blocks += end - first,
+            _ => self.txg.open.push((first, end - first)),
         }
         let time = self.config.write_time;
         self.finish_later(now, index, time);
@@ -191,7 +213,7 @@ impl Pool {
         if self.txg.sync.is_some() {
             return None;
         }
-        let full = self.block_bytes(self.txg.open.len() as u64) >= self.config.txg_dirty_sync;
+        let full = self.block_bytes(self.txg.open_blocks) >= self.config.txg_dirty_sync;
         if full || !self.txg.open_flushes.is_empty() || self.scan.wants_group() {
             return Some(Nanos::ZERO);
         }
@@ -202,17 +224,14 @@ impl Pool {
         if self.sync_due().is_none_or(|due| due > now) {
             return;
         }
-        let mut blocks = std::mem::take(&mut self.txg.open);
-        let written = blocks.len() as u64;
-        blocks.sort_unstable();
-        blocks.dedup();
+        let runs = disjoint(std::mem::take(&mut self.txg.open));
         // A block written twice in one group is dirty once.
-        self.txg.dirty -= written - blocks.len() as u64;
+        let written = std::mem::take(&mut self.txg.open_blocks);
+        self.txg.dirty -= written - runs.iter().map(|run| run.1).sum::<u64>();
         self.txg.deadline = now + self.config.txg_timeout;
         self.txg.sync = Some(Sync {
             stage: Stage::Blocks,
-            blocks,
-            next: 0,
+            runs,
             changed: [0; 2],
             run: None,
             copies: None,
@@ -230,8 +249,10 @@ impl Pool {
         };
         let limit = self.config.queue.aggregation_limit.0;
         let mut handled = 0;
-        while sync.next < sync.blocks.len() && sync.run.is_none_or(|(run, _)| run.count < limit) {
-            handled += self.place_blocks(&mut sync, limit);
+        while let Some(&(first, dirty)) = sync.runs.front()
+            && sync.run.is_none_or(|(run, _)| run.count < limit)
+        {
+            handled += self.place_blocks(&mut sync, first, dirty, limit);
         }
         self.send_run(&mut sync);
         if handled == 0 {
@@ -248,18 +269,18 @@ impl Pool {
 
     /// Places the next consecutive dirty blocks under one level-1 block, and
     /// what is above them if they are its last. The number of blocks placed.
-    fn place_blocks(&mut self, sync: &mut Sync, limit: u64) -> u64 {
-        let first = sync.blocks[sync.next];
+    fn place_blocks(&mut self, sync: &mut Sync, first: u64, dirty: u64, limit: u64) -> u64 {
         let room = limit - sync.run.map_or(0, |(run, _)| run.count);
         let room = (room / self.map.block_sectors()).max(1);
         let parent = |level, block| self.map.indirect_index(level, block);
         let (level_1, level_2) = (parent(1, first), parent(2, first));
-        let run = sync.blocks[sync.next..].iter().zip(first..first + room);
-        let run = run.take_while(|&(&block, next)| block == next && parent(1, block) == level_1);
-        let blocks = run.count();
-        sync.next += blocks;
-        let blocks = blocks as u64;
-        let next = sync.blocks.get(sync.next).copied();
+        let under = self.map.pointers() - first % self.map.pointers();
+        let blocks = dirty.min(room).min(under);
+        sync.runs.pop_front();
+        if blocks < dirty {
+            sync.runs.push_front((first + blocks, dirty - blocks));
+        }
+        let next = sync.runs.front().map(|run| run.0);
         let last_1 = next.is_none_or(|next| parent(1, next) != level_1);
         let last_2 = next.is_none_or(|next| parent(2, next) != level_2);
 
@@ -445,7 +466,7 @@ impl Pool {
 
     /// Whether a group waits that would be synced without its time being up.
     pub(super) fn group_waits(&self, now: Nanos) -> bool {
-        let open = self.block_bytes(self.txg.open.len() as u64);
+        let open = self.block_bytes(self.txg.open_blocks);
         open >= self.config.txg_dirty_sync
             || !self.txg.open_flushes.is_empty()
             || (!self.txg.open.is_empty() && self.txg.deadline <= now)
