@@ -61,6 +61,11 @@ impl<E> Calendar<E> {
     pub(crate) fn pop(&mut self) -> Option<E> {
         self.heap.pop().map(|entry| entry.0.event)
     }
+
+    /// Forgets what was to come.
+    pub(crate) fn clear(&mut self) {
+        self.heap.clear();
+    }
 }
 
 #[cfg(test)]
@@ -77,5 +82,8 @@ mod tests {
         assert_eq!(calendar.next_time(), Some(Nanos(3)));
         let order: String = std::iter::from_fn(|| calendar.pop()).collect();
         assert_eq!(order, "bdac");
+        calendar.schedule(Nanos(1), 'e');
+        calendar.clear();
+        assert_eq!((calendar.next_time(), calendar.pop()), (None, None));
     }
 }

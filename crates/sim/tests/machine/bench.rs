@@ -1,0 +1,123 @@
+//! What the tests run on: the shipped disk, alone or mirrored.
+
+use raidlab_array::{Array, ArrayConfig, MemberConfig, RecoveryConfig};
+use raidlab_disk::{Disk, DiskParameters, Preset};
+use raidlab_random::Stream;
+use raidlab_sim::{ArraySubject, Host, Machine, MachineConfig};
+use raidlab_units::{Bytes, Nanos, Sectors};
+use raidlab_workload::{Engine, JobGroup, JobSpec, Pattern};
+
+/// What differs from test to test.
+pub struct Bench {
+    pub members: u64,
+    pub policy: &'static str,
+    pub recovery: RecoveryConfig,
+    /// Sectors of each disk and of the array.
+    pub capacity: Option<Sectors>,
+    pub turnaround: Nanos,
+    pub tags: u32,
+    pub leaps: bool,
+    pub seed: u64,
+}
+
+impl Default for Bench {
+    fn default() -> Self {
+        Self {
+            members: 2,
+            policy: "md-3.16",
+            recovery: RecoveryConfig::md_3_16(),
+            capacity: None,
+            turnaround: Nanos::from_micros(59),
+            tags: 31,
+            leaps: false,
+            seed: 1,
+        }
+    }
+}
+
+pub fn strict() -> DiskParameters {
+    let text = include_str!("../../../../disks/wd4000fyyz.toml");
+    Preset::parse("wd4000fyyz.toml", text)
+        .expect("the shipped preset is valid")
+        .parameters("strict")
+        .expect("it has a strict set")
+        .clone()
+}
+
+impl Bench {
+    pub fn machine(&self) -> Machine {
+        let mut parameters = strict();
+        if let Some(capacity) = self.capacity {
+            parameters.capacity = capacity;
+        }
+        let member = MemberConfig {
+            size: parameters.capacity,
+            data_offset: Sectors::ZERO,
+            rotational: true,
+            write_mostly: false,
+        };
+        let array = Array::new(ArrayConfig {
+            members: (0..self.members).map(|_| member.clone()).collect(),
+            size: parameters.capacity,
+            read_policy: self.policy.parse().expect("a read policy"),
+            recovery: self.recovery.clone(),
+            maximum_request: Bytes(512 << 10).to_sectors(),
+        })
+        .expect("a valid array");
+        let random = Stream::new(self.seed);
+        let disk = |index| {
+            let phase = Nanos(index * 1_234_567);
+            Disk::new(parameters.clone(), phase, random.fork("disk", index))
+        };
+        Machine::new(MachineConfig {
+            subject: Box::new(ArraySubject::new(array, member)),
+            disks: (0..self.members).map(disk).collect(),
+            host: Host {
+                turnaround: self.turnaround,
+                tags: self.tags,
+                maximum_request: Bytes(512 << 10),
+            },
+            random: random.fork("jobs", 0),
+            leaps: self.leaps,
+        })
+    }
+}
+
+/// Random I/O of 4 KiB at `depth`, ended by `requests`.
+pub fn random(pattern: Pattern, depth: u32, requests: u64) -> JobSpec {
+    JobSpec {
+        pattern,
+        engine: Engine::Libaio,
+        io_depth: depth,
+        random_map: false,
+        request_limit: Some(requests),
+        ..JobSpec::default()
+    }
+}
+
+/// The same, ended by time.
+pub fn timed(pattern: Pattern, depth: u32, seconds: u64) -> JobSpec {
+    JobSpec {
+        request_limit: None,
+        runtime: Some(Nanos::from_secs(seconds)),
+        ..random(pattern, depth, 1)
+    }
+}
+
+/// One stream of 128 KiB over `bytes` from the start.
+pub fn sequential(pattern: Pattern, bytes: u64) -> JobSpec {
+    JobSpec {
+        pattern,
+        block_size: Bytes(128 << 10),
+        size: Some(Bytes(bytes)),
+        ..JobSpec::default()
+    }
+}
+
+/// Jobs that run together.
+pub fn group<const N: usize>(jobs: [JobSpec; N]) -> JobGroup {
+    JobGroup {
+        jobs: jobs.into(),
+        stop_together: false,
+    }
+}

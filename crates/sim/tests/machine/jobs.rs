@@ -1,0 +1,236 @@
+//! What the options of a job do to its run.
+
+use crate::bench::{Bench, group, random, sequential, timed};
+use raidlab_sim::{JobResult, SimError};
+use raidlab_units::{Bytes, Nanos, Sectors};
+use raidlab_workload::{JobError, JobGroup, JobSpec, Pattern};
+
+const MIB: u64 = 1 << 20;
+
+fn run(job: JobSpec) -> JobResult {
+    Bench::default().machine().run(&group([job])).expect("runs")
+}
+
+#[test]
+fn each_job_of_a_group_has_its_own_results() {
+    let result = Bench::default()
+        .machine()
+        .run(&group([
+            random(Pattern::RandRead, 4, 300),
+            sequential(Pattern::Write, 16 * MIB),
+            random(Pattern::RandRead, 1, 70),
+        ]))
+        .expect("runs");
+    let counts: Vec<[u64; 2]> = result
+        .jobs
+        .iter()
+        .map(|job| [job.reads.ios, job.writes.ios])
+        .collect();
+    assert_eq!(counts, [[300, 0], [0, 128], [70, 0]]);
+    assert_eq!(result.jobs[1].writes.bytes, Bytes(16 * MIB));
+    assert_eq!((result.reads().ios, result.writes().ios), (370, 128));
+    assert_eq!(result.reads().latency.len(), 370);
+}
+
+#[test]
+fn clones_count_together() {
+    let job = JobSpec {
+        num_jobs: 3,
+        ..random(Pattern::RandRead, 2, 50)
+    };
+    let result = run(job);
+    assert_eq!((result.jobs.len(), result.reads().ios), (1, 150));
+}
+
+#[test]
+fn the_ramp_is_run_but_not_measured() {
+    let plain = timed(Pattern::RandRead, 4, 20);
+    let ramped = JobSpec {
+        ramp_time: Nanos::from_secs(10),
+        ..plain.clone()
+    };
+    let [plain, ramped] = [run(plain), run(ramped)];
+    let second = Nanos::SECOND;
+    for result in [&plain, &ramped] {
+        assert!(result.runtime >= second * 20 && result.runtime < second * 21);
+    }
+    let [plain_ios, ramped_ios] = [&plain, &ramped].map(|result| result.reads().ios);
+    assert!(ramped_ios.abs_diff(plain_ios) * 20 < plain_ios);
+    // The members saw both.
+    let seen: u64 = ramped.members.iter().map(|member| member.read_ios).sum();
+    assert!(seen * 10 > ramped_ios * 14, "{seen} of {ramped_ios}");
+}
+
+#[test]
+fn a_thinking_job_pauses_after_every_so_many_requests() {
+    let busy = run(sequential(Pattern::Read, 32 * MIB));
+    let think_time = Nanos::from_millis(50);
+    let thinking = run(JobSpec {
+        think_time,
+        think_time_blocks: 16,
+        ..sequential(Pattern::Read, 32 * MIB)
+    });
+    assert_eq!(thinking.reads().ios, 256);
+    // 16 batches; fio pauses after the last one too (backend.c, do_io). While
+    // it thinks the drive reads ahead, so that the requests take less time.
+    let pauses = think_time * 16;
+    assert!(thinking.runtime > pauses && thinking.runtime < busy.runtime + pauses);
+}
+
+#[test]
+fn a_flush_after_every_write_costs_a_write_to_the_platters() {
+    let write = random(Pattern::RandWrite, 1, 200);
+    let [cached, synced] = [0, 1].map(|fsync_every| {
+        run(JobSpec {
+            fsync_every,
+            ..write.clone()
+        })
+    });
+    for result in [&cached, &synced] {
+        // Flushes are no writes.
+        assert_eq!(result.writes().ios, 200);
+    }
+    // Both members at random places: 14 ms or more for each.
+    assert!(synced.runtime > Nanos::from_millis(12) * 200);
+    assert!(cached.runtime < Nanos::from_millis(7) * 200);
+    let through = run(JobSpec {
+        sync_writes: true,
+        ..write
+    });
+    assert!(through.runtime > Nanos::from_millis(12) * 200);
+}
+
+#[test]
+fn the_last_flush_belongs_to_the_job() {
+    let [plain, flushed] = [false, true].map(|end_fsync| {
+        run(JobSpec {
+            end_fsync,
+            ..random(Pattern::RandWrite, 1, 20)
+        })
+    });
+    // 20 writes fit into the cache; to the platters they take 5 ms each.
+    assert!(plain.runtime < Nanos::from_millis(10), "{}", plain.runtime);
+    assert!(
+        flushed.runtime > Nanos::from_millis(60),
+        "{}",
+        flushed.runtime
+    );
+    // Who has written nothing flushes nothing.
+    let [plain, flushed] = [false, true].map(|end_fsync| {
+        run(JobSpec {
+            end_fsync,
+            ..random(Pattern::RandRead, 1, 20)
+        })
+    });
+    assert_eq!(plain.runtime, flushed.runtime);
+}
+
+/// A job of ten reads beside one that thinks for ever.
+fn unequal(stop_together: bool) -> JobGroup {
+    let endless = JobSpec {
+        think_time: Nanos::from_secs(5),
+        ..timed(Pattern::RandRead, 1, 60)
+    };
+    JobGroup {
+        jobs: vec![random(Pattern::RandRead, 1, 10), endless],
+        stop_together,
+    }
+}
+
+#[test]
+fn the_first_to_end_ends_all_where_they_stop_together() {
+    let [apart, together] = [false, true].map(|stop| {
+        Bench::default()
+            .machine()
+            .run(&unequal(stop))
+            .expect("runs")
+    });
+    assert_eq!(apart.jobs[0].reads.ios, 10);
+    assert!(apart.runtime >= Nanos::from_secs(60));
+    assert!(apart.jobs[1].reads.ios >= 10);
+    assert_eq!(together.jobs[0].reads.ios, 10);
+    assert_eq!(together.jobs[1].reads.ios, 1);
+    assert!(together.runtime < Nanos::from_secs(1));
+}
+
+/// What a stopped job still had in its calendar must neither stop the clock
+/// nor give the next job a request too many.
+#[test]
+fn a_stopped_job_leaves_nothing_behind() {
+    let mut machine = Bench::default().machine();
+    machine.run(&unequal(true)).expect("runs");
+    let ended = machine.now();
+    machine.wait(Nanos::from_secs(30)).expect("waits");
+    assert_eq!(machine.now(), ended + Nanos::from_secs(30));
+
+    let follow_on = |before: Option<JobGroup>| {
+        let mut machine = Bench::default().machine();
+        if let Some(before) = before {
+            machine.run(&before).expect("runs");
+        }
+        let result = machine
+            .run(&group([timed(Pattern::RandRead, 1, 20)]))
+            .expect("runs");
+        // One in flight at a time: latencies and turnarounds fill the run.
+        let reads = result.reads();
+        let busy = reads.latency.mean() * reads.ios as f64;
+        busy / result.runtime.0 as f64
+    };
+    assert!(follow_on(None) < 1.0);
+    let after = follow_on(Some(unequal(true)));
+    assert!(after < 1.0, "{after} in flight on average");
+}
+
+#[test]
+fn a_job_that_does_not_fit_is_refused_by_name() {
+    let bench = Bench {
+        capacity: Some(Sectors(2 * MIB)),
+        ..Bench::default()
+    };
+    let job = JobSpec {
+        name: "too-far".to_owned(),
+        offset: Bytes(1 << 30),
+        ..JobSpec::default()
+    };
+    let mut machine = bench.machine();
+    let error = machine.run(&group([job])).expect_err("behind the end");
+    let expected = SimError::Job {
+        job: "too-far".to_owned(),
+        source: JobError::OffsetBehindEnd {
+            clone: 0,
+            offset: Bytes(1 << 30),
+            what: "the device",
+            end: Bytes(1 << 30),
+        },
+    };
+    assert_eq!(error, expected);
+    assert_eq!(error.to_string(), "job `too-far` cannot run");
+    // The machine is none the worse.
+    let result = machine.run(&group([random(Pattern::RandRead, 1, 10)]));
+    assert_eq!(result.expect("runs").reads().ios, 10);
+    let none = machine.run(&group([JobSpec {
+        io_depth: 0,
+        ..JobSpec::default()
+    }]));
+    assert!(matches!(none, Err(SimError::Job { .. })));
+}
+
+#[test]
+fn requests_off_the_sectors_move_whole_ones() {
+    let job = JobSpec {
+        block_size: Bytes(700),
+        size: Some(Bytes(7_000)),
+        ..JobSpec::default()
+    };
+    let result = run(job);
+    assert_eq!(
+        (result.reads().ios, result.reads().bytes),
+        (10, Bytes(7_000))
+    );
+    let bytes: u64 = result
+        .members
+        .iter()
+        .map(|member| member.read_bytes.0)
+        .sum();
+    assert!(bytes > 7_000 && bytes % 512 == 0);
+}

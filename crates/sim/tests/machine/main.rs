@@ -1,0 +1,8 @@
+//! Whole machines: an array on modelled disks under jobs in virtual time.
+
+mod bench;
+mod clock;
+mod jobs;
+mod leaps;
+mod members;
+mod repeatable;
