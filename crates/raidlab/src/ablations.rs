@@ -274,7 +274,9 @@ fn table(cells: &[Cell<'_>]) -> String {
     let right: Vec<usize> = (1..head.len()).collect();
     let head: Vec<&str> = head.iter().map(String::as_str).collect();
     text.push_str(&output::table(&head, &right, rows));
-    for cell in full {
+    let mut titles = full;
+    titles.dedup_by_key(|cell| cell.job);
+    for cell in titles {
         text.push_str(&format!("job {}: {}\n", cell.job, cell.job_title));
     }
     text
