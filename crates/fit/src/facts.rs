@@ -284,3 +284,6 @@ fn line_of(text: &str, offset: usize) -> usize {
         .count()
         + 1
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,110 @@
+//! What people are told of a facts file that is wrong.
+
+use super::Facts;
+use std::error::Error;
+
+const GOOD: &str = r#"schema = 1
+disk = "some"
+
+[[free]]
+parameter = "seek_settle_ms"
+start = 0.8
+range = [0.2, 2.0]
+
+[[prior]]
+id = "average-seek"
+quantity = "average_seek_ms"
+value = 8.2
+tolerance_percent = 10.0
+sets = ["strict"]
+source = "a data sheet"
+
+[[fact]]
+id = "read"
+title = "random read"
+fio = ["--rw=randread --bs=4k --iodepth=1"]
+turnaround_us = 59
+op = "read"
+ios = 1000
+runtime_ms = 10000
+sets = ["strict"]
+source = "a log"
+
+[[fact]]
+id = "write"
+title = "random write"
+fio = ["--rw=randwrite --bs=4k"]
+turnaround_us = 59
+op = "write"
+ios = 1
+runtime_ms = 1000
+sets = ["joint", "strict"]
+source = "a log"
+"#;
+
+fn complaint(from: &str, to: &str) -> String {
+    assert!(GOOD.contains(from), "`{from}` is not in the file");
+    let text = GOOD.replacen(from, to, 1);
+    let error = Facts::parse("facts.toml", &text).expect_err(to);
+    let mut lines = vec![error.to_string()];
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        lines.push(error.to_string());
+        cause = error.source();
+    }
+    lines.join("\n  ")
+}
+
+#[test]
+fn a_good_file_says_what_it_says() {
+    let facts = Facts::parse("facts.toml", GOOD).expect("valid");
+    assert_eq!(facts.sets(), ["joint", "strict"]);
+    assert_eq!((facts.facts[0].iops, facts.facts[1].iops), (100.0, 1.0));
+    assert!(facts.facts[0].reads && !facts.facts[1].reads);
+    assert!(facts.facts[0].group().stop_together);
+    assert_eq!(facts.free[0].range, [0.2, 2.0]);
+}
+
+#[test]
+fn every_mistake_is_named_with_its_place() {
+    let mistakes = [
+        ("not TOML", "disk = \"some\"", "disk = some"),
+        ("another version", "schema = 1", "schema = 2"),
+        ("an unknown field", "disk = ", "drive = "),
+        (
+            "no facts",
+            "[[fact]]\nid = \"read\"",
+            "[[measured]]\nid = \"read\"",
+        ),
+        ("an unknown parameter", "\"seek_settle_ms\"", "\"settle\""),
+        ("a range that falls", "[0.2, 2.0]", "[2.0, 0.2]"),
+        ("a start outside", "start = 0.8", "start = 8.0"),
+        (
+            "an unknown quantity",
+            "\"average_seek_ms\"",
+            "\"track_seek_ms\"",
+        ),
+        ("a prior of nothing", "value = 8.2", "value = 0.0"),
+        (
+            "a prior without tolerance",
+            "tolerance_percent = 10.0",
+            "tolerance_percent = -1.0",
+        ),
+        ("a fact twice", "id = \"write\"", "id = \"read\""),
+        ("no requests", "ios = 1000\n", "ios = 0\n"),
+        ("no time", "runtime_ms = 10000\n", "runtime_ms = 0\n"),
+        ("no jobs", "[\"--rw=randwrite --bs=4k\"]", "[]"),
+        ("an unknown operation", "op = \"write\"", "op = \"trim\""),
+        (
+            "an unknown option",
+            "--rw=randwrite",
+            "--rw=randwrite --speed=9",
+        ),
+        ("a wrong value", "--iodepth=1", "--iodepth=many"),
+    ];
+    let told: Vec<String> = mistakes
+        .iter()
+        .map(|(what, from, to)| format!("{what}:\n  {}", complaint(from, to)))
+        .collect();
+    insta::assert_snapshot!(told.join("\n"));
+}
