@@ -246,7 +246,7 @@ pub(crate) struct Cache {
 
 /// Old indirect blocks found to be needed for each new one before it is let
 /// be: bounds the work where most are needed.
-const KEPT: u32 = 1;
+const KEPT: u32 = 2;
 
 impl Cache {
     /// For a volume with that many indirect blocks of level 1 and 2.

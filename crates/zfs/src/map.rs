@@ -272,7 +272,7 @@ impl BlockMap {
     /// nothing was ever written, which spares most random writes on an empty
     /// pool a search. The level-1 block is written after its data, but within
     /// a transaction group no block is written twice.
-    fn may_hold(&self, first: u64, end: u64) -> bool {
+    pub(crate) fn may_hold(&self, first: u64, end: u64) -> bool {
         let low = self.indirect_index(1, first);
         let high = self.indirect_index(1, end - 1);
         (low..=high).any(|index| self.indirect_place(1, index).is_some())

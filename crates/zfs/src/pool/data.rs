@@ -52,7 +52,7 @@ impl Pool {
         let merged = self.config.queue.aggregation_limit.0 / self.map.block_sectors();
         let mut block = blocks.start;
         while block < blocks.end {
-            if self.cache.contains(block) {
+            if self.cache.contains(block) || !self.map.may_hold(block, block + 1) {
                 block += 1;
                 continue;
             }
