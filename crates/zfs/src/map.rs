@@ -90,7 +90,7 @@ impl BlockMap {
     }
 
     /// Blocks of the volume, holes included.
-    pub(crate) const fn blocks(&self) -> u64 {
+    pub(crate) const fn volume_blocks(&self) -> u64 {
         self.volume_blocks
     }
 

@@ -328,7 +328,7 @@ impl Pool {
             } else if request.operation == Operation::Read {
                 let first = request.start.0 / self.map.block_sectors();
                 let ahead = self.prefetch.read(now, first, job.end);
-                job.ahead = Some(ahead.start..ahead.end.min(self.map.blocks()));
+                job.ahead = Some(ahead.start..ahead.end.min(self.map.volume_blocks()));
                 continue;
             } else {
                 break;
