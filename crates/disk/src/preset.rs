@@ -62,10 +62,12 @@ pub enum PresetError {
         message: String,
     },
     /// A parameter that no set provides.
-    #[error("{file}: parameter `{name}` is missing in set `{set}`")]
+    #[error("{file}:{line}: parameter `{name}` is missing in set `{set}`")]
     Missing {
         /// The file.
         file: String,
+        /// Where the set begins, from 1.
+        line: usize,
         /// The set.
         set: String,
         /// The parameter.
@@ -98,10 +100,12 @@ pub enum PresetError {
         range: &'static str,
     },
     /// The numbers do not make a disk together.
-    #[error("{file}: set `{set}` is not a disk")]
+    #[error("{file}:{line}: set `{set}` is not a disk")]
     Invalid {
         /// The file.
         file: String,
+        /// Where the set begins, from 1.
+        line: usize,
         /// The set.
         set: String,
         /// Why.
@@ -111,7 +115,7 @@ pub enum PresetError {
     /// No parameter set at all, or not the one asked for.
     #[error("{preset} has no parameter set `{set}`; it has: {known}")]
     NoSet {
-        /// The preset.
+        /// The preset; with the line where its own default is wrong.
         preset: String,
         /// The set asked for.
         set: String,
@@ -131,8 +135,8 @@ struct File {
     rate_curve: Curve,
     parameters: BTreeMap<String, Spanned<Value>>,
     #[serde(default)]
-    set: BTreeMap<String, FileSet>,
-    default_set: String,
+    set: BTreeMap<String, Spanned<FileSet>>,
+    default_set: Spanned<String>,
 }
 
 #[derive(Deserialize)]
@@ -186,15 +190,18 @@ impl Preset {
                 file,
                 text,
                 set: name,
+                line: line_of(text, set.span().start),
             };
-            sets.push(reader.read(&raw, set)?);
+            sets.push(reader.read(&raw, set.get_ref())?);
         }
         // The default comes first; the others stay in order of name.
-        let default = sets.iter().position(|set| set.name == raw.default_set);
+        let default = sets
+            .iter()
+            .position(|set| set.name == *raw.default_set.get_ref());
         let Some(default) = default else {
             return Err(PresetError::NoSet {
-                preset: file.to_owned(),
-                set: raw.default_set,
+                preset: format!("{file}:{}", line_of(text, raw.default_set.span().start)),
+                set: raw.default_set.into_inner(),
                 known: names(sets.iter().map(|set| set.name.as_str())),
             });
         };
@@ -256,6 +263,8 @@ struct Reader<'a> {
     file: &'a str,
     text: &'a str,
     set: &'a str,
+    /// Where the set begins.
+    line: usize,
 }
 
 impl Reader<'_> {
@@ -281,6 +290,7 @@ impl Reader<'_> {
                 .get(name)
                 .ok_or_else(|| PresetError::Missing {
                     file: self.file.to_owned(),
+                    line: self.line,
                     set: self.set.to_owned(),
                     name,
                 })?
@@ -307,6 +317,7 @@ impl Reader<'_> {
             .validate()
             .map_err(|source| PresetError::Invalid {
                 file: self.file.to_owned(),
+                line: self.line,
                 set: self.set.to_owned(),
                 source,
             })?;
@@ -334,7 +345,7 @@ impl Reader<'_> {
                 file: self.file.to_owned(),
                 line,
                 name: name.to_owned(),
-                value: number.to_string(),
+                value: format!("{number:?}"),
                 range: "between 0 and 2^53",
             });
         }
@@ -354,3 +365,6 @@ fn line_of(text: &str, offset: usize) -> usize {
 fn names<'a>(names: impl Iterator<Item = &'a str>) -> String {
     names.collect::<Vec<_>>().join(", ")
 }
+
+#[cfg(test)]
+mod tests;

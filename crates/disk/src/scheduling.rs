@@ -266,3 +266,6 @@ impl Scheduling {
         best
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,146 @@
+//! Good presets, and what people are told of bad ones.
+
+use super::Preset;
+use raidlab_units::{Bytes, Nanos, Sectors};
+use std::error::Error;
+
+const SHIPPED: &str = include_str!("../../../../disks/wd4000fyyz.toml");
+
+/// The shipped preset with one piece of its text replaced.
+fn edited(from: &str, to: &str) -> String {
+    assert!(SHIPPED.contains(from), "`{from}` is not in the preset");
+    SHIPPED.replacen(from, to, 1)
+}
+
+/// The error and its causes, one to a line.
+fn complaint(text: &str) -> String {
+    let error = Preset::parse("disk.toml", text).expect_err("a mistake");
+    let mut lines = vec![error.to_string()];
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        lines.push(error.to_string());
+        cause = error.source();
+    }
+    lines.join("\n  ")
+}
+
+#[test]
+fn every_mistake_is_named_with_its_place() {
+    let mistakes = [
+        ("not TOML", edited("schema = 1", "schema = = 1")),
+        ("another version", edited("schema = 1", "schema = 2")),
+        (
+            "a field of its own",
+            edited("schema = 1", "schema = 1\ncolour = 3"),
+        ),
+        ("no title", edited("title = ", "# title = ")),
+        (
+            "a value of the wrong kind",
+            edited("value = 16,", "value = \"16\","),
+        ),
+        (
+            "a number without a source",
+            edited("{ value = 32, source", "{ value = 32, sauce"),
+        ),
+        (
+            "an unknown parameter",
+            edited("\nread_segments", "\nsegments"),
+        ),
+        (
+            "an unknown parameter in a set",
+            edited("\nseek_knee", "\nknee"),
+        ),
+        (
+            "a missing parameter",
+            edited("\nread_segments", "\n# read_segments"),
+        ),
+        (
+            "a parameter that one set lacks",
+            edited("\nseek_knee", "\n# seek_knee"),
+        ),
+        (
+            "a negative value",
+            edited("value = 0.7662", "value = -0.7662"),
+        ),
+        ("no number", edited("value = 0.7662", "value = nan")),
+        ("too large", edited("value = 7814037168", "value = 1e300")),
+        (
+            "no such capacity",
+            edited("value = 7814037168", "value = 2047"),
+        ),
+        (
+            "a slow platter",
+            edited("value = 8333.333", "value = 833333.3"),
+        ),
+        ("a curve that falls back", edited("[0.017, ", "[0.5, ")),
+        (
+            "a margin of two revolutions",
+            edited("value = 0.5224", "value = 16.7"),
+        ),
+        ("a knee outside", edited("value = 0.1346", "value = 1.01")),
+        (
+            "an unknown default",
+            edited("default_set = \"strict\"", "default_set = \"loose\""),
+        ),
+        ("no default", edited("default_set = ", "# default_set = ")),
+    ];
+    let told: Vec<String> = mistakes
+        .iter()
+        .map(|(what, text)| format!("{what}:\n  {}", complaint(text)))
+        .collect();
+    insta::assert_snapshot!(told.join("\n"));
+}
+
+#[test]
+fn an_unknown_set_lists_the_known_ones() {
+    let preset = Preset::parse("disk.toml", SHIPPED).expect("the shipped preset is valid");
+    let error = preset.parameters("loose").expect_err("no such set");
+    insta::assert_snapshot!(
+        error,
+        @"wd4000fyyz has no parameter set `loose`; it has: strict, joint"
+    );
+    assert_eq!(preset.set_description("loose"), Err(error.clone()));
+    assert_eq!(preset.provenance("loose"), Err(error));
+}
+
+#[test]
+fn the_default_set_comes_first() {
+    let shipped = Preset::parse("disk.toml", SHIPPED).expect("the shipped preset is valid");
+    assert_eq!(shipped.set_names(), ["strict", "joint"]);
+    let joint = edited("default_set = \"strict\"", "default_set = \"joint\"");
+    let joint = Preset::parse("disk.toml", &joint).expect("valid");
+    assert_eq!(joint.set_names(), ["joint", "strict"]);
+    assert_eq!(joint.parameters("strict"), shipped.parameters("strict"));
+}
+
+#[test]
+fn numbers_arrive_in_their_units() {
+    let preset = Preset::parse("disk.toml", SHIPPED).expect("the shipped preset is valid");
+    let disk = preset.parameters("strict").expect("a set");
+    assert_eq!(disk.capacity, Sectors(7_814_037_168));
+    assert_eq!(disk.revolution, Nanos(8_333_333));
+    assert_eq!(disk.overhead_idle, Nanos(304_200));
+    assert_eq!(disk.scheduling.margin_ns, 522_400);
+    assert_eq!(disk.seek.settle_ns.round(), 766_200.0);
+    assert_eq!(disk.stream.follow_on_wait, Nanos::from_micros(35));
+    assert_eq!(disk.stream.visit_budget, Some(Bytes(3 << 20)));
+    assert_eq!(disk.rate_curve[0].bytes_per_second, 173_900.0 * 1024.0);
+}
+
+#[test]
+fn a_set_replaces_what_all_share_and_keeps_the_source() {
+    let text = edited(
+        "[set.joint.parameters]",
+        "[set.joint.parameters]\nread_segments = { value = 8, source = \"a try\" }",
+    );
+    let preset = Preset::parse("disk.toml", &text).expect("valid");
+    let segments = |set: &str| preset.parameters(set).expect("a set").segments;
+    assert_eq!((segments("strict"), segments("joint")), (16, 8));
+    let source = |set: &str| {
+        let numbers = preset.provenance(set).expect("a set");
+        let number = numbers.iter().find(|number| number.name == "read_segments");
+        number.expect("every number has a source").source.clone()
+    };
+    assert_eq!(source("joint"), "a try");
+    assert!(source("strict").starts_with("assumed"));
+}

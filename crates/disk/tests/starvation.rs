@@ -1,0 +1,159 @@
+//! A chain of contiguous commands costs the arm nothing and would be served
+//! for ever; the chain limit lets others in.
+
+use raidlab_disk::{Command, CommandKind, Disk, DiskParameters, Feature, Preset};
+use raidlab_random::Stream;
+use raidlab_units::{Bytes, Nanos, Sectors};
+
+const BLOCK: u64 = 128 << 10;
+const READERS: u64 = 32;
+/// Of the chain, always in flight.
+const LINKS: u64 = 2;
+const TURNAROUND: Nanos = Nanos::from_micros(11);
+
+fn strict() -> DiskParameters {
+    let text = include_str!("../../../disks/wd4000fyyz.toml");
+    Preset::parse("wd4000fyyz.toml", text)
+        .expect("the shipped preset is valid")
+        .parameters("strict")
+        .expect("it has a strict set")
+        .clone()
+}
+
+/// What a minute gave.
+struct Minute {
+    /// Random reads per second.
+    random: u64,
+    /// Commands of the chain per second.
+    chain: u64,
+    /// The longest that a random read took.
+    longest: Nanos,
+}
+
+/// `READERS` random reads of 4 KiB and a chain of `kind`, for a minute.
+fn minute(parameters: DiskParameters, kind: CommandKind) -> Minute {
+    let mut random = Stream::new(3);
+    let mut disk = Disk::new(parameters, Nanos::ZERO, random.fork("disk", 0));
+    // When each command is next issued, or was; then whether it is in flight.
+    let mut issue = vec![Some(Nanos::ZERO); usize::try_from(READERS + LINKS).expect("few")];
+    let mut issued = vec![Nanos::ZERO; issue.len()];
+    let (mut counts, mut longest, mut next) = ([0_u64; 2], Nanos::ZERO, 0);
+    let mut completions = Vec::new();
+    let end = Nanos::from_secs(60);
+    loop {
+        let event = disk.next_event().unwrap_or(Nanos::MAX);
+        let host = (0..issue.len())
+            .filter_map(|tag| issue[tag].map(|time| (time, tag)))
+            .min();
+        let host_time = host.map_or(Nanos::MAX, |(time, _)| time);
+        let now = event.min(host_time);
+        if now > end {
+            break;
+        }
+        if let Some((_, tag)) = host.filter(|_| host_time <= event) {
+            issue[tag] = None;
+            issued[tag] = now;
+            let chain = tag as u64 >= READERS;
+            let (kind, start, bytes) = if chain {
+                next += BLOCK;
+                (kind, next - BLOCK, BLOCK)
+            } else {
+                (CommandKind::Read, random.below(3 << 28) * 4096, 4096)
+            };
+            disk.submit(
+                now,
+                Command {
+                    tag: tag as u64,
+                    kind,
+                    start: Bytes(start).to_sectors(),
+                    count: Bytes(bytes).to_sectors(),
+                },
+            );
+            continue;
+        }
+        completions.clear();
+        disk.advance(now, &mut completions);
+        for completion in &completions {
+            let tag = usize::try_from(completion.tag).expect("few");
+            let chain = completion.tag >= READERS;
+            counts[usize::from(chain)] += 1;
+            if !chain {
+                longest = longest.max(now - issued[tag]);
+            }
+            issue[tag] = Some(now + TURNAROUND);
+        }
+    }
+    // Reads that have waited to the end count too.
+    for tag in 0..usize::try_from(READERS).expect("few") {
+        if issue[tag].is_none() {
+            longest = longest.max(end - issued[tag]);
+        }
+    }
+    Minute {
+        random: counts[0] / 60,
+        chain: counts[1] / 60,
+        longest,
+    }
+}
+
+#[test]
+fn random_reads_and_a_chain_both_go_on() {
+    // Alone the readers get some 170 a second. A chain of reads gets one
+    // command in each visit while so many wait.
+    for kind in [CommandKind::Read, CommandKind::Write] {
+        let minute = minute(strict(), kind);
+        assert!(minute.random >= 30, "{kind:?}: {} a second", minute.random);
+        assert!(minute.chain >= 5, "{kind:?}: {} a second", minute.chain);
+    }
+    // Beside reads nobody waits long. Beside writes the arm comes back to the
+    // chain after each read, so that the far ones are passed over for long.
+    let longest = minute(strict(), CommandKind::Read).longest;
+    assert!(longest < Nanos::from_secs(10), "{longest}");
+}
+
+#[test]
+fn without_the_limit_a_chain_starves_random_reads() {
+    let without = strict().without(Feature::ChainLimit);
+    for kind in [CommandKind::Read, CommandKind::Write] {
+        let minute = minute(without.clone(), kind);
+        assert_eq!(minute.random, 0, "{kind:?}");
+        assert!(minute.chain > 1_000, "{kind:?}: {}", minute.chain);
+        assert!(minute.longest > Nanos::from_secs(59));
+    }
+}
+
+#[test]
+fn the_chain_is_really_one() {
+    // Alone it runs at the rate of the platters: nothing but the limit, and
+    // the readers, keep it from that.
+    let mut disk = Disk::new(strict(), Nanos::ZERO, Stream::new(5));
+    let mut completions = Vec::new();
+    let mut next = 0;
+    let mut submit = |disk: &mut Disk, now, tag| {
+        let (start, count) = (Sectors(next), Bytes(BLOCK).to_sectors());
+        next += count.0;
+        disk.submit(
+            now,
+            Command {
+                tag,
+                kind: CommandKind::Read,
+                start,
+                count,
+            },
+        );
+    };
+    for tag in 0..LINKS {
+        submit(&mut disk, Nanos::ZERO, tag);
+    }
+    let mut count = 0;
+    while let Some(now) = disk.next_event().filter(|&now| now < Nanos::from_secs(10)) {
+        completions.clear();
+        disk.advance(now, &mut completions);
+        for completion in &completions {
+            count += 1;
+            submit(&mut disk, now, completion.tag);
+        }
+    }
+    let rate = count * BLOCK / 10 / 1024;
+    assert!((173_000..174_500).contains(&rate), "{rate} KiB/s");
+}
