@@ -115,7 +115,7 @@ pub enum FactsError {
         options: String,
         /// Why.
         #[source]
-        source: JobFileError,
+        source: Box<JobFileError>,
     },
 }
 
@@ -208,7 +208,7 @@ impl Facts {
                         file: file.to_owned(),
                         line: line_of(text, offset),
                         options: options.clone(),
-                        source,
+                        source: Box::new(source),
                     })
                 })
                 .collect::<Result<Vec<_>, _>>()?;

@@ -232,5 +232,5 @@ fn requests_off_the_sectors_move_whole_ones() {
         .iter()
         .map(|member| member.read_bytes.0)
         .sum();
-    assert!(bytes > 7_000 && bytes % 512 == 0);
+    assert!(bytes > 7_000 && bytes.is_multiple_of(512));
 }
