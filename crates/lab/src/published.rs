@@ -17,6 +17,9 @@ pub struct Published {
     pub title: String,
     /// Where the figures are from.
     pub source: String,
+    /// What they were measured on, one preset per member: figures for other
+    /// disks say nothing of these.
+    pub disks: Vec<String>,
     /// The classes of jobs, in the order of the report.
     pub classes: Vec<Class>,
     /// One per subject, job and operation.
@@ -119,6 +122,7 @@ struct RawPublished {
     name: String,
     title: String,
     source: String,
+    disks: Vec<String>,
     class: Vec<RawClass>,
     figures: Vec<RawFigures>,
 }
@@ -260,6 +264,7 @@ impl Published {
             name: raw.name,
             title: raw.title,
             source: raw.source,
+            disks: raw.disks,
             classes,
             cells,
         })

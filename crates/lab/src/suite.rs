@@ -34,6 +34,8 @@ pub struct Suite {
     pub published: Option<Published>,
     /// What is done, in this order.
     pub steps: Vec<Step>,
+    /// What the user should know of options that do nothing here.
+    pub remarks: Vec<String>,
 }
 
 /// One thing that is done.
@@ -155,8 +157,9 @@ impl Suite {
     ) -> Result<Self, LoadError> {
         let text = catalogue::read_text(path)?;
         let name = path.display().to_string();
-        let groups = raidlab_workload::read_job_file(&name, &text)?.groups;
-        let steps = groups.into_iter().enumerate().map(|(index, group)| {
+        let file = raidlab_workload::read_job_file(&name, &text)?;
+        let remarks = file.notes.iter().map(ToString::to_string).collect();
+        let steps = file.groups.into_iter().enumerate().map(|(index, group)| {
             Step::Job(Job {
                 name: (index + 1).to_string(),
                 title: describe(&group),
@@ -180,6 +183,7 @@ impl Suite {
             subjects,
             published: None,
             steps: steps.collect(),
+            remarks,
         })
     }
 

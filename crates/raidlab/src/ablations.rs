@@ -58,7 +58,7 @@ pub struct Arguments {
     fit: String,
 
     /// Seed of everything random, 0 to 2^64-1.
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = crate::run::DEFAULT_SEED)]
     seed: u64,
 
     /// Experiments at the same time; the output does not depend on it.

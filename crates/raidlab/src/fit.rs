@@ -48,7 +48,7 @@ pub struct Arguments {
     facts: Option<PathBuf>,
 
     /// Virtual seconds to simulate each fact; more is slower and less noisy.
-    #[arg(long, value_name = "N", default_value_t = 120,
+    #[arg(long, value_name = "N", default_value_t = 60,
           value_parser = clap::value_parser!(u64).range(1..=86_400))]
     seconds: u64,
 

@@ -23,6 +23,11 @@ use std::fmt::Write;
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
 
+/// The seed where none is given. Which two of three streams share a disk of md
+/// is decided by a race in the first milliseconds of job 19 of the 2015 suite;
+/// with this seed, the smallest that does, it goes as it went in 2015.
+pub const DEFAULT_SEED: u64 = 2;
+
 /// Where runs are kept when nothing else is said.
 pub const STORE: &str = "raidlab.db";
 
@@ -76,7 +81,7 @@ pub struct Arguments {
 
     /// Seed of everything random, 0 to 2^64-1. The same seed gives the same
     /// rows, byte by byte.
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_SEED)]
     seed: u64,
 
     /// Experiments at the same time; the output does not depend on it.

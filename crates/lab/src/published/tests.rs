@@ -185,6 +185,7 @@ const SMALL: &str = r#"schema = 1
 name = "own"
 title = "Own"
 source = "here"
+disks = ["wd4000fyyz"]
 
 [[class]]
 id = "write"

@@ -106,6 +106,7 @@ impl Suite {
             subjects,
             published,
             steps,
+            remarks: Vec::new(),
         })
     }
 }

@@ -46,10 +46,15 @@ pub fn prepare(arguments: &Arguments) -> Result<Prepared, Failure> {
         seed: arguments.seed,
         without: arguments.without.clone(),
     };
+    let mut remarks = remarks(arguments, &suite);
+    if let Some(words) = foreign_figures(&suite) {
+        suite.published = None;
+        remarks.push(remark("Other disks", words));
+    }
     Ok(Prepared {
         experiments: suite.experiments(&subjects, &choices),
         suite,
-        remarks: remarks(arguments),
+        remarks,
     })
 }
 
@@ -100,7 +105,7 @@ fn chosen_disks(suite: &Suite, named: &[String]) -> Result<Vec<String>, Failure>
     match named {
         [] => Ok(suite.disks.clone()),
         [one] => Ok(vec![one.clone(); suite.disks.len()]),
-        many if many.len() >= suite.disks.len() => Ok(many.to_vec()),
+        many if many.len() == suite.disks.len() => Ok(many.to_vec()),
         few => Err(Failure::words(
             Kind::Usage,
             format!(
@@ -167,8 +172,24 @@ pub fn remark(title: &str, statement: String) -> AccuracyNote {
     }
 }
 
-fn remarks(arguments: &Arguments) -> Vec<AccuracyNote> {
+/// Figures that were measured on other disks compare with nothing here.
+fn foreign_figures(suite: &Suite) -> Option<String> {
+    let published = suite.published.as_ref()?;
+    (published.disks != suite.disks).then(|| {
+        format!(
+            "The published figures are of {}; this run is on {}, so nothing is compared.",
+            published.disks.join(", "),
+            suite.disks.join(", ")
+        )
+    })
+}
+
+fn remarks(arguments: &Arguments, suite: &Suite) -> Vec<AccuracyNote> {
     let mut remarks = Vec::new();
+    if !suite.remarks.is_empty() {
+        let statement = suite.remarks.join("; ");
+        remarks.push(remark("Options without effect here", statement));
+    }
     if arguments.quick {
         let statement = "Jobs that end by time were cut at 6 s of virtual time, and one \
                          parameter set was used: figures are noisier and have no band.";
