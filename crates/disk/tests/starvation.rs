@@ -157,3 +157,41 @@ fn the_chain_is_really_one() {
     let rate = count * BLOCK / 10 / 1024;
     assert!((173_000..174_500).contains(&rate), "{rate} KiB/s");
 }
+
+/// A chain of sequential writes goes on while a flush waits for one far write:
+/// newer writes must not put the flush off.
+#[test]
+fn a_flush_ends_beside_a_chain_of_writes() {
+    let mut disk = Disk::new(strict(), Nanos::ZERO, Stream::new(5));
+    let write = |tag, start: u64| Command {
+        tag,
+        kind: CommandKind::Write,
+        start: Bytes(start).to_sectors(),
+        count: Bytes(BLOCK).to_sectors(),
+    };
+    let far = 3 << 40;
+    disk.submit(Nanos::ZERO, write(0, 0));
+    disk.submit(Nanos::ZERO, write(1, BLOCK));
+    disk.submit(Nanos::ZERO, write(2, far));
+    let flush = Command {
+        tag: 3,
+        kind: CommandKind::Flush,
+        start: Sectors::ZERO,
+        count: Sectors::ZERO,
+    };
+    disk.submit(Nanos::ZERO, flush);
+    let (mut next, mut completions) = (2 * BLOCK, Vec::new());
+    while let Some(now) = disk.next_event() {
+        assert!(now < Nanos::from_secs(1), "the flush does not end");
+        completions.clear();
+        disk.advance(now, &mut completions);
+        if completions.iter().any(|done| done.tag == 3) {
+            return;
+        }
+        for link in completions.iter().filter(|done| done.tag < 2) {
+            disk.submit(now, write(link.tag, next));
+            next += BLOCK;
+        }
+    }
+    panic!("the flush is lost");
+}

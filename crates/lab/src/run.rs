@@ -1,6 +1,6 @@
 //! Running the experiments of a suite, several at a time.
 //!
-//! Worker threads take experiments in order and send what happens to the
+//! Worker threads take experiments, fit by fit, and send what happens to the
 //! caller's thread, which hands progress on at once and measurements in the
 //! order of the experiments: those of the first unfinished experiment as they
 //! arise, those of later ones when their turn comes. So a sink sees the same
@@ -10,6 +10,7 @@
 use crate::bench::{Bench, BenchError, Finish, Observer, Progress};
 use crate::experiment::Experiment;
 use crate::published::Published;
+use crate::subject::SubjectKind;
 use raidlab_store::{Measurement, Setting};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -93,12 +94,13 @@ pub fn run_suite<S: Sink>(
             source,
         })?;
     }
+    let order = &start_order(experiments);
     let next = AtomicUsize::new(0);
     let (sender, receiver) = channel();
     thread::scope(|scope| {
         for _ in 0..options.threads.clamp(1, experiments.len().max(1)) {
             let (sender, next) = (sender.clone(), &next);
-            scope.spawn(move || work(bench, experiments, options.cancel, next, &sender));
+            scope.spawn(move || work(bench, experiments, order, options.cancel, next, &sender));
         }
         drop(sender);
         let delivery = Delivery::new(experiments.len(), options.published, sink);
@@ -118,19 +120,40 @@ enum Message {
     Ended(Result<Finish, BenchError>),
 }
 
+/// Fit by fit, pools first: they take longest, and the others fill the time
+/// beside them.
+fn start_order(experiments: &[Experiment]) -> Vec<usize> {
+    let fit = |experiment: &Experiment| {
+        experiments
+            .iter()
+            .position(|other| other.fit == experiment.fit)
+    };
+    let mut order: Vec<usize> = (0..experiments.len()).collect();
+    order.sort_by_key(|&index| {
+        let experiment = &experiments[index];
+        (fit(experiment), !has_pool(experiment), index)
+    });
+    order
+}
+
+fn has_pool(experiment: &Experiment) -> bool {
+    experiment.subject.kind == SubjectKind::ZfsMirror
+}
+
 /// Takes experiments until none is left.
 fn work(
     bench: &dyn Bench,
     experiments: &[Experiment],
+    order: &[usize],
     cancel: &AtomicBool,
     next: &AtomicUsize,
     sender: &Sender<(usize, Message)>,
 ) {
     loop {
-        let index = next.fetch_add(1, Ordering::Relaxed);
-        let Some(experiment) = experiments.get(index) else {
+        let Some(&index) = order.get(next.fetch_add(1, Ordering::Relaxed)) else {
             return;
         };
+        let experiment = &experiments[index];
         let mut reporter = Reporter {
             index,
             cancel,

@@ -109,18 +109,45 @@ impl Disk {
 
     pub(super) fn start_destage(&mut self, at: u64, streaming: bool) {
         let departure = self.departure(at, streaming, self.parameters.write_settle);
-        let chosen = self.parameters.scheduling.choose(
-            self.dirty.candidates(),
-            &self.mechanics(),
-            &departure,
-            0,
-        );
+        let chosen = match self.flushes.first() {
+            Some(&(_, before)) => self.choose_for_flush(&departure, before),
+            None => self.parameters.scheduling.choose(
+                self.dirty.candidates(),
+                &self.mechanics(),
+                &departure,
+                0,
+            ),
+        };
         if let Some(index) = chosen {
             let write = self.dirty.remove(index);
             let limited = self.parameters.stream.visit_budget.is_some();
             self.read_owed = limited && streaming && write.start == self.head;
             self.start(departure, Work::Destage(write), &write);
         }
+    }
+
+    /// While a flush waits only what it waits for is written: newer writes,
+    /// however near, could put it off for ever.
+    fn choose_for_flush(&self, departure: &Departure, before: u64) -> Option<usize> {
+        let older: Vec<(usize, Candidate)> = self
+            .dirty
+            .candidates()
+            .iter()
+            .enumerate()
+            .filter(|(_, write)| write.sequence < before)
+            .map(|(index, write)| {
+                // A run's start may be newer than the flush: it is not waited for.
+                let write = Candidate {
+                    follows: false,
+                    ..*write
+                };
+                (index, write)
+            })
+            .collect();
+        let writes: Vec<Candidate> = older.iter().map(|(_, write)| *write).collect();
+        let scheduling = &self.parameters.scheduling;
+        let chosen = scheduling.choose(&writes, &self.mechanics(), departure, 0)?;
+        Some(older[chosen].0)
     }
 
     /// The ablation: whichever pool's best is nearer in time.
