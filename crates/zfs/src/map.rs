@@ -29,7 +29,7 @@ pub(crate) struct Place {
 
 // Packed: after a minute of random writes there are half a million.
 #[derive(Debug, Clone, Copy)]
-#[repr(packed)]
+#[repr(Rust, packed)]
 struct Extent {
     blocks: u64,
     start: u64,
