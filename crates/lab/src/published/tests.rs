@@ -176,7 +176,7 @@ fn accuracy_is_the_first_that_fits() {
     assert_eq!(percent("md", "9"), Some(8.0));
     assert_eq!(percent("gflash", "9"), Some(9.0));
     assert_eq!(percent("zfs", "9"), Some(30.0));
-    assert_eq!(percent("gmirror", "18"), Some(30.0));
+    assert_eq!(percent("gmirror", "18"), Some(25.0));
     assert_eq!(percent("gmirror", "19"), Some(100.0));
     assert_eq!(percent("md", "99"), None);
 }
