@@ -19,7 +19,8 @@ pub trait Bench: Sync {
 
     /// Runs the experiment's steps in order. Measurements and settings go to
     /// the observer as they arise; before each step the bench asks
-    /// [`Observer::cancelled`] and stops with [`Finish::Cancelled`] if so.
+    /// [`Observer::cancelled`] and stops with [`Finish::Cancelled`] if so; it
+    /// may ask within a long step too, whose rows are then not delivered.
     ///
     /// # Errors
     /// When a step cannot be carried out; what was measured before stands.
@@ -39,7 +40,8 @@ pub trait Observer {
     fn setting(&mut self, setting: Setting);
     /// A job's reads or writes are measured.
     fn measured(&mut self, measurement: Measurement);
-    /// Whether the run should end before the next step.
+    /// Whether the run should end: before the next step, or within one where
+    /// the bench can.
     fn cancelled(&self) -> bool;
 }
 

@@ -52,7 +52,7 @@ pub struct RunEnd {
 pub struct RunOptions<'a> {
     /// Experiments at the same time, at least 1.
     pub threads: usize,
-    /// Set to true to stop before the next step.
+    /// Set to true to stop.
     pub cancel: &'a AtomicBool,
     /// Figures to put beside the rows.
     pub published: Option<&'a Published>,

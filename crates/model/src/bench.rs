@@ -48,12 +48,17 @@ impl Bench for ModelBench {
             if observer.cancelled() {
                 return Ok(Finish::Cancelled);
             }
-            do_step(step, experiment, &plan, &mut machine, observer).map_err(|source| {
-                BenchError::Step {
-                    step: index + 1,
-                    source: Box::new(source),
+            let place = (index, steps);
+            match do_step(step, place, experiment, &plan, &mut machine, observer) {
+                Ok(()) => {}
+                Err(SimError::Interrupted) => return Ok(Finish::Cancelled),
+                Err(source) => {
+                    return Err(BenchError::Step {
+                        step: index + 1,
+                        source: Box::new(source),
+                    });
                 }
-            })?;
+            }
         }
         observer.progress(Progress {
             step: steps,
@@ -71,8 +76,10 @@ fn setup(source: BuildError) -> BenchError {
     }
 }
 
+/// `place`: the step's index, and how many there are.
 fn do_step(
     step: &PlannedStep,
+    place: (usize, usize),
     experiment: &Experiment,
     plan: &Plan,
     machine: &mut Machine,
@@ -96,7 +103,11 @@ fn do_step(
                 }
             }
             machine.wait(START_UP)?;
-            let result = machine.run(&group)?;
+            let (step, steps) = place;
+            let result = machine.run_watched(&group, &mut |clock| {
+                observer.progress(Progress { step, steps, clock });
+                !observer.cancelled()
+            })?;
             for row in rows(job, experiment, &plan.presets, &result) {
                 observer.measured(row);
             }

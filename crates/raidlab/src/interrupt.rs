@@ -1,4 +1,4 @@
-//! Ctrl-C and SIGTERM: the first asks the run to stop before its next step,
+//! Ctrl-C and SIGTERM: the first asks the run to stop, within a job too,
 //! the second ends the program at once. The store is consistent either way,
 //! because each row is one transaction.
 
@@ -18,7 +18,7 @@ pub fn listen() -> Result<&'static AtomicBool, Failure> {
         if STOP.swap(true, Ordering::Relaxed) {
             process::exit(130);
         }
-        output::say("stopping before the next step; once more to stop at once");
+        output::say("stopping; once more to stop at once");
     })
     .map_err(|error| Failure::new(Kind::Run, error))?;
     Ok(&STOP)

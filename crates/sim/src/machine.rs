@@ -58,6 +58,9 @@ pub enum SimError {
         /// The limit.
         limit: Nanos,
     },
+    /// Whoever watched the job ended it.
+    #[error("the job was interrupted")]
+    Interrupted,
     /// A request failed: the subject has lost data.
     #[error("a request failed")]
     Request(#[source] raidlab_array::RequestError),
@@ -68,6 +71,9 @@ pub enum SimError {
 
 /// A job that has not ended after this much virtual time never will: a year.
 const ENDLESS: Nanos = Nanos::from_secs(365 * 86_400);
+
+/// Events between two calls of a watcher: some 50 ms of real time.
+const WATCH_EVENTS: u64 = 1 << 18;
 
 /// What the calendar holds: which clone of the running jobs issues.
 #[derive(Debug, Clone, Copy)]
@@ -201,6 +207,20 @@ impl Machine {
     /// # Errors
     /// A job that does not fit the subject; a simulation that does not end.
     pub fn run(&mut self, group: &JobGroup) -> Result<JobResult, SimError> {
+        self.run_watched(group, &mut |_| true)
+    }
+
+    /// [`Self::run`] under the eyes of `watch`, which is told the virtual time
+    /// now and then and may end it by answering false.
+    ///
+    /// # Errors
+    /// As [`Self::run`]; [`SimError::Interrupted`] if `watch` ended it. The
+    /// machine is then in mid-job and good for nothing more.
+    pub fn run_watched(
+        &mut self,
+        group: &JobGroup,
+        watch: &mut dyn FnMut(Nanos) -> bool,
+    ) -> Result<JobResult, SimError> {
         // fio's randrepeat: every run of a job draws from the same seed.
         let random = self.random.clone();
         let before: Vec<MemberStatistics> = self.member_statistics();
@@ -210,7 +230,12 @@ impl Machine {
         let mut jobs = Jobs::start(group, self, &random)?;
         let limit = self.now + ENDLESS;
         let mut leap = self.leap_plan(&jobs);
+        let mut events = 0_u64;
         while !jobs.is_done() {
+            events += 1;
+            if events.is_multiple_of(WATCH_EVENTS) && !watch(self.now) {
+                return Err(SimError::Interrupted);
+            }
             if self.now > limit {
                 return Err(SimError::Endless { limit: ENDLESS });
             }

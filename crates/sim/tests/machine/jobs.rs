@@ -234,3 +234,21 @@ fn requests_off_the_sectors_move_whole_ones() {
         .sum();
     assert!(bytes > 7_000 && bytes.is_multiple_of(512));
 }
+
+/// Virtual years pass in a minute: whoever watches must be able to end it, and
+/// sees time go on.
+#[test]
+fn a_watched_job_tells_the_time_and_can_be_ended() {
+    let mut machine = Bench::default().machine();
+    let mut seen = Vec::new();
+    let end = machine.run_watched(
+        &group([timed(Pattern::RandRead, 4, 1_000_000)]),
+        &mut |now| {
+            seen.push(now);
+            seen.len() < 3
+        },
+    );
+    assert_eq!(end.err(), Some(raidlab_sim::SimError::Interrupted));
+    assert_eq!(seen.len(), 3);
+    assert!(seen.is_sorted() && seen[0] < seen[2]);
+}
