@@ -15,6 +15,10 @@
 use crate::seek::SeekCurve;
 use crate::surface::Surface;
 
+/// More revolutions than any seek takes: a second at most, each of them a
+/// millisecond at least.
+const MOST_REVOLUTIONS: u64 = 4096;
+
 /// How a pool is ordered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
@@ -238,6 +242,11 @@ impl Scheduling {
         departure: &Departure,
         excluded: impl Fn(&Candidate) -> bool,
     ) -> Option<usize> {
+        // The rotation left on arrival is start - arrival modulo a revolution;
+        // so many revolutions more keep the difference positive, and one
+        // division a candidate is enough.
+        let now = departure.at + mechanics.phase;
+        let ahead = (now / mechanics.revolution + MOST_REVOLUTIONS) * mechanics.revolution - now;
         let mut best = None;
         let mut best_cost = i64::MAX;
         for (index, candidate) in pool.iter().enumerate() {
@@ -253,7 +262,7 @@ impl Scheduling {
             let mut cost = seek as i64;
             // The seek alone is a lower bound: most of a deep pool ends here.
             if cost - credit < best_cost {
-                cost += mechanics.rotation(candidate.start, departure.at + seek) as i64;
+                cost += ((candidate.start + ahead - seek) % mechanics.revolution) as i64;
             }
             if let Some(through) = mechanics.read_through(departure, candidate.start) {
                 cost = cost.min(through as i64);
