@@ -6,7 +6,7 @@
 //! 1. A write-mostly member is noted as the choice if nothing is noted yet,
 //!    and takes no part otherwise. (Noted, not ranked last: if no later slot
 //!    is sequential or idle, the note stands. This is how 3.18.8 behaves; it
-//!    was repaired in 4.1.)
+//!    is not so in later kernels.)
 //! 2. If the read continues the slot (its last submitted read or its last
 //!    completed request ended there), it is chosen and the search ends.
 //!    Exception: if the slot is non-rotational and its run is longer than the

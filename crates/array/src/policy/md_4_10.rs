@@ -9,7 +9,7 @@
 //! * A sequential slot stays chosen however long its run; a run beyond the
 //!   optimal I/O size only lets a sequential match on a later slot win.
 //! * Write-mostly members are used only where nothing else can serve: then the
-//!   lowest (repaired in 4.1).
+//!   lowest.
 
 use super::md::{Lowest, Positions};
 use super::{Choice, Io, MemberView, Read, ReadPolicy};
