@@ -1,0 +1,1 @@
+//! Which numbers to believe: rules over measurements, settings and environment.

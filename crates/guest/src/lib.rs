@@ -1,0 +1,1 @@
+//! A throw-away virtual machine with this host'"s.

@@ -1,0 +1,1 @@
+//! The bench of real machines: builds, measures, pulls disks, takes down.

@@ -1,0 +1,1 @@
+//! What a machine is and has: disks and who uses them, memory, caches, counters.

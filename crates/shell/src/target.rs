@@ -1,0 +1,201 @@
+//! A machine on which commands run and files are read.
+
+use crate::command::{Command, Output};
+use std::io;
+use std::time::Duration;
+
+/// A machine. Shared by the thread that does the steps and those that sample.
+pub trait Target: Send + Sync {
+    /// What people call it: `localhost`, `root@store1`.
+    fn name(&self) -> &str;
+
+    /// Runs a command to its end, whatever its exit code.
+    ///
+    /// # Errors
+    /// When it cannot be started, when its output cannot be had, or after its
+    /// timeout.
+    fn output(&self, command: &Command) -> Result<Output, TargetError>;
+
+    /// Starts a command and returns while it runs.
+    ///
+    /// # Errors
+    /// When it cannot be started.
+    fn start(&self, command: &Command) -> Result<Box<dyn Running>, TargetError>;
+
+    /// A whole file, such as one of `/proc` or `/sys`.
+    ///
+    /// # Errors
+    /// When there is none ([`TargetError::is_missing`]) or it cannot be read.
+    fn read(&self, path: &str) -> Result<String, TargetError>;
+
+    /// Replaces a file's contents, such as a tunable's of `/sys`.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    fn write(&self, path: &str, text: &str) -> Result<(), TargetError>;
+
+    /// The names in a folder, sorted; empty where there is no such folder.
+    ///
+    /// # Errors
+    /// When the folder cannot be read.
+    fn list(&self, folder: &str) -> Result<Vec<String>, TargetError>;
+
+    /// What a symbolic link leads to in the end, as an absolute path.
+    ///
+    /// # Errors
+    /// When there is no such file.
+    fn resolve(&self, path: &str) -> Result<String, TargetError>;
+
+    /// Reads some sources again and again, at the same moment each, for as
+    /// long as the result lives. A source that is not there is left out of a
+    /// frame.
+    ///
+    /// # Errors
+    /// When it cannot begin.
+    fn watch(&self, sources: Vec<Watched>, every: Duration)
+    -> Result<Box<dyn Frames>, TargetError>;
+
+    /// Runs a command and takes any exit code but its successes for an error.
+    ///
+    /// # Errors
+    /// As [`Target::output`], and [`TargetError::Failed`] with what the
+    /// command said.
+    fn run(&self, command: &Command) -> Result<Output, TargetError> {
+        let output = self.output(command)?;
+        match output.code {
+            Some(code) if command.success.contains(&code) => Ok(output),
+            _ => Err(TargetError::Failed {
+                machine: self.name().to_owned(),
+                command: command.to_string(),
+                output: Box::new(output),
+            }),
+        }
+    }
+}
+
+/// What [`Target::watch`] reads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Watched {
+    /// A file, by its path.
+    File(String),
+    /// What a command prints, where a system has no file for it (FreeBSD).
+    Command(Command),
+}
+
+/// One moment's contents.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Frame {
+    /// Since the watch began, on a clock that never steps.
+    pub at: Duration,
+    /// For each source in the order given, its contents; `None` where it
+    /// could not be read.
+    pub contents: Vec<Option<String>>,
+}
+
+/// A watch that goes on until it is dropped.
+pub trait Frames: Send {
+    /// The frames since the last call, oldest first; empty when there are none
+    /// yet. Never blocks.
+    ///
+    /// # Errors
+    /// When the machine can no longer be reached.
+    fn take(&mut self) -> Result<Vec<Frame>, TargetError>;
+}
+
+/// A command that runs.
+pub trait Running: Send {
+    /// Its result if it has ended; never blocks.
+    ///
+    /// # Errors
+    /// When its state can no longer be told.
+    fn poll(&mut self) -> Result<Option<Output>, TargetError>;
+
+    /// Ends it and all it started: politely, after `patience` by force; and
+    /// returns what it had said.
+    ///
+    /// # Errors
+    /// When it cannot be reached.
+    fn stop(&mut self, patience: Duration) -> Result<Output, TargetError>;
+}
+
+/// Something could not be done on a machine.
+#[derive(Debug, thiserror::Error)]
+pub enum TargetError {
+    /// A program is not installed there.
+    #[error("{machine} has no program `{program}`")]
+    NoProgram {
+        /// The machine.
+        machine: String,
+        /// What was called.
+        program: String,
+    },
+    /// A command ended with an exit code that is no success.
+    #[error("on {machine}, `{command}` {}", ending(output))]
+    Failed {
+        /// The machine.
+        machine: String,
+        /// As one would type it.
+        command: String,
+        /// What came of it.
+        output: Box<Output>,
+    },
+    /// A command took too long and was ended.
+    #[error("on {machine}, `{command}` did not end within {} s", limit.as_secs())]
+    Timeout {
+        /// The machine.
+        machine: String,
+        /// As one would type it.
+        command: String,
+        /// Its limit.
+        limit: Duration,
+    },
+    /// A file or process could not be used.
+    #[error("on {machine}, cannot {action}")]
+    Io {
+        /// The machine.
+        machine: String,
+        /// `read /proc/mdstat`.
+        action: String,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// The machine cannot be reached.
+    #[error("cannot reach {machine}: {reason}")]
+    Unreachable {
+        /// The machine.
+        machine: String,
+        /// What ssh said.
+        reason: String,
+    },
+    /// A recorded machine was asked for something it has not recorded.
+    #[error("the recording of {machine} has no answer to `{request}`")]
+    NotRecorded {
+        /// The machine.
+        machine: String,
+        /// The command or file.
+        request: String,
+    },
+}
+
+impl TargetError {
+    /// Whether this says that a file does not exist.
+    #[must_use]
+    pub fn is_missing(&self) -> bool {
+        matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::NotFound)
+    }
+}
+
+/// How a command ended, with the last line it wrote.
+fn ending(output: &Output) -> String {
+    let said = [&output.stderr, &output.stdout]
+        .into_iter()
+        .find_map(|text| text.lines().rev().find(|line| !line.trim().is_empty()))
+        .map(|line| format!(": {}", line.trim()))
+        .unwrap_or_default();
+    match (output.code, output.signal) {
+        (Some(code), _) => format!("ended with exit code {code}{said}"),
+        (None, Some(signal)) => format!("was ended by signal {signal}{said}"),
+        (None, None) => format!("ended in an unknown way{said}"),
+    }
+}

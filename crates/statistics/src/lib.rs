@@ -1,0 +1,1 @@
+//! How sure a number is: confidence intervals, verdicts, steady state.

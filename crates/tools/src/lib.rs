@@ -1,0 +1,1 @@
+//! Benchmark tools: their argument vectors and the reading of their output.
