@@ -1,1 +1,1 @@
-//! A throw-away virtual machine with this host'"s.
+//! A throw-away virtual machine with the tools of its host.
