@@ -1,1 +1,16 @@
 //! Arrays and file systems of real operating systems, each behind the same verbs.
+//!
+//! A spec says what to build, as a suite's subject file does. Its
+//! [`ArraySystem`] knows how: which programs it needs, which commands build it
+//! on given members, how its state is read without disturbing it, how a member
+//! is failed, removed and added, which settings are really in force, and how
+//! it is taken down. Systems return commands; they run none that change
+//! anything, so a plan can be shown before it is done. Linux and FreeBSD differ
+//! behind these verbs only.
+
+pub mod array;
+
+pub use array::{
+    Access, ArrayStatus, ArraySystem, Built, Health, Member, MemberState, MemberStatus, Need,
+    OperatingSystem, ReadBack, SyncKind, SyncStatus, SystemError, read_all,
+};

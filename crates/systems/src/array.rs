@@ -1,0 +1,310 @@
+//! What every kind of array can be asked for.
+
+use raidlab_shell::{Command, Target, TargetError, Watched};
+use raidlab_units::Bytes;
+use serde::{Deserialize, Serialize};
+
+/// What runs on the machine, as far as arrays differ by it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum OperatingSystem {
+    /// Any Linux.
+    Linux,
+    /// Any FreeBSD.
+    FreeBsd,
+}
+
+/// A disk, partition or loop device that is to be a member.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Member {
+    /// Its device node: `/dev/sdb`, `/dev/loop3`, `/dev/ada2`.
+    pub device: String,
+    /// Its size.
+    pub size: Bytes,
+}
+
+/// An array that is built or to be built: its spec's name for it and its
+/// members in the order of their slots.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Built {
+    /// Unique on the machine, made of letters, digits and `-`, at most 15
+    /// characters: `raidlab0`. Pools, volume groups and arrays get this name.
+    pub name: String,
+    /// The members, slot by slot.
+    pub members: Vec<Member>,
+    /// Where data sets and file systems of the array itself (ZFS, btrfs) are
+    /// mounted: an existing or creatable folder.
+    pub folder: String,
+}
+
+/// How the finished array is used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Access {
+    /// A block device: jobs run on it, or a file system is made on it.
+    Device(String),
+    /// A folder: the array is a file system itself (btrfs, a ZFS data set).
+    Folder(String),
+}
+
+/// A program or kernel module without which nothing goes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Need {
+    /// A program that must be found.
+    Program {
+        /// `mdadm`.
+        name: &'static str,
+        /// How Debian installs it: `apt-get install mdadm`; empty where it is
+        /// part of the system.
+        apt: &'static str,
+        /// How FreeBSD installs it: `pkg install fio`; empty where it is part
+        /// of the system.
+        pkg: &'static str,
+    },
+    /// A file system or driver that the kernel must have or be able to load:
+    /// the module's name, `raid456`.
+    Module(&'static str),
+}
+
+/// The whole array's health.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Health {
+    /// Every member is in place and up to date.
+    Optimal,
+    /// Redundancy is missing, data is not.
+    Degraded,
+    /// Data cannot be had.
+    Failed,
+}
+
+/// One member's state, in mdadm's words as far as they reach.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MemberState {
+    /// Up to date.
+    InSync,
+    /// Present, being rebuilt.
+    Recovering,
+    /// Present, idle until it is needed.
+    Spare,
+    /// Present, given up after errors.
+    Faulty,
+    /// Not there.
+    Missing,
+}
+
+/// One slot of the array.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MemberStatus {
+    /// The device as the system names it, without `/dev/`; empty when missing.
+    pub device: String,
+    /// Its state.
+    pub state: MemberState,
+}
+
+/// What kind of background copying goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SyncKind {
+    /// All members are made equal after creation or a crash.
+    Resync,
+    /// A member is rebuilt (ZFS: resilver; gmirror: synchronizing).
+    Recovery,
+    /// Copies are compared (scrub).
+    Check,
+    /// The layout changes.
+    Reshape,
+}
+
+/// Background copying that goes on.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SyncStatus {
+    /// What it is.
+    pub kind: SyncKind,
+    /// How far it is, 0 to 100; `None` where it waits to begin.
+    pub percent: Option<f64>,
+    /// Its rate now, where the system tells. More is better.
+    pub bytes_per_second: Option<f64>,
+}
+
+/// The state of an array at one moment.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ArrayStatus {
+    /// The whole.
+    pub health: Health,
+    /// Slot by slot.
+    pub members: Vec<MemberStatus>,
+    /// What is copied in the background; `None` when nothing is.
+    pub sync: Option<SyncStatus>,
+}
+
+/// A setting as it is in force, beside what was asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReadBack {
+    /// The spec's own name for it: `chunk`, `bitmap`, `primarycache`.
+    pub name: String,
+    /// What the spec asked for; `None` where it left the system's default.
+    pub asked: Option<String>,
+    /// What is in force, with its unit.
+    pub found: String,
+    /// Whether what was asked for is in force; true where nothing was asked.
+    pub applied: bool,
+    /// Where it was read: `/sys/block/md0/md/chunk_size`, `zfs get`.
+    pub source: String,
+}
+
+/// Why a system could not answer.
+#[derive(Debug, thiserror::Error)]
+pub enum SystemError {
+    /// The machine could not be asked.
+    #[error(transparent)]
+    Target(#[from] TargetError),
+    /// What it said was not understood.
+    #[error("cannot understand {source_name}, line {line}: {problem}")]
+    Unreadable {
+        /// `/proc/mdstat`, `zpool status`.
+        source_name: String,
+        /// The line, from 1; 0 for the whole.
+        line: usize,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// This kind of array cannot do that.
+    #[error("{system} cannot {what}: {reason}")]
+    Unsupported {
+        /// `md linear`.
+        system: String,
+        /// `remove a member`.
+        what: String,
+        /// Why, and what to do instead.
+        reason: String,
+    },
+    /// The array is not there.
+    #[error("there is no array `{name}`")]
+    NoArray {
+        /// Its name.
+        name: String,
+    },
+}
+
+/// A kind of array of some operating system, with its settings decided.
+pub trait ArraySystem: Send + Sync {
+    /// What people call it, with its level: `md raid5`, `ZFS raidz1`.
+    fn title(&self) -> String;
+
+    /// The operating systems it runs on.
+    fn runs_on(&self) -> &'static [OperatingSystem];
+
+    /// What must be there before anything can be built.
+    fn needs(&self) -> Vec<Need>;
+
+    /// Whether so many members of such sizes can be built into it.
+    ///
+    /// # Errors
+    /// Too few or too many members, settings that exclude each other.
+    fn check(&self, members: &[Member]) -> Result<(), SystemError>;
+
+    /// The bytes it will hold, roughly: what sizes of jobs are checked
+    /// against before it is built.
+    fn capacity(&self, members: &[Member]) -> Bytes;
+
+    /// The commands that build it, in order; the first ones wipe old
+    /// signatures of the members. They never ask questions.
+    ///
+    /// # Errors
+    /// As [`ArraySystem::check`].
+    fn create(&self, array: &Built) -> Result<Vec<Command>, SystemError>;
+
+    /// Where it is used once built.
+    fn access(&self, array: &Built) -> Access;
+
+    /// What to read for its state: files where there are any, else the
+    /// cheapest command. Reading it each second must not disturb the disks.
+    fn sources(&self, array: &Built) -> Vec<Watched>;
+
+    /// The state out of what [`ArraySystem::sources`] gave, in their order.
+    ///
+    /// # Errors
+    /// When it is not understood or there is no such array.
+    fn interpret(
+        &self,
+        array: &Built,
+        contents: &[Option<String>],
+    ) -> Result<ArrayStatus, SystemError>;
+
+    /// The state now.
+    ///
+    /// # Errors
+    /// When it cannot be read or understood.
+    fn status(&self, target: &dyn Target, array: &Built) -> Result<ArrayStatus, SystemError> {
+        let contents = read_all(target, &self.sources(array))?;
+        self.interpret(array, &contents)
+    }
+
+    /// The commands that make a member count as failed.
+    ///
+    /// # Errors
+    /// Where the system has no such verb.
+    fn fail(&self, array: &Built, slot: usize) -> Result<Vec<Command>, SystemError>;
+
+    /// The commands that take a member out; it is failed first where the
+    /// system wants that.
+    ///
+    /// # Errors
+    /// Where the array cannot live without it.
+    fn remove(&self, array: &Built, slot: usize) -> Result<Vec<Command>, SystemError>;
+
+    /// The commands that put a member (back) into its slot as if it were new:
+    /// everything is copied onto it.
+    ///
+    /// # Errors
+    /// Where the system has no such verb.
+    fn add(&self, array: &Built, slot: usize) -> Result<Vec<Command>, SystemError>;
+
+    /// The commands that put a member back which was only away for a while:
+    /// the system copies what it missed, where it knows that (bitmap, ZFS).
+    ///
+    /// # Errors
+    /// Where the system has no such verb.
+    fn re_add(&self, array: &Built, slot: usize) -> Result<Vec<Command>, SystemError>;
+
+    /// Every setting that matters to a measurement, as it is in force.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    fn settings(&self, target: &dyn Target, array: &Built) -> Result<Vec<ReadBack>, SystemError>;
+
+    /// The commands that take it down and leave the members blank; each may
+    /// fail where a crash has left only a part of it, and the rest goes on.
+    fn destroy(&self, array: &Built) -> Vec<Command>;
+
+    /// The names of arrays on the machine, of this kind, that begin with
+    /// `prefix`: what a crash left, with their members' devices, ready for
+    /// [`ArraySystem::destroy`].
+    ///
+    /// # Errors
+    /// When the machine cannot be asked.
+    fn find(&self, target: &dyn Target, prefix: &str) -> Result<Vec<Built>, SystemError>;
+}
+
+/// The contents of some sources, read one after the other; `None` for those
+/// that are not there.
+///
+/// # Errors
+/// When the machine cannot be reached or a command cannot be started.
+pub fn read_all(
+    target: &dyn Target,
+    sources: &[Watched],
+) -> Result<Vec<Option<String>>, TargetError> {
+    sources
+        .iter()
+        .map(|source| match source {
+            Watched::File(path) => match target.read(path) {
+                Ok(text) => Ok(Some(text)),
+                Err(error) if error.is_missing() => Ok(None),
+                Err(error) => Err(error),
+            },
+            Watched::Command(command) => {
+                let output = target.output(command)?;
+                Ok((output.code == Some(0)).then_some(output.stdout))
+            }
+        })
+        .collect()
+}
