@@ -1,0 +1,358 @@
+//! From what a user typed to disks that may be used, or the reasons why not.
+//!
+//! Each wish is resolved to one device: by path (following stable names to the
+//! kernel's), else by serial number. Then every reason against it is
+//! collected, not only the first, each with what was seen and what would help.
+//! Only a signature of somebody's data can be overruled, by an explicit
+//! consent; a disk in use or of the root file system is never given out.
+
+mod refusal;
+mod signature;
+
+pub use refusal::{Reason, Refusal, Warning};
+pub use signature::Signature;
+
+use crate::{Disk, DiskKind, Inventory, InventoryError, Use};
+use raidlab_shell::{Target, TargetError};
+use serde::{Deserialize, Serialize};
+
+/// What a user agreed to lose.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Consent {
+    /// Signatures of file systems, arrays and partition tables that no one
+    /// uses now (`--wipe-signatures`).
+    pub wipe_signatures: bool,
+}
+
+/// What makes a disk the same disk.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Identity {
+    /// Its serial number.
+    pub serial: Option<String>,
+    /// Its world-wide name.
+    pub wwn: Option<String>,
+    /// Its model.
+    pub model: Option<String>,
+    /// Its size in bytes.
+    pub size_bytes: u64,
+    /// Where a partition begins.
+    pub start_sector: Option<u64>,
+    /// The file behind a loop device.
+    pub backing_file: Option<String>,
+}
+
+impl Identity {
+    /// A disk's.
+    #[must_use]
+    pub fn of(disk: &Disk) -> Self {
+        Self {
+            serial: disk.serial.clone(),
+            wwn: disk.wwn.clone(),
+            model: disk.model.clone(),
+            size_bytes: disk.size_bytes,
+            start_sector: disk.start_sector,
+            backing_file: disk.backing_file.clone(),
+        }
+    }
+
+    /// What differs in another, each as `serial: was X, is Y`.
+    #[must_use]
+    pub fn changes(&self, now: &Self) -> Vec<String> {
+        fn said<T: ToString>(value: Option<&T>) -> String {
+            value.map_or_else(|| "none".to_owned(), ToString::to_string)
+        }
+        let pairs = [
+            (
+                "serial",
+                said(self.serial.as_ref()),
+                said(now.serial.as_ref()),
+            ),
+            (
+                "world-wide name",
+                said(self.wwn.as_ref()),
+                said(now.wwn.as_ref()),
+            ),
+            ("model", said(self.model.as_ref()), said(now.model.as_ref())),
+            (
+                "size in bytes",
+                self.size_bytes.to_string(),
+                now.size_bytes.to_string(),
+            ),
+            (
+                "start sector",
+                said(self.start_sector.as_ref()),
+                said(now.start_sector.as_ref()),
+            ),
+            (
+                "file",
+                said(self.backing_file.as_ref()),
+                said(now.backing_file.as_ref()),
+            ),
+        ];
+        pairs
+            .into_iter()
+            .filter(|(_, was, is)| was != is)
+            .map(|(what, was, is)| format!("{what}: was {was}, is {is}"))
+            .collect()
+    }
+}
+
+/// A disk that a user asks for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Wanted {
+    /// A path (`/dev/disk/by-id/...`, `/dev/sdb`, `/dev/loop3`) or a serial
+    /// number.
+    pub name: String,
+    /// It must hold at least this many bytes; 0: any size.
+    pub at_least_bytes: u64,
+    /// What the plan that is carried on found under this name.
+    pub planned: Option<Identity>,
+}
+
+impl Wanted {
+    /// A disk of any size that no plan knows yet.
+    #[must_use]
+    pub fn named(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            at_least_bytes: 0,
+            planned: None,
+        }
+    }
+}
+
+/// A disk that was found for a wish.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Chosen {
+    /// What was asked for.
+    pub asked: String,
+    /// What was found.
+    pub disk: Disk,
+    /// Its identity, to be kept in the plan.
+    pub identity: Identity,
+    /// What lies on it and its partitions and will be lost.
+    pub signatures: Vec<Signature>,
+}
+
+/// What came of all wishes.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Choice {
+    /// The disks found, in the order asked, those refused included.
+    pub disks: Vec<Chosen>,
+    /// Why some may not be used.
+    pub refusals: Vec<Refusal>,
+    /// What the user should know.
+    pub warnings: Vec<Warning>,
+}
+
+impl Choice {
+    /// Whether nothing speaks against using the disks.
+    #[must_use]
+    pub fn is_accepted(&self) -> bool {
+        self.refusals.is_empty()
+    }
+}
+
+/// Resolves wishes to disks and collects all that speaks against them.
+///
+/// # Errors
+/// When the machine cannot be asked. A disk that may not be used is no error
+/// but a [`Refusal`].
+pub fn choose(
+    target: &dyn Target,
+    inventory: &Inventory,
+    wishes: &[Wanted],
+    consent: Consent,
+) -> Result<Choice, InventoryError> {
+    let mut choice = Choice::default();
+    for wanted in wishes {
+        let disk = match resolve(target, inventory, &wanted.name)? {
+            Ok(disk) => disk,
+            Err(reason) => {
+                choice.refuse(&wanted.name, reason);
+                continue;
+            }
+        };
+        let reasons = against(inventory, disk, wanted);
+        // What is in use is not probed: no consent could help it.
+        let taken = |reason: &Reason| matches!(reason, Reason::Root { .. } | Reason::InUse { .. });
+        let probe = !reasons.iter().any(taken);
+        for reason in reasons
+            .into_iter()
+            .chain(choice.given_already(inventory, disk))
+        {
+            choice.refuse(&wanted.name, reason);
+        }
+        let devices = if probe {
+            inventory.above(&disk.device)
+        } else {
+            Vec::new()
+        };
+        let signatures = match signature::read(target, inventory.system, &devices)? {
+            Ok(signatures) => signatures,
+            Err(evidence) => {
+                choice.refuse(&wanted.name, Reason::SignaturesUnknown { evidence });
+                Vec::new()
+            }
+        };
+        if !signatures.is_empty() && !consent.wipe_signatures {
+            let signatures = signatures.clone();
+            choice.refuse(&wanted.name, Reason::Signatures { signatures });
+        }
+        choice.warn(wanted, disk);
+        choice.disks.push(Chosen {
+            asked: wanted.name.clone(),
+            disk: disk.clone(),
+            identity: Identity::of(disk),
+            signatures,
+        });
+    }
+    Ok(choice)
+}
+
+impl Choice {
+    fn refuse(&mut self, asked: &str, reason: Reason) {
+        let refusal = Refusal {
+            disk: asked.to_owned(),
+            reason,
+        };
+        if !self.refusals.contains(&refusal) {
+            self.refusals.push(refusal);
+        }
+    }
+
+    /// A disk already given for an earlier wish: itself, a part or the whole
+    /// of it, a second path to it, or a second device on its file.
+    fn given_already(&self, inventory: &Inventory, disk: &Disk) -> Vec<Reason> {
+        let kin = |one: &Disk, other: &Disk| {
+            inventory.below(&one.device).contains(&other.device)
+                || inventory.below(&other.device).contains(&one.device)
+        };
+        let same_drive = |other: &Disk| {
+            disk.kind == DiskKind::Disk
+                && other.kind == DiskKind::Disk
+                && disk.serial.is_some()
+                && (&disk.serial, &disk.wwn, &disk.model)
+                    == (&other.serial, &other.wwn, &other.model)
+                && disk.size_bytes == other.size_bytes
+        };
+        let same_file =
+            |other: &Disk| disk.backing_file.is_some() && disk.backing_file == other.backing_file;
+        self.disks
+            .iter()
+            .filter(|given| {
+                kin(disk, &given.disk) || same_drive(&given.disk) || same_file(&given.disk)
+            })
+            .map(|given| Reason::GivenTwice {
+                device: disk.device.clone(),
+                other: given.asked.clone(),
+                other_device: given.disk.device.clone(),
+            })
+            .collect()
+    }
+
+    fn warn(&mut self, wanted: &Wanted, disk: &Disk) {
+        let path = &wanted.name;
+        if *path == disk.device && disk.backing_file.is_none() {
+            self.warnings.push(Warning::UnstableName {
+                disk: path.clone(),
+                stable: disk.stable_ids.first().cloned(),
+            });
+        }
+        if let Some(model) = disk.shingled() {
+            self.warnings.push(Warning::Shingled {
+                disk: path.clone(),
+                model: disk.model.clone().unwrap_or_default(),
+                source: model.source.to_owned(),
+            });
+        }
+        if disk.misaligned_bytes() > 0 {
+            self.warnings.push(Warning::Misaligned {
+                disk: path.clone(),
+                by_bytes: disk.misaligned_bytes(),
+                physical_sector_bytes: disk.physical_sector_bytes,
+            });
+        }
+    }
+}
+
+/// The device that a name means, or why there is none.
+fn resolve<'a>(
+    target: &dyn Target,
+    inventory: &'a Inventory,
+    name: &str,
+) -> Result<Result<&'a Disk, Reason>, InventoryError> {
+    if name.starts_with('/') {
+        let device = match target.resolve(name) {
+            Ok(device) => device,
+            Err(TargetError::Io { .. }) => {
+                return Ok(Err(Reason::NotFound {
+                    machine: inventory.machine.clone(),
+                }));
+            }
+            Err(error) => return Err(error.into()),
+        };
+        return Ok(inventory
+            .find(&device)
+            .ok_or(Reason::NoBlockDevice { path: device }));
+    }
+    let mut matching = inventory
+        .disks
+        .iter()
+        .filter(|disk| disk.kind == DiskKind::Disk && disk.serial.as_deref() == Some(name));
+    let found = matching.next().ok_or_else(|| Reason::NotFound {
+        machine: inventory.machine.clone(),
+    });
+    let others: Vec<String> = matching.map(|disk| disk.device.clone()).collect();
+    Ok(match found {
+        Ok(disk) if !others.is_empty() => Err(Reason::Ambiguous {
+            devices: [vec![disk.device.clone()], others].concat(),
+        }),
+        found => found,
+    })
+}
+
+/// What speaks against a disk, its signatures apart.
+fn against(inventory: &Inventory, disk: &Disk, wanted: &Wanted) -> Vec<Reason> {
+    let mut reasons = Vec::new();
+    if matches!(disk.kind, DiskKind::Built | DiskKind::Other) {
+        reasons.push(Reason::NotADisk {
+            device: disk.device.clone(),
+            kind: disk.kind,
+        });
+    }
+    if inventory.shares_root(&disk.device) {
+        reasons.push(Reason::Root {
+            device: disk.device.clone(),
+            root: inventory.root.clone(),
+        });
+    }
+    for used in inventory.uses_of(&disk.device) {
+        let is_root = matches!(used, Use::Mounted { at, .. } if at == "/");
+        if !is_root {
+            reasons.push(Reason::InUse { used: used.clone() });
+        }
+    }
+    if disk.read_only {
+        reasons.push(Reason::ReadOnly {
+            device: disk.device.clone(),
+        });
+    }
+    if disk.size_bytes < wanted.at_least_bytes {
+        reasons.push(Reason::TooSmall {
+            device: disk.device.clone(),
+            size_bytes: disk.size_bytes,
+            wanted_bytes: wanted.at_least_bytes,
+        });
+    }
+    if let Some(planned) = &wanted.planned {
+        let changes = planned.changes(&Identity::of(disk));
+        if !changes.is_empty() {
+            reasons.push(Reason::Changed { changes });
+        }
+    }
+    reasons
+}
+
+#[cfg(test)]
+mod tests;

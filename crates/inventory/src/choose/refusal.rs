@@ -1,0 +1,293 @@
+//! Why a disk may not be used, in the words that a user sees.
+
+use super::Signature;
+use crate::{DiskKind, Use};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// A reason against using a disk, with what was seen.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "reason", rename_all = "snake_case")]
+pub enum Reason {
+    /// There is no such path or serial number.
+    NotFound {
+        /// Where it was sought.
+        machine: String,
+    },
+    /// Several disks have the serial number.
+    Ambiguous {
+        /// Which.
+        devices: Vec<String>,
+    },
+    /// The path is of something else.
+    NoBlockDevice {
+        /// Where the path leads.
+        path: String,
+    },
+    /// An array, memory or an optical drive.
+    NotADisk {
+        /// The device.
+        device: String,
+        /// What it is.
+        kind: DiskKind,
+    },
+    /// The root file system lies on the same disk.
+    Root {
+        /// The device.
+        device: String,
+        /// All devices below the root file system.
+        root: Vec<String>,
+    },
+    /// Something uses it.
+    InUse {
+        /// What.
+        used: Use,
+    },
+    /// It cannot be written.
+    ReadOnly {
+        /// The device.
+        device: String,
+    },
+    /// It is smaller than the plan needs.
+    TooSmall {
+        /// The device.
+        device: String,
+        /// Its size.
+        size_bytes: u64,
+        /// What is needed.
+        wanted_bytes: u64,
+    },
+    /// An earlier wish took it.
+    GivenTwice {
+        /// The device.
+        device: String,
+        /// How the earlier wish named it.
+        other: String,
+        /// The earlier wish's device.
+        other_device: String,
+    },
+    /// Under this name there is now another disk than when the plan was made.
+    Changed {
+        /// What differs.
+        changes: Vec<String>,
+    },
+    /// Data or a partition table lie on it.
+    Signatures {
+        /// Which.
+        signatures: Vec<Signature>,
+    },
+    /// It cannot be told what lies on it.
+    SignaturesUnknown {
+        /// What was tried and how it ended.
+        evidence: String,
+    },
+}
+
+impl Reason {
+    /// Whether a user's consent lifts it, and which option says so.
+    #[must_use]
+    pub fn consent(&self) -> Option<&'static str> {
+        matches!(self, Self::Signatures { .. }).then_some("--wipe-signatures")
+    }
+
+    /// What is the matter.
+    #[must_use]
+    pub fn what(&self) -> String {
+        match self {
+            Self::NotFound { machine } => format!("no such disk on {machine}"),
+            Self::Ambiguous { .. } => "several disks have this serial number".to_owned(),
+            Self::NoBlockDevice { .. } => "not a block device".to_owned(),
+            Self::NotADisk { kind, .. } => kind.to_string(),
+            Self::Root { .. } => "the root file system lies on this disk".to_owned(),
+            Self::InUse { used } => in_use(used).to_owned(),
+            Self::ReadOnly { .. } => "read-only".to_owned(),
+            Self::TooSmall { .. } => "too small".to_owned(),
+            Self::GivenTwice { .. } => "the same disk is given twice".to_owned(),
+            Self::Changed { .. } => "not the disk that the plan was made for".to_owned(),
+            Self::Signatures { .. } => "somebody's data lie on it".to_owned(),
+            Self::SignaturesUnknown { .. } => "what lies on it cannot be told".to_owned(),
+        }
+    }
+
+    /// What was seen.
+    #[must_use]
+    pub fn evidence(&self) -> String {
+        match self {
+            Self::NotFound { .. } => "neither a path nor a serial number there".to_owned(),
+            Self::Ambiguous { devices } => devices.join(", "),
+            Self::NoBlockDevice { path } => format!("it leads to {path}"),
+            Self::NotADisk { device, .. } | Self::ReadOnly { device } => device.clone(),
+            Self::Root { device, root } => format!("{device}; / is on {}", root.join(", ")),
+            Self::InUse { used } => evidence_of(used),
+            Self::TooSmall {
+                device,
+                size_bytes,
+                wanted_bytes,
+            } => format!("{device} holds {size_bytes} bytes, the plan needs {wanted_bytes}"),
+            Self::GivenTwice {
+                device,
+                other,
+                other_device,
+            } => format!("{device}, and {other_device} as {other}"),
+            Self::Changed { changes } => changes.join("; "),
+            Self::Signatures { signatures } => {
+                let each: Vec<String> = signatures.iter().map(ToString::to_string).collect();
+                each.join(", ")
+            }
+            Self::SignaturesUnknown { evidence } => evidence.clone(),
+        }
+    }
+
+    /// What would help.
+    #[must_use]
+    pub fn remedy(&self) -> String {
+        let text = match self {
+            Self::NotFound { .. } => "see `raidlab disks` for the names",
+            Self::Ambiguous { .. } => "name it by its path below /dev/disk/by-id",
+            Self::NoBlockDevice { .. } => "give a disk, or make a loop device of the file",
+            Self::NotADisk { .. } => "give the disks below it",
+            Self::Root { .. } => "use another disk: this one is never given out",
+            Self::InUse { used } => return remedy_of(used),
+            Self::ReadOnly { .. } => "lift its write protection (`blockdev --setrw`)",
+            Self::TooSmall { .. } => "give a larger disk or ask for smaller members",
+            Self::GivenTwice { .. } => "give each disk once",
+            Self::Changed { .. } => "put the planned disk back, or begin a new run",
+            Self::Signatures { .. } => {
+                "if nobody needs the data, agree to their loss with --wipe-signatures"
+            }
+            Self::SignaturesUnknown { .. } => {
+                "run as root, with wipefs of util-linux 2.33 or later"
+            }
+        };
+        text.to_owned()
+    }
+}
+
+fn in_use(used: &Use) -> &'static str {
+    match used {
+        Use::Mounted { .. } => "mounted",
+        Use::MountedElsewhere { .. } => "mounted in another mount namespace",
+        Use::Swap { .. } => "used for swap",
+        Use::Member { .. } => "a member of something that runs",
+        Use::Held { .. } => "another device rests on it",
+        Use::Open { .. } => "somebody has it open",
+    }
+}
+
+fn evidence_of(used: &Use) -> String {
+    match used {
+        Use::Mounted {
+            device,
+            at,
+            filesystem,
+        } => format!("{device} at {at}, {filesystem}"),
+        Use::MountedElsewhere { device, filesystem } => {
+            format!("{device}, {filesystem}, listed in /sys/fs/{filesystem}")
+        }
+        Use::Swap { device } => device.clone(),
+        Use::Member { device, of } => format!("{device} in {of}"),
+        Use::Held { device, by } => format!("{by} on {device}"),
+        Use::Open { device, mode } => format!("{device}, mode {mode}"),
+    }
+}
+
+fn remedy_of(used: &Use) -> String {
+    match used {
+        Use::Mounted { at, .. } => format!("umount {at}, or use another disk"),
+        Use::MountedElsewhere { .. } => "stop the container or unit that mounted it".to_owned(),
+        Use::Swap { device } => format!("swapoff {device}, or use another disk"),
+        Use::Member { of, .. } => format!("take {of} down, or use another disk"),
+        Use::Held { by, .. } => format!("take {by} down, or use another disk"),
+        Use::Open { .. } => "end the program that uses it, or use another disk".to_owned(),
+    }
+}
+
+/// A disk that may not be used.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refusal {
+    /// How the user named it.
+    pub disk: String,
+    /// Why.
+    pub reason: Reason,
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let reason = &self.reason;
+        write!(
+            f,
+            "{}: {} ({}); {}",
+            self.disk,
+            reason.what(),
+            reason.evidence(),
+            reason.remedy()
+        )
+    }
+}
+
+/// What a user should know of a disk that may be used.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "warning", rename_all = "snake_case")]
+pub enum Warning {
+    /// The kernel may give the name to another disk at the next boot.
+    UnstableName {
+        /// How the user named it.
+        disk: String,
+        /// The name to use instead, where there is one.
+        stable: Option<String>,
+    },
+    /// The drive is known to hide shingled tracks.
+    Shingled {
+        /// How the user named it.
+        disk: String,
+        /// Its model.
+        model: String,
+        /// Who says so.
+        source: String,
+    },
+    /// The device begins within a physical sector.
+    Misaligned {
+        /// How the user named it.
+        disk: String,
+        /// By how much.
+        by_bytes: u64,
+        /// Of how much.
+        physical_sector_bytes: u64,
+    },
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::UnstableName {
+                disk,
+                stable: Some(stable),
+            } => write!(
+                f,
+                "{disk} may be another disk after a reboot; name it {stable}"
+            ),
+            Self::UnstableName { disk, stable: None } => write!(
+                f,
+                "{disk} may be another disk after a reboot, and has no name that stays"
+            ),
+            Self::Shingled {
+                disk,
+                model,
+                source,
+            } => write!(
+                f,
+                "{disk} is a {model}, which hides shingled tracks ({source}): \
+                 long writes and rebuilds collapse, compare it with none but its like"
+            ),
+            Self::Misaligned {
+                disk,
+                by_bytes,
+                physical_sector_bytes,
+            } => write!(
+                f,
+                "{disk} begins {by_bytes} bytes into a physical sector of {physical_sector_bytes}: \
+                 small writes become reads and writes"
+            ),
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! What lies on a device: file systems, members of arrays, partition tables.
+
+use crate::{InventoryError, System};
+use raidlab_shell::{Command, Target, TargetError};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::fmt;
+
+/// A magic number that a tool knows, at a place on a device.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Signature {
+    /// The device.
+    pub device: String,
+    /// `ext4`, `btrfs`, `linux_raid_member`, `zfs_member`, `LVM2_member`,
+    /// `dos`, `gpt`.
+    pub kind: String,
+    /// The label, if it has one: helps to recognise whose data it is.
+    pub label: Option<String>,
+    /// The universally unique identifier, if it has one.
+    pub uuid: Option<String>,
+}
+
+impl fmt::Display for Signature {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} on {}", self.kind, self.device)?;
+        if let Some(label) = &self.label {
+            write!(f, " labelled {label:?}")?;
+        }
+        if let Some(uuid) = &self.uuid {
+            write!(f, " with UUID {uuid}")?;
+        }
+        Ok(())
+    }
+}
+
+/// What lies on some devices; or why that cannot be told.
+///
+/// # Errors
+/// When the machine cannot be reached.
+pub fn read(
+    target: &dyn Target,
+    system: System,
+    devices: &[String],
+) -> Result<Result<Vec<Signature>, String>, InventoryError> {
+    let mut found = Vec::new();
+    for device in devices {
+        let one = match system {
+            System::Linux => linux(target, device),
+            System::FreeBsd => linux(target, device),
+        };
+        match one {
+            Ok(signatures) => found.extend(signatures),
+            Err(Trouble::Untold(evidence)) => return Ok(Err(evidence)),
+            Err(Trouble::Target(error)) => return Err(error.into()),
+        }
+    }
+    Ok(Ok(found))
+}
+
+enum Trouble {
+    /// The tool is missing, old or without rights.
+    Untold(String),
+    Target(TargetError),
+}
+
+impl From<TargetError> for Trouble {
+    fn from(error: TargetError) -> Self {
+        match error {
+            TargetError::Unreachable { .. } | TargetError::NotRecorded { .. } => {
+                Self::Target(error)
+            }
+            _ => Self::Untold(error.to_string()),
+        }
+    }
+}
+
+fn linux(target: &dyn Target, device: &str) -> Result<Vec<Signature>, Trouble> {
+    let wipefs = Command::reads("wipefs", ["--no-act", "--json", device]);
+    let answer = target.run(&wipefs)?.stdout;
+    parse_wipefs(&answer, device).map_err(|problem| Trouble::Untold(format!("{wipefs}: {problem}")))
+}
+
+/// The answer of `wipefs --no-act --json`: nothing at all, or an empty list,
+/// for a blank device, by version. A file system with several magic numbers
+/// (or a backup GPT) is told several times; it is kept once.
+fn parse_wipefs(text: &str, device: &str) -> Result<Vec<Signature>, String> {
+    if text.trim().is_empty() {
+        return Ok(Vec::new());
+    }
+    let root: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    let list = root.get("signatures").and_then(Value::as_array);
+    let mut found: Vec<Signature> = Vec::new();
+    for entry in list.ok_or("no field `signatures`")? {
+        let field = |name: &str| entry.get(name).and_then(Value::as_str).map(str::to_owned);
+        let signature = Signature {
+            device: device.to_owned(),
+            kind: field("type").ok_or("a signature without `type`")?,
+            label: field("label"),
+            uuid: field("uuid"),
+        };
+        if !found.contains(&signature) {
+            found.push(signature);
+        }
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parse_wipefs;
+
+    const GPT: &str = r#"{"signatures": [
+        {"device":"sdb", "offset":"0x200", "type":"gpt", "uuid":null, "label":null},
+        {"device":"sdb", "offset":"0x1fe00", "type":"gpt", "uuid":null, "label":null},
+        {"device":"sdb", "offset":"0x1fe", "type":"PMBR", "uuid":null, "label":null}]}"#;
+
+    #[test]
+    fn a_signature_told_twice_is_kept_once() {
+        let found = parse_wipefs(GPT, "/dev/sdb").unwrap();
+        let kinds: Vec<&str> = found.iter().map(|one| one.kind.as_str()).collect();
+        assert_eq!(kinds, ["gpt", "PMBR"]);
+        assert_eq!(found[0].to_string(), "gpt on /dev/sdb");
+    }
+
+    #[test]
+    fn a_blank_disk_has_none_and_rubbish_is_an_error() {
+        assert!(parse_wipefs("", "x").unwrap().is_empty());
+        assert!(
+            parse_wipefs("{\"signatures\": []}", "x")
+                .unwrap()
+                .is_empty()
+        );
+        assert!(parse_wipefs("{}", "x").is_err());
+        assert!(parse_wipefs("{\"signatures\": [{}]}", "x").is_err());
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_text_panics(text in "(?s).*", cut in 1..GPT.len()) {
+            let _ = parse_wipefs(&text, "x");
+            assert!(parse_wipefs(&GPT[..cut], "x").is_err());
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! Each reason with a machine that triggers it and one that does not.
+
+use super::{Choice, Consent, Identity, Wanted, choose};
+use crate::Inventory;
+use crate::testing::Machine;
+
+const WIPE: Consent = Consent {
+    wipe_signatures: true,
+};
+const KEEP: Consent = Consent {
+    wipe_signatures: false,
+};
+
+fn asked(machine: &Machine, wishes: &[Wanted], consent: Consent) -> Choice {
+    let inventory = Inventory::of(machine).unwrap();
+    choose(machine, &inventory, wishes, consent).unwrap()
+}
+
+fn refusals(machine: &Machine, name: &str, consent: Consent) -> String {
+    let lines: Vec<String> = asked(machine, &[Wanted::named(name)], consent)
+        .refusals
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    lines.join("\n")
+}
+
+#[test]
+fn a_blank_loop_device_is_given() {
+    let choice = asked(&Machine::loops(), &[Wanted::named("/dev/loop4")], KEEP);
+    assert!(choice.is_accepted(), "{:?}", choice.refusals);
+    assert!(choice.warnings.is_empty());
+    assert_eq!(choice.disks[0].disk.size_bytes, 256 << 20);
+    assert!(choice.disks[0].signatures.is_empty());
+}
+
+#[test]
+fn a_mounted_disk_is_refused_whatever_the_consent() {
+    insta::assert_snapshot!(refusals(&Machine::loops(), "/dev/loop0", WIPE), @"/dev/loop0: mounted (/dev/loop0 at /tmp/inventory-rec/mnt, ext4); umount /tmp/inventory-rec/mnt, or use another disk");
+}
+
+#[test]
+fn both_members_of_a_mounted_btrfs_are_refused() {
+    insta::assert_snapshot!(refusals(&Machine::loops(), "/dev/loop1", WIPE), @r"
+    /dev/loop1: mounted (/dev/loop1 at /tmp/inventory-rec/bmnt, btrfs); umount /tmp/inventory-rec/bmnt, or use another disk
+    /dev/loop1: a member of something that runs (/dev/loop1 in btrfs 1c8c9655-38a7-4039-b189-a93951d120dc); take btrfs 1c8c9655-38a7-4039-b189-a93951d120dc down, or use another disk
+    ");
+    insta::assert_snapshot!(refusals(&Machine::loops(), "/dev/loop2", WIPE), @"/dev/loop2: a member of something that runs (/dev/loop2 in btrfs 1c8c9655-38a7-4039-b189-a93951d120dc); take btrfs 1c8c9655-38a7-4039-b189-a93951d120dc down, or use another disk");
+}
+
+#[test]
+fn swap_is_refused() {
+    insta::assert_snapshot!(refusals(&Machine::loops(), "/dev/loop6", WIPE), @"/dev/loop6: used for swap (/dev/loop6); swapoff /dev/loop6, or use another disk");
+}
+
+#[test]
+fn a_signature_needs_consent() {
+    let machine = Machine::loops();
+    insta::assert_snapshot!(refusals(&machine, "/dev/loop3", KEEP), @r#"/dev/loop3: somebody's data lie on it (ext4 on /dev/loop3 labelled "foreign" with UUID 9d2eaa83-1ba6-4e3f-9843-5471237d828b); if nobody needs the data, agree to their loss with --wipe-signatures"#);
+    assert_eq!(refusals(&machine, "/dev/loop3", WIPE), "");
+    insta::assert_snapshot!(refusals(&machine, "/dev/loop5", KEEP), @"/dev/loop5: somebody's data lie on it (dos on /dev/loop5); if nobody needs the data, agree to their loss with --wipe-signatures");
+    assert_eq!(refusals(&machine, "/dev/loop5", WIPE), "");
+}
+
+#[test]
+fn without_wipefs_no_disk_is_given() {
+    let machine = Machine::loops().command("wipefs --no-act --json /dev/loop4", 1, "");
+    insta::assert_snapshot!(refusals(&machine, "/dev/loop4", WIPE), @"/dev/loop4: what lies on it cannot be told (on localhost, `wipefs --no-act --json /dev/loop4` ended with exit code 1); run as root, with wipefs of util-linux 2.33 or later");
+}
+
+#[test]
+fn the_root_disk_is_never_given() {
+    insta::assert_snapshot!(refusals(&Machine::loops(), "/dev/vda", WIPE), @"/dev/vda: the root file system lies on this disk (/dev/vda; / is on /dev/vda); use another disk: this one is never given out");
+}
+
+#[test]
+fn a_mount_that_only_the_kernel_sees_is_refused() {
+    let machine = Machine::loops().folder("/sys/fs/ext4", &["features", "loop3", "vda"]);
+    insta::assert_snapshot!(refusals(&machine, "/dev/loop3", WIPE), @"/dev/loop3: mounted in another mount namespace (/dev/loop3, ext4, listed in /sys/fs/ext4); stop the container or unit that mounted it");
+}
+
+#[test]
+fn a_member_of_an_array_is_refused_active_or_not() {
+    let machine = Machine::loops().file(
+        "/proc/mdstat",
+        "Personalities : [raid1]\nmd7 : active raid1 loop4[0] loop3[1]\n      1 blocks\n",
+    );
+    insta::assert_snapshot!(refusals(&machine, "/dev/loop4", WIPE), @"/dev/loop4: a member of something that runs (/dev/loop4 in /dev/md7 (md raid1)); take /dev/md7 (md raid1) down, or use another disk");
+}
+
+#[test]
+fn a_member_of_an_imported_pool_is_refused() {
+    let machine = Machine::loops()
+        .folder("/proc/spl/kstat/zfs", &["tank"])
+        .command(
+            "zpool list -v -H -P -L",
+            0,
+            "tank\t240M\t1M\n\tmirror-0\t240M\n\t/dev/loop4\t-\n",
+        );
+    insta::assert_snapshot!(refusals(&machine, "/dev/loop4", WIPE), @"/dev/loop4: a member of something that runs (/dev/loop4 in ZFS pool tank); take ZFS pool tank down, or use another disk");
+    assert_eq!(refusals(&machine, "/dev/loop3", WIPE), "");
+}
+
+#[test]
+fn a_device_under_another_loop_is_refused() {
+    let machine = Machine::loops().file("/sys/block/loop5/loop/backing_file", "/dev/loop4\n");
+    insta::assert_snapshot!(refusals(&machine, "/dev/loop4", WIPE), @"/dev/loop4: another device rests on it (/dev/loop5 on /dev/loop4); take /dev/loop5 down, or use another disk");
+}
+
+#[test]
+fn a_read_only_disk_is_refused() {
+    let machine = Machine::loops().edit_command(
+        "lsblk",
+        "\"maj:min\": \"7:4\",\n         \"size\": 268435456,\n         \"ro\": false",
+        "\"maj:min\": \"7:4\",\n         \"size\": 268435456,\n         \"ro\": true",
+    );
+    insta::assert_snapshot!(refusals(&machine, "/dev/loop4", WIPE), @"/dev/loop4: read-only (/dev/loop4); lift its write protection (`blockdev --setrw`)");
+}
+
+#[test]
+fn a_disk_smaller_than_said_is_refused() {
+    let mut wanted = Wanted::named("/dev/loop4");
+    wanted.at_least_bytes = 256 << 20;
+    assert!(asked(&Machine::loops(), &[wanted.clone()], KEEP).is_accepted());
+    wanted.at_least_bytes += 1;
+    let choice = asked(&Machine::loops(), &[wanted], KEEP);
+    insta::assert_snapshot!(choice.refusals[0], @"/dev/loop4: too small (/dev/loop4 holds 268435456 bytes, the plan needs 268435457); give a larger disk or ask for smaller members");
+}
+
+#[test]
+fn one_disk_under_two_names_is_refused() {
+    let by_id = "/dev/disk/by-id/virtio-four";
+    let machine = Machine::loops()
+        .folder("/dev/disk/by-id", &["virtio-four"])
+        .link(by_id, "/dev/loop4");
+    let twice = [Wanted::named(by_id), Wanted::named("/dev/loop4")];
+    let choice = asked(&machine, &twice, KEEP);
+    insta::assert_snapshot!(choice.refusals[0], @"/dev/loop4: the same disk is given twice (/dev/loop4, and /dev/loop4 as /dev/disk/by-id/virtio-four); give each disk once");
+    let different = [Wanted::named(by_id), Wanted::named("/dev/loop3")];
+    assert!(asked(&machine, &different, WIPE).is_accepted());
+}
+
+#[test]
+fn two_loop_devices_on_one_file_are_one_disk() {
+    let file = "/tmp/one.img\n";
+    let machine = Machine::loops()
+        .file("/sys/block/loop3/loop/backing_file", file)
+        .file("/sys/block/loop4/loop/backing_file", file);
+    let both = [Wanted::named("/dev/loop3"), Wanted::named("/dev/loop4")];
+    let choice = asked(&machine, &both, WIPE);
+    insta::assert_snapshot!(choice.refusals[0], @"/dev/loop4: the same disk is given twice (/dev/loop4, and /dev/loop3 as /dev/loop3); give each disk once");
+}
+
+#[test]
+fn a_disk_that_changed_since_the_plan_is_refused() {
+    let machine = Machine::loops();
+    let inventory = Inventory::of(&machine).unwrap();
+    let identity = Identity::of(inventory.find("/dev/loop4").unwrap());
+    let mut wanted = Wanted::named("/dev/loop4");
+    wanted.planned = Some(identity.clone());
+    assert!(asked(&machine, &[wanted.clone()], KEEP).is_accepted());
+    wanted.planned = Some(Identity {
+        serial: Some("WD-WCC130234567".to_owned()),
+        ..identity
+    });
+    let choice = asked(&machine, &[wanted], KEEP);
+    insta::assert_snapshot!(choice.refusals[0], @"/dev/loop4: not the disk that the plan was made for (serial: was WD-WCC130234567, is none); put the planned disk back, or begin a new run");
+}
+
+#[test]
+fn names_that_mean_no_disk_are_refused() {
+    let machine = Machine::loops().link("/etc/passwd", "/etc/passwd");
+    insta::assert_snapshot!(refusals(&machine, "/dev/sdz", WIPE), @"/dev/sdz: no such disk on localhost (neither a path nor a serial number there); see `raidlab disks` for the names");
+    insta::assert_snapshot!(refusals(&machine, "/etc/passwd", WIPE), @"/etc/passwd: not a block device (it leads to /etc/passwd); give a disk, or make a loop device of the file");
+    insta::assert_snapshot!(refusals(&machine, "WD-NOSUCH", WIPE), @"WD-NOSUCH: no such disk on localhost (neither a path nor a serial number there); see `raidlab disks` for the names");
+}

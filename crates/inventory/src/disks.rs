@@ -1,0 +1,111 @@
+//! All disks of a machine and who uses them.
+//!
+//! On Linux one call of `lsblk` gives the devices and which rests on which;
+//! `/proc/self/mountinfo`, `/proc/swaps`, `/proc/mdstat`, `/sys/fs` and the
+//! ZFS module give the users. The kernel's own tables are asked rather than
+//! udev's: in a guest or a container without udev `lsblk` knows no file system
+//! at all. A btrfs with two members is mounted from one of them only, and the
+//! kernel reports no holder for either, so `/sys/fs/btrfs` is asked for all.
+//!
+//! On FreeBSD `geom disk list`, `gpart`, `mount -p`, `swapctl` and GEOM's tree
+//! give the same.
+
+mod linux;
+mod lsblk;
+mod mounts;
+
+use crate::{Disk, InventoryError, System, Use};
+use raidlab_shell::Target;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+
+/// The disks of a machine at one moment.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Inventory {
+    /// The machine's name, as its target has it.
+    pub machine: String,
+    /// Its operating system.
+    pub system: System,
+    /// All block devices, in the system's order, those built of others
+    /// included.
+    pub disks: Vec<Disk>,
+    /// What happens on them.
+    pub uses: Vec<Use>,
+    /// The devices that the root file system lies on, down to whole disks;
+    /// empty where it lies on none (a live system in memory).
+    pub root: Vec<String>,
+}
+
+impl Inventory {
+    /// Looks at a machine.
+    ///
+    /// # Errors
+    /// When it cannot be asked, answers in an unknown form, or runs a system
+    /// that is not known.
+    pub fn of(target: &dyn Target) -> Result<Self, InventoryError> {
+        match System::of(target)? {
+            System::Linux => linux::inventory(target),
+            System::FreeBsd => linux::inventory(target),
+        }
+    }
+
+    /// The device of that kernel name, `/dev/sdb`.
+    #[must_use]
+    pub fn find(&self, device: &str) -> Option<&Disk> {
+        self.disks.iter().find(|disk| disk.device == device)
+    }
+
+    /// A device and all that it is a part of or built of, itself first.
+    #[must_use]
+    pub fn below(&self, device: &str) -> Vec<String> {
+        let mut found = vec![device.to_owned()];
+        let mut next = 0;
+        while let Some(at) = found.get(next).cloned() {
+            for lower in self.find(&at).into_iter().flat_map(|disk| &disk.on) {
+                if !found.contains(lower) {
+                    found.push(lower.clone());
+                }
+            }
+            next += 1;
+        }
+        found
+    }
+
+    /// A device and all that lies on it, itself first: its partitions, the
+    /// arrays built of them.
+    #[must_use]
+    pub fn above(&self, device: &str) -> Vec<String> {
+        let mut found = vec![device.to_owned()];
+        let mut next = 0;
+        while let Some(at) = found.get(next).cloned() {
+            for upper in self.disks.iter().filter(|disk| disk.on.contains(&at)) {
+                if !found.contains(&upper.device) {
+                    found.push(upper.device.clone());
+                }
+            }
+            next += 1;
+        }
+        found
+    }
+
+    /// What would be disturbed if a device were written to: the uses of
+    /// itself, of all that lies on it, and of the disk that it is a part of
+    /// (but not of that disk's other partitions).
+    #[must_use]
+    pub fn uses_of(&self, device: &str) -> Vec<&Use> {
+        let mut touched: BTreeSet<String> = self.above(device).into_iter().collect();
+        touched.extend(self.below(device));
+        self.uses
+            .iter()
+            .filter(|used| touched.contains(used.device()))
+            .collect()
+    }
+
+    /// Whether the root file system lies on the same whole disk.
+    #[must_use]
+    pub fn shares_root(&self, device: &str) -> bool {
+        self.below(device)
+            .iter()
+            .any(|lower| self.root.contains(lower))
+    }
+}
