@@ -8,7 +8,18 @@
 //! ran, with its exit status and its output, can be kept.
 
 mod command;
+mod exchange;
+mod local;
+mod observed;
+mod process;
+mod recorded;
 mod target;
+mod warden;
+mod watch;
 
 pub use command::{Command, Effect, Output};
+pub use exchange::{Answer, Exchange, Failure, Request};
+pub use local::Local;
+pub use observed::Observed;
+pub use recorded::{Recorded, TranscriptError};
 pub use target::{Frame, Frames, Running, Target, TargetError, Watched};

@@ -1,6 +1,7 @@
 //! A machine on which commands run and files are read.
 
 use crate::command::{Command, Output};
+use serde::{Deserialize, Serialize};
 use std::io;
 use std::time::Duration;
 
@@ -74,7 +75,8 @@ pub trait Target: Send + Sync {
 }
 
 /// What [`Target::watch`] reads.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Watched {
     /// A file, by its path.
     File(String),
@@ -83,7 +85,7 @@ pub enum Watched {
 }
 
 /// One moment's contents.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Frame {
     /// Since the watch began, on a clock that never steps.
     pub at: Duration,

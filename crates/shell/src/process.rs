@@ -1,0 +1,315 @@
+//! A process in a group of its own, with everything it says kept.
+//!
+//! Four small threads serve it: one writes its input, one each drains its
+//! standard output and error, so that no pipe fills up, and one notices its
+//! end. The last only looks (`WNOWAIT`) and leaves the zombie to the owner, so
+//! that the process's number stays its own until nobody signals it any more.
+//!
+//! A tool may leave a daemon behind that keeps the pipes open. Its output is
+//! therefore taken as whole when the process has ended and either the pipes
+//! are closed or nothing came for a moment ([`LINGER`]).
+
+use crate::command::Output;
+use crate::warden;
+use rustix::io::Errno;
+use rustix::process::{
+    Pid, Signal, WaitId, WaitIdOptions, kill_process_group, test_kill_process_group, waitid,
+};
+use std::io::{self, Read, Write};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How long an open pipe is waited for after its process has ended and the
+/// last byte came.
+pub const LINGER: Duration = Duration::from_millis(200);
+
+/// The same where a daemon goes on talking.
+const LINGER_AT_MOST: Duration = Duration::from_secs(5);
+
+/// More output than this is an error: it would fill the memory.
+const OUTPUT_LIMIT: usize = 256 << 20;
+
+/// What is known of a process.
+#[derive(Debug)]
+pub struct State {
+    /// Its standard output so far.
+    pub stdout: Vec<u8>,
+    /// Its standard error so far.
+    pub stderr: Vec<u8>,
+    /// When it ended.
+    pub ended: Option<Instant>,
+    /// How many of its two output pipes are open.
+    open: u8,
+    /// When a byte last came.
+    grown: Instant,
+    overflowed: bool,
+}
+
+impl State {
+    /// Nothing came for a moment, and if something still does, not for ever.
+    pub fn quiet_since(&self, moment: Instant) -> bool {
+        self.grown.max(moment).elapsed() >= LINGER || moment.elapsed() >= LINGER_AT_MOST
+    }
+
+    /// Whether it has ended and said all it had to say.
+    pub fn complete(&self) -> bool {
+        self.ended
+            .is_some_and(|ended| self.open == 0 || self.quiet_since(ended))
+    }
+}
+
+#[derive(Debug)]
+struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn change(&self, change: impl FnOnce(&mut State)) {
+        change(&mut self.lock());
+        self.changed.notify_all();
+    }
+}
+
+/// A running or ended process. Dropped while it runs, it is killed with its
+/// whole group.
+#[derive(Debug)]
+pub struct Process {
+    child: Child,
+    group: Pid,
+    begun: Instant,
+    input: Option<Sender<Vec<u8>>>,
+    shared: Arc<Shared>,
+    status: Option<ExitStatus>,
+}
+
+impl Process {
+    /// Starts it with `input`, which is then closed unless `keep_input`.
+    pub fn spawn(mut command: Command, input: Vec<u8>, keep_input: bool) -> io::Result<Self> {
+        let no_input = input.is_empty() && !keep_input;
+        command
+            .stdin(if no_input {
+                Stdio::null()
+            } else {
+                Stdio::piped()
+            })
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0);
+        let begun = Instant::now();
+        let child = command.spawn()?;
+        warden::guard(child.id());
+        let mut process = Self {
+            group: Pid::from_child(&child),
+            child,
+            begun,
+            input: None,
+            shared: Arc::new(Shared {
+                state: Mutex::new(State {
+                    stdout: Vec::new(),
+                    stderr: Vec::new(),
+                    ended: None,
+                    open: 2,
+                    grown: begun,
+                    overflowed: false,
+                }),
+                changed: Condvar::new(),
+            }),
+            status: None,
+        };
+        process.serve(input, keep_input)?;
+        Ok(process)
+    }
+
+    /// Starts the threads. Should one fail to start, the drop kills the
+    /// process.
+    fn serve(&mut self, input: Vec<u8>, keep_input: bool) -> io::Result<()> {
+        if let Some(pipe) = self.child.stdin.take() {
+            let (sender, receiver) = mpsc::channel();
+            let name = thread::Builder::new().name("input".to_owned());
+            name.spawn(move || write(pipe, &receiver))?;
+            // Nobody has ended the thread yet: it takes the first piece.
+            let _ = sender.send(input);
+            self.input = keep_input.then_some(sender);
+        }
+        if let Some(pipe) = self.child.stdout.take() {
+            let shared = Arc::clone(&self.shared);
+            let name = thread::Builder::new().name("stdout".to_owned());
+            name.spawn(move || drain(pipe, &shared, |state| &mut state.stdout))?;
+        }
+        if let Some(pipe) = self.child.stderr.take() {
+            let shared = Arc::clone(&self.shared);
+            let name = thread::Builder::new().name("stderr".to_owned());
+            name.spawn(move || drain(pipe, &shared, |state| &mut state.stderr))?;
+        }
+        let (shared, group) = (Arc::clone(&self.shared), self.group);
+        let name = thread::Builder::new().name("end".to_owned());
+        name.spawn(move || {
+            let look = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+            while matches!(waitid(WaitId::Pid(group), look), Err(Errno::INTR)) {}
+            shared.change(|state| state.ended = Some(Instant::now()));
+        })?;
+        Ok(())
+    }
+
+    /// Its number, which is its group's too.
+    pub fn number(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Writes more to a kept input. What nobody reads is lost.
+    pub fn feed(&self, text: &str) {
+        if let Some(input) = &self.input {
+            // An ended process has no reader: its end tells more than this.
+            let _ = input.send(text.as_bytes().to_vec());
+        }
+    }
+
+    /// Waits until `done` holds or the deadline has passed; tells whether it
+    /// holds. `done` is asked at every change and, in the moment after one,
+    /// often enough for [`State::quiet_since`].
+    pub fn wait(&self, deadline: Option<Instant>, done: impl Fn(&State) -> bool) -> bool {
+        let mut state = self.shared.lock();
+        loop {
+            if done(&state) {
+                return true;
+            }
+            let now = Instant::now();
+            let left = deadline.map_or(Duration::MAX, |at| at.saturating_duration_since(now));
+            if left.is_zero() {
+                return false;
+            }
+            let restless = state.ended.is_some() || state.grown + 2 * LINGER > now;
+            let nap = if restless { LINGER / 10 } else { LINGER * 50 };
+            state = self
+                .shared
+                .changed
+                .wait_timeout(state, nap.min(left))
+                .unwrap_or_else(PoisonError::into_inner)
+                .0;
+        }
+    }
+
+    /// Looks at what is known of it now.
+    pub fn look<T>(&self, look: impl FnOnce(&State) -> T) -> T {
+        look(&self.shared.lock())
+    }
+
+    /// Takes what came on its standard output since the last call.
+    pub fn take_stdout(&self) -> Vec<u8> {
+        std::mem::take(&mut self.shared.lock().stdout)
+    }
+
+    /// What came of it; `None` while it is not complete.
+    pub fn result(&mut self) -> io::Result<Option<Output>> {
+        if !self.look(State::complete) {
+            return Ok(None);
+        }
+        let status = self.reap()?;
+        let state = self.shared.lock();
+        if state.overflowed {
+            return Err(io::Error::new(
+                io::ErrorKind::FileTooLarge,
+                format!("it printed more than {} MiB", OUTPUT_LIMIT >> 20),
+            ));
+        }
+        let took = state.ended.map(|at| at.duration_since(self.begun));
+        Ok(Some(Output {
+            code: status.code(),
+            signal: status.signal(),
+            stdout: String::from_utf8_lossy(&state.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&state.stderr).into_owned(),
+            took: took.unwrap_or_default(),
+        }))
+    }
+
+    /// Ends the group: SIGTERM, and SIGKILL for what is left after
+    /// `patience`. One that has ended by itself is left alone, with the
+    /// daemons it may have started.
+    pub fn stop(&mut self, patience: Duration) -> io::Result<()> {
+        if self.look(|state| state.ended.is_some()) {
+            self.reap()?;
+            return Ok(());
+        }
+        let deadline = Instant::now() + patience;
+        // An error here means that it has just ended.
+        let _ = kill_process_group(self.group, Signal::TERM);
+        if self.wait(Some(deadline), |state| state.ended.is_some()) {
+            self.reap()?;
+            // The group keeps its number while it has members.
+            while test_kill_process_group(self.group).is_ok() {
+                if Instant::now() >= deadline {
+                    let _ = kill_process_group(self.group, Signal::KILL);
+                    break;
+                }
+                thread::sleep(Duration::from_millis(2));
+            }
+            return Ok(());
+        }
+        self.kill()
+    }
+
+    fn kill(&mut self) -> io::Result<()> {
+        let _ = kill_process_group(self.group, Signal::KILL);
+        self.wait(None, |state| state.ended.is_some());
+        self.reap().map(|_| ())
+    }
+
+    fn reap(&mut self) -> io::Result<ExitStatus> {
+        if let Some(status) = self.status {
+            return Ok(status);
+        }
+        warden::release(self.child.id());
+        let status = self.child.wait()?;
+        self.status = Some(status);
+        Ok(status)
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        if self.status.is_none() {
+            let _ = kill_process_group(self.group, Signal::KILL);
+            // Nobody is left to tell.
+            let _ = self.reap();
+        }
+    }
+}
+
+fn write(mut pipe: impl Write, pieces: &Receiver<Vec<u8>>) {
+    for piece in pieces {
+        // A process that does not want its input closes it: no error of ours.
+        if pipe.write_all(&piece).is_err() || pipe.flush().is_err() {
+            return;
+        }
+    }
+}
+
+fn drain(mut pipe: impl Read, shared: &Shared, stream: fn(&mut State) -> &mut Vec<u8>) {
+    let mut piece = vec![0; 64 << 10];
+    loop {
+        match pipe.read(&mut piece) {
+            Ok(0) => break,
+            Ok(count) => shared.change(|state| {
+                state.grown = Instant::now();
+                let kept = stream(state);
+                if kept.len() + count > OUTPUT_LIMIT {
+                    state.overflowed = true;
+                } else {
+                    kept.extend_from_slice(&piece[..count]);
+                }
+            }),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(_) => break,
+        }
+    }
+    shared.change(|state| state.open -= 1);
+}

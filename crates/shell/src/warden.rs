@@ -1,0 +1,77 @@
+//! Ends what raidlab started when raidlab itself is killed.
+//!
+//! A process that dies by SIGKILL cannot clean up, and what it started would
+//! write on to disks that the next run wants. So beside the first command a
+//! small shell is started, the warden, whose standard input is a pipe from
+//! raidlab. It is told each process group that begins (`+ 123`) and ends
+//! (`- 123`). When raidlab is gone, however it went, the pipe closes, and the
+//! warden kills the groups that are left: with them what the tools themselves
+//! started, which the parent-death signal of Linux's prctl(2) would not reach,
+//! and on FreeBSD too.
+//!
+//! A process that left its group on purpose (a daemon) is not found this way;
+//! [`crate::leftovers`] finds it by its environment.
+
+use std::io::Write;
+use std::os::unix::process::CommandExt;
+use std::process::{ChildStdin, Command, Stdio};
+use std::sync::{Mutex, PoisonError};
+
+const SCRIPT: &str = r#"
+trap '' HUP INT TERM
+groups=
+while read -r sign group; do
+    case $sign in
+    +) groups="$groups $group" ;;
+    -)
+        kept=
+        for each in $groups; do
+            [ "$each" = "$group" ] || kept="$kept $each"
+        done
+        groups=$kept
+        ;;
+    esac
+done
+for group in $groups; do
+    kill -s KILL -- "-$group"
+done
+"#;
+
+static WARDEN: Mutex<Option<ChildStdin>> = Mutex::new(None);
+
+/// From now on the group dies with raidlab.
+pub fn guard(group: u32) {
+    tell(&format!("+ {group}\n"));
+}
+
+/// From now on the group's number may belong to somebody else.
+pub fn release(group: u32) {
+    tell(&format!("- {group}\n"));
+}
+
+/// Without a warden the commands still run: a system without `/bin/sh` has
+/// only the leftovers' search.
+fn tell(line: &str) {
+    let mut warden = WARDEN.lock().unwrap_or_else(PoisonError::into_inner);
+    if warden.is_none() {
+        *warden = begin();
+    }
+    let told = warden
+        .as_mut()
+        .is_none_or(|pipe| pipe.write_all(line.as_bytes()).is_ok());
+    if !told {
+        *warden = None;
+    }
+}
+
+fn begin() -> Option<ChildStdin> {
+    Command::new("/bin/sh")
+        .args(["-c", SCRIPT, "raidlab-warden"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .process_group(0)
+        .spawn()
+        .ok()
+        .and_then(|mut child| child.stdin.take())
+}
