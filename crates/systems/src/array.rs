@@ -4,6 +4,11 @@ use raidlab_shell::{Command, Target, TargetError, Watched};
 use raidlab_units::Bytes;
 use serde::{Deserialize, Serialize};
 
+pub mod disk;
+pub mod md;
+pub mod spec;
+mod steps;
+
 /// What runs on the machine, as far as arrays differ by it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -21,6 +26,8 @@ pub struct Member {
     pub device: String,
     /// Its size.
     pub size: Bytes,
+    /// For a loop device the file behind it.
+    pub backing: Option<String>,
 }
 
 /// An array that is built or to be built: its spec's name for it and its
@@ -44,6 +51,9 @@ pub enum Access {
     Device(String),
     /// A folder: the array is a file system itself (btrfs, a ZFS data set).
     Folder(String),
+    /// An export on the network by its URI (`nbd://host:10809/name`): only a
+    /// tool with an engine for it can run on it, no file system can be made.
+    Export(String),
 }
 
 /// A program or kernel module without which nothing goes.

@@ -9,8 +9,11 @@
 //! behind these verbs only.
 
 pub mod array;
+pub mod filesystem;
 
+pub use array::spec::ArraySpec;
 pub use array::{
     Access, ArrayStatus, ArraySystem, Built, Health, Member, MemberState, MemberStatus, Need,
     OperatingSystem, ReadBack, SyncKind, SyncStatus, SystemError, read_all,
 };
+pub use filesystem::{FileSystemKind, FileSystemSpec};

@@ -1,0 +1,176 @@
+//! One disk or partition as it is: what an array is compared with.
+
+use super::steps::{cannot_build, devices, kernel_name, smallest, wipe};
+use super::{
+    Access, ArrayStatus, ArraySystem, Built, Health, Member, MemberState, MemberStatus, Need,
+    OperatingSystem, ReadBack, SystemError,
+};
+use raidlab_shell::{Command, Target, Watched};
+use raidlab_units::Bytes;
+use serde::Deserialize;
+
+/// One disk as it is.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DiskSpec {
+    /// Whose tools wipe the disk: `linux` (the default) or `freebsd`.
+    #[serde(default = "linux")]
+    pub operating_system: OperatingSystem,
+}
+
+fn linux() -> OperatingSystem {
+    OperatingSystem::Linux
+}
+
+const TITLE: &str = "disk";
+/// Labels and partition tables lie in the first and in the last MiB; ZFS keeps
+/// two labels of 256 KiB at each end.
+const ENDS: u64 = 1 << 20;
+
+impl DiskSpec {
+    fn blank(&self, member: &Member) -> Vec<Command> {
+        match self.operating_system {
+            OperatingSystem::Linux => vec![wipe(&[&member.device])],
+            OperatingSystem::FreeBsd => {
+                let zeros = |first: u64| {
+                    let out = format!("of={}", member.device);
+                    let skip = format!("oseek={first}");
+                    Command::destroys("dd", ["if=/dev/zero", &out, "bs=1m", "count=1", &skip])
+                };
+                let last = (member.size.0 / ENDS).saturating_sub(1);
+                vec![zeros(0), zeros(last)]
+            }
+        }
+    }
+}
+
+fn alone<T>(what: &str) -> Result<T, SystemError> {
+    Err(SystemError::Unsupported {
+        system: TITLE.to_owned(),
+        what: what.to_owned(),
+        reason: "there is no second copy of its data".to_owned(),
+    })
+}
+
+impl ArraySystem for DiskSpec {
+    fn title(&self) -> String {
+        TITLE.to_owned()
+    }
+
+    fn runs_on(&self) -> &'static [OperatingSystem] {
+        match self.operating_system {
+            OperatingSystem::Linux => &[OperatingSystem::Linux],
+            OperatingSystem::FreeBsd => &[OperatingSystem::FreeBsd],
+        }
+    }
+
+    fn needs(&self) -> Vec<Need> {
+        Vec::new()
+    }
+
+    fn check(&self, members: &[Member]) -> Result<(), SystemError> {
+        match members.len() {
+            1 => Ok(()),
+            count => Err(cannot_build(
+                TITLE,
+                format!("it is one disk and there are {count}"),
+            )),
+        }
+    }
+
+    fn capacity(&self, members: &[Member]) -> Bytes {
+        smallest(members)
+    }
+
+    /// Nothing is built, but what was on the disk goes: jobs write on it.
+    fn create(&self, array: &Built) -> Result<Vec<Command>, SystemError> {
+        self.check(&array.members)?;
+        Ok(self.destroy(array))
+    }
+
+    fn access(&self, array: &Built) -> Access {
+        Access::Device(
+            array
+                .members
+                .first()
+                .map(|member| member.device.clone())
+                .unwrap_or_default(),
+        )
+    }
+
+    /// The disk's size: it can be told as long as the disk is there.
+    fn sources(&self, array: &Built) -> Vec<Watched> {
+        devices(&array.members)
+            .into_iter()
+            .map(|device| match self.operating_system {
+                OperatingSystem::Linux => {
+                    Watched::File(format!("/sys/class/block/{}/size", kernel_name(device)))
+                }
+                OperatingSystem::FreeBsd => Watched::Command(Command::reads("diskinfo", [device])),
+            })
+            .collect()
+    }
+
+    fn interpret(
+        &self,
+        array: &Built,
+        contents: &[Option<String>],
+    ) -> Result<ArrayStatus, SystemError> {
+        let there = contents.first().is_some_and(Option::is_some);
+        let (health, state) = if there {
+            (Health::Optimal, MemberState::InSync)
+        } else {
+            (Health::Failed, MemberState::Missing)
+        };
+        let members = array
+            .members
+            .iter()
+            .map(|member| MemberStatus {
+                device: if there {
+                    kernel_name(&member.device).to_owned()
+                } else {
+                    String::new()
+                },
+                state,
+            })
+            .collect();
+        Ok(ArrayStatus {
+            health,
+            members,
+            sync: None,
+        })
+    }
+
+    fn fail(&self, _: &Built, _: usize) -> Result<Vec<Command>, SystemError> {
+        alone("fail a member")
+    }
+
+    fn remove(&self, _: &Built, _: usize) -> Result<Vec<Command>, SystemError> {
+        alone("remove a member")
+    }
+
+    fn add(&self, _: &Built, _: usize) -> Result<Vec<Command>, SystemError> {
+        alone("add a member")
+    }
+
+    fn re_add(&self, _: &Built, _: usize) -> Result<Vec<Command>, SystemError> {
+        alone("re-add a member")
+    }
+
+    fn settings(&self, _: &dyn Target, _: &Built) -> Result<Vec<ReadBack>, SystemError> {
+        Ok(Vec::new())
+    }
+
+    fn destroy(&self, array: &Built) -> Vec<Command> {
+        array
+            .members
+            .iter()
+            .flat_map(|member| self.blank(member))
+            .collect()
+    }
+
+    /// A disk carries no name: none is ever found.
+    fn find(&self, _: &dyn Target, _: &str) -> Result<Vec<Built>, SystemError> {
+        Ok(Vec::new())
+    }
+}

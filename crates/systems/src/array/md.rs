@@ -1,0 +1,394 @@
+//! Linux md, built and changed with mdadm, watched through `/sys`.
+//!
+//! An array named `raidlab3` becomes `/dev/md103`: 100 plus the number its
+//! name ends in. A numbered node is made by mdadm itself, while
+//! `/dev/md/<name>` is made by udev, which a small guest does not have; and
+//! numbers from 100 on stay clear both of arrays that people number from 0 and
+//! of those that mdadm numbers from 127 downwards, up to `raidlab20`. The name
+//! is kept in the superblock as well, where [`ArraySystem::find`] sees it.
+//!
+//! mdadm asks questions: about an old signature, about a bitmap
+//! (since 4.4). `--run` and an explicit `--bitmap` answer them beforehand.
+
+mod find;
+mod layout;
+mod plan;
+mod settings;
+mod state;
+
+use super::steps::{cannot_build, smallest};
+use super::{
+    Access, ArrayStatus, ArraySystem, Built, Member, Need, OperatingSystem, ReadBack, SystemError,
+};
+use layout::layout_number;
+use raidlab_shell::{Command, Target, Watched};
+use raidlab_units::Bytes;
+use serde::Deserialize;
+
+/// What to build with md. Everything but the level may be left out; what is
+/// left out is as mdadm and the kernel decide, except the bitmap.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MdSpec {
+    /// `linear`, `raid0`, `raid1`, `raid4`, `raid5`, `raid6` or `raid10`.
+    pub level: MdLevel,
+    /// Bytes on one member before the next one's turn, a power of two from 4k
+    /// on; not for `raid1` and `linear`.
+    #[serde(default, deserialize_with = "super::spec::optional_size")]
+    pub chunk: Option<Bytes>,
+    /// mdadm's name: `left-symmetric` and its kin for `raid5` and `raid6`;
+    /// `n2`, `f2`, `o2` for `raid10`; `original` or `alternate` for `raid0` of
+    /// unequal members.
+    pub layout: Option<String>,
+    /// `none` or `internal`. Left out: `internal` for levels with redundancy
+    /// unless a consistency policy takes its place.
+    pub bitmap: Option<Bitmap>,
+    /// Bytes of a member that one bit stands for.
+    #[serde(default, deserialize_with = "super::spec::optional_size")]
+    pub bitmap_chunk: Option<Bytes>,
+    /// The superblock's version: `0.90`, `1.0`, `1.1` or `1.2`; `1.2` unless
+    /// said.
+    #[serde(default)]
+    pub metadata: Metadata,
+    /// Skips the first resync: every member's redundancy is taken on trust.
+    /// Only right on members full of zeros, or where it is never used.
+    #[serde(default)]
+    pub assume_clean: bool,
+    /// `ppl` (`raid5`) or `journal` (`raid4`, `raid5`, `raid6`) in place of a
+    /// bitmap. The journal's device is the last member.
+    pub consistency_policy: Option<ConsistencyPolicy>,
+    /// Slots that are read only when nothing else is left (`raid1`).
+    #[serde(default)]
+    pub write_mostly: Vec<usize>,
+    /// How many of the members, after those of the array proper, wait as
+    /// spares.
+    #[serde(default)]
+    pub spares: usize,
+    /// Bytes a second that resync takes even under load.
+    #[serde(default, deserialize_with = "super::spec::optional_size")]
+    pub sync_speed_min: Option<Bytes>,
+    /// Bytes a second that resync never exceeds.
+    #[serde(default, deserialize_with = "super::spec::optional_size")]
+    pub sync_speed_max: Option<Bytes>,
+    /// Stripes in the cache of `raid4`, `raid5`, `raid6`: 17 to 32768. It
+    /// takes a page for each and each member.
+    pub stripe_cache_size: Option<u32>,
+    /// Threads that handle stripes of `raid4`, `raid5`, `raid6`; 0: md's own.
+    pub group_thread_count: Option<u32>,
+    /// Read-ahead of the finished array.
+    #[serde(default, deserialize_with = "super::spec::optional_size")]
+    pub read_ahead: Option<Bytes>,
+}
+
+/// md's levels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum MdLevel {
+    /// Members one after the other.
+    Linear,
+    /// Stripes.
+    Raid0,
+    /// Mirrors, any number.
+    Raid1,
+    /// Parity on the last member.
+    Raid4,
+    /// Parity in turn.
+    Raid5,
+    /// Two parities in turn.
+    Raid6,
+    /// Stripes of copies.
+    Raid10,
+}
+
+/// The write-intent bitmap.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Bitmap {
+    /// None: after a crash and on a member's return all is copied.
+    None,
+    /// Beside the superblock of each member.
+    Internal,
+}
+
+/// What else can keep stripes consistent over a crash.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ConsistencyPolicy {
+    /// The partial parity log of `raid5`.
+    Ppl,
+    /// A journal on a device of its own.
+    Journal,
+}
+
+/// The superblock's version.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+pub enum Metadata {
+    /// The old one, at the end, up to 2 TiB a member and 28 members.
+    #[serde(rename = "0.90")]
+    V0_90,
+    /// At the end.
+    #[serde(rename = "1.0")]
+    V1_0,
+    /// At the start.
+    #[serde(rename = "1.1")]
+    V1_1,
+    /// 4 KiB from the start.
+    #[default]
+    #[serde(rename = "1.2")]
+    V1_2,
+}
+
+impl MdLevel {
+    /// mdadm's and the kernel's name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Linear => "linear",
+            Self::Raid0 => "raid0",
+            Self::Raid1 => "raid1",
+            Self::Raid4 => "raid4",
+            Self::Raid5 => "raid5",
+            Self::Raid6 => "raid6",
+            Self::Raid10 => "raid10",
+        }
+    }
+
+    /// The kernel module it lives in.
+    fn module(self) -> &'static str {
+        match self {
+            Self::Raid4 | Self::Raid5 | Self::Raid6 => "raid456",
+            other => other.name(),
+        }
+    }
+
+    /// Fewest members that make it.
+    fn fewest(self) -> usize {
+        match self {
+            Self::Linear => 1,
+            Self::Raid0 | Self::Raid1 | Self::Raid4 | Self::Raid5 | Self::Raid10 => 2,
+            Self::Raid6 => 4,
+        }
+    }
+
+    fn redundant(self) -> bool {
+        !matches!(self, Self::Linear | Self::Raid0)
+    }
+
+    fn parity(self) -> bool {
+        matches!(self, Self::Raid4 | Self::Raid5 | Self::Raid6)
+    }
+
+    fn striped(self) -> bool {
+        !matches!(self, Self::Linear | Self::Raid1)
+    }
+}
+
+impl Metadata {
+    fn name(self) -> &'static str {
+        match self {
+            Self::V0_90 => "0.90",
+            Self::V1_0 => "1.0",
+            Self::V1_1 => "1.1",
+            Self::V1_2 => "1.2",
+        }
+    }
+}
+
+impl MdSpec {
+    /// Members of the array proper among `members`: what are neither spares
+    /// nor the journal.
+    fn active(&self, members: usize) -> usize {
+        members.saturating_sub(self.spares + self.journals())
+    }
+
+    fn journals(&self) -> usize {
+        usize::from(self.consistency_policy == Some(ConsistencyPolicy::Journal))
+    }
+
+    /// The bitmap that is built.
+    fn bitmap(&self) -> Bitmap {
+        match self.bitmap {
+            Some(bitmap) => bitmap,
+            None if self.level.redundant() && self.consistency_policy.is_none() => Bitmap::Internal,
+            None => Bitmap::None,
+        }
+    }
+
+    /// The layout as the kernel counts it; `None` where it is left to mdadm.
+    fn layout_number(&self) -> Option<u32> {
+        layout_number(self.level, self.layout.as_deref()?)
+    }
+
+    /// The layout of a `raid10`; mdadm's default is two near copies.
+    fn raid10_layout(&self) -> u32 {
+        self.layout_number().unwrap_or(layout::NEAR_2)
+    }
+
+    fn refuse(&self, reason: impl Into<String>) -> Result<(), SystemError> {
+        Err(cannot_build(&self.title(), reason))
+    }
+
+    /// Settings that exclude each other, whatever the members.
+    fn check_settings(&self) -> Result<(), SystemError> {
+        let level = self.level;
+        if let Some(chunk) = self.chunk {
+            if !level.striped() {
+                return self.refuse("this level has no chunk");
+            }
+            if !chunk.0.is_power_of_two() || chunk.0 < 4096 {
+                return self.refuse(format!("chunk {chunk} is no power of two from 4 KiB on"));
+            }
+        }
+        if let Some(layout) = &self.layout
+            && self.layout_number().is_none()
+        {
+            return self.refuse(format!("it has no layout `{layout}`"));
+        }
+        if self.bitmap() == Bitmap::Internal {
+            if !level.redundant() {
+                return self.refuse("a bitmap means nothing without redundancy");
+            }
+            if self.consistency_policy.is_some() {
+                return self.refuse("a bitmap and a consistency policy exclude each other");
+            }
+        } else if self.bitmap_chunk.is_some() {
+            return self.refuse("`bitmap_chunk` is given, but there is no bitmap");
+        }
+        match self.consistency_policy {
+            Some(ConsistencyPolicy::Ppl) if level != MdLevel::Raid5 => {
+                return self.refuse("only raid5 has a partial parity log");
+            }
+            Some(ConsistencyPolicy::Journal) if !level.parity() => {
+                return self.refuse("only raid4, raid5 and raid6 have a journal");
+            }
+            _ => {}
+        }
+        if !self.write_mostly.is_empty() && level != MdLevel::Raid1 {
+            return self.refuse("only raid1 reads around write-mostly members");
+        }
+        if (self.stripe_cache_size.is_some() || self.group_thread_count.is_some())
+            && !level.parity()
+        {
+            return self.refuse("only raid4, raid5 and raid6 have a stripe cache and its threads");
+        }
+        if self.spares > 0 && !level.redundant() {
+            return self.refuse("a spare means nothing without redundancy");
+        }
+        Ok(())
+    }
+}
+
+impl ArraySystem for MdSpec {
+    fn title(&self) -> String {
+        format!("md {}", self.level.name())
+    }
+
+    fn runs_on(&self) -> &'static [OperatingSystem] {
+        &[OperatingSystem::Linux]
+    }
+
+    fn needs(&self) -> Vec<Need> {
+        vec![
+            Need::Program {
+                name: "mdadm",
+                apt: "apt-get install mdadm",
+                pkg: "",
+            },
+            Need::Module(self.level.module()),
+        ]
+    }
+
+    fn check(&self, members: &[Member]) -> Result<(), SystemError> {
+        self.check_settings()?;
+        let active = self.active(members.len());
+        let fewest = self.level.fewest();
+        if active < fewest {
+            return self.refuse(format!(
+                "it needs {fewest} members beside spares and journal, and there are {active}"
+            ));
+        }
+        if let Some(slot) = self.write_mostly.iter().find(|slot| **slot >= active) {
+            return self.refuse(format!("write-mostly slot {slot} is not below {active}"));
+        }
+        if self.level == MdLevel::Raid10 && layout::copies(self.raid10_layout()) > active {
+            return self.refuse(format!("more copies than {active} members"));
+        }
+        Ok(())
+    }
+
+    /// Data start up to 1/1024 of a member late, at most 128 MiB plus the
+    /// superblock and the bitmap (mdadm 4.2 super1.c, `write_init_super1`);
+    /// each member is rounded down to whole chunks.
+    fn capacity(&self, members: &[Member]) -> Bytes {
+        let active = &members[..self.active(members.len())];
+        let usable = |size: Bytes| {
+            let reserve = (size.0 / 1024).min(128 << 20) + (2 << 20);
+            size.0.saturating_sub(reserve)
+        };
+        let chunk = self.chunk.map_or(512 << 10, |chunk| chunk.0);
+        let each = usable(smallest(active)) / chunk * chunk;
+        let count = active.len() as u64;
+        Bytes(match self.level {
+            MdLevel::Linear | MdLevel::Raid0 => {
+                active.iter().map(|member| usable(member.size)).sum()
+            }
+            MdLevel::Raid1 => each,
+            MdLevel::Raid4 | MdLevel::Raid5 => each * count.saturating_sub(1),
+            MdLevel::Raid6 => each * count.saturating_sub(2),
+            MdLevel::Raid10 => each * count / layout::copies(self.raid10_layout()) as u64,
+        })
+    }
+
+    fn create(&self, array: &Built) -> Result<Vec<Command>, SystemError> {
+        self.check(&array.members)?;
+        Ok(plan::create(self, array))
+    }
+
+    fn access(&self, array: &Built) -> Access {
+        Access::Device(plan::device(&array.name))
+    }
+
+    fn sources(&self, array: &Built) -> Vec<Watched> {
+        state::sources(array)
+    }
+
+    fn interpret(
+        &self,
+        array: &Built,
+        contents: &[Option<String>],
+    ) -> Result<ArrayStatus, SystemError> {
+        state::interpret(self, array, contents)
+    }
+
+    fn fail(&self, array: &Built, slot: usize) -> Result<Vec<Command>, SystemError> {
+        plan::fail(self, array, slot)
+    }
+
+    /// Failed first: md does not give up a member that works.
+    fn remove(&self, array: &Built, slot: usize) -> Result<Vec<Command>, SystemError> {
+        plan::remove(self, array, slot)
+    }
+
+    /// Wiped first: `mdadm --add` of a member with a superblock that the array
+    /// knows is a `--re-add`, and with a bitmap copies next to nothing.
+    fn add(&self, array: &Built, slot: usize) -> Result<Vec<Command>, SystemError> {
+        plan::add(self, array, slot)
+    }
+
+    /// Only with a bitmap: without one md refuses, or copies everything.
+    fn re_add(&self, array: &Built, slot: usize) -> Result<Vec<Command>, SystemError> {
+        plan::re_add(self, array, slot)
+    }
+
+    fn settings(&self, target: &dyn Target, array: &Built) -> Result<Vec<ReadBack>, SystemError> {
+        settings::settings(self, target, array)
+    }
+
+    fn destroy(&self, array: &Built) -> Vec<Command> {
+        plan::destroy(array)
+    }
+
+    fn find(&self, target: &dyn Target, prefix: &str) -> Result<Vec<Built>, SystemError> {
+        find::find(target, prefix)
+    }
+}

@@ -1,0 +1,188 @@
+//! The commands that build an array and change it.
+
+use super::{Bitmap, ConsistencyPolicy, MdSpec};
+use crate::array::steps::{devices, kernel_name, member, set, wipe};
+use crate::array::{ArraySystem, Built, SystemError};
+use raidlab_shell::Command;
+
+/// The array's device node: 100 plus the number the name ends in.
+pub(super) fn device(name: &str) -> String {
+    format!("/dev/{}", kernel(name))
+}
+
+/// The same as `/sys/block` has it.
+pub(super) fn kernel(name: &str) -> String {
+    let digits = name.len() - name.trim_end_matches(|c: char| c.is_ascii_digit()).len();
+    // Minor numbers have 20 bits: longer numbers keep their last five digits.
+    let tail = &name[name.len() - digits.min(5)..];
+    let number: u32 = tail.parse().unwrap_or(0);
+    format!("md{}", 100 + number)
+}
+
+/// A file of the array below `/sys`.
+pub(super) fn attribute(name: &str, file: &str) -> String {
+    format!("/sys/block/{}/md/{file}", kernel(name))
+}
+
+pub(super) fn create(spec: &MdSpec, array: &Built) -> Vec<Command> {
+    let mut commands = vec![
+        wipe(&devices(&array.members)),
+        Command::destroys("mdadm", create_words(spec, array)),
+    ];
+    commands.extend(tune(spec, array));
+    commands
+}
+
+fn create_words(spec: &MdSpec, array: &Built) -> Vec<String> {
+    let active = spec.active(array.members.len());
+    let mut words = vec![
+        "--create".to_owned(),
+        device(&array.name),
+        "--run".to_owned(),
+        "--homehost=any".to_owned(),
+        format!("--name={}", array.name),
+        format!("--metadata={}", spec.metadata.name()),
+        format!("--level={}", spec.level.name()),
+        format!("--raid-devices={active}"),
+    ];
+    if active == 1 {
+        // mdadm takes one member for a mistake.
+        words.push("--force".to_owned());
+    }
+    if let Some(chunk) = spec.chunk {
+        words.push(format!("--chunk={}K", chunk.0 / 1024));
+    }
+    if let Some(layout) = &spec.layout {
+        words.push(format!("--layout={layout}"));
+    }
+    if spec.level.redundant() {
+        words.extend(bitmap_words(spec));
+    }
+    if spec.consistency_policy == Some(ConsistencyPolicy::Ppl) {
+        words.push("--consistency-policy=ppl".to_owned());
+    }
+    if spec.assume_clean {
+        words.push("--assume-clean".to_owned());
+    }
+    if spec.spares > 0 {
+        words.push(format!("--spare-devices={}", spec.spares));
+    }
+    let (members, journal) = array
+        .members
+        .split_at(array.members.len() - spec.journals());
+    for device in devices(journal) {
+        words.extend(["--write-journal".to_owned(), device.to_owned()]);
+    }
+    words.extend(devices(members).into_iter().map(str::to_owned));
+    words
+}
+
+fn bitmap_words(spec: &MdSpec) -> Vec<String> {
+    match spec.bitmap() {
+        // mdadm takes no bitmap option beside a journal.
+        Bitmap::None if spec.journals() > 0 => Vec::new(),
+        Bitmap::None => vec!["--bitmap=none".to_owned()],
+        Bitmap::Internal => {
+            let chunk = spec.bitmap_chunk;
+            let chunk = chunk.map(|chunk| format!("--bitmap-chunk={}K", chunk.0 / 1024));
+            let bitmap = "--bitmap=internal".to_owned();
+            std::iter::once(bitmap).chain(chunk).collect()
+        }
+    }
+}
+
+/// What mdadm has no option for, or only for the members from some place on.
+fn tune(spec: &MdSpec, array: &Built) -> Vec<Command> {
+    let file = |name: &str| attribute(&array.name, name);
+    let mut commands: Vec<Command> = spec
+        .write_mostly
+        .iter()
+        .filter_map(|slot| array.members.get(*slot))
+        .map(|member| {
+            let name = kernel_name(&member.device);
+            set(&file(&format!("dev-{name}/state")), "writemostly")
+        })
+        .collect();
+    let kib = |bytes: raidlab_units::Bytes| bytes.0 / 1024;
+    let tunables = [
+        ("sync_speed_min", spec.sync_speed_min.map(kib)),
+        ("sync_speed_max", spec.sync_speed_max.map(kib)),
+        ("stripe_cache_size", spec.stripe_cache_size.map(u64::from)),
+        ("group_thread_cnt", spec.group_thread_count.map(u64::from)),
+    ];
+    for (name, value) in tunables {
+        commands.extend(value.map(|value| set(&file(name), value)));
+    }
+    if let Some(read_ahead) = spec.read_ahead {
+        let path = format!("/sys/block/{}/queue/read_ahead_kb", kernel(&array.name));
+        commands.push(set(&path, kib(read_ahead)));
+    }
+    commands
+}
+
+/// A manage command: `mdadm /dev/md100 <verb> /dev/sdb`.
+fn manage(
+    spec: &MdSpec,
+    array: &Built,
+    slot: usize,
+    verb: &[&str],
+) -> Result<Command, SystemError> {
+    if !spec.level.redundant() {
+        return Err(SystemError::Unsupported {
+            system: spec.title(),
+            what: "change its members".to_owned(),
+            reason: "it has no redundancy".to_owned(),
+        });
+    }
+    let member = member(&spec.title(), &array.members, slot)?;
+    let device = device(&array.name);
+    let mut words = vec![device.as_str()];
+    words.extend(verb);
+    words.push(&member.device);
+    Ok(Command::changes("mdadm", words))
+}
+
+pub(super) fn fail(spec: &MdSpec, array: &Built, slot: usize) -> Result<Vec<Command>, SystemError> {
+    Ok(vec![manage(spec, array, slot, &["--fail"])?])
+}
+
+/// `--force` makes mdadm wait up to 5 s for requests in flight to the failed
+/// member, not 50 ms (mdadm 4.2 util.c, `hot_remove_disk`).
+pub(super) fn remove(
+    spec: &MdSpec,
+    array: &Built,
+    slot: usize,
+) -> Result<Vec<Command>, SystemError> {
+    Ok(vec![
+        manage(spec, array, slot, &["--fail"])?,
+        manage(spec, array, slot, &["--force", "--remove"])?,
+    ])
+}
+
+pub(super) fn add(spec: &MdSpec, array: &Built, slot: usize) -> Result<Vec<Command>, SystemError> {
+    let add = manage(spec, array, slot, &["--add"])?;
+    Ok(vec![wipe(&[&array.members[slot].device]), add])
+}
+
+pub(super) fn re_add(
+    spec: &MdSpec,
+    array: &Built,
+    slot: usize,
+) -> Result<Vec<Command>, SystemError> {
+    let re_add = manage(spec, array, slot, &["--re-add"])?;
+    if spec.bitmap() == Bitmap::None {
+        return Err(SystemError::Unsupported {
+            system: spec.title(),
+            what: "re-add a member".to_owned(),
+            reason: "without a bitmap it does not know what the member missed: add it".to_owned(),
+        });
+    }
+    Ok(vec![re_add])
+}
+
+pub(super) fn destroy(array: &Built) -> Vec<Command> {
+    vec![
+        Command::destroys("mdadm", ["--stop", &device(&array.name)]),
+        wipe(&devices(&array.members)),
+    ]
+}

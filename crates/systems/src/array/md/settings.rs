@@ -1,0 +1,108 @@
+//! Settings as the kernel has them.
+
+use super::layout::NEAR_2;
+use super::plan::{attribute, kernel};
+use super::{Bitmap, ConsistencyPolicy, MdLevel, MdSpec};
+use crate::array::steps::{Reader, kernel_name};
+use crate::array::{Built, ReadBack, SystemError};
+use raidlab_shell::Target;
+
+pub(super) fn settings(
+    spec: &MdSpec,
+    target: &dyn Target,
+    array: &Built,
+) -> Result<Vec<ReadBack>, SystemError> {
+    let file = |name: &str| attribute(&array.name, name);
+    let text = |value: Option<u64>| value.map(|value| value.to_string());
+    let bytes = |value: Option<raidlab_units::Bytes>| text(value.map(|value| value.0));
+    let kib = |value: Option<raidlab_units::Bytes>| text(value.map(|value| value.0 / 1024));
+    let first_word = |found: &str| found.split(' ').next().unwrap_or("").to_owned();
+    let same = str::to_owned;
+
+    if !target.list(&file(""))?.iter().any(|name| name == "level") {
+        return Err(SystemError::NoArray {
+            name: array.name.clone(),
+        });
+    }
+    let mut reader = Reader::new(target);
+    let active = spec.active(array.members.len()).to_string();
+    reader.file(
+        "level",
+        Some(spec.level.name().into()),
+        &file("level"),
+        same,
+    )?;
+    reader.file("raid_devices", Some(active), &file("raid_disks"), same)?;
+    reader.file(
+        "metadata",
+        Some(spec.metadata.name().into()),
+        &file("metadata_version"),
+        same,
+    )?;
+    if spec.level.striped() {
+        reader.file("chunk", bytes(spec.chunk), &file("chunk_size"), same)?;
+        let layout = match spec.level {
+            MdLevel::Raid10 => Some(spec.layout_number().unwrap_or(NEAR_2)),
+            _ => spec.layout_number(),
+        };
+        reader.file("layout", text(layout.map(u64::from)), &file("layout"), same)?;
+    }
+    if spec.level.redundant() {
+        let bitmap = match spec.bitmap() {
+            Bitmap::None => "none",
+            Bitmap::Internal => "internal",
+        };
+        reader.file(
+            "bitmap",
+            Some(bitmap.into()),
+            &file("bitmap/location"),
+            |found| {
+                // The place in sectors from the superblock: `+8`.
+                let internal = found.starts_with(['+', '-']);
+                if internal { "internal" } else { found }.to_owned()
+            },
+        )?;
+        if spec.bitmap() == Bitmap::Internal {
+            let asked = bytes(spec.bitmap_chunk);
+            reader.file("bitmap_chunk", asked, &file("bitmap/chunksize"), same)?;
+        }
+        let policy = spec.consistency_policy.map(|policy| match policy {
+            ConsistencyPolicy::Ppl => "ppl".to_owned(),
+            ConsistencyPolicy::Journal => "journal".to_owned(),
+        });
+        reader.file(
+            "consistency_policy",
+            policy,
+            &file("consistency_policy"),
+            same,
+        )?;
+        // KiB a second, followed by `(local)` or `(system)`.
+        for (name, asked) in [
+            ("sync_speed_min", spec.sync_speed_min),
+            ("sync_speed_max", spec.sync_speed_max),
+        ] {
+            reader.file(name, kib(asked), &file(name), first_word)?;
+        }
+    }
+    if spec.level.parity() {
+        let asked = text(spec.stripe_cache_size.map(u64::from));
+        reader.file("stripe_cache_size", asked, &file("stripe_cache_size"), same)?;
+        let asked = text(spec.group_thread_count.map(u64::from));
+        reader.file("group_thread_count", asked, &file("group_thread_cnt"), same)?;
+    }
+    for slot in &spec.write_mostly {
+        if let Some(member) = array.members.get(*slot) {
+            let state = file(&format!("dev-{}/state", kernel_name(&member.device)));
+            let name = format!("write_mostly[{slot}]");
+            reader.file(&name, Some("true".into()), &state, |found| {
+                found
+                    .split(',')
+                    .any(|flag| flag == "write_mostly")
+                    .to_string()
+            })?;
+        }
+    }
+    let path = format!("/sys/block/{}/queue/read_ahead_kb", kernel(&array.name));
+    reader.file("read_ahead_kib", kib(spec.read_ahead), &path, same)?;
+    Ok(reader.done())
+}

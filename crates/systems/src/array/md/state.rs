@@ -1,0 +1,250 @@
+//! The state of an array out of `/sys`.
+//!
+//! `/proc/mdstat` would be one file in place of a dozen, but it does not say
+//! which slot a member being rebuilt will fill, and its counts of resync have
+//! lost their sectors. Reading either touches no disk.
+
+use super::layout::raid10_lost;
+use super::plan::attribute;
+use super::{MdLevel, MdSpec};
+use crate::array::steps::kernel_name;
+use crate::array::{
+    ArrayStatus, Built, Health, MemberState, MemberStatus, SyncKind, SyncStatus, SystemError,
+};
+use raidlab_shell::Watched;
+
+/// The array's own files, before two for each member.
+const FILES: [&str; 6] = [
+    "array_state",
+    "degraded",
+    "sync_action",
+    "sync_completed",
+    "sync_speed",
+    "resync_start",
+];
+
+pub(super) fn sources(array: &Built) -> Vec<Watched> {
+    let members = array.members.iter().flat_map(|member| {
+        let name = kernel_name(&member.device);
+        [format!("dev-{name}/slot"), format!("dev-{name}/state")]
+    });
+    FILES
+        .iter()
+        .map(|file| (*file).to_owned())
+        .chain(members)
+        .map(|file| Watched::File(attribute(&array.name, &file)))
+        .collect()
+}
+
+/// The contents of the sources, each without its line end.
+struct Contents<'a> {
+    array: &'a Built,
+    texts: Vec<Option<&'a str>>,
+}
+
+impl Contents<'_> {
+    fn text(&self, file: &str) -> Option<&str> {
+        let place = FILES.iter().position(|name| *name == file)?;
+        self.texts.get(place).copied().flatten()
+    }
+
+    fn unreadable(&self, file: &str, problem: String) -> SystemError {
+        SystemError::Unreadable {
+            source_name: attribute(&self.array.name, file),
+            line: 1,
+            problem,
+        }
+    }
+
+    fn number(&self, file: &str) -> Result<Option<u64>, SystemError> {
+        self.text(file)
+            .map(|text| {
+                text.parse()
+                    .map_err(|_| self.unreadable(file, format!("`{text}` is no number")))
+            })
+            .transpose()
+    }
+}
+
+pub(super) fn interpret(
+    spec: &MdSpec,
+    array: &Built,
+    contents: &[Option<String>],
+) -> Result<ArrayStatus, SystemError> {
+    let contents = Contents {
+        array,
+        texts: contents
+            .iter()
+            .map(|text| text.as_deref().map(str::trim))
+            .collect(),
+    };
+    let Some(state) = contents.text("array_state") else {
+        return Err(SystemError::NoArray {
+            name: array.name.clone(),
+        });
+    };
+    let sync = sync(&contents)?;
+    let recovering = sync
+        .as_ref()
+        .is_some_and(|sync| sync.kind == SyncKind::Recovery);
+    let members = members(spec, &contents, recovering)?;
+    let degraded = contents.number("degraded")?.unwrap_or(0);
+    let health = if !matches!(state, "clear" | "inactive" | "broken") && lives(spec, &members) {
+        if degraded > 0 {
+            Health::Degraded
+        } else {
+            Health::Optimal
+        }
+    } else {
+        Health::Failed
+    };
+    Ok(ArrayStatus {
+        health,
+        members,
+        sync,
+    })
+}
+
+/// Whether enough members hold data.
+fn lives(spec: &MdSpec, members: &[MemberStatus]) -> bool {
+    let active = &members[..spec.active(members.len())];
+    let good: Vec<bool> = active
+        .iter()
+        .map(|member| member.state == MemberState::InSync)
+        .collect();
+    let lost = good.iter().filter(|good| !**good).count();
+    match spec.level {
+        MdLevel::Linear | MdLevel::Raid0 => lost == 0,
+        MdLevel::Raid1 => lost < good.len(),
+        MdLevel::Raid4 | MdLevel::Raid5 => lost <= 1,
+        MdLevel::Raid6 => lost <= 2,
+        MdLevel::Raid10 => !raid10_lost(spec.raid10_layout(), &good),
+    }
+}
+
+/// Slot by slot, then the spares and the journal, then what is faulty or gone
+/// and has no slot any more.
+fn members(
+    spec: &MdSpec,
+    contents: &Contents<'_>,
+    recovering: bool,
+) -> Result<Vec<MemberStatus>, SystemError> {
+    let count = contents.array.members.len();
+    let active = spec.active(count);
+    let mut slots: Vec<Option<MemberStatus>> = vec![None; count];
+    let mut homeless = Vec::new();
+    for (place, member) in contents.array.members.iter().enumerate() {
+        let source = FILES.len() + 2 * place;
+        let text = |at: usize| contents.texts.get(at).copied().flatten();
+        let (Some(slot), Some(flags)) = (text(source), text(source + 1)) else {
+            continue;
+        };
+        let has = |flag: &str| flags.split(',').any(|found| found == flag);
+        let number = match slot {
+            "none" | "journal" => None,
+            slot => Some(slot.parse::<usize>().map_err(|_| {
+                let file = format!("dev-{}/slot", kernel_name(&member.device));
+                contents.unreadable(&file, format!("`{slot}` is no slot"))
+            })?),
+        };
+        let state = if has("faulty") {
+            MemberState::Faulty
+        } else if has("in_sync") || has("journal") || slot == "journal" {
+            MemberState::InSync
+        } else if number.is_some() && recovering {
+            MemberState::Recovering
+        } else {
+            MemberState::Spare
+        };
+        let status = MemberStatus {
+            device: kernel_name(&member.device).to_owned(),
+            state,
+        };
+        match number {
+            Some(number) if number < active => slots[number] = Some(status),
+            _ => homeless.push((place, status)),
+        }
+    }
+    // A spare, the journal, or what was failed shows in its own place, or else
+    // in the first empty one.
+    for (place, status) in homeless {
+        let own = slots[place].is_none().then_some(place);
+        let free = own.or_else(|| slots.iter().position(Option::is_none));
+        if let Some(free) = free {
+            slots[free] = Some(status);
+        }
+    }
+    Ok(slots
+        .into_iter()
+        .map(|slot| {
+            slot.unwrap_or(MemberStatus {
+                device: String::new(),
+                state: MemberState::Missing,
+            })
+        })
+        .collect())
+}
+
+fn sync(contents: &Contents<'_>) -> Result<Option<SyncStatus>, SystemError> {
+    let action = contents.text("sync_action").unwrap_or("idle");
+    let kind = match action {
+        "resync" => SyncKind::Resync,
+        "recover" => SyncKind::Recovery,
+        "check" | "repair" => SyncKind::Check,
+        "reshape" => SyncKind::Reshape,
+        // An array that nobody has written to since it was assembled puts its
+        // resync off, but owes it.
+        "idle" | "frozen" => {
+            let owed = contents
+                .text("resync_start")
+                .is_some_and(|start| start != "none");
+            return Ok(owed.then_some(SyncStatus {
+                kind: SyncKind::Resync,
+                percent: None,
+                bytes_per_second: None,
+            }));
+        }
+        other => {
+            let problem = format!("`{other}` is no action of sync");
+            return Err(contents.unreadable("sync_action", problem));
+        }
+    };
+    Ok(Some(SyncStatus {
+        kind,
+        percent: percent(contents)?,
+        bytes_per_second: speed(contents)?,
+    }))
+}
+
+/// `none`, `delayed`, or `done / total` in sectors.
+#[expect(clippy::cast_precision_loss, reason = "a percentage is a statistic")]
+fn percent(contents: &Contents<'_>) -> Result<Option<f64>, SystemError> {
+    let Some(text) = contents.text("sync_completed") else {
+        return Ok(None);
+    };
+    if matches!(text, "none" | "delayed") {
+        return Ok(None);
+    }
+    let counts = text.split_once('/').and_then(|(done, total)| {
+        let done: u64 = done.trim().parse().ok()?;
+        let total: u64 = total.trim().parse().ok().filter(|total| *total > 0)?;
+        Some((done, total))
+    });
+    match counts {
+        Some((done, total)) => Ok(Some(done.min(total) as f64 * 100.0 / total as f64)),
+        None => Err(contents.unreadable(
+            "sync_completed",
+            format!("`{text}` is not `sectors / sectors`"),
+        )),
+    }
+}
+
+/// KiB a second, or `none`.
+#[expect(clippy::cast_precision_loss, reason = "a rate is a statistic")]
+fn speed(contents: &Contents<'_>) -> Result<Option<f64>, SystemError> {
+    if contents.text("sync_speed") == Some("none") {
+        return Ok(None);
+    }
+    let kib = contents.number("sync_speed")?;
+    Ok(kib.map(|kib| kib as f64 * 1024.0))
+}

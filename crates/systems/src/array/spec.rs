@@ -1,0 +1,52 @@
+//! What to build, as a subject's file says it.
+//!
+//! The `[build]` table holds one table, named for the system, with its
+//! settings:
+//!
+//! ```toml
+//! [build.md]
+//! level = "raid5"
+//! chunk = "512k"
+//! ```
+//!
+//! The system is the table's name, not a field in it: only so can a reader of
+//! TOML refuse an unknown field, or a value that is none, at its own line
+//! rather than at the table's.
+
+use super::ArraySystem;
+use super::disk::DiskSpec;
+use super::md::MdSpec;
+use raidlab_units::{Bytes, parse_bytes};
+use serde::de::{Deserialize, Deserializer, Error};
+
+/// An array to be built: its system with its settings.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ArraySpec {
+    /// Linux md.
+    Md(MdSpec),
+    /// One disk as it is.
+    Disk(DiskSpec),
+}
+
+impl ArraySpec {
+    /// The system with the settings decided, behind the common verbs.
+    #[must_use]
+    pub fn system(&self) -> &dyn ArraySystem {
+        match self {
+            Self::Md(spec) => spec,
+            Self::Disk(spec) => spec,
+        }
+    }
+}
+
+/// Reads a size as text (`512k`), for a field that may be left out.
+///
+/// # Errors
+/// When the text is no size.
+pub(crate) fn optional_size<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Bytes>, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    parse_bytes(&text).map(Some).map_err(D::Error::custom)
+}

@@ -1,0 +1,118 @@
+//! Commands and checks that several systems share.
+
+use super::{Member, ReadBack, SystemError};
+use raidlab_shell::{Command, Target};
+use raidlab_units::Bytes;
+
+/// Erases the signatures of whatever was on some devices, so that no tool
+/// asks about them and none finds an old array. `wipefs` opens a device
+/// exclusively and so refuses one that is in use.
+pub(crate) fn wipe(devices: &[&str]) -> Command {
+    let words = ["--all"].iter().chain(devices).copied();
+    Command::destroys("wipefs", words)
+}
+
+/// Writes a tunable's file: a command like any other, so that it shows in a
+/// plan. `tee` fails when the kernel refuses the value.
+pub(crate) fn set(path: &str, value: impl std::fmt::Display) -> Command {
+    Command::changes("tee", [path]).input(format!("{value}\n"))
+}
+
+/// The members' device nodes.
+pub(crate) fn devices(members: &[Member]) -> Vec<&str> {
+    members
+        .iter()
+        .map(|member| member.device.as_str())
+        .collect()
+}
+
+/// A device's name as `/sys` has it: `/dev/loop3` is `loop3`.
+pub(crate) fn kernel_name(device: &str) -> &str {
+    device.strip_prefix("/dev/").unwrap_or(device)
+}
+
+/// The smallest member's size: what each of equal slots can hold.
+pub(crate) fn smallest(members: &[Member]) -> Bytes {
+    members
+        .iter()
+        .map(|member| member.size)
+        .min()
+        .unwrap_or_default()
+}
+
+/// The member in a slot.
+///
+/// # Errors
+/// When the array has no such slot.
+pub(crate) fn member<'a>(
+    title: &str,
+    members: &'a [Member],
+    slot: usize,
+) -> Result<&'a Member, SystemError> {
+    members.get(slot).ok_or_else(|| SystemError::Unsupported {
+        system: title.to_owned(),
+        what: format!("reach member {slot}"),
+        reason: format!("it has {} members, counted from 0", members.len()),
+    })
+}
+
+/// A refusal to build.
+pub(crate) fn cannot_build(system: &str, reason: impl Into<String>) -> SystemError {
+    SystemError::Unsupported {
+        system: system.to_owned(),
+        what: "be built".to_owned(),
+        reason: reason.into(),
+    }
+}
+
+/// Gathers settings as they are in force.
+pub(crate) struct Reader<'a> {
+    target: &'a dyn Target,
+    settings: Vec<ReadBack>,
+}
+
+impl<'a> Reader<'a> {
+    pub(crate) fn new(target: &'a dyn Target) -> Self {
+        Self {
+            target,
+            settings: Vec::new(),
+        }
+    }
+
+    /// A setting out of a file; `understand` turns what it holds into what the
+    /// spec would say. Left out where there is no such file and nothing was
+    /// asked for; not applied where there is none and something was.
+    pub(crate) fn file(
+        &mut self,
+        name: &str,
+        asked: Option<String>,
+        path: &str,
+        understand: impl FnOnce(&str) -> String,
+    ) -> Result<(), SystemError> {
+        let found = match self.target.read(path) {
+            Ok(text) => understand(text.trim()),
+            Err(error) if error.is_missing() => match &asked {
+                Some(_) => "nothing".to_owned(),
+                None => return Ok(()),
+            },
+            Err(error) => return Err(error.into()),
+        };
+        self.found(name, asked, found, path);
+        Ok(())
+    }
+
+    /// A setting that was read elsewhere.
+    pub(crate) fn found(&mut self, name: &str, asked: Option<String>, found: String, source: &str) {
+        self.settings.push(ReadBack {
+            name: name.to_owned(),
+            applied: asked.as_ref().is_none_or(|asked| *asked == found),
+            asked,
+            found,
+            source: source.to_owned(),
+        });
+    }
+
+    pub(crate) fn done(self) -> Vec<ReadBack> {
+        self.settings
+    }
+}
