@@ -1,0 +1,527 @@
+//! fio's JSON, also `json+`, of versions 2.0 to 3.x.
+//!
+//! A document is sought on the first line that begins with `{`; what stands
+//! before and behind it is kept as messages. fio prints `nan` where it divides
+//! by zero, which no JSON reader takes: such words become `null` first. With
+//! `status-interval` there are several documents, each with the counts since
+//! the start: the last one counts.
+//!
+//! What changed over the versions (fio's stat.c, tag by tag): `io_bytes` is in
+//! KiB up to 2.20 and in bytes from 2.21 on, when `io_kbytes` came beside it;
+//! latencies are `clat` and so on in microseconds before 2.99 and `clat_ns` in
+//! nanoseconds since; counts of requests exist since 2.1.14. Directions of
+//! which nothing was done are printed with zeros: they become no part.
+
+use super::json_node::Node;
+use super::{version_numbers, version_text};
+use crate::error::ParseError;
+use crate::number::{differ, whole};
+use crate::result::{
+    DiskCounters, DiskUse, Fact, FactValue, Latency, LatencyKind, Part, Point, ReportedOption,
+    Series, SeriesKind, ToolResult,
+};
+use crate::{Format, Operation, Tool};
+use raidlab_units::parse_bytes;
+use serde_json::Value;
+
+/// Reads fio's JSON.
+///
+/// # Errors
+/// Where there is no JSON document, it is cut off, it is not fio's, or a
+/// member is not what its name demands.
+pub fn parse(text: &str) -> Result<ToolResult, ParseError> {
+    let mut result = ToolResult::new(Tool::Fio, Format::FioJson);
+    let (document, line) = document(text, &mut result.messages)?;
+    let root = Node::root(&document, line)?;
+    let version = root.text("fio version")?.unwrap_or_default();
+    result.version = version_text(version);
+    for key in ["time", "timestamp_ms"] {
+        result.facts.extend(fact(&root, None, key, key));
+    }
+    if let Some(options) = root.object("global options")? {
+        read_options(&options, None, &mut result.options)?;
+    }
+    let clients = root.objects("client_stats")?;
+    let jobs = root.objects("jobs")?;
+    for job in jobs.iter().chain(&clients) {
+        // The sum that a server's client adds would count everything twice.
+        if !clients.is_empty() && job.text("jobname")? == Some("All clients") {
+            let left_out = "the sum over all clients is left out";
+            result.messages.push(left_out.to_owned());
+            continue;
+        }
+        read_job(job, &mut result)?;
+    }
+    for disk in root.objects("disk_util")? {
+        result.disks.push(read_disk(&disk)?);
+    }
+    Ok(result)
+}
+
+/// The last document with jobs, and the line of the first one, from 1.
+fn document(text: &str, messages: &mut Vec<String>) -> Result<(Value, usize), ParseError> {
+    let nothing = || ParseError::NoOutput {
+        tool: Tool::Fio,
+        expected: "a line that begins with `{`, and in it `jobs` or `client_stats`",
+    };
+    let start = next_document(text).ok_or_else(nothing)?;
+    let line = text[..start].matches('\n').count() + 1;
+    let clean = without_nan(&text[start..]);
+    keep_lines(&text[..start], messages);
+    let mut rest = clean.as_str();
+    let mut found = None;
+    while let Some(start) = next_document(rest) {
+        keep_lines(&rest[..start], messages);
+        rest = &rest[start..];
+        let mut stream = serde_json::Deserializer::from_str(rest).into_iter::<Value>();
+        match stream.next() {
+            Some(Ok(value)) => {
+                if value.get("jobs").is_some() || value.get("client_stats").is_some() {
+                    found = Some(value);
+                }
+                rest = &rest[stream.byte_offset()..];
+            }
+            // A document cut off behind a whole one: fio was ended.
+            Some(Err(source)) if found.is_some() => {
+                messages.push(format!("a further JSON document is broken: {source}"));
+                rest = "";
+            }
+            Some(Err(source)) => return Err(ParseError::Json { line, source }),
+            None => break,
+        }
+    }
+    keep_lines(rest, messages);
+    Ok((found.ok_or_else(nothing)?, line))
+}
+
+fn next_document(text: &str) -> Option<usize> {
+    if text.trim_start_matches([' ', '\t']).starts_with('{') {
+        return text.find('{');
+    }
+    text.match_indices('\n').find_map(|(newline, _)| {
+        let line = &text[newline + 1..];
+        line.trim_start_matches([' ', '\t'])
+            .starts_with('{')
+            .then(|| line.find('{').map(|at| newline + 1 + at))
+            .flatten()
+    })
+}
+
+fn keep_lines(text: &str, messages: &mut Vec<String>) {
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    messages.extend(lines.map(str::to_owned));
+}
+
+/// Puts `null` for `nan` and `inf`, with or without a sign, outside strings.
+fn without_nan(text: &str) -> String {
+    let mut clean = String::with_capacity(text.len());
+    let (mut in_string, mut escaped) = (false, false);
+    let mut rest = text;
+    while let Some(letter) = rest.chars().next() {
+        if !in_string && let Some(length) = nan_at(rest) {
+            clean.push_str("null");
+            rest = &rest[length..];
+            continue;
+        }
+        match letter {
+            _ if escaped => escaped = false,
+            '\\' if in_string => escaped = true,
+            '"' => in_string = !in_string,
+            _ => {}
+        }
+        clean.push(letter);
+        rest = &rest[letter.len_utf8()..];
+    }
+    clean
+}
+
+fn nan_at(text: &str) -> Option<usize> {
+    let word = text.trim_start_matches(['-', '+']);
+    let sign = text.len() - word.len();
+    let name = word.as_bytes().get(..3)?;
+    (sign <= 1 && (name.eq_ignore_ascii_case(b"nan") || name.eq_ignore_ascii_case(b"inf")))
+        .then_some(sign + 3)
+}
+
+fn read_options(
+    options: &Node<'_>,
+    job: Option<u32>,
+    to: &mut Vec<ReportedOption>,
+) -> Result<(), ParseError> {
+    for name in options.keys() {
+        to.push(ReportedOption {
+            job,
+            name: name.to_owned(),
+            value: options.text(name)?.unwrap_or_default().to_owned(),
+        });
+    }
+    Ok(())
+}
+
+fn read_job(job: &Node<'_>, result: &mut ToolResult) -> Result<(), ParseError> {
+    let number = result
+        .facts
+        .iter()
+        .filter_map(|fact| fact.job)
+        .max()
+        .map_or(0, |last| last + 1);
+    let label = job.text("jobname")?.unwrap_or_default();
+    result
+        .facts
+        .push(Fact::new(Some(number), "jobname", label, ""));
+    if let Some(options) = job.object("job options")? {
+        read_options(&options, Some(number), &mut result.options)?;
+    }
+    let cpu = match (job.number("usr_cpu")?, job.number("sys_cpu")?) {
+        (Some(user), Some(system)) => Some(user + system),
+        _ => None,
+    };
+    for (key, operation) in [
+        ("read", Operation::Read),
+        ("write", Operation::Write),
+        ("trim", Operation::Trim),
+        ("mixed", Operation::Mixed),
+    ] {
+        let Some(direction) = job.object(key)? else {
+            continue;
+        };
+        let mut part = Part::new(number, label, operation);
+        part.cpu_percent = cpu;
+        if read_direction(&direction, &mut part, result)? {
+            result.parts.push(part);
+        }
+    }
+    if let Some(sync) = job.object("sync")? {
+        let mut part = Part::new(number, label, Operation::Sync);
+        part.total_ios = sync.count("total_ios")?.filter(|&count| count > 0);
+        if part.total_ios.is_some() {
+            read_latencies(&sync, &mut part)?;
+            result.parts.push(part);
+        }
+    }
+    read_job_facts(job, number, result)
+}
+
+/// All that a job says beside its directions. Members that future versions add
+/// come along under their own names.
+fn read_job_facts(job: &Node<'_>, number: u32, result: &mut ToolResult) -> Result<(), ParseError> {
+    for key in job.keys() {
+        if key == "jobname" {
+            continue;
+        }
+        result.facts.extend(fact(job, Some(number), key, key));
+        let is_distribution = key.starts_with("iodepth_")
+            || matches!(key, "latency_ns" | "latency_us" | "latency_ms");
+        if is_distribution && let Some(shares) = job.object(key)? {
+            for bound in shares.keys() {
+                let share = shares.number(bound)?.filter(|&share| share > 0.0);
+                let name = format!("{key} {bound}");
+                result
+                    .facts
+                    .extend(share.map(|share| Fact::new(Some(number), &name, share, "%")));
+            }
+        }
+    }
+    if let Some(state) = job.object("steadystate")? {
+        read_steady_state(&state, number, result)?;
+    }
+    Ok(())
+}
+
+fn read_steady_state(
+    state: &Node<'_>,
+    number: u32,
+    result: &mut ToolResult,
+) -> Result<(), ParseError> {
+    let mut scalars = |node: &Node<'_>| {
+        for key in node.keys() {
+            let name = format!("steadystate {key}");
+            result.facts.extend(fact(node, Some(number), key, &name));
+        }
+    };
+    scalars(state);
+    let Some(data) = state.object("data")? else {
+        return Ok(());
+    };
+    scalars(&data);
+    for (key, kind, factor) in [
+        ("bw", SeriesKind::BytesPerSecond, 1024.0),
+        ("iops", SeriesKind::OperationsPerSecond, 1.0),
+        ("lat_ns", SeriesKind::TotalLatency, 1.0),
+    ] {
+        let values = data.numbers(key)?;
+        if values.is_empty() {
+            continue;
+        }
+        // One value a second, the last ones before the end of the window.
+        let points = (1_u64..).zip(values).map(|(second, value)| Point {
+            time_ns: second * 1_000_000_000,
+            value: value * factor,
+            highest: None,
+            operation: None,
+            block_size_bytes: None,
+            offset_bytes: None,
+        });
+        result.series.push(Series {
+            kind,
+            job: Some(number),
+            points: points.collect(),
+        });
+    }
+    Ok(())
+}
+
+/// Fills a part; false where nothing was done.
+fn read_direction(
+    direction: &Node<'_>,
+    part: &mut Part,
+    result: &ToolResult,
+) -> Result<bool, ParseError> {
+    let in_bytes = direction.has("io_kbytes")
+        || version_numbers(&result.version).is_some_and(|version| version >= (2, 21));
+    let factor = if in_bytes { 1 } else { 1024 };
+    part.total_bytes = direction
+        .count("io_bytes")?
+        .map(|bytes| bytes.saturating_mul(factor));
+    part.total_ios = direction.count("total_ios")?;
+    if part.total_bytes.unwrap_or(0) == 0 && part.total_ios.unwrap_or(0) == 0 {
+        return Ok(false);
+    }
+    part.runtime_ns = direction
+        .count("runtime")?
+        .filter(|&milliseconds| milliseconds > 0)
+        .map(|milliseconds| milliseconds.saturating_mul(1_000_000));
+    part.operations_per_second = direction.number("iops")?.filter(|&rate| rate > 0.0);
+    part.compute_rates();
+    note_printed_rate(direction, part)?;
+    part.file_size_bytes = ["filesize", "size"]
+        .into_iter()
+        .find_map(|name| option(result, part.job, &[name]))
+        .and_then(|size| parse_bytes(size).ok())
+        .map(|size| size.0);
+    part.block_size_bytes = block_size(result, part);
+    read_latencies(direction, part)?;
+    let unsampled = |key: &str, samples: &str| -> Result<bool, ParseError> {
+        let prefix = samples.trim_end_matches("samples");
+        Ok(key.starts_with(prefix) && direction.count(samples)? == Some(0))
+    };
+    const TAKEN: [&str; 8] = [
+        "io_bytes",
+        "io_kbytes",
+        "total_ios",
+        "runtime",
+        "iops",
+        "bw",
+        "bw_bytes",
+        "N",
+    ];
+    for key in direction.keys() {
+        if TAKEN.contains(&key) || unsampled(key, "bw_samples")? || unsampled(key, "iops_samples")?
+        {
+            continue;
+        }
+        part.facts.extend(fact(direction, Some(part.job), key, key));
+    }
+    Ok(true)
+}
+
+/// Keeps the rate that fio printed where it is not bytes by time: `bw` is
+/// rounded down to KiB/s, hence the step of one.
+fn note_printed_rate(direction: &Node<'_>, part: &mut Part) -> Result<(), ParseError> {
+    let printed = match direction.number("bw_bytes")? {
+        Some(rate) => Some(rate),
+        None => direction.number("bw")?.map(|rate| rate * 1024.0),
+    };
+    let Some(printed) = printed else {
+        return Ok(());
+    };
+    match part.bytes_per_second {
+        Some(rate) if differ(rate, printed, 0.01) && (rate - printed).abs() > 1024.0 => {
+            part.note("printed-rate", printed, "bytes/s");
+        }
+        None if printed > 0.0 => part.note("printed-rate", printed, "bytes/s"),
+        _ => {}
+    }
+    Ok(())
+}
+
+/// The value of an option of a job, its own or that of all jobs.
+fn option<'result>(result: &'result ToolResult, job: u32, names: &[&str]) -> Option<&'result str> {
+    let of = |job: Option<u32>| {
+        result
+            .options
+            .iter()
+            .rfind(|option| option.job == job && names.contains(&option.name.as_str()))
+    };
+    of(Some(job))
+        .or_else(|| of(None))
+        .map(|option| option.value.as_str())
+}
+
+/// The block size that the options name, if the counts bear it out.
+fn block_size(result: &ToolResult, part: &Part) -> Option<u64> {
+    let named = option(result, part.job, &["bs", "blocksize"]);
+    let mut sizes = named.unwrap_or("4k").split(',');
+    let first = sizes.next()?;
+    let position = match part.operation {
+        Operation::Write => 0,
+        Operation::Trim => 1,
+        _ => usize::MAX,
+    };
+    let size = sizes.nth(position).unwrap_or(first);
+    let size = parse_bytes(size).ok()?.0;
+    match (part.total_ios, part.total_bytes) {
+        // Short requests make less than the product.
+        (Some(ios), Some(bytes)) => {
+            let product = ios.checked_mul(size)?;
+            (bytes <= product && bytes > product.saturating_sub(size)).then_some(size)
+        }
+        _ => named.map(|_| size),
+    }
+}
+
+fn read_latencies(direction: &Node<'_>, part: &mut Part) -> Result<(), ParseError> {
+    for (key, kind) in [
+        ("slat", LatencyKind::Submission),
+        ("clat", LatencyKind::Completion),
+        ("lat", LatencyKind::Total),
+    ] {
+        let nanoseconds = format!("{key}_ns");
+        let (node, factor) = match direction.object(&nanoseconds)? {
+            Some(node) => (Some(node), 1),
+            None => (direction.object(key)?, 1000),
+        };
+        if let Some(node) = node {
+            part.latencies.extend(read_latency(&node, kind, factor)?);
+        }
+    }
+    Ok(())
+}
+
+/// A latency in units of `factor` nanoseconds; none where nothing was timed.
+#[expect(clippy::cast_precision_loss, reason = "the factor is 1 or 1000")]
+fn read_latency(
+    node: &Node<'_>,
+    kind: LatencyKind,
+    factor: u64,
+) -> Result<Option<Latency>, ParseError> {
+    let mut latency = Latency::new(kind);
+    let scaled = |number: Option<u64>| number.map(|number| number.saturating_mul(factor));
+    latency.samples = node.count("N")?;
+    latency.min_ns = scaled(node.count("min")?);
+    latency.max_ns = scaled(node.count("max")?);
+    latency.mean_ns = node.number("mean")?.map(|mean| mean * factor as f64);
+    latency.deviation_ns = node.number("stddev")?.map(|spread| spread * factor as f64);
+    if latency.samples == Some(0) || latency.max_ns.unwrap_or(0) == 0 {
+        return Ok(None);
+    }
+    if let Some(percentiles) = node.object("percentile")? {
+        for key in percentiles.keys() {
+            // Places that are not used are printed as percentile 0.
+            if let Some(percent) = crate::number::finite(key).filter(|&percent| percent > 0.0)
+                && let Some(time) = scaled(percentiles.count(key)?)
+            {
+                latency.percentiles.push((percent, time));
+            }
+        }
+        latency
+            .percentiles
+            .sort_by(|(one, _), (other, _)| one.total_cmp(other));
+    }
+    if let Some(bins) = node.object("bins")? {
+        for key in bins.keys() {
+            // fio 2 also puts the shape of its histogram here, by name.
+            let Ok(key_number) = key.parse::<u64>() else {
+                continue;
+            };
+            let time = if factor == 1 {
+                Some(key_number)
+            } else {
+                bucket_microseconds(key_number).map(|time| time.saturating_mul(factor))
+            };
+            if let (Some(time), Some(count)) = (time, bins.count(key)?.filter(|&count| count > 0)) {
+                latency.bins.push((time, count));
+            }
+        }
+        latency.bins.sort_unstable();
+    }
+    Ok(Some(latency))
+}
+
+/// The middle of bucket `index` of fio 2's histogram (`plat_idx_to_val` of its
+/// stat.c with `FIO_IO_U_PLAT_BITS` 6): exact up to 127, then 64 buckets for
+/// every doubling.
+fn bucket_microseconds(index: u64) -> Option<u64> {
+    const BITS: u64 = 6;
+    const PER_DOUBLING: u64 = 1 << BITS;
+    if index < 2 * PER_DOUBLING {
+        return Some(index);
+    }
+    let error_bits = (index >> BITS) - 1;
+    if error_bits + BITS > 62 {
+        return None;
+    }
+    let base = 1_u64 << (error_bits + BITS);
+    let width = 1_u64 << error_bits;
+    Some(base + (index % PER_DOUBLING) * width + width / 2)
+}
+
+fn read_disk(disk: &Node<'_>) -> Result<DiskUse, ParseError> {
+    let counters = |prefix: &str| -> Result<DiskCounters, ParseError> {
+        let count = |key: &str| disk.count(&format!("{prefix}{key}"));
+        Ok(DiskCounters {
+            read_ios: count("read_ios")?,
+            write_ios: count("write_ios")?,
+            read_sectors: count("read_sectors")?,
+            write_sectors: count("write_sectors")?,
+            read_merges: count("read_merges")?,
+            // Of an array fio prints `aggr_write_merge`, in the singular.
+            write_merges: match count("write_merges")? {
+                Some(merges) => Some(merges),
+                None => count("write_merge")?,
+            },
+            read_ticks_ms: count("read_ticks")?,
+            write_ticks_ms: count("write_ticks")?,
+            in_queue_ms: count("in_queue")?,
+            util_percent: disk.number(&format!("{prefix}util"))?,
+        })
+    };
+    let members = counters("aggr_")?;
+    Ok(DiskUse {
+        name: disk.text("name")?.unwrap_or_default().to_owned(),
+        own: counters("")?,
+        members: (members != DiskCounters::default()).then_some(members),
+    })
+}
+
+/// A scalar member as a fact called `name`.
+fn fact(node: &Node<'_>, job: Option<u32>, key: &str, name: &str) -> Option<Fact> {
+    let value = match node.scalar(key)? {
+        Value::String(text) => FactValue::Text(text.clone()),
+        Value::Number(number) => match number.as_u64() {
+            Some(count) => FactValue::Count(count),
+            None => FactValue::Number(number.as_f64().filter(|number| number.is_finite())?),
+        },
+        _ => return None,
+    };
+    let unit = match key {
+        "usr_cpu" | "sys_cpu" | "bw_agg" | "latency_percentile" | "util" => "%",
+        "bw_min" | "bw_max" | "bw_mean" | "bw_dev" => "KiB/s",
+        "job_runtime" | "job_start" | "timestamp_ms" => "ms",
+        "elapsed" => "s",
+        "latency_target" | "latency_window" => "us",
+        _ => "",
+    };
+    // A share such as 2.0 is printed as a float and stays one; counts that a
+    // version prints as floats become whole again.
+    let value = match value {
+        FactValue::Number(number) if unit.is_empty() && number.fract() == 0.0 => {
+            whole(number).map_or(FactValue::Number(number), FactValue::Count)
+        }
+        value => value,
+    };
+    Some(Fact::new(job, name, value, unit))
+}
+
+#[cfg(test)]
+mod tests;

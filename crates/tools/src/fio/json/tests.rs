@@ -1,0 +1,250 @@
+//! Real output of fio 3.33 (this project's own runs on files), and what older
+//! versions print, written after their stat.c.
+
+use super::{bucket_microseconds, parse, without_nan};
+use crate::result::{LatencyKind, SeriesKind};
+use crate::{Operation, ParseError};
+
+const TWO_JOBS: &str = include_str!("../data/fio-3.33-two-jobs.json");
+const GROUP: &str = include_str!("../data/fio-3.33-group.json");
+const MIXED: &str = include_str!("../data/fio-3.33-mixed.json");
+const REDUCED: &str = include_str!("../data/fio-3.33-reduced.json");
+const STEADY: &str = include_str!("../data/fio-3.33-steady-state.json");
+
+#[test]
+fn parts_are_operations_of_jobs() {
+    let result = parse(TWO_JOBS).expect("fio's own output");
+    assert_eq!(result.version, "3.33");
+    let parts: Vec<_> = result
+        .parts
+        .iter()
+        .map(|part| {
+            (
+                part.job,
+                part.label.as_str(),
+                part.operation,
+                part.block_size_bytes,
+            )
+        })
+        .collect();
+    assert_eq!(
+        parts,
+        [
+            (0, "a", Operation::Read, Some(4096)),
+            (0, "a", Operation::Write, Some(4096)),
+            (1, "b", Operation::Write, Some(65536)),
+            (1, "b", Operation::Sync, None),
+        ]
+    );
+    let write = &result.parts[2];
+    assert_eq!(
+        (write.total_ios, write.total_bytes),
+        (Some(128), Some(8 << 20))
+    );
+    assert_eq!(write.file_size_bytes, Some(8 << 20));
+    let rate = write.total_bytes.expect("bytes") as f64 / write.runtime_ns.expect("a time") as f64;
+    assert!((write.bytes_per_second.expect("a rate") - rate * 1e9).abs() < 1.0);
+    let latency = write.latency().expect("timed");
+    assert_eq!(latency.kind, LatencyKind::Completion);
+    assert_eq!((latency.samples, latency.bins.len()), (Some(128), 5));
+    assert!(latency.bins.is_sorted() && latency.percentiles.is_sorted_by(|a, b| a.0 < b.0));
+    assert!(result.fact(Some(0), "usr_cpu").is_some());
+    assert!(result.options.iter().any(|option| option.job == Some(1)
+        && (option.name.as_str(), option.value.as_str()) == ("fsync", "8")));
+}
+
+#[test]
+fn the_rate_of_a_group_is_bytes_by_time() {
+    let result = parse(GROUP).expect("fio's own output");
+    let [part] = &result.parts[..] else {
+        panic!("one direction was used: {:?}", result.parts);
+    };
+    assert_eq!(part.total_bytes, Some(212_127_744));
+    assert_eq!(part.runtime_ns, Some(1_001_000_000));
+    let rate = part.bytes_per_second.expect("a rate");
+    // fio itself printed 211915828 here.
+    assert!((rate - 211_915_828.2).abs() < 1.0, "{rate}");
+    assert_eq!(part.fact("printed-rate"), None);
+    assert_eq!(part.latencies.len(), 3);
+    let level = result.fact(Some(0), "iodepth_level 4").expect("a share");
+    assert_eq!(level.to_string(), "iodepth_level 4=99.988415%");
+    assert_eq!(result.fact(Some(0), "iodepth_level 8"), None);
+    assert_eq!(result.disks[0].name, "vda");
+    assert_eq!(result.disks[0].own.read_ios, Some(24541));
+    assert_eq!(result.disks[0].members, None);
+}
+
+#[test]
+fn unified_and_reduced_reports_are_read() {
+    let mixed = parse(MIXED).expect("fio's own output");
+    assert_eq!(mixed.parts[0].operation, Operation::Mixed);
+    assert_eq!(mixed.parts[0].total_ios, Some(1024));
+    let reduced = parse(REDUCED).expect("fio's own output");
+    assert_eq!(reduced.parts.len(), 1);
+    assert_eq!(reduced.parts[0].latencies, []);
+    assert_eq!(reduced.parts[0].fact("bw_mean"), None);
+    assert_eq!(reduced.parts[0].total_ios, Some(1024));
+}
+
+#[test]
+fn a_steady_state_is_a_series_and_facts() {
+    let result = parse(STEADY).expect("fio's own output");
+    let value = |name: &str| {
+        result
+            .fact(Some(0), name)
+            .map(|fact| fact.value.to_string())
+    };
+    assert_eq!(value("steadystate attained").as_deref(), Some("1"));
+    assert_eq!(value("steadystate ss").as_deref(), Some("iops:50.000000%"));
+    let kinds: Vec<_> = result.series.iter().map(|series| series.kind).collect();
+    assert_eq!(
+        kinds,
+        [SeriesKind::BytesPerSecond, SeriesKind::OperationsPerSecond]
+    );
+    assert_eq!(result.series[1].points.len(), 3);
+}
+
+/// A direction of fio 2.1.14 to 2.20 with 1024 requests of 4 KiB in 2 s.
+fn old(version: &str, io_bytes: u64) -> String {
+    format!(
+        r#"fio: this platform does not support process shared mutexes, forcing use of threads
+{{
+  "fio version" : "fio-{version}",
+  "jobs" : [ {{ "jobname" : "x", "error" : 0,
+    "read" : {{ "io_bytes" : {io_bytes}, "bw" : 2048, "iops" : 512.00, "runtime" : 2000, "total_ios" : 1024,
+      "slat" : {{ "min" : 0, "max" : 0, "mean" : 0.00, "stddev" : 0.00 }},
+      "clat" : {{ "min" : 3, "max" : 5000, "mean" : 40.50, "stddev" : -nan,
+        "percentile" : {{ "99.000000" : 128, "50.000000" : 40, "0.00" : 0 }},
+        "bins" : {{ "FIO_IO_U_PLAT_BITS" : 6, "40" : 1000, "128" : 24, "41" : 0 }} }},
+      "lat" : {{ "min" : 3, "max" : 5001, "mean" : 41.00, "stddev" : 1.00 }},
+      "bw_min" : 1, "bw_max" : 2, "bw_agg" : 100.00, "bw_mean" : 1.50, "bw_dev" : inf }},
+    "write" : {{ "io_bytes" : 0, "bw" : 0, "iops" : 0.00, "runtime" : 0, "total_ios" : 0 }} }} ],
+  "disk_util" : [ {{ "name" : "md1", "read_ios" : 10, "write_ios" : 2, "aggr_read_ios" : 5, "aggr_write_merge" : 7, "util" : 0.00, "aggr_util" : 99.50 }},
+    {{ "name" : "sdc", "read_ios" : 9 }} ]
+}}
+"#
+    )
+}
+
+#[test]
+fn old_versions_count_kibibytes_and_microseconds() {
+    for (version, io_bytes) in [("2.1.14", 4096), ("2.20", 4096), ("2.21", 4096 * 1024)] {
+        let result = parse(&old(version, io_bytes)).expect(version);
+        let [part] = &result.parts[..] else {
+            panic!("one part");
+        };
+        assert_eq!(part.total_bytes, Some(4 << 20), "{version}");
+        assert_eq!(part.bytes_per_second, Some(2_097_152.0), "{version}");
+        assert_eq!(part.fact("printed-rate"), None, "{version}");
+        let latency = part.latency().expect("timed");
+        assert_eq!(latency.kind, LatencyKind::Completion);
+        assert_eq!(
+            (latency.mean_ns, latency.deviation_ns),
+            (Some(40500.0), None)
+        );
+        assert_eq!(latency.percentiles, [(50.0, 40_000), (99.0, 128_000)]);
+        assert_eq!(latency.bins, [(40_000, 1000), (129_000, 24)]);
+        assert_eq!(result.disks[0].own.read_ios, Some(10));
+        let members = result.disks[0].members.expect("an array");
+        assert_eq!(
+            (members.write_merges, members.util_percent),
+            (Some(7), Some(99.5))
+        );
+        assert!(result.messages[0].contains("forcing use of threads"));
+    }
+}
+
+#[test]
+fn a_wrong_unit_would_be_told_by_the_printed_rate() {
+    let result = parse(&old("2.21", 4096)).expect("a document");
+    assert!(result.parts[0].fact("printed-rate").is_some());
+}
+
+#[test]
+fn clients_are_read_without_their_sum() {
+    let client = |name: &str, host: &str| {
+        format!(
+            r#"{{"jobname":"{name}","hostname":"{host}","read":{{"io_bytes":8,"io_kbytes":0,"total_ios":2,"runtime":1}}}}"#
+        )
+    };
+    let text = format!(
+        r#"{{"fio version":"fio-3.28","client_stats":[{},{},{}],"disk_util":[]}}"#,
+        client("a", "one"),
+        client("a", "two"),
+        client("All clients", "")
+    );
+    let result = parse(&text).expect("a document");
+    assert_eq!(result.parts.len(), 2);
+    let host = result.fact(Some(1), "hostname").expect("a host");
+    assert_eq!(host.value.to_string(), "two");
+    assert_eq!(result.messages, ["the sum over all clients is left out"]);
+}
+
+#[test]
+fn the_last_of_several_documents_counts() {
+    let text = format!(
+        "{}\n{}\ntrailing words\n",
+        old("2.1.14", 4),
+        old("2.1.14", 4096)
+    );
+    let result = parse(&text).expect("two documents");
+    assert_eq!(result.parts[0].total_bytes, Some(4 << 20));
+    assert_eq!(
+        result.messages.last().map(String::as_str),
+        Some("trailing words")
+    );
+    let cut = format!("{}\n{{ \"fio", old("2.1.14", 4096));
+    let result = parse(&cut).expect("one whole document");
+    assert!(
+        result
+            .messages
+            .last()
+            .expect("a message")
+            .contains("is broken")
+    );
+}
+
+#[test]
+fn errors_name_line_and_member() {
+    let message = |text: &str| parse(text).expect_err(text).to_string();
+    assert_eq!(
+        message("fio: nothing"),
+        "no output of fio found: expected a line that begins with `{`, and in it `jobs` or `client_stats`"
+    );
+    assert_eq!(
+        message("warning\n{\"jobs\":[{\"jobname\":7}]}"),
+        "the JSON that begins in line 2: `jobs[0].jobname`: expected a text, found `7`"
+    );
+    assert_eq!(
+        message("{\"jobs\":[{\"read\":{\"io_bytes\":-4}}]}"),
+        "the JSON that begins in line 1: `jobs[0].read.io_bytes`: expected a whole number, found `-4`"
+    );
+    assert!(matches!(
+        parse(&TWO_JOBS[..3000]),
+        Err(ParseError::Json { line: 1, .. })
+    ));
+}
+
+#[test]
+fn words_for_no_number_become_null() {
+    assert_eq!(
+        without_nan(r#"{"a":-nan,"nan":"-nan \" inf","b":[inf,NaN],"c":1}"#),
+        r#"{"a":null,"nan":"-nan \" inf","b":[null,null],"c":1}"#
+    );
+}
+
+#[test]
+fn buckets_follow_the_doublings() {
+    // From the comment at FIO_IO_U_PLAT_BITS in fio's stat.h: bucket 128 holds
+    // 128 and 129, bucket 192 holds 256 to 259.
+    let cases = [
+        (0, Some(0)),
+        (127, Some(127)),
+        (128, Some(129)),
+        (192, Some(258)),
+    ];
+    for (index, middle) in cases {
+        assert_eq!(bucket_microseconds(index), middle, "{index}");
+    }
+    assert_eq!(bucket_microseconds(u64::MAX), None);
+}

@@ -1,0 +1,136 @@
+//! A member of a JSON document that knows its way from the root, for errors.
+
+use crate::error::{ParseError, shorten};
+use serde_json::{Map, Value};
+
+/// A JSON object of a document.
+#[derive(Debug, Clone)]
+pub(super) struct Node<'json> {
+    members: &'json Map<String, Value>,
+    path: String,
+    /// The line on which the document begins, from 1.
+    line: usize,
+}
+
+impl<'json> Node<'json> {
+    pub(super) fn root(value: &'json Value, line: usize) -> Result<Self, ParseError> {
+        Self::of(value, String::new(), line)
+    }
+
+    fn of(value: &'json Value, path: String, line: usize) -> Result<Self, ParseError> {
+        match value {
+            Value::Object(members) => Ok(Self {
+                members,
+                path,
+                line,
+            }),
+            _ => Err(wrong(value, path, line, "an object")),
+        }
+    }
+
+    fn path(&self, key: &str) -> String {
+        if self.path.is_empty() {
+            key.to_owned()
+        } else {
+            format!("{}.{key}", self.path)
+        }
+    }
+
+    /// A member that is there and not null.
+    fn get(&self, key: &str) -> Option<&'json Value> {
+        self.members.get(key).filter(|value| !value.is_null())
+    }
+
+    pub(super) fn has(&self, key: &str) -> bool {
+        self.members.contains_key(key)
+    }
+
+    /// The names of all members, sorted, so that no feature of the JSON crate
+    /// changes the order of anything.
+    pub(super) fn keys(&self) -> Vec<&'json str> {
+        let mut keys: Vec<&str> = self.members.keys().map(String::as_str).collect();
+        keys.sort_unstable();
+        keys
+    }
+
+    pub(super) fn scalar(&self, key: &str) -> Option<&'json Value> {
+        self.get(key)
+            .filter(|value| value.is_number() || value.is_string())
+    }
+
+    pub(super) fn object(&self, key: &str) -> Result<Option<Self>, ParseError> {
+        self.get(key)
+            .map(|value| Self::of(value, self.path(key), self.line))
+            .transpose()
+    }
+
+    pub(super) fn objects(&self, key: &str) -> Result<Vec<Self>, ParseError> {
+        let Some(value) = self.get(key) else {
+            return Ok(Vec::new());
+        };
+        let Value::Array(values) = value else {
+            return Err(wrong(value, self.path(key), self.line, "an array"));
+        };
+        values
+            .iter()
+            .enumerate()
+            .map(|(index, value)| {
+                Self::of(value, format!("{}[{index}]", self.path(key)), self.line)
+            })
+            .collect()
+    }
+
+    /// The numbers of an array; those that are none are left out.
+    pub(super) fn numbers(&self, key: &str) -> Result<Vec<f64>, ParseError> {
+        match self.get(key) {
+            None => Ok(Vec::new()),
+            Some(Value::Array(values)) => Ok(values.iter().filter_map(Value::as_f64).collect()),
+            Some(value) => Err(wrong(value, self.path(key), self.line, "an array")),
+        }
+    }
+
+    pub(super) fn number(&self, key: &str) -> Result<Option<f64>, ParseError> {
+        self.get(key)
+            .map(|value| {
+                value
+                    .as_f64()
+                    .filter(|number| number.is_finite())
+                    .ok_or_else(|| wrong(value, self.path(key), self.line, "a number"))
+            })
+            .transpose()
+    }
+
+    pub(super) fn count(&self, key: &str) -> Result<Option<u64>, ParseError> {
+        self.get(key)
+            .map(|value| {
+                value
+                    .as_u64()
+                    .or_else(|| value.as_f64().and_then(crate::number::whole))
+                    .ok_or_else(|| wrong(value, self.path(key), self.line, "a whole number"))
+            })
+            .transpose()
+    }
+
+    pub(super) fn text(&self, key: &str) -> Result<Option<&'json str>, ParseError> {
+        self.get(key)
+            .map(|value| {
+                value
+                    .as_str()
+                    .ok_or_else(|| wrong(value, self.path(key), self.line, "a text"))
+            })
+            .transpose()
+    }
+}
+
+fn wrong(value: &Value, path: String, line: usize, expected: &'static str) -> ParseError {
+    ParseError::Member {
+        line,
+        path: if path.is_empty() {
+            String::from("(root)")
+        } else {
+            path
+        },
+        expected,
+        found: shorten(&value.to_string()),
+    }
+}

@@ -1,0 +1,28 @@
+//! fio: its argument vector, its five kinds of output, its logs, and whether
+//! it took the options that it was given.
+
+mod arguments;
+
+mod json;
+mod json_node;
+
+mod options;
+
+pub use arguments::{ArgumentError, Invocation, LogRequest, Place};
+pub use json::parse as parse_json;
+pub use options::{AskedOption, Difference, Verdict, asked_options, check_options};
+
+/// The first two numbers of a version: (2, 1) of `fio-2.1.11`, (3, 36) of
+/// `fio-3.36-112-gabcdef`.
+pub(crate) fn version_numbers(version: &str) -> Option<(u32, u32)> {
+    let digits = version.trim_start_matches(|letter: char| !letter.is_ascii_digit());
+    let mut numbers = digits.split(['.', '-']);
+    Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
+}
+
+/// `fio-3.33` or `fio 2.0.10` without the name.
+pub(crate) fn version_text(text: &str) -> String {
+    let text = text.trim();
+    let text = text.strip_prefix("fio").unwrap_or(text);
+    text.trim_start_matches(['-', ' ']).to_owned()
+}

@@ -1,0 +1,130 @@
+//! Numbers as tools print them.
+
+/// A finite number with a decimal point.
+pub(crate) fn finite(text: &str) -> Option<f64> {
+    let text = text.trim();
+    // `inf`, `nan` and `0x1p3` are numbers to no tool here.
+    text.starts_with(|first: char| first.is_ascii_digit() || "+-.".contains(first))
+        .then(|| text.parse::<f64>().ok())
+        .flatten()
+        .filter(|number| number.is_finite())
+}
+
+/// A number that may end in a percent sign.
+pub(crate) fn percent(text: &str) -> Option<f64> {
+    let text = text.trim();
+    finite(text.strip_suffix('%').unwrap_or(text))
+}
+
+/// The whole number nearest to a number from 0 to 2^64.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the range is checked"
+)]
+pub(crate) fn whole(number: f64) -> Option<u64> {
+    (number.is_finite() && (0.0..1.8e19).contains(&number)).then(|| number.round() as u64)
+}
+
+/// Nanoseconds of a time in seconds.
+pub(crate) fn nanoseconds(seconds: f64) -> Option<u64> {
+    whole(seconds * 1e9)
+}
+
+/// A number with a unit behind it: its value, its unit and what one step of
+/// its last digit is worth.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Measured<'text> {
+    /// The number.
+    pub(crate) value: f64,
+    /// One step of the last digit printed: 0.1 in `92.3`.
+    pub(crate) step: f64,
+    /// What stands behind it, trimmed.
+    pub(crate) unit: &'text str,
+}
+
+/// Splits `92.3MiB/s` into its number and its unit.
+pub(crate) fn measured(text: &str) -> Option<Measured<'_>> {
+    let text = text.trim();
+    let end = text
+        .find(|letter: char| !letter.is_ascii_digit() && letter != '.')
+        .unwrap_or(text.len());
+    let (number, unit) = text.split_at(end);
+    let digits = number.split_once('.').map_or(0, |(_, after)| after.len());
+    Some(Measured {
+        value: finite(number)?,
+        step: 0.1_f64.powi(i32::try_from(digits).ok()?),
+        unit: unit.trim(),
+    })
+}
+
+/// Bytes in a unit as fio and bonnie++ print it: with `i` a power of 1024; the
+/// lone letter and `KB` of fio 2 too; `kB` of fio 3 a power of 1000.
+pub(crate) fn bytes_in(unit: &str, kilo: f64) -> Option<f64> {
+    let unit = unit.strip_suffix("/s").unwrap_or(unit);
+    let unit = unit.strip_suffix('B').unwrap_or(unit);
+    let (prefix, kilo) = match unit.strip_suffix('i') {
+        Some(prefix) if !prefix.is_empty() => (prefix, 1024.0),
+        _ => (unit, kilo),
+    };
+    let power = match prefix {
+        "" => 0,
+        "k" | "K" => 1,
+        "m" | "M" => 2,
+        "g" | "G" => 3,
+        "t" | "T" => 4,
+        "p" | "P" => 5,
+        _ => return None,
+    };
+    Some(f64::powi(kilo, power))
+}
+
+/// Whether two rates differ by more than `tolerance`, a share of the first.
+pub(crate) fn differ(one: f64, other: f64, tolerance: f64) -> bool {
+    (one - other).abs() > tolerance * one.abs()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{bytes_in, finite, measured, whole};
+
+    #[test]
+    fn numbers_that_are_none_are_refused() {
+        for text in [
+            "", "inf", "-nan", "NaN", "infinity", "1e999", "+++++", "0x10",
+        ] {
+            assert_eq!(finite(text), None, "{text}");
+        }
+        assert_eq!(finite(" 7.5694e-05 "), Some(7.5694e-5));
+        assert_eq!(
+            (whole(-1.0), whole(1e30), whole(2.6)),
+            (None, None, Some(3))
+        );
+    }
+
+    #[test]
+    fn a_unit_is_told_from_its_number() {
+        let rate = measured("92.3MiB/s").expect("a rate");
+        assert_eq!((rate.value, rate.unit), (92.3, "MiB/s"));
+        assert!((rate.step - 0.1).abs() < 1e-12);
+        assert_eq!(measured("MiB"), None);
+    }
+
+    #[test]
+    fn units_are_powers_of_1024_or_1000() {
+        let cases = [
+            ("KB", 1024.0, 1024.0),
+            ("KiB", 1000.0, 1024.0),
+            ("kB/s", 1000.0, 1000.0),
+            ("B/s", 1024.0, 1.0),
+            ("m", 1024.0, 1_048_576.0),
+            ("GB", 1024.0, 1_073_741_824.0),
+        ];
+        for (unit, kilo, bytes) in cases {
+            assert_eq!(bytes_in(unit, kilo), Some(bytes), "{unit}");
+        }
+        for unit in ["i", "iB", "x", "KiBs", "us"] {
+            assert_eq!(bytes_in(unit, 1024.0), None, "{unit}");
+        }
+    }
+}

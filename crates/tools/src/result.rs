@@ -1,0 +1,438 @@
+//! The one form that every tool's output is brought into.
+//!
+//! A number that a tool did not give is `None`, never 0 and never infinite;
+//! where it says why, that is a [`Fact`]. Rates are computed from counts and
+//! time where both are there.
+
+use crate::{Format, Operation, Tool};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// What one run of a tool said.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ToolResult {
+    /// Whose output it is.
+    pub tool: Tool,
+    /// In which of its formats it was.
+    pub format: Format,
+    /// The tool's version as it prints it, without its name: `3.33`; empty
+    /// where it prints none (dd).
+    pub version: String,
+    /// The numbers, in the order of the output.
+    pub parts: Vec<Part>,
+    /// What the kernel counted per disk while fio ran, arrays and members.
+    pub disks: Vec<DiskUse>,
+    /// Options in force, as the tool reports them.
+    pub options: Vec<ReportedOption>,
+    /// What else it said, by name.
+    pub facts: Vec<Fact>,
+    /// Lines that belong to no field: warnings before the JSON, say.
+    pub messages: Vec<String>,
+    /// Numbers over time.
+    pub series: Vec<Series>,
+}
+
+impl ToolResult {
+    /// A result without numbers.
+    #[must_use]
+    pub fn new(tool: Tool, format: Format) -> Self {
+        Self {
+            tool,
+            format,
+            version: String::new(),
+            parts: Vec::new(),
+            disks: Vec::new(),
+            options: Vec::new(),
+            facts: Vec::new(),
+            messages: Vec::new(),
+            series: Vec::new(),
+        }
+    }
+
+    /// The first fact of this name about job `job`, or about the whole with
+    /// `None`.
+    #[must_use]
+    pub fn fact(&self, job: Option<u32>, name: &str) -> Option<&Fact> {
+        self.facts
+            .iter()
+            .find(|fact| fact.job == job && fact.name == name)
+    }
+}
+
+/// One part of the output that has numbers: one operation of one job.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Part {
+    /// Which job of the output, from 0; facts and options of the same job have
+    /// the same number. Names need not be unique.
+    pub job: u32,
+    /// The job's name; iozone: `16384k/64k`, file and record size; dd: empty.
+    pub label: String,
+    /// What was done.
+    pub operation: Operation,
+    /// Bytes of one request or record.
+    pub block_size_bytes: Option<u64>,
+    /// Bytes of the file or region worked on.
+    pub file_size_bytes: Option<u64>,
+    /// Requests completed, files handled, seeks made.
+    pub total_ios: Option<u64>,
+    /// Bytes moved.
+    pub total_bytes: Option<u64>,
+    /// Time that it took, nanoseconds.
+    pub runtime_ns: Option<u64>,
+    /// `total_ios` per second; files or seeks per second.
+    pub operations_per_second: Option<f64>,
+    /// Bytes per second.
+    pub bytes_per_second: Option<f64>,
+    /// Processor time as a percentage of one processor, of this part or, with
+    /// fio, of its job.
+    pub cpu_percent: Option<f64>,
+    /// What is known of latencies, each kind at most once.
+    pub latencies: Vec<Latency>,
+    /// What else was said about this part.
+    pub facts: Vec<Fact>,
+}
+
+impl Part {
+    /// A part without numbers.
+    #[must_use]
+    pub fn new(job: u32, label: impl Into<String>, operation: Operation) -> Self {
+        Self {
+            job,
+            label: label.into(),
+            operation,
+            block_size_bytes: None,
+            file_size_bytes: None,
+            total_ios: None,
+            total_bytes: None,
+            runtime_ns: None,
+            operations_per_second: None,
+            bytes_per_second: None,
+            cpu_percent: None,
+            latencies: Vec::new(),
+            facts: Vec::new(),
+        }
+    }
+
+    /// Whether it says how fast anything was.
+    #[must_use]
+    pub const fn has_rate(&self) -> bool {
+        self.operations_per_second.is_some() || self.bytes_per_second.is_some()
+    }
+
+    /// The latency to report: the one that has percentiles (fio gives them for
+    /// one kind only, by default for completions), else the total, else any.
+    #[must_use]
+    pub fn latency(&self) -> Option<&Latency> {
+        let of = |kind| self.latencies.iter().find(|latency| latency.kind == kind);
+        let kinds = [LatencyKind::Total, LatencyKind::Completion];
+        kinds
+            .into_iter()
+            .filter_map(of)
+            .find(|latency| !latency.percentiles.is_empty())
+            .or_else(|| kinds.into_iter().find_map(of))
+            .or_else(|| self.latencies.first())
+    }
+
+    /// The first fact of this name.
+    #[must_use]
+    pub fn fact(&self, name: &str) -> Option<&Fact> {
+        self.facts.iter().find(|fact| fact.name == name)
+    }
+
+    /// Adds a fact about this part.
+    pub(crate) fn note(&mut self, name: &str, value: impl Into<FactValue>, unit: &str) {
+        self.facts
+            .push(Fact::new(Some(self.job), name, value, unit));
+    }
+
+    /// Computes the rates from counts and time, where both are there.
+    #[expect(clippy::cast_precision_loss, reason = "a rate is a statistic")]
+    pub(crate) fn compute_rates(&mut self) {
+        let Some(seconds) = self
+            .runtime_ns
+            .filter(|&time| time > 0)
+            .map(|time| time as f64 / 1e9)
+        else {
+            return;
+        };
+        if let Some(bytes) = self.total_bytes {
+            self.bytes_per_second = Some(bytes as f64 / seconds);
+        }
+        if let Some(ios) = self.total_ios {
+            self.operations_per_second = Some(ios as f64 / seconds);
+        }
+    }
+}
+
+/// What a latency is the time of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LatencyKind {
+    /// From the call to its return (fio `slat`).
+    Submission,
+    /// From the call's return to the request's completion (fio `clat`).
+    Completion,
+    /// From the call to the completion (fio `lat`; bonnie++; iozone `-N`).
+    Total,
+}
+
+/// Latencies of one kind, in nanoseconds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Latency {
+    /// What is timed.
+    pub kind: LatencyKind,
+    /// How many were timed.
+    pub samples: Option<u64>,
+    /// Their mean.
+    pub mean_ns: Option<f64>,
+    /// Their standard deviation.
+    pub deviation_ns: Option<f64>,
+    /// The fastest.
+    pub min_ns: Option<u64>,
+    /// The slowest.
+    pub max_ns: Option<u64>,
+    /// Percentage and the time within which so many ended, rising.
+    pub percentiles: Vec<(f64, u64)>,
+    /// Time and the number of requests that took it, rising: fio's `json+`.
+    pub bins: Vec<(u64, u64)>,
+}
+
+impl Latency {
+    /// Nothing known but the kind.
+    #[must_use]
+    pub const fn new(kind: LatencyKind) -> Self {
+        Self {
+            kind,
+            samples: None,
+            mean_ns: None,
+            deviation_ns: None,
+            min_ns: None,
+            max_ns: None,
+            percentiles: Vec::new(),
+            bins: Vec::new(),
+        }
+    }
+}
+
+/// What the kernel counted of one disk or array, from fio's `disk_util`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DiskUse {
+    /// The kernel's name: `sdc`, `md1`.
+    pub name: String,
+    /// Its own counters.
+    pub own: DiskCounters,
+    /// Of an array: the means over its members (fio's `aggr_`), the highest
+    /// for `util_percent`.
+    pub members: Option<DiskCounters>,
+}
+
+/// Counters of a disk over a run, as in `/proc/diskstats`.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct DiskCounters {
+    /// Reads completed.
+    pub read_ios: Option<u64>,
+    /// Writes completed.
+    pub write_ios: Option<u64>,
+    /// Sectors of 512 bytes read (fio 3.36 and later).
+    pub read_sectors: Option<u64>,
+    /// Sectors of 512 bytes written (fio 3.36 and later).
+    pub write_sectors: Option<u64>,
+    /// Reads merged into others.
+    pub read_merges: Option<u64>,
+    /// Writes merged into others.
+    pub write_merges: Option<u64>,
+    /// Sum of the time of all reads, milliseconds.
+    pub read_ticks_ms: Option<u64>,
+    /// Sum of the time of all writes, milliseconds.
+    pub write_ticks_ms: Option<u64>,
+    /// Sum of the time in the queue, milliseconds.
+    pub in_queue_ms: Option<u64>,
+    /// Part of the time with at least one request under way.
+    pub util_percent: Option<f64>,
+}
+
+/// An option as the tool reports it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReportedOption {
+    /// The job it belongs to, from 0; `None`: all jobs.
+    pub job: Option<u32>,
+    /// Its name: `bs`.
+    pub name: String,
+    /// Its value as written: `4k`; empty for a switch.
+    pub value: String,
+}
+
+/// Something that a tool said beside its main numbers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Fact {
+    /// The job it belongs to, from 0; `None`: the whole run.
+    pub job: Option<u32>,
+    /// What it is: `usr_cpu`, `iodepth_level >=64`, `records-in-partial`.
+    pub name: String,
+    /// Its value.
+    pub value: FactValue,
+    /// The unit of a number: `%`, `ms`, `bytes/s`; empty for counts and texts.
+    pub unit: String,
+}
+
+impl Fact {
+    /// A fact.
+    #[must_use]
+    pub fn new(job: Option<u32>, name: &str, value: impl Into<FactValue>, unit: &str) -> Self {
+        Self {
+            job,
+            name: name.to_owned(),
+            value: value.into(),
+            unit: unit.to_owned(),
+        }
+    }
+}
+
+impl fmt::Display for Fact {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}={}{}", self.name, self.value, self.unit)
+    }
+}
+
+/// The value of a [`Fact`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum FactValue {
+    /// A whole number.
+    Count(u64),
+    /// Any other number; finite.
+    Number(f64),
+    /// Words.
+    Text(String),
+}
+
+impl FactValue {
+    /// As a number, if it is one.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "counts here are far below 2^53")]
+    pub const fn number(&self) -> Option<f64> {
+        match self {
+            Self::Count(count) => Some(*count as f64),
+            Self::Number(number) => Some(*number),
+            Self::Text(_) => None,
+        }
+    }
+}
+
+impl fmt::Display for FactValue {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Count(count) => write!(formatter, "{count}"),
+            Self::Number(number) => write!(formatter, "{number}"),
+            Self::Text(text) => formatter.write_str(text),
+        }
+    }
+}
+
+impl From<u64> for FactValue {
+    fn from(count: u64) -> Self {
+        Self::Count(count)
+    }
+}
+
+impl From<f64> for FactValue {
+    fn from(number: f64) -> Self {
+        Self::Number(number)
+    }
+}
+
+impl From<&str> for FactValue {
+    fn from(text: &str) -> Self {
+        Self::Text(text.to_owned())
+    }
+}
+
+impl From<String> for FactValue {
+    fn from(text: String) -> Self {
+        Self::Text(text)
+    }
+}
+
+/// What a [`Series`] counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SeriesKind {
+    /// Bytes per second.
+    BytesPerSecond,
+    /// Requests per second.
+    OperationsPerSecond,
+    /// Nanoseconds from the call to its return.
+    SubmissionLatency,
+    /// Nanoseconds from the call's return to the completion.
+    CompletionLatency,
+    /// Nanoseconds from the call to the completion.
+    TotalLatency,
+}
+
+/// Numbers over time.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Series {
+    /// What is counted.
+    pub kind: SeriesKind,
+    /// Its job, from 0, where it is known.
+    pub job: Option<u32>,
+    /// In the order of the source.
+    pub points: Vec<Point>,
+}
+
+/// One number of a [`Series`].
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Point {
+    /// Since the job began, nanoseconds.
+    pub time_ns: u64,
+    /// In the series' unit; the mean where the point stands for a window.
+    pub value: f64,
+    /// The highest in the window, where the tool gives both.
+    pub highest: Option<f64>,
+    /// Read, write or trim, where it is told.
+    pub operation: Option<Operation>,
+    /// Bytes of the request; `None` where the point stands for a window.
+    pub block_size_bytes: Option<u64>,
+    /// Where the request began, bytes, where it is told.
+    pub offset_bytes: Option<u64>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Latency, LatencyKind, Part};
+    use crate::Operation;
+
+    #[test]
+    fn rates_need_counts_and_time() {
+        let mut part = Part::new(0, "a", Operation::Read);
+        part.total_bytes = Some(4096);
+        part.compute_rates();
+        assert!(!part.has_rate());
+        part.runtime_ns = Some(0);
+        part.compute_rates();
+        assert!(!part.has_rate());
+        part.runtime_ns = Some(500_000_000);
+        part.compute_rates();
+        assert_eq!(
+            (part.bytes_per_second, part.operations_per_second),
+            (Some(8192.0), None)
+        );
+    }
+
+    #[test]
+    fn the_latency_with_percentiles_is_reported() {
+        let mut part = Part::new(0, "a", Operation::Read);
+        assert_eq!(part.latency(), None);
+        for kind in [
+            LatencyKind::Submission,
+            LatencyKind::Completion,
+            LatencyKind::Total,
+        ] {
+            part.latencies.push(Latency::new(kind));
+        }
+        let kind = |part: &Part| part.latency().map(|latency| latency.kind);
+        assert_eq!(kind(&part), Some(LatencyKind::Total));
+        part.latencies[1].percentiles.push((50.0, 7));
+        assert_eq!(kind(&part), Some(LatencyKind::Completion));
+    }
+}
