@@ -283,18 +283,19 @@ fn resolve<'a>(
     name: &str,
 ) -> Result<Result<&'a Disk, Reason>, InventoryError> {
     if name.starts_with('/') {
-        let device = match target.resolve(name) {
-            Ok(device) => device,
-            Err(TargetError::Io { .. }) => {
-                return Ok(Err(Reason::NotFound {
-                    machine: inventory.machine.clone(),
-                }));
-            }
-            Err(error) => return Err(error.into()),
+        // FreeBSD's labels are devices of their own, not links.
+        if let Some(disk) = inventory.named(name) {
+            return Ok(Ok(disk));
+        }
+        return match target.resolve(name) {
+            Ok(device) => Ok(inventory
+                .named(&device)
+                .ok_or(Reason::NoBlockDevice { path: device })),
+            Err(TargetError::Io { .. }) => Ok(Err(Reason::NotFound {
+                machine: inventory.machine.clone(),
+            })),
+            Err(error) => Err(error.into()),
         };
-        return Ok(inventory
-            .find(&device)
-            .ok_or(Reason::NoBlockDevice { path: device }));
     }
     let mut matching = inventory
         .disks

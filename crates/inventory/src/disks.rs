@@ -7,9 +7,10 @@
 //! at all. A btrfs with two members is mounted from one of them only, and the
 //! kernel reports no holder for either, so `/sys/fs/btrfs` is asked for all.
 //!
-//! On FreeBSD `geom disk list`, `gpart`, `mount -p`, `swapctl` and GEOM's tree
+//! On FreeBSD `geom disk list`, GEOM's tree, `mount -p`, `swapctl` and `zpool`
 //! give the same.
 
+mod freebsd;
 mod linux;
 mod lsblk;
 mod mounts;
@@ -45,7 +46,7 @@ impl Inventory {
     pub fn of(target: &dyn Target) -> Result<Self, InventoryError> {
         match System::of(target)? {
             System::Linux => linux::inventory(target),
-            System::FreeBsd => linux::inventory(target),
+            System::FreeBsd => freebsd::inventory(target),
         }
     }
 
@@ -53,6 +54,25 @@ impl Inventory {
     #[must_use]
     pub fn find(&self, device: &str) -> Option<&Disk> {
         self.disks.iter().find(|disk| disk.device == device)
+    }
+
+    /// The device that a path means: its kernel name or a stable one.
+    #[must_use]
+    pub fn named(&self, path: &str) -> Option<&Disk> {
+        let matches =
+            |disk: &&Disk| disk.device == path || disk.stable_ids.iter().any(|id| id == path);
+        self.disks.iter().find(matches)
+    }
+
+    /// Notes the devices below the root file system's.
+    fn set_root(&mut self, devices: Vec<String>) {
+        for device in devices {
+            for lower in self.below(&device) {
+                if !self.root.contains(&lower) {
+                    self.root.push(lower);
+                }
+            }
+        }
     }
 
     /// A device and all that it is a part of or built of, itself first.
@@ -107,5 +127,14 @@ impl Inventory {
         self.below(device)
             .iter()
             .any(|lower| self.root.contains(lower))
+    }
+}
+
+/// Not to know the root's disks would be not to protect them.
+fn root_unknown(target: &dyn Target, pool: &str) -> InventoryError {
+    InventoryError::Format {
+        machine: target.name().to_owned(),
+        origin: "zpool list -v -H -P -L".to_owned(),
+        problem: format!("no device of pool `{pool}`, which holds the root file system"),
     }
 }

@@ -10,6 +10,7 @@
 //!   reasons why not.
 
 pub mod choose;
+pub mod counters;
 mod disk;
 mod disks;
 mod error;

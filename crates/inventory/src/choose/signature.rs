@@ -46,7 +46,7 @@ pub fn read(
     for device in devices {
         let one = match system {
             System::Linux => linux(target, device),
-            System::FreeBsd => linux(target, device),
+            System::FreeBsd => freebsd(target, device),
         };
         match one {
             Ok(signatures) => found.extend(signatures),
@@ -78,6 +78,55 @@ fn linux(target: &dyn Target, device: &str) -> Result<Vec<Signature>, Trouble> {
     let wipefs = Command::reads("wipefs", ["--no-act", "--json", device]);
     let answer = target.run(&wipefs)?.stdout;
     parse_wipefs(&answer, device).map_err(|problem| Trouble::Untold(format!("{wipefs}: {problem}")))
+}
+
+/// Partition tables by `gpart`, file systems, ZFS and geli by `fstyp`, the
+/// other GEOM classes by what each leaves in the last sector. A class whose
+/// module is loaded has taken the disk already.
+fn freebsd(target: &dyn Target, device: &str) -> Result<Vec<Signature>, Trouble> {
+    let mut found = Vec::new();
+    let mut add = |kind: &str| {
+        found.push(Signature {
+            device: device.to_owned(),
+            kind: kind.to_owned(),
+            label: None,
+            uuid: None,
+        });
+    };
+    let name = device.trim_start_matches("/dev/");
+    // Exit code 1: no table, no known file system, no metadata.
+    let ask = |program: &str, arguments: &[&str]| {
+        target.run(&Command::reads(program, arguments.iter().copied()).success(&[0, 1]))
+    };
+    let table = ask("gpart", &["show", "-p", name])?;
+    if table.code == Some(0) {
+        // `=>       34  7814037101    ada1  GPT  (3.6T)`
+        add(table
+            .stdout
+            .split_whitespace()
+            .nth(4)
+            .unwrap_or("partition table"));
+    }
+    let filesystem = ask("fstyp", &["-u", device])?;
+    // It ends with 1 also when it may not read.
+    let said = filesystem.stderr.trim();
+    if filesystem.code == Some(1) && !said.is_empty() && !said.contains("not recognized") {
+        return Err(Trouble::Untold(said.to_owned()));
+    }
+    if filesystem.code == Some(0) {
+        add(filesystem
+            .stdout
+            .split_whitespace()
+            .next()
+            .unwrap_or("file system"));
+    }
+    for class in ["mirror", "stripe", "raid3", "concat"] {
+        let dump = ask("geom", &[class, "dump", name])?;
+        if dump.code == Some(0) && dump.stdout.contains("magic:") {
+            add(&format!("GEOM::{}", class.to_uppercase()));
+        }
+    }
+    Ok(found)
 }
 
 /// The answer of `wipefs --no-act --json`: nothing at all, or an empty list,

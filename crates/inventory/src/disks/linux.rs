@@ -34,13 +34,7 @@ pub fn inventory(target: &dyn Target) -> Result<Inventory, InventoryError> {
         uses,
         root: Vec::new(),
     };
-    for device in root_starts {
-        for lower in inventory.below(&device) {
-            if !inventory.root.contains(&lower) {
-                inventory.root.push(lower);
-            }
-        }
-    }
+    inventory.set_root(root_starts);
     Ok(inventory)
 }
 
@@ -342,15 +336,10 @@ fn root_devices(
     if root.filesystem == "zfs" {
         let name = format!("ZFS pool {pool}");
         let team = teams.iter().find(|team| team.name == name);
-        // Not to know the root's disks would be not to protect them.
         return team
             .filter(|team| !team.devices.is_empty())
             .map(|team| team.devices.clone())
-            .ok_or_else(|| InventoryError::Format {
-                machine: target.name().to_owned(),
-                origin: "zpool list -v -H -P -L".to_owned(),
-                problem: format!("no device of pool `{pool}`, which holds the root file system"),
-            });
+            .ok_or_else(|| super::root_unknown(target, pool));
     }
     let Some(device) = device_mounted(target, listed, root)? else {
         return Ok(Vec::new());

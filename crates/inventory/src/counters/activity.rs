@@ -1,0 +1,297 @@
+//! What happened between two snapshots.
+//!
+//! A counter that has become smaller has either wrapped or begun anew. Linux
+//! keeps the times in milliseconds in 32 bits on every machine, and all others
+//! in 32 bits on 32-bit machines (Documentation/admin-guide/iostats.rst); a
+//! device that was taken away and put back counts from zero. So times wrap at
+//! 2^32; a count wraps only if it was in the last quarter below 2^32 and is in
+//! the first quarter now, else the device is new and what it has counted is
+//! what happened.
+
+use super::{CpuTicks, DeviceCounters, Pressure, Snapshot};
+use crate::{DiskKind, Inventory, Use};
+use raidlab_units::{Bytes, BytesPerSecond, Nanos};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What a device did in an interval.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct DeviceActivity {
+    /// Differences of all counters; `in_flight` is that of the end.
+    pub done: DeviceCounters,
+    /// The interval in milliseconds.
+    pub interval_ms: u64,
+    /// Whether it was taken away and put back, or made anew, in the interval.
+    pub restarted: bool,
+}
+
+#[expect(clippy::cast_precision_loss, reason = "rates are statistics")]
+impl DeviceActivity {
+    /// Reads a second.
+    #[must_use]
+    pub fn reads_per_second(&self) -> f64 {
+        self.per_second(self.done.reads)
+    }
+
+    /// Writes a second.
+    #[must_use]
+    pub fn writes_per_second(&self) -> f64 {
+        self.per_second(self.done.writes)
+    }
+
+    /// Bytes read a second.
+    #[must_use]
+    pub fn read_rate(&self) -> BytesPerSecond {
+        self.rate(self.done.read_bytes)
+    }
+
+    /// Bytes written a second.
+    #[must_use]
+    pub fn write_rate(&self) -> BytesPerSecond {
+        self.rate(self.done.write_bytes)
+    }
+
+    /// The part of the interval with a command under way, 0 to 1.
+    #[must_use]
+    pub fn busy(&self) -> f64 {
+        (self.per_second(self.done.busy_ms) / 1000.0).min(1.0)
+    }
+
+    /// The mean number of commands under way.
+    #[must_use]
+    pub fn mean_queue(&self) -> f64 {
+        self.per_second(self.done.weighted_ms) / 1000.0
+    }
+
+    fn per_second(&self, count: u64) -> f64 {
+        if self.interval_ms == 0 {
+            return 0.0;
+        }
+        count as f64 * 1000.0 / self.interval_ms as f64
+    }
+
+    fn rate(&self, bytes: u64) -> BytesPerSecond {
+        let time = Nanos(self.interval_ms.saturating_mul(1_000_000));
+        BytesPerSecond::mean(Bytes(bytes), time)
+    }
+}
+
+/// What happened on a machine in an interval.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Activity {
+    /// The interval in milliseconds.
+    pub interval_ms: u64,
+    /// By kernel name; only devices of both snapshots or of the later one.
+    pub devices: BTreeMap<String, DeviceActivity>,
+    /// Devices that the later snapshot no longer has.
+    pub vanished: Vec<String>,
+    /// Devices that only the later snapshot has.
+    pub appeared: Vec<String>,
+    /// Processor ticks in the interval.
+    pub cpu: Option<CpuTicks>,
+    /// Waiting for I/O in the interval.
+    pub pressure: Option<Pressure>,
+}
+
+impl Activity {
+    /// What happened from one snapshot to a later one.
+    #[must_use]
+    pub fn between(before: &Snapshot, after: &Snapshot) -> Self {
+        let interval_ms = after.at_ms.saturating_sub(before.at_ms);
+        let devices = after.devices.iter().map(|(name, now)| {
+            let then = before.devices.get(name);
+            let (done, restarted) = match then {
+                Some(then) => device(then, now),
+                None => (*now, true),
+            };
+            let activity = DeviceActivity {
+                done,
+                interval_ms,
+                restarted,
+            };
+            (name.clone(), activity)
+        });
+        let missing = |from: &Snapshot, other: &Snapshot| -> Vec<String> {
+            let names = from.devices.keys();
+            names
+                .filter(|name| !other.devices.contains_key(*name))
+                .cloned()
+                .collect()
+        };
+        Self {
+            interval_ms,
+            devices: devices.collect(),
+            vanished: missing(before, after),
+            appeared: missing(after, before),
+            cpu: before
+                .cpu
+                .zip(after.cpu)
+                .map(|(then, now)| cpu(&then, &now)),
+            pressure: before
+                .pressure
+                .zip(after.pressure)
+                .map(|(then, now)| Pressure {
+                    some_us: now.some_us.saturating_sub(then.some_us),
+                    full_us: now.full_us.saturating_sub(then.full_us),
+                }),
+        }
+    }
+
+    /// The part of the processors' time that a machine below took away.
+    #[must_use]
+    pub fn steal(&self) -> Option<f64> {
+        self.share(|cpu| cpu.steal)
+    }
+
+    /// The part of the processors' time spent waiting for disks.
+    #[must_use]
+    pub fn iowait(&self) -> Option<f64> {
+        self.share(|cpu| cpu.iowait)
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "a share is a statistic")]
+    fn share(&self, part: impl Fn(&CpuTicks) -> u64) -> Option<f64> {
+        let cpu = self.cpu?;
+        let total = [cpu.user, cpu.system, cpu.idle, cpu.iowait, cpu.steal];
+        let total: u64 = total.into_iter().fold(0, u64::saturating_add);
+        (total > 0).then(|| part(&cpu) as f64 / total as f64)
+    }
+}
+
+const WRAP: u64 = 1 << 32;
+
+/// The difference of a counter that wraps at 2^32 if it wraps at all.
+fn passed(then: u64, now: u64) -> u64 {
+    if now >= then {
+        now - then
+    } else {
+        now.wrapping_add(WRAP).wrapping_sub(then) % WRAP
+    }
+}
+
+/// Whether a counter has wrapped rather than begun anew.
+fn wrapped(then: u64, now: u64) -> bool {
+    now < then && then < WRAP && then >= WRAP / 4 * 3 && now < WRAP / 4
+}
+
+fn device(then: &DeviceCounters, now: &DeviceCounters) -> (DeviceCounters, bool) {
+    let anew = |then: u64, now: u64| now < then && !wrapped(then, now);
+    if anew(then.reads, now.reads) || anew(then.writes, now.writes) {
+        return (*now, true);
+    }
+    // Bytes are sectors times 512: they wrap at 512 times 2^32.
+    let bytes = |then: u64, now: u64| {
+        let sector = raidlab_units::SECTOR_BYTES;
+        if now >= then {
+            now - then
+        } else {
+            passed(then / sector, now / sector).saturating_mul(sector)
+        }
+    };
+    let done = DeviceCounters {
+        reads: passed(then.reads, now.reads),
+        read_bytes: bytes(then.read_bytes, now.read_bytes),
+        read_ms: passed(then.read_ms, now.read_ms),
+        writes: passed(then.writes, now.writes),
+        write_bytes: bytes(then.write_bytes, now.write_bytes),
+        write_ms: passed(then.write_ms, now.write_ms),
+        in_flight: now.in_flight,
+        busy_ms: passed(then.busy_ms, now.busy_ms),
+        weighted_ms: passed(then.weighted_ms, now.weighted_ms),
+        discards: passed(then.discards, now.discards),
+        discard_bytes: bytes(then.discard_bytes, now.discard_bytes),
+        flushes: passed(then.flushes, now.flushes),
+        flush_ms: passed(then.flush_ms, now.flush_ms),
+    };
+    (done, false)
+}
+
+/// The kernel's idle and iowait ticks may step back a little when a processor
+/// goes offline; that counts as none.
+fn cpu(then: &CpuTicks, now: &CpuTicks) -> CpuTicks {
+    CpuTicks {
+        user: now.user.saturating_sub(then.user),
+        system: now.system.saturating_sub(then.system),
+        idle: now.idle.saturating_sub(then.idle),
+        iowait: now.iowait.saturating_sub(then.iowait),
+        steal: now.steal.saturating_sub(then.steal),
+    }
+}
+
+/// The disks that are not under measurement.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Foreign {
+    own: BTreeSet<String>,
+    others: BTreeSet<String>,
+}
+
+impl Foreign {
+    pub(super) fn of(inventory: &Inventory, own: &[String]) -> Self {
+        let mut family: BTreeSet<String> = BTreeSet::new();
+        for device in own {
+            family.extend(inventory.below(device));
+            family.extend(inventory.above(device));
+            if let Some(file) = inventory
+                .find(device)
+                .and_then(|disk| disk.backing_file.as_ref())
+            {
+                family.extend(holding(inventory, file));
+            }
+        }
+        let name = |device: &String| device.trim_start_matches("/dev/").to_owned();
+        let others = inventory
+            .disks
+            .iter()
+            .filter(|disk| matches!(disk.kind, DiskKind::Disk | DiskKind::Loop))
+            .filter(|disk| !family.contains(&disk.device))
+            .map(|disk| name(&disk.device));
+        Self {
+            others: others.collect(),
+            own: own.iter().map(name).collect(),
+        }
+    }
+
+    /// Bytes read and written on disks that are not under measurement.
+    #[must_use]
+    pub fn bytes(&self, activity: &Activity) -> u64 {
+        sum(activity, &self.others)
+    }
+
+    /// Bytes read and written on the devices under measurement.
+    #[must_use]
+    pub fn own_bytes(&self, activity: &Activity) -> u64 {
+        sum(activity, &self.own)
+    }
+
+    /// The kernel names of the disks that are not under measurement.
+    pub fn disks(&self) -> impl Iterator<Item = &str> {
+        self.others.iter().map(String::as_str)
+    }
+}
+
+fn sum(activity: &Activity, names: &BTreeSet<String>) -> u64 {
+    let done = names.iter().filter_map(|name| activity.devices.get(name));
+    done.map(|device| {
+        device
+            .done
+            .read_bytes
+            .saturating_add(device.done.write_bytes)
+    })
+    .fold(0, u64::saturating_add)
+}
+
+/// The devices below the file system that holds a file.
+fn holding(inventory: &Inventory, file: &str) -> Vec<String> {
+    let holds = |at: &str| {
+        let rest = file.strip_prefix(at.trim_end_matches('/'));
+        rest.is_some_and(|rest| rest.starts_with('/'))
+    };
+    let mounts = inventory.uses.iter().filter_map(|used| match used {
+        Use::Mounted { device, at, .. } if holds(at) => Some((at.len(), device)),
+        _ => None,
+    });
+    let innermost = mounts.max_by_key(|(depth, _)| *depth);
+    innermost
+        .map(|(_, device)| inventory.below(device))
+        .unwrap_or_default()
+}
