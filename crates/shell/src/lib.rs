@@ -9,17 +9,22 @@
 
 mod command;
 mod exchange;
+mod leftovers;
 mod local;
 mod observed;
 mod process;
 mod recorded;
+mod shared;
+mod ssh;
 mod target;
 mod warden;
 mod watch;
 
 pub use command::{Command, Effect, Output};
 pub use exchange::{Answer, Exchange, Failure, Request};
+pub use leftovers::{Leftover, end_leftovers, leftovers};
 pub use local::Local;
 pub use observed::Observed;
 pub use recorded::{Recorded, TranscriptError};
+pub use ssh::{Ssh, SshOptions};
 pub use target::{Frame, Frames, Running, Target, TargetError, Watched};

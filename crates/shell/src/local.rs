@@ -28,7 +28,7 @@ const TOOL_FOLDERS: [&str; 6] = [
 ];
 
 /// A file larger than this is not read: somebody named a disk.
-pub(crate) const FILE_LIMIT_BYTES: u64 = 64 << 20;
+const FILE_LIMIT_BYTES: u64 = 64 << 20;
 
 /// How long a command that took too long has to end politely.
 pub(crate) const TIMEOUT_PATIENCE: Duration = Duration::from_secs(5);

@@ -160,11 +160,6 @@ impl Process {
         Ok(())
     }
 
-    /// Its number, which is its group's too.
-    pub fn number(&self) -> u32 {
-        self.child.id()
-    }
-
     /// Writes more to a kept input. What nobody reads is lost.
     pub fn feed(&self, text: &str) {
         if let Some(input) = &self.input {

@@ -246,7 +246,7 @@ impl State {
         let contents: Vec<Option<String>> =
             sources.iter().map(|source| self.sample(source)).collect();
         let known = contents.iter().any(Option::is_some);
-        known.then(|| Frame { at, contents })
+        known.then_some(Frame { at, contents })
     }
 
     fn sample(&mut self, source: &Watched) -> Option<String> {

@@ -145,8 +145,11 @@ fn stop_forces_what_will_not_go() {
 
 #[test]
 fn a_command_that_nobody_follows_any_more_is_killed() {
-    let running = Local::new().begin(&sh("sleep 1000")).unwrap();
-    let process = running.process.number().to_string();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("process");
+    let script = format!("echo $$ >{}; exec sleep 1000", file.display());
+    let running = Local::new().start(&sh(&script)).unwrap();
+    let process = line_of(&file);
     assert!(runs(&process));
     drop(running);
     assert!(!runs(&process));
