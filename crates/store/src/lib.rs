@@ -1,14 +1,19 @@
 //! Measurements on disk: one `SQLite` file, and exports to CSV and JSON Lines.
 //!
 //! A run is begun, gets settings, notes and measurements, and is finished.
-//! Each measurement is one transaction, so a run that is interrupted or killed
-//! leaves complete rows; any number of readers may look while it goes on.
+//! Each cell (a job on a subject, with all its rows and records) is one
+//! transaction, so a run that is interrupted or killed leaves complete cells,
+//! and [`Store::finished_cells`] says where to go on; any number of readers may look while it goes on.
 //! Users may read the file with any `SQLite` client: tables and columns are
 //! described in `schema.sql`, and every column with a unit ends in it.
 
 mod error;
 mod export;
+pub mod fact;
 mod measurement;
+mod operation;
+mod record;
+mod records;
 mod rows;
 mod schema;
 mod store;
@@ -21,7 +26,12 @@ pub use export::{
     published_error_percent, to_json_line, write_csv, write_json_lines, write_members_csv,
 };
 pub use measurement::{
-    Direction, Latency, Measurement, MemberUse, PublishedFigure, Role, Run, Setting,
+    Latency, Measurement, MemberUse, Metric, PublishedFigure, Role, Run, Setting,
+};
+pub use operation::{Operation, UnknownOperation};
+pub use record::{
+    Cell, CellResult, CommandRecord, EventRecord, Finding, Observation, Records, Scope, Series,
+    Severity,
 };
 pub use schema::SCHEMA_VERSION;
 pub use store::{AccuracyNote, LATEST, RunId, RunSummary, Store};

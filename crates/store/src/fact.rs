@@ -1,0 +1,427 @@
+//! The names of facts: what writers of observations and series (the host
+//! bench, importers, the inventory) and their readers (audit, report) share.
+//!
+//! A name is dotted, lower case, with its unit at the end where it has one.
+//! Values are text: whole numbers and decimals with a point, [`TRUE`] or
+//! [`FALSE`], or words. A fact that is not known is not written; nothing
+//! stands for "unknown". Devices are named as the kernel does, without
+//! `/dev/`: `sdb1`, `nvme0n1p1`, `ada2`, `mirror/m0`. They may hold dots, so a
+//! name of a device is split from its property at the last dot.
+//!
+//! The scope says what a fact is about: a machine (only `host` is filled), a
+//! subject (also `subject`, and `filesystem` where it depends on that), or a
+//! cell (all parts). The constants below are grouped by it.
+
+use crate::Operation;
+
+/// Value of a fact that holds.
+pub const TRUE: &str = "true";
+/// Value of a fact that does not hold.
+pub const FALSE: &str = "false";
+
+// Of a machine.
+
+/// Main memory, bytes (`MemTotal`, `hw.physmem`).
+pub const MEMORY_TOTAL_BYTES: &str = "memory.total_bytes";
+/// Operating system or distribution: `Debian`, `FreeBSD`.
+pub const OS_NAME: &str = "os.name";
+/// Its release: `5.0.5`, `12.2`.
+pub const OS_VERSION: &str = "os.version";
+/// The kernel: `Linux`, `FreeBSD`.
+pub const OS_KERNEL: &str = "os.kernel";
+/// The kernel's release: `3.16.0-31-generic`.
+pub const OS_RELEASE: &str = "os.release";
+/// The processor's model.
+pub const CPU_MODEL: &str = "cpu.model";
+/// Logical processors.
+pub const CPU_COUNT: &str = "cpu.count";
+/// Frequency policy: `performance`, `powersave`; the worst where they differ.
+pub const CPU_GOVERNOR: &str = "cpu.governor";
+/// Most that the ARC may grow to, bytes.
+pub const ARC_MAX_BYTES: &str = "arc.max_bytes";
+/// Hardware or hypervisor: `none`, `kvm`, `vmware`.
+pub const VIRTUALISATION: &str = "virtualisation";
+/// Version of a program: [`version`]`("fio")` is `version.fio`; of the machine
+/// or, where they differ by it, of a subject. `mdadm`, `zfs`, `bonnie++`.
+#[must_use]
+pub fn version(program: &str) -> String {
+    format!("version.{program}")
+}
+
+/// Properties of a device, for [`disk`].
+pub mod disk_property {
+    /// Maker's model.
+    pub const MODEL: &str = "model";
+    /// Maker's serial number.
+    pub const SERIAL: &str = "serial";
+    /// Firmware revision.
+    pub const FIRMWARE: &str = "firmware";
+    /// Size in bytes.
+    pub const SIZE_BYTES: &str = "size_bytes";
+    /// Bytes in a sector as addressed.
+    pub const LOGICAL_SECTOR_BYTES: &str = "logical_sector_bytes";
+    /// Bytes in a sector as stored, as the drive says; some lie.
+    pub const PHYSICAL_SECTOR_BYTES: &str = "physical_sector_bytes";
+    /// Where a partition begins, 512-byte sectors of its disk.
+    pub const START_SECTOR: &str = "start_sector";
+    /// Bytes by which the start misses a physical sector, as the kernel counts.
+    pub const ALIGNMENT_OFFSET_BYTES: &str = "alignment_offset_bytes";
+    /// `true` where it turns.
+    pub const ROTATIONAL: &str = "rotational";
+    /// `sata`, `sas`, `nvme`, `usb`, `virtio`, `pata`.
+    pub const TRANSPORT: &str = "transport";
+    /// The link's negotiated rate, bits per second.
+    pub const LINK_BITS_PER_SECOND: &str = "link_bits_per_second";
+    /// `write back` or `write through`.
+    pub const WRITE_CACHE: &str = "write_cache";
+    /// The I/O scheduler in force.
+    pub const SCHEDULER: &str = "scheduler";
+    /// Commands that the drive takes at once; 1: no native queueing.
+    pub const QUEUE_DEPTH: &str = "queue_depth";
+    /// Requests that the kernel holds for it.
+    pub const REQUEST_QUEUE: &str = "request_queue";
+    /// Read-ahead of the block layer, bytes.
+    pub const READ_AHEAD_BYTES: &str = "read_ahead_bytes";
+    /// `host-aware`, `host-managed` or `none`.
+    pub const ZONED: &str = "zoned";
+    /// What several disks share: a cable, a slow card, a hub. Written only
+    /// where sharing it can limit them: `ide0`, `pci 0000:02:01.0`, `usb1-4`.
+    pub const CHANNEL: &str = "channel";
+    /// The channel's limit, bytes per second.
+    pub const CHANNEL_BYTES_PER_SECOND: &str = "channel_bytes_per_second";
+    /// The highest sequential rate measured of it or declared by its maker,
+    /// bytes per second.
+    pub const SEQUENTIAL_BYTES_PER_SECOND: &str = "sequential_bytes_per_second";
+    /// The whole disk that a partition is a part of: `sdb`.
+    pub const PARENT: &str = "parent";
+    /// The file behind a loop device.
+    pub const BACKING_FILE: &str = "backing_file";
+    /// Old signatures found on it before it was built into an array.
+    pub const STALE_SIGNATURES: &str = "stale_signatures";
+    /// Degrees Celsius.
+    pub const TEMPERATURE_CELSIUS: &str = "temperature_celsius";
+    /// SMART: sectors remapped.
+    pub const REALLOCATED_SECTORS: &str = "reallocated_sectors";
+    /// SMART: sectors that could not be read and wait.
+    pub const PENDING_SECTORS: &str = "pending_sectors";
+    /// SMART: errors on the cable.
+    pub const CRC_ERRORS: &str = "crc_errors";
+}
+
+/// A property of a device: `disk.sdb.model`; properties are in
+/// [`disk_property`]. Of the machine; readings that change (temperature, SMART
+/// counts) also of a cell, at its end.
+#[must_use]
+pub fn disk(device: &str, property: &str) -> String {
+    format!("disk.{device}.{property}")
+}
+
+// Of a subject.
+
+/// `raid0`, `raid1`, `raid5`, `raid6`, `raid10`, `mirror`, `raidz1`, `linear`,
+/// `single`, as the system names it.
+pub const ARRAY_LEVEL: &str = "array.level";
+/// What implements it: `md`, `gmirror`, `gflash`, `zfs`, `btrfs`, `lvm`, `disk`.
+pub const ARRAY_SYSTEM: &str = "array.system";
+/// Bytes of a chunk.
+pub const ARRAY_CHUNK_BYTES: &str = "array.chunk_bytes";
+/// Data bytes of a whole stripe.
+pub const ARRAY_STRIPE_BYTES: &str = "array.stripe_bytes";
+/// Bytes that can be stored.
+pub const ARRAY_CAPACITY_BYTES: &str = "array.capacity_bytes";
+/// Write-intent bitmap: `internal`, `none`, `external`, `default` (md's own
+/// choice, not known).
+pub const ARRAY_BITMAP: &str = "array.bitmap";
+/// Smallest block that the array or data set rewrites whole (recordsize,
+/// volblocksize), bytes.
+pub const ARRAY_RECORD_BYTES: &str = "array.record_bytes";
+/// How a ZFS log or cache device is there: `cache`, `log`, `cache log`.
+pub const ARRAY_AUXILIARY: &str = "array.auxiliary";
+/// `off` or an algorithm.
+pub const COMPRESSION: &str = "compression";
+/// Logical bytes over stored ones; of a cell: after it.
+pub const COMPRESS_RATIO: &str = "compression.ratio";
+/// `off` or an algorithm.
+pub const DEDUPLICATION: &str = "deduplication";
+/// Referenced bytes over stored ones; of a cell: after it.
+pub const DEDUPLICATION_RATIO: &str = "deduplication.ratio";
+/// Part of the pool or file system that is in use, percent; of a cell: before
+/// it.
+pub const FILL_PERCENT: &str = "fill_percent";
+/// Part of the region that the job reads or writes which was ever written,
+/// percent; of a cell: before it.
+pub const WRITTEN_PERCENT: &str = "written_percent";
+/// ZFS's measure of its free space, percent.
+pub const FRAGMENTATION_PERCENT: &str = "fragmentation_percent";
+/// Options with which the file system was made, as its program took them.
+pub const FILESYSTEM_OPTIONS: &str = "filesystem.options";
+/// Type of the file system: `ext4`, `ufs`; its label may say more.
+pub const FILESYSTEM_TYPE: &str = "filesystem.type";
+/// `true` where ext4's tables or journal are still written in the background.
+pub const FILESYSTEM_LAZY: &str = "filesystem.lazy_initialisation";
+/// Stripe width that the file system was told, bytes; 0: none.
+pub const FILESYSTEM_STRIPE_BYTES: &str = "filesystem.stripe_bytes";
+
+/// The device in a slot, from 0: `member.0.device`.
+#[must_use]
+pub fn member_device(slot: usize) -> String {
+    format!("member.{slot}.device")
+}
+
+/// What a member does beside being one: `write-mostly`, `spare`, `journal`,
+/// `replacement`.
+#[must_use]
+pub fn member_role(slot: usize) -> String {
+    format!("member.{slot}.role")
+}
+
+/// What became of a setting or an option, for [`setting`] and [`option`].
+pub mod outcome {
+    /// The value that was asked for; not written where the default was taken.
+    pub const ASKED: &str = "asked";
+    /// The value in force, as read back.
+    pub const FOUND: &str = "found";
+    /// Whether what was asked for is in force.
+    pub const APPLIED: &str = "applied";
+}
+
+/// A setting of the subject or, in its scope, of the machine:
+/// `setting.primarycache.found`; `what` is one of [`outcome`]. Names are the
+/// system's own: `ashift`, `recordsize`, `vfs.zfs.prefetch_disable`.
+#[must_use]
+pub fn setting(name: &str, what: &str) -> String {
+    format!("setting.{name}.{what}")
+}
+
+// Of a cell: the job as asked for and as reported.
+
+/// An option of the cell's tool: `option.iodepth.asked`; `what` is one of
+/// [`outcome`].
+#[must_use]
+pub fn option(name: &str, what: &str) -> String {
+    format!("option.{name}.{what}")
+}
+
+/// An option as fio reports or logs it: `fio.option.gtod_reduce`; of a switch
+/// without a value: `1`. Written for imports too, from their job lines.
+#[must_use]
+pub fn fio_option(name: &str) -> String {
+    format!("fio.option.{name}")
+}
+
+/// Percent of I/Os with so many in flight: `fio.iodepth_level.32`, keys as in
+/// fio's JSON (`1`, `2`, ..., `>=64`).
+#[must_use]
+pub fn fio_depth_level(key: &str) -> String {
+    format!("fio.iodepth_level.{key}")
+}
+
+/// How long the job was to run, nanoseconds.
+pub const JOB_ASKED_RUNTIME_NS: &str = "job.asked_runtime_ns";
+/// How many bytes it was to move, all clones together.
+pub const JOB_ASKED_SIZE_BYTES: &str = "job.asked_size_bytes";
+/// How many bytes it can touch: the region or files of all clones together.
+pub const JOB_WORKING_SET_BYTES: &str = "job.working_set_bytes";
+/// Where its region begins on the subject, bytes.
+pub const JOB_OFFSET_BYTES: &str = "job.offset_bytes";
+/// What is written: `random`, `zero`, `repeated`.
+pub const JOB_DATA_PATTERN: &str = "job.data_pattern";
+/// `true` where the job itself says that background copying may go on.
+pub const JOB_ALLOWS_SYNC: &str = "job.allows_sync";
+/// `true` where the job itself says that the array may be degraded.
+pub const JOB_ALLOWS_DEGRADED: &str = "job.allows_degraded";
+
+/// Clones (threads or processes) that one part of fio's output stands for.
+pub const FIO_JOBS: &str = "fio.jobs";
+/// fio's error number; 0: none.
+pub const FIO_ERROR: &str = "fio.error";
+/// Requests that moved fewer bytes than asked.
+pub const FIO_SHORT_IOS: &str = "fio.short_ios";
+/// Requests that were dropped.
+pub const FIO_DROPPED_IOS: &str = "fio.dropped_ios";
+/// Shortest run time among jobs of the group, nanoseconds (`mint`).
+pub const FIO_SHORTEST_RUNTIME_NS: &str = "fio.shortest_runtime_ns";
+/// Longest run time among jobs of the group, nanoseconds (`maxt`).
+pub const FIO_LONGEST_RUNTIME_NS: &str = "fio.longest_runtime_ns";
+/// Processor time in the kernel, percent of one processor.
+pub const FIO_SYSTEM_CPU_PERCENT: &str = "fio.system_cpu_percent";
+/// Time spent flushing at the end, nanoseconds (`end_fsync`, `conv=fsync`).
+pub const END_SYNC_NS: &str = "job.end_sync_ns";
+
+/// Whole and partial records, `records_in.whole`, as dd counts them.
+pub const DD_RECORDS_IN_WHOLE: &str = "dd.records_in.whole";
+/// Reads that were shorter than `bs`.
+pub const DD_RECORDS_IN_PARTIAL: &str = "dd.records_in.partial";
+/// Writes of a whole record.
+pub const DD_RECORDS_OUT_WHOLE: &str = "dd.records_out.whole";
+/// Writes of less than a record.
+pub const DD_RECORDS_OUT_PARTIAL: &str = "dd.records_out.partial";
+/// The rate that dd printed, bytes per second by the unit as printed
+/// (`49.02 MB/s` is 49020000).
+pub const DD_PRINTED_BYTES_PER_SECOND: &str = "dd.printed_bytes_per_second";
+/// dd's arguments as in its command: `if`, `of`, `bs`, `count`, `conv`, `oflag`.
+#[must_use]
+pub fn dd_operand(name: &str) -> String {
+    format!("dd.operand.{name}")
+}
+
+/// `true` where bonnie++ printed `+++++`: the test was too short for a value.
+#[must_use]
+pub fn bonnie_not_timed(op: Operation) -> String {
+    format!("bonnie.{op}.not_timed")
+}
+/// Files that bonnie++ made; its `-n` counts in units of 1024.
+pub const BONNIE_FILES: &str = "bonnie.files";
+/// The number given to `-n`, or said of it in an article.
+pub const BONNIE_FILES_ASKED: &str = "bonnie.files_asked";
+
+/// `true` where iozone counted the flush in write times (`-e`).
+pub const IOZONE_INCLUDES_FSYNC: &str = "iozone.includes_fsync";
+/// `true` where iozone counted the close in write times (`-c`).
+pub const IOZONE_INCLUDES_CLOSE: &str = "iozone.includes_close";
+/// `true` where iozone used direct I/O (`-I`).
+pub const IOZONE_DIRECT: &str = "iozone.direct";
+/// Cells of iozone's tables that were not run and read as 0.
+pub const IOZONE_NOT_RUN: &str = "iozone.not_run";
+
+// Of a cell: the machine and the array before, during and after.
+
+/// When something was read, for [`cached_bytes`] and its like.
+pub mod moment {
+    /// Before the caches were dropped.
+    pub const BEFORE_DROP: &str = "before_drop";
+    /// Before the job, after the caches were dropped.
+    pub const BEFORE: &str = "before";
+    /// After the job.
+    pub const AFTER: &str = "after";
+}
+
+/// Page cache (`Cached` and `Buffers`), bytes: `memory.before.cached_bytes`.
+#[must_use]
+pub fn cached_bytes(moment: &str) -> String {
+    format!("memory.{moment}.cached_bytes")
+}
+
+/// `Dirty` and `Writeback`, bytes: `memory.after.dirty_bytes`.
+#[must_use]
+pub fn dirty_bytes(moment: &str) -> String {
+    format!("memory.{moment}.dirty_bytes")
+}
+
+/// Size of the ARC, bytes: `arc.before.size_bytes`.
+#[must_use]
+pub fn arc_size_bytes(moment: &str) -> String {
+    format!("arc.{moment}.size_bytes")
+}
+
+/// `true` where the caches were told to drop before the job.
+pub const CACHES_DROPPED: &str = "caches.dropped";
+/// Reads that the ARC answered during the job.
+pub const ARC_HITS: &str = "arc.hits";
+/// Reads that it did not.
+pub const ARC_MISSES: &str = "arc.misses";
+/// Commands that reached cache devices during the job.
+pub const CACHE_DEVICE_IOS: &str = "cache_device.ios";
+/// Commands that reached log devices during the job.
+pub const LOG_DEVICE_IOS: &str = "log_device.ios";
+/// What was copied in the background when the job began: `none`, `resync`,
+/// `recovery`, `check`, `reshape`, `scrub`, `trim`, `balance`.
+pub const SYNC_ACTIVE_START: &str = "sync.active.start";
+/// The same when it ended; also what was seen in between.
+pub const SYNC_ACTIVE_END: &str = "sync.active.end";
+/// Of a subject: bytes that were copied onto a member after it was put back.
+pub const SYNC_COPIED_BYTES: &str = "sync.copied_bytes";
+/// Of a subject: bytes of a member that hold data, or could.
+pub const SYNC_MEMBER_BYTES: &str = "sync.member_bytes";
+/// Bytes read from or written to the members during the job by others.
+pub const FOREIGN_BYTES: &str = "foreign.bytes";
+/// Time that the hypervisor gave to others, percent of the job.
+pub const CPU_STEAL_PERCENT: &str = "cpu.steal_percent";
+/// Times that the processor was slowed by heat during the job.
+pub const CPU_THROTTLED: &str = "cpu.throttled";
+/// By how much the wall clock and the monotonic clock disagree about the job's
+/// length, nanoseconds.
+pub const CLOCK_STEP_NS: &str = "clock.step_ns";
+/// Latency of the very first I/O, nanoseconds.
+pub const FIRST_IO_NS: &str = "job.first_io_ns";
+/// Bytes written to the members in the last idle second before the job.
+pub const IDLE_WRITTEN_BYTES: &str = "idle.written_bytes";
+/// Part of the files' extents that are allocated but unwritten, percent,
+/// before the job.
+pub const UNWRITTEN_EXTENTS_PERCENT: &str = "extents.unwritten_percent";
+/// How long between two samples of a monitor, nanoseconds.
+pub const MONITOR_PERIOD_NS: &str = "monitor.period_ns";
+
+// Of a cell: what an article printed about it, for imports. All of them stand
+// for one operation and, where not empty, one part of the tool's output. The
+// observation's `unit` is the unit as printed, `source` where it stands.
+
+/// What a claim is, for [`claim`].
+pub mod claim_part {
+    /// The number as printed; its unit as printed is the observation's:
+    /// `MB/s`, `KB/s`, `MiB/s`, `1/s`, `s`.
+    pub const VALUE: &str = "value";
+    /// The change against the base as printed, percent: `-99`.
+    pub const PERCENT: &str = "percent";
+    /// The value that the percent refers to, in the value's unit; where it is
+    /// not given it is the best value of the same job and operation.
+    pub const BASE: &str = "base";
+    /// `true` where the article calls this subject the best of the job.
+    pub const WINNER: &str = "winner";
+}
+
+/// `claim.read.percent`, or `claim.read[16384k/64k].value` of one part; `what`
+/// is one of [`claim_part`].
+#[must_use]
+pub fn claim(op: Operation, part: &str, what: &str) -> String {
+    if part.is_empty() {
+        format!("claim.{op}.{what}")
+    } else {
+        format!("claim.{op}[{part}].{what}")
+    }
+}
+
+/// Names of series, with their units.
+pub mod series {
+    /// Bytes per second read by the job or, where that is not sampled, from
+    /// the array.
+    pub const READ_BYTES_PER_SECOND: &str = "array.read_bytes_per_second";
+    /// Bytes per second written.
+    pub const WRITE_BYTES_PER_SECOND: &str = "array.write_bytes_per_second";
+    /// Reads per second.
+    pub const READ_IOPS: &str = "array.read_iops";
+    /// Writes per second.
+    pub const WRITE_IOPS: &str = "array.write_iops";
+    /// Progress of resync or recovery, percent.
+    pub const SYNC_PERCENT: &str = "sync.percent";
+
+    /// What a member did: `member.0.read_iops`; `what` is `read_iops`,
+    /// `write_iops`, `read_bytes_per_second`, `write_bytes_per_second`,
+    /// `busy_percent` or `temperature_celsius`.
+    #[must_use]
+    pub fn member(slot: usize, what: &str) -> String {
+        format!("member.{slot}.{what}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn devices_with_dots_can_be_split_from_their_property() {
+        let name = disk("gpt/tank.0", disk_property::MODEL);
+        let (device, property) = name
+            .strip_prefix("disk.")
+            .and_then(|rest| rest.rsplit_once('.'))
+            .expect("two parts");
+        assert_eq!((device, property), ("gpt/tank.0", disk_property::MODEL));
+    }
+
+    #[test]
+    fn a_claim_names_its_part_where_there_is_one() {
+        let claim = |part| claim(Operation::Read, part, claim_part::VALUE);
+        assert_eq!(claim(""), "claim.read.value");
+        assert_eq!(claim("16384k/64k"), "claim.read[16384k/64k].value");
+    }
+}
