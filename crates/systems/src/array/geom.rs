@@ -1,0 +1,441 @@
+//! What FreeBSD's GEOM classes have in common: the text of `list` and
+//! `status`, and arrays that are known by a class and a name.
+//!
+//! `gmirror list` and its like print, for each array, a line `Geom name: m0`,
+//! then the array's own `Key: value` lines, then `Providers:` and
+//! `Consumers:`, each followed by parts that begin with `1. Name: ...` and
+//! continue with indented `Key: value` lines. An empty line ends the array.
+//! Several keys may share a line, apart by two blanks or more (gflash).
+//! Source: FreeBSD sbin/geom/core/geom.c, `list_one_geom`.
+
+use super::blank::blank_ends;
+use super::steps::{kernel_name, smallest};
+use super::{
+    ArrayStatus, Built, Health, Member, MemberState, MemberStatus, ReadBack, SyncKind, SyncStatus,
+    SystemError,
+};
+use raidlab_shell::{Command, Target, TargetError, Watched};
+use raidlab_units::Bytes;
+
+#[cfg(test)]
+pub(super) mod fixtures;
+#[cfg(test)]
+mod tests;
+
+/// The bytes that a class keeps for itself at the end of each member: one
+/// sector of at most 4 KiB.
+pub(super) const METADATA_BYTES: u64 = 4096;
+
+/// `Key: value` pairs in the order they were printed.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Fields(Vec<(String, String)>);
+
+impl Fields {
+    /// The value of a key, matched exactly; of several the first.
+    #[must_use]
+    pub fn get(&self, key: &str) -> Option<&str> {
+        let found = self.0.iter().find(|(name, _)| name == key);
+        found.map(|(_, value)| value.as_str())
+    }
+
+    /// A number, without what may follow it: `3.6T` in brackets, `%`.
+    #[must_use]
+    pub fn number(&self, key: &str) -> Option<u64> {
+        let text = self.get(key)?;
+        let digits = text.find(|c: char| !c.is_ascii_digit());
+        text[..digits.unwrap_or(text.len())].parse().ok()
+    }
+}
+
+/// A provider (what an array offers) or a consumer (a member it uses).
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Part {
+    /// Its name below `/dev`: `mirror/m0`, `ada2`; empty where a member is gone.
+    pub name: String,
+    /// What else is said of it.
+    pub fields: Fields,
+}
+
+/// One array (or disk) of a GEOM class.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Geom {
+    /// `m0`.
+    pub name: String,
+    /// What is said of the whole.
+    pub fields: Fields,
+    /// The devices it offers; none where it is broken.
+    pub providers: Vec<Part>,
+    /// Its members.
+    pub consumers: Vec<Part>,
+}
+
+/// Reads the output of `geom CLASS list`, `gmirror list` and so on;
+/// `source_name` is for errors.
+///
+/// # Errors
+/// When a line is none of the kinds above, or comes before any `Geom name:`.
+pub fn parse_list(source_name: &str, text: &str) -> Result<Vec<Geom>, SystemError> {
+    let mut geoms: Vec<Geom> = Vec::new();
+    let mut consumers = false;
+    for (index, line) in text.lines().enumerate() {
+        let unreadable = |problem: &str| SystemError::Unreadable {
+            source_name: source_name.to_owned(),
+            line: index + 1,
+            problem: format!("{problem}: `{}`", line.trim()),
+        };
+        let trimmed = line.trim();
+        if trimmed.is_empty() {
+            continue;
+        }
+        if let Some(name) = trimmed.strip_prefix("Geom name:") {
+            geoms.push(Geom {
+                name: name.trim().to_owned(),
+                ..Geom::default()
+            });
+            continue;
+        }
+        let Some(geom) = geoms.last_mut() else {
+            return Err(unreadable("nothing can come before `Geom name:`"));
+        };
+        if matches!(trimmed, "Providers:" | "Consumers:") {
+            consumers = trimmed == "Consumers:";
+            continue;
+        }
+        let (parts, fields) = if consumers {
+            (&mut geom.consumers, &mut geom.fields)
+        } else {
+            (&mut geom.providers, &mut geom.fields)
+        };
+        if let Some(start) = numbered(trimmed) {
+            let name = start.strip_prefix("Name:").map_or("", str::trim);
+            parts.push(Part {
+                name: name.to_owned(),
+                fields: Fields::default(),
+            });
+        } else {
+            let indented = line.starts_with([' ', '\t']);
+            let owner = match parts.last_mut() {
+                Some(part) if indented => &mut part.fields,
+                _ => fields,
+            };
+            if !add_fields(trimmed, owner) {
+                return Err(unreadable("no `Key: value`"));
+            }
+        }
+    }
+    Ok(geoms)
+}
+
+/// What follows `12. `.
+fn numbered(line: &str) -> Option<&str> {
+    let (number, rest) = line.split_once(". ")?;
+    let digits = !number.is_empty() && number.chars().all(|c| c.is_ascii_digit());
+    digits.then_some(rest.trim())
+}
+
+/// Adds the pairs of a line; false where it does not begin with a key. Pieces
+/// between two blanks or more that are no pair belong to the value before.
+fn add_fields(line: &str, fields: &mut Fields) -> bool {
+    let before = fields.0.len();
+    for piece in line.split("  ").map(str::trim).filter(|p| !p.is_empty()) {
+        let pair = match piece.split_once(": ") {
+            Some((key, value)) => Some((key, value.trim())),
+            None => piece.strip_suffix(':').map(|key| (key, "")),
+        };
+        match (pair, fields.0.len() > before) {
+            (Some((key, value)), _) => fields.0.push((key.to_owned(), value.to_owned())),
+            (None, true) => {
+                if let Some((_, value)) = fields.0.last_mut() {
+                    if !value.is_empty() {
+                        value.push(' ');
+                    }
+                    value.push_str(piece);
+                }
+            }
+            (None, false) => return false,
+        }
+    }
+    true
+}
+
+/// One line of `gmirror status -s`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StatusLine {
+    /// The array's device below `/dev`: `mirror/m0`.
+    pub name: String,
+    /// `COMPLETE`, `DEGRADED`, `UP`; `N/A` where the class has none.
+    pub status: String,
+    /// The member, `ada2`; `N/A` where there is none.
+    pub component: String,
+    /// What stands in brackets behind it: `SYNCHRONIZING, 14%`; empty without.
+    pub note: String,
+}
+
+/// Reads `CLASS status -s`, and `CLASS status` too, which has a heading and
+/// leaves out what the line before said.
+///
+/// # Errors
+/// When a line has more than three columns, or the first has less.
+pub fn parse_status(source_name: &str, text: &str) -> Result<Vec<StatusLine>, SystemError> {
+    let mut lines: Vec<StatusLine> = Vec::new();
+    for (index, line) in text.lines().enumerate() {
+        let columns: Vec<&str> = line
+            .split("  ")
+            .map(str::trim)
+            .filter(|c| !c.is_empty())
+            .collect();
+        let (name, status, component) = match (columns.as_slice(), lines.last()) {
+            ([] | ["Name", "Status", "Components"], _) => continue,
+            ([name, status, component], _) => {
+                ((*name).to_owned(), (*status).to_owned(), *component)
+            }
+            ([component], Some(last)) => (last.name.clone(), last.status.clone(), *component),
+            _ => {
+                return Err(SystemError::Unreadable {
+                    source_name: source_name.to_owned(),
+                    line: index + 1,
+                    problem: format!("expected name, status and component, got `{}`", line.trim()),
+                });
+            }
+        };
+        let (component, note) = component.split_once(" (").unwrap_or((component, ""));
+        lines.push(StatusLine {
+            name,
+            status,
+            component: component.to_owned(),
+            note: note.trim_end_matches(')').to_owned(),
+        });
+    }
+    Ok(lines)
+}
+
+/// A class of GEOM with its tool.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Class {
+    /// The tool: `gmirror`.
+    pub tool: &'static str,
+    /// Where its devices are: `mirror` for `/dev/mirror`.
+    pub folder: &'static str,
+    /// Its kernel module.
+    pub module: &'static str,
+}
+
+impl Class {
+    /// The device node of an array.
+    pub fn device(self, name: &str) -> String {
+        format!("/dev/{}/{name}", self.folder)
+    }
+
+    /// A command of the class's tool.
+    pub fn reads(self, arguments: &[&str]) -> Command {
+        Command::reads(self.tool, arguments.iter().copied())
+    }
+
+    /// The same, changing something.
+    pub fn changes(self, arguments: &[&str]) -> Command {
+        Command::changes(self.tool, arguments.iter().copied())
+    }
+
+    /// The same, with data lost.
+    pub fn destroys(self, arguments: &[&str]) -> Command {
+        Command::destroys(self.tool, arguments.iter().copied())
+    }
+
+    /// What comes before every `label`: blank members and the module, which
+    /// `-n` lets be there already.
+    pub fn prepare(self, members: &[Member]) -> Vec<Command> {
+        let mut commands: Vec<Command> = members.iter().flat_map(blank_ends).collect();
+        commands.push(Command::changes("kldload", ["-n", self.module]));
+        commands
+    }
+
+    /// What comes after an array is taken down: its metadata are cleared and
+    /// the members blanked. `clear` ends with 1 where nothing is left.
+    pub fn clear(self, members: &[Member]) -> Vec<Command> {
+        let each = |member: &Member| {
+            let clear = self.destroys(&["clear", kernel_name(&member.device)]);
+            [vec![clear.success(&[0, 1])], blank_ends(member)].concat()
+        };
+        members.iter().flat_map(each).collect()
+    }
+
+    /// What is read for an array's state: the kernel's tables by way of
+    /// `list`; no disk is touched.
+    pub fn sources(self, name: &str) -> Vec<Watched> {
+        vec![Watched::Command(self.reads(&["list", name]))]
+    }
+
+    /// The array out of what [`Class::sources`] gave. `list` ends with 0 and
+    /// prints nothing where there is no such array.
+    pub fn find_in(self, name: &str, contents: &[Option<String>]) -> Result<Geom, SystemError> {
+        let text = contents.first().and_then(Option::as_deref).unwrap_or("");
+        let source = format!("{} list", self.tool);
+        let mut geoms = parse_list(&source, text)?.into_iter();
+        geoms
+            .find(|geom| geom.name == name)
+            .ok_or_else(|| SystemError::NoArray {
+                name: name.to_owned(),
+            })
+    }
+
+    /// The array now.
+    pub fn read(self, target: &dyn Target, name: &str) -> Result<Geom, SystemError> {
+        let output = target.run(&self.reads(&["list", name]))?;
+        self.find_in(name, &[Some(output.stdout)])
+    }
+
+    /// Every array of the class whose name begins with `prefix`, broken ones
+    /// too (`-a`), without the helper that gmirror and graid3 keep beside each
+    /// (`m0.sync`). Without the tool or its module there are none.
+    pub fn find(self, target: &dyn Target, prefix: &str) -> Result<Vec<Built>, SystemError> {
+        let output = match target.output(&self.reads(&["list", "-a"])) {
+            Ok(output) if output.code == Some(0) => output,
+            Ok(_) | Err(TargetError::NoProgram { .. }) => return Ok(Vec::new()),
+            Err(error) => return Err(error.into()),
+        };
+        let source = format!("{} list -a", self.tool);
+        let geoms = parse_list(&source, &output.stdout)?;
+        let ours = geoms
+            .into_iter()
+            .filter(|geom| geom.name.starts_with(prefix) && !geom.name.ends_with(".sync"));
+        Ok(ours.map(built).collect())
+    }
+
+    /// The settings of the class as a whole: `kern.geom.mirror.sync_requests`.
+    pub fn tunables(self, target: &dyn Target) -> Result<Vec<ReadBack>, SystemError> {
+        let tree = format!("kern.geom.{}", self.folder);
+        let output = target.output(&Command::reads("sysctl", [tree.clone()]))?;
+        // A class without tunables has no such tree.
+        if output.code != Some(0) {
+            return Ok(Vec::new());
+        }
+        let lines = output.stdout.lines();
+        let pairs = lines.filter_map(|line| line.split_once(": "));
+        Ok(pairs
+            .map(|(name, value)| ReadBack {
+                name: name.to_owned(),
+                asked: None,
+                found: value.to_owned(),
+                applied: true,
+                source: format!("sysctl {tree}"),
+            })
+            .collect())
+    }
+
+    /// That the class lacks a verb.
+    pub fn lacks(self, what: &str, reason: &str) -> SystemError {
+        SystemError::Unsupported {
+            system: self.tool.to_owned(),
+            what: what.to_owned(),
+            reason: reason.to_owned(),
+        }
+    }
+}
+
+/// An array found on the machine.
+fn built(geom: Geom) -> Built {
+    let members = geom.consumers.iter().filter(|part| !part.name.is_empty());
+    Built {
+        members: members
+            .map(|part| Member {
+                device: format!("/dev/{}", part.name),
+                size: Bytes(part.fields.number("Mediasize").unwrap_or(0)),
+                backing: None,
+            })
+            .collect(),
+        name: geom.name,
+        folder: String::new(),
+    }
+}
+
+/// A setting read back; the words of `asked` and `found` are compared.
+pub(super) fn read_back(
+    name: &str,
+    asked: Option<String>,
+    found: impl Into<String>,
+    source: &str,
+) -> ReadBack {
+    let found = found.into();
+    ReadBack {
+        name: name.to_owned(),
+        applied: asked.as_ref().is_none_or(|asked| *asked == found),
+        asked,
+        found,
+        source: source.to_owned(),
+    }
+}
+
+/// A mirror's or RAID3's state, slot by slot, where `state` tells that of one
+/// consumer.
+///
+/// The whole's own `State:` is not believed: a gmirror whose member was
+/// removed says COMPLETE with one component (the log of 2015). It is failed
+/// where fewer members than `needed` are in sync or it offers no device.
+pub(super) fn redundant_status(
+    geom: &Geom,
+    array: &Built,
+    needed: usize,
+    state: impl Fn(&Part) -> MemberState,
+) -> ArrayStatus {
+    let find = |member: &Member| {
+        let mut parts = geom.consumers.iter();
+        parts.find(|part| part.name == kernel_name(&member.device))
+    };
+    let members: Vec<MemberStatus> = array
+        .members
+        .iter()
+        .map(|member| match find(member) {
+            Some(part) => MemberStatus {
+                device: part.name.clone(),
+                state: state(part),
+            },
+            None => MemberStatus {
+                device: String::new(),
+                state: MemberState::Missing,
+            },
+        })
+        .collect();
+    let in_sync = |status: &&MemberStatus| status.state == MemberState::InSync;
+    let good = members.iter().filter(in_sync).count();
+    let health = if good == members.len() {
+        Health::Optimal
+    } else if good >= needed && !geom.providers.is_empty() {
+        Health::Degraded
+    } else {
+        Health::Failed
+    };
+    let recovering = array
+        .members
+        .iter()
+        .filter_map(find)
+        .find(|part| state(part) == MemberState::Recovering);
+    ArrayStatus {
+        health,
+        members,
+        sync: recovering.map(|part| SyncStatus {
+            kind: SyncKind::Recovery,
+            percent: percent(part),
+            bytes_per_second: None,
+        }),
+    }
+}
+
+/// How far a member is synchronized, 0 to 100. GEOM prints whole percents;
+/// gmirror of FreeBSD 10 and later also prints the bytes copied, which refine
+/// it as long as both agree: after a restart the bytes count from there only.
+#[expect(clippy::cast_precision_loss, reason = "a share of a disk in percent")]
+fn percent(part: &Part) -> Option<f64> {
+    let whole = part.fields.number("Synchronized")? as f64;
+    let copied = part.fields.number("BytesSynced");
+    let size = part.fields.number("Mediasize").filter(|size| *size > 0);
+    let exact = copied.zip(size).map(|(c, s)| 100.0 * c as f64 / s as f64);
+    Some(match exact {
+        Some(exact) if exact.floor() == whole => exact,
+        _ => whole.min(100.0),
+    })
+}
+
+/// The size of the smallest member without the class's metadata.
+pub(super) fn usable(members: &[Member]) -> u64 {
+    smallest(members).0.saturating_sub(METADATA_BYTES)
+}

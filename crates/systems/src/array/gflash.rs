@@ -1,0 +1,223 @@
+//! gflash, a mirror with an optional write-back cache for FreeBSD 9 and 10 by a
+//! third party: it is no part of FreeBSD and comes as a binary (version 14 in
+//! geomflash/geomflash on GitHub).
+//!
+//! Source: gflash(8) of that version and the logs of its author's comparisons.
+//! `insert` copies everything: after it `list` counts from `Synchronized: 0%`.
+
+use super::geom::{Class, Part, read_back, redundant_status, usable};
+use super::spec::optional_size;
+use super::steps::{cannot_build, kernel_name, member};
+use super::{
+    Access, ArrayStatus, ArraySystem, Built, Member, MemberState, Need, OperatingSystem, ReadBack,
+    SystemError,
+};
+use raidlab_shell::{Command, Target, Watched};
+use raidlab_units::Bytes;
+use serde::Deserialize;
+
+#[cfg(test)]
+mod tests;
+
+const CLASS: Class = Class {
+    tool: "gflash",
+    folder: "flash",
+    module: "geom_flash",
+};
+
+const TITLE: &str = "gflash";
+
+/// What it keeps of each member: 4 022 272 bytes of a disk of 4 TB in the log
+/// of 2015. Taken as a fixed part, rounded up to MiB.
+const OVERHEAD_BYTES: u64 = 4 << 20;
+
+/// A gflash mirror; what is left out is the system's default.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GflashSpec {
+    /// The last member is the cache (an SSD); default no.
+    #[serde(default)]
+    pub cache: bool,
+    /// Memory for the cache; gflash's default is 128 MiB. Only with `cache`.
+    #[serde(default, deserialize_with = "optional_size")]
+    pub ram: Option<Bytes>,
+}
+
+impl GflashSpec {
+    fn is_cache(&self, array: &Built, slot: usize) -> bool {
+        self.cache && slot + 1 == array.members.len()
+    }
+
+    /// The options that name a cache on `provider`.
+    fn cache_words(&self, provider: &str) -> Vec<String> {
+        let mut words = Vec::new();
+        if let Some(Bytes(size)) = self.ram {
+            words.extend(["-r".to_owned(), format!("{}m", size >> 20)]);
+        }
+        words.extend(["-c".to_owned(), provider.to_owned()]);
+        words
+    }
+}
+
+impl ArraySystem for GflashSpec {
+    fn title(&self) -> String {
+        if self.cache {
+            format!("{TITLE} with cache")
+        } else {
+            TITLE.to_owned()
+        }
+    }
+
+    fn runs_on(&self) -> &'static [OperatingSystem] {
+        &[OperatingSystem::FreeBsd]
+    }
+
+    fn needs(&self) -> Vec<Need> {
+        vec![
+            Need::Program {
+                name: "gflash",
+                apt: "",
+                pkg: "",
+            },
+            Need::Module(CLASS.module),
+        ]
+    }
+
+    /// One disk is enough where there is a cache.
+    fn check(&self, members: &[Member]) -> Result<(), SystemError> {
+        if members.len() < 2 {
+            let count = members.len();
+            return Err(cannot_build(
+                TITLE,
+                format!("it takes 2 members or more and there are {count}"),
+            ));
+        }
+        match self.ram {
+            Some(_) if !self.cache => Err(cannot_build(TITLE, "`ram` is the cache's; set `cache`")),
+            Some(Bytes(size)) if size == 0 || !size.is_multiple_of(1 << 20) => {
+                Err(cannot_build(TITLE, "`ram` must be whole MiB"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn capacity(&self, members: &[Member]) -> Bytes {
+        let disks = members.len().saturating_sub(usize::from(self.cache));
+        Bytes(usable(&members[..disks]).saturating_sub(OVERHEAD_BYTES))
+    }
+
+    fn create(&self, array: &Built) -> Result<Vec<Command>, SystemError> {
+        self.check(&array.members)?;
+        let providers = array.members.iter().map(|m| kernel_name(&m.device));
+        let mut providers: Vec<String> = providers.map(str::to_owned).collect();
+        let mut words = vec!["create".to_owned()];
+        if self.cache {
+            let cache = providers.pop().unwrap_or_default();
+            words.extend(self.cache_words(&cache));
+        }
+        words.push(array.name.clone());
+        words.extend(providers);
+        let mut commands = CLASS.prepare(&array.members);
+        commands.push(Command::destroys(CLASS.tool, words));
+        Ok(commands)
+    }
+
+    fn access(&self, array: &Built) -> Access {
+        Access::Device(CLASS.device(&array.name))
+    }
+
+    fn sources(&self, array: &Built) -> Vec<Watched> {
+        CLASS.sources(&array.name)
+    }
+
+    fn interpret(
+        &self,
+        array: &Built,
+        contents: &[Option<String>],
+    ) -> Result<ArrayStatus, SystemError> {
+        let geom = CLASS.find_in(&array.name, contents)?;
+        let needed = 1 + usize::from(self.cache);
+        Ok(redundant_status(&geom, array, needed, member_state))
+    }
+
+    fn fail(&self, _: &Built, _: usize) -> Result<Vec<Command>, SystemError> {
+        Err(CLASS.lacks(
+            "fail a member",
+            "it has no such verb; remove the member instead",
+        ))
+    }
+
+    fn remove(&self, array: &Built, slot: usize) -> Result<Vec<Command>, SystemError> {
+        let provider = kernel_name(&member(TITLE, &array.members, slot)?.device);
+        Ok(vec![if self.is_cache(array, slot) {
+            CLASS.changes(&["remove", "-c", provider, &array.name])
+        } else {
+            CLASS.changes(&["remove", &array.name, provider])
+        }])
+    }
+
+    fn add(&self, array: &Built, slot: usize) -> Result<Vec<Command>, SystemError> {
+        let provider = kernel_name(&member(TITLE, &array.members, slot)?.device);
+        let mut words = vec!["insert".to_owned()];
+        if self.is_cache(array, slot) {
+            words.extend(self.cache_words(provider));
+            words.push(array.name.clone());
+        } else {
+            words.extend([array.name.clone(), provider.to_owned()]);
+        }
+        Ok(vec![Command::destroys(CLASS.tool, words)])
+    }
+
+    fn re_add(&self, _: &Built, _: usize) -> Result<Vec<Command>, SystemError> {
+        Err(CLASS.lacks(
+            "re-add a member",
+            "it keeps no record of what a member missed; add copies everything",
+        ))
+    }
+
+    fn settings(&self, target: &dyn Target, array: &Built) -> Result<Vec<ReadBack>, SystemError> {
+        const SOURCE: &str = "gflash list";
+        let geom = CLASS.read(target, &array.name)?;
+        let device = geom.providers.first();
+        let size = device.and_then(|device| device.fields.get("Sectorsize"));
+        let mut caches = geom.consumers.iter();
+        let cache = caches.find(|part| part.fields.get("Role") == Some("CACHE"));
+        let mut all = vec![
+            read_back("sector_size", None, size.unwrap_or(""), SOURCE),
+            read_back(
+                "cache",
+                Some(self.cache.to_string()),
+                cache.is_some().to_string(),
+                SOURCE,
+            ),
+        ];
+        if let Some(ram) = cache.and_then(|part| part.fields.get("RAM")) {
+            let asked = self.ram.map(|size| format!("{}MB", size.0 >> 20));
+            all.push(read_back("ram", asked, ram, SOURCE));
+        }
+        all.extend(CLASS.tunables(target)?);
+        Ok(all)
+    }
+
+    fn destroy(&self, array: &Built) -> Vec<Command> {
+        let mut commands = vec![CLASS.destroys(&["stop", "-f", &array.name])];
+        commands.extend(CLASS.clear(&array.members));
+        commands
+    }
+
+    fn find(&self, target: &dyn Target, prefix: &str) -> Result<Vec<Built>, SystemError> {
+        CLASS.find(target, prefix)
+    }
+}
+
+/// Every disk tells how far it is, a finished one too; one that is not at 100 %
+/// is being copied onto. The cache tells nothing.
+fn member_state(part: &Part) -> MemberState {
+    let role = part.fields.get("Role").unwrap_or("DATA");
+    match (part.fields.get("State"), part.fields.number("Synchronized")) {
+        (Some("START"), Some(100..)) => MemberState::InSync,
+        (Some("START"), _) if role == "CACHE" => MemberState::InSync,
+        (Some("START"), _) => MemberState::Recovering,
+        _ => MemberState::Faulty,
+    }
+}

@@ -1,0 +1,304 @@
+//! gmirror, FreeBSD's mirror.
+//!
+//! `label` writes the metadata into each member's last sector and the members
+//! count as equal from the start: nothing is synchronized (as md with
+//! `--assume-clean`). The device appears a moment later, when the kernel has
+//! tasted the members.
+//!
+//! What the verbs mean here:
+//! - fail is `deactivate`: the member is dropped and keeps its metadata, so
+//!   that it does not come back by itself;
+//! - re-add is `activate`: there is no bitmap, so everything is copied, unless
+//!   nothing at all was written since (gmirror(8), EXAMPLES);
+//! - remove is `remove`: the member's metadata go, the mirror counts one
+//!   component less and calls itself COMPLETE (the comparison of 2015);
+//! - add is `insert`: everything is copied.
+//!
+//! Source: FreeBSD gmirror(8), sys/geom/mirror/g_mirror_ctl.c.
+
+use super::geom::{Class, Geom, Part, read_back, redundant_status, usable};
+use super::steps::{cannot_build, kernel_name, member};
+use super::{
+    Access, ArrayStatus, ArraySystem, Built, Member, MemberState, Need, OperatingSystem, ReadBack,
+    SystemError,
+};
+use raidlab_shell::{Command, Target, Watched};
+use raidlab_units::Bytes;
+use serde::Deserialize;
+
+#[cfg(test)]
+mod tests;
+
+const CLASS: Class = Class {
+    tool: "gmirror",
+    folder: "mirror",
+    module: "geom_mirror",
+};
+
+/// Which member a read goes to (FreeBSD gmirror(8)).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Balance {
+    /// The one with the lowest load: queue length and head position.
+    Load,
+    /// The one with the highest priority.
+    Prefer,
+    /// One after the other.
+    RoundRobin,
+    /// Reads of a slice or more are split among all members.
+    Split,
+}
+
+impl Balance {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Load => "load",
+            Self::Prefer => "prefer",
+            Self::RoundRobin => "round-robin",
+            Self::Split => "split",
+        }
+    }
+}
+
+/// A gmirror; what is left out is the system's default.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GmirrorSpec {
+    /// Which member is read; the system's default is `load`.
+    pub balance: Option<Balance>,
+    /// The smallest read that `split` splits, bytes; default 4096.
+    pub slice: Option<u32>,
+    /// Each member's priority for `prefer`, slot by slot; by default its slot.
+    pub priorities: Option<Vec<u8>>,
+    /// Whether stale members are synchronized by themselves; default yes.
+    pub autosync: Option<bool>,
+    /// Whether all is synchronized after a crash; default yes.
+    pub failsync: Option<bool>,
+}
+
+const TITLE: &str = "gmirror";
+
+impl GmirrorSpec {
+    fn priority(&self, slot: usize) -> u8 {
+        let asked = self.priorities.as_ref().and_then(|all| all.get(slot));
+        asked.copied().unwrap_or(u8::try_from(slot).unwrap_or(255))
+    }
+
+    /// `gmirror configure` takes what `label` has no option for.
+    fn configure(&self, array: &Built) -> Vec<Command> {
+        let Some(priorities) = &self.priorities else {
+            return Vec::new();
+        };
+        let members = array.members.iter().zip(priorities);
+        members
+            .map(|(member, priority)| {
+                let provider = kernel_name(&member.device);
+                let priority = priority.to_string();
+                CLASS.changes(&["configure", "-p", &priority, &array.name, provider])
+            })
+            .collect()
+    }
+}
+
+impl ArraySystem for GmirrorSpec {
+    fn title(&self) -> String {
+        match self.balance {
+            Some(balance) => format!("{TITLE} {}", balance.name()),
+            None => TITLE.to_owned(),
+        }
+    }
+
+    fn runs_on(&self) -> &'static [OperatingSystem] {
+        &[OperatingSystem::FreeBsd]
+    }
+
+    fn needs(&self) -> Vec<Need> {
+        vec![
+            Need::Program {
+                name: "gmirror",
+                apt: "",
+                pkg: "",
+            },
+            Need::Module(CLASS.module),
+        ]
+    }
+
+    fn check(&self, members: &[Member]) -> Result<(), SystemError> {
+        let count = members.len();
+        if !(2..=256).contains(&count) {
+            return Err(cannot_build(
+                TITLE,
+                format!("it takes 2 to 256 members and there are {count}"),
+            ));
+        }
+        match &self.priorities {
+            Some(all) if all.len() != count => Err(cannot_build(
+                TITLE,
+                format!("`priorities` has {} values for {count} members", all.len()),
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    fn capacity(&self, members: &[Member]) -> Bytes {
+        Bytes(usable(members))
+    }
+
+    fn create(&self, array: &Built) -> Result<Vec<Command>, SystemError> {
+        self.check(&array.members)?;
+        let mut words = vec!["label".to_owned()];
+        if let Some(balance) = self.balance {
+            words.extend(["-b".to_owned(), balance.name().to_owned()]);
+        }
+        if let Some(slice) = self.slice {
+            words.extend(["-s".to_owned(), slice.to_string()]);
+        }
+        if self.autosync == Some(false) {
+            words.push("-n".to_owned());
+        }
+        if self.failsync == Some(false) {
+            words.push("-F".to_owned());
+        }
+        words.push(array.name.clone());
+        words.extend((array.members.iter()).map(|member| kernel_name(&member.device).to_owned()));
+        let mut commands = CLASS.prepare(&array.members);
+        commands.push(Command::destroys(CLASS.tool, words));
+        commands.extend(self.configure(array));
+        Ok(commands)
+    }
+
+    fn access(&self, array: &Built) -> Access {
+        Access::Device(CLASS.device(&array.name))
+    }
+
+    fn sources(&self, array: &Built) -> Vec<Watched> {
+        CLASS.sources(&array.name)
+    }
+
+    fn interpret(
+        &self,
+        array: &Built,
+        contents: &[Option<String>],
+    ) -> Result<ArrayStatus, SystemError> {
+        let geom = CLASS.find_in(&array.name, contents)?;
+        Ok(redundant_status(&geom, array, 1, member_state))
+    }
+
+    fn fail(&self, array: &Built, slot: usize) -> Result<Vec<Command>, SystemError> {
+        let provider = kernel_name(&member(TITLE, &array.members, slot)?.device);
+        Ok(vec![CLASS.changes(&["deactivate", &array.name, provider])])
+    }
+
+    /// A member that failed before is no longer connected: `remove` does not
+    /// know it and ends with 1, and `forget` drops it from the count. Where
+    /// all are connected `forget` does nothing.
+    fn remove(&self, array: &Built, slot: usize) -> Result<Vec<Command>, SystemError> {
+        let provider = kernel_name(&member(TITLE, &array.members, slot)?.device);
+        Ok(vec![
+            CLASS
+                .changes(&["remove", &array.name, provider])
+                .success(&[0, 1]),
+            CLASS.changes(&["forget", &array.name]),
+        ])
+    }
+
+    /// `insert` refuses while a member is missing, so `forget` comes first. It
+    /// gives priority 0 unless told.
+    fn add(&self, array: &Built, slot: usize) -> Result<Vec<Command>, SystemError> {
+        let provider = kernel_name(&member(TITLE, &array.members, slot)?.device);
+        let priority = self.priority(slot).to_string();
+        Ok(vec![
+            CLASS.changes(&["forget", &array.name]),
+            CLASS.destroys(&["insert", "-p", &priority, &array.name, provider]),
+        ])
+    }
+
+    fn re_add(&self, array: &Built, slot: usize) -> Result<Vec<Command>, SystemError> {
+        let provider = kernel_name(&member(TITLE, &array.members, slot)?.device);
+        Ok(vec![CLASS.destroys(&["activate", &array.name, provider])])
+    }
+
+    fn settings(&self, target: &dyn Target, array: &Built) -> Result<Vec<ReadBack>, SystemError> {
+        let geom = CLASS.read(target, &array.name)?;
+        let mut all = self.read_geom(array, &geom);
+        all.extend(CLASS.tunables(target)?);
+        Ok(all)
+    }
+
+    fn destroy(&self, array: &Built) -> Vec<Command> {
+        let mut commands = vec![CLASS.destroys(&["destroy", "-f", &array.name])];
+        commands.extend(CLASS.clear(&array.members));
+        commands
+    }
+
+    fn find(&self, target: &dyn Target, prefix: &str) -> Result<Vec<Built>, SystemError> {
+        CLASS.find(target, prefix)
+    }
+}
+
+impl GmirrorSpec {
+    fn read_geom(&self, array: &Built, geom: &Geom) -> Vec<ReadBack> {
+        const SOURCE: &str = "gmirror list";
+        let found = |key: &str| geom.fields.get(key).unwrap_or("").to_owned();
+        let flags = found("Flags");
+        let unless = |flag: &str| (!flags.split(", ").any(|f| f == flag)).to_string();
+        let text = |value: Option<bool>| value.map(|value| value.to_string());
+        let mut all = vec![
+            read_back(
+                "balance",
+                self.balance.map(|balance| balance.name().to_owned()),
+                found("Balance"),
+                SOURCE,
+            ),
+            read_back(
+                "slice",
+                self.slice.map(|slice| slice.to_string()),
+                found("Slice"),
+                SOURCE,
+            ),
+            read_back(
+                "autosync",
+                text(self.autosync),
+                unless("NOAUTOSYNC"),
+                SOURCE,
+            ),
+            read_back(
+                "failsync",
+                text(self.failsync),
+                unless("NOFAILSYNC"),
+                SOURCE,
+            ),
+        ];
+        let device = geom.providers.first();
+        if let Some(size) = device.and_then(|device| device.fields.get("Sectorsize")) {
+            all.push(read_back("sector_size", None, size, SOURCE));
+        }
+        for (slot, member) in array.members.iter().enumerate() {
+            let provider = kernel_name(&member.device);
+            let mut parts = geom.consumers.iter();
+            let part = parts.find(|part| part.name == provider);
+            if let Some(priority) = part.and_then(|part| part.fields.get("Priority")) {
+                let all_asked = self.priorities.as_ref();
+                let asked = all_asked.and_then(|asked| asked.get(slot));
+                all.push(read_back(
+                    &format!("priority of {provider}"),
+                    asked.map(u8::to_string),
+                    priority,
+                    SOURCE,
+                ));
+            }
+        }
+        all
+    }
+}
+
+/// A gmirror consumer's or graid3 component's state (g_mirror.h): a stale one
+/// is out of date and unused until it is rebuilt, a new one not yet placed.
+pub(super) fn member_state(part: &Part) -> MemberState {
+    match part.fields.get("State") {
+        Some("ACTIVE") => MemberState::InSync,
+        Some("SYNCHRONIZING") => MemberState::Recovering,
+        Some("NEW" | "STALE") => MemberState::Spare,
+        _ => MemberState::Missing,
+    }
+}
