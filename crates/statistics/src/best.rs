@@ -1,0 +1,197 @@
+//! A value against the best of its row, and how the difference is printed.
+
+use std::fmt;
+
+use crate::sample::usable;
+
+/// Which way is better.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Direction {
+    /// Rates: IOPS, bytes per second.
+    MoreIsBetter,
+    /// Latencies and durations.
+    LessIsBetter,
+}
+
+/// A relative change, `value / reference - 1`, kept as the ratio.
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
+pub struct Change {
+    ratio: f64,
+}
+
+impl Change {
+    /// The change from `reference` (above zero) to `value` (zero or more);
+    /// `None` outside these ranges and for what is not finite.
+    #[must_use]
+    pub fn between(reference: f64, value: f64) -> Option<Self> {
+        let ratio = value / reference;
+        let valid = usable(reference) && reference > 0.0 && usable(value) && value >= 0.0;
+        (valid && ratio.is_finite()).then_some(Self { ratio })
+    }
+
+    /// `value / reference`, zero or more.
+    #[must_use]
+    pub fn ratio(self) -> f64 {
+        self.ratio
+    }
+
+    /// The change in per cent, not rounded: -100 or more.
+    #[must_use]
+    pub fn percent(self) -> f64 {
+        (self.ratio - 1.0) * 100.0
+    }
+
+    /// Whole per cent with a sign: `-95 %`, `0 %` (never `-0 %`), `+5238 %`.
+    /// Only nothing at all is `-100 %`; next to nothing is at most `-99.9 %`.
+    #[must_use]
+    pub fn percent_text(self) -> String {
+        let percent = self.percent();
+        if self.ratio > 0.0 && percent <= -99.5 {
+            return format!("{:.1} %", percent.max(-99.9));
+        }
+        signed(percent, 0)
+    }
+}
+
+impl fmt::Display for Change {
+    /// [`Change::percent_text`] up to +100 %, above that the ratio: `53.4 x`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.percent() > 100.0 {
+            let decimals = if self.ratio < 99.95 { 1 } else { 0 };
+            write!(f, "{:.decimals$} x", self.ratio)
+        } else {
+            f.write_str(&self.percent_text())
+        }
+    }
+}
+
+/// Per cent with a sign and so many decimals, never `-0 %`.
+pub(crate) fn signed(percent: f64, decimals: usize) -> String {
+    let digits = format!("{:.decimals$}", percent.abs());
+    if digits.bytes().all(|byte| matches!(byte, b'0' | b'.')) {
+        return format!("{digits} %");
+    }
+    format!("{}{digits} %", if percent < 0.0 { '-' } else { '+' })
+}
+
+/// Where a value stands in its row.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Standing {
+    /// True for the best value, and for each equal to it.
+    pub is_best: bool,
+    /// 100 for the best, less for the others, whichever way is better:
+    /// value / best, or best / value where less is better.
+    pub percent_of_best: f64,
+    /// The change from the best value to this one, as measured: negative for
+    /// a lower rate, positive for a longer time.
+    pub change: Change,
+}
+
+/// Each value's standing against the best valid one.
+///
+/// Invalid values (`None`, not finite, negative; where less is better also
+/// zero, as nothing takes no time) have no standing and are never the best.
+/// Without a valid value above zero nothing has a standing.
+#[must_use]
+pub fn ratio_to_best(values: &[Option<f64>], direction: Direction) -> Vec<Option<Standing>> {
+    let valid = |value: f64| {
+        usable(value)
+            && match direction {
+                Direction::MoreIsBetter => value >= 0.0,
+                Direction::LessIsBetter => value > 0.0,
+            }
+    };
+    let entrants = values
+        .iter()
+        .flatten()
+        .copied()
+        .filter(|&value| valid(value));
+    let best = match direction {
+        Direction::MoreIsBetter => entrants.max_by(f64::total_cmp),
+        Direction::LessIsBetter => entrants.min_by(f64::total_cmp),
+    };
+    let standing = |value: f64| {
+        let best = best?;
+        let change = Change::between(best, value)?;
+        let part = match direction {
+            Direction::MoreIsBetter => change.ratio(),
+            Direction::LessIsBetter => best / value,
+        };
+        Some(Standing {
+            is_best: value == best,
+            percent_of_best: part * 100.0,
+            change,
+        })
+    };
+    values
+        .iter()
+        .map(|value| value.filter(|&value| valid(value)).and_then(standing))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Change, Direction, ratio_to_best};
+    use proptest::prelude::*;
+
+    fn change(value: f64, reference: f64) -> Change {
+        Change::between(reference, value).expect("valid")
+    }
+
+    /// A published table of 2015 has -99 % and +5338 % here, by hand.
+    #[test]
+    fn percentages_are_recomputed() {
+        assert_eq!(change(99.0, 1952.0).percent_text(), "-95 %");
+        assert_eq!(change(9608.0, 180.0).percent_text(), "+5238 %");
+        assert_eq!(change(9608.0, 180.0).to_string(), "53.4 x");
+        assert_eq!(change(200.0, 100.0).to_string(), "+100 %");
+        assert_eq!(change(200.1, 100.0).to_string(), "2.0 x");
+        assert_eq!(change(99.8, 100.0).to_string(), "0 %");
+        assert_eq!(change(0.0, 100.0).to_string(), "-100 %");
+        assert_eq!(change(38.0, 9608.0).to_string(), "-99.6 %");
+        assert_eq!(change(1.0, 1e9).to_string(), "-99.9 %");
+    }
+
+    #[test]
+    fn invalid_values_have_no_standing() {
+        let row = [
+            Some(50.0),
+            None,
+            Some(f64::NAN),
+            Some(100.0),
+            Some(-1.0),
+            Some(0.0),
+        ];
+        let percents = |direction| -> Vec<Option<f64>> {
+            ratio_to_best(&row, direction)
+                .iter()
+                .map(|standing| standing.map(|s| s.percent_of_best))
+                .collect()
+        };
+        let more = percents(Direction::MoreIsBetter);
+        assert_eq!(more, [Some(50.0), None, None, Some(100.0), None, Some(0.0)]);
+        let less = percents(Direction::LessIsBetter);
+        assert_eq!(less, [Some(100.0), None, None, Some(50.0), None, None]);
+        assert_eq!(
+            ratio_to_best(&[Some(0.0), None], Direction::MoreIsBetter),
+            [None, None]
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_beats_the_best_and_no_text_is_minus_zero(
+            row in proptest::collection::vec(proptest::option::of(proptest::num::f64::ANY), 0..9),
+        ) {
+            for direction in [Direction::MoreIsBetter, Direction::LessIsBetter] {
+                let standings = ratio_to_best(&row, direction);
+                for standing in standings.iter().flatten() {
+                    prop_assert!((0.0..=100.0).contains(&standing.percent_of_best));
+                    prop_assert_ne!(standing.change.to_string(), "-0 %");
+                }
+                let any = standings.iter().flatten().next().is_some();
+                prop_assert_eq!(any, standings.iter().flatten().any(|s| s.is_best));
+            }
+        }
+    }
+}

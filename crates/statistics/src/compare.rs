@@ -1,0 +1,259 @@
+//! Is one configuration better than another?
+//!
+//! The ratio of the two centres gets an interval; the interval decides.
+//! Wholly within the margin of indifference: the same (the equivalence test
+//! of Schuirmann 1987, at half its alpha, since the two-sided interval is
+//! used throughout). Leaving 1 out, with the ratio itself beyond the margin:
+//! better or worse. Anything else: cannot tell. A value measured once never
+//! gets an answer, however far apart the two are.
+//!
+//! The margin runs from 1 / (1 + m) to 1 + m, so that the answer does not
+//! depend on which of the two is the base.
+
+use std::fmt;
+
+use raidlab_random::Stream;
+
+use crate::best::Direction;
+use crate::bootstrap::{Bootstrap, test_ratio};
+use crate::distributions::{normal_cdf, normal_quantile};
+use crate::interval::{Confidence, Estimate, Interval, Method, NoInterval};
+use crate::sample::{Sample, usable};
+use crate::verdict::{CannotTell, Verdict, cannot_tell_text, difference_text, same_text};
+
+/// What is asked of a comparison.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Question {
+    /// Which way is better.
+    pub direction: Direction,
+    /// The relative difference that does not matter, 0.02 for 2 %. Negative
+    /// or not finite is taken as 0: then nothing is ever called the same.
+    pub margin: f64,
+    /// The relative step of the values (see [`crate::relative_resolution`]),
+    /// 0 when not known. Used only when both samples are constant.
+    pub resolution: f64,
+    /// How the interval of the ratio is found.
+    pub bootstrap: Bootstrap,
+}
+
+impl Question {
+    /// A margin of 2 %, unknown resolution, ratio of medians at 95 %.
+    #[must_use]
+    pub fn new(direction: Direction) -> Self {
+        Self {
+            direction,
+            margin: 0.02,
+            resolution: 0.0,
+            bootstrap: Bootstrap::default(),
+        }
+    }
+
+    fn margin(&self) -> f64 {
+        if self.margin.is_finite() {
+            self.margin.max(0.0)
+        } else {
+            0.0
+        }
+    }
+}
+
+/// A single value that brings its own interval, from batch means or counts.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Measured {
+    /// The value.
+    pub value: f64,
+    /// Its interval, which must hold the value; `None` when not known.
+    pub interval: Option<Interval>,
+}
+
+/// A comparison's answer and what it rests on. Prints as the report's words.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Comparison {
+    /// The answer.
+    pub verdict: Verdict,
+    /// Other over base. NaN as value when there is no ratio.
+    pub ratio: Estimate,
+    /// Probability of so large a difference between equals, two-sided;
+    /// `None` without an interval, or when the interval is bounds of
+    /// resolution.
+    pub p_value: Option<f64>,
+    /// Which way is better.
+    pub direction: Direction,
+    /// The margin of indifference used.
+    pub margin: f64,
+}
+
+impl fmt::Display for Comparison {
+    /// `12 % faster (95 % interval 9..15 %)`, `cannot tell: 1 repetition each`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&match &self.verdict {
+            Verdict::Better { ratio, interval } | Verdict::Worse { ratio, interval } => {
+                difference_text(*ratio, interval, self.direction)
+            }
+            Verdict::Same { interval, .. } => same_text(interval, self.margin),
+            Verdict::CannotTell { why } => cannot_tell_text(why, self.direction),
+        })
+    }
+}
+
+/// Compares the repetitions of two configurations.
+#[must_use]
+pub fn compare_samples(
+    base: &Sample,
+    other: &Sample,
+    question: &Question,
+    stream: &mut Stream,
+) -> Comparison {
+    let tested = test_ratio(base, other, &question.bootstrap, stream);
+    let mut estimate = tested.estimate;
+    if estimate.interval == Err(NoInterval::NoSpread) {
+        estimate.interval = bounds_of_resolution(base, other, question);
+    }
+    let mut found = answer(estimate, tested.p_value, question);
+    if base.len() == 1 || other.len() == 1 {
+        found.verdict = Verdict::CannotTell {
+            why: CannotTell::TooFew {
+                base: base.len(),
+                other: other.len(),
+            },
+        };
+    }
+    found
+}
+
+/// Two constant samples: each true value lies within half a step of what was
+/// read, and with [`Confidence::least_values`] readings that range holds the
+/// median as surely as asked.
+fn bounds_of_resolution(
+    base: &Sample,
+    other: &Sample,
+    question: &Question,
+) -> Result<(Interval, Method), NoInterval> {
+    let half = question.resolution / 2.0;
+    let confidence = question.bootstrap.confidence;
+    let enough = base.len().min(other.len()) >= confidence.least_values();
+    if !enough || !(half > 0.0 && half < 1.0) {
+        return Err(NoInterval::NoSpread);
+    }
+    let ratio = other.median() / base.median();
+    let reach = (1.0 + half) / (1.0 - half);
+    let interval = Interval {
+        low: ratio / reach,
+        high: ratio * reach,
+        confidence,
+    };
+    if !interval.high.is_finite() {
+        return Err(NoInterval::Unbounded);
+    }
+    Ok((interval, Method::Resolution))
+}
+
+/// Compares two values by their own intervals.
+///
+/// On logarithms, where a ratio is a difference: each end of the difference
+/// takes the facing arms of the two intervals, squared and summed (Zou and
+/// Donner 2008, the method of variance estimates recovery). Intervals of
+/// another confidence are first stretched by normal quantiles. The two must
+/// have been measured independently.
+#[must_use]
+pub fn compare_measured(base: &Measured, other: &Measured, question: &Question) -> Comparison {
+    let value = other.value / base.value;
+    let none = |why| {
+        let interval = Err(NoInterval::Unbounded);
+        let mut found = answer(Estimate { value, interval }, None, question);
+        found.verdict = Verdict::CannotTell { why };
+        found
+    };
+    let (Some(base_interval), Some(other_interval)) = (base.interval, other.interval) else {
+        return none(CannotTell::NoUncertainty);
+    };
+    let confidence = question.bootstrap.confidence;
+    let (base_arms, other_arms) = match (
+        arms(base.value, &base_interval, confidence),
+        arms(other.value, &other_interval, confidence),
+    ) {
+        (Ok(base), Ok(other)) => (base, other),
+        (Err(why), _) | (_, Err(why)) => return none(CannotTell::NoInterval(why)),
+    };
+    let down = other_arms.0.hypot(base_arms.1);
+    let up = other_arms.1.hypot(base_arms.0);
+    let difference = value.ln();
+    let facing = if difference > 0.0 { down } else { up };
+    let interval = Interval {
+        low: (difference - down).exp(),
+        high: (difference + up).exp(),
+        confidence,
+    };
+    if down <= 0.0 || up <= 0.0 {
+        return none(CannotTell::NoInterval(NoInterval::NoSpread));
+    }
+    if !(interval.low > 0.0 && interval.high.is_finite()) {
+        return none(CannotTell::NoInterval(NoInterval::Unbounded));
+    }
+    let score = difference.abs() / facing * normal_quantile(confidence.upper());
+    let p_value = 2.0 * (1.0 - normal_cdf(score));
+    let estimate = Estimate {
+        value,
+        interval: Ok((interval, Method::FromIntervals)),
+    };
+    answer(estimate, Some(p_value.clamp(0.0, 1.0)), question)
+}
+
+/// Distances of the ends from the value, down and up, on logarithms.
+fn arms(value: f64, interval: &Interval, to: Confidence) -> Result<(f64, f64), NoInterval> {
+    if ![value, interval.low, interval.high].into_iter().all(usable) {
+        return Err(NoInterval::Unbounded);
+    }
+    if interval.low <= 0.0 || value <= 0.0 {
+        return Err(NoInterval::NotPositive);
+    }
+    if !interval.contains(value) {
+        return Err(NoInterval::Unbounded);
+    }
+    let stretch = normal_quantile(to.upper()) / normal_quantile(interval.confidence.upper());
+    Ok((
+        stretch * (value / interval.low).ln(),
+        stretch * (interval.high / value).ln(),
+    ))
+}
+
+/// The verdict that an interval of the ratio gives.
+fn answer(ratio: Estimate, p_value: Option<f64>, question: &Question) -> Comparison {
+    let margin = question.margin();
+    let verdict = match ratio.interval {
+        Err(why) => Verdict::CannotTell {
+            why: CannotTell::NoInterval(why),
+        },
+        Ok((interval, _)) => decide(ratio.value, interval, margin, question.direction),
+    };
+    Comparison {
+        verdict,
+        ratio,
+        p_value,
+        direction: question.direction,
+        margin,
+    }
+}
+
+fn decide(ratio: f64, interval: Interval, margin: f64, direction: Direction) -> Verdict {
+    let (least, most) = (1.0 / (1.0 + margin), 1.0 + margin);
+    if margin > 0.0 && least <= interval.low && interval.high <= most {
+        return Verdict::Same { ratio, interval };
+    }
+    if interval.contains(1.0) {
+        let why = CannotTell::Overlap { interval };
+        return Verdict::CannotTell { why };
+    }
+    if least <= ratio && ratio <= most {
+        let why = CannotTell::NearMargin { interval };
+        return Verdict::CannotTell { why };
+    }
+    if (interval.low > 1.0) == (direction == Direction::MoreIsBetter) {
+        Verdict::Better { ratio, interval }
+    } else {
+        Verdict::Worse { ratio, interval }
+    }
+}
+
+#[cfg(test)]
+mod tests;

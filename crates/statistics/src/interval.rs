@@ -1,0 +1,177 @@
+//! Intervals, how they were found, and why there is none.
+
+use std::fmt;
+
+/// The share of such intervals that hold the true value, in `0.5..1`.
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
+pub struct Confidence(f64);
+
+/// A confidence outside `0.5..=0.9999`.
+#[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
+#[error("confidence {0} is outside 0.5 to 0.9999")]
+pub struct ConfidenceError(f64);
+
+impl Confidence {
+    /// 95 %.
+    pub const NINETY_FIVE: Self = Self(0.95);
+
+    /// A confidence as a fraction, `0.5..=0.9999`.
+    ///
+    /// # Errors
+    /// Outside that range, or NaN.
+    pub fn new(fraction: f64) -> Result<Self, ConfidenceError> {
+        if (0.5..=0.9999).contains(&fraction) {
+            Ok(Self(fraction))
+        } else {
+            Err(ConfidenceError(fraction))
+        }
+    }
+
+    /// The fraction, 0.95 for 95 %.
+    #[must_use]
+    pub fn fraction(self) -> f64 {
+        self.0
+    }
+
+    /// What is left over: 0.05 for 95 %.
+    #[must_use]
+    pub fn alpha(self) -> f64 {
+        1.0 - self.0
+    }
+
+    /// The probability below the upper end of a two-sided interval: 0.975.
+    pub(crate) fn upper(self) -> f64 {
+        1.0 - self.alpha() / 2.0
+    }
+
+    /// The smallest sample whose range holds the median with this confidence:
+    /// the least n with 1 - 2^(1-n) >= confidence (6 at 95 %). Each value
+    /// lies below the median with probability one half, so the range misses
+    /// it with probability 2^(1-n) (Conover, Practical Nonparametric
+    /// Statistics, section 3.2).
+    #[must_use]
+    pub fn least_values(self) -> usize {
+        let mut values = 2;
+        while 1.0 - 0.5_f64.powi(values - 1) < self.0 {
+            values += 1;
+        }
+        values as usize
+    }
+}
+
+impl fmt::Display for Confidence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let percent = self.0 * 100.0;
+        if (percent - percent.round()).abs() < 1e-6 {
+            write!(f, "{percent:.0} %")
+        } else {
+            write!(f, "{percent:.2} %")
+        }
+    }
+}
+
+/// A two-sided interval, `low <= high`, both finite.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Interval {
+    /// The lower end.
+    pub low: f64,
+    /// The upper end.
+    pub high: f64,
+    /// How often such an interval holds the true value.
+    pub confidence: Confidence,
+}
+
+impl Interval {
+    /// True when `value` lies in the interval, ends included.
+    #[must_use]
+    pub fn contains(&self, value: f64) -> bool {
+        self.low <= value && value <= self.high
+    }
+}
+
+/// Why the percentile method stands in for BCa.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Percentile {
+    /// It was asked for.
+    Asked,
+    /// All resamples fell on one side of the estimate: the bias correction
+    /// is infinite.
+    BiasUndefined,
+    /// Leaving out any one value changes nothing: the acceleration is 0/0.
+    AccelerationUndefined,
+}
+
+/// How an interval was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Method {
+    /// Bootstrap, bias-corrected and accelerated.
+    BootstrapBca,
+    /// Bootstrap, percentiles of the resamples.
+    BootstrapPercentile(Percentile),
+    /// Student's t around the mean: too few values to resample. Takes the
+    /// values as normally distributed.
+    StudentT,
+    /// Welch's t on logarithms: too few values to resample. The estimate is
+    /// the ratio of geometric means; takes the values as log-normal.
+    WelchOnLogs,
+    /// Exact Poisson limits of a count.
+    PoissonCount,
+    /// Normal approximation of a renewal count.
+    RenewalCount,
+    /// Ratio of two estimates that brought their own intervals.
+    FromIntervals,
+    /// Both samples constant: bounds from the stated resolution alone.
+    Resolution,
+}
+
+/// Why there is no interval.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum NoInterval {
+    /// A single value says nothing about its own spread.
+    #[error("1 value has no spread")]
+    OneValue,
+    /// All values are equal: the spread is below the resolution, not zero.
+    #[error("all values are equal, the spread is hidden below their resolution")]
+    NoSpread,
+    /// A ratio needs positive values.
+    #[error("a ratio needs values above zero")]
+    NotPositive,
+    /// The ends of the interval are no longer finite numbers above zero.
+    #[error("the spread is too large for the interval to be a number")]
+    Unbounded,
+    /// Too few resamples for the ends of the interval.
+    #[error("fewer than 100 resamples")]
+    FewResamples,
+}
+
+/// A value with its interval, or the reason for having none.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Estimate {
+    /// The value.
+    pub value: f64,
+    /// Its interval and how that was found.
+    pub interval: Result<(Interval, Method), NoInterval>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Confidence;
+
+    #[test]
+    fn least_values_follow_the_order_statistics() {
+        let least = |level| Confidence::new(level).expect("valid").least_values();
+        // n = 5 reaches 93.75 %, n = 6 96.875 %; n = 7 98.4 %, n = 8 99.2 %.
+        assert_eq!((least(0.9375), least(0.95), least(0.99)), (5, 6, 8));
+        assert_eq!(least(0.5), 2);
+    }
+
+    #[test]
+    fn confidence_prints_and_refuses() {
+        assert_eq!(Confidence::NINETY_FIVE.to_string(), "95 %");
+        let odd = Confidence::new(0.995).expect("valid");
+        assert_eq!(odd.to_string(), "99.50 %");
+        for bad in [f64::NAN, 0.4, 1.0, 95.0] {
+            assert!(Confidence::new(bad).is_err());
+        }
+    }
+}

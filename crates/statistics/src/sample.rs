@@ -1,0 +1,168 @@
+//! A sample: finite values, at least one, in the order they were measured.
+
+/// The largest size of a value. Squares of it can be summed a million times
+/// without overflow; no rate, time or count comes near it.
+pub const MAX_MAGNITUDE: f64 = 1e150;
+
+/// Why values are no sample.
+#[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
+pub enum SampleError {
+    /// No values at all.
+    #[error("no values")]
+    Empty,
+    /// A value that is NaN, infinite or beyond [`MAX_MAGNITUDE`].
+    #[error("value {index} is not usable: {value}")]
+    NotFinite {
+        /// Position of the value, from 0.
+        index: usize,
+        /// The value.
+        value: f64,
+    },
+}
+
+/// Finite values in the order they were measured; never empty.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sample {
+    values: Vec<f64>,
+    sorted: Vec<f64>,
+}
+
+pub(crate) fn usable(value: f64) -> bool {
+    // False for NaN too.
+    value.abs() <= MAX_MAGNITUDE
+}
+
+impl Sample {
+    /// A sample of all `values`.
+    ///
+    /// # Errors
+    /// When there are none, or one is not finite or above [`MAX_MAGNITUDE`].
+    pub fn new(values: &[f64]) -> Result<Self, SampleError> {
+        if let Some(index) = values.iter().position(|&value| !usable(value)) {
+            return Err(SampleError::NotFinite {
+                index,
+                value: values[index],
+            });
+        }
+        if values.is_empty() {
+            return Err(SampleError::Empty);
+        }
+        let mut sorted = values.to_vec();
+        sorted.sort_unstable_by(f64::total_cmp);
+        Ok(Self {
+            values: values.to_vec(),
+            sorted,
+        })
+    }
+
+    /// A sample of the usable values, and how many were left out.
+    ///
+    /// # Errors
+    /// When no value is usable.
+    pub fn of_finite(values: &[f64]) -> Result<(Self, usize), SampleError> {
+        let kept: Vec<f64> = values.iter().copied().filter(|&v| usable(v)).collect();
+        let left_out = values.len() - kept.len();
+        Ok((Self::new(&kept)?, left_out))
+    }
+
+    /// The values in the order they were measured.
+    #[must_use]
+    pub fn values(&self) -> &[f64] {
+        &self.values
+    }
+
+    /// The values in ascending order.
+    #[must_use]
+    pub fn sorted(&self) -> &[f64] {
+        &self.sorted
+    }
+
+    /// How many values, at least 1.
+    #[must_use]
+    #[expect(clippy::len_without_is_empty, reason = "a sample is never empty")]
+    pub fn len(&self) -> usize {
+        self.values.len()
+    }
+
+    /// True when all values are equal.
+    #[must_use]
+    pub fn is_constant(&self) -> bool {
+        self.min() == self.max()
+    }
+
+    /// The smallest value.
+    #[must_use]
+    pub fn min(&self) -> f64 {
+        self.sorted[0]
+    }
+
+    /// The largest value.
+    #[must_use]
+    pub fn max(&self) -> f64 {
+        self.sorted[self.sorted.len() - 1]
+    }
+
+    /// The arithmetic mean, within `min..=max`.
+    #[must_use]
+    pub fn mean(&self) -> f64 {
+        mean(&self.values).clamp(self.min(), self.max())
+    }
+
+    /// The median: the middle value, or the mean of the two middle ones.
+    #[must_use]
+    pub fn median(&self) -> f64 {
+        median_of_sorted(&self.sorted)
+    }
+
+    /// The sample standard deviation (divisor n - 1); `None` for one value.
+    #[must_use]
+    pub fn standard_deviation(&self) -> Option<f64> {
+        (self.len() > 1).then(|| {
+            if self.is_constant() {
+                return 0.0;
+            }
+            (squares(&self.values) / (self.len() - 1) as f64).sqrt()
+        })
+    }
+}
+
+/// Mean of a non-empty slice.
+pub(crate) fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+/// Sum of squared differences from the mean.
+pub(crate) fn squares(values: &[f64]) -> f64 {
+    let centre = mean(values);
+    values.iter().map(|value| (value - centre).powi(2)).sum()
+}
+
+/// Median of a non-empty ascending slice.
+pub(crate) fn median_of_sorted(sorted: &[f64]) -> f64 {
+    let middle = sorted.len() / 2;
+    if sorted.len() % 2 == 1 {
+        sorted[middle]
+    } else {
+        f64::midpoint(sorted[middle - 1], sorted[middle])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Sample, SampleError};
+
+    #[test]
+    fn what_is_not_finite_is_named_or_counted() {
+        let values = [1.0, f64::NAN, 3.0, f64::INFINITY, 1e200];
+        assert!(matches!(
+            Sample::new(&values),
+            Err(SampleError::NotFinite { index: 1, .. })
+        ));
+        let (kept, left_out) = Sample::of_finite(&values).expect("two values are finite");
+        assert_eq!((kept.values(), left_out), (&[1.0, 3.0][..], 3));
+        assert_eq!(Sample::new(&[]), Err(SampleError::Empty));
+        assert_eq!(Sample::of_finite(&[f64::NAN]), Err(SampleError::Empty));
+        let error = Sample::new(&[2.0, f64::INFINITY]).expect_err("infinite");
+        assert_eq!(error.to_string(), "value 1 is not usable: inf");
+    }
+}

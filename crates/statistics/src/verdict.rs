@@ -1,0 +1,181 @@
+//! The four answers a comparison can have, and their words.
+
+use crate::best::{Direction, signed};
+use crate::interval::{Interval, NoInterval};
+
+/// What a comparison found. `ratio` is always the other value over the base
+/// as measured, also where less is better.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Verdict {
+    /// The other is better than the base.
+    Better {
+        /// Other over base.
+        ratio: f64,
+        /// Interval of the ratio; leaves 1 out.
+        interval: Interval,
+    },
+    /// The other is worse than the base.
+    Worse {
+        /// Other over base.
+        ratio: f64,
+        /// Interval of the ratio; leaves 1 out.
+        interval: Interval,
+    },
+    /// Any difference is smaller than what matters: the whole interval lies
+    /// within the margin.
+    Same {
+        /// Other over base.
+        ratio: f64,
+        /// Interval of the ratio.
+        interval: Interval,
+    },
+    /// No answer from these numbers.
+    CannotTell {
+        /// Why not.
+        why: CannotTell,
+    },
+}
+
+/// Why a comparison has no answer.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum CannotTell {
+    /// At least one side was measured once only.
+    TooFew {
+        /// Repetitions of the base.
+        base: usize,
+        /// Repetitions of the other.
+        other: usize,
+    },
+    /// At least one value came without an uncertainty.
+    NoUncertainty,
+    /// The interval holds 1 and reaches beyond the margin.
+    Overlap {
+        /// Interval of the ratio.
+        interval: Interval,
+    },
+    /// The interval leaves 1 out, but the ratio itself lies within the
+    /// margin: there is a difference, perhaps too small to matter.
+    NearMargin {
+        /// Interval of the ratio.
+        interval: Interval,
+    },
+    /// There is no interval of the ratio.
+    NoInterval(NoInterval),
+    /// Among so many rows the difference may be chance.
+    ManyComparisons {
+        /// Rows compared.
+        rows: usize,
+        /// The p-value after correction.
+        adjusted_p: f64,
+    },
+}
+
+/// Fewest decimals (0 to 2) that show an interval of `width` in two steps or
+/// more and do not round `least` to zero.
+fn decimals(width: f64, least: f64) -> usize {
+    (0..2)
+        .find(|&places| {
+            let step = 0.1_f64.powi(places);
+            width >= 2.0 * step && least >= 0.5 * step
+        })
+        .map_or(2, |places| places as usize)
+}
+
+fn word(ratio: f64, direction: Direction) -> &'static str {
+    match (direction, ratio >= 1.0) {
+        (Direction::MoreIsBetter, true) => "faster",
+        (Direction::MoreIsBetter, false) => "slower",
+        (Direction::LessIsBetter, true) => "higher",
+        (Direction::LessIsBetter, false) => "lower",
+    }
+}
+
+fn as_word(direction: Direction) -> &'static str {
+    match direction {
+        Direction::MoreIsBetter => "as fast",
+        Direction::LessIsBetter => "as high",
+    }
+}
+
+/// `12 % faster (95 % interval 9..15 %)`, `53.4 x as fast (...)`.
+pub(crate) fn difference_text(ratio: f64, interval: &Interval, direction: Direction) -> String {
+    let confidence = interval.confidence;
+    if ratio > 2.0 {
+        let places = decimals(interval.high - interval.low, interval.low);
+        return format!(
+            "{ratio:.places$} x {} ({confidence} interval {:.places$}..{:.places$} x)",
+            as_word(direction),
+            interval.low,
+            interval.high,
+        );
+    }
+    let sizes = [interval.low, interval.high].map(|end| (end - 1.0).abs() * 100.0);
+    let (least, most) = (sizes[0].min(sizes[1]), sizes[0].max(sizes[1]));
+    let places = decimals(most - least, least);
+    let size = (ratio - 1.0).abs() * 100.0;
+    format!(
+        "{size:.places$} % {} ({confidence} interval {least:.places$}..{most:.places$} %)",
+        word(ratio, direction),
+    )
+}
+
+/// One end of an interval: `3 % slower`, `2.4 x as fast`.
+fn end_text(ratio: f64, direction: Direction) -> String {
+    if ratio > 2.0 {
+        return format!("{ratio:.1} x {}", as_word(direction));
+    }
+    let size = (ratio - 1.0).abs() * 100.0;
+    let places = decimals(2.0, size);
+    format!("{size:.places$} % {}", word(ratio, direction))
+}
+
+fn between_text(interval: &Interval, direction: Direction) -> String {
+    format!(
+        "between {} and {} ({} interval)",
+        end_text(interval.low, direction),
+        end_text(interval.high, direction),
+        interval.confidence
+    )
+}
+
+/// `the same within 2 % (95 % interval -1 % to +1 %)`.
+pub(crate) fn same_text(interval: &Interval, margin: f64) -> String {
+    let width = (interval.high - interval.low) * 100.0;
+    let places = decimals(width, 1.0);
+    let margin = margin * 100.0;
+    let digits = decimals(2.0, margin);
+    format!(
+        "the same within {margin:.digits$} % ({} interval {} to {})",
+        interval.confidence,
+        signed((interval.low - 1.0) * 100.0, places),
+        signed((interval.high - 1.0) * 100.0, places),
+    )
+}
+
+fn repetitions(count: usize) -> &'static str {
+    if count == 1 {
+        "repetition"
+    } else {
+        "repetitions"
+    }
+}
+
+pub(crate) fn cannot_tell_text(why: &CannotTell, direction: Direction) -> String {
+    let reason = match why {
+        CannotTell::TooFew { base, other } if base == other => {
+            format!("{base} {} each", repetitions(*base))
+        }
+        CannotTell::TooFew { base, other } => format!("{base} against {other} repetitions"),
+        CannotTell::NoUncertainty => "a value without its uncertainty".to_owned(),
+        CannotTell::Overlap { interval } => between_text(interval, direction),
+        CannotTell::NearMargin { interval } => format!(
+            "perhaps too small to matter, {}",
+            between_text(interval, direction)
+        ),
+        CannotTell::NoInterval(why) => why.to_string(),
+        CannotTell::ManyComparisons { rows, adjusted_p } => {
+            format!("may be chance among {rows} comparisons (adjusted p = {adjusted_p:.3})")
+        }
+    };
+    format!("cannot tell: {reason}")
+}
