@@ -132,7 +132,7 @@ fn bounds_of_resolution(
     let half = question.resolution / 2.0;
     let confidence = question.bootstrap.confidence;
     let enough = base.len().min(other.len()) >= confidence.least_values();
-    if !enough || !(half > 0.0 && half < 1.0) {
+    if !(enough && half > 0.0 && half < 1.0) {
         return Err(NoInterval::NoSpread);
     }
     let ratio = other.median() / base.median();

@@ -64,7 +64,12 @@ pub fn quantile(sample: &Sample, probability: f64) -> f64 {
 /// [`quantile`] of a non-empty ascending slice.
 pub(crate) fn quantile_of_sorted(sorted: &[f64], probability: f64) -> f64 {
     let last = sorted.len() - 1;
-    let position = last as f64 * probability.max(0.0).min(1.0);
+    let held = if probability.is_nan() {
+        0.0
+    } else {
+        probability.clamp(0.0, 1.0)
+    };
+    let position = last as f64 * held;
     let below = (position.floor() as usize).min(last);
     let above = (below + 1).min(last);
     let part = position - below as f64;
@@ -109,6 +114,7 @@ mod tests {
         let equal = summary(&sample(&[0.1; 10]));
         assert_eq!(equal.standard_deviation, Some(0.0));
         assert_eq!(equal.mean, 0.1);
+        assert_eq!(quantile(&sample(&[3.0, 4.0]), f64::NAN), 3.0);
     }
 
     proptest! {
