@@ -1,7 +1,7 @@
 //! What every bench does: it runs one experiment and tells an observer.
 
 use crate::experiment::Experiment;
-use raidlab_store::{Measurement, Setting};
+use raidlab_store::{Cell, CellResult, Records};
 use raidlab_units::Nanos;
 use std::error::Error;
 
@@ -17,7 +17,7 @@ pub trait Bench: Sync {
     /// [`BenchError::Unsupported`] names what is not possible.
     fn check(&self, experiment: &Experiment) -> Result<(), BenchError>;
 
-    /// Runs the experiment's steps in order. Measurements and settings go to
+    /// Runs the experiment's steps in order. Finished cells and records go to
     /// the observer as they arise; before each step the bench asks
     /// [`Observer::cancelled`] and stops with [`Finish::Cancelled`] if so; it
     /// may ask within a long step too, whose rows are then not delivered.
@@ -36,10 +36,13 @@ pub trait Observer {
     /// A step begins, or time has passed within one. Cheap: a bench may call
     /// it often.
     fn progress(&mut self, progress: Progress);
-    /// A setting is in force, as read back.
-    fn setting(&mut self, setting: Setting);
-    /// A job's reads or writes are measured.
-    fn measured(&mut self, measurement: Measurement);
+    /// Something to write down that belongs to no single cell.
+    fn record(&mut self, records: Records);
+    /// A job is done: its rows and what belongs to them.
+    fn cell(&mut self, result: CellResult);
+    /// Whether this cell was finished before the run was interrupted: its job
+    /// is not measured again.
+    fn is_finished(&self, cell: &Cell) -> bool;
     /// Whether the run should end: before the next step, or within one where
     /// the bench can.
     fn cancelled(&self) -> bool;

@@ -3,9 +3,10 @@
 
 use crate::host::QueueStyle;
 use crate::subject::{Subject, SubjectKind};
-use crate::suite::{Event, Job, QueueRule, Step, Suite};
-use raidlab_store::{Direction, Latency, Measurement, Role};
-use raidlab_units::{Bytes, Nanos};
+use crate::suite::{Event, Job, QueueRule, Rounds, Step, Suite, TimedEvent, Wait, Work};
+use raidlab_store::{Cell, Latency, Measurement, Operation, Role};
+use raidlab_systems::FileSystemSpec;
+use raidlab_units::Bytes;
 use raidlab_workload::{Engine, JobError, JobGroup, JobSpec};
 
 /// One subject under one suite, ready to run.
@@ -13,9 +14,15 @@ use raidlab_workload::{Engine, JobError, JobGroup, JobSpec};
 pub struct Experiment {
     /// The suite's name.
     pub suite: String,
-    /// What is measured, with the host it runs on.
+    /// The machine it runs on; empty for modelled ones.
+    pub host: String,
+    /// What is measured, with the host it is modelled on.
     pub subject: Subject,
-    /// One disk preset per member, by name or path.
+    /// The file system that jobs run on; `None` is the raw array.
+    pub filesystem: Option<FileSystemSpec>,
+    /// How often all was done before, from 0.
+    pub repetition: u32,
+    /// One disk per member: a preset by name or path, or a device.
     pub disks: Vec<String>,
     /// Parameter set of the disk models: `strict`, `joint`; empty on real
     /// disks.
@@ -41,17 +48,32 @@ pub struct Choices {
     pub seed: u64,
     /// Features of the model to switch off.
     pub without: Vec<String>,
+    /// The machines, in the order of the rows; none for modelled ones.
+    pub hosts: Vec<HostChoice>,
+}
+
+/// A real machine that a run uses.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HostChoice {
+    /// What rows call it.
+    pub name: String,
+    /// How a queue depth above one is reached there.
+    pub queue: QueueStyle,
+    /// One device per member.
+    pub disks: Vec<String>,
 }
 
 /// One thing that is done.
 #[derive(Debug, Clone, PartialEq)]
 pub enum PlannedStep {
-    /// fio runs.
+    /// A tool runs.
     Job(PlannedJob),
     /// Something happens to a member.
     Event(Event),
     /// Time passes; a rebuild goes on.
-    Wait(Nanos),
+    Wait(Wait),
+    /// Jobs in rounds until a figure is steady.
+    Rounds(Rounds<PlannedJob>),
 }
 
 /// A job as this subject's host runs it.
@@ -65,8 +87,17 @@ pub struct PlannedJob {
     pub title: String,
     /// For accuracy statements and graphs.
     pub class: String,
-    /// What runs, at the same time.
-    pub group: JobGroup,
+    /// What runs; fio's jobs with this host's way of queueing.
+    pub work: Work,
+    /// How this host reaches a queue depth above one; `None`: as the options
+    /// say.
+    pub queue: Option<QueueStyle>,
+    /// It only prepares and gets no rows.
+    pub prepares: bool,
+    /// What happens while it runs.
+    pub events: Vec<TimedEvent>,
+    /// What the reader must know; may be empty.
+    pub note: String,
 }
 
 /// A job does not fit on the array.
@@ -108,52 +139,121 @@ pub enum CapacityError {
 }
 
 impl Suite {
-    /// The experiments of a run, in the order of the rows: subject by
-    /// subject, and for each of them fit by fit.
+    /// The experiments of a run, in the order of the rows: machine by machine
+    /// or fit by fit last, file system by file system before that, subject by
+    /// subject before those, and all of it once for each repetition, so that
+    /// repetitions of a cell lie far apart and slow changes of the machine hit
+    /// all subjects alike.
     #[must_use]
     pub fn experiments(&self, subjects: &[Subject], choices: &Choices) -> Vec<Experiment> {
+        let modelled = HostChoice::modelled();
+        let hosts = match choices.hosts.as_slice() {
+            [] => std::slice::from_ref(&modelled),
+            hosts => hosts,
+        };
+        let real = String::new();
+        let fits = match choices.fits.as_slice() {
+            [] => std::slice::from_ref(&real),
+            fits => fits,
+        };
         let mut experiments = Vec::new();
-        for subject in subjects {
-            if choices.fits.is_empty() {
-                experiments.push(Experiment::new(self, subject, "", choices));
-            }
-            for fit in &choices.fits {
-                experiments.push(Experiment::new(self, subject, fit, choices));
+        for repetition in 0..self.repetitions {
+            for subject in subjects {
+                for filesystem in &self.filesystems {
+                    for (host, fit) in hosts
+                        .iter()
+                        .flat_map(|host| fits.iter().map(move |fit| (host, fit)))
+                    {
+                        experiments.push(Experiment {
+                            filesystem: filesystem.clone(),
+                            repetition,
+                            ..Experiment::new(self, subject, fit, host, choices)
+                        });
+                    }
+                }
             }
         }
         experiments
     }
 }
 
+impl HostChoice {
+    /// No machine.
+    fn modelled() -> Self {
+        Self {
+            name: String::new(),
+            queue: QueueStyle::Libaio,
+            disks: Vec::new(),
+        }
+    }
+}
+
 impl Experiment {
-    /// One subject of a suite with one fit.
-    fn new(suite: &Suite, subject: &Subject, fit: &str, choices: &Choices) -> Self {
+    /// One subject of a suite with one fit on one machine.
+    fn new(
+        suite: &Suite,
+        subject: &Subject,
+        fit: &str,
+        host: &HostChoice,
+        choices: &Choices,
+    ) -> Self {
         let single = subject.kind == SubjectKind::Disk;
+        let queue = if host.name.is_empty() {
+            subject
+                .host
+                .as_ref()
+                .map_or(host.queue, |modelled| modelled.queue)
+        } else {
+            host.queue
+        };
         let mut steps = Vec::new();
         let mut sequence = 0;
         for step in &suite.steps {
             steps.push(match step {
                 Step::Event(_) if single => break,
                 Step::Event(event) => PlannedStep::Event(*event),
-                Step::Wait(time) => PlannedStep::Wait(*time),
-                Step::Job(job) => {
-                    let planned = plan_job(job, sequence, subject.host.queue);
-                    sequence += 1;
-                    PlannedStep::Job(planned)
-                }
+                Step::Wait(wait) => PlannedStep::Wait(*wait),
+                Step::Job(job) => PlannedStep::Job(plan_job(job, &mut sequence, queue)),
+                Step::Rounds(rounds) => PlannedStep::Rounds(Rounds {
+                    name: rounds.name.clone(),
+                    at_most: rounds.at_most,
+                    track: rounds.track.clone(),
+                    jobs: rounds
+                        .jobs
+                        .iter()
+                        .map(|job| plan_job(job, &mut sequence, queue))
+                        .collect(),
+                }),
             });
         }
-        let members = if single { 1 } else { suite.disks.len() };
+        let disks = if host.disks.is_empty() {
+            &suite.disks
+        } else {
+            &host.disks
+        };
+        let members = if single { 1 } else { disks.len() };
         Self {
             suite: suite.name.clone(),
+            host: host.name.clone(),
             subject: subject.clone(),
-            disks: suite.disks[..members].to_vec(),
+            filesystem: None,
+            repetition: 0,
+            disks: disks[..members].to_vec(),
             fit: fit.to_owned(),
             seed: choices.seed,
             without: choices.without.clone(),
             left_out: suite.steps.len() - steps.len(),
             steps,
         }
+    }
+
+    /// The jobs in order, those of rounds once.
+    pub fn jobs(&self) -> impl Iterator<Item = &PlannedJob> {
+        self.steps.iter().flat_map(|step| match step {
+            PlannedStep::Job(job) => std::slice::from_ref(job),
+            PlannedStep::Rounds(rounds) => &rounds.jobs,
+            PlannedStep::Event(_) | PlannedStep::Wait(_) => &[],
+        })
     }
 
     /// Checks every job against the array that members of these sizes give.
@@ -170,11 +270,11 @@ impl Experiment {
                 subject: subject(),
                 member: smallest,
             })?;
-        for step in &self.steps {
-            let PlannedStep::Job(job) = step else {
+        for job in self.jobs() {
+            let Ok(group) = job.work.group() else {
                 continue;
             };
-            for spec in &job.group.jobs {
+            for spec in &group.jobs {
                 let last = spec.num_jobs.saturating_sub(1);
                 let (start, _) = spec.region(last, capacity).map_err(|source| {
                     let (job, subject) = (job.name.clone(), subject());
@@ -207,52 +307,84 @@ impl Experiment {
     }
 }
 
+impl Experiment {
+    /// What rows call the file system; empty on the raw array.
+    #[must_use]
+    pub fn filesystem_label(&self) -> String {
+        self.filesystem
+            .as_ref()
+            .map_or_else(String::new, FileSystemSpec::label)
+    }
+}
+
 impl PlannedJob {
-    /// Requests in flight at most, over everything that runs together.
+    /// fio's jobs that run together; empty for other tools and for options that
+    /// only a real fio understands.
+    fn jobs(&self) -> &[JobSpec] {
+        self.work.group().map_or(&[], |group| &group.jobs)
+    }
+
+    /// Requests in flight at most, over everything that runs together; 1 where
+    /// that is not known.
     #[must_use]
     pub fn queue_depth(&self) -> u32 {
-        self.group.jobs.iter().map(JobSpec::queue_depth).sum()
+        let depth: u32 = self.jobs().iter().map(JobSpec::queue_depth).sum();
+        depth.max(1)
     }
 
     /// Jobs with a place of their own that run together: what a person would
     /// call streams. Threads that only make up a queue depth count as one.
     #[must_use]
     pub fn streams(&self) -> u32 {
-        u32::try_from(self.group.jobs.len()).unwrap_or(u32::MAX)
+        u32::try_from(self.jobs().len()).unwrap_or(u32::MAX).max(1)
     }
 
     /// Whether it reads, writes, or both: the operations that get a row.
     #[must_use]
-    pub fn operations(&self) -> Vec<Direction> {
-        let reads = self.group.jobs.iter().any(|job| job.pattern.reads());
-        let writes = self.group.jobs.iter().any(|job| job.pattern.writes());
+    pub fn operations(&self) -> Vec<Operation> {
+        let reads = self.jobs().iter().any(|job| job.pattern.reads());
+        let writes = self.jobs().iter().any(|job| job.pattern.writes());
         let mut operations = Vec::new();
         if reads {
-            operations.push(Direction::Read);
+            operations.push(Operation::Read);
         }
         if writes {
-            operations.push(Direction::Write);
+            operations.push(Operation::Write);
         }
         operations
+    }
+
+    /// The cell that it fills.
+    #[must_use]
+    pub fn cell(&self, experiment: &Experiment) -> Cell {
+        Cell {
+            host: experiment.host.clone(),
+            subject: experiment.subject.name.clone(),
+            filesystem: experiment.filesystem_label(),
+            fit: experiment.fit.clone(),
+            sequence: self.sequence,
+            repetition: experiment.repetition,
+        }
     }
 
     /// A row for one of the job's operations with everything filled in that
     /// is known before it runs; the bench fills in what it measured.
     #[must_use]
-    pub fn row(&self, experiment: &Experiment, bench: &str, op: Direction) -> Measurement {
-        let block = self
-            .group
-            .jobs
-            .first()
-            .map_or(Bytes(0), |job| job.block_size);
+    pub fn row(&self, experiment: &Experiment, bench: &str, op: Operation) -> Measurement {
+        let block = self.jobs().first().map_or(Bytes(0), |job| job.block_size);
         Measurement {
             bench: bench.to_owned(),
             suite: experiment.suite.clone(),
+            host: experiment.host.clone(),
             subject: experiment.subject.name.clone(),
+            filesystem: experiment.filesystem_label(),
             fit: experiment.fit.clone(),
             sequence: self.sequence,
             job: self.name.clone(),
             job_title: self.title.clone(),
+            repetition: experiment.repetition,
+            tool: String::new(),
+            part: String::new(),
             class: self.class.clone(),
             op,
             block_size_bytes: block.0,
@@ -260,9 +392,11 @@ impl PlannedJob {
             streams: self.streams(),
             total_ios: 0,
             total_bytes: 0,
+            started_ns: 0,
             runtime_ns: 0,
             iops: 0.0,
             bytes_per_second: 0.0,
+            cpu_percent: None,
             latency: Latency::default(),
             array_state_start: String::new(),
             array_state_end: String::new(),
@@ -278,25 +412,47 @@ impl PlannedJob {
 }
 
 /// A suite's job as a host runs it.
-fn plan_job(job: &Job, sequence: u32, host: QueueStyle) -> PlannedJob {
-    let mut group = job.group.clone();
+fn plan_job(job: &Job, sequence: &mut u32, host: QueueStyle) -> PlannedJob {
+    let queue = match job.queue {
+        QueueRule::Fio => None,
+        QueueRule::Host => Some(host),
+        QueueRule::Threads => Some(QueueStyle::Threads),
+    };
+    let mut work = job.work.clone();
+    if let Work::Fio {
+        group: Ok(group), ..
+    } = &mut work
+    {
+        queue_as(group, queue);
+    }
+    let planned = PlannedJob {
+        sequence: *sequence,
+        name: job.name.clone(),
+        title: job.title.clone(),
+        class: job.class.clone(),
+        work,
+        queue,
+        prepares: job.prepares,
+        events: job.events.clone(),
+        note: job.note.clone(),
+    };
+    *sequence += 1;
+    planned
+}
+
+/// Gives fio's jobs the engine and the number of clones that make up their
+/// queue depth.
+fn queue_as(group: &mut JobGroup, queue: Option<QueueStyle>) {
     for spec in &mut group.jobs {
-        match (job.queue, host) {
-            (QueueRule::Fio, _) => {}
-            (QueueRule::Host, QueueStyle::Libaio) => spec.engine = Engine::Libaio,
-            (QueueRule::Host, QueueStyle::Threads) | (QueueRule::Threads, _) => {
+        match queue {
+            None => {}
+            Some(QueueStyle::Libaio) => spec.engine = Engine::Libaio,
+            Some(QueueStyle::Threads) => {
                 spec.engine = Engine::Sync;
                 spec.num_jobs = spec.num_jobs.saturating_mul(spec.io_depth);
                 spec.io_depth = 1;
             }
         }
-    }
-    PlannedJob {
-        sequence,
-        name: job.name.clone(),
-        title: job.title.clone(),
-        class: job.class.clone(),
-        group,
     }
 }
 

@@ -25,7 +25,7 @@ mod suite;
 pub use bench::{Bench, BenchError, Finish, Observer, Progress};
 pub use catalogue::LoadError;
 pub use document::{FileError, Problem, SCHEMA};
-pub use experiment::{CapacityError, Choices, Experiment, PlannedJob, PlannedStep};
+pub use experiment::{CapacityError, Choices, Experiment, HostChoice, PlannedJob, PlannedStep};
 pub use host::{Host, QueueStyle};
 pub use plan::describe_job;
 pub use published::{Accuracy, Better, Cell, Class, Log, Published, Synced};
@@ -34,4 +34,7 @@ pub use subject::{
     Checkpoint, Metadata, READ_POLICIES, ReadRecovered, RecoveringWrites, Recovery, Subject,
     SubjectKind, SyncSource, Throttle, WriteBarrier, Zfs, ZfsRelease,
 };
-pub use suite::{Event, EventKind, FioText, Job, QueueRule, Step, Suite};
+pub use suite::{
+    Condition, Event, EventKind, FioText, Job, QueueRule, Rounds, Step, Suite, TimedEvent, Wait,
+    When, Work,
+};

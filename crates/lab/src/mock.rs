@@ -2,8 +2,8 @@
 
 use crate::bench::{Bench, BenchError, Finish, Observer, Progress};
 use crate::experiment::{Experiment, PlannedJob, PlannedStep};
-use crate::suite::EventKind;
-use raidlab_store::{Direction, Measurement, MemberUse};
+use crate::suite::{EventKind, Wait};
+use raidlab_store::{CellResult, Measurement, MemberUse, Operation, Records};
 use raidlab_units::Nanos;
 
 /// Runs any experiment without doing anything: every job takes ten seconds and
@@ -39,9 +39,10 @@ impl Bench for MockBench {
         experiment: &Experiment,
         observer: &mut dyn Observer,
     ) -> Result<Finish, BenchError> {
-        for setting in &experiment.subject.settings {
-            observer.setting(setting.clone());
-        }
+        observer.record(Records {
+            settings: experiment.subject.settings.clone(),
+            ..Records::default()
+        });
         let steps = experiment.steps.len();
         let mut clock = Nanos::ZERO;
         let mut letters = vec!['U'; experiment.disks.len()];
@@ -57,17 +58,32 @@ impl Bench for MockBench {
                 });
             }
             match planned {
-                PlannedStep::Wait(time) => clock += *time,
+                PlannedStep::Wait(Wait::Time(time)) => clock += *time,
+                PlannedStep::Wait(Wait::Until { .. }) => {}
                 PlannedStep::Event(event) => {
-                    let present = event.kind == EventKind::Insert;
+                    let present = matches!(event.kind, EventKind::Insert | EventKind::ReAdd);
                     letters[usize::from(event.member)] = if present { 'U' } else { '_' };
                 }
                 PlannedStep::Job(job) => {
-                    let state: String = letters.iter().collect();
-                    for op in job.operations() {
-                        observer.measured(self.measure(experiment, job, op, &state));
+                    let cell = job.cell(experiment);
+                    if !observer.is_finished(&cell) {
+                        let state: String = letters.iter().collect();
+                        let operations = job.operations().into_iter();
+                        observer.cell(CellResult {
+                            cell,
+                            rows: operations
+                                .map(|op| self.measure(experiment, job, op, &state))
+                                .collect(),
+                            records: Records::default(),
+                        });
                     }
                     clock += JOB_TIME;
+                }
+                PlannedStep::Rounds(_) => {
+                    return Err(BenchError::Step {
+                        step: step + 1,
+                        source: "rounds have no canned numbers".into(),
+                    });
                 }
             }
         }
@@ -87,7 +103,7 @@ impl MockBench {
         &self,
         experiment: &Experiment,
         job: &PlannedJob,
-        op: Direction,
+        op: Operation,
         state: &str,
     ) -> Measurement {
         let mut row = job.row(experiment, self.name(), op);
@@ -103,8 +119,8 @@ impl MockBench {
             .map(|slot| MemberUse {
                 member: slot.to_string(),
                 model: experiment.disks[slot].clone(),
-                read_ios: if op == Direction::Read { share } else { 0 },
-                write_ios: if op == Direction::Write {
+                read_ios: if op == Operation::Read { share } else { 0 },
+                write_ios: if op == Operation::Write {
                     row.total_ios
                 } else {
                     0

@@ -1,8 +1,8 @@
 //! Suites and experiments in words, for people: `raidlab suites NAME` and
 //! `raidlab run --dry-run`.
 
-use crate::experiment::{Experiment, PlannedStep};
-use crate::suite::{Event, EventKind, FioText, Step, Suite};
+use crate::experiment::{Experiment, PlannedJob, PlannedStep};
+use crate::suite::{Condition, Event, EventKind, FioText, Job, Step, Suite, Wait, Work};
 use raidlab_units::Nanos;
 use raidlab_workload::{Engine, JobGroup, JobSpec, Pattern};
 use std::fmt::Write;
@@ -28,16 +28,18 @@ impl Suite {
         }
         for (index, step) in self.steps.iter().enumerate() {
             let words = match step {
-                Step::Wait(time) => format!("wait {}", time_in_words(*time)),
+                Step::Wait(wait) => wait_in_words(*wait),
                 Step::Event(event) => event_in_words(*event),
-                Step::Job(job) => {
-                    let fio = match &job.fio {
-                        FioText::Options(lines) => format!("fio {}", lines.join(" + ")),
-                        FioText::JobFile { .. } => {
-                            format!("fio job file: {}", describe(&job.group))
-                        }
-                    };
-                    format!("job {}: {}\n             {fio}", job.name, job.title)
+                Step::Job(job) => job_in_words(job),
+                Step::Rounds(rounds) => {
+                    let jobs: Vec<String> = rounds.jobs.iter().map(job_in_words).collect();
+                    format!(
+                        "rounds of {} jobs until `{}` is steady, at most {}:\n             {}",
+                        jobs.len(),
+                        rounds.track,
+                        rounds.at_most,
+                        jobs.join("\n             ")
+                    )
                 }
             };
             let _ = writeln!(text, "  step {:>3}   {words}", index + 1);
@@ -51,7 +53,7 @@ impl Experiment {
     /// runs it.
     #[must_use]
     pub fn plan(&self) -> String {
-        let (subject, host) = (&self.subject, &self.subject.host);
+        let subject = &self.subject;
         let mut text = format!(
             "{}: {} on {}\n",
             subject.name,
@@ -63,20 +65,32 @@ impl Experiment {
                 let _ = writeln!(text, "  {name:<10} {value}");
             }
         };
-        line("host", &host.title);
+        let modelled = subject.host.as_ref().map_or("", |host| host.title.as_str());
+        line(
+            "host",
+            if self.host.is_empty() {
+                modelled
+            } else {
+                &self.host
+            },
+        );
+        line("on", &self.filesystem_label());
         line("disk fit", &self.fit);
         line("seed", &self.seed.to_string());
         line("without", &self.without.join(", "));
         for (index, step) in self.steps.iter().enumerate() {
             let words = match step {
-                PlannedStep::Wait(time) => format!("wait {}", time_in_words(*time)),
+                PlannedStep::Wait(wait) => wait_in_words(*wait),
                 PlannedStep::Event(event) => event_in_words(*event),
-                PlannedStep::Job(job) => {
+                PlannedStep::Job(job) => planned_in_words(job),
+                PlannedStep::Rounds(rounds) => {
+                    let jobs: Vec<String> = rounds.jobs.iter().map(planned_in_words).collect();
                     format!(
-                        "job {}: {}\n             {}",
-                        job.name,
-                        job.title,
-                        describe(&job.group)
+                        "rounds of {} jobs until `{}` is steady, at most {}:\n             {}",
+                        jobs.len(),
+                        rounds.track,
+                        rounds.at_most,
+                        jobs.join("\n             ")
                     )
                 }
             };
@@ -93,6 +107,52 @@ impl Experiment {
     }
 }
 
+/// A suite's job in words, with what its tool is told.
+fn job_in_words(job: &Job) -> String {
+    let tool = match &job.work {
+        Work::Fio {
+            text: FioText::Options(lines),
+            ..
+        } => format!("fio {}", lines.join(" + ")),
+        Work::Fio { group, .. } => match group {
+            Ok(group) => format!("fio job file: {}", describe(group)),
+            Err(_) => "fio job file".to_owned(),
+        },
+        Work::Tool { name, arguments } => format!("{name} {}", arguments.join(" ")),
+    };
+    format!("job {}: {}\n             {tool}", job.name, job.title)
+}
+
+/// A job as a host runs it, in words.
+fn planned_in_words(job: &PlannedJob) -> String {
+    let work = match &job.work {
+        Work::Fio {
+            text: FioText::Options(lines),
+            group: Err(_),
+        } => format!("fio {}", lines.join(" + ")),
+        Work::Fio { group, .. } => group.as_ref().map_or_else(Clone::clone, describe),
+        Work::Tool { name, arguments } => format!("{name} {}", arguments.join(" ")),
+    };
+    format!("job {}: {}\n             {work}", job.name, job.title)
+}
+
+/// What is waited for, in words.
+fn wait_in_words(wait: Wait) -> String {
+    match wait {
+        Wait::Time(time) => format!("wait {}", time_in_words(time)),
+        Wait::Until { condition, at_most } => {
+            let condition = match condition {
+                Condition::SyncDone => "nothing is copied in the background".to_owned(),
+                Condition::SyncPercent(percent) => {
+                    format!("the background copying has done {percent} %")
+                }
+                Condition::Idle => "the members are idle".to_owned(),
+            };
+            format!("wait until {condition}, at most {}", time_in_words(at_most))
+        }
+    }
+}
+
 /// An event in words.
 fn event_in_words(event: Event) -> String {
     let member = event.member;
@@ -101,6 +161,9 @@ fn event_in_words(event: Event) -> String {
         EventKind::Fail => format!("fail member {member}"),
         EventKind::Insert => {
             format!("insert member {member} as if new; it is rebuilt from here on")
+        }
+        EventKind::ReAdd => {
+            format!("put member {member} back as it was; what it missed is copied")
         }
     }
 }

@@ -4,7 +4,7 @@
 use crate::catalogue::{self, Kind, LoadError};
 use crate::document::{Document, FileError, Problem};
 use crate::settings;
-use raidlab_store::{Direction, Measurement, MemberUse, PublishedFigure, Role};
+use raidlab_store::{Measurement, MemberUse, Operation, PublishedFigure, Role};
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -78,7 +78,7 @@ pub struct Cell {
     /// The job's name.
     pub job: String,
     /// Reads or writes.
-    pub op: Direction,
+    pub op: Operation,
     /// From the raw log: counts, exact.
     pub log: Option<Log>,
     /// As printed, truncated to whole operations per second.
@@ -149,7 +149,7 @@ struct RawFigures {
 #[serde(deny_unknown_fields)]
 struct RawCell {
     job: Spanned<String>,
-    op: Direction,
+    op: Operation,
     log: Option<Spanned<Log>>,
     article: Option<f64>,
     reliability: Option<Spanned<String>>,
@@ -184,7 +184,7 @@ impl Published {
 
     /// The figures of a cell.
     #[must_use]
-    pub fn cell(&self, subject: &str, job: &str, op: Direction) -> Option<&Cell> {
+    pub fn cell(&self, subject: &str, job: &str, op: Operation) -> Option<&Cell> {
         self.cells
             .iter()
             .find(|cell| cell.subject == subject && cell.job == job && cell.op == op)

@@ -11,7 +11,8 @@ use crate::bench::{Bench, BenchError, Finish, Observer, Progress};
 use crate::experiment::Experiment;
 use crate::published::Published;
 use crate::subject::SubjectKind;
-use raidlab_store::{Measurement, Setting};
+use raidlab_store::{Cell, CellResult, Records};
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
@@ -23,16 +24,16 @@ pub trait Sink {
 
     /// An experiment (by its position) got on. Comes at once, in no order.
     fn progress(&mut self, experiment: usize, progress: Progress);
-    /// A setting is in force; in order.
+    /// Something that belongs to no single cell; in order.
     ///
     /// # Errors
     /// When it cannot be kept; the run is then cancelled.
-    fn setting(&mut self, experiment: usize, setting: Setting) -> Result<(), Self::Error>;
-    /// A row, with the published figures of its cell; in order.
+    fn record(&mut self, experiment: usize, records: Records) -> Result<(), Self::Error>;
+    /// A finished cell, its rows with the published figures; in order.
     ///
     /// # Errors
     /// When it cannot be kept; the run is then cancelled.
-    fn measurement(&mut self, experiment: usize, row: Measurement) -> Result<(), Self::Error>;
+    fn cell(&mut self, experiment: usize, result: CellResult) -> Result<(), Self::Error>;
 }
 
 /// How a run ended.
@@ -56,6 +57,8 @@ pub struct RunOptions<'a> {
     pub cancel: &'a AtomicBool,
     /// Figures to put beside the rows.
     pub published: Option<&'a Published>,
+    /// Cells that an interrupted run has finished.
+    pub finished: &'a BTreeSet<Cell>,
 }
 
 /// Why a run ended early.
@@ -100,7 +103,7 @@ pub fn run_suite<S: Sink>(
     thread::scope(|scope| {
         for _ in 0..options.threads.clamp(1, experiments.len().max(1)) {
             let (sender, next) = (sender.clone(), &next);
-            scope.spawn(move || work(bench, experiments, order, options.cancel, next, &sender));
+            scope.spawn(move || work(bench, experiments, order, options, next, &sender));
         }
         drop(sender);
         let delivery = Delivery::new(experiments.len(), options.published, sink);
@@ -115,8 +118,8 @@ pub fn run_suite<S: Sink>(
 /// What a worker tells the caller's thread.
 enum Message {
     Progress(Progress),
-    Setting(Setting),
-    Row(Box<Measurement>),
+    Record(Records),
+    Cell(Box<CellResult>),
     Ended(Result<Finish, BenchError>),
 }
 
@@ -145,7 +148,7 @@ fn work(
     bench: &dyn Bench,
     experiments: &[Experiment],
     order: &[usize],
-    cancel: &AtomicBool,
+    options: RunOptions<'_>,
     next: &AtomicUsize,
     sender: &Sender<(usize, Message)>,
 ) {
@@ -156,7 +159,7 @@ fn work(
         let experiment = &experiments[index];
         let mut reporter = Reporter {
             index,
-            cancel,
+            options,
             sender,
         };
         let end = if reporter.cancelled() {
@@ -171,7 +174,7 @@ fn work(
 /// A worker's observer: sends everything on.
 struct Reporter<'a> {
     index: usize,
-    cancel: &'a AtomicBool,
+    options: RunOptions<'a>,
     sender: &'a Sender<(usize, Message)>,
 }
 
@@ -188,16 +191,20 @@ impl Observer for Reporter<'_> {
         self.send(Message::Progress(progress));
     }
 
-    fn setting(&mut self, setting: Setting) {
-        self.send(Message::Setting(setting));
+    fn record(&mut self, records: Records) {
+        self.send(Message::Record(records));
     }
 
-    fn measured(&mut self, measurement: Measurement) {
-        self.send(Message::Row(Box::new(measurement)));
+    fn cell(&mut self, result: CellResult) {
+        self.send(Message::Cell(Box::new(result)));
+    }
+
+    fn is_finished(&self, cell: &Cell) -> bool {
+        self.options.finished.contains(cell)
     }
 
     fn cancelled(&self) -> bool {
-        self.cancel.load(Ordering::Relaxed)
+        self.options.cancel.load(Ordering::Relaxed)
     }
 }
 
@@ -242,13 +249,15 @@ impl<'a, S: Sink> Delivery<'a, S> {
     fn deliver(&mut self, index: usize, message: Message) -> Result<(), S::Error> {
         match message {
             Message::Progress(progress) => self.sink.progress(index, progress),
-            Message::Setting(setting) => self.sink.setting(index, setting)?,
-            Message::Row(mut row) => {
+            Message::Record(records) => self.sink.record(index, records)?,
+            Message::Cell(mut result) => {
                 if let Some(published) = self.published {
-                    published.attach(&mut row);
+                    for row in &mut result.rows {
+                        published.attach(row);
+                    }
                 }
-                self.sink.measurement(index, *row)?;
-                self.end.rows += 1;
+                self.end.rows += result.rows.len();
+                self.sink.cell(index, *result)?;
             }
             Message::Ended(end) => {
                 match end {

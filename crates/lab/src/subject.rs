@@ -5,6 +5,7 @@ mod reader;
 use crate::catalogue::{self, Kind, LoadError};
 use crate::host::Host;
 use raidlab_store::Setting;
+use raidlab_systems::ArraySpec;
 use raidlab_units::{Bytes, Nanos};
 use serde::Deserialize;
 
@@ -18,6 +19,8 @@ pub enum SubjectKind {
     Mirror,
     /// A ZFS pool of one mirror, with a volume on it.
     ZfsMirror,
+    /// Something that only a real system builds, as its `[build]` table says.
+    System,
 }
 
 /// The read policies' names: what the array core calls them. A name may be
@@ -205,8 +208,8 @@ pub struct Subject {
     pub description: String,
     /// What kind of thing it is.
     pub kind: SubjectKind,
-    /// The host it runs on.
-    pub host: Host,
+    /// The host it is modelled on; `None` where only a real system builds it.
+    pub host: Option<Host>,
     /// Who answers a read: one of [`READ_POLICIES`], with its parameter if
     /// any; `None` for a single disk.
     pub read_policy: Option<String>,
@@ -219,6 +222,8 @@ pub struct Subject {
     pub recovery: Option<Recovery>,
     /// ZFS only.
     pub zfs: Option<Zfs>,
+    /// How a real system builds it; `None` where only the model does.
+    pub build: Option<ArraySpec>,
     /// Every setting of the file with its source, and those of the host.
     pub settings: Vec<Setting>,
 }

@@ -10,6 +10,7 @@ use crate::document::Document;
 use crate::plan::{class_of_job, describe};
 use crate::published::Published;
 use crate::subject::Subject;
+use raidlab_systems::FileSystemSpec;
 use raidlab_units::Nanos;
 use raidlab_workload::JobGroup;
 use serde::Deserialize;
@@ -26,8 +27,15 @@ pub struct Suite {
     pub description: String,
     /// Where the suite is from.
     pub source: String,
-    /// One disk preset per member, by name or path.
+    /// One disk preset per member, by name or path: the model's disks. Where
+    /// disks are real, as many are needed.
     pub disks: Vec<String>,
+    /// The file systems that each subject is measured with, one after the
+    /// other; `None` is the raw array. Never empty.
+    pub filesystems: Vec<Option<FileSystemSpec>>,
+    /// How often everything is done, with a newly built array each time; at
+    /// least 1.
+    pub repetitions: u32,
     /// The subjects compared, in the order of the tables.
     pub subjects: Vec<Subject>,
     /// Figures for the same cells from elsewhere.
@@ -46,10 +54,51 @@ pub enum Step {
     /// Something happens to a member.
     Event(Event),
     /// Time passes; a rebuild goes on.
-    Wait(Nanos),
+    Wait(Wait),
+    /// Jobs in rounds until a figure is steady.
+    Rounds(Rounds<Job>),
 }
 
-/// A run of fio: one job, or several together.
+/// Jobs that are done in rounds, all of them in each, until the tracked one's
+/// figure is steady as SNIA's test specification defines it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Rounds<J> {
+    /// Short and unique in the suite.
+    pub name: String,
+    /// After so many it ends, steady or not; at least 5.
+    pub at_most: u32,
+    /// The name of the job whose figure is tracked.
+    pub track: String,
+    /// The jobs of a round, in order.
+    pub jobs: Vec<J>,
+}
+
+/// What is waited for.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Wait {
+    /// A time.
+    Time(Nanos),
+    /// A condition, at most so long; that it was not met is an error.
+    Until {
+        /// Which.
+        condition: Condition,
+        /// The limit.
+        at_most: Nanos,
+    },
+}
+
+/// A state of the array that can be waited for.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Condition {
+    /// Nothing is copied in the background any more.
+    SyncDone,
+    /// The background copying has come so far, percent.
+    SyncPercent(f64),
+    /// The members have done nothing for some seconds.
+    Idle,
+}
+
+/// A run of a tool: for fio one job, or several together.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Job {
     /// Short and unique in the suite: `9`.
@@ -60,13 +109,69 @@ pub struct Job {
     pub class: String,
     /// How a queue depth above one is reached.
     pub queue: QueueRule,
-    /// What fio is told.
-    pub fio: FioText,
-    /// The same, read: what runs together, before the host's way of queueing
-    /// is applied.
-    pub group: JobGroup,
+    /// What runs.
+    pub work: Work,
+    /// It only prepares (fills, ages): it gets no rows in tables, and is done
+    /// again where an interrupted run goes on.
+    pub prepares: bool,
+    /// What happens to members while it runs.
+    pub events: Vec<TimedEvent>,
     /// What the reader must know; may be empty.
     pub note: String,
+}
+
+/// What a job runs.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Work {
+    /// fio.
+    Fio {
+        /// What it is told.
+        text: FioText,
+        /// The same, read, before the host's way of queueing is applied; or
+        /// why the model cannot do it.
+        group: Result<JobGroup, String>,
+    },
+    /// Another tool.
+    Tool {
+        /// `bonnie++`, `iozone`, `dd`.
+        name: String,
+        /// Its arguments with `{target}` (the device, or the folder of the
+        /// file system), `{file}` (a file in that folder, or the device),
+        /// `{memory}` and `{memory*2}` (main memory and multiples, bytes) to
+        /// be replaced.
+        arguments: Vec<String>,
+    },
+}
+
+impl Work {
+    /// What fio runs together, where the model can do it.
+    ///
+    /// # Errors
+    /// Why it cannot.
+    pub fn group(&self) -> Result<&JobGroup, String> {
+        match self {
+            Self::Fio { group, .. } => group.as_ref().map_err(Clone::clone),
+            Self::Tool { name, .. } => Err(format!("{name} is not modelled")),
+        }
+    }
+}
+
+/// Something that happens while a job runs.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct TimedEvent {
+    /// When.
+    pub when: When,
+    /// What.
+    pub event: Event,
+}
+
+/// A moment of a job.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum When {
+    /// So long after its start.
+    After(Nanos),
+    /// When the background copying has come so far, percent.
+    SyncPercent(f64),
 }
 
 /// How a job reaches a queue depth above one.
@@ -107,7 +212,7 @@ pub struct Event {
 
 /// What can happen to a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "kebab-case")]
 pub enum EventKind {
     /// It is taken out of the array (declared failed first, where the
     /// subject insists on that).
@@ -116,6 +221,9 @@ pub enum EventKind {
     Fail,
     /// It is put back as if new, and rebuilt.
     Insert,
+    /// It is put back as the one that was there: only what it missed is
+    /// copied, where the subject knows what that is.
+    ReAdd,
 }
 
 impl Suite {
@@ -165,11 +273,15 @@ impl Suite {
                 title: describe(&group),
                 class: class_of_job(&group).to_owned(),
                 queue: QueueRule::Fio,
-                fio: FioText::JobFile {
-                    name: name.clone(),
-                    text: text.clone(),
+                work: Work::Fio {
+                    text: FioText::JobFile {
+                        name: name.clone(),
+                        text: text.clone(),
+                    },
+                    group: Ok(group),
                 },
-                group,
+                prepares: false,
+                events: Vec::new(),
                 note: String::new(),
             })
         });
@@ -180,6 +292,8 @@ impl Suite {
             description: String::new(),
             source: name.clone(),
             disks,
+            filesystems: vec![None],
+            repetitions: 1,
             subjects,
             published: None,
             steps: steps.collect(),
@@ -189,9 +303,10 @@ impl Suite {
 
     /// The jobs in order; their position is a measurement's `sequence`.
     pub fn jobs(&self) -> impl Iterator<Item = &Job> {
-        self.steps.iter().filter_map(|step| match step {
-            Step::Job(job) => Some(job),
-            Step::Event(_) | Step::Wait(_) => None,
+        self.steps.iter().flat_map(|step| match step {
+            Step::Job(job) => std::slice::from_ref(job),
+            Step::Rounds(rounds) => &rounds.jobs,
+            Step::Event(_) | Step::Wait(_) => &[],
         })
     }
 

@@ -4,10 +4,10 @@ use crate::build::{Ablation, BuildError, Plan};
 use crate::row::rows;
 use raidlab_array::Slot;
 use raidlab_lab::{
-    Bench, BenchError, EventKind, Experiment, Finish, Observer, PlannedStep, Progress,
+    Bench, BenchError, EventKind, Experiment, Finish, Observer, PlannedStep, Progress, Wait,
 };
 use raidlab_sim::{Machine, SimError};
-use raidlab_store::Setting;
+use raidlab_store::{CellResult, Records, Setting};
 use raidlab_units::Nanos;
 
 /// What passes before a job's first request: in the logs of 2015 a job that
@@ -35,9 +35,10 @@ impl Bench for ModelBench {
     ) -> Result<Finish, BenchError> {
         let plan = Plan::new(experiment).map_err(setup)?;
         let mut machine = plan.machine(experiment).map_err(setup)?;
-        for setting in settings(&plan, experiment) {
-            observer.setting(setting);
-        }
+        observer.record(Records {
+            settings: settings(&plan, experiment),
+            ..Records::default()
+        });
         let steps = experiment.steps.len();
         for (index, step) in experiment.steps.iter().enumerate() {
             observer.progress(Progress {
@@ -86,17 +87,17 @@ fn do_step(
     observer: &mut dyn Observer,
 ) -> Result<(), SimError> {
     match step {
-        PlannedStep::Wait(time) => machine.wait(*time),
+        PlannedStep::Wait(Wait::Time(time)) => machine.wait(*time),
         PlannedStep::Event(event) => {
             let slot = Slot(event.member);
             match event.kind {
                 EventKind::Fail => machine.fail(slot),
                 EventKind::Remove => machine.remove(slot),
-                EventKind::Insert => machine.insert(slot),
+                EventKind::Insert | EventKind::ReAdd => machine.insert(slot),
             }
         }
         PlannedStep::Job(job) => {
-            let mut group = job.group.clone();
+            let mut group = job.work.group().cloned().unwrap_or_default();
             if plan.ablations.contains(&Ablation::FioClock) {
                 for job in &mut group.jobs {
                     job.reduced_clock = false;
@@ -108,11 +109,15 @@ fn do_step(
                 observer.progress(Progress { step, steps, clock });
                 !observer.cancelled()
             })?;
-            for row in rows(job, experiment, &plan.presets, &result) {
-                observer.measured(row);
-            }
+            observer.cell(CellResult {
+                cell: job.cell(experiment),
+                rows: rows(job, experiment, &plan.presets, &result),
+                records: Records::default(),
+            });
             Ok(())
         }
+        // `Plan::new` has refused them.
+        PlannedStep::Wait(Wait::Until { .. }) | PlannedStep::Rounds(_) => Ok(()),
     }
 }
 

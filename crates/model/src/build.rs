@@ -7,7 +7,9 @@ use raidlab_array::{
     RecoveringWrites, RecoveryConfig, SyncSource, Throttle, WriteBarrier,
 };
 use raidlab_disk::{Disk, DiskParameters, Feature, Preset, PresetError};
-use raidlab_lab::{self as lab, CapacityError, Experiment, SubjectKind};
+use raidlab_lab::{
+    self as lab, CapacityError, EventKind, Experiment, PlannedStep, SubjectKind, Wait,
+};
 use raidlab_random::Stream;
 use raidlab_sim::{ArraySubject, Host, Machine, MachineConfig, Subject};
 use raidlab_units::{Bytes, Nanos, Sectors};
@@ -107,6 +109,12 @@ pub enum BuildError {
     /// An ablation.
     #[error(transparent)]
     Ablation(#[from] UnknownAblation),
+    /// The experiment has something that only real systems do.
+    #[error("the model has no {what}")]
+    NotModelled {
+        /// What.
+        what: String,
+    },
     /// A subject file without what its kind needs.
     #[error("subject `{subject}` has no {what}")]
     Incomplete {
@@ -123,10 +131,17 @@ pub(crate) struct Plan {
     pub(crate) parameters: Vec<DiskParameters>,
     pub(crate) ablations: Vec<Ablation>,
     capacity: Bytes,
+    host: lab::Host,
 }
 
 impl Plan {
     pub(crate) fn new(experiment: &Experiment) -> Result<Self, BuildError> {
+        check_modelled(experiment)?;
+        let subject = &experiment.subject;
+        let host = subject.host.clone().ok_or_else(|| BuildError::Incomplete {
+            subject: subject.name.clone(),
+            what: "host to be modelled on",
+        })?;
         let ablations = experiment
             .without
             .iter()
@@ -166,6 +181,7 @@ impl Plan {
             parameters,
             ablations,
             capacity,
+            host,
         })
     }
 
@@ -180,7 +196,7 @@ impl Plan {
                 Disk::new(numbers.clone(), Nanos(phase), random)
             })
             .collect();
-        let host = &experiment.subject.host;
+        let host = &self.host;
         Ok(Machine::new(MachineConfig {
             subject: self.subject(experiment, &random)?,
             disks,
@@ -202,6 +218,9 @@ impl Plan {
         match experiment.subject.kind {
             SubjectKind::Disk | SubjectKind::Mirror => self.array(&experiment.subject),
             SubjectKind::ZfsMirror => self.pool(&experiment.subject, random),
+            SubjectKind::System => Err(BuildError::NotModelled {
+                what: format!("subject `{}`", experiment.subject.name),
+            }),
         }
     }
 
@@ -231,7 +250,7 @@ impl Plan {
             size: self.capacity.to_sectors(),
             read_policy: policy.parse().map_err(BuildError::ReadPolicy)?,
             recovery,
-            maximum_request: subject.host.maximum_request.to_sectors(),
+            maximum_request: self.host.maximum_request.to_sectors(),
         })
         .map_err(BuildError::Array)?;
         Ok(Box::new(ArraySubject::new(array, spare)))
@@ -255,7 +274,7 @@ impl Plan {
             })
             .collect();
         let volume: Sectors = zfs.volume_size.to_sectors();
-        let memory = subject.host.memory;
+        let memory = self.host.memory;
         let mut config = match zfs.release {
             lab::ZfsRelease::Freebsd10_1 => PoolConfig::freebsd_10_1(members, volume, memory),
             lab::ZfsRelease::Zol0_6_4 => PoolConfig::zol_0_6_4(members, volume, memory),
@@ -266,6 +285,39 @@ impl Plan {
         let pool = Pool::new(config, random.fork("pool", 0)).map_err(BuildError::Pool)?;
         Ok(Box::new(PoolSubject::new(pool)))
     }
+}
+
+/// Refuses what only real systems do.
+fn check_modelled(experiment: &Experiment) -> Result<(), BuildError> {
+    let refuse = |what: String| Err(BuildError::NotModelled { what });
+    if experiment.subject.kind == SubjectKind::System {
+        return refuse(format!("subject `{}`", experiment.subject.name));
+    }
+    if experiment.filesystem.is_some() {
+        return refuse(format!("file system {}", experiment.filesystem_label()));
+    }
+    for step in &experiment.steps {
+        match step {
+            PlannedStep::Wait(Wait::Time(_)) => {}
+            PlannedStep::Wait(Wait::Until { .. }) => {
+                return refuse("wait for a state of the array: give a time".to_owned());
+            }
+            PlannedStep::Event(event) if event.kind == EventKind::ReAdd => {
+                return refuse("write-intent bitmap to re-add a member by".to_owned());
+            }
+            PlannedStep::Event(_) => {}
+            PlannedStep::Rounds(rounds) => return refuse(format!("rounds (`{}`)", rounds.name)),
+            PlannedStep::Job(job) => {
+                if !job.events.is_empty() {
+                    return refuse(format!("event within a job (`{}`)", job.name));
+                }
+                if let Err(reason) = job.work.group() {
+                    return refuse(format!("job like `{}`: {reason}", job.name));
+                }
+            }
+        }
+    }
+    Ok(())
 }
 
 /// The subject file's recovery in the core's words.

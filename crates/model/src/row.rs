@@ -4,7 +4,7 @@ use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
 use raidlab_disk::Preset;
 use raidlab_lab::{Experiment, PlannedJob};
 use raidlab_sim::{JobResult, MemberStatistics, OperationResult};
-use raidlab_store::{Direction, Latency, Measurement, MemberUse};
+use raidlab_store::{Latency, Measurement, MemberUse, Operation};
 use raidlab_units::BytesPerSecond;
 
 /// One row for each operation of the job.
@@ -20,8 +20,9 @@ pub(crate) fn rows(
         .into_iter()
         .map(|op| {
             let operation = match op {
-                Direction::Read => &reads,
-                Direction::Write => &writes,
+                Operation::Read => &reads,
+                // A modelled job gives rows of reads and writes only.
+                _ => &writes,
             };
             let mut row = job.row(experiment, "model", op);
             row.total_ios = operation.ios;

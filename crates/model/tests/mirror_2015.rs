@@ -5,7 +5,7 @@
 
 use raidlab_lab::{Bench, Choices, Finish, Observer, Progress, Published, Subject, Suite};
 use raidlab_model::{Ablation, ModelBench, presets};
-use raidlab_store::{Direction, Measurement, Setting, published_error_percent};
+use raidlab_store::{Cell, CellResult, Measurement, Operation, Records, published_error_percent};
 use std::path::Path;
 use std::sync::OnceLock;
 
@@ -15,9 +15,12 @@ struct Rows(Vec<Measurement>);
 
 impl Observer for Rows {
     fn progress(&mut self, _: Progress) {}
-    fn setting(&mut self, _: Setting) {}
-    fn measured(&mut self, measurement: Measurement) {
-        self.0.push(measurement);
+    fn record(&mut self, _: Records) {}
+    fn cell(&mut self, result: CellResult) {
+        self.0.extend(result.rows);
+    }
+    fn is_finished(&self, _: &Cell) -> bool {
+        false
     }
     fn cancelled(&self) -> bool {
         false
@@ -30,6 +33,7 @@ fn run(suite: &Suite, subject: &str, without: &[&str]) -> Vec<Measurement> {
         fits: vec!["strict".to_owned()],
         seed: 2,
         without: without.iter().map(ToString::to_string).collect(),
+        ..Choices::default()
     };
     let experiments = suite.experiments(&[subject], &choices);
     assert_eq!(experiments.len(), 1);
@@ -95,7 +99,7 @@ fn assert_within(subject: &str, first: u32, last: u32, percent: f64) {
 /// Iops of a job's reads.
 fn iops(subject: &str, job: u32) -> f64 {
     let rows = jobs(subject, job, job);
-    let row = rows.iter().find(|row| row.op == Direction::Read);
+    let row = rows.iter().find(|row| row.op == Operation::Read);
     row.expect("a job that reads").iops
 }
 

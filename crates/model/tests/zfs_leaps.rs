@@ -2,16 +2,19 @@
 
 use raidlab_lab::{Bench, Choices, Finish, Observer, Progress, Suite};
 use raidlab_model::ModelBench;
-use raidlab_store::{Measurement, Setting};
+use raidlab_store::{Cell, CellResult, Measurement, Records};
 
 #[derive(Default)]
 struct Rows(Vec<Measurement>);
 
 impl Observer for Rows {
     fn progress(&mut self, _: Progress) {}
-    fn setting(&mut self, _: Setting) {}
-    fn measured(&mut self, measurement: Measurement) {
-        self.0.push(measurement);
+    fn record(&mut self, _: Records) {}
+    fn cell(&mut self, result: CellResult) {
+        self.0.extend(result.rows);
+    }
+    fn is_finished(&self, _: &Cell) -> bool {
+        false
     }
     fn cancelled(&self) -> bool {
         false
@@ -49,6 +52,7 @@ fn run(without: &[&str]) -> (f64, f64) {
         fits: vec!["strict".to_owned()],
         seed: 1,
         without: without.iter().map(ToString::to_string).collect(),
+        ..Choices::default()
     };
     let subject = suite.subject("zfs").expect("built in");
     let experiments = suite.experiments(&[subject], &choices);

@@ -10,8 +10,9 @@ use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use raidlab_lab::{Choices, Experiment, Progress, RunError, RunOptions, Sink, Suite, run_suite};
 use raidlab_model::{Ablation, ModelBench};
-use raidlab_store::{Direction, Measurement, Setting};
+use raidlab_store::{CellResult, Measurement, Operation, Records};
 use serde::Serialize;
+use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::num::NonZero;
 use std::sync::atomic::AtomicBool;
@@ -80,7 +81,7 @@ struct Cell<'a> {
     fit: &'a str,
     job: &'a str,
     job_title: &'a str,
-    op: Direction,
+    op: Operation,
     iops: f64,
     /// Against the full model.
     change_percent: f64,
@@ -99,6 +100,7 @@ pub fn ablations(arguments: &Arguments) -> Result<(), Failure> {
         threads: threads(arguments.threads),
         cancel: &never,
         published: None,
+        finished: &BTreeSet::new(),
     };
     let end = run_suite(&ModelBench, &experiments, options, &mut collected);
     collected.bar.finish_and_clear();
@@ -149,6 +151,7 @@ fn experiments(arguments: &Arguments) -> Result<Vec<Experiment>, Failure> {
                 fits: vec![arguments.fit.clone()],
                 seed: arguments.seed,
                 without,
+                ..Choices::default()
             };
             suite.experiments(std::slice::from_ref(&subject), &choices)
         })
@@ -188,13 +191,13 @@ impl Sink for Collected {
             .set_position(self.steps.iter().sum::<usize>() as u64);
     }
 
-    fn setting(&mut self, _: usize, _: Setting) -> Result<(), Infallible> {
+    fn record(&mut self, _: usize, _: Records) -> Result<(), Infallible> {
         Ok(())
     }
 
-    fn measurement(&mut self, experiment: usize, row: Measurement) -> Result<(), Infallible> {
+    fn cell(&mut self, experiment: usize, result: CellResult) -> Result<(), Infallible> {
         if let Some(rows) = self.rows.get_mut(experiment) {
-            rows.push(row);
+            rows.extend(result.rows);
         }
         Ok(())
     }
@@ -246,10 +249,9 @@ fn table(cells: &[Cell<'_>]) -> String {
     let full: Vec<&Cell<'_>> = cells.iter().filter(|cell| cell.without.is_none()).collect();
     let mixed = |job: &str| full.iter().filter(|cell| cell.job == job).count() > 1;
     let mut head = vec!["without".to_owned()];
-    head.extend(full.iter().map(|cell| match (mixed(cell.job), cell.op) {
-        (false, _) => format!("job {}", cell.job),
-        (true, Direction::Read) => format!("job {} read", cell.job),
-        (true, Direction::Write) => format!("job {} write", cell.job),
+    head.extend(full.iter().map(|cell| match mixed(cell.job) {
+        false => format!("job {}", cell.job),
+        true => format!("job {} {}", cell.job, cell.op),
     }));
     let mut rows: Vec<Vec<String>> = Vec::new();
     for (index, cell) in cells.iter().enumerate() {

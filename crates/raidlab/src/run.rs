@@ -19,6 +19,7 @@ use raidlab_lab::{Bench, BenchError, Finish, RunEnd, RunError, RunOptions, run_s
 use raidlab_model::{Ablation, ModelBench};
 use raidlab_report::RunData;
 use raidlab_store::Store;
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
@@ -246,6 +247,7 @@ fn carry_out(
         threads: threads(arguments.threads),
         cancel: stop,
         published: prepared.suite.published.as_ref(),
+        finished: &BTreeSet::new(),
     };
     let end = run_suite(bench, &prepared.experiments, options, &mut keeper);
     let finished = keeper.finish();

@@ -42,7 +42,8 @@ pub fn subjects(arguments: &Arguments) -> Result<(), Failure> {
     let Some(name) = &arguments.name else {
         let rows = catalogue::subjects()?.into_iter().map(|subject| {
             let kind = kind(subject.kind).to_owned();
-            vec![subject.name, kind, subject.host.name, subject.title]
+            let host = subject.host.map_or_else(String::new, |host| host.name);
+            vec![subject.name, kind, host, subject.title]
         });
         let head = ["subject", "kind", "host", "title"];
         return output::print(&output::table(&head, &[], rows.collect()));
@@ -52,13 +53,18 @@ pub fn subjects(arguments: &Arguments) -> Result<(), Failure> {
         return output::print(&source(Kind::Subject, name)?);
     }
     let text = format!(
-        "{}: {}\n{}\n\nkind  {}\nhost  {}, {}\n\n{}",
+        "{}: {}\n{}\n\nkind  {}\nhost  {}\n\n{}",
         subject.name,
         subject.title,
         subject.description.trim(),
         kind(subject.kind),
-        subject.host.name,
-        subject.host.title,
+        subject
+            .host
+            .as_ref()
+            .map_or("real systems only".to_owned(), |host| format!(
+                "{}, {}",
+                host.name, host.title
+            )),
         settings(&subject.settings)
     );
     output::print(&text)
@@ -68,6 +74,7 @@ pub fn subjects(arguments: &Arguments) -> Result<(), Failure> {
 const fn kind(kind: SubjectKind) -> &'static str {
     match kind {
         SubjectKind::Disk => "disk",
+        SubjectKind::System => "system",
         SubjectKind::Mirror => "mirror",
         SubjectKind::ZfsMirror => "ZFS mirror",
     }

@@ -193,7 +193,7 @@ mod tests {
     use super::html;
     use crate::data::RunData;
     use crate::sample;
-    use raidlab_store::Store;
+    use raidlab_store::{CellResult, Records, Store};
 
     /// The page without the part that is `plotly.js`.
     fn without_plotly(page: &str) -> String {
@@ -276,10 +276,19 @@ mod tests {
         let data = sample::data();
         let mut store = Store::open_in_memory().unwrap();
         let id = store.begin_run(&data.run).unwrap();
-        store.add_settings(id, &data.settings).unwrap();
+        let records = Records {
+            settings: data.settings.clone(),
+            ..Records::default()
+        };
+        store.add_records(id, &records).unwrap();
         store.add_notes(id, &data.notes).unwrap();
-        for m in &data.measurements {
-            store.add_measurement(id, m).unwrap();
+        for rows in data.measurements.chunk_by(|a, b| a.cell() == b.cell()) {
+            let result = CellResult {
+                cell: rows[0].cell(),
+                rows: rows.to_vec(),
+                records: Records::default(),
+            };
+            store.add_cell(id, &result).unwrap();
         }
         let loaded = RunData::load(&store, raidlab_store::LATEST).unwrap();
         assert_eq!(html(&loaded).unwrap(), html(&data).unwrap());

@@ -4,7 +4,7 @@
 mod made_up;
 
 use crate::data::RunData;
-use raidlab_store::{Direction, Measurement};
+use raidlab_store::{Measurement, Operation};
 
 /// The whole run.
 pub(crate) fn data() -> RunData {
@@ -19,7 +19,7 @@ pub(crate) fn data() -> RunData {
 /// A predicted random read on `subject` as job `sequence + 1`.
 pub(crate) fn cell(subject: &str, sequence: u32) -> Measurement {
     let mut found = data().measurements;
-    found.retain(|m| m.job == "9" && m.op == Direction::Read && m.fit == "strict");
+    found.retain(|m| m.job == "9" && m.op == Operation::Read && m.fit == "strict");
     let mut m = found.swap_remove(0);
     m.subject = subject.to_owned();
     m.sequence = sequence;

@@ -1,16 +1,7 @@
 //! The measurement: one row per job, subject and operation, on any bench.
 
+use crate::Operation;
 use serde::{Deserialize, Serialize};
-
-/// Reads and writes are measured apart, also where one job mixes them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Direction {
-    /// Bytes from the subject.
-    Read,
-    /// Bytes into the subject.
-    Write,
-}
 
 /// How a figure stands to the facts that the bench was calibrated on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -45,6 +36,12 @@ pub struct Run {
     pub raidlab_version: String,
     /// The command line, for repeating the run.
     pub command_line: String,
+    /// Its arguments one by one, for going on after an interruption; empty
+    /// where a run cannot be gone on with.
+    pub arguments: Vec<String>,
+    /// Changes when the suite, its subjects or its disks change: a run is only
+    /// gone on with when this is the same.
+    pub plan_hash: String,
 }
 
 /// One setting in force, as read back from whatever it was given to.
@@ -78,6 +75,15 @@ pub struct Latency {
     /// The whole histogram, `HdrHistogram` V2 with deflate; empty if unknown.
     #[serde(skip)]
     pub histogram: Vec<u8>,
+}
+
+impl Latency {
+    /// Whether latencies were recorded at all: a tool that was told not to
+    /// leaves zeros.
+    #[must_use]
+    pub const fn is_recorded(&self) -> bool {
+        self.max_ns > 0
+    }
 }
 
 /// What one member did during one job.
@@ -129,8 +135,13 @@ pub struct Measurement {
     pub bench: String,
     /// The suite's name.
     pub suite: String,
+    /// The machine it ran on; empty for modelled ones.
+    pub host: String,
     /// The subject's name: `md`, `gflash`, ...
     pub subject: String,
+    /// The file system that the job ran on, with its options' label; empty on
+    /// the raw array.
+    pub filesystem: String,
     /// Parameter set of the disk models (`strict`, `joint`); empty on real disks.
     pub fit: String,
     /// Position of the job in the suite, from 0: the order of rows.
@@ -139,26 +150,41 @@ pub struct Measurement {
     pub job: String,
     /// The job in words: `random read 4 KiB, queue depth 4`.
     pub job_title: String,
+    /// How often the cell was measured before, from 0.
+    pub repetition: u32,
+    /// The tool with its version, `fio 3.33`; empty for the model's own
+    /// workload.
+    pub tool: String,
+    /// The part of the tool's output: `16384k/64k` of iozone's table; empty
+    /// where there is one row for each operation.
+    pub part: String,
     /// Class for accuracy statements and graphs: `random-read`.
     pub class: String,
-    /// Reads or writes.
-    pub op: Direction,
+    /// What was done.
+    pub op: Operation,
     /// Bytes of one I/O.
     pub block_size_bytes: u64,
     /// Effective queue depth: jobs times depth of each.
     pub queue_depth: u32,
     /// Streams (fio jobs or threads) that ran together.
     pub streams: u32,
-    /// I/Os completed.
+    /// I/Os completed; 0 where the tool does not tell.
     pub total_ios: u64,
-    /// Bytes moved.
+    /// Bytes moved; 0 where the tool does not tell.
     pub total_bytes: u64,
+    /// When it began, nanoseconds since its experiment began.
+    pub started_ns: u64,
     /// From the first submission to the last completion, nanoseconds; fio's `runt`.
     pub runtime_ns: u64,
-    /// `total_ios` over `runtime_ns`. More is better.
+    /// Operations per second, `total_ios` over `runtime_ns` where both are
+    /// known; 0 where the tool does not tell. More is better.
     pub iops: f64,
-    /// `total_bytes` over `runtime_ns`. More is better.
+    /// Bytes per second, `total_bytes` over `runtime_ns` where both are known;
+    /// 0 for operations that move no bytes. More is better.
     pub bytes_per_second: f64,
+    /// Processor time over the run time, percent of one processor, where the
+    /// tool tells. Less is better.
+    pub cpu_percent: Option<f64>,
     /// Less is better.
     pub latency: Latency,
     /// The array in mdstat's letters at the job's start: `[UU]`, `[U_]`.
@@ -179,4 +205,38 @@ pub struct Measurement {
     pub members: Vec<MemberUse>,
     /// The same cell elsewhere; the first is the one to compare with.
     pub published: Vec<PublishedFigure>,
+}
+
+impl Measurement {
+    /// The one figure that a table of this row's class shows: operations per
+    /// second for small random blocks and for operations without bytes, bytes
+    /// per second for all others.
+    #[must_use]
+    pub fn metric(&self) -> Metric {
+        let small = self.block_size_bytes > 0 && self.block_size_bytes < 64 * 1024;
+        if self.bytes_per_second <= 0.0 || (small && self.iops > 0.0) {
+            Metric::OperationsPerSecond
+        } else {
+            Metric::BytesPerSecond
+        }
+    }
+
+    /// The value of [`Measurement::metric`].
+    #[must_use]
+    pub fn value(&self) -> f64 {
+        match self.metric() {
+            Metric::OperationsPerSecond => self.iops,
+            Metric::BytesPerSecond => self.bytes_per_second,
+        }
+    }
+}
+
+/// What a figure counts. Both are rates: more is better.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Metric {
+    /// Reads, writes, seeks, files: operations per second.
+    OperationsPerSecond,
+    /// Bytes per second.
+    BytesPerSecond,
 }

@@ -1,19 +1,11 @@
 //! Measurements to table rows and back.
 
-use crate::{Direction, Latency, Measurement, MemberUse, PublishedFigure, Role, StoreError};
+use crate::{Latency, Measurement, MemberUse, Operation, PublishedFigure, Role, StoreError};
 use rusqlite::types::Type;
 use rusqlite::{Row, Transaction, params};
 use std::path::Path;
 
 use crate::schema::failure;
-
-/// The text of an operation in tables and exports.
-pub(crate) fn op_text(op: Direction) -> &'static str {
-    match op {
-        Direction::Read => "read",
-        Direction::Write => "write",
-    }
-}
 
 /// The text of a role in tables and exports.
 pub(crate) fn role_text(role: Role) -> &'static str {
@@ -26,7 +18,7 @@ pub(crate) fn role_text(role: Role) -> &'static str {
 
 /// `SQLite`'s integers are signed; a counter above 2^63 is an error, not a
 /// negative number.
-fn integer(field: &'static str, value: u64) -> Result<i64, StoreError> {
+pub(crate) fn integer(field: &'static str, value: u64) -> Result<i64, StoreError> {
     i64::try_from(value).map_err(|_| StoreError::NotStorable {
         field,
         value: value.to_string(),
@@ -34,7 +26,7 @@ fn integer(field: &'static str, value: u64) -> Result<i64, StoreError> {
 }
 
 /// `SQLite` would store not-a-number as NULL, and JSON cannot hold infinity.
-fn real(field: &'static str, value: f64) -> Result<f64, StoreError> {
+pub(crate) fn real(field: &'static str, value: f64) -> Result<f64, StoreError> {
     if value.is_finite() {
         Ok(value)
     } else {
@@ -74,21 +66,28 @@ fn insert_measurement(
         run_id,
         m.bench,
         m.suite,
+        m.host,
         m.subject,
+        m.filesystem,
         m.fit,
         m.sequence,
         m.job,
         m.job_title,
+        m.repetition,
+        m.tool,
+        m.part,
         m.class,
-        op_text(m.op),
+        m.op.name(),
         integer("block_size_bytes", m.block_size_bytes)?,
         m.queue_depth,
         m.streams,
         integer("total_ios", m.total_ios)?,
         integer("total_bytes", m.total_bytes)?,
+        integer("started_ns", m.started_ns)?,
         integer("runtime_ns", m.runtime_ns)?,
         real("iops", m.iops)?,
         real("bytes_per_second", m.bytes_per_second)?,
+        maybe_real("cpu_percent", m.cpu_percent)?,
         real("latency_mean_ns", m.latency.mean_ns)?,
         integer("latency_p50_ns", m.latency.p50_ns)?,
         integer("latency_p90_ns", m.latency.p90_ns)?,
@@ -180,13 +179,13 @@ fn insert_published(
 }
 
 /// Reads a counter that `integer` wrote.
-fn counter(row: &Row<'_>, column: &str) -> rusqlite::Result<u64> {
+pub(crate) fn counter(row: &Row<'_>, column: &str) -> rusqlite::Result<u64> {
     let value: i64 = row.get(column)?;
     u64::try_from(value).map_err(|_| rusqlite::Error::IntegralValueOutOfRange(0, value))
 }
 
 /// The one of `values` whose text the column holds.
-fn word<T: Copy>(
+pub(crate) fn word<T: Copy>(
     row: &Row<'_>,
     column: &str,
     values: &[T],
@@ -204,21 +203,28 @@ pub(crate) fn read_measurement(row: &Row<'_>) -> rusqlite::Result<Measurement> {
     Ok(Measurement {
         bench: row.get("bench")?,
         suite: row.get("suite")?,
+        host: row.get("host")?,
         subject: row.get("subject")?,
+        filesystem: row.get("filesystem")?,
         fit: row.get("fit")?,
         sequence: row.get("sequence")?,
         job: row.get("job")?,
         job_title: row.get("job_title")?,
+        repetition: row.get("repetition")?,
+        tool: row.get("tool")?,
+        part: row.get("part")?,
         class: row.get("class")?,
-        op: word(row, "op", &[Direction::Read, Direction::Write], op_text)?,
+        op: word(row, "op", &Operation::ALL, Operation::name)?,
         block_size_bytes: counter(row, "block_size_bytes")?,
         queue_depth: row.get("queue_depth")?,
         streams: row.get("streams")?,
         total_ios: counter(row, "total_ios")?,
         total_bytes: counter(row, "total_bytes")?,
+        started_ns: counter(row, "started_ns")?,
         runtime_ns: counter(row, "runtime_ns")?,
         iops: row.get("iops")?,
         bytes_per_second: row.get("bytes_per_second")?,
+        cpu_percent: row.get("cpu_percent")?,
         latency: Latency {
             mean_ns: row.get("latency_mean_ns")?,
             p50_ns: counter(row, "latency_p50_ns")?,
@@ -278,7 +284,11 @@ pub(crate) fn is_unique_violation(error: &rusqlite::Error) -> bool {
     matches!(
         error,
         rusqlite::Error::SqliteFailure(failure, _)
-            if failure.extended_code == rusqlite::ffi::SQLITE_CONSTRAINT_UNIQUE
+            if [
+                rusqlite::ffi::SQLITE_CONSTRAINT_UNIQUE,
+                rusqlite::ffi::SQLITE_CONSTRAINT_PRIMARYKEY,
+            ]
+            .contains(&failure.extended_code)
     )
 }
 
@@ -288,11 +298,13 @@ fn cell_name(m: &Measurement) -> String {
     } else {
         format!(", fit {}", m.fit)
     };
+    let rest: String = [&m.part, &m.filesystem, &m.host]
+        .into_iter()
+        .filter(|part| !part.is_empty())
+        .map(|part| format!(", {part}"))
+        .collect();
     format!(
-        "job {} (sequence {}) {}, subject {}{fit}",
-        m.job,
-        m.sequence,
-        op_text(m.op),
-        m.subject
+        "job {} (sequence {}, repetition {}) {}, subject {}{fit}{rest}",
+        m.job, m.sequence, m.repetition, m.op, m.subject
     )
 }

@@ -2,7 +2,7 @@
 //!
 //! A file is touched only when it is certain to be a store of this version, or
 //! empty. The order of the questions: does it open; is it an `SQLite` file; is
-//! its application id ours, or is it empty; is its schema version ours; is it
+//! its application id ours, or is it empty; is its schema version ours, or the one before; is it
 //! sound. Tables, id and version of a new store are written in one
 //! transaction, so that a killed process leaves an empty file or a store.
 
@@ -15,7 +15,10 @@ use std::time::Duration;
 pub(crate) const APPLICATION_ID: i32 = 0x726c_6162;
 
 /// Version of the tables. A change of `schema.sql` needs a new one.
-pub const SCHEMA_VERSION: i32 = 1;
+pub const SCHEMA_VERSION: i32 = 2;
+
+/// The version that is brought up to [`SCHEMA_VERSION`] when it is opened.
+const OLD_VERSION: i32 = 1;
 
 /// How long to wait for another process's transaction. Transactions here are
 /// one row each, so a longer wait means that the other process hangs.
@@ -44,10 +47,13 @@ pub(crate) fn open_in_memory() -> Result<Connection, StoreError> {
 fn prepare(mut connection: Connection, path: &Path) -> Result<Connection, StoreError> {
     let fail = |error| failure("open", path, error);
     connection.busy_timeout(BUSY_TIMEOUT).map_err(fail)?;
-    if state(&connection, path)? == State::Empty {
-        create(&mut connection, path)?;
-    } else {
-        check(&connection, path)?;
+    match state(&connection, path)? {
+        State::Empty => create(&mut connection, path)?,
+        State::Ours => check(&connection, path)?,
+        State::Old => {
+            check(&connection, path)?;
+            migrate(&mut connection, path)?;
+        }
     }
     // Readers do not block the writer, nor the writer readers.
     connection
@@ -66,6 +72,7 @@ fn prepare(mut connection: Connection, path: &Path) -> Result<Connection, StoreE
 #[derive(PartialEq, Eq)]
 enum State {
     Empty,
+    Old,
     Ours,
 }
 
@@ -75,14 +82,14 @@ fn state(connection: &Connection, path: &Path) -> Result<State, StoreError> {
     let application_id = header("application_id").map_err(fail)?;
     let found = header("user_version").map_err(fail)?;
     if application_id == APPLICATION_ID {
-        return if found == SCHEMA_VERSION {
-            Ok(State::Ours)
-        } else {
-            Err(StoreError::OtherVersion {
+        return match found {
+            SCHEMA_VERSION => Ok(State::Ours),
+            OLD_VERSION => Ok(State::Old),
+            _ => Err(StoreError::OtherVersion {
                 path: path.to_owned(),
                 found,
                 supported: SCHEMA_VERSION,
-            })
+            }),
         };
     }
     let objects: i64 = connection
@@ -106,10 +113,37 @@ fn create(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
     // Another process may have been quicker between the first look and the lock.
     if state(&transaction, path)? == State::Empty {
         transaction
-            .execute_batch(include_str!("schema.sql"))
+            .execute_batch(concat!(
+                include_str!("schema.sql"),
+                include_str!("records.sql")
+            ))
             .map_err(fail)?;
         transaction
             .pragma_update(None, "application_id", APPLICATION_ID)
+            .map_err(fail)?;
+        transaction
+            .pragma_update(None, "user_version", SCHEMA_VERSION)
+            .map_err(fail)?;
+    }
+    transaction.commit().map_err(fail)
+}
+
+/// Brings a store of the version before up to this one, all or nothing.
+fn migrate(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
+    let fail = |error| failure("bring the tables up to date", path, error);
+    // A table is replaced while others refer to it by name.
+    connection
+        .pragma_update(None, "foreign_keys", false)
+        .map_err(fail)?;
+    let transaction = connection
+        .transaction_with_behavior(TransactionBehavior::Immediate)
+        .map_err(fail)?;
+    if state(&transaction, path)? == State::Old {
+        transaction
+            .execute_batch(concat!(
+                include_str!("migrate_1_to_2.sql"),
+                include_str!("records.sql")
+            ))
             .map_err(fail)?;
         transaction
             .pragma_update(None, "user_version", SCHEMA_VERSION)

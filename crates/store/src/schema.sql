@@ -9,7 +9,9 @@ CREATE TABLE run (
     suite_title      TEXT NOT NULL,
     seed             TEXT NOT NULL,              -- decimal; may exceed a signed integer
     raidlab_version  TEXT NOT NULL,
-    command_line     TEXT NOT NULL
+    command_line     TEXT NOT NULL,
+    arguments        TEXT NOT NULL DEFAULT '[]', -- JSON array; [] cannot be gone on with
+    plan_hash        TEXT NOT NULL DEFAULT ''
 ) STRICT;
 
 -- Settings in force, as read back.
@@ -23,27 +25,35 @@ CREATE TABLE setting (
 ) STRICT;
 CREATE INDEX setting_of_run ON setting (run_id);
 
--- One row per job, operation, subject and fit.
+-- One row per job, operation, part, subject, file system, host, fit and
+-- repetition.
 CREATE TABLE measurement (
     measurement_id       INTEGER PRIMARY KEY,
     run_id               INTEGER NOT NULL REFERENCES run ON DELETE CASCADE,
     bench                TEXT NOT NULL,
     suite                TEXT NOT NULL,
+    host                 TEXT NOT NULL,          -- '' for modelled ones
     subject              TEXT NOT NULL,
+    filesystem           TEXT NOT NULL,          -- '' on the raw array
     fit                  TEXT NOT NULL,          -- '' on real disks
     sequence             INTEGER NOT NULL,
     job                  TEXT NOT NULL,
     job_title            TEXT NOT NULL,
+    repetition           INTEGER NOT NULL,       -- from 0
+    tool                 TEXT NOT NULL,          -- with its version; '' for the model
+    part                 TEXT NOT NULL,          -- of the tool's output
     class                TEXT NOT NULL,
-    op                   TEXT NOT NULL CHECK (op IN ('read', 'write')),
+    op                   TEXT NOT NULL,
     block_size_bytes     INTEGER NOT NULL,
     queue_depth          INTEGER NOT NULL,
     streams              INTEGER NOT NULL,
     total_ios            INTEGER NOT NULL,
     total_bytes          INTEGER NOT NULL,
+    started_ns           INTEGER NOT NULL,       -- since the experiment began
     runtime_ns           INTEGER NOT NULL,
     iops                 REAL NOT NULL,
     bytes_per_second     REAL NOT NULL,
+    cpu_percent          REAL,                   -- of one processor
     latency_mean_ns      REAL NOT NULL,
     latency_p50_ns       INTEGER NOT NULL,
     latency_p90_ns       INTEGER NOT NULL,
@@ -58,7 +68,7 @@ CREATE TABLE measurement (
     tag_overflows_count  INTEGER NOT NULL,
     leaped_percent       REAL NOT NULL,
     role                 TEXT NOT NULL CHECK (role IN ('measured', 'predicted', 'fitted')),
-    UNIQUE (run_id, sequence, subject, fit, op)
+    UNIQUE (run_id, sequence, host, subject, filesystem, fit, repetition, part, op)
 ) STRICT;
 
 -- What each member did during a job, in slot order.

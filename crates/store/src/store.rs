@@ -1,8 +1,12 @@
 //! A store: one `SQLite` file with runs and everything that belongs to them.
 
+use crate::records;
 use crate::rows;
 use crate::schema::{self, failure};
-use crate::{Measurement, Run, Setting, StoreError};
+use crate::{
+    Cell, CellResult, CommandRecord, EventRecord, Finding, Measurement, Observation, Records, Run,
+    Series, Setting, StoreError,
+};
 use rusqlite::types::Type;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
 use serde::{Deserialize, Serialize};
@@ -112,7 +116,8 @@ impl Store {
     pub fn begin_run(&mut self, run: &Run) -> Result<RunId, StoreError> {
         let inserted = self.connection.execute(
             "INSERT INTO run (name, started_utc, finished_utc, bench, suite, suite_title, seed,
-             raidlab_version, command_line) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+             raidlab_version, command_line, arguments, plan_hash)
+             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             params![
                 run.name,
                 run.started,
@@ -123,6 +128,8 @@ impl Store {
                 run.seed.to_string(),
                 run.raidlab_version,
                 run.command_line,
+                names_to_json(&run.arguments),
+                run.plan_hash,
             ],
         );
         match inserted {
@@ -134,25 +141,13 @@ impl Store {
         }
     }
 
-    /// Adds settings in force, all or none.
+    /// Adds records that belong to no single cell, all or none.
     ///
     /// # Errors
-    /// The file cannot be written.
-    pub fn add_settings(&mut self, run: RunId, settings: &[Setting]) -> Result<(), StoreError> {
-        self.in_transaction("add settings", |transaction, path| {
-            let fail = |error| failure("add settings", path, error);
-            let mut statement = transaction
-                .prepare_cached(
-                    "INSERT INTO setting (run_id, scope, name, value, source)
-                     VALUES (?, ?, ?, ?, ?)",
-                )
-                .map_err(fail)?;
-            for s in settings {
-                statement
-                    .execute(params![run.0, s.scope, s.name, s.value, s.source])
-                    .map_err(fail)?;
-            }
-            Ok(())
+    /// A number is not finite or above 2^63, or the file cannot be written.
+    pub fn add_records(&mut self, run: RunId, records: &Records) -> Result<(), StoreError> {
+        self.in_transaction("add records", |transaction, path| {
+            records::insert(transaction, path, run.0, records)
         })
     }
 
@@ -186,15 +181,31 @@ impl Store {
         })
     }
 
-    /// Adds one measurement with its members and published figures, in one
-    /// transaction: a run that is killed leaves complete rows only.
+    /// Adds a finished cell, its rows with members and published figures and
+    /// its records, in one transaction: a run that is killed leaves complete
+    /// cells only.
     ///
     /// # Errors
-    /// The run already has this cell (sequence, operation, subject, fit), a
-    /// number is not finite or above 2^63, or the file cannot be written.
-    pub fn add_measurement(&mut self, run: RunId, m: &Measurement) -> Result<(), StoreError> {
-        self.in_transaction("add a measurement", |transaction, path| {
-            rows::insert(transaction, path, run.0, m)
+    /// The run already has this cell or one of its rows (sequence, operation,
+    /// part, subject, file system, host, fit, repetition), a number is not
+    /// finite or above 2^63, or the file cannot be written.
+    pub fn add_cell(&mut self, run: RunId, result: &CellResult) -> Result<(), StoreError> {
+        self.in_transaction("add a cell", |transaction, path| {
+            for row in &result.rows {
+                rows::insert(transaction, path, run.0, row)?;
+            }
+            records::insert(transaction, path, run.0, &result.records)?;
+            records::insert_cell(transaction, path, run.0, &result.cell)
+        })
+    }
+
+    /// Replaces what the audit found of a run.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn set_findings(&mut self, run: RunId, findings: &[Finding]) -> Result<(), StoreError> {
+        self.in_transaction("keep the findings", |transaction, path| {
+            records::replace_findings(transaction, path, run.0, findings)
         })
     }
 
@@ -308,6 +319,108 @@ impl Store {
                     source: row.get("source")?,
                 })
             },
+        )
+    }
+
+    /// The cells that are finished, sorted.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn finished_cells(&self, run: RunId) -> Result<Vec<Cell>, StoreError> {
+        let mut cells = self.collect(
+            "read the finished cells",
+            "SELECT * FROM cell WHERE run_id = ?",
+            [run.0],
+            records::read_cell,
+        )?;
+        cells.sort();
+        Ok(cells)
+    }
+
+    /// A run's facts in the order in which they were added.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn observations(&self, run: RunId) -> Result<Vec<Observation>, StoreError> {
+        self.collect(
+            "read observations",
+            "SELECT * FROM observation JOIN scope USING (scope_id) WHERE run_id = ?
+             ORDER BY observation_id",
+            [run.0],
+            records::read_observation,
+        )
+    }
+
+    /// The commands that ran, in the order in which they were added.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn commands(&self, run: RunId) -> Result<Vec<CommandRecord>, StoreError> {
+        self.collect(
+            "read commands",
+            "SELECT * FROM command JOIN scope USING (scope_id) WHERE run_id = ?
+             ORDER BY command_id",
+            [run.0],
+            records::read_command,
+        )
+    }
+
+    /// What happened, in the order in which it was added.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn events(&self, run: RunId) -> Result<Vec<EventRecord>, StoreError> {
+        self.collect(
+            "read events",
+            "SELECT * FROM event JOIN scope USING (scope_id) WHERE run_id = ?
+             ORDER BY event_id",
+            [run.0],
+            records::read_event,
+        )
+    }
+
+    /// What was sampled, with all points, in the order in which the series
+    /// began.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn series(&self, run: RunId) -> Result<Vec<Series>, StoreError> {
+        const ACTION: &str = "read samples";
+        let keyed = |row: &Row<'_>| row.get::<_, i64>("series_id");
+        let series = self.collect(
+            ACTION,
+            "SELECT * FROM series JOIN scope USING (scope_id) WHERE run_id = ?
+             ORDER BY series_id",
+            [run.0],
+            |row| Ok((keyed(row)?, records::read_series(row)?)),
+        )?;
+        let mut points = grouped(self.collect(
+            ACTION,
+            "SELECT sample.* FROM sample JOIN series USING (series_id)
+             JOIN scope USING (scope_id) WHERE run_id = ? ORDER BY series_id, at_ns",
+            [run.0],
+            |row| Ok((keyed(row)?, records::read_point(row)?)),
+        )?);
+        Ok(series
+            .into_iter()
+            .map(|(id, mut series)| {
+                series.points = points.remove(&id).unwrap_or_default();
+                series
+            })
+            .collect())
+    }
+
+    /// What the audit found when it last looked, in its order.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn findings(&self, run: RunId) -> Result<Vec<Finding>, StoreError> {
+        self.collect(
+            "read findings",
+            "SELECT * FROM finding JOIN scope USING (scope_id) WHERE run_id = ?
+             ORDER BY finding_id",
+            [run.0],
+            records::read_finding,
         )
     }
 
@@ -443,6 +556,8 @@ fn read_run(row: &Row<'_>) -> rusqlite::Result<(RunId, Run)> {
         seed,
         raidlab_version: row.get("raidlab_version")?,
         command_line: row.get("command_line")?,
+        arguments: names_from_json(row, "arguments")?,
+        plan_hash: row.get("plan_hash")?,
     };
     Ok((RunId(row.get("run_id")?), run))
 }

@@ -3,9 +3,12 @@
 mod exports;
 mod files;
 mod killed;
+mod records;
 mod round_trip;
 
-use crate::{Direction, Latency, Measurement, MemberUse, PublishedFigure, Role, Run};
+use crate::{
+    CellResult, Latency, Measurement, MemberUse, Operation, PublishedFigure, Records, Role, Run,
+};
 
 fn run(name: &str) -> Run {
     Run {
@@ -18,6 +21,8 @@ fn run(name: &str) -> Run {
         seed: u64::MAX,
         raidlab_version: "0.1.0".to_owned(),
         command_line: "raidlab run mirror-2015".to_owned(),
+        arguments: vec!["run".to_owned(), "mirror-2015".to_owned()],
+        plan_hash: "9f2a".to_owned(),
     }
 }
 
@@ -26,21 +31,28 @@ fn measurement(sequence: u32) -> Measurement {
     Measurement {
         bench: "model".to_owned(),
         suite: "mirror-2015".to_owned(),
+        host: String::new(),
         subject: "md".to_owned(),
+        filesystem: String::new(),
         fit: "strict".to_owned(),
         sequence,
         job: format!("{}", sequence + 1),
         job_title: "random read 4 KiB, queue depth 4".to_owned(),
+        repetition: 0,
+        tool: String::new(),
+        part: String::new(),
         class: "random-read".to_owned(),
-        op: Direction::Read,
+        op: Operation::Read,
         block_size_bytes: 4096,
         queue_depth: 4,
         streams: 1,
         total_ios: 11_160,
         total_bytes: 45_711_360,
+        started_ns: 1_000_000_000,
         runtime_ns: 60_000_000_000,
         iops: 186.0,
         bytes_per_second: 761_856.0,
+        cpu_percent: None,
         latency: Latency {
             mean_ns: 21_505_376.5,
             p50_ns: 19_000_000,
@@ -88,5 +100,14 @@ fn member(name: &str) -> MemberUse {
         read_ticks_ns: 119_000_000_000,
         busy_ns: 59_000_000_000,
         ..MemberUse::default()
+    }
+}
+
+/// A cell of one row.
+fn cell(row: Measurement) -> CellResult {
+    CellResult {
+        cell: row.cell(),
+        rows: vec![row],
+        records: Records::default(),
     }
 }

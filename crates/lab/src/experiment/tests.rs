@@ -2,8 +2,8 @@
 
 use super::{CapacityError, Choices, Experiment, PlannedJob, PlannedStep};
 use crate::subject::Subject;
-use crate::suite::Suite;
-use raidlab_store::Direction;
+use crate::suite::{Suite, Work};
+use raidlab_store::Operation;
 use raidlab_units::Bytes;
 use raidlab_workload::Engine;
 
@@ -31,7 +31,7 @@ fn a_queue_is_asynchronous_on_linux_and_threads_on_freebsd() {
     ] {
         let experiment = experiment(subject);
         let planned = job(&experiment, "15");
-        let spec = &planned.group.jobs[0];
+        let spec = &planned.work.group().unwrap().jobs[0];
         assert_eq!(
             (spec.engine, spec.io_depth, spec.num_jobs),
             (engine, depth, clones)
@@ -41,14 +41,16 @@ fn a_queue_is_asynchronous_on_linux_and_threads_on_freebsd() {
         assert_eq!((streams.queue_depth(), streams.streams()), (4, 4));
         assert!(
             streams
-                .group
+                .work
+                .group()
+                .unwrap()
                 .jobs
                 .iter()
                 .all(|spec| spec.engine == Engine::Sync)
         );
         assert_eq!(
             job(&experiment, "16").operations(),
-            [Direction::Read, Direction::Write]
+            [Operation::Read, Operation::Write]
         );
     }
 }
@@ -103,7 +105,13 @@ fn jobs_that_do_not_fit_are_refused_before_anything_runs() {
     let PlannedStep::Job(first) = &mut shifted.steps[0] else {
         panic!("a job")
     };
-    first.group.jobs[0].offset = Bytes(5 << 40);
+    let Work::Fio {
+        group: Ok(group), ..
+    } = &mut first.work
+    else {
+        panic!("a job of fio's");
+    };
+    group.jobs[0].offset = Bytes(5 << 40);
     assert!(matches!(
         shifted.check_capacity(&[DISK]),
         Err(CapacityError::Job { .. })
@@ -117,6 +125,7 @@ fn experiments_come_subject_by_subject_and_fit_by_fit() {
         fits: vec!["strict".to_owned(), "joint".to_owned()],
         seed: 7,
         without: vec!["rpo".to_owned()],
+        ..Choices::default()
     };
     let experiments = suite.experiments(&suite.subjects[..2], &choices);
     let order: Vec<(&str, &str)> = experiments

@@ -4,7 +4,7 @@ use super::{Log, Published};
 use crate::document::Document;
 use crate::experiment::{Choices, PlannedStep};
 use crate::suite::Suite;
-use raidlab_store::{Direction, Role};
+use raidlab_store::{Operation, Role};
 use std::fmt::Write;
 
 fn figures() -> Published {
@@ -16,27 +16,27 @@ fn figures() -> Published {
 fn figures_are_the_logs() {
     let published = figures();
     let cases = [
-        ("md", "1", Direction::Write, 10814, 60057),
-        ("md", "16", Direction::Read, 9633, 60644),
-        ("md", "16", Direction::Write, 4701, 60644),
-        ("md", "18", Direction::Read, 65536, 891_347),
-        ("md", "28", Direction::Read, 6270, 20243),
-        ("gflash", "15", Direction::Read, 22016, 64148),
-        ("gflash", "29", Direction::Read, 7936, 23836),
-        ("gmirror", "19", Direction::Read, 49152, 52748),
-        ("gmirror", "21", Direction::Read, 11264, 68042),
-        ("zfs", "1", Direction::Write, 576_766, 60029),
-        ("zfs", "24", Direction::Read, 4032, 88005),
+        ("md", "1", Operation::Write, 10814, 60057),
+        ("md", "16", Operation::Read, 9633, 60644),
+        ("md", "16", Operation::Write, 4701, 60644),
+        ("md", "18", Operation::Read, 65536, 891_347),
+        ("md", "28", Operation::Read, 6270, 20243),
+        ("gflash", "15", Operation::Read, 22016, 64148),
+        ("gflash", "29", Operation::Read, 7936, 23836),
+        ("gmirror", "19", Operation::Read, 49152, 52748),
+        ("gmirror", "21", Operation::Read, 11264, 68042),
+        ("zfs", "1", Operation::Write, 576_766, 60029),
+        ("zfs", "24", Operation::Read, 4032, 88005),
     ];
     for (subject, job, op, ios, runtime_ms) in cases {
         let cell = published.cell(subject, job, op).expect("a cell");
         assert_eq!(cell.log, Some(Log { ios, runtime_ms }), "{subject} {job}");
     }
     let zfs = published
-        .cell("zfs", "29", Direction::Read)
+        .cell("zfs", "29", Operation::Read)
         .expect("a cell");
     assert_eq!(zfs.sync_percent.log, Some(62.22));
-    let md = published.cell("md", "19", Direction::Read).expect("a cell");
+    let md = published.cell("md", "19", Operation::Read).expect("a cell");
     let reads: Vec<u64> = md.members.iter().map(|member| member.read_ios).collect();
     assert_eq!(reads, [32768, 16384]);
 }
@@ -84,7 +84,7 @@ fn cells_that_the_disk_was_fitted_on_are_marked() {
             continue;
         };
         let job = rest.split(':').next().expect("a number");
-        let cell = published.cell("md", job, Direction::Read).expect(job);
+        let cell = published.cell("md", job, Operation::Read).expect(job);
         let log = cell.log.expect(job);
         assert_eq!(fact["ios"].as_integer(), i64::try_from(log.ios).ok());
         assert_eq!(
@@ -142,7 +142,7 @@ fn a_row_gets_its_figures_and_its_role() {
             });
             let mut row = planned
                 .expect("a job")
-                .row(experiment, "model", Direction::Read);
+                .row(experiment, "model", Operation::Read);
             published.attach(&mut row);
             assert_eq!(row.published.len(), 2);
             assert_eq!(row.published[0].source, "log");
@@ -158,7 +158,7 @@ fn a_row_gets_its_figures_and_its_role() {
     let PlannedStep::Job(first) = &experiment.steps[0] else {
         panic!("a job")
     };
-    let mut row = first.row(experiment, "host", Direction::Write);
+    let mut row = first.row(experiment, "host", Operation::Write);
     row.role = Role::Measured;
     published.attach(&mut row);
     assert_eq!(row.role, Role::Measured);

@@ -5,7 +5,8 @@ use crate::bench::{Bench, BenchError, Finish, Observer, Progress};
 use crate::experiment::{Choices, Experiment};
 use crate::mock::MockBench;
 use crate::suite::Suite;
-use raidlab_store::{Measurement, Setting};
+use raidlab_store::{CellResult, Measurement, Records};
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Keeps everything; may fail, or cancel, after some rows.
@@ -29,21 +30,23 @@ impl Sink for Keep<'_> {
         self.progress.push((experiment, progress));
     }
 
-    fn setting(&mut self, _experiment: usize, _setting: Setting) -> Result<(), Full> {
-        self.settings += 1;
+    fn record(&mut self, _experiment: usize, records: Records) -> Result<(), Full> {
+        self.settings += records.settings.len();
         Ok(())
     }
 
-    fn measurement(&mut self, experiment: usize, row: Measurement) -> Result<(), Full> {
-        if self.fail_after == Some(self.rows.len()) {
-            return Err(Full);
-        }
-        self.rows.push((experiment, row));
-        if let Some((_, cancel)) = self
-            .cancel_after
-            .filter(|(after, _)| *after == self.rows.len())
-        {
-            cancel.store(true, Ordering::Relaxed);
+    fn cell(&mut self, experiment: usize, result: CellResult) -> Result<(), Full> {
+        for row in result.rows {
+            if self.fail_after == Some(self.rows.len()) {
+                return Err(Full);
+            }
+            self.rows.push((experiment, row));
+            if let Some((_, cancel)) = self
+                .cancel_after
+                .filter(|(after, _)| *after == self.rows.len())
+            {
+                cancel.store(true, Ordering::Relaxed);
+            }
         }
         Ok(())
     }
@@ -66,6 +69,7 @@ fn run(bench: &dyn Bench, threads: usize, keep: &mut Keep<'_>) -> Result<RunEnd,
         threads,
         cancel: keep.cancel_after.map_or(&own, |(_, cancel)| cancel),
         published: suite.published.as_ref(),
+        finished: &BTreeSet::new(),
     };
     run_suite(bench, &experiments, options, keep)
 }
@@ -142,6 +146,7 @@ fn nothing_runs_when_one_experiment_cannot() {
         threads: 2,
         cancel: &cancel,
         published: None,
+        finished: &BTreeSet::new(),
     };
     let mut keep = Keep::default();
     let error =

@@ -7,6 +7,7 @@ use super::{
 use crate::document::{Document, FileError, Problem, Reserved};
 use crate::host::Host;
 use crate::settings::{self, Size, Time};
+use raidlab_systems::ArraySpec;
 use raidlab_units::Bytes;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -20,12 +21,13 @@ struct RawSubject {
     title: String,
     description: String,
     kind: Spanned<SubjectKind>,
-    host: Spanned<String>,
+    host: Option<Spanned<String>>,
     read_policy: Option<Spanned<String>>,
     data_offset: Option<Size>,
     metadata: Option<Metadata>,
     recovery: Option<Spanned<RawRecovery>>,
     zfs: Option<Spanned<RawZfs>>,
+    build: Option<Spanned<ArraySpec>>,
     #[serde(rename = "sources")]
     _sources: Option<IgnoredAny>,
 }
@@ -65,16 +67,14 @@ struct RawZfs {
     cache: Size,
 }
 
-/// Fields of a subject that later versions will read.
-const RESERVED: [Reserved; 9] = [
-    ("level", "every array is a mirror so far"),
-    ("levels", "every array is a mirror so far"),
-    ("layout", "every array is a mirror so far"),
-    ("chunk", "a mirror has no chunks"),
-    ("bitmap", "arrays have no write-intent bitmap so far"),
-    ("filesystem", "jobs run on the raw array"),
-    ("mount", "jobs run on the raw array"),
-    ("cache", "subjects have no cache device so far"),
+/// Fields that belong into the table of how a real system builds the subject.
+const RESERVED: [Reserved; 7] = [
+    ("level", "put it into [build]"),
+    ("levels", "write one file for each subject"),
+    ("layout", "put it into [build]"),
+    ("chunk", "put it into [build]"),
+    ("bitmap", "put it into [build]"),
+    ("filesystem", "a suite says it: `filesystems`"),
     ("matrix", "write one file for each subject"),
 ];
 
@@ -86,17 +86,11 @@ impl Subject {
     pub(crate) fn read(document: &Document, hosts: &[Host]) -> Result<Self, FileError> {
         let raw: RawSubject = document.decode(&RESERVED)?;
         settings::check_schema(document, &raw.schema)?;
-        let host = hosts.iter().find(|host| host.name == *raw.host.get_ref());
-        let host = host.cloned().ok_or_else(|| {
-            document.error(
-                raw.host.span(),
-                Problem::UnknownName {
-                    what: "host",
-                    name: raw.host.get_ref().clone(),
-                    known: hosts.iter().map(|host| host.name.clone()).collect(),
-                },
-            )
-        })?;
+        let host = raw
+            .host
+            .as_ref()
+            .map(|name| find_host(document, name, hosts));
+        let host = host.transpose()?;
         check_kind(document, &raw)?;
         check_read_policy(document, raw.read_policy.as_ref())?;
         let recovery = raw.recovery.map(|table| read_recovery(document, table));
@@ -104,7 +98,7 @@ impl Subject {
         let zfs = raw.zfs.map(|table| read_zfs(document, table)).transpose()?;
         let scope = format!("subject {}", raw.name.get_ref());
         let mut settings = settings::collect(document, &[], None, &scope)?;
-        settings.extend(host.settings.iter().cloned());
+        settings.extend(host.iter().flat_map(|host| host.settings.iter().cloned()));
         Ok(Self {
             name: raw.name.into_inner(),
             title: raw.title,
@@ -116,19 +110,41 @@ impl Subject {
             metadata: raw.metadata.unwrap_or(Metadata::None),
             recovery,
             zfs,
+            build: raw.build.map(Spanned::into_inner),
             settings,
         })
     }
 }
 
+/// The host of this name.
+fn find_host(
+    document: &Document,
+    name: &Spanned<String>,
+    hosts: &[Host],
+) -> Result<Host, FileError> {
+    let host = hosts.iter().find(|host| host.name == *name.get_ref());
+    host.cloned().ok_or_else(|| {
+        document.error(
+            name.span(),
+            Problem::UnknownName {
+                what: "host",
+                name: name.get_ref().clone(),
+                known: hosts.iter().map(|host| host.name.clone()).collect(),
+            },
+        )
+    })
+}
+
 /// Refuses tables that the kind has no use for, and asks for those it needs.
 fn check_kind(document: &Document, raw: &RawSubject) -> Result<(), FileError> {
     let kind = *raw.kind.get_ref();
+    let modelled = kind != SubjectKind::System;
     let needs = [
+        ("host", raw.host.as_ref().map(Spanned::span), modelled),
         (
             "read_policy",
             raw.read_policy.as_ref().map(Spanned::span),
-            kind != SubjectKind::Disk,
+            modelled && kind != SubjectKind::Disk,
         ),
         (
             "recovery",
@@ -156,6 +172,10 @@ fn check_kind(document: &Document, raw: &RawSubject) -> Result<(), FileError> {
             }
             _ => {}
         }
+    }
+    if !modelled && raw.build.is_none() {
+        let (field, remedy) = ("build".to_owned(), "say how it is built".to_owned());
+        return Err(document.error(raw.kind.span(), Problem::Missing { field, remedy }));
     }
     Ok(())
 }

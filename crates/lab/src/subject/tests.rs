@@ -22,8 +22,9 @@ fn text_of(name: &str) -> String {
 fn md_is_read_as_it_was_created_in_2015() {
     let md = Subject::load("md").expect("built in");
     assert_eq!(md.kind, SubjectKind::Mirror);
-    assert_eq!(md.host.name, "linux-3.16");
-    assert_eq!(md.host.turnaround, Nanos::from_micros(59));
+    let host = md.host.as_ref().unwrap();
+    assert_eq!(host.name, "linux-3.16");
+    assert_eq!(host.turnaround, Nanos::from_micros(59));
     assert_eq!(md.read_policy.as_deref(), Some("md-3.16"));
     let expected = Recovery {
         block: Bytes(512 * 1024),

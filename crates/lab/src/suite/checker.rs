@@ -44,6 +44,10 @@ impl<'a> Checker<'a> {
         match step {
             Step::Wait(_) => Ok(()),
             Step::Job(job) => self.check_job(job, span),
+            Step::Rounds(rounds) => rounds
+                .jobs
+                .iter()
+                .try_for_each(|job| self.check_job(job, span.clone())),
             Step::Event(event) => self.check_event(*event, span),
         }
     }
@@ -82,8 +86,8 @@ impl<'a> Checker<'a> {
         let next = match (event.kind, place) {
             (EventKind::Fail, Place::Present) => Place::Failed,
             (EventKind::Remove, Place::Present | Place::Failed) => Place::Removed,
-            (EventKind::Insert, Place::Removed) => Place::Present,
-            (EventKind::Insert, _) => {
+            (EventKind::Insert | EventKind::ReAdd, Place::Removed) => Place::Present,
+            (EventKind::Insert | EventKind::ReAdd, _) => {
                 let what = format!("member {} is still in the array", event.member);
                 let remedy = "remove it in an earlier step";
                 return Err(self.document.invalid(span, what, remedy));

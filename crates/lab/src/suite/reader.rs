@@ -1,7 +1,7 @@
 //! Reading a suite's file: what is written, checked and put together.
 
 use super::checker::Checker;
-use super::{Event, EventKind, FioText, Job, QueueRule, Step, Suite};
+use super::{Event, EventKind, FioText, Job, QueueRule, Step, Suite, Wait, Work};
 use crate::catalogue::{self, LoadError};
 use crate::document::{Document, Problem, Reserved};
 use crate::fio::read_fio;
@@ -103,6 +103,8 @@ impl Suite {
                 .iter()
                 .map(|disk| catalogue::resolve(disk, folder))
                 .collect(),
+            filesystems: vec![None],
+            repetitions: 1,
             subjects,
             published,
             steps,
@@ -219,7 +221,7 @@ fn read_step(
         if let Some(span) = stray_job.or(stray_member) {
             return Err(stray("a wait")(span).into());
         }
-        Step::Wait(wait.into_inner().0)
+        Step::Wait(Wait::Time(wait.into_inner().0))
     } else {
         if let Some(span) = stray_member {
             return Err(stray("a job")(span).into());
@@ -283,8 +285,12 @@ fn read_job(
             .ok_or_else(|| missing("class", "say which jobs belong together: \"random-read\""))?,
         name,
         queue: raw.queue.map(Spanned::into_inner).unwrap_or_default(),
-        fio: text,
-        group,
+        work: Work::Fio {
+            text,
+            group: Ok(group),
+        },
+        prepares: false,
+        events: Vec::new(),
         note: raw.note.map(Spanned::into_inner).unwrap_or_default(),
     })
 }

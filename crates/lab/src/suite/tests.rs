@@ -1,9 +1,10 @@
 //! Suites that are right, and what users see of those that are not.
 
-use super::{QueueRule, Step, Suite};
+use super::{QueueRule, Step, Suite, Wait};
 use crate::catalogue::LoadError;
 use crate::subject::Subject;
 use proptest::prelude::*;
+use raidlab_units::Nanos;
 use std::fmt::Write;
 use std::path::Path;
 
@@ -42,13 +43,13 @@ fn the_2015_comparison_has_its_29_jobs() {
     let streams: Vec<usize> = suite
         .jobs()
         .filter(|job| job.queue == QueueRule::Threads)
-        .map(|job| job.group.jobs.len())
+        .map(|job| job.work.group().unwrap().jobs.len())
         .collect();
     assert_eq!(streams, [2, 3, 4]);
     let hours = suite
         .steps
         .iter()
-        .filter(|step| **step == Step::Wait(raidlab_units::Nanos::from_secs(3600)));
+        .filter(|step| **step == Step::Wait(Wait::Time(Nanos::from_secs(3600))));
     assert_eq!(hours.count(), 8);
 }
 
@@ -218,7 +219,7 @@ fn a_suite_finds_its_neighbours_by_relative_path() {
     );
     assert_eq!(suite.disks[1], "wd4000fyyz");
     let job = suite.jobs().next().expect("a job");
-    assert_eq!(job.group.jobs[0].block_size.0, 65536);
+    assert_eq!(job.work.group().unwrap().jobs[0].block_size.0, 65536);
     assert_eq!(suite.subject("mine").expect("own").name, "mine");
     assert_eq!(suite.subject("gmirror").expect("built in").name, "gmirror");
 }

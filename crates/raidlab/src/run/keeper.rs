@@ -6,7 +6,8 @@ use crate::failure::{Failure, Kind};
 use jiff::Timestamp;
 use raidlab_lab::{Progress, Published, RunEnd, Sink};
 use raidlab_store::{
-    AccuracyNote, ExportError, Measurement, Run, RunId, Setting, Store, StoreError, to_json_line,
+    AccuracyNote, CellResult, ExportError, Measurement, Records, Run, RunId, Setting, Store,
+    StoreError, to_json_line,
 };
 use std::collections::BTreeSet;
 use std::error::Error;
@@ -64,6 +65,8 @@ pub fn begin(bench: &str, prepared: &Prepared, store: &mut Store) -> Result<Begu
         seed,
         raidlab_version: env!("CARGO_PKG_VERSION").to_owned(),
         command_line: command_line(),
+        arguments: Vec::new(),
+        plan_hash: String::new(),
     };
     let mut number = 1;
     let id = loop {
@@ -193,8 +196,11 @@ impl<'a> Keeper<'a> {
 
     fn flush(&mut self) -> Result<(), KeepError> {
         if !self.settings.is_empty() {
-            self.store.add_settings(self.run, &self.settings)?;
-            self.settings.clear();
+            let records = Records {
+                settings: std::mem::take(&mut self.settings),
+                ..Records::default()
+            };
+            self.store.add_records(self.run, &records)?;
         }
         Ok(())
     }
@@ -222,18 +228,25 @@ impl Sink for Keeper<'_> {
         self.display.progress(experiment, progress);
     }
 
-    fn setting(&mut self, _: usize, setting: Setting) -> Result<(), KeepError> {
-        if self.seen.insert(setting.clone()) {
-            self.settings.push(setting);
+    fn record(&mut self, _: usize, mut records: Records) -> Result<(), KeepError> {
+        for setting in std::mem::take(&mut records.settings) {
+            if self.seen.insert(setting.clone()) {
+                self.settings.push(setting);
+            }
+        }
+        if records != Records::default() {
+            self.store.add_records(self.run, &records)?;
         }
         Ok(())
     }
 
-    fn measurement(&mut self, _: usize, row: Measurement) -> Result<(), KeepError> {
+    fn cell(&mut self, _: usize, result: CellResult) -> Result<(), KeepError> {
         self.flush()?;
-        self.store.add_measurement(self.run, &row)?;
+        self.store.add_cell(self.run, &result)?;
         if self.json {
-            self.print(&row)?;
+            for row in &result.rows {
+                self.print(row)?;
+            }
         }
         Ok(())
     }

@@ -4,7 +4,7 @@ use super::Arguments;
 use crate::failure::{Failure, Kind};
 use crate::{report, subjects, suites};
 use raidlab_disk::Preset;
-use raidlab_lab::{Choices, Experiment, LoadError, PlannedStep, Step, Subject, Suite};
+use raidlab_lab::{Choices, Experiment, Job, LoadError, Step, Subject, Suite, Work};
 use raidlab_model::presets;
 use raidlab_store::AccuracyNote;
 use raidlab_units::Nanos;
@@ -45,6 +45,7 @@ pub fn prepare(arguments: &Arguments) -> Result<Prepared, Failure> {
         fits,
         seed: arguments.seed,
         without: arguments.without.clone(),
+        ..Choices::default()
     };
     let mut remarks = remarks(arguments, &suite);
     if let Some(words) = foreign_figures(&suite) {
@@ -154,8 +155,14 @@ fn chosen_fits(disks: &[String], asked: &str) -> Result<Vec<String>, Failure> {
 /// size stay whole: what comes after them relies on what they wrote.
 fn shorten(suite: &mut Suite) {
     for step in &mut suite.steps {
-        if let Step::Job(job) = step {
-            for spec in &mut job.group.jobs {
+        if let Step::Job(Job {
+            work: Work::Fio {
+                group: Ok(group), ..
+            },
+            ..
+        }) = step
+        {
+            for spec in &mut group.jobs {
                 spec.runtime = spec.runtime.map(|runtime| runtime.min(QUICK));
             }
         }
@@ -208,13 +215,8 @@ fn remarks(arguments: &Arguments, suite: &Suite) -> Vec<AccuracyNote> {
 impl Prepared {
     /// How many rows there will be.
     pub fn rows(&self) -> usize {
-        let steps = self.experiments.iter().flat_map(|one| &one.steps);
-        steps
-            .map(|step| match step {
-                PlannedStep::Job(job) => job.operations().len(),
-                PlannedStep::Event(_) | PlannedStep::Wait(_) => 0,
-            })
-            .sum()
+        let jobs = self.experiments.iter().flat_map(Experiment::jobs);
+        jobs.map(|job| job.operations().len()).sum()
     }
 
     /// An experiment in a word or two: `md, strict`.

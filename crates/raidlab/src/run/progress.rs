@@ -80,6 +80,7 @@ fn name(step: &PlannedStep) -> String {
         PlannedStep::Job(job) => format!("job {}", job.name),
         PlannedStep::Event(event) => format!("member {} changes", event.member),
         PlannedStep::Wait(_) => "time passes".to_owned(),
+        PlannedStep::Rounds(rounds) => format!("rounds of {}", rounds.name),
     }
 }
 

@@ -9,7 +9,7 @@ use crate::format::thousands;
 use plotly::common::{Anchor, Font, Line, Marker, Orientation};
 use plotly::layout::{Annotation, Axis, BarMode};
 use plotly::{Bar, Layout, Trace};
-use raidlab_store::Direction;
+use raidlab_store::Operation;
 
 /// Panels beside each other; more would be too narrow to read.
 const PANELS: usize = 4;
@@ -22,7 +22,7 @@ const FRAME_HEIGHT: usize = 90;
 pub(super) fn figures(view: &View<'_>) -> Vec<Figure> {
     let counted = |row: &&Row<'_>| {
         let mut cells = row.cells.iter().flatten();
-        row.head.op == Direction::Read
+        row.head.op == Operation::Read
             && cells.any(|cell| read_shares_percent(cell.m).is_some_and(|s| s.len() > 1))
     };
     let rows: Vec<&Row<'_>> = view.rows.iter().filter(counted).collect();

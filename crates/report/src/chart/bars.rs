@@ -11,7 +11,7 @@ use crate::format::figure;
 use plotly::common::{ErrorData, ErrorType, HoverInfo, Line, Marker, MarkerSymbol, Mode};
 use plotly::layout::{Axis, BarMode, RangeMode};
 use plotly::{Bar, Scatter, Trace};
-use raidlab_store::Direction;
+use raidlab_store::Operation;
 use serde_json::{Value, json};
 
 /// From this ratio between the highest and the lowest bar on, the scale is
@@ -28,19 +28,19 @@ pub(super) fn all(view: &View<'_>) -> Vec<Figure> {
         (
             "streams",
             "Sequential reads by number of streams",
-            rows().filter(large).filter(op(Direction::Read)).collect(),
+            rows().filter(large).filter(op(Operation::Read)).collect(),
         ),
         (
             "sequential-write",
             "Sequential writes by place on the disk",
-            rows().filter(large).filter(op(Direction::Write)).collect(),
+            rows().filter(large).filter(op(Operation::Write)).collect(),
         ),
         (
             "random-write",
             "Random writes",
             rows()
                 .filter(|row| !large(row) && !mixed(row))
-                .filter(op(Direction::Write))
+                .filter(op(Operation::Write))
                 .collect(),
         ),
         (

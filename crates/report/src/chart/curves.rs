@@ -13,7 +13,7 @@ use crate::format::figure;
 use plotly::common::{DashType, Fill, HoverInfo, Line, Marker, Mode};
 use plotly::layout::{Axis, AxisType, RangeMode};
 use plotly::{Scatter, Trace};
-use raidlab_store::Direction;
+use raidlab_store::Operation;
 
 /// The article's ladder.
 const DEPTH_TICKS: [u32; 10] = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32];
@@ -24,14 +24,14 @@ pub(super) const LADDER_STEPS: usize = 3;
 /// Rows of a class that form a ladder of queue depths.
 pub(super) struct Ladder<'v, 'a> {
     pub(super) class: &'a str,
-    pub(super) op: Direction,
+    pub(super) op: Operation,
     pub(super) rows: Vec<&'v Row<'a>>,
 }
 
 pub(super) fn ladders<'v, 'a>(view: &'v View<'a>) -> Vec<Ladder<'v, 'a>> {
     let mut all = Vec::new();
     for class in view.classes() {
-        for op in [Direction::Read, Direction::Write] {
+        for op in [Operation::Read, Operation::Write] {
             let rows = view.rows.iter();
             let own = |row: &&Row<'_>| {
                 row.head.class == class
@@ -50,10 +50,11 @@ pub(super) fn ladders<'v, 'a>(view: &'v View<'a>) -> Vec<Ladder<'v, 'a>> {
     all
 }
 
-pub(super) fn op_name(op: Direction) -> &'static str {
+pub(super) fn op_name(op: Operation) -> &'static str {
     match op {
-        Direction::Read => "reads",
-        Direction::Write => "writes",
+        Operation::Read => "reads",
+        Operation::Write => "writes",
+        other => other.name(),
     }
 }
 

@@ -4,7 +4,7 @@
 //! Where a cell was modelled with several fits, `strict` is its figure and the
 //! others only widen its band; without a `strict` the fit that came first is.
 
-use raidlab_store::{Direction, Measurement};
+use raidlab_store::{Measurement, Operation};
 use std::collections::BTreeMap;
 
 /// The fit whose figures are shown; it knows least about what it predicts.
@@ -115,7 +115,7 @@ impl<'a> View<'a> {
     /// Arranges measurements.
     pub(crate) fn new(measurements: &'a [Measurement]) -> Self {
         let mut subjects: Vec<&str> = Vec::new();
-        let mut rows: BTreeMap<(u32, Direction), Vec<&Measurement>> = BTreeMap::new();
+        let mut rows: BTreeMap<(u32, Operation), Vec<&Measurement>> = BTreeMap::new();
         for m in measurements {
             if !subjects.contains(&m.subject.as_str()) {
                 subjects.push(&m.subject);
@@ -123,7 +123,7 @@ impl<'a> View<'a> {
             rows.entry((m.sequence, m.op)).or_default().push(m);
         }
         let both = |sequence| {
-            [Direction::Read, Direction::Write]
+            [Operation::Read, Operation::Write]
                 .iter()
                 .all(|op| rows.contains_key(&(sequence, *op)))
         };
@@ -165,10 +165,10 @@ impl<'a> View<'a> {
 
 fn row<'a>(found: &[&'a Measurement], subjects: &[&str], both: bool) -> Option<Row<'a>> {
     let head = *found.first()?;
-    let label = match (both, head.op) {
-        (false, _) => head.job.clone(),
-        (true, Direction::Read) => format!("{} read", head.job),
-        (true, Direction::Write) => format!("{} write", head.job),
+    let label = if both {
+        format!("{} {}", head.job, head.op)
+    } else {
+        head.job.clone()
     };
     let rate = if head.block_size_bytes >= THROUGHPUT_BLOCK_BYTES {
         Rate::KibibytesPerSecond
@@ -197,7 +197,7 @@ fn cell<'a>(found: &[&'a Measurement], subject: &str) -> Option<Cell<'a>> {
 mod tests {
     use super::{Rate, View};
     use crate::sample;
-    use raidlab_store::Direction;
+    use raidlab_store::Operation;
 
     #[test]
     fn strict_is_shown_and_the_other_fits_are_the_band() {
@@ -217,7 +217,7 @@ mod tests {
     #[test]
     fn a_job_with_reads_and_writes_has_two_rows_named_so() {
         let mut write = sample::cell("md", 0);
-        write.op = Direction::Write;
+        write.op = Operation::Write;
         let measurements = [write, sample::cell("md", 0), sample::cell("gflash", 1)];
         let view = View::new(&measurements);
         let labels: Vec<_> = view.rows.iter().map(|row| row.label.as_str()).collect();

@@ -4,7 +4,7 @@
 //! small pattern of errors, so that every table and chart has something to show.
 
 use raidlab_store::{
-    AccuracyNote, Direction, Latency, Measurement, MemberUse, PublishedFigure, Role, Run, Setting,
+    AccuracyNote, Latency, Measurement, MemberUse, Operation, PublishedFigure, Role, Run, Setting,
 };
 
 const SUBJECTS: [&str; 4] = ["md", "gflash", "gmirror", "zfs"];
@@ -13,15 +13,15 @@ struct Job {
     name: &'static str,
     title: &'static str,
     class: &'static str,
-    op: Direction,
+    op: Operation,
     block_kib: u64,
     queue_depth: u32,
     streams: u32,
     iops: [f64; 4],
 }
 
-const R: Direction = Direction::Read;
-const W: Direction = Direction::Write;
+const R: Operation = Operation::Read;
+const W: Operation = Operation::Write;
 
 macro_rules! jobs {
     ($(($name:literal, $title:literal, $class:literal, $op:ident, $kib:literal, $depth:literal,
@@ -422,11 +422,16 @@ fn measurement(job: &Job, sequence: usize, subject: usize, fit: &str) -> Measure
     Measurement {
         bench: "model".to_owned(),
         suite: "mirror-2015".to_owned(),
+        host: String::new(),
         subject: SUBJECTS[subject].to_owned(),
+        filesystem: String::new(),
         fit: fit.to_owned(),
         sequence: index as u32 - 1,
         job: job.name.to_owned(),
         job_title: job.title.to_owned(),
+        repetition: 0,
+        tool: String::new(),
+        part: String::new(),
         class: job.class.to_owned(),
         op: job.op,
         block_size_bytes: job.block_kib * 1024,
@@ -434,9 +439,11 @@ fn measurement(job: &Job, sequence: usize, subject: usize, fit: &str) -> Measure
         streams: job.streams,
         total_ios: (iops * 60.0) as u64,
         total_bytes: (iops * 60.0 * bytes) as u64,
+        started_ns: 0,
         runtime_ns: 60_000_000_000,
         iops,
         bytes_per_second: iops * bytes,
+        cpu_percent: None,
         latency: latency(iops, job.queue_depth),
         array_state_start: state.to_owned(),
         array_state_end: state.to_owned(),
@@ -491,6 +498,8 @@ pub fn run() -> Run {
         seed: 2015,
         raidlab_version: "0.1.0".to_owned(),
         command_line: "raidlab run mirror-2015 --on model --seed 2015".to_owned(),
+        arguments: Vec::new(),
+        plan_hash: String::new(),
     }
 }
 

@@ -1,8 +1,8 @@
 //! Comma-separated values with a header line: one file of measurements, one
-//! of what their members did. Rows of the two meet on subject, fit, sequence
-//! and op.
+//! of what their members did. Rows of the two meet on host, subject, file
+//! system, fit, sequence, repetition, part and op.
 
-use crate::rows::{op_text, role_text};
+use crate::rows::role_text;
 use crate::{ExportError, Measurement};
 use serde::Serialize;
 use std::io::Write;
@@ -11,9 +11,14 @@ use std::io::Write;
 struct MeasurementRow<'a> {
     bench: &'a str,
     suite: &'a str,
+    host: &'a str,
     subject: &'a str,
+    filesystem: &'a str,
     fit: &'a str,
     sequence: u32,
+    repetition: u32,
+    tool: &'a str,
+    part: &'a str,
     job: &'a str,
     job_title: &'a str,
     class: &'a str,
@@ -23,9 +28,11 @@ struct MeasurementRow<'a> {
     streams: u32,
     total_ios: u64,
     total_bytes: u64,
+    started_ns: u64,
     runtime_ns: u64,
     iops: f64,
     bytes_per_second: f64,
+    cpu_percent: Option<f64>,
     latency_mean_ns: f64,
     latency_p50_ns: u64,
     latency_p90_ns: u64,
@@ -48,9 +55,13 @@ struct MeasurementRow<'a> {
 
 #[derive(Serialize)]
 struct MemberRow<'a> {
+    host: &'a str,
     subject: &'a str,
+    filesystem: &'a str,
     fit: &'a str,
     sequence: u32,
+    repetition: u32,
+    part: &'a str,
     job: &'a str,
     op: &'static str,
     member: &'a str,
@@ -79,21 +90,28 @@ pub fn write_measurements(
         writer.serialize(MeasurementRow {
             bench: &m.bench,
             suite: &m.suite,
+            host: &m.host,
             subject: &m.subject,
+            filesystem: &m.filesystem,
             fit: &m.fit,
             sequence: m.sequence,
+            repetition: m.repetition,
+            tool: &m.tool,
+            part: &m.part,
             job: &m.job,
             job_title: &m.job_title,
             class: &m.class,
-            op: op_text(m.op),
+            op: m.op.name(),
             block_size_bytes: m.block_size_bytes,
             queue_depth: m.queue_depth,
             streams: m.streams,
             total_ios: m.total_ios,
             total_bytes: m.total_bytes,
+            started_ns: m.started_ns,
             runtime_ns: m.runtime_ns,
             iops: m.iops,
             bytes_per_second: m.bytes_per_second,
+            cpu_percent: m.cpu_percent,
             latency_mean_ns: m.latency.mean_ns,
             latency_p50_ns: m.latency.p50_ns,
             latency_p90_ns: m.latency.p90_ns,
@@ -127,11 +145,15 @@ pub fn write_members(out: impl Write, measurements: &[Measurement]) -> Result<()
     for m in measurements {
         for member in &m.members {
             writer.serialize(MemberRow {
+                host: &m.host,
                 subject: &m.subject,
+                filesystem: &m.filesystem,
                 fit: &m.fit,
                 sequence: m.sequence,
+                repetition: m.repetition,
+                part: &m.part,
                 job: &m.job,
-                op: op_text(m.op),
+                op: m.op.name(),
                 member: &member.member,
                 model: &member.model,
                 read_ios: member.read_ios,

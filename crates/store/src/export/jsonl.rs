@@ -1,6 +1,6 @@
 //! One JSON object per measurement and line.
 
-use crate::rows::{op_text, role_text};
+use crate::rows::role_text;
 use crate::{ExportError, Latency, Measurement, MemberUse, PublishedFigure};
 use serde::Serialize;
 use std::io::Write;
@@ -40,6 +40,23 @@ struct Line<'a> {
     leaped_percent: f64,
     members: &'a [MemberUse],
     published_figures: &'a [PublishedFigure],
+    #[serde(skip_serializing_if = "str::is_empty")]
+    host: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    filesystem: &'a str,
+    #[serde(skip_serializing_if = "is_first")]
+    repetition: u32,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    tool: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    part: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cpu_percent: Option<f64>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+const fn is_first(repetition: &u32) -> bool {
+    *repetition == 0
 }
 
 /// A measurement as one JSON object without a line end.
@@ -54,7 +71,7 @@ pub fn to_json_line(m: &Measurement) -> Result<String, ExportError> {
         bench: &m.bench,
         subject: &m.subject,
         job: &m.job,
-        op: op_text(m.op),
+        op: m.op.name(),
         iops: m.iops,
         bytes_per_second: m.bytes_per_second,
         published: m.published.first().map(|figure| figure.iops),
@@ -80,6 +97,12 @@ pub fn to_json_line(m: &Measurement) -> Result<String, ExportError> {
         leaped_percent: m.leaped_percent,
         members: &m.members,
         published_figures: &m.published,
+        host: &m.host,
+        filesystem: &m.filesystem,
+        repetition: m.repetition,
+        tool: &m.tool,
+        part: &m.part,
+        cpu_percent: m.cpu_percent,
     };
     Ok(serde_json::to_string(&line)?)
 }

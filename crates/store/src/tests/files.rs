@@ -1,6 +1,6 @@
 //! Files that are not a store of ours keep their bytes and get a clear error.
 
-use super::{measurement, run};
+use super::{cell, measurement, run};
 use crate::{LATEST, Store, StoreError};
 use rusqlite::Connection;
 use std::fs;
@@ -11,7 +11,7 @@ fn stored(folder: &Path) -> PathBuf {
     let mut store = Store::open(&path).unwrap();
     let id = store.begin_run(&run("a")).unwrap();
     for sequence in 0..40 {
-        store.add_measurement(id, &measurement(sequence)).unwrap();
+        store.add_cell(id, &cell(measurement(sequence))).unwrap();
     }
     path
 }
@@ -68,7 +68,7 @@ fn a_store_of_another_version_is_refused() {
         refusal(&path),
         StoreError::OtherVersion {
             found: 7,
-            supported: 1,
+            supported: 2,
             ..
         }
     ));
@@ -130,4 +130,41 @@ fn a_path_that_cannot_be_written_is_named() {
         assert!(matches!(error, StoreError::Unwritable { .. }), "{error:?}");
         assert!(error.to_string().contains(path.to_str().unwrap()));
     }
+}
+
+#[test]
+fn a_store_of_the_version_before_is_brought_up_to_date() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("old.db");
+    let old = Connection::open(&path).unwrap();
+    old.execute_batch(include_str!("version_1.sql")).unwrap();
+    old.execute_batch(
+        "PRAGMA application_id = 1919705442; PRAGMA user_version = 1;
+         INSERT INTO run VALUES (1, 'a', '2026-11-20T00:00:00Z', NULL, 'model', 'mirror-2015',
+             'Mirrors', '2', '0.1.0', 'raidlab run mirror-2015');
+         INSERT INTO measurement VALUES (7, 1, 'model', 'mirror-2015', 'md', 'strict', 8, '9',
+             'random read', 'random-read', 'read', 4096, 4, 1, 100, 409600, 1000000000, 100.0,
+             409600.0, 1.5, 1, 2, 3, 4, 5, x'', '[UU]', '[UU]', NULL, NULL, 0, 0.0, 'predicted');
+         INSERT INTO member_use VALUES (7, 0, '0', 'wd4000fyyz', 1, 2, 3, 4, 5, 6, 7, 8);
+         INSERT INTO published_figure VALUES (7, 0, 'log', 199.0, NULL, 'exact', NULL, '');",
+    )
+    .unwrap();
+    drop(old);
+    let mut store = Store::open_existing(&path).unwrap();
+    let id = store.run_by_name("a").unwrap().id;
+    let rows = store.measurements(id).unwrap();
+    assert_eq!(rows.len(), 1);
+    assert_eq!((rows[0].job.as_str(), rows[0].total_ios), ("9", 100));
+    assert_eq!(rows[0].members[0].sync_bytes, 8);
+    assert_eq!(rows[0].published[0].source, "log");
+    assert_eq!((rows[0].host.as_str(), rows[0].repetition), ("", 0));
+    // The tables refer to each other as in a new store.
+    store.add_cell(id, &cell(measurement(1))).unwrap();
+    store.delete_run(id).unwrap();
+    drop(store);
+    let left: i64 = Connection::open(&path)
+        .unwrap()
+        .query_row("SELECT count(*) FROM member_use", [], |row| row.get(0))
+        .unwrap();
+    assert_eq!(left, 0);
 }

@@ -1,6 +1,6 @@
 //! A writer that is killed, and readers beside it.
 
-use super::{measurement, run};
+use super::{cell, measurement, run};
 use crate::{LATEST, Store};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -17,7 +17,7 @@ fn readers_see_complete_rows_while_a_writer_goes_on() {
     let id = writer.begin_run(&run("a")).unwrap();
     let reader = Store::open(&path).unwrap();
     for sequence in 0..10 {
-        writer.add_measurement(id, &measurement(sequence)).unwrap();
+        writer.add_cell(id, &cell(measurement(sequence))).unwrap();
         let seen = reader.measurements(id).unwrap();
         assert_eq!(seen.len(), sequence as usize + 1);
         assert_eq!(seen[sequence as usize], measurement(sequence));
@@ -30,7 +30,7 @@ fn a_dropped_writer_leaves_an_unfinished_run() {
     let path = folder.path().join("a.db");
     let mut writer = Store::open(&path).unwrap();
     let id = writer.begin_run(&run("a")).unwrap();
-    writer.add_measurement(id, &measurement(0)).unwrap();
+    writer.add_cell(id, &cell(measurement(0))).unwrap();
     drop(writer);
     let store = Store::open(&path).unwrap();
     let summary = store.run_by_name("a").unwrap();
@@ -48,7 +48,7 @@ fn child_writes_until_killed() {
     let mut store = Store::open(PathBuf::from(path)).unwrap();
     let id = store.begin_run(&run("killed")).unwrap();
     for sequence in 0..u32::MAX {
-        store.add_measurement(id, &measurement(sequence)).unwrap();
+        store.add_cell(id, &cell(measurement(sequence))).unwrap();
     }
 }
 

@@ -1,9 +1,9 @@
 //! What goes in comes out, whatever it is.
 
-use super::{measurement, run};
+use super::{cell, measurement, run};
 use crate::{
-    AccuracyNote, Direction, LATEST, Latency, Measurement, MemberUse, PublishedFigure, Role,
-    Setting, Store, StoreError,
+    AccuracyNote, LATEST, Latency, Measurement, MemberUse, Operation, PublishedFigure, Records,
+    Role, Setting, Store, StoreError,
 };
 use proptest::prelude::*;
 
@@ -57,7 +57,7 @@ prop_compose! {
 prop_compose! {
     fn measurements(sequence: u32)(
         texts in prop::array::uniform9(any::<String>()),
-        op in prop::sample::select(vec![Direction::Read, Direction::Write]),
+        op in prop::sample::select(Operation::ALL.to_vec()),
         role in prop::sample::select(vec![Role::Measured, Role::Predicted, Role::Fitted]),
         counters in prop::array::uniform5(0..=COUNTER_MAX),
         depths in any::<(u32, u32)>(),
@@ -69,7 +69,9 @@ prop_compose! {
     ) -> Measurement {
         let [bench, suite, subject, fit, job, job_title, class, start, end] = texts;
         Measurement {
-            bench, suite, subject, fit, sequence, job, job_title, class, op,
+            bench, suite, host: job.clone(), subject, filesystem: start.clone(), fit, sequence,
+            repetition: depths.1, tool: end.clone(), part: class.clone(), started_ns: counters[4],
+            cpu_percent: sync.0, job, job_title, class, op,
             block_size_bytes: counters[0],
             queue_depth: depths.0,
             streams: depths.1,
@@ -100,8 +102,8 @@ proptest! {
     ) {
         let mut store = Store::open_in_memory().unwrap();
         let id = store.begin_run(&run("a")).unwrap();
-        store.add_measurement(id, &second).unwrap();
-        store.add_measurement(id, &first).unwrap();
+        store.add_cell(id, &cell(second.clone())).unwrap();
+        store.add_cell(id, &cell(first.clone())).unwrap();
         prop_assert_eq!(store.measurements(id).unwrap(), vec![first, second]);
     }
 }
@@ -132,7 +134,11 @@ fn a_run_comes_out_with_settings_and_notes() {
         jobs: Vec::new(),
     }];
     let id = store.begin_run(&run("a")).unwrap();
-    store.add_settings(id, &settings).unwrap();
+    let records = Records {
+        settings: settings.clone(),
+        ..Records::default()
+    };
+    store.add_records(id, &records).unwrap();
     store.add_notes(id, &notes).unwrap();
     store.finish_run(id, "2026-11-21T02:11:00Z").unwrap();
 
@@ -155,11 +161,11 @@ fn runs_are_found_by_name_and_the_latest_first() {
     ));
     let a = store.begin_run(&run("a")).unwrap();
     let b = store.begin_run(&run("b")).unwrap();
-    store.add_measurement(a, &measurement(0)).unwrap();
+    store.add_cell(a, &cell(measurement(0))).unwrap();
     let mut other = measurement(0);
     other.subject = "gflash".to_owned();
-    store.add_measurement(a, &other).unwrap();
-    store.add_measurement(a, &measurement(1)).unwrap();
+    store.add_cell(a, &cell(other)).unwrap();
+    store.add_cell(a, &cell(measurement(1))).unwrap();
 
     assert_eq!(store.run_by_name(LATEST).unwrap().id, b);
     let runs = store.runs().unwrap();
@@ -179,7 +185,7 @@ fn a_deleted_run_leaves_nothing_and_no_other_run_suffers() {
     let a = store.begin_run(&run("a")).unwrap();
     let b = store.begin_run(&run("b")).unwrap();
     for id in [a, b] {
-        store.add_measurement(id, &measurement(0)).unwrap();
+        store.add_cell(id, &cell(measurement(0))).unwrap();
     }
     store.delete_run(a).unwrap();
     assert!(store.measurements(a).unwrap().is_empty());
@@ -194,18 +200,18 @@ fn a_deleted_run_leaves_nothing_and_no_other_run_suffers() {
 fn a_cell_is_held_once_and_a_refused_row_leaves_no_trace() {
     let mut store = Store::open_in_memory().unwrap();
     let id = store.begin_run(&run("a")).unwrap();
-    store.add_measurement(id, &measurement(8)).unwrap();
-    let error = store.add_measurement(id, &measurement(8)).unwrap_err();
+    store.add_cell(id, &cell(measurement(8))).unwrap();
+    let error = store.add_cell(id, &cell(measurement(8))).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "the run already has a row for job 9 (sequence 8) read, subject md, fit strict: \
+        "the run already has a row for job 9 (sequence 8, repetition 0) read, subject md, fit strict: \
          a run holds each cell once"
     );
     // The member rows come after the measurement's own: they must go together.
     let mut bad = measurement(9);
     bad.members[1].busy_ns = u64::MAX;
     assert!(matches!(
-        store.add_measurement(id, &bad),
+        store.add_cell(id, &cell(bad)),
         Err(StoreError::NotStorable {
             field: "busy_ns",
             ..
@@ -214,7 +220,7 @@ fn a_cell_is_held_once_and_a_refused_row_leaves_no_trace() {
     let mut bad = measurement(9);
     bad.iops = f64::NAN;
     assert!(matches!(
-        store.add_measurement(id, &bad),
+        store.add_cell(id, &cell(bad)),
         Err(StoreError::NotStorable { field: "iops", .. })
     ));
     assert_eq!(store.measurements(id).unwrap(), [measurement(8)]);

@@ -1,0 +1,337 @@
+//! Records to table rows and back.
+
+use crate::rows::{counter, integer, is_unique_violation, real, word};
+use crate::schema::failure;
+use crate::{
+    Cell, CommandRecord, EventRecord, Finding, Observation, Operation, Records, Scope, Series,
+    Setting, Severity, StoreError,
+};
+use rusqlite::{Row, Transaction, params};
+use std::path::Path;
+
+/// Inserts records; points of a series that is there already are added to it.
+pub(crate) fn insert(
+    transaction: &Transaction<'_>,
+    path: &Path,
+    run_id: i64,
+    records: &Records,
+) -> Result<(), StoreError> {
+    let inserter = Inserter {
+        transaction,
+        path,
+        run_id,
+    };
+    inserter.settings(&records.settings)?;
+    inserter.observations(&records.observations)?;
+    inserter.commands(&records.commands)?;
+    inserter.events(&records.events)?;
+    inserter.series(&records.series)
+}
+
+/// Writes down that a cell is finished.
+pub(crate) fn insert_cell(
+    transaction: &Transaction<'_>,
+    path: &Path,
+    run_id: i64,
+    cell: &Cell,
+) -> Result<(), StoreError> {
+    let inserted = transaction.execute(
+        "INSERT INTO cell (run_id, host, subject, filesystem, fit, sequence, repetition)
+         VALUES (?, ?, ?, ?, ?, ?, ?)",
+        params![
+            run_id,
+            cell.host,
+            cell.subject,
+            cell.filesystem,
+            cell.fit,
+            cell.sequence,
+            cell.repetition
+        ],
+    );
+    match inserted {
+        Ok(_) => Ok(()),
+        Err(error) if is_unique_violation(&error) => Err(StoreError::CellExists {
+            cell: format!(
+                "sequence {}, repetition {}, subject {}",
+                cell.sequence, cell.repetition, cell.subject
+            ),
+        }),
+        Err(error) => Err(failure("finish a cell", path, error)),
+    }
+}
+
+/// Replaces a run's findings.
+pub(crate) fn replace_findings(
+    transaction: &Transaction<'_>,
+    path: &Path,
+    run_id: i64,
+    findings: &[Finding],
+) -> Result<(), StoreError> {
+    let fail = |error| failure("keep the findings", path, error);
+    transaction
+        .execute(
+            "DELETE FROM finding WHERE scope_id IN (SELECT scope_id FROM scope WHERE run_id = ?)",
+            [run_id],
+        )
+        .map_err(fail)?;
+    let inserter = Inserter {
+        transaction,
+        path,
+        run_id,
+    };
+    for finding in findings {
+        let scope_id = inserter.scope(&finding.scope)?;
+        transaction
+            .prepare_cached(
+                "INSERT INTO finding (scope_id, rule, title, severity, op, part, evidence, effect,
+                 remedy) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            )
+            .and_then(|mut statement| {
+                statement.execute(params![
+                    scope_id,
+                    finding.rule,
+                    finding.title,
+                    severity_text(finding.severity),
+                    finding.op.map(Operation::name),
+                    finding.part,
+                    finding.evidence,
+                    finding.effect,
+                    finding.remedy,
+                ])
+            })
+            .map_err(fail)?;
+    }
+    Ok(())
+}
+
+struct Inserter<'a> {
+    transaction: &'a Transaction<'a>,
+    path: &'a Path,
+    run_id: i64,
+}
+
+impl Inserter<'_> {
+    /// The scope's number; it is written down the first time.
+    fn scope(&self, scope: &Scope) -> Result<i64, StoreError> {
+        let values = params![
+            self.run_id,
+            scope.host,
+            scope.subject,
+            scope.filesystem,
+            scope.sequence,
+            scope.repetition
+        ];
+        let known = "SELECT scope_id FROM scope WHERE run_id = ?1 AND host = ?2 AND subject = ?3
+             AND filesystem = ?4 AND ifnull(sequence, -1) = ifnull(?5, -1)
+             AND ifnull(repetition, -1) = ifnull(?6, -1)";
+        self.transaction
+            .prepare_cached(
+                "INSERT OR IGNORE INTO scope (run_id, host, subject, filesystem, sequence,
+                 repetition) VALUES (?, ?, ?, ?, ?, ?)",
+            )
+            .and_then(|mut statement| statement.execute(values))
+            .and_then(|_| self.transaction.prepare_cached(known))
+            .and_then(|mut statement| statement.query_row(values, |row| row.get(0)))
+            .map_err(|error| failure("add a scope", self.path, error))
+    }
+
+    fn execute(&self, sql: &str, values: impl rusqlite::Params) -> Result<(), StoreError> {
+        self.transaction
+            .prepare_cached(sql)
+            .and_then(|mut statement| statement.execute(values))
+            .map(|_| ())
+            .map_err(|error| failure("add a record", self.path, error))
+    }
+
+    fn settings(&self, settings: &[Setting]) -> Result<(), StoreError> {
+        for s in settings {
+            self.execute(
+                "INSERT INTO setting (run_id, scope, name, value, source) VALUES (?, ?, ?, ?, ?)",
+                params![self.run_id, s.scope, s.name, s.value, s.source],
+            )?;
+        }
+        Ok(())
+    }
+
+    fn observations(&self, observations: &[Observation]) -> Result<(), StoreError> {
+        for o in observations {
+            let scope_id = self.scope(&o.scope)?;
+            self.execute(
+                "INSERT INTO observation (scope_id, name, value, unit, source)
+                 VALUES (?, ?, ?, ?, ?)",
+                params![scope_id, o.name, o.value, o.unit, o.source],
+            )?;
+        }
+        Ok(())
+    }
+
+    fn commands(&self, commands: &[CommandRecord]) -> Result<(), StoreError> {
+        for c in commands {
+            let scope_id = self.scope(&c.scope)?;
+            self.execute(
+                "INSERT INTO command (scope_id, at_ns, command, exit_code, took_ns, stdout, stderr)
+                 VALUES (?, ?, ?, ?, ?, ?, ?)",
+                params![
+                    scope_id,
+                    integer("command.at_ns", c.at_ns)?,
+                    c.command,
+                    c.code,
+                    integer("command.took_ns", c.took_ns)?,
+                    c.stdout,
+                    c.stderr
+                ],
+            )?;
+        }
+        Ok(())
+    }
+
+    fn events(&self, events: &[EventRecord]) -> Result<(), StoreError> {
+        for e in events {
+            let scope_id = self.scope(&e.scope)?;
+            self.execute(
+                "INSERT INTO event (scope_id, at_ns, kind, member, text) VALUES (?, ?, ?, ?, ?)",
+                params![
+                    scope_id,
+                    integer("event.at_ns", e.at_ns)?,
+                    e.kind,
+                    e.member,
+                    e.text
+                ],
+            )?;
+        }
+        Ok(())
+    }
+
+    fn series(&self, all: &[Series]) -> Result<(), StoreError> {
+        for series in all {
+            let scope_id = self.scope(&series.scope)?;
+            self.execute(
+                "INSERT OR IGNORE INTO series (scope_id, name, unit) VALUES (?, ?, ?)",
+                params![scope_id, series.name, series.unit],
+            )?;
+            let series_id: i64 = self
+                .transaction
+                .query_row(
+                    "SELECT series_id FROM series WHERE scope_id = ? AND name = ?",
+                    params![scope_id, series.name],
+                    |row| row.get(0),
+                )
+                .map_err(|error| failure("add samples", self.path, error))?;
+            for (at_ns, value) in &series.points {
+                self.execute(
+                    "INSERT OR REPLACE INTO sample (series_id, at_ns, value) VALUES (?, ?, ?)",
+                    params![
+                        series_id,
+                        integer("sample.at_ns", *at_ns)?,
+                        real("sample.value", *value)?
+                    ],
+                )?;
+            }
+        }
+        Ok(())
+    }
+}
+
+const fn severity_text(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Note => "note",
+        Severity::Warning => "warning",
+        Severity::Fatal => "fatal",
+    }
+}
+
+fn read_scope(row: &Row<'_>) -> rusqlite::Result<Scope> {
+    Ok(Scope {
+        host: row.get("host")?,
+        subject: row.get("subject")?,
+        filesystem: row.get("filesystem")?,
+        sequence: row.get("sequence")?,
+        repetition: row.get("repetition")?,
+    })
+}
+
+/// A cell from its row.
+pub(crate) fn read_cell(row: &Row<'_>) -> rusqlite::Result<Cell> {
+    Ok(Cell {
+        host: row.get("host")?,
+        subject: row.get("subject")?,
+        filesystem: row.get("filesystem")?,
+        fit: row.get("fit")?,
+        sequence: row.get("sequence")?,
+        repetition: row.get("repetition")?,
+    })
+}
+
+/// A fact from its row.
+pub(crate) fn read_observation(row: &Row<'_>) -> rusqlite::Result<Observation> {
+    Ok(Observation {
+        scope: read_scope(row)?,
+        name: row.get("name")?,
+        value: row.get("value")?,
+        unit: row.get("unit")?,
+        source: row.get("source")?,
+    })
+}
+
+/// A command from its row.
+pub(crate) fn read_command(row: &Row<'_>) -> rusqlite::Result<CommandRecord> {
+    Ok(CommandRecord {
+        scope: read_scope(row)?,
+        at_ns: counter(row, "at_ns")?,
+        command: row.get("command")?,
+        code: row.get("exit_code")?,
+        took_ns: counter(row, "took_ns")?,
+        stdout: row.get("stdout")?,
+        stderr: row.get("stderr")?,
+    })
+}
+
+/// An event from its row.
+pub(crate) fn read_event(row: &Row<'_>) -> rusqlite::Result<EventRecord> {
+    Ok(EventRecord {
+        scope: read_scope(row)?,
+        at_ns: counter(row, "at_ns")?,
+        kind: row.get("kind")?,
+        member: row.get("member")?,
+        text: row.get("text")?,
+    })
+}
+
+/// A series from its row, without its points.
+pub(crate) fn read_series(row: &Row<'_>) -> rusqlite::Result<Series> {
+    Ok(Series {
+        scope: read_scope(row)?,
+        name: row.get("name")?,
+        unit: row.get("unit")?,
+        points: Vec::new(),
+    })
+}
+
+/// A sample from its row.
+pub(crate) fn read_point(row: &Row<'_>) -> rusqlite::Result<(u64, f64)> {
+    Ok((counter(row, "at_ns")?, row.get("value")?))
+}
+
+/// A finding from its row.
+pub(crate) fn read_finding(row: &Row<'_>) -> rusqlite::Result<Finding> {
+    let op: Option<String> = row.get("op")?;
+    Ok(Finding {
+        rule: row.get("rule")?,
+        title: row.get("title")?,
+        severity: word(
+            row,
+            "severity",
+            &[Severity::Note, Severity::Warning, Severity::Fatal],
+            severity_text,
+        )?,
+        scope: read_scope(row)?,
+        op: match op {
+            None => None,
+            Some(_) => Some(word(row, "op", &Operation::ALL, Operation::name)?),
+        },
+        part: row.get("part")?,
+        evidence: row.get("evidence")?,
+        effect: row.get("effect")?,
+        remedy: row.get("remedy")?,
+    })
+}
