@@ -11,7 +11,9 @@
 //!
 //! The script of a command is its keeper:
 //! 1. It takes the command's input, of a length told beforehand, from its own.
-//! 2. It starts the command in the background.
+//! 2. It starts the command in the background, before it sets a trap of its
+//!    own: a signal that comes between fork and exec would run the inherited
+//!    trap and be lost to the command.
 //! 3. A second process, the leash, goes on reading the input. On the line
 //!    `MARK seconds`, or when the connection closes because raidlab or the
 //!    network has gone, it ends the whole group: SIGTERM, and SIGKILL after
@@ -123,12 +125,12 @@ pub fn keeper(mark: &str, environment: &[(String, String)], command: &Command) -
     text.push_str(&read);
     let _ = write!(
         text,
-        r#"ended=
-trap ended=1 TERM
-trap : HUP INT
-exec 3<&0
+        r#"exec 3<&0
 {pipe} {words} {feed} 3<&- &
 child=$!
+ended=
+trap ended=1 TERM
+trap : HUP INT
 {{
     trap : TERM HUP INT
     patience={LOST_PATIENCE_SECONDS}
