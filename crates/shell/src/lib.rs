@@ -2,10 +2,38 @@
 //!
 //! Everything that raidlab does to a real system passes through a [`Target`]:
 //! programs with an argument vector, never a line for a shell to take apart,
-//! and files such as those of `/sys`. So the same code builds an array here,
-//! on another host and in a test, where a recorded
-//! target answers with what a real system once said; and every command that
-//! ran, with its exit status and its output, can be kept.
+//! and files such as those of `/sys`. So the same code builds an array here
+//! ([`Local`]), on another host, FreeBSD among them ([`Ssh`]), and in a test,
+//! where a [`Recorded`] machine answers with what a real system once said.
+//! [`Observed`] tells about every command that ran, with its exit status and
+//! its output: for the lab's journal, or as a transcript for [`Recorded`].
+//!
+//! # What may be relied on
+//! - Tools speak English: `LC_ALL=C` is always set.
+//! - No output is cut, no pipe fills up, and no input that nobody reads blocks.
+//!   Bytes that are no UTF-8 are replaced.
+//! - Stopping a command, or its running out of time, ends all that it started
+//!   and that has not left it on purpose as a daemon; so does dropping it.
+//! - A killed raidlab leaves nothing running: here a warden process sees it
+//!   go, on the far side of ssh a keeper does. Daemons are found by
+//!   [`leftovers`], if the caller has set a marker for every command
+//!   ([`Local::environment`], [`SshOptions::environment`]).
+//! - Frames of a watch stand on a schedule that does not drift; where a
+//!   machine is too slow for it, ticks are left out.
+//!
+//! ```
+//! use raidlab_shell::{Command, Recorded, Target};
+//!
+//! let detail = Command::reads("mdadm", ["--detail", "/dev/md0"]);
+//! let store = Recorded::new("store1")
+//!     .says(&detail, "State : clean\n")
+//!     .file("/sys/block/md0/md/sync_action", "idle\n");
+//! assert_eq!(store.run(&detail)?.stdout, "State : clean\n");
+//! store.write("/sys/block/md0/md/sync_action", "check")?;
+//! assert_eq!(store.read("/sys/block/md0/md/sync_action")?, "check");
+//! assert_eq!(store.commands(), ["mdadm --detail /dev/md0"]);
+//! # Ok::<(), raidlab_shell::TargetError>(())
+//! ```
 
 mod command;
 mod exchange;
@@ -24,7 +52,7 @@ pub use command::{Command, Effect, Output};
 pub use exchange::{Answer, Exchange, Failure, Request};
 pub use leftovers::{Leftover, end_leftovers, leftovers};
 pub use local::Local;
-pub use observed::Observed;
+pub use observed::{Observed, Observer};
 pub use recorded::{Recorded, TranscriptError};
 pub use ssh::{Ssh, SshOptions};
 pub use target::{Frame, Frames, Running, Target, TargetError, Watched};

@@ -156,3 +156,26 @@ pub fn last_line(text: &str) -> &str {
         .find(|line| !line.is_empty())
         .unwrap_or("")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_broken_connection_is_made_again() {
+        let options = SshOptions {
+            program: concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fake-ssh.sh").to_owned(),
+            ..SshOptions::default()
+        };
+        let connection = Connection::new("store1", &options).unwrap();
+        connection.up().unwrap();
+        if let Some(master) = &mut *connection.master.lock().unwrap() {
+            master.stop(Duration::ZERO).unwrap();
+        }
+        fs::remove_file(connection.socket()).unwrap();
+        let session = connection.session("echo again", Vec::new()).unwrap();
+        session.wait(None, State::complete);
+        assert_eq!(session.take_stdout(), b"again\n");
+        assert!(connection.socket().exists());
+    }
+}

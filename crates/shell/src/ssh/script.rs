@@ -143,7 +143,7 @@ trap : HUP INT
     kill -s KILL 0
 }} <&3 2>/dev/null &
 leash=$!
-exec 3<&- </dev/null
+exec 3<&- </dev/null 2>/dev/null
 wait $child
 code=$?
 if [ -n "$ended" ]; then

@@ -151,6 +151,13 @@ fn stop_is_polite_first_and_keeps_the_exit_code() {
 }
 
 #[test]
+fn a_signal_that_ended_it_is_told_by_nobody_else() {
+    let output = ssh().output(&sh("kill -TERM $$")).unwrap();
+    assert_eq!((output.code, output.signal), (None, Some(15)));
+    assert_eq!(output.stderr, "");
+}
+
+#[test]
 fn stop_forces_what_will_not_go() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("process").display().to_string();
