@@ -60,6 +60,9 @@ pub struct MemoryState {
     /// Files' pages in the cache, those of shared memory (tmpfs) excluded: no
     /// drop of caches can free them.
     pub cached_bytes: u64,
+    /// Pages of the cache that programs have mapped or locked: no drop of
+    /// caches frees them.
+    pub pinned_bytes: u64,
     /// Written by programs, not yet on its way to a disk.
     pub dirty_bytes: u64,
     /// On its way to a disk.

@@ -9,11 +9,13 @@
 //! - [`choose`]: from what a user typed to a disk that may be used, or the
 //!   reasons why not.
 
+pub mod caches;
 pub mod choose;
 pub mod counters;
 mod disk;
 mod disks;
 mod error;
+pub mod smart;
 pub mod smr;
 mod system;
 mod text;

@@ -12,7 +12,7 @@ use std::time::Duration;
 #[serde(default)]
 pub struct Machine {
     name: String,
-    files: BTreeMap<String, String>,
+    files: Mutex<BTreeMap<String, String>>,
     folders: BTreeMap<String, Vec<String>>,
     links: BTreeMap<String, String>,
     commands: BTreeMap<String, Said>,
@@ -37,9 +37,16 @@ impl Machine {
         serde_json::from_str(include_str!("testing/data/loops.json")).unwrap()
     }
 
-    pub fn file(mut self, path: &str, text: &str) -> Self {
-        self.files.insert(path.to_owned(), text.to_owned());
+    pub fn file(self, path: &str, text: &str) -> Self {
+        self.replace(path, text);
         self
+    }
+
+    pub fn replace(&self, path: &str, text: &str) {
+        self.files
+            .lock()
+            .unwrap()
+            .insert(path.to_owned(), text.to_owned());
     }
 
     pub fn folder(mut self, path: &str, names: &[&str]) -> Self {
@@ -119,6 +126,8 @@ impl Target for Machine {
 
     fn read(&self, path: &str) -> Result<String, TargetError> {
         self.files
+            .lock()
+            .unwrap()
             .get(path)
             .cloned()
             .ok_or_else(|| self.missing(format!("read {path}")))

@@ -94,6 +94,7 @@ pub fn state(text: &str) -> (Option<MemoryState>, Option<CpuTicks>) {
         free_bytes: pages("vm.stats.vm.v_free_count"),
         buffers_bytes: number("vfs.bufspace").unwrap_or(0),
         cached_bytes: pages("vm.stats.vm.v_inactive_count"),
+        pinned_bytes: 0,
         dirty_bytes: pages("vm.stats.vm.v_laundry_count"),
         writeback_bytes: 0,
         arc_bytes: number("kstat.zfs.misc.arcstats.size"),

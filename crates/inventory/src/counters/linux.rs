@@ -60,6 +60,7 @@ pub fn meminfo(text: &str) -> Option<MemoryState> {
         free_bytes: field("MemFree"),
         buffers_bytes: field("Buffers"),
         cached_bytes: field("Cached").saturating_sub(field("Shmem")),
+        pinned_bytes: field("Mapped").saturating_add(field("Mlocked")),
         dirty_bytes: field("Dirty"),
         writeback_bytes: field("Writeback"),
         arc_bytes: None,

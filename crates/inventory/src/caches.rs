@@ -1,0 +1,234 @@
+//! Emptying the caches, and seeing that they are empty.
+//!
+//! A job that is to read disks must not read memory. An exit code proves
+//! nothing here (bench-fio "drops" caches with a call that only prints a text),
+//! so the memory's state is read before and after. `sync` comes first: the
+//! kernel frees clean pages only.
+
+use crate::counters::{DeviceCounters, MemoryState, devices_now, memory_state};
+use crate::{InventoryError, System};
+use raidlab_shell::{Command, Target};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// The part of the cache that may stay.
+pub const KEPT_PERCENT: u64 = 20;
+
+/// What may stay besides mapped and locked pages, which no drop frees: the
+/// pages that the drop itself and the tools around it read back at once.
+/// Programs, libraries and directories of an idle Debian server are some ten
+/// MiB; no suite reads a data set as small as this.
+pub const KEPT_BYTES: u64 = 64 << 20;
+
+/// A drop of caches, and whether it worked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CacheDrop {
+    /// The memory before, its dirty pages already written.
+    pub before: MemoryState,
+    /// The memory after.
+    pub after: MemoryState,
+    /// Whether the cache fell by more than 80 %, or to what cannot be freed.
+    pub dropped: bool,
+}
+
+impl CacheDrop {
+    /// Judges a drop by the memory before and after it.
+    #[must_use]
+    pub fn judge(before: MemoryState, after: MemoryState) -> Self {
+        let cache = |state: &MemoryState| state.cached_bytes.saturating_add(state.buffers_bytes);
+        let small_part = cache(&after) < cache(&before) / 100 * KEPT_PERCENT;
+        let floor = after.pinned_bytes.saturating_add(KEPT_BYTES);
+        Self {
+            before,
+            after,
+            dropped: small_part || cache(&after) <= floor,
+        }
+    }
+}
+
+/// What came of asking for a drop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Dropping {
+    /// The kernel was told to.
+    Done(CacheDrop),
+    /// The system has no call for it: FreeBSD frees a file system's pages only
+    /// when it is unmounted. Mount it anew, export and import the pool, or
+    /// read far more than the memory holds.
+    Unsupported,
+}
+
+/// Writes all dirty pages and drops the page, directory and inode caches. The
+/// ZFS cache is emptied only by exporting the pool.
+///
+/// # Errors
+/// When the machine cannot be asked, or does not let the caches be dropped
+/// (only root may).
+pub fn drop_caches(target: &dyn Target, system: System) -> Result<Dropping, InventoryError> {
+    if system == System::FreeBsd {
+        return Ok(Dropping::Unsupported);
+    }
+    target.run(&Command::changes("sync", [""; 0]))?;
+    let before = memory_state(target, system)?;
+    target.write("/proc/sys/vm/drop_caches", "3\n")?;
+    let after = memory_state(target, system)?;
+    Ok(Dropping::Done(CacheDrop::judge(before, after)))
+}
+
+/// How a wait for quiet disks ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Settled {
+    /// Whether nothing was written for as long as asked.
+    pub quiet: bool,
+    /// Seconds waited.
+    pub waited_s: u64,
+    /// Bytes written in the last second that was not quiet, by kernel name:
+    /// who disturbs.
+    pub last_writes_bytes: BTreeMap<String, u64>,
+    /// The memory at the end.
+    pub memory: MemoryState,
+}
+
+/// Waits until none of some devices has been written to for `quiet_s` seconds
+/// on end, at most `limit_s` seconds: after mkfs (ext4 initialises its tables
+/// for minutes), after a write job, before a read job. Devices by kernel name
+/// (`sdb`); `pause` sleeps, once for each second.
+///
+/// # Errors
+/// When the machine cannot be asked.
+pub fn settle(
+    target: &dyn Target,
+    system: System,
+    devices: &[String],
+    quiet_s: u64,
+    limit_s: u64,
+    mut pause: impl FnMut(Duration),
+) -> Result<Settled, InventoryError> {
+    let mut then = devices_now(target, system)?;
+    let (mut waited_s, mut still_s) = (0, 0);
+    let mut last_writes_bytes = BTreeMap::new();
+    while still_s < quiet_s && waited_s < limit_s {
+        pause(Duration::from_secs(1));
+        waited_s += 1;
+        let now = devices_now(target, system)?;
+        let writes = written(devices, &then, &now);
+        then = now;
+        if writes.is_empty() {
+            still_s += 1;
+        } else {
+            still_s = 0;
+            last_writes_bytes = writes;
+        }
+    }
+    Ok(Settled {
+        quiet: still_s >= quiet_s,
+        waited_s,
+        last_writes_bytes,
+        memory: memory_state(target, system)?,
+    })
+}
+
+/// Bytes written to each device that was written to, or has one under way.
+fn written(
+    devices: &[String],
+    then: &BTreeMap<String, DeviceCounters>,
+    now: &BTreeMap<String, DeviceCounters>,
+) -> BTreeMap<String, u64> {
+    let each = devices.iter().filter_map(|name| {
+        let (then, now) = (then.get(name)?, now.get(name)?);
+        let busy = now.writes != then.writes || now.in_flight > 0;
+        busy.then(|| (name.clone(), now.write_bytes.wrapping_sub(then.write_bytes)))
+    });
+    each.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{CacheDrop, Dropping, drop_caches, settle};
+    use crate::System;
+    use crate::counters::MemoryState;
+    use crate::testing::Machine;
+    use std::cell::Cell;
+
+    fn cached(mebibytes: u64, pinned: u64) -> MemoryState {
+        MemoryState {
+            cached_bytes: mebibytes << 20,
+            pinned_bytes: pinned << 20,
+            ..MemoryState::default()
+        }
+    }
+
+    #[test]
+    fn a_drop_that_did_nothing_is_seen() {
+        // Four GiB before, four GiB after: the call was a no-op.
+        assert!(!CacheDrop::judge(cached(4096, 10), cached(4096, 10)).dropped);
+        assert!(!CacheDrop::judge(cached(4096, 10), cached(1024, 10)).dropped);
+        assert!(CacheDrop::judge(cached(4096, 10), cached(700, 10)).dropped);
+    }
+
+    #[test]
+    fn a_cache_that_was_empty_need_not_fall() {
+        assert!(CacheDrop::judge(cached(60, 10), cached(60, 10)).dropped);
+        assert!(CacheDrop::judge(cached(150, 100), cached(150, 100)).dropped);
+        assert!(!CacheDrop::judge(cached(150, 10), cached(150, 10)).dropped);
+    }
+
+    #[test]
+    fn the_kernel_s_file_is_written() {
+        let machine = Machine::loops().command("sync", 0, "");
+        let Dropping::Done(drop) = drop_caches(&machine, System::Linux).unwrap() else {
+            panic!("Linux can drop caches");
+        };
+        // The recording's memory does not change: 880 MiB stay.
+        assert!(!drop.dropped);
+        let written = machine.written.lock().unwrap();
+        assert_eq!(
+            *written,
+            [("/proc/sys/vm/drop_caches".to_owned(), "3\n".to_owned())]
+        );
+    }
+
+    #[test]
+    fn freebsd_says_that_it_cannot() {
+        let dropping = drop_caches(&Machine::default(), System::FreeBsd).unwrap();
+        assert_eq!(dropping, Dropping::Unsupported);
+    }
+
+    #[test]
+    fn quiet_disks_settle_after_the_time_asked() {
+        let pauses = Cell::new(0);
+        let devices = ["loop4".to_owned()];
+        let machine = Machine::loops();
+        let pause = |_| pauses.set(pauses.get() + 1);
+        let settled = settle(&machine, System::Linux, &devices, 3, 60, pause).unwrap();
+        assert!(settled.quiet);
+        assert_eq!((settled.waited_s, pauses.get()), (3, 3));
+        assert!(settled.last_writes_bytes.is_empty());
+    }
+
+    #[test]
+    fn a_disk_that_is_written_to_is_waited_for_and_named() {
+        let line = |writes: u64| format!("7 4 loop4 0 0 0 0 {writes} 0 {} 0 0 0 0\n", writes * 8);
+        let machine = Machine::loops().file("/proc/diskstats", &line(0));
+        let second = Cell::new(0);
+        // Written to in the seconds 1 to 5.
+        let pause = |_| {
+            second.set(second.get() + 1);
+            machine.replace("/proc/diskstats", &line(second.get().min(5)));
+        };
+        let devices = ["loop4".to_owned()];
+        let settled = settle(&machine, System::Linux, &devices, 3, 60, pause).unwrap();
+        assert!(settled.quiet);
+        assert_eq!(settled.waited_s, 8);
+        assert_eq!(settled.last_writes_bytes["loop4"], 4096);
+        second.set(0);
+        let pause = |_| {
+            second.set(second.get() + 1);
+            machine.replace("/proc/diskstats", &line(second.get()));
+        };
+        let settled = settle(&machine, System::Linux, &devices, 3, 20, pause).unwrap();
+        assert!(!settled.quiet);
+        assert_eq!(settled.waited_s, 20);
+    }
+}

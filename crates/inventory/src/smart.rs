@@ -1,0 +1,199 @@
+//! What a drive says of its own health: `smartctl --json -a`.
+//!
+//! The attributes are those that people who keep many drives watch: a drive
+//! with reallocated or pending sectors reads some places again and again, and
+//! slows the whole array down. `smartctl` ends with a bit mask of complaints,
+//! not with an error, so its answer is read whatever its exit code.
+
+use crate::InventoryError;
+use raidlab_shell::{Command, Target, TargetError};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// A drive's answer; `None` where it has none.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Smart {
+    /// Whether the drive's own judgement is good.
+    pub passed: Option<bool>,
+    /// Its temperature.
+    pub temperature_celsius: Option<i64>,
+    /// Hours in operation.
+    pub power_on_hours: Option<u64>,
+    /// Sectors replaced by spares (attribute 5).
+    pub reallocated_sectors: Option<u64>,
+    /// Sectors that could not be read lately (attribute 197).
+    pub pending_sectors: Option<u64>,
+    /// Sectors that could not be read in self-tests (attribute 198).
+    pub uncorrectable_sectors: Option<u64>,
+    /// Transfers with a wrong checksum: a bad cable (attribute 199).
+    pub checksum_errors: Option<u64>,
+    /// NVMe: errors of the medium.
+    pub media_errors: Option<u64>,
+    /// NVMe: percent of the promised writes used up; may exceed 100.
+    pub used_percent: Option<u64>,
+    /// Revolutions a minute; 0 for none.
+    pub rotation_rate_rpm: Option<u64>,
+    /// What `smartctl` complained of.
+    pub messages: Vec<String>,
+}
+
+impl Smart {
+    /// What speaks against the drive, in words; empty for a healthy one.
+    #[must_use]
+    pub fn troubles(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        if self.passed == Some(false) {
+            found.push("the drive expects to fail".to_owned());
+        }
+        for (count, what) in [
+            (self.reallocated_sectors, "reallocated sectors"),
+            (self.pending_sectors, "pending sectors"),
+            (self.uncorrectable_sectors, "uncorrectable sectors"),
+            (self.media_errors, "errors of the medium"),
+        ] {
+            if let Some(count) = count.filter(|&count| count > 0) {
+                found.push(format!("{count} {what}"));
+            }
+        }
+        found
+    }
+}
+
+/// Asks a drive. Virtual disks and loop devices give an answer with messages
+/// only; `None` means that `smartctl` is not installed.
+///
+/// # Errors
+/// When the machine cannot be asked, or answers no JSON.
+pub fn smart(target: &dyn Target, device: &str) -> Result<Option<Smart>, InventoryError> {
+    let command = Command::reads("smartctl", ["--json", "-a", device]);
+    let output = match target.output(&command) {
+        Ok(output) => output,
+        Err(TargetError::NoProgram { .. }) => return Ok(None),
+        Err(error) => return Err(error.into()),
+    };
+    let smart = parse(&output.stdout).map_err(|problem| InventoryError::Format {
+        machine: target.name().to_owned(),
+        origin: command.to_string(),
+        problem,
+    })?;
+    Ok(Some(smart))
+}
+
+/// The answer of `smartctl --json -a`, or what is wrong with it.
+///
+/// # Errors
+/// When it is no JSON object.
+pub fn parse(text: &str) -> Result<Smart, String> {
+    let root: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    if !root.is_object() {
+        return Err("not a JSON object".to_owned());
+    }
+    let number = |path: &str| root.pointer(path).and_then(Value::as_u64);
+    let messages = root.pointer("/smartctl/messages").and_then(Value::as_array);
+    let messages = messages.into_iter().flatten();
+    let nvme = |name: &str| number(&format!("/nvme_smart_health_information_log/{name}"));
+    Ok(Smart {
+        passed: root
+            .pointer("/smart_status/passed")
+            .and_then(Value::as_bool),
+        temperature_celsius: root.pointer("/temperature/current").and_then(Value::as_i64),
+        power_on_hours: number("/power_on_time/hours"),
+        reallocated_sectors: attribute(&root, 5).or_else(|| number("/scsi_grown_defect_list")),
+        pending_sectors: attribute(&root, 197),
+        uncorrectable_sectors: attribute(&root, 198),
+        checksum_errors: attribute(&root, 199),
+        media_errors: nvme("media_errors"),
+        used_percent: nvme("percentage_used"),
+        rotation_rate_rpm: number("/rotation_rate"),
+        messages: messages
+            .filter_map(|message| message.get("string")?.as_str().map(str::to_owned))
+            .collect(),
+    })
+}
+
+/// The raw value of an ATA attribute.
+fn attribute(root: &Value, id: u64) -> Option<u64> {
+    let table = root.pointer("/ata_smart_attributes/table")?.as_array()?;
+    let entry = table
+        .iter()
+        .find(|entry| entry.get("id").and_then(Value::as_u64) == Some(id))?;
+    entry.pointer("/raw/value")?.as_u64()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Smart, parse, smart};
+    use crate::testing::Machine;
+
+    /// In the form that smartmontools 7.3 documents for ATA; the numbers are
+    /// made up.
+    const ATA: &str = r#"{"json_format_version":[1,0],
+        "smartctl":{"version":[7,3],"exit_status":64},
+        "device":{"name":"/dev/sdb","type":"sat","protocol":"ATA"},
+        "rotation_rate":7200,"smart_status":{"passed":true},
+        "ata_smart_attributes":{"revision":16,"table":[
+            {"id":5,"name":"Reallocated_Sector_Ct","value":200,"worst":200,"thresh":140,
+             "raw":{"value":3,"string":"3"}},
+            {"id":194,"name":"Temperature_Celsius","value":116,"raw":{"value":34,"string":"34"}},
+            {"id":197,"name":"Current_Pending_Sector","value":200,"raw":{"value":0,"string":"0"}},
+            {"id":199,"name":"UDMA_CRC_Error_Count","value":200,"raw":{"value":7,"string":"7"}}]},
+        "power_on_time":{"hours":21044},"temperature":{"current":34}}"#;
+
+    /// The same for NVMe.
+    const NVME: &str = r#"{"device":{"protocol":"NVMe"},"smart_status":{"passed":false},
+        "nvme_smart_health_information_log":{"critical_warning":4,"temperature":41,
+            "percentage_used":103,"media_errors":12,"power_on_hours":900},
+        "temperature":{"current":41},"power_on_time":{"hours":900}}"#;
+
+    #[test]
+    fn an_ata_drive_s_attributes_are_read() {
+        let smart = parse(ATA).unwrap();
+        assert_eq!(smart.passed, Some(true));
+        assert_eq!(
+            (smart.temperature_celsius, smart.power_on_hours),
+            (Some(34), Some(21_044))
+        );
+        assert_eq!(
+            (smart.pending_sectors, smart.uncorrectable_sectors),
+            (Some(0), None)
+        );
+        assert_eq!(
+            (smart.checksum_errors, smart.rotation_rate_rpm),
+            (Some(7), Some(7200))
+        );
+        assert_eq!(smart.troubles(), ["3 reallocated sectors"]);
+    }
+
+    #[test]
+    fn an_nvme_drive_s_log_is_read() {
+        let smart = parse(NVME).unwrap();
+        assert_eq!(smart.used_percent, Some(103));
+        assert_eq!(
+            smart.troubles(),
+            ["the drive expects to fail", "12 errors of the medium"]
+        );
+    }
+
+    #[test]
+    fn a_virtual_disk_says_only_that_it_cannot() {
+        // Recorded: smartctl 7.3 ends with 1 for a virtio disk.
+        let answer = smart(&Machine::loops(), "/dev/vda").unwrap().unwrap();
+        assert_eq!(answer.messages, ["/dev/vda: Unable to detect device type"]);
+        assert_eq!(
+            Smart {
+                messages: Vec::new(),
+                ..answer
+            },
+            Smart::default()
+        );
+        assert_eq!(smart(&Machine::default(), "/dev/vda").unwrap(), None);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_text_panics(text in "(?s).*", cut in 0..ATA.len()) {
+            let _ = parse(&text);
+            assert!(parse(&ATA[..cut]).is_err());
+        }
+    }
+}
