@@ -264,5 +264,28 @@ impl Inventory {
     }
 }
 
+impl Snapshot {
+    /// The part of the processors' time since boot that a machine below took
+    /// away.
+    #[must_use]
+    pub fn steal_since_boot(&self) -> Option<f64> {
+        let boot = Self {
+            cpu: Some(CpuTicks::default()),
+            ..Self::default()
+        };
+        Activity::between(&boot, self).steal()
+    }
+}
+
+/// The processors' time in `/proc/stat`'s text.
+pub(crate) fn cpu_ticks(stat: &str) -> Option<CpuTicks> {
+    linux::stat(stat)
+}
+
+pub(crate) use linux::thermometers;
+
+#[cfg(test)]
+pub(crate) use freebsd::sysctl as freebsd_memory_command;
+
 #[cfg(test)]
 mod tests;

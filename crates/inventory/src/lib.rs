@@ -10,10 +10,12 @@
 //!   reasons why not.
 
 pub mod caches;
+pub mod channels;
 pub mod choose;
 pub mod counters;
 mod disk;
 mod disks;
+pub mod environment;
 mod error;
 pub mod smart;
 pub mod smr;

@@ -1,0 +1,176 @@
+//! The facts about a machine that results depend on.
+//!
+//! Each fact has a dotted name, a value, a unit and where it was read. The
+//! names are those of [`NAMES`], and no others: rules that judge results and
+//! the documentation read the same table. A fact that a machine does not tell
+//! is absent, never empty.
+
+mod disks;
+mod freebsd;
+mod linux;
+mod names;
+
+pub use names::{Known, NAMES, known};
+
+use crate::{Inventory, InventoryError, System};
+use raidlab_shell::Target;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Something about a machine.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fact {
+    /// One of [`NAMES`], a device's kernel name in place of `<device>`.
+    pub name: String,
+    /// The value, numbers in decimal digits.
+    pub value: String,
+    /// `bytes`, `Hz`, `bits/s`, `sectors`; empty for text and counts.
+    pub unit: String,
+    /// The file or command that told it.
+    pub source: String,
+}
+
+/// Facts while they are collected; the unit is looked up by the name.
+#[derive(Default)]
+struct Facts(Vec<Fact>);
+
+impl Facts {
+    fn add(&mut self, name: impl Into<String>, value: impl ToString, source: &str) {
+        let name = name.into();
+        let value = value.to_string().trim().to_owned();
+        if value.is_empty() {
+            return;
+        }
+        self.0.push(Fact {
+            unit: known(&name).map_or("", |known| known.unit).to_owned(),
+            name,
+            value,
+            source: source.to_owned(),
+        });
+    }
+
+    fn maybe(&mut self, name: impl Into<String>, value: Option<impl ToString>, source: &str) {
+        if let Some(value) = value {
+            self.add(name, value, source);
+        }
+    }
+}
+
+/// All facts about a machine, those of disks last.
+///
+/// # Errors
+/// When the machine cannot be asked.
+pub fn environment(
+    target: &dyn Target,
+    inventory: &Inventory,
+) -> Result<Vec<Fact>, InventoryError> {
+    let mut facts = Facts::default();
+    match inventory.system {
+        System::Linux => linux::facts(target, &mut facts)?,
+        System::FreeBsd => freebsd::facts(target, &mut facts)?,
+    }
+    disks::facts(target, inventory, &mut facts)?;
+    Ok(facts.0)
+}
+
+/// The facts that must stay the same while a run is carried on: the machine's
+/// kernel, processor, memory and tunables, and the own disks' identity and
+/// settings by their place in the plan, since the kernel may name them anew
+/// after a reboot.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Fingerprint(pub BTreeMap<String, String>);
+
+/// A fact that changed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Change {
+    /// The fact's name.
+    pub name: String,
+    /// Its value then; `None`: it was not told.
+    pub was: Option<String>,
+    /// Its value now.
+    pub is: Option<String>,
+}
+
+/// A kernel finds a few hundred KiB more or less memory at each boot.
+const MEMORY_TOLERANCE_PERCENT: u64 = 1;
+
+impl Fingerprint {
+    /// From a machine's facts and the own devices (`/dev/sdb`) in the plan's
+    /// order.
+    #[must_use]
+    pub fn of(facts: &[Fact], own: &[String]) -> Self {
+        let mut stable = BTreeMap::new();
+        for fact in facts
+            .iter()
+            .filter(|fact| known(&fact.name).is_some_and(|known| known.stable))
+        {
+            let Some(rest) = fact.name.strip_prefix("disk.") else {
+                stable.insert(fact.name.clone(), fact.value.clone());
+                continue;
+            };
+            let place = own.iter().position(|device| {
+                let name = device.trim_start_matches("/dev/");
+                rest.strip_prefix(name)
+                    .is_some_and(|rest| rest.starts_with('.'))
+            });
+            if let Some(place) = place {
+                let field = rest.rsplit('.').next().unwrap_or_default();
+                stable.insert(format!("disk.{place}.{field}"), fact.value.clone());
+            }
+        }
+        Self(stable)
+    }
+
+    /// What differs in a later fingerprint, by name. Sizes of the memory that
+    /// are within 1 % of each other are equal.
+    #[must_use]
+    pub fn changes(&self, now: &Self) -> Vec<Change> {
+        let mut names: Vec<&String> = self.0.keys().chain(now.0.keys()).collect();
+        names.sort();
+        names.dedup();
+        let differs = |name: &&String| {
+            let (was, is) = (self.0.get(*name), now.0.get(*name));
+            was != is && !(*name == "memory.total_bytes" && close(was, is))
+        };
+        names
+            .into_iter()
+            .filter(differs)
+            .map(|name| Change {
+                name: name.clone(),
+                was: self.0.get(name).cloned(),
+                is: now.0.get(name).cloned(),
+            })
+            .collect()
+    }
+
+    /// A short name of this environment for people and file names: 16 digits
+    /// of FNV-1a over all names and values but the memory's size, which varies
+    /// between boots. Equal fingerprints have equal hashes; to refuse a
+    /// changed machine use [`Self::changes`], which says what changed.
+    #[must_use]
+    pub fn hash(&self) -> String {
+        // Fowler, Noll and Vo, FNV-1a, 64 bits: offset basis and prime.
+        let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
+        let fields = self
+            .0
+            .iter()
+            .filter(|(name, _)| *name != "memory.total_bytes");
+        for (name, value) in fields {
+            for byte in name.bytes().chain([0]).chain(value.bytes()).chain([0]) {
+                hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+            }
+        }
+        format!("{hash:016x}")
+    }
+}
+
+fn close(was: Option<&String>, is: Option<&String>) -> bool {
+    let number = |text: Option<&String>| text.and_then(|text| text.parse::<u64>().ok());
+    match (number(was), number(is)) {
+        (Some(was), Some(is)) => was.abs_diff(is) <= was.max(is) / 100 * MEMORY_TOLERANCE_PERCENT,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,248 @@
+//! The facts of a Linux machine.
+
+use super::Facts;
+use crate::counters::{Snapshot, memory_state};
+use crate::text::{optional, optional_output};
+use crate::{InventoryError, System};
+use raidlab_shell::{Command, Target};
+use std::collections::BTreeSet;
+
+pub fn facts(target: &dyn Target, facts: &mut Facts) -> Result<(), InventoryError> {
+    system(target, facts)?;
+    processors(target, facts)?;
+    memory(target, facts)?;
+    tunables(target, facts)?;
+    load(target, facts)
+}
+
+/// A fact that is a file's whole text.
+fn file(
+    target: &dyn Target,
+    facts: &mut Facts,
+    name: &str,
+    path: &str,
+) -> Result<(), InventoryError> {
+    facts.maybe(name, optional(target, path)?, path);
+    Ok(())
+}
+
+fn system(target: &dyn Target, facts: &mut Facts) -> Result<(), InventoryError> {
+    facts.add("os.name", "Linux", "uname -s");
+    file(target, facts, "os.release", "/proc/sys/kernel/osrelease")?;
+    let version = optional(target, "/etc/os-release")?.and_then(|text| {
+        let line = text
+            .lines()
+            .find_map(|line| line.strip_prefix("PRETTY_NAME="))?;
+        Some(line.trim_matches('"').to_owned())
+    });
+    facts.maybe("os.version", version, "/etc/os-release");
+    file(target, facts, "host.name", "/proc/sys/kernel/hostname")?;
+    virtualisation(target, facts)?;
+    file(
+        target,
+        facts,
+        "machine.vendor",
+        "/sys/class/dmi/id/sys_vendor",
+    )?;
+    file(
+        target,
+        facts,
+        "machine.product",
+        "/sys/class/dmi/id/product_name",
+    )?;
+    file(target, facts, "kernel.command_line", "/proc/cmdline")?;
+    let clock = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
+    file(target, facts, "kernel.clock_source", clock)
+}
+
+/// systemd's judgement where it is installed (it ends with 1 for `none`), else
+/// what the hypervisor or the processor's flags say.
+fn virtualisation(target: &dyn Target, facts: &mut Facts) -> Result<(), InventoryError> {
+    let detect = Command::reads("systemd-detect-virt", [""; 0]).success(&[0, 1]);
+    if let Some(said) = optional_output(target, &detect)? {
+        facts.add("machine.virtualisation", said, "systemd-detect-virt");
+        return Ok(());
+    }
+    let path = "/sys/hypervisor/type";
+    if let Some(kind) = optional(target, path)? {
+        facts.add("machine.virtualisation", kind, path);
+        return Ok(());
+    }
+    let path = "/proc/cpuinfo";
+    let info = optional(target, path)?.unwrap_or_default();
+    if info.split_whitespace().any(|word| word == "hypervisor") {
+        facts.add("machine.virtualisation", "unknown hypervisor", path);
+    }
+    Ok(())
+}
+
+fn processors(target: &dyn Target, facts: &mut Facts) -> Result<(), InventoryError> {
+    let info = optional(target, "/proc/cpuinfo")?.unwrap_or_default();
+    let field = |name: &str| {
+        let line = info
+            .lines()
+            .find(|line| line.split(':').next().is_some_and(|key| key.trim() == name))?;
+        Some(line.split_once(':')?.1.trim().to_owned())
+    };
+    facts.maybe(
+        "cpu.model",
+        field("model name").or_else(|| field("Model")),
+        "/proc/cpuinfo",
+    );
+    let stat = optional(target, "/proc/stat")?.unwrap_or_default();
+    let count = stat
+        .lines()
+        .filter(|line| line.starts_with("cpu") && !line.starts_with("cpu "))
+        .count();
+    facts.maybe("cpu.count", (count > 0).then_some(count), "/proc/stat");
+    let folder = "/sys/devices/system/cpu";
+    let (mut governors, mut throttled) = (BTreeSet::new(), None);
+    for name in target.list(folder)? {
+        if !name
+            .trim_start_matches("cpu")
+            .starts_with(|c: char| c.is_ascii_digit())
+        {
+            continue;
+        }
+        governors.extend(optional(
+            target,
+            &format!("{folder}/{name}/cpufreq/scaling_governor"),
+        )?);
+        let path = format!("{folder}/{name}/thermal_throttle/core_throttle_count");
+        if let Some(times) = optional(target, &path)?.and_then(|text| text.parse::<u64>().ok()) {
+            throttled = Some(throttled.unwrap_or(0) + times);
+        }
+    }
+    let governors: Vec<String> = governors.into_iter().collect();
+    facts.add(
+        "cpu.governor",
+        governors.join(" "),
+        "/sys/devices/system/cpu/cpu*/cpufreq/scaling_governor",
+    );
+    let hertz = |kilohertz: String| kilohertz.parse::<u64>().ok()?.checked_mul(1000);
+    let now = format!("{folder}/cpu0/cpufreq/scaling_cur_freq");
+    match optional(target, &now)?.and_then(hertz) {
+        Some(frequency) => facts.add("cpu.frequency_hz", frequency, &now),
+        None => facts.maybe(
+            "cpu.frequency_hz",
+            field("cpu MHz").and_then(|text| megahertz(&text)),
+            "/proc/cpuinfo",
+        ),
+    }
+    let most = format!("{folder}/cpu0/cpufreq/cpuinfo_max_freq");
+    facts.maybe(
+        "cpu.frequency_max_hz",
+        optional(target, &most)?.and_then(hertz),
+        &most,
+    );
+    facts.maybe(
+        "cpu.thermal_throttle_count",
+        throttled,
+        "/sys/devices/system/cpu/cpu*/thermal_throttle/core_throttle_count",
+    );
+    let since_boot = Snapshot {
+        cpu: crate::counters::cpu_ticks(&stat),
+        ..Snapshot::default()
+    };
+    let steal = since_boot.steal_since_boot();
+    facts.maybe(
+        "cpu.steal_percent",
+        steal.map(|share| format!("{:.2}", share * 100.0)),
+        "/proc/stat",
+    );
+    Ok(())
+}
+
+/// `2596.128` in hertz.
+fn megahertz(text: &str) -> Option<u64> {
+    let (whole, part) = text.split_once('.').unwrap_or((text, ""));
+    let digits: String = part.chars().chain("000000".chars()).take(6).collect();
+    whole
+        .parse::<u64>()
+        .ok()?
+        .checked_mul(1_000_000)?
+        .checked_add(digits.parse().ok()?)
+}
+
+fn memory(target: &dyn Target, facts: &mut Facts) -> Result<(), InventoryError> {
+    let path = "/proc/meminfo";
+    let state = memory_state(target, System::Linux)?;
+    facts.add("memory.total_bytes", state.total_bytes, path);
+    facts.add("memory.free_bytes", state.free_bytes, path);
+    facts.add("memory.cached_bytes", state.cached_bytes, path);
+    facts.add("memory.dirty_bytes", state.dirty_bytes, path);
+    let text = optional(target, path)?.unwrap_or_default();
+    let field = |name: &str| {
+        let rest = text
+            .lines()
+            .find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
+        rest.split_whitespace()
+            .next()?
+            .parse::<u64>()
+            .ok()?
+            .checked_mul(1024)
+    };
+    let (total, free) = (field("SwapTotal"), field("SwapFree"));
+    facts.maybe("memory.swap_total_bytes", total, path);
+    let used = total
+        .zip(free)
+        .map(|(total, free)| total.saturating_sub(free));
+    facts.maybe("memory.swap_used_bytes", used, path);
+    file(
+        target,
+        facts,
+        "memory.arc_max_bytes",
+        "/sys/module/zfs/parameters/zfs_arc_max",
+    )?;
+    facts.maybe(
+        "memory.arc_bytes",
+        state.arc_bytes,
+        "/proc/spl/kstat/zfs/arcstats",
+    );
+    Ok(())
+}
+
+fn tunables(target: &dyn Target, facts: &mut Facts) -> Result<(), InventoryError> {
+    for name in [
+        "dirty_ratio",
+        "dirty_background_ratio",
+        "dirty_bytes",
+        "dirty_background_bytes",
+        "dirty_expire_centisecs",
+        "dirty_writeback_centisecs",
+        "swappiness",
+    ] {
+        file(
+            target,
+            facts,
+            &format!("tunable.vm.{name}"),
+            &format!("/proc/sys/vm/{name}"),
+        )?;
+    }
+    for limit in ["min", "max"] {
+        let path = format!("/proc/sys/dev/raid/speed_limit_{limit}");
+        file(
+            target,
+            facts,
+            &format!("tunable.md.sync_speed_{limit}"),
+            &path,
+        )?;
+    }
+    Ok(())
+}
+
+fn load(target: &dyn Target, facts: &mut Facts) -> Result<(), InventoryError> {
+    let path = "/proc/loadavg";
+    let text = optional(target, path)?.unwrap_or_default();
+    facts.maybe("load.one_minute", text.split(' ').next(), path);
+    for kind in ["cpu", "io", "memory"] {
+        let path = format!("/proc/pressure/{kind}");
+        let text = optional(target, &path)?.unwrap_or_default();
+        let some = text
+            .lines()
+            .find_map(|line| line.strip_prefix("some avg10="));
+        let percent = some.and_then(|rest| rest.split(' ').next());
+        facts.maybe(format!("pressure.{kind}_percent"), percent, &path);
+    }
+    Ok(())
+}
