@@ -118,7 +118,7 @@ fn stop_is_polite_first() {
     let file = folder.path().join("ready");
     // dash loses a signal that comes while it starts a program, so this one
     // sits still.
-    let script = "trap 'echo bye; exit 5' TERM; sleep 1000 & echo >";
+    let script = "sleep 1000 & trap 'echo bye; exit 5' TERM; echo >";
     let script = format!("{script}{}; wait", file.display());
     let mut running = Local::new().start(&sh(&script)).unwrap();
     assert_eq!(running.poll().unwrap(), None);

@@ -140,7 +140,7 @@ fn stop_is_polite_first_and_keeps_the_exit_code() {
     let file = folder.path().join("ready").display().to_string();
     // dash loses a signal that comes while it starts a program, so this one
     // sits still.
-    let script = format!("trap 'echo bye; exit 5' TERM; sleep 1000 & echo >{file}; wait");
+    let script = format!("sleep 1000 & trap 'echo bye; exit 5' TERM; echo >{file}; wait");
     let mut running = ssh().start(&sh(&script)).unwrap();
     assert_eq!(running.poll().unwrap(), None);
     line_of(&file);
