@@ -1,1 +1,36 @@
 //! A throw-away virtual machine with the tools of its host.
+//!
+//! Many machines that raidlab is developed and tested on have a kernel without
+//! md or device mapper, or disks that nobody may touch. A [`Guest`] boots
+//! Debian's kernel for virtual machines in QEMU with a first file system made
+//! of this host's own programs (mdadm, fio, lvm, mkfs and what they need) and
+//! kernel modules, runs one command over empty disks, and hands back what it
+//! wrote and the files it left. It needs no root, no network beyond the
+//! kernel's one download, and leaves nothing behind.
+//!
+//! Without KVM QEMU translates the guest's instructions: then its times are no
+//! measurements of anything but the disks' own limits, if those are slow.
+
+mod boot;
+mod console;
+mod elf;
+mod frames;
+mod guest;
+mod initramfs;
+mod kernel;
+mod libraries;
+mod machine;
+mod modules;
+mod newc;
+mod tools;
+
+pub use console::Reason;
+pub use elf::ElfError;
+pub use frames::FrameError;
+pub use guest::{Finished, Guest, GuestError, Job, Stream};
+pub use initramfs::{Initramfs, InitramfsError};
+pub use kernel::{Kernel, KernelError};
+pub use libraries::LibraryError;
+pub use machine::{Accelerator, Bus, Disk, Machine};
+pub use modules::ModuleError;
+pub use newc::{Archive, ArchiveError, Node};

@@ -1,0 +1,210 @@
+//! One boot: QEMU's process and the files around it, gone when it is dropped.
+
+use crate::guest::{Guest, GuestError, Job, Stream, job_archive};
+use crate::machine::{BootFiles, PORTS, QEMU};
+use crate::newc::Archive;
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+/// How often the machine and its ports are looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// A running machine.
+pub(crate) struct Boot {
+    folder: TempDir,
+    emulator: Child,
+    begun: Instant,
+}
+
+impl Boot {
+    /// Writes the files and starts QEMU.
+    ///
+    /// setpriv ends QEMU when the thread that started it is gone, even by a
+    /// signal that nobody can catch; dropping ends it at once.
+    pub(crate) fn start(guest: &Guest, job: &Job) -> Result<Self, GuestError> {
+        let folder = tempfile::Builder::new()
+            .prefix("raidlab-guest-")
+            .tempdir()
+            .map_err(|source| GuestError::File {
+                file: std::env::temp_dir(),
+                source,
+            })?;
+        let files = BootFiles(folder.path());
+        write_initrd(&files.initrd(), guest.initramfs.archive(), job)?;
+        for (index, disk) in guest.machine.disks.iter().enumerate() {
+            let path = files.disk(index);
+            File::create(&path)
+                .and_then(|file| file.set_len(disk.size.0))
+                .map_err(on(&path))?;
+        }
+        for name in PORTS {
+            let path = files.port(name);
+            File::create(&path).map_err(on(&path))?;
+        }
+        let said = said_file(folder.path());
+        let said = File::create(&said).map_err(on(&said))?;
+        let emulator = Command::new("setpriv")
+            .args(["--pdeathsig", "KILL", "--", QEMU])
+            .args(guest.machine.arguments(&guest.kernel.image, files))
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(said)
+            .spawn()
+            .map_err(|source| GuestError::Program {
+                program: "setpriv",
+                package: "util-linux",
+                source,
+            })?;
+        Ok(Self {
+            folder,
+            emulator,
+            begun: Instant::now(),
+        })
+    }
+
+    /// Waits for the machine's end and passes on what the command writes
+    /// meanwhile. How long it took, or `None` when the limit passed first: it
+    /// is ended then.
+    pub(crate) fn wait(
+        &mut self,
+        limit: Option<Duration>,
+        hear: &mut dyn FnMut(Stream, &str),
+    ) -> Result<Option<Duration>, GuestError> {
+        let files = BootFiles(self.folder.path());
+        let mut streams = [
+            (Stream::Output, Tail::open(files.port("stdout"))?),
+            (Stream::Error, Tail::open(files.port("stderr"))?),
+        ];
+        loop {
+            let ended = self.emulator.try_wait().map_err(GuestError::Lost)?;
+            let took = self.begun.elapsed();
+            for (stream, tail) in &mut streams {
+                let text = tail.more(ended.is_some())?;
+                if !text.is_empty() {
+                    hear(*stream, &text);
+                }
+            }
+            match ended {
+                Some(status) => return self.judge(status).map(|()| Some(took)),
+                None if limit.is_some_and(|limit| took >= limit) => {
+                    self.end();
+                    return Ok(None);
+                }
+                None => thread::sleep(LOOK_EVERY),
+            }
+        }
+    }
+
+    /// Whether there was a QEMU at all: setpriv ends with 127 where it finds
+    /// no such program.
+    fn judge(&self, status: ExitStatus) -> Result<(), GuestError> {
+        if status.code() != Some(127) {
+            return Ok(());
+        }
+        Err(GuestError::Program {
+            program: QEMU,
+            package: "qemu-system-x86",
+            source: io::Error::other(self.said()),
+        })
+    }
+
+    /// What the kernel said on its console.
+    pub(crate) fn console(&self) -> String {
+        lossy(&BootFiles(self.folder.path()).console())
+    }
+
+    /// What QEMU itself wrote.
+    pub(crate) fn said(&self) -> String {
+        lossy(&said_file(self.folder.path())).trim().to_owned()
+    }
+
+    /// What came out of the result port.
+    pub(crate) fn result(&self) -> Result<Vec<u8>, GuestError> {
+        let path = BootFiles(self.folder.path()).port("result");
+        fs::read(&path).map_err(on(&path))
+    }
+
+    /// What came out of a port of text.
+    pub(crate) fn port(&self, name: &str) -> Result<String, GuestError> {
+        let path = BootFiles(self.folder.path()).port(name);
+        let bytes = fs::read(&path).map_err(on(&path))?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    fn end(&mut self) {
+        // It may have ended by itself: then there is nothing to do.
+        let _ = self.emulator.kill();
+        let _ = self.emulator.wait();
+    }
+}
+
+impl Drop for Boot {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// Writes the first file system with the job's files behind it: the kernel
+/// unpacks both, one over the other.
+fn write_initrd(path: &Path, base: &Archive, job: &Job) -> Result<(), GuestError> {
+    let file = File::create(path).map_err(on(path))?;
+    let mut file = io::BufWriter::new(file);
+    base.write_to(&mut file)
+        .and_then(|()| job_archive(job).write_to(&mut file))
+        .and_then(|()| io::Write::flush(&mut file))
+        .map_err(on(path))
+}
+
+/// Where QEMU's own words go.
+fn said_file(folder: &Path) -> PathBuf {
+    folder.join("qemu")
+}
+
+/// A file as text; empty where there is none: the machine may have ended
+/// before it was made.
+fn lossy(path: &Path) -> String {
+    String::from_utf8_lossy(&fs::read(path).unwrap_or_default()).into_owned()
+}
+
+fn on(path: &Path) -> impl FnOnce(io::Error) -> GuestError {
+    let file = path.to_owned();
+    move |source| GuestError::File { file, source }
+}
+
+/// A file that grows, read in whole lines.
+struct Tail {
+    path: PathBuf,
+    file: File,
+    unfinished: Vec<u8>,
+}
+
+impl Tail {
+    fn open(path: PathBuf) -> Result<Self, GuestError> {
+        let file = File::open(&path).map_err(on(&path))?;
+        Ok(Self {
+            path,
+            file,
+            unfinished: Vec::new(),
+        })
+    }
+
+    /// The lines that have come since the last call; at the end also a last
+    /// line without its end.
+    fn more(&mut self, at_end: bool) -> Result<String, GuestError> {
+        self.file
+            .read_to_end(&mut self.unfinished)
+            .map_err(on(&self.path))?;
+        let whole = match self.unfinished.iter().rposition(|byte| *byte == b'\n') {
+            _ if at_end => self.unfinished.len(),
+            Some(last) => last + 1,
+            None => 0,
+        };
+        let lines: Vec<u8> = self.unfinished.drain(..whole).collect();
+        Ok(String::from_utf8_lossy(&lines).into_owned())
+    }
+}

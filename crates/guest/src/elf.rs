@@ -1,0 +1,98 @@
+//! What programs and kernel modules say about themselves in their ELF files.
+
+use object::read::elf::{FileHeader, ProgramHeader};
+use object::{Endianness, Object, ObjectSection, elf};
+use std::path::{Path, PathBuf};
+
+/// What a program or library needs to run.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Needs {
+    /// The loader, such as `/lib64/ld-linux-x86-64.so.2`; `None` in libraries
+    /// and in static programs.
+    pub interpreter: Option<String>,
+    /// The libraries by name, such as `libc.so.6`.
+    pub libraries: Vec<String>,
+    /// Folders to look in before all others, in order, as written: they may
+    /// begin with `$ORIGIN`.
+    pub run_path: Vec<String>,
+}
+
+impl Needs {
+    /// Reads the needs of a 64-bit ELF file; `file` is for errors only.
+    ///
+    /// # Errors
+    /// When the bytes are no such file or are damaged.
+    pub fn read(file: &Path, bytes: &[u8]) -> Result<Self, ElfError> {
+        parse(bytes).map_err(|source| ElfError {
+            file: file.to_owned(),
+            source,
+        })
+    }
+}
+
+/// Reads the loader's name from the program headers and the rest from the
+/// dynamic section.
+fn parse(bytes: &[u8]) -> object::Result<Needs> {
+    let header = elf::FileHeader64::<Endianness>::parse(bytes)?;
+    let endian = header.endian()?;
+    let mut needs = Needs::default();
+    for segment in header.program_headers(endian, bytes)? {
+        if let Some(text) = segment.interpreter(endian, bytes)? {
+            needs.interpreter = Some(lossy(text));
+        }
+    }
+    let table = header
+        .sections(endian, bytes)?
+        .dynamic_table(endian, bytes)?;
+    for entry in &table {
+        match entry.tag {
+            elf::DT_NEEDED => needs.libraries.push(lossy(table.string(entry)?)),
+            elf::DT_RUNPATH | elf::DT_RPATH => {
+                let folders = lossy(table.string(entry)?);
+                needs.run_path.extend(folders.split(':').map(str::to_owned));
+            }
+            _ => {}
+        }
+    }
+    Ok(needs)
+}
+
+fn lossy(text: &[u8]) -> String {
+    String::from_utf8_lossy(text).into_owned()
+}
+
+/// The `name=value` pairs of a kernel module's `.modinfo` section, in order;
+/// names repeat.
+///
+/// # Errors
+/// When the bytes are no ELF file or have no such section.
+pub fn module_information(file: &Path, bytes: &[u8]) -> Result<Vec<(String, String)>, ElfError> {
+    let section = || -> object::Result<Vec<u8>> {
+        let module = object::File::parse(bytes)?;
+        match module.section_by_name(".modinfo") {
+            Some(section) => Ok(section.uncompressed_data()?.into_owned()),
+            None => Ok(Vec::new()),
+        }
+    };
+    let section = section().map_err(|source| ElfError {
+        file: file.to_owned(),
+        source,
+    })?;
+    Ok(section
+        .split(|byte| *byte == 0)
+        .filter_map(|pair| {
+            let text = String::from_utf8_lossy(pair);
+            let (name, value) = text.split_once('=')?;
+            Some((name.to_owned(), value.to_owned()))
+        })
+        .collect())
+}
+
+/// A file that is no sound ELF file.
+#[derive(Debug, thiserror::Error)]
+#[error("{} is not a sound 64-bit ELF file", file.display())]
+pub struct ElfError {
+    file: PathBuf,
+    #[source]
+    source: object::Error,
+}

@@ -1,0 +1,260 @@
+//! A guest that runs one command and is thrown away.
+
+use crate::boot::Boot;
+use crate::console::{self, Reason};
+use crate::frames::{Frame, FrameError, frames};
+use crate::initramfs::Initramfs;
+use crate::kernel::Kernel;
+use crate::machine::{Accelerator, Machine};
+use crate::newc::{Archive, ArchiveError, Node};
+use raidlab_shell::{Command, Output};
+use std::fs::OpenOptions;
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// A trial boot ends within this time or counts as failed: a machine whose
+/// KVM works needs some two seconds.
+const TRIAL: Duration = Duration::from_secs(15);
+
+/// What a guest is made of; every run begins with a new one.
+#[derive(Debug, Clone)]
+pub struct Guest {
+    /// What it boots.
+    pub kernel: Kernel,
+    /// What it has.
+    pub initramfs: Initramfs,
+    /// What it is.
+    pub machine: Machine,
+}
+
+/// Which of the command's two streams.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stream {
+    /// Its standard output.
+    Output,
+    /// Its standard error.
+    Error,
+}
+
+/// What to run in a guest.
+#[derive(Debug, Clone)]
+pub struct Job {
+    /// The command; the guest must have its program. Its time limit is that of
+    /// the command and the boot together.
+    pub command: Command,
+    /// Files for the guest: their paths there and what stands there.
+    pub files: Archive,
+    /// Paths of files and folders in the guest that are wanted back.
+    pub take: Vec<String>,
+}
+
+impl Job {
+    /// A command alone.
+    #[must_use]
+    pub fn new(command: Command) -> Self {
+        Self {
+            command,
+            files: Archive::default(),
+            take: Vec::new(),
+        }
+    }
+}
+
+/// What came of a job.
+#[derive(Debug, Clone)]
+pub struct Finished {
+    /// What came of the command. `took` is the time from its start to the
+    /// machine's end; a signal shows as exit code 128 and its number, as in a
+    /// shell.
+    pub output: Output,
+    /// The files wanted back, as far as they were there.
+    pub files: Archive,
+    /// From QEMU's start to the command's, by the clock of the guest.
+    pub boot: Duration,
+    /// What the kernel said.
+    pub console: String,
+}
+
+impl Guest {
+    /// Whether this machine runs the guest with KVM: a device that exists may
+    /// still refuse, so the only proof is a boot.
+    #[must_use]
+    pub fn kvm_boots(&self) -> bool {
+        let device = OpenOptions::new().read(true).write(true).open("/dev/kvm");
+        if device.is_err() {
+            return false;
+        }
+        let trial = Self {
+            machine: Machine {
+                accelerator: Accelerator::Kvm,
+                disks: Vec::new(),
+                ..self.machine.clone()
+            },
+            ..self.clone()
+        };
+        let command = Command::reads("true", [""; 0]).timeout(TRIAL);
+        trial
+            .run(&Job::new(command), &mut |_, _| ())
+            .is_ok_and(|finished| finished.output.code == Some(0))
+    }
+
+    /// Boots, runs a job to its end, whatever its exit code, and throws the
+    /// machine away. `hear` is told what the command writes, as it comes.
+    ///
+    /// # Errors
+    /// When QEMU cannot be started, when the guest does not come to its end
+    /// (panic, no memory), or after the job's time limit.
+    pub fn run(
+        &self,
+        job: &Job,
+        hear: &mut dyn FnMut(Stream, &str),
+    ) -> Result<Finished, GuestError> {
+        let mut boot = Boot::start(self, job)?;
+        let ended = boot.wait(job.command.timeout, hear);
+        let console = boot.console();
+        let took = match ended? {
+            Some(took) => took,
+            None => {
+                return Err(GuestError::Timeout {
+                    limit: job.command.timeout.unwrap_or_default(),
+                    console: console::tail(&console),
+                });
+            }
+        };
+        let result = boot.result()?;
+        let frames = frames(&result)?;
+        if !frames.iter().any(|frame| frame.kind == "end") {
+            return Err(GuestError::Early {
+                reason: console::reason(&console),
+                console: console::tail(&console),
+                emulator: boot.said(),
+            });
+        }
+        let up = text(&frames, "ready").ok_or(GuestError::Incomplete { lacks: "ready" })?;
+        let code = text(&frames, "exit").ok_or(GuestError::Incomplete { lacks: "exit" })?;
+        let files = frames.iter().find(|frame| frame.kind == "files");
+        let files = files.ok_or(GuestError::Incomplete { lacks: "files" })?;
+        let boot_time = Duration::from_secs_f64(
+            up.split(' ')
+                .next()
+                .and_then(|seconds| seconds.parse::<f64>().ok())
+                .filter(|seconds| (0.0..1e6).contains(seconds))
+                .ok_or(GuestError::Incomplete { lacks: "ready" })?,
+        );
+        Ok(Finished {
+            output: Output {
+                code: Some(
+                    code.parse()
+                        .map_err(|_| GuestError::Incomplete { lacks: "exit" })?,
+                ),
+                signal: None,
+                stdout: boot.port("stdout")?,
+                stderr: boot.port("stderr")?,
+                took: took.saturating_sub(boot_time),
+            },
+            files: Archive::read(files.payload)?,
+            boot: boot_time,
+            console,
+        })
+    }
+}
+
+/// The text of the first frame of a kind.
+fn text<'a>(frames: &[Frame<'a>], kind: &str) -> Option<&'a str> {
+    let frame = frames.iter().find(|frame| frame.kind == kind)?;
+    std::str::from_utf8(frame.payload).ok().map(str::trim)
+}
+
+/// The job as files of the guest, beside the first file system.
+pub(crate) fn job_archive(job: &Job) -> Archive {
+    let mut archive = job.files.clone();
+    // `env` sets the variables; the command's own text quotes its words.
+    let mut words = vec!["LC_ALL=C".to_owned()];
+    words.extend(
+        job.command
+            .environment
+            .iter()
+            .map(|(name, value)| format!("{name}={value}")),
+    );
+    words.push(job.command.program.clone());
+    words.extend(job.command.arguments.iter().cloned());
+    let line = Command::reads("env", words);
+    let mut file = |path: &str, mode, text: String| {
+        let contents = text.into_bytes();
+        archive.insert(path, Node::File { mode, contents });
+    };
+    file(
+        "raidlab/job",
+        0o755,
+        format!("#!/busybox sh\nexec {line}\n"),
+    );
+    file("raidlab/input", 0o644, job.command.input.clone());
+    let take: String = job.take.iter().map(|path| format!("{path}\n")).collect();
+    file("raidlab/take", 0o644, take);
+    archive
+}
+
+/// A job that was not run to its end.
+#[derive(Debug, thiserror::Error)]
+pub enum GuestError {
+    /// A program of the host's is missing.
+    #[error("cannot run {program}; on Debian: apt-get install {package}")]
+    Program {
+        /// Which.
+        program: &'static str,
+        /// What it is part of.
+        package: &'static str,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// A file of the boot cannot be used.
+    #[error("cannot use {}", file.display())]
+    File {
+        /// Which.
+        file: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// QEMU's state cannot be told.
+    #[error("lost track of the virtual machine")]
+    Lost(#[source] io::Error),
+    /// The time limit passed.
+    #[error(
+        "the guest did not come to its end within {} s; its console ends with:\n{console}",
+        limit.as_secs()
+    )]
+    Timeout {
+        /// The limit.
+        limit: Duration,
+        /// The console's last lines.
+        console: String,
+    },
+    /// The machine ended before the job.
+    #[error("the guest ended early: {reason}\nQEMU said: {emulator}\nconsole:\n{console}")]
+    Early {
+        /// Why, as far as is known.
+        reason: Reason,
+        /// The console's last lines.
+        console: String,
+        /// What QEMU wrote.
+        emulator: String,
+    },
+    /// The result port has something else than frames.
+    #[error(transparent)]
+    Garbled(#[from] FrameError),
+    /// A frame lacks or has not what it should.
+    #[error("the guest's result has no sound `{lacks}`")]
+    Incomplete {
+        /// Which frame.
+        lacks: &'static str,
+    },
+    /// The files taken back are damaged.
+    #[error("the files that the guest sent are damaged")]
+    Files(#[from] ArchiveError),
+}
+
+#[cfg(test)]
+mod tests;

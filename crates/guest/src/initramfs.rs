@@ -1,0 +1,344 @@
+//! The guest's first file system: programs of this machine with all that they
+//! need, kernel modules, and an own first program that runs a job.
+//!
+//! A program stands in the guest at its own path, links on the way to it
+//! included, since some (lvm's) go by the name they are called with. Where
+//! this machine's `/bin`, `/sbin`, `/lib` and `/lib64` are links, the guest's
+//! are too.
+
+use crate::kernel::Kernel;
+use crate::libraries::{Libraries, LibraryError};
+use crate::modules::{self, ModuleError, Modules};
+use crate::newc::{Archive, Node};
+use std::env;
+use std::fmt::Write as _;
+use std::fs;
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+/// The first program.
+const INIT: &str = include_str!("init.sh");
+
+/// Programs are looked for here too: they are not in the `PATH` of a user who
+/// is not root.
+const ADMINISTRATION: [&str; 3] = ["/usr/local/sbin", "/usr/sbin", "/sbin"];
+
+/// Loaded by their own decision, when a thread is cancelled or ends early.
+const LOADED_LATER: [&str; 1] = ["libgcc_s.so.1"];
+
+/// Groups that the rules of udev name; Debian's numbers.
+const GROUPS: &str = "root:x:0:\ntty:x:5:\ndisk:x:6:\nlp:x:7:\nkmem:x:15:\ndialout:x:20:\n\
+    cdrom:x:24:\ntape:x:26:\naudio:x:29:\nvideo:x:44:\nkvm:x:103:\ninput:x:104:\nrender:x:105:\n\
+    sgx:x:106:\n";
+
+/// A first file system in the making.
+#[derive(Debug, Clone)]
+pub struct Initramfs {
+    archive: Archive,
+    libraries: Libraries,
+}
+
+impl Initramfs {
+    /// The first program and busybox, which it is written for.
+    ///
+    /// # Errors
+    /// When busybox is not installed or a file cannot be read.
+    pub fn new() -> Result<Self, InitramfsError> {
+        let mut initramfs = Self {
+            archive: Archive::default(),
+            libraries: Libraries::of_this_machine(),
+        };
+        for folder in ["bin", "sbin", "lib", "lib64"] {
+            let node = match fs::read_link(Path::new("/").join(folder)) {
+                Ok(target) => Node::Link(target.to_string_lossy().into_owned()),
+                Err(_) => Node::Folder,
+            };
+            initramfs.archive.insert(folder, node);
+        }
+        for folder in ["usr/bin", "usr/sbin", "usr/lib", "usr/lib64", "etc", "root"] {
+            initramfs.archive.insert(folder, Node::Folder);
+        }
+        for name in LOADED_LATER {
+            if let Some(path) = initramfs.libraries.named(name) {
+                initramfs.copy(&path)?;
+            }
+        }
+        initramfs.text("/etc/passwd", 0o644, "root:x:0:0:root:/root:/bin/sh\n");
+        initramfs.text("/etc/group", 0o644, GROUPS);
+        initramfs.text("/init", 0o755, INIT);
+        let busybox = find("busybox").ok_or_else(|| InitramfsError::missing(&["busybox"]))?;
+        initramfs.copy_program(&busybox)?;
+        initramfs.file("/busybox", &busybox)?;
+        Ok(initramfs)
+    }
+
+    /// Adds programs of this machine by their names, with what they need.
+    ///
+    /// # Errors
+    /// When some are not installed (all of them are named) or a file cannot be
+    /// read.
+    pub fn programs(&mut self, names: &[&str]) -> Result<(), InitramfsError> {
+        let found: Vec<_> = names.iter().map(|name| (*name, find(name))).collect();
+        let missing: Vec<_> = found
+            .iter()
+            .filter(|(_, path)| path.is_none())
+            .map(|(name, _)| *name)
+            .collect();
+        if !missing.is_empty() {
+            return Err(InitramfsError::missing(&missing));
+        }
+        for path in found.into_iter().filter_map(|(_, path)| path) {
+            self.copy_program(&path)?;
+        }
+        Ok(())
+    }
+
+    /// Adds those of some programs that this machine has.
+    ///
+    /// # Errors
+    /// When a file cannot be read.
+    pub fn programs_present(&mut self, names: &[&str]) -> Result<(), InitramfsError> {
+        for path in names.iter().filter_map(|name| find(name)) {
+            self.copy_program(&path)?;
+        }
+        Ok(())
+    }
+
+    /// Adds files and folders of this machine at their own paths, programs
+    /// among them with what they need; leaves out what is not there.
+    ///
+    /// # Errors
+    /// When a file cannot be read.
+    pub fn paths_present(&mut self, paths: &[&str]) -> Result<(), InitramfsError> {
+        for path in paths.iter().map(Path::new).filter(|path| path.exists()) {
+            if path.is_dir() {
+                let read = |source| InitramfsError::read(path, source);
+                let mut names = Vec::new();
+                for entry in fs::read_dir(path).map_err(read)? {
+                    names.push(entry.map_err(read)?.path().to_string_lossy().into_owned());
+                }
+                names.sort();
+                self.paths_present(&names.iter().map(String::as_str).collect::<Vec<_>>())?;
+            } else {
+                self.copy_program(path)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts a file of this machine, with the libraries it needs if it is a
+    /// program, at a path of the guest's.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn file(&mut self, guest: &str, host: &Path) -> Result<(), InitramfsError> {
+        let (mode, contents) = read(host)?;
+        self.copy_needs(host, &contents)?;
+        self.archive.insert(guest, Node::File { mode, contents });
+        Ok(())
+    }
+
+    /// Puts a text at a path of the guest's.
+    pub fn text(&mut self, guest: &str, mode: u32, text: &str) {
+        let contents = text.as_bytes().to_vec();
+        self.archive.insert(guest, Node::File { mode, contents });
+    }
+
+    /// Adds modules of a kernel with those they need. Those of `first` are
+    /// loaded at the start, in this order; those of `on_demand` wait until the
+    /// kernel asks for them, and those that it has not are left out.
+    ///
+    /// # Errors
+    /// When the kernel has not a module of `first`, or one cannot be read.
+    pub fn modules(
+        &mut self,
+        kernel: &Kernel,
+        first: &[&str],
+        on_demand: &[&str],
+    ) -> Result<(), InitramfsError> {
+        let all = Modules::below(&kernel.modules)?;
+        let on_demand = on_demand.iter().filter(|name| all.has(name));
+        let closure = all.closure(first.iter().chain(on_demand).copied())?;
+        let folder = format!("/lib/modules/{}", kernel.release);
+        let folder = self.real(&folder);
+        for module in &closure {
+            let (mode, contents) = read(&all.file(module))?;
+            let path = format!("{folder}/{}", module.path);
+            self.archive.insert(&path, Node::File { mode, contents });
+        }
+        let dependencies = modules::dependency_file(&closure);
+        self.text(&format!("{folder}/modules.dep"), 0o644, &dependencies);
+        let aliases = modules::alias_file(&closure);
+        self.text(&format!("{folder}/modules.alias"), 0o644, &aliases);
+        let mut list = String::new();
+        for name in first {
+            let _ = writeln!(list, "{name}");
+        }
+        self.text("/raidlab/modules", 0o644, &list);
+        Ok(())
+    }
+
+    /// What was put together.
+    #[must_use]
+    pub fn archive(&self) -> &Archive {
+        &self.archive
+    }
+
+    /// A guest's path with a link at its first part followed: an archive's
+    /// files cannot be put behind links.
+    fn real(&self, path: &str) -> String {
+        let path = path.trim_start_matches('/');
+        if let Some((first, rest)) = path.split_once('/')
+            && let Some(Node::Link(target)) = self.archive.get(first)
+        {
+            return format!("/{}/{rest}", target.trim_matches('/'));
+        }
+        format!("/{path}")
+    }
+
+    /// Copies a program at its own path, and what it needs.
+    fn copy_program(&mut self, path: &Path) -> Result<(), InitramfsError> {
+        let Some((path, contents)) = self.copy(path)? else {
+            return Ok(());
+        };
+        self.copy_needs(&path, &contents)
+    }
+
+    /// Copies what a program needs: libraries, or the interpreter of a script.
+    fn copy_needs(&mut self, path: &Path, contents: &[u8]) -> Result<(), InitramfsError> {
+        if contents.starts_with(b"\x7fELF") {
+            for library in self.libraries.of(path)? {
+                self.copy(&library)?;
+            }
+        } else if let Some(interpreter) = interpreter(contents) {
+            self.copy_program(Path::new(&interpreter))?;
+        }
+        Ok(())
+    }
+
+    /// Copies a file at its own path with the links on the way to it; returns
+    /// where it is in the end and its contents, or `None` when it was copied
+    /// before.
+    fn copy(&mut self, path: &Path) -> Result<Option<(PathBuf, Vec<u8>)>, InitramfsError> {
+        // As many links as the kernel follows (path_resolution(7)).
+        const MOST_LINKS: usize = 40;
+        let mut path = path.to_owned();
+        for _ in 0..MOST_LINKS {
+            let folder = path.parent().unwrap_or(Path::new("/"));
+            let real = fs::canonicalize(folder)
+                .map_err(|source| InitramfsError::read(folder, source))?
+                .join(path.file_name().unwrap_or_default());
+            let name = real.to_string_lossy().into_owned();
+            if self.archive.get(&name).is_some() {
+                return Ok(None);
+            }
+            let Ok(target) = fs::read_link(&real) else {
+                let (mode, contents) = read(&real)?;
+                let node = Node::File {
+                    mode,
+                    contents: contents.clone(),
+                };
+                self.archive.insert(&name, node);
+                return Ok(Some((real, contents)));
+            };
+            let text = target.to_string_lossy().into_owned();
+            self.archive.insert(&name, Node::Link(text));
+            path = real.parent().unwrap_or(Path::new("/")).join(target);
+        }
+        let too_many = io::Error::from(io::ErrorKind::TooManyLinks);
+        Err(InitramfsError::read(&path, too_many))
+    }
+}
+
+/// The permission bits and contents of a file.
+fn read(file: &Path) -> Result<(u32, Vec<u8>), InitramfsError> {
+    let error = |source| InitramfsError::read(file, source);
+    let mode = fs::metadata(file).map_err(error)?.permissions().mode();
+    Ok((mode & 0o777, fs::read(file).map_err(error)?))
+}
+
+/// The path of a program by its name: in the `PATH`, then where administrators'
+/// programs are.
+fn find(name: &str) -> Option<PathBuf> {
+    let path = env::var_os("PATH").unwrap_or_default();
+    env::split_paths(&path)
+        .chain(ADMINISTRATION.map(PathBuf::from))
+        .map(|folder| folder.join(name))
+        .find(|path| path.is_absolute() && path.is_file())
+}
+
+/// The program that a script's first line names.
+fn interpreter(contents: &[u8]) -> Option<String> {
+    let line = contents.strip_prefix(b"#!")?;
+    let line = line.split(|byte| *byte == b'\n').next()?;
+    let line = String::from_utf8_lossy(line);
+    Some(line.split_whitespace().next()?.to_owned())
+}
+
+/// The package of Debian's that has a program: mostly called like it.
+pub(crate) fn package_of(program: &str) -> &str {
+    match program {
+        "lsblk" | "findmnt" | "mount" | "umount" | "setpriv" => "util-linux",
+        "qemu-system-x86_64" => "qemu-system-x86",
+        "lvm" => "lvm2",
+        "mkfs.xfs" => "xfsprogs",
+        "mkfs.btrfs" | "btrfs" => "btrfs-progs",
+        "mkfs.ext4" => "e2fsprogs",
+        other => other,
+    }
+}
+
+/// A first file system that cannot be put together.
+#[derive(Debug, thiserror::Error)]
+pub enum InitramfsError {
+    /// Programs are not installed.
+    #[error(
+        "not installed: {}; on Debian: apt-get install {}",
+        programs.join(", "),
+        packages.join(" ")
+    )]
+    Missing {
+        /// Their names.
+        programs: Vec<String>,
+        /// Debian's packages that have them.
+        packages: Vec<String>,
+    },
+    /// A file cannot be read.
+    #[error("cannot read {}", file.display())]
+    Read {
+        /// Which.
+        file: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// A program's libraries cannot be told or found.
+    #[error(transparent)]
+    Libraries(#[from] LibraryError),
+    /// The kernel's modules cannot be had.
+    #[error(transparent)]
+    Modules(#[from] ModuleError),
+}
+
+impl InitramfsError {
+    fn missing(names: &[&str]) -> Self {
+        let mut packages: Vec<_> = names.iter().map(|n| package_of(n).to_owned()).collect();
+        packages.sort();
+        packages.dedup();
+        Self::Missing {
+            programs: names.iter().map(|name| (*name).to_owned()).collect(),
+            packages,
+        }
+    }
+
+    fn read(file: &Path, source: io::Error) -> Self {
+        Self::Read {
+            file: file.to_owned(),
+            source,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

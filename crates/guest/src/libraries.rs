@@ -1,0 +1,247 @@
+//! Which shared libraries a program needs, and where they are.
+//!
+//! As ld.so(8) does it: a name with a slash is a path; any other is looked for
+//! in the run path of the file that needs it, in the folders of
+//! `/etc/ld.so.conf`, and in the standard ones. What a program loads later by
+//! its own decision (`dlopen`) cannot be seen from outside.
+
+use crate::elf::{ElfError, Needs};
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Looked in last (ld.so(8); the first four are Debian's and Fedora's).
+const STANDARD: [&str; 4] = ["/lib64", "/usr/lib64", "/lib", "/usr/lib"];
+
+/// Finds libraries on this machine.
+#[derive(Debug, Clone)]
+pub struct Libraries {
+    folders: Vec<PathBuf>,
+}
+
+impl Libraries {
+    /// With the folders that this machine's `/etc/ld.so.conf` names.
+    #[must_use]
+    pub fn of_this_machine() -> Self {
+        let mut folders = Vec::new();
+        read_configuration(Path::new("/etc/ld.so.conf"), 0, &mut folders);
+        folders.extend(STANDARD.map(PathBuf::from));
+        Self { folders }
+    }
+
+    /// The loader and all libraries that a program and its libraries need, as
+    /// paths, not yet followed where they are links; in order of their paths.
+    /// Empty for a static program.
+    ///
+    /// # Errors
+    /// When a file cannot be read or is no ELF file, or a library is nowhere.
+    pub fn of(&self, program: &Path) -> Result<BTreeSet<PathBuf>, LibraryError> {
+        let mut found = BTreeSet::new();
+        let mut unread = vec![program.to_owned()];
+        while let Some(file) = unread.pop() {
+            let bytes = fs::read(&file).map_err(|source| LibraryError::Read {
+                file: file.clone(),
+                source,
+            })?;
+            let needs = Needs::read(&file, &bytes)?;
+            for name in &needs.libraries {
+                let path = self.find(name, &file, &needs.run_path).ok_or_else(|| {
+                    LibraryError::Missing {
+                        library: name.clone(),
+                        file: file.clone(),
+                    }
+                })?;
+                if found.insert(path.clone()) {
+                    unread.push(path);
+                }
+            }
+            found.extend(needs.interpreter.map(PathBuf::from));
+        }
+        Ok(found)
+    }
+
+    /// Where a library is that `file` needs.
+    fn find(&self, name: &str, file: &Path, run_path: &[String]) -> Option<PathBuf> {
+        if name.contains('/') {
+            return Some(PathBuf::from(name));
+        }
+        let origin = fs::canonicalize(file).ok();
+        let origin = origin.as_deref().and_then(Path::parent)?;
+        run_path
+            .iter()
+            .map(|folder| {
+                let origin = origin.to_string_lossy();
+                PathBuf::from(
+                    folder
+                        .replace("${ORIGIN}", &origin)
+                        .replace("$ORIGIN", &origin),
+                )
+            })
+            .chain(self.folders.iter().cloned())
+            .map(|folder| folder.join(name))
+            .find(|path| path.is_file())
+    }
+
+    /// Where the library of a name is, for what programs load by their own
+    /// decision.
+    #[must_use]
+    pub fn named(&self, name: &str) -> Option<PathBuf> {
+        self.folders
+            .iter()
+            .map(|folder| folder.join(name))
+            .find(|path| path.is_file())
+    }
+}
+
+/// Adds the folders of a configuration and of those it includes; a file that
+/// is not there adds none, as with ldconfig(8).
+fn read_configuration(file: &Path, depth: usize, folders: &mut Vec<PathBuf>) {
+    // Files that include each other would go on for ever.
+    const DEEPEST: usize = 4;
+    let Ok(text) = fs::read_to_string(file) else {
+        return;
+    };
+    for line in text.lines() {
+        let line = line.split('#').next().unwrap_or_default().trim();
+        if let Some(pattern) = line.strip_prefix("include ") {
+            if depth < DEEPEST {
+                for file in matching(pattern.trim()) {
+                    read_configuration(&file, depth + 1, folders);
+                }
+            }
+        } else if line.starts_with('/') {
+            folders.push(PathBuf::from(line));
+        }
+    }
+}
+
+/// The files that a pattern of one star in its last part stands for, sorted.
+fn matching(pattern: &str) -> Vec<PathBuf> {
+    let (folder, name) = pattern.rsplit_once('/').unwrap_or((".", pattern));
+    let (begin, end) = name.split_once('*').unwrap_or((name, ""));
+    let mut files: Vec<_> = fs::read_dir(folder)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(|path| {
+            let name = path.file_name().map(|name| name.to_string_lossy());
+            name.is_some_and(|name| {
+                name.len() >= begin.len() + end.len()
+                    && name.starts_with(begin)
+                    && name.ends_with(end)
+            })
+        })
+        .collect();
+    files.sort();
+    files
+}
+
+/// A program whose libraries cannot be told or found.
+#[derive(Debug, thiserror::Error)]
+pub enum LibraryError {
+    /// A file cannot be read.
+    #[error("cannot read {}", file.display())]
+    Read {
+        /// Which.
+        file: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// A file is no ELF file.
+    #[error(transparent)]
+    Elf(#[from] ElfError),
+    /// A library is in none of the folders.
+    #[error("the library {library} that {} needs is not found", file.display())]
+    Missing {
+        /// Its name.
+        library: String,
+        /// What needs it.
+        file: PathBuf,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Libraries, LibraryError, matching, read_configuration};
+    use std::fs;
+    use std::path::{Path, PathBuf};
+
+    #[test]
+    fn a_shell_needs_a_loader_and_the_c_library() {
+        let shell = fs::canonicalize("/bin/sh").expect("every Unix has one");
+        let found = Libraries::of_this_machine()
+            .of(&shell)
+            .expect("its libraries are here, since it runs");
+        let names: Vec<_> = found
+            .iter()
+            .map(|path| path.file_name().expect("a file").to_string_lossy())
+            .collect();
+        assert!(
+            names.iter().any(|name| name.starts_with("ld-")),
+            "{names:?}"
+        );
+        assert!(
+            names.iter().any(|name| name.starts_with("libc.")),
+            "{names:?}"
+        );
+        for path in &found {
+            assert!(path.is_file(), "{}", path.display());
+        }
+    }
+
+    /// What the system's own tool says about the program that runs this test.
+    #[test]
+    fn the_same_libraries_as_ldd_finds() {
+        let program = std::env::current_exe().expect("it runs");
+        let Ok(output) = std::process::Command::new("ldd").arg(&program).output() else {
+            return;
+        };
+        let real = |path: &str| fs::canonicalize(path).ok();
+        let told: std::collections::BTreeSet<PathBuf> = String::from_utf8_lossy(&output.stdout)
+            .split_whitespace()
+            .filter(|word| word.starts_with('/'))
+            .filter_map(real)
+            .collect();
+        let found = Libraries::of_this_machine().of(&program).expect("it runs");
+        let found = found.iter().filter_map(|path| fs::canonicalize(path).ok());
+        assert_eq!(found.collect::<std::collections::BTreeSet<_>>(), told);
+    }
+
+    #[test]
+    fn a_text_is_no_program() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("notes");
+        fs::write(&file, "some words, more than a header has").expect("written");
+        let error = Libraries::of_this_machine().of(&file).expect_err("no ELF");
+        assert!(matches!(error, LibraryError::Elf(_)), "{error:?}");
+        assert!(error.to_string().contains("notes"), "{error}");
+    }
+
+    #[test]
+    fn the_configuration_may_include_others() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let at = |name: &str| folder.path().join(name);
+        let pattern = at("*.conf");
+        let main = format!("include {}\n/last # not this\n", pattern.display());
+        fs::write(at("main"), main).expect("written");
+        fs::write(at("b.conf"), "/second\n").expect("written");
+        fs::write(at("a.conf"), "# words\n/first\n").expect("written");
+        let mut folders = Vec::new();
+        read_configuration(&at("main"), 0, &mut folders);
+        assert_eq!(folders, ["/first", "/second", "/last"].map(PathBuf::from));
+        assert_eq!(matching(&pattern.to_string_lossy()).len(), 2);
+    }
+
+    #[test]
+    fn a_configuration_that_includes_itself_ends() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("main");
+        fs::write(&file, format!("include {}\n/one\n", file.display())).expect("written");
+        let mut folders = Vec::new();
+        read_configuration(&file, 0, &mut folders);
+        assert!(!folders.is_empty() && folders.iter().all(|f| f == Path::new("/one")));
+    }
+}

@@ -1,0 +1,253 @@
+//! The virtual machine: what QEMU is told to be.
+//!
+//! No network, no display, no devices beyond a serial console, disks and three
+//! ports into files. Disks have serial numbers, so that the guest knows them
+//! by `/dev/disk/by-id` as it would real ones.
+
+use raidlab_units::{Bytes, BytesPerSecond};
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// The program.
+pub const QEMU: &str = "qemu-system-x86_64";
+
+/// How QEMU runs the guest's instructions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Accelerator {
+    /// QEMU translates them: works anywhere, some twenty times slower than the
+    /// processor itself. Only what waits for disks may be believed.
+    Tcg,
+    /// The processor runs them, where the machine lets it.
+    Kvm,
+}
+
+impl fmt::Display for Accelerator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Tcg => "TCG",
+            Self::Kvm => "KVM",
+        })
+    }
+}
+
+/// What connects the disks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Bus {
+    /// virtio-scsi: `sda`, `sdb`... A disk can be pulled by the guest itself
+    /// (`/sys/block/sdb/device/delete`) and put back by a scan of the host.
+    Scsi,
+    /// virtio-blk: `vda`, `vdb`...
+    Block,
+}
+
+/// One disk, empty at the start.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Disk {
+    /// Its serial number: letters and digits, at most 20 (virtio-blk's limit).
+    pub serial: String,
+    /// Its size: a multiple of 512 bytes.
+    pub size: Bytes,
+    /// Whether it says that it rotates; virtio-blk disks always do.
+    pub rotates: bool,
+    /// No more requests in a second than this.
+    pub requests_per_second: Option<u32>,
+    /// No more bytes in a second than this.
+    pub bytes_per_second: Option<BytesPerSecond>,
+}
+
+impl Disk {
+    /// `count` disks without limits, called `RAIDLAB0`, `RAIDLAB1`...
+    #[must_use]
+    pub fn several(count: usize, size: Bytes) -> Vec<Self> {
+        (0..count)
+            .map(|index| Self {
+                serial: format!("RAIDLAB{index}"),
+                size,
+                rotates: false,
+                requests_per_second: None,
+                bytes_per_second: None,
+            })
+            .collect()
+    }
+}
+
+/// The virtual machine.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Machine {
+    /// How its instructions are run.
+    pub accelerator: Accelerator,
+    /// Its processors.
+    pub processors: u32,
+    /// Its memory, which also holds the first file system.
+    pub memory: Bytes,
+    /// What connects the disks.
+    pub bus: Bus,
+    /// Its disks, in order.
+    pub disks: Vec<Disk>,
+}
+
+/// Two processors and 1.5 GiB without disks, translated.
+impl Default for Machine {
+    fn default() -> Self {
+        Self {
+            accelerator: Accelerator::Tcg,
+            processors: 2,
+            memory: Bytes(1536 << 20),
+            bus: Bus::Scsi,
+            disks: Vec::new(),
+        }
+    }
+}
+
+/// The files of one boot, in a folder of its own.
+#[derive(Debug, Clone, Copy)]
+pub struct BootFiles<'a>(pub &'a Path);
+
+impl BootFiles<'_> {
+    /// The first file system.
+    #[must_use]
+    pub fn initrd(&self) -> PathBuf {
+        self.0.join("initrd")
+    }
+
+    /// What the kernel says.
+    #[must_use]
+    pub fn console(&self) -> PathBuf {
+        self.0.join("console")
+    }
+
+    /// What comes out of a port: `stdout`, `stderr` or `result`.
+    #[must_use]
+    pub fn port(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
+    /// The contents of a disk.
+    #[must_use]
+    pub fn disk(&self, index: usize) -> PathBuf {
+        self.0.join(format!("disk{index}"))
+    }
+}
+
+/// The ports, by their names behind `raidlab.`.
+pub const PORTS: [&str; 3] = ["stdout", "stderr", "result"];
+
+impl Machine {
+    /// The arguments for QEMU 7 or later.
+    ///
+    /// After the panic of a kernel told `panic=-1` and `-no-reboot` QEMU ends.
+    /// Data on disks are lost with the machine, so the host need not be asked
+    /// to make them safe: `cache=unsafe`.
+    #[must_use]
+    pub fn arguments(&self, image: &Path, files: BootFiles<'_>) -> Vec<String> {
+        let mut arguments = Vec::new();
+        let mut add = |option: &str, value: String| {
+            arguments.push(format!("-{option}"));
+            arguments.push(value);
+        };
+        let accelerator = match self.accelerator {
+            Accelerator::Tcg => "tcg,thread=multi",
+            Accelerator::Kvm => "kvm",
+        };
+        add("accel", accelerator.to_owned());
+        add("cpu", "max".to_owned());
+        add("smp", self.processors.to_string());
+        add("m", format!("{}k", self.memory.0 >> 10));
+        add("display", "none".to_owned());
+        add("serial", format!("file:{}", escaped(&files.console())));
+        add("kernel", image.to_string_lossy().into_owned());
+        add("initrd", files.initrd().to_string_lossy().into_owned());
+        add("append", "console=ttyS0 panic=-1 quiet".to_owned());
+        add("device", "virtio-serial-pci".to_owned());
+        for port in PORTS {
+            let path = escaped(&files.port(port));
+            add("chardev", format!("file,id={port},path={path}"));
+            add(
+                "device",
+                format!("virtserialport,chardev={port},name=raidlab.{port}"),
+            );
+        }
+        if self.bus == Bus::Scsi && !self.disks.is_empty() {
+            add("device", "virtio-scsi-pci,id=scsi".to_owned());
+        }
+        for (index, disk) in self.disks.iter().enumerate() {
+            add("drive", drive(index, disk, files));
+            add("device", self.device(index, disk));
+        }
+        arguments.extend(["-nodefaults", "-no-user-config", "-no-reboot"].map(str::to_owned));
+        arguments
+    }
+
+    /// The disk as the guest sees it.
+    fn device(&self, index: usize, disk: &Disk) -> String {
+        let serial = &disk.serial;
+        match self.bus {
+            // 1 means: no rotating medium (SBC-4, medium rotation rate).
+            Bus::Scsi => format!(
+                "scsi-hd,bus=scsi.0,scsi-id={index},drive=disk{index},serial={serial},rotation_rate={}",
+                if disk.rotates { 7200 } else { 1 }
+            ),
+            Bus::Block => format!("virtio-blk-pci,drive=disk{index},serial={serial}"),
+        }
+    }
+}
+
+/// The disk as the host holds it.
+fn drive(index: usize, disk: &Disk, files: BootFiles<'_>) -> String {
+    let path = escaped(&files.disk(index));
+    let mut text =
+        format!("if=none,id=disk{index},file={path},format=raw,cache=unsafe,discard=unmap");
+    if let Some(limit) = disk.requests_per_second {
+        text += &format!(",throttling.iops-total={limit}");
+    }
+    if let Some(limit) = disk.bytes_per_second {
+        text += &format!(",throttling.bps-total={:.0}", limit.0);
+    }
+    text
+}
+
+/// A path in an option's value: commas are doubled.
+fn escaped(path: &Path) -> String {
+    path.to_string_lossy().replace(',', ",,")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Accelerator, BootFiles, Bus, Disk, Machine};
+    use raidlab_units::{Bytes, BytesPerSecond};
+    use std::path::Path;
+
+    fn shown(machine: &Machine) -> String {
+        machine
+            .arguments(Path::new("/boot/vmlinuz"), BootFiles(Path::new("/tmp/a,b")))
+            .join(" ")
+            .replace(" -", "\n-")
+    }
+
+    #[test]
+    fn a_machine_with_two_disks() {
+        let mut disks = Disk::several(2, Bytes(64 << 20));
+        disks[1].rotates = true;
+        disks[1].requests_per_second = Some(100);
+        disks[1].bytes_per_second = Some(BytesPerSecond(8e6));
+        let machine = Machine {
+            disks,
+            ..Machine::default()
+        };
+        insta::assert_snapshot!(shown(&machine));
+    }
+
+    #[test]
+    fn the_other_bus_and_accelerator() {
+        let machine = Machine {
+            accelerator: Accelerator::Kvm,
+            bus: Bus::Block,
+            disks: Disk::several(1, Bytes(1 << 20)),
+            ..Machine::default()
+        };
+        let shown = shown(&machine);
+        assert!(shown.starts_with("-accel kvm\n"), "{shown}");
+        assert!(shown.contains("-device virtio-blk-pci,drive=disk0,serial=RAIDLAB0\n"));
+        assert!(!shown.contains("scsi"), "{shown}");
+    }
+}
