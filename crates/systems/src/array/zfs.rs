@@ -1,0 +1,455 @@
+//! ZFS on Linux and FreeBSD: a pool with one volume or one data set in it.
+//!
+//! The pool has the array's name. In it is the volume `vol`
+//! (`/dev/zvol/NAME/vol`, which appears a moment after it is created) or the
+//! data set `data`, mounted on the array's folder. Every setting is given when
+//! they are created, not set afterwards: a wrong one fails, and none can miss
+//! its data set, as `zfs set primarycache=metadata` without a name did in the
+//! comparison of 2015. The pool is kept in the system's cache file, so that it
+//! is there again, and found, after a crash of the machine; `cachefile` among
+//! the pool's options changes that.
+//!
+//! Members: first those that hold data, then `log` of them, then `cache`.
+//!
+//! What the verbs mean for a member that holds data:
+//!
+//! | verb | mirrors | raidz |
+//! |---|---|---|
+//! | fail | `offline -f`: faulted, keeps its labels | the same |
+//! | remove | `detach`: forgotten (as in 2015) | `offline`: raidz cannot lose a member |
+//! | add | `attach`: all data are copied | blanked, `replace`: all data are copied |
+//! | re-add | `online`: only what it missed; not after `detach` | the same |
+//!
+//! "All data" are the allocated blocks, not the disk's size. `offline -f` came
+//! with ZFS on Linux 0.8; before that fail ends with an error.
+//! Source: zpool-offline(8), zpool-detach(8), zpool-attach(8),
+//! zpool-replace(8), zpool-online(8), zpool-clear(8) of OpenZFS.
+
+use super::spec::optional_size;
+use super::steps::{cannot_build, member, smallest};
+use super::{
+    Access, ArrayStatus, ArraySystem, Built, Member, Need, OperatingSystem, ReadBack, SystemError,
+};
+use raidlab_shell::{Command, Target, TargetError, Watched};
+use raidlab_units::Bytes;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+mod commands;
+pub mod counters;
+pub mod properties;
+mod settings;
+pub mod status;
+
+#[cfg(test)]
+mod tests;
+
+/// How the members that hold data are put together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Topology {
+    /// One disk.
+    Single,
+    /// Blocks go to all disks in turn; one copy of each.
+    Stripe,
+    /// Every disk has a copy.
+    Mirror,
+    /// Blocks go to mirrors of [`ZfsSpec::copies`] disks in turn.
+    StripedMirrors,
+    /// One disk's worth of parity.
+    Raidz1,
+    /// Two.
+    Raidz2,
+    /// Three.
+    Raidz3,
+}
+
+impl Topology {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Single => "single",
+            Self::Stripe => "stripe",
+            Self::Mirror => "mirror",
+            Self::StripedMirrors => "striped mirrors",
+            Self::Raidz1 => "raidz1",
+            Self::Raidz2 => "raidz2",
+            Self::Raidz3 => "raidz3",
+        }
+    }
+
+    /// The disks of parity, for raidz.
+    fn parity(self) -> Option<usize> {
+        match self {
+            Self::Raidz1 => Some(1),
+            Self::Raidz2 => Some(2),
+            Self::Raidz3 => Some(3),
+            _ => None,
+        }
+    }
+}
+
+/// A volume (zvol): a block device in the pool.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct VolumeSpec {
+    /// Its size; by default four fifths of what the pool will hold.
+    #[serde(default, deserialize_with = "optional_size")]
+    pub size: Option<Bytes>,
+    /// The size of its blocks; the system's default is 8 KiB, since OpenZFS
+    /// 2.2 16 KiB.
+    #[serde(default, deserialize_with = "optional_size")]
+    pub volblocksize: Option<Bytes>,
+    /// No space is reserved for it; default no.
+    #[serde(default)]
+    pub sparse: bool,
+}
+
+/// A ZFS pool; what is left out is the system's default.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ZfsSpec {
+    /// How the members are put together.
+    pub topology: Topology,
+    /// The disks of one of the striped mirrors; default 2.
+    pub copies: Option<usize>,
+    /// A volume; without one there is a data set.
+    pub volume: Option<VolumeSpec>,
+    /// How many members are log devices (SLOG); default 0.
+    #[serde(default)]
+    pub log: usize,
+    /// The log devices are one mirror; default no.
+    #[serde(default)]
+    pub log_mirror: bool,
+    /// How many members are cache devices (L2ARC); default 0.
+    #[serde(default)]
+    pub cache: usize,
+    /// Mirrors are rebuilt in the order of the disk (`-s`), not of the data,
+    /// when a member is added: OpenZFS 2.0 and later. Default no.
+    #[serde(default)]
+    pub sequential: bool,
+    /// The binary logarithm of the smallest block: 9 or 12; by default what the
+    /// disks report.
+    pub ashift: Option<u32>,
+    /// The largest block of a data set's files.
+    #[serde(default, deserialize_with = "optional_size")]
+    pub recordsize: Option<Bytes>,
+    /// `off`, `on`, `lz4`, `zstd`, ...
+    pub compression: Option<String>,
+    /// `on`, `off`, `fletcher4`, `sha256`, ...
+    pub checksum: Option<String>,
+    /// `off`, `on`, `verify`, ...
+    pub dedup: Option<String>,
+    /// Whether reading a file is noted in it; data sets only.
+    pub atime: Option<bool>,
+    /// `standard`, `always`, `disabled`.
+    pub sync: Option<String>,
+    /// What memory may hold: `all`, `metadata`, `none`.
+    pub primarycache: Option<String>,
+    /// What the cache devices may hold.
+    pub secondarycache: Option<String>,
+    /// `latency`, `throughput`.
+    pub logbias: Option<String>,
+    /// `standard`, `always`, `disabled`: OpenZFS 2.3 and later, data sets only.
+    pub direct: Option<String>,
+    /// More properties of the pool.
+    #[serde(default)]
+    pub pool_options: BTreeMap<String, String>,
+    /// More properties of the volume or data set.
+    #[serde(default)]
+    pub options: BTreeMap<String, String>,
+}
+
+/// What a member is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Role {
+    Data,
+    Log,
+    Cache,
+}
+
+/// Commands that may wait for ever on a pool whose disks are gone.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+impl ZfsSpec {
+    fn copies(&self) -> usize {
+        self.copies.unwrap_or(2)
+    }
+
+    /// How many of `count` members hold data.
+    fn data_count(&self, count: usize) -> usize {
+        count.saturating_sub(self.log + self.cache)
+    }
+
+    fn role(&self, count: usize, slot: usize) -> Role {
+        let data = self.data_count(count);
+        if slot < data {
+            Role::Data
+        } else if slot < data + self.log {
+            Role::Log
+        } else {
+            Role::Cache
+        }
+    }
+
+    /// The volume's or data set's full name.
+    fn dataset(&self, array: &Built) -> String {
+        let child = if self.volume.is_some() { "vol" } else { "data" };
+        format!("{}/{child}", array.name)
+    }
+
+    /// The volume's or data set's properties that were asked for, with their
+    /// values as ZFS takes them.
+    fn asked(&self) -> Vec<(&str, String)> {
+        let size = |size: Option<Bytes>| size.map(|size| size.0.to_string());
+        let switch = |on: bool| if on { "on" } else { "off" }.to_owned();
+        let typed = [
+            ("recordsize", size(self.recordsize)),
+            ("compression", self.compression.clone()),
+            ("checksum", self.checksum.clone()),
+            ("dedup", self.dedup.clone()),
+            ("atime", self.atime.map(switch)),
+            ("sync", self.sync.clone()),
+            ("primarycache", self.primarycache.clone()),
+            ("secondarycache", self.secondarycache.clone()),
+            ("logbias", self.logbias.clone()),
+            ("direct", self.direct.clone()),
+        ];
+        let typed = typed.into_iter().filter_map(|(name, v)| Some((name, v?)));
+        let more = self.options.iter();
+        typed
+            .chain(more.map(|(name, value)| (name.as_str(), value.clone())))
+            .collect()
+    }
+
+    /// The size of the volume, whole blocks of any size a volume can have.
+    fn volume_size(&self, volume: &VolumeSpec, members: &[Member]) -> Bytes {
+        const LARGEST_BLOCK: u64 = 16 << 20;
+        volume.size.unwrap_or_else(|| {
+            let four_fifths = self.pool_capacity(members).0 / 5 * 4;
+            Bytes(four_fifths / LARGEST_BLOCK * LARGEST_BLOCK)
+        })
+    }
+
+    /// What the pool holds: the members without parity and copies, less the
+    /// 32nd part, at most 128 GiB, that ZFS keeps for itself
+    /// (`spa_slop_shift`, zfs(4)).
+    fn pool_capacity(&self, members: &[Member]) -> Bytes {
+        let data = &members[..self.data_count(members.len())];
+        let disks = match self.topology {
+            Topology::Single | Topology::Mirror => 1,
+            Topology::Stripe => data.len(),
+            Topology::StripedMirrors => data.len() / self.copies().max(1),
+            Topology::Raidz1 | Topology::Raidz2 | Topology::Raidz3 => {
+                let parity = self.topology.parity().unwrap_or(0);
+                data.len().saturating_sub(parity)
+            }
+        };
+        let raw = smallest(data).0.saturating_mul(disks as u64);
+        Bytes(raw - (raw / 32).min(128 << 30))
+    }
+
+    /// Whether the members suit the topology.
+    fn check_members(&self, count: usize) -> Result<(), String> {
+        let data = self.data_count(count);
+        if data == 0 {
+            return Err(format!(
+                "{count} members leave none for data beside {} log and {} cache devices",
+                self.log, self.cache
+            ));
+        }
+        let need = |least: usize| {
+            (data >= least)
+                .then_some(())
+                .ok_or_else(|| format!("it takes {least} disks or more and there are {data}"))
+        };
+        match self.topology {
+            Topology::Single if data != 1 => Err(format!("it is one disk and there are {data}")),
+            Topology::Single => Ok(()),
+            Topology::Stripe | Topology::Mirror => need(2),
+            Topology::StripedMirrors => {
+                let copies = self.copies();
+                if copies < 2 || !data.is_multiple_of(copies) || data == copies {
+                    return Err(format!(
+                        "{data} disks do not make two or more mirrors of {copies}"
+                    ));
+                }
+                Ok(())
+            }
+            Topology::Raidz1 | Topology::Raidz2 | Topology::Raidz3 => {
+                need(self.topology.parity().unwrap_or(0) + 1)
+            }
+        }
+    }
+
+    /// Whether the settings agree with each other.
+    fn check_settings(&self) -> Result<(), String> {
+        if self.copies.is_some() && self.topology != Topology::StripedMirrors {
+            return Err("`copies` is for striped mirrors".to_owned());
+        }
+        if self.log_mirror && self.log < 2 {
+            return Err("`log_mirror` takes 2 log devices or more".to_owned());
+        }
+        let mirrors = matches!(self.topology, Topology::Mirror | Topology::StripedMirrors);
+        if self.sequential && !mirrors {
+            return Err("`sequential` is for mirrors".to_owned());
+        }
+        let asked = self.asked();
+        for (index, (name, _)) in asked.iter().enumerate() {
+            if asked[..index].iter().any(|(other, _)| other == name) {
+                return Err(format!("`{name}` is given twice"));
+            }
+            let of_files = ["recordsize", "atime", "direct"].contains(name);
+            if of_files && self.volume.is_some() {
+                return Err(format!("a volume has no `{name}`"));
+            }
+        }
+        let whole = |size: &Bytes| size.0 >= 512 && size.0.is_power_of_two();
+        let sizes = [
+            ("recordsize", self.recordsize),
+            (
+                "volblocksize",
+                self.volume.as_ref().and_then(|v| v.volblocksize),
+            ),
+        ];
+        for (name, size) in sizes {
+            if size.is_some_and(|size| !whole(&size)) {
+                return Err(format!("`{name}` must be a power of two from 512"));
+            }
+        }
+        if self.pool_options.contains_key("ashift") {
+            return Err("`ashift` is a field of its own".to_owned());
+        }
+        Ok(())
+    }
+}
+
+impl ArraySystem for ZfsSpec {
+    fn title(&self) -> String {
+        let mut title = format!("ZFS {}", self.topology.name());
+        for (count, what) in [(self.log, "log"), (self.cache, "cache")] {
+            if count > 0 {
+                title.push_str(" + ");
+                title.push_str(what);
+            }
+        }
+        title
+    }
+
+    fn runs_on(&self) -> &'static [OperatingSystem] {
+        &[OperatingSystem::Linux, OperatingSystem::FreeBsd]
+    }
+
+    fn needs(&self) -> Vec<Need> {
+        let program = |name| Need::Program {
+            name,
+            apt: "apt-get install zfsutils-linux",
+            pkg: "",
+        };
+        vec![program("zpool"), program("zfs"), Need::Module("zfs")]
+    }
+
+    fn check(&self, members: &[Member]) -> Result<(), SystemError> {
+        self.check_members(members.len())
+            .and_then(|()| self.check_settings())
+            .map_err(|reason| cannot_build(&self.title(), reason))
+    }
+
+    fn capacity(&self, members: &[Member]) -> Bytes {
+        match &self.volume {
+            Some(volume) => self.volume_size(volume, members),
+            None => self.pool_capacity(members),
+        }
+    }
+
+    fn create(&self, array: &Built) -> Result<Vec<Command>, SystemError> {
+        self.check(&array.members)?;
+        Ok(self.create_commands(array))
+    }
+
+    fn access(&self, array: &Built) -> Access {
+        match self.volume {
+            Some(_) => Access::Device(format!("/dev/zvol/{}", self.dataset(array))),
+            None => Access::Folder(array.folder.clone()),
+        }
+    }
+
+    /// One look into the kernel's tables; the disks are not touched. The text
+    /// is the same in every release since 2010, the JSON of OpenZFS 2.3 is not
+    /// asked for: one source does for all.
+    fn sources(&self, array: &Built) -> Vec<Watched> {
+        let status = Command::reads("zpool", ["status", &array.name]);
+        vec![Watched::Command(status.timeout(PATIENCE))]
+    }
+
+    fn interpret(
+        &self,
+        array: &Built,
+        contents: &[Option<String>],
+    ) -> Result<ArrayStatus, SystemError> {
+        let text = contents.first().and_then(Option::as_deref).unwrap_or("");
+        let pools = status::parse_status(text)?;
+        let pool = pools.iter().find(|pool| pool.name == array.name);
+        let pool = pool.ok_or_else(|| SystemError::NoArray {
+            name: array.name.clone(),
+        })?;
+        Ok(status::interpret(pool, array))
+    }
+
+    fn fail(&self, array: &Built, slot: usize) -> Result<Vec<Command>, SystemError> {
+        let device = &member(&self.title(), &array.members, slot)?.device;
+        if self.role(array.members.len(), slot) == Role::Cache {
+            return Err(self.lacks("fail a cache device", "remove it instead"));
+        }
+        self.redundant(array, slot, "fail a member")?;
+        Ok(vec![Command::changes(
+            "zpool",
+            ["offline", "-f", &array.name, device],
+        )])
+    }
+
+    fn remove(&self, array: &Built, slot: usize) -> Result<Vec<Command>, SystemError> {
+        member(&self.title(), &array.members, slot)?;
+        self.remove_commands(array, slot)
+    }
+
+    fn add(&self, array: &Built, slot: usize) -> Result<Vec<Command>, SystemError> {
+        member(&self.title(), &array.members, slot)?;
+        self.add_commands(array, slot)
+    }
+
+    /// `online` brings back a member that is offline, and ends with 1 for one
+    /// that was faulted; `clear` brings that back.
+    fn re_add(&self, array: &Built, slot: usize) -> Result<Vec<Command>, SystemError> {
+        let device = &member(&self.title(), &array.members, slot)?.device;
+        if self.role(array.members.len(), slot) == Role::Cache {
+            return self.add(array, slot);
+        }
+        Ok(vec![
+            Command::changes("zpool", ["online", &array.name, device]).success(&[0, 1]),
+            Command::changes("zpool", ["clear", &array.name, device]),
+        ])
+    }
+
+    fn settings(&self, target: &dyn Target, array: &Built) -> Result<Vec<ReadBack>, SystemError> {
+        self.read_settings(target, array)
+    }
+
+    fn destroy(&self, array: &Built) -> Vec<Command> {
+        commands::destroy(array)
+    }
+
+    fn find(&self, target: &dyn Target, prefix: &str) -> Result<Vec<Built>, SystemError> {
+        let list = Command::reads("zpool", ["list", "-H", "-o", "name"]).timeout(PATIENCE);
+        let output = match target.output(&list) {
+            Ok(output) if output.code == Some(0) => output,
+            Ok(_) | Err(TargetError::NoProgram { .. }) => return Ok(Vec::new()),
+            Err(error) => return Err(error.into()),
+        };
+        let names = output.stdout.lines().map(str::trim);
+        names
+            .filter(|name| name.starts_with(prefix))
+            .map(|name| commands::find_one(target, name))
+            .collect()
+    }
+}

@@ -1,0 +1,208 @@
+//! Which settings are in force: read back from ZFS beside what was asked for.
+
+use super::ZfsSpec;
+use super::properties::{self, Property};
+use crate::array::{Built, ReadBack, SystemError};
+use raidlab_shell::{Command, Target, TargetError};
+use raidlab_units::parse_bytes;
+
+/// Properties of the pool that matter to a measurement.
+const POOL: [&str; 8] = [
+    "size",
+    "allocated",
+    "capacity",
+    "fragmentation",
+    "dedupratio",
+    "health",
+    "autotrim",
+    "failmode",
+];
+
+/// Properties of a volume or data set that matter; one lacks the other's.
+const DATASET: [&str; 25] = [
+    "used",
+    "usedbydataset",
+    "referenced",
+    "available",
+    "compressratio",
+    "logicalused",
+    "volsize",
+    "volblocksize",
+    "refreservation",
+    "recordsize",
+    "compression",
+    "checksum",
+    "dedup",
+    "copies",
+    "atime",
+    "xattr",
+    "sync",
+    "logbias",
+    "primarycache",
+    "secondarycache",
+    "direct",
+    "prefetch",
+    "redundant_metadata",
+    "volmode",
+    "encryption",
+];
+
+/// Parts of the names of the module's parameters that matter: how memory is
+/// used, what is read ahead, how often data are written out, how many requests
+/// each kind of work may have at a disk, how a resilver is slowed down. Linux
+/// writes them `zfs_arc_max`, FreeBSD `vfs.zfs.arc.max` or `vfs.zfs.arc_max`.
+const PARAMETERS: [&str; 14] = [
+    "arc_max",
+    "arc_min",
+    "prefetch_disable",
+    "txg_timeout",
+    "dirty_data_max",
+    "resilver",
+    "scrub",
+    "scan_",
+    "rebuild",
+    "max_active",
+    "l2arc_write_max",
+    "l2arc_noprefetch",
+    "min_auto_ashift",
+    "dio_enabled",
+];
+
+const LINUX_PARAMETERS: &str = "/sys/module/zfs/parameters";
+
+impl ZfsSpec {
+    pub(super) fn read_settings(
+        &self,
+        target: &dyn Target,
+        array: &Built,
+    ) -> Result<Vec<ReadBack>, SystemError> {
+        let pool = properties::read(target, "zpool", &array.name)?;
+        let dataset = properties::read(target, "zfs", &self.dataset(array))?;
+        let mut all = vec![self.ashift_found(target, array, &pool)?];
+        let asked = self.pool_options.iter();
+        let asked: Vec<(&str, String)> = asked.map(|(n, v)| (n.as_str(), v.clone())).collect();
+        all.extend(compare("zpool get", &asked, &pool, &POOL));
+        let mut asked = self.asked();
+        if let Some(volume) = &self.volume {
+            let size = self.volume_size(volume, &array.members);
+            asked.push(("volsize", size.0.to_string()));
+            if let Some(block) = volume.volblocksize {
+                asked.push(("volblocksize", block.0.to_string()));
+            }
+            if volume.sparse {
+                asked.push(("refreservation", "none".to_owned()));
+            }
+        }
+        all.extend(compare("zfs get", &asked, &dataset, &DATASET));
+        all.extend(parameters(target)?);
+        Ok(all)
+    }
+
+    /// The pool's property tells the ashift only where it was asked for (else
+    /// 0), and log devices may differ: the configuration has that of each.
+    fn ashift_found(
+        &self,
+        target: &dyn Target,
+        array: &Built,
+        pool: &[Property],
+    ) -> Result<ReadBack, SystemError> {
+        let zdb = Command::reads("zdb", ["-C", &array.name]);
+        let text = match target.output(&zdb) {
+            Ok(output) if output.code == Some(0) => output.stdout,
+            Ok(_) | Err(TargetError::NoProgram { .. }) => String::new(),
+            Err(error) => return Err(error.into()),
+        };
+        let lines = text.lines().map(str::trim);
+        let mut found: Vec<&str> = lines
+            .filter_map(|line| line.strip_prefix("ashift: "))
+            .collect();
+        found.dedup();
+        let property = pool.iter().find(|p| p.name == "ashift");
+        let (found, source) = match (found.is_empty(), property) {
+            (false, _) => (found.join(", "), "zdb -C"),
+            (true, Some(p)) => (p.value.clone(), "zpool get"),
+            (true, None) => (String::from("unknown"), "zpool get"),
+        };
+        let asked = self.ashift.map(|ashift| ashift.to_string());
+        Ok(ReadBack {
+            name: "ashift".to_owned(),
+            applied: asked.as_ref().is_none_or(|asked| *asked == found),
+            asked,
+            found,
+            source: source.to_owned(),
+        })
+    }
+}
+
+/// The properties asked for, then those that matter besides. One that was
+/// asked for and is not there was not applied.
+fn compare(
+    source: &str,
+    asked: &[(&str, String)],
+    found: &[Property],
+    besides: &[&str],
+) -> Vec<ReadBack> {
+    let value = |name: &str| found.iter().find(|p| p.name == name).map(|p| &p.value);
+    let asked_for = asked.iter().map(|(name, asked)| ReadBack {
+        name: (*name).to_owned(),
+        applied: value(name).is_some_and(|found| same(asked, found)),
+        asked: Some(asked.clone()),
+        found: value(name)
+            .map_or("no such property", String::as_str)
+            .to_owned(),
+        source: source.to_owned(),
+    });
+    let rest = besides
+        .iter()
+        .filter(|name| asked.iter().all(|(other, _)| other != *name));
+    let rest = rest.filter_map(|name| {
+        Some(ReadBack {
+            name: (*name).to_owned(),
+            asked: None,
+            found: value(name)?.clone(),
+            applied: true,
+            source: source.to_owned(),
+        })
+    });
+    asked_for.chain(rest).collect()
+}
+
+/// Whether two values mean the same: `128k` and `131072` do, `none` and `0`.
+fn same(asked: &str, found: &str) -> bool {
+    let number = |text: &str| match text {
+        "none" => Some(0),
+        text => parse_bytes(text).ok().map(|bytes| bytes.0),
+    };
+    asked == found || number(asked).is_some_and(|asked| Some(asked) == number(found))
+}
+
+/// The module's version and parameters: of Linux by one `grep` over the files,
+/// of FreeBSD by `sysctl`.
+fn parameters(target: &dyn Target) -> Result<Vec<ReadBack>, SystemError> {
+    let linux = Command::reads("grep", ["-r", "", LINUX_PARAMETERS]);
+    let output = target.output(&linux)?;
+    let (text, separator, source) = if output.code == Some(0) {
+        (output.stdout, ":", LINUX_PARAMETERS)
+    } else {
+        let sysctl = Command::reads("sysctl", ["vfs.zfs"]);
+        (target.output(&sysctl)?.stdout, ": ", "sysctl vfs.zfs")
+    };
+    let mut all: Vec<ReadBack> = text
+        .lines()
+        .filter_map(|line| line.split_once(separator))
+        .filter(|(name, _)| {
+            let name = name.replace('.', "_");
+            PARAMETERS.iter().any(|part| name.contains(part))
+        })
+        .map(|(name, value)| ReadBack {
+            name: name.rsplit('/').next().unwrap_or(name).to_owned(),
+            asked: None,
+            found: value.trim().to_owned(),
+            applied: true,
+            source: source.to_owned(),
+        })
+        .collect();
+    // A folder has no order of its own.
+    all.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(all)
+}
