@@ -1,0 +1,109 @@
+//! The physical bound: what a subject's members can do at most, by arithmetic.
+//!
+//! The rate of an array is bounded by the sum over its disks of what each can
+//! do in sequence, and by every channel that several of them share. A disk's
+//! own rate is taken where it was measured or declared, else a ceiling that no
+//! disk of its kind exceeds. Bounds are generous: a bound that cries wolf is
+//! worse than none.
+
+use crate::case::Case;
+use crate::devices::{Member, members};
+use raidlab_store::Measurement;
+use std::collections::BTreeMap;
+
+/// No disk with one actuator delivers more from its outer tracks (Seagate Exos
+/// X20 data sheet: 285 MB/s; Western Digital HC570: 291 MB/s), bytes/s.
+const ROTATING_CEILING: f64 = 300e6;
+/// SATA's third generation, 6 Gbit/s with 8b/10b coding, bytes/s.
+const SATA_CEILING: f64 = 600e6;
+/// PCI Express 5.0 with four lanes, bytes/s.
+const NVME_CEILING: f64 = 16e9;
+/// How far above the bound a rate must be: rounding, zones, warm-up.
+pub(crate) const TOLERANCE: f64 = 1.1;
+/// No such disk does more small random I/Os per second, however deep its queue
+/// and small the region: 7200 rpm drives reach 200 to 300 with full queues.
+pub(crate) const ROTATING_IOPS_CEILING: f64 = 600.0;
+
+/// What the members can do at most.
+pub(crate) struct Bound {
+    /// Bytes per second.
+    pub(crate) bytes_per_second: f64,
+    /// Where the figure is from.
+    pub(crate) reason: String,
+}
+
+/// The bound of a row's subject; `None` where a member's rate has no bound.
+pub(crate) fn bound(case: &Case<'_>, row: &Measurement) -> Option<Bound> {
+    let members = members(case, row);
+    let mut disks: BTreeMap<String, (f64, &Member)> = BTreeMap::new();
+    for (slot, member) in members.iter().enumerate() {
+        let disk = match member.disk(case, row) {
+            "" => format!("slot {slot}"),
+            disk => disk.to_owned(),
+        };
+        disks.insert(disk, (ceiling(member)?, member));
+    }
+    if disks.is_empty() {
+        return None;
+    }
+    let mut channels: BTreeMap<&str, (f64, f64)> = BTreeMap::new();
+    let mut total = 0.0;
+    for (rate, member) in disks.values() {
+        match (&member.channel, member.channel_bytes_per_second) {
+            (Some(channel), Some(limit)) => {
+                let sums = channels.entry(channel).or_insert((0.0, limit));
+                sums.0 += rate;
+            }
+            _ => total += rate,
+        }
+    }
+    total += channels
+        .values()
+        .map(|(sum, limit)| sum.min(*limit))
+        .sum::<f64>();
+    let limited: Vec<&str> = channels
+        .iter()
+        .filter(|(_, (sum, limit))| limit < sum)
+        .map(|(channel, _)| *channel)
+        .collect();
+    let mut reason = format!(
+        "{} disks do at most {} together",
+        disks.len(),
+        megabytes(total)
+    );
+    if disks.len() == 1 {
+        reason = format!("the disk does at most {}", megabytes(total));
+    }
+    if !limited.is_empty() {
+        reason += &format!(", limited by {}", limited.join(", "));
+    }
+    Some(Bound {
+        bytes_per_second: total,
+        reason,
+    })
+}
+
+fn ceiling(member: &Member) -> Option<f64> {
+    if let Some(rate) = member.sequential_bytes_per_second {
+        return (rate > 0.0).then_some(rate);
+    }
+    match (member.rotational?, member.transport.as_deref()) {
+        (true, _) => Some(ROTATING_CEILING),
+        (false, Some("sata")) => Some(SATA_CEILING),
+        (false, Some("nvme")) => Some(NVME_CEILING),
+        (false, _) => None,
+    }
+}
+
+/// How many small random I/Os per second the members can do; `None` unless all
+/// of them turn.
+pub(crate) fn random_iops(case: &Case<'_>, row: &Measurement) -> Option<f64> {
+    let members = members(case, row);
+    let rotating = members.iter().all(|member| member.rotational == Some(true));
+    (!members.is_empty() && rotating).then(|| members.len() as f64 * ROTATING_IOPS_CEILING)
+}
+
+/// A rate as people read it, decimal.
+pub(crate) fn megabytes(bytes_per_second: f64) -> String {
+    format!("{:.1} MB/s", bytes_per_second / 1e6)
+}

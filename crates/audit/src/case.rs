@@ -1,0 +1,223 @@
+//! The evidence, made quick to ask.
+//!
+//! Facts are looked up from the row: the most exact scope that covers it wins.
+//! Facts are kept by name and scope; a look-up asks for the row's own scope
+//! with each set of parts left empty that occurs in the evidence, so its cost
+//! does not grow with the number of rows.
+
+use crate::Evidence;
+use raidlab_store::fact;
+use raidlab_store::{CommandRecord, Measurement, Observation, Operation, Scope, Series};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Parts of a scope that are filled: one bit each.
+type Shape = u8;
+
+/// The evidence with its indices.
+pub(crate) struct Case<'a> {
+    pub(crate) evidence: Evidence<'a>,
+    facts: BTreeMap<&'a str, BTreeMap<Scope, &'a Observation>>,
+    /// Most exact first.
+    shapes: Vec<Shape>,
+}
+
+impl<'a> Case<'a> {
+    pub(crate) fn new(evidence: Evidence<'a>) -> Self {
+        let mut facts: BTreeMap<&str, BTreeMap<Scope, &Observation>> = BTreeMap::new();
+        let mut shapes = BTreeSet::new();
+        for observation in evidence.observations {
+            shapes.insert(shape(&observation.scope));
+            facts
+                .entry(&observation.name)
+                .or_default()
+                .insert(observation.scope.clone(), observation);
+        }
+        let mut shapes: Vec<Shape> = shapes.into_iter().collect();
+        shapes.sort_by_key(|shape| std::cmp::Reverse((shape.count_ones(), *shape)));
+        Self {
+            evidence,
+            facts,
+            shapes,
+        }
+    }
+
+    /// The fact of this name that is most exact for the row.
+    pub(crate) fn observation(&self, row: &Measurement, name: &str) -> Option<&'a Observation> {
+        let named = self.facts.get(name)?;
+        self.shapes
+            .iter()
+            .find_map(|&shape| named.get(&shaped(row, shape)).copied())
+    }
+
+    /// Its value.
+    pub(crate) fn text(&self, row: &Measurement, name: &str) -> Option<&'a str> {
+        Some(self.observation(row, name)?.value.trim())
+    }
+
+    /// Its value as a finite number.
+    pub(crate) fn number(&self, row: &Measurement, name: &str) -> Option<f64> {
+        let number: f64 = self.text(row, name)?.parse().ok()?;
+        number.is_finite().then_some(number)
+    }
+
+    /// Its value as yes or no; fio writes 1 and 0.
+    pub(crate) fn flag(&self, row: &Measurement, name: &str) -> Option<bool> {
+        match self.text(row, name)? {
+            fact::TRUE | "1" | "" => Some(true),
+            fact::FALSE | "0" => Some(false),
+            _ => None,
+        }
+    }
+
+    /// Facts whose names begin so, in the order of names and scopes.
+    pub(crate) fn named<'s>(
+        &'s self,
+        begin: &'s str,
+    ) -> impl Iterator<Item = &'a Observation> + 's {
+        self.facts
+            .range(begin..)
+            .take_while(move |(name, _)| name.starts_with(begin))
+            .flat_map(|(_, scopes)| scopes.values().copied())
+    }
+
+    /// Facts whose names begin so and that cover the row.
+    pub(crate) fn named_for<'s>(
+        &'s self,
+        row: &'s Measurement,
+        begin: &'s str,
+    ) -> impl Iterator<Item = &'a Observation> + 's {
+        self.named(begin).filter(|found| found.scope.covers(row))
+    }
+
+    /// Commands that cover the row, in their order.
+    pub(crate) fn commands<'s>(
+        &'s self,
+        row: &'s Measurement,
+    ) -> impl Iterator<Item = &'a CommandRecord> + 's {
+        let commands = self.evidence.commands.iter();
+        commands.filter(|command| command.scope.covers(row))
+    }
+
+    /// Whether something of these kinds happened on the row's subject before
+    /// the row's job ended.
+    pub(crate) fn happened(&self, row: &Measurement, kinds: &[&str]) -> bool {
+        let end = row.started_ns.saturating_add(row.runtime_ns);
+        self.evidence.events.iter().any(|event| {
+            let covers = covers_before(&event.scope, row);
+            covers && event.at_ns <= end && kinds.contains(&event.kind.as_str())
+        })
+    }
+
+    /// The points of a series of exactly this cell.
+    pub(crate) fn series(&self, row: &Measurement, name: &str) -> Option<&'a Series> {
+        let cell = Scope::of(row);
+        let mut all = self.evidence.series.iter();
+        all.find(|series| series.name == name && series.scope == cell)
+    }
+
+    /// The series of the row's own rate: reads or writes in bytes, else in
+    /// operations.
+    pub(crate) fn rate_series(&self, row: &Measurement) -> Option<Vec<f64>> {
+        let names = if row.op.only_writes() {
+            [
+                fact::series::WRITE_BYTES_PER_SECOND,
+                fact::series::WRITE_IOPS,
+            ]
+        } else {
+            [fact::series::READ_BYTES_PER_SECOND, fact::series::READ_IOPS]
+        };
+        let found = names.iter().find_map(|name| self.series(row, name))?;
+        let values = found.points.iter().map(|(_, value)| *value);
+        Some(values.filter(|value| value.is_finite()).collect())
+    }
+
+    /// Rows that are compared with one another: the same job, operation, part
+    /// and repetition on different subjects, file systems or machines.
+    pub(crate) fn compared(&self) -> Vec<Vec<&'a Measurement>> {
+        let mut groups: BTreeMap<(u32, Operation, &str, u32, &str), Vec<&Measurement>> =
+            BTreeMap::new();
+        for row in self.evidence.rows {
+            let key = (
+                row.sequence,
+                row.op,
+                row.part.as_str(),
+                row.repetition,
+                row.fit.as_str(),
+            );
+            groups.entry(key).or_default().push(row);
+        }
+        groups.into_values().filter(|rows| rows.len() > 1).collect()
+    }
+
+    /// Repetitions of the same thing, in their order; two or more each.
+    pub(crate) fn repeated(&self) -> Vec<Vec<&'a Measurement>> {
+        let mut groups: BTreeMap<_, Vec<&Measurement>> = BTreeMap::new();
+        for row in self.evidence.rows {
+            let scope = Scope {
+                repetition: None,
+                ..Scope::of(row)
+            };
+            let key = (scope, row.op, row.part.as_str(), row.fit.as_str());
+            groups.entry(key).or_default().push(row);
+        }
+        let mut groups: Vec<_> = groups.into_values().filter(|rows| rows.len() > 1).collect();
+        for rows in &mut groups {
+            rows.sort_by_key(|row| row.repetition);
+        }
+        groups
+    }
+
+    /// One row of each subject, the first.
+    pub(crate) fn subjects(&self) -> Vec<&'a Measurement> {
+        let mut seen = BTreeSet::new();
+        let rows = self.evidence.rows.iter();
+        rows.filter(|row| seen.insert((&row.host, &row.subject)))
+            .collect()
+    }
+}
+
+/// Whether something with this scope came before or with the row: the cell
+/// parts of a scope say when it happened, not what it changed.
+fn covers_before(scope: &Scope, row: &Measurement) -> bool {
+    let whole = Scope {
+        sequence: None,
+        ..scope.clone()
+    };
+    whole.covers(row)
+        && scope
+            .sequence
+            .is_none_or(|sequence| sequence <= row.sequence)
+}
+
+fn shape(scope: &Scope) -> Shape {
+    let parts = [
+        !scope.host.is_empty(),
+        !scope.subject.is_empty(),
+        !scope.filesystem.is_empty(),
+        scope.sequence.is_some(),
+        scope.repetition.is_some(),
+    ];
+    let bits = parts.iter().enumerate();
+    bits.fold(0, |shape, (bit, &there)| {
+        shape | (Shape::from(there) << bit)
+    })
+}
+
+fn shaped(row: &Measurement, shape: Shape) -> Scope {
+    let text = |bit: u8, text: &str| {
+        let there = shape >> bit & 1 == 1;
+        if there {
+            text.to_owned()
+        } else {
+            String::new()
+        }
+    };
+    let number = |bit: u8, number: u32| (shape >> bit & 1 == 1).then_some(number);
+    Scope {
+        host: text(0, &row.host),
+        subject: text(1, &row.subject),
+        filesystem: text(2, &row.filesystem),
+        sequence: number(3, row.sequence),
+        repetition: number(4, row.repetition),
+    }
+}

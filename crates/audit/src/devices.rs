@@ -1,0 +1,346 @@
+//! What is known of a subject's members, by facts and by their models' names.
+//!
+//! Imported results often say no more of a disk than its model. Two things
+//! follow from that alone: whether it turns, and whether it stores 4096-byte
+//! sectors, whatever it reports.
+
+use crate::case::Case;
+use raidlab_store::{Measurement, fact, fact::disk_property as property};
+
+/// Most members that a subject is asked for.
+const MOST_MEMBERS: usize = 256;
+
+/// Drives that store 4096-byte sectors and say 512, or that are known to from
+/// their makers' papers alone.
+///
+/// WD: "Advanced Format Hard Drive Download Utility" and white paper
+/// 2579-771430, 2010: every drive with 64 MB of cache and a model that ends in
+/// EARS, EARX or EZRX. Samsung: EcoGreen F4 data sheet, 2010. Seagate:
+/// BarraCuda and IronWolf product manuals, "512E".
+const FOUR_KIB_MODELS: &[&str] = &[
+    "WD5000AARS",
+    "WD6400AARS",
+    "WD7500AARS",
+    "WD8000AARS",
+    "WD10EARS",
+    "WD15EARS",
+    "WD20EARS",
+    "WD25EZRS",
+    "WD30EZRS",
+    "WD10EARX",
+    "WD15EARX",
+    "WD20EARX",
+    "WD25EZRX",
+    "WD30EZRX",
+    "WD40EFRX",
+    "WD40EFAX",
+    "HD155UI",
+    "HD204UI",
+    "ST2000DM008",
+    "ST4000DM004",
+    "ST6000DM003",
+    "ST8000DM004",
+    "ST4000VN008",
+    "ST6000VN001",
+    "ST12000VN0007",
+    "ST12000VN0008",
+];
+
+/// How models of disks that turn begin.
+const ROTATING_MODELS: &[&str] = &[
+    "WD", "ST", "HDWD", "HDWL", "DT0", "MQ0", "MG0", "HUA", "HUS", "HUH", "HDS", "HDT", "HD10",
+    "HD15", "HD20", "SP0", "SP1", "SP2",
+];
+
+/// A member as far as it is known.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct Member {
+    /// The kernel's name; empty where not known.
+    pub(crate) device: String,
+    pub(crate) model: Option<String>,
+    pub(crate) rotational: Option<bool>,
+    pub(crate) physical_sector_bytes: Option<f64>,
+    /// Only the model says that its sectors are larger than it reports.
+    pub(crate) sector_by_model: bool,
+    pub(crate) start_sector: Option<f64>,
+    pub(crate) size_bytes: Option<f64>,
+    pub(crate) transport: Option<String>,
+    pub(crate) channel: Option<String>,
+    pub(crate) channel_bytes_per_second: Option<f64>,
+    pub(crate) sequential_bytes_per_second: Option<f64>,
+}
+
+impl Member {
+    /// The whole disk that it is or is a part of.
+    pub(crate) fn disk<'a>(&'a self, case: &Case<'a>, row: &Measurement) -> &'a str {
+        let parent = case.text(row, &fact::disk(&self.device, property::PARENT));
+        parent.unwrap_or_else(|| whole_disk(&self.device))
+    }
+
+    pub(crate) fn is_partition(&self) -> bool {
+        self.start_sector.is_some_and(|start| start > 0.0)
+            || (!self.device.is_empty() && whole_disk(&self.device) != self.device)
+    }
+
+    /// What people know it by.
+    pub(crate) fn name(&self) -> String {
+        match (&self.model, self.device.as_str()) {
+            (Some(model), "") => model.clone(),
+            (Some(model), device) => format!("{device} ({model})"),
+            (None, device) => device.to_owned(),
+        }
+    }
+}
+
+/// The members of the row's subject in slot order; empty where not known.
+pub(crate) fn members(case: &Case<'_>, row: &Measurement) -> Vec<Member> {
+    let named: Vec<Member> = (0..MOST_MEMBERS)
+        .map_while(|slot| case.text(row, &fact::member_device(slot)))
+        .map(|device| by_device(case, row, device))
+        .collect();
+    if !named.is_empty() {
+        return named;
+    }
+    let seen = row.members.iter();
+    seen.map(|member| {
+        let model = (!member.model.is_empty()).then(|| member.model.clone());
+        described(Member {
+            model,
+            ..Member::default()
+        })
+    })
+    .collect()
+}
+
+fn by_device(case: &Case<'_>, row: &Measurement, device: &str) -> Member {
+    let device = device.strip_prefix("/dev/").unwrap_or(device);
+    // A partition has its disk's model and sectors.
+    let parent = case
+        .text(row, &fact::disk(device, property::PARENT))
+        .unwrap_or_else(|| whole_disk(device));
+    let own = |name| case.text(row, &fact::disk(device, name));
+    let text = |name| own(name).or_else(|| case.text(row, &fact::disk(parent, name)));
+    let number = |name| {
+        let number: f64 = text(name)?.parse().ok()?;
+        (number.is_finite() && number >= 0.0).then_some(number)
+    };
+    described(Member {
+        device: device.to_owned(),
+        model: text(property::MODEL).map(str::to_owned),
+        rotational: text(property::ROTATIONAL).map(|value| value == fact::TRUE),
+        physical_sector_bytes: number(property::PHYSICAL_SECTOR_BYTES),
+        sector_by_model: false,
+        start_sector: own(property::START_SECTOR).and_then(|value| value.parse().ok()),
+        size_bytes: own(property::SIZE_BYTES).and_then(|value| value.parse().ok()),
+        transport: text(property::TRANSPORT).map(str::to_owned),
+        channel: text(property::CHANNEL).map(str::to_owned),
+        channel_bytes_per_second: number(property::CHANNEL_BYTES_PER_SECOND),
+        sequential_bytes_per_second: number(property::SEQUENTIAL_BYTES_PER_SECOND),
+    })
+}
+
+/// Adds what the model alone says.
+fn described(mut member: Member) -> Member {
+    let Some(model) = &member.model else {
+        return member;
+    };
+    if member.rotational.is_none() && is_rotating_model(model) {
+        member.rotational = Some(true);
+    }
+    if member
+        .physical_sector_bytes
+        .is_none_or(|bytes| bytes < 4096.0)
+        && words(model).any(|word| FOUR_KIB_MODELS.iter().any(|known| word.starts_with(known)))
+    {
+        member.physical_sector_bytes = Some(4096.0);
+        member.sector_by_model = true;
+    }
+    member
+}
+
+fn words(model: &str) -> impl Iterator<Item = String> {
+    let parts = model.split([' ', '_']);
+    parts.map(str::to_ascii_uppercase)
+}
+
+/// Whether a model's name is one of disks that turn: a known beginning with a
+/// digit after it, so that WDS500G (an SSD) is none.
+fn is_rotating_model(model: &str) -> bool {
+    words(model).any(|word| {
+        ROTATING_MODELS.iter().any(|begin| {
+            let rest = word.strip_prefix(begin);
+            rest.is_some_and(|rest| rest.starts_with(|next: char| next.is_ascii_digit()))
+        })
+    })
+}
+
+/// The disk that a partition is on, by its name: `sdb1`, `nvme0n1p2`,
+/// `ada2p1`, `ada2s1a`; a disk's own name is returned as it is.
+pub(crate) fn whole_disk(device: &str) -> &str {
+    let by_letters = ["sd", "hd", "vd", "xvd"];
+    if by_letters.iter().any(|begin| device.starts_with(begin)) {
+        return device.trim_end_matches(|c: char| c.is_ascii_digit());
+    }
+    let slice = device.trim_end_matches(|c: char| ('a'..='h').contains(&c));
+    for (name, marks) in [(device, "p"), (slice, "s")] {
+        let head = name.trim_end_matches(|c: char| c.is_ascii_digit());
+        if head.len() == name.len() {
+            continue;
+        }
+        if let Some(disk) = head.strip_suffix(marks)
+            && disk.ends_with(|c: char| c.is_ascii_digit())
+        {
+            return disk;
+        }
+    }
+    device
+}
+
+/// Which implementation the row's subject is of: by fact, else by the
+/// subject's name, as articles give no other.
+pub(crate) fn system<'a>(case: &Case<'a>, row: &'a Measurement) -> &'a str {
+    let known = ["zfs", "md", "gmirror", "gflash", "btrfs", "lvm"];
+    case.text(row, fact::ARRAY_SYSTEM).unwrap_or_else(|| {
+        let name = row.subject.as_str();
+        let by_name = known.into_iter().find(|system| name.starts_with(system));
+        by_name.unwrap_or_default()
+    })
+}
+
+/// Whether the subject never overwrites in place.
+pub(crate) fn copies_on_write(case: &Case<'_>, row: &Measurement) -> bool {
+    matches!(system(case, row), "zfs" | "btrfs") || row.filesystem.starts_with("btrfs")
+}
+
+/// The array's level without a system's prefix: `raid5`, `mirror`; empty where
+/// not known.
+pub(crate) fn level<'a>(case: &Case<'a>, row: &Measurement) -> &'a str {
+    case.text(row, fact::ARRAY_LEVEL).unwrap_or_default()
+}
+
+/// Whether data outlives a member, so that members must be made equal.
+pub(crate) fn is_redundant(level: &str) -> bool {
+    [
+        "raid1", "raid4", "raid5", "raid6", "mirror", "raidz", "raid3",
+    ]
+    .iter()
+    .any(|begin| level.starts_with(begin))
+}
+
+/// Whether rows are of random I/O.
+pub(crate) fn is_random(row: &Measurement) -> bool {
+    use raidlab_store::Operation::{RandomRead, RandomWrite, Seek};
+    row.class.contains("random") || matches!(row.op, RandomRead | RandomWrite | Seek)
+}
+
+/// Which tool made the row, without its version.
+pub(crate) fn tool(row: &Measurement) -> &str {
+    row.tool.split([' ', '-']).next().unwrap_or_default()
+}
+
+/// Whether the job went past the system's page cache; `None` where the tool's
+/// options are not known.
+pub(crate) fn is_direct(case: &Case<'_>, row: &Measurement) -> Option<bool> {
+    match tool(row) {
+        "bonnie++" => Some(false),
+        "iozone" => Some(case.flag(row, fact::IOZONE_DIRECT).unwrap_or(false)),
+        "dd" => Some(["iflag", "oflag"].iter().any(|name| {
+            let flags = case.text(row, &fact::dd_operand(name));
+            flags.is_some_and(|flags| flags.split(',').any(|flag| flag == "direct"))
+        })),
+        "fio" => {
+            let direct = case.flag(row, &fact::fio_option("direct"));
+            let any =
+                || ["rw", "readwrite", "bs"].map(|name| case.text(row, &fact::fio_option(name)));
+            direct.or_else(|| any().iter().any(Option::is_some).then_some(false))
+        }
+        _ => None,
+    }
+}
+
+/// Whether reads may be answered from memory: buffered I/O, and ZFS unless it
+/// keeps no data in its cache. ZFS before 2.3 takes no notice of direct I/O.
+pub(crate) fn may_be_cached(case: &Case<'_>, row: &Measurement) -> Option<bool> {
+    if system(case, row) == "zfs" {
+        let found = case.text(row, &fact::setting("primarycache", fact::outcome::FOUND));
+        let keeps = !matches!(found, Some("none" | "metadata"));
+        return Some(keeps && !(honours_direct(case, row) && is_direct(case, row) == Some(true)));
+    }
+    Some(!is_direct(case, row)?)
+}
+
+/// Whether this ZFS has real direct I/O (OpenZFS 2.3, pull request 10018).
+pub(crate) fn honours_direct(case: &Case<'_>, row: &Measurement) -> bool {
+    let version = case.text(row, &fact::version("zfs")).unwrap_or_default();
+    let digits = version.trim_start_matches(|c: char| !c.is_ascii_digit());
+    let mut parts = digits.split('.').map(|part| part.parse::<u32>().ok());
+    let (major, minor) = (parts.next().flatten(), parts.next().flatten());
+    (major, minor) >= (Some(2), Some(3))
+}
+
+/// Bytes that the members read and wrote during the job; `None` where they
+/// were not counted.
+pub(crate) fn member_bytes(row: &Measurement) -> Option<(u64, u64)> {
+    let sum = |of: fn(&raidlab_store::MemberUse) -> u64| {
+        row.members
+            .iter()
+            .fold(0_u64, |sum, member| sum.saturating_add(of(member)))
+    };
+    let (read, written) = (
+        sum(|member| member.read_bytes),
+        sum(|member| member.write_bytes),
+    );
+    let commands = sum(|member| member.read_ios.saturating_add(member.write_ios));
+    // Counters of commands without bytes are fio's before 3.36.
+    (!row.members.is_empty() && (commands == 0 || read + written > 0)).then_some((read, written))
+}
+
+/// A model with 4096-byte sectors and hidden shingles, and so on: the entry
+/// for drive-managed shingled drives.
+pub(crate) fn shingled(member: &Member) -> Option<&'static raidlab_inventory::smr::Model> {
+    raidlab_inventory::smr::find(member.model.as_deref()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{is_rotating_model, whole_disk};
+
+    #[test]
+    fn partitions_lead_to_their_disk() {
+        for (device, disk) in [
+            ("sdb1", "sdb"),
+            ("hdc5", "hdc"),
+            ("nvme0n1p2", "nvme0n1"),
+            ("nvme0n1", "nvme0n1"),
+            ("ada2p1", "ada2"),
+            ("ada2s1a", "ada2"),
+            ("ada2", "ada2"),
+            ("ad10", "ad10"),
+            ("mirror/m0", "mirror/m0"),
+            ("loop3", "loop3"),
+            ("", ""),
+        ] {
+            assert_eq!(whole_disk(device), disk, "{device}");
+        }
+    }
+
+    #[test]
+    fn models_tell_what_turns() {
+        for model in [
+            "WDC WD15EARS-00Z5B1",
+            "ST4000DM004-2CV104",
+            "SAMSUNG SP1614N",
+            "wd4000fyyz",
+        ] {
+            assert!(is_rotating_model(model), "{model}");
+        }
+        for model in [
+            "WDC WDS500G2B0A",
+            "Samsung SSD 950 PRO",
+            "SanDisk SDSSDH3",
+            "",
+        ] {
+            assert!(!is_rotating_model(model), "{model}");
+        }
+    }
+}

@@ -1,0 +1,274 @@
+//! Pitfalls of the caches' state and of settings that did not take.
+
+use crate::case::Case;
+use crate::devices::{copies_on_write, is_random, members};
+use crate::finding::Ruling;
+use crate::rule::{Check, Family, Rule};
+use raidlab_store::Severity::{Fatal, Note, Warning};
+use raidlab_store::{Measurement, fact, fact::disk_property, fact::outcome};
+use raidlab_units::parse_bytes;
+use std::collections::BTreeSet;
+
+pub(super) const RULES: &[Rule] = &[
+    Rule {
+        id: "C4",
+        family: Family::Cache,
+        title: "the first repetition is slower: a cache warmed up",
+        explanation: "A read was repeated, and every later repetition is faster than the first: \
+            by half where there are two, by a tenth where there are more.",
+        effect: "The mean mixes a cold cache with a warm one.",
+        remedy: "Empty caches before each repetition (export and import the pool, drop_caches), \
+            or leave a warm-up repetition out and say so.",
+        source: "OpenZFS tests/perf clears the ARC with `zinject -a` for it",
+        check: Check::Whole(warms_up),
+    },
+    Rule {
+        id: "C5",
+        family: Family::Cache,
+        title: "caches were not dropped",
+        explanation: "Caches were told to drop before the job, but more than a fifth of the page \
+            cache or of the ARC was still there afterwards; or the command that should write to \
+            drop_caches printed its text instead.",
+        effect: "Reads that should be cold are answered from memory.",
+        remedy: "Write to /proc/sys/vm/drop_caches oneself, after sync, and compare `Cached` \
+            before and after; for ZFS export and import the pool.",
+        source: "bench-fio passes [\"echo\", \"3\", \">\", ...] without a shell",
+        check: Check::Rows(not_dropped),
+    },
+    Rule {
+        id: "C6",
+        family: Family::Cache,
+        title: "cache or log device had nothing to do",
+        explanation: "The array has a cache or log device, and no command reached it during the \
+            job: bonnie++ never flushes, so a log device is idle, and a cache device that is \
+            empty answers nothing.",
+        effect: "A difference between with and without the device is chance.",
+        remedy: "Say \"not exercised\"; use synchronous writes for a log device and a warmed \
+            working set for a cache device.",
+        source: "four ZFS mirrors with and without L2ARC and log under bonnie++",
+        check: Check::Rows(auxiliary_idle),
+    },
+    Rule {
+        id: "C10",
+        family: Family::Cache,
+        title: "the drives' write caches decide",
+        explanation: "The members' write caches are set differently; or small random writes, one \
+            at a time, are faster than 1.3 times a 7200 rpm disk's revolutions (156 per second), \
+            which a disk cannot do that writes each to its platter before it answers.",
+        effect: "Latencies are those of the drives' memory, which a power cut empties.",
+        remedy: "State whether the write cache was on, set it alike on all members, and flush \
+            where data must be safe.",
+        source: "SNIA PTS asks to state the cache's setting; `hdparm -W`",
+        check: Check::Rows(write_cache),
+    },
+    Rule {
+        id: "C12",
+        family: Family::Cache,
+        title: "setting not applied",
+        explanation: "A setting or a job's option was read back and is not what was asked for; or \
+            two options of fio were glued into one argument, of which fio takes the first number \
+            and drops the rest. Fatal for a job's option, as another job was measured.",
+        effect: "The number belongs to other settings than the table says.",
+        remedy: "Read every setting back after setting it; build argument lists, not strings; \
+            compare fio's `job options` with what was asked.",
+        source: "`zfs set primarycache=metadata` without a data set in the 2015 comparison; \
+            `--end_fsync=1--time_based=1` in fio-test-scaffolding",
+        check: Check::Whole(not_applied),
+    },
+];
+
+fn warms_up(case: &Case<'_>, ruling: &mut Ruling) {
+    for rows in case.repeated() {
+        if !rows[0].op.only_reads() {
+            continue;
+        }
+        ruling.judged();
+        if let Some(text) = first_is_slower(&rows) {
+            ruling.row(Warning, rows[0], text);
+        }
+    }
+    ruling.need(None::<()>, "repetitions of a read");
+}
+
+/// How much slower the first of some repetitions was, if it was.
+pub(super) fn first_is_slower(rows: &[&Measurement]) -> Option<String> {
+    let (first, later) = rows.split_first()?;
+    let slowest = later
+        .iter()
+        .map(|row| row.value())
+        .fold(f64::INFINITY, f64::min);
+    let enough = if later.len() == 1 { 1.5 } else { 1.1 };
+    let ratio = slowest / first.value();
+    (ratio.is_finite() && ratio > enough).then(|| {
+        format!(
+            "the slowest of {} later repetitions is {ratio:.2} times as fast",
+            later.len()
+        )
+    })
+}
+
+fn not_dropped(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Option<()> {
+    let echoed = case.commands(row).find(|command| {
+        command.command.contains("drop_caches") && command.stdout.contains("drop_caches")
+    });
+    if let Some(command) = echoed {
+        let text = format!("`{}` printed `{}`", command.command, command.stdout.trim());
+        ruling.scope(Warning, command.scope.clone(), text);
+    }
+    let dropped = ruling.need(case.flag(row, fact::CACHES_DROPPED), fact::CACHES_DROPPED)?;
+    if !dropped {
+        return None;
+    }
+    let names: [(&str, fn(&str) -> String); 2] = [
+        ("page cache", fact::cached_bytes),
+        ("ARC", fact::arc_size_bytes),
+    ];
+    for (what, name) in names {
+        let full = name(fact::moment::BEFORE_DROP);
+        let full = ruling.need(case.number(row, &full), &full);
+        let left = case.number(row, &name(fact::moment::BEFORE));
+        let (Some(full), Some(left)) = (full, left) else {
+            continue;
+        };
+        ruling.judged();
+        // A small cache is mostly programs and libraries in use.
+        if full > 256.0 * MIB && left > 0.2 * full {
+            let (full, left) = (full / MIB, left / MIB);
+            let text = format!("{what}: {left:.0} MiB of {full:.0} MiB were still there");
+            ruling.row(Warning, row, text);
+        }
+    }
+    Some(())
+}
+
+const MIB: f64 = 1_048_576.0;
+
+fn auxiliary_idle(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Option<()> {
+    let devices = ruling.need(case.text(row, fact::ARRAY_AUXILIARY), fact::ARRAY_AUXILIARY)?;
+    for (kind, name) in [
+        ("cache", fact::CACHE_DEVICE_IOS),
+        ("log", fact::LOG_DEVICE_IOS),
+    ] {
+        if !devices.split_whitespace().any(|word| word == kind) {
+            continue;
+        }
+        let Some(commands) = ruling.need(case.number(row, name), name) else {
+            continue;
+        };
+        ruling.judged();
+        if commands <= 0.0 {
+            ruling.row(Note, row, format!("no command reached the {kind} device"));
+        }
+    }
+    Some(())
+}
+
+/// 7200 rpm disks answer at most 120 times a second if each write waits for
+/// its sector; commands overlap a little.
+const WRITES_PER_SECOND_WITHOUT_CACHE: f64 = 1.3 * 120.0;
+
+fn write_cache(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Option<()> {
+    let members = members(case, row);
+    let caches: BTreeSet<&str> = members
+        .iter()
+        .filter_map(|member| {
+            let name = fact::disk(member.disk(case, row), disk_property::WRITE_CACHE);
+            case.text(row, &name)
+        })
+        .collect();
+    if !caches.is_empty() {
+        ruling.judged();
+    }
+    if caches.len() > 1 {
+        let list: Vec<&str> = caches.iter().copied().collect();
+        ruling.subject(Warning, row, format!("members have {}", list.join(" and ")));
+    }
+    let rotating = members.iter().all(|member| member.rotational == Some(true));
+    let known = (!members.is_empty() && rotating).then_some(());
+    ruling.need(known, "disk.<device>.write_cache or what disks they are")?;
+    let single = row.op.only_writes() && row.queue_depth == 1 && row.block_size_bytes <= 16 * 1024;
+    if single && is_random(row) && !copies_on_write(case, row) {
+        ruling.judged();
+        if row.iops > WRITES_PER_SECOND_WITHOUT_CACHE {
+            let text = format!("{:.0} random writes per second, one at a time", row.iops);
+            ruling.row(Note, row, text);
+        }
+    }
+    Some(())
+}
+
+fn not_applied(case: &Case<'_>, ruling: &mut Ruling) {
+    for (begin, severity) in [("setting.", Warning), ("option.", Fatal)] {
+        for found in case.named(begin) {
+            let Some((name, what)) = found.name.rsplit_once('.') else {
+                continue;
+            };
+            let setting = &name[begin.len()..];
+            let at = |what: &str| same_scope(case, found, &format!("{name}.{what}"));
+            let (asked, in_force) = (at(outcome::ASKED), at(outcome::FOUND));
+            let applied = at(outcome::APPLIED);
+            let differs = match (what, applied, asked, in_force) {
+                (outcome::APPLIED, Some(applied), _, _) => applied == fact::FALSE,
+                (outcome::FOUND, None, Some(asked), Some(value)) => !same_value(asked, value),
+                _ => continue,
+            };
+            ruling.judged();
+            if differs {
+                let text = |value: Option<&str>| value.unwrap_or("nothing").to_owned();
+                let evidence =
+                    format!("{setting}: asked {}, found {}", text(asked), text(in_force));
+                ruling.scope(severity, found.scope.clone(), evidence);
+            }
+        }
+    }
+    for command in case.evidence.commands {
+        if !command.command.contains("fio") {
+            continue;
+        }
+        ruling.judged();
+        for word in command
+            .command
+            .split_whitespace()
+            .filter(|word| is_glued(word))
+        {
+            let scope = command.scope.clone();
+            ruling.scope(Fatal, scope, format!("`{word}` is one argument, not two"));
+        }
+    }
+    ruling.need(None::<()>, "setting.<name>.found");
+}
+
+/// The value of a fact with exactly this scope.
+fn same_scope<'a>(
+    case: &Case<'a>,
+    like: &raidlab_store::Observation,
+    name: &str,
+) -> Option<&'a str> {
+    let mut named = case.named(name);
+    let found = named.find(|other| other.name == name && other.scope == like.scope);
+    found.map(|other| other.value.trim())
+}
+
+/// Whether two texts say the same: `4k` is 4096, and `on` is 1.
+fn same_value(asked: &str, found: &str) -> bool {
+    let plain = |text: &str| {
+        let text = text.trim().to_ascii_lowercase();
+        match text.as_str() {
+            "on" | "yes" | "true" | "enabled" => "1".to_owned(),
+            "off" | "no" | "false" | "disabled" | "none" => "0".to_owned(),
+            _ => text,
+        }
+    };
+    let (asked, found) = (plain(asked), plain(found));
+    let sizes = (parse_bytes(&asked), parse_bytes(&found));
+    asked == found || matches!(sizes, (Ok(asked), Ok(found)) if asked == found)
+}
+
+/// Whether a word holds a second long option after the first one's value.
+fn is_glued(word: &str) -> bool {
+    word.starts_with("--")
+        && word[2..].split_once('=').is_some_and(|(_, value)| {
+            let second = value.split_once("--").map(|(_, second)| second);
+            second.is_some_and(|second| second.contains('=') || second == "time_based")
+        })
+}
