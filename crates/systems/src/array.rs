@@ -4,10 +4,11 @@ use raidlab_shell::{Command, Target, TargetError, Watched};
 use raidlab_units::Bytes;
 use serde::{Deserialize, Serialize};
 
+pub mod btrfs;
 pub mod disk;
 pub mod md;
 pub mod spec;
-mod steps;
+pub(crate) mod steps;
 
 /// What runs on the machine, as far as arrays differ by it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -10,6 +10,7 @@
 
 pub mod array;
 pub mod filesystem;
+mod mounts;
 
 pub use array::spec::ArraySpec;
 pub use array::{

@@ -14,6 +14,7 @@
 //! rather than at the table's.
 
 use super::ArraySystem;
+use super::btrfs::BtrfsSpec;
 use super::disk::DiskSpec;
 use super::md::MdSpec;
 use raidlab_units::{Bytes, parse_bytes};
@@ -25,6 +26,8 @@ use serde::de::{Deserialize, Deserializer, Error};
 pub enum ArraySpec {
     /// Linux md.
     Md(MdSpec),
+    /// btrfs over several devices.
+    Btrfs(BtrfsSpec),
     /// One disk as it is.
     Disk(DiskSpec),
 }
@@ -35,6 +38,7 @@ impl ArraySpec {
     pub fn system(&self) -> &dyn ArraySystem {
         match self {
             Self::Md(spec) => spec,
+            Self::Btrfs(spec) => spec,
             Self::Disk(spec) => spec,
         }
     }

@@ -1,0 +1,165 @@
+//! What a rehearsal does, on a real machine or on a recorded one.
+
+use raidlab_shell::{Command, Target};
+use raidlab_systems::{Access, ArraySystem, Built};
+use std::error::Error;
+use std::fmt::Write as _;
+
+/// A rehearsal; what it sees is gathered in `seen`.
+pub struct Rehearsal<'a> {
+    pub system: &'a dyn ArraySystem,
+    pub machine: &'a dyn Target,
+    pub array: &'a Built,
+    /// Waits between two looks at the state.
+    pub pause: fn(),
+    pub seen: String,
+}
+
+type Result<T> = std::result::Result<T, Box<dyn Error>>;
+
+/// What begins with this is found again.
+pub const PREFIX: &str = "rehearsal";
+
+impl Rehearsal<'_> {
+    /// Everything, to the end even where something goes wrong on the way.
+    pub fn play(&mut self) -> Result<()> {
+        let outcome = self.build_and_change();
+        if let Err(error) = &outcome {
+            self.say(format!("error: {error}"));
+        }
+        self.say("destroy");
+        for command in self.system.destroy(self.array) {
+            self.say(format!("  # {command}"));
+            if let Err(error) = self.machine.run(&command) {
+                self.say(format!("  {error}"));
+            }
+        }
+        self.find()?;
+        outcome
+    }
+
+    fn say(&mut self, line: impl std::fmt::Display) {
+        // Writing to a string cannot fail.
+        let _ = writeln!(self.seen, "{line}");
+    }
+
+    fn build_and_change(&mut self) -> Result<()> {
+        let (system, array) = (self.system, self.array);
+        self.say(format!(
+            "{}, {}",
+            system.title(),
+            system.capacity(&array.members)
+        ));
+        self.steps("create", system.create(array)?)?;
+        self.settle()?;
+        self.write(0)?;
+        self.say("settings");
+        for setting in system.settings(self.machine, array)? {
+            let asked = setting.asked.as_deref().unwrap_or("-");
+            let verdict = if setting.applied { "" } else { "  NOT APPLIED" };
+            self.say(format!(
+                "  {}: asked {asked}, found {}  ({}){verdict}",
+                setting.name, setting.found, setting.source
+            ));
+        }
+        self.find()?;
+        match system.fail(array, 0) {
+            Err(error) => self.say(error),
+            Ok(_) => self.say("a member can be made to fail"),
+        }
+        let commands = match system.remove(array, 1) {
+            Err(error) => {
+                self.say(error);
+                return Ok(());
+            }
+            Ok(commands) => commands,
+        };
+        self.steps("remove", commands)?;
+        self.settle()?;
+        self.write(1)?;
+        match system.re_add(array, 1) {
+            Err(error) => self.say(error),
+            Ok(commands) => {
+                self.steps("re-add", commands)?;
+                self.settle()?;
+                self.steps("remove", system.remove(array, 1)?)?;
+            }
+        }
+        self.steps("add", system.add(array, 1)?)?;
+        self.settle()
+    }
+
+    fn find(&mut self) -> Result<()> {
+        for built in self.system.find(self.machine, PREFIX)? {
+            let devices: Vec<String> = built
+                .members
+                .into_iter()
+                .map(|member| format!("{} ({})", member.device, member.size))
+                .collect();
+            self.say(format!(
+                "found {} at `{}` on {}",
+                built.name,
+                built.folder,
+                devices.join(" ")
+            ));
+        }
+        Ok(())
+    }
+
+    fn steps(&mut self, what: &str, commands: Vec<Command>) -> Result<()> {
+        self.say(what);
+        for command in commands {
+            self.say(format!("  # {command}"));
+            self.machine.run(&command)?;
+        }
+        Ok(())
+    }
+
+    /// Waits until nothing is copied any more.
+    fn settle(&mut self) -> Result<()> {
+        loop {
+            let status = self.system.status(self.machine, self.array)?;
+            let members: Vec<String> = status
+                .members
+                .iter()
+                .map(|member| format!("{}={:?}", member.device, member.state))
+                .collect();
+            let sync = status.sync.as_ref().map(|sync| {
+                format!(
+                    ", {:?} {:?} % at {:?} B/s",
+                    sync.kind, sync.percent, sync.bytes_per_second
+                )
+            });
+            self.say(format!(
+                "  {:?}: {}{}",
+                status.health,
+                members.join(" "),
+                sync.unwrap_or_default()
+            ));
+            if status.sync.is_none() {
+                return Ok(());
+            }
+            (self.pause)();
+        }
+    }
+
+    /// Writes something, so that there is something to be copied.
+    fn write(&self, part: u64) -> Result<()> {
+        let mebibytes = 96;
+        let (out, seek) = match self.system.access(self.array) {
+            Access::Device(device) => (device, part * mebibytes),
+            Access::Folder(folder) => (format!("{folder}/part{part}"), 0),
+            Access::Export(uri) => return Err(format!("{uri} is no device").into()),
+        };
+        let words = [
+            "if=/dev/urandom".to_owned(),
+            format!("of={out}"),
+            "bs=1M".to_owned(),
+            format!("count={mebibytes}"),
+            format!("seek={seek}"),
+            "conv=fsync".to_owned(),
+        ];
+        self.machine.run(&Command::destroys("dd", words))?;
+        Ok(())
+    }
+}

@@ -1,0 +1,301 @@
+//! btrfs over several devices: the array is a file system.
+//!
+//! btrfs has no verb that makes a member fail or that takes one out without
+//! copying its data elsewhere first (`btrfs device remove` does that). What
+//! comes nearest to a pulled disk, and works with any kind of device, is to
+//! unmount, let the kernel forget the member (`btrfs device scan --forget`),
+//! and mount again with `degraded`: the file system then runs without it,
+//! while the device stays as it was, its contents growing old. So:
+//!
+//! - `fail` is refused; `remove` is unmount, forget, mount degraded. It needs
+//!   a moment in which nobody uses the folder: between jobs.
+//! - `add` wipes the member and has `btrfs replace` rebuild it. The copy runs
+//!   in the background and needs no unmount. The mount stays `degraded` until
+//!   the next one, which changes nothing once all members are there.
+//! - `re_add` is unmount, scan, mount, `btrfs scrub`: only the scrub finds what
+//!   the member missed, by checksums and generations, reading everything. Data
+//!   without checksums (`nodatacow`) would be left stale on it without a word:
+//!   then it is refused.
+//!
+//! While it is degraded btrfs may have to make chunks of a lesser profile
+//! (two members of `raid1`, one away: `single`). They stay when the member is
+//! back; the settings show all profiles that are found.
+
+mod find;
+mod plan;
+mod settings;
+mod state;
+
+use super::steps::{cannot_build, smallest};
+use super::{
+    Access, ArrayStatus, ArraySystem, Built, Member, Need, OperatingSystem, ReadBack, SystemError,
+};
+use raidlab_shell::{Command, Target, Watched};
+use raidlab_units::Bytes;
+use serde::Deserialize;
+
+/// What to build with btrfs.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BtrfsSpec {
+    /// How data are stored: `single`, `dup`, `raid0`, `raid1`, `raid1c3`,
+    /// `raid1c4`, `raid10`, `raid5` or `raid6`.
+    pub data: Profile,
+    /// How metadata are; as the data unless said.
+    pub metadata: Option<Profile>,
+    /// `crc32c`, `xxhash`, `sha256` or `blake2`; `crc32c` unless said.
+    #[serde(default)]
+    pub checksum: Checksum,
+    /// Compression of file data as the mount option has it: `zstd:3`, `lzo`,
+    /// `zlib`.
+    pub compression: Option<String>,
+    /// Writes file data in place, without checksums and compression.
+    #[serde(default)]
+    pub nodatacow: bool,
+    /// Other options of the mount, one by one: `noatime`.
+    #[serde(default)]
+    pub mount_options: Vec<String>,
+}
+
+/// How many copies of a chunk there are and over how many devices.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Profile {
+    /// One copy.
+    Single,
+    /// Two copies, on one device if need be.
+    Dup,
+    /// One copy in stripes over all devices.
+    Raid0,
+    /// Two copies on two devices.
+    Raid1,
+    /// Three copies on three devices.
+    Raid1c3,
+    /// Four copies on four devices.
+    Raid1c4,
+    /// Stripes of two copies.
+    Raid10,
+    /// Stripes with one parity.
+    Raid5,
+    /// Stripes with two parities.
+    Raid6,
+}
+
+/// What data and metadata are checked by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Checksum {
+    /// CRC-32C.
+    #[default]
+    Crc32c,
+    /// xxHash64.
+    Xxhash,
+    /// SHA-256.
+    Sha256,
+    /// BLAKE2b-256.
+    Blake2,
+}
+
+impl Profile {
+    /// `mkfs.btrfs`'s name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Single => "single",
+            Self::Dup => "dup",
+            Self::Raid0 => "raid0",
+            Self::Raid1 => "raid1",
+            Self::Raid1c3 => "raid1c3",
+            Self::Raid1c4 => "raid1c4",
+            Self::Raid10 => "raid10",
+            Self::Raid5 => "raid5",
+            Self::Raid6 => "raid6",
+        }
+    }
+
+    /// Fewest devices (Linux 6.12 fs/btrfs/volumes.c, `btrfs_raid_array`).
+    fn fewest(self) -> usize {
+        match self {
+            Self::Single | Self::Dup | Self::Raid0 => 1,
+            Self::Raid1 | Self::Raid10 | Self::Raid5 => 2,
+            Self::Raid1c3 | Self::Raid6 => 3,
+            Self::Raid1c4 => 4,
+        }
+    }
+
+    /// Devices that may be missing (the same table).
+    fn tolerates(self) -> usize {
+        match self {
+            Self::Single | Self::Dup | Self::Raid0 => 0,
+            Self::Raid1 | Self::Raid10 | Self::Raid5 => 1,
+            Self::Raid1c3 | Self::Raid6 => 2,
+            Self::Raid1c4 => 3,
+        }
+    }
+}
+
+impl Checksum {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Crc32c => "crc32c",
+            Self::Xxhash => "xxhash",
+            Self::Sha256 => "sha256",
+            Self::Blake2 => "blake2",
+        }
+    }
+}
+
+impl BtrfsSpec {
+    fn metadata(&self) -> Profile {
+        self.metadata.unwrap_or(self.data)
+    }
+
+    /// Devices that may be missing.
+    fn tolerates(&self) -> usize {
+        self.data.tolerates().min(self.metadata().tolerates())
+    }
+
+    /// What is asked of the mount, beside `degraded`.
+    fn mount_options(&self) -> Vec<String> {
+        let compression = self
+            .compression
+            .iter()
+            .map(|kind| format!("compress={kind}"));
+        let in_place = self.nodatacow.then(|| "nodatacow".to_owned());
+        compression
+            .chain(in_place)
+            .chain(self.mount_options.iter().cloned())
+            .collect()
+    }
+}
+
+impl ArraySystem for BtrfsSpec {
+    fn title(&self) -> String {
+        format!("btrfs {}", self.data.name())
+    }
+
+    fn runs_on(&self) -> &'static [OperatingSystem] {
+        &[OperatingSystem::Linux]
+    }
+
+    fn needs(&self) -> Vec<Need> {
+        vec![
+            Need::Program {
+                name: "mkfs.btrfs",
+                apt: "apt-get install btrfs-progs",
+                pkg: "",
+            },
+            Need::Module("btrfs"),
+        ]
+    }
+
+    fn check(&self, members: &[Member]) -> Result<(), SystemError> {
+        for profile in [self.data, self.metadata()] {
+            let fewest = profile.fewest();
+            if members.len() < fewest {
+                return Err(cannot_build(
+                    &self.title(),
+                    format!(
+                        "{} needs {fewest} members and there are {}",
+                        profile.name(),
+                        members.len()
+                    ),
+                ));
+            }
+        }
+        // btrfs-progs 6.2 mkfs.btrfs: below, there is no room for the first
+        // chunks of some profiles.
+        let small = Bytes(256 << 20);
+        if smallest(members) < small {
+            return Err(cannot_build(
+                &self.title(),
+                format!("each member needs {small}"),
+            ));
+        }
+        if self.nodatacow && self.compression.is_some() {
+            return Err(cannot_build(
+                &self.title(),
+                "data written in place cannot be compressed",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Nine tenths of what the profile leaves, for metadata and the room that
+    /// chunks need; of unequal members what pairs with the others.
+    fn capacity(&self, members: &[Member]) -> Bytes {
+        let total: u64 = members.iter().map(|member| member.size.0).sum();
+        let largest = members
+            .iter()
+            .map(|member| member.size.0)
+            .max()
+            .unwrap_or(0);
+        let each = smallest(members).0;
+        let count = members.len() as u64;
+        let net = match self.data {
+            Profile::Single => total,
+            Profile::Dup => total / 2,
+            Profile::Raid0 => each * count,
+            Profile::Raid1 => (total / 2).min(total - largest),
+            Profile::Raid10 => each * count / 2,
+            Profile::Raid1c3 => each * count / 3,
+            Profile::Raid1c4 => each * count / 4,
+            Profile::Raid5 => each * count.saturating_sub(1),
+            Profile::Raid6 => each * count.saturating_sub(2),
+        };
+        Bytes(net / 10 * 9)
+    }
+
+    fn create(&self, array: &Built) -> Result<Vec<Command>, SystemError> {
+        self.check(&array.members)?;
+        Ok(plan::create(self, array))
+    }
+
+    fn access(&self, array: &Built) -> Access {
+        Access::Folder(array.folder.clone())
+    }
+
+    fn sources(&self, array: &Built) -> Vec<Watched> {
+        state::sources(array)
+    }
+
+    fn interpret(
+        &self,
+        array: &Built,
+        contents: &[Option<String>],
+    ) -> Result<ArrayStatus, SystemError> {
+        state::interpret(self, array, contents)
+    }
+
+    fn fail(&self, _: &Built, _: usize) -> Result<Vec<Command>, SystemError> {
+        Err(SystemError::Unsupported {
+            system: self.title(),
+            what: "make a member fail".to_owned(),
+            reason: "btrfs has no such verb: remove the member".to_owned(),
+        })
+    }
+
+    fn remove(&self, array: &Built, slot: usize) -> Result<Vec<Command>, SystemError> {
+        plan::remove(self, array, slot)
+    }
+
+    fn add(&self, array: &Built, slot: usize) -> Result<Vec<Command>, SystemError> {
+        plan::add(self, array, slot)
+    }
+
+    fn re_add(&self, array: &Built, slot: usize) -> Result<Vec<Command>, SystemError> {
+        plan::re_add(self, array, slot)
+    }
+
+    fn settings(&self, target: &dyn Target, array: &Built) -> Result<Vec<ReadBack>, SystemError> {
+        settings::settings(self, target, array)
+    }
+
+    fn destroy(&self, array: &Built) -> Vec<Command> {
+        plan::destroy(array)
+    }
+
+    fn find(&self, target: &dyn Target, prefix: &str) -> Result<Vec<Built>, SystemError> {
+        find::find(target, prefix)
+    }
+}

@@ -1,0 +1,300 @@
+//! The state of a file system over several devices.
+//!
+//! None of the commands reads from the disks: `filesystem show` of a mounted
+//! folder and `replace status` ask the kernel, `scrub status` also the file in
+//! which a running scrub keeps its counts.
+
+use super::BtrfsSpec;
+use crate::array::steps::kernel_name;
+use crate::array::{
+    ArrayStatus, Built, Health, MemberState, MemberStatus, SyncKind, SyncStatus, SystemError,
+};
+use raidlab_shell::{Command, Watched};
+
+pub(super) const SHOW: &str = "btrfs filesystem show";
+const REPLACE: &str = "btrfs replace status";
+const SCRUB: &str = "btrfs scrub status";
+
+pub(super) fn sources(array: &Built) -> Vec<Watched> {
+    let folder = array.folder.as_str();
+    [
+        ["filesystem", "show", "--raw", folder],
+        ["replace", "status", "-1", folder],
+        ["scrub", "status", "--raw", folder],
+    ]
+    .into_iter()
+    .map(|words| Watched::Command(Command::reads("btrfs", words)))
+    .collect()
+}
+
+/// A file system as `btrfs filesystem show --raw` has it.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Shown {
+    pub(super) label: String,
+    pub(super) devices: Vec<ShownDevice>,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct ShownDevice {
+    /// From 1; 0 is the target of a replacement.
+    pub(super) number: u64,
+    pub(super) size: u64,
+    /// Empty where it is missing.
+    pub(super) path: String,
+}
+
+fn unreadable(source: &str, line: usize, problem: String) -> SystemError {
+    SystemError::Unreadable {
+        source_name: source.to_owned(),
+        line,
+        problem,
+    }
+}
+
+/// All file systems in a text of `btrfs filesystem show --raw`.
+pub(super) fn parse_show(text: &str) -> Result<Vec<Shown>, SystemError> {
+    let mut found: Vec<Shown> = Vec::new();
+    for (index, line) in text.lines().enumerate() {
+        let line = line.trim();
+        if let Some(rest) = line.strip_prefix("Label: ") {
+            let quoted = rest.strip_prefix('\'');
+            let label = quoted.and_then(|rest| rest.split_once('\''));
+            found.push(Shown {
+                label: label.map_or("", |(label, _)| label).to_owned(),
+                devices: Vec::new(),
+            });
+        } else if line.starts_with("devid ") {
+            let problem = || unreadable(SHOW, index + 1, format!("`{line}` is no device"));
+            let device = parse_device(line).ok_or_else(problem)?;
+            found.last_mut().ok_or_else(problem)?.devices.push(device);
+        }
+    }
+    Ok(found)
+}
+
+/// `devid 2 size 536870912 used 1048576 path /dev/loop1`; a missing one has no
+/// path and ends in `MISSING`.
+fn parse_device(line: &str) -> Option<ShownDevice> {
+    let mut words = line.split_whitespace().skip(1);
+    let number = words.next()?.parse().ok()?;
+    let size = words.nth(1)?.parse().ok()?;
+    let rest: Vec<&str> = words.skip(2).collect();
+    let path = match rest.as_slice() {
+        ["path", path] if *path != "MISSING" => (*path).to_owned(),
+        ["path", .., "MISSING"] | ["path"] => String::new(),
+        _ => return None,
+    };
+    Some(ShownDevice { number, size, path })
+}
+
+pub(super) fn interpret(
+    spec: &BtrfsSpec,
+    array: &Built,
+    contents: &[Option<String>],
+) -> Result<ArrayStatus, SystemError> {
+    let text = |place: usize| contents.get(place).and_then(Option::as_deref);
+    let no_array = || SystemError::NoArray {
+        name: array.name.clone(),
+    };
+    let shown = parse_show(text(0).ok_or_else(no_array)?)?;
+    let shown = shown.first().ok_or_else(no_array)?;
+    let replacing = text(1).map(replace_percent).transpose()?.flatten();
+    let scrub = text(2).map(scrub_status).transpose()?.flatten();
+    let sync = replacing.map_or(scrub, |percent| {
+        Some(SyncStatus {
+            kind: SyncKind::Recovery,
+            percent: Some(percent),
+            bytes_per_second: None,
+        })
+    });
+
+    let members: Vec<MemberStatus> = (1..=array.members.len() as u64)
+        .map(|number| member(&shown.devices, number, replacing.is_some()))
+        .collect();
+    let away = members
+        .iter()
+        .filter(|member| member.state != MemberState::InSync)
+        .count();
+    let health = match away {
+        0 => Health::Optimal,
+        away if away <= spec.tolerates() => Health::Degraded,
+        _ => Health::Failed,
+    };
+    Ok(ArrayStatus {
+        health,
+        members,
+        sync,
+    })
+}
+
+fn member(devices: &[ShownDevice], number: u64, replacing: bool) -> MemberStatus {
+    let path = |number: u64| {
+        devices
+            .iter()
+            .find(|device| device.number == number && !device.path.is_empty())
+            .map(|device| kernel_name(&device.path).to_owned())
+    };
+    match (path(number), path(0)) {
+        (Some(device), _) => MemberStatus {
+            device,
+            state: MemberState::InSync,
+        },
+        (None, Some(device)) if replacing => MemberStatus {
+            device,
+            state: MemberState::Recovering,
+        },
+        _ => MemberStatus {
+            device: String::new(),
+            state: MemberState::Missing,
+        },
+    }
+}
+
+/// `15.5% done, 0 write errs, 0 uncorr. read errs` while it runs; other lines
+/// when it never did, has ended or was given up.
+fn replace_percent(text: &str) -> Result<Option<f64>, SystemError> {
+    let line = text.trim();
+    let Some((percent, _)) = line.split_once("% done") else {
+        return Ok(None);
+    };
+    percent
+        .parse()
+        .map(Some)
+        .map_err(|_| unreadable(REPLACE, 1, format!("`{line}` has no percentage")))
+}
+
+/// A running scrub has `Bytes scrubbed:   735821824  (12.34%)` and no
+/// `Duration` of an ended one; before its first report the percentage is 0.
+fn scrub_status(text: &str) -> Result<Option<SyncStatus>, SystemError> {
+    let field = |name: &str| {
+        text.lines().enumerate().find_map(|(index, line)| {
+            let (found, value) = line.trim().split_once(':')?;
+            (found == name).then(|| (index + 1, value.trim()))
+        })
+    };
+    let running = match field("Status") {
+        Some((_, status)) => status == "running",
+        None => field("Bytes scrubbed").is_some(),
+    };
+    if !running {
+        return Ok(None);
+    }
+    let percent = match field("Bytes scrubbed") {
+        None => None,
+        Some((line, value)) => {
+            let number = value
+                .split_once('(')
+                .and_then(|(_, rest)| rest.split_once('%'));
+            let problem = || unreadable(SCRUB, line, format!("`{value}` has no percentage"));
+            let (number, _) = number.ok_or_else(problem)?;
+            Some(number.parse().map_err(|_| problem())?)
+        }
+    };
+    let rate = field("Rate").and_then(|(_, value)| value.split_once("/s")?.0.parse().ok());
+    Ok(Some(SyncStatus {
+        kind: SyncKind::Check,
+        percent,
+        bytes_per_second: rate,
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ShownDevice, parse_show, replace_percent, scrub_status};
+    use proptest::prelude::*;
+
+    /// btrfs-progs 6.2, a file system with a member away.
+    const MISSING: &str = "\
+Label: 'raidlab0'  uuid: 3d323ebd-70f5-4313-8541-5bfe4498ab18
+\tTotal devices 3 FS bytes used 315375616
+\tdevid    1 size 536870912 used 503316480 path /dev/loop0
+\tdevid    2 size 0 used 0 path  MISSING
+\tdevid    3 size 536870912 used 337117184 path /dev/loop2
+
+";
+
+    #[test]
+    fn a_missing_device_has_no_path() {
+        let shown = parse_show(MISSING).expect("text of btrfs");
+        assert_eq!(shown.len(), 1);
+        assert_eq!(shown[0].label, "raidlab0");
+        let missing = ShownDevice {
+            number: 2,
+            size: 0,
+            path: String::new(),
+        };
+        assert_eq!(shown[0].devices[1], missing);
+        assert_eq!(shown[0].devices[2].path, "/dev/loop2");
+    }
+
+    #[test]
+    fn a_wrong_line_is_named() {
+        let error = parse_show("Label: none  uuid: 1\n\tdevid x\n").expect_err("no number");
+        assert_eq!(
+            error.to_string(),
+            "cannot understand btrfs filesystem show, line 2: `devid x` is no device"
+        );
+        assert!(parse_show("devid 1 size 2 used 3 path /dev/sda").is_err());
+    }
+
+    #[test]
+    fn a_replacement_given_up_is_none() {
+        let running = "15.5% done, 0 write errs, 0 uncorr. read errs\n";
+        let given_up = "Started on 21.Nov 05:50:41, canceled on 21.Nov 05:50:41 at 0.0%, \
+                        0 write errs, 0 uncorr. read errs\n";
+        assert_eq!(replace_percent(running).expect("running"), Some(15.5));
+        assert_eq!(replace_percent(given_up).expect("given up"), None);
+        assert_eq!(replace_percent("Never started\n").expect("never"), None);
+        assert!(replace_percent("x% done").is_err());
+    }
+
+    #[test]
+    fn a_scrub_runs_from_its_start_to_its_status() {
+        let begun = "\
+UUID:             3d323ebd-70f5-4313-8541-5bfe4498ab18
+\tno stats available
+Time left:        0:00:00
+ETA:              Sat Nov 21 05:50:36 2026
+Total to scrub:   735821824
+Bytes scrubbed:   0  (0.00%)
+Rate:             0/s
+Error summary:    no errors found
+";
+        let ended = "\
+UUID:             3d323ebd-70f5-4313-8541-5bfe4498ab18
+Scrub started:    Sat Nov 21 05:50:36 2026
+Status:           finished
+Duration:         0:00:01
+Total to scrub:   735838208
+Rate:             735805440/s
+Error summary:    super=2 verify=32 csum=12800
+  Corrected:      12832
+  Uncorrectable:  0
+  Unverified:     0
+";
+        let never = "\
+UUID:             3d323ebd-70f5-4313-8541-5bfe4498ab18
+\tno stats available
+Total to scrub:   294912
+Rate:             0/s
+Error summary:    no errors found
+";
+        let begun = scrub_status(begun).expect("begun").expect("runs");
+        assert_eq!(begun.percent, Some(0.0));
+        assert_eq!(scrub_status(ended).expect("ended"), None);
+        assert_eq!(scrub_status(never).expect("never"), None);
+        let running = "Status: running\nBytes scrubbed: 81920  (55.67%)\nRate: 4096/s\n";
+        let running = scrub_status(running).expect("running").expect("runs");
+        assert_eq!(running.percent, Some(55.67));
+        assert_eq!(running.bytes_per_second, Some(4096.0));
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_makes_them_panic(
+            text in "(Label: |'|devid |size |used |path |MISSING|% done|Status:|Bytes scrubbed:|\\(|%|[ -~\n]){0,40}"
+        ) {
+            let _ = (parse_show(&text), replace_percent(&text), scrub_status(&text));
+        }
+    }
+}
