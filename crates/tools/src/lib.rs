@@ -5,13 +5,20 @@
 //! vectors and a [`ToolResult`] go out, the same for every tool: bytes, bytes
 //! per second, nanoseconds, and no number where the tool gave none.
 
+pub mod bonnie;
+pub mod dd;
+mod detect;
 mod error;
 pub mod fio;
+#[cfg(test)]
+mod fuzz_tests;
+pub mod iozone;
 mod number;
 mod operation;
 mod result;
 mod tool;
 
+pub use detect::{Format, detect, parse, parse_as};
 pub use error::ParseError;
 pub use operation::{Operation, UnknownOperation};
 pub use result::{
@@ -19,17 +26,3 @@ pub use result::{
     Series, SeriesKind, ToolResult,
 };
 pub use tool::{Needs, Tool, UnknownTool, VersionCommand};
-
-use serde::{Deserialize, Serialize};
-
-/// A form of a tool's output.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Format {
-    /// fio `--output-format=json` and `json+`.
-    FioJson,
-    /// fio `--minimal`, `--output-format=terse`.
-    FioTerse,
-    /// fio's text for people.
-    FioHuman,
-}

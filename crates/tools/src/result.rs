@@ -49,6 +49,40 @@ impl ToolResult {
         }
     }
 
+    /// Takes over another result of the same tool; its jobs are numbered on.
+    pub(crate) fn append(&mut self, mut other: Self) {
+        let shift = self
+            .facts
+            .iter()
+            .filter_map(|fact| fact.job)
+            .chain(self.parts.iter().map(|part| part.job))
+            .max()
+            .map_or(0, |last| last + 1);
+        let shifted = |job: &mut Option<u32>| *job = job.map(|job| job + shift);
+        other
+            .facts
+            .iter_mut()
+            .for_each(|fact| shifted(&mut fact.job));
+        for option in &mut other.options {
+            shifted(&mut option.job);
+        }
+        for series in &mut other.series {
+            shifted(&mut series.job);
+        }
+        for part in &mut other.parts {
+            part.job += shift;
+            part.facts
+                .iter_mut()
+                .for_each(|fact| shifted(&mut fact.job));
+        }
+        self.parts.append(&mut other.parts);
+        self.disks.append(&mut other.disks);
+        self.options.append(&mut other.options);
+        self.facts.append(&mut other.facts);
+        self.messages.append(&mut other.messages);
+        self.series.append(&mut other.series);
+    }
+
     /// The first fact of this name about job `job`, or about the whole with
     /// `None`.
     #[must_use]

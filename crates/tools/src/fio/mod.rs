@@ -1,16 +1,21 @@
-//! fio: its argument vector, its five kinds of output, its logs, and whether
-//! it took the options that it was given.
+//! fio: its argument vector, its kinds of output, its logs, and whether it
+//! took the options that it was given.
 
 mod arguments;
-
+pub mod human;
 mod json;
 mod json_node;
-
+mod log;
 mod options;
+mod terse;
 
 pub use arguments::{ArgumentError, Invocation, LogRequest, Place};
 pub use json::parse as parse_json;
+pub use log::{LogUnits, parse_log};
 pub use options::{AskedOption, Difference, Verdict, asked_options, check_options};
+pub use terse::parse as parse_terse;
+
+pub(crate) use terse::is_line as is_terse_line;
 
 /// The first two numbers of a version: (2, 1) of `fio-2.1.11`, (3, 36) of
 /// `fio-3.36-112-gabcdef`.

@@ -1,0 +1,193 @@
+//! The lines of CSV of bonnie++ 1.0x, 1.96 and later.
+//!
+//! Field 0 tells the format: `1.96` and `1.97` with 48 fields, `1.98` with 50
+//! (seeks and their processes behind the chunk size), and before that a name
+//! and 27 fields without any version. bonnie++ writes the machine's name as it
+//! is, commas and all, so a line with too many fields has them in its name:
+//! the fields behind the name are counted from the end.
+//!
+//! Traps in 2.00 (bon_time.cpp): the header line of `-q` still has the 48
+//! names of 1.96; the chunk sizes of both tests are never written; the number
+//! of directories stands in the last of its five fields, not in the fourth.
+
+use super::cells::{Cells, TESTS, count, is_short, part, set_sizes, size};
+use crate::result::{Fact, ReportedOption, ToolResult};
+
+/// Fields of a format by the version in field 0.
+fn width(version: &str) -> Option<usize> {
+    match version {
+        "1.96" | "1.97" => Some(48),
+        "1.98" | "2.00" => Some(50),
+        _ => None,
+    }
+}
+
+/// Whether a line can be CSV of bonnie++'s.
+pub(crate) fn is_line(line: &str) -> bool {
+    let fields: Vec<&str> = line.trim().split(',').collect();
+    match width(fields[0]) {
+        Some(width) => fields.len() >= width,
+        None => is_old(&fields),
+    }
+}
+
+/// Format 1: a name, a size and cells that are rates, percentages or nothing.
+fn is_old(fields: &[&str]) -> bool {
+    const WIDTH: usize = 27;
+    if fields.len() < WIDTH {
+        return false;
+    }
+    let behind_name = &fields[fields.len() - WIDTH + 1..];
+    let (file_size, cells) = (behind_name[0], &behind_name[1..]);
+    let file_size = file_size.split(':').next().unwrap_or_default();
+    let is_cell =
+        |cell: &&str| cell.is_empty() || is_short(cell) || crate::number::finite(cell).is_some();
+    (file_size.is_empty() || size(file_size, 1 << 20).is_some())
+        && cells[..12].iter().all(is_cell)
+        && cells[13..].iter().all(is_cell)
+        && cells.iter().any(|cell| !cell.is_empty())
+}
+
+/// Reads a line for which [`is_line`] holds, as run `job`.
+pub(super) fn read_line(line: &str, job: u32, result: &mut ToolResult) -> Result<(), &'static str> {
+    let fields: Vec<&str> = line.trim().split(',').collect();
+    match width(fields[0]) {
+        Some(width) => {
+            let surplus = fields.len() - width;
+            let name = fields[2..=2 + surplus].join(",");
+            let rest = &fields[3 + surplus..];
+            result.version = fields[1].to_owned();
+            let fact = Fact::new(Some(job), "format-version", fields[0], "");
+            result.facts.push(fact);
+            read_new(&name, rest, width == 50, job, result)
+        }
+        None => {
+            let surplus = fields.len() - 27;
+            let name = fields[..=surplus].join(",");
+            read_old(&name, &fields[1 + surplus..], job, result)
+        }
+    }
+}
+
+fn read_new(
+    name: &str,
+    fields: &[&str],
+    has_seeks: bool,
+    job: u32,
+    result: &mut ToolResult,
+) -> Result<(), &'static str> {
+    let mut option = |name: &str, value: &str| {
+        if !value.is_empty() {
+            result.options.push(ReportedOption {
+                job: Some(job),
+                name: name.to_owned(),
+                value: value.to_owned(),
+            });
+        }
+    };
+    option("concurrency", fields[0]);
+    option("seed", fields[1]);
+    option("file_size", fields[2]);
+    option("io_chunk_size", fields[3]);
+    let io = if has_seeks {
+        option("seeks", fields[4]);
+        option("seek_proc_count", fields[5]);
+        6
+    } else {
+        4
+    };
+    let files = io + 12;
+    for (place, name) in ["num_files", "max_size", "min_size"].iter().enumerate() {
+        option(name, fields[files + place]);
+    }
+    // Of the last two a chunk has a letter and stands where it may; a plain
+    // number is the directories.
+    for field in &fields[files + 3..files + 5] {
+        let is_plain = count(field).is_some();
+        option(
+            if is_plain {
+                "num_dirs"
+            } else {
+                "file_chunk_size"
+            },
+            field,
+        );
+    }
+    let start = result.parts.len();
+    let latencies = &fields[files + 5 + 12..];
+    for (place, operation) in TESTS.into_iter().enumerate() {
+        let at = if place < 6 {
+            io + 2 * place
+        } else {
+            files + 5 + 2 * (place - 6)
+        };
+        let cells = Cells {
+            rate: fields[at],
+            cpu: fields[at + 1],
+            latency: latencies[place],
+        };
+        result.parts.extend(part(job, name, operation, cells)?);
+    }
+    let chunk = if fields[3].is_empty() {
+        None
+    } else {
+        size(fields[3], 1)
+    };
+    set_sizes(&mut result.parts[start..], size(fields[2], 1 << 20), chunk);
+    set_files(fields[files], start, result);
+    Ok(())
+}
+
+/// The number of files is in units of 1024.
+fn set_files(field: &str, start: usize, result: &mut ToolResult) {
+    let Some(files) = count(field).and_then(|files| files.checked_mul(1024)) else {
+        return;
+    };
+    for part in &mut result.parts[start..] {
+        if TESTS[6..].contains(&part.operation) {
+            part.total_ios = Some(files);
+        }
+    }
+}
+
+fn read_old(
+    name: &str,
+    fields: &[&str],
+    job: u32,
+    result: &mut ToolResult,
+) -> Result<(), &'static str> {
+    let (file, chunk) = fields[0].split_once(':').unwrap_or((fields[0], ""));
+    // Files are told as `16` or `100:16384:0/20`.
+    let files = fields[13].split([':', '/']).next().unwrap_or_default();
+    for (name, value) in [("file_size", fields[0]), ("num_files", fields[13])] {
+        if !value.is_empty() {
+            result.options.push(ReportedOption {
+                job: Some(job),
+                name: name.to_owned(),
+                value: value.to_owned(),
+            });
+        }
+    }
+    let start = result.parts.len();
+    for (place, operation) in TESTS.into_iter().enumerate() {
+        let at = if place < 6 {
+            1 + 2 * place
+        } else {
+            2 + 2 * place
+        };
+        let cells = Cells {
+            rate: fields[at],
+            cpu: fields[at + 1],
+            latency: "",
+        };
+        result.parts.extend(part(job, name, operation, cells)?);
+    }
+    let chunk = if chunk.is_empty() {
+        None
+    } else {
+        size(chunk, 1)
+    };
+    set_sizes(&mut result.parts[start..], size(file, 1 << 20), chunk);
+    set_files(files, start, result);
+    Ok(())
+}

@@ -1,0 +1,194 @@
+//! dd's operands.
+//!
+//! What differs between systems: a mebibyte is `1M` for GNU, uutils and
+//! busybox and `1m` for BSD (where sizes here are plain bytes, all agree);
+//! `oflag`, `iflag=fullblock` and `conv=fsync` are GNU's and uutils', FreeBSD
+//! has them since 13 and 14 only in part, busybox in part. What a dialect lacks
+//! is refused, not left out: a `dd` without `conv=fsync` measures memory.
+
+use raidlab_units::Bytes;
+use thiserror::Error;
+
+/// Whose dd.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Dialect {
+    /// GNU coreutils, 5.3 and later.
+    Gnu,
+    /// uutils coreutils.
+    Uutils,
+    /// FreeBSD 13 and later: `conv=fsync` and `conv=fdatasync`, `oflag=direct`
+    /// and `oflag=sync`, no `iflag=direct`.
+    FreeBsd,
+    /// busybox with all its features: `conv=fsync`, `iflag=fullblock`,
+    /// `oflag=direct`.
+    Busybox,
+}
+
+/// What happens to the data before dd ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum End {
+    /// They may still be in memory.
+    #[default]
+    None,
+    /// The file is flushed (`conv=fsync`).
+    Fsync,
+    /// The file's data are flushed (`conv=fdatasync`).
+    Fdatasync,
+}
+
+/// How files are opened and read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Flags {
+    /// Input without the page cache (`iflag=direct`).
+    pub direct_input: bool,
+    /// Output without the page cache (`oflag=direct`).
+    pub direct_output: bool,
+    /// Each write is durable before the next (`oflag=sync`).
+    pub synchronous_output: bool,
+    /// A short read is filled up (`iflag=fullblock`); without it a block of
+    /// 1 GiB may be read in part, and counts as a partial record.
+    pub full_blocks: bool,
+    /// The output keeps its length (`conv=notrunc`).
+    pub keep_length: bool,
+}
+
+/// One run of dd.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Invocation<'a> {
+    /// Whose dd.
+    pub dialect: Dialect,
+    /// Read from here.
+    pub input: &'a str,
+    /// Written to there.
+    pub output: &'a str,
+    /// Bytes of a block, at least 1.
+    pub block_size: Bytes,
+    /// Blocks to copy; `None`: to the end of the input.
+    pub count: Option<u64>,
+    /// Blocks of the input to leave out.
+    pub skip: u64,
+    /// Blocks of the output to leave out.
+    pub seek: u64,
+    /// What happens at the end.
+    pub end: End,
+    /// How files are opened and read.
+    pub flags: Flags,
+}
+
+/// Why there are no operands.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum OperandError {
+    /// A block without bytes.
+    #[error("dd's block size must be at least 1 byte")]
+    NoBlock,
+    /// The files are taken for each other, or nothing would be read: with
+    /// `/dev/null` as input the output is truncated and nothing is measured.
+    #[error("dd would read nothing from `{input}`; are input and output swapped?")]
+    NothingToRead {
+        /// The input.
+        input: String,
+    },
+    /// A file without an end, and no count.
+    #[error("dd would never end: `{input}` has no end, and there is no count")]
+    NoEnd {
+        /// The input.
+        input: String,
+    },
+    /// The dialect has no such operand.
+    #[error("this dd ({dialect:?}) has no `{operand}`")]
+    Lacking {
+        /// Whose dd.
+        dialect: Dialect,
+        /// The operand.
+        operand: &'static str,
+    },
+}
+
+impl Invocation<'_> {
+    /// dd's operands, without the program's name.
+    ///
+    /// # Errors
+    /// Where dd would measure nothing, would never end, or cannot do it.
+    pub fn operands(&self) -> Result<Vec<String>, OperandError> {
+        if self.block_size == Bytes(0) {
+            return Err(OperandError::NoBlock);
+        }
+        if self.input == "/dev/null" {
+            return Err(OperandError::NothingToRead {
+                input: self.input.to_owned(),
+            });
+        }
+        let endless = ["/dev/zero", "/dev/urandom", "/dev/random"];
+        if self.count.is_none() && endless.contains(&self.input) {
+            return Err(OperandError::NoEnd {
+                input: self.input.to_owned(),
+            });
+        }
+        let mut operands = vec![
+            format!("if={}", self.input),
+            format!("of={}", self.output),
+            format!("bs={}", self.block_size.0),
+        ];
+        if let Some(count) = self.count {
+            operands.push(format!("count={count}"));
+        }
+        for (name, blocks) in [("skip", self.skip), ("seek", self.seek)] {
+            if blocks > 0 {
+                operands.push(format!("{name}={blocks}"));
+            }
+        }
+        for (name, list) in [
+            ("conv", self.conversions()),
+            ("iflag", self.input_flags()?),
+            ("oflag", self.output_flags()),
+        ] {
+            if !list.is_empty() {
+                operands.push(format!("{name}={}", list.join(",")));
+            }
+        }
+        Ok(operands)
+    }
+
+    fn conversions(&self) -> Vec<&'static str> {
+        let mut list = Vec::new();
+        if self.flags.keep_length {
+            list.push("notrunc");
+        }
+        match self.end {
+            End::None => {}
+            End::Fsync => list.push("fsync"),
+            // busybox has no fdatasync; fsync does that and more.
+            End::Fdatasync if self.dialect == Dialect::Busybox => list.push("fsync"),
+            End::Fdatasync => list.push("fdatasync"),
+        }
+        list
+    }
+
+    fn input_flags(&self) -> Result<Vec<&'static str>, OperandError> {
+        let mut list = Vec::new();
+        if self.flags.direct_input {
+            if self.dialect == Dialect::FreeBsd {
+                return Err(OperandError::Lacking {
+                    dialect: self.dialect,
+                    operand: "iflag=direct",
+                });
+            }
+            list.push("direct");
+        }
+        if self.flags.full_blocks {
+            list.push("fullblock");
+        }
+        Ok(list)
+    }
+
+    fn output_flags(&self) -> Vec<&'static str> {
+        let mut list = Vec::new();
+        if self.flags.direct_output {
+            list.push("direct");
+        }
+        if self.flags.synchronous_output {
+            list.push("sync");
+        }
+        list
+    }
+}

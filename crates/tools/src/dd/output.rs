@@ -1,0 +1,386 @@
+//! What dd says at its end, of any system and in some languages.
+//!
+//! Two lines tell records, `A+B records in` and `A+B records out`: A whole, B
+//! partial. What follows is in words that change with system and language;
+//! the numbers do not. So a line with bytes and time is taken by its shape:
+//!
+//! * GNU, uutils, busybox: the first number is the bytes (in Russian up to
+//!   coreutils 8.24 a word stands before it), parentheses hold roundings, then
+//!   a number with a unit of seconds, then the rate;
+//! * FreeBSD, macOS, NetBSD: `N bytes transferred in S secs (R bytes/sec)`.
+//!
+//! A decimal comma and no-break spaces are taken for what they mean. The rate
+//! printed is never taken: it is rounded, its unit may be a power of 1000 or
+//! of 1024, and it may be `Infinity`. It is kept as a fact when it is not what
+//! bytes and time say.
+//!
+//! Busybox as Debian builds it prints records only, so does `status=noxfer`:
+//! then bytes and time are unknown. `/usr/bin/time -h` of FreeBSD, GNU's and
+//! POSIX's formats of time around a dd are kept as facts.
+
+use crate::error::ParseError;
+use crate::number::{differ, finite, nanoseconds, whole};
+use crate::result::{Fact, Part, ToolResult};
+use crate::{Format, Operation, Tool};
+
+/// Whether a text has lines of dd's in it.
+pub(crate) fn is_in(text: &str) -> bool {
+    normal(text).lines().any(|line| records(line).is_some())
+}
+
+/// Reads what one or more runs of dd said. Whether it was a write or a read is
+/// not in the text: the parts are writes, and a caller that knows better
+/// changes that.
+///
+/// # Errors
+/// Where there are no records at all, or input without output.
+pub fn parse(text: &str) -> Result<ToolResult, ParseError> {
+    let mut result = ToolResult::new(Tool::Dd, Format::DdText);
+    let text = normal(text);
+    let mut run: Option<Run> = None;
+    for (index, line) in text.lines().enumerate() {
+        let line = line.trim();
+        if let Some(counts) = records(line) {
+            match &mut run {
+                Some(open) if open.output.is_none() => open.output = Some(counts),
+                _ => {
+                    finish(run.take(), &mut result)?;
+                    run = Some(Run::new(index, counts));
+                }
+            }
+        } else if let Some(open) = &mut run {
+            open.further_line(line, &mut result);
+        } else if let Some(transfer) = transfer(line) {
+            // `status=progress` of a run that goes on.
+            let _ = transfer;
+        } else {
+            other_line(line, None, &mut result);
+        }
+    }
+    finish(run, &mut result)?;
+    if result.parts.is_empty() {
+        return Err(ParseError::NoOutput {
+            tool: Tool::Dd,
+            expected: "lines such as `16+0 records in`",
+        });
+    }
+    Ok(result)
+}
+
+/// One run while its lines are read.
+#[derive(Debug)]
+struct Run {
+    /// The line of its input records, from 0.
+    line: usize,
+    input: (u64, u64),
+    output: Option<(u64, u64)>,
+    truncated: Option<u64>,
+    transfer: Option<Transfer>,
+    facts: Vec<Fact>,
+}
+
+/// The line of bytes and time.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Transfer {
+    pub(super) bytes: u64,
+    pub(super) seconds: Option<f64>,
+    /// The rate as printed, its number and its unit.
+    pub(super) rate: Option<(f64, String)>,
+}
+
+impl Run {
+    const fn new(line: usize, input: (u64, u64)) -> Self {
+        Self {
+            line,
+            input,
+            output: None,
+            truncated: None,
+            transfer: None,
+            facts: Vec::new(),
+        }
+    }
+
+    fn further_line(&mut self, line: &str, result: &mut ToolResult) {
+        if let Some(transfer) = transfer(line) {
+            // A second one is the progress of the next run.
+            self.transfer.get_or_insert(transfer);
+        } else if let Some(count) = truncated(line) {
+            self.truncated = Some(count);
+        } else {
+            other_line(line, Some(&mut self.facts), result);
+        }
+    }
+}
+
+fn finish(run: Option<Run>, result: &mut ToolResult) -> Result<(), ParseError> {
+    let Some(run) = run else {
+        return Ok(());
+    };
+    let Some(output) = run.output else {
+        return Err(ParseError::line(
+            run.line,
+            "records in, then a line of records out",
+            &format!("{}+{}", run.input.0, run.input.1),
+        ));
+    };
+    let job = u32::try_from(result.parts.len()).unwrap_or(u32::MAX);
+    let mut part = Part::new(job, "", Operation::Write);
+    for (name, count) in [
+        ("records-in-whole", run.input.0),
+        ("records-in-partial", run.input.1),
+        ("records-out-whole", output.0),
+        ("records-out-partial", output.1),
+    ] {
+        part.note(name, count, "");
+    }
+    if let Some(count) = run.truncated {
+        part.note("records-truncated", count, "");
+    }
+    part.total_ios = output.0.checked_add(output.1);
+    match run.transfer {
+        Some(transfer) => take_transfer(&transfer, output, &mut part),
+        None => part.note("no-rate", "dd printed neither bytes nor time", ""),
+    }
+    for mut fact in run.facts {
+        fact.job = Some(job);
+        part.facts.push(fact);
+    }
+    result.parts.push(part);
+    Ok(())
+}
+
+fn take_transfer(transfer: &Transfer, output: (u64, u64), part: &mut Part) {
+    part.total_bytes = Some(transfer.bytes);
+    part.runtime_ns = transfer
+        .seconds
+        .and_then(nanoseconds)
+        .filter(|&time| time > 0);
+    if output.1 == 0 && output.0 > 0 && transfer.bytes % output.0 == 0 {
+        part.block_size_bytes = Some(transfer.bytes / output.0);
+    }
+    if transfer.bytes == 0 {
+        part.note("no-rate", "nothing was copied", "");
+        return;
+    }
+    part.compute_rates();
+    let Some((printed, unit)) = &transfer.rate else {
+        return;
+    };
+    let printed_rate = rate_in_bytes(*printed, unit);
+    // Three digits are printed: half a percent of rounding for the first two.
+    let is_off = match (part.bytes_per_second, printed_rate) {
+        (Some(rate), Some(printed)) => differ(rate, printed, 0.02),
+        _ => true,
+    };
+    if is_off {
+        part.note("printed-rate", format!("{printed} {unit}"), "");
+    }
+}
+
+/// Bytes per second of a printed rate, whose prefixes mean powers of 1000 at
+/// GNU's and of 1024 at busybox's: `None` where the unit is unknown.
+fn rate_in_bytes(number: f64, unit: &str) -> Option<f64> {
+    if matches!(unit, "bytes/sec" | "B/s") {
+        return Some(number);
+    }
+    let prefix = unit.strip_suffix("B/s")?;
+    crate::number::bytes_in(prefix, 1000.0).map(|factor| number * factor)
+}
+
+/// `16+0` at the start of a line, with words behind it.
+fn records(line: &str) -> Option<(u64, u64)> {
+    let line = line.trim();
+    let (whole, rest) = line.split_once('+')?;
+    let end = rest.find(|letter: char| !letter.is_ascii_digit())?;
+    let (partial, words) = rest.split_at(end);
+    let is_word = words.starts_with(char::is_whitespace)
+        && words
+            .trim_start()
+            .starts_with(|letter: char| letter.is_alphabetic());
+    if !is_word || whole.is_empty() || !whole.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    Some((whole.parse().ok()?, partial.parse().ok()?))
+}
+
+/// `1 truncated record`, `3 truncated blocks`.
+fn truncated(line: &str) -> Option<u64> {
+    let (count, words) = line.split_once(' ')?;
+    let is_truncated = words.starts_with("truncated ") || words.starts_with("odd length swab ");
+    is_truncated.then(|| count.parse().ok()).flatten()
+}
+
+/// A line of bytes and time, in any words.
+pub(super) fn transfer(line: &str) -> Option<Transfer> {
+    let line = line.trim();
+    if let Some((head, rest)) = line.split_once(" transferred in ") {
+        let bytes = head
+            .strip_suffix(" bytes")
+            .or_else(|| head.strip_suffix(" byte"))?;
+        let (seconds, rest) = rest.split_once(" sec")?;
+        let rate = rest
+            .split_once('(')
+            .and_then(|(_, rate)| rate.split_once(' '))
+            .and_then(|(rate, unit)| Some((finite(rate)?, unit.trim_end_matches(')').to_owned())));
+        return Some(Transfer {
+            bytes: bytes.parse().ok()?,
+            seconds: finite(seconds),
+            rate,
+        });
+    }
+    let plain = without_parentheses(line);
+    let tokens: Vec<&str> = plain
+        .split([' ', ','])
+        .filter(|token| !token.is_empty())
+        .collect();
+    // Bytes come first; Russian had one word before them.
+    let first = tokens.iter().take(2).position(|token| is_integer(token))?;
+    let bytes = tokens[first].parse().ok()?;
+    let unit = tokens.get(first + 1)?.to_lowercase();
+    if !BYTE_WORDS.iter().any(|word| unit.starts_with(word)) {
+        return None;
+    }
+    let second = tokens
+        .iter()
+        .skip(first + 2)
+        .position(|token| finite(token).is_some());
+    let time = second.map(|place| first + 2 + place);
+    let seconds = time
+        .filter(|&place| tokens.get(place + 1).is_some_and(|unit| is_second(unit)))
+        .and_then(|place| finite(tokens[place]));
+    let rate = time.and_then(|place| {
+        let number = tokens.get(place + 2)?;
+        let joined = tokens.get(place + 3).copied().unwrap_or_default();
+        let split = number
+            .find(|letter: char| letter.is_alphabetic())
+            .unwrap_or(number.len());
+        let (number, unit) = number.split_at(split);
+        let unit = if unit.is_empty() { joined } else { unit };
+        Some((finite(number)?, latin_seconds(unit)))
+    });
+    Some(Transfer {
+        bytes,
+        seconds,
+        rate,
+    })
+}
+
+/// The word for bytes in English, German, French and Russian.
+const BYTE_WORDS: [&str; 4] = ["byte", "octet", "байт", "bytes"];
+
+fn is_integer(token: &str) -> bool {
+    !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// `s`, `seconds`, and the two letters that look like c: the Latin one that
+/// old Russian translations print and the Cyrillic one.
+fn is_second(unit: &str) -> bool {
+    matches!(unit, "s" | "c" | "с" | "seconds" | "secs" | "sec")
+}
+
+/// A rate's unit with the second as `s`: `MB/c` is `MB/s`.
+fn latin_seconds(unit: &str) -> String {
+    match unit.split_once('/') {
+        Some((amount, time)) if is_second(time) => format!("{amount}/s"),
+        _ => unit.to_owned(),
+    }
+}
+
+fn without_parentheses(line: &str) -> String {
+    let mut depth = 0_u32;
+    line.chars()
+        .filter(|letter| {
+            match letter {
+                '(' => depth += 1,
+                ')' => depth = depth.saturating_sub(1),
+                _ => return depth == 0,
+            }
+            false
+        })
+        .collect()
+}
+
+/// Points for decimal commas, spaces for no-break spaces, and of a line that
+/// overwrites itself the last state.
+fn normal(text: &str) -> String {
+    let mut normal = String::with_capacity(text.len());
+    for line in text.lines() {
+        let line = line.trim_end_matches('\r');
+        let line = line.rsplit('\r').next().unwrap_or(line);
+        let letters: Vec<char> = line.chars().collect();
+        for (index, &letter) in letters.iter().enumerate() {
+            let is_digit = |at: Option<usize>| {
+                at.and_then(|at| letters.get(at))
+                    .is_some_and(char::is_ascii_digit)
+            };
+            normal.push(match letter {
+                '\u{a0}' | '\u{202f}' => ' ',
+                ',' if is_digit(index.checked_sub(1)) && is_digit(Some(index + 1)) => '.',
+                letter => letter,
+            });
+        }
+        normal.push('\n');
+    }
+    normal
+}
+
+/// Times of `time`, and everything else as a message.
+fn other_line(line: &str, facts: Option<&mut Vec<Fact>>, result: &mut ToolResult) {
+    if line.is_empty() {
+        return;
+    }
+    let times = times(line);
+    if times.is_empty() {
+        result.messages.push(line.to_owned());
+        return;
+    }
+    let facts = facts.unwrap_or(&mut result.facts);
+    for (name, seconds) in times {
+        facts.push(Fact::new(None, name, seconds, "s"));
+    }
+}
+
+/// `21.05s real 0.45s user 11.12s sys` (BSD `time -h`), `0.1 real ...` (BSD),
+/// `real 0m1.5s` (shells): names and seconds.
+pub(super) fn times(line: &str) -> Vec<(&'static str, f64)> {
+    let tokens: Vec<&str> = line.split_whitespace().collect();
+    let name = |token: &str| match token {
+        "real" => Some("time-real"),
+        "user" => Some("time-user"),
+        "sys" => Some("time-sys"),
+        _ => None,
+    };
+    let in_pairs = |name_first: bool| -> Option<Vec<(&'static str, f64)>> {
+        tokens
+            .chunks(2)
+            .map(|pair| match (pair, name_first) {
+                ([word, time], true) | ([time, word], false) => Some((name(word)?, seconds(time)?)),
+                _ => None,
+            })
+            .collect()
+    };
+    in_pairs(false)
+        .or_else(|| in_pairs(true))
+        .unwrap_or_default()
+}
+
+/// `53m50.33s`, `1h2m3s`, `21.05s`, `0.45`: seconds.
+fn seconds(text: &str) -> Option<f64> {
+    let mut total = 0.0;
+    let mut rest = text;
+    for (unit, factor) in [('d', 86400.0), ('h', 3600.0), ('m', 60.0)] {
+        if let Some((number, after)) = rest.split_once(unit) {
+            total += f64::from(u32::try_from(whole(finite(number)?)?).ok()?) * factor;
+            rest = after;
+        }
+    }
+    let rest = rest.strip_suffix('s').unwrap_or(rest);
+    Some(
+        total
+            + if rest.is_empty() && total > 0.0 {
+                0.0
+            } else {
+                finite(rest)?
+            },
+    )
+}

@@ -1,0 +1,267 @@
+//! Texts of dd on many systems. Those of GNU 9.1 (English, German, French,
+//! Russian locale) and of busybox 1.35 are this project's own runs; the others
+//! follow the sources of coreutils, FreeBSD, busybox and uutils, and the
+//! listings of a comparison of mdadm and gmirror of 2010.
+
+use super::{Dialect, End, Flags, Invocation, OperandError, parse};
+use crate::ParseError;
+use crate::result::Part;
+use raidlab_units::Bytes;
+
+fn only(text: &str) -> Part {
+    let mut result = parse(text).expect(text);
+    assert_eq!(result.parts.len(), 1, "{text}");
+    result.parts.remove(0)
+}
+
+fn records(in_and_out: &str, last: &str) -> String {
+    format!("{in_and_out} records in\n{in_and_out} records out\n{last}\n")
+}
+
+#[test]
+fn bytes_and_seconds_are_read_in_every_form() {
+    let cases = [
+        // GNU 9.1 in the locales C, ru_RU, de_DE and fr_FR.
+        (include_str!("data/gnu-9.1-c.txt"), 3_145_728, 0.002_242_14),
+        (include_str!("data/gnu-9.1-ru.txt"), 1_572_864_000, 3.158_96),
+        (include_str!("data/gnu-9.1-de.txt"), 1_572_864_000, 0.620_26),
+        (
+            include_str!("data/gnu-9.1-fr.txt"),
+            1_572_864_000,
+            0.621_725,
+        ),
+        // GNU up to 8.24.
+        (
+            &records(
+                "262144+0",
+                "1073741824 bytes (1.1 GB) copied, 45.0159 s, 23.9 MB/s",
+            ),
+            1_073_741_824,
+            45.0159,
+        ),
+        // GNU from 8.25, few bytes.
+        (
+            &records("1+0", "1 byte copied, 0.000234679 s, 4.3 kB/s"),
+            1,
+            0.000_234_679,
+        ),
+        (
+            &records("0+1", "100 bytes copied, 7.5694e-05 s, 1.3 MB/s"),
+            100,
+            7.5694e-5,
+        ),
+        // Russian translations of GNU, with a Latin and a Cyrillic c.
+        (
+            "262144+0 записей считано\n262144+0 записей написано\n скопировано 1073741824 байта (1,1 GB), 45,0159 c, 23,9 MB/c\n",
+            1_073_741_824,
+            45.0159,
+        ),
+        (
+            "262144+0 записей получено\n262144+0 записей отправлено\n1073741824 байт (1,1 GB, 1,0 GiB) скопирован, 45,0159 s, 23,9 MB/s\n",
+            1_073_741_824,
+            45.0159,
+        ),
+        (
+            "262144+0 записей считано\n262144+0 записей написано\nскопировано 1073741824 байт (1,1 GB), 45,0159 с, 23,9 MB/с\n",
+            1_073_741_824,
+            45.0159,
+        ),
+        // FreeBSD, macOS, NetBSD.
+        (
+            &records(
+                "16384+0",
+                "1073741824 bytes transferred in 21.051392 secs (51005741 bytes/sec)",
+            ),
+            1_073_741_824,
+            21.051_392,
+        ),
+        // busybox with its third line.
+        (
+            &records(
+                "5+0",
+                "5242880 bytes (5.0MB) copied, 0.015309 seconds, 326.6MB/s",
+            ),
+            5_242_880,
+            0.015_309,
+        ),
+        // uutils.
+        (
+            &records(
+                "16+0",
+                "8192 bytes (8.2 KB, 8 KiB) copied, 0.5 s, 16.4 KB/s",
+            ),
+            8192,
+            0.5,
+        ),
+    ];
+    for (text, bytes, seconds) in cases {
+        let part = only(text);
+        assert_eq!(part.total_bytes, Some(bytes), "{text}");
+        let time = part.runtime_ns.expect(text) as f64 / 1e9;
+        assert!((time - seconds).abs() < 2e-9, "{text}: {time}");
+        let rate = part.bytes_per_second.expect(text);
+        assert!((rate * time / bytes as f64 - 1.0).abs() < 1e-9);
+    }
+}
+
+#[test]
+fn a_printed_rate_that_is_wrong_is_kept() {
+    let right = only(&records(
+        "16384+0",
+        "1073741824 bytes (1.1 GB) copied, 28.2238 s, 38.0 MB/s",
+    ));
+    assert_eq!(right.fact("printed-rate"), None);
+    assert_eq!(right.block_size_bytes, Some(65536));
+    // A listing edited by its author: 47.98 MiB/s under the name of bytes.
+    let edited = only(&records(
+        "1024+0",
+        "1073741824 bytes transferred in 21.341000 secs (47.98 bytes/sec)",
+    ));
+    let fact = edited.fact("printed-rate").expect("a wrong rate");
+    assert_eq!(fact.value.to_string(), "47.98 bytes/sec");
+}
+
+#[test]
+fn nothing_copied_is_no_rate() {
+    // Input and output swapped: the file is truncated, nothing is read.
+    let part =
+        only("0+0 records in\n0+0 records out\n0 bytes (0 B) copied, 7.5694e-05 s, 0.0 kB/s\n");
+    assert_eq!((part.total_bytes, part.total_ios), (Some(0), Some(0)));
+    assert!(!part.has_rate());
+    let fact = part.fact("no-rate").expect("a reason");
+    assert_eq!(fact.value.to_string(), "nothing was copied");
+    let infinite = only(&records(
+        "1+0",
+        "4096 bytes (4.1 kB, 4.0 KiB) copied, 0 s, Infinity B/s",
+    ));
+    assert_eq!(
+        (infinite.runtime_ns, infinite.bytes_per_second),
+        (None, None)
+    );
+}
+
+#[test]
+fn records_alone_are_no_bytes() {
+    let part = only(include_str!("data/busybox-1.35-debian.txt"));
+    assert_eq!((part.total_ios, part.total_bytes), (Some(5), None));
+    assert!(part.fact("no-rate").is_some());
+}
+
+#[test]
+fn partial_and_truncated_records_are_counted() {
+    let text = "0+100 records in\n3+97 records out\n2 truncated records\n209715200 bytes (210 MB, 200 MiB) copied, 2 s, 105 MB/s\n";
+    let part = only(text);
+    let value = |name: &str| part.fact(name).map(|fact| fact.value.to_string());
+    assert_eq!(value("records-in-partial").as_deref(), Some("100"));
+    assert_eq!(value("records-out-whole").as_deref(), Some("3"));
+    assert_eq!(value("records-truncated").as_deref(), Some("2"));
+    assert_eq!(part.block_size_bytes, None);
+}
+
+#[test]
+fn several_runs_with_progress_and_time_are_told_apart() {
+    let text = "\r104857600 bytes (105 MB, 100 MiB) copied, 1 s, 105 MB/s\r209715200 bytes (210 MB, 200 MiB) copied, 2 s, 105 MB/s\n\
+        200+0 records in\n200+0 records out\n209715200 bytes (210 MB, 200 MiB) copied, 2.1 s, 99.9 MB/s\n\
+        \t53m50.33s real\t\t0.45s user\t\t11.12s sys\n\
+        dd: closing output file\n\
+        1+0 records in\n1+0 records out\n512 bytes copied, 0.1 s, 5.1 kB/s\nreal\t0m1.5s\n";
+    let result = parse(text).expect("two runs");
+    let bytes: Vec<_> = result.parts.iter().map(|part| part.total_bytes).collect();
+    assert_eq!(bytes, [Some(209_715_200), Some(512)]);
+    let time = |part: usize, name: &str| {
+        result.parts[part]
+            .fact(name)
+            .and_then(|fact| fact.value.number())
+    };
+    assert_eq!(time(0, "time-real"), Some(3230.33));
+    assert_eq!(time(0, "time-sys"), Some(11.12));
+    assert_eq!(time(1, "time-real"), Some(1.5));
+    assert_eq!(result.messages, ["dd: closing output file"]);
+}
+
+#[test]
+fn what_is_no_output_is_refused() {
+    assert!(matches!(
+        parse("dd: not found"),
+        Err(ParseError::NoOutput { .. })
+    ));
+    let error = parse("x\n1+0 records in\n").expect_err("no output");
+    assert_eq!(
+        error.to_string(),
+        "line 2: expected records in, then a line of records out, found `1+0`"
+    );
+}
+
+fn write<'a>(dialect: Dialect) -> Invocation<'a> {
+    Invocation {
+        dialect,
+        input: "/dev/zero",
+        output: "/raid/testfile",
+        block_size: Bytes(1 << 20),
+        count: Some(1024),
+        skip: 0,
+        seek: 0,
+        end: End::Fsync,
+        flags: Flags::default(),
+    }
+}
+
+#[test]
+fn operands_follow_the_dialect() {
+    let all = Flags {
+        direct_input: true,
+        direct_output: true,
+        synchronous_output: true,
+        full_blocks: true,
+        keep_length: true,
+    };
+    let run = Invocation {
+        flags: all,
+        end: End::Fdatasync,
+        skip: 2,
+        seek: 3,
+        ..write(Dialect::Gnu)
+    };
+    assert_eq!(
+        run.operands().expect("all of it").join(" "),
+        "if=/dev/zero of=/raid/testfile bs=1048576 count=1024 skip=2 seek=3 \
+         conv=notrunc,fdatasync iflag=direct,fullblock oflag=direct,sync"
+    );
+    let on_freebsd = Invocation {
+        dialect: Dialect::FreeBsd,
+        ..run
+    };
+    assert_eq!(
+        on_freebsd.operands().expect_err("no such flag").to_string(),
+        "this dd (FreeBsd) has no `iflag=direct`"
+    );
+    assert_eq!(
+        write(Dialect::Busybox)
+            .operands()
+            .expect("a write")
+            .join(" "),
+        "if=/dev/zero of=/raid/testfile bs=1048576 count=1024 conv=fsync"
+    );
+}
+
+#[test]
+fn a_run_that_measures_nothing_is_refused() {
+    let run = Invocation {
+        input: "/dev/null",
+        ..write(Dialect::Gnu)
+    };
+    assert!(matches!(
+        run.operands(),
+        Err(OperandError::NothingToRead { .. })
+    ));
+    let run = Invocation {
+        count: None,
+        ..write(Dialect::Gnu)
+    };
+    assert!(matches!(run.operands(), Err(OperandError::NoEnd { .. })));
+    let run = Invocation {
+        block_size: Bytes(0),
+        ..write(Dialect::Gnu)
+    };
+    assert_eq!(run.operands(), Err(OperandError::NoBlock));
+}

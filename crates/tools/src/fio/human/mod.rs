@@ -1,0 +1,357 @@
+//! fio's text for people, of versions 2.0 to 3.x, alone or in a log among
+//! other things.
+//!
+//! A run is known by the line that is nothing but fio's version. The lines
+//! that define its jobs stand right before it; it ends with the last line that
+//! looks like fio's before the next run begins. Within it, a line with
+//! `(groupid=` begins a job, `read:` and its like begin a part, and what
+//! follows belongs to the part or the job until the next.
+//!
+//! Sizes are printed with few digits (`io=1024.0GB`, where KB is 1024 bytes;
+//! `8192MiB` since 2.21). The counts of requests are exact: where all requests
+//! have one size and the product agrees with the printed size, the product is
+//! taken.
+
+mod lines;
+#[cfg(test)]
+mod tests;
+
+use crate::error::ParseError;
+use crate::result::{Fact, Latency, LatencyKind, Part, ToolResult};
+use crate::{Format, Operation, Tool};
+use lines::{Definition, Direction};
+use std::ops::Range;
+
+/// Reads a text with one or more runs; the jobs of all of them are numbered
+/// through.
+///
+/// # Errors
+/// Where there is no run with a result, or a line of one cannot be read.
+pub fn parse(text: &str) -> Result<ToolResult, ParseError> {
+    let lines = split_lines(text);
+    let mut all: Option<ToolResult> = None;
+    for range in runs(&lines) {
+        let run = read_run(&lines, &range)?;
+        match &mut all {
+            None => all = Some(run),
+            Some(all) => all.append(run),
+        }
+    }
+    all.filter(|result| result.facts.iter().any(|fact| fact.job.is_some()))
+        .ok_or(ParseError::NoOutput {
+            tool: Tool::Fio,
+            expected: "a line such as `name: (groupid=0, jobs=1): err= 0: pid=1`",
+        })
+}
+
+/// Every run in a log, with the lines it stands on, counted from 0, the end
+/// not included. A run that ended without a result has no parts; one whose
+/// lines cannot be read has a message that says so.
+#[must_use]
+pub fn find_all(text: &str) -> Vec<(Range<usize>, ToolResult)> {
+    let lines = split_lines(text);
+    runs(&lines)
+        .into_iter()
+        .map(|range| {
+            let result = read_run(&lines, &range).unwrap_or_else(|error| {
+                let mut result = ToolResult::new(Tool::Fio, Format::FioHuman);
+                result.messages.push(error.to_string());
+                result
+            });
+            (range, result)
+        })
+        .collect()
+}
+
+/// Whether a text has a run's result in it.
+pub(crate) fn is_in(text: &str) -> bool {
+    split_lines(text)
+        .iter()
+        .any(|line| lines::job_header(line).is_some())
+}
+
+/// The lines, each as a terminal shows it: fio overwrites its progress.
+fn split_lines(text: &str) -> Vec<&str> {
+    text.lines()
+        .map(|line| {
+            let line = line.trim_end_matches('\r');
+            line.rsplit('\r').next().unwrap_or(line)
+        })
+        .collect()
+}
+
+fn runs(lines: &[&str]) -> Vec<Range<usize>> {
+    let is_head = |line: &str| lines::definition(line).is_some() || line.trim() == "...";
+    let mut starts: Vec<usize> = Vec::new();
+    for (index, line) in lines.iter().enumerate() {
+        if lines::version(line).is_some() {
+            let head = lines[..index].iter().rev().take_while(|line| is_head(line));
+            starts.push(index - head.count());
+        }
+    }
+    if starts.is_empty() {
+        // A result without its head, as people paste it.
+        let first = lines
+            .iter()
+            .position(|line| lines::job_header(line).is_some());
+        starts.extend(first);
+    }
+    let ends = starts.iter().skip(1).copied().chain([lines.len()]);
+    starts
+        .iter()
+        .zip(ends)
+        .map(|(&start, end)| {
+            let last = lines[start..end]
+                .iter()
+                .rposition(|line| lines::is_fios(line));
+            start..last.map_or(start + 1, |last| start + last + 1)
+        })
+        .collect()
+}
+
+/// What is known while a run's lines are read.
+#[derive(Debug)]
+struct Reader {
+    result: ToolResult,
+    definitions: Vec<Definition>,
+    /// The current job's number.
+    job: Option<u32>,
+    label: String,
+    /// The first part of the current job.
+    first_part: usize,
+    /// The size that the printed bytes of each part stand for, and one step.
+    printed: Vec<Option<(f64, f64)>>,
+    /// What the next lines of percentiles belong to.
+    percentiles: Option<(LatencyKind, f64)>,
+}
+
+fn read_run(lines: &[&str], range: &Range<usize>) -> Result<ToolResult, ParseError> {
+    let mut reader = Reader {
+        result: ToolResult::new(Tool::Fio, Format::FioHuman),
+        definitions: Vec::new(),
+        job: None,
+        label: String::new(),
+        first_part: 0,
+        printed: Vec::new(),
+        percentiles: None,
+    };
+    for index in range.clone() {
+        reader
+            .line(lines[index])
+            .map_err(|expected| ParseError::line(index, expected, lines[index]))?;
+    }
+    reader.finish_job();
+    Ok(reader.result)
+}
+
+impl Reader {
+    /// Reads one line; the error says what was expected.
+    fn line(&mut self, line: &str) -> Result<(), &'static str> {
+        if let Some(version) = lines::version(line) {
+            self.result.version = version;
+        } else if let Some(definition) = lines::definition(line) {
+            self.definitions.push(definition);
+        } else if let Some((label, jobs, error)) = lines::job_header(line) {
+            self.begin_job(label, jobs, error);
+        } else if let Some(disk) = lines::disk(line) {
+            self.result.disks.push(disk);
+        } else if self.job.is_some() {
+            return self.job_line(line);
+        } else if lines::is_message(line) {
+            self.result.messages.push(line.trim().to_owned());
+        }
+        Ok(())
+    }
+
+    fn begin_job(&mut self, label: &str, jobs: Option<u64>, error: Option<u64>) {
+        self.finish_job();
+        let job = self.job.map_or(0, |last| last + 1);
+        self.job = Some(job);
+        label.clone_into(&mut self.label);
+        self.first_part = self.result.parts.len();
+        let facts = &mut self.result.facts;
+        facts.push(Fact::new(Some(job), "jobname", label, ""));
+        facts.extend(jobs.map(|jobs| Fact::new(Some(job), "jobs", jobs, "")));
+        facts.extend(error.map(|error| Fact::new(Some(job), "error", error, "")));
+        let definition = self.definitions.iter().find(|known| known.name == label);
+        if let Some(definition) = definition {
+            for (name, value) in &definition.options {
+                facts.push(Fact::new(Some(job), name, value.as_str(), ""));
+            }
+        }
+    }
+
+    fn job_line(&mut self, line: &str) -> Result<(), &'static str> {
+        let text = line.trim();
+        if let Some(direction) = lines::direction(text)? {
+            self.begin_part(&direction);
+        } else if text.starts_with("fsync/fdatasync/sync_file_range:") {
+            self.push_part(Part::new(
+                self.job.unwrap_or(0),
+                self.label.as_str(),
+                Operation::Sync,
+            ));
+        } else if let Some((kind, factor)) = lines::percentile_head(text) {
+            self.percentiles = Some((kind, factor));
+        } else if let Some(row) = text.strip_prefix('|') {
+            self.percentile_row(row)?;
+        } else if let Some(latency) = lines::latency(text)? {
+            if let Some(part) = self.result.parts.last_mut() {
+                part.latencies.push(latency);
+            }
+        } else if let Some(rest) = text.strip_prefix("issued") {
+            self.issued(rest)?;
+        } else if let Some((name, unit, rest)) = lines::samples(text) {
+            if let Some(part) = self.result.parts.last_mut() {
+                for (key, value) in lines::pairs(rest) {
+                    if let Some(number) = lines::scaled(value) {
+                        let unit = if key == "samples" { "" } else { unit };
+                        part.note(&format!("{name}_{key}"), number, unit);
+                    }
+                }
+            }
+        } else {
+            self.job_fact(text);
+        }
+        Ok(())
+    }
+
+    fn begin_part(&mut self, direction: &Direction) {
+        let job = self.job.unwrap_or(0);
+        let mut part = Part::new(job, self.label.as_str(), direction.operation);
+        let definition = self
+            .definitions
+            .iter()
+            .find(|known| known.name == self.label);
+        part.block_size_bytes = definition.and_then(|known| known.block_size(direction.operation));
+        part.total_bytes = direction
+            .bytes
+            .and_then(|(bytes, _)| crate::number::whole(bytes));
+        part.runtime_ns = direction.runtime_ns;
+        part.operations_per_second = direction.iops;
+        part.bytes_per_second = direction.rate;
+        self.push_part(part);
+        if let Some(printed) = self.printed.last_mut() {
+            *printed = direction.bytes;
+        }
+    }
+
+    fn push_part(&mut self, part: Part) {
+        self.result.parts.push(part);
+        self.printed.push(None);
+        self.percentiles = None;
+    }
+
+    fn percentile_row(&mut self, row: &str) -> Result<(), &'static str> {
+        let (Some((kind, factor)), Some(part)) = (self.percentiles, self.result.parts.last_mut())
+        else {
+            return Ok(());
+        };
+        let latencies = &mut part.latencies;
+        let place = latencies
+            .iter()
+            .position(|latency| latency.kind == kind)
+            .unwrap_or_else(|| {
+                latencies.push(Latency::new(kind));
+                latencies.len() - 1
+            });
+        for item in row.split(',').filter(|item| !item.trim().is_empty()) {
+            let (percent, time) =
+                lines::percentile(item).ok_or("percentiles such as `99.00th=[ 4]`")?;
+            if let Some(time) = crate::number::whole(time * factor) {
+                latencies[place].percentiles.push((percent, time));
+            }
+        }
+        Ok(())
+    }
+
+    fn issued(&mut self, rest: &str) -> Result<(), &'static str> {
+        let counts = lines::issued(rest).ok_or("counts such as `total=r=1/w=2/d=0`")?;
+        for part in &mut self.result.parts[self.first_part..] {
+            let count = match part.operation {
+                Operation::Read => counts.first().copied(),
+                Operation::Write => counts.get(1).copied(),
+                Operation::Trim => counts.get(2).copied(),
+                Operation::Sync => counts.get(3).copied(),
+                _ => counts
+                    .iter()
+                    .take(3)
+                    .try_fold(0_u64, |sum, &count| sum.checked_add(count)),
+            };
+            part.total_ios = count.filter(|&count| count > 0);
+        }
+        Ok(())
+    }
+
+    /// The lines of a job that are lists of names and values.
+    fn job_fact(&mut self, text: &str) {
+        let job = self.job;
+        let facts = &mut self.result.facts;
+        if let Some(rest) = lines::after_name(text, "cpu") {
+            let mut cpu = 0.0;
+            for (key, value) in lines::pairs(rest) {
+                let Some(number) = crate::number::percent(value) else {
+                    continue;
+                };
+                let (name, unit) = match key {
+                    "usr" => ("usr_cpu", "%"),
+                    "sys" => ("sys_cpu", "%"),
+                    other => (other, ""),
+                };
+                if unit == "%" {
+                    cpu += number;
+                }
+                facts.push(Fact::new(job, name, number, unit));
+            }
+            for part in &mut self.result.parts[self.first_part..] {
+                part.cpu_percent = Some(cpu);
+            }
+        } else if let Some(rest) = lines::after_name(text, "IO depths") {
+            for (level, share) in lines::shares(rest) {
+                let name = format!("iodepth_level {level}");
+                facts.push(Fact::new(job, &name, share, "%"));
+            }
+        } else if let Some(name) = ["READ:", "WRITE:", "TRIM:", "MIXED:"]
+            .into_iter()
+            .find(|name| text.starts_with(name))
+        {
+            let name = format!("run status {}", name.trim_end_matches(':').to_lowercase());
+            let rest = text.split_once(':').map_or("", |(_, rest)| rest.trim());
+            facts.push(Fact::new(None, &name, rest, ""));
+        } else if lines::is_message(text) {
+            self.result.messages.push(text.to_owned());
+        }
+    }
+
+    /// Settles a job's bytes and rates when all its lines are read.
+    fn finish_job(&mut self) {
+        let first = self.first_part;
+        for (part, printed) in self.result.parts[first..]
+            .iter_mut()
+            .zip(&self.printed[first..])
+        {
+            if let Some((bytes, step)) = *printed {
+                settle_bytes(part, bytes, step);
+            }
+            part.compute_rates();
+        }
+        self.first_part = self.result.parts.len();
+    }
+}
+
+/// Takes the exact product of requests and block size for the printed bytes
+/// where both agree to the last digit printed; else tells how coarse they are.
+#[expect(clippy::cast_precision_loss, reason = "compared with a rounded number")]
+fn settle_bytes(part: &mut Part, bytes: f64, step: f64) {
+    let product = part
+        .block_size_bytes
+        .zip(part.total_ios)
+        .and_then(|(size, ios)| size.checked_mul(ios));
+    match product {
+        Some(product) if (product as f64 - bytes).abs() <= step => {
+            part.total_bytes = Some(product);
+        }
+        _ if step > 1024.0 => part.note("total_bytes-step", step, "bytes"),
+        _ => {}
+    }
+}

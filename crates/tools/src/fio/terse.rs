@@ -1,0 +1,266 @@
+//! fio's terse output (`--minimal`): one line per job, fields separated by
+//! semicolons, versions 3, 4 and 5 of the format.
+//!
+//! Version 3 has two directions of 41 fields, version 4 three, version 5 three
+//! of 47 (six more: samples of the rate, and the rate of requests). Behind
+//! them stand processor time, depths, latencies, then nine fields for each
+//! disk, and last the description. Sizes are in KiB, latencies in microseconds.
+//! Counts of requests are not given: they are the rate by the time, rounded,
+//! so they are left out.
+
+use super::version_text;
+use crate::error::ParseError;
+use crate::number::{finite, percent, whole};
+use crate::result::{DiskCounters, DiskUse, Fact, Latency, LatencyKind, Part, ToolResult};
+use crate::{Format, Operation, Tool};
+
+/// Fields before the first direction.
+const HEAD: usize = 5;
+/// Fields of processor time, depths and latencies behind the directions.
+const TAIL: usize = 5 + 7 + 10 + 12;
+/// Fields of one disk.
+const DISK: usize = 9;
+
+/// Whether a line can be terse output.
+pub(crate) fn is_line(line: &str) -> bool {
+    let mut fields = line.split(';');
+    matches!(fields.next(), Some("3" | "4" | "5"))
+        && fields.next().is_some_and(|field| field.starts_with("fio-"))
+}
+
+/// Reads terse output; other lines become messages.
+///
+/// # Errors
+/// Where there is no such line, or one has too few fields or a field that is
+/// no number.
+pub fn parse(text: &str) -> Result<ToolResult, ParseError> {
+    let mut result = ToolResult::new(Tool::Fio, Format::FioTerse);
+    let mut job = 0;
+    for (index, line) in text.lines().enumerate() {
+        let line = line.trim_end();
+        if is_line(line) {
+            read_line(line, job, &mut result)
+                .map_err(|expected| ParseError::line(index, expected, line))?;
+            job += 1;
+        } else if !line.trim().is_empty() {
+            result.messages.push(line.trim().to_owned());
+        }
+    }
+    if job == 0 {
+        return Err(ParseError::NoOutput {
+            tool: Tool::Fio,
+            expected: "a line that begins with `3;fio-`, `4;fio-` or `5;fio-`",
+        });
+    }
+    Ok(result)
+}
+
+fn read_line(line: &str, job: u32, result: &mut ToolResult) -> Result<(), &'static str> {
+    let fields: Vec<&str> = line.split(';').collect();
+    let (directions, width) = match fields[0] {
+        "3" => (2, 41),
+        "4" => (3, 41),
+        _ => (3, 47),
+    };
+    let tail = HEAD + directions * width;
+    if fields.len() < tail + TAIL {
+        return Err("as many fields as this version of the format has");
+    }
+    result.version = version_text(fields[1]);
+    let label = fields[2];
+    let facts = &mut result.facts;
+    facts.push(Fact::new(Some(job), "jobname", label, ""));
+    for (name, field) in [("groupid", fields[3]), ("error", fields[4])] {
+        let value = finite(field).ok_or("a number in each of the first fields")?;
+        facts.push(Fact::new(Some(job), name, value, ""));
+    }
+    let user = percent(fields[tail]).ok_or("processor time as a percentage")?;
+    let system = percent(fields[tail + 1]).ok_or("processor time as a percentage")?;
+    facts.push(Fact::new(Some(job), "usr_cpu", user, "%"));
+    facts.push(Fact::new(Some(job), "sys_cpu", system, "%"));
+    let levels = ["1", "2", "4", "8", "16", "32", ">=64"];
+    for (level, field) in levels.iter().zip(&fields[tail + 5..]) {
+        let share = percent(field).ok_or("a depth's share as a percentage")?;
+        if share > 0.0 {
+            let name = format!("iodepth_level {level}");
+            facts.push(Fact::new(Some(job), &name, share, "%"));
+        }
+    }
+    let operations = [Operation::Read, Operation::Write, Operation::Trim];
+    for (place, operation) in operations.into_iter().take(directions).enumerate() {
+        let start = HEAD + place * width;
+        let mut part = Part::new(job, label, operation);
+        part.cpu_percent = Some(user + system);
+        if read_direction(&fields[start..start + width], &mut part)? {
+            result.parts.push(part);
+        }
+    }
+    read_disks(&fields[tail + TAIL..], job, result)
+}
+
+/// Fills a part; false where nothing was done.
+fn read_direction(fields: &[&str], part: &mut Part) -> Result<bool, &'static str> {
+    let number = |place: usize| -> Result<f64, &'static str> {
+        let field = fields[place].trim();
+        // Divisions by zero in old versions.
+        if field.contains("nan") || field.contains("inf") {
+            return Ok(0.0);
+        }
+        percent(field).ok_or("a number in each field of a direction")
+    };
+    let kibibytes = number(0)?;
+    if kibibytes == 0.0 && number(2)? == 0.0 {
+        return Ok(false);
+    }
+    part.total_bytes = whole(kibibytes * 1024.0);
+    part.runtime_ns = whole(number(3)? * 1e6).filter(|&time| time > 0);
+    part.operations_per_second = Some(number(2)?).filter(|&rate| rate > 0.0);
+    part.bytes_per_second = Some(number(1)? * 1024.0).filter(|&rate| rate > 0.0);
+    part.compute_rates();
+    for (place, kind) in [
+        (4, LatencyKind::Submission),
+        (8, LatencyKind::Completion),
+        (32, LatencyKind::Total),
+    ] {
+        let mut latency = Latency::new(kind);
+        let [min, max, mean, spread] = [
+            number(place)?,
+            number(place + 1)?,
+            number(place + 2)?,
+            number(place + 3)?,
+        ];
+        if max == 0.0 && mean == 0.0 {
+            continue;
+        }
+        latency.min_ns = whole(min * 1e3);
+        latency.max_ns = whole(max * 1e3);
+        latency.mean_ns = Some(mean * 1e3);
+        latency.deviation_ns = Some(spread * 1e3);
+        if kind == LatencyKind::Completion {
+            latency.percentiles = percentiles(&fields[12..32])?;
+        }
+        part.latencies.push(latency);
+    }
+    for (place, name, unit) in [
+        (36, "bw_min", "KiB/s"),
+        (37, "bw_max", "KiB/s"),
+        (38, "bw_agg", "%"),
+        (39, "bw_mean", "KiB/s"),
+        (40, "bw_dev", "KiB/s"),
+    ] {
+        let value = number(place)?;
+        if number(37)? > 0.0 {
+            part.note(name, value, unit);
+        }
+    }
+    Ok(true)
+}
+
+fn percentiles(fields: &[&str]) -> Result<Vec<(f64, u64)>, &'static str> {
+    let mut percentiles = Vec::new();
+    for field in fields {
+        let pair = field.split_once('=').and_then(|(percent_text, time)| {
+            Some((percent(percent_text)?, whole(finite(time)? * 1e3)?))
+        });
+        let (percent, time) = pair.ok_or("percentiles such as `99.000000%=88`")?;
+        // Places that are not used are printed as 0%.
+        if percent > 0.0 {
+            percentiles.push((percent, time));
+        }
+    }
+    percentiles.sort_by(|(one, _), (other, _)| one.total_cmp(other));
+    Ok(percentiles)
+}
+
+/// Disks as long as nine fields make one; what is left is the description,
+/// which may hold semicolons itself.
+fn read_disks(fields: &[&str], job: u32, result: &mut ToolResult) -> Result<(), &'static str> {
+    let mut rest = fields;
+    while rest.len() >= DISK && rest[DISK - 1].ends_with('%') {
+        let count = |place: usize| rest[place].trim().parse::<u64>().ok();
+        let use_of = DiskUse {
+            name: rest[0].to_owned(),
+            own: DiskCounters {
+                read_ios: count(1),
+                write_ios: count(2),
+                read_merges: count(3),
+                write_merges: count(4),
+                read_ticks_ms: count(5),
+                write_ticks_ms: count(6),
+                in_queue_ms: count(7),
+                util_percent: Some(percent(rest[8]).ok_or("a disk's use as a percentage")?),
+                ..DiskCounters::default()
+            },
+            members: None,
+        };
+        // Every line repeats all disks.
+        if !result.disks.iter().any(|known| known.name == use_of.name) {
+            result.disks.push(use_of);
+        }
+        rest = &rest[DISK..];
+    }
+    let description = rest.join(";");
+    if !description.is_empty() {
+        let fact = Fact::new(Some(job), "description", description, "");
+        result.facts.push(fact);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parse;
+    use crate::{Operation, ParseError};
+
+    const THREE: &str = include_str!("data/fio-3.33-v3.terse");
+    const FOUR: &str = include_str!("data/fio-3.33-v4.terse");
+    const FIVE: &str = include_str!("data/fio-3.33-v5.terse");
+
+    #[test]
+    fn all_versions_of_the_format_are_read() {
+        for (text, rate, time) in [
+            (THREE, 20666.0, 24),
+            (FOUR, 16000.0, 31),
+            (FIVE, 17103.0, 29),
+        ] {
+            let result = parse(text).expect("fio's own output");
+            assert_eq!(result.version, "3.33");
+            let operations: Vec<_> = result.parts.iter().map(|part| part.operation).collect();
+            assert_eq!(operations, [Operation::Read, Operation::Write]);
+            let [read, write] = &result.parts[..] else {
+                panic!("two parts");
+            };
+            assert_eq!(
+                (read.total_bytes, write.total_bytes),
+                (Some(1984 << 10), Some(2112 << 10))
+            );
+            assert_eq!(read.operations_per_second, Some(rate));
+            assert_eq!(read.runtime_ns, Some(time * 1_000_000));
+            let latency = read.latency().expect("timed");
+            assert_eq!(latency.percentiles.len(), 17);
+            assert_eq!(latency.percentiles[0].0, 1.0);
+            assert_eq!(result.disks[0].name, "vda");
+            assert_eq!(result.disks[0].own.read_ios, Some(0));
+        }
+        let described = parse(FIVE).expect("fio's own output");
+        let fact = described
+            .fact(Some(0), "description")
+            .expect("a description");
+        assert_eq!(fact.value.to_string(), "a;b");
+    }
+
+    #[test]
+    fn a_line_cut_off_is_named() {
+        let text = format!("warning\n{}", &THREE[..200]);
+        assert!(matches!(
+            parse(&text),
+            Err(ParseError::Line { line: 2, .. })
+        ));
+        let broken = THREE.replacen(";82666;", ";x;", 1);
+        assert!(matches!(
+            parse(&broken),
+            Err(ParseError::Line { line: 1, .. })
+        ));
+        assert!(matches!(parse("1;2"), Err(ParseError::NoOutput { .. })));
+    }
+}

@@ -1,0 +1,232 @@
+//! `3.489-*` are this project's own runs of iozone 3.489.
+
+use super::{ArgumentError, Invocation, Sizes, Test, parse};
+use crate::result::{LatencyKind, Part, ToolResult};
+use crate::{Operation, ParseError};
+use raidlab_units::Bytes;
+
+const SUBSET: &str = include_str!("data/3.489-subset.txt");
+const EXCEL: &str = include_str!("data/3.489-excel.txt");
+const THROUGHPUT: &str = include_str!("data/3.489-throughput.txt");
+const THROUGHPUT_SHEET: &str = include_str!("data/3.489-throughput-excel.txt");
+const OPS: &str = include_str!("data/3.489-ops.txt");
+const LATENCY: &str = include_str!("data/3.489-latency.txt");
+
+fn of<'a>(result: &'a ToolResult, label: &str, operation: Operation) -> &'a Part {
+    result
+        .parts
+        .iter()
+        .find(|part| part.operation == operation && part.label == label)
+        .unwrap_or_else(|| panic!("no {operation} of {label}"))
+}
+
+#[test]
+fn a_table_with_some_tests_is_read() {
+    let result = parse(SUBSET).expect("iozone's own output");
+    assert_eq!(result.version, "3.489");
+    assert_eq!(result.parts.len(), 4 * 6);
+    let part = of(&result, "512k/64k", Operation::RandomWrite);
+    assert_eq!(part.bytes_per_second, Some(835_334.0 * 1024.0));
+    assert_eq!(
+        (part.file_size_bytes, part.block_size_bytes),
+        (Some(512 << 10), Some(64 << 10))
+    );
+    assert_eq!(part.job, 3);
+    let flags: Vec<_> = result
+        .options
+        .iter()
+        .filter(|option| option.name.starts_with('-'))
+        .map(|option| option.name.as_str())
+        .collect();
+    assert_eq!(flags, ["-a", "-e", "-I"]);
+    assert_eq!(result.messages, [""; 0]);
+}
+
+#[test]
+fn columns_are_found_without_a_command_line() {
+    let without = SUBSET.replace("Command line used", "Command line lost");
+    let by_place = parse(&without).expect("a table");
+    assert_eq!(by_place.parts, parse(SUBSET).expect("a table").parts);
+}
+
+#[test]
+fn the_sheet_says_what_the_table_says() {
+    let table = parse(EXCEL).expect("iozone's own output");
+    assert_eq!(table.parts.len(), 13 * 13);
+    let start = EXCEL.find("Excel output").expect("a sheet");
+    let sheet = parse(&EXCEL[start..]).expect("a sheet");
+    assert_eq!(sheet.parts.len(), table.parts.len());
+    for part in &table.parts {
+        let same = of(&sheet, &part.label, part.operation);
+        assert_eq!(
+            same.bytes_per_second, part.bytes_per_second,
+            "{}",
+            part.label
+        );
+    }
+    assert_eq!(
+        sheet.messages,
+        ["iozone does not say that its test is complete"]
+    );
+}
+
+#[test]
+fn zeros_are_no_values() {
+    let zero = SUBSET
+        .replace("   711", "     0")
+        .replace("825443", "     0");
+    let result = parse(&zero).expect("a table");
+    let part = of(&result, "256k/64k", Operation::RandomWrite);
+    assert!(!part.has_rate());
+    let fact = part.fact("no-rate").expect("a reason");
+    assert_eq!(fact.value.to_string(), "0: the test was not run");
+}
+
+#[test]
+fn throughput_is_a_part_for_each_test() {
+    let result = parse(THROUGHPUT).expect("iozone's own output");
+    let operations: Vec<_> = result.parts.iter().map(|part| part.operation).collect();
+    assert_eq!(
+        operations,
+        [
+            Operation::Write,
+            Operation::Rewrite,
+            Operation::Read,
+            Operation::Reread,
+            Operation::RandomRead,
+            Operation::RandomWrite,
+        ]
+    );
+    let write = &result.parts[0];
+    assert_eq!(write.label, "2 processes");
+    assert_eq!(write.bytes_per_second, Some(3_389_494.5 * 1024.0));
+    assert_eq!(
+        (write.file_size_bytes, write.block_size_bytes),
+        (Some(512 << 10), Some(16 << 10))
+    );
+    assert_eq!(write.cpu_percent, Some(181.97));
+    assert_eq!(result.parts[1].cpu_percent, Some(193.71));
+    let least = write.fact("least-transfer").expect("the slowest");
+    assert_eq!(least.to_string(), "least-transfer=352kB");
+    let parent = write.fact("parent-rate").expect("the parent's view");
+    assert_eq!(parent.value.number(), Some(432_608.66));
+    let sheet = parse(THROUGHPUT_SHEET).expect("iozone's own output");
+    assert_eq!(sheet.parts.len(), 7);
+    assert_eq!(sheet.parts[6].operation, Operation::Mixed);
+}
+
+#[test]
+fn the_heading_tells_the_unit() {
+    let ops = parse(OPS).expect("iozone's own output");
+    assert_eq!(ops.parts[0].operations_per_second, Some(164_926.0));
+    assert_eq!(ops.parts[0].bytes_per_second, None);
+    let latency = parse(LATENCY).expect("iozone's own output");
+    let mean = latency.parts[0].latency().expect("a latency");
+    assert_eq!(
+        (mean.kind, mean.mean_ns),
+        (LatencyKind::Total, Some(5000.0))
+    );
+    assert!(!latency.parts[0].has_rate());
+}
+
+#[test]
+fn processor_time_of_a_sheet_joins_its_part() {
+    let text = "\"Writer report\"\n        \"4\"  \"8\"\n\"64\"   100  0\n\n\"Writer CPU utilization report (Zero values should be ignored)\"\n   \"4\"  \"8\"\n\"64\"  12.50 0.00\nExcel output is below:\n";
+    let result = parse(text).expect("a sheet");
+    assert_eq!(result.parts[0].cpu_percent, Some(12.5));
+    assert_eq!(result.parts[1].cpu_percent, None);
+    assert!(!result.parts[1].has_rate());
+}
+
+#[test]
+fn errors_name_the_line() {
+    let touching = SUBSET.replace("   568777   659625", "568777659625");
+    let error = parse(&touching).expect_err("numbers that touch");
+    assert!(
+        error
+            .to_string()
+            .contains("expected numbers that do not touch"),
+        "{error}"
+    );
+    let text = "Children see throughput for 2 readers\n";
+    assert!(matches!(parse(text), Err(ParseError::Line { line: 1, .. })));
+    assert!(matches!(
+        parse("iozone: no space"),
+        Err(ParseError::NoOutput { .. })
+    ));
+}
+
+#[test]
+fn arguments_are_iozones() {
+    let files = [String::from("/raid/1"), String::from("/raid/2")];
+    let run = Invocation {
+        files: &files[..1],
+        sizes: Sizes::Range {
+            least: Bytes(1 << 20),
+            most: Bytes(8 << 30),
+        },
+        tests: &[],
+        include_fsync: true,
+        include_close: true,
+        direct: false,
+        processor_time: true,
+        sheet: true,
+    };
+    assert_eq!(
+        run.arguments().expect("a run").join(" "),
+        "-a -z -n 1024k -g 8388608k -e -c -+u -R -f /raid/1"
+    );
+    let one = Sizes::One {
+        file: Bytes(1 << 30),
+        record: Bytes(65536),
+    };
+    let processes = Invocation {
+        files: &files,
+        sizes: one,
+        tests: &[Test::Write, Test::Random],
+        direct: true,
+        include_fsync: false,
+        include_close: false,
+        processor_time: false,
+        sheet: false,
+    };
+    assert_eq!(
+        processes.arguments().expect("a run").join(" "),
+        "-s 1048576k -r 64k -i 0 -i 2 -I -t 2 -F /raid/1 /raid/2"
+    );
+    let cases = [
+        (
+            Invocation {
+                files: &[],
+                ..processes
+            },
+            ArgumentError::NoFile,
+        ),
+        (
+            Invocation {
+                files: &files,
+                ..run
+            },
+            ArgumentError::RangeOfProcesses,
+        ),
+        (
+            Invocation {
+                tests: &[Test::Read],
+                ..run
+            },
+            ArgumentError::NoWrite,
+        ),
+    ];
+    for (run, error) in cases {
+        assert_eq!(run.arguments(), Err(error));
+    }
+    let sizes = Sizes::One {
+        file: Bytes(1000),
+        record: Bytes(1000),
+    };
+    let odd = Invocation { sizes, ..processes };
+    assert_eq!(
+        odd.arguments().expect_err("odd").to_string(),
+        "the file size 1000 B is no whole number of KiB from 1 on"
+    );
+}
