@@ -15,6 +15,9 @@ mod linux;
 mod lsblk;
 mod mounts;
 
+#[cfg(test)]
+pub(crate) use lsblk::command as lsblk_command;
+
 use crate::{Disk, InventoryError, System, Use};
 use raidlab_shell::Target;
 use serde::{Deserialize, Serialize};
@@ -110,7 +113,8 @@ impl Inventory {
 
     /// What would be disturbed if a device were written to: the uses of
     /// itself, of all that lies on it, and of the disk that it is a part of
-    /// (but not of that disk's other partitions).
+    /// (but not of that disk's other partitions). That it rests on others
+    /// itself is no use of them.
     #[must_use]
     pub fn uses_of(&self, device: &str) -> Vec<&Use> {
         let mut touched: BTreeSet<String> = self.above(device).into_iter().collect();
@@ -118,6 +122,7 @@ impl Inventory {
         self.uses
             .iter()
             .filter(|used| touched.contains(used.device()))
+            .filter(|used| !matches!(used, Use::Held { by, .. } if by == device))
             .collect()
     }
 

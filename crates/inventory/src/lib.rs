@@ -17,6 +17,7 @@ mod disk;
 mod disks;
 pub mod environment;
 mod error;
+pub mod files;
 pub mod smart;
 pub mod smr;
 mod system;

@@ -1,6 +1,6 @@
 //! Each reason with a machine that triggers it and one that does not.
 
-use super::{Choice, Consent, Identity, Wanted, choose};
+use super::{Choice, Consent, Identity, Reason, Wanted, choose};
 use crate::Inventory;
 use crate::testing::Machine;
 
@@ -104,6 +104,16 @@ fn a_member_of_an_imported_pool_is_refused() {
 #[test]
 fn a_device_under_another_loop_is_refused() {
     let machine = Machine::loops().file("/sys/block/loop5/loop/backing_file", "/dev/loop4\n");
+    assert_eq!(refusals(&machine, "/dev/loop5", WIPE), "");
+    let both = ["/dev/loop5", "/dev/loop4"].map(Wanted::named);
+    let choice = asked(&machine, &both, WIPE);
+    assert!(matches!(
+        choice.refusals[0].reason,
+        Reason::InUse { .. } | Reason::GivenTwice { .. }
+    ));
+    let root = Machine::loops().file("/sys/block/loop5/loop/backing_file", "/dev/vda\n");
+    let choice = asked(&root, &[Wanted::named("/dev/loop5")], WIPE);
+    assert!(matches!(choice.refusals[0].reason, Reason::Root { .. }));
     insta::assert_snapshot!(refusals(&machine, "/dev/loop4", WIPE), @"/dev/loop4: another device rests on it (/dev/loop5 on /dev/loop4); take /dev/loop5 down, or use another disk");
 }
 
@@ -173,4 +183,122 @@ fn names_that_mean_no_disk_are_refused() {
     insta::assert_snapshot!(refusals(&machine, "/dev/sdz", WIPE), @"/dev/sdz: no such disk on localhost (neither a path nor a serial number there); see `raidlab disks` for the names");
     insta::assert_snapshot!(refusals(&machine, "/etc/passwd", WIPE), @"/etc/passwd: not a block device (it leads to /etc/passwd); give a disk, or make a loop device of the file");
     insta::assert_snapshot!(refusals(&machine, "WD-NOSUCH", WIPE), @"WD-NOSUCH: no such disk on localhost (neither a path nor a serial number there); see `raidlab disks` for the names");
+}
+
+/// A storage server, put together by hand in the form of real answers: the
+/// root on an md mirror of the first partitions of sda and sdb; sdc free but
+/// shingled, its partition at sector 63; sdd and sde two paths to one drive.
+fn server() -> Machine {
+    let disk = |name: &str, number: u32, model: &str, serial: &str, children: &str| {
+        format!(
+            r#"{{"kname":"{name}","type":"disk","maj:min":"8:{number}","size":4000787030016,"ro":false,
+                "phy-sec":4096,"log-sec":512,"model":"{model}","serial":"{serial}",
+                "children":[{children}]}}"#
+        )
+    };
+    let part = |name: &str, number: u32, children: &str| {
+        format!(
+            r#"{{"kname":"{name}","type":"part","maj:min":"8:{number}","size":1000,"ro":false,
+                "phy-sec":4096,"log-sec":512,"children":[{children}]}}"#
+        )
+    };
+    let array = r#"{"kname":"md0","type":"raid1","maj:min":"9:0","size":1000}"#;
+    let free = part("sda2", 2, "");
+    let devices = [
+        disk(
+            "sda",
+            0,
+            "WDC WD4000FYYZ-01UL1B2",
+            "A",
+            &format!("{},{free}", part("sda1", 1, array)),
+        ),
+        disk(
+            "sdb",
+            16,
+            "WDC WD4000FYYZ-01UL1B2",
+            "B",
+            &part("sdb1", 17, array),
+        ),
+        disk("sdc", 32, "ST4000DM004-2CV104", "C", &part("sdc1", 33, "")),
+        disk("sdd", 48, "WDC WD4000FYYZ-01UL1B2", "D", ""),
+        disk("sde", 64, "WDC WD4000FYYZ-01UL1B2", "D", ""),
+    ];
+    let listing = format!(r#"{{"blockdevices":[{}]}}"#, devices.join(","));
+    let mut machine = Machine::default()
+        .command("uname -s", 0, "Linux\n")
+        .command(&crate::disks::lsblk_command().to_string(), 0, &listing)
+        .file(
+            "/proc/self/mountinfo",
+            "27 1 9:0 / / rw - ext4 /dev/root rw\n",
+        )
+        .file("/sys/class/block/sdc1/start", "63\n")
+        .folder(
+            "/dev/disk/by-id",
+            &["ata-ST4000DM004_C", "wwn-0x5000c", "ata-WDC_B"],
+        )
+        .link("/dev/disk/by-id/ata-ST4000DM004_C", "/dev/sdc")
+        .link("/dev/disk/by-id/wwn-0x5000c", "/dev/sdc")
+        .link("/dev/disk/by-id/ata-WDC_B", "/dev/sdb");
+    for name in ["sda2", "sdc", "sdc1", "sdd", "sde"] {
+        machine = machine.command(&format!("wipefs --no-act --json /dev/{name}"), 0, "");
+    }
+    machine
+}
+
+#[test]
+fn every_disk_below_the_root_is_refused_and_its_free_partition_too() {
+    for name in ["A", "/dev/sda2", "/dev/disk/by-id/ata-WDC_B"] {
+        let choice = asked(&server(), &[Wanted::named(name)], WIPE);
+        assert!(
+            matches!(choice.refusals[0].reason, Reason::Root { .. }),
+            "{name}: {:?}",
+            choice.refusals
+        );
+    }
+}
+
+#[test]
+fn a_disk_is_known_by_its_stable_name_or_serial_number() {
+    let machine = server();
+    for name in [
+        "C",
+        "/dev/disk/by-id/ata-ST4000DM004_C",
+        "/dev/disk/by-id/wwn-0x5000c",
+    ] {
+        let choice = asked(&machine, &[Wanted::named(name)], KEEP);
+        assert!(choice.is_accepted(), "{:?}", choice.refusals);
+        let disk = &choice.disks[0].disk;
+        assert_eq!(disk.stable_name(), "/dev/disk/by-id/ata-ST4000DM004_C");
+    }
+    insta::assert_snapshot!(refusals(&machine, "D", KEEP), @"D: several disks have this serial number (/dev/sdd, /dev/sde); name it by its path below /dev/disk/by-id");
+}
+
+#[test]
+fn two_paths_to_one_drive_are_one_disk() {
+    let both = ["/dev/sdd", "/dev/sde"].map(Wanted::named);
+    let choice = asked(&server(), &both, KEEP);
+    assert!(matches!(
+        choice.refusals[0].reason,
+        Reason::GivenTwice { .. }
+    ));
+    let different = ["/dev/sdd", "/dev/sdc"].map(Wanted::named);
+    assert!(asked(&server(), &different, KEEP).is_accepted());
+}
+
+#[test]
+fn unstable_names_shingles_and_misalignment_are_warned_of() {
+    let warnings = |name: &str| -> Vec<String> {
+        let choice = asked(&server(), &[Wanted::named(name)], KEEP);
+        choice.warnings.iter().map(ToString::to_string).collect()
+    };
+    insta::assert_snapshot!(warnings("/dev/sdc").join("\n"), @r#"
+    /dev/sdc may be another disk after a reboot; name it /dev/disk/by-id/ata-ST4000DM004_C
+    /dev/sdc is a ST4000DM004-2CV104, which hides shingled tracks (Seagate, "CMR and SMR Hard Drives", product list): long writes and rebuilds collapse, compare it with none but its like
+    "#);
+    insta::assert_snapshot!(warnings("/dev/sdc1").join("\n"), @r"
+    /dev/sdc1 may be another disk after a reboot, and has no name that stays
+    /dev/sdc1 begins 3584 bytes into a physical sector of 4096: small writes become reads and writes
+    ");
+    insta::assert_snapshot!(warnings("/dev/sdd").join("\n"), @"/dev/sdd may be another disk after a reboot, and has no name that stays");
+    assert_eq!(warnings("/dev/disk/by-id/wwn-0x5000c").len(), 1);
 }

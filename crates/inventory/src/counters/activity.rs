@@ -171,7 +171,7 @@ fn passed(then: u64, now: u64) -> u64 {
 
 /// Whether a counter has wrapped rather than begun anew.
 fn wrapped(then: u64, now: u64) -> bool {
-    now < then && then < WRAP && then >= WRAP / 4 * 3 && now < WRAP / 4
+    now < WRAP / 4 && (WRAP / 4 * 3..WRAP).contains(&then)
 }
 
 fn device(then: &DeviceCounters, now: &DeviceCounters) -> (DeviceCounters, bool) {

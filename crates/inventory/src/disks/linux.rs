@@ -54,6 +54,15 @@ fn describe(target: &dyn Target, disk: &mut Disk) -> Result<(), InventoryError> 
     disk.zoned = optional(target, &format!("{folder}/queue/zoned"))?;
     if disk.kind == DiskKind::Loop {
         disk.backing_file = optional(target, &format!("{folder}/loop/backing_file"))?;
+        // A loop device on a device is that device under another name.
+        if let Some(file) = disk
+            .backing_file
+            .as_ref()
+            .filter(|file| file.starts_with("/dev/"))
+        {
+            disk.on
+                .push(target.resolve(file).unwrap_or_else(|_| file.clone()));
+        }
         return Ok(());
     }
     disk.queue_depth = optional_number(target, &format!("{folder}/device/queue_depth"))?;
@@ -289,21 +298,11 @@ fn held(target: &dyn Target, listed: &[Listed]) -> Result<Vec<Use>, InventoryErr
     let mut uses = Vec::new();
     for one in listed {
         let disk = &one.disk;
-        if disk.kind == DiskKind::Built {
+        if matches!(disk.kind, DiskKind::Built | DiskKind::Loop) {
             uses.extend(disk.on.iter().map(|lower| Use::Held {
                 device: lower.clone(),
                 by: disk.device.clone(),
             }));
-        }
-        if let Some(file) = disk
-            .backing_file
-            .as_ref()
-            .filter(|file| file.starts_with("/dev/"))
-        {
-            uses.push(Use::Held {
-                device: target.resolve(file).unwrap_or_else(|_| file.clone()),
-                by: disk.device.clone(),
-            });
         }
     }
     for one in listed {
