@@ -4,11 +4,18 @@ use raidlab_shell::{Command, Target, TargetError, Watched};
 use raidlab_units::Bytes;
 use serde::{Deserialize, Serialize};
 
+mod blank;
 pub mod btrfs;
 pub mod disk;
+pub mod geom;
+pub mod gflash;
+pub mod gmirror;
+pub mod graid3;
+pub mod gstripe;
 pub mod md;
 pub mod spec;
 pub(crate) mod steps;
+pub mod zfs;
 
 /// What runs on the machine, as far as arrays differ by it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]

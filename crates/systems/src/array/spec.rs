@@ -16,7 +16,12 @@
 use super::ArraySystem;
 use super::btrfs::BtrfsSpec;
 use super::disk::DiskSpec;
+use super::gflash::GflashSpec;
+use super::gmirror::GmirrorSpec;
+use super::graid3::Graid3Spec;
+use super::gstripe::GstripeSpec;
 use super::md::MdSpec;
+use super::zfs::ZfsSpec;
 use raidlab_units::{Bytes, parse_bytes};
 use serde::de::{Deserialize, Deserializer, Error};
 
@@ -28,6 +33,16 @@ pub enum ArraySpec {
     Md(MdSpec),
     /// btrfs over several devices.
     Btrfs(BtrfsSpec),
+    /// A ZFS pool, on Linux or FreeBSD.
+    Zfs(ZfsSpec),
+    /// FreeBSD's mirror.
+    Gmirror(GmirrorSpec),
+    /// FreeBSD's RAID 0.
+    Gstripe(GstripeSpec),
+    /// FreeBSD's RAID 3.
+    Graid3(Graid3Spec),
+    /// A third party's mirror with a cache for FreeBSD.
+    Gflash(GflashSpec),
     /// One disk as it is.
     Disk(DiskSpec),
 }
@@ -39,6 +54,11 @@ impl ArraySpec {
         match self {
             Self::Md(spec) => spec,
             Self::Btrfs(spec) => spec,
+            Self::Zfs(spec) => spec,
+            Self::Gmirror(spec) => spec,
+            Self::Gstripe(spec) => spec,
+            Self::Graid3(spec) => spec,
+            Self::Gflash(spec) => spec,
             Self::Disk(spec) => spec,
         }
     }
