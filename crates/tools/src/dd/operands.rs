@@ -1,10 +1,9 @@
 //! dd's operands.
 //!
-//! What differs between systems: a mebibyte is `1M` for GNU, uutils and
-//! busybox and `1m` for BSD (where sizes here are plain bytes, all agree);
-//! `oflag`, `iflag=fullblock` and `conv=fsync` are GNU's and uutils', FreeBSD
-//! has them since 13 and 14 only in part, busybox in part. What a dialect lacks
-//! is refused, not left out: a `dd` without `conv=fsync` measures memory.
+//! A mebibyte is `1M` for GNU, uutils and busybox and `1m` for BSD; sizes here
+//! are plain bytes, which all of them take. `conv=fsync`, `iflag` and `oflag`
+//! differ, and what a dialect lacks is refused, not left out: a dd without
+//! `conv=fsync` measures memory.
 
 use raidlab_units::Bytes;
 use thiserror::Error;
@@ -12,16 +11,29 @@ use thiserror::Error;
 /// Whose dd.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Dialect {
-    /// GNU coreutils, 5.3 and later.
+    /// GNU coreutils, 7.0 and later.
     Gnu,
     /// uutils coreutils.
     Uutils,
-    /// FreeBSD 13 and later: `conv=fsync` and `conv=fdatasync`, `oflag=direct`
-    /// and `oflag=sync`, no `iflag=direct`.
+    /// FreeBSD's since it has flags for all of this (`C_FSYNC`, `C_FDATASYNC`,
+    /// `C_OFSYNC`, `C_IFULLBLOCK`, `C_IDIRECT`, `C_ODIRECT` in its dd.h).
     FreeBsd,
-    /// busybox with all its features: `conv=fsync`, `iflag=fullblock`,
-    /// `oflag=direct`.
+    /// BSD's of before, which has no `iflag`, no `oflag` and no `conv=fsync`.
+    OldBsd,
+    /// busybox with all its features (usage of 1.35): no `fdatasync`, no
+    /// `oflag=sync`.
     Busybox,
+}
+
+impl Dialect {
+    /// Whether it has no such operand.
+    fn lacks(self, operand: &str) -> bool {
+        match self {
+            Self::Gnu | Self::Uutils | Self::FreeBsd => false,
+            Self::OldBsd => operand != "conv=notrunc",
+            Self::Busybox => matches!(operand, "conv=fdatasync" | "oflag=sync"),
+        }
+    }
 }
 
 /// What happens to the data before dd ends.
@@ -124,6 +136,16 @@ impl Invocation<'_> {
                 input: self.input.to_owned(),
             });
         }
+        if let Some((operand, _)) = self
+            .lists()
+            .into_iter()
+            .find(|(operand, is_on)| *is_on && self.dialect.lacks(operand))
+        {
+            return Err(OperandError::Lacking {
+                dialect: self.dialect,
+                operand,
+            });
+        }
         let mut operands = vec![
             format!("if={}", self.input),
             format!("of={}", self.output),
@@ -137,58 +159,33 @@ impl Invocation<'_> {
                 operands.push(format!("{name}={blocks}"));
             }
         }
-        for (name, list) in [
-            ("conv", self.conversions()),
-            ("iflag", self.input_flags()?),
-            ("oflag", self.output_flags()),
-        ] {
-            if !list.is_empty() {
-                operands.push(format!("{name}={}", list.join(",")));
+        for name in ["conv", "iflag", "oflag"] {
+            let wanted: Vec<&str> = self
+                .lists()
+                .into_iter()
+                .filter(|(_, is_on)| *is_on)
+                .filter_map(|(operand, _)| {
+                    let (list, word) = operand.split_once('=')?;
+                    (list == name).then_some(word)
+                })
+                .collect();
+            if !wanted.is_empty() {
+                operands.push(format!("{name}={}", wanted.join(",")));
             }
         }
         Ok(operands)
     }
 
-    fn conversions(&self) -> Vec<&'static str> {
-        let mut list = Vec::new();
-        if self.flags.keep_length {
-            list.push("notrunc");
-        }
-        match self.end {
-            End::None => {}
-            End::Fsync => list.push("fsync"),
-            // busybox has no fdatasync; fsync does that and more.
-            End::Fdatasync if self.dialect == Dialect::Busybox => list.push("fsync"),
-            End::Fdatasync => list.push("fdatasync"),
-        }
-        list
-    }
-
-    fn input_flags(&self) -> Result<Vec<&'static str>, OperandError> {
-        let mut list = Vec::new();
-        if self.flags.direct_input {
-            if self.dialect == Dialect::FreeBsd {
-                return Err(OperandError::Lacking {
-                    dialect: self.dialect,
-                    operand: "iflag=direct",
-                });
-            }
-            list.push("direct");
-        }
-        if self.flags.full_blocks {
-            list.push("fullblock");
-        }
-        Ok(list)
-    }
-
-    fn output_flags(&self) -> Vec<&'static str> {
-        let mut list = Vec::new();
-        if self.flags.direct_output {
-            list.push("direct");
-        }
-        if self.flags.synchronous_output {
-            list.push("sync");
-        }
-        list
+    /// Every word of the three lists, and whether it is wanted.
+    const fn lists(&self) -> [(&'static str, bool); 7] {
+        [
+            ("conv=notrunc", self.flags.keep_length),
+            ("conv=fsync", matches!(self.end, End::Fsync)),
+            ("conv=fdatasync", matches!(self.end, End::Fdatasync)),
+            ("iflag=direct", self.flags.direct_input),
+            ("iflag=fullblock", self.flags.full_blocks),
+            ("oflag=direct", self.flags.direct_output),
+            ("oflag=sync", self.flags.synchronous_output),
+        ]
     }
 }

@@ -50,10 +50,8 @@ pub fn parse(text: &str) -> Result<ToolResult, ParseError> {
             }
         } else if let Some(open) = &mut run {
             open.further_line(line, &mut result);
-        } else if let Some(transfer) = transfer(line) {
-            // `status=progress` of a run that goes on.
-            let _ = transfer;
-        } else {
+        } else if transfer(line).is_none() {
+            // A transfer before any records is progress of a run that goes on.
             other_line(line, None, &mut result);
         }
     }
@@ -155,7 +153,7 @@ fn take_transfer(transfer: &Transfer, output: (u64, u64), part: &mut Part) {
         .seconds
         .and_then(nanoseconds)
         .filter(|&time| time > 0);
-    if output.1 == 0 && output.0 > 0 && transfer.bytes % output.0 == 0 {
+    if output.1 == 0 && output.0 > 0 && transfer.bytes.is_multiple_of(output.0) {
         part.block_size_bytes = Some(transfer.bytes / output.0);
     }
     if transfer.bytes == 0 {

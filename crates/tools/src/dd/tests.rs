@@ -192,7 +192,7 @@ fn what_is_no_output_is_refused() {
     );
 }
 
-fn write<'a>(dialect: Dialect) -> Invocation<'a> {
+fn write(dialect: Dialect) -> Invocation<'static> {
     Invocation {
         dialect,
         input: "/dev/zero",
@@ -227,14 +227,15 @@ fn operands_follow_the_dialect() {
         "if=/dev/zero of=/raid/testfile bs=1048576 count=1024 skip=2 seek=3 \
          conv=notrunc,fdatasync iflag=direct,fullblock oflag=direct,sync"
     );
-    let on_freebsd = Invocation {
-        dialect: Dialect::FreeBsd,
-        ..run
-    };
-    assert_eq!(
-        on_freebsd.operands().expect_err("no such flag").to_string(),
-        "this dd (FreeBsd) has no `iflag=direct`"
-    );
+    for (dialect, lacking) in [
+        (Dialect::FreeBsd, None),
+        (Dialect::OldBsd, Some("conv=fdatasync")),
+        (Dialect::Busybox, Some("conv=fdatasync")),
+    ] {
+        let operands = Invocation { dialect, ..run }.operands();
+        let expected = lacking.map(|operand| OperandError::Lacking { dialect, operand });
+        assert_eq!(operands.err(), expected);
+    }
     assert_eq!(
         write(Dialect::Busybox)
             .operands()

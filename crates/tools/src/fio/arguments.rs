@@ -274,7 +274,7 @@ impl Arguments {
             self.add("ramp_time", &time);
         }
         if job.think_time != Nanos::ZERO {
-            if job.think_time.0 % 1000 != 0 {
+            if !job.think_time.0.is_multiple_of(1000) {
                 return Err(wrong("thinktime"));
             }
             // A plain number is in microseconds here, in seconds elsewhere.

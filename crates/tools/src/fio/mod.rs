@@ -4,6 +4,7 @@
 mod arguments;
 pub mod human;
 mod json;
+mod json_latency;
 mod json_node;
 mod log;
 mod options;

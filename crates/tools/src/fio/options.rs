@@ -299,9 +299,7 @@ fn same_value(name: &str, one: &str, other: &str) -> bool {
 }
 
 fn same_item(is_time: bool, one: &str, other: &str) -> bool {
-    // A switch without a value is on.
-    let value = |text| if text == "" { "1" } else { text };
-    let (one, other) = (value(one), value(other));
+    let (one, other) = (on_if_empty(one), on_if_empty(other));
     if one == other {
         return true;
     }
@@ -309,6 +307,11 @@ fn same_item(is_time: bool, one: &str, other: &str) -> bool {
         return matches!((parse_duration(one), parse_duration(other)), (Ok(one), Ok(other)) if one == other);
     }
     matches!((parse_bytes(one), parse_bytes(other)), (Ok(one), Ok(other)) if one == other)
+}
+
+/// A switch without a value is on.
+const fn on_if_empty(text: &str) -> &str {
+    if text.is_empty() { "1" } else { text }
 }
 
 #[cfg(test)]

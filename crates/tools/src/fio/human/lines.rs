@@ -337,6 +337,14 @@ pub(super) fn scaled(text: &str) -> Option<f64> {
     Some(value * bytes_in(unit, 1000.0).filter(|_| !unit.contains('B'))?)
 }
 
+/// `READ: io=..., aggrb=...` and its like: the direction and the rest.
+/// FreeBSD's `gflash list` has lines that begin alike, but without names.
+pub(super) fn group_status(text: &str) -> Option<(&str, &str)> {
+    let (name, rest) = text.split_once(':')?;
+    let is_direction = matches!(name, "READ" | "WRITE" | "TRIM" | "MIXED");
+    (is_direction && rest.contains("io=")).then(|| (name, rest.trim()))
+}
+
 /// Whether a line looks like one of fio's results.
 pub(super) fn is_fios(line: &str) -> bool {
     const BEGINNINGS: &[&str] = &[
@@ -356,10 +364,6 @@ pub(super) fn is_fios(line: &str) -> bool {
         "issued ",
         "latency  ",
         "errors  ",
-        "READ: ",
-        "WRITE: ",
-        "TRIM: ",
-        "MIXED: ",
         "Run status group ",
         "Disk stats (read/write):",
         "fsync/fdatasync/sync_file_range:",
@@ -371,6 +375,7 @@ pub(super) fn is_fios(line: &str) -> bool {
         || (text.starts_with("cpu ") && text.contains(": usr="))
         || (text.starts_with("iops ") && text.contains(": min="))
         || matches!(direction(text), Ok(Some(_)))
+        || group_status(text).is_some()
         || job_header(line).is_some()
         || disk(line).is_some()
 }

@@ -311,12 +311,8 @@ impl Reader {
                 let name = format!("iodepth_level {level}");
                 facts.push(Fact::new(job, &name, share, "%"));
             }
-        } else if let Some(name) = ["READ:", "WRITE:", "TRIM:", "MIXED:"]
-            .into_iter()
-            .find(|name| text.starts_with(name))
-        {
-            let name = format!("run status {}", name.trim_end_matches(':').to_lowercase());
-            let rest = text.split_once(':').map_or("", |(_, rest)| rest.trim());
+        } else if let Some((name, rest)) = lines::group_status(text) {
+            let name = format!("run status {}", name.to_lowercase());
             facts.push(Fact::new(None, &name, rest, ""));
         } else if lines::is_message(text) {
             self.result.messages.push(text.to_owned());

@@ -1,4 +1,4 @@
-//! `gmirror-2015.log` and `md-2015.log` are excerpts of `test_raid1/*.log` of
+//! `gmirror-2015.log`, `gflash-2015.log` and `md-2015.log` are excerpts of `test_raid1/*.log` of
 //! geomflash/geomflash on GitHub, commit 53edd63; `fio-3.33.txt` is this
 //! project's own run.
 
@@ -8,6 +8,7 @@ use crate::{Operation, ParseError};
 
 const MD: &str = include_str!("../data/md-2015.log");
 const GMIRROR: &str = include_str!("../data/gmirror-2015.log");
+const GFLASH: &str = include_str!("../data/gflash-2015.log");
 const NEW: &str = include_str!("../data/fio-3.33.txt");
 
 #[test]
@@ -34,6 +35,22 @@ fn runs_are_found_among_other_things() {
         // fio 2.1 with gtod_reduce looks at its clock on every 64th request.
         assert_eq!((ios.expect("a count") + 2 * 32) % 64, 0);
     }
+}
+
+#[test]
+fn statistics_of_an_array_do_not_belong_to_a_run() {
+    let runs = find_all(GFLASH);
+    let ends: Vec<_> = runs.iter().map(|(range, _)| range.end).collect();
+    let lines: Vec<&str> = GFLASH.lines().collect();
+    assert_eq!(ends.len(), 2);
+    for end in ends {
+        assert!(
+            lines[end - 1].starts_with("   READ: io="),
+            "{}",
+            lines[end - 1]
+        );
+    }
+    assert!(runs.iter().all(|(_, run)| run.messages.is_empty()));
 }
 
 #[test]

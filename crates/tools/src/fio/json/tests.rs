@@ -1,7 +1,7 @@
 //! Real output of fio 3.33 (this project's own runs on files), and what older
 //! versions print, written after their stat.c.
 
-use super::{bucket_microseconds, parse, without_nan};
+use super::{parse, without_nan};
 use crate::result::{LatencyKind, SeriesKind};
 use crate::{Operation, ParseError};
 
@@ -231,20 +231,4 @@ fn words_for_no_number_become_null() {
         without_nan(r#"{"a":-nan,"nan":"-nan \" inf","b":[inf,NaN],"c":1}"#),
         r#"{"a":null,"nan":"-nan \" inf","b":[null,null],"c":1}"#
     );
-}
-
-#[test]
-fn buckets_follow_the_doublings() {
-    // From the comment at FIO_IO_U_PLAT_BITS in fio's stat.h: bucket 128 holds
-    // 128 and 129, bucket 192 holds 256 to 259.
-    let cases = [
-        (0, Some(0)),
-        (127, Some(127)),
-        (128, Some(129)),
-        (192, Some(258)),
-    ];
-    for (index, middle) in cases {
-        assert_eq!(bucket_microseconds(index), middle, "{index}");
-    }
-    assert_eq!(bucket_microseconds(u64::MAX), None);
 }
