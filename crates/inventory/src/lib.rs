@@ -7,7 +7,17 @@
 //! - [`Inventory`]: every disk, partition and loop device, and what keeps it
 //!   from being used;
 //! - [`choose`]: from what a user typed to a disk that may be used, or the
-//!   reasons why not.
+//!   reasons why not; [`files`]: disks made of files;
+//! - [`environment`]: the facts that results depend on, by the names of one
+//!   table, and whether they are still the same when a run is carried on;
+//! - [`caches`]: dropped and seen to be dropped; disks that have come to rest;
+//! - [`counters`]: what the kernel counts, once a second, and what happened
+//!   between two readings;
+//! - [`channels`]: disks that share a cable, a controller or a hub;
+//! - [`smart`] and [`smr`]: what drives say of themselves, and what they hide.
+//!
+//! Linux is tested on recordings of real machines. FreeBSD is known from its
+//! manual pages and from published logs and outputs only.
 
 pub mod caches;
 pub mod channels;

@@ -1,4 +1,4 @@
-//! What a drive says of its own health: `smartctl --json -a`.
+//! What a drive says of its own health: `smartctl --json -a` (smartmontools 7).
 //!
 //! The attributes are those that people who keep many drives watch: a drive
 //! with reallocated or pending sectors reads some places again and again, and
@@ -59,13 +59,14 @@ impl Smart {
     }
 }
 
-/// Asks a drive. Virtual disks and loop devices give an answer with messages
+/// Asks a drive, unless it sleeps: then it says so in a message and goes on
+/// sleeping. Virtual disks and loop devices give an answer with messages
 /// only; `None` means that `smartctl` is not installed.
 ///
 /// # Errors
 /// When the machine cannot be asked, or answers no JSON.
 pub fn smart(target: &dyn Target, device: &str) -> Result<Option<Smart>, InventoryError> {
-    let command = Command::reads("smartctl", ["--json", "-a", device]);
+    let command = Command::reads("smartctl", ["--json", "--nocheck=standby", "-a", device]);
     let output = match target.output(&command) {
         Ok(output) => output,
         Err(TargetError::NoProgram { .. }) => return Ok(None),

@@ -258,6 +258,21 @@ fn every_disk_below_the_root_is_refused_and_its_free_partition_too() {
 }
 
 #[test]
+fn a_disk_is_refused_for_what_its_partition_carries() {
+    let mountinfo = "27 1 9:0 / / rw - ext4 /dev/root rw\n\
+        28 27 8:33 / /srv rw - xfs /dev/sdc1 rw\n";
+    let mounted = server().file("/proc/self/mountinfo", mountinfo);
+    insta::assert_snapshot!(refusals(&mounted, "/dev/sdc", WIPE), @"/dev/sdc: mounted (/dev/sdc1 at /srv, xfs); umount /srv, or use another disk");
+    let mapped = server().folder("/sys/class/block/sdc1/holders", &["dm-0"]);
+    insta::assert_snapshot!(refusals(&mapped, "/dev/sdc", WIPE), @"/dev/sdc: another device rests on it (/dev/dm-0 on /dev/sdc1); take /dev/dm-0 down, or use another disk");
+    let ext4 = r#"{"signatures":[{"device":"sdc1","type":"ext4","uuid":"u","label":null}]}"#;
+    let data = server().command("wipefs --no-act --json /dev/sdc1", 0, ext4);
+    insta::assert_snapshot!(refusals(&data, "/dev/sdc", KEEP), @"/dev/sdc: somebody's data lie on it (ext4 on /dev/sdc1 with UUID u); if nobody needs the data, agree to their loss with --wipe-signatures");
+    assert_eq!(refusals(&data, "/dev/sdc", WIPE), "");
+    assert_eq!(refusals(&server(), "/dev/sdc", KEEP), "");
+}
+
+#[test]
 fn a_disk_is_known_by_its_stable_name_or_serial_number() {
     let machine = server();
     for name in [

@@ -2,7 +2,7 @@
 
 use super::Facts;
 use crate::channels::Channel;
-use crate::{Disk, DiskKind, Inventory, InventoryError, System, counters, text};
+use crate::{Disk, DiskKind, Inventory, InventoryError, System, counters, smart, text};
 use raidlab_shell::Target;
 
 pub fn facts(
@@ -23,12 +23,59 @@ pub fn facts(
     for disk in inventory.disks.iter().filter(wanted) {
         one(disk, facts, source);
     }
+    let mut told = Vec::new();
     if inventory.system == System::Linux {
         for (name, path) in counters::thermometers(target)? {
             let degrees = text::optional(target, &path)?.and_then(|text| text.parse::<i64>().ok());
             let degrees = degrees.map(|thousandths| thousandths.div_euclid(1000));
             facts.maybe(format!("disk.{name}.temperature_celsius"), degrees, &path);
+            told.push(name);
         }
+    }
+    for disk in inventory
+        .disks
+        .iter()
+        .filter(|disk| disk.kind == DiskKind::Disk)
+    {
+        let has_temperature = told.iter().any(|name| name == disk.kernel_name());
+        health(target, disk, has_temperature, facts)?;
+    }
+    Ok(())
+}
+
+/// What the drive says of its health; nothing for one without SMART.
+fn health(
+    target: &dyn Target,
+    disk: &Disk,
+    has_temperature: bool,
+    facts: &mut Facts,
+) -> Result<(), InventoryError> {
+    let smart = match smart::smart(target, &disk.device) {
+        Ok(Some(smart)) => smart,
+        // smartmontools before 7 know no JSON.
+        Ok(None) | Err(InventoryError::Format { .. }) => return Ok(()),
+        Err(error) => return Err(error),
+    };
+    let name = |field: &str| format!("disk.{}.{field}", disk.kernel_name());
+    let source = "smartctl";
+    if !has_temperature {
+        facts.maybe(
+            name("temperature_celsius"),
+            smart.temperature_celsius,
+            source,
+        );
+    }
+    facts.maybe(name("smart.passed"), smart.passed, source);
+    for (field, value) in [
+        ("power_on_hours", smart.power_on_hours),
+        ("reallocated_sectors", smart.reallocated_sectors),
+        ("pending_sectors", smart.pending_sectors),
+        ("uncorrectable_sectors", smart.uncorrectable_sectors),
+        ("checksum_errors", smart.checksum_errors),
+        ("media_errors", smart.media_errors),
+        ("used_percent", smart.used_percent),
+    ] {
+        facts.maybe(name(&format!("smart.{field}")), value, source);
     }
     Ok(())
 }

@@ -258,6 +258,46 @@ pub const NAMES: &[Known] = &[
     ),
     passing("disk.<device>.temperature_celsius", "°C", "temperature"),
     passing(
+        "disk.<device>.smart.passed",
+        "",
+        "`true` or `false`: the drive's own judgement",
+    ),
+    passing(
+        "disk.<device>.smart.power_on_hours",
+        "h",
+        "hours in operation",
+    ),
+    passing(
+        "disk.<device>.smart.reallocated_sectors",
+        "",
+        "sectors replaced by spares",
+    ),
+    passing(
+        "disk.<device>.smart.pending_sectors",
+        "",
+        "sectors that could not be read lately",
+    ),
+    passing(
+        "disk.<device>.smart.uncorrectable_sectors",
+        "",
+        "sectors that self-tests could not read",
+    ),
+    passing(
+        "disk.<device>.smart.checksum_errors",
+        "",
+        "transfers with a wrong checksum: a bad cable",
+    ),
+    passing(
+        "disk.<device>.smart.media_errors",
+        "",
+        "NVMe: errors of the medium",
+    ),
+    passing(
+        "disk.<device>.smart.used_percent",
+        "%",
+        "NVMe: promised writes used up",
+    ),
+    passing(
         "disk.<device>.channel.pci",
         "",
         "PCI function that it hangs on",
@@ -285,7 +325,7 @@ pub fn known(name: &str) -> Option<&'static Known> {
                 .strip_prefix("disk.")
                 .and_then(|rest| rest.strip_suffix(field))
                 .and_then(|rest| rest.strip_suffix('.'))
-                .is_some_and(|device| !device.is_empty() && !device.ends_with(".channel")),
+                .is_some_and(|device| !device.is_empty() && !device.contains('.')),
             None => known.name == name,
         })
 }

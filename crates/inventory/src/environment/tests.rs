@@ -106,7 +106,13 @@ fn every_fact_is_in_the_table_once() {
         .folder("/sys/class/hwmon", &["hwmon0"])
         .file("/sys/class/hwmon/hwmon0/name", "drivetemp\n")
         .folder("/sys/class/hwmon/hwmon0/device/block", &["vda"])
-        .file("/sys/class/hwmon/hwmon0/temp1_input", "34500\n");
+        .file("/sys/class/hwmon/hwmon0/temp1_input", "34500\n")
+        .command(
+            "smartctl --json --nocheck=standby -a /dev/vda",
+            64,
+            r#"{"smart_status":{"passed":true},"temperature":{"current":35},"power_on_time":{"hours":9},
+                "ata_smart_attributes":{"table":[{"id":197,"raw":{"value":8}}]}}"#,
+        );
     let facts = facts(&machine);
     let mut names = BTreeSet::new();
     for fact in &facts {
@@ -126,6 +132,8 @@ fn every_fact_is_in_the_table_once() {
     assert_eq!(value(&facts, "cpu.frequency_hz"), Some("3200000000"));
     assert_eq!(value(&facts, "cpu.thermal_throttle_count"), Some("5"));
     assert_eq!(value(&facts, "disk.vda.temperature_celsius"), Some("34"));
+    assert_eq!(value(&facts, "disk.vda.smart.pending_sectors"), Some("8"));
+    assert_eq!(value(&facts, "disk.vda.smart.passed"), Some("true"));
 }
 
 #[test]
