@@ -84,19 +84,20 @@ impl GmirrorSpec {
         asked.copied().unwrap_or(u8::try_from(slot).unwrap_or(255))
     }
 
-    /// `gmirror configure` takes what `label` has no option for.
+    /// `configure` takes what `label` has no option for, once the kernel has
+    /// found the new mirror: it is waited for as the scripts of 2015 did.
     fn configure(&self, array: &Built) -> Vec<Command> {
         let Some(priorities) = &self.priorities else {
             return Vec::new();
         };
         let members = array.members.iter().zip(priorities);
-        members
-            .map(|(member, priority)| {
-                let provider = kernel_name(&member.device);
-                let priority = priority.to_string();
-                CLASS.changes(&["configure", "-p", &priority, &array.name, provider])
-            })
-            .collect()
+        let wait = Command::reads("sleep", ["5"]);
+        let configure = members.map(|(member, priority)| {
+            let provider = kernel_name(&member.device);
+            let priority = priority.to_string();
+            CLASS.changes(&["configure", "-p", &priority, &array.name, provider])
+        });
+        [wait].into_iter().chain(configure).collect()
     }
 }
 

@@ -89,6 +89,7 @@ fn the_plan_of_everything_asked_for() {
     Destroys: dd if=/dev/zero of=/dev/ada3 bs=4096 seek=976750550 count=4096
     Changes: kldload -n geom_mirror
     Destroys: gmirror label -b split -s 131072 -n -F m0 ada2 ada3
+    Reads: sleep 5
     Changes: gmirror configure -p 10 m0 ada2
     Changes: gmirror configure -p 20 m0 ada3
     "#);

@@ -131,7 +131,7 @@ pub struct VdevRates {
 }
 
 /// Reads the table of `zpool iostat -v`, with `-p` (whole numbers) or without
-/// (`1.11K`). zfs-fuse and ZFS before 0.8 print no heading for log devices:
+/// (`1.11K`). zfs-fuse prints no heading for log devices:
 /// they stand among the data's.
 ///
 /// # Errors

@@ -51,7 +51,9 @@ const DATASET: [&str; 25] = [
 /// used, what is read ahead, how often data are written out, how many requests
 /// each kind of work may have at a disk, how a resilver is slowed down. Linux
 /// writes them `zfs_arc_max`, FreeBSD `vfs.zfs.arc.max` or `vfs.zfs.arc_max`.
-const PARAMETERS: [&str; 14] = [
+const PARAMETERS: [&str; 16] = [
+    "zfs/version",
+    "version_module",
     "arc_max",
     "arc_min",
     "prefetch_disable",
@@ -68,7 +70,7 @@ const PARAMETERS: [&str; 14] = [
     "dio_enabled",
 ];
 
-const LINUX_PARAMETERS: &str = "/sys/module/zfs/parameters";
+const LINUX_MODULE: &str = "/sys/module/zfs";
 
 impl ZfsSpec {
     pub(super) fn read_settings(
@@ -177,15 +179,20 @@ fn same(asked: &str, found: &str) -> bool {
 }
 
 /// The module's version and parameters: of Linux by one `grep` over the files,
-/// of FreeBSD by `sysctl`.
+/// of FreeBSD by `sysctl`. `grep` ends with 2 when it could not read one of
+/// them; the others count.
 fn parameters(target: &dyn Target) -> Result<Vec<ReadBack>, SystemError> {
-    let linux = Command::reads("grep", ["-r", "", LINUX_PARAMETERS]);
+    let files = ["parameters", "version"].map(|name| format!("{LINUX_MODULE}/{name}"));
+    let linux = Command::reads(
+        "grep",
+        ["-rH", ""].map(str::to_owned).into_iter().chain(files),
+    );
     let output = target.output(&linux)?;
-    let (text, separator, source) = if output.code == Some(0) {
-        (output.stdout, ":", LINUX_PARAMETERS)
-    } else {
+    let (text, separator, source) = if output.stdout.is_empty() {
         let sysctl = Command::reads("sysctl", ["vfs.zfs"]);
         (target.output(&sysctl)?.stdout, ": ", "sysctl vfs.zfs")
+    } else {
+        (output.stdout, ":", LINUX_MODULE)
     };
     let mut all: Vec<ReadBack> = text
         .lines()

@@ -52,6 +52,29 @@ fn the_volume_of_2015_with_its_settings_really_asked_for() {
 }
 
 #[test]
+fn a_build_table_names_its_system() {
+    use crate::array::spec::ArraySpec;
+    let titles: Vec<String> = [
+        "[zfs]\ntopology = \"raidz1\"",
+        "[gmirror]\nbalance = \"prefer\"",
+        "[gstripe]\nstripesize = \"64k\"",
+        "[graid3]\nverify = true",
+        "[gflash]\ncache = true",
+    ]
+    .iter()
+    .map(|text| toml::from_str::<ArraySpec>(text).unwrap().system().title())
+    .collect();
+    let expected = [
+        "ZFS raidz1",
+        "gmirror prefer",
+        "gstripe",
+        "graid3",
+        "gflash with cache",
+    ];
+    assert_eq!(titles, expected);
+}
+
+#[test]
 fn members_are_data_then_log_then_cache() {
     let spec = spec(
         "topology = \"striped-mirrors\"\nlog = 2\nlog_mirror = true\ncache = 1\natime = false\n\
@@ -213,6 +236,15 @@ fn failed() -> Output {
     }
 }
 
+fn module_files() -> Command {
+    let module = "/sys/module/zfs";
+    let files = [format!("{module}/parameters"), format!("{module}/version")];
+    Command::reads(
+        "grep",
+        ["-rH".to_owned(), String::new()].into_iter().chain(files),
+    )
+}
+
 /// FreeBSD 10.1 as it was in 2015, but for the volume's name.
 fn freebsd_10() -> Recorded {
     Recorded::new("bsd")
@@ -228,7 +260,7 @@ fn freebsd_10() -> Recorded {
             include_str!("data/zdb.txt"),
         )
         .answers(
-            &Command::reads("grep", ["-r", "", "/sys/module/zfs/parameters"]),
+            &module_files(),
             failed(),
         )
         .says(
@@ -305,10 +337,11 @@ fn linux_parameters_are_read_by_one_command() {
         .says(&get("zfs", &["-Hp"], "tpool/data"), exact)
         .lacks("zdb")
         .says(
-            &Command::reads("grep", ["-r", "", "/sys/module/zfs/parameters"]),
+            &module_files(),
             "/sys/module/zfs/parameters/zfs_resilver_min_time_ms:3000\n\
              /sys/module/zfs/parameters/zfs_arc_max:0\n\
-             /sys/module/zfs/parameters/zfs_flags:0\n",
+             /sys/module/zfs/parameters/zfs_flags:0\n\
+             /sys/module/zfs/version:2.2.7-1\n",
         );
     let spec = spec("topology = \"mirror\"\nprimarycache = \"metadata\"\nrecordsize = \"128k\"");
     let all = spec
@@ -324,6 +357,7 @@ fn linux_parameters_are_read_by_one_command() {
             ("ashift", "0", true),
             ("recordsize", "131072", true),
             ("primarycache", "metadata", true),
+            ("version", "2.2.7-1", true),
             ("zfs_arc_max", "0", true),
             ("zfs_resilver_min_time_ms", "3000", true),
         ]
