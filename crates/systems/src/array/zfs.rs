@@ -55,7 +55,7 @@ pub enum Topology {
     Stripe,
     /// Every disk has a copy.
     Mirror,
-    /// Blocks go to mirrors of [`ZfsSpec::copies`] disks in turn.
+    /// Blocks go to mirrors of `copies` disks in turn.
     StripedMirrors,
     /// One disk's worth of parity.
     Raidz1,

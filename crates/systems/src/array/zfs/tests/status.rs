@@ -111,6 +111,18 @@ fn log_and_cache_devices_are_told_apart_by_headings() {
 }
 
 #[test]
+fn text_quoted_with_blanks_for_tabs_is_the_same() {
+    for text in [FAULTS, RESILVER] {
+        let quoted = text.replace('\t', "        ");
+        assert_eq!(parse_status(&quoted).unwrap(), parse_status(text).unwrap());
+    }
+    let pools = parse_status(&format!("{RESILVER}{FAULTS}")).unwrap();
+    let names: Vec<&str> = pools.iter().map(|pool| pool.name.as_str()).collect();
+    assert_eq!(names, ["tpool", "raidlab0"]);
+    assert_eq!(pools[1], parse_status(FAULTS).unwrap()[0]);
+}
+
+#[test]
 fn a_scrub_is_a_check_and_a_paused_one_is_none() {
     let with = |scan: &str| {
         let text = include_str!("../data/status-mirror-2015.txt");
