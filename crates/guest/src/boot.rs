@@ -14,6 +14,15 @@ use tempfile::TempDir;
 /// How often the machine and its ports are looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
+/// When a machine did what, since its start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Times {
+    /// When it was about to run the command; zero when it never was.
+    pub(crate) ready: Duration,
+    /// When it ended; `None` when it was ended because its time had passed.
+    pub(crate) ended: Option<Duration>,
+}
+
 /// A running machine.
 pub(crate) struct Boot {
     folder: TempDir,
@@ -68,35 +77,42 @@ impl Boot {
     }
 
     /// Waits for the machine's end and passes on what the command writes
-    /// meanwhile. How long it took, or `None` when the limit passed first: it
-    /// is ended then.
+    /// meanwhile; ends the machine when the limit passes first.
     pub(crate) fn wait(
         &mut self,
         limit: Option<Duration>,
         hear: &mut dyn FnMut(Stream, &str),
-    ) -> Result<Option<Duration>, GuestError> {
+    ) -> Result<Times, GuestError> {
         let files = BootFiles(self.folder.path());
+        let result = files.port("result");
         let mut streams = [
             (Stream::Output, Tail::open(files.port("stdout"))?),
             (Stream::Error, Tail::open(files.port("stderr"))?),
         ];
+        let mut ready = Duration::ZERO;
         loop {
             let ended = self.emulator.try_wait().map_err(GuestError::Lost)?;
-            let took = self.begun.elapsed();
+            let now = self.begun.elapsed();
+            // The first frame on this port says so.
+            if ready.is_zero() && fs::metadata(&result).map_err(on(&result))?.len() > 0 {
+                ready = now;
+            }
             for (stream, tail) in &mut streams {
                 let text = tail.more(ended.is_some())?;
                 if !text.is_empty() {
                     hear(*stream, &text);
                 }
             }
-            match ended {
-                Some(status) => return self.judge(status).map(|()| Some(took)),
-                None if limit.is_some_and(|limit| took >= limit) => {
-                    self.end();
-                    return Ok(None);
-                }
-                None => thread::sleep(LOOK_EVERY),
+            if let Some(status) = ended {
+                self.judge(status)?;
+                let ended = Some(now);
+                return Ok(Times { ready, ended });
             }
+            if limit.is_some_and(|limit| now >= limit) {
+                self.end();
+                return Ok(Times { ready, ended: None });
+            }
+            thread::sleep(LOOK_EVERY);
         }
     }
 

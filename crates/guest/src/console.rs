@@ -56,16 +56,24 @@ pub fn reason(console: &str) -> Reason {
     }
 }
 
-/// The last lines of a console, for people.
+/// The lines of a console that people want to see: those around a panic, or
+/// the last.
 #[must_use]
-pub fn tail(console: &str) -> String {
+pub fn excerpt(console: &str) -> String {
     const LINES: usize = 12;
+    const BEFORE_PANIC: usize = 4;
     let lines: Vec<_> = console
         .lines()
         .map(str::trim_end)
         .filter(|line| !line.is_empty())
         .collect();
-    lines[lines.len().saturating_sub(LINES)..].join("\n")
+    let panic = lines.iter().position(|line| line.contains("Kernel panic"));
+    let first = match panic {
+        Some(at) => at.saturating_sub(BEFORE_PANIC),
+        None => lines.len().saturating_sub(LINES),
+    };
+    let last = lines.len().min(first + LINES);
+    lines[first..last].join("\n")
 }
 
 #[cfg(test)]

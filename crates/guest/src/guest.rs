@@ -70,7 +70,7 @@ pub struct Finished {
     pub output: Output,
     /// The files wanted back, as far as they were there.
     pub files: Archive,
-    /// From QEMU's start to the command's, by the clock of the guest.
+    /// From QEMU's start to the command's.
     pub boot: Duration,
     /// What the kernel said.
     pub console: String,
@@ -111,50 +111,37 @@ impl Guest {
         hear: &mut dyn FnMut(Stream, &str),
     ) -> Result<Finished, GuestError> {
         let mut boot = Boot::start(self, job)?;
-        let ended = boot.wait(job.command.timeout, hear);
+        let times = boot.wait(job.command.timeout, hear)?;
         let console = boot.console();
-        let took = match ended? {
-            Some(took) => took,
-            None => {
-                return Err(GuestError::Timeout {
-                    limit: job.command.timeout.unwrap_or_default(),
-                    console: console::tail(&console),
-                });
-            }
+        let Some(ended) = times.ended else {
+            return Err(GuestError::Timeout {
+                limit: job.command.timeout.unwrap_or_default(),
+                console: console::excerpt(&console),
+            });
         };
         let result = boot.result()?;
         let frames = frames(&result)?;
         if !frames.iter().any(|frame| frame.kind == "end") {
             return Err(GuestError::Early {
                 reason: console::reason(&console),
-                console: console::tail(&console),
+                console: console::excerpt(&console),
                 emulator: boot.said(),
             });
         }
-        let up = text(&frames, "ready").ok_or(GuestError::Incomplete { lacks: "ready" })?;
-        let code = text(&frames, "exit").ok_or(GuestError::Incomplete { lacks: "exit" })?;
+        let lacking = |lacks| move || GuestError::Incomplete { lacks };
+        let code = text(&frames, "exit").ok_or_else(lacking("exit"))?;
         let files = frames.iter().find(|frame| frame.kind == "files");
-        let files = files.ok_or(GuestError::Incomplete { lacks: "files" })?;
-        let boot_time = Duration::from_secs_f64(
-            up.split(' ')
-                .next()
-                .and_then(|seconds| seconds.parse::<f64>().ok())
-                .filter(|seconds| (0.0..1e6).contains(seconds))
-                .ok_or(GuestError::Incomplete { lacks: "ready" })?,
-        );
+        let files = files.ok_or_else(lacking("files"))?;
         Ok(Finished {
             output: Output {
-                code: Some(
-                    code.parse()
-                        .map_err(|_| GuestError::Incomplete { lacks: "exit" })?,
-                ),
+                code: Some(code.parse().map_err(|_| lacking("exit")())?),
                 signal: None,
                 stdout: boot.port("stdout")?,
                 stderr: boot.port("stderr")?,
-                took: took.saturating_sub(boot_time),
+                took: ended.saturating_sub(times.ready),
             },
             files: Archive::read(files.payload)?,
-            boot: boot_time,
+            boot: times.ready,
             console,
         })
     }

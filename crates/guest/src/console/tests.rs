@@ -2,7 +2,7 @@
 //! 6.1.0-56-cloud-amd64 (6.1.192-2): an archive without `/init`, one too large
 //! for 280 MB and for 192 MB, and a first program that takes all memory.
 
-use super::{Reason, reason, tail};
+use super::{Reason, excerpt, reason};
 
 #[test]
 fn a_panic_is_told_with_its_message() {
@@ -42,11 +42,22 @@ fn a_quiet_console_says_nothing() {
 }
 
 #[test]
-fn the_tail_is_the_last_lines_that_say_something() {
+fn without_a_panic_the_last_lines_are_shown() {
     let console: String = (0..40).map(|line| format!("line {line}\r\n\r\n")).collect();
-    let tail = tail(&console);
+    let shown = excerpt(&console);
     assert!(
-        tail.starts_with("line 28\n") && tail.ends_with("\nline 39"),
-        "{tail}"
+        shown.starts_with("line 28\n") && shown.ends_with("\nline 39"),
+        "{shown}"
     );
+}
+
+#[test]
+fn a_panic_is_shown_with_what_came_before_it() {
+    let trace: String = (0..40)
+        .map(|line| format!("  function{line}+0x18\n"))
+        .collect();
+    let console = "earlier\n".repeat(9) + include_str!("data/no-init.txt") + &trace;
+    let shown: Vec<_> = excerpt(&console).lines().map(str::to_owned).collect();
+    assert_eq!(shown.len(), 12);
+    assert!(shown[3].contains("Can't open blockdev") && shown[4].contains("Kernel panic"));
 }
