@@ -224,3 +224,31 @@ impl Tail {
         Ok(String::from_utf8_lossy(&lines).into_owned())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Tail;
+    use std::fs::{File, OpenOptions};
+    use std::io::Write;
+
+    #[test]
+    fn a_growing_file_is_passed_on_in_whole_lines() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("stdout");
+        File::create(&path).expect("made");
+        let mut file = OpenOptions::new()
+            .append(true)
+            .open(&path)
+            .expect("it is there");
+        let mut tail = Tail::open(path).expect("it is there");
+        let mut more = |text: &str, at_end| {
+            file.write_all(text.as_bytes()).expect("written");
+            tail.more(at_end).expect("read")
+        };
+        assert_eq!(more("", false), "");
+        assert_eq!(more("one\ntw", false), "one\n");
+        assert_eq!(more("o", false), "");
+        assert_eq!(more("\nthr", false), "two\n");
+        assert_eq!(more("ee", true), "three");
+    }
+}

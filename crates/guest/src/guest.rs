@@ -2,7 +2,7 @@
 
 use crate::boot::Boot;
 use crate::console::{self, Reason};
-use crate::frames::{Frame, FrameError, frames};
+use crate::frames::{FrameError, frames};
 use crate::initramfs::Initramfs;
 use crate::kernel::Kernel;
 use crate::machine::{Accelerator, Machine};
@@ -119,38 +119,55 @@ impl Guest {
                 console: console::excerpt(&console),
             });
         };
-        let result = boot.result()?;
-        let frames = frames(&result)?;
-        if !frames.iter().any(|frame| frame.kind == "end") {
+        let Some(report) = Report::read(&boot.result()?)? else {
             return Err(GuestError::Early {
                 reason: console::reason(&console),
                 console: console::excerpt(&console),
                 emulator: boot.said(),
             });
-        }
-        let lacking = |lacks| move || GuestError::Incomplete { lacks };
-        let code = text(&frames, "exit").ok_or_else(lacking("exit"))?;
-        let files = frames.iter().find(|frame| frame.kind == "files");
-        let files = files.ok_or_else(lacking("files"))?;
+        };
         Ok(Finished {
             output: Output {
-                code: Some(code.parse().map_err(|_| lacking("exit")())?),
+                code: Some(report.code),
                 signal: None,
                 stdout: boot.port("stdout")?,
                 stderr: boot.port("stderr")?,
                 took: ended.saturating_sub(times.ready),
             },
-            files: Archive::read(files.payload)?,
+            files: report.files,
             boot: times.ready,
             console,
         })
     }
 }
 
-/// The text of the first frame of a kind.
-fn text<'a>(frames: &[Frame<'a>], kind: &str) -> Option<&'a str> {
-    let frame = frames.iter().find(|frame| frame.kind == kind)?;
-    std::str::from_utf8(frame.payload).ok().map(str::trim)
+/// What the guest hands over at its end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Report {
+    code: i32,
+    files: Archive,
+}
+
+impl Report {
+    /// Reads what came out of the result port; `None` when the guest did not
+    /// come to its end.
+    fn read(bytes: &[u8]) -> Result<Option<Self>, GuestError> {
+        let frames = frames(bytes)?;
+        let payload = |kind| {
+            let frame = frames.iter().find(|frame| frame.kind == kind);
+            frame.map(|frame| frame.payload)
+        };
+        if payload("end").is_none() {
+            return Ok(None);
+        }
+        let lacking = |lacks| GuestError::Incomplete { lacks };
+        let code = payload("exit")
+            .and_then(|text| std::str::from_utf8(text).ok()?.trim().parse().ok())
+            .ok_or_else(|| lacking("exit"))?;
+        let files = payload("files").ok_or_else(|| lacking("files"))?;
+        let files = Archive::read(files)?;
+        Ok(Some(Self { code, files }))
+    }
 }
 
 /// The job as files of the guest, beside the first file system.

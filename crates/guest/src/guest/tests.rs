@@ -1,5 +1,5 @@
-use super::{Job, job_archive, text};
-use crate::frames::frames;
+use super::{GuestError, Job, Report, job_archive};
+use crate::console::{excerpt, reason};
 use crate::newc::{Archive, Node};
 use raidlab_shell::Command;
 
@@ -34,11 +34,66 @@ fn a_job_is_a_script_with_its_input_and_wishes() {
     assert_eq!(file("/root/suite.toml"), "x");
 }
 
+/// What a guest says that ran a command and hands one file over.
+fn said(code: &str, files: &Archive) -> Vec<u8> {
+    let mut archive = Vec::new();
+    files.write_to(&mut archive).expect("memory takes all");
+    let mut said = format!(
+        "raidlab-guest ready 0\n\nraidlab-guest exit {}\n{code}\n",
+        code.len()
+    );
+    said += &format!("raidlab-guest files {}\n", archive.len());
+    let mut said = said.into_bytes();
+    said.extend(archive);
+    said.extend(b"\nraidlab-guest end 0\n\n");
+    said
+}
+
 #[test]
-fn a_frame_is_found_by_its_kind() {
-    let bytes = b"raidlab-guest ready 0\n\nraidlab-guest exit 2\n7\n\n";
-    let frames = frames(bytes).expect("two frames");
-    assert_eq!(text(&frames, "ready"), Some(""));
-    assert_eq!(text(&frames, "exit"), Some("7"));
-    assert_eq!(text(&frames, "end"), None);
+fn a_report_is_an_exit_code_and_files() {
+    let mut files = Archive::default();
+    let contents = b"raidlab-guest end 0\n\n".to_vec();
+    files.insert(
+        "root/store.db",
+        Node::File {
+            mode: 0o600,
+            contents,
+        },
+    );
+    let said = said("7\n", &files);
+    let report = Report::read(&said).expect("sound");
+    assert_eq!(report, Some(Report { code: 7, files }));
+    // Without its last byte the guest was cut off, whatever is in its files.
+    let report = Report::read(&said[..said.len() - 1]).expect("sound so far");
+    assert_eq!(report, None);
+    assert_eq!(Report::read(b"").expect("sound so far"), None);
+}
+
+#[test]
+fn a_report_without_a_sound_part_is_an_error() {
+    let error = Report::read(&said("seven", &Archive::default())).expect_err("no number");
+    assert!(
+        matches!(error, GuestError::Incomplete { lacks: "exit" }),
+        "{error:?}"
+    );
+    let error = Report::read(b"raidlab-guest exit 1\n0\nraidlab-guest end 0\n\n");
+    let error = error.expect_err("no files");
+    assert!(
+        matches!(error, GuestError::Incomplete { lacks: "files" }),
+        "{error:?}"
+    );
+    let damaged = b"raidlab-guest exit 1\n0\nraidlab-guest files 3\nabc\nraidlab-guest end 0\n\n";
+    let error = Report::read(damaged).expect_err("no archive");
+    assert!(matches!(error, GuestError::Files(_)), "{error:?}");
+}
+
+#[test]
+fn an_early_end_is_told_with_its_reason() {
+    let console = include_str!("../console/data/memory-too-small.txt");
+    let error = GuestError::Early {
+        reason: reason(console),
+        console: excerpt(console),
+        emulator: "warning: x".to_owned(),
+    };
+    insta::assert_snapshot!(error);
 }
