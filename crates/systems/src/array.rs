@@ -12,6 +12,7 @@ pub mod gflash;
 pub mod gmirror;
 pub mod graid3;
 pub mod gstripe;
+pub mod lvm;
 pub mod md;
 pub mod spec;
 pub(crate) mod steps;

@@ -2,8 +2,10 @@
 //! said: every command of a plan must be one that was run then, and every
 //! answer is understood as it was then.
 //!
-//! The transcripts under `data` were recorded on Linux 6.18 with btrfs-progs
-//! 6.2 (btrfs).
+//! The transcripts under `data` were recorded there: btrfs on Linux 6.18 with
+//! btrfs-progs 6.2 over loop devices; md and LVM on Debian's 6.1.192 in QEMU
+//! with mdadm 4.2 and LVM 2.03.16 over RAM disks, without udev. The first line
+//! of a spec names the devices.
 
 #[path = "../examples/rehearse/play.rs"]
 mod play;
@@ -13,21 +15,20 @@ use raidlab_shell::Recorded;
 use raidlab_systems::{ArraySpec, Built, Member};
 use raidlab_units::Bytes;
 
-fn replay(spec: &str, transcript: &str, folder: &str, devices: &[&str], size: u64) -> String {
-    let spec: ArraySpec = toml::from_str(spec).expect("a spec");
-    let machine = Recorded::from_transcript("recorded", transcript).expect("a transcript");
+fn replay(spec: &str, transcript: &str, size: u64) -> String {
+    let devices = spec.lines().next().expect("a line of devices");
+    let members = devices.split_whitespace().skip(1).map(|device| Member {
+        device: device.to_owned(),
+        size: Bytes(size),
+        backing: None,
+    });
     let array = Built {
         name: format!("{}7", play::PREFIX),
-        members: devices
-            .iter()
-            .map(|device| Member {
-                device: (*device).to_owned(),
-                size: Bytes(size),
-                backing: None,
-            })
-            .collect(),
-        folder: folder.to_owned(),
+        members: members.collect(),
+        folder: "/mnt/rehearsal".to_owned(),
     };
+    let spec: ArraySpec = toml::from_str(spec).expect("a spec");
+    let machine = Recorded::from_transcript("recorded", transcript).expect("a transcript");
     let mut rehearsal = Rehearsal {
         system: spec.system(),
         machine: &machine,
@@ -35,18 +36,32 @@ fn replay(spec: &str, transcript: &str, folder: &str, devices: &[&str], size: u6
         pause: || (),
         seen: String::new(),
     };
-    rehearsal.play().expect("plays to the end");
+    let outcome = rehearsal.play();
+    assert!(outcome.is_ok(), "{}", rehearsal.seen);
     rehearsal.seen
 }
 
-#[test]
-fn btrfs_raid1_of_three() {
-    let seen = replay(
-        include_str!("data/btrfs-raid1.toml"),
-        include_str!("data/btrfs-raid1.jsonl"),
-        "/mnt/rehearsal",
-        &["/dev/loop0", "/dev/loop1", "/dev/loop2"],
-        2 << 30,
-    );
-    insta::assert_snapshot!("btrfs-raid1", seen);
+macro_rules! rehearsals {
+    ($($test:ident $name:literal $size:expr;)*) => {$(
+        #[test]
+        fn $test() {
+            let seen = replay(
+                include_str!(concat!("data/", $name, ".toml")),
+                include_str!(concat!("data/", $name, ".jsonl")),
+                $size,
+            );
+            insta::assert_snapshot!($name, seen);
+        }
+    )*};
+}
+
+rehearsals! {
+    btrfs_raid1 "btrfs-raid1" 2 << 30;
+    md_raid0 "md-raid0" 192 << 20;
+    md_raid1 "md-raid1" 192 << 20;
+    md_raid5_with_a_spare "md-raid5" 192 << 20;
+    md_raid10 "md-raid10" 192 << 20;
+    lvm_striped "lvm-striped" 192 << 20;
+    lvm_raid1 "lvm-raid1" 192 << 20;
+    lvm_raid5 "lvm-raid5" 192 << 20;
 }

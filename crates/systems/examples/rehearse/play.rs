@@ -145,7 +145,7 @@ impl Rehearsal<'_> {
 
     /// Writes something, so that there is something to be copied.
     fn write(&self, part: u64) -> Result<()> {
-        let mebibytes = 96;
+        let mebibytes = 80;
         let (out, seek) = match self.system.access(self.array) {
             Access::Device(device) => (device, part * mebibytes),
             Access::Folder(folder) => (format!("{folder}/part{part}"), 0),

@@ -20,6 +20,7 @@ use super::gflash::GflashSpec;
 use super::gmirror::GmirrorSpec;
 use super::graid3::Graid3Spec;
 use super::gstripe::GstripeSpec;
+use super::lvm::LvmSpec;
 use super::md::MdSpec;
 use super::zfs::ZfsSpec;
 use raidlab_units::{Bytes, parse_bytes};
@@ -43,6 +44,8 @@ pub enum ArraySpec {
     Graid3(Graid3Spec),
     /// A third party's mirror with a cache for FreeBSD.
     Gflash(GflashSpec),
+    /// A volume of LVM.
+    Lvm(LvmSpec),
     /// One disk as it is.
     Disk(DiskSpec),
 }
@@ -59,6 +62,7 @@ impl ArraySpec {
             Self::Gstripe(spec) => spec,
             Self::Graid3(spec) => spec,
             Self::Gflash(spec) => spec,
+            Self::Lvm(spec) => spec,
             Self::Disk(spec) => spec,
         }
     }

@@ -5,8 +5,10 @@
 //!
 //! ```text
 //! ARRAY /dev/md/raidlab0  level=raid1 metadata=1.2 num-devices=2 UUID=... name=store1:raidlab0
-//!    devices=/dev/sdb,/dev/sdc
+//!    spares=1   devices=/dev/sdb,/dev/sdc,/dev/sdd
 //! ```
+//!
+//! The devices come in no order of slots: enough to take the array down.
 
 use crate::array::{Built, Member, SystemError};
 use raidlab_shell::{Command, Target};
@@ -57,7 +59,9 @@ fn parse_scan(text: &str) -> Vec<(String, Vec<String>)> {
             let name = named.map_or("", |name| name.rsplit(':').next().unwrap_or(name));
             arrays.push((name.to_owned(), Vec::new()));
         } else if let Some((_, found)) = arrays.last_mut()
-            && let Some(devices) = line.trim().strip_prefix("devices=")
+            && let Some(devices) = line
+                .split_whitespace()
+                .find_map(|word| word.strip_prefix("devices="))
         {
             found.extend(devices.split(',').map(str::to_owned));
         }
@@ -75,7 +79,7 @@ mod tests {
     fn names_lose_their_host() {
         let text = "\
 ARRAY /dev/md/raidlab0  level=raid1 metadata=1.2 num-devices=2 UUID=1:2:3:4 name=store1:raidlab0
-   devices=/dev/sdb,/dev/sdc
+   spares=1   devices=/dev/sdb,/dev/sdc
 ARRAY /dev/md/9  level=raid0 metadata=0.90 num-devices=2 UUID=5:6:7:8
    devices=/dev/sdd
 ";

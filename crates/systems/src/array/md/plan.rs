@@ -155,7 +155,7 @@ pub(super) fn remove(
 ) -> Result<Vec<Command>, SystemError> {
     Ok(vec![
         manage(spec, array, slot, &["--fail"])?,
-        manage(spec, array, slot, &["--force", "--remove"])?,
+        manage(spec, array, slot, &["--remove", "--force"])?,
     ])
 }
 

@@ -45,7 +45,11 @@ pub(super) fn settings(
             MdLevel::Raid10 => Some(spec.layout_number().unwrap_or(NEAR_2)),
             _ => spec.layout_number(),
         };
-        reader.file("layout", text(layout.map(u64::from)), &file("layout"), same)?;
+        // A raid0 of equal members has none.
+        if layout.is_some() || spec.level != MdLevel::Raid0 {
+            let asked = text(layout.map(u64::from));
+            reader.file("layout", asked, &file("layout"), same)?;
+        }
     }
     if spec.level.redundant() {
         let bitmap = match spec.bitmap() {

@@ -1,0 +1,242 @@
+//! Logical volumes of LVM with a RAID type: md's code behind device-mapper.
+//!
+//! The volume group has the array's name and holds one volume, `volume`.
+//! Every command names the members with `--devices` (LVM 2.03.11 and later):
+//! it then sees no other disk of the machine, and a member is pulled by leaving
+//! it out.
+//!
+//! LVM has no verb that makes a member fail. `remove` switches the volume off
+//! and on again without the member, `degraded`; it needs a moment in which
+//! nobody uses it. `add` wipes the member, makes it a new one and lets
+//! `lvconvert --repair` put it in the lost one's place. `re_add` switches off
+//! and on again with it: the kernel copies the regions that its bitmap has.
+
+mod plan;
+mod state;
+
+use super::steps::{cannot_build, smallest};
+use super::{
+    Access, ArrayStatus, ArraySystem, Built, Member, Need, OperatingSystem, ReadBack, SystemError,
+};
+use raidlab_shell::{Command, Target, Watched};
+use raidlab_units::Bytes;
+use serde::Deserialize;
+
+/// What to build with LVM.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LvmSpec {
+    /// `linear`, `striped`, `raid0`, `raid1`, `mirror`, `raid10`, `raid5` or
+    /// `raid6`.
+    pub level: LvmLevel,
+    /// Bytes on one member before the next one's turn, a power of two from 4k
+    /// on; LVM's default is 64k. Not for `linear`, `raid1` and `mirror`.
+    #[serde(default, deserialize_with = "super::spec::optional_size")]
+    pub stripe_size: Option<Bytes>,
+    /// Skips the first resync (`raid1`, `raid10`, `mirror`, `raid5`): every
+    /// member's redundancy is taken on trust.
+    #[serde(default)]
+    pub nosync: bool,
+    /// Bytes of the volume that one bit of the bitmap stands for.
+    #[serde(default, deserialize_with = "super::spec::optional_size")]
+    pub region_size: Option<Bytes>,
+}
+
+/// LVM's segment types, as far as they make arrays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LvmLevel {
+    /// Members one after the other.
+    Linear,
+    /// Stripes by device-mapper's own target.
+    Striped,
+    /// Stripes by md.
+    Raid0,
+    /// Mirrors by md.
+    Raid1,
+    /// Mirrors by device-mapper's own, older target.
+    Mirror,
+    /// Stripes of two copies.
+    Raid10,
+    /// Parity in turn.
+    Raid5,
+    /// Two parities in turn.
+    Raid6,
+}
+
+impl LvmLevel {
+    /// LVM's name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Linear => "linear",
+            Self::Striped => "striped",
+            Self::Raid0 => "raid0",
+            Self::Raid1 => "raid1",
+            Self::Mirror => "mirror",
+            Self::Raid10 => "raid10",
+            Self::Raid5 => "raid5",
+            Self::Raid6 => "raid6",
+        }
+    }
+
+    fn module(self) -> &'static str {
+        match self {
+            Self::Linear | Self::Striped => "dm-mod",
+            Self::Mirror => "dm-mirror",
+            _ => "dm-raid",
+        }
+    }
+
+    fn fewest(self) -> usize {
+        match self {
+            Self::Linear => 1,
+            Self::Striped | Self::Raid0 | Self::Raid1 | Self::Mirror => 2,
+            Self::Raid5 => 3,
+            Self::Raid10 => 4,
+            Self::Raid6 => 5,
+        }
+    }
+
+    fn redundant(self) -> bool {
+        !matches!(self, Self::Linear | Self::Striped | Self::Raid0)
+    }
+
+    fn striped(self) -> bool {
+        !matches!(self, Self::Linear | Self::Raid1 | Self::Mirror)
+    }
+
+    /// Stripes of data over so many members.
+    fn stripes(self, members: usize) -> usize {
+        match self {
+            Self::Linear | Self::Raid1 | Self::Mirror => 1,
+            Self::Striped | Self::Raid0 => members,
+            Self::Raid10 => members / 2,
+            Self::Raid5 => members.saturating_sub(1),
+            Self::Raid6 => members.saturating_sub(2),
+        }
+    }
+}
+
+impl LvmSpec {
+    fn refuse(&self, reason: impl Into<String>) -> Result<(), SystemError> {
+        Err(cannot_build(&self.title(), reason))
+    }
+}
+
+impl ArraySystem for LvmSpec {
+    fn title(&self) -> String {
+        format!("LVM {}", self.level.name())
+    }
+
+    fn runs_on(&self) -> &'static [OperatingSystem] {
+        &[OperatingSystem::Linux]
+    }
+
+    fn needs(&self) -> Vec<Need> {
+        vec![
+            Need::Program {
+                name: "lvm",
+                apt: "apt-get install lvm2",
+                pkg: "",
+            },
+            Need::Module(self.level.module()),
+        ]
+    }
+
+    fn check(&self, members: &[Member]) -> Result<(), SystemError> {
+        let (level, count) = (self.level, members.len());
+        if count < level.fewest() {
+            return self.refuse(format!(
+                "it needs {} members and there are {count}",
+                level.fewest()
+            ));
+        }
+        if level == LvmLevel::Raid10 && !count.is_multiple_of(2) {
+            return self.refuse(format!("{count} members make no pairs"));
+        }
+        if let Some(size) = self.stripe_size {
+            if !level.striped() {
+                return self.refuse("this level has no stripes");
+            }
+            if !size.0.is_power_of_two() || size.0 < 4096 {
+                return self.refuse(format!(
+                    "stripe size {size} is no power of two from 4 KiB on"
+                ));
+            }
+        }
+        // lvcreate 2.03 refuses it: both parities have to be made.
+        if self.nosync && (!level.redundant() || level == LvmLevel::Raid6) {
+            return self.refuse("its first resync cannot be skipped");
+        }
+        if self.region_size.is_some() && !level.redundant() {
+            return self.refuse("a region size means nothing without redundancy");
+        }
+        Ok(())
+    }
+
+    /// Whole extents of 4 MiB after a MiB of metadata, one of them for the
+    /// bitmap of each member.
+    fn capacity(&self, members: &[Member]) -> Bytes {
+        const EXTENT: u64 = 4 << 20;
+        let usable = |size: Bytes| size.0.saturating_sub(1 << 20) / EXTENT * EXTENT;
+        if self.level == LvmLevel::Linear {
+            return Bytes(members.iter().map(|member| usable(member.size)).sum());
+        }
+        let each = usable(smallest(members)).saturating_sub(EXTENT);
+        Bytes(each * self.level.stripes(members.len()) as u64)
+    }
+
+    fn create(&self, array: &Built) -> Result<Vec<Command>, SystemError> {
+        self.check(&array.members)?;
+        Ok(plan::create(self, array))
+    }
+
+    fn access(&self, array: &Built) -> Access {
+        Access::Device(format!("/dev/{}/{}", array.name, plan::VOLUME))
+    }
+
+    fn sources(&self, array: &Built) -> Vec<Watched> {
+        state::sources(array)
+    }
+
+    fn interpret(
+        &self,
+        array: &Built,
+        contents: &[Option<String>],
+    ) -> Result<ArrayStatus, SystemError> {
+        state::interpret(self, array, contents)
+    }
+
+    fn fail(&self, _: &Built, _: usize) -> Result<Vec<Command>, SystemError> {
+        Err(SystemError::Unsupported {
+            system: self.title(),
+            what: "make a member fail".to_owned(),
+            reason: "LVM has no such verb: remove the member".to_owned(),
+        })
+    }
+
+    fn remove(&self, array: &Built, slot: usize) -> Result<Vec<Command>, SystemError> {
+        plan::remove(self, array, slot)
+    }
+
+    fn add(&self, array: &Built, slot: usize) -> Result<Vec<Command>, SystemError> {
+        plan::add(self, array, slot)
+    }
+
+    fn re_add(&self, array: &Built, slot: usize) -> Result<Vec<Command>, SystemError> {
+        plan::re_add(self, array, slot)
+    }
+
+    fn settings(&self, target: &dyn Target, array: &Built) -> Result<Vec<ReadBack>, SystemError> {
+        state::settings(self, target, array)
+    }
+
+    fn destroy(&self, array: &Built) -> Vec<Command> {
+        plan::destroy(array)
+    }
+
+    fn find(&self, target: &dyn Target, prefix: &str) -> Result<Vec<Built>, SystemError> {
+        state::find(target, prefix)
+    }
+}

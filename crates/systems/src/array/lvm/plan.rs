@@ -1,0 +1,186 @@
+//! The commands that build a volume and change it.
+
+use super::{LvmLevel, LvmSpec};
+use crate::array::steps::{devices, member, wipe};
+use crate::array::{ArraySystem, Built, SystemError};
+use raidlab_shell::Command;
+
+/// The volume's name in its group.
+pub(super) const VOLUME: &str = "volume";
+
+/// `--devices` with these members; and LVM makes the volume's device node
+/// itself where no udev does.
+fn only(devices: &[&str]) -> [String; 4] {
+    [
+        "--config".to_owned(),
+        "activation/verify_udev_operations=1".to_owned(),
+        "--devices".to_owned(),
+        devices.join(","),
+    ]
+}
+
+fn lvm(program: &str, seen: &[&str], words: &[&str]) -> Command {
+    let words = words.iter().map(|word| (*word).to_owned());
+    Command::changes(program, only(seen).into_iter().chain(words))
+}
+
+fn volume(array: &Built) -> String {
+    format!("{}/{VOLUME}", array.name)
+}
+
+pub(super) fn create(spec: &LvmSpec, array: &Built) -> Vec<Command> {
+    let devices = devices(&array.members);
+    let with_devices = |program: &str, words: &[&str]| {
+        let all: Vec<&str> = words.iter().chain(&devices).copied().collect();
+        Command {
+            effect: raidlab_shell::Effect::Destroys,
+            ..lvm(program, &devices, &all)
+        }
+    };
+    let mut words: Vec<String> = [
+        "--yes",
+        "--wipesignatures",
+        "y",
+        "--name",
+        VOLUME,
+        "--type",
+        spec.level.name(),
+        "--extents",
+        "100%FREE",
+    ]
+    .map(str::to_owned)
+    .into();
+    words.extend(level_words(spec, devices.len()));
+    words.push(array.name.clone());
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    vec![
+        wipe(&devices),
+        with_devices("pvcreate", &["--yes"]),
+        with_devices("vgcreate", &["--yes", &array.name]),
+        Command {
+            effect: raidlab_shell::Effect::Destroys,
+            ..lvm("lvcreate", &devices, &words)
+        },
+    ]
+}
+
+fn level_words(spec: &LvmSpec, members: usize) -> Vec<String> {
+    let mut words = Vec::new();
+    let mirrors = match spec.level {
+        LvmLevel::Raid1 | LvmLevel::Mirror => Some(members - 1),
+        LvmLevel::Raid10 => Some(1),
+        _ => None,
+    };
+    if let Some(mirrors) = mirrors {
+        words.extend(["--mirrors".to_owned(), mirrors.to_string()]);
+    }
+    if spec.level == LvmLevel::Mirror {
+        // A log on disk would need a member of its own.
+        words.extend(["--mirrorlog".to_owned(), "core".to_owned()]);
+    }
+    if spec.level.striped() {
+        let stripes = spec.level.stripes(members);
+        words.extend(["--stripes".to_owned(), stripes.to_string()]);
+    }
+    if let Some(size) = spec.stripe_size {
+        words.extend(["--stripesize".to_owned(), format!("{}k", size.0 / 1024)]);
+    }
+    if let Some(size) = spec.region_size {
+        words.extend(["--regionsize".to_owned(), format!("{}k", size.0 / 1024)]);
+    }
+    if spec.nosync {
+        words.push("--nosync".to_owned());
+    }
+    words
+}
+
+fn redundant(spec: &LvmSpec) -> Result<(), SystemError> {
+    let refuse = |reason: &str| {
+        Err(SystemError::Unsupported {
+            system: spec.title(),
+            what: "change its members".to_owned(),
+            reason: reason.to_owned(),
+        })
+    };
+    match spec.level {
+        LvmLevel::Mirror => refuse("the old mirror target drops a lost member for good: use raid1"),
+        level if !level.redundant() => refuse("it has no redundancy"),
+        _ => Ok(()),
+    }
+}
+
+fn switch(array: &Built, seen: &[&str], on: bool) -> Command {
+    let name = volume(array);
+    if on {
+        let words = ["--activate", "y", "--activationmode", "degraded", &name];
+        lvm("lvchange", seen, &words)
+    } else {
+        lvm("lvchange", seen, &["--activate", "n", &name])
+    }
+}
+
+pub(super) fn remove(
+    spec: &LvmSpec,
+    array: &Built,
+    slot: usize,
+) -> Result<Vec<Command>, SystemError> {
+    redundant(spec)?;
+    let gone = member(&spec.title(), &array.members, slot)?;
+    let all = devices(&array.members);
+    let others: Vec<&str> = all
+        .iter()
+        .copied()
+        .filter(|device| *device != gone.device)
+        .collect();
+    Ok(vec![
+        switch(array, &all, false),
+        switch(array, &others, true),
+    ])
+}
+
+pub(super) fn add(spec: &LvmSpec, array: &Built, slot: usize) -> Result<Vec<Command>, SystemError> {
+    redundant(spec)?;
+    let new = member(&spec.title(), &array.members, slot)?;
+    let all = devices(&array.members);
+    let device = new.device.as_str();
+    Ok(vec![
+        wipe(&[device]),
+        Command {
+            effect: raidlab_shell::Effect::Destroys,
+            ..lvm("pvcreate", &all, &["--yes", device])
+        },
+        lvm("vgextend", &all, &["--yes", &array.name, device]),
+        lvm(
+            "lvconvert",
+            &all,
+            &["--yes", "--repair", &volume(array), device],
+        ),
+        lvm("vgreduce", &all, &["--yes", "--removemissing", &array.name]),
+    ])
+}
+
+pub(super) fn re_add(
+    spec: &LvmSpec,
+    array: &Built,
+    slot: usize,
+) -> Result<Vec<Command>, SystemError> {
+    redundant(spec)?;
+    member(&spec.title(), &array.members, slot)?;
+    let all = devices(&array.members);
+    Ok(vec![switch(array, &all, false), switch(array, &all, true)])
+}
+
+pub(super) fn destroy(array: &Built) -> Vec<Command> {
+    let devices = devices(&array.members);
+    vec![
+        Command {
+            effect: raidlab_shell::Effect::Destroys,
+            ..lvm(
+                "vgremove",
+                &devices,
+                &["--yes", "--force", "--force", &array.name],
+            )
+        },
+        wipe(&devices),
+    ]
+}
