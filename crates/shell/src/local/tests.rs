@@ -223,9 +223,9 @@ fn a_watch_keeps_its_cadence_and_ends_when_dropped() {
     assert_eq!(Local::new().read(&file).unwrap(), ticks);
 }
 
-/// Not a test of its own: the raidlab that the next test kills.
+/// Not a test of its own: the raidlab that the next test starts in a process
+/// and kills.
 #[test]
-#[ignore = "another test starts it to kill it"]
 fn owner_to_be_killed() {
     let Ok(file) = env::var("RAIDLAB_TEST_FILE") else {
         return;
@@ -240,7 +240,7 @@ fn nothing_outlives_a_killed_owner() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("grandchild");
     let mut owner = process::Command::new(env::current_exe().unwrap())
-        .args(["--ignored", "--exact", "local::tests::owner_to_be_killed"])
+        .args(["--exact", "local::tests::owner_to_be_killed"])
         .env("RAIDLAB_TEST_FILE", &file)
         .stdout(process::Stdio::null())
         .spawn()
