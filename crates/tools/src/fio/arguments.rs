@@ -43,7 +43,8 @@ pub struct Invocation<'a> {
     /// `clock_gettime`, since the processor's counter runs on.
     pub clock_source: Option<&'a str>,
     /// Clones and jobs in one report (fio `group_reporting`), or each by
-    /// itself, which shows when each ended.
+    /// itself, which shows when each ended. Different jobs are then added up
+    /// under the first one's name: nobody can tell them apart any more.
     pub report_together: bool,
     /// Logs of rates and latencies.
     pub logs: Option<LogRequest<'a>>,

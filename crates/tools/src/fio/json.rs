@@ -9,7 +9,8 @@
 //! What changed over the versions (fio's stat.c, tag by tag): `io_bytes` is in
 //! KiB up to 2.20 and in bytes from 2.21 on, when `io_kbytes` came beside it;
 //! latencies are `clat` and so on in microseconds before 2.99 and `clat_ns` in
-//! nanoseconds since; counts of requests exist since 2.1.14. Directions of
+//! nanoseconds since; counts of requests exist since 2.1.14; the bins of `json+`
+//! are named by number up to 2.19 and by time since. Directions of
 //! which nothing was done are printed with zeros: they become no part.
 
 use super::json_latency::read_latencies;
@@ -302,9 +303,10 @@ fn read_direction(
         .map(|size| size.0);
     part.block_size_bytes = block_size(result, part);
     read_latencies(direction, part)?;
-    let unsampled = |key: &str, samples: &str| -> Result<bool, ParseError> {
-        let prefix = samples.trim_end_matches("samples");
-        Ok(key.starts_with(prefix) && direction.count(samples)? == Some(0))
+    // Rates over windows are zeros where no window was complete.
+    let unsampled = |key: &str, prefix: &str| -> Result<bool, ParseError> {
+        let highest = direction.number(&format!("{prefix}max"))?;
+        Ok(key.starts_with(prefix) && highest.unwrap_or(0.0) == 0.0)
     };
     const TAKEN: [&str; 8] = [
         "io_bytes",
@@ -317,8 +319,7 @@ fn read_direction(
         "N",
     ];
     for key in direction.keys() {
-        if TAKEN.contains(&key) || unsampled(key, "bw_samples")? || unsampled(key, "iops_samples")?
-        {
+        if TAKEN.contains(&key) || unsampled(key, "bw_")? || unsampled(key, "iops_")? {
             continue;
         }
         part.facts.extend(fact(direction, Some(part.job), key, key));

@@ -54,16 +54,19 @@ fn read_latency(
             .sort_by(|(one, _), (other, _)| one.total_cmp(other));
     }
     if let Some(bins) = node.object("bins")? {
+        // Up to fio 2.19 the keys are numbers of buckets, and the shape of the
+        // histogram stands among them by name; from 2.20 on they are times.
+        let are_buckets = bins.has("FIO_IO_U_PLAT_BITS");
         for key in bins.keys() {
-            // fio 2 also puts the shape of its histogram here, by name.
-            let Ok(key_number) = key.parse::<u64>() else {
+            let Ok(number) = key.parse::<u64>() else {
                 continue;
             };
-            let time = if factor == 1 {
-                Some(key_number)
+            let time = if are_buckets {
+                bucket_microseconds(number)
             } else {
-                bucket_microseconds(key_number).map(|time| time.saturating_mul(factor))
+                Some(number)
             };
+            let time = time.map(|time| time.saturating_mul(factor));
             if let (Some(time), Some(count)) = (time, bins.count(key)?.filter(|&count| count > 0)) {
                 latency.bins.push((time, count));
             }

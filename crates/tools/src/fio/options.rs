@@ -12,7 +12,7 @@
 //! that begins with dashes. [`Invocation`](super::Invocation) gives every
 //! option its value.
 
-use crate::result::{FactValue, ToolResult};
+use crate::result::{FactValue, ReportedOption, ToolResult};
 use raidlab_units::{parse_bytes, parse_duration};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -132,6 +132,7 @@ const ALIASES: &[(&str, &str)] = &[
     ("fileoffset", "offset"),
     ("io_limit", "io_size"),
     ("iodepth_batch_submit", "iodepth_batch"),
+    ("log_unix_epoch", "log_alternate_epoch"),
     ("mem", "iomem"),
     ("nr_files", "nrfiles"),
     ("readwrite", "rw"),
@@ -256,7 +257,9 @@ fn check_one(
 }
 
 /// The numbers of the jobs of this name; several where clones are reported
-/// one by one.
+/// one by one. With `group_reporting` fio adds up all jobs of a group under the
+/// first one's name and repeats the options of the last: such a job is no
+/// one's.
 fn jobs_called(result: &ToolResult, name: &str) -> Vec<u32> {
     let is_name = |value: &FactValue| matches!(value, FactValue::Text(text) if text == name);
     result
@@ -264,6 +267,12 @@ fn jobs_called(result: &ToolResult, name: &str) -> Vec<u32> {
         .iter()
         .filter(|fact| fact.name == "jobname" && is_name(&fact.value))
         .filter_map(|fact| fact.job)
+        .filter(|&job| {
+            let is_other = |option: &ReportedOption| {
+                option.job == Some(job) && option.name == "name" && option.value != name
+            };
+            !result.options.iter().any(is_other)
+        })
         .collect()
 }
 
@@ -390,6 +399,18 @@ mod tests {
                 Verdict::Unasked
             )]
         );
+    }
+
+    #[test]
+    fn jobs_added_up_are_not_told() {
+        // What fio 3.33 prints for jobs `a` and `c` with `group_reporting`.
+        let json = r#"{"jobs":[{"jobname":"a","job options":{"name":"c","rw":"write"}}]}"#;
+        let asked = ["--name=a", "--rw=read", "--name=c", "--rw=write"];
+        let verdicts: Vec<_> = differences(&asked, json)
+            .into_iter()
+            .map(|(_, verdict)| verdict)
+            .collect();
+        assert_eq!(verdicts[..4], [Verdict::Untold; 4]);
     }
 
     #[test]

@@ -146,6 +146,17 @@ fn a_new_result_has_latencies_and_clones() {
 }
 
 #[test]
+fn the_newest_version_is_read() {
+    let result = parse(include_str!("../data/fio-3.42.txt")).expect("fio's own output");
+    assert_eq!(result.version, "3.42");
+    let bytes: Vec<_> = result.parts.iter().map(|part| part.total_bytes).collect();
+    assert_eq!(bytes, [Some(982 << 12), Some(1066 << 12), Some(4 << 20)]);
+    let jobs = result.fact(Some(0), "jobs").expect("the clones");
+    assert_eq!(jobs.value.number(), Some(2.0));
+    assert_eq!(result.messages, [""; 0]);
+}
+
+#[test]
 fn lines_of_other_versions_are_read() {
     let direction = |text| lines::direction(text).expect(text).expect(text);
     let old = direction("read : io=8192.0MB, bw=170165KB/s, iops=1329, runt= 49297msec");

@@ -1,5 +1,5 @@
-//! Real output of fio 3.33 (this project's own runs on files), and what older
-//! versions print, written after their stat.c.
+//! Real output of fio 2.1.14, 2.20 and 3.33 (this project's own runs on files),
+//! and what is rare in it, written after stat.c.
 
 use super::{parse, without_nan};
 use crate::result::{LatencyKind, SeriesKind};
@@ -151,6 +151,39 @@ fn old_versions_count_kibibytes_and_microseconds() {
             (Some(7), Some(99.5))
         );
         assert!(result.messages[0].contains("forcing use of threads"));
+    }
+}
+
+#[test]
+fn bins_are_buckets_up_to_2_19_and_times_since() {
+    let times = old("2.20", 4096).replace("\"FIO_IO_U_PLAT_BITS\" : 6, ", "");
+    let result = parse(&times).expect("2.20");
+    let latency = result.parts[0].latency().expect("timed");
+    assert_eq!(latency.bins, [(40_000, 1000), (128_000, 24)]);
+}
+
+#[test]
+fn real_output_of_old_versions_is_consistent() {
+    for (text, version) in [
+        (include_str!("../data/fio-2.1.14.json"), "2.1.14"),
+        (include_str!("../data/fio-2.20.json"), "2.20"),
+    ] {
+        let result = parse(text).expect(version);
+        assert_eq!(result.version, version);
+        let bytes: Vec<_> = result.parts.iter().map(|part| part.total_bytes).collect();
+        assert_eq!(bytes.len(), 3, "{version}");
+        assert_eq!(
+            bytes[0].and_then(|read| Some(read + bytes[1]?)),
+            Some(4 << 20)
+        );
+        assert_eq!(bytes[2], Some(4 << 20));
+        for part in &result.parts {
+            assert_eq!(part.fact("printed-rate"), None, "{version}");
+            assert_eq!(part.fact("bw_mean"), None, "{version}");
+            let latency = part.latency().expect("timed");
+            let slowest = latency.max_ns.expect("a time");
+            assert!(slowest >= 10_000 && slowest < part.runtime_ns.expect("a time"));
+        }
     }
 }
 
