@@ -1,10 +1,11 @@
 //! The logs that fio writes beside its result: `write_bw_log` and its kin.
 //!
-//! A line is `time, value, direction, block size`, and by version `, offset`
-//! (3.0), `, priority` (3.22) and `, issue time`; time is in milliseconds. With
+//! A line is `time, value, direction, block size`, in later versions with
+//! `offset` behind it, and on demand priority (`log_prio`) and the time of issue
+//! (`log_issue_time`, 3.42); time is in milliseconds. With
 //! `log_window_value=both` the highest value of a window stands behind the
-//! mean, which makes an even count of columns odd or the other way round: the
-//! caller knows whether it asked for that. Rates are in KiB/s, latencies in
+//! mean, which the count of columns alone does not tell: the caller knows
+//! whether it asked for that. Rates are in KiB/s, latencies in
 //! nanoseconds since 2.99 and in microseconds before. A line that stands for a
 //! window has block size and offset 0. Histograms (`_clat_hist`) are not read:
 //! `json+` has the same numbers for the whole job.
@@ -141,8 +142,7 @@ mod tests {
 
     #[test]
     fn columns_are_read_by_their_count() {
-        // Lines of this project's own runs of fio 3.33 and, with seven
-        // columns, of fio 3.41's documentation.
+        // As in this project's own runs of fio 2.1.14, 3.33 and 3.42.
         let cases = [
             ("71, 95707, 1, 0, 0", None, None),
             ("0, 219196, 1, 4096", Some(4096), None),

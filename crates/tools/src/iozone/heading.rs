@@ -3,10 +3,13 @@
 use super::Unit;
 use crate::result::{Fact, ReportedOption, ToolResult};
 
-/// Lines that say that a flag is on, and the flag.
+/// Lines that say that a flag is on, and the flag (the texts in iozone 3.489).
 const FLAGS: &[(&str, &str)] = &[
     ("Auto Mode", "-a"),
-    ("Auto Mode 2", "-A"),
+    (
+        "Auto Mode 2. This option is obsolete. Use -az -i0 -i1",
+        "-A",
+    ),
     ("Cross over of record size disabled.", "-z"),
     ("Excel chart generation enabled", "-R"),
     ("Include close in write timing", "-c"),
@@ -21,9 +24,9 @@ const FLAGS: &[(&str, &str)] = &[
     ("SYNC Mode.", "-o"),
     ("No retest option selected", "-+n"),
     ("Purge Mode On", "-p"),
-    ("Unmounting and remounting", "-U"),
-    ("Multi_buffer. Work area 16777216 bytes", "-m"),
-    ("Setting no-unlink option", "-w"),
+    ("Setting no_unlink", "-w"),
+    (">>> O_DSYNC mode enabled. <<<", "-+D"),
+    ("Read & Write sync mode active.", "-+r"),
 ];
 
 /// Beginnings of lines that have a value, and a name for it.
