@@ -80,15 +80,6 @@ impl<'a> Case<'a> {
             .flat_map(|(_, scopes)| scopes.values().copied())
     }
 
-    /// Facts whose names begin so and that cover the row.
-    pub(crate) fn named_for<'s>(
-        &'s self,
-        row: &'s Measurement,
-        begin: &'s str,
-    ) -> impl Iterator<Item = &'a Observation> + 's {
-        self.named(begin).filter(|found| found.scope.covers(row))
-    }
-
     /// Commands that cover the row, in their order.
     pub(crate) fn commands<'s>(
         &'s self,

@@ -292,7 +292,8 @@ pub(crate) fn member_bytes(row: &Measurement) -> Option<(u64, u64)> {
     );
     let commands = sum(|member| member.read_ios.saturating_add(member.write_ios));
     // Counters of commands without bytes are fio's before 3.36.
-    (!row.members.is_empty() && (commands == 0 || read + written > 0)).then_some((read, written))
+    (!row.members.is_empty() && (commands == 0 || read.saturating_add(written) > 0))
+        .then_some((read, written))
 }
 
 /// A model with 4096-byte sectors and hidden shingles, and so on: the entry

@@ -1,7 +1,14 @@
 //! Each rule on evidence that has the fault and on evidence that has not.
 
+mod array;
 mod cache;
+mod claims;
+mod document;
+mod fio;
+mod hardware;
 mod lab;
+mod tools;
+mod whole;
 
 use crate::rules;
 use lab::Lab;
@@ -27,29 +34,37 @@ fn pair(rule: &'static str, severity: Severity, faulty: Lab, clean: Lab) -> Pair
 }
 
 fn pairs() -> Vec<Pair> {
-    [cache::pairs()].into_iter().flatten().collect()
+    let families = [
+        cache::pairs(),
+        array::pairs(),
+        hardware::pairs(),
+        fio::pairs(),
+        tools::pairs(),
+        claims::pairs(),
+    ];
+    families.into_iter().flatten().collect()
 }
 
 #[test]
 fn every_rule_finds_its_fault_and_is_silent_without_it() {
-    for pair in pairs() {
-        let rule = pair.rule;
+    for (number, pair) in pairs().into_iter().enumerate() {
+        let (rule, place) = (pair.rule, format!("{} (pair {number})", pair.rule));
         let found = pair.faulty.audit();
         let mine: Vec<_> = found.findings.iter().filter(|f| f.rule == rule).collect();
-        assert!(!mine.is_empty(), "{rule} did not find its fault");
+        assert!(!mine.is_empty(), "{place} did not find its fault");
         assert!(
             mine.iter().any(|f| f.severity == pair.severity),
-            "{rule}: {mine:?}"
+            "{place}: {mine:?}"
         );
         let clean = pair.clean.audit();
         let wrong: Vec<_> = clean.findings.iter().filter(|f| f.rule == rule).collect();
         assert!(
             wrong.is_empty(),
-            "{rule} found a fault where none is: {wrong:?}"
+            "{place} found a fault where none is: {wrong:?}"
         );
         assert!(
             clean.coverage.judged.contains(&rule),
-            "{rule} was not judged in the clean case"
+            "{place} was not judged in the clean case"
         );
     }
 }

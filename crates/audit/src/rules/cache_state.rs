@@ -203,7 +203,7 @@ fn not_applied(case: &Case<'_>, ruling: &mut Ruling) {
             let Some((name, what)) = found.name.rsplit_once('.') else {
                 continue;
             };
-            let setting = &name[begin.len()..];
+            let setting = name.strip_prefix(begin).unwrap_or_default();
             let at = |what: &str| same_scope(case, found, &format!("{name}.{what}"));
             let (asked, in_force) = (at(outcome::ASKED), at(outcome::FOUND));
             let applied = at(outcome::APPLIED);

@@ -1,0 +1,358 @@
+//! Pitfalls of what the array was doing.
+
+use crate::bound::random_iops;
+use crate::case::Case;
+use crate::devices::{copies_on_write, is_random, is_redundant, level, members, system};
+use crate::finding::{Ruling, subject_scope};
+use crate::rule::{Check, Family, Rule};
+use raidlab_store::Severity::{Fatal, Note, Warning};
+use raidlab_store::{CommandRecord, Measurement, fact};
+
+pub(super) const RULES: &[Rule] = &[
+    Rule {
+        id: "A1",
+        family: Family::Array,
+        title: "background copying under the test",
+        explanation: "A resync, recovery, check, reshape, scrub or trim ran during the job, \
+            nothing was put back before it and the job does not declare it. Where nobody looked, \
+            a warning: the array was created with members to be made equal (mdadm without \
+            `--assume-clean`, LVM without `--nosync`) and nothing shows that the initial resync \
+            was waited for.",
+        effect: "The job shares the disks with the copying: slower, noisier, one disk busier.",
+        remedy: "Wait until the array is idle; `--assume-clean` only on members that are equal \
+            already; stop monthly checks for the time of the test.",
+        source: "1.5 TB mirrors tested right after `mdadm --create` in mdadm against gmirror, 2010",
+        check: Check::Rows(background_copying),
+    },
+    Rule {
+        id: "A2",
+        family: Family::Array,
+        title: "degraded unnoticed",
+        explanation: "A member was missing or failed at the job's start or end, and no event or \
+            command took it out.",
+        effect: "Reads have fewer disks, writes do less work: the number is another array's.",
+        remedy: "Check the array's state before each job and stop where it is not whole.",
+        source: "mdstat's `[U_]`, gmirror's `DEGRADED`",
+        check: Check::Rows(degraded),
+    },
+    Rule {
+        id: "A3",
+        family: Family::Array,
+        title: "write-intent bitmap left to the default",
+        explanation: "The array of a kind that can have a bitmap was created without saying \
+            whether it has one. mdadm's default depends on its version and the array's size, and \
+            newer ones ask.",
+        effect: "Two runs of the same command are two arrays: up to 28 % in asynchronous 1 MiB \
+            writes to raid6, some 5 % to raid10.",
+        remedy: "Always pass `--bitmap=` and keep it in the subject's name.",
+        source: "Ars Technica's comparison with and without bitmaps, 2020; mdadm issue 138",
+        check: Check::Rows(bitmap_unknown),
+    },
+    Rule {
+        id: "A4",
+        family: Family::Array,
+        title: "putting back did not copy the whole member",
+        explanation: "After a member was put back less than 90 % of it was copied: a bitmap \
+            knew what had changed, or the file system copied its data only.",
+        effect: "Times to full redundancy of different systems are not like for like.",
+        remedy: "Name the way back (re-add, add, attach, online) and give bytes copied beside \
+            the time.",
+        source: "ZFS copied 3.01 TiB where md copied 3.63 TiB in the 2015 comparison",
+        check: Check::Rows(partial_copy),
+    },
+    Rule {
+        id: "A5",
+        family: Family::Array,
+        title: "random writes that copy-on-write made sequential",
+        explanation: "Small random writes to a system that never overwrites in place are faster \
+            than its disks can seek (600 per second and disk that turns), or the region was less \
+            than 90 % full before them.",
+        effect: "The number is that of a fresh pool: 250 times that of the same pool once \
+            filled.",
+        remedy: "Fill the region first and age it; show fresh and aged figures as two jobs.",
+        source: "9608 against 38 writes per second of one ZFS volume, 2015",
+        check: Check::Rows(fresh_copy_on_write),
+    },
+    Rule {
+        id: "A6",
+        family: Family::Array,
+        title: "full or fragmented pool",
+        explanation: "The pool or file system was filled to 80 % or more, or its free space was \
+            fragmented by half.",
+        effect: "Allocation seeks for space: sequential reads and writes fall.",
+        remedy: "Compare at the same fill, on recreated pools; state both figures.",
+        source: "a raidz of 80 % fill in a comparison of ZFS pools on FreeBSD",
+        check: Check::Rows(full_pool),
+    },
+    Rule {
+        id: "A12",
+        family: Family::Array,
+        title: "one member did all the reading",
+        explanation: "Several streams or a queue read from a mirror whose members were counted, \
+            and one of them did less than one read in a hundred.",
+        effect: "The figure shows one disk, not the array; which one is chance.",
+        remedy: "Look at the balance between members beside the rate; measure several starting \
+            positions.",
+        source: "two streams on md, 2015: 65528 reads on one disk, 8 on the other",
+        check: Check::Rows(one_member_reads),
+    },
+];
+
+/// Ways to build an array that must copy first, and what makes them not to.
+fn starts_resync(command: &str) -> bool {
+    let words: Vec<&str> = command.split_whitespace().collect();
+    let any = |wanted: &[&str]| words.iter().any(|word| wanted.contains(word));
+    let md = command.contains("mdadm")
+        && any(&["--create", "-C"])
+        && !command.contains("--assume-clean")
+        && (words.iter().enumerate()).any(|(i, word)| {
+            let next = words.get(i + 1).copied().unwrap_or_default();
+            let value = match word.strip_prefix("--level=").or(word.strip_prefix("-l")) {
+                Some("") => next,
+                Some(value) => value,
+                None if *word == "--level" => next,
+                None => return false,
+            };
+            matches!(
+                value.trim_start_matches("raid"),
+                "1" | "4" | "5" | "6" | "10" | "mirror"
+            )
+        });
+    let lvm = command.contains("lvcreate")
+        && ["raid1", "raid4", "raid5", "raid6", "raid10"]
+            .iter()
+            .any(|level| words.contains(level))
+        && !command.contains("--nosync");
+    md || lvm
+}
+
+fn waits_for_resync(command: &str) -> bool {
+    command.contains("mdadm") && (command.contains("--wait") || command.contains(" -W "))
+}
+
+/// The command after which an initial resync may still run, where nothing
+/// shows that it was waited for.
+fn resync_not_awaited<'a>(case: &Case<'a>, row: &Measurement) -> Option<&'a CommandRecord> {
+    let subject = subject_scope(row);
+    let mut pending = None;
+    for command in case.evidence.commands {
+        let scope = &command.scope;
+        let other = |mine: &str, theirs: &str| !mine.is_empty() && mine != theirs;
+        if other(&scope.host, &subject.host) || other(&scope.subject, &subject.subject) {
+            continue;
+        }
+        if starts_resync(&command.command) {
+            pending = Some(command);
+        } else if waits_for_resync(&command.command) {
+            pending = None;
+        }
+    }
+    pending.filter(|_| !case.happened(row, &["sync-end"]))
+}
+
+/// Events after which copying is expected.
+const PUT_BACK: [&str; 4] = ["insert", "add", "re-add", "replace"];
+/// Events after which the array may be degraded.
+const TAKEN: [&str; 6] = ["fail", "remove", "insert", "add", "re-add", "replace"];
+
+/// Whether the array's state is the subject of the test. The model's benches
+/// do nothing that a suite does not say.
+fn declared(case: &Case<'_>, row: &Measurement, kinds: &[&str], allowed: &str) -> bool {
+    row.bench == "model"
+        || case.flag(row, allowed) == Some(true)
+        || case.happened(row, kinds)
+        || case
+            .commands(row)
+            .any(|command| takes_out(&command.command))
+}
+
+fn takes_out(command: &str) -> bool {
+    [
+        "--fail",
+        "--remove",
+        "--add",
+        "--re-add",
+        " detach ",
+        " attach ",
+        " offline ",
+        " replace ",
+    ]
+    .iter()
+    .any(|verb| command.contains(verb))
+        || [
+            "gmirror remove",
+            "gmirror insert",
+            "gflash remove",
+            "gflash insert",
+        ]
+        .iter()
+        .any(|verb| command.contains(verb))
+}
+
+fn background_copying(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Option<()> {
+    let seen = [fact::SYNC_ACTIVE_START, fact::SYNC_ACTIVE_END].map(|name| case.text(row, name));
+    let active = seen.iter().flatten().find(|kind| **kind != "none").copied();
+    let percent = row.sync_percent_start.or(row.sync_percent_end);
+    let observed = seen.iter().any(Option::is_some) || percent.is_some();
+    if observed {
+        ruling.judged();
+        let going_on = active.is_some() || percent.is_some();
+        if going_on && !declared(case, row, &PUT_BACK, fact::JOB_ALLOWS_SYNC) {
+            let at = percent.map_or_else(String::new, |percent| format!(" at {percent:.1} %"));
+            let kind = active.unwrap_or("resync or recovery");
+            ruling.row(Fatal, row, format!("{kind}{at} ran during the job"));
+        }
+        return Some(());
+    }
+    if !case.evidence.commands.is_empty() {
+        ruling.judged();
+    }
+    let created = ruling.need(resync_not_awaited(case, row), fact::SYNC_ACTIVE_START)?;
+    let size = members(case, row)
+        .iter()
+        .filter_map(|member| member.size_bytes)
+        .fold(0.0, f64::max);
+    let mut text = format!(
+        "`{}` starts a resync, nothing shows a wait",
+        created.command
+    );
+    if size > 0.0 {
+        // The outer tracks of the fastest disks: it takes at least so long.
+        let hours = size / 300e6 / 3600.0;
+        text += &format!("; it takes at least {hours:.1} h");
+    }
+    ruling.subject(Warning, row, text);
+    Some(())
+}
+
+fn degraded(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Option<()> {
+    let states = [row.array_state_start.as_str(), row.array_state_end.as_str()];
+    let known = states.iter().any(|state| !state.is_empty()).then_some(());
+    ruling.need(known, "the array's state at the job's start")?;
+    ruling.judged();
+    let bad = states.into_iter().find(|state| {
+        state.contains('_') || state.contains("DEGRADED") || state.contains("FAULTED")
+    })?;
+    if !declared(case, row, &TAKEN, fact::JOB_ALLOWS_DEGRADED) {
+        ruling.row(Fatal, row, format!("the array was {bad}"));
+    }
+    Some(())
+}
+
+fn bitmap_unknown(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Option<()> {
+    if let Some(bitmap) = case.text(row, fact::ARRAY_BITMAP) {
+        ruling.judged();
+        if bitmap == "default" {
+            ruling.subject(Note, row, "the bitmap is whatever mdadm chose".to_owned());
+        }
+        return Some(());
+    }
+    let redundant = system(case, row) == "md" && is_redundant(level(case, row));
+    let created = case.evidence.commands.iter().find(|command| {
+        let covers = command.scope.subject == row.subject && command.scope.host == row.host;
+        covers && command.command.contains("mdadm") && command.command.contains("--create")
+    });
+    if created.is_some() || redundant {
+        ruling.need(created, fact::ARRAY_BITMAP)?;
+    }
+    let created = created?;
+    ruling.judged();
+    if !created.command.contains("--bitmap") && !created.command.contains(" -b") {
+        ruling.subject(Note, row, format!("`{}` does not say", created.command));
+    }
+    Some(())
+}
+
+fn partial_copy(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Option<()> {
+    let copied = case.number(row, fact::SYNC_COPIED_BYTES);
+    let copied = ruling.need(copied, fact::SYNC_COPIED_BYTES)?;
+    let whole = case.number(row, fact::SYNC_MEMBER_BYTES);
+    let whole = ruling.need(whole, fact::SYNC_MEMBER_BYTES)?;
+    ruling.judged();
+    if whole > 0.0 && copied < 0.9 * whole {
+        let share = copied / whole * 100.0;
+        ruling.subject(Note, row, format!("{share:.1} % of the member were copied"));
+    }
+    Some(())
+}
+
+fn fresh_copy_on_write(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Option<()> {
+    let small = row.block_size_bytes > 0 && row.block_size_bytes <= 16 * 1024;
+    if !small || !row.op.only_writes() || !is_random(row) || !copies_on_write(case, row) {
+        return None;
+    }
+    let ceiling = ruling.need(
+        random_iops(case, row),
+        "member.0.device and what disk it is",
+    );
+    let written = case.number(row, fact::WRITTEN_PERCENT);
+    let mut signs = Vec::new();
+    if let Some(ceiling) = ceiling {
+        ruling.judged();
+        if row.iops > ceiling {
+            let iops = row.iops;
+            signs.push(format!(
+                "{iops:.0} random writes per second, disks do {ceiling:.0} at most"
+            ));
+        }
+    }
+    if let Some(written) = written {
+        ruling.judged();
+        if written < 90.0 {
+            signs.push(format!("{written:.0} % of the region were ever written"));
+        }
+    }
+    if !signs.is_empty() {
+        ruling.row(Warning, row, signs.join("; "));
+    }
+    Some(())
+}
+
+fn full_pool(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Option<()> {
+    let limits = [
+        (fact::FILL_PERCENT, 80.0, "full"),
+        (fact::FRAGMENTATION_PERCENT, 50.0, "fragmented"),
+    ];
+    for (name, limit, word) in limits {
+        let Some(percent) = ruling.need(case.number(row, name), name) else {
+            continue;
+        };
+        ruling.judged();
+        if percent >= limit {
+            let severity = if copies_on_write(case, row) {
+                Warning
+            } else {
+                Note
+            };
+            ruling.row(severity, row, format!("{percent:.0} % {word}"));
+        }
+    }
+    Some(())
+}
+
+fn one_member_reads(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Option<()> {
+    let parallel = row.queue_depth > 1 || row.streams > 1;
+    if !row.op.only_reads() || !parallel || row.members.len() < 2 {
+        return None;
+    }
+    let whole = !row.array_state_start.contains('_') && row.sync_percent_start.is_none();
+    let level = level(case, row);
+    let mirror = level.is_empty() || level.contains("mirror") || level == "raid1";
+    if !whole || !mirror {
+        return None;
+    }
+    let reads: Vec<u64> = row.members.iter().map(|member| member.read_ios).collect();
+    let sum: u64 = reads
+        .iter()
+        .fold(0, |sum, reads| sum.saturating_add(*reads));
+    if sum < 1000 {
+        return None;
+    }
+    ruling.judged();
+    let least = reads.iter().min()?;
+    if *least < sum / reads.len() as u64 / 100 {
+        let list: Vec<String> = reads.iter().map(u64::to_string).collect();
+        ruling.row(Note, row, format!("reads by member: {}", list.join(", ")));
+    }
+    Some(())
+}

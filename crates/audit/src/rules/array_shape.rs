@@ -1,0 +1,227 @@
+//! Pitfalls of how the array and its file system were made.
+
+use crate::case::Case;
+use crate::devices::{copies_on_write, is_random, level, member_bytes, members};
+use crate::finding::Ruling;
+use crate::rule::{Check, Family, Rule};
+use raidlab_store::Severity::{Fatal, Note, Warning};
+use raidlab_store::{Measurement, fact, fact::disk_property};
+
+pub(super) const RULES: &[Rule] = &[
+    Rule {
+        id: "A7",
+        family: Family::Array,
+        title: "blocks smaller than the array's records",
+        explanation: "The array rewrites whole records (recordsize, volblocksize) larger than \
+            the job's block: each write reads, changes and writes a record. A warning where the \
+            members were read by more than 5 % of what was written to them by a job that only \
+            writes.",
+        effect: "The disks do several times the job's work.",
+        remedy: "Set the record size to the block size, or sweep both; report the amplification.",
+        source: "4 KiB writes to a ZFS volume of 8 KiB blocks, 2015; 128 KiB records under 1 MiB \
+            I/O, 2020",
+        check: Check::Rows(record_too_large),
+    },
+    Rule {
+        id: "A8",
+        family: Family::Array,
+        title: "partial stripes",
+        explanation: "Random writes to an array with parity are not whole stripes: parity is \
+            read, changed and written.",
+        effect: "Each write costs up to four I/Os (six with two parities): the rate shows the \
+            chunk and the stripe cache as much as the array.",
+        remedy: "Sweep aligned and unaligned sizes; state chunk and stripe_cache_size.",
+        source: "Linux drivers/md/raid5.c",
+        check: Check::Rows(partial_stripe),
+    },
+    Rule {
+        id: "A9",
+        family: Family::Array,
+        title: "the file system was still being made",
+        explanation: "ext4 still wrote its tables and journal, or the disks were written while \
+            nothing ran, or the program that makes the file system failed or got an option that \
+            does not exist (`lazy_table_init` of ext4). Fatal where it failed.",
+        effect: "Background writes share the first minutes; after a failure another file system \
+            was measured.",
+        remedy: "`-E lazy_itable_init=0,lazy_journal_init=0`, wait for idle disks, check the \
+            exit code.",
+        source: "fio-test-scaffolding passes `lazy_table_init=0`; mke2fs refuses and the script \
+            goes on",
+        check: Check::Whole(unfinished_filesystem),
+    },
+    Rule {
+        id: "A10",
+        family: Family::Array,
+        title: "the file system does not know the stripe",
+        explanation: "The array has stripes and the file system was told of none, or of another \
+            width (stride and stripe-width, sunit and swidth).",
+        effect: "Allocation does not follow stripes: partial stripes and one busy disk.",
+        remedy: "Let mkfs see the array's geometry, or pass it.",
+        source: "mke2fs(8), mkfs.xfs(8)",
+        check: Check::Rows(stripe_unknown),
+    },
+    Rule {
+        id: "A11",
+        family: Family::Array,
+        title: "old signatures on the members",
+        explanation: "A member carried signatures of an earlier array or file system when the \
+            array was built.",
+        effect: "Another array may have been assembled, or a resync begun, behind the test.",
+        remedy: "Wipe members before building and check by serial number.",
+        source: "wipefs(8)",
+        check: Check::Rows(old_signatures),
+    },
+];
+
+fn record_too_large(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Option<()> {
+    if !row.op.only_writes() || row.block_size_bytes == 0 {
+        return None;
+    }
+    let record = case.number(row, fact::ARRAY_RECORD_BYTES);
+    let record = ruling.need(record, fact::ARRAY_RECORD_BYTES)?;
+    ruling.judged();
+    if !is_random(row) || record <= row.block_size_bytes as f64 {
+        return Some(());
+    }
+    let text = format!(
+        "blocks of {} bytes, records of {record:.0}",
+        row.block_size_bytes
+    );
+    match read_share(row).filter(|share| *share > 0.05) {
+        Some(share) => {
+            let share = share * 100.0;
+            ruling.row(
+                Warning,
+                row,
+                format!("{text}; the members also read {share:.0} % of it"),
+            );
+        }
+        None => ruling.row(Note, row, text),
+    }
+    Some(())
+}
+
+/// Bytes that the members read over what they were written, resync left out.
+fn read_share(row: &Measurement) -> Option<f64> {
+    let (read, written) = member_bytes(row)?;
+    let sync = row.members.iter().any(|member| member.sync_bytes > 0);
+    (written > 0 && !sync).then(|| read as f64 / written as f64)
+}
+
+fn partial_stripe(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Option<()> {
+    if !row.op.only_writes() || row.block_size_bytes == 0 {
+        return None;
+    }
+    let level = level(case, row);
+    ruling.need((!level.is_empty()).then_some(()), fact::ARRAY_LEVEL)?;
+    let parity = ["raid4", "raid5", "raid6"]
+        .iter()
+        .any(|known| level.starts_with(known));
+    if !parity || copies_on_write(case, row) {
+        return None;
+    }
+    let stripe = case.number(row, fact::ARRAY_STRIPE_BYTES);
+    let stripe = ruling.need(stripe, fact::ARRAY_STRIPE_BYTES)?;
+    ruling.judged();
+    let whole = stripe > 0.0 && row.block_size_bytes as f64 % stripe == 0.0;
+    if is_random(row) && !whole {
+        let read = read_share(row).map_or_else(String::new, |share| {
+            format!(
+                "; the members also read {:.0} % of what was written",
+                share * 100.0
+            )
+        });
+        let block = row.block_size_bytes;
+        ruling.row(
+            Note,
+            row,
+            format!("blocks of {block} bytes, stripes of {stripe:.0}{read}"),
+        );
+    }
+    Some(())
+}
+
+/// Programs that make file systems.
+fn makes_filesystem(command: &str) -> bool {
+    ["mkfs", "mke2fs", "newfs"]
+        .iter()
+        .any(|program| command.contains(program))
+}
+
+fn unfinished_filesystem(case: &Case<'_>, ruling: &mut Ruling) {
+    let commands = case.evidence.commands.iter();
+    for command in commands.filter(|command| makes_filesystem(&command.command)) {
+        ruling.judged();
+        let scope = command.scope.clone();
+        if command.code != Some(0) {
+            let code = command
+                .code
+                .map_or("a signal".to_owned(), |code| code.to_string());
+            ruling.scope(
+                Fatal,
+                scope,
+                format!("`{}` ended with {code}", command.command),
+            );
+        } else if command.command.contains("lazy_table_init") {
+            let text = format!("`{}`: ext4 has no lazy_table_init", command.command);
+            ruling.scope(Warning, scope, text);
+        }
+    }
+    for row in case.evidence.rows {
+        if let Some(lazy) =
+            ruling.need(case.flag(row, fact::FILESYSTEM_LAZY), fact::FILESYSTEM_LAZY)
+        {
+            ruling.judged();
+            if lazy {
+                ruling.row(
+                    Warning,
+                    row,
+                    "tables or journal were still written".to_owned(),
+                );
+            }
+        }
+        if let Some(bytes) = case.number(row, fact::IDLE_WRITTEN_BYTES) {
+            ruling.judged();
+            if bytes > IDLE_LIMIT_BYTES {
+                let text =
+                    format!("{bytes:.0} bytes were written in an idle second before the job");
+                ruling.row(Warning, row, text);
+            }
+        }
+    }
+}
+
+/// A journal's commit and an array's superblock are below it.
+const IDLE_LIMIT_BYTES: f64 = 1_048_576.0;
+
+fn stripe_unknown(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Option<()> {
+    if row.filesystem.is_empty() {
+        return None;
+    }
+    let stripe = case.number(row, fact::ARRAY_STRIPE_BYTES);
+    let stripe = ruling.need(stripe, fact::ARRAY_STRIPE_BYTES)?;
+    let known = case.number(row, fact::FILESYSTEM_STRIPE_BYTES);
+    let known = ruling.need(known, fact::FILESYSTEM_STRIPE_BYTES)?;
+    ruling.judged();
+    let striped = members(case, row).len() != 1 && !level(case, row).contains("raid1");
+    if (striped || level(case, row) == "raid10") && stripe > 0.0 && known != stripe {
+        let text = format!("stripes of {stripe:.0} bytes, the file system knows {known:.0}");
+        ruling.subject(Note, row, text);
+    }
+    Some(())
+}
+
+fn old_signatures(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Option<()> {
+    for member in members(case, row) {
+        let name = fact::disk(&member.device, disk_property::STALE_SIGNATURES);
+        let Some(found) = ruling.need(case.text(row, &name), "disk.<device>.stale_signatures")
+        else {
+            continue;
+        };
+        ruling.judged();
+        if !found.is_empty() && found != "none" {
+            ruling.subject(Warning, row, format!("{}: {found}", member.name()));
+        }
+    }
+    Some(())
+}

@@ -1,0 +1,376 @@
+//! What people print of numbers: units and percents.
+//!
+//! Claims are what an article printed about a cell. They are compared with the
+//! rows, which are computed from bytes and seconds, and with one another.
+
+use crate::case::Case;
+use crate::devices::is_random;
+use crate::finding::Ruling;
+use crate::rule::{Check, Family, Rule};
+use raidlab_statistics::relative_standard_error;
+use raidlab_store::Severity::{Note, Warning};
+use raidlab_store::{Measurement, Metric, Operation, Scope, fact, fact::claim_part};
+use std::collections::{BTreeMap, BTreeSet};
+
+pub(super) const RULES: &[Rule] = &[
+    Rule {
+        id: "T19",
+        family: Family::Figures,
+        title: "the unit is not the one printed",
+        explanation: "A printed rate differs from bytes over seconds by exactly 1.048576 (MiB \
+            called MB), 1.024 (KiB called KB) or their like. A warning where the subjects it is \
+            compared with are printed in another unit, a note where all are alike.",
+        effect: "A gift of 2.4, 4.9 or 7.4 % to one side.",
+        remedy: "Compute rates from bytes and seconds; print MB for 10^6 and MiB for 2^20.",
+        source: "FreeBSD's bytes per second over 2^20 beside GNU dd's MB in mdadm against \
+            gmirror, 2010; KDiskMark's benchmark.cpp",
+        check: Check::Whole(wrong_unit),
+    },
+    Rule {
+        id: "T20",
+        family: Family::Figures,
+        title: "wrong percent",
+        explanation: "A printed percent is not what its own printed values give, by more than \
+            rounding. A warning from two points on; often the ratio was taken for the change.",
+        effect: "The verdict is larger, smaller or of another sign than the values.",
+        remedy: "Generate percents: value / best - 1, and say what the base is.",
+        source: "-99 for -95 and +5338 for +5238 in the 2015 comparison",
+        check: Check::Whole(wrong_percent),
+    },
+    Rule {
+        id: "T21",
+        family: Family::Figures,
+        title: "too coarse to read",
+        explanation: "So few I/Os were counted that one more or less is more than a quarter of a \
+            percent; or the printed rate is whole I/Os per second times the block size, where \
+            the tool knew better.",
+        effect: "Differences of one step look like differences.",
+        remedy: "Keep counts and times and compute rates from them.",
+        source: "KB/s as whole IOPS times block size in the 2015 comparison",
+        check: Check::Whole(too_coarse),
+    },
+    Rule {
+        id: "T22",
+        family: Family::Figures,
+        title: "the difference is within counting error",
+        explanation: "The printed percent is smaller than twice the standard error of the \
+            difference of two counts, each of which is known to one over its root.",
+        effect: "Chance is called better or worse.",
+        remedy: "Measure longer or more often; print an interval, or that one cannot tell.",
+        source: "-1 % of one I/O per second in the 2015 comparison",
+        check: Check::Rows(within_error),
+    },
+    Rule {
+        id: "T30",
+        family: Family::Figures,
+        title: "a rate read as a time",
+        explanation: "An operation that is counted per second was printed in seconds, or the \
+            subject called best has the lowest rate of all.",
+        effect: "The winner is the loser.",
+        remedy: "Type the unit and the direction with the number.",
+        source: "bonnie++'s 165.1 and 148.5 seeks per second read as seconds, 2010",
+        check: Check::Whole(wrong_direction),
+    },
+    Rule {
+        id: "T31",
+        family: Family::Figures,
+        title: "printed is not measured",
+        explanation: "A printed figure differs by more than 2 % from what the raw output of the \
+            same cell gives, and no unit explains it: a line was copied wrongly, or the figure \
+            is of another run.",
+        effect: "Readers see a number that nobody measured here.",
+        remedy: "Make tables from raw output by program and keep both together.",
+        source: "nine rows of gflash in the 2015 comparison that its published log does not have",
+        check: Check::Rows(not_measured),
+    },
+];
+
+/// A claim about a row's operation and part.
+pub(super) struct Claim<'a> {
+    pub(super) value: f64,
+    unit: &'a str,
+    /// Half a unit of the last printed digit.
+    rounding: f64,
+}
+
+pub(super) fn claim<'a>(case: &Case<'a>, row: &Measurement, what: &str) -> Option<Claim<'a>> {
+    let found = case.observation(row, &fact::claim(row.op, &row.part, what))?;
+    let text = found.value.trim();
+    let value: f64 = text.parse().ok().filter(|value: &f64| value.is_finite())?;
+    let decimals = text
+        .split_once('.')
+        .map_or(0, |(_, digits)| digits.len().min(15));
+    Some(Claim {
+        value,
+        unit: found.unit.trim(),
+        rounding: 0.5 * 0.1_f64.powi(i32::try_from(decimals).unwrap_or(0)),
+    })
+}
+
+/// Bytes of a printed unit of rate.
+fn unit_bytes(unit: &str) -> Option<f64> {
+    let unit = unit
+        .strip_suffix("/s")
+        .or(unit.strip_suffix("/sec"))
+        .unwrap_or(unit);
+    Some(match unit {
+        "B" | "bytes" => 1.0,
+        "kB" | "KB" => 1e3,
+        "KiB" => 1024.0,
+        "MB" => 1e6,
+        "MiB" => 1_048_576.0,
+        "GB" => 1e9,
+        "GiB" => 1_073_741_824.0,
+        _ => return None,
+    })
+}
+
+/// Ratios between binary and decimal units.
+const UNIT_STEPS: [(f64, &str); 4] = [
+    (1.024, "KiB were called KB"),
+    (1.048_576, "MiB were called MB"),
+    (1.073_741_824, "GiB were called GB"),
+    (1.0 / 1.048_576, "MB were called MiB"),
+];
+
+/// The unit step that a printed rate is away from a measured one; `Some(None)`
+/// where they agree, `None` where neither can be told.
+fn unit_step(measured: f64, printed: f64, rounding: f64) -> Option<Option<&'static str>> {
+    let tolerance = 0.002 + rounding / printed;
+    if !(printed > 0.0 && measured > 0.0 && tolerance < 0.01) {
+        return None;
+    }
+    let ratio = measured / printed;
+    if (ratio - 1.0).abs() < tolerance {
+        return Some(None);
+    }
+    let step = UNIT_STEPS
+        .iter()
+        .find(|(step, _)| (ratio / step - 1.0).abs() < tolerance);
+    step.map(|(_, words)| Some(*words))
+}
+
+fn wrong_unit(case: &Case<'_>, ruling: &mut Ruling) {
+    let mut groups: BTreeMap<_, Vec<(&Measurement, Option<&str>, String)>> = BTreeMap::new();
+    for row in case
+        .evidence
+        .rows
+        .iter()
+        .filter(|row| row.bytes_per_second > 0.0)
+    {
+        let key = (row.sequence, row.op, row.part.as_str());
+        let printed = claim(case, row, claim_part::VALUE).and_then(|claim| {
+            let unit = unit_bytes(claim.unit)?;
+            let text = format!("{} {}", claim.value, claim.unit);
+            Some((claim.value * unit, claim.rounding * unit, text))
+        });
+        let by_tool = case
+            .number(row, fact::DD_PRINTED_BYTES_PER_SECOND)
+            .map(|rate| {
+                // The value is decoded, its digits are not known: as dd's three.
+                (rate, rate * 0.002, format!("{rate:.0} bytes/s"))
+            });
+        for (rate, rounding, text) in [printed, by_tool].into_iter().flatten() {
+            if let Some(step) = unit_step(row.bytes_per_second, rate, rounding) {
+                ruling.judged();
+                groups.entry(key).or_default().push((row, step, text));
+            }
+        }
+    }
+    for rows in groups.values() {
+        let kinds: BTreeSet<&Option<&str>> = rows.iter().map(|(_, step, _)| step).collect();
+        for (row, step, text) in rows {
+            let Some(words) = step else {
+                continue;
+            };
+            if kinds.len() > 1 {
+                let bytes = row.bytes_per_second;
+                ruling.row(
+                    Warning,
+                    row,
+                    format!("{text} is {bytes:.0} bytes/s: {words}"),
+                );
+            } else {
+                let text = format!("{words}, alike for all that is compared");
+                ruling.scope(Note, Scope::default(), text);
+            }
+        }
+    }
+    ruling.need(
+        None::<()>,
+        "claim.<op>.value in a unit of bytes, or dd's printed rate",
+    );
+}
+
+/// The best printed value of each job, operation and part.
+fn best_claims<'a>(case: &Case<'a>) -> BTreeMap<(u32, Operation, &'a str), f64> {
+    let mut best = BTreeMap::new();
+    for row in case.evidence.rows {
+        if let Some(claim) = claim(case, row, claim_part::VALUE) {
+            let key = (row.sequence, row.op, row.part.as_str());
+            let known = best.entry(key).or_insert(claim.value);
+            *known = claim.value.max(*known);
+        }
+    }
+    best
+}
+
+fn wrong_percent(case: &Case<'_>, ruling: &mut Ruling) {
+    let best = best_claims(case);
+    for row in case.evidence.rows {
+        let percent = claim(case, row, claim_part::PERCENT);
+        let Some(percent) = ruling.need(percent, "claim.<op>.percent") else {
+            continue;
+        };
+        let value = claim(case, row, claim_part::VALUE);
+        let Some(value) = ruling.need(value, "claim.<op>.value") else {
+            continue;
+        };
+        let base = claim(case, row, claim_part::BASE).map(|base| base.value);
+        let key = (row.sequence, row.op, row.part.as_str());
+        let base = base
+            .or_else(|| best.get(&key).copied())
+            .filter(|base| *base > 0.0);
+        let Some(base) = base else {
+            continue;
+        };
+        ruling.judged();
+        let real = (value.value / base - 1.0) * 100.0;
+        let miss = (percent.value - real).abs();
+        if miss <= percent.rounding * 1.1 {
+            continue;
+        }
+        let severity = if miss >= 2.0 { Warning } else { Note };
+        let mut text = format!(
+            "{} against {base} is {real:+.1} %, printed {:+} %",
+            value.value, percent.value
+        );
+        if (percent.value - value.value / base * 100.0).abs() <= 1.0 {
+            text += "; that is the ratio, not the change";
+        }
+        ruling.row(severity, row, text);
+    }
+}
+
+/// Fewest I/Os of which one is at most a quarter of a percent.
+const LEAST_IOS: u64 = 400;
+
+fn too_coarse(case: &Case<'_>, ruling: &mut Ruling) {
+    for row in case.evidence.rows.iter().filter(|row| row.total_ios > 0) {
+        ruling.judged();
+        // Large blocks are counted in bytes.
+        if row.metric() == Metric::OperationsPerSecond && row.total_ios < LEAST_IOS {
+            let ios = row.total_ios;
+            let step = 100.0 / ios as f64;
+            ruling.row(Warning, row, format!("{ios} I/Os: one is {step:.2} %"));
+        }
+        let Some(printed) = claim(case, row, claim_part::VALUE) else {
+            continue;
+        };
+        if !matches!(printed.unit, "KB/s" | "KiB/s" | "kB/s") || row.bytes_per_second <= 0.0 {
+            continue;
+        }
+        let block = row.block_size_bytes as f64 / 1024.0;
+        let whole = row.iops.floor() * block;
+        let miss = row.bytes_per_second / 1024.0 / whole - 1.0;
+        if whole > 0.0 && printed.value == whole && miss > 0.001 {
+            let iops = row.iops.floor();
+            let text = format!(
+                "{whole} is {iops:.0} x {block}; {:.2} % were cut off",
+                miss * 100.0
+            );
+            ruling.row(Note, row, text);
+        }
+    }
+}
+
+fn within_error(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Option<()> {
+    if !is_random(row) {
+        return None;
+    }
+    let percent = claim(case, row, claim_part::PERCENT);
+    let percent = ruling.need(percent, "claim.<op>.percent")?.value;
+    // One I/O after the other varies about as much as its mean: c = 1.
+    let error = relative_standard_error(row.total_ios, 1.0);
+    let error = ruling.need(error, "the number of I/Os")?;
+    ruling.judged();
+    let reach = 2.0 * std::f64::consts::SQRT_2 * error * 100.0;
+    if percent != 0.0 && percent.abs() < reach {
+        let ios = row.total_ios;
+        let text = format!("{percent:+} % of {ios} I/Os, chance gives up to {reach:.1} %");
+        ruling.row(Warning, row, text);
+    }
+    Some(())
+}
+
+fn wrong_direction(case: &Case<'_>, ruling: &mut Ruling) {
+    for row in case.evidence.rows {
+        let Some(claim) = claim(case, row, claim_part::VALUE) else {
+            continue;
+        };
+        ruling.judged();
+        if matches!(claim.unit, "s" | "sec" | "secs" | "seconds" | "ms") && row.iops > 0.0 {
+            let text = format!(
+                "{} printed in {}, it is {} per second",
+                claim.value, claim.unit, row.iops
+            );
+            ruling.row(Warning, row, text);
+        }
+    }
+    for rows in case.compared() {
+        let values = || {
+            rows.iter()
+                .map(|row| row.value())
+                .filter(|value| *value > 0.0)
+        };
+        let best = values().fold(0.0, f64::max);
+        let worst = values().fold(f64::INFINITY, f64::min);
+        for row in &rows {
+            let name = fact::claim(row.op, &row.part, claim_part::WINNER);
+            let Some(winner) = ruling.need(case.flag(row, &name), "claim.<op>.winner") else {
+                continue;
+            };
+            ruling.judged();
+            if winner && row.value() <= worst && best > worst {
+                let text = format!(
+                    "called best with {:.1}, the best has {best:.1}",
+                    row.value()
+                );
+                ruling.row(Warning, row, text);
+            }
+        }
+    }
+}
+
+fn not_measured(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Option<()> {
+    let printed = claim(case, row, claim_part::VALUE);
+    let printed = ruling.need(printed, "claim.<op>.value")?;
+    let (measured, value, rounding) = match unit_bytes(printed.unit) {
+        Some(unit) => (
+            row.bytes_per_second,
+            printed.value * unit,
+            printed.rounding * unit,
+        ),
+        // Whole numbers of I/Os may be rounded or cut off.
+        None if matches!(printed.unit, "1/s" | "iops" | "IOPS") => {
+            (row.iops, printed.value, printed.rounding * 2.0)
+        }
+        None => return None,
+    };
+    if measured <= 0.0 || value <= 0.0 {
+        return None;
+    }
+    ruling.judged();
+    let off = (value / measured - 1.0) * 100.0;
+    let bytes = unit_bytes(printed.unit).is_some();
+    let by_unit = bytes && unit_step(measured, value, rounding).is_some();
+    let tolerance = f64::max(2.0, rounding / measured * 100.0);
+    if off.abs() > tolerance && !by_unit {
+        let text = format!(
+            "printed {} {}, {off:+.1} % off",
+            printed.value, printed.unit
+        );
+        ruling.row(Warning, row, text);
+    }
+    Some(())
+}

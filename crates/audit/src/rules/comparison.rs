@@ -1,0 +1,182 @@
+//! Pitfalls of comparing: what else differs, and how much chance there is.
+
+use super::claims::claim;
+use crate::case::Case;
+use crate::devices::tool;
+use crate::finding::Ruling;
+use crate::rule::{Check, Family, Rule};
+use raidlab_statistics::{Sample, outliers, summary};
+use raidlab_store::Severity::{Note, Warning};
+use raidlab_store::{Measurement, Operation, Scope, fact, fact::claim_part};
+use std::collections::{BTreeMap, BTreeSet};
+
+pub(super) const RULES: &[Rule] = &[
+    Rule {
+        id: "T23",
+        family: Family::Figures,
+        title: "different tool or kernel versions",
+        explanation: "Subjects that are compared were measured with different versions of a \
+            tool, or on one operating system with different kernels.",
+        effect: "The versions are compared too.",
+        remedy: "Pin versions, or put them into the subject's label.",
+        source: "fio 2.1.9 and 2.1.11 in the 2015 comparison",
+        check: Check::Whole(versions_differ),
+    },
+    Rule {
+        id: "T24",
+        family: Family::Figures,
+        title: "the file system changes with the array",
+        explanation: "Subjects that are compared have no file system in common.",
+        effect: "File systems are compared, or operating systems, and not arrays.",
+        remedy: "Add raw devices, or one file system that all can have.",
+        source: "UFS on gmirror against ext3 on md, 2010",
+        check: Check::Whole(filesystem_confounded),
+    },
+    Rule {
+        id: "T26",
+        family: Family::Figures,
+        title: "half of a mixed job",
+        explanation: "Reads and writes of a mixed job are in separate rows, and each was ranked \
+            by itself.",
+        effect: "An array that favours reads wins one row and loses the other.",
+        remedy: "Show both and their sum.",
+        source: "job 16 of the 2015 comparison",
+        check: Check::Whole(half_of_mixed),
+    },
+    Rule {
+        id: "R1",
+        family: Family::Figures,
+        title: "repetitions disagree",
+        explanation: "Three or more repetitions spread by more than a tenth of their mean \
+            (coefficient of variation), or one lies far from the others.",
+        effect: "A single one of them could have said anything in that range.",
+        remedy: "Look for the cause in the time lines; report the interval; never drop one.",
+        source: "Iglewicz and Hoaglin's modified z-score and Tukey's fences",
+        check: Check::Whole(repetitions_disagree),
+    },
+];
+
+fn versions_differ(case: &Case<'_>, ruling: &mut Ruling) {
+    for rows in case.compared() {
+        let mut tools: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+        let mut kernels: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+        for row in &rows {
+            let name = tool(row);
+            if !name.is_empty() && name != "bonnie++" {
+                tools.entry(name).or_default().insert(&row.tool);
+            }
+            let release = case.text(row, fact::OS_RELEASE);
+            if let (Some(kernel), Some(release)) = (case.text(row, fact::OS_KERNEL), release) {
+                kernels.entry(kernel).or_default().insert(release);
+            }
+        }
+        for (what, versions) in tools.iter().chain(&kernels) {
+            ruling.judged();
+            if versions.len() > 1 {
+                let list: Vec<&str> = versions.iter().copied().collect();
+                ruling.scope(
+                    Note,
+                    Scope::default(),
+                    format!("{what}: {}", list.join(" and ")),
+                );
+            }
+        }
+    }
+    ruling.need(None::<()>, "the tool's version");
+}
+
+fn filesystem_confounded(case: &Case<'_>, ruling: &mut Ruling) {
+    let mut kinds: BTreeMap<(&str, &str), BTreeSet<&str>> = BTreeMap::new();
+    for row in case.evidence.rows {
+        let kind = case
+            .text(row, fact::FILESYSTEM_TYPE)
+            .unwrap_or(&row.filesystem);
+        kinds
+            .entry((&row.host, &row.subject))
+            .or_default()
+            .insert(kind);
+    }
+    if kinds.len() < 2 {
+        ruling.need(None::<()>, "a second subject");
+        return;
+    }
+    ruling.judged();
+    let mut all = kinds.values();
+    let first = all.next().cloned().unwrap_or_default();
+    let common = all.fold(first, |common, kinds| &common & kinds);
+    if common.is_empty() {
+        let list: Vec<String> = kinds
+            .iter()
+            .map(|((_, subject), kinds)| {
+                let kinds: Vec<&str> = kinds
+                    .iter()
+                    .map(|kind| if kind.is_empty() { "none" } else { kind })
+                    .collect();
+                format!("{subject}: {}", kinds.join(", "))
+            })
+            .collect();
+        ruling.scope(Warning, Scope::default(), list.join("; "));
+    }
+}
+
+fn half_of_mixed(case: &Case<'_>, ruling: &mut Ruling) {
+    let mut cells: BTreeMap<_, Vec<&Measurement>> = BTreeMap::new();
+    for row in case.evidence.rows.iter().filter(|row| tool(row) == "fio") {
+        cells
+            .entry((row.cell(), row.part.as_str()))
+            .or_default()
+            .push(row);
+    }
+    for rows in cells.values() {
+        let of = |op| rows.iter().find(|row| row.op == op && row.total_ios > 0);
+        let (Some(reads), Some(writes)) = (of(Operation::Read), of(Operation::Write)) else {
+            continue;
+        };
+        ruling.judged();
+        let ranked = [reads, writes]
+            .iter()
+            .any(|row| claim(case, row, claim_part::PERCENT).is_some());
+        if ranked {
+            let sum = reads.iops + writes.iops;
+            let scope = Scope::of(reads);
+            let (reads, writes) = (reads.iops, writes.iops);
+            let text =
+                format!("{reads:.0} reads and {writes:.0} writes per second, together {sum:.0}");
+            ruling.scope(Note, scope, text);
+        }
+    }
+    ruling.need(None::<()>, "a mixed job");
+}
+
+fn repetitions_disagree(case: &Case<'_>, ruling: &mut Ruling) {
+    for rows in case.repeated() {
+        let values: Vec<f64> = rows.iter().map(|row| row.value()).collect();
+        let Some(sample) = Sample::new(&values).ok().filter(|sample| sample.len() >= 3) else {
+            continue;
+        };
+        ruling.judged();
+        let spread = summary(&sample).coefficient_of_variation.unwrap_or(0.0);
+        let scope = Scope {
+            repetition: None,
+            ..Scope::of(rows[0])
+        };
+        if spread > 0.1 {
+            let text = format!(
+                "{}: {} values spread by {:.0} %",
+                rows[0].op,
+                sample.len(),
+                spread * 100.0
+            );
+            ruling.scope(Note, scope, text);
+        }
+        // Three or four close values make any other look far.
+        for outlier in outliers(&sample).into_iter().filter(|_| sample.len() >= 5) {
+            let away = outlier.value / sample.median() - 1.0;
+            if away.abs() > 0.05 {
+                let text = format!("{:+.0} % from the median of {}", away * 100.0, sample.len());
+                ruling.row(Note, rows[outlier.index], text);
+            }
+        }
+    }
+    ruling.need(None::<()>, "three repetitions");
+}

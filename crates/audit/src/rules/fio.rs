@@ -1,0 +1,299 @@
+//! What fio's options do beside what they say.
+
+use crate::case::Case;
+use crate::devices::{honours_direct, is_direct, is_random, system, tool};
+use crate::finding::Ruling;
+use crate::rule::{Check, Family, Rule};
+use raidlab_store::Severity::{Fatal, Note, Warning};
+use raidlab_store::{Measurement, fact};
+
+pub(super) const RULES: &[Rule] = &[
+    Rule {
+        id: "T1",
+        family: Family::Tools,
+        title: "fio looked at its clock once in 64 I/Os",
+        explanation: "With `gtod_reduce=1` each fio job looks at the clock once in 64 I/Os, so a \
+            job that does one I/O in a second may run a minute too long. Found where a job with \
+            a time limit ran more than 3 % longer, and fio says so, or its I/Os show it: their \
+            number and two for each clone are a multiple of 64 (fio 2.1; 88 of 88 jobs of 2015).",
+        effect: "The clones that are done wait for the others with nothing to do, and fio \
+            divides by the whole time: too low, most of all with many threads on slow disks.",
+        remedy: "Never set gtod_reduce (nor clat without a clock) on disks that turn; or use the \
+            rate until the first clone was done.",
+        source: "fio, options.c and time.c, `ts_cache_mask`; the 2015 comparison: 88 s for 60",
+        check: Check::Rows(clock_tail),
+    },
+    Rule {
+        id: "T2",
+        family: Family::Tools,
+        title: "queue depth asked is not queue depth had",
+        explanation: "fio reports that 99 % of I/Os were alone in flight where more were asked \
+            for, or an engine that waits for each I/O (sync, psync, mmap) was given a depth. A \
+            note where subjects reach the same depth by threads and by asynchronous I/O.",
+        effect: "The row of a depth shows depth 1.",
+        remedy: "Use libaio, io_uring or posixaio, or clones; label the depth with clones times \
+            depth achieved.",
+        source: "fio(1): iodepth has no effect on synchronous engines",
+        check: Check::Rows(depth_ignored),
+    },
+    Rule {
+        id: "T3",
+        family: Family::Tools,
+        title: "fio's maps of random blocks fill memory",
+        explanation: "Each clone of a random job keeps one bit for each block of its range \
+            unless `norandommap` or another generator is set; together that is more than 5 % of \
+            memory.",
+        effect: "Memory is gone that others need, and jobs begin slowly.",
+        remedy: "Set `norandommap` or `random_generator=lfsr`.",
+        source: "32 threads over 3 TiB in 4 KiB blocks, 2015: 3 GiB of 16",
+        check: Check::Rows(random_maps),
+    },
+    Rule {
+        id: "T4",
+        family: Family::Tools,
+        title: "every repetition draws the same random blocks",
+        explanation: "A random job was repeated without a seed of its own: fio's default \
+            (`randrepeat=1`) gives each run the same offsets.",
+        effect: "Repetitions are not independent, so their spread is too small; and a cache may \
+            know the blocks.",
+        remedy: "Give each repetition its own recorded `randseed`.",
+        source: "fio(1)",
+        check: Check::Rows(same_seed),
+    },
+    Rule {
+        id: "T6",
+        family: Family::Tools,
+        title: "the job ended before its time",
+        explanation: "The job has a time limit and ran less than 90 % of it: without \
+            `time_based` fio stops when the size is done. A warning where time_based was set.",
+        effect: "Rates come from a shorter time than the others', start and cache in it.",
+        remedy: "Always pair `runtime` with `time_based`.",
+        source: "fio issues 329 and 1039",
+        check: Check::Rows(ended_early),
+    },
+    Rule {
+        id: "T7",
+        family: Family::Tools,
+        title: "direct I/O on ZFS",
+        explanation: "The job asks for direct I/O on a ZFS that takes it and ignores it (before \
+            2.3). A warning where the ARC answered more than 1 % of the reads.",
+        effect: "Figures with direct=1 are cached on one subject and not on the other.",
+        remedy: "State the version and the `direct` property; treat the two as two jobs.",
+        source: "OpenZFS pull request 10018",
+        check: Check::Rows(direct_on_zfs),
+    },
+    Rule {
+        id: "T8",
+        family: Family::Tools,
+        title: "direct I/O refused",
+        explanation: "The file system refused direct I/O, as the tool's messages say.",
+        effect: "No number, or one of buffered I/O in its place.",
+        remedy: "Fail the cell; measure buffered I/O as a job of its own.",
+        source: "tmpfs and some FUSE file systems; KDiskMark issue 108",
+        check: Check::Whole(direct_refused),
+    },
+];
+
+fn asked_runtime(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Option<f64> {
+    if tool(row) != "fio" || row.runtime_ns == 0 {
+        return None;
+    }
+    let asked = case
+        .number(row, fact::JOB_ASKED_RUNTIME_NS)
+        .filter(|asked| *asked > 0.0);
+    ruling.need(asked, fact::JOB_ASKED_RUNTIME_NS)
+}
+
+/// I/Os between two looks at the clock: `ts_cache_mask` is 63.
+const CLOCK_EVERY: u64 = 64;
+/// I/Os of each clone that are not counted in the total, in fio 2.1.
+const UNCOUNTED: u64 = 2;
+
+fn clock_tail(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Option<()> {
+    let asked = asked_runtime(case, row, ruling)?;
+    let ratio = row.runtime_ns as f64 / asked;
+    let reduced = case.flag(row, &fact::fio_option("gtod_reduce"));
+    let jobs = case.number(row, fact::FIO_JOBS).map(|jobs| jobs as u64);
+    // Clones of a mixed job count reads and writes together.
+    let cell = row.cell();
+    let same = case
+        .evidence
+        .rows
+        .iter()
+        .filter(|other| other.cell() == cell && other.part == row.part);
+    let ios = same.fold(0_u64, |sum, other| sum.saturating_add(other.total_ios));
+    let fits = |jobs: u64| {
+        ios > 0 && ios.saturating_add(jobs.saturating_mul(UNCOUNTED)) % CLOCK_EVERY == 0
+    };
+    let quantised = jobs.is_some_and(fits) && !row.latency.is_recorded();
+    let known = (reduced.is_some() || jobs.is_some()).then_some(());
+    ruling.need(known, fact::FIO_JOBS)?;
+    ruling.judged();
+    if ratio > 1.03 && (reduced == Some(true) || quantised) {
+        let (ran, asked) = (row.runtime_ns as f64 / 1e9, asked / 1e9);
+        let mut text = format!(
+            "ran {ran:.1} s of {asked:.1}, {:+.0} %",
+            (ratio - 1.0) * 100.0
+        );
+        if quantised {
+            let jobs = jobs.unwrap_or(0);
+            let rounds = ios.saturating_add(jobs.saturating_mul(UNCOUNTED)) / CLOCK_EVERY;
+            text +=
+                &format!("; {ios} I/Os + {UNCOUNTED} x {jobs} clones = {CLOCK_EVERY} x {rounds}");
+        }
+        if reduced == Some(true) {
+            text += "; gtod_reduce is set";
+        }
+        ruling.row(Warning, row, text);
+    }
+    Some(())
+}
+
+/// Engines that have at most one I/O in flight.
+const WAITING_ENGINES: [&str; 6] = ["sync", "psync", "vsync", "pvsync", "pvsync2", "mmap"];
+
+fn depth_ignored(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Option<()> {
+    if tool(row) != "fio" {
+        return None;
+    }
+    let option = |name: &str| case.text(row, &fact::fio_option(name));
+    let asked = case
+        .text(row, &fact::option("iodepth", fact::outcome::ASKED))
+        .or_else(|| option("iodepth"));
+    let alone = case.number(row, &fact::fio_depth_level("1"));
+    let engine = option("ioengine");
+    let known = alone.is_some() || engine.is_some();
+    ruling.need(known.then_some(()), "fio.iodepth_level.1")?;
+    ruling.judged();
+    let asked: u64 = asked.and_then(|depth| depth.parse().ok()).unwrap_or(1);
+    if asked <= 1 {
+        return Some(());
+    }
+    if alone.is_some_and(|percent| percent >= 99.0) {
+        let text = format!(
+            "depth {asked} asked, {:.0} % of I/Os were alone",
+            alone.unwrap_or(0.0)
+        );
+        ruling.row(Fatal, row, text);
+    } else if alone.is_none() && engine.is_some_and(|engine| WAITING_ENGINES.contains(&engine)) {
+        let engine = engine.unwrap_or_default();
+        ruling.row(
+            Fatal,
+            row,
+            format!("depth {asked} asked of engine {engine}"),
+        );
+    }
+    Some(())
+}
+
+fn random_maps(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Option<()> {
+    if tool(row) != "fio" || !is_random(row) || row.block_size_bytes == 0 {
+        return None;
+    }
+    let memory = case.number(row, fact::MEMORY_TOTAL_BYTES);
+    let memory = ruling.need(memory, fact::MEMORY_TOTAL_BYTES)?;
+    let range = case.number(row, fact::JOB_WORKING_SET_BYTES);
+    let range = ruling.need(range, fact::JOB_WORKING_SET_BYTES)?;
+    let jobs = ruling.need(case.number(row, fact::FIO_JOBS), fact::FIO_JOBS)?;
+    ruling.judged();
+    let option = |name: &str| case.text(row, &fact::fio_option(name));
+    let without = case.flag(row, &fact::fio_option("norandommap")) == Some(true);
+    let other = option("random_generator").is_some_and(|name| name != "tausworthe");
+    let maps = jobs * range / row.block_size_bytes as f64 / 8.0;
+    if !without && !other && maps > 0.05 * memory {
+        let share = maps / memory * 100.0;
+        let text = format!(
+            "{jobs:.0} maps of {:.0} MiB are {share:.0} % of memory",
+            maps / jobs / 1_048_576.0
+        );
+        ruling.row(Warning, row, text);
+    }
+    Some(())
+}
+
+fn same_seed(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Option<()> {
+    if tool(row) != "fio" || !is_random(row) {
+        return None;
+    }
+    let option = |name: &str| case.text(row, &fact::fio_option(name));
+    let known = ["rw", "readwrite", "bs", "randseed", "randrepeat"];
+    let known = known.iter().any(|name| option(name).is_some());
+    ruling.need(known.then_some(()), "fio.option.randseed")?;
+    ruling.judged();
+    let own = option("randrepeat") == Some("0") || option("randseed").is_some();
+    if row.repetition > 0 && !own {
+        ruling.row(
+            Note,
+            row,
+            "neither randseed nor randrepeat=0 is set".to_owned(),
+        );
+    }
+    Some(())
+}
+
+fn ended_early(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Option<()> {
+    let asked = asked_runtime(case, row, ruling)?;
+    ruling.judged();
+    let ran = row.runtime_ns as f64;
+    if ran < 0.9 * asked {
+        let by_time = case.flag(row, &fact::fio_option("time_based")) == Some(true);
+        let severity = if by_time { Warning } else { Note };
+        let text = format!("ran {:.1} s of {:.1}", ran / 1e9, asked / 1e9);
+        ruling.row(severity, row, text);
+    }
+    Some(())
+}
+
+fn direct_on_zfs(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Option<()> {
+    if system(case, row) != "zfs" || tool(row) != "fio" {
+        return None;
+    }
+    let direct = ruling.need(is_direct(case, row), "fio.option.direct")?;
+    ruling.judged();
+    if !direct || honours_direct(case, row) {
+        return Some(());
+    }
+    let hits = case.number(row, fact::ARC_HITS).unwrap_or(0.0);
+    let misses = case.number(row, fact::ARC_MISSES).unwrap_or(0.0);
+    let share = if hits > 0.0 {
+        hits / (hits + misses) * 100.0
+    } else {
+        0.0
+    };
+    if row.op.only_reads() && share > 1.0 {
+        ruling.row(
+            Warning,
+            row,
+            format!("direct=1, and the ARC answered {share:.0} %"),
+        );
+    } else {
+        let version = case
+            .text(row, &fact::version("zfs"))
+            .unwrap_or("of unknown version");
+        ruling.subject(Note, row, format!("direct=1 on ZFS {version}"));
+    }
+    Some(())
+}
+
+/// What fio and dd say when the kernel refuses O_DIRECT.
+const REFUSALS: [&str; 3] = [
+    "does not support direct=1",
+    "does not support O_DIRECT",
+    "failed to set O_DIRECT",
+];
+
+fn direct_refused(case: &Case<'_>, ruling: &mut Ruling) {
+    for command in case.evidence.commands {
+        let tool = command.command.contains("direct");
+        if !tool {
+            continue;
+        }
+        ruling.judged();
+        let texts = [&command.stdout, &command.stderr];
+        let lines = texts.into_iter().flat_map(|text| text.lines());
+        for line in lines.filter(|line| REFUSALS.iter().any(|known| line.contains(known))) {
+            ruling.scope(Fatal, command.scope.clone(), line.trim().to_owned());
+        }
+    }
+    ruling.need(None::<()>, "a command with direct I/O");
+}

@@ -1,0 +1,340 @@
+//! What happened while a tool ran.
+
+use crate::case::Case;
+use crate::devices::tool;
+use crate::finding::Ruling;
+use crate::rule::{Check, Family, Rule};
+use crate::rules::cache_state::first_is_slower;
+use raidlab_statistics::{Confidence, Sample, autocorrelation, change_point};
+use raidlab_store::Severity::{Fatal, Note, Warning};
+use raidlab_store::{CommandRecord, Measurement, fact};
+use std::collections::BTreeMap;
+
+pub(super) const RULES: &[Rule] = &[
+    Rule {
+        id: "T5",
+        family: Family::Tools,
+        title: "start in the mean",
+        explanation: "The rate changes by more than a fifth, once, in the job's first quarter: \
+            what came before is not what the job is about.",
+        effect: "The mean lies between two states.",
+        remedy: "Use `ramp_time`, or leave the first seconds out.",
+        source: "fio(1), ramp_time and steadystate",
+        check: Check::Rows(start_in_mean),
+    },
+    Rule {
+        id: "T9",
+        family: Family::Tools,
+        title: "the first write is not like the next",
+        explanation: "A write was repeated and each later repetition is faster than the first, \
+            or part of its files was allocated but never written.",
+        effect: "Writing into new extents changes metadata too, or skips reads: another job \
+            than overwriting.",
+        remedy: "Write files once before the job, `overwrite=1`, `fallocate=none`.",
+        source: "fio(1)",
+        check: Check::Whole(first_write),
+    },
+    Rule {
+        id: "T10",
+        family: Family::Tools,
+        title: "stalls that the mean hides",
+        explanation: "Seconds passed without a single I/O, or the longest I/O took more than a \
+            second and more than ten times the 99.9th percentile. A closed loop sends nothing \
+            while it waits, so few I/Os see the stall (coordinated omission).",
+        effect: "Percentiles look harmless; users on an open loop would have queued up.",
+        remedy: "Use a fixed arrival rate (`rate_iops` with `rate_process=poisson`) and show the \
+            time line.",
+        source: "Gil Tene, \"How NOT to Measure Latency\"; fio(1), rate_process",
+        check: Check::Rows(stalls),
+    },
+    Rule {
+        id: "T11",
+        family: Family::Tools,
+        title: "clones ended at different times",
+        explanation: "The longest of a group's jobs ran more than 5 % longer than the shortest.",
+        effect: "The group's rate is bytes over the longest time: the tail is thin.",
+        remedy: "Use the rate until the first was done, as elbencho shows beside the last.",
+        source: "fio's `mint` and `maxt`",
+        check: Check::Rows(group_tail),
+    },
+    Rule {
+        id: "T25",
+        family: Family::Tools,
+        title: "jobs of one cell did not run together",
+        explanation: "Parts of one cell that should run at the same time ran for times that \
+            differ by more than 5 %.",
+        effect: "For part of the time fewer streams ran than the row says.",
+        remedy: "Give all jobs the same time (`time_based`), or make separate groups with \
+            `stonewall`.",
+        source: "fio(1), stonewall and exitall",
+        check: Check::Whole(not_together),
+    },
+    Rule {
+        id: "T27",
+        family: Family::Tools,
+        title: "the monitor shows in the figures",
+        explanation: "The rate resembles itself at the distance of the monitor's samples, beyond \
+            chance.",
+        effect: "Dips are the monitor's, not the array's.",
+        remedy: "Read /sys and /proc only; sample less often.",
+        source: "`mdadm --detail` each second wakes the members",
+        check: Check::Rows(monitor_visible),
+    },
+    Rule {
+        id: "T28",
+        family: Family::Tools,
+        title: "an error was passed over",
+        explanation: "A tool reported an error, or I/Os that were short or dropped; or it, or a \
+            command that builds or sets something, ended with an exit code other than 0. Fatal \
+            for a tool.",
+        effect: "The number is of part of the job, or of other settings.",
+        remedy: "Check every exit code, keep standard error, fail the cell.",
+        source: "fio-test-scaffolding never looks at exit codes",
+        check: Check::Whole(errors),
+    },
+    Rule {
+        id: "T29",
+        family: Family::Tools,
+        title: "the machine did something else",
+        explanation: "The hypervisor gave more than 1 % of the time to others, others moved more \
+            than 2 % of the job's bytes on the members, or the clocks disagree by more than 1 % \
+            about how long the job took.",
+        effect: "Part of the time was not the job's.",
+        remedy: "Measure on a quiet machine of one's own; use the monotonic clock.",
+        source: "/proc/stat, /proc/diskstats",
+        check: Check::Rows(disturbed),
+    },
+];
+
+fn start_in_mean(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Option<()> {
+    let values = ruling.need(case.rate_series(row), fact::series::READ_BYTES_PER_SECOND)?;
+    let sample = Sample::new(&values)
+        .ok()
+        .filter(|sample| sample.len() >= 20)?;
+    ruling.judged();
+    let change = change_point(&sample)?;
+    let early = change.index * 4 <= sample.len();
+    if early && change.after > 0.0 && (change.before / change.after - 1.0).abs() > 0.2 {
+        let (before, after) = (change.before, change.after);
+        let text = format!("{before:.0} for {} samples, then {after:.0}", change.index);
+        ruling.row(Note, row, text);
+    }
+    Some(())
+}
+
+fn first_write(case: &Case<'_>, ruling: &mut Ruling) {
+    for rows in case.repeated() {
+        if !rows[0].op.only_writes() {
+            continue;
+        }
+        ruling.judged();
+        if let Some(text) = first_is_slower(&rows) {
+            ruling.row(Warning, rows[0], text);
+        }
+    }
+    for row in case.evidence.rows {
+        let unwritten = case.number(row, fact::UNWRITTEN_EXTENTS_PERCENT);
+        let Some(percent) = ruling.need(unwritten, fact::UNWRITTEN_EXTENTS_PERCENT) else {
+            continue;
+        };
+        ruling.judged();
+        if percent > 1.0 && row.op.only_writes() {
+            ruling.row(
+                Warning,
+                row,
+                format!("{percent:.0} % of the extents were unwritten"),
+            );
+        }
+    }
+}
+
+fn stalls(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Option<()> {
+    if let Some(values) = case.rate_series(row).filter(|values| values.len() >= 10) {
+        ruling.judged();
+        // The first and last points cover parts of a second.
+        let inner = &values[1..values.len() - 1];
+        let still = inner.iter().filter(|value| **value <= 0.0).count();
+        if still > 0 {
+            let text = format!("nothing was done in {still} of {} samples", values.len());
+            ruling.row(Warning, row, text);
+        }
+    }
+    let latency = row.latency.is_recorded().then_some(&row.latency);
+    let latency = ruling.need(latency, "latencies or a series of the rate")?;
+    ruling.judged();
+    let (max, percentile) = (latency.max_ns, latency.p999_ns);
+    if percentile > 0 && max > 1_000_000_000 && max / 10 > percentile {
+        let (max, percentile) = (max as f64 / 1e6, percentile as f64 / 1e6);
+        let text = format!("longest {max:.0} ms, 99.9 % within {percentile:.1} ms");
+        ruling.row(Note, row, text);
+    }
+    Some(())
+}
+
+fn group_tail(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Option<()> {
+    if tool(row) != "fio" {
+        return None;
+    }
+    let least = case.number(row, fact::FIO_SHORTEST_RUNTIME_NS);
+    let least = ruling.need(least, fact::FIO_SHORTEST_RUNTIME_NS)?;
+    let most = case.number(row, fact::FIO_LONGEST_RUNTIME_NS);
+    let most = ruling.need(most, fact::FIO_LONGEST_RUNTIME_NS)?;
+    ruling.judged();
+    if least > 0.0 && most > 1.05 * least {
+        let text = format!("from {:.1} to {:.1} s", least / 1e9, most / 1e9);
+        ruling.row(Warning, row, text);
+    }
+    Some(())
+}
+
+fn not_together(case: &Case<'_>, ruling: &mut Ruling) {
+    let mut cells: BTreeMap<_, Vec<&Measurement>> = BTreeMap::new();
+    for row in case
+        .evidence
+        .rows
+        .iter()
+        .filter(|row| tool(row) == "fio" && row.runtime_ns > 0)
+    {
+        cells.entry((row.cell(), row.op)).or_default().push(row);
+    }
+    for rows in cells.values() {
+        ruling.judged();
+        let times = rows.iter().map(|row| row.runtime_ns);
+        let (Some(least), Some(most)) = (times.clone().min(), times.max()) else {
+            continue;
+        };
+        if rows.len() > 1 && most as f64 > 1.05 * least as f64 {
+            let (least, most) = (least as f64 / 1e9, most as f64 / 1e9);
+            let text = format!("{} parts ran from {least:.1} to {most:.1} s", rows.len());
+            for row in rows {
+                ruling.row(Note, row, text.clone());
+            }
+        }
+    }
+}
+
+fn monitor_visible(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Option<()> {
+    let period = case.number(row, fact::MONITOR_PERIOD_NS);
+    let period = ruling.need(period, fact::MONITOR_PERIOD_NS)?;
+    let values = ruling.need(case.rate_series(row), fact::series::READ_BYTES_PER_SECOND)?;
+    let sample = Sample::new(&values)
+        .ok()
+        .filter(|sample| sample.len() >= 20)?;
+    let step = row.runtime_ns as f64 / sample.len() as f64;
+    let lag = (period / step).round();
+    // A monitor as quick as the samples cannot be told from the load.
+    if !(2.0..=1e6).contains(&lag) {
+        return None;
+    }
+    let confidence = Confidence::new(0.999).unwrap_or(Confidence::NINETY_FIVE);
+    let found = autocorrelation(&sample, lag as usize, confidence)?;
+    ruling.judged();
+    if found.is_significant() && found.value > 0.3 {
+        let text = format!("autocorrelation {:.2} at {lag:.0} samples", found.value);
+        ruling.row(Warning, row, text);
+    }
+    Some(())
+}
+
+/// Commands without which another array, or one with other settings, is
+/// measured. Those that take down or only ask may fail.
+const BUILDERS: [&str; 15] = [
+    "mdadm --create",
+    "zpool create",
+    "zfs create",
+    "zfs set",
+    "btrfs device add",
+    "lvcreate",
+    "vgcreate",
+    "gmirror label",
+    "gstripe label",
+    "graid3 label",
+    "gflash create",
+    "mount ",
+    "sysctl -w",
+    "blockdev --set",
+    "hdparm -",
+];
+
+fn ran_badly(command: &CommandRecord) -> Option<raidlab_store::Severity> {
+    if command.code == Some(0) {
+        return None;
+    }
+    let line = command.command.as_str();
+    let program = line.split_whitespace().next().unwrap_or_default();
+    let program = program.rsplit('/').next().unwrap_or_default();
+    let measures = ["fio", "bonnie++", "iozone", "dd"].contains(&program);
+    if measures && command.scope.sequence.is_some() {
+        return Some(Fatal);
+    }
+    let builds = BUILDERS.iter().any(|words| line.contains(words)) && program != "umount";
+    builds.then_some(Warning)
+}
+
+fn errors(case: &Case<'_>, ruling: &mut Ruling) {
+    for command in case.evidence.commands {
+        ruling.judged();
+        if let Some(severity) = ran_badly(command) {
+            let code = command
+                .code
+                .map_or("a signal".to_owned(), |code| format!("code {code}"));
+            let said = command.stderr.lines().next().unwrap_or_default();
+            let text = format!("`{}` ended with {code}: {said}", command.command);
+            ruling.scope(severity, command.scope.clone(), text);
+        }
+    }
+    let counts = [
+        (fact::FIO_ERROR, "error", Fatal),
+        (fact::FIO_SHORT_IOS, "short I/Os", Warning),
+        (fact::FIO_DROPPED_IOS, "dropped I/Os", Warning),
+    ];
+    for row in case.evidence.rows {
+        for (name, words, severity) in counts {
+            let Some(count) = ruling.need(case.number(row, name), name) else {
+                continue;
+            };
+            ruling.judged();
+            if count != 0.0 {
+                ruling.row(severity, row, format!("{words}: {count:.0}"));
+            }
+        }
+    }
+}
+
+fn disturbed(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Option<()> {
+    let runtime = row.runtime_ns as f64;
+    let signs = [
+        (
+            fact::CPU_STEAL_PERCENT,
+            100.0,
+            1.0,
+            "of the time went to other machines",
+        ),
+        (
+            fact::FOREIGN_BYTES,
+            row.total_bytes as f64,
+            2.0,
+            "as many bytes were moved by others",
+        ),
+        (
+            fact::CLOCK_STEP_NS,
+            runtime,
+            1.0,
+            "is how far the clocks disagree",
+        ),
+    ];
+    for (name, whole, limit, words) in signs {
+        let Some(value) = ruling.need(case.number(row, name), name) else {
+            continue;
+        };
+        if whole <= 0.0 {
+            continue;
+        }
+        ruling.judged();
+        let percent = value.abs() / whole * 100.0;
+        if percent > limit {
+            ruling.row(Warning, row, format!("{percent:.1} % {words}"));
+        }
+    }
+    Some(())
+}

@@ -1,0 +1,369 @@
+//! Pitfalls of where data lie on disks, and of which disks.
+
+use crate::bound::megabytes;
+use crate::case::Case;
+use crate::devices::{Member, is_redundant, level, members, shingled, system};
+use crate::finding::Ruling;
+use crate::rule::{Check, Family, Rule};
+use raidlab_statistics::{Sample, cliff};
+use raidlab_store::Severity::{Note, Warning};
+use raidlab_store::{Measurement, fact};
+use raidlab_units::SECTOR_BYTES;
+use std::collections::{BTreeMap, BTreeSet};
+
+pub(super) const RULES: &[Rule] = &[
+    Rule {
+        id: "H1",
+        family: Family::Hardware,
+        title: "misaligned partition on 4 KiB sectors",
+        explanation: "A member begins within a physical sector of its disk, or the kernel counts \
+            an alignment offset. Where the start is not known: the member is a partition of a \
+            disk that stores 4096-byte sectors while it may report 512, by its model. \
+            Partitioning tools before 2010 began at sector 63.",
+        effect: "Each small write reads, changes and writes two sectors: three to ten times \
+            slower.",
+        remedy: "Begin at sector 2048, or use whole disks.",
+        source: "WD15EARS partitioned by Debian 5's fdisk against raw disks on FreeBSD, 2010; \
+            \"sector 63\" in a comparison of ZFS mirrors",
+        check: Check::Rows(misaligned),
+    },
+    Rule {
+        id: "H2",
+        family: Family::Hardware,
+        title: "pool with 512-byte blocks on 4 KiB sectors",
+        explanation: "The pool's ashift is below what the members' physical sectors need: 12 for \
+            4096 bytes.",
+        effect: "As a misaligned partition: small writes read first.",
+        remedy: "Create with `-o ashift=12`; FreeBSD: vfs.zfs.min_auto_ashift=12.",
+        source: "zpoolprops(7)",
+        check: Check::Rows(small_ashift),
+    },
+    Rule {
+        id: "H3",
+        family: Family::Hardware,
+        title: "shingled disk",
+        explanation: "A member's model is on its maker's list of drive-managed shingled (SMR) \
+            drives; or a disk that turns had a single I/O of more than a minute; or its write \
+            rate fell below 30 % of its beginning.",
+        effect: "Fast until the conventional cache area is full, then a tenth of it, with stalls \
+            of minutes; rebuilds take days.",
+        remedy: "Never compare with conventional disks; test with long fills and with idle \
+            gaps; say what disks they are.",
+        source: "ST4000DM004 in a comparison of ZFS mirrors: 437 s for one write; makers' lists \
+            of 2020",
+        check: Check::Rows(is_shingled),
+    },
+    Rule {
+        id: "H4",
+        family: Family::Hardware,
+        title: "members share a channel or a disk",
+        explanation: "Two members are on one cable, card or hub, or are parts of one disk; or an \
+            array that reads or writes in parallel is slower than 0.85 times its slowest member \
+            alone.",
+        effect: "The array is bound by what is shared, not by its disks.",
+        remedy: "Measure members alone and in parallel; report the bus graph; one disk for each \
+            channel.",
+        source: "two IDE disks on one cable: 30.77 MB/s where each alone reads 40.56 and 44, \
+            2008",
+        check: Check::Whole(shared_channel),
+    },
+    Rule {
+        id: "B2",
+        family: Family::Hardware,
+        title: "faster than its members alone, added up",
+        explanation: "The array is more than 2 % faster than the sum of its members as the same \
+            job measured them alone.",
+        effect: "One of the figures is wrong, or the members were measured elsewhere on the \
+            disk, or caching differs.",
+        remedy: "Repeat both; a note up to 10 %, a warning above.",
+        source: "RAID 0 at 103.78 MB/s of disks with 44 and 56.19, 2008",
+        check: Check::Whole(more_than_the_sum),
+    },
+    Rule {
+        id: "H5",
+        family: Family::Hardware,
+        title: "different places on the disk",
+        explanation: "Subjects that are compared use different partitions of the same disk, or \
+            partitions that begin at places more than a tenth of the disk apart.",
+        effect: "Outer tracks are up to twice as fast as inner ones: the place decides the rank.",
+        remedy: "Use the same range of blocks for all, or whole disks.",
+        source: "166, 152 and 130 MB/s over the first, second and third TiB of a 4 TB disk, 2015",
+        check: Check::Whole(different_places),
+    },
+    Rule {
+        id: "H6",
+        family: Family::Hardware,
+        title: "unequal members",
+        explanation: "The array's members are of different models.",
+        effect: "The array does what its slowest member does.",
+        remedy: "Allowed; label it, and compare with the slowest member.",
+        source: "arrays of unequal disks, 2008",
+        check: Check::Rows(unequal),
+    },
+];
+
+fn misaligned(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Option<()> {
+    let members = members(case, row);
+    let known = (!members.is_empty()).then_some(());
+    ruling.need(known, "member.0.device")?;
+    for member in &members {
+        let offset = fact::disk(&member.device, fact::disk_property::ALIGNMENT_OFFSET_BYTES);
+        let offset = case.number(row, &offset);
+        let sector = member.physical_sector_bytes;
+        let Some(sector) = ruling.need(sector, "disk.<device>.physical_sector_bytes") else {
+            continue;
+        };
+        if let Some(start) = member.start_sector {
+            ruling.judged();
+            let misses = (start * SECTOR_BYTES as f64) % sector.max(1.0);
+            if misses > 0.0 {
+                let text = format!("{}: begins at sector {start:.0}", member.name());
+                ruling.subject(
+                    Warning,
+                    row,
+                    format!("{text}, sectors are {sector:.0} bytes"),
+                );
+            }
+        } else if offset.is_some_and(|offset| offset != 0.0) {
+            let text = format!("{}: the kernel counts an alignment offset", member.name());
+            ruling.subject(Warning, row, text);
+        } else if member.sector_by_model && member.is_partition() {
+            let text = format!("{} stores 4096-byte sectors", member.name());
+            ruling.subject(
+                Warning,
+                row,
+                format!("{text}; where the partition begins is not said"),
+            );
+        } else {
+            ruling.judged();
+        }
+    }
+    Some(())
+}
+
+fn small_ashift(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Option<()> {
+    if system(case, row) != "zfs" {
+        return None;
+    }
+    let ashift = case.number(row, &fact::setting("ashift", fact::outcome::FOUND));
+    let ashift = ruling.need(ashift, "setting.ashift.found")?;
+    for member in members(case, row) {
+        let sector = member.physical_sector_bytes;
+        let Some(sector) = ruling.need(sector, "disk.<device>.physical_sector_bytes") else {
+            continue;
+        };
+        ruling.judged();
+        if (0.0..32.0).contains(&ashift) && ashift.exp2() < sector {
+            let text = format!(
+                "ashift {ashift:.0}, {}: sectors of {sector:.0} bytes",
+                member.name()
+            );
+            ruling.subject(Warning, row, text);
+        }
+    }
+    Some(())
+}
+
+/// A single I/O of a healthy conventional disk does not last so long: its own
+/// error recovery gives up earlier.
+const STALL_NS: u64 = 60_000_000_000;
+
+fn is_shingled(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Option<()> {
+    let members = members(case, row);
+    for member in &members {
+        if member.model.is_none() {
+            continue;
+        }
+        ruling.judged();
+        if let Some(model) = shingled(member) {
+            ruling.subject(Warning, row, format!("{}: {}", member.name(), model.source));
+        }
+    }
+    let rotating = members.iter().any(|member| member.rotational == Some(true));
+    ruling.need(rotating.then_some(()), "disk.<device>.model")?;
+    if row.latency.is_recorded() && row.latency.max_ns > STALL_NS {
+        let seconds = row.latency.max_ns / 1_000_000_000;
+        ruling.row(Warning, row, format!("one I/O took {seconds} s"));
+    }
+    if row.op.only_writes()
+        && let Some(values) = case.rate_series(row)
+        && let Ok(sample) = Sample::new(&values)
+        && sample.len() >= 20
+        && let Some(fall) = cliff(&sample)
+    {
+        let text = format!("the rate fell from {:.0} to {:.0}", fall.first, fall.last);
+        ruling.row(Warning, row, text);
+    }
+    Some(())
+}
+
+/// The same job on single disks: value by the device it ran on.
+fn alone<'a>(case: &Case<'_>, rows: &[&'a Measurement]) -> BTreeMap<String, &'a Measurement> {
+    let mut alone = BTreeMap::new();
+    for row in rows {
+        if let [member] = members(case, row).as_slice()
+            && !member.device.is_empty()
+            && row.bytes_per_second > 0.0
+        {
+            alone.insert(member.device.clone(), *row);
+        }
+    }
+    alone
+}
+
+/// The rates of an array's members alone in the same job; `None` unless all of
+/// two or more were measured.
+fn rates_alone(members: &[Member], alone: &BTreeMap<String, &Measurement>) -> Option<Vec<f64>> {
+    let rates: Option<Vec<f64>> = members
+        .iter()
+        .map(|member| Some(alone.get(&member.device)?.bytes_per_second))
+        .collect();
+    rates.filter(|rates| rates.len() > 1)
+}
+
+fn rate_list(rates: &[f64]) -> String {
+    let list: Vec<String> = rates.iter().map(|rate| megabytes(*rate)).collect();
+    list.join(" and ")
+}
+
+fn shared_channel(case: &Case<'_>, ruling: &mut Ruling) {
+    for row in case.subjects() {
+        let members = members(case, row);
+        if members.len() < 2 || members.iter().any(|member| member.device.is_empty()) {
+            continue;
+        }
+        ruling.judged();
+        let mut places: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for member in &members {
+            let disk = format!("disk {}", member.disk(case, row));
+            for place in [Some(disk), member.channel.clone()].into_iter().flatten() {
+                places.entry(place).or_default().push(member.name());
+            }
+        }
+        for (place, names) in places {
+            if names.len() > 1 {
+                let severity = if place.starts_with("disk ") {
+                    Warning
+                } else {
+                    Note
+                };
+                ruling.subject(
+                    severity,
+                    row,
+                    format!("{} are on {place}", names.join(" and ")),
+                );
+            }
+        }
+    }
+    for rows in case.compared() {
+        let alone = alone(case, &rows);
+        for row in &rows {
+            let Some(rates) = rates_alone(&members(case, row), &alone) else {
+                continue;
+            };
+            ruling.judged();
+            let slowest = rates.iter().copied().fold(f64::INFINITY, f64::min);
+            // Mirrors and parity write more than they are given.
+            let fair = row.op.only_reads() || !is_redundant(level(case, row));
+            if fair && row.bytes_per_second > 0.0 && row.bytes_per_second < 0.85 * slowest {
+                let rate = megabytes(row.bytes_per_second);
+                ruling.row(
+                    Warning,
+                    row,
+                    format!("{rate}; alone: {}", rate_list(&rates)),
+                );
+            }
+        }
+    }
+    ruling.need(None::<()>, "member.0.device");
+}
+
+fn more_than_the_sum(case: &Case<'_>, ruling: &mut Ruling) {
+    for rows in case.compared() {
+        let alone = alone(case, &rows);
+        for row in &rows {
+            let Some(rates) = rates_alone(&members(case, row), &alone) else {
+                continue;
+            };
+            ruling.judged();
+            let sum: f64 = rates.iter().sum();
+            let excess = row.bytes_per_second / sum - 1.0;
+            if excess > 0.02 {
+                let severity = if excess > 0.1 { Warning } else { Note };
+                let rate = megabytes(row.bytes_per_second);
+                let text = format!(
+                    "{rate}, {:.1} % more than {}",
+                    excess * 100.0,
+                    rate_list(&rates)
+                );
+                ruling.row(severity, row, text);
+            }
+        }
+    }
+    ruling.need(None::<()>, "the same job on each member alone");
+}
+
+fn different_places(case: &Case<'_>, ruling: &mut Ruling) {
+    for rows in case.compared() {
+        let mut partitions: BTreeMap<(&str, String), BTreeSet<String>> = BTreeMap::new();
+        let mut starts: Vec<(f64, String)> = Vec::new();
+        let mut disk_size = 0.0_f64;
+        for row in &rows {
+            for member in members(case, row) {
+                if member.device.is_empty() {
+                    continue;
+                }
+                ruling.judged();
+                let disk = member.disk(case, row).to_owned();
+                if let Some(start) = member.start_sector {
+                    let size = fact::disk(&disk, fact::disk_property::SIZE_BYTES);
+                    disk_size = disk_size.max(case.number(row, &size).unwrap_or(0.0));
+                    starts.push((start * SECTOR_BYTES as f64, member.device.clone()));
+                }
+                let devices = partitions.entry((&row.host, disk)).or_default();
+                devices.insert(member.device);
+            }
+        }
+        for ((_, disk), devices) in partitions {
+            if devices.len() > 1 {
+                let list: Vec<String> = devices.into_iter().collect();
+                ruling.job(
+                    Note,
+                    rows[0],
+                    format!("{} are parts of {disk}", list.join(" and ")),
+                );
+            }
+        }
+        starts.sort_by(|a, b| a.0.total_cmp(&b.0).then_with(|| a.1.cmp(&b.1)));
+        if let [(first, near), .., (last, far)] = starts.as_slice()
+            && disk_size > 0.0
+            && last - first > 0.1 * disk_size
+        {
+            let apart = (last - first) / disk_size * 100.0;
+            ruling.job(
+                Note,
+                rows[0],
+                format!("{near} and {far} begin {apart:.0} % of the disk apart"),
+            );
+        }
+    }
+    ruling.need(None::<()>, "member.0.device");
+}
+
+fn unequal(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Option<()> {
+    let members = members(case, row);
+    let models: Option<BTreeSet<&str>> = members
+        .iter()
+        .map(|member| member.model.as_deref())
+        .collect();
+    let models = ruling.need(
+        models.filter(|models| !models.is_empty()),
+        "disk.<device>.model",
+    )?;
+    ruling.judged();
+    if models.len() > 1 {
+        let list: Vec<&str> = models.into_iter().collect();
+        ruling.subject(Note, row, list.join(" and "));
+    }
+    Some(())
+}

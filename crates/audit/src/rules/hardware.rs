@@ -1,0 +1,274 @@
+//! Pitfalls of processors, disks' health and their settings.
+
+use crate::case::Case;
+use crate::devices::{Member, members};
+use crate::finding::Ruling;
+use crate::rule::{Check, Family, Rule};
+use raidlab_statistics::{Sample, cliff};
+use raidlab_store::Severity::{Note, Warning};
+use raidlab_store::{Measurement, Operation, Scope, fact, fact::disk_property as property};
+use std::collections::{BTreeMap, BTreeSet};
+
+pub(super) const RULES: &[Rule] = &[
+    Rule {
+        id: "H7",
+        family: Family::Hardware,
+        title: "the processor decides",
+        explanation: "The job used more than 90 % of a processor for each of its streams, or its \
+            system time was above 80 %, or the processor was slowed by heat. A note where its \
+            frequency policy is not `performance`.",
+        effect: "Processor and code are compared, not arrays.",
+        remedy: "Use the performance governor, fewer system calls (larger blocks), and say that \
+            the figure is the processor's.",
+        source: "a 2 GHz Celeron in mdadm against gmirror, 2010",
+        check: Check::Rows(processor_bound),
+    },
+    Rule {
+        id: "H8",
+        family: Family::Hardware,
+        title: "flash cliff",
+        explanation: "An SSD's write rate fell below 30 % of its beginning, or it was hotter \
+            than 70 degrees.",
+        effect: "The mean mixes the fast cache (pseudo-SLC) with the cells behind it, or cold \
+            with throttled.",
+        remedy: "Precondition as SNIA's PTS says and measure the steady state; cool it.",
+        source: "SNIA Solid State Storage Performance Test Specification 2.0",
+        check: Check::Rows(flash_cliff),
+    },
+    Rule {
+        id: "H9",
+        family: Family::Hardware,
+        title: "a sick or slow member",
+        explanation: "SMART counts sectors that were remapped or cannot be read, or errors on \
+            the cable; or members' links run at different rates; or one of members with equal \
+            load took more than twice as long per command.",
+        effect: "The slowest member sets the array's rate.",
+        remedy: "Replace the disk or the cable; check the link's rate and native queueing.",
+        source: "smartctl(8)",
+        check: Check::Rows(sick_member),
+    },
+    Rule {
+        id: "H10",
+        family: Family::Hardware,
+        title: "the disks had to spin up",
+        explanation: "The first I/O took more than a second.",
+        effect: "Seconds of waking up are in the time.",
+        remedy: "Wake the disks with a read before the job; switch off standby and head parking.",
+        source: "hdparm(8), -B and -S",
+        check: Check::Rows(spun_up),
+    },
+    Rule {
+        id: "H11",
+        family: Family::Hardware,
+        title: "queue settings differ",
+        explanation: "Scheduler or read-ahead differ between members of an array, or one is \
+            write-mostly. A note where they differ between machines that are compared.",
+        effect: "Balance and rate follow the settings.",
+        remedy: "Pin both on all members and machines.",
+        source: "the 2015 comparison pins the deadline scheduler",
+        check: Check::Whole(queue_settings),
+    },
+];
+
+fn processor_bound(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Option<()> {
+    if let Some(governor) = case.text(row, fact::CPU_GOVERNOR) {
+        ruling.judged();
+        if !matches!(governor, "performance" | "none") {
+            let scope = Scope::host(&row.host);
+            ruling.scope(Note, scope, format!("frequency policy {governor}"));
+        }
+    }
+    if let Some(times) = case.number(row, fact::CPU_THROTTLED) {
+        ruling.judged();
+        if times > 0.0 {
+            ruling.row(Warning, row, format!("slowed by heat {times:.0} times"));
+        }
+    }
+    // Bytes one by one and files without data are the processor's by intent.
+    let by_intent = matches!(row.op, Operation::WriteCharacter | Operation::ReadCharacter);
+    if by_intent || row.bytes_per_second <= 0.0 {
+        return None;
+    }
+    let streams = f64::from(row.streams.max(1));
+    if let Some(system) = case.number(row, fact::FIO_SYSTEM_CPU_PERCENT) {
+        ruling.judged();
+        if system / streams > 80.0 {
+            ruling.row(
+                Warning,
+                row,
+                format!("{system:.0} % of a processor in the kernel"),
+            );
+        }
+    }
+    let used = ruling.need(row.cpu_percent, "the job's processor time")?;
+    ruling.judged();
+    if used / streams > 90.0 {
+        ruling.row(
+            Warning,
+            row,
+            format!("{used:.0} % of a processor, {streams:.0} streams"),
+        );
+    }
+    Some(())
+}
+
+fn flash_cliff(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Option<()> {
+    for member in members(case, row) {
+        if member.rotational != Some(false) {
+            continue;
+        }
+        let name = fact::disk(&member.device, property::TEMPERATURE_CELSIUS);
+        if let Some(degrees) = case.number(row, &name) {
+            ruling.judged();
+            if degrees > 70.0 {
+                ruling.row(
+                    Note,
+                    row,
+                    format!("{}: {degrees:.0} degrees", member.name()),
+                );
+            }
+        }
+        if !row.op.only_writes() {
+            continue;
+        }
+        let values = ruling.need(case.rate_series(row), fact::series::WRITE_BYTES_PER_SECOND)?;
+        let sample = Sample::new(&values)
+            .ok()
+            .filter(|sample| sample.len() >= 20)?;
+        ruling.judged();
+        if let Some(fall) = cliff(&sample) {
+            let text = format!("the rate fell from {:.0} to {:.0}", fall.first, fall.last);
+            ruling.row(Warning, row, text);
+        }
+        return Some(());
+    }
+    ruling.need(None::<()>, "disk.<device>.rotational of an SSD")
+}
+
+fn sick_member(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Option<()> {
+    let counts = [
+        (property::REALLOCATED_SECTORS, "sectors remapped"),
+        (property::PENDING_SECTORS, "sectors that cannot be read"),
+        (property::CRC_ERRORS, "errors on the cable"),
+    ];
+    let members = members(case, row);
+    let mut links = BTreeSet::new();
+    for member in &members {
+        for (name, words) in counts {
+            let Some(count) = case.number(row, &fact::disk(&member.device, name)) else {
+                continue;
+            };
+            ruling.judged();
+            if count > 0.0 {
+                ruling.subject(
+                    Warning,
+                    row,
+                    format!("{}: {count:.0} {words}", member.name()),
+                );
+            }
+        }
+        let link = fact::disk(member.disk(case, row), property::LINK_BITS_PER_SECOND);
+        links.extend(case.text(row, &link));
+    }
+    if links.len() > 1 {
+        let list: Vec<&str> = links.into_iter().collect();
+        let text = format!("links of {} bits per second", list.join(" and "));
+        ruling.subject(Note, row, text);
+    }
+    slow_member(row, ruling);
+    ruling.need(
+        None::<()>,
+        "disk.<device>.pending_sectors or members' counters",
+    )
+}
+
+/// Fewest commands of a member for a mean time that says anything.
+const LEAST_COMMANDS: u64 = 200;
+
+fn slow_member(row: &Measurement, ruling: &mut Ruling) {
+    let times: Vec<(f64, f64)> = row
+        .members
+        .iter()
+        .map(|member| {
+            let commands = member.read_ios.saturating_add(member.write_ios);
+            let ticks = member.read_ticks_ns.saturating_add(member.write_ticks_ns);
+            (commands as f64, ticks as f64 / commands.max(1) as f64)
+        })
+        .collect();
+    let commands = times.iter().map(|(commands, _)| *commands);
+    let most = commands.clone().fold(0.0, f64::max);
+    let least = commands.fold(f64::INFINITY, f64::min);
+    let sync = row.sync_percent_start.is_some() || row.array_state_start.contains('_');
+    // With unequal load the busier one waits longer, sick or not.
+    if times.len() < 2 || sync || least < LEAST_COMMANDS as f64 || least < 0.8 * most {
+        return;
+    }
+    ruling.judged();
+    let mut sorted: Vec<f64> = times.iter().map(|(_, time)| *time).collect();
+    sorted.sort_by(f64::total_cmp);
+    let (fastest, slowest) = (sorted[0], sorted[sorted.len() - 1]);
+    if fastest > 0.0 && slowest > 2.0 * fastest {
+        let (fastest, slowest) = (fastest / 1e6, slowest / 1e6);
+        let text = format!("{slowest:.1} ms per command on one member, {fastest:.1} on another");
+        ruling.row(Warning, row, text);
+    }
+}
+
+fn spun_up(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Option<()> {
+    let first = ruling.need(case.number(row, fact::FIRST_IO_NS), fact::FIRST_IO_NS)?;
+    ruling.judged();
+    if first > 1e9 {
+        ruling.row(
+            Warning,
+            row,
+            format!("the first I/O took {:.1} s", first / 1e9),
+        );
+    }
+    Some(())
+}
+
+/// A member's scheduler and read-ahead, as far as they are known.
+fn queue_of(case: &Case<'_>, row: &Measurement, member: &Member) -> Option<String> {
+    let disk = member.disk(case, row);
+    let text = |name| case.text(row, &fact::disk(disk, name));
+    let (scheduler, ahead) = (text(property::SCHEDULER), text(property::READ_AHEAD_BYTES));
+    let known = scheduler.is_some() || ahead.is_some();
+    let words = format!(
+        "scheduler {}, read-ahead {}",
+        scheduler.unwrap_or("unknown"),
+        ahead.unwrap_or("unknown")
+    );
+    known.then_some(words)
+}
+
+fn queue_settings(case: &Case<'_>, ruling: &mut Ruling) {
+    let mut by_host: BTreeMap<String, &str> = BTreeMap::new();
+    for row in case.subjects() {
+        let mut queues = BTreeSet::new();
+        for (slot, member) in members(case, row).iter().enumerate() {
+            if case.text(row, &fact::member_role(slot)) == Some("write-mostly") {
+                ruling.subject(Note, row, format!("{} is write-mostly", member.name()));
+            }
+            queues.extend(queue_of(case, row, member));
+        }
+        if queues.is_empty() {
+            continue;
+        }
+        ruling.judged();
+        if queues.len() > 1 {
+            let list: Vec<String> = queues.iter().cloned().collect();
+            ruling.subject(Warning, row, list.join("; "));
+        }
+        let all = queues.into_iter().collect::<Vec<_>>().join("; ");
+        by_host.entry(all).or_insert(&row.host);
+    }
+    let hosts: BTreeSet<&&str> = by_host.values().collect();
+    if hosts.len() > 1 {
+        let list: Vec<String> = by_host
+            .iter()
+            .map(|(queue, host)| format!("{host}: {queue}"))
+            .collect();
+        ruling.scope(Note, Scope::default(), list.join("; "));
+    }
+    ruling.need(None::<()>, "disk.<device>.scheduler");
+}

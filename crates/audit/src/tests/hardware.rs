@@ -1,0 +1,163 @@
+use super::lab::{Lab, member, row};
+use super::{Pair, pair};
+use raidlab_store::Operation::{Read, Write};
+use raidlab_store::Severity::{Note, Warning};
+use raidlab_store::fact::disk_property as property;
+use raidlab_store::{Latency, Measurement, MemberUse, fact};
+
+pub(super) fn pairs() -> Vec<Pair> {
+    [sectors(), places(), machine()]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+/// A mirror of partitions of disks of a model, beginning at a sector.
+fn partitions(model: &str, start: Option<&str>) -> Lab {
+    let mut lab = Lab::of([row(Write)]);
+    for (slot, device) in ["sdb", "sdc"].into_iter().enumerate() {
+        let partition = format!("{device}1");
+        lab = lab
+            .fact(&fact::member_device(slot), &partition)
+            .fact(&fact::disk(device, property::MODEL), model)
+            .fact(&fact::disk(device, property::PHYSICAL_SECTOR_BYTES), "512");
+        if let Some(start) = start {
+            lab = lab.fact(&fact::disk(&partition, property::START_SECTOR), start);
+        }
+    }
+    lab
+}
+
+fn sectors() -> Vec<Pair> {
+    let ashift = |value: &str| {
+        partitions("WDC WD15EARS-00Z5B1", Some("2048"))
+            .fact(fact::ARRAY_SYSTEM, "zfs")
+            .fact("setting.ashift.found", value)
+    };
+    let model = |model: &str| partitions(model, None);
+    let slowest = |max_ns: u64| {
+        Lab::mirror([Measurement {
+            latency: Latency {
+                max_ns,
+                ..Latency::default()
+            },
+            ..row(Write)
+        }])
+    };
+    let falling = |last: f64| {
+        let rates: Vec<f64> = (0..60).map(|i| if i < 20 { 180e6 } else { last }).collect();
+        Lab::mirror([row(Write)]).sampled(fact::series::WRITE_BYTES_PER_SECOND, &rates)
+    };
+    vec![
+        pair(
+            "H1",
+            Warning,
+            partitions("WDC WD15EARS-00Z5B1", Some("63")),
+            partitions("WDC WD15EARS-00Z5B1", Some("2048")),
+        ),
+        pair(
+            "H1",
+            Warning,
+            model("WDC WD15EARS-00Z5B1"),
+            model("WDC WD4000FYYZ-01UL1B2"),
+        ),
+        pair("H2", Warning, ashift("9"), ashift("12")),
+        pair(
+            "H3",
+            Warning,
+            model("ST4000DM004-2CV104"),
+            model("WDC WD4000FYYZ-01UL1B2"),
+        ),
+        pair(
+            "H3",
+            Warning,
+            slowest(437_000_000_000),
+            slowest(900_000_000),
+        ),
+        pair("H3", Warning, falling(20e6), falling(150e6)),
+    ]
+}
+
+/// Single disks and an array of both, with their rates.
+fn alone_and_together(first: &str, second: &str, array: f64) -> Lab {
+    let rows = [("first", 44e6), ("second", 40.56e6), ("array", array)];
+    let lab = Lab::of(rows.map(|(subject, rate)| Measurement {
+        subject: subject.to_owned(),
+        bytes_per_second: rate,
+        ..row(Read)
+    }));
+    lab.subject_fact("first", &fact::member_device(0), first)
+        .subject_fact("second", &fact::member_device(0), second)
+        .subject_fact("array", &fact::member_device(0), first)
+        .subject_fact("array", &fact::member_device(1), second)
+        .subject_fact("array", fact::ARRAY_LEVEL, "raid0")
+}
+
+fn places() -> Vec<Pair> {
+    let sum = |array: f64| alone_and_together("hda3", "hdc5", array);
+    let devices = |second: &str| alone_and_together("hdc5", second, 80e6);
+    let channel = |second: &str| {
+        devices("hdb1")
+            .fact(&fact::disk("hdc", property::CHANNEL), "ide1")
+            .fact(&fact::disk("hdb", property::CHANNEL), second)
+    };
+    let models = |second: &str| {
+        devices("hdb1")
+            .fact(&fact::disk("hdc", property::MODEL), "SAMSUNG SP1614N")
+            .fact(&fact::disk("hdb", property::MODEL), second)
+    };
+    vec![
+        pair("H4", Warning, sum(30.77e6), sum(80e6)),
+        pair("H4", Warning, devices("hdc6"), devices("hda1")),
+        pair("H4", Note, channel("ide1"), channel("ide0")),
+        pair("B2", Note, sum(88e6), sum(84e6)),
+        pair("B2", Warning, sum(120e6), sum(80e6)),
+        pair("H5", Note, devices("hdc6"), devices("hda1")),
+        pair("H6", Note, models("ST340015A"), models("SAMSUNG SP1614N")),
+    ]
+}
+
+fn machine() -> Vec<Pair> {
+    let processor = |percent: f64| {
+        Lab::of([Measurement {
+            cpu_percent: Some(percent),
+            ..row(Read)
+        }])
+    };
+    let governor = |name: &str| Lab::of([row(Read)]).fact(fact::CPU_GOVERNOR, name);
+    let flash = |last: f64| {
+        let rates: Vec<f64> = (0..60).map(|i| if i < 20 { 500e6 } else { last }).collect();
+        Lab::of([row(Write)])
+            .fact(&fact::member_device(0), "sda")
+            .fact(&fact::disk("sda", property::ROTATIONAL), "false")
+            .sampled(fact::series::WRITE_BYTES_PER_SECOND, &rates)
+    };
+    let pending = |count: &str| {
+        Lab::mirror([row(Read)]).fact(&fact::disk("sdb", property::PENDING_SECTORS), count)
+    };
+    let slow = |ticks: u64| {
+        let used = |ticks| MemberUse {
+            read_ticks_ns: ticks,
+            ..member(4_096_000, 0)
+        };
+        Lab::of([Measurement {
+            members: vec![used(10_000_000_000), used(ticks)],
+            ..row(Read)
+        }])
+    };
+    let first = |ns: &str| Lab::of([row(Read)]).fact(fact::FIRST_IO_NS, ns);
+    let scheduler = |second: &str| {
+        Lab::mirror([row(Read)])
+            .fact(&fact::disk("sdb", property::SCHEDULER), "mq-deadline")
+            .fact(&fact::disk("sdc", property::SCHEDULER), second)
+    };
+    vec![
+        pair("H7", Warning, processor(99.0), processor(20.0)),
+        pair("H7", Note, governor("powersave"), governor("performance")),
+        pair("H8", Warning, flash(60e6), flash(480e6)),
+        pair("H9", Warning, pending("8"), pending("0")),
+        pair("H9", Warning, slow(30_000_000_000), slow(11_000_000_000)),
+        pair("H10", Warning, first("8000000000"), first("12000000")),
+        pair("H11", Warning, scheduler("bfq"), scheduler("mq-deadline")),
+    ]
+}

@@ -1,0 +1,299 @@
+//! The audit as a whole: silent on a clean suite, in order, and never at a
+//! loss.
+
+use super::lab::{Lab, member, random, row};
+use crate::{Evidence, audit};
+use proptest::prelude::*;
+use raidlab_store::Operation::{self, Read, Write};
+use raidlab_store::fact::{self, disk, disk_property as property};
+use raidlab_store::{Latency, Measurement, Observation, Scope, Severity};
+
+/// A suite as it should be: two mirrors, three jobs, three repetitions, with
+/// everything that the host bench writes down.
+fn clean_suite() -> Lab {
+    let mut rows = Vec::new();
+    for repetition in 0..3 {
+        for subject in ["md", "lvm"] {
+            for (sequence, (job, measured)) in [
+                ("fill", row(Write)),
+                ("stream", row(Read)),
+                ("random", random(Read, 175.0)),
+            ]
+            .into_iter()
+            .enumerate()
+            {
+                // Half a percent apart: nothing is quite the same twice.
+                let factor = 1.0 + f64::from(repetition) * 0.005;
+                rows.push(complete(Measurement {
+                    subject: subject.to_owned(),
+                    sequence: sequence as u32,
+                    job: job.to_owned(),
+                    repetition,
+                    iops: measured.iops * factor,
+                    bytes_per_second: measured.bytes_per_second * factor,
+                    started_ns: 60_000_000_000 * sequence as u64,
+                    ..measured
+                }));
+            }
+        }
+    }
+    let mut lab = machine(Lab::mirror(rows));
+    for index in 0..lab.rows.len() {
+        lab = cell(lab, index);
+    }
+    lab.command(
+        "mdadm --create /dev/md0 --level=1 --assume-clean --bitmap=none --run /dev/sdb /dev/sdc",
+        0,
+        "",
+    )
+    .command("fio --direct=1 --name=job", 0, "")
+}
+
+fn complete(measured: Measurement) -> Measurement {
+    let (read, write) = if measured.op == Write {
+        (0, measured.total_bytes)
+    } else {
+        (measured.total_bytes / 2, 0)
+    };
+    Measurement {
+        latency: Latency {
+            mean_ns: 5e6,
+            p50_ns: 5_000_000,
+            p90_ns: 9_000_000,
+            p99_ns: 15_000_000,
+            p999_ns: 40_000_000,
+            max_ns: 120_000_000,
+            histogram: Vec::new(),
+        },
+        members: vec![member(read, write), member(read, write)],
+        ..measured
+    }
+}
+
+fn machine(lab: Lab) -> Lab {
+    let mut lab = lab
+        .fact(fact::MEMORY_TOTAL_BYTES, "17179869184")
+        .fact(fact::OS_KERNEL, "Linux")
+        .fact(fact::OS_RELEASE, "6.12.0")
+        .fact(fact::CPU_GOVERNOR, "performance")
+        .fact(fact::ARRAY_LEVEL, "raid1")
+        .fact(fact::ARRAY_BITMAP, "none")
+        .fact("setting.bitmap.asked", "none")
+        .fact("setting.bitmap.found", "none")
+        .fact("setting.bitmap.applied", "true");
+    for device in ["sdb", "sdc"] {
+        for (name, value) in [
+            (property::PHYSICAL_SECTOR_BYTES, "4096"),
+            (property::START_SECTOR, "0"),
+            (property::WRITE_CACHE, "write back"),
+            (property::SCHEDULER, "mq-deadline"),
+            (property::READ_AHEAD_BYTES, "131072"),
+            (property::PENDING_SECTORS, "0"),
+            (property::STALE_SIGNATURES, "none"),
+        ] {
+            lab = lab.fact(&disk(device, name), value);
+        }
+    }
+    lab
+}
+
+fn cell(lab: Lab, index: usize) -> Lab {
+    let repetition = lab.rows[index].repetition;
+    let facts = [
+        ("fio.option.direct", "1".to_owned()),
+        ("fio.option.norandommap", "1".to_owned()),
+        ("fio.option.time_based", "1".to_owned()),
+        ("fio.option.randseed", format!("{}", 1000 + repetition)),
+        ("fio.iodepth_level.1", "100.0".to_owned()),
+        (fact::FIO_JOBS, "1".to_owned()),
+        (fact::FIO_ERROR, "0".to_owned()),
+        (fact::FIO_SHORT_IOS, "0".to_owned()),
+        (fact::FIO_DROPPED_IOS, "0".to_owned()),
+        (fact::JOB_ASKED_RUNTIME_NS, "60000000000".to_owned()),
+        (fact::JOB_WORKING_SET_BYTES, "3298534883328".to_owned()),
+        (fact::JOB_OFFSET_BYTES, "0".to_owned()),
+        (fact::JOB_DATA_PATTERN, "random".to_owned()),
+        (fact::WRITTEN_PERCENT, "100".to_owned()),
+        (fact::SYNC_ACTIVE_START, "none".to_owned()),
+        (fact::SYNC_ACTIVE_END, "none".to_owned()),
+        ("memory.after.dirty_bytes", "40960".to_owned()),
+        (fact::CPU_STEAL_PERCENT, "0.0".to_owned()),
+        (fact::CLOCK_STEP_NS, "1200".to_owned()),
+        (fact::FIRST_IO_NS, "9000000".to_owned()),
+        (fact::IDLE_WRITTEN_BYTES, "0".to_owned()),
+    ];
+    let add = |lab: Lab, (name, value): (&str, String)| lab.cell_fact(index, name, &value, "");
+    facts.into_iter().fold(lab, add)
+}
+
+#[test]
+fn a_clean_suite_raises_no_alarm() {
+    let audit = clean_suite().audit();
+    let alarms: Vec<_> = audit
+        .findings
+        .iter()
+        .filter(|finding| finding.severity > Severity::Note)
+        .collect();
+    assert!(alarms.is_empty(), "{alarms:#?}");
+    let judged = audit.coverage.judged.len();
+    assert!(
+        judged > 35,
+        "only {judged} rules were judged: {:?}",
+        audit.coverage.judged
+    );
+}
+
+#[test]
+fn one_fault_in_a_clean_suite_is_found_in_its_cell_only() {
+    let mut lab = clean_suite();
+    lab.rows[4].array_state_start = "[U_]".to_owned();
+    let cell = Scope::of(&lab.rows[4]);
+    let audit = lab.audit();
+    let alarms: Vec<_> = audit
+        .findings
+        .iter()
+        .filter(|finding| finding.severity > Severity::Note)
+        .map(|finding| (finding.rule.as_str(), &finding.scope))
+        .collect();
+    assert_eq!(alarms, [("A2", &cell)]);
+}
+
+#[test]
+fn a_rule_without_evidence_says_which_fact_it_lacks() {
+    let audit = Lab::of([row(Read)]).audit();
+    let lacks = |rule: &str| {
+        let unjudged = audit.coverage.unjudged.iter();
+        unjudged
+            .filter(|lacking| lacking.rule == rule)
+            .map(|lacking| lacking.missing.as_str())
+            .next()
+    };
+    assert_eq!(lacks("T1"), Some(fact::JOB_ASKED_RUNTIME_NS));
+    assert_eq!(lacks("H10"), Some(fact::FIRST_IO_NS));
+    assert_eq!(lacks("T17"), Some(""), "there is no dd");
+    let nothing = audit_nothing();
+    assert!(nothing.findings.is_empty());
+    assert!(nothing.coverage.judged.is_empty());
+}
+
+fn audit_nothing() -> crate::Audit {
+    audit(&Evidence::default())
+}
+
+/// The most exact fact counts: of the cell before the subject's before the
+/// machine's.
+#[test]
+fn the_most_exact_fact_counts() {
+    let lab = Lab::of([row(Read)])
+        .cell_fact(0, fact::FIRST_IO_NS, "5000000000", "")
+        .subject_fact("md", fact::FIRST_IO_NS, "1")
+        .fact(fact::FIRST_IO_NS, "2");
+    let rules: Vec<String> = lab
+        .audit()
+        .findings
+        .into_iter()
+        .map(|found| found.rule)
+        .collect();
+    assert_eq!(rules, ["H10"]);
+}
+
+/// Names that some rule reads, and some that none does.
+fn names() -> Vec<String> {
+    let mut names: Vec<String> = super::pairs()
+        .into_iter()
+        .flat_map(|pair| [pair.faulty, pair.clean])
+        .flat_map(|lab| lab.observations)
+        .map(|observation| observation.name)
+        .collect();
+    names.extend(["".to_owned(), "option.".to_owned(), "disk..".to_owned()]);
+    names.sort();
+    names.dedup();
+    names
+}
+
+fn observation() -> impl Strategy<Value = Observation> {
+    let value = prop_oneof![
+        any::<f64>().prop_map(|number| number.to_string()),
+        any::<i64>().prop_map(|number| number.to_string()),
+        "[a-z0-9 .%/=,-]{0,12}",
+        Just("true".to_owned()),
+        Just("0".to_owned()),
+        Just("ST4000DM004".to_owned()),
+    ];
+    let unit = prop_oneof![Just(""), Just("MB/s"), Just("1/s"), Just("s")];
+    (proptest::sample::select(names()), value, unit, 0..4_u8).prop_map(
+        |(name, value, unit, scope)| Observation {
+            scope: match scope {
+                0 => Scope::default(),
+                1 => Scope::host(super::lab::HOST),
+                2 => super::lab::subject_scope("md"),
+                _ => Scope::of(&row(Read)),
+            },
+            name,
+            value,
+            unit: unit.to_owned(),
+            source: String::new(),
+        },
+    )
+}
+
+prop_compose! {
+    fn measurement()(
+        op in proptest::sample::select(Operation::ALL.to_vec()),
+        tool in proptest::sample::select(vec!["fio 3.33", "bonnie++ 1.98", "iozone 3.4", "dd", ""]),
+        subject in proptest::sample::select(vec!["md", "zfs", "gmirror"]),
+        numbers in proptest::array::uniform6(prop_oneof![Just(0), Just(u64::MAX), any::<u64>(), 1..100_000_u64]),
+        rates in proptest::array::uniform2(prop_oneof![Just(0.0), Just(f64::NAN), Just(f64::MAX), -1.0..1e10]),
+        sequence in 0..3_u32,
+        repetition in 0..4_u32,
+        random in any::<bool>(),
+    ) -> Measurement {
+        let used = raidlab_store::MemberUse { read_ticks_ns: numbers[5], ..member(numbers[4], numbers[5]) };
+        Measurement {
+            op,
+            tool: tool.to_owned(),
+            subject: subject.to_owned(),
+            class: if random { "random-read".to_owned() } else { String::new() },
+            total_ios: numbers[0],
+            total_bytes: numbers[1],
+            runtime_ns: numbers[2],
+            started_ns: numbers[3],
+            block_size_bytes: numbers[4],
+            iops: rates[0],
+            bytes_per_second: rates[1],
+            latency: Latency { p999_ns: numbers[4], max_ns: numbers[5], ..Latency::default() },
+            members: vec![used.clone(), used],
+            sequence,
+            repetition,
+            ..row(op)
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn any_evidence_is_judged_and_alike_each_time(
+        rows in proptest::collection::vec(measurement(), 0..8),
+        observations in proptest::collection::vec(observation(), 0..60),
+        samples in proptest::collection::vec(prop_oneof![any::<f64>(), 0.0..1e9], 0..40),
+        commands in proptest::collection::vec("(mdadm|fio|dd|mkfs.ext4) [-a-z=0-9/ ]{0,30}", 0..4),
+    ) {
+        let mut lab = Lab { rows, observations, ..Lab::default() };
+        for command in commands {
+            lab = lab.command(&command, 1, "");
+        }
+        if !lab.rows.is_empty() {
+            lab = lab.sampled(fact::series::READ_BYTES_PER_SECOND, &samples);
+        }
+        let first = lab.audit();
+        prop_assert_eq!(&first, &lab.audit());
+        let rules = first.coverage.judged.len() + first.coverage.unjudged.len();
+        prop_assert_eq!(rules, crate::rules().count());
+        for finding in &first.findings {
+            prop_assert!(first.coverage.judged.contains(&finding.rule.as_str()));
+            prop_assert!(!finding.evidence.is_empty());
+        }
+    }
+}
