@@ -73,12 +73,13 @@ macro_rules! entries {
     };
 }
 
-const SUITES: &[Entry] = entries!("suites": "mirror-2015");
+const SUITES: &[Entry] = entries!("suites": "mirror-2015", "quick");
 const PUBLISHED: &[Entry] = entries!("published": "mirror-2015");
 const SUBJECTS: &[Entry] = entries!(
     "subjects": "md", "gflash", "gmirror", "zfs", "disk", "md-6.9", "gmirror-round-robin",
     "gmirror-split", "gmirror-prefer", "zol-0.6", "btrfs-pid", "btrfs-round-robin", "spdk",
-    "least-pending", "nearest-head",
+    "least-pending", "nearest-head", "md-raid1", "md-raid5", "md-raid6", "md-raid10",
+    "btrfs-raid1", "btrfs-raid10",
 );
 const HOSTS: Entry = Entry {
     name: "hosts",

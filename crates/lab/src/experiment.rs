@@ -3,10 +3,12 @@
 
 use crate::host::QueueStyle;
 use crate::subject::{Subject, SubjectKind};
-use crate::suite::{Event, Job, QueueRule, Rounds, Step, Suite, TimedEvent, Wait, Work};
+use crate::suite::{
+    Condition, Event, EventKind, Job, QueueRule, Rounds, Step, Suite, TimedEvent, Wait, Work,
+};
 use raidlab_store::{Cell, Latency, Measurement, Operation, Role};
 use raidlab_systems::FileSystemSpec;
-use raidlab_units::Bytes;
+use raidlab_units::{Bytes, Nanos};
 use raidlab_workload::{Engine, JobError, JobGroup, JobSpec};
 
 /// One subject under one suite, ready to run.
@@ -62,6 +64,10 @@ pub struct HostChoice {
     /// One device per member.
     pub disks: Vec<String>,
 }
+
+/// The longest that an array's first resync may take before members are taken
+/// out: 24 TB at 100 MB/s take 67 hours.
+const FIRST_SYNC: Nanos = Nanos::from_secs(96 * 3600);
 
 /// One thing that is done.
 #[derive(Debug, Clone, PartialEq)]
@@ -159,7 +165,8 @@ impl Suite {
         let mut experiments = Vec::new();
         for repetition in 0..self.repetitions {
             for subject in subjects {
-                for filesystem in &self.filesystems {
+                let own = subject.filesystems.as_ref();
+                for filesystem in own.unwrap_or(&self.filesystems) {
                     for (host, fit) in hosts
                         .iter()
                         .flat_map(|host| fits.iter().map(move |fit| (host, fit)))
@@ -206,11 +213,13 @@ impl Experiment {
         } else {
             host.queue
         };
-        let mut steps = Vec::new();
+        let mut steps = removals(subject);
+        let first = steps.len();
         let mut sequence = 0;
         for step in &suite.steps {
             steps.push(match step {
                 Step::Event(_) if single => break,
+                Step::Job(job) if single && !job.events.is_empty() => break,
                 Step::Event(event) => PlannedStep::Event(*event),
                 Step::Wait(wait) => PlannedStep::Wait(*wait),
                 Step::Job(job) => PlannedStep::Job(plan_job(job, &mut sequence, queue)),
@@ -231,18 +240,17 @@ impl Experiment {
         } else {
             &host.disks
         };
-        let members = if single { 1 } else { disks.len() };
         Self {
             suite: suite.name.clone(),
             host: host.name.clone(),
             subject: subject.clone(),
             filesystem: None,
             repetition: 0,
-            disks: disks[..members].to_vec(),
+            disks: subject.choose(disks),
             fit: fit.to_owned(),
             seed: choices.seed,
             without: choices.without.clone(),
-            left_out: suite.steps.len() - steps.len(),
+            left_out: suite.steps.len() - (steps.len() - first),
             steps,
         }
     }
@@ -409,6 +417,25 @@ impl PlannedJob {
             published: Vec::new(),
         }
     }
+}
+
+/// What takes members out before the first step, if any are to be.
+fn removals(subject: &Subject) -> Vec<PlannedStep> {
+    if subject.removed.is_empty() {
+        return Vec::new();
+    }
+    let in_sync = Wait::Until {
+        condition: Condition::SyncDone,
+        at_most: FIRST_SYNC,
+    };
+    let remove = |&member: &u16| {
+        let kind = EventKind::Remove;
+        PlannedStep::Event(Event { kind, member })
+    };
+    let removals = subject.removed.iter().map(remove);
+    std::iter::once(PlannedStep::Wait(in_sync))
+        .chain(removals)
+        .collect()
 }
 
 /// A suite's job as a host runs it.

@@ -4,7 +4,9 @@
 //! caller's thread, which hands progress on at once and measurements in the
 //! order of the experiments: those of the first unfinished experiment as they
 //! arise, those of later ones when their turn comes. So a sink sees the same
-//! rows in the same order at any number of threads. When the run is cancelled
+//! rows in the same order at any number of threads. On real machines, where a
+//! cell takes minutes to hours, order is given up for safety: everything is
+//! handed on at once. When the run is cancelled
 //! or an experiment fails, what was measured is delivered all the same.
 
 use crate::bench::{Bench, BenchError, Finish, Observer, Progress};
@@ -59,6 +61,10 @@ pub struct RunOptions<'a> {
     pub published: Option<&'a Published>,
     /// Cells that an interrupted run has finished.
     pub finished: &'a BTreeSet<Cell>,
+    /// Whether results come in the order of the experiments, so that the same
+    /// rows come in the same order at any number of threads. Else they come at
+    /// once, so that none is lost with the process: where a cell takes hours.
+    pub ordered: bool,
 }
 
 /// Why a run ended early.
@@ -106,7 +112,7 @@ pub fn run_suite<S: Sink>(
             scope.spawn(move || work(bench, experiments, order, options, next, &sender));
         }
         drop(sender);
-        let delivery = Delivery::new(experiments.len(), options.published, sink);
+        let delivery = Delivery::new(experiments.len(), options, sink);
         let end = delivery.run(&receiver);
         if end.is_err() {
             options.cancel.store(true, Ordering::Relaxed);
@@ -213,17 +219,17 @@ struct Delivery<'a, S: Sink> {
     /// Messages of the experiments whose turn has not come.
     waiting: Vec<Vec<Message>>,
     turn: usize,
-    published: Option<&'a Published>,
+    options: RunOptions<'a>,
     sink: &'a mut S,
     end: RunEnd,
 }
 
 impl<'a, S: Sink> Delivery<'a, S> {
-    fn new(experiments: usize, published: Option<&'a Published>, sink: &'a mut S) -> Self {
+    fn new(experiments: usize, options: RunOptions<'a>, sink: &'a mut S) -> Self {
         Self {
             waiting: (0..experiments).map(|_| Vec::new()).collect(),
             turn: 0,
-            published,
+            options,
             sink,
             end: RunEnd {
                 finish: Finish::Complete,
@@ -237,7 +243,9 @@ impl<'a, S: Sink> Delivery<'a, S> {
         for (index, message) in receiver {
             match message {
                 Message::Progress(progress) => self.sink.progress(index, progress),
-                message if index == self.turn => self.deliver(index, message)?,
+                message if index == self.turn || !self.options.ordered => {
+                    self.deliver(index, message)?;
+                }
                 message => self.waiting[index].push(message),
             }
         }
@@ -251,7 +259,7 @@ impl<'a, S: Sink> Delivery<'a, S> {
             Message::Progress(progress) => self.sink.progress(index, progress),
             Message::Record(records) => self.sink.record(index, records)?,
             Message::Cell(mut result) => {
-                if let Some(published) = self.published {
+                if let Some(published) = self.options.published {
                     for row in &mut result.rows {
                         published.attach(row);
                     }

@@ -5,7 +5,7 @@ mod reader;
 use crate::catalogue::{self, Kind, LoadError};
 use crate::host::Host;
 use raidlab_store::Setting;
-use raidlab_systems::ArraySpec;
+use raidlab_systems::{ArraySpec, FileSystemSpec};
 use raidlab_units::{Bytes, Nanos};
 use serde::Deserialize;
 
@@ -224,6 +224,15 @@ pub struct Subject {
     pub zfs: Option<Zfs>,
     /// How a real system builds it; `None` where only the model does.
     pub build: Option<ArraySpec>,
+    /// Which of the suite's disks are its members, slot by slot; `None`: all
+    /// of them, the first one for a single disk. A suite says it.
+    pub members: Option<Vec<u16>>,
+    /// Members that are taken out once the array is in sync, before the first
+    /// step. A suite says it.
+    pub removed: Vec<u16>,
+    /// The file systems that it is measured with instead of the suite's. A
+    /// suite says it.
+    pub filesystems: Option<Vec<Option<FileSystemSpec>>>,
     /// Every setting of the file with its source, and those of the host.
     pub settings: Vec<Setting>,
 }
@@ -237,6 +246,29 @@ impl Subject {
     pub fn load(name_or_path: &str) -> Result<Self, LoadError> {
         let document = catalogue::find(Kind::Subject, name_or_path)?;
         Ok(Self::read(&document, &catalogue::hosts()?)?)
+    }
+
+    /// How many members it has where a suite has so many `disks`.
+    #[must_use]
+    pub fn member_count(&self, disks: usize) -> usize {
+        match (&self.members, self.kind) {
+            (Some(members), _) => members.len(),
+            (None, SubjectKind::Disk) => disks.min(1),
+            (None, _) => disks,
+        }
+    }
+
+    /// Its members out of all disks, slot by slot; those that are not there
+    /// are left out.
+    #[must_use]
+    pub fn choose<T: Clone>(&self, disks: &[T]) -> Vec<T> {
+        match &self.members {
+            Some(members) => members
+                .iter()
+                .filter_map(|&member| disks.get(usize::from(member)).cloned())
+                .collect(),
+            None => disks[..self.member_count(disks.len())].to_vec(),
+        }
     }
 
     /// Bytes of the array that members of `member` bytes give: what jobs may

@@ -1,9 +1,14 @@
 //! Suites: an ordered list of jobs, events and waits on a set of disks.
 
 mod checker;
+mod freshness;
+mod matrix;
 mod reader;
+mod selection;
+mod step;
 #[cfg(test)]
 mod tests;
+mod tool;
 
 use crate::catalogue::{self, Kind, LoadError};
 use crate::document::Document;
@@ -42,7 +47,8 @@ pub struct Suite {
     pub published: Option<Published>,
     /// What is done, in this order.
     pub steps: Vec<Step>,
-    /// What the user should know of options that do nothing here.
+    /// What the user should know: options that do nothing here, reads of what
+    /// was just written.
     pub remarks: Vec<String>,
 }
 
@@ -135,10 +141,8 @@ pub enum Work {
     Tool {
         /// `bonnie++`, `iozone`, `dd`.
         name: String,
-        /// Its arguments with `{target}` (the device, or the folder of the
-        /// file system), `{file}` (a file in that folder, or the device),
-        /// `{memory}` and `{memory*2}` (main memory and multiples, bytes) to
-        /// be replaced.
+        /// Its arguments, with [`crate::Placeholders`] to be replaced by
+        /// [`crate::expand`].
         arguments: Vec<String>,
     },
 }

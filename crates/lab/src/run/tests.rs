@@ -70,6 +70,7 @@ fn run(bench: &dyn Bench, threads: usize, keep: &mut Keep<'_>) -> Result<RunEnd,
         cancel: keep.cancel_after.map_or(&own, |(_, cancel)| cancel),
         published: suite.published.as_ref(),
         finished: &BTreeSet::new(),
+        ordered: true,
     };
     run_suite(bench, &experiments, options, keep)
 }
@@ -147,6 +148,7 @@ fn nothing_runs_when_one_experiment_cannot() {
         cancel: &cancel,
         published: None,
         finished: &BTreeSet::new(),
+        ordered: true,
     };
     let mut keep = Keep::default();
     let error =

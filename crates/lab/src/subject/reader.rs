@@ -111,6 +111,9 @@ impl Subject {
             recovery,
             zfs,
             build: raw.build.map(Spanned::into_inner),
+            members: None,
+            removed: Vec::new(),
+            filesystems: None,
             settings,
         })
     }

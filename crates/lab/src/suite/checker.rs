@@ -1,8 +1,10 @@
 //! Whether a suite's steps can happen in their order.
 
-use super::{Event, EventKind, Job, Step};
+use super::step::ReadStep;
+use super::{Event, EventKind, Job};
 use crate::document::{Document, FileError};
 use crate::published::Published;
+use crate::subject::{Subject, SubjectKind};
 use std::ops::Range;
 
 /// Where a member is while the steps are gone through.
@@ -13,51 +15,90 @@ enum Place {
     Removed,
 }
 
-/// Goes through the steps as an array would and refuses what cannot happen.
+/// Goes through the steps as each subject's array would and refuses what
+/// cannot happen.
 pub(super) struct Checker<'a> {
     document: &'a Document,
-    members: Vec<Place>,
+    arrays: Vec<Array<'a>>,
     jobs: Vec<(String, usize)>,
     published: Option<&'a Published>,
 }
 
+/// A subject's members.
+struct Array<'a> {
+    subject: &'a Subject,
+    members: Vec<Place>,
+}
+
 impl<'a> Checker<'a> {
-    /// All of `members` are in the array.
+    /// All of a subject's members are in its array but those that its entry
+    /// removes.
     pub(super) fn new(
         document: &'a Document,
-        members: usize,
+        disks: usize,
+        subjects: &'a [Subject],
         published: Option<&'a Published>,
     ) -> Self {
+        let array = |subject: &'a Subject| {
+            let mut members = vec![Place::Present; subject.member_count(disks)];
+            for &removed in &subject.removed {
+                members[usize::from(removed)] = Place::Removed;
+            }
+            Array { subject, members }
+        };
+        // A single disk's part of the suite ends at the first event.
+        let in_arrays = |subject: &&Subject| subject.kind != SubjectKind::Disk;
+        let mut arrays: Vec<Array<'a>> = subjects.iter().filter(in_arrays).map(array).collect();
+        // Equal arrays make equal mistakes.
+        arrays.dedup_by(|one, other| one.members == other.members);
         Self {
             document,
-            members: vec![Place::Present; members],
+            arrays,
             jobs: Vec::new(),
             published,
         }
     }
 
-    /// Takes the next step; `span` is the place to blame.
+    /// Takes the next step.
     ///
     /// # Errors
     /// When it cannot happen.
-    pub(super) fn check(&mut self, step: &Step, span: Range<usize>) -> Result<(), FileError> {
+    pub(super) fn check(&mut self, step: &ReadStep) -> Result<(), FileError> {
         match step {
-            Step::Wait(_) => Ok(()),
-            Step::Job(job) => self.check_job(job, span),
-            Step::Rounds(rounds) => rounds
-                .jobs
-                .iter()
-                .try_for_each(|job| self.check_job(job, span.clone())),
-            Step::Event(event) => self.check_event(*event, span),
+            ReadStep::Wait(_) => Ok(()),
+            ReadStep::Event(event, member) => self.check_event(*event, member),
+            ReadStep::Jobs {
+                jobs,
+                named,
+                members,
+            } => {
+                for (job, _) in jobs {
+                    self.check_job(job, named)?;
+                    for (timed, member) in job.events.iter().zip(members) {
+                        self.check_event(timed.event, member)?;
+                    }
+                }
+                Ok(())
+            }
         }
     }
 
-    fn check_job(&mut self, job: &Job, span: Range<usize>) -> Result<(), FileError> {
-        if let Some((_, line)) = self.jobs.iter().find(|(name, _)| *name == job.name) {
-            let what = format!("job `{}` is also on line {line}", job.name);
-            return Err(self
-                .document
-                .invalid(span, what, "give each job its own name"));
+    fn check_job(&mut self, job: &Job, span: &Range<usize>) -> Result<(), FileError> {
+        let line = self.document.line(span.start);
+        let span = span.clone();
+        if let Some((name, other)) = self.jobs.iter().find(|(name, _)| *name == job.name) {
+            let (what, remedy) = if *other == line {
+                (
+                    format!("the matrix makes several jobs `{name}`"),
+                    "put every key of the matrix into `job`, in braces",
+                )
+            } else {
+                (
+                    format!("job `{name}` is also on line {other}"),
+                    "give each job its own name",
+                )
+            };
+            return Err(self.document.invalid(span, what, remedy));
         }
         let published = self
             .published
@@ -70,39 +111,59 @@ impl<'a> Checker<'a> {
             let remedy = "use that class";
             return Err(self.document.invalid(span, what, remedy));
         }
-        let line = self.document.line(span.start);
         self.jobs.push((job.name.clone(), line));
         Ok(())
     }
 
-    fn check_event(&mut self, event: Event, span: Range<usize>) -> Result<(), FileError> {
+    fn check_event(&mut self, event: Event, span: &Range<usize>) -> Result<(), FileError> {
+        for array in &mut self.arrays {
+            array
+                .take(event)
+                .map_err(|(what, remedy)| self.document.invalid(span.clone(), what, remedy))?;
+        }
+        Ok(())
+    }
+}
+
+impl Array<'_> {
+    /// Something happens to a member; or what is wrong, and the remedy.
+    fn take(&mut self, event: Event) -> Result<(), (String, String)> {
         let count = self.members.len();
         let index = usize::from(event.member);
         let Some(&place) = self.members.get(index) else {
-            let what = format!("there is no member {}", event.member);
-            let remedy = format!("`disks` names {count} disks: members 0 to {}", count - 1);
-            return Err(self.document.invalid(span, what, remedy));
+            let whose = if self.subject.members.is_some() {
+                format!("`{}` has", self.subject.name)
+            } else {
+                "`disks` names".to_owned()
+            };
+            return Err((
+                format!("there is no member {}", event.member),
+                format!("{whose} {count} disks: members 0 to {}", count - 1),
+            ));
         };
         let next = match (event.kind, place) {
             (EventKind::Fail, Place::Present) => Place::Failed,
             (EventKind::Remove, Place::Present | Place::Failed) => Place::Removed,
             (EventKind::Insert | EventKind::ReAdd, Place::Removed) => Place::Present,
             (EventKind::Insert | EventKind::ReAdd, _) => {
-                let what = format!("member {} is still in the array", event.member);
-                let remedy = "remove it in an earlier step";
-                return Err(self.document.invalid(span, what, remedy));
+                return Err((
+                    format!("member {} is still in the array", event.member),
+                    "remove it in an earlier step".to_owned(),
+                ));
             }
             (EventKind::Fail | EventKind::Remove, _) => {
-                let what = format!("member {} is no longer in the array", event.member);
-                let remedy = "insert it in an earlier step";
-                return Err(self.document.invalid(span, what, remedy));
+                return Err((
+                    format!("member {} is no longer in the array", event.member),
+                    "insert it in an earlier step".to_owned(),
+                ));
             }
         };
         self.members[index] = next;
         if !self.members.contains(&Place::Present) {
-            let what = "this leaves the array without a member";
-            let remedy = "insert another one before";
-            return Err(self.document.invalid(span, what, remedy));
+            return Err((
+                "this leaves the array without a member".to_owned(),
+                "insert another one before".to_owned(),
+            ));
         }
         Ok(())
     }

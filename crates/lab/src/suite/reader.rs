@@ -1,14 +1,16 @@
 //! Reading a suite's file: what is written, checked and put together.
 
 use super::checker::Checker;
-use super::{Event, EventKind, FioText, Job, QueueRule, Step, Suite, Wait, Work};
+use super::freshness::{self, Footprint};
+use super::selection::{RawSelection, read_filesystems, read_subjects};
+use super::step::{Context, RawStep, ReadStep, read_step};
+use super::{Job, Rounds, Step, Suite};
 use crate::catalogue::{self, LoadError};
-use crate::document::{Document, Problem, Reserved};
-use crate::fio::read_fio;
+use crate::document::{Document, FileError, Problem, Reserved};
 use crate::published::Published;
-use crate::settings::{self, Time};
-use crate::subject::Subject;
+use crate::settings;
 use serde::Deserialize;
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
 use toml::Spanned;
@@ -22,49 +24,39 @@ struct RawSuite {
     description: String,
     source: String,
     disks: Spanned<Vec<String>>,
-    subjects: Spanned<Vec<Spanned<String>>>,
+    subjects: Spanned<Vec<Spanned<RawSelection>>>,
+    filesystems: Option<Spanned<Vec<Spanned<super::selection::RawFileSystem>>>>,
+    repetitions: Option<Spanned<u32>>,
     published: Option<Spanned<String>>,
+    #[serde(default)]
+    rounds: BTreeMap<Spanned<String>, RawRounds>,
     step: Spanned<Vec<Spanned<RawStep>>>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct RawStep {
-    job: Option<Spanned<String>>,
-    event: Option<Spanned<EventKind>>,
-    wait: Option<Spanned<Time>>,
-    title: Option<Spanned<String>>,
-    class: Option<Spanned<String>>,
-    queue: Option<Spanned<QueueRule>>,
-    fio: Option<Spanned<OneOrMany>>,
-    fio_file: Option<Spanned<String>>,
-    fio_job: Option<Spanned<String>>,
-    note: Option<Spanned<String>>,
-    member: Option<Spanned<u16>>,
+struct RawRounds {
+    at_most: Spanned<u32>,
+    track: Spanned<String>,
 }
 
-#[derive(Deserialize)]
-#[serde(
-    untagged,
-    expecting = "expected fio options as a string, or an array of such strings"
-)]
-enum OneOrMany {
-    One(String),
-    Many(Vec<String>),
-}
-
-/// Fields of a suite that later versions will read.
-const RESERVED: [Reserved; 9] = [
-    ("wait_sync_percent", "use `wait` with a time"),
-    ("matrix", "write one step for each job"),
-    ("repeat", "write one step for each repetition"),
-    ("tool", "every job is fio's"),
-    ("bonnie", "every job is fio's: use `fio`"),
-    ("iozone", "every job is fio's: use `fio`"),
-    ("dd", "every job is fio's: use `fio`"),
-    ("filesystem", "jobs run on the raw array"),
-    ("at", "an event is a step of its own, between two jobs"),
+/// Fields of a suite that look like some that exist.
+const RESERVED: [Reserved; 6] = [
+    ("repeat", "use `repetitions` for the whole suite"),
+    ("bonnie", "use `tool` and `arguments`"),
+    ("iozone", "use `tool` and `arguments`"),
+    ("dd", "use `tool` and `arguments`"),
+    (
+        "filesystem",
+        "use `filesystems` for the whole suite or for a subject",
+    ),
+    ("at", "use `events` within the job"),
 ];
+
+/// Rounds below this many have no window of five.
+const FEWEST_ROUNDS: u32 = 5;
+/// More than anybody waits for.
+const MOST_ROUNDS: u32 = 1000;
 
 impl Suite {
     /// Reads and checks a suite's file; relative paths start from `folder`.
@@ -74,26 +66,29 @@ impl Suite {
     pub(super) fn read(document: &Document, folder: &Path) -> Result<Self, LoadError> {
         let raw: RawSuite = document.decode(&RESERVED)?;
         settings::check_schema(document, &raw.schema)?;
-        let subjects = read_subjects(document, &raw.subjects, folder)?;
-        let published = read_published(document, raw.published.as_ref(), folder)?;
         if raw.disks.get_ref().is_empty() {
             let remedy = "name one preset for each member";
             let error = document.invalid(raw.disks.span(), "no disks", remedy);
             return Err(error.into());
         }
+        let disks = raw.disks.into_inner();
+        let subjects = read_subjects(document, &raw.subjects, folder, disks.len())?;
+        let filesystems = read_filesystems(document, raw.filesystems.as_ref())?;
+        let repetitions = read_repetitions(document, raw.repetitions.as_ref())?;
+        let published = read_published(document, raw.published.as_ref(), folder)?;
         if raw.step.get_ref().is_empty() {
             let remedy = "add a [[step]] with a job";
             return Err(document.invalid(raw.step.span(), "no steps", remedy).into());
         }
-        let disks = raw.disks.into_inner();
-        let mut checker = Checker::new(document, disks.len(), published.as_ref());
-        let mut steps = Vec::new();
-        for step in raw.step.into_inner() {
-            let span = step.span();
-            let (step, named) = read_step(document, step.into_inner(), span, folder)?;
-            checker.check(&step, named)?;
-            steps.push(step);
+        let mut checker = Checker::new(document, disks.len(), &subjects, published.as_ref());
+        let mut builder = Builder::new(document, &raw.rounds);
+        for step in raw.step.get_ref() {
+            let context = Context { document, folder };
+            let read = read_step(context, step.get_ref(), step.span())?;
+            checker.check(&read)?;
+            builder.add(read, step.get_ref().round.as_ref())?;
         }
+        let (steps, remarks) = builder.finish()?;
         Ok(Self {
             name: raw.name,
             title: raw.title,
@@ -103,39 +98,29 @@ impl Suite {
                 .iter()
                 .map(|disk| catalogue::resolve(disk, folder))
                 .collect(),
-            filesystems: vec![None],
-            repetitions: 1,
+            filesystems: filesystems.unwrap_or_else(|| vec![None]),
+            repetitions,
             subjects,
             published,
             steps,
-            remarks: Vec::new(),
+            remarks,
         })
     }
 }
 
-/// Loads the subjects; each has a name of its own.
-fn read_subjects(
+/// How often everything is done.
+fn read_repetitions(
     document: &Document,
-    entries: &Spanned<Vec<Spanned<String>>>,
-    folder: &Path,
-) -> Result<Vec<Subject>, LoadError> {
-    if entries.get_ref().is_empty() {
-        let remedy = "name at least one subject";
-        let error = document.invalid(entries.span(), "nothing is measured", remedy);
-        return Err(error.into());
-    }
-    let mut subjects: Vec<Subject> = Vec::new();
-    for entry in entries.get_ref() {
-        let loaded = Subject::load(&catalogue::resolve(entry.get_ref(), folder));
-        let subject = loaded.map_err(|error| named_at(document, entry.span(), error))?;
-        if subjects.iter().any(|known| known.name == subject.name) {
-            let what = format!("subject `{}` is named twice", subject.name);
-            let error = document.invalid(entry.span(), what, "name each subject once");
-            return Err(error.into());
+    repetitions: Option<&Spanned<u32>>,
+) -> Result<u32, FileError> {
+    match repetitions {
+        None => Ok(1),
+        Some(count) if *count.get_ref() > 0 => Ok(*count.get_ref()),
+        Some(count) => {
+            let what = "nothing would be done";
+            Err(document.invalid(count.span(), what, "write 1 or more"))
         }
-        subjects.push(subject);
     }
-    Ok(subjects)
 }
 
 /// Loads the published figures.
@@ -154,7 +139,7 @@ fn read_published(
 }
 
 /// A name or path that leads nowhere is the suite's mistake, at its line.
-fn named_at(document: &Document, span: Range<usize>, error: LoadError) -> LoadError {
+pub(super) fn named_at(document: &Document, span: Range<usize>, error: LoadError) -> LoadError {
     match error {
         LoadError::Unknown { what, name, known } => document
             .error(span, Problem::UnknownName { what, name, known })
@@ -168,129 +153,118 @@ fn named_at(document: &Document, span: Range<usize>, error: LoadError) -> LoadEr
     }
 }
 
-/// Turns a step as written into a step; also gives the place to blame.
-fn read_step(
-    document: &Document,
-    raw: RawStep,
-    span: Range<usize>,
-    folder: &Path,
-) -> Result<(Step, Range<usize>), LoadError> {
-    let given = [
-        raw.job.as_ref().map(Spanned::span),
-        raw.event.as_ref().map(Spanned::span),
-        raw.wait.as_ref().map(Spanned::span),
-    ];
-    let mut given = given.into_iter().flatten();
-    let (Some(named), None) = (given.next(), given.next()) else {
-        let what = "a step is exactly one of `job`, `event` and `wait`";
-        let remedy = "split it, or say which it is";
-        return Err(document.invalid(span, what, remedy).into());
-    };
-    let of_jobs = [
-        raw.title.as_ref().map(Spanned::span),
-        raw.class.as_ref().map(Spanned::span),
-        raw.queue.as_ref().map(Spanned::span),
-        raw.fio.as_ref().map(Spanned::span),
-        raw.fio_file.as_ref().map(Spanned::span),
-        raw.fio_job.as_ref().map(Spanned::span),
-    ];
-    let stray_job = of_jobs.into_iter().flatten().next();
-    let stray_member = raw.member.as_ref().map(Spanned::span);
-    let stray = |kind: &str| {
-        let what = format!("{kind} has no such field");
-        move |span| document.invalid(span, what.clone(), "move it to the step it belongs to")
-    };
-    let step = if let Some(event) = raw.event {
-        if let Some(span) = stray_job {
-            return Err(stray("an event")(span).into());
-        }
-        let Some(member) = raw.member else {
-            let remedy = "members count from 0".to_owned();
-            let field = "member".to_owned();
-            return Err(document
-                .error(named, Problem::Missing { field, remedy })
-                .into());
-        };
-        let named = member.span();
-        let event = Event {
-            kind: event.into_inner(),
-            member: member.into_inner(),
-        };
-        return Ok((Step::Event(event), named));
-    } else if let Some(wait) = raw.wait {
-        if let Some(span) = stray_job.or(stray_member) {
-            return Err(stray("a wait")(span).into());
-        }
-        Step::Wait(Wait::Time(wait.into_inner().0))
-    } else {
-        if let Some(span) = stray_member {
-            return Err(stray("a job")(span).into());
-        }
-        Step::Job(read_job(document, raw, named.clone(), folder)?)
-    };
-    Ok((step, named))
+/// Puts steps together: jobs that follow each other and name the same rounds
+/// become one step.
+struct Builder<'a> {
+    document: &'a Document,
+    tables: &'a BTreeMap<Spanned<String>, RawRounds>,
+    steps: Vec<Step>,
+    /// What the step before did.
+    before: Footprint,
+    /// Jobs that read what was just written.
+    fresh: Vec<String>,
 }
 
-/// Turns a job as written into a job.
-fn read_job(
-    document: &Document,
-    raw: RawStep,
-    named: Range<usize>,
-    folder: &Path,
-) -> Result<Job, LoadError> {
-    let missing = |field: &str, remedy: &str| {
-        let (field, remedy) = (field.to_owned(), remedy.to_owned());
-        document.error(named.clone(), Problem::Missing { field, remedy })
-    };
-    let name = raw.job.map(Spanned::into_inner).unwrap_or_default();
-    let (text, span) = match (raw.fio, raw.fio_file, raw.fio_job) {
-        (Some(options), None, None) => {
-            let span = options.span();
-            let text = match options.into_inner() {
-                OneOrMany::One(options) => FioText::Options(vec![options]),
-                OneOrMany::Many(options) => FioText::Options(options),
+impl<'a> Builder<'a> {
+    fn new(document: &'a Document, tables: &'a BTreeMap<Spanned<String>, RawRounds>) -> Self {
+        Self {
+            document,
+            tables,
+            steps: Vec::new(),
+            before: Footprint::default(),
+            fresh: Vec::new(),
+        }
+    }
+
+    fn add(&mut self, read: ReadStep, round: Option<&Spanned<String>>) -> Result<(), FileError> {
+        match read {
+            ReadStep::Event(event, _) => self.steps.push(Step::Event(event)),
+            ReadStep::Wait(wait) => self.steps.push(Step::Wait(wait)),
+            ReadStep::Jobs { jobs, .. } => {
+                for (job, footprint) in jobs {
+                    if footprint.reads_what_was_written_by(&self.before) {
+                        self.fresh.push(job.name.clone());
+                    }
+                    self.before = footprint;
+                    match round {
+                        None => self.steps.push(Step::Job(job)),
+                        Some(round) => self.add_to_rounds(job, round)?,
+                    }
+                }
+                return Ok(());
+            }
+        }
+        self.before = Footprint::default();
+        Ok(())
+    }
+
+    fn add_to_rounds(&mut self, job: Job, name: &Spanned<String>) -> Result<(), FileError> {
+        let Some(table) = self.tables.get(name.get_ref().as_str()) else {
+            let what = format!("there is no table [rounds.{}]", name.get_ref());
+            let remedy = "add it, with `at_most` and `track`";
+            return Err(self.document.invalid(name.span(), what, remedy));
+        };
+        if !job.events.is_empty() {
+            let what = "an event would happen in every round";
+            let remedy = "move it to a step before or after the rounds";
+            return Err(self.document.invalid(name.span(), what, remedy));
+        }
+        if let Some(Step::Rounds(last)) = self.steps.last_mut()
+            && last.name == *name.get_ref()
+        {
+            last.jobs.push(job);
+            return Ok(());
+        }
+        let same =
+            |step: &Step| matches!(step, Step::Rounds(rounds) if rounds.name == *name.get_ref());
+        if self.steps.iter().any(same) {
+            let what = format!(
+                "the rounds `{}` have ended in an earlier step",
+                name.get_ref()
+            );
+            let remedy = "put their jobs one after the other";
+            return Err(self.document.invalid(name.span(), what, remedy));
+        }
+        let at_most = *table.at_most.get_ref();
+        if !(FEWEST_ROUNDS..=MOST_ROUNDS).contains(&at_most) {
+            let what = format!("{at_most} rounds are too few or too many");
+            let remedy = format!("write {FEWEST_ROUNDS} to {MOST_ROUNDS}");
+            return Err(self.document.invalid(table.at_most.span(), what, remedy));
+        }
+        self.steps.push(Step::Rounds(Rounds {
+            name: name.get_ref().clone(),
+            at_most,
+            track: table.track.get_ref().clone(),
+            jobs: vec![job],
+        }));
+        Ok(())
+    }
+
+    fn finish(self) -> Result<(Vec<Step>, Vec<String>), FileError> {
+        for (name, table) in self.tables {
+            let rounds = self.steps.iter().find_map(|step| match step {
+                Step::Rounds(rounds) if rounds.name == *name.get_ref() => Some(rounds),
+                _ => None,
+            });
+            let Some(rounds) = rounds else {
+                let what = format!("no job is in the rounds `{}`", name.get_ref());
+                let remedy = format!("write round = \"{}\" into its steps", name.get_ref());
+                return Err(self.document.invalid(name.span(), what, remedy));
             };
-            (text, span)
+            let measured = rounds.jobs.iter().filter(|job| !job.prepares);
+            let known: Vec<String> = measured.map(|job| job.name.clone()).collect();
+            if !known.contains(table.track.get_ref()) {
+                let problem = Problem::UnknownName {
+                    what: "the rounds' job",
+                    name: table.track.get_ref().clone(),
+                    known,
+                };
+                return Err(self.document.error(table.track.span(), problem));
+            }
         }
-        (None, Some(file), None) => {
-            let path = folder.join(file.get_ref());
-            let text = catalogue::read_text(&path)
-                .map_err(|error| named_at(document, file.span(), error))?;
-            let name = path.display().to_string();
-            (FioText::JobFile { name, text }, file.span())
-        }
-        (None, None, Some(text)) => {
-            let (span, text) = (text.span(), text.into_inner());
-            let name = format!("job {name}");
-            (FioText::JobFile { name, text }, span)
-        }
-        (None, None, None) => {
-            let remedy = "write fio's options, or use `fio_file` or `fio_job`";
-            return Err(missing("fio", remedy).into());
-        }
-        _ => {
-            let what = "a job has one of `fio`, `fio_file` and `fio_job`";
-            return Err(document.invalid(named, what, "keep one").into());
-        }
-    };
-    let group = read_fio(document, span, &name, &text)?;
-    Ok(Job {
-        title: raw
-            .title
-            .map(Spanned::into_inner)
-            .ok_or_else(|| missing("title", "say in words what the job does"))?,
-        class: raw
-            .class
-            .map(Spanned::into_inner)
-            .ok_or_else(|| missing("class", "say which jobs belong together: \"random-read\""))?,
-        name,
-        queue: raw.queue.map(Spanned::into_inner).unwrap_or_default(),
-        work: Work::Fio {
-            text,
-            group: Ok(group),
-        },
-        prepares: false,
-        events: Vec::new(),
-        note: raw.note.map(Spanned::into_inner).unwrap_or_default(),
-    })
+        Ok((
+            self.steps,
+            freshness::remark(&self.fresh).into_iter().collect(),
+        ))
+    }
 }

@@ -1,0 +1,118 @@
+//! Whether a job reads what the job before it has just written.
+//!
+//! What was written a moment ago is still in somebody's memory: the page
+//! cache's, ZFS's, the controller's, the drive's. A read of it may measure
+//! that memory. So two steps that follow each other at once are looked at: a
+//! job that writes a region (fio's offsets and sizes, dd's `of=`), then one
+//! that reads part of it. A wait or any other step between them is taken for
+//! enough. Random writes for a time are not counted: which few of the region's
+//! blocks are fresh, nobody knows.
+
+use super::{FioText, Work};
+use raidlab_workload::{JobGroup, JobSpec};
+
+/// What a job reads and writes, as far as its text tells.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Footprint {
+    reads: Vec<Region>,
+    writes: Vec<Region>,
+}
+
+/// Bytes of something: from, to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Region {
+    /// fio's jobs without a file's name all have the same one: none.
+    file: String,
+    start: u64,
+    end: u64,
+}
+
+impl Footprint {
+    /// That of a job; `group` is what fio's text says, with examples in the
+    /// place of what depends on the machine.
+    pub(super) fn of(work: &Work, group: Option<&JobGroup>) -> Self {
+        match work {
+            Work::Tool { name, arguments } if name == "dd" => Self::of_dd(arguments),
+            Work::Tool { .. } => Self::default(),
+            Work::Fio { text, .. } => Self::of_fio(text, group),
+        }
+    }
+
+    fn of_dd(arguments: &[String]) -> Self {
+        let named = |key: &str| {
+            let file = arguments.iter().find_map(|word| word.strip_prefix(key));
+            let whole = |file: &str| Region {
+                file: file.to_owned(),
+                start: 0,
+                end: u64::MAX,
+            };
+            file.filter(|file| file.starts_with('{')).map(whole)
+        };
+        Self {
+            reads: named("if=").into_iter().collect(),
+            writes: named("of=").into_iter().collect(),
+        }
+    }
+
+    fn of_fio(text: &FioText, group: Option<&JobGroup>) -> Self {
+        let jobs = group.map_or(&[][..], |group| &group.jobs);
+        let text = match text {
+            FioText::Options(lines) => lines.join(" "),
+            FioText::JobFile { text, .. } => text.clone(),
+        };
+        let file = text
+            .split_whitespace()
+            .map(|word| word.trim_start_matches('-'))
+            .filter(|word| word.starts_with("filename=") || word.starts_with("name="))
+            .collect::<Vec<_>>()
+            .join(" ");
+        let region = |job: &JobSpec| {
+            let clones = u64::from(job.num_jobs.saturating_sub(1));
+            let further = job.offset_increment.0.saturating_mul(clones);
+            let length = job.size.map_or(u64::MAX, |size| size.0);
+            let last = job.offset.0.saturating_add(length).saturating_add(further);
+            Region {
+                file: file.clone(),
+                start: job.offset.0,
+                end: job.file_size.map_or(last, |end| end.0),
+            }
+        };
+        let random_for_a_time = |job: &JobSpec| job.pattern.is_random() && job.runtime.is_some();
+        Self {
+            reads: jobs
+                .iter()
+                .filter(|job| job.pattern.reads())
+                .map(region)
+                .collect(),
+            writes: jobs
+                .iter()
+                .filter(|job| job.pattern.writes() && !random_for_a_time(job))
+                .map(region)
+                .collect(),
+        }
+    }
+
+    /// Whether `self` reads some of what `before` wrote.
+    pub(super) fn reads_what_was_written_by(&self, before: &Self) -> bool {
+        self.reads.iter().any(|read| {
+            before.writes.iter().any(|written| {
+                read.file == written.file && read.start < written.end && written.start < read.end
+            })
+        })
+    }
+}
+
+/// What the user is told of the jobs that read what was just written.
+pub(super) fn remark(jobs: &[String]) -> Option<String> {
+    let quoted: Vec<String> = jobs.iter().map(|job| format!("`{job}`")).collect();
+    let (noun, reads) = match jobs.len() {
+        0 => return None,
+        1 => ("job", "reads"),
+        _ => ("jobs", "read"),
+    };
+    Some(format!(
+        "{noun} {} {reads} what the job before has just written, which some cache may still \
+         hold: put a wait or another job between them",
+        quoted.join(", ")
+    ))
+}

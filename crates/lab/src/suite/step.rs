@@ -1,0 +1,426 @@
+//! Reading one `[[step]]` of a suite: an event, a wait, or a job, which a
+//! matrix multiplies.
+
+use super::freshness::Footprint;
+use super::matrix::{Combination, RawMatrix, combinations};
+use super::tool::{RawTool, read_tool};
+use super::{Condition, Event, EventKind, FioText, Job, QueueRule, TimedEvent, Wait, When, Work};
+use crate::catalogue::{self, LoadError};
+use crate::document::{Document, FileError, Problem};
+use crate::fio::read_fio;
+use crate::settings::Time;
+use raidlab_units::{Nanos, parse_duration};
+use serde::Deserialize;
+use serde::de::{Deserializer, Error as _};
+use std::ops::Range;
+use std::path::Path;
+use toml::Spanned;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawStep {
+    job: Option<Spanned<String>>,
+    event: Option<Spanned<EventKind>>,
+    wait: Option<Spanned<RawWait>>,
+    wait_sync_percent: Option<Spanned<f64>>,
+    at_most: Option<Spanned<Time>>,
+    pub(super) round: Option<Spanned<String>>,
+    title: Option<Spanned<String>>,
+    class: Option<Spanned<String>>,
+    queue: Option<Spanned<QueueRule>>,
+    fio: Option<Spanned<OneOrMany>>,
+    fio_file: Option<Spanned<String>>,
+    fio_job: Option<Spanned<String>>,
+    tool: Option<Spanned<String>>,
+    arguments: Option<Spanned<Vec<Spanned<String>>>>,
+    matrix: Option<Spanned<RawMatrix>>,
+    prepares: Option<Spanned<bool>>,
+    events: Option<Spanned<Vec<Spanned<RawTimedEvent>>>>,
+    note: Option<Spanned<String>>,
+    member: Option<Spanned<u16>>,
+}
+
+#[derive(Deserialize)]
+#[serde(
+    untagged,
+    expecting = "expected fio options as a string, or an array of such strings"
+)]
+enum OneOrMany {
+    One(String),
+    Many(Vec<String>),
+}
+
+/// What `wait` may be.
+enum RawWait {
+    Time(Nanos),
+    SyncDone,
+    Idle,
+}
+
+impl<'de> Deserialize<'de> for RawWait {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        match text.as_str() {
+            "sync-done" => Ok(Self::SyncDone),
+            "idle" => Ok(Self::Idle),
+            word if word.starts_with(|letter: char| letter.is_ascii_alphabetic()) => {
+                Err(D::Error::unknown_variant(word, &["sync-done", "idle"]))
+            }
+            time => parse_duration(time)
+                .map(Self::Time)
+                .map_err(D::Error::custom),
+        }
+    }
+}
+
+/// Something that happens while a job runs, as written.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawTimedEvent {
+    at: Option<Spanned<Time>>,
+    sync_percent: Option<Spanned<f64>>,
+    event: EventKind,
+    member: Spanned<u16>,
+}
+
+/// A step as read, with the place to blame for what other steps make of it.
+pub(super) enum ReadStep {
+    Jobs {
+        jobs: Vec<(Job, Footprint)>,
+        /// Where the job's name stands.
+        named: Range<usize>,
+        /// Where the member of each of the jobs' events stands.
+        members: Vec<Range<usize>>,
+    },
+    Event(Event, Range<usize>),
+    Wait(Wait),
+}
+
+/// Where and what a step's file is.
+#[derive(Clone, Copy)]
+pub(super) struct Context<'a> {
+    pub(super) document: &'a Document,
+    /// Relative paths start here.
+    pub(super) folder: &'a Path,
+}
+
+impl RawStep {
+    /// The places of what only a job has.
+    fn of_jobs(&self) -> impl Iterator<Item = Range<usize>> {
+        [
+            self.title.as_ref().map(Spanned::span),
+            self.class.as_ref().map(Spanned::span),
+            self.queue.as_ref().map(Spanned::span),
+            self.fio.as_ref().map(Spanned::span),
+            self.fio_file.as_ref().map(Spanned::span),
+            self.fio_job.as_ref().map(Spanned::span),
+            self.tool.as_ref().map(Spanned::span),
+            self.arguments.as_ref().map(Spanned::span),
+            self.matrix.as_ref().map(Spanned::span),
+            self.prepares.as_ref().map(Spanned::span),
+            self.events.as_ref().map(Spanned::span),
+            self.round.as_ref().map(Spanned::span),
+        ]
+        .into_iter()
+        .flatten()
+    }
+
+    fn of_events(&self) -> Option<Range<usize>> {
+        self.member.as_ref().map(Spanned::span)
+    }
+
+    fn of_waits(&self) -> Option<Range<usize>> {
+        self.at_most.as_ref().map(Spanned::span)
+    }
+}
+
+/// Turns a step as written, at `span`, into a step.
+///
+/// # Errors
+/// With the file's line and field.
+pub(super) fn read_step(
+    context: Context<'_>,
+    raw: &RawStep,
+    span: Range<usize>,
+) -> Result<ReadStep, LoadError> {
+    let document = context.document;
+    let given = [
+        raw.job.as_ref().map(Spanned::span),
+        raw.event.as_ref().map(Spanned::span),
+        raw.wait.as_ref().map(Spanned::span),
+        raw.wait_sync_percent.as_ref().map(Spanned::span),
+    ];
+    let mut given = given.into_iter().flatten();
+    let (Some(named), None) = (given.next(), given.next()) else {
+        let what = "a step is exactly one of `job`, `event`, `wait` and `wait_sync_percent`";
+        let remedy = "split it, or say which it is";
+        return Err(document.invalid(span, what, remedy).into());
+    };
+    let (kind, stray) = if raw.event.is_some() {
+        ("an event", raw.of_jobs().next().or(raw.of_waits()))
+    } else if raw.job.is_some() {
+        ("a job", raw.of_events().or(raw.of_waits()))
+    } else {
+        ("a wait", raw.of_jobs().next().or(raw.of_events()))
+    };
+    if let Some(span) = stray {
+        let what = format!("{kind} has no such field");
+        let remedy = "move it to the step it belongs to";
+        return Err(document.invalid(span, what, remedy).into());
+    }
+    if let Some(event) = &raw.event {
+        let Some(member) = &raw.member else {
+            return Err(missing(document, named, "member", "members count from 0").into());
+        };
+        let event = Event {
+            kind: *event.get_ref(),
+            member: *member.get_ref(),
+        };
+        return Ok(ReadStep::Event(event, member.span()));
+    }
+    if raw.job.is_some() {
+        return read_jobs(context, raw, named);
+    }
+    Ok(ReadStep::Wait(read_wait(document, raw, named)?))
+}
+
+/// An error about a field that is not there.
+fn missing(document: &Document, place: Range<usize>, field: &str, remedy: &str) -> FileError {
+    let (field, remedy) = (field.to_owned(), remedy.to_owned());
+    document.error(place, Problem::Missing { field, remedy })
+}
+
+fn read_wait(document: &Document, raw: &RawStep, named: Range<usize>) -> Result<Wait, FileError> {
+    let condition = match (
+        raw.wait.as_ref().map(Spanned::get_ref),
+        &raw.wait_sync_percent,
+    ) {
+        (Some(RawWait::Time(time)), _) => {
+            return match &raw.at_most {
+                None => Ok(Wait::Time(*time)),
+                Some(limit) => {
+                    let what = "a time has no limit";
+                    let remedy = "remove `at_most`, or wait for \"sync-done\" or \"idle\"";
+                    Err(document.invalid(limit.span(), what, remedy))
+                }
+            };
+        }
+        (Some(RawWait::Idle), _) => Condition::Idle,
+        (None, Some(percent)) => Condition::SyncPercent(read_percent(document, percent)?),
+        (Some(RawWait::SyncDone), _) | (None, None) => Condition::SyncDone,
+    };
+    let Some(at_most) = &raw.at_most else {
+        let remedy = "say when to give up: at_most = \"2h\"";
+        return Err(missing(document, named, "at_most", remedy));
+    };
+    Ok(Wait::Until {
+        condition,
+        at_most: at_most.get_ref().0,
+    })
+}
+
+fn read_percent(document: &Document, percent: &Spanned<f64>) -> Result<f64, FileError> {
+    let value = *percent.get_ref();
+    if value > 0.0 && value <= 100.0 {
+        return Ok(value);
+    }
+    let what = format!("{value} is no progress");
+    Err(document.invalid(percent.span(), what, "write percent, above 0 and up to 100"))
+}
+
+/// Turns a job as written into jobs, one for each combination of its matrix.
+fn read_jobs(
+    context: Context<'_>,
+    raw: &RawStep,
+    named: Range<usize>,
+) -> Result<ReadStep, LoadError> {
+    let document = context.document;
+    let (events, members) = read_events(document, raw)?;
+    let mut jobs = Vec::new();
+    for combination in combinations(document, raw.matrix.as_ref())? {
+        jobs.push(read_job(
+            context,
+            raw,
+            named.clone(),
+            &combination,
+            &events,
+        )?);
+    }
+    Ok(ReadStep::Jobs {
+        jobs,
+        named,
+        members,
+    })
+}
+
+fn read_job(
+    context: Context<'_>,
+    raw: &RawStep,
+    named: Range<usize>,
+    combination: &Combination,
+    events: &[TimedEvent],
+) -> Result<(Job, Footprint), LoadError> {
+    let document = context.document;
+    let text = |field: &Option<Spanned<String>>| {
+        let text = field.as_ref().map(Spanned::get_ref);
+        text.map(|text| combination.apply(text))
+    };
+    let required = |field: &Option<Spanned<String>>, name: &str, remedy: &str| {
+        text(field).ok_or_else(|| missing(document, named.clone(), name, remedy))
+    };
+    let name = text(&raw.job).unwrap_or_default();
+    let (work, footprint) = read_work(context, raw, named.clone(), &name, combination)?;
+    let job = Job {
+        title: required(&raw.title, "title", "say in words what the job does")?,
+        class: required(
+            &raw.class,
+            "class",
+            "say which jobs belong together: \"random-read\"",
+        )?,
+        name,
+        queue: raw
+            .queue
+            .as_ref()
+            .map(|queue| *queue.get_ref())
+            .unwrap_or_default(),
+        work,
+        prepares: raw
+            .prepares
+            .as_ref()
+            .is_some_and(|prepares| *prepares.get_ref()),
+        events: events.to_vec(),
+        note: text(&raw.note).unwrap_or_default(),
+    };
+    Ok((job, footprint))
+}
+
+/// What a job runs.
+fn read_work(
+    context: Context<'_>,
+    raw: &RawStep,
+    named: Range<usize>,
+    name: &str,
+    combination: &Combination,
+) -> Result<(Work, Footprint), LoadError> {
+    let document = context.document;
+    let fio = [
+        raw.fio.as_ref().map(Spanned::span),
+        raw.fio_file.as_ref().map(Spanned::span),
+        raw.fio_job.as_ref().map(Spanned::span),
+    ];
+    if let Some(tool) = &raw.tool {
+        let queue = raw.queue.as_ref().map(Spanned::span);
+        if let Some(span) = fio.into_iter().flatten().next().or(queue) {
+            let what = format!("{} has no such field", tool.get_ref());
+            let remedy = "a job is fio's or another tool's";
+            return Err(document.invalid(span, what, remedy).into());
+        }
+        let tool = RawTool {
+            name: tool,
+            arguments: raw.arguments.as_ref(),
+        };
+        let work = read_tool(document, tool, combination)?;
+        let footprint = Footprint::of(&work, None);
+        return Ok((work, footprint));
+    }
+    if let Some(arguments) = &raw.arguments {
+        let remedy = "write fio's options into `fio`, or say which `tool` it is";
+        let what = "fio has no such field";
+        return Err(document.invalid(arguments.span(), what, remedy).into());
+    }
+    let (text, span) = read_fio_text(context, raw, named, name, combination)?;
+    let reading = read_fio(document, span, name, &text)?;
+    let work = Work::Fio {
+        text,
+        group: match reading.not_modelled {
+            None => Ok(reading.group.clone()),
+            Some(reason) => Err(reason),
+        },
+    };
+    let footprint = Footprint::of(&work, Some(&reading.group));
+    Ok((work, footprint))
+}
+
+/// What fio is told, and where that stands.
+fn read_fio_text(
+    context: Context<'_>,
+    raw: &RawStep,
+    named: Range<usize>,
+    name: &str,
+    combination: &Combination,
+) -> Result<(FioText, Range<usize>), LoadError> {
+    let document = context.document;
+    match (&raw.fio, &raw.fio_file, &raw.fio_job) {
+        (Some(options), None, None) => {
+            let lines = match options.get_ref() {
+                OneOrMany::One(line) => std::slice::from_ref(line),
+                OneOrMany::Many(lines) => lines,
+            };
+            let lines = lines.iter().map(|line| combination.apply(line)).collect();
+            Ok((FioText::Options(lines), options.span()))
+        }
+        (None, Some(file), None) => {
+            let path = context.folder.join(combination.apply(file.get_ref()));
+            let text = catalogue::read_text(&path)
+                .map_err(|error| super::reader::named_at(document, file.span(), error))?;
+            let text = combination.apply(&text);
+            let name = path.display().to_string();
+            Ok((FioText::JobFile { name, text }, file.span()))
+        }
+        (None, None, Some(text)) => {
+            let span = text.span();
+            let text = combination.apply(text.get_ref());
+            let name = format!("job {name}");
+            Ok((FioText::JobFile { name, text }, span))
+        }
+        (None, None, None) => {
+            let remedy = "write fio's options, or use `fio_file`, `fio_job` or `tool`";
+            Err(missing(document, named, "fio", remedy).into())
+        }
+        _ => {
+            let what = "a job has one of `fio`, `fio_file`, `fio_job` and `tool`";
+            Err(document.invalid(named, what, "keep one").into())
+        }
+    }
+}
+
+/// The events within a job, and where their members stand.
+fn read_events(
+    document: &Document,
+    raw: &RawStep,
+) -> Result<(Vec<TimedEvent>, Vec<Range<usize>>), FileError> {
+    let entries = raw
+        .events
+        .as_ref()
+        .map_or(&[][..], |events| events.get_ref());
+    let mut events = Vec::new();
+    let mut last = Nanos::ZERO;
+    for entry in entries {
+        let raw = entry.get_ref();
+        let when = match (&raw.at, &raw.sync_percent) {
+            (Some(at), None) => {
+                let time = at.get_ref().0;
+                if time < last {
+                    let what = "an earlier event comes later";
+                    let remedy = "write the events in the order of their times";
+                    return Err(document.invalid(at.span(), what, remedy));
+                }
+                last = time;
+                When::After(time)
+            }
+            (None, Some(percent)) => When::SyncPercent(read_percent(document, percent)?),
+            _ => {
+                let what = "an event within a job has one of `at` and `sync_percent`";
+                let remedy = "write at = \"10s\" or sync_percent = 45";
+                return Err(document.invalid(entry.span(), what, remedy));
+            }
+        };
+        let event = Event {
+            kind: raw.event,
+            member: *raw.member.get_ref(),
+        };
+        events.push(TimedEvent { when, event });
+    }
+    let members = entries.iter().map(|entry| entry.get_ref().member.span());
+    Ok((events, members.collect()))
+}
