@@ -14,6 +14,7 @@ pub mod graid3;
 pub mod gstripe;
 pub mod lvm;
 pub mod md;
+pub mod nbd;
 pub mod spec;
 pub(crate) mod steps;
 pub mod zfs;

@@ -1,5 +1,22 @@
 //! File systems made on an array's device.
+//!
+//! A file system that is an array itself is no matter of this file: btrfs over
+//! several devices is an [`crate::ArraySpec`], and ZFS data sets belong to
+//! their pool.
+//!
+//! Each program's exit code is checked by whoever runs the commands: `mke2fs`
+//! ends with 1 on an unknown extended option and makes nothing (e2fsprogs
+//! 1.47), as `mkfs.xfs` does.
+//!
+//! ext3 and ext4 are made with `lazy_itable_init=0,lazy_journal_init=0`. The
+//! default leaves their inode tables to be zeroed in the background after the
+//! first mount, which would go on for minutes under a measurement.
 
+use crate::array::steps::{Reader, wipe};
+use crate::array::{Need, OperatingSystem, ReadBack, SystemError};
+use crate::mounts::{Mount, check_options, parse_mounts, parse_mounts_freebsd};
+use raidlab_shell::{Command, Target};
+use raidlab_units::Bytes;
 use serde::Deserialize;
 
 /// A file system with its options, as a suite's file says it.
@@ -11,12 +28,27 @@ pub struct FileSystemSpec {
     pub kind: FileSystemKind,
     /// What rows call it; its type's name where none is given.
     pub name: Option<String>,
-    /// Options of the program that makes it, one by one.
+    /// Options of the program that makes it, word by word: `["-b", "4096"]`.
     #[serde(default)]
     pub options: Vec<String>,
+    /// The array's stripe, where the program should not take it from the
+    /// device itself (md and LVM tell it); ext3, ext4 and XFS only.
+    pub stripe: Option<StripeGeometry>,
     /// Options of the mount, one by one: `noatime`.
     #[serde(default)]
     pub mount_options: Vec<String>,
+}
+
+/// What a file system is told of the array below it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StripeGeometry {
+    /// The chunk: bytes on one member before the next one's turn, as text
+    /// (`64k`); a multiple of 4 KiB.
+    #[serde(deserialize_with = "crate::array::spec::size")]
+    pub chunk: Bytes,
+    /// Members that hold data in each stripe: 3 in a `raid5` of four.
+    pub data_members: u32,
 }
 
 /// A type of file system.
@@ -49,7 +81,203 @@ impl FileSystemKind {
     }
 }
 
+/// What ext3 and ext4 are made with unless their own options say otherwise.
+const AT_ONCE: &str = "lazy_itable_init=0,lazy_journal_init=0";
+/// The block of ext3 and ext4 that a stripe is counted in.
+const EXT_BLOCK: u64 = 4096;
+
 impl FileSystemSpec {
+    /// The operating systems it exists on.
+    #[must_use]
+    pub const fn runs_on(&self) -> &'static [OperatingSystem] {
+        match self.kind {
+            FileSystemKind::Ufs => &[OperatingSystem::FreeBsd],
+            _ => &[OperatingSystem::Linux],
+        }
+    }
+
+    /// What must be there before it can be made.
+    #[must_use]
+    pub fn needs(&self) -> Vec<Need> {
+        let (name, apt, module) = match self.kind {
+            FileSystemKind::Ext3 => ("mkfs.ext3", "apt-get install e2fsprogs", Some("ext4")),
+            FileSystemKind::Ext4 => ("mkfs.ext4", "apt-get install e2fsprogs", Some("ext4")),
+            FileSystemKind::Xfs => ("mkfs.xfs", "apt-get install xfsprogs", Some("xfs")),
+            FileSystemKind::Btrfs => ("mkfs.btrfs", "apt-get install btrfs-progs", Some("btrfs")),
+            FileSystemKind::Ufs => ("newfs", "", None),
+        };
+        let program = Need::Program { name, apt, pkg: "" };
+        let module = module.map(Need::Module);
+        std::iter::once(program).chain(module).collect()
+    }
+
+    /// Whether its options go together.
+    ///
+    /// # Errors
+    /// A stripe for a file system that knows none, or one that is no multiple
+    /// of 4 KiB, or a second word on what the stripe decides.
+    pub fn check(&self) -> Result<(), SystemError> {
+        let Some(stripe) = self.stripe else {
+            return Ok(());
+        };
+        let refuse = |reason: String| {
+            Err(SystemError::Unsupported {
+                system: self.label(),
+                what: "be made".to_owned(),
+                reason,
+            })
+        };
+        let ext = matches!(self.kind, FileSystemKind::Ext3 | FileSystemKind::Ext4);
+        if !ext && self.kind != FileSystemKind::Xfs {
+            return refuse("it cannot be told of stripes".to_owned());
+        }
+        if stripe.chunk.0 == 0 || !stripe.chunk.0.is_multiple_of(EXT_BLOCK) {
+            return refuse(format!("chunk {} is no multiple of 4 KiB", stripe.chunk));
+        }
+        if stripe.data_members == 0 {
+            return refuse("a stripe needs a member for data".to_owned());
+        }
+        if ext && self.options.iter().any(|word| word.starts_with("-b")) {
+            return refuse("`stripe` counts in blocks of 4 KiB: leave `-b` out".to_owned());
+        }
+        Ok(())
+    }
+
+    /// The commands that make it on a device, blank or not.
+    ///
+    /// # Errors
+    /// As [`FileSystemSpec::check`].
+    pub fn make(&self, device: &str) -> Result<Vec<Command>, SystemError> {
+        self.check()?;
+        let own = self.options.iter().cloned();
+        let mut commands = Vec::new();
+        if self.kind != FileSystemKind::Ufs {
+            commands.push(wipe(&[device]));
+        }
+        let (program, mut words): (&str, Vec<String>) = match self.kind {
+            FileSystemKind::Ext3 => ("mkfs.ext3", self.ext_words()),
+            FileSystemKind::Ext4 => ("mkfs.ext4", self.ext_words()),
+            FileSystemKind::Xfs => {
+                let stripe = self.stripe.map(|stripe| {
+                    let unit = stripe.chunk.0 / 1024;
+                    [
+                        "-d".to_owned(),
+                        format!("su={unit}k,sw={}", stripe.data_members),
+                    ]
+                });
+                let words = ["-f".to_owned(), "-q".to_owned()].into_iter();
+                let stripe = stripe.into_iter().flatten();
+                ("mkfs.xfs", words.chain(stripe).chain(own).collect())
+            }
+            FileSystemKind::Btrfs => {
+                let words = ["--force".to_owned(), "--quiet".to_owned()].into_iter();
+                ("mkfs.btrfs", words.chain(own).collect())
+            }
+            FileSystemKind::Ufs => (
+                "newfs",
+                std::iter::once("-U".to_owned()).chain(own).collect(),
+            ),
+        };
+        words.push(device.to_owned());
+        commands.push(Command::destroys(program, words));
+        Ok(commands)
+    }
+
+    /// mke2fs takes its extended options as one word: ours, the stripe's and
+    /// the file's, which come last and win.
+    fn ext_words(&self) -> Vec<String> {
+        let mut words = vec!["-F".to_owned(), "-q".to_owned()];
+        let mut extended = vec![AT_ONCE.to_owned()];
+        if let Some(stripe) = self.stripe {
+            words.extend(["-b".to_owned(), EXT_BLOCK.to_string()]);
+            let stride = stripe.chunk.0 / EXT_BLOCK;
+            let width = stride * u64::from(stripe.data_members);
+            extended.push(format!("stride={stride},stripe_width={width}"));
+        }
+        let mut own = self.options.iter();
+        let mut rest = Vec::new();
+        while let Some(word) = own.next() {
+            match word.strip_prefix("-E") {
+                Some("") => extended.extend(own.next().cloned()),
+                Some(options) => extended.push(options.to_owned()),
+                None => rest.push(word.clone()),
+            }
+        }
+        words.extend(["-E".to_owned(), extended.join(",")]);
+        words.extend(rest);
+        words
+    }
+
+    /// The commands that mount it on a folder, which is made where there is
+    /// none.
+    #[must_use]
+    pub fn mount(&self, device: &str, folder: &str) -> Vec<Command> {
+        let mut words = vec!["-t", self.kind.name()];
+        let options = self.mount_options.join(",");
+        if !options.is_empty() {
+            words.extend(["-o", &options]);
+        }
+        words.extend([device, folder]);
+        vec![
+            Command::changes("mkdir", ["-p", folder]),
+            Command::changes("mount", words),
+        ]
+    }
+
+    /// The command that unmounts it.
+    #[must_use]
+    pub fn unmount(&self, folder: &str) -> Command {
+        Command::changes("umount", [folder])
+    }
+
+    /// Every setting that matters to a measurement, as it is in force, of a
+    /// mounted file system.
+    ///
+    /// # Errors
+    /// When it cannot be read, or nothing is mounted there.
+    pub fn settings(
+        &self,
+        target: &dyn Target,
+        device: &str,
+        folder: &str,
+    ) -> Result<Vec<ReadBack>, SystemError> {
+        let mut reader = Reader::new(target);
+        let mount = self.mounted(target, folder)?;
+        reader.found(
+            "type",
+            Some(self.kind.name().to_owned()),
+            mount.kind.clone(),
+            mount.source,
+        );
+        check_options(&mut reader, &self.mount_options, &mount);
+        match self.kind {
+            FileSystemKind::Ext3 | FileSystemKind::Ext4 => {
+                settings::ext(self, &mut reader, target, device)?;
+            }
+            FileSystemKind::Xfs => settings::xfs(self, &mut reader, target, folder)?,
+            FileSystemKind::Ufs => settings::ufs(&mut reader, target, device)?,
+            FileSystemKind::Btrfs => {}
+        }
+        Ok(reader.done())
+    }
+
+    fn mounted(&self, target: &dyn Target, folder: &str) -> Result<Mount, SystemError> {
+        let mounts = match self.kind {
+            FileSystemKind::Ufs => {
+                let list = Command::reads("mount", ["-p"]);
+                parse_mounts_freebsd(&target.run(&list)?.stdout)
+            }
+            _ => parse_mounts(&target.read("/proc/mounts")?),
+        };
+        mounts
+            .into_iter()
+            .rev()
+            .find(|mount| mount.folder == folder)
+            .ok_or_else(|| SystemError::NoArray {
+                name: folder.to_owned(),
+            })
+    }
+
     /// What rows call it.
     #[must_use]
     pub fn label(&self) -> String {
@@ -58,3 +286,8 @@ impl FileSystemSpec {
             .unwrap_or_else(|| self.kind.name().to_owned())
     }
 }
+
+mod settings;
+
+#[cfg(test)]
+mod tests;

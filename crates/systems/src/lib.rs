@@ -17,4 +17,4 @@ pub use array::{
     Access, ArrayStatus, ArraySystem, Built, Health, Member, MemberState, MemberStatus, Need,
     OperatingSystem, ReadBack, SyncKind, SyncStatus, SystemError, read_all,
 };
-pub use filesystem::{FileSystemKind, FileSystemSpec};
+pub use filesystem::{FileSystemKind, FileSystemSpec, StripeGeometry};

@@ -9,19 +9,31 @@ pub(crate) struct Mount {
     pub(crate) folder: String,
     pub(crate) kind: String,
     pub(crate) options: Vec<String>,
+    /// Where it was read.
+    pub(crate) source: &'static str,
 }
 
 /// Reads `/proc/mounts`: device, folder, type and options, with blanks written
 /// as `\040`. Lines that are none are skipped.
 pub(crate) fn parse_mounts(text: &str) -> Vec<Mount> {
+    parse(text, "/proc/mounts")
+}
+
+/// Reads what FreeBSD's `mount -p` prints: the same columns, set apart by tabs.
+pub(crate) fn parse_mounts_freebsd(text: &str) -> Vec<Mount> {
+    parse(text, "mount -p")
+}
+
+fn parse(text: &str, source: &'static str) -> Vec<Mount> {
     text.lines()
         .filter_map(|line| {
-            let mut words = line.split(' ').map(unescape);
+            let mut words = line.split_whitespace().map(unescape);
             Some(Mount {
                 device: words.next()?,
                 folder: words.next()?,
                 kind: words.next()?,
                 options: words.next()?.split(',').map(str::to_owned).collect(),
+                source,
             })
         })
         .collect()
@@ -48,7 +60,7 @@ fn unescape(word: &str) -> String {
 /// `compress=zstd:3`, `defaults` is nothing) count as applied when the shown
 /// one begins with what was asked and goes on with `:`.
 pub(crate) fn check_options(reader: &mut Reader<'_>, asked: &[String], mount: &Mount) {
-    let source = "/proc/mounts";
+    let source = mount.source;
     for option in asked.iter().filter(|option| *option != "defaults") {
         let longer = format!("{option}:");
         let found = mount
@@ -65,7 +77,7 @@ pub(crate) fn check_options(reader: &mut Reader<'_>, asked: &[String], mount: &M
 
 #[cfg(test)]
 mod tests {
-    use super::{Mount, parse_mounts};
+    use super::{Mount, parse_mounts, parse_mounts_freebsd};
 
     #[test]
     fn blanks_are_octal() {
@@ -75,7 +87,18 @@ mod tests {
             folder: "/mnt/a b".to_owned(),
             kind: "btrfs".to_owned(),
             options: vec!["rw".to_owned(), "relatime".to_owned()],
+            source: "/proc/mounts",
         };
         assert_eq!(parse_mounts(text), [mount]);
+    }
+
+    #[test]
+    fn freebsd_sets_columns_apart_by_tabs() {
+        // FreeBSD 14 mount.c, `putfsent`: constructed, not recorded.
+        let text = "/dev/mirror/m0\t\t/mnt\t\t\tufs\trw,noatime\t2 2\n";
+        let mounts = parse_mounts_freebsd(text);
+        assert_eq!(mounts[0].folder, "/mnt");
+        assert_eq!(mounts[0].kind, "ufs");
+        assert_eq!(mounts[0].options, ["rw", "noatime"]);
     }
 }

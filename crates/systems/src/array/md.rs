@@ -12,6 +12,7 @@
 
 mod find;
 mod layout;
+pub mod mdstat;
 mod plan;
 mod settings;
 mod state;
@@ -392,3 +393,6 @@ impl ArraySystem for MdSpec {
         find::find(target, prefix)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -22,6 +22,7 @@ use super::graid3::Graid3Spec;
 use super::gstripe::GstripeSpec;
 use super::lvm::LvmSpec;
 use super::md::MdSpec;
+use super::nbd::NbdSpec;
 use super::zfs::ZfsSpec;
 use raidlab_units::{Bytes, parse_bytes};
 use serde::de::{Deserialize, Deserializer, Error};
@@ -46,6 +47,8 @@ pub enum ArraySpec {
     Gflash(GflashSpec),
     /// A volume of LVM.
     Lvm(LvmSpec),
+    /// An export of an NBD server.
+    Nbd(NbdSpec),
     /// One disk as it is.
     Disk(DiskSpec),
 }
@@ -63,18 +66,30 @@ impl ArraySpec {
             Self::Graid3(spec) => spec,
             Self::Gflash(spec) => spec,
             Self::Lvm(spec) => spec,
+            Self::Nbd(spec) => spec,
             Self::Disk(spec) => spec,
         }
     }
 }
 
-/// Reads a size as text (`512k`), for a field that may be left out.
+/// Reads a size as text (`512k`).
+///
+/// # Errors
+/// When the text is no size.
+pub(crate) fn size<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Bytes, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    parse_bytes(&text).map_err(D::Error::custom)
+}
+
+/// The same for a field that may be left out.
 ///
 /// # Errors
 /// When the text is no size.
 pub(crate) fn optional_size<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<Bytes>, D::Error> {
-    let text = String::deserialize(deserializer)?;
-    parse_bytes(&text).map(Some).map_err(D::Error::custom)
+    size(deserializer).map(Some)
 }
+
+#[cfg(test)]
+mod tests;

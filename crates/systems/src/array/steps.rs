@@ -31,6 +31,13 @@ pub(crate) fn kernel_name(device: &str) -> &str {
     device.strip_prefix("/dev/").unwrap_or(device)
 }
 
+/// The number a name ends in, of at most five digits, as minor numbers of
+/// devices have 20 bits; 0 where it ends in none.
+pub(crate) fn trailing_number(name: &str) -> u32 {
+    let digits = name.len() - name.trim_end_matches(|c: char| c.is_ascii_digit()).len();
+    name[name.len() - digits.min(5)..].parse().unwrap_or(0)
+}
+
 /// The smallest member's size: what each of equal slots can hold.
 pub(crate) fn smallest(members: &[Member]) -> Bytes {
     members

@@ -1,7 +1,7 @@
 //! The commands that build an array and change it.
 
 use super::{Bitmap, ConsistencyPolicy, MdSpec};
-use crate::array::steps::{devices, kernel_name, member, set, wipe};
+use crate::array::steps::{devices, kernel_name, member, set, trailing_number, wipe};
 use crate::array::{ArraySystem, Built, SystemError};
 use raidlab_shell::Command;
 
@@ -12,11 +12,7 @@ pub(super) fn device(name: &str) -> String {
 
 /// The same as `/sys/block` has it.
 pub(super) fn kernel(name: &str) -> String {
-    let digits = name.len() - name.trim_end_matches(|c: char| c.is_ascii_digit()).len();
-    // Minor numbers have 20 bits: longer numbers keep their last five digits.
-    let tail = &name[name.len() - digits.min(5)..];
-    let number: u32 = tail.parse().unwrap_or(0);
-    format!("md{}", 100 + number)
+    format!("md{}", 100 + trailing_number(name))
 }
 
 /// A file of the array below `/sys`.

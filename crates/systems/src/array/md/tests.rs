@@ -1,0 +1,192 @@
+use super::MdSpec;
+use crate::array::{ArraySystem, Built, Member, SystemError};
+use raidlab_shell::Command;
+use raidlab_units::Bytes;
+
+fn spec(text: &str) -> MdSpec {
+    toml::from_str(text).expect("a spec")
+}
+
+fn array(members: usize) -> Built {
+    Built {
+        name: "raidlab3".to_owned(),
+        members: (0..members)
+            .map(|slot| Member {
+                device: format!(
+                    "/dev/sd{}",
+                    char::from(b'b' + u8::try_from(slot).unwrap_or(0))
+                ),
+                size: Bytes(100 << 30),
+                backing: None,
+            })
+            .collect(),
+        folder: String::new(),
+    }
+}
+
+fn text(commands: Result<Vec<Command>, SystemError>) -> String {
+    match commands {
+        Ok(commands) => commands
+            .iter()
+            .map(|command| {
+                let input = command.input.trim();
+                let input = if input.is_empty() {
+                    String::new()
+                } else {
+                    format!("   < {input}")
+                };
+                format!("{:?} {command}{input}\n", command.effect)
+            })
+            .collect(),
+        Err(error) => format!("{error}\n"),
+    }
+}
+
+#[test]
+fn each_level_has_its_plan() {
+    let cases = [
+        ("level = 'linear'", 2),
+        ("level = 'raid0'\nchunk = '512k'", 2),
+        ("level = 'raid0'", 1),
+        (
+            "level = 'raid1'\nwrite_mostly = [1]\nbitmap_chunk = '64m'",
+            2,
+        ),
+        ("level = 'raid4'\nassume_clean = true", 3),
+        (
+            "level = 'raid5'\nlayout = 'left-symmetric'\nspares = 1\nstripe_cache_size = 8192\n\
+             sync_speed_max = '100m'\nread_ahead = '1m'",
+            5,
+        ),
+        ("level = 'raid5'\nconsistency_policy = 'ppl'", 3),
+        ("level = 'raid6'\nconsistency_policy = 'journal'", 5),
+        (
+            "level = 'raid10'\nlayout = 'f2'\nbitmap = 'none'\nmetadata = '1.0'",
+            4,
+        ),
+    ];
+    let mut plans = String::new();
+    for (settings, members) in cases {
+        let system = spec(settings);
+        let array = array(members);
+        let capacity = system.capacity(&array.members);
+        plans += &format!("{settings}\n{capacity}\n{}\n", text(system.create(&array)));
+    }
+    insta::assert_snapshot!(plans);
+}
+
+#[test]
+fn verbs_on_a_member() {
+    let mirror = spec("level = 'raid1'");
+    let array = array(2);
+    let verbs = [
+        ("fail", text(mirror.fail(&array, 0))),
+        ("remove", text(mirror.remove(&array, 1))),
+        ("add", text(mirror.add(&array, 1))),
+        ("re-add", text(mirror.re_add(&array, 1))),
+        ("no such member", text(mirror.remove(&array, 2))),
+        (
+            "re-add without a bitmap",
+            text(spec("level = 'raid1'\nbitmap = 'none'").re_add(&array, 1)),
+        ),
+        (
+            "fail of stripes",
+            text(spec("level = 'raid0'").fail(&array, 1)),
+        ),
+        ("destroy", text(Ok(mirror.destroy(&array)))),
+    ];
+    let seen: String = verbs
+        .into_iter()
+        .map(|(what, commands)| format!("{what}\n{commands}\n"))
+        .collect();
+    insta::assert_snapshot!(seen);
+}
+
+#[test]
+fn settings_that_exclude_each_other_are_refused() {
+    let cases = [
+        ("level = 'raid5'", 1),
+        ("level = 'raid1'\nchunk = '64k'", 2),
+        ("level = 'raid5'\nchunk = '65k'", 3),
+        ("level = 'raid5'\nlayout = 'n2'", 3),
+        ("level = 'raid0'\nbitmap = 'internal'", 2),
+        (
+            "level = 'raid5'\nbitmap = 'internal'\nconsistency_policy = 'ppl'",
+            3,
+        ),
+        ("level = 'raid5'\nbitmap = 'none'\nbitmap_chunk = '64m'", 3),
+        ("level = 'raid6'\nconsistency_policy = 'ppl'", 4),
+        ("level = 'raid10'\nconsistency_policy = 'journal'", 4),
+        ("level = 'raid5'\nwrite_mostly = [0]", 3),
+        ("level = 'raid1'\nwrite_mostly = [2]", 2),
+        ("level = 'raid1'\nstripe_cache_size = 256", 2),
+        ("level = 'raid0'\nspares = 1", 3),
+        ("level = 'raid1'\nspares = 3", 2),
+        ("level = 'raid10'\nlayout = 'n4'", 3),
+    ];
+    let seen: String = cases
+        .into_iter()
+        .map(
+            |(settings, members)| match spec(settings).check(&array(members).members) {
+                Ok(()) => format!("{settings}: taken\n"),
+                Err(error) => format!("{error}\n"),
+            },
+        )
+        .collect();
+    insta::assert_snapshot!(seen);
+}
+
+/// The sources' contents of a mirror whose second member is gone.
+fn contents(changes: &[(usize, Option<&str>)]) -> Vec<Option<String>> {
+    let mut contents: Vec<Option<String>> = [
+        "clean\n",
+        "1\n",
+        "idle\n",
+        "none\n",
+        "none\n",
+        "none\n",
+        "0\n",
+        "in_sync\n",
+    ]
+    .into_iter()
+    .map(|text| Some(text.to_owned()))
+    .chain([None, None])
+    .collect();
+    for (place, text) in changes {
+        contents[*place] = text.map(str::to_owned);
+    }
+    contents
+}
+
+#[test]
+fn states_that_a_rehearsal_does_not_show() {
+    let mirror = spec("level = 'raid1'");
+    let array = array(2);
+    let cases: [(&str, &[(usize, Option<&str>)]); 6] = [
+        ("resync owed", &[(1, Some("0")), (5, Some("0"))]),
+        ("resync waits", &[(2, Some("resync")), (3, Some("delayed"))]),
+        (
+            "faulty",
+            &[(8, Some("none")), (9, Some("faulty,write_mostly"))],
+        ),
+        ("not started", &[(0, Some("inactive"))]),
+        ("all gone", &[(6, None), (7, None)]),
+        ("no array", &[(0, None)]),
+    ];
+    let mut seen = String::new();
+    for (what, changes) in cases {
+        let status = mirror.interpret(&array, &contents(changes));
+        seen += &match status {
+            Ok(status) => format!("{what}: {status:?}\n"),
+            Err(error) => format!("{what}: {error}\n"),
+        };
+    }
+    let broken = [(2, "walk"), (3, "1 / x"), (6, "first"), (1, "-")];
+    for (place, text) in broken {
+        let action = (2, Some(if place == 3 { "check" } else { "idle" }));
+        let contents = contents(&[action, (place, Some(text)), (8, None)]);
+        let error = mirror.interpret(&array, &contents).expect_err(text);
+        seen += &format!("{error}\n");
+    }
+    insta::assert_snapshot!(seen);
+}

@@ -1,0 +1,287 @@
+//! An NBD export of some server, such as raidlab's own array: used through a
+//! block device of this kernel, or directly by a tool that speaks NBD (fio's
+//! `nbd` engine), which needs neither root nor a kernel module.
+//!
+//! An array named `raidlab3` is attached to `/dev/nbd3`: by the number its name
+//! ends in, as device names must be known before anything is done. The kernel
+//! makes 16 of them unless told otherwise. The export's contents are not wiped:
+//! what it is made of is the server's affair.
+
+use super::steps::{cannot_build, trailing_number};
+use super::{
+    Access, ArrayStatus, ArraySystem, Built, Health, Member, Need, OperatingSystem, ReadBack,
+    SystemError,
+};
+use raidlab_shell::{Command, Target, Watched};
+use raidlab_units::{Bytes, Sectors};
+use serde::Deserialize;
+
+/// An export to be used as it is.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NbdSpec {
+    /// Where it is: `nbd://host:port/name`; the port is 10809 unless said, the
+    /// name may be empty.
+    pub uri: String,
+    /// Its size, as text (`4g`): it is not asked for before the plan is made.
+    #[serde(deserialize_with = "super::spec::size")]
+    pub size: Bytes,
+    /// `device` (the default) or `direct`.
+    #[serde(default)]
+    pub through: Through,
+    /// Connections to the server, 1 unless said; `device` only.
+    pub connections: Option<u32>,
+}
+
+/// What requests pass on their way to the server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Through {
+    /// A block device of the kernel.
+    #[default]
+    Device,
+    /// Nothing: the tool speaks NBD itself.
+    Direct,
+}
+
+/// The parts of a URI.
+struct Export<'a> {
+    host: &'a str,
+    port: u16,
+    name: &'a str,
+}
+
+const TITLE: &str = "NBD export";
+const DEFAULT_PORT: u16 = 10809;
+
+impl NbdSpec {
+    fn export(&self) -> Result<Export<'_>, SystemError> {
+        let wrong = || {
+            let reason = format!("`{}` is not `nbd://host:port/name`", self.uri);
+            cannot_build(TITLE, reason)
+        };
+        let rest = self.uri.strip_prefix("nbd://").ok_or_else(wrong)?;
+        let (server, name) = rest.split_once('/').unwrap_or((rest, ""));
+        // An address of IPv6 is in brackets, for its colons.
+        let (host, port) = match server.strip_prefix('[') {
+            Some(inner) => {
+                let (host, port) = inner.split_once(']').ok_or_else(wrong)?;
+                (host, port.strip_prefix(':'))
+            }
+            None => match server.split_once(':') {
+                Some((host, port)) => (host, Some(port)),
+                None => (server, None),
+            },
+        };
+        let port = match port {
+            Some(port) => port.parse().map_err(|_| wrong())?,
+            None => DEFAULT_PORT,
+        };
+        if host.is_empty() || host.starts_with('-') {
+            return Err(wrong());
+        }
+        Ok(Export { host, port, name })
+    }
+}
+
+fn kernel(name: &str) -> String {
+    format!("nbd{}", trailing_number(name))
+}
+
+fn no_members<T>(what: &str) -> Result<T, SystemError> {
+    Err(SystemError::Unsupported {
+        system: TITLE.to_owned(),
+        what: what.to_owned(),
+        reason: "its members are the server's: change them there".to_owned(),
+    })
+}
+
+impl ArraySystem for NbdSpec {
+    fn title(&self) -> String {
+        TITLE.to_owned()
+    }
+
+    fn runs_on(&self) -> &'static [OperatingSystem] {
+        match self.through {
+            Through::Device => &[OperatingSystem::Linux],
+            Through::Direct => &[OperatingSystem::Linux, OperatingSystem::FreeBsd],
+        }
+    }
+
+    fn needs(&self) -> Vec<Need> {
+        match self.through {
+            Through::Direct => Vec::new(),
+            Through::Device => vec![
+                Need::Program {
+                    name: "nbd-client",
+                    apt: "apt-get install nbd-client",
+                    pkg: "",
+                },
+                Need::Module("nbd"),
+            ],
+        }
+    }
+
+    /// It takes no members of this machine.
+    fn check(&self, members: &[Member]) -> Result<(), SystemError> {
+        self.export()?;
+        if !members.is_empty() {
+            return Err(cannot_build(TITLE, "it takes no disks of this machine"));
+        }
+        if self.connections == Some(0) {
+            return Err(cannot_build(TITLE, "it needs a connection"));
+        }
+        Ok(())
+    }
+
+    fn capacity(&self, _: &[Member]) -> Bytes {
+        self.size
+    }
+
+    fn create(&self, array: &Built) -> Result<Vec<Command>, SystemError> {
+        self.check(&array.members)?;
+        let export = self.export()?;
+        if self.through == Through::Direct {
+            return Ok(Vec::new());
+        }
+        let mut words = vec![
+            export.host.to_owned(),
+            export.port.to_string(),
+            format!("/dev/{}", kernel(&array.name)),
+            "-name".to_owned(),
+            export.name.to_owned(),
+        ];
+        if let Some(connections) = self.connections {
+            words.extend(["-connections".to_owned(), connections.to_string()]);
+        }
+        Ok(vec![Command::changes("nbd-client", words)])
+    }
+
+    fn access(&self, array: &Built) -> Access {
+        match self.through {
+            Through::Device => Access::Device(format!("/dev/{}", kernel(&array.name))),
+            Through::Direct => Access::Export(self.uri.clone()),
+        }
+    }
+
+    /// The process that holds the connection: there as long as it is.
+    fn sources(&self, array: &Built) -> Vec<Watched> {
+        match self.through {
+            Through::Device => vec![Watched::File(format!(
+                "/sys/block/{}/pid",
+                kernel(&array.name)
+            ))],
+            Through::Direct => Vec::new(),
+        }
+    }
+
+    /// Whether it is attached; the server's array cannot be seen from here.
+    fn interpret(
+        &self,
+        _: &Built,
+        contents: &[Option<String>],
+    ) -> Result<ArrayStatus, SystemError> {
+        let attached =
+            self.through == Through::Direct || contents.first().is_some_and(Option::is_some);
+        Ok(ArrayStatus {
+            health: if attached {
+                Health::Optimal
+            } else {
+                Health::Failed
+            },
+            members: Vec::new(),
+            sync: None,
+        })
+    }
+
+    fn fail(&self, _: &Built, _: usize) -> Result<Vec<Command>, SystemError> {
+        no_members("make a member fail")
+    }
+
+    fn remove(&self, _: &Built, _: usize) -> Result<Vec<Command>, SystemError> {
+        no_members("remove a member")
+    }
+
+    fn add(&self, _: &Built, _: usize) -> Result<Vec<Command>, SystemError> {
+        no_members("add a member")
+    }
+
+    fn re_add(&self, _: &Built, _: usize) -> Result<Vec<Command>, SystemError> {
+        no_members("re-add a member")
+    }
+
+    fn settings(&self, target: &dyn Target, array: &Built) -> Result<Vec<ReadBack>, SystemError> {
+        if self.through == Through::Direct {
+            return Ok(Vec::new());
+        }
+        let path = format!("/sys/block/{}/size", kernel(&array.name));
+        let mut reader = super::steps::Reader::new(target);
+        reader.file("size", Some(self.size.0.to_string()), &path, |found| {
+            let sectors = found.parse().map(|sectors| Sectors(sectors).to_bytes().0);
+            sectors.map_or_else(|_| found.to_owned(), |bytes| bytes.to_string())
+        })?;
+        Ok(reader.done())
+    }
+
+    fn destroy(&self, array: &Built) -> Vec<Command> {
+        match self.through {
+            Through::Device => {
+                let device = format!("/dev/{}", kernel(&array.name));
+                vec![Command::changes("nbd-client", ["-d", &device])]
+            }
+            Through::Direct => Vec::new(),
+        }
+    }
+
+    /// An attached export carries no name of ours: none is ever found.
+    fn find(&self, _: &dyn Target, _: &str) -> Result<Vec<Built>, SystemError> {
+        Ok(Vec::new())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ArraySystem, Built, NbdSpec};
+
+    fn plan(uri: &str) -> String {
+        let spec: NbdSpec = toml::from_str(&format!("uri = '{uri}'\nsize = '4g'")).expect("spec");
+        let array = Built {
+            name: "raidlab3".to_owned(),
+            members: Vec::new(),
+            folder: String::new(),
+        };
+        match spec.create(&array) {
+            Ok(commands) => commands[0].to_string(),
+            Err(error) => error.to_string(),
+        }
+    }
+
+    #[test]
+    fn a_uri_names_host_port_and_export() {
+        let cases = [
+            (
+                "nbd://store1/array",
+                "nbd-client store1 10809 /dev/nbd3 -name array",
+            ),
+            (
+                "nbd://[fe80::1]:9000",
+                "nbd-client fe80::1 9000 /dev/nbd3 -name ''",
+            ),
+            (
+                "http://store1",
+                "NBD export cannot be built: `http://store1` is not `nbd://host:port/name`",
+            ),
+            (
+                "nbd://store1:x/",
+                "NBD export cannot be built: `nbd://store1:x/` is not `nbd://host:port/name`",
+            ),
+            (
+                "nbd://-d/",
+                "NBD export cannot be built: `nbd://-d/` is not `nbd://host:port/name`",
+            ),
+        ];
+        for (uri, planned) in cases {
+            assert_eq!(plan(uri), planned);
+        }
+    }
+}
