@@ -100,7 +100,7 @@ fn ceiling(member: &Member) -> Option<f64> {
 pub(crate) fn random_iops(case: &Case<'_>, row: &Measurement) -> Option<f64> {
     let members = members(case, row);
     let rotating = members.iter().all(|member| member.rotational == Some(true));
-    (!members.is_empty() && rotating).then(|| members.len() as f64 * ROTATING_IOPS_CEILING)
+    (!members.is_empty() && rotating).then_some(members.len() as f64 * ROTATING_IOPS_CEILING)
 }
 
 /// A rate as people read it, decimal.

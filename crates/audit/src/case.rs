@@ -7,7 +7,7 @@
 
 use crate::Evidence;
 use raidlab_store::fact;
-use raidlab_store::{CommandRecord, Measurement, Observation, Operation, Scope, Series};
+use raidlab_store::{CommandRecord, Measurement, Observation, Operation, Scope};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Parts of a scope that are filled: one bit each.
@@ -99,11 +99,24 @@ impl<'a> Case<'a> {
         })
     }
 
-    /// The points of a series of exactly this cell.
-    pub(crate) fn series(&self, row: &Measurement, name: &str) -> Option<&'a Series> {
+    /// The values of a series while the row's job ran: all of a series of its
+    /// cell, of a series of the whole experiment those within its time.
+    fn series(&self, row: &Measurement, name: &str) -> Option<Vec<f64>> {
         let cell = Scope::of(row);
-        let mut all = self.evidence.series.iter();
-        all.find(|series| series.name == name && series.scope == cell)
+        let end = row.started_ns.saturating_add(row.runtime_ns);
+        let named = self.evidence.series.iter();
+        let mut values = Vec::new();
+        for series in named.filter(|series| series.name == name && series.scope.covers(row)) {
+            let own = series.scope == cell;
+            let points = series.points.iter();
+            let within = points.filter(|(at, _)| own || (row.started_ns..=end).contains(at));
+            values.extend(
+                within
+                    .map(|(_, value)| *value)
+                    .filter(|value| value.is_finite()),
+            );
+        }
+        (!values.is_empty()).then_some(values)
     }
 
     /// The series of the row's own rate: reads or writes in bytes, else in
@@ -117,9 +130,7 @@ impl<'a> Case<'a> {
         } else {
             [fact::series::READ_BYTES_PER_SECOND, fact::series::READ_IOPS]
         };
-        let found = names.iter().find_map(|name| self.series(row, name))?;
-        let values = found.points.iter().map(|(_, value)| *value);
-        Some(values.filter(|value| value.is_finite()).collect())
+        names.iter().find_map(|name| self.series(row, name))
     }
 
     /// Rows that are compared with one another: the same job, operation, part

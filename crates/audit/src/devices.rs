@@ -124,10 +124,19 @@ fn by_device(case: &Case<'_>, row: &Measurement, device: &str) -> Member {
         let number: f64 = text(name)?.parse().ok()?;
         (number.is_finite() && number >= 0.0).then_some(number)
     };
+    // The kernel takes disks for turning where nobody tells it otherwise.
+    let virtual_disk = ["loop", "vd", "xvd", "nbd"]
+        .iter()
+        .any(|begin| device.starts_with(begin))
+        || text(property::TRANSPORT) == Some("virtio")
+        || text(property::BACKING_FILE).is_some()
+        || text(property::MODEL).is_some_and(is_virtual_model);
     described(Member {
         device: device.to_owned(),
         model: text(property::MODEL).map(str::to_owned),
-        rotational: text(property::ROTATIONAL).map(|value| value == fact::TRUE),
+        rotational: text(property::ROTATIONAL)
+            .map(|value| value == fact::TRUE)
+            .filter(|_| !virtual_disk),
         physical_sector_bytes: number(property::PHYSICAL_SECTOR_BYTES),
         sector_by_model: false,
         start_sector: own(property::START_SECTOR).and_then(|value| value.parse().ok()),
@@ -171,6 +180,15 @@ fn is_rotating_model(model: &str) -> bool {
             let rest = word.strip_prefix(begin);
             rest.is_some_and(|rest| rest.starts_with(|next: char| next.is_ascii_digit()))
         })
+    })
+}
+
+/// Disks that a hypervisor makes up.
+fn is_virtual_model(model: &str) -> bool {
+    words(model).any(|word| {
+        ["QEMU", "VBOX", "VMWARE", "VIRTUAL", "MSFT"]
+            .iter()
+            .any(|known| word.starts_with(known))
     })
 }
 
@@ -245,17 +263,49 @@ pub(crate) fn is_direct(case: &Case<'_>, row: &Measurement) -> Option<bool> {
         "bonnie++" => Some(false),
         "iozone" => Some(case.flag(row, fact::IOZONE_DIRECT).unwrap_or(false)),
         "dd" => Some(["iflag", "oflag"].iter().any(|name| {
-            let flags = case.text(row, &fact::dd_operand(name));
-            flags.is_some_and(|flags| flags.split(',').any(|flag| flag == "direct"))
+            let flags = dd_operand(case, row, name).unwrap_or_default();
+            flags.split(',').any(|flag| flag == "direct")
         })),
         "fio" => {
             let direct = case.flag(row, &fact::fio_option("direct"));
-            let any =
-                || ["rw", "readwrite", "bs"].map(|name| case.text(row, &fact::fio_option(name)));
-            direct.or_else(|| any().iter().any(Option::is_some).then_some(false))
+            direct.or_else(|| reports_options(case, row).then_some(false))
         }
         _ => None,
     }
+}
+
+/// Whether fio reported the options it was given, so that one that is not among
+/// them was not given. Its text for people names pattern, engine and depth only.
+pub(crate) fn reports_options(case: &Case<'_>, row: &Measurement) -> bool {
+    ["name", "bs", "size", "filesize", "filename", "runtime"]
+        .iter()
+        .any(|name| case.text(row, &fact::fio_option(name)).is_some())
+}
+
+/// An operand of the row's dd: as a fact, else out of the cell's own command.
+pub(crate) fn dd_operand<'a>(case: &Case<'a>, row: &Measurement, name: &str) -> Option<&'a str> {
+    case.text(row, &fact::dd_operand(name)).or_else(|| {
+        let mut commands = case.commands(row).filter(|c| c.scope.sequence.is_some());
+        commands.find_map(|command| operand(&command.command, name))
+    })
+}
+
+/// An operand of a dd command line; `None` where it is none.
+pub(crate) fn operand<'a>(command: &'a str, name: &str) -> Option<&'a str> {
+    let mut words = command.split_whitespace();
+    words.find(|word| *word == "dd" || word.ends_with("/dd"))?;
+    words.find_map(|word| word.strip_prefix(name)?.strip_prefix('='))
+}
+
+/// Bytes that the row's job can touch; iozone's parts name their file's size,
+/// `16384k/64k`.
+pub(crate) fn working_set(case: &Case<'_>, row: &Measurement) -> Option<f64> {
+    let part = || {
+        let kibibytes: f64 = row.part.split_once("k/")?.0.parse().ok()?;
+        Some(kibibytes * 1024.0)
+    };
+    let by_part = if tool(row) == "iozone" { part() } else { None };
+    by_part.or_else(|| case.number(row, fact::JOB_WORKING_SET_BYTES))
 }
 
 /// Whether reads may be answered from memory: buffered I/O, and ZFS unless it

@@ -5,8 +5,11 @@
 //! Values are text: whole numbers and decimals with a point, [`TRUE`] or
 //! [`FALSE`], or words. A fact that is not known is not written; nothing
 //! stands for "unknown". Devices are named as the kernel does, without
-//! `/dev/`: `sdb1`, `nvme0n1p1`, `ada2`, `mirror/m0`. They may hold dots, so a
-//! name of a device is split from its property at the last dot.
+//! `/dev/`: `sdb1`, `nvme0n1p1`, `ada2`, `mirror/m0`. They may hold dots, so
+//! names are put together and looked up, never taken apart.
+//!
+//! What the inventory tells of a machine has more names than stand here: its
+//! own table lists them all, and those below are spelled as there.
 //!
 //! The scope says what a fact is about: a machine (only `host` is filled), a
 //! subject (also `subject`, and `filesystem` where it depends on that), or a
@@ -38,9 +41,9 @@ pub const CPU_COUNT: &str = "cpu.count";
 /// Frequency policy: `performance`, `powersave`; the worst where they differ.
 pub const CPU_GOVERNOR: &str = "cpu.governor";
 /// Most that the ARC may grow to, bytes.
-pub const ARC_MAX_BYTES: &str = "arc.max_bytes";
-/// Hardware or hypervisor: `none`, `kvm`, `vmware`.
-pub const VIRTUALISATION: &str = "virtualisation";
+pub const ARC_MAX_BYTES: &str = "memory.arc_max_bytes";
+/// `none`, or what the machine runs in: `kvm`, `docker`, `xen`.
+pub const VIRTUALISATION: &str = "machine.virtualisation";
 /// Version of a program: [`version`]`("fio")` is `version.fio`; of the machine
 /// or, where they differ by it, of a subject. `mdadm`, `zfs`, `bonnie++`.
 #[must_use]
@@ -64,14 +67,14 @@ pub mod disk_property {
     pub const PHYSICAL_SECTOR_BYTES: &str = "physical_sector_bytes";
     /// Where a partition begins, 512-byte sectors of its disk.
     pub const START_SECTOR: &str = "start_sector";
-    /// Bytes by which the start misses a physical sector, as the kernel counts.
-    pub const ALIGNMENT_OFFSET_BYTES: &str = "alignment_offset_bytes";
+    /// Bytes by which the start misses a physical sector.
+    pub const ALIGNMENT_OFFSET: &str = "alignment_offset";
     /// `true` where it turns.
     pub const ROTATIONAL: &str = "rotational";
     /// `sata`, `sas`, `nvme`, `usb`, `virtio`, `pata`.
     pub const TRANSPORT: &str = "transport";
     /// The link's negotiated rate, bits per second.
-    pub const LINK_BITS_PER_SECOND: &str = "link_bits_per_second";
+    pub const LINK_SPEED: &str = "link_speed";
     /// `write back` or `write through`.
     pub const WRITE_CACHE: &str = "write_cache";
     /// The I/O scheduler in force.
@@ -87,6 +90,8 @@ pub mod disk_property {
     /// What several disks share: a cable, a slow card, a hub. Written only
     /// where sharing it can limit them: `ide0`, `pci 0000:02:01.0`, `usb1-4`.
     pub const CHANNEL: &str = "channel";
+    /// The USB hub or port that it hangs on.
+    pub const CHANNEL_USB: &str = "channel.usb";
     /// The channel's limit, bytes per second.
     pub const CHANNEL_BYTES_PER_SECOND: &str = "channel_bytes_per_second";
     /// The highest sequential rate measured of it or declared by its maker,
@@ -101,11 +106,15 @@ pub mod disk_property {
     /// Degrees Celsius.
     pub const TEMPERATURE_CELSIUS: &str = "temperature_celsius";
     /// SMART: sectors remapped.
-    pub const REALLOCATED_SECTORS: &str = "reallocated_sectors";
+    pub const REALLOCATED_SECTORS: &str = "smart.reallocated_sectors";
     /// SMART: sectors that could not be read and wait.
-    pub const PENDING_SECTORS: &str = "pending_sectors";
-    /// SMART: errors on the cable.
-    pub const CRC_ERRORS: &str = "crc_errors";
+    pub const PENDING_SECTORS: &str = "smart.pending_sectors";
+    /// SMART: sectors that self-tests could not read.
+    pub const UNCORRECTABLE_SECTORS: &str = "smart.uncorrectable_sectors";
+    /// SMART: transfers with a wrong checksum: a bad cable.
+    pub const CHECKSUM_ERRORS: &str = "smart.checksum_errors";
+    /// NVMe: errors of the medium.
+    pub const MEDIA_ERRORS: &str = "smart.media_errors";
 }
 
 /// A property of a device: `disk.sdb.model`; properties are in
@@ -329,6 +338,10 @@ pub const LOG_DEVICE_IOS: &str = "log_device.ios";
 pub const SYNC_ACTIVE_START: &str = "sync.active.start";
 /// The same when it ended; also what was seen in between.
 pub const SYNC_ACTIVE_END: &str = "sync.active.end";
+/// The array as a whole when the job began: `optimal`, `degraded`, `failed`.
+pub const ARRAY_HEALTH_START: &str = "array.health.start";
+/// The same when it ended.
+pub const ARRAY_HEALTH_END: &str = "array.health.end";
 /// Of a subject: bytes that were copied onto a member after it was put back.
 pub const SYNC_COPIED_BYTES: &str = "sync.copied_bytes";
 /// Of a subject: bytes of a member that hold data, or could.
@@ -409,13 +422,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn devices_with_dots_can_be_split_from_their_property() {
-        let name = disk("gpt/tank.0", disk_property::MODEL);
-        let (device, property) = name
-            .strip_prefix("disk.")
-            .and_then(|rest| rest.rsplit_once('.'))
-            .expect("two parts");
-        assert_eq!((device, property), ("gpt/tank.0", disk_property::MODEL));
+    fn a_device_stands_between_disk_and_its_property() {
+        let name = disk("gpt/tank.0", disk_property::PENDING_SECTORS);
+        assert_eq!(name, "disk.gpt/tank.0.smart.pending_sectors");
     }
 
     #[test]

@@ -226,12 +226,21 @@ fn background_copying(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -
 }
 
 fn degraded(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Option<()> {
-    let states = [row.array_state_start.as_str(), row.array_state_end.as_str()];
+    let health = [fact::ARRAY_HEALTH_START, fact::ARRAY_HEALTH_END]
+        .map(|name| case.text(row, name).unwrap_or_default());
+    let states = [
+        row.array_state_start.as_str(),
+        row.array_state_end.as_str(),
+        health[0],
+        health[1],
+    ];
     let known = states.iter().any(|state| !state.is_empty()).then_some(());
     ruling.need(known, "the array's state at the job's start")?;
     ruling.judged();
     let bad = states.into_iter().find(|state| {
-        state.contains('_') || state.contains("DEGRADED") || state.contains("FAULTED")
+        let word = state.to_ascii_lowercase();
+        let bad = ["_", "degraded", "failed", "faulted"];
+        bad.iter().any(|bad| word.contains(bad))
     })?;
     if !declared(case, row, &TAKEN, fact::JOB_ALLOWS_DEGRADED) {
         ruling.row(Fatal, row, format!("the array was {bad}"));

@@ -3,7 +3,7 @@
 
 use crate::bound::{TOLERANCE, bound, megabytes};
 use crate::case::Case;
-use crate::devices::{is_random, may_be_cached, member_bytes, tool};
+use crate::devices::{dd_operand, is_random, may_be_cached, member_bytes, tool, working_set};
 use crate::finding::Ruling;
 use crate::rule::{Check, Family, Rule};
 use raidlab_store::Severity::{Fatal, Note, Warning};
@@ -145,8 +145,7 @@ fn smaller_than_memory(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) 
     let cached = ruling.need(may_be_cached(case, row), "fio.option.direct")?;
     let memory = case.number(row, fact::MEMORY_TOTAL_BYTES);
     let memory = ruling.need(memory, fact::MEMORY_TOTAL_BYTES)?;
-    let set = case.number(row, fact::JOB_WORKING_SET_BYTES);
-    let set = ruling.need(set, fact::JOB_WORKING_SET_BYTES)?;
+    let set = ruling.need(working_set(case, row), fact::JOB_WORKING_SET_BYTES)?;
     ruling.judged();
     if !cached || set >= 2.0 * memory {
         return None;
@@ -173,7 +172,7 @@ fn effective_set_small(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) 
         return None;
     }
     let memory = case.number(row, fact::MEMORY_TOTAL_BYTES).unwrap_or(0.0);
-    let set = case.number(row, fact::JOB_WORKING_SET_BYTES);
+    let set = working_set(case, row);
     if set.is_some_and(|set| set < 2.0 * memory) {
         // C1 speaks of that.
         return None;
@@ -315,7 +314,7 @@ fn zeros_compressed(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> 
         return None;
     }
     let pattern = case.text(row, fact::JOB_DATA_PATTERN).or_else(|| {
-        let from = case.text(row, &fact::dd_operand("if"))?;
+        let from = dd_operand(case, row, "if")?;
         (tool(row) == "dd" && from == "/dev/zero").then_some("zero")
     });
     let pattern = ruling.need(pattern, fact::JOB_DATA_PATTERN)?;

@@ -119,11 +119,11 @@ fn not_dropped(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Optio
     if !dropped {
         return None;
     }
-    let names: [(&str, fn(&str) -> String); 2] = [
-        ("page cache", fact::cached_bytes),
+    let caches = [
+        ("page cache", fact::cached_bytes as fn(&str) -> String),
         ("ARC", fact::arc_size_bytes),
     ];
-    for (what, name) in names {
+    for (what, name) in caches {
         let full = name(fact::moment::BEFORE_DROP);
         let full = ruling.need(case.number(row, &full), &full);
         let left = case.number(row, &name(fact::moment::BEFORE));

@@ -1,11 +1,12 @@
 //! What fio's options do beside what they say.
 
 use crate::case::Case;
-use crate::devices::{honours_direct, is_direct, is_random, system, tool};
+use crate::devices::{honours_direct, is_direct, is_random, reports_options, system, tool};
 use crate::finding::Ruling;
 use crate::rule::{Check, Family, Rule};
 use raidlab_store::Severity::{Fatal, Note, Warning};
 use raidlab_store::{Measurement, fact};
+use std::collections::BTreeSet;
 
 pub(super) const RULES: &[Rule] = &[
     Rule {
@@ -34,7 +35,7 @@ pub(super) const RULES: &[Rule] = &[
         remedy: "Use libaio, io_uring or posixaio, or clones; label the depth with clones times \
             depth achieved.",
         source: "fio(1): iodepth has no effect on synchronous engines",
-        check: Check::Rows(depth_ignored),
+        check: Check::Whole(depths),
     },
     Rule {
         id: "T3",
@@ -94,6 +95,10 @@ pub(super) const RULES: &[Rule] = &[
     },
 ];
 
+fn option_of<'a>(case: &Case<'a>, row: &Measurement, name: &str) -> Option<&'a str> {
+    case.text(row, &fact::fio_option(name))
+}
+
 fn asked_runtime(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Option<f64> {
     if tool(row) != "fio" || row.runtime_ns == 0 {
         return None;
@@ -152,11 +157,30 @@ fn clock_tail(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Option
 /// Engines that have at most one I/O in flight.
 const WAITING_ENGINES: [&str; 6] = ["sync", "psync", "vsync", "pvsync", "pvsync2", "mmap"];
 
+fn depths(case: &Case<'_>, ruling: &mut Ruling) {
+    for row in case.evidence.rows {
+        // `None` only says that nothing more can be seen in the row.
+        depth_ignored(case, row, ruling).unwrap_or_default();
+    }
+    for rows in case.compared() {
+        let clones: BTreeSet<u64> = rows
+            .iter()
+            .filter(|row| tool(row) == "fio" && row.queue_depth > 1)
+            .filter_map(|row| Some(case.number(row, fact::FIO_JOBS)? as u64))
+            .collect();
+        if clones.len() > 1 {
+            let list: Vec<String> = clones.iter().map(u64::to_string).collect();
+            let text = format!("the same depth by {} clones", list.join(" and by "));
+            ruling.job(Note, rows[0], text);
+        }
+    }
+}
+
 fn depth_ignored(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Option<()> {
     if tool(row) != "fio" {
         return None;
     }
-    let option = |name: &str| case.text(row, &fact::fio_option(name));
+    let option = |name: &str| option_of(case, row, name);
     let asked = case
         .text(row, &fact::option("iodepth", fact::outcome::ASKED))
         .or_else(|| option("iodepth"));
@@ -195,10 +219,12 @@ fn random_maps(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Optio
     let range = case.number(row, fact::JOB_WORKING_SET_BYTES);
     let range = ruling.need(range, fact::JOB_WORKING_SET_BYTES)?;
     let jobs = ruling.need(case.number(row, fact::FIO_JOBS), fact::FIO_JOBS)?;
+    let generator = option_of(case, row, "random_generator");
+    let known = generator.is_some() || reports_options(case, row);
+    ruling.need(known.then_some(()), "fio.option.norandommap")?;
     ruling.judged();
-    let option = |name: &str| case.text(row, &fact::fio_option(name));
     let without = case.flag(row, &fact::fio_option("norandommap")) == Some(true);
-    let other = option("random_generator").is_some_and(|name| name != "tausworthe");
+    let other = generator.is_some_and(|name| !name.starts_with("tausworthe"));
     let maps = jobs * range / row.block_size_bytes as f64 / 8.0;
     if !without && !other && maps > 0.05 * memory {
         let share = maps / memory * 100.0;
@@ -215,9 +241,9 @@ fn same_seed(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Option<
     if tool(row) != "fio" || !is_random(row) {
         return None;
     }
-    let option = |name: &str| case.text(row, &fact::fio_option(name));
-    let known = ["rw", "readwrite", "bs", "randseed", "randrepeat"];
-    let known = known.iter().any(|name| option(name).is_some());
+    let option = |name: &str| option_of(case, row, name);
+    let own = option("randrepeat").is_some() || option("randseed").is_some();
+    let known = own || reports_options(case, row);
     ruling.need(known.then_some(()), "fio.option.randseed")?;
     ruling.judged();
     let own = option("randrepeat") == Some("0") || option("randseed").is_some();

@@ -1,7 +1,7 @@
 //! What happened while a tool ran.
 
 use crate::case::Case;
-use crate::devices::tool;
+use crate::devices::{may_be_cached, tool};
 use crate::finding::Ruling;
 use crate::rule::{Check, Family, Rule};
 use crate::rules::cache_state::first_is_slower;
@@ -149,7 +149,12 @@ fn first_write(case: &Case<'_>, ruling: &mut Ruling) {
 }
 
 fn stalls(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Option<()> {
-    if let Some(values) = case.rate_series(row).filter(|values| values.len() >= 10) {
+    // Buffered writes reach the disks in bursts, cached reads never.
+    let straight = may_be_cached(case, row) == Some(false);
+    let values = case
+        .rate_series(row)
+        .filter(|values| straight && values.len() >= 10);
+    if let Some(values) = values {
         ruling.judged();
         // The first and last points cover parts of a second.
         let inner = &values[1..values.len() - 1];
@@ -238,7 +243,7 @@ fn monitor_visible(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> O
 
 /// Commands without which another array, or one with other settings, is
 /// measured. Those that take down or only ask may fail.
-const BUILDERS: [&str; 15] = [
+const BUILDERS: [&str; 14] = [
     "mdadm --create",
     "zpool create",
     "zfs create",
@@ -250,7 +255,6 @@ const BUILDERS: [&str; 15] = [
     "gstripe label",
     "graid3 label",
     "gflash create",
-    "mount ",
     "sysctl -w",
     "blockdev --set",
     "hdparm -",
@@ -267,7 +271,7 @@ fn ran_badly(command: &CommandRecord) -> Option<raidlab_store::Severity> {
     if measures && command.scope.sequence.is_some() {
         return Some(Fatal);
     }
-    let builds = BUILDERS.iter().any(|words| line.contains(words)) && program != "umount";
+    let builds = program == "mount" || BUILDERS.iter().any(|words| line.contains(words));
     builds.then_some(Warning)
 }
 

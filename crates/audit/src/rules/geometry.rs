@@ -57,8 +57,8 @@ pub(super) const RULES: &[Rule] = &[
         id: "H4",
         family: Family::Hardware,
         title: "members share a channel or a disk",
-        explanation: "Two members are on one cable, card or hub, or are parts of one disk; or an \
-            array that reads or writes in parallel is slower than 0.85 times its slowest member \
+        explanation: "Two members are on one cable, card or hub, are parts of one disk or are \
+            files; or an array that reads or writes in parallel is slower than 0.85 times its slowest member \
             alone.",
         effect: "The array is bound by what is shared, not by its disks.",
         remedy: "Measure members alone and in parallel; report the bus graph; one disk for each \
@@ -107,7 +107,7 @@ fn misaligned(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Option
     let known = (!members.is_empty()).then_some(());
     ruling.need(known, "member.0.device")?;
     for member in &members {
-        let offset = fact::disk(&member.device, fact::disk_property::ALIGNMENT_OFFSET_BYTES);
+        let offset = fact::disk(&member.device, fact::disk_property::ALIGNMENT_OFFSET);
         let offset = case.number(row, &offset);
         let sector = member.physical_sector_bytes;
         let Some(sector) = ruling.need(sector, "disk.<device>.physical_sector_bytes") else {
@@ -236,9 +236,21 @@ fn shared_channel(case: &Case<'_>, ruling: &mut Ruling) {
         let mut places: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for member in &members {
             let disk = format!("disk {}", member.disk(case, row));
-            for place in [Some(disk), member.channel.clone()].into_iter().flatten() {
+            let usb = fact::disk(member.disk(case, row), fact::disk_property::CHANNEL_USB);
+            let usb = case.text(row, &usb).map(|hub| format!("USB {hub}"));
+            let places_of = [Some(disk), member.channel.clone(), usb];
+            for place in places_of.into_iter().flatten() {
                 places.entry(place).or_default().push(member.name());
             }
+        }
+        let files = members.iter().filter(|member| {
+            let name = fact::disk(&member.device, fact::disk_property::BACKING_FILE);
+            case.text(row, &name).is_some()
+        });
+        let files = files.count();
+        if files > 1 {
+            let text = format!("{files} members are files: their disks may be one");
+            ruling.subject(Note, row, text);
         }
         for (place, names) in places {
             if names.len() > 1 {

@@ -149,7 +149,12 @@ fn sick_member(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Optio
     let counts = [
         (property::REALLOCATED_SECTORS, "sectors remapped"),
         (property::PENDING_SECTORS, "sectors that cannot be read"),
-        (property::CRC_ERRORS, "errors on the cable"),
+        (
+            property::UNCORRECTABLE_SECTORS,
+            "sectors that self-tests cannot read",
+        ),
+        (property::CHECKSUM_ERRORS, "transfers with a wrong checksum"),
+        (property::MEDIA_ERRORS, "errors of the medium"),
     ];
     let members = members(case, row);
     let mut links = BTreeSet::new();
@@ -167,7 +172,7 @@ fn sick_member(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Optio
                 );
             }
         }
-        let link = fact::disk(member.disk(case, row), property::LINK_BITS_PER_SECOND);
+        let link = fact::disk(member.disk(case, row), property::LINK_SPEED);
         links.extend(case.text(row, &link));
     }
     if links.len() > 1 {
@@ -178,7 +183,7 @@ fn sick_member(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Optio
     slow_member(row, ruling);
     ruling.need(
         None::<()>,
-        "disk.<device>.pending_sectors or members' counters",
+        "disk.<device>.smart.pending_sectors or members' counters",
     )
 }
 

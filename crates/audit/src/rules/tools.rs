@@ -1,7 +1,7 @@
 //! What bonnie++, iozone and dd mean by what they print.
 
 use crate::case::Case;
-use crate::devices::{is_direct, tool};
+use crate::devices::{dd_operand, is_direct, operand, tool};
 use crate::finding::Ruling;
 use crate::rule::{Check, Family, Rule};
 use raidlab_store::Severity::{Fatal, Note, Warning};
@@ -184,12 +184,6 @@ fn iozone_zero(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Optio
     Some(())
 }
 
-/// An operand of a dd command line.
-fn operand<'a>(command: &'a str, name: &str) -> Option<&'a str> {
-    let mut words = command.split_whitespace();
-    words.find_map(|word| word.strip_prefix(name)?.strip_prefix('='))
-}
-
 fn dd_copied_nothing(case: &Case<'_>, ruling: &mut Ruling) {
     for command in case.evidence.commands {
         let mut words = command.command.split_whitespace();
@@ -205,7 +199,7 @@ fn dd_copied_nothing(case: &Case<'_>, ruling: &mut Ruling) {
     }
     for row in case.evidence.rows.iter().filter(|row| tool(row) == "dd") {
         ruling.judged();
-        if case.text(row, &fact::dd_operand("if")) == Some("/dev/null") {
+        if dd_operand(case, row, "if") == Some("/dev/null") {
             ruling.row(Fatal, row, "if=/dev/null: nothing is read".to_owned());
         }
         let asked = case.number(row, fact::JOB_ASKED_SIZE_BYTES);
@@ -234,7 +228,7 @@ fn dd_unflushed(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Opti
     if let Some(count) = partial.into_iter().flatten().find(|count| *count > 0.0) {
         ruling.row(Warning, row, format!("{count:.0} partial records"));
     }
-    let of = case.text(row, &fact::dd_operand("of"));
+    let of = dd_operand(case, row, "of");
     let of = ruling.need(of, "dd.operand.of")?;
     ruling.judged();
     let conv = case

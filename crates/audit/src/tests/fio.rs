@@ -37,6 +37,17 @@ fn options() -> Vec<Pair> {
             name,
         )
     };
+    let threads = |clones: &str| {
+        let deep = |subject: &str| Measurement {
+            subject: subject.to_owned(),
+            queue_depth: 32,
+            ..row(Read)
+        };
+        Lab::of([deep("md"), deep("gmirror")])
+            .fact(&fact::fio_depth_level("1"), "0.1")
+            .subject_fact("md", fact::FIO_JOBS, "1")
+            .subject_fact("gmirror", fact::FIO_JOBS, clones)
+    };
     let maps = |generator: &str| {
         let lab = timed(4096, 60.0)
             .fact(fact::MEMORY_TOTAL_BYTES, "17179869184")
@@ -71,6 +82,7 @@ fn options() -> Vec<Pair> {
         ),
         pair("T2", Fatal, depth("100.0"), depth("0.1")),
         pair("T2", Fatal, engine("psync"), engine("libaio")),
+        pair("T2", Note, threads("32"), threads("1")),
         pair("T3", Warning, maps("tausworthe"), maps("lfsr")),
         pair("T4", Note, seeds("1"), seeds("0")),
         pair("T6", Note, timed(4036, 20.0), timed(4036, 60.0)),
@@ -93,7 +105,8 @@ fn options() -> Vec<Pair> {
 fn run() -> Vec<Pair> {
     let series = |value: fn(u32) -> f64| {
         let rates: Vec<f64> = (0..60).map(value).collect();
-        Lab::of([row(Read)]).sampled(fact::series::READ_BYTES_PER_SECOND, &rates)
+        let lab = Lab::of([row(Read)]).sampled(fact::series::READ_BYTES_PER_SECOND, &rates);
+        option(lab, "direct", "1")
     };
     let noise = |i: u32| f64::from(i * 7919 % 13) * 1e5;
     let wave: fn(u32) -> f64 = |i| {

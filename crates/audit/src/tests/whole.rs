@@ -197,6 +197,48 @@ fn the_most_exact_fact_counts() {
     assert_eq!(rules, ["H10"]);
 }
 
+/// A loop device or a hypervisor's disk says that it turns and answers from
+/// memory: it has no bound.
+#[test]
+fn disks_that_are_made_up_have_no_bound() {
+    let fast = || {
+        Lab::of([Measurement {
+            bytes_per_second: 4e9,
+            ..row(Read)
+        }])
+    };
+    for (device, model) in [("loop3", ""), ("vda", ""), ("sda", "QEMU HARDDISK")] {
+        let lab = fast()
+            .fact(&fact::member_device(0), device)
+            .fact(&disk(device, property::ROTATIONAL), "true");
+        let lab = if model.is_empty() {
+            lab
+        } else {
+            lab.fact(&disk(device, property::MODEL), model)
+        };
+        assert!(lab.audit().findings.is_empty(), "{device}");
+    }
+}
+
+/// A series of the whole experiment is cut to the time of the row's job.
+#[test]
+fn a_job_is_judged_by_its_own_time() {
+    let stalled = |second: u64| {
+        let mut lab = Lab::of([Measurement {
+            started_ns: 100_000_000_000,
+            ..row(Read)
+        }])
+        .fact(&fact::fio_option("direct"), "1");
+        lab = lab.sampled(fact::series::READ_BYTES_PER_SECOND, &[]);
+        lab.series[0].scope = super::lab::subject_scope("md");
+        let rate = |at| if at == second { 0.0 } else { 1e8 };
+        lab.series[0].points = (0..300).map(|at| (at * 1_000_000_000, rate(at))).collect();
+        lab.audit().findings.iter().any(|found| found.rule == "T10")
+    };
+    assert!(stalled(130));
+    assert!(!stalled(30));
+}
+
 /// Names that some rule reads, and some that none does.
 fn names() -> Vec<String> {
     let mut names: Vec<String> = super::pairs()
