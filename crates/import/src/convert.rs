@@ -1,0 +1,180 @@
+//! A tool's result as rows and facts of the store.
+//!
+//! A job of a suite gives one row for each operation and part, whatever the
+//! number of processes that did it: fio's jobs of one group are added up, with
+//! the run time of the longest and the latencies of all. What the tool did not
+//! tell stays 0 or absent, as the row's fields say.
+
+mod observations;
+#[cfg(test)]
+mod tests;
+
+pub use observations::observations;
+
+use hdrhistogram::Histogram;
+use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
+use raidlab_store::{Latency, Measurement, Operation};
+use raidlab_tools::{Latency as ToolLatency, Part, Tool, ToolResult};
+
+/// The rows of a result. `template` gives everything that the tool does not
+/// know: subject, job, sequence; its numbers are replaced.
+#[must_use]
+pub fn rows(result: &ToolResult, template: &Measurement) -> Vec<Measurement> {
+    let mut groups: Vec<(Operation, String, Vec<&Part>)> = Vec::new();
+    for part in &result.parts {
+        let Ok(op) = part.operation.name().parse::<Operation>() else {
+            continue;
+        };
+        if !has_numbers(result.tool, part) {
+            continue;
+        }
+        let name = part_name(result.tool, part);
+        match groups
+            .iter_mut()
+            .find(|(known, label, _)| (*known, label.as_str()) == (op, name.as_str()))
+        {
+            Some((_, _, parts)) => parts.push(part),
+            None => groups.push((op, name, vec![part])),
+        }
+    }
+    groups
+        .into_iter()
+        .map(|(op, name, parts)| row(result, template, op, name, &parts))
+        .collect()
+}
+
+/// A part that says that nothing was done is no row, as fio gives one for each
+/// direction; nor is a count without a rate, as of bonnie++'s `+++++`. A dd
+/// that copied nothing is one: it was asked to copy.
+fn has_numbers(tool: Tool, part: &Part) -> bool {
+    let some = |count: Option<u64>| count.is_some_and(|count| count > 0);
+    match tool {
+        Tool::Dd => part.total_ios.is_some() || part.total_bytes.is_some(),
+        Tool::Fio => some(part.total_ios) || some(part.total_bytes),
+        Tool::Bonnie | Tool::Iozone => part.has_rate(),
+    }
+}
+
+/// What distinguishes rows of one operation: iozone's sizes. fio's job names
+/// do not, as the jobs of a group are one measurement.
+fn part_name(tool: Tool, part: &Part) -> String {
+    match tool {
+        Tool::Iozone => part.label.clone(),
+        Tool::Fio | Tool::Bonnie | Tool::Dd => String::new(),
+    }
+}
+
+fn row(
+    result: &ToolResult,
+    template: &Measurement,
+    op: Operation,
+    name: String,
+    parts: &[&Part],
+) -> Measurement {
+    let sum = |of: fn(&Part) -> Option<u64>| parts.iter().filter_map(|part| of(part)).sum::<u64>();
+    let mut row = template.clone();
+    row.op = op;
+    row.part = name;
+    row.tool = tool_name(result);
+    row.total_ios = sum(|part| part.total_ios);
+    row.total_bytes = sum(|part| part.total_bytes);
+    row.runtime_ns = parts
+        .iter()
+        .filter_map(|part| part.runtime_ns)
+        .max()
+        .unwrap_or(0);
+    let of_time = |count: u64, given: fn(&Part) -> Option<f64>| {
+        if row.runtime_ns > 0 && count > 0 {
+            per_second(count, row.runtime_ns)
+        } else {
+            parts.iter().filter_map(|part| given(part)).sum()
+        }
+    };
+    let iops = of_time(row.total_ios, |part| part.operations_per_second);
+    let bytes_per_second = of_time(row.total_bytes, |part| part.bytes_per_second);
+    row.iops = iops;
+    row.bytes_per_second = bytes_per_second;
+    row.cpu_percent = parts
+        .iter()
+        .filter_map(|part| part.cpu_percent)
+        .reduce(|sum, percent| sum + percent);
+    if let Some(block) = parts.iter().find_map(|part| part.block_size_bytes) {
+        row.block_size_bytes = block;
+    }
+    row.latency = latency(parts);
+    row
+}
+
+/// `fio 3.33`; without a version where the tool prints none.
+fn tool_name(result: &ToolResult) -> String {
+    if result.version.is_empty() {
+        result.tool.name().to_owned()
+    } else {
+        format!("{} {}", result.tool.name(), result.version)
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a rate is a statistic")]
+fn per_second(count: u64, time_ns: u64) -> f64 {
+    count as f64 * 1e9 / time_ns as f64
+}
+
+/// The latencies of all parts together; of one part alone as the tool gives
+/// its percentiles.
+fn latency(parts: &[&Part]) -> Latency {
+    let given: Vec<&ToolLatency> = parts.iter().filter_map(|part| part.latency()).collect();
+    let histogram = histogram(&given);
+    let mut latency = match (&histogram, given.as_slice()) {
+        (None, []) => return Latency::default(),
+        (Some(histogram), _) => Latency {
+            mean_ns: histogram.mean(),
+            p50_ns: histogram.value_at_quantile(0.5),
+            p90_ns: histogram.value_at_quantile(0.9),
+            p99_ns: histogram.value_at_quantile(0.99),
+            p999_ns: histogram.value_at_quantile(0.999),
+            max_ns: histogram.max(),
+            histogram: serialised(histogram),
+        },
+        (None, [only, ..]) => Latency {
+            p50_ns: percentile(only, 50.0),
+            p90_ns: percentile(only, 90.0),
+            p99_ns: percentile(only, 99.0),
+            p999_ns: percentile(only, 99.9),
+            ..Latency::default()
+        },
+    };
+    // Means and maxima are exact where histograms are not.
+    if let [only] = given.as_slice() {
+        latency.mean_ns = only.mean_ns.unwrap_or(latency.mean_ns);
+    }
+    let slowest = given.iter().filter_map(|one| one.max_ns).max();
+    latency.max_ns = slowest.unwrap_or(latency.max_ns);
+    latency
+}
+
+fn percentile(latency: &ToolLatency, percent: f64) -> u64 {
+    let near = |(given, _): &&(f64, u64)| (given - percent).abs() < 1e-6;
+    let found = latency.percentiles.iter().find(near);
+    found.map_or(0, |(_, time)| *time)
+}
+
+/// All bins in one histogram of three digits; `None` where there are none.
+fn histogram(latencies: &[&ToolLatency]) -> Option<Histogram<u64>> {
+    let mut histogram = Histogram::<u64>::new(3).ok()?;
+    for (time, count) in latencies.iter().flat_map(|latency| &latency.bins) {
+        histogram.record_n(*time, *count).ok()?;
+    }
+    (!histogram.is_empty()).then_some(histogram)
+}
+
+/// Empty where it cannot be written, which means unknown.
+fn serialised(histogram: &Histogram<u64>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    if V2DeflateSerializer::new()
+        .serialize(histogram, &mut bytes)
+        .is_err()
+    {
+        bytes.clear();
+    }
+    bytes
+}

@@ -1,0 +1,75 @@
+use super::{observations, rows};
+use crate::blank::row;
+use raidlab_store::{Operation, Scope, fact};
+use raidlab_tools::{Tool, parse};
+
+fn value(text: &str, tool: Tool, name: &str) -> Option<String> {
+    let result = parse(tool, text).expect("a tool's output");
+    let all = observations(&result, &Scope::default());
+    let mut found = all.into_iter().filter(|one| one.name == name);
+    let first = found.next()?.value;
+    assert_eq!(found.next(), None, "{name} is written once");
+    Some(first)
+}
+
+#[test]
+fn clones_of_one_group_are_one_row_with_the_longest_time() {
+    let text = "a: (g=0): rw=read, bs=4K-4K/4K-4K/4K-4K, ioengine=sync, iodepth=1\n\
+        b: (g=0): rw=read, bs=4K-4K/4K-4K/4K-4K, ioengine=sync, iodepth=1\n\
+        fio-2.1.9\n\
+        a: (groupid=0, jobs=1): err= 0: pid=1: Mon Apr  6 08:34:08 2015\n  \
+        read : io=40KB, bw=4KB/s, iops=1, runt= 10000msec\n     \
+        issued    : total=r=10/w=0/d=0, short=r=0/w=0/d=0\n\
+        b: (groupid=0, jobs=2): err= 0: pid=2: Mon Apr  6 08:34:08 2015\n  \
+        read : io=120KB, bw=6KB/s, iops=1, runt= 20000msec\n     \
+        issued    : total=r=30/w=0/d=0, short=r=0/w=0/d=0\n\n\
+        Run status group 0 (all jobs):\n   \
+        READ: io=160KB, aggrb=8KB/s, minb=4KB/s, maxb=6KB/s, mint=10000msec, maxt=20000msec\n";
+    let result = parse(Tool::Fio, text).expect("fio's own output");
+    let rows = rows(&result, &row());
+    assert_eq!(rows.len(), 1);
+    assert_eq!(rows[0].op, Operation::Read);
+    assert_eq!(rows[0].total_ios, 40);
+    assert_eq!(rows[0].total_bytes, 40 * 4096);
+    assert_eq!(rows[0].runtime_ns, 20_000_000_000);
+    assert!((rows[0].iops - 2.0).abs() < 1e-9);
+    assert_eq!(value(text, Tool::Fio, fact::FIO_JOBS).as_deref(), Some("3"));
+    let shortest = value(text, Tool::Fio, fact::FIO_SHORTEST_RUNTIME_NS);
+    assert_eq!(shortest.as_deref(), Some("10000000000"));
+    let engine = value(text, Tool::Fio, &fact::fio_option("ioengine"));
+    assert_eq!(engine.as_deref(), Some("sync"));
+}
+
+#[test]
+fn files_of_bonnie_are_counted_in_thousands_of_their_own() {
+    let line = "1.98,1.98,m,1,,64G,,8192,5,299k,97,76.8m,6,40.8m,3,702k,96,232m,8,220.6,2,16,,,,,\
+        +++++,+++,+++++,+++,4145.3,1,+++++,+++,+++++,+++,3683.1,1,,,,,175ms,325ms,,,,,,";
+    let get = |name: &str| value(line, Tool::Bonnie, name);
+    assert_eq!(get(fact::BONNIE_FILES).as_deref(), Some("16384"));
+    assert_eq!(get(fact::BONNIE_FILES_ASKED).as_deref(), Some("16"));
+    let short = fact::bonnie_not_timed(Operation::CreateSequential);
+    assert_eq!(get(&short).as_deref(), Some(fact::TRUE));
+    let size = (64_u64 << 30).to_string();
+    assert_eq!(get(fact::JOB_WORKING_SET_BYTES), Some(size));
+    let result = parse(Tool::Bonnie, line).expect("bonnie++'s own form");
+    let rows = rows(&result, &row());
+    let read = rows.iter().find(|row| row.op == Operation::Read);
+    assert!(read.is_some_and(
+        |row| (row.bytes_per_second - 232.0 * 1_048_576.0).abs() < 1.0
+            && row.latency.max_ns == 175_000_000
+    ));
+    assert!(rows.iter().all(|row| row.op != Operation::CreateSequential));
+}
+
+#[test]
+fn a_printed_rate_of_dd_is_kept_where_it_is_not_bytes_over_seconds() {
+    let text = "262144+0 records in\n262144+0 records out\n\
+        1073741824 bytes transferred in 20.888 secs (49020000 bytes/sec)\n";
+    let printed = value(text, Tool::Dd, fact::DD_PRINTED_BYTES_PER_SECOND);
+    assert_eq!(printed.as_deref(), Some("49020000"));
+    let right = text.replace("49020000", "51404721");
+    assert_eq!(
+        value(&right, Tool::Dd, fact::DD_PRINTED_BYTES_PER_SECOND),
+        None
+    );
+}
