@@ -1,6 +1,7 @@
 //! Each rule on evidence that has the fault and on evidence that has not.
 
 mod array;
+mod articles;
 mod cache;
 mod claims;
 mod document;
