@@ -101,6 +101,7 @@ pub fn ablations(arguments: &Arguments) -> Result<(), Failure> {
         cancel: &never,
         published: None,
         finished: &BTreeSet::new(),
+        ordered: true,
     };
     let end = run_suite(&ModelBench, &experiments, options, &mut collected);
     collected.bar.finish_and_clear();

@@ -45,6 +45,12 @@ pub struct Cli {
 pub enum Command {
     /// Run a suite or a fio job file and show who is fastest at what.
     Run(crate::run::Arguments),
+    /// Go on with a run that was interrupted or killed.
+    Resume(crate::resume::Arguments),
+    /// Remove what a killed run has left on a machine.
+    Cleanup(crate::cleanup::Arguments),
+    /// Say which of a run's numbers to believe, and why not the others.
+    Audit(crate::audit::Arguments),
     /// Show, export, list or delete runs of a store.
     Report(crate::report::Arguments),
     /// List the suites, or show one in full.

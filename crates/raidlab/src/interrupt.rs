@@ -14,6 +14,10 @@ static STOP: AtomicBool = AtomicBool::new(false);
 /// # Errors
 /// When the system does not let us listen.
 pub fn listen() -> Result<&'static AtomicBool, Failure> {
+    static LISTENING: AtomicBool = AtomicBool::new(false);
+    if LISTENING.swap(true, Ordering::Relaxed) {
+        return Ok(&STOP);
+    }
     ctrlc::set_handler(|| {
         if STOP.swap(true, Ordering::Relaxed) {
             process::exit(130);

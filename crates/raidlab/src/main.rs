@@ -5,6 +5,8 @@
 //! is it printed and turned into an exit code.
 
 mod ablations;
+mod audit;
+mod cleanup;
 mod cli;
 mod completions;
 mod data;
@@ -14,6 +16,7 @@ mod fit;
 mod interrupt;
 mod output;
 mod report;
+mod resume;
 mod run;
 mod subjects;
 mod suites;
@@ -25,6 +28,9 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Command::Run(arguments) => run::run(&arguments),
+        Command::Resume(arguments) => resume::command(&arguments),
+        Command::Cleanup(arguments) => cleanup::command(&arguments),
+        Command::Audit(arguments) => audit::command(&arguments),
         Command::Report(arguments) => report::report(&arguments),
         Command::Suites(arguments) => suites::suites(&arguments),
         Command::Subjects(arguments) => subjects::subjects(&arguments),

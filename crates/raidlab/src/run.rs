@@ -5,21 +5,22 @@
 //! the names, the sizes, the places to write to. Then rows go into the store
 //! as they arise, and whatever happens afterwards, those rows stay.
 
+mod host;
 mod keeper;
 mod prepare;
 mod progress;
 
 use crate::failure::{Failure, Kind};
-use crate::{interrupt, output, report};
+use crate::{audit, interrupt, output, report};
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum, builder::PossibleValue};
+pub use host::TRIAL_FOLDER;
 use keeper::Keeper;
 use prepare::Prepared;
 use raidlab_lab::{Bench, BenchError, Finish, RunEnd, RunError, RunOptions, run_suite};
 use raidlab_model::{Ablation, ModelBench};
 use raidlab_report::RunData;
-use raidlab_store::Store;
-use std::collections::BTreeSet;
+use raidlab_store::{RunSummary, Store};
 use std::fmt::Write;
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
@@ -70,9 +71,11 @@ pub struct Arguments {
     #[arg(long = "subject", value_name = "NAME|PATH")]
     subjects: Vec<String>,
 
-    /// Use this disk, a preset by name or path: once for every member, or once
-    /// per member in order. Default: those of the suite.
-    #[arg(long = "disk", value_name = "PRESET|PATH")]
+    /// Use this disk. On the model a preset by name or path: once for every
+    /// member, or once per member in order; default: those of the suite. On
+    /// real machines a device, once per member: best by a name that stays the
+    /// same, as those in /dev/disk/by-id.
+    #[arg(long = "disk", value_name = "PRESET|DEVICE")]
     disks: Vec<String>,
 
     /// Parameter set of the disk models; `all` runs each set that the disks
@@ -96,7 +99,7 @@ pub struct Arguments {
 
     /// The file that keeps the rows; made if it is not there.
     #[arg(long, value_name = "FILE", default_value = STORE)]
-    store: PathBuf,
+    pub store: PathBuf,
 
     /// The HTML report; an older one is replaced when the new one is whole.
     #[arg(long, value_name = "FILE", default_value = "raidlab-report.html")]
@@ -119,6 +122,9 @@ pub struct Arguments {
     /// time runs longer than 6 s of virtual time. Noisier, and without a band.
     #[arg(long)]
     quick: bool,
+
+    #[command(flatten)]
+    host: host::HostArguments,
 }
 
 /// The benches.
@@ -128,7 +134,7 @@ enum On {
     Model,
     /// The real Linux kernel over modelled disks (not in this version).
     Kernel,
-    /// This machine and its disks (not in this version).
+    /// Real machines with real disks, this one or others behind ssh.
     Host,
 }
 
@@ -155,23 +161,66 @@ pub fn threads(asked: Option<NonZero<u16>>) -> usize {
 /// When the input is wrong, an experiment or an output fails, or the user
 /// stops it.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let bench = bench(arguments.on)?;
-    let prepared = prepare::prepare(arguments)?;
-    for experiment in &prepared.experiments {
-        bench.check(experiment).map_err(|source| {
-            let subject = experiment.subject.name.clone();
-            Failure::new(Kind::Input, CannotRun { subject, source })
-        })?;
+    run_from(arguments, None)
+}
+
+/// Goes on with a run that did not come to its end.
+///
+/// # Errors
+/// As [`run()`], and where the plan is no longer the same.
+pub fn resume(arguments: &Arguments, run: &RunSummary) -> Result<(), Failure> {
+    run_from(arguments, Some(run))
+}
+
+fn run_from(arguments: &Arguments, resumed: Option<&RunSummary>) -> Result<(), Failure> {
+    match arguments.on {
+        On::Model => {
+            let prepared = prepare::prepare(arguments)?;
+            for experiment in &prepared.experiments {
+                ModelBench.check(experiment).map_err(|source| {
+                    let subject = experiment.subject.name.clone();
+                    Failure::new(Kind::Input, CannotRun { subject, source })
+                })?;
+            }
+            if arguments.dry_run {
+                return output::print(&prepared.plan());
+            }
+            run_on(&ModelBench, arguments, &prepared, resumed)
+        }
+        On::Kernel => {
+            let error = BenchError::Unsupported {
+                bench: "kernel",
+                what: "anything in this version of raidlab".to_owned(),
+                remedy: "the model and the host bench can".to_owned(),
+            };
+            Err(Failure::new(Kind::Usage, error).help("use `--on model` or `--on host`"))
+        }
+        On::Host => {
+            // From here on an interruption must find the trial disks' owner.
+            interrupt::listen()?;
+            let host = host::prepare(arguments, resumed.is_some())?;
+            if arguments.dry_run {
+                return output::print(&host.plan()?);
+            }
+            host.consent(arguments)?;
+            run_on(&host.bench, arguments, &host.prepared, resumed)
+        }
     }
-    if arguments.dry_run {
-        return output::print(&prepared.plan());
-    }
+}
+
+fn run_on(
+    bench: &dyn Bench,
+    arguments: &Arguments,
+    prepared: &Prepared,
+    resumed: Option<&RunSummary>,
+) -> Result<(), Failure> {
     let report = (!arguments.no_report).then_some(arguments.report.as_path());
     if let Some(path) = report {
         output::check(path)?;
     }
     let mut store = Store::open(&arguments.store)?;
-    let ended = carry_out(bench, arguments, &prepared, &mut store)?;
+    let ended = carry_out(bench, arguments, prepared, &mut store, resumed)?;
+    audit::renew(&mut store, &ended.name)?;
     show(arguments, &store, &ended.name, report)?;
     ended.failure.map_or(Ok(()), Err)
 }
@@ -209,23 +258,6 @@ struct CannotRun {
     source: BenchError,
 }
 
-/// The bench of this name.
-fn bench(on: On) -> Result<&'static dyn Bench, Failure> {
-    let absent = |bench| {
-        let error = BenchError::Unsupported {
-            bench,
-            what: "anything in this version of raidlab".to_owned(),
-            remedy: "the model bench can".to_owned(),
-        };
-        Failure::new(Kind::Usage, error).help("use `--on model`")
-    };
-    match on {
-        On::Model => Ok(&ModelBench),
-        On::Kernel => Err(absent("kernel")),
-        On::Host => Err(absent("host")),
-    }
-}
-
 /// A run that has ended.
 struct Ended {
     name: String,
@@ -239,18 +271,29 @@ fn carry_out(
     arguments: &Arguments,
     prepared: &Prepared,
     store: &mut Store,
+    resumed: Option<&RunSummary>,
 ) -> Result<Ended, Failure> {
     let stop = interrupt::listen()?;
-    let run = keeper::begin(bench.name(), prepared, store)?;
+    let real = arguments.on == On::Host;
+    let run = match resumed {
+        Some(run) => keeper::go_on(run, prepared)?,
+        None => keeper::begin(bench.name(), prepared, store)?,
+    };
+    let finished = store.finished_cells(run.id)?.into_iter().collect();
     let mut keeper = Keeper::new(store, run.id, prepared, arguments.json);
     let options = RunOptions {
-        threads: threads(arguments.threads),
+        threads: if real {
+            prepared.machines()
+        } else {
+            threads(arguments.threads)
+        },
         cancel: stop,
         published: prepared.suite.published.as_ref(),
-        finished: &BTreeSet::new(),
+        finished: &finished,
+        ordered: !real,
     };
     let end = run_suite(bench, &prepared.experiments, options, &mut keeper);
-    let finished = keeper.finish();
+    let last = keeper.finish();
     let kept = Kept {
         run: &run.name,
         store: &arguments.store,
@@ -261,9 +304,9 @@ fn carry_out(
         Err(RunError::Sink(error)) => return Err(error.into_failure().or_help(&kept.help())),
         Err(error @ RunError::Check { .. }) => return Err(Failure::new(Kind::Input, error)),
     };
-    finished.map_err(keeper::KeepError::into_failure)?;
+    last.map_err(keeper::KeepError::into_failure)?;
     if end.finish == Finish::Cancelled {
-        if end.rows == 0 {
+        if end.rows == 0 && resumed.is_none() {
             // A run without a row is not worth keeping.
             store.delete_run(run.id)?;
         }
@@ -298,7 +341,8 @@ impl Kept<'_> {
             self.store.display(),
             self.run
         );
-        Failure::words(Kind::Interrupted, words).help(self.help())
+        let help = format!("{}; `raidlab resume {}` goes on", self.help(), self.run);
+        Failure::words(Kind::Interrupted, words).help(help)
     }
 
     /// The first experiment that failed, if one did; the others are remarks

@@ -6,8 +6,8 @@ use crate::failure::{Failure, Kind};
 use jiff::Timestamp;
 use raidlab_lab::{Progress, Published, RunEnd, Sink};
 use raidlab_store::{
-    AccuracyNote, CellResult, ExportError, Measurement, Records, Run, RunId, Setting, Store,
-    StoreError, to_json_line,
+    AccuracyNote, CellResult, ExportError, Measurement, Records, Run, RunId, RunSummary, Setting,
+    Store, StoreError, to_json_line,
 };
 use std::collections::BTreeSet;
 use std::error::Error;
@@ -65,8 +65,8 @@ pub fn begin(bench: &str, prepared: &Prepared, store: &mut Store) -> Result<Begu
         seed,
         raidlab_version: env!("CARGO_PKG_VERSION").to_owned(),
         command_line: command_line(),
-        arguments: Vec::new(),
-        plan_hash: String::new(),
+        arguments: std::env::args().skip(1).collect(),
+        plan_hash: prepared.hash(),
     };
     let mut number = 1;
     let id = loop {
@@ -84,6 +84,25 @@ pub fn begin(bench: &str, prepared: &Prepared, store: &mut Store) -> Result<Begu
     store.add_notes(id, &notes)?;
     let name = run.name;
     Ok(Begun { id, name })
+}
+
+/// Goes on with a run that did not come to its end.
+///
+/// # Errors
+/// When what would be run now is not what was begun.
+pub fn go_on(run: &RunSummary, prepared: &Prepared) -> Result<Begun, Failure> {
+    if run.run.plan_hash != prepared.hash() {
+        let words = format!(
+            "run {} was begun with another suite, subject or number of disks",
+            run.run.name
+        );
+        return Err(Failure::words(Kind::Input, words)
+            .help("put the files back as they were, or begin a new run"));
+    }
+    Ok(Begun {
+        id: run.id,
+        name: run.run.name.clone(),
+    })
 }
 
 /// Writes down that a run has gone to its end, and which experiments failed.

@@ -65,7 +65,11 @@ fn is_job_file(name: &str) -> bool {
     extension.map_or_else(|| name.contains('/'), |extension| extension != "toml")
 }
 
-fn load(arguments: &Arguments) -> Result<Suite, Failure> {
+/// The suite that was named.
+///
+/// # Errors
+/// When there is none of this name, or its file is wrong.
+pub fn load(arguments: &Arguments) -> Result<Suite, Failure> {
     let name = &arguments.suite;
     if is_job_file(name) {
         let disks = JOB_FILE_DISKS.map(str::to_owned).to_vec();
@@ -83,7 +87,10 @@ fn load(arguments: &Arguments) -> Result<Suite, Failure> {
 }
 
 /// Those of the suite, or those that were named.
-fn chosen_subjects(suite: &Suite, named: &[String]) -> Result<Vec<Subject>, Failure> {
+///
+/// # Errors
+/// When a name leads nowhere or is given twice.
+pub fn chosen_subjects(suite: &Suite, named: &[String]) -> Result<Vec<Subject>, Failure> {
     let mut subjects: Vec<Subject> = Vec::new();
     for name in named {
         let subject = suite
@@ -219,12 +226,52 @@ impl Prepared {
         jobs.map(|job| job.operations().len()).sum()
     }
 
+    /// How many machines there are.
+    pub fn machines(&self) -> usize {
+        let hosts = self.experiments.iter().map(|one| one.host.as_str());
+        hosts.collect::<std::collections::BTreeSet<_>>().len()
+    }
+
     /// An experiment in a word or two: `md, strict`.
     pub fn label(&self, index: usize) -> String {
         let Some(experiment) = self.experiments.get(index) else {
             return String::new();
         };
-        format!("{}, {}", experiment.subject.name, experiment.fit)
+        let repetition = match self.suite.repetitions {
+            0 | 1 => String::new(),
+            _ => format!("repetition {}", experiment.repetition + 1),
+        };
+        [
+            experiment.subject.name.clone(),
+            experiment.fit.clone(),
+            experiment.filesystem_label(),
+            experiment.host.clone(),
+            repetition,
+        ]
+        .into_iter()
+        .filter(|part| !part.is_empty())
+        .collect::<Vec<_>>()
+        .join(", ")
+    }
+
+    /// Changes when the suite, its subjects or how it is run change; not when
+    /// disks get other names. FNV-1a, 64 bits.
+    pub fn hash(&self) -> String {
+        let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
+        let mut add = |text: &str| {
+            for byte in text.bytes().chain([0]) {
+                hash = (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+            }
+        };
+        add(&self.suite.plan());
+        for (index, experiment) in self.experiments.iter().enumerate() {
+            add(&self.label(index));
+            add(&experiment.seed.to_string());
+            add(&format!("{:?}", experiment.subject.build));
+            add(&format!("{:?}", experiment.filesystem));
+            add(&experiment.disks.len().to_string());
+        }
+        format!("{hash:016x}")
     }
 
     /// The parameter sets, in order.

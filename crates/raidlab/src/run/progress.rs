@@ -14,18 +14,14 @@ pub struct Display {
     bars: Vec<ProgressBar>,
     /// The steps of each experiment in a word or two.
     steps: Vec<Vec<String>>,
+    /// What kind of time it is.
+    clock: &'static str,
 }
 
 impl Display {
     /// Bars that stand at the beginning.
     pub fn new(experiments: &[Experiment]) -> Self {
-        let labels: Vec<String> = experiments
-            .iter()
-            .map(|one| match one.without.as_slice() {
-                [] => format!("{} {}", one.subject.name, one.fit),
-                without => format!("{} without {}", one.subject.name, without.join(", ")),
-            })
-            .collect();
+        let labels: Vec<String> = experiments.iter().map(label).collect();
         let width = labels.iter().map(String::len).max().unwrap_or_default();
         let all = MultiProgress::new();
         let bar = |(one, label): (&Experiment, &String)| {
@@ -45,6 +41,11 @@ impl Display {
                 .map(|one| one.steps.iter().map(name).collect())
                 .collect(),
             all,
+            clock: if experiments.iter().all(|one| one.host.is_empty()) {
+                " virtual"
+            } else {
+                ""
+            },
         }
     }
 
@@ -57,8 +58,8 @@ impl Display {
         bar.set_position(progress.step as u64);
         let clock = clock(progress.clock);
         match steps.get(progress.step) {
-            Some(step) => bar.set_message(format!("{clock} virtual, {step}")),
-            None => bar.finish_with_message(format!("{clock} virtual, done")),
+            Some(step) => bar.set_message(format!("{clock}{}, {step}", self.clock)),
+            None => bar.finish_with_message(format!("{clock}{}, done", self.clock)),
         }
     }
 
@@ -72,6 +73,20 @@ impl Display {
         // A terminal that has gone needs no clearing.
         self.all.clear().ok();
     }
+}
+
+/// What distinguishes an experiment from the others.
+fn label(one: &Experiment) -> String {
+    let mut words = vec![one.subject.name.clone()];
+    words.extend([one.fit.clone(), one.filesystem_label(), one.host.clone()]);
+    if one.repetition > 0 {
+        words.push(format!("#{}", one.repetition + 1));
+    }
+    if !one.without.is_empty() {
+        words.push(format!("without {}", one.without.join(", ")));
+    }
+    words.retain(|word| !word.is_empty());
+    words.join(" ")
 }
 
 /// A step in a word or two.

@@ -1,0 +1,251 @@
+//! From a planned job to a tool's argument vector, and from its output back.
+//!
+//! fio's options pass through as the suite writes them, word by word, so that
+//! options which nothing here knows reach fio too. raidlab adds where to run
+//! and how to report, and replaces the engine and the depth where the suite
+//! leaves the way of queueing to the host. bonnie++, iozone and dd get the
+//! folder or the file in the place where their own options want it.
+
+use crate::error::HostError;
+use crate::place::Place;
+use crate::session::Session;
+use raidlab_inventory::counters::memory_state;
+use raidlab_lab::{FioText, Placeholders, PlannedJob, QueueStyle, Work, expand};
+use raidlab_shell::{Command, Output};
+use raidlab_store::Operation;
+use raidlab_tools::{ParseError, Tool, ToolResult, fio};
+use std::str::FromStr;
+
+/// A tool ready to run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Invocation {
+    /// Which.
+    pub tool: Tool,
+    /// With its arguments.
+    pub command: Command,
+    /// What it does, where its output does not tell (dd).
+    pub operation: Option<Operation>,
+}
+
+/// What a job runs on a machine.
+///
+/// # Errors
+/// When the tool cannot do it there.
+pub fn invocation(session: &Session<'_>, job: &PlannedJob) -> Result<Invocation, HostError> {
+    let state = memory_state(&session.target, session.machine.system())?;
+    planned(job, &session.place, state.total_bytes)
+}
+
+/// The same for a place that may not exist yet.
+///
+/// # Errors
+/// When the tool cannot do it there.
+pub fn planned(
+    job: &PlannedJob,
+    place: &Place,
+    memory_bytes: u64,
+) -> Result<Invocation, HostError> {
+    let values = Placeholders {
+        target: place.path().to_owned(),
+        file: place.file(),
+        memory_bytes,
+        capacity_bytes: place.capacity_bytes(),
+    };
+    let expanded = |text: &str| {
+        expand(text, &values).map_err(|error| HostError::Unsuitable {
+            what: format!("job `{}`: {error}", job.name),
+        })
+    };
+    match &job.work {
+        Work::Fio {
+            text: FioText::Options(lines),
+            ..
+        } => {
+            let lines: Vec<String> = lines
+                .iter()
+                .map(|line| expanded(line))
+                .collect::<Result<_, _>>()?;
+            Ok(fio_command(options(&lines, job, place)))
+        }
+        Work::Fio { group, .. } => {
+            let group = group.as_ref().map_err(|reason| HostError::Unsuitable {
+                what: format!("job `{}`: {reason}", job.name),
+            })?;
+            let file = place.path().to_owned();
+            let invocation = fio::Invocation {
+                group,
+                place: if place.is_folder() {
+                    fio::Place::Folder(&file)
+                } else {
+                    fio::Place::File(&file)
+                },
+                asynchronous_engine: "libaio",
+                synchronous_engine: "psync",
+                clock_source: None,
+                report_together: group.jobs.len() == 1,
+                logs: None,
+                extra: &[("direct".to_owned(), "1".to_owned())],
+            };
+            let arguments = invocation
+                .arguments()
+                .map_err(|error| HostError::Unsuitable {
+                    what: format!("job `{}`: {error}", job.name),
+                })?;
+            Ok(fio_command(arguments))
+        }
+        Work::Tool { name, arguments } => {
+            let arguments: Vec<String> = arguments
+                .iter()
+                .map(|argument| expanded(argument))
+                .collect::<Result<_, _>>()?;
+            other(name, arguments, job, place)
+        }
+    }
+}
+
+fn fio_command(arguments: Vec<String>) -> Invocation {
+    Invocation {
+        tool: Tool::Fio,
+        command: Command::changes("fio", arguments),
+        operation: None,
+    }
+}
+
+/// fio's argument vector out of option lines, one for each job.
+fn options(lines: &[String], job: &PlannedJob, place: &Place) -> Vec<String> {
+    let on = if place.is_folder() {
+        "directory"
+    } else {
+        "filename"
+    };
+    let mut arguments = vec![
+        "--output-format=json+".to_owned(),
+        "--eta=never".to_owned(),
+        "--name=global".to_owned(),
+        // A colon separates paths in fio's list of files.
+        format!("--{on}={}", place.path().replace(':', "\\:")),
+    ];
+    // fio reports a group of different jobs under the first one's name with
+    // the last one's options; clones of one job are the same.
+    if lines.len() == 1 {
+        arguments.push("--group_reporting=1".to_owned());
+    }
+    for (index, line) in lines.iter().enumerate() {
+        let mut words: Vec<String> = line.split_whitespace().map(switched).collect();
+        if !words.iter().any(|word| word.starts_with("--name=")) {
+            arguments.push(format!("--name=job{}", index + 1));
+        }
+        queue_as(&mut words, job.queue);
+        arguments.extend(words);
+    }
+    arguments
+}
+
+/// A bare switch with its value: fio takes the argument behind a bare
+/// `--end_fsync` for its value, and reports no bare switch back.
+fn switched(word: &str) -> String {
+    let option = word.trim_start_matches('-');
+    if option.contains('=') {
+        format!("--{option}")
+    } else {
+        format!("--{option}=1")
+    }
+}
+
+/// Gives a job's options the way of queueing of the host.
+fn queue_as(words: &mut Vec<String>, queue: Option<QueueStyle>) {
+    let Some(queue) = queue else {
+        return;
+    };
+    let number = |words: &[String], name: &str| -> u32 {
+        let prefix = format!("--{name}=");
+        let value = words
+            .iter()
+            .rev()
+            .find_map(|word| word.strip_prefix(&prefix));
+        value.and_then(|value| value.parse().ok()).unwrap_or(1)
+    };
+    let (depth, jobs) = (number(words, "iodepth"), number(words, "numjobs"));
+    let replaced = ["--ioengine=", "--iodepth=", "--numjobs="];
+    words.retain(|word| !replaced.iter().any(|prefix| word.starts_with(prefix)));
+    let (engine, depth, jobs) = match queue {
+        QueueStyle::Libaio => ("libaio", depth, jobs),
+        QueueStyle::Threads => ("psync", 1, jobs.saturating_mul(depth)),
+    };
+    words.push(format!("--ioengine={engine}"));
+    words.push(format!("--iodepth={depth}"));
+    words.push(format!("--numjobs={jobs}"));
+    if queue == QueueStyle::Threads {
+        words.push("--thread=1".to_owned());
+    }
+}
+
+/// bonnie++, iozone and dd.
+fn other(
+    name: &str,
+    mut arguments: Vec<String>,
+    job: &PlannedJob,
+    place: &Place,
+) -> Result<Invocation, HostError> {
+    let unsuitable = |what: String| HostError::Unsuitable { what };
+    let tool =
+        Tool::from_str(name).map_err(|error| unsuitable(format!("job `{}`: {error}", job.name)))?;
+    let has = |arguments: &[String], option: &str| arguments.iter().any(|one| one == option);
+    if !place.is_folder() && matches!(tool, Tool::Bonnie | Tool::Iozone) {
+        return Err(unsuitable(format!(
+            "job `{}`: {name} needs a file system; the suite's `filesystems` makes one",
+            job.name
+        )));
+    }
+    let mut operation = None;
+    match tool {
+        Tool::Bonnie => {
+            for (option, value) in [("-d", place.path()), ("-u", "root")] {
+                if !has(&arguments, option) {
+                    arguments.extend([option.to_owned(), value.to_owned()]);
+                }
+            }
+            if !has(&arguments, "-q") {
+                arguments.push("-q".to_owned());
+            }
+        }
+        Tool::Iozone => {
+            if !has(&arguments, "-f") {
+                arguments.extend(["-f".to_owned(), place.file()]);
+            }
+        }
+        Tool::Dd => {
+            let reads = arguments
+                .iter()
+                .any(|one| *one == format!("if={}", place.file()));
+            operation = Some(if reads {
+                Operation::Read
+            } else {
+                Operation::Write
+            });
+        }
+        Tool::Fio => {
+            return Err(unsuitable(format!(
+                "job `{}`: fio's jobs are written with `fio`",
+                job.name
+            )));
+        }
+    }
+    Ok(Invocation {
+        tool,
+        command: Command::changes(tool.needs().program, arguments),
+        operation,
+    })
+}
+
+/// What a tool said.
+///
+/// # Errors
+/// When it is not understood.
+pub fn parse(invocation: &Invocation, output: &Output) -> Result<ToolResult, ParseError> {
+    let text = match invocation.tool {
+        Tool::Dd => &output.stderr,
+        Tool::Fio | Tool::Bonnie | Tool::Iozone => &output.stdout,
+    };
+    raidlab_tools::parse(invocation.tool, text)
+}

@@ -1,0 +1,415 @@
+//! The bench: an experiment's steps on a machine, one after the other.
+
+use crate::error::HostError;
+use crate::job::{self, Watcher};
+use crate::machine::Machine;
+use crate::needs;
+use crate::plan;
+use crate::sampler::nanoseconds;
+use crate::session::{self, Session};
+use raidlab_inventory::Inventory;
+use raidlab_inventory::environment::environment;
+use raidlab_lab::{
+    Bench, BenchError, Condition, Experiment, Finish, Observer, PlannedJob, PlannedStep, Progress,
+    Rounds, Wait,
+};
+use raidlab_statistics::{SteadyCriteria, SteadyState};
+use raidlab_store::{CellResult, Measurement, Observation, Records, Scope};
+use raidlab_systems::Health;
+use raidlab_units::Nanos;
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+/// Between two looks while time passes.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// Real machines, each doing one experiment at a time.
+pub struct HostBench {
+    machines: Vec<Machine>,
+    /// Machines whose environment has been written down in this run.
+    described: Mutex<BTreeMap<String, bool>>,
+}
+
+impl HostBench {
+    /// On these machines.
+    #[must_use]
+    pub const fn new(machines: Vec<Machine>) -> Self {
+        Self {
+            machines,
+            described: Mutex::new(BTreeMap::new()),
+        }
+    }
+
+    /// The machines.
+    #[must_use]
+    pub fn machines(&self) -> &[Machine] {
+        &self.machines
+    }
+
+    /// The machine that an experiment runs on.
+    ///
+    /// # Errors
+    /// When it is none of this bench's.
+    pub fn machine(&self, experiment: &Experiment) -> Result<&Machine, HostError> {
+        let machines = self.machines.iter();
+        let mut found = machines.filter(|machine| machine.name() == experiment.host);
+        found.next().ok_or_else(|| HostError::Unsuitable {
+            what: format!("there is no machine `{}`", experiment.host),
+        })
+    }
+
+    /// Why an experiment cannot run, if it cannot: for leaving out what a
+    /// machine lacks.
+    ///
+    /// # Errors
+    /// When the machine cannot be asked.
+    pub fn obstacle(&self, experiment: &Experiment) -> Result<(), HostError> {
+        let machine = self.machine(experiment)?;
+        let spec = session::spec(experiment)?;
+        let system = spec.system();
+        if !system.runs_on().contains(&machine.operating_system()) {
+            return Err(HostError::Unsuitable {
+                what: format!("{} does not exist on this system", system.title()),
+            });
+        }
+        if let Some(filesystem) = &experiment.filesystem
+            && !filesystem.runs_on().contains(&machine.operating_system())
+        {
+            return Err(HostError::Unsuitable {
+                what: format!("{} does not exist on this system", filesystem.label()),
+            });
+        }
+        let missing = needs::missing(machine, &plan::needs(experiment)?)?;
+        if !missing.is_empty() {
+            return Err(HostError::Missing {
+                machine: machine.name().to_owned(),
+                missing,
+            });
+        }
+        let built = session::built(machine, experiment)?;
+        system.check(&built.members)?;
+        // Whether every job's arguments can be made is known without running.
+        plan::invocations(machine, experiment)?;
+        Ok(())
+    }
+}
+
+impl Bench for HostBench {
+    fn name(&self) -> &'static str {
+        "host"
+    }
+
+    fn check(&self, experiment: &Experiment) -> Result<(), BenchError> {
+        self.obstacle(experiment)
+            .map_err(|source| setup("the check before the run", source))
+    }
+
+    fn run(
+        &self,
+        experiment: &Experiment,
+        observer: &mut dyn Observer,
+    ) -> Result<Finish, BenchError> {
+        let machine = self
+            .machine(experiment)
+            .map_err(|source| setup("looking for the machine", source))?;
+        if finished(experiment, observer) {
+            return Ok(Finish::Complete);
+        }
+        let _one_at_a_time = machine.busy.lock().unwrap_or_else(PoisonError::into_inner);
+        if observer.cancelled() {
+            return Ok(Finish::Cancelled);
+        }
+        self.describe(machine, observer)
+            .map_err(|source| setup("looking at the machine", source))?;
+        let mut session = Session::begin(machine, experiment)
+            .map_err(|source| setup("building the array", source))?;
+        let finish = steps(&mut session, observer);
+        let ended = session.end();
+        let left = job::leftovers(&mut session);
+        observer.record(left);
+        let finish = finish?;
+        ended.map_err(|source| setup("taking the array down", source))?;
+        Ok(finish)
+    }
+}
+
+impl HostBench {
+    /// Writes down once what machine it is.
+    fn describe(&self, machine: &Machine, observer: &mut dyn Observer) -> Result<(), HostError> {
+        let mut described = self
+            .described
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if described.insert(machine.name().to_owned(), true).is_some() {
+            return Ok(());
+        }
+        let scope = Scope::host(machine.name());
+        let inventory = Inventory::of(machine.target())?;
+        let facts = environment(machine.target(), &inventory)?;
+        let observations = facts.into_iter().map(|fact| Observation {
+            scope: scope.clone(),
+            name: fact.name,
+            value: fact.value,
+            unit: fact.unit,
+            source: fact.source,
+        });
+        observer.record(Records {
+            observations: observations.collect(),
+            ..Records::default()
+        });
+        Ok(())
+    }
+}
+
+fn setup(what: &str, source: HostError) -> BenchError {
+    BenchError::Setup {
+        what: what.to_owned(),
+        source: Box::new(source),
+    }
+}
+
+/// Whether every cell of an experiment was finished before an interruption.
+fn finished(experiment: &Experiment, observer: &dyn Observer) -> bool {
+    let mut jobs = experiment.jobs().filter(|job| !job.prepares).peekable();
+    jobs.peek().is_some() && jobs.all(|job| observer.is_finished(&job.cell(experiment)))
+}
+
+/// Does the steps in order. Where cells were finished before an interruption,
+/// everything else is done again (filling, events, waits), so that the array is
+/// as it was when the next job begins; the time line says so.
+fn steps(session: &mut Session<'_>, observer: &mut dyn Observer) -> Result<Finish, BenchError> {
+    let experiment = session.experiment;
+    let settings = session
+        .settings()
+        .map_err(|source| setup("reading the settings back", source))?;
+    observer.record(settings);
+    let done = experiment
+        .jobs()
+        .filter(|job| !job.prepares && observer.is_finished(&job.cell(experiment)))
+        .count();
+    if done > 0 {
+        let text = format!("the run goes on; {done} jobs were measured before");
+        session.note("resumed", None, text);
+    }
+    let count = experiment.steps.len();
+    for (index, step) in experiment.steps.iter().enumerate() {
+        let mut watch = Watch {
+            observer,
+            step: index,
+            steps: count,
+        };
+        watch.look(session.now());
+        if watch.cancelled() {
+            return Ok(Finish::Cancelled);
+        }
+        match do_step(session, step, &mut watch) {
+            Ok(()) => {}
+            Err(HostError::Interrupted) => return Ok(Finish::Cancelled),
+            Err(source) => {
+                return Err(BenchError::Step {
+                    step: index + 1,
+                    source: Box::<dyn Error + Send + Sync>::from(source),
+                });
+            }
+        }
+    }
+    observer.progress(Progress {
+        step: count,
+        steps: count,
+        clock: Nanos(nanoseconds(session.now())),
+    });
+    Ok(Finish::Complete)
+}
+
+/// An observer, told of the step that goes on.
+struct Watch<'a> {
+    observer: &'a mut dyn Observer,
+    step: usize,
+    steps: usize,
+}
+
+impl Watcher for Watch<'_> {
+    fn look(&mut self, now: Duration) {
+        self.observer.progress(Progress {
+            step: self.step,
+            steps: self.steps,
+            clock: Nanos(nanoseconds(now)),
+        });
+    }
+
+    fn cancelled(&self) -> bool {
+        self.observer.cancelled()
+    }
+}
+
+fn do_step(
+    session: &mut Session<'_>,
+    step: &PlannedStep,
+    watch: &mut Watch<'_>,
+) -> Result<(), HostError> {
+    match step {
+        PlannedStep::Event(event) => session.event(*event),
+        PlannedStep::Wait(wait) => pass(session, *wait, watch),
+        PlannedStep::Job(job) => {
+            // A job that prepares is done again: the array has been built anew.
+            let cell = job.cell(session.experiment);
+            let known = watch.observer.is_finished(&cell);
+            if known && !job.prepares {
+                return Ok(());
+            }
+            let result = job::run(session, job, None, watch)?;
+            if known {
+                watch.observer.record(result.records);
+            } else {
+                watch.observer.cell(result);
+            }
+            Ok(())
+        }
+        PlannedStep::Rounds(rounds) => do_rounds(session, rounds, watch),
+    }
+}
+
+/// Lets time pass, or a state come about.
+fn pass(session: &mut Session<'_>, wait: Wait, watch: &mut Watch<'_>) -> Result<(), HostError> {
+    let begun = session.now();
+    let limit = match wait {
+        Wait::Time(time) | Wait::Until { at_most: time, .. } => Duration::from_nanos(time.0),
+    };
+    if let Wait::Until {
+        condition: Condition::Idle,
+        ..
+    } = wait
+    {
+        return idle(session, limit);
+    }
+    // The sampler's last state may be from before the step that came before.
+    let fresh = begun + crate::sampler::PERIOD;
+    loop {
+        if watch.cancelled() {
+            return Err(HostError::Interrupted);
+        }
+        session.poll()?;
+        let now = session.now();
+        watch.look(now);
+        let status = session.sampler.status().filter(|_| now >= fresh);
+        let met = match wait {
+            Wait::Time(_) => now - begun >= limit,
+            Wait::Until { condition, .. } => status.is_some_and(|status| match condition {
+                Condition::SyncDone => status.sync.is_none() && status.health == Health::Optimal,
+                Condition::SyncPercent(percent) => status
+                    .sync
+                    .is_none_or(|sync| sync.percent.is_some_and(|now| now >= percent)),
+                Condition::Idle => true,
+            }),
+        };
+        if met {
+            return Ok(());
+        }
+        if matches!(wait, Wait::Until { .. }) && now - begun >= limit {
+            return Err(HostError::Late {
+                what: "the array did not come into the state that the suite waits for".to_owned(),
+                seconds: limit.as_secs(),
+            });
+        }
+        std::thread::sleep(LOOK.min(limit.saturating_sub(now - begun)));
+    }
+}
+
+fn idle(session: &Session<'_>, limit: Duration) -> Result<(), HostError> {
+    let members = session.built.members.iter();
+    let names: Vec<String> = members
+        .map(|member| crate::sampler::kernel_name(&member.device).to_owned())
+        .collect();
+    let settled = raidlab_inventory::caches::settle(
+        &session.target,
+        session.machine.system(),
+        &names,
+        3,
+        limit.as_secs(),
+        std::thread::sleep,
+    )?;
+    if settled.quiet {
+        return Ok(());
+    }
+    Err(HostError::Late {
+        what: "the members did not become idle".to_owned(),
+        seconds: settled.waited_s,
+    })
+}
+
+/// Does jobs in rounds until the tracked one's figure is steady.
+fn do_rounds(
+    session: &mut Session<'_>,
+    rounds: &Rounds<PlannedJob>,
+    watch: &mut Watch<'_>,
+) -> Result<(), HostError> {
+    let experiment = session.experiment;
+    let cells: Vec<_> = rounds.jobs.iter().map(|job| job.cell(experiment)).collect();
+    if cells.iter().all(|cell| watch.observer.is_finished(cell)) {
+        return Ok(());
+    }
+    let mut results: Vec<CellResult> = cells
+        .into_iter()
+        .map(|cell| CellResult {
+            cell,
+            rows: Vec::new(),
+            records: Records::default(),
+        })
+        .collect();
+    let mut steady = SteadyState::new(SteadyCriteria::SNIA);
+    let mut attained = false;
+    for round in 1..=rounds.at_most {
+        let mut tracked = None;
+        for (job, result) in rounds.jobs.iter().zip(&mut results) {
+            let done = job::run(session, job, Some(round), watch)?;
+            if job.name == rounds.track {
+                tracked = done.rows.first().map(Measurement::value);
+            }
+            append(result, done);
+        }
+        let value = tracked.unwrap_or(f64::NAN);
+        let report = steady.push(value).map_err(|error| HostError::Unsuitable {
+            what: format!("job `{}` gave no figure to track: {error}", rounds.track),
+        })?;
+        if report.is_some() {
+            attained = true;
+            let text = format!("rounds `{}` are steady after round {round}", rounds.name);
+            session.note("steady", None, text);
+            break;
+        }
+    }
+    if !attained {
+        let text = format!(
+            "rounds `{}` did not become steady in {} rounds",
+            rounds.name, rounds.at_most
+        );
+        session.note("not-steady", None, text);
+    }
+    for mut result in results {
+        result.records.observations.push(Observation {
+            scope: Scope {
+                sequence: Some(result.cell.sequence),
+                ..session.scope()
+            },
+            name: "rounds.steady".to_owned(),
+            value: attained.to_string(),
+            unit: String::new(),
+            source: "SNIA PTS: 5 rounds, range 20 %, slope 10 %".to_owned(),
+        });
+        watch.observer.cell(result);
+    }
+    Ok(())
+}
+
+fn append(to: &mut CellResult, mut from: CellResult) {
+    to.rows.append(&mut from.rows);
+    to.records.settings.append(&mut from.records.settings);
+    to.records
+        .observations
+        .append(&mut from.records.observations);
+    to.records.commands.append(&mut from.records.commands);
+    to.records.events.append(&mut from.records.events);
+    to.records.series.append(&mut from.records.series);
+}

@@ -1,0 +1,92 @@
+//! What can go wrong with a real machine.
+
+use raidlab_inventory::InventoryError;
+use raidlab_inventory::choose::Refusal;
+use raidlab_shell::TargetError;
+use raidlab_systems::SystemError;
+use raidlab_tools::ParseError;
+
+/// Why a step on a real machine failed.
+#[derive(Debug, thiserror::Error)]
+pub enum HostError {
+    /// The machine could not do it.
+    #[error(transparent)]
+    Target(#[from] TargetError),
+    /// The array's system could not do it.
+    #[error(transparent)]
+    System(#[from] SystemError),
+    /// The machine could not be looked at.
+    #[error(transparent)]
+    Inventory(#[from] InventoryError),
+    /// Something that the experiment needs is not there.
+    #[error("{machine} lacks {}", .missing.join("; "))]
+    Missing {
+        /// The machine.
+        machine: String,
+        /// What, each with how to install it.
+        missing: Vec<String>,
+    },
+    /// Disks may not be used.
+    #[error("disks of {machine} may not be used: {}", list(.refusals))]
+    Refused {
+        /// The machine.
+        machine: String,
+        /// Which, and why.
+        refusals: Vec<Refusal>,
+    },
+    /// Something was left by another run, or belongs to one that runs.
+    #[error("{machine} is taken: {what}")]
+    Taken {
+        /// The machine.
+        machine: String,
+        /// By what.
+        what: String,
+    },
+    /// The subject cannot be built on this machine.
+    #[error("{what}")]
+    Unsuitable {
+        /// What, and why not.
+        what: String,
+    },
+    /// A tool's output could not be read.
+    #[error("cannot read the output of {tool}")]
+    Output {
+        /// The tool.
+        tool: String,
+        /// Why.
+        #[source]
+        source: ParseError,
+    },
+    /// A tool failed.
+    #[error("{command} {how}")]
+    Tool {
+        /// Its command.
+        command: String,
+        /// How it ended.
+        how: String,
+    },
+    /// A state was not reached in time.
+    #[error("{what} within {seconds} s")]
+    Late {
+        /// What was waited for.
+        what: String,
+        /// The limit.
+        seconds: u64,
+    },
+    /// Something is still there after everything was taken down.
+    #[error("{machine} still has {what}; `raidlab cleanup` finds it")]
+    LeftBehind {
+        /// The machine.
+        machine: String,
+        /// What.
+        what: String,
+    },
+    /// The run was asked to stop.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+fn list(refusals: &[Refusal]) -> String {
+    let texts: Vec<String> = refusals.iter().map(ToString::to_string).collect();
+    texts.join("; ")
+}

@@ -1,0 +1,427 @@
+//! One job: the machine made ready, the tool run, its output read.
+//!
+//! Before: the members are quiet (unless something is copied in the
+//! background, which is then known), caches are dropped, and it is looked
+//! whether that helped. While the tool runs, the sampler goes on and events
+//! that the job asks for happen. After: the kernel's counters say what each
+//! member did, the memory what has not reached a disk yet, and the tool's own
+//! report says which options were really in force.
+
+use crate::arguments::{self, Invocation};
+use crate::error::HostError;
+use crate::memory;
+use crate::sampler::{health_name, nanoseconds, sync_name};
+use crate::session::{Session, can_drop_caches};
+use raidlab_import as import;
+use raidlab_inventory::caches::{self, Dropping};
+use raidlab_inventory::counters::{Activity, Counters, Snapshot, memory_state};
+use raidlab_lab::{PlannedJob, TimedEvent, When};
+use raidlab_shell::{Frame, Output};
+use raidlab_store::{
+    CellResult, Measurement, MemberUse, Observation, Operation, Records, Role, Scope, fact,
+};
+use raidlab_systems::{ArrayStatus, MemberState, read_all};
+use raidlab_tools::{Tool, ToolResult};
+use std::time::{Duration, Instant};
+
+/// Members are quiet when they have written nothing for so long.
+const QUIET_S: u64 = 1;
+/// And not waited for longer.
+const QUIET_LIMIT_S: u64 = 30;
+/// Between two looks at a running tool.
+const LOOK: Duration = Duration::from_millis(50);
+/// How long a tool that is stopped may take to end.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Who is asked while a job runs whether it should go on.
+pub trait Watcher {
+    /// Time has passed.
+    fn look(&mut self, now: Duration);
+    /// Whether to stop.
+    fn cancelled(&self) -> bool;
+}
+
+/// The machine at one end of a job.
+struct Moment {
+    at: Duration,
+    status: Option<ArrayStatus>,
+    counters: Snapshot,
+}
+
+/// Runs a job; `round` numbers its rows where it is one of several rounds.
+///
+/// # Errors
+/// When the machine cannot be made ready, the tool fails or its output is not
+/// understood; [`HostError::Interrupted`] when the watcher says so.
+pub fn run(
+    session: &mut Session<'_>,
+    job: &PlannedJob,
+    round: Option<u32>,
+    watcher: &mut dyn Watcher,
+) -> Result<CellResult, HostError> {
+    let invocation = arguments::invocation(session, job)?;
+    let cell = job.cell(session.experiment);
+    let scope = Scope {
+        sequence: Some(cell.sequence),
+        ..session.scope()
+    };
+    let mut facts = Facts::new(scope.clone());
+    prepare(session, &mut facts, watcher)?;
+
+    let before = moment(session)?;
+    session.note("job-start", None, format!("job {} begins", job.name));
+    let output = run_tool(session, job, &invocation, watcher)?;
+    session.note("job-end", None, format!("job {} ends", job.name));
+    let after = moment(session)?;
+    session.poll()?;
+
+    let succeeded = output
+        .code
+        .is_some_and(|code| invocation.command.success.contains(&code));
+    let result = match arguments::parse(&invocation, &output) {
+        Ok(result) => result,
+        Err(_) if !succeeded => return Err(failed(&invocation, &output)),
+        Err(source) => {
+            return Err(HostError::Output {
+                tool: invocation.tool.name().to_owned(),
+                source,
+            });
+        }
+    };
+    if !succeeded && result.parts.is_empty() {
+        return Err(failed(&invocation, &output));
+    }
+    after_job(session, &mut facts, &before, &after)?;
+    options(&invocation, &result, &mut facts);
+    facts
+        .all
+        .extend(import::observations(&result, &facts.scope));
+    let mut records = session.drain(&scope);
+    records.observations.append(&mut facts.all);
+    let rows = if job.prepares {
+        Vec::new()
+    } else {
+        rows(session, job, round, &invocation, &result, &before, &after)
+    };
+    Ok(CellResult {
+        cell,
+        rows,
+        records,
+    })
+}
+
+fn failed(invocation: &Invocation, output: &Output) -> HostError {
+    let said = output
+        .stderr
+        .lines()
+        .chain(output.stdout.lines())
+        .rfind(|line| !line.trim().is_empty())
+        .unwrap_or("and said nothing");
+    let code = output.code.map_or_else(
+        || "was killed".to_owned(),
+        |code| format!("ended with {code}"),
+    );
+    HostError::Tool {
+        command: invocation.command.to_string(),
+        how: format!("{code}: {}", said.trim()),
+    }
+}
+
+/// Observations of one cell as they are made.
+struct Facts {
+    scope: Scope,
+    all: Vec<Observation>,
+}
+
+impl Facts {
+    const fn new(scope: Scope) -> Self {
+        Self {
+            scope,
+            all: Vec::new(),
+        }
+    }
+
+    fn add(&mut self, name: impl Into<String>, value: impl ToString, unit: &str, source: &str) {
+        self.all.push(Observation {
+            scope: self.scope.clone(),
+            name: name.into(),
+            value: value.to_string(),
+            unit: unit.to_owned(),
+            source: source.to_owned(),
+        });
+    }
+}
+
+/// Waits for quiet members and drops the caches.
+fn prepare(
+    session: &mut Session<'_>,
+    facts: &mut Facts,
+    watcher: &mut dyn Watcher,
+) -> Result<(), HostError> {
+    use fact::moment::{BEFORE, BEFORE_DROP};
+    session.poll()?;
+    let system = session.machine.system();
+    let status = session.system().status(&session.target, &session.built)?;
+    if status.sync.is_none() {
+        let members = member_names(session);
+        let settled = caches::settle(
+            &session.target,
+            system,
+            &members,
+            QUIET_S,
+            QUIET_LIMIT_S,
+            std::thread::sleep,
+        )?;
+        let written: u64 = settled.last_writes_bytes.values().sum();
+        let written = if settled.quiet { 0 } else { written };
+        facts.add(
+            fact::IDLE_WRITTEN_BYTES,
+            written,
+            "bytes",
+            "/proc/diskstats",
+        );
+        watcher.look(session.now());
+    }
+    if watcher.cancelled() {
+        return Err(HostError::Interrupted);
+    }
+    if can_drop_caches(system)
+        && let Dropping::Done(drop) = caches::drop_caches(&session.target, system)?
+    {
+        facts.add(
+            fact::CACHES_DROPPED,
+            fact::TRUE,
+            "",
+            "/proc/sys/vm/drop_caches",
+        );
+        memory::facts(&drop.before, BEFORE_DROP, |name, value| {
+            facts.add(name, value, "bytes", "/proc/meminfo");
+        });
+    }
+    let state = memory_state(&session.target, system)?;
+    memory::facts(&state, BEFORE, |name, value| {
+        facts.add(name, value, "bytes", "memory");
+    });
+    Ok(())
+}
+
+fn member_names(session: &Session<'_>) -> Vec<String> {
+    let members = session.built.members.iter();
+    members
+        .map(|member| crate::sampler::kernel_name(&member.device).to_owned())
+        .collect()
+}
+
+fn moment(session: &Session<'_>) -> Result<Moment, HostError> {
+    let counters = Counters::of(&session.target, session.machine.system())?;
+    let frame = Frame {
+        at: session.now(),
+        contents: read_all(&session.target, &counters.sources())?,
+    };
+    Ok(Moment {
+        at: frame.at,
+        // A state that cannot be read at this moment is unknown, no failure.
+        status: session
+            .system()
+            .status(&session.target, &session.built)
+            .ok(),
+        counters: counters.parse(&frame),
+    })
+}
+
+/// Runs the tool to its end, with the events that the job asks for.
+fn run_tool(
+    session: &mut Session<'_>,
+    job: &PlannedJob,
+    invocation: &Invocation,
+    watcher: &mut dyn Watcher,
+) -> Result<Output, HostError> {
+    use raidlab_shell::Target;
+    let mut waiting: Vec<TimedEvent> = job.events.clone();
+    let mut running = session.target.start(&invocation.command)?;
+    let begun = Instant::now();
+    loop {
+        if let Some(output) = running.poll()? {
+            return Ok(output);
+        }
+        if watcher.cancelled() {
+            running.stop(PATIENCE)?;
+            return Err(HostError::Interrupted);
+        }
+        session.poll()?;
+        watcher.look(session.now());
+        let percent = session
+            .sampler
+            .status()
+            .and_then(|status| status.sync)
+            .and_then(|sync| sync.percent);
+        let due = waiting.iter().position(|event| match event.when {
+            When::After(time) => begun.elapsed() >= Duration::from_nanos(time.0),
+            When::SyncPercent(limit) => percent.is_some_and(|percent| percent >= limit),
+        });
+        if let Some(index) = due {
+            let event = waiting.remove(index).event;
+            if let Err(error) = session.event(event) {
+                running.stop(PATIENCE)?;
+                return Err(error);
+            }
+            continue;
+        }
+        std::thread::sleep(LOOK);
+    }
+}
+
+/// What the machine looks like after a job.
+fn after_job(
+    session: &Session<'_>,
+    facts: &mut Facts,
+    before: &Moment,
+    after: &Moment,
+) -> Result<(), HostError> {
+    let state = memory_state(&session.target, session.machine.system())?;
+    memory::facts(&state, fact::moment::AFTER, |name, value| {
+        facts.add(name, value, "bytes", "memory");
+    });
+    for (name, moment) in [
+        (fact::SYNC_ACTIVE_START, before),
+        (fact::SYNC_ACTIVE_END, after),
+    ] {
+        if let Some(status) = &moment.status {
+            let kind = status.sync.map_or("none", |sync| sync_name(sync.kind));
+            facts.add(name, kind, "", "array state");
+        }
+    }
+    for (name, moment) in [("array.health.start", before), ("array.health.end", after)] {
+        if let Some(status) = &moment.status {
+            facts.add(name, health_name(status.health), "", "array state");
+        }
+    }
+    let activity = Activity::between(&before.counters, &after.counters);
+    if let Some(steal) = activity.steal() {
+        facts.add(
+            fact::CPU_STEAL_PERCENT,
+            steal * 100.0,
+            "percent",
+            "/proc/stat",
+        );
+    }
+    facts.add(
+        fact::MONITOR_PERIOD_NS,
+        nanoseconds(crate::sampler::PERIOD),
+        "ns",
+        "raidlab",
+    );
+    Ok(())
+}
+
+/// What was asked of the tool, and whether it took it.
+fn options(invocation: &Invocation, result: &ToolResult, facts: &mut Facts) {
+    use fact::outcome::{APPLIED, ASKED, FOUND};
+    if invocation.tool != Tool::Fio {
+        return;
+    }
+    let asked = raidlab_tools::fio::asked_options(&invocation.command.arguments);
+    let differences = raidlab_tools::fio::check_options(&asked, result);
+    for option in &asked {
+        let value = option.value.clone().unwrap_or_else(|| "1".to_owned());
+        facts.add(fact::option(&option.name, ASKED), value, "", "command line");
+    }
+    for difference in differences {
+        let name = &difference.name;
+        facts.add(fact::option(name, APPLIED), fact::FALSE, "", "fio");
+        let found = difference.reported.as_deref().unwrap_or("not reported");
+        facts.add(fact::option(name, FOUND), found, "", "fio");
+    }
+}
+
+fn rows(
+    session: &Session<'_>,
+    job: &PlannedJob,
+    round: Option<u32>,
+    invocation: &Invocation,
+    result: &ToolResult,
+    before: &Moment,
+    after: &Moment,
+) -> Vec<Measurement> {
+    let mut template = job.row(session.experiment, "host", Operation::Read);
+    template.role = Role::Measured;
+    template.started_ns = nanoseconds(before.at);
+    template.array_state_start = letters(before.status.as_ref());
+    template.array_state_end = letters(after.status.as_ref());
+    template.sync_percent_start = percent(before.status.as_ref());
+    template.sync_percent_end = percent(after.status.as_ref());
+    template.members = members(session, before, after);
+    let mut rows = import::rows(result, &template);
+    for row in &mut rows {
+        if let Some(op) = invocation.operation {
+            row.op = op;
+        }
+        if let Some(round) = round {
+            let round = format!("round {round:02}");
+            row.part = if row.part.is_empty() {
+                round
+            } else {
+                format!("{round}, {}", row.part)
+            };
+        }
+    }
+    rows
+}
+
+/// The array in mdstat's letters: `U` for a member that is up to date.
+fn letters(status: Option<&ArrayStatus>) -> String {
+    let Some(status) = status else {
+        return String::new();
+    };
+    let letter = |state: MemberState| match state {
+        MemberState::InSync => Some('U'),
+        MemberState::Recovering | MemberState::Faulty | MemberState::Missing => Some('_'),
+        MemberState::Spare => None,
+    };
+    let letters: String = status
+        .members
+        .iter()
+        .filter_map(|member| letter(member.state))
+        .collect();
+    format!("[{letters}]")
+}
+
+fn percent(status: Option<&ArrayStatus>) -> Option<f64> {
+    status?.sync?.percent
+}
+
+/// What each member did between two moments, by the kernel's counters.
+fn members(session: &Session<'_>, before: &Moment, after: &Moment) -> Vec<MemberUse> {
+    let activity = Activity::between(&before.counters, &after.counters);
+    let disks = session.machine.disks();
+    let members = session.built.members.iter().enumerate();
+    members
+        .map(|(slot, member)| {
+            let disk = disks.iter().find(|one| one.disk.device == member.device);
+            let model = disk.and_then(|chosen| chosen.disk.model.clone());
+            let name = crate::sampler::kernel_name(&member.device);
+            let done = activity
+                .devices
+                .get(name)
+                .map_or_else(Default::default, |device| device.done);
+            MemberUse {
+                member: slot.to_string(),
+                model: model.unwrap_or_else(|| name.to_owned()),
+                read_ios: done.reads,
+                read_bytes: done.read_bytes,
+                read_ticks_ns: done.read_ms.saturating_mul(1_000_000),
+                write_ios: done.writes,
+                write_bytes: done.write_bytes,
+                write_ticks_ns: done.write_ms.saturating_mul(1_000_000),
+                busy_ns: done.busy_ms.saturating_mul(1_000_000),
+                sync_bytes: 0,
+            }
+        })
+        .collect()
+}
+
+/// Records that belong to the whole experiment.
+pub fn leftovers(session: &mut Session<'_>) -> Records {
+    let scope = session.scope();
+    session.drain(&scope)
+}

@@ -1,0 +1,191 @@
+//! A machine that experiments run on: this one, or one behind ssh.
+
+use crate::error::HostError;
+use raidlab_inventory::choose::{Chosen, Consent, Identity, Wanted, Warning, choose};
+use raidlab_inventory::{Inventory, System};
+use raidlab_lab::QueueStyle;
+use raidlab_shell::{Local, Ssh, SshOptions, Target};
+use raidlab_systems::{Member, OperatingSystem};
+use raidlab_units::Bytes;
+use std::sync::{Arc, Mutex};
+
+/// The variable that every command of a run carries: by it
+/// [`cleanup`](crate::cleanup) finds what a killed run has left.
+pub const MARKER: (&str, &str) = ("RAIDLAB_RUN", "host");
+
+/// Arrays, pools and volume groups are called so, and a number.
+pub const PREFIX: &str = "raidlab";
+
+/// A machine with the disks that may be used on it.
+pub struct Machine {
+    name: String,
+    target: Arc<dyn Target>,
+    system: System,
+    disks: Vec<Chosen>,
+    warnings: Vec<Warning>,
+    /// One experiment at a time.
+    pub(crate) busy: Mutex<()>,
+}
+
+impl Machine {
+    /// This machine.
+    ///
+    /// # Errors
+    /// When it is neither a Linux nor a FreeBSD.
+    pub fn local() -> Result<Self, HostError> {
+        let target = Local::new().environment(MARKER.0, MARKER.1);
+        Self::behind(Arc::new(target))
+    }
+
+    /// A machine behind ssh: `root@store1`, `store2`.
+    ///
+    /// # Errors
+    /// When it cannot be reached, or is neither a Linux nor a FreeBSD.
+    pub fn ssh(destination: &str, mut options: SshOptions) -> Result<Self, HostError> {
+        let marker = (MARKER.0.to_owned(), MARKER.1.to_owned());
+        options.environment.push(marker);
+        Self::behind(Arc::new(Ssh::new(destination, options)?))
+    }
+
+    /// Whatever machine a target leads to.
+    ///
+    /// # Errors
+    /// When it is neither a Linux nor a FreeBSD.
+    pub fn behind(target: Arc<dyn Target>) -> Result<Self, HostError> {
+        Ok(Self {
+            name: target.name().to_owned(),
+            system: System::of(&target)?,
+            target,
+            disks: Vec::new(),
+            warnings: Vec::new(),
+            busy: Mutex::new(()),
+        })
+    }
+
+    /// With these disks to use, in the order of members.
+    ///
+    /// # Errors
+    /// [`HostError::Refused`] with every reason against each of them.
+    pub fn with_disks(mut self, names: &[String], consent: Consent) -> Result<Self, HostError> {
+        let wishes: Vec<Wanted> = names.iter().map(Wanted::named).collect();
+        let inventory = Inventory::of(&self.target)?;
+        let choice = choose(&self.target, &inventory, &wishes, consent)?;
+        if !choice.is_accepted() {
+            return Err(HostError::Refused {
+                machine: self.name,
+                refusals: choice.refusals,
+            });
+        }
+        self.disks = choice.disks;
+        self.warnings = choice.warnings;
+        Ok(self)
+    }
+
+    /// What rows call it: `localhost`, `root@store1`.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The way to it.
+    #[must_use]
+    pub fn target(&self) -> &Arc<dyn Target> {
+        &self.target
+    }
+
+    /// What it runs.
+    #[must_use]
+    pub const fn system(&self) -> System {
+        self.system
+    }
+
+    /// The same in the words of arrays.
+    #[must_use]
+    pub const fn operating_system(&self) -> OperatingSystem {
+        match self.system {
+            System::Linux => OperatingSystem::Linux,
+            System::FreeBsd => OperatingSystem::FreeBsd,
+        }
+    }
+
+    /// How fio reaches a queue depth above one on it.
+    #[must_use]
+    pub const fn queue(&self) -> QueueStyle {
+        match self.system {
+            System::Linux => QueueStyle::Libaio,
+            System::FreeBsd => QueueStyle::Threads,
+        }
+    }
+
+    /// The disks that may be used, in the order of members.
+    #[must_use]
+    pub fn disks(&self) -> &[Chosen] {
+        &self.disks
+    }
+
+    /// What the user should know of the disks.
+    #[must_use]
+    pub fn warnings(&self) -> &[Warning] {
+        &self.warnings
+    }
+
+    /// The folder for mounts and marks: gone after a reboot, like the mounts.
+    #[must_use]
+    pub const fn folder(&self) -> &'static str {
+        match self.system {
+            System::Linux => "/run/raidlab",
+            System::FreeBsd => "/var/run/raidlab",
+        }
+    }
+
+    /// The devices as members, by the names they were asked for.
+    ///
+    /// # Errors
+    /// A device that is not among the chosen ones.
+    pub(crate) fn members(&self, names: &[String]) -> Result<Vec<Member>, HostError> {
+        let member = |name: &String| {
+            let chosen = self.disks.iter().find(|chosen| chosen.asked == *name);
+            let chosen = chosen.ok_or_else(|| HostError::Unsuitable {
+                what: format!("`{name}` was not chosen on {}", self.name),
+            })?;
+            Ok(Member {
+                device: chosen.disk.device.clone(),
+                size: Bytes(chosen.disk.size_bytes),
+                backing: chosen.disk.backing_file.clone(),
+            })
+        };
+        names.iter().map(member).collect()
+    }
+
+    /// Looks again at disks that a run is about to write to: they must be the
+    /// ones that were chosen, and nobody may have begun to use them since.
+    ///
+    /// # Errors
+    /// [`HostError::Refused`].
+    pub(crate) fn check_disks(&self, names: &[String]) -> Result<(), HostError> {
+        let planned = |name: &String| -> Option<Identity> {
+            let chosen = self.disks.iter().find(|chosen| chosen.asked == *name)?;
+            Some(chosen.identity.clone())
+        };
+        let wishes: Vec<Wanted> = names
+            .iter()
+            .map(|name| Wanted {
+                planned: planned(name),
+                ..Wanted::named(name)
+            })
+            .collect();
+        // What was on the disks was shown and agreed to when they were chosen.
+        let consent = Consent {
+            wipe_signatures: true,
+        };
+        let inventory = Inventory::of(&self.target)?;
+        let choice = choose(&self.target, &inventory, &wishes, consent)?;
+        if choice.is_accepted() {
+            return Ok(());
+        }
+        Err(HostError::Refused {
+            machine: self.name.clone(),
+            refusals: choice.refusals,
+        })
+    }
+}

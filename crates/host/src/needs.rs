@@ -1,0 +1,94 @@
+//! Whether a machine has the programs and kernel modules that are needed.
+
+use crate::error::HostError;
+use crate::machine::Machine;
+use raidlab_inventory::System;
+use raidlab_shell::{Command, Target};
+use raidlab_systems::Need;
+
+/// Where programs are that ordinary users do not have in their path.
+const FOLDERS: [&str; 7] = [
+    "/usr/local/sbin",
+    "/usr/local/bin",
+    "/usr/sbin",
+    "/usr/bin",
+    "/sbin",
+    "/bin",
+    "/opt/raidlab/bin",
+];
+
+/// What is missing, each with how to get it; empty when nothing is.
+///
+/// # Errors
+/// When the machine cannot be asked.
+pub fn missing(machine: &Machine, needs: &[Need]) -> Result<Vec<String>, HostError> {
+    let mut missing = Vec::new();
+    for need in needs {
+        let text = match need {
+            Need::Program { name, apt, pkg } => {
+                if has_program(machine.target(), name)? {
+                    continue;
+                }
+                let install = match machine.system() {
+                    System::Linux => apt,
+                    System::FreeBsd => pkg,
+                };
+                if install.is_empty() {
+                    format!("program `{name}`")
+                } else {
+                    format!("program `{name}` (`{install}`)")
+                }
+            }
+            Need::Module(name) => {
+                if has_module(machine, name)? {
+                    continue;
+                }
+                format!("kernel module `{name}`")
+            }
+        };
+        if !missing.contains(&text) {
+            missing.push(text);
+        }
+    }
+    Ok(missing)
+}
+
+fn has_program(target: &dyn Target, name: &str) -> Result<bool, HostError> {
+    for folder in FOLDERS {
+        if target.list(folder)?.iter().any(|found| found == name) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// A module is there when it is loaded or built in, or when it can be loaded,
+/// which is tried: md's levels are.
+fn has_module(machine: &Machine, name: &str) -> Result<bool, HostError> {
+    let target = machine.target();
+    if machine.system() == System::FreeBsd {
+        let loaded = Command::reads("kldstat", ["-q", "-m", name]);
+        if target.output(&loaded)?.code == Some(0) {
+            return Ok(true);
+        }
+        let load = Command::changes("kldload", ["-n", name]);
+        return Ok(target.output(&load)?.code == Some(0));
+    }
+    let file_system = |text: String| {
+        text.lines()
+            .any(|line| line.split_whitespace().last() == Some(name))
+    };
+    if target
+        .list("/sys/module")?
+        .iter()
+        .any(|found| found == name)
+        || target.read("/proc/filesystems").is_ok_and(file_system)
+    {
+        return Ok(true);
+    }
+    if !has_program(target, "modprobe")? {
+        return Ok(false);
+    }
+    let load = Command::changes("modprobe", ["-q", name]);
+    Ok(target.output(&load)?.code == Some(0))
+}

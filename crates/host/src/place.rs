@@ -1,0 +1,94 @@
+//! Where jobs run: on the array's device, or in a folder of its file system.
+
+use crate::error::HostError;
+use raidlab_inventory::System;
+use raidlab_shell::{Command, Target};
+
+/// A device or a folder, with the bytes that jobs may use there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    path: String,
+    is_folder: bool,
+    capacity_bytes: u64,
+}
+
+impl Place {
+    /// A block device.
+    ///
+    /// # Errors
+    /// When its size cannot be had.
+    pub fn device(target: &dyn Target, system: System, device: String) -> Result<Self, HostError> {
+        let (command, field) = match system {
+            System::Linux => (Command::reads("blockdev", ["--getsize64", &device]), 0),
+            // NAME, sectorsize, mediasize, ...
+            System::FreeBsd => (Command::reads("diskinfo", [&device]), 2),
+        };
+        let said = target.run(&command)?.stdout;
+        let size = said.split_whitespace().nth(field).map(str::parse);
+        let Some(Ok(capacity_bytes)) = size else {
+            return Err(HostError::Unsuitable {
+                what: format!("`{command}` gave no size: {}", said.trim()),
+            });
+        };
+        Ok(Self {
+            path: device,
+            is_folder: false,
+            capacity_bytes,
+        })
+    }
+
+    /// A folder: its capacity is what is free.
+    ///
+    /// # Errors
+    /// When the free space cannot be had.
+    pub fn folder(target: &dyn Target, folder: String) -> Result<Self, HostError> {
+        // POSIX: a header, then device, blocks, used, available, in KiB.
+        let command = Command::reads("df", ["-P", "-k", &folder]);
+        let said = target.run(&command)?.stdout;
+        let line = said.lines().nth(1).unwrap_or_default();
+        let free = line.split_whitespace().nth(3).map(str::parse::<u64>);
+        let Some(Ok(free)) = free else {
+            return Err(HostError::Unsuitable {
+                what: format!("`{command}` gave no free space: {}", line.trim()),
+            });
+        };
+        Ok(Self {
+            path: folder,
+            is_folder: true,
+            capacity_bytes: free.saturating_mul(1024),
+        })
+    }
+
+    /// One that is only planned.
+    pub const fn planned(path: String, is_folder: bool, capacity_bytes: u64) -> Self {
+        Self {
+            path,
+            is_folder,
+            capacity_bytes,
+        }
+    }
+
+    /// The device or the folder.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// A file to work on: in the folder, or the device itself.
+    pub fn file(&self) -> String {
+        if self.is_folder {
+            format!("{}/raidlab.dat", self.path)
+        } else {
+            self.path.clone()
+        }
+    }
+
+    /// Whether tools that make files can run.
+    pub const fn is_folder(&self) -> bool {
+        self.is_folder
+    }
+
+    /// Bytes that jobs may use.
+    pub const fn capacity_bytes(&self) -> u64 {
+        self.capacity_bytes
+    }
+}

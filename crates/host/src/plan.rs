@@ -1,0 +1,260 @@
+//! What would be done, command by command, before anything is.
+
+use crate::arguments::{self, Invocation};
+use crate::error::HostError;
+use crate::machine::Machine;
+use crate::place::Place;
+use crate::session::{built, make_and_mount, spec, take_down_commands};
+use raidlab_inventory::counters::memory_state;
+use raidlab_lab::{Condition, Event, EventKind, Experiment, PlannedJob, PlannedStep, Wait, When};
+use raidlab_shell::{Command, Effect};
+use raidlab_systems::{Access, ArraySystem, Built, Need, SystemError};
+use raidlab_tools::Tool;
+use std::fmt::Write;
+use std::time::Duration;
+
+/// What the experiment's array, file system and tools need.
+///
+/// # Errors
+/// When the subject cannot be built.
+pub fn needs(experiment: &Experiment) -> Result<Vec<Need>, HostError> {
+    let mut needs = spec(experiment)?.system().needs();
+    if let Some(filesystem) = &experiment.filesystem {
+        needs.extend(filesystem.needs());
+    }
+    for job in experiment.jobs() {
+        let tool = match &job.work {
+            raidlab_lab::Work::Fio { .. } => Tool::Fio,
+            raidlab_lab::Work::Tool { name, .. } => match name.parse() {
+                Ok(tool) => tool,
+                Err(error) => {
+                    return Err(HostError::Unsuitable {
+                        what: format!("job `{}`: {error}", job.name),
+                    });
+                }
+            },
+        };
+        let tool = tool.needs();
+        needs.push(Need::Program {
+            name: tool.program,
+            apt: tool.apt,
+            pkg: tool.pkg,
+        });
+    }
+    Ok(needs)
+}
+
+/// Where jobs would run, and how much would be there.
+fn place(experiment: &Experiment, system: &dyn ArraySystem, built: &Built) -> Place {
+    let capacity = system.capacity(&built.members).0;
+    match system.access(built) {
+        Access::Device(device) if experiment.filesystem.is_none() => {
+            Place::planned(device, false, capacity)
+        }
+        Access::Folder(folder) => Place::planned(folder, true, capacity),
+        Access::Device(_) | Access::Export(_) => {
+            Place::planned(built.folder.clone(), true, capacity)
+        }
+    }
+}
+
+/// Every job with what its tool would be told.
+///
+/// # Errors
+/// When a tool cannot do its job there.
+pub fn invocations<'a>(
+    machine: &Machine,
+    experiment: &'a Experiment,
+) -> Result<Vec<(&'a PlannedJob, Invocation)>, HostError> {
+    let system = spec(experiment)?.system();
+    let built = built(machine, experiment)?;
+    let place = place(experiment, system, &built);
+    let memory = memory_state(machine.target(), machine.system())?.total_bytes;
+    experiment
+        .jobs()
+        .map(|job| Ok((job, arguments::planned(job, &place, memory)?)))
+        .collect()
+}
+
+/// The plan in words and commands. Lines that lose data begin with `!`.
+///
+/// # Errors
+/// When the experiment cannot run on the machine.
+pub fn plan(machine: &Machine, experiment: &Experiment) -> Result<String, HostError> {
+    let system = spec(experiment)?.system();
+    let built = built(machine, experiment)?;
+    let mut text = Plan(String::new());
+    let filesystem = match experiment.filesystem_label() {
+        label if label.is_empty() => "no file system".to_owned(),
+        label => label,
+    };
+    text.line(&format!(
+        "{} ({}, {filesystem}) on {}, repetition {}",
+        experiment.subject.name,
+        system.title(),
+        machine.name(),
+        experiment.repetition + 1
+    ));
+    for (slot, member) in built.members.iter().enumerate() {
+        let chosen = machine
+            .disks()
+            .iter()
+            .find(|one| one.disk.device == member.device);
+        let what = chosen.map_or_else(String::new, |chosen| {
+            let disk = &chosen.disk;
+            let signatures: Vec<&str> = chosen
+                .signatures
+                .iter()
+                .map(|signature| signature.kind.as_str())
+                .collect();
+            let lost = if signatures.is_empty() {
+                String::new()
+            } else {
+                format!(", holds {} which is lost", signatures.join(", "))
+            };
+            format!(
+                ", {}{lost}",
+                disk.model.as_deref().unwrap_or(disk.stable_name())
+            )
+        });
+        text.line(&format!(
+            "  member {slot}    {} ({}){what}",
+            member.device, member.size
+        ));
+    }
+    text.line("  build");
+    text.commands(&system.create(&built)?);
+    if let (Access::Device(device), Some(filesystem)) =
+        (system.access(&built), &experiment.filesystem)
+    {
+        text.commands(&make_and_mount(filesystem, &device, &built)?);
+    }
+    let mut invocations = invocations(machine, experiment)?.into_iter();
+    for (index, step) in experiment.steps.iter().enumerate() {
+        text.step(index + 1, step, system, &built, &mut invocations)?;
+    }
+    text.line("  take down");
+    text.commands(&take_down_commands(experiment, system, &built));
+    Ok(text.0)
+}
+
+struct Plan(String);
+
+impl Plan {
+    fn line(&mut self, line: &str) {
+        // Writing to a string cannot fail.
+        let _ = writeln!(self.0, "{line}");
+    }
+
+    fn commands(&mut self, commands: &[Command]) {
+        for command in commands {
+            let mark = if command.effect == Effect::Destroys {
+                '!'
+            } else {
+                ' '
+            };
+            self.line(&format!("  {mark}   $ {command}"));
+        }
+    }
+
+    fn step<'a>(
+        &mut self,
+        number: usize,
+        step: &PlannedStep,
+        system: &dyn ArraySystem,
+        built: &Built,
+        invocations: &mut impl Iterator<Item = (&'a PlannedJob, Invocation)>,
+    ) -> Result<(), HostError> {
+        match step {
+            PlannedStep::Wait(wait) => self.line(&format!("  step {number:<3}  {}", words(*wait))),
+            PlannedStep::Event(event) => {
+                self.line(&format!("  step {number:<3}  {}", event_words(*event)));
+                self.commands(&event_commands(*event, system, built)?);
+            }
+            PlannedStep::Job(_) => {
+                if let Some((job, invocation)) = invocations.next() {
+                    self.line(&format!(
+                        "  step {number:<3}  job {}: {}",
+                        job.name, job.title
+                    ));
+                    self.job(job, &invocation, system, built)?;
+                }
+            }
+            PlannedStep::Rounds(rounds) => {
+                self.line(&format!(
+                    "  step {number:<3}  until `{}` is steady, at most {} rounds of:",
+                    rounds.track, rounds.at_most
+                ));
+                for (job, invocation) in invocations.by_ref().take(rounds.jobs.len()) {
+                    self.line(&format!("            job {}: {}", job.name, job.title));
+                    self.job(job, &invocation, system, built)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn job(
+        &mut self,
+        job: &PlannedJob,
+        invocation: &Invocation,
+        system: &dyn ArraySystem,
+        built: &Built,
+    ) -> Result<(), HostError> {
+        self.commands(std::slice::from_ref(&invocation.command));
+        if !job.note.is_empty() {
+            self.line(&format!("      note: {}", job.note.trim()));
+        }
+        for event in &job.events {
+            let when = match event.when {
+                When::After(time) => {
+                    let seconds = Duration::from_nanos(time.0).as_secs_f64();
+                    format!("after {seconds} s")
+                }
+                When::SyncPercent(percent) => format!("when {percent} % are copied"),
+            };
+            self.line(&format!("      {when}: {}", event_words(event.event)));
+            self.commands(&event_commands(event.event, system, built)?);
+        }
+        Ok(())
+    }
+}
+
+fn event_commands(
+    event: Event,
+    system: &dyn ArraySystem,
+    built: &Built,
+) -> Result<Vec<Command>, SystemError> {
+    let slot = usize::from(event.member);
+    match event.kind {
+        EventKind::Fail => system.fail(built, slot),
+        EventKind::Remove => system.remove(built, slot),
+        EventKind::Insert => system.add(built, slot),
+        EventKind::ReAdd => system.re_add(built, slot),
+    }
+}
+
+fn event_words(event: Event) -> String {
+    let member = event.member;
+    match event.kind {
+        EventKind::Fail => format!("member {member} fails"),
+        EventKind::Remove => format!("take member {member} out"),
+        EventKind::Insert => format!("put member {member} back as if new"),
+        EventKind::ReAdd => format!("put member {member} back as it was"),
+    }
+}
+
+fn words(wait: Wait) -> String {
+    let seconds = |time: raidlab_units::Nanos| Duration::from_nanos(time.0).as_secs_f64();
+    match wait {
+        Wait::Time(time) => format!("wait {} s", seconds(time)),
+        Wait::Until { condition, at_most } => {
+            let what = match condition {
+                Condition::SyncDone => "nothing is copied any more".to_owned(),
+                Condition::SyncPercent(percent) => format!("{percent} % are copied"),
+                Condition::Idle => "the members are idle".to_owned(),
+            };
+            format!("wait until {what}, at most {} s", seconds(at_most))
+        }
+    }
+}

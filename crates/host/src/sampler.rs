@@ -1,0 +1,236 @@
+//! The time line: what members and array do, second by second.
+//!
+//! One watch reads the kernel's counters and the array's state at the same
+//! moments, from its creation to its end, through jobs, waits and events. The
+//! sources are files where the system has any, so that looking disturbs no
+//! disk. From two frames follow rates; a change of the state is an event.
+
+use crate::error::HostError;
+use raidlab_inventory::System;
+use raidlab_inventory::counters::{Activity, Counters, Snapshot};
+use raidlab_shell::{Frame, Frames, Target};
+use raidlab_store::{EventRecord, Scope, Series, fact::series};
+use raidlab_systems::{ArrayStatus, ArraySystem, Built, Health, SyncKind};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// Between two looks.
+pub const PERIOD: Duration = Duration::from_secs(1);
+
+/// Watches one array.
+pub struct Sampler {
+    frames: Box<dyn Frames>,
+    counters: Counters,
+    /// How many of a frame's contents are the counters'; the rest is the
+    /// array's.
+    counter_sources: usize,
+    /// When the watch began, on the experiment's clock.
+    offset: Duration,
+    /// Kernel names, slot by slot.
+    members: Vec<String>,
+    /// The array's own kernel name, where it is a block device.
+    array: Option<String>,
+    previous: Option<Snapshot>,
+    status: Option<ArrayStatus>,
+    series: BTreeMap<(String, &'static str), Vec<(u64, f64)>>,
+    events: Vec<(u64, &'static str, String)>,
+}
+
+impl Sampler {
+    /// Begins to watch; `offset` is the experiment's clock now.
+    ///
+    /// # Errors
+    /// When the machine cannot be watched.
+    pub fn new(
+        target: &dyn Target,
+        system: System,
+        array_system: &dyn ArraySystem,
+        built: &Built,
+        array: Option<String>,
+        offset: Duration,
+    ) -> Result<Self, HostError> {
+        let counters = Counters::of(target, system)?;
+        let mut sources = counters.sources();
+        let counter_sources = sources.len();
+        sources.extend(array_system.sources(built));
+        Ok(Self {
+            frames: target.watch(sources, PERIOD)?,
+            counters,
+            counter_sources,
+            offset,
+            members: built
+                .members
+                .iter()
+                .map(|member| kernel_name(&member.device).to_owned())
+                .collect(),
+            array,
+            previous: None,
+            status: None,
+            series: BTreeMap::new(),
+            events: Vec::new(),
+        })
+    }
+
+    /// Takes in what was read since the last call.
+    ///
+    /// # Errors
+    /// When the machine can no longer be reached.
+    pub fn poll(&mut self, system: &dyn ArraySystem, built: &Built) -> Result<(), HostError> {
+        for frame in self.frames.take()? {
+            self.take(&frame, system, built);
+        }
+        Ok(())
+    }
+
+    /// The last state that was understood.
+    pub const fn status(&self) -> Option<&ArrayStatus> {
+        self.status.as_ref()
+    }
+
+    /// What was sampled since the last call.
+    pub fn drain_series(&mut self, scope: &Scope) -> Vec<Series> {
+        std::mem::take(&mut self.series)
+            .into_iter()
+            .map(|((name, unit), points)| Series {
+                scope: scope.clone(),
+                name,
+                unit: unit.to_owned(),
+                points,
+            })
+            .collect()
+    }
+
+    /// The changes of state since the last call.
+    pub fn drain_events(&mut self, scope: &Scope) -> Vec<EventRecord> {
+        std::mem::take(&mut self.events)
+            .into_iter()
+            .map(|(at_ns, kind, text)| EventRecord {
+                scope: scope.clone(),
+                at_ns,
+                kind: kind.to_owned(),
+                member: None,
+                text,
+            })
+            .collect()
+    }
+
+    fn take(&mut self, frame: &Frame, system: &dyn ArraySystem, built: &Built) {
+        let at_ns = nanoseconds(self.offset + frame.at);
+        let snapshot = self.counters.parse(frame);
+        if let Some(previous) = self.previous.replace(snapshot.clone()) {
+            self.rates(at_ns, &Activity::between(&previous, &snapshot));
+        }
+        for (slot, member) in self.members.clone().iter().enumerate() {
+            if let Some(degrees) = snapshot.temperatures_millicelsius.get(member) {
+                let name = series::member(slot, "temperature_celsius");
+                #[expect(clippy::cast_precision_loss, reason = "a temperature")]
+                self.add(name, "celsius", at_ns, *degrees as f64 / 1000.0);
+            }
+        }
+        let contents = frame.contents.get(self.counter_sources..).unwrap_or(&[]);
+        // While members come and go a read may be torn; the next one is not.
+        let Ok(status) = system.interpret(built, contents) else {
+            return;
+        };
+        if let Some(percent) = status.sync.and_then(|sync| sync.percent) {
+            self.add(series::SYNC_PERCENT.to_owned(), "percent", at_ns, percent);
+        }
+        self.changed(at_ns, &status);
+        self.status = Some(status);
+    }
+
+    fn rates(&mut self, at_ns: u64, activity: &Activity) {
+        let (mut read, mut write, mut reads, mut writes) = (0.0, 0.0, 0.0, 0.0);
+        for (slot, member) in self.members.clone().iter().enumerate() {
+            let Some(device) = activity.devices.get(member) else {
+                continue;
+            };
+            read += device.read_rate().0;
+            write += device.write_rate().0;
+            reads += device.reads_per_second();
+            writes += device.writes_per_second();
+            for (what, unit, value) in [
+                ("read_bytes_per_second", "bytes/s", device.read_rate().0),
+                ("write_bytes_per_second", "bytes/s", device.write_rate().0),
+                ("read_iops", "1/s", device.reads_per_second()),
+                ("write_iops", "1/s", device.writes_per_second()),
+                ("busy_percent", "percent", device.busy() * 100.0),
+            ] {
+                self.add(series::member(slot, what), unit, at_ns, value);
+            }
+        }
+        // An array that is no block device is seen by its members only: what
+        // they do together, copying in the background and redundancy included.
+        let array = self.array.as_ref();
+        if let Some(device) = array.and_then(|name| activity.devices.get(name)) {
+            read = device.read_rate().0;
+            write = device.write_rate().0;
+            reads = device.reads_per_second();
+            writes = device.writes_per_second();
+        }
+        for (name, unit, value) in [
+            (series::READ_BYTES_PER_SECOND, "bytes/s", read),
+            (series::WRITE_BYTES_PER_SECOND, "bytes/s", write),
+            (series::READ_IOPS, "1/s", reads),
+            (series::WRITE_IOPS, "1/s", writes),
+        ] {
+            self.add(name.to_owned(), unit, at_ns, value);
+        }
+    }
+
+    fn add(&mut self, name: String, unit: &'static str, at_ns: u64, value: f64) {
+        self.series
+            .entry((name, unit))
+            .or_default()
+            .push((at_ns, value));
+    }
+
+    fn changed(&mut self, at_ns: u64, now: &ArrayStatus) {
+        let then = self.status.as_ref();
+        let kind = |status: &ArrayStatus| status.sync.map(|sync| sync.kind);
+        let (was, is) = (then.and_then(kind), kind(now));
+        if was != is {
+            if let Some(was) = was {
+                self.events
+                    .push((at_ns, "sync-end", format!("{} ended", sync_name(was))));
+            }
+            if let Some(is) = is {
+                self.events
+                    .push((at_ns, "sync-start", format!("{} began", sync_name(is))));
+            }
+        }
+        if then.is_some_and(|then| then.health != now.health) {
+            let text = format!("the array is {}", health_name(now.health));
+            self.events.push((at_ns, "state", text));
+        }
+    }
+}
+
+/// A device's name without its folder.
+pub fn kernel_name(device: &str) -> &str {
+    device.strip_prefix("/dev/").unwrap_or(device)
+}
+
+/// Nanoseconds of a time that an experiment can last.
+pub fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// A kind of background copying in a word.
+pub const fn sync_name(kind: SyncKind) -> &'static str {
+    match kind {
+        SyncKind::Resync => "resync",
+        SyncKind::Recovery => "recovery",
+        SyncKind::Check => "check",
+        SyncKind::Reshape => "reshape",
+    }
+}
+
+/// A health in a word.
+pub const fn health_name(health: Health) -> &'static str {
+    match health {
+        Health::Optimal => "optimal",
+        Health::Degraded => "degraded",
+        Health::Failed => "failed",
+    }
+}

@@ -1,0 +1,472 @@
+//! One experiment on a machine: the array built, used, and taken down.
+//!
+//! Whatever happens, what was built is taken down: at the end, after an error,
+//! when the run is interrupted, and when the thread panics. Only a killed
+//! process leaves anything, and [`cleanup`](crate::cleanup) finds that.
+
+use crate::error::HostError;
+use crate::machine::{Machine, PREFIX};
+use crate::place::Place;
+use crate::sampler::{Sampler, kernel_name, nanoseconds};
+use raidlab_inventory::System;
+use raidlab_lab::{Event, EventKind, Experiment};
+use raidlab_shell::{Answer, Command, Effect, Exchange, Observed, Request, Target};
+use raidlab_store::{CommandRecord, EventRecord, Observation, Records, Scope, Setting, fact};
+use raidlab_systems::{Access, ArraySpec, ArraySystem, Built, FileSystemSpec};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Commands that ran, each with its time.
+type Journal = Arc<Mutex<Vec<CommandRecord>>>;
+
+/// An experiment under way.
+pub struct Session<'a> {
+    pub machine: &'a Machine,
+    pub experiment: &'a Experiment,
+    pub spec: &'a ArraySpec,
+    pub target: Observed<Arc<dyn Target>>,
+    pub built: Built,
+    pub place: Place,
+    pub sampler: Sampler,
+    begun: Instant,
+    journal: Journal,
+    events: Vec<EventRecord>,
+    down: bool,
+}
+
+impl<'a> Session<'a> {
+    /// Builds the experiment's array and file system.
+    ///
+    /// # Errors
+    /// When a command fails; what was built is taken down again.
+    pub fn begin(machine: &'a Machine, experiment: &'a Experiment) -> Result<Self, HostError> {
+        let spec = spec(experiment)?;
+        let left = spec.system().find(machine.target(), PREFIX)?;
+        if let Some(built) = left.first() {
+            return Err(HostError::Taken {
+                machine: machine.name().to_owned(),
+                what: format!(
+                    "array `{}` is there: another run goes on, or one was killed and \
+                     `raidlab cleanup` removes it",
+                    built.name
+                ),
+            });
+        }
+        machine.check_disks(&experiment.disks)?;
+        let begun = Instant::now();
+        let journal: Journal = Arc::default();
+        let keeper = Arc::clone(&journal);
+        let target = Observed::new(Arc::clone(machine.target()), move |exchange| {
+            if let Some(record) = record(exchange) {
+                keeper
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .push(record);
+            }
+        });
+        let built = built(machine, experiment)?;
+        let system = spec.system();
+        let made = (|| {
+            for command in system.create(&built)? {
+                target.run(&command)?;
+            }
+            if let Access::Device(device) = system.access(&built) {
+                appear(&target, &device)?;
+            }
+            let place = mount(machine, experiment, &target, system, &built)?;
+            let array = match system.access(&built) {
+                Access::Device(device) => Some(kernel_device(&target, &device)),
+                Access::Folder(_) | Access::Export(_) => None,
+            };
+            let sampler = Sampler::new(
+                &target,
+                machine.system(),
+                system,
+                &built,
+                array,
+                begun.elapsed(),
+            )?;
+            Ok((place, sampler))
+        })();
+        match made {
+            Ok((place, sampler)) => Ok(Self {
+                machine,
+                experiment,
+                spec,
+                target,
+                built,
+                place,
+                sampler,
+                begun,
+                journal,
+                events: Vec::new(),
+                down: false,
+            }),
+            Err(error) => {
+                // The first error is the one to tell.
+                take_down(machine, &target, experiment, system, &built).ok();
+                Err(error)
+            }
+        }
+    }
+
+    /// The experiment's clock.
+    pub fn now(&self) -> Duration {
+        self.begun.elapsed()
+    }
+
+    /// The array's verbs.
+    pub fn system(&self) -> &'a dyn ArraySystem {
+        self.spec.system()
+    }
+
+    /// The whole experiment, as the place of a record.
+    pub fn scope(&self) -> Scope {
+        Scope {
+            host: self.machine.name().to_owned(),
+            subject: self.experiment.subject.name.clone(),
+            filesystem: self.experiment.filesystem_label(),
+            sequence: None,
+            repetition: Some(self.experiment.repetition),
+        }
+    }
+
+    /// Writes down that something happened.
+    pub fn note(&mut self, kind: &str, member: Option<u32>, text: String) {
+        let event = EventRecord {
+            scope: self.scope(),
+            at_ns: nanoseconds(self.now()),
+            kind: kind.to_owned(),
+            member,
+            text,
+        };
+        self.events.push(event);
+    }
+
+    /// Takes in what the sampler has read.
+    ///
+    /// # Errors
+    /// When the machine can no longer be reached.
+    pub fn poll(&mut self) -> Result<(), HostError> {
+        let system = self.spec.system();
+        self.sampler.poll(system, &self.built)
+    }
+
+    /// Everything written down since the last call, as records of `scope`.
+    pub fn drain(&mut self, scope: &Scope) -> Records {
+        let whole = self.scope();
+        let mut events = std::mem::take(&mut self.events);
+        events.extend(self.sampler.drain_events(&whole));
+        events.sort_by_key(|event| event.at_ns);
+        let mut commands =
+            std::mem::take(&mut *self.journal.lock().unwrap_or_else(PoisonError::into_inner));
+        for command in &mut commands {
+            command.scope = scope.clone();
+        }
+        Records {
+            commands,
+            events,
+            series: self.sampler.drain_series(&whole),
+            ..Records::default()
+        }
+    }
+
+    /// Something happens to a member.
+    ///
+    /// # Errors
+    /// When the array cannot do it, or a command fails.
+    pub fn event(&mut self, event: Event) -> Result<(), HostError> {
+        let slot = usize::from(event.member);
+        let system = self.system();
+        let (kind, text, commands) = match event.kind {
+            EventKind::Fail => ("fail", "fails", system.fail(&self.built, slot)?),
+            EventKind::Remove => ("remove", "is taken out", system.remove(&self.built, slot)?),
+            EventKind::Insert => (
+                "insert",
+                "is put back as if new",
+                system.add(&self.built, slot)?,
+            ),
+            EventKind::ReAdd => (
+                "re-add",
+                "is put back as it was",
+                system.re_add(&self.built, slot)?,
+            ),
+        };
+        let device = self
+            .built
+            .members
+            .get(slot)
+            .map_or("", |member| &member.device);
+        let text = format!("member {} ({device}) {text}", event.member);
+        self.note(kind, Some(u32::from(event.member)), text);
+        for command in commands {
+            self.target.run(&command)?;
+        }
+        Ok(())
+    }
+
+    /// Settings in force, and whether those asked for are: for people and for
+    /// the audit.
+    ///
+    /// # Errors
+    /// When they cannot be read.
+    pub fn settings(&self) -> Result<Records, HostError> {
+        let scope = self.scope();
+        let mut records = Records::default();
+        let mut observe = |name: String, value: String, source: &str| {
+            records.observations.push(Observation {
+                scope: scope.clone(),
+                name,
+                value,
+                unit: String::new(),
+                source: source.to_owned(),
+            });
+        };
+        let mut settings = Vec::new();
+        let mut found = self.system().settings(&self.target, &self.built)?;
+        if let (Some(filesystem), Access::Device(device)) = (
+            &self.experiment.filesystem,
+            self.system().access(&self.built),
+        ) {
+            found.extend(filesystem.settings(&self.target, &device, self.place.path())?);
+        }
+        for setting in found {
+            use fact::outcome::{APPLIED, ASKED, FOUND};
+            let source = setting.source.as_str();
+            observe(
+                fact::setting(&setting.name, FOUND),
+                setting.found.clone(),
+                source,
+            );
+            if let Some(asked) = setting.asked {
+                observe(fact::setting(&setting.name, ASKED), asked, source);
+                let applied = if setting.applied {
+                    fact::TRUE
+                } else {
+                    fact::FALSE
+                };
+                observe(
+                    fact::setting(&setting.name, APPLIED),
+                    applied.to_owned(),
+                    source,
+                );
+            }
+            settings.push(Setting {
+                scope: format!("subject {}", self.experiment.subject.name),
+                name: setting.name,
+                value: setting.found,
+                source: setting.source,
+            });
+        }
+        for (slot, member) in self.built.members.iter().enumerate() {
+            observe(
+                fact::member_device(slot),
+                kernel_name(&member.device).to_owned(),
+                "chosen",
+            );
+        }
+        observe(
+            fact::ARRAY_CAPACITY_BYTES.to_owned(),
+            self.place.capacity_bytes().to_string(),
+            "measured",
+        );
+        records.settings = settings;
+        Ok(records)
+    }
+
+    /// Takes everything down.
+    ///
+    /// # Errors
+    /// When something is still there afterwards.
+    pub fn end(&mut self) -> Result<(), HostError> {
+        self.down = true;
+        let system = self.spec.system();
+        take_down(
+            self.machine,
+            &self.target,
+            self.experiment,
+            system,
+            &self.built,
+        )
+    }
+}
+
+impl Drop for Session<'_> {
+    fn drop(&mut self) {
+        if !self.down {
+            // Unwinding: nobody is left to tell of an error.
+            self.end().ok();
+        }
+    }
+}
+
+/// How the experiment's subject is built.
+///
+/// # Errors
+/// When only the model knows it.
+pub fn spec(experiment: &Experiment) -> Result<&ArraySpec, HostError> {
+    let subject = &experiment.subject;
+    subject.build.as_ref().ok_or_else(|| HostError::Unsuitable {
+        what: format!(
+            "subject `{}` is modelled only: its file has no [build] table",
+            subject.name
+        ),
+    })
+}
+
+/// The array with its members, before it is built.
+///
+/// # Errors
+/// When a disk is not among the machine's.
+pub fn built(machine: &Machine, experiment: &Experiment) -> Result<Built, HostError> {
+    let name = format!("{PREFIX}0");
+    Ok(Built {
+        folder: format!("{}/{name}", machine.folder()),
+        name,
+        members: machine.members(&experiment.disks)?,
+    })
+}
+
+/// Waits for a device: `/dev/mirror/x` and `/dev/zvol/x` come a moment after
+/// the command that makes them has ended.
+fn appear(target: &dyn Target, device: &str) -> Result<(), HostError> {
+    const LIMIT_S: u64 = 20;
+    let deadline = Instant::now() + Duration::from_secs(LIMIT_S);
+    while target.resolve(device).is_err() {
+        if Instant::now() >= deadline {
+            return Err(HostError::Late {
+                what: format!("{device} did not appear"),
+                seconds: LIMIT_S,
+            });
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    Ok(())
+}
+
+/// Makes and mounts the file system, if there is one to be made.
+fn mount(
+    machine: &Machine,
+    experiment: &Experiment,
+    target: &dyn Target,
+    system: &dyn ArraySystem,
+    built: &Built,
+) -> Result<Place, HostError> {
+    match (system.access(built), &experiment.filesystem) {
+        (Access::Device(device), None) => Place::device(target, machine.system(), device),
+        (Access::Device(device), Some(filesystem)) => {
+            for command in make_and_mount(filesystem, &device, built)? {
+                target.run(&command)?;
+            }
+            Place::folder(target, built.folder.clone())
+        }
+        (Access::Folder(folder), None) => Place::folder(target, folder),
+        (Access::Export(uri), None) => Err(HostError::Unsuitable {
+            what: format!("no tool here runs on {uri}"),
+        }),
+        (Access::Folder(_) | Access::Export(_), Some(filesystem)) => Err(HostError::Unsuitable {
+            what: format!(
+                "{} gives no device that {} could be made on",
+                system.title(),
+                filesystem.label()
+            ),
+        }),
+    }
+}
+
+/// The commands that make a file system and mount it.
+///
+/// # Errors
+/// When its options do not go together.
+pub fn make_and_mount(
+    filesystem: &FileSystemSpec,
+    device: &str,
+    built: &Built,
+) -> Result<Vec<Command>, HostError> {
+    let mut commands = filesystem.make(device)?;
+    commands.extend(filesystem.mount(device, &built.folder));
+    Ok(commands)
+}
+
+/// The commands that take everything down.
+pub fn take_down_commands(
+    experiment: &Experiment,
+    system: &dyn ArraySystem,
+    built: &Built,
+) -> Vec<Command> {
+    let mut commands = Vec::new();
+    if let Some(filesystem) = &experiment.filesystem {
+        commands.push(filesystem.unmount(&built.folder));
+    }
+    commands.extend(system.destroy(built));
+    commands
+}
+
+/// Takes down what is there: every command is tried, and then looked whether
+/// anything is left.
+fn take_down(
+    machine: &Machine,
+    target: &dyn Target,
+    experiment: &Experiment,
+    system: &dyn ArraySystem,
+    built: &Built,
+) -> Result<(), HostError> {
+    let commands = take_down_commands(experiment, system, built);
+    for command in &commands {
+        target.output(command)?;
+    }
+    // A device may be busy for a moment after its last user has gone.
+    let mut left = system.find(target, &built.name)?;
+    for _ in 0..5 {
+        if left.is_empty() {
+            return Ok(());
+        }
+        std::thread::sleep(Duration::from_secs(1));
+        for command in &commands {
+            target.output(command)?;
+        }
+        left = system.find(target, &built.name)?;
+    }
+    if left.is_empty() {
+        return Ok(());
+    }
+    Err(HostError::LeftBehind {
+        machine: machine.name().to_owned(),
+        what: format!("{} `{}`", system.title(), built.name),
+    })
+}
+
+/// The kernel's name of a device that may be a link: `/dev/zvol/p/v` is `zd0`.
+fn kernel_device(target: &dyn Target, device: &str) -> String {
+    let resolved = target.resolve(device);
+    kernel_name(resolved.as_deref().unwrap_or(device)).to_owned()
+}
+
+/// What is kept of an exchange: commands that changed something, and those
+/// that failed.
+fn record(exchange: &Exchange) -> Option<CommandRecord> {
+    let (Request::Command(command), Answer::Output(output)) = (&exchange.request, &exchange.answer)
+    else {
+        return None;
+    };
+    let failed = output
+        .code
+        .is_none_or(|code| !command.success.contains(&code));
+    if command.effect == Effect::Reads && !failed {
+        return None;
+    }
+    Some(CommandRecord {
+        scope: Scope::default(),
+        at_ns: nanoseconds(exchange.at.saturating_sub(output.took)),
+        command: command.to_string(),
+        code: output.code,
+        took_ns: nanoseconds(output.took),
+        stdout: output.stdout.clone(),
+        stderr: output.stderr.clone(),
+    })
+}
+
+/// Whether caches can be dropped by a word to the kernel.
+pub const fn can_drop_caches(system: System) -> bool {
+    matches!(system, System::Linux)
+}

@@ -1,0 +1,160 @@
+//! `raidlab audit`: which of a run's numbers to believe, and why not.
+
+use crate::failure::Failure;
+use crate::output;
+use crate::run::STORE;
+use clap::Args;
+use raidlab_audit::{Audit, Evidence, audit, rules};
+use raidlab_store::{Finding, LATEST, Severity, Store};
+use std::fmt::Write;
+use std::path::PathBuf;
+
+/// Arguments of `raidlab audit`.
+#[derive(Debug, Args)]
+#[command(
+    long_about = "\
+Looks at a run's rows, settings, environment and samples for the known ways in which \
+measurements of storage mislead: caches, settings that were not applied, resyncs under \
+the test, units, tails of a tool's clock, and others. A fatal finding means that the \
+number does not say what it seems to; such rows are struck out in the report and are \
+nobody's best. Every run is audited at its end; this does it again, with the rules of \
+this version, and keeps what it finds.",
+    after_help = "\
+Examples:
+  raidlab audit
+  raidlab audit latest --json
+  raidlab audit --rules"
+)]
+pub struct Arguments {
+    /// The run's name, or `latest` for the one begun last.
+    #[arg(default_value = LATEST)]
+    run: String,
+
+    /// The file that keeps the runs.
+    #[arg(long, value_name = "FILE", default_value = STORE)]
+    store: PathBuf,
+
+    /// Print one JSON object per finding.
+    #[arg(long)]
+    json: bool,
+
+    /// List the rules.
+    #[arg(long, conflicts_with_all = ["run", "json"])]
+    rules: bool,
+}
+
+/// Audits a run, or lists the rules.
+///
+/// # Errors
+/// When there is no such store or run, or it cannot be written.
+pub fn command(arguments: &Arguments) -> Result<(), Failure> {
+    if arguments.rules {
+        let rows = rules().map(|rule| vec![rule.id.to_owned(), rule.title.to_owned()]);
+        return output::print(&output::table(&["rule", "looks for"], &[], rows.collect()));
+    }
+    let mut store = Store::open_existing(&arguments.store)?;
+    let findings = renew(&mut store, &arguments.run)?;
+    if arguments.json {
+        let mut text = String::new();
+        for finding in &findings {
+            let line = serde_json::to_string(finding)
+                .map_err(|error| Failure::new(crate::failure::Kind::Run, error))?;
+            text.push_str(&line);
+            text.push('\n');
+        }
+        return output::print(&text);
+    }
+    output::print(&words(&findings))
+}
+
+/// Audits a run anew and keeps what is found.
+///
+/// # Errors
+/// When the store cannot be read or written.
+pub fn renew(store: &mut Store, run: &str) -> Result<Vec<Finding>, Failure> {
+    let id = store.run_by_name(run)?.id;
+    let rows = store.measurements(id)?;
+    let observations = store.observations(id)?;
+    let events = store.events(id)?;
+    let commands = store.commands(id)?;
+    let series = store.series(id)?;
+    let evidence = Evidence {
+        rows: &rows,
+        observations: &observations,
+        events: &events,
+        commands: &commands,
+        series: &series,
+    };
+    let Audit { findings, .. } = audit(&evidence);
+    store.set_findings(id, &findings)?;
+    Ok(findings)
+}
+
+/// The findings, the worst first.
+fn words(findings: &[Finding]) -> String {
+    let mut sorted: Vec<&Finding> = findings.iter().collect();
+    sorted.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    let mut text = String::new();
+    for finding in sorted {
+        let severity = match finding.severity {
+            Severity::Fatal => "FATAL",
+            Severity::Warning => "warning",
+            Severity::Note => "note",
+        };
+        let _ = writeln!(
+            text,
+            "{severity} {}: {}\n  where     {}\n  evidence  {}\n  effect    {}\n  remedy    {}\n",
+            finding.rule,
+            finding.title,
+            place(finding),
+            finding.evidence,
+            finding.effect,
+            finding.remedy
+        );
+    }
+    let count = |severity| {
+        findings
+            .iter()
+            .filter(|one| one.severity == severity)
+            .count()
+    };
+    let _ = writeln!(
+        text,
+        "{} fatal, {} warnings, {} notes",
+        count(Severity::Fatal),
+        count(Severity::Warning),
+        count(Severity::Note)
+    );
+    text
+}
+
+/// The cells that a finding is about, in words.
+fn place(finding: &Finding) -> String {
+    let scope = &finding.scope;
+    let mut words: Vec<String> = [
+        &scope.host,
+        &scope.subject,
+        &scope.filesystem,
+        &finding.part,
+    ]
+    .into_iter()
+    .filter(|word| !word.is_empty())
+    .cloned()
+    .collect();
+    words.extend(
+        scope
+            .sequence
+            .map(|job| format!("job at place {}", job + 1)),
+    );
+    words.extend(finding.op.map(|op| op.to_string()));
+    words.extend(
+        scope
+            .repetition
+            .map(|one| format!("repetition {}", one + 1)),
+    );
+    if words.is_empty() {
+        "the whole run".to_owned()
+    } else {
+        words.join(", ")
+    }
+}

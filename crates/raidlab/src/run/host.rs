@@ -1,0 +1,424 @@
+//! Real machines for a run: which, with which disks, and with whose consent.
+//!
+//! Disks are named by the user, or made for a trial: loop devices on sparse
+//! files, which show that everything works and nothing of how fast disks are.
+//! Before anything is built, every command is known; where data of real disks
+//! are lost by them, they are shown and consent is asked for.
+
+use super::Arguments;
+use super::prepare::{self, Prepared};
+use crate::failure::{Failure, Kind};
+use crate::output;
+use console::Term;
+use raidlab_host::{HostBench, HostError, Machine, cleanup, plan, trial};
+use raidlab_inventory::System;
+use raidlab_inventory::choose::Consent;
+use raidlab_lab::{Choices, Experiment, HostChoice, Suite};
+use raidlab_shell::SshOptions;
+use raidlab_units::{Bytes, parse_bytes};
+use serde::Deserialize;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+/// The folder for trial disks where none is named.
+pub const TRIAL_FOLDER: &str = "/var/tmp";
+/// The size of trial disks where none is said.
+const TRIAL_SIZE: Bytes = Bytes(512 << 20);
+
+/// Arguments that only real machines have.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "On real machines (--on host)")]
+pub struct HostArguments {
+    /// A machine behind ssh, `root@store1`; may be repeated. All of them use
+    /// disks of the same names. Default: this machine.
+    #[arg(long = "machine", value_name = "DESTINATION")]
+    machines: Vec<String>,
+
+    /// Machines with their own disks, from a file with [[machine]] tables.
+    #[arg(long, value_name = "FILE.toml", conflicts_with = "machines")]
+    machine_file: Option<PathBuf>,
+
+    /// Words before every command on machines behind ssh: `sudo -n`.
+    #[arg(long, value_name = "WORDS")]
+    elevate: Option<String>,
+
+    /// Without --disk: loop devices of this size, on sparse files, for a trial.
+    #[arg(long, value_name = "SIZE")]
+    trial_size: Option<String>,
+
+    /// The folder for the trial's files.
+    #[arg(long, value_name = "FOLDER", default_value = TRIAL_FOLDER)]
+    trial_folder: PathBuf,
+
+    /// Use disks that hold file systems, arrays or partition tables which
+    /// nobody uses now. They are lost.
+    #[arg(long)]
+    wipe_signatures: bool,
+
+    /// Do not ask before data on the disks are lost.
+    #[arg(long)]
+    yes: bool,
+
+    /// Do everything so many times instead of as often as the suite says.
+    #[arg(long, value_name = "N")]
+    repetitions: Option<std::num::NonZero<u32>>,
+}
+
+/// A file of machines.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct MachineFile {
+    machine: Vec<MachineEntry>,
+}
+
+/// One of them.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct MachineEntry {
+    /// `localhost`, or what ssh takes: `root@store1`.
+    destination: String,
+    /// Its disks in the order of members.
+    disks: Vec<String>,
+    /// More arguments for ssh: `["-p", "2222"]`.
+    #[serde(default)]
+    ssh: Vec<String>,
+    /// Words before every command: `["sudo", "-n"]`.
+    #[serde(default)]
+    elevate: Vec<String>,
+}
+
+/// Loop devices that go when the run has ended.
+pub struct Trial {
+    machine: Machine,
+    folder: String,
+}
+
+impl Drop for Trial {
+    fn drop(&mut self) {
+        if let Err(error) = trial::remove(self.machine.target(), &self.folder) {
+            output::say(&format!(
+                "warning: trial disks in {} stay: {error}; `raidlab cleanup` removes them",
+                self.folder
+            ));
+        }
+    }
+}
+
+/// Real machines with all that is to be done on them.
+pub struct HostRun {
+    /// The bench.
+    pub bench: HostBench,
+    /// The experiments.
+    pub prepared: Prepared,
+    /// Kept until the run has ended.
+    _trial: Option<Trial>,
+}
+
+/// Connects, chooses disks and decides what is run. Where a killed run goes on,
+/// what it has left is removed first.
+///
+/// # Errors
+/// When a machine cannot be reached, a disk may not be used, or nothing is left
+/// to run.
+pub fn prepare(arguments: &Arguments, goes_on: bool) -> Result<HostRun, Failure> {
+    let mut suite = prepare::load(arguments)?;
+    let subjects = prepare::chosen_subjects(&suite, &arguments.subjects)?;
+    let own = &arguments.host;
+    if let Some(repetitions) = own.repetitions {
+        suite.repetitions = repetitions.get();
+    }
+    let (machines, trial) = machines(arguments, &suite, goes_on)?;
+    let hosts = machines
+        .iter()
+        .map(|machine| HostChoice {
+            name: machine.name().to_owned(),
+            queue: machine.queue(),
+            disks: machine
+                .disks()
+                .iter()
+                .map(|chosen| chosen.asked.clone())
+                .collect(),
+        })
+        .collect();
+    let choices = Choices {
+        seed: arguments.seed,
+        hosts,
+        ..Choices::default()
+    };
+    let mut remarks = Vec::new();
+    for machine in &machines {
+        for warning in machine.warnings() {
+            remarks.push(prepare::remark(machine.name(), warning.to_string()));
+        }
+    }
+    if trial.is_some() {
+        let words = "The members are loop devices on files of one disk: figures show that \
+                     everything works, not how fast any disk is.";
+        remarks.push(prepare::remark("A trial", words.to_owned()));
+    }
+    if let Some(words) = foreign_figures(&suite) {
+        suite.published = None;
+        remarks.push(prepare::remark("Other disks", words));
+    }
+    let bench = HostBench::new(machines);
+    let mut experiments = suite.experiments(&subjects, &choices);
+    let named = !arguments.subjects.is_empty();
+    let left_out = leave_out(&bench, &mut experiments, named)?;
+    if experiments.is_empty() {
+        let words = format!("nothing of suite `{}` can run here", suite.name);
+        return Err(Failure::words(Kind::Run, words).help(left_out.join("\n      ")));
+    }
+    for line in left_out {
+        remarks.push(prepare::remark("Left out", line));
+    }
+    Ok(HostRun {
+        bench,
+        prepared: Prepared {
+            suite,
+            experiments,
+            remarks,
+        },
+        _trial: trial,
+    })
+}
+
+/// The machines with their disks.
+fn machines(
+    arguments: &Arguments,
+    suite: &Suite,
+    goes_on: bool,
+) -> Result<(Vec<Machine>, Option<Trial>), Failure> {
+    let own = &arguments.host;
+    let consent = Consent {
+        wipe_signatures: own.wipe_signatures,
+    };
+    let entries = entries(arguments)?;
+    let wanted = suite.disks.len();
+    let (mut machines, mut trial) = (Vec::new(), None);
+    for entry in entries {
+        let machine = connect(&entry)?;
+        if goes_on {
+            let folder = own.trial_folder.display().to_string();
+            for one in cleanup(&machine, &folder).map_err(|error| Failure::new(Kind::Run, error))? {
+                output::say(&format!("removed {one}, left by the run before"));
+            }
+        }
+        let disks = if entry.disks.is_empty() && entry.destination == LOCALHOST {
+            let (made, devices) = make_trial(own, wanted)?;
+            trial = Some(made);
+            devices
+        } else {
+            entry.disks
+        };
+        if disks.len() < wanted {
+            let words = format!(
+                "suite `{}` is for {wanted} disks, {} are named on {}",
+                suite.name,
+                disks.len(),
+                entry.destination
+            );
+            return Err(Failure::words(Kind::Usage, words).help("give --disk once for each member"));
+        }
+        machines.push(machine.with_disks(&disks, consent).map_err(refused)?);
+    }
+    Ok((machines, trial))
+}
+
+/// This machine's name among destinations.
+const LOCALHOST: &str = "localhost";
+
+fn entries(arguments: &Arguments) -> Result<Vec<MachineEntry>, Failure> {
+    let own = &arguments.host;
+    if let Some(path) = &own.machine_file {
+        return read_machines(path);
+    }
+    let words = own.elevate.as_deref().unwrap_or_default();
+    let elevate: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
+    let entry = |destination: &str| MachineEntry {
+        destination: destination.to_owned(),
+        disks: arguments.disks.clone(),
+        ssh: Vec::new(),
+        elevate: elevate.clone(),
+    };
+    if own.machines.is_empty() {
+        return Ok(vec![entry(LOCALHOST)]);
+    }
+    if arguments.disks.is_empty() {
+        let words = "no disks are named for the machines";
+        return Err(Failure::words(Kind::Usage, words).help("give --disk once for each member"));
+    }
+    Ok(own.machines.iter().map(|name| entry(name)).collect())
+}
+
+fn read_machines(path: &Path) -> Result<Vec<MachineEntry>, Failure> {
+    #[derive(Debug, thiserror::Error)]
+    #[error("cannot read {}", .0.display())]
+    struct ReadError(PathBuf, #[source] std::io::Error);
+    #[derive(Debug, thiserror::Error)]
+    #[error("{}, {}", .0.display(), .1.to_string().trim_end().replace('\n', " "))]
+    struct WrongFile(PathBuf, toml::de::Error);
+
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| Failure::new(Kind::Input, ReadError(path.to_owned(), error)))?;
+    let file: MachineFile = toml::from_str(&text).map_err(|error| {
+        Failure::new(Kind::Input, WrongFile(path.to_owned(), error))
+            .help("a machine has `destination` and `disks`, and may have `ssh` and `elevate`")
+    })?;
+    Ok(file.machine)
+}
+
+fn connect(entry: &MachineEntry) -> Result<Machine, Failure> {
+    let machine = if entry.destination == LOCALHOST {
+        Machine::local()
+    } else {
+        let options = SshOptions {
+            arguments: entry.ssh.clone(),
+            elevate: entry.elevate.clone(),
+            ..SshOptions::default()
+        };
+        Machine::ssh(&entry.destination, options)
+    };
+    machine.map_err(|error| Failure::new(Kind::Run, error))
+}
+
+fn make_trial(own: &HostArguments, count: usize) -> Result<(Trial, Vec<String>), Failure> {
+    let size = match &own.trial_size {
+        None => TRIAL_SIZE,
+        Some(text) => parse_bytes(text)
+            .map_err(|error| Failure::new(Kind::Usage, error).help("a size is `512m` or `2g`"))?,
+    };
+    let machine = connect(&MachineEntry {
+        destination: LOCALHOST.to_owned(),
+        disks: Vec::new(),
+        ssh: Vec::new(),
+        elevate: Vec::new(),
+    })?;
+    if machine.system() != System::Linux {
+        let words = "trial disks are loop devices of Linux";
+        return Err(Failure::words(Kind::Usage, words).help("name disks with --disk"));
+    }
+    let folder = std::path::absolute(&own.trial_folder)
+        .unwrap_or_else(|_| own.trial_folder.clone())
+        .display()
+        .to_string();
+    let left = "`raidlab cleanup` removes what an earlier run has left; loop devices need root";
+    let devices = trial::make(machine.target(), &folder, count, size)
+        .map_err(|error| Failure::new(Kind::Run, error).help(left))?;
+    Ok((Trial { machine, folder }, devices))
+}
+
+/// A refusal is the input's fault; anything else the machine's.
+fn refused(error: HostError) -> Failure {
+    match error {
+        HostError::Refused { .. } => Failure::new(Kind::Input, error).help(
+            "`--wipe-signatures` allows the loss of what nobody uses; nothing else is overruled",
+        ),
+        error => Failure::new(Kind::Run, error),
+    }
+}
+
+/// Leaves out what a machine lacks; an error where the subject was named.
+fn leave_out(
+    bench: &HostBench,
+    experiments: &mut Vec<Experiment>,
+    named: bool,
+) -> Result<Vec<String>, Failure> {
+    let (mut kept, mut left_out) = (Vec::new(), Vec::new());
+    for experiment in std::mem::take(experiments) {
+        match bench.obstacle(&experiment) {
+            Ok(()) => kept.push(experiment),
+            Err(error) if named => {
+                let words = format!("subject `{}` cannot run", experiment.subject.name);
+                let failure = Failure::words(Kind::Run, format!("{words}: {error}"));
+                return Err(failure.help("name another with --subject"));
+            }
+            Err(error) => {
+                let line = format!("{}: {error}", experiment.subject.name);
+                if !left_out.contains(&line) {
+                    left_out.push(line);
+                }
+            }
+        }
+    }
+    *experiments = kept;
+    Ok(left_out)
+}
+
+fn foreign_figures(suite: &Suite) -> Option<String> {
+    suite.published.as_ref().map(|published| {
+        format!(
+            "The published figures are of {}; this run is on other disks, so nothing is compared.",
+            published.disks.join(", ")
+        )
+    })
+}
+
+impl HostRun {
+    /// Every command that would run.
+    ///
+    /// # Errors
+    /// When an experiment cannot run.
+    pub fn plan(&self) -> Result<String, Failure> {
+        let mut text = String::new();
+        for experiment in &self.prepared.experiments {
+            let planned = self
+                .bench
+                .machine(experiment)
+                .and_then(|machine| plan(machine, experiment))
+                .map_err(|error| Failure::new(Kind::Run, error))?;
+            let _ = writeln!(text, "{planned}");
+        }
+        for remark in &self.prepared.remarks {
+            let _ = writeln!(text, "{}: {}", remark.title, remark.statement);
+        }
+        let _ = writeln!(
+            text,
+            "{} experiments; a line with ! loses data; nothing was run on the disks",
+            self.prepared.experiments.len()
+        );
+        Ok(text)
+    }
+
+    /// Asks before data on disks that are not our own trial's are lost.
+    ///
+    /// # Errors
+    /// When there is no consent.
+    pub fn consent(&self, arguments: &Arguments) -> Result<(), Failure> {
+        let mut lost = Vec::new();
+        for machine in self.bench.machines() {
+            for chosen in machine.disks() {
+                let file = chosen.disk.backing_file.as_deref().unwrap_or_default();
+                if !file.contains(trial::FILE_PREFIX) {
+                    lost.push(format!(
+                        "  {} on {}: {}, {}",
+                        chosen.disk.device,
+                        machine.name(),
+                        chosen.disk.stable_name(),
+                        Bytes(chosen.disk.size_bytes)
+                    ));
+                }
+            }
+        }
+        if lost.is_empty() || arguments.host.yes {
+            return Ok(());
+        }
+        let question = format!(
+            "everything on these disks will be lost:\n{}",
+            lost.join("\n")
+        );
+        let terminal = Term::stderr();
+        if !terminal.is_term() {
+            return Err(Failure::words(Kind::Usage, question)
+                .help("`--dry-run` shows every command; `--yes` consents"));
+        }
+        output::say(&question);
+        output::say("type `yes` to go on:");
+        match terminal.read_line() {
+            Ok(answer) if answer.trim() == "yes" => Ok(()),
+            _ => Err(Failure::words(
+                Kind::Interrupted,
+                "no consent; nothing was done",
+            )),
+        }
+    }
+}
