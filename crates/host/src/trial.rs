@@ -44,7 +44,7 @@ fn make_one(target: &dyn Target, file: &str, size: Bytes) -> Result<String, Host
     let direct = ["--direct-io=on", "--find", "--show", "--", file];
     let attached = match target.run(&Command::changes("losetup", direct)) {
         Err(TargetError::Failed { .. }) => {
-            target.run(&Command::changes("losetup", &direct[1..]))?
+            target.run(&Command::changes("losetup", direct[1..].iter().copied()))?
         }
         attached => attached?,
     };
