@@ -64,7 +64,7 @@ mod tests {
 
     fn figure(id: &str) -> Value {
         let data = sample::data();
-        let view = View::new(&data.measurements);
+        let view = View::new(&data);
         let mut all = figures(&data, &view);
         all.extend(super::error_figure(&data, &view));
         all.retain(|figure| figure.id == id);
@@ -154,7 +154,7 @@ mod tests {
         unpublished.published.clear();
         let mut data = sample::data();
         data.measurements = vec![unpublished, m];
-        let view = View::new(&data.measurements);
+        let view = View::new(&data);
         let plot = super::error_figure(&data, &view).unwrap().plot;
         let traces = plot["data"].as_array().unwrap();
         assert!(traces.iter().all(|trace| trace["name"] != "ours"));
@@ -170,7 +170,7 @@ mod tests {
                 *percent += 3.0;
             }
         }
-        let view = View::new(&data.measurements);
+        let view = View::new(&data);
         let sync = figures(&data, &view).into_iter().find(|f| f.id == "sync");
         let plot = sync.unwrap().plot;
         let mut traces = plot["data"].as_array().unwrap().iter();

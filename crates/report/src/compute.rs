@@ -3,7 +3,16 @@
 
 pub(crate) mod accuracy;
 pub(crate) mod balance;
+pub(crate) mod bound;
+pub(crate) mod certainty;
+pub(crate) mod column;
+pub(crate) mod facts;
+pub(crate) mod findings;
+pub(crate) mod fold;
 pub(crate) mod headline;
+pub(crate) mod matrix;
+pub(crate) mod rate;
 pub(crate) mod standing;
 pub(crate) mod sync;
+pub(crate) mod trust;
 pub(crate) mod view;

@@ -1,6 +1,9 @@
 //! What a report is made from.
 
-use raidlab_store::{AccuracyNote, Measurement, Run, Setting, Store, StoreError};
+use raidlab_store::{
+    AccuracyNote, CommandRecord, EventRecord, Finding, Measurement, Observation, Run, Series,
+    Setting, Store, StoreError,
+};
 
 /// A run with everything a reader may want to know about it.
 #[derive(Debug, Clone, PartialEq)]
@@ -9,10 +12,20 @@ pub struct RunData {
     pub run: Run,
     /// The settings in force.
     pub settings: Vec<Setting>,
-    /// One row per job, operation, subject and fit.
+    /// One row per cell, operation and part, several fits and repetitions included.
     pub measurements: Vec<Measurement>,
     /// Accuracy statements per class, and remarks.
     pub notes: Vec<AccuracyNote>,
+    /// Facts about machines, arrays and jobs.
+    pub observations: Vec<Observation>,
+    /// The commands that ran.
+    pub commands: Vec<CommandRecord>,
+    /// What happened.
+    pub events: Vec<EventRecord>,
+    /// What was sampled.
+    pub series: Vec<Series>,
+    /// What the audit found.
+    pub findings: Vec<Finding>,
 }
 
 impl RunData {
@@ -26,6 +39,11 @@ impl RunData {
             settings: store.settings(found.id)?,
             measurements: store.measurements(found.id)?,
             notes: store.notes(found.id)?,
+            observations: store.observations(found.id)?,
+            commands: store.commands(found.id)?,
+            events: store.events(found.id)?,
+            series: store.series(found.id)?,
+            findings: store.findings(found.id)?,
             run: found.run,
         })
     }

@@ -1,7 +1,11 @@
 //! The report as one HTML file that needs nothing but a browser.
 
 use crate::chart::{self, Figure};
-use crate::compute::headline::{trust, verdicts, what_ran};
+use crate::compute::findings::{AUDIT_NOTE_CLASS, Group, audit_notes, groups};
+use crate::compute::headline::verdicts;
+use crate::compute::matrix::{Matrix, matrices};
+use crate::compute::rate::{unit_names, units_note};
+use crate::compute::trust::{trust, what_ran};
 use crate::compute::view::View;
 use crate::data::RunData;
 use crate::table;
@@ -37,6 +41,9 @@ struct Tile {
     title: String,
     winner: String,
     reason: String,
+    /// How sure the lead is; empty for models.
+    certainty: String,
+    uncertain: bool,
     /// Of the winner; empty where there is more than one, or none.
     colour: String,
 }
@@ -59,7 +66,14 @@ struct Page<'a> {
     subjects: Vec<Subject<'a>>,
     /// Those with published figures.
     compared: Vec<Subject<'a>>,
+    units: String,
+    unit_names: String,
     results: table::ResultTables,
+    matrices: Vec<Matrix>,
+    repetitions: Vec<table::RepetitionRow>,
+    findings: Vec<Group<'a>>,
+    /// What the audit says of its own work.
+    audit_notes: Vec<&'a str>,
     latencies: Vec<table::LatencyRow>,
     published: Vec<table::PublishedRow>,
     accuracy: Vec<table::AccuracyRow>,
@@ -79,7 +93,7 @@ struct Page<'a> {
 /// None for data that a store gave; a template or figure that cannot be
 /// written is a defect of this crate.
 pub fn html(data: &RunData) -> Result<String, ReportError> {
-    let view = View::new(&data.measurements);
+    let view = View::new(data);
     let figures = chart::figures(data, &view);
     let error_figure = chart::error_figure(data, &view);
     let plots = embedded(figures.iter().chain(&error_figure))?;
@@ -87,6 +101,7 @@ pub fn html(data: &RunData) -> Result<String, ReportError> {
     for (name, source) in [
         ("report.html", include_str!("../templates/report.html")),
         ("tables.html", include_str!("../templates/tables.html")),
+        ("findings.html", include_str!("../templates/findings.html")),
         ("style.css", include_str!("../templates/style.css")),
         ("charts.js", include_str!("../templates/charts.js")),
     ] {
@@ -99,9 +114,15 @@ pub fn html(data: &RunData) -> Result<String, ReportError> {
         what_ran: what_ran(data, &view),
         tiles: tiles(data, &view),
         trust: trust(&view),
-        subjects: subjects(&view, 0..view.subjects.len()),
+        subjects: subjects(&view, 0..view.names.len()),
         compared: subjects(&view, view.compared()),
-        results: table::results(&view),
+        units: units_note(&view.rows.iter().map(|row| row.rate).collect::<Vec<_>>()),
+        unit_names: unit_names(view.main_rows().map(|row| row.rate)),
+        results: table::results(data, &view),
+        matrices: matrices(&view),
+        repetitions: table::repetitions(&view),
+        findings: groups(&data.findings, &view),
+        audit_notes: audit_notes(&data.notes),
         latencies: table::latencies(&view),
         published: table::published(data, &view),
         accuracy: table::accuracy_rows(data, &view),
@@ -144,9 +165,9 @@ fn facts(run: &Run) -> [(&'static str, String); 6] {
     ]
 }
 
-fn subjects<'a>(view: &View<'a>, indexes: impl IntoIterator<Item = usize>) -> Vec<Subject<'a>> {
+fn subjects<'v>(view: &'v View<'_>, indexes: impl IntoIterator<Item = usize>) -> Vec<Subject<'v>> {
     let subject = |index: usize| Subject {
-        name: view.subjects[index],
+        name: &view.names[index],
         colour: chart::colour(index),
     };
     indexes.into_iter().map(subject).collect()
@@ -154,8 +175,10 @@ fn subjects<'a>(view: &View<'a>, indexes: impl IntoIterator<Item = usize>) -> Ve
 
 fn tiles(data: &RunData, view: &View<'_>) -> Vec<Tile> {
     let tile = |verdict: crate::compute::headline::Verdict| Tile {
-        winner: verdict.winner(&view.subjects),
-        reason: verdict.reason(&view.subjects),
+        winner: verdict.winner(&view.names),
+        reason: verdict.reason(&view.names),
+        certainty: verdict.certainty(&view.names),
+        uncertain: verdict.is_uncertain(),
         colour: match verdict.best.as_slice() {
             [one] => chart::colour(*one),
             _ => String::new(),
@@ -171,6 +194,7 @@ fn remarks<'a>(data: &'a RunData, view: &View<'_>) -> Vec<&'a AccuracyNote> {
     let notes = data.notes.iter();
     notes
         .filter(|note| !classes.contains(&note.class.as_str()))
+        .filter(|note| note.class != AUDIT_NOTE_CLASS)
         .collect()
 }
 
@@ -193,7 +217,7 @@ mod tests {
     use super::html;
     use crate::data::RunData;
     use crate::sample;
-    use raidlab_store::{CellResult, Records, Store};
+    use raidlab_store::{Cell, CellResult, Measurement, Records, Store};
 
     /// The page without the part that is `plotly.js`.
     fn without_plotly(page: &str) -> String {
@@ -273,24 +297,37 @@ mod tests {
 
     #[test]
     fn a_stored_run_makes_the_same_page() {
-        let data = sample::data();
-        let mut store = Store::open_in_memory().unwrap();
-        let id = store.begin_run(&data.run).unwrap();
-        let records = Records {
-            settings: data.settings.clone(),
-            ..Records::default()
-        };
-        store.add_records(id, &records).unwrap();
-        store.add_notes(id, &data.notes).unwrap();
-        for rows in data.measurements.chunk_by(|a, b| a.cell() == b.cell()) {
-            let result = CellResult {
-                cell: rows[0].cell(),
-                rows: rows.to_vec(),
-                records: Records::default(),
+        for data in [sample::data(), sample::bench()] {
+            let mut store = Store::open_in_memory().unwrap();
+            let id = store.begin_run(&data.run).unwrap();
+            let records = Records {
+                settings: data.settings.clone(),
+                observations: data.observations.clone(),
+                commands: data.commands.clone(),
+                events: data.events.clone(),
+                series: data.series.clone(),
             };
-            store.add_cell(id, &result).unwrap();
+            store.add_records(id, &records).unwrap();
+            store.add_notes(id, &data.notes).unwrap();
+            store.set_findings(id, &data.findings).unwrap();
+            let mut cells: Vec<(Cell, Vec<Measurement>)> = Vec::new();
+            for m in &data.measurements {
+                match cells.iter_mut().find(|(cell, _)| *cell == m.cell()) {
+                    Some((_, rows)) => rows.push(m.clone()),
+                    None => cells.push((m.cell(), vec![m.clone()])),
+                }
+            }
+            for (cell, rows) in cells {
+                let result = CellResult {
+                    cell,
+                    rows,
+                    records: Records::default(),
+                };
+                store.add_cell(id, &result).unwrap();
+            }
+            let loaded = RunData::load(&store, raidlab_store::LATEST).unwrap();
+            // Not assert_eq, which would print both pages.
+            assert!(html(&loaded).unwrap() == html(&data).unwrap());
         }
-        let loaded = RunData::load(&store, raidlab_store::LATEST).unwrap();
-        assert_eq!(html(&loaded).unwrap(), html(&data).unwrap());
     }
 }

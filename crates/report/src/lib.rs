@@ -14,7 +14,10 @@ mod terminal;
 #[cfg(test)]
 mod sample;
 
+pub use compute::findings::AUDIT_NOTE_CLASS;
 pub use data::RunData;
 pub use html::{ReportError, html};
 pub use raidlab_store::AccuracyNote;
-pub use terminal::{Style, accuracy_table, published_table, result_tables, summary, terminal};
+pub use terminal::{
+    Style, accuracy_table, findings, published_table, result_tables, summary, terminal,
+};

@@ -1,11 +1,14 @@
 //! The content of the tables, as texts: the terminal and the HTML page print
 //! the same ones.
 
+mod results;
+
+pub(crate) use results::{RepetitionRow, ResultRow, ResultTables, repetitions, results};
+
 use crate::compute::accuracy::{Errors, accuracy, is_disputed};
 use crate::compute::headline::class_title;
 use crate::compute::standing::{Better, Standing, against_best};
-use crate::compute::sync::progress_percent;
-use crate::compute::view::{Cell, Rate, Row, View};
+use crate::compute::view::{Cell, Row, View};
 use crate::data::RunData;
 use crate::format::{figure, list, percentiles_ms, signed_percent_fine};
 use raidlab_store::{Measurement, Role, published_error_percent};
@@ -27,79 +30,6 @@ pub(crate) enum Tone {
     Plain,
     /// Less than half of the best, or an error beyond what is declared.
     Bad,
-}
-
-/// A row of the article's table.
-#[derive(Debug, Serialize)]
-pub(crate) struct ResultRow {
-    pub label: String,
-    pub title: String,
-    pub unit: &'static str,
-    pub cells: Vec<Option<ResultCell>>,
-}
-
-/// A subject's figure, how it stands to the best, and how far the sync was.
-#[derive(Debug, Serialize)]
-pub(crate) struct ResultCell {
-    pub value: String,
-    pub mark: &'static str,
-    pub standing: String,
-    /// Percent; empty where no sync was going on, or its progress is not known.
-    pub sync: String,
-    pub tone: Tone,
-}
-
-/// The article's table in two parts.
-#[derive(Debug, Serialize)]
-pub(crate) struct ResultTables {
-    /// Jobs on an array at rest.
-    pub steady: Vec<ResultRow>,
-    /// Jobs with a resync or recovery going on beside them.
-    pub syncing: Vec<ResultRow>,
-}
-
-/// Every row of the run.
-pub(crate) fn results(view: &View<'_>) -> ResultTables {
-    let (syncing, steady): (Vec<&Row<'_>>, Vec<_>) = view.rows.iter().partition(|r| r.has_sync());
-    ResultTables {
-        steady: steady.into_iter().map(result_row).collect(),
-        syncing: syncing.into_iter().map(result_row).collect(),
-    }
-}
-
-fn result_row(row: &Row<'_>) -> ResultRow {
-    let standings = against_best(&row.values(), Better::More);
-    let cells = row.cells.iter().zip(standings);
-    ResultRow {
-        label: row.label.clone(),
-        title: row.head.job_title.clone(),
-        unit: row.rate.unit(),
-        cells: cells
-            .map(|(cell, standing)| {
-                cell.map(|cell| result_cell(row.rate, cell, standing, row.has_sync()))
-            })
-            .collect(),
-    }
-}
-
-fn result_cell(
-    rate: Rate,
-    cell: Cell<'_>,
-    standing: Option<Standing>,
-    syncing: bool,
-) -> ResultCell {
-    let sync = syncing.then(|| progress_percent(cell.m)).flatten();
-    ResultCell {
-        value: figure(rate.of(cell.m)),
-        mark: fitted_mark(cell),
-        standing: standing.map_or_else(|| "-".to_owned(), |standing| standing.to_string()),
-        sync: sync.map_or_else(String::new, |percent| format!("{percent:.0}\u{a0}%")),
-        tone: match standing {
-            Some(Standing::Best) => Tone::Good,
-            Some(Standing::Percent(percent)) if percent < -50.0 => Tone::Bad,
-            _ => Tone::Plain,
-        },
-    }
 }
 
 fn fitted_mark(cell: Cell<'_>) -> &'static str {
@@ -219,7 +149,7 @@ fn published_cell(data: &RunData, row: &Row<'_>, cell: Cell<'_>) -> Option<Publi
         provenance.push_str(&first.note);
     }
     Some(PublishedCell {
-        ours: figure(row.rate.of(cell.m)),
+        ours: figure(cell.value),
         mark: fitted_mark(cell),
         published: figure(row.rate.published(cell.m)?),
         published_mark: if is_disputed(cell) { DISPUTED_MARK } else { "" },

@@ -4,7 +4,10 @@
 //! do not fit beside each other, they are printed in groups, one table each.
 //! Percents always compare with the best of all subjects.
 
-use crate::compute::headline::{trust, verdicts, what_ran};
+use crate::compute::findings::{audit_notes, groups, sign};
+use crate::compute::headline::verdicts;
+use crate::compute::rate::unit_names;
+use crate::compute::trust::{trust, what_ran};
 use crate::compute::view::View;
 use crate::data::RunData;
 use crate::table::{self, DISPUTED_MARK, FITTED_MARK, ResultRow, Tone};
@@ -12,6 +15,7 @@ use comfy_table::{
     Attribute, Cell, CellAlignment, Color, ColumnConstraint, ContentArrangement, LineStyle, Table,
     TableStyle, presets,
 };
+use raidlab_store::Severity;
 use std::fmt::Write;
 
 /// How to print.
@@ -28,13 +32,14 @@ pub struct Style {
 /// Characters for the job's name, its title and its unit.
 const LEADING_WIDTH: u16 = 40;
 
-/// Summary, results, comparison with published figures, and accuracy; what
+/// Summary, results, findings, comparison with published figures, and accuracy; what
 /// there is nothing to say about is left out.
 #[must_use]
 pub fn terminal(data: &RunData, style: &Style) -> String {
     let parts = [
         summary(data, style),
         result_tables(data, style),
+        findings(data, style),
         published_table(data, style),
         accuracy_table(data, style),
     ];
@@ -45,17 +50,21 @@ pub fn terminal(data: &RunData, style: &Style) -> String {
 /// What was run, who is best at what, and how far to trust it.
 #[must_use]
 pub fn summary(data: &RunData, style: &Style) -> String {
-    let view = View::new(&data.measurements);
+    let view = View::new(data);
     let mut text = format!("{}\n{}\n", data.run.suite_title, what_ran(data, &view));
     let found = verdicts(data, &view);
     if !found.is_empty() {
         text.push('\n');
     }
     for verdict in found {
-        let winner = verdict.winner(&view.subjects);
-        let reason = verdict.reason(&view.subjects);
+        let winner = verdict.winner(&view.names);
+        let reason = verdict.reason(&view.names);
         let line = format!("  {}: {winner} ({reason})", verdict.title);
         wrapped(&mut text, &line, style);
+        let certainty = verdict.certainty(&view.names);
+        if !certainty.is_empty() {
+            wrapped(&mut text, &format!("    {certainty}"), style);
+        }
     }
     if !view.rows.is_empty() {
         text.push('\n');
@@ -68,14 +77,15 @@ pub fn summary(data: &RunData, style: &Style) -> String {
 /// against the best; jobs during a resync in a second table with its progress.
 #[must_use]
 pub fn result_tables(data: &RunData, style: &Style) -> String {
-    let view = View::new(&data.measurements);
-    let tables = table::results(&view);
+    let view = View::new(data);
+    let tables = table::results(data, &view);
     let mut text = String::new();
     if !tables.steady.is_empty() {
-        text.push_str(
-            "Results (iops or KiB/s, more is better; percent against the best of the row)\n",
-        );
-        results(&mut text, &view.subjects, &tables.steady, false, style);
+        text.push_str(&format!(
+            "Results ({}, more is better; percent against the best of the row)\n",
+            unit_names(view.main_rows().map(|row| row.rate))
+        ));
+        results(&mut text, &view.names, &tables.steady, false, style);
     }
     if !tables.syncing.is_empty() {
         if !text.is_empty() {
@@ -84,13 +94,13 @@ pub fn result_tables(data: &RunData, style: &Style) -> String {
         text.push_str(
             "During resync (more is better; percent against the best; sync at the job's start)\n",
         );
-        results(&mut text, &view.subjects, &tables.syncing, true, style);
+        results(&mut text, &view.names, &tables.syncing, true, style);
     }
     legend(&mut text);
     style.finish(text)
 }
 
-fn results(text: &mut String, subjects: &[&str], rows: &[ResultRow], sync: bool, style: &Style) {
+fn results(text: &mut String, subjects: &[String], rows: &[ResultRow], sync: bool, style: &Style) {
     let cell_width = if sync { 25 } else { 19 };
     for group in style.groups(subjects.len(), LEADING_WIDTH, cell_width) {
         let mut table = style.table(&["job", "title", "unit"], &subjects[group.clone()]);
@@ -100,9 +110,21 @@ fn results(text: &mut String, subjects: &[&str], rows: &[ResultRow], sync: bool,
                 let Some(cell) = cell else {
                     return missing();
                 };
-                let mut content = format!("{}{:1} {:>6}", cell.value, cell.mark, cell.standing);
+                let mut content = cell.value.clone();
+                if !cell.half_width.is_empty() {
+                    let _ = write!(content, " {:>7}", cell.half_width);
+                }
+                let standing = if cell.struck {
+                    "struck"
+                } else {
+                    &cell.standing
+                };
+                let _ = write!(content, "{:1} {standing:>6}", cell.mark);
                 if sync {
                     let _ = write!(content, " {:>5}", cell.sync);
+                }
+                for mark in &cell.marks {
+                    let _ = write!(content, " {}{}", mark.sign, mark.rule);
                 }
                 style.cell(content, cell.tone)
             }));
@@ -112,15 +134,46 @@ fn results(text: &mut String, subjects: &[&str], rows: &[ResultRow], sync: bool,
     }
 }
 
+/// What the audit found: each rule with its title and the cells concerned.
+#[must_use]
+pub fn findings(data: &RunData, style: &Style) -> String {
+    let view = View::new(data);
+    let groups = groups(&data.findings, &view);
+    let notes = audit_notes(&data.notes);
+    if groups.is_empty() && notes.is_empty() {
+        return String::new();
+    }
+    let mut text = "Audit (struck: fatal, the figure does not say what it seems to)\n".to_owned();
+    for group in &groups {
+        let cells: Vec<&str> = group.cases.iter().map(|case| case.cells.as_str()).collect();
+        let line = format!(
+            "  {} {} {}: {}",
+            group.sign,
+            group.rule,
+            group.title,
+            cells.join("; ")
+        );
+        wrapped(&mut text, &line, style);
+    }
+    for note in notes {
+        wrapped(&mut text, &format!("  {note}"), style);
+    }
+    style.finish(text)
+}
+
 /// Published figures beside ours, with the error of ours.
 #[must_use]
 pub fn published_table(data: &RunData, style: &Style) -> String {
-    let view = View::new(&data.measurements);
+    let view = View::new(data);
     let rows = table::published(data, &view);
     if rows.is_empty() {
         return String::new();
     }
-    let names: Vec<&str> = view.compared().iter().map(|&s| view.subjects[s]).collect();
+    let names: Vec<String> = view
+        .compared()
+        .iter()
+        .map(|&s| view.names[s].clone())
+        .collect();
     let mut text = "Published, ours, and the error of ours (percent of the published)\n".to_owned();
     for group in style.groups(names.len(), 20, 30) {
         let mut table = style.table(&["job", "unit"], &names[group.clone()]);
@@ -148,12 +201,16 @@ pub fn published_table(data: &RunData, style: &Style) -> String {
 /// then what was fitted on what.
 #[must_use]
 pub fn accuracy_table(data: &RunData, style: &Style) -> String {
-    let view = View::new(&data.measurements);
+    let view = View::new(data);
     let rows = table::accuracy_rows(data, &view);
     if rows.is_empty() {
         return String::new();
     }
-    let names: Vec<&str> = view.compared().iter().map(|&s| view.subjects[s]).collect();
+    let names: Vec<String> = view
+        .compared()
+        .iter()
+        .map(|&s| view.names[s].clone())
+        .collect();
     let mut text =
         "Accuracy (mean absolute error, the worst with its job, what is declared)\n".to_owned();
     for group in style.groups(names.len(), 24, 25) {
@@ -245,7 +302,7 @@ impl Style {
             .map(move |start| start..(start + size).min(subjects))
     }
 
-    fn table(&self, leading: &[&str], subjects: &[&str]) -> Table {
+    fn table(&self, leading: &[&str], subjects: &[String]) -> Table {
         let mut table = Table::new();
         table.load_style(if self.plain {
             presets::NOTHING
@@ -309,6 +366,9 @@ impl Style {
             .replace(FITTED_MARK, "*")
             .replace(DISPUTED_MARK, "#")
             .replace('±', "+-")
+            .replace(sign(Severity::Fatal), "x")
+            .replace(sign(Severity::Warning), "!")
+            .replace(sign(Severity::Note), "-")
     }
 }
 

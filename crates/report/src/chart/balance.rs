@@ -29,7 +29,7 @@ pub(super) fn figures(view: &View<'_>) -> Vec<Figure> {
     if rows.is_empty() {
         return Vec::new();
     }
-    let subjects: Vec<usize> = (0..view.subjects.len()).collect();
+    let subjects: Vec<usize> = (0..view.names.len()).collect();
     let figures = subjects.chunks(PANELS).enumerate();
     figures
         .map(|(number, subjects)| panels(view, &rows, number, subjects))
@@ -46,7 +46,7 @@ fn panels(view: &View<'_>, rows: &[&Row<'_>], number: usize, subjects: &[usize])
     let mut heads = Vec::new();
     for (panel, &subject) in subjects.iter().enumerate() {
         stack(&mut traces, view, rows, panel, subject);
-        let (from, to) = domain(panel, view.subjects.len().min(PANELS));
+        let (from, to) = domain(panel, view.names.len().min(PANELS));
         let x_axis = axis("reads, %")
             .domain(&[from, to])
             .range(vec![0.0, 100.0])
@@ -55,7 +55,7 @@ fn panels(view: &View<'_>, rows: &[&Row<'_>], number: usize, subjects: &[usize])
         layout = place(layout, panel, x_axis);
         heads.push(
             Annotation::new()
-                .text(format!("<b>{}</b>", view.subjects[subject]))
+                .text(format!("<b>{}</b>", view.names[subject]))
                 .font(Font::new().size(13))
                 .show_arrow(false)
                 .x_ref("paper")
@@ -114,7 +114,7 @@ fn stack(
             let text = format!("member {}: {reads} reads, {share:.1} %", own.member);
             shares.push(share);
             labels.push(format!("job {}", row.label));
-            texts.push(hover(view.subjects[subject], &row.label, &text));
+            texts.push(hover(&view.names[subject], &row.label, &text));
         }
         #[expect(clippy::cast_precision_loss, reason = "a few members")]
         let opacity = 0.9 - 0.65 * slot as f64 / (members.max(2) - 1) as f64;

@@ -6,7 +6,8 @@
 
 use super::Figure;
 use super::look::{INK, MUTED, axis, colour, hover, layout, log_axis, plot, tint};
-use crate::compute::view::{Rate, Row, View};
+use crate::compute::rate::Rate;
+use crate::compute::view::{Row, View};
 use crate::format::figure;
 use plotly::common::{ErrorData, ErrorType, HoverInfo, Line, Marker, MarkerSymbol, Mode};
 use plotly::layout::{Axis, BarMode, RangeMode};
@@ -20,8 +21,8 @@ const LOG_RATIO: f64 = 50.0;
 
 /// Every bar chart that the run has rows for.
 pub(super) fn all(view: &View<'_>) -> Vec<Figure> {
-    let rows = || view.rows.iter().filter(|row| !row.has_sync());
-    let large = |row: &&Row<'_>| row.rate == Rate::KibibytesPerSecond;
+    let rows = || view.main_rows().filter(|row| !row.has_sync());
+    let large = |row: &&Row<'_>| row.rate.is_bytes();
     let mixed = |row: &&Row<'_>| row.label != row.head.job;
     let op = |wanted| move |row: &&Row<'_>| row.head.op == wanted;
     let groups = [
@@ -60,7 +61,7 @@ fn bars(view: &View<'_>, id: &str, title: &str, rows: &[&Row<'_>]) -> Option<Fig
     let labels = labels(rows);
     let mut traces: Vec<Box<dyn Trace>> = Vec::new();
     let mut values = Vec::new();
-    for (subject, name) in view.subjects.iter().enumerate() {
+    for (subject, name) in view.names.iter().enumerate() {
         let own = Series::new(rows, &labels, subject, name, rate);
         values.extend(
             own.ours
@@ -68,7 +69,7 @@ fn bars(view: &View<'_>, id: &str, title: &str, rows: &[&Row<'_>]) -> Option<Fig
                 .chain(own.published.iter().flatten())
                 .copied(),
         );
-        own.draw(&mut traces, subject, name, view.subjects.len());
+        own.draw(&mut traces, subject, name, view.names.len());
     }
     if values.is_empty() {
         return None;
@@ -86,7 +87,7 @@ fn bars(view: &View<'_>, id: &str, title: &str, rows: &[&Row<'_>]) -> Option<Fig
     }
     let banded = |row: &&Row<'_>| {
         let mut cells = row.cells.iter().flatten();
-        cells.any(|cell| cell.band_iops.0 < cell.band_iops.1)
+        cells.any(|cell| cell.band.0 < cell.band.1)
     };
     if rows.iter().any(banded) {
         caption.push_str(" Whisker: the band between fits of the disk model.");
@@ -109,8 +110,8 @@ fn bars(view: &View<'_>, id: &str, title: &str, rows: &[&Row<'_>]) -> Option<Fig
 
 fn value_axis(rate: Rate, values: &[f64]) -> Axis {
     let unit = match rate {
-        Rate::Iops => "iops",
-        Rate::KibibytesPerSecond => "MB/s (10⁶ bytes)",
+        Rate::KibibytesPerSecond | Rate::MegabytesPerSecond => "MB/s (10⁶ bytes)",
+        rate => rate.unit(),
     };
     let high = values.iter().copied().fold(0.0, f64::max);
     let low = values.iter().copied().fold(high, f64::min);
@@ -145,22 +146,21 @@ impl Series {
             let Some(cell) = row.cells[subject] else {
                 continue;
             };
-            let in_unit = |iops| to_chart(rate, rate.convert_iops(iops, cell.m));
-            let ours = to_chart(rate, rate.of(cell.m));
-            let published = rate.published(cell.m).map(|value| to_chart(rate, value));
-            let unit = match rate {
-                Rate::Iops => "iops",
-                Rate::KibibytesPerSecond => "MB/s",
+            let ours = rate.in_megabytes(cell.value);
+            let published = rate.published(cell.m);
+            let published = published.map(|value| rate.in_megabytes(value));
+            let unit = if rate.is_bytes() {
+                Rate::MegabytesPerSecond.unit()
+            } else {
+                rate.unit()
             };
             let mut text = format!("{}<br>{} {unit}", row.head.job_title, figure(ours));
             if let Some(value) = published {
                 text.push_str(&format!("<br>published {} {unit}", figure(value)));
             }
             own.labels.push(label.clone());
-            own.above
-                .push(in_unit(cell.band_iops.1) - in_unit(cell.m.iops));
-            own.below
-                .push(in_unit(cell.m.iops) - in_unit(cell.band_iops.0));
+            own.above.push(rate.in_megabytes(cell.band.1) - ours);
+            own.below.push(ours - rate.in_megabytes(cell.band.0));
             own.ours.push(ours);
             own.published.push(published);
             own.texts.push(hover(name, &row.label, &text));
@@ -222,14 +222,6 @@ fn published_key(labels: &[String]) -> Box<dyn Trace> {
         .hover_info(HoverInfo::Skip)
 }
 
-/// KiB/s, which tables print as the article does, as the MB/s of the charts.
-fn to_chart(rate: Rate, value: f64) -> f64 {
-    match rate {
-        Rate::Iops => value,
-        Rate::KibibytesPerSecond => value * 1024.0 / 1e6,
-    }
-}
-
 /// Puts published ticks into the bars' groups, which the crate has no setters
 /// for: `scattermode` of the layout and `offsetgroup` of a scatter trace.
 fn grouped(mut plot: Value) -> Value {
@@ -275,7 +267,7 @@ mod tests {
         let mut measurements = [sample::cell("md", 0), sample::cell("md", 1)];
         measurements[0].job_title = "sequential write 128 KiB, first third".to_owned();
         measurements[1].job_title = "sequential write 128 KiB, last third".to_owned();
-        let view = View::new(&measurements);
+        let view = View::of_rows(&measurements);
         let rows: Vec<_> = view.rows.iter().collect();
         assert_eq!(
             labels(&rows),

@@ -6,8 +6,9 @@
 use super::Figure;
 use super::look::{MUTED, axis, hover, layout, line, marker, plot, symbol, tint};
 use crate::compute::headline::class_title;
+use crate::compute::rate::Rate;
 use crate::compute::sync::{progress_percent, series};
-use crate::compute::view::{Cell, Rate, Row, View};
+use crate::compute::view::{Cell, Row, View};
 use crate::data::RunData;
 use crate::format::figure;
 use plotly::common::{DashType, Fill, HoverInfo, Line, Marker, Mode};
@@ -32,7 +33,7 @@ pub(super) fn ladders<'v, 'a>(view: &'v View<'a>) -> Vec<Ladder<'v, 'a>> {
     let mut all = Vec::new();
     for class in view.classes() {
         for op in [Operation::Read, Operation::Write] {
-            let rows = view.rows.iter();
+            let rows = view.main_rows();
             let own = |row: &&Row<'_>| {
                 row.head.class == class
                     && row.head.op == op
@@ -70,7 +71,7 @@ struct Point {
 
 impl Point {
     fn new(subject: &str, row: &Row<'_>, cell: Cell<'_>, x: f64, at: &str) -> Self {
-        let ours = figure(cell.m.iops);
+        let ours = figure(cell.value);
         let first = cell.m.published.first();
         let published = first.map_or_else(String::new, |f| {
             format!(
@@ -82,8 +83,8 @@ impl Point {
         });
         Self {
             x,
-            y: cell.m.iops,
-            band: cell.band_iops,
+            y: cell.value,
+            band: cell.band,
             published: first.map(|f| (f.sync_percent.unwrap_or(x), f.iops)),
             text: hover(
                 subject,
@@ -184,12 +185,12 @@ pub(super) fn depth_axis(rows: &[&Row<'_>]) -> Axis {
 /// Iops against queue depth: a figure for each ladder.
 pub(super) fn iops_by_depth(data: &RunData, view: &View<'_>) -> Vec<Figure> {
     let figure = |ladder: Ladder<'_, '_>| {
-        let points: Vec<Vec<Point>> = (0..view.subjects.len())
+        let points: Vec<Vec<Point>> = (0..view.names.len())
             .map(|subject| {
                 let point = |row: &&Row<'_>| {
                     let depth = row.head.queue_depth;
                     let at = format!("queue depth {depth}");
-                    let name = view.subjects[subject];
+                    let name = &view.names[subject];
                     Some(Point::new(
                         name,
                         row,
@@ -203,7 +204,7 @@ pub(super) fn iops_by_depth(data: &RunData, view: &View<'_>) -> Vec<Figure> {
             .collect();
         let mut traces = Vec::new();
         for (subject, points) in points.iter().enumerate() {
-            curve(&mut traces, subject, view.subjects[subject], points);
+            curve(&mut traces, subject, &view.names[subject], points);
         }
         published_key(&mut traces, &points);
         let layout = layout()
@@ -227,13 +228,13 @@ pub(super) fn iops_by_depth(data: &RunData, view: &View<'_>) -> Vec<Figure> {
 /// Iops against the progress of a resync or recovery.
 pub(super) fn iops_by_sync(view: &View<'_>) -> Option<Figure> {
     let rows = series(view);
-    let points: Vec<Vec<Point>> = (0..view.subjects.len())
+    let points: Vec<Vec<Point>> = (0..view.names.len())
         .map(|subject| {
             let point = |row: &&Row<'_>| {
                 let cell = row.cells[subject]?;
                 let percent = progress_percent(cell.m)?;
                 let at = format!("{percent:.0} % in sync");
-                Some(Point::new(view.subjects[subject], row, cell, percent, &at))
+                Some(Point::new(&view.names[subject], row, cell, percent, &at))
             };
             rows.iter().filter_map(point).collect()
         })
@@ -243,7 +244,7 @@ pub(super) fn iops_by_sync(view: &View<'_>) -> Option<Figure> {
     }
     let mut traces = Vec::new();
     for (subject, points) in points.iter().enumerate() {
-        curve(&mut traces, subject, view.subjects[subject], points);
+        curve(&mut traces, subject, &view.names[subject], points);
     }
     published_key(&mut traces, &points);
     let layout = layout()

@@ -37,7 +37,7 @@ pub(super) fn figure(data: &RunData, view: &View<'_>) -> Option<Figure> {
     let mut traces: Vec<Box<dyn Trace>> = Vec::new();
     let mut farthest = 0.0_f64;
     for &subject in &lanes.subjects {
-        let name = view.subjects[subject];
+        let name = &view.names[subject];
         for fitted in [false, true] {
             let mut dots = Dots::default();
             for (own, row, cell) in view.cells().filter(|(_, _, cell)| comparable(*cell)) {

@@ -46,8 +46,8 @@ fn ladder_figure(data: &RunData, view: &View<'_>, ladder: &Ladder<'_, '_>) -> Fi
         } else {
             Visible::LegendOnly
         };
-        for subject in 0..view.subjects.len() {
-            let name = view.subjects[subject];
+        for subject in 0..view.names.len() {
+            let name = &view.names[subject];
             traces.push(curve(ladder, subject, name, rank).visible(shown.clone()));
         }
         traces.push(

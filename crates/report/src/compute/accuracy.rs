@@ -113,7 +113,7 @@ mod tests {
             m.published[0].reliability = reliability.to_owned();
             m
         });
-        let view = View::new(&measurements);
+        let view = View::of_rows(&measurements);
         let found = accuracy(&view, |_, _| true);
         let predicted = found.predicted.unwrap();
         assert_eq!(predicted.cells, 2);
@@ -129,7 +129,7 @@ mod tests {
         let mut m = sample::cell("md", 0);
         m.published.clear();
         let measurements = [m];
-        let found = accuracy(&View::new(&measurements), |_, _| true);
+        let found = accuracy(&View::of_rows(&measurements), |_, _| true);
         assert_eq!(found.predicted, None);
         assert_eq!(found.fitted, None);
     }

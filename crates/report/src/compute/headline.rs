@@ -6,11 +6,18 @@
 //! known better than that. A subject that leads the mean but not most of the
 //! rows owes it to an outlier: then the class has no single winner.
 
-use super::accuracy::accuracy;
+use super::certainty::{Side, compare, stream_of};
 use super::view::{Row, View};
 use crate::data::RunData;
-use crate::format::{count, list};
-use raidlab_store::Role;
+use crate::format::list;
+use raidlab_statistics::{Comparison, Correction, Verdict as Answer, correct_table};
+
+/// The bench whose figures have no chance in them: the same seed gives the
+/// same figures.
+const MODEL_BENCH: &str = "model";
+
+/// Of more rows than this only their number is said.
+const NAMED_ROWS: usize = 6;
 
 /// Leads below this are draws, percent.
 const DRAW_PERCENT: f64 = 2.0;
@@ -41,6 +48,18 @@ pub(crate) struct Verdict {
     pub leads: Vec<(Vec<usize>, Vec<String>)>,
     /// What stands out or falls over in single rows, as clauses.
     pub remarks: Vec<String>,
+    /// How sure the lead is: the best against the next, or against the one
+    /// that draws with it; `None` for models, which have no chance in them.
+    pub lead: Option<Lead>,
+}
+
+/// The best of a class against another.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Lead {
+    /// The index of the other.
+    pub next: usize,
+    /// How the best stands to it.
+    pub comparison: Comparison,
 }
 
 /// The class's name for people: the title of its first note, else its id.
@@ -52,9 +71,32 @@ pub(crate) fn class_title(data: &RunData, class: &str) -> String {
 /// A verdict for each class in which at least two subjects can be compared.
 pub(crate) fn verdicts(data: &RunData, view: &View<'_>) -> Vec<Verdict> {
     let classes = view.classes().into_iter();
-    classes
-        .filter_map(|class| verdict(view, class, class_title(data, class)))
-        .collect()
+    let mut found: Vec<Verdict> = classes
+        .filter_map(|class| verdict(data, view, class))
+        .collect();
+    // Every class is one more chance of a false winner.
+    let leads = found.iter().filter_map(|verdict| verdict.lead.as_ref());
+    let mut table: Vec<Comparison> = leads.map(|lead| lead.comparison).collect();
+    correct_table(&mut table, Correction::Holm);
+    let leads = found.iter_mut().filter_map(|verdict| verdict.lead.as_mut());
+    for (lead, corrected) in leads.zip(table) {
+        lead.comparison = corrected;
+    }
+    found
+}
+
+/// A class's rows that can be compared, and those that cannot because the
+/// audit struck out figures in them; where every row has such figures, all
+/// stay and the subjects concerned are left out.
+fn comparable<'v, 'a>(view: &'v View<'a>, class: &str) -> (Vec<&'v Row<'a>>, Vec<&'v Row<'a>>) {
+    let rows = view.rows.iter().filter(|row| row.head.class == class);
+    let struck = |row: &&Row<'_>| row.cells.iter().flatten().any(|cell| cell.fatal);
+    let (out, clean): (Vec<_>, Vec<_>) = rows.partition(struck);
+    if clean.is_empty() {
+        (out, clean)
+    } else {
+        (clean, out)
+    }
 }
 
 /// A row's figures of the subjects that take part, best first.
@@ -65,7 +107,7 @@ struct Ranking {
 
 impl Ranking {
     fn new(row: &Row<'_>, subjects: &[usize]) -> Self {
-        let values = row.values();
+        let values = row.valid_values();
         let figure = |&subject: &usize| values[subject].map(|value| (subject, value));
         let mut figures: Vec<_> = subjects.iter().filter_map(figure).collect();
         figures.sort_by(|a, b| b.1.total_cmp(&a.1));
@@ -93,14 +135,11 @@ impl Ranking {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a handful of rows")]
-fn verdict(view: &View<'_>, class: &str, title: String) -> Option<Verdict> {
-    let rows: Vec<_> = view
-        .rows
-        .iter()
-        .filter(|row| row.head.class == class)
-        .collect();
-    let takes_part = |subject: &usize| rows.iter().all(|row| row.values()[*subject] > Some(0.0));
-    let subjects: Vec<usize> = (0..view.subjects.len()).filter(takes_part).collect();
+fn verdict(data: &RunData, view: &View<'_>, class: &str) -> Option<Verdict> {
+    let (rows, left_out) = comparable(view, class);
+    let usable = |row: &&Row<'_>, subject: usize| row.valid_values()[subject] > Some(0.0);
+    let takes_part = |subject: &usize| rows.iter().all(|row| usable(row, *subject));
+    let subjects: Vec<usize> = (0..view.names.len()).filter(takes_part).collect();
     if subjects.len() < 2 {
         return None;
     }
@@ -130,31 +169,50 @@ fn verdict(view: &View<'_>, class: &str, title: String) -> Option<Verdict> {
         .partition::<Vec<_>, _>(|(_, percent)| *percent < DRAW_PERCENT);
     let led = leads.iter().filter(|(own, _)| own.contains(&top.0));
     let single = 2 * led.map(|(_, labels)| labels.len()).sum::<usize>() > rankings.len();
+    let best: Vec<usize> = best.iter().filter(|_| single).map(|(s, _)| *s).collect();
+    let mut remarks = remarks(&view.names, &rankings, |subject| {
+        let own = scores.iter().find(|(s, _)| *s == subject);
+        own.map_or(1.0, |(_, sum)| (sum / rankings.len() as f64).exp())
+    });
+    if !left_out.is_empty() {
+        let labels: Vec<String> = left_out.iter().map(|row| row.label.clone()).collect();
+        remarks.push(format!(
+            "left out as struck by the audit: {}",
+            jobs(&labels)
+        ));
+    }
+    let lead = |next: usize| {
+        let side = |column| Side::of_class(&rows, column, &data.series);
+        let mut stream = stream_of(data.run.seed, rows[0]);
+        let comparison = compare(&side(next), &side(top.0), &mut stream)?;
+        Some(Lead { next, comparison })
+    };
+    let next = scores.get(1).map(|(subject, _)| *subject);
     Some(Verdict {
-        title,
+        title: class_title(data, class),
+        lead: next
+            .filter(|_| data.run.bench != MODEL_BENCH && single)
+            .and_then(lead),
         rows: rankings
             .iter()
             .map(|ranking| ranking.label.clone())
             .collect(),
-        best: best.iter().filter(|_| single).map(|(s, _)| *s).collect(),
+        best,
         behind: if single { behind } else { Vec::new() },
         leads,
-        remarks: remarks(&view.subjects, &rankings, |subject| {
-            let own = scores.iter().find(|(s, _)| *s == subject);
-            own.map_or(1.0, |(_, sum)| (sum / rankings.len() as f64).exp())
-        }),
+        remarks,
     })
 }
 
 /// A clause for each row whose best stands out, and one for the deepest fall
 /// of each subject, if it is much deeper than the subject's `mean` ratio.
-fn remarks(names: &[&str], rankings: &[Ranking], mean: impl Fn(usize) -> f64) -> Vec<String> {
+fn remarks(names: &[String], rankings: &[Ranking], mean: impl Fn(usize) -> f64) -> Vec<String> {
     let mut remarks = Vec::new();
     let mut falls: Vec<(usize, f64, &str)> = Vec::new();
     for ranking in rankings {
         let next = ranking.figures[0].1 / ranking.figures[1].1;
         if next > STANDS_OUT_RATIO {
-            let name = names[ranking.figures[0].0];
+            let name = &names[ranking.figures[0].0];
             remarks.push(format!(
                 "{name} stands out in job {} with {next:.0} times the next",
                 ranking.label
@@ -184,25 +242,44 @@ fn remarks(names: &[&str], rankings: &[Ranking], mean: impl Fn(usize) -> f64) ->
 
 impl Verdict {
     /// The names of the best, or that there is none.
-    pub(crate) fn winner(&self, names: &[&str]) -> String {
+    pub(crate) fn winner(&self, names: &[String]) -> String {
         if self.best.is_empty() {
             return "no single winner".to_owned();
         }
-        let best: Vec<&str> = self.best.iter().map(|&subject| names[subject]).collect();
+        let best: Vec<&str> = self
+            .best
+            .iter()
+            .map(|&subject| names[subject].as_str())
+            .collect();
         list(&best)
     }
 
+    /// Whether the lead may be chance.
+    pub(crate) fn is_uncertain(&self) -> bool {
+        let lead = self.lead.as_ref();
+        lead.is_some_and(|lead| matches!(lead.comparison.verdict, Answer::CannotTell { .. }))
+    }
+
+    /// How sure the lead is, in words; empty for models.
+    pub(crate) fn certainty(&self, names: &[String]) -> String {
+        self.lead.as_ref().map_or_else(String::new, |lead| {
+            format!("Against {}: {}.", names[lead.next], lead.comparison)
+        })
+    }
+
     /// What makes the winner one.
-    pub(crate) fn reason(&self, names: &[&str]) -> String {
+    pub(crate) fn reason(&self, names: &[String]) -> String {
         let named = |subjects: &[usize]| {
-            let own: Vec<&str> = subjects.iter().map(|&subject| names[subject]).collect();
+            let own: Vec<&str> = subjects
+                .iter()
+                .map(|&subject| names[subject].as_str())
+                .collect();
             list(&own)
         };
         let mut clauses = Vec::new();
         if self.best.is_empty() {
             let lead = |(subjects, labels): &(Vec<usize>, Vec<String>)| {
-                let jobs = if labels.len() == 1 { "job" } else { "jobs" };
-                format!("{} in {jobs} {}", named(subjects), list(labels))
+                format!("{} in {}", named(subjects), jobs(labels))
             };
             let leads: Vec<String> = self.leads.iter().map(lead).collect();
             clauses.push(format!("best are {}", leads.join("; ")));
@@ -222,8 +299,17 @@ impl Verdict {
     }
 }
 
+/// `job 1`, `jobs 1 and 2`, `27 rows`.
+fn jobs(labels: &[String]) -> String {
+    match labels.len() {
+        1 => format!("job {}", labels[0]),
+        few if few <= NAMED_ROWS => format!("jobs {}", list(labels)),
+        many => format!("{many} rows"),
+    }
+}
+
 /// Who is how far behind; the farthest of many in one clause.
-fn behind(all: &[(usize, f64)], names: &[&str]) -> String {
+fn behind(all: &[(usize, f64)], names: &[String]) -> String {
     let named = if all.len() > NAMED_BEHIND + 1 {
         NAMED_BEHIND
     } else {
@@ -240,79 +326,10 @@ fn behind(all: &[(usize, f64)], names: &[&str]) -> String {
     list(&clauses)
 }
 
-/// What was run, in one sentence.
-pub(crate) fn what_ran(data: &RunData, view: &View<'_>) -> String {
-    if view.rows.is_empty() {
-        return format!("Nothing was measured on the {} bench.", data.run.bench);
-    }
-    let mut jobs: Vec<u32> = view.rows.iter().map(|row| row.head.sequence).collect();
-    jobs.dedup();
-    let unfinished = if data.run.finished.is_some() {
-        ""
-    } else {
-        " The run was not finished: what follows is what there is."
-    };
-    format!(
-        "{} on {} ({}), {} bench.{unfinished}",
-        count(jobs.len(), "job", "jobs"),
-        count(view.subjects.len(), "subject", "subjects"),
-        list(&view.subjects),
-        data.run.bench
-    )
-}
-
-/// How far the figures can be trusted, in sentences.
-pub(crate) fn trust(view: &View<'_>) -> Vec<String> {
-    let roles: Vec<Role> = view.cells().map(|(_, _, cell)| cell.m.role).collect();
-    let with = |role| roles.iter().filter(|own| **own == role).count();
-    let (measured, fitted) = (with(Role::Measured), with(Role::Fitted));
-    let mut sentences = Vec::new();
-    if measured == roles.len() {
-        sentences.push("Every figure was measured.".to_owned());
-    } else if measured == 0 {
-        sentences.push("Every figure comes from a model, none was measured.".to_owned());
-    } else {
-        let of = count(roles.len(), "figure", "figures");
-        sentences.push(format!(
-            "{measured} of {of} were measured, the others modelled."
-        ));
-    }
-    let against = accuracy(view, |_, _| true);
-    if let Some(errors) = &against.predicted {
-        sentences.push(format!(
-            "Against {} that played no part in fitting, the error is {:.1}\u{a0}% on average; \
-             the worst is {} ({}, job {}).",
-            count(errors.cells, "published figure", "published figures"),
-            errors.mean_absolute_percent,
-            crate::format::signed_percent(errors.worst_percent),
-            view.subjects[errors.worst_subject],
-            errors.worst_label
-        ));
-    } else {
-        sentences.push("There are no independent published figures to compare with.".to_owned());
-    }
-    if fitted > 0 {
-        let cells = count(fitted, "cell was", "cells were");
-        sentences.push(format!(
-            "{cells} among the facts the model was fitted on (marked †) and prove nothing."
-        ));
-    }
-    if against.disputed > 0 {
-        let figures = count(
-            against.disputed,
-            "published figure is",
-            "published figures are",
-        );
-        sentences.push(format!(
-            "{figures} disputed (marked ‡) and left out of every error."
-        ));
-    }
-    sentences
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{trust, verdicts, what_ran};
+    use super::verdicts;
+    use crate::compute::trust::{trust, what_ran};
     use crate::compute::view::View;
     use crate::sample;
 
@@ -326,9 +343,9 @@ mod tests {
                 data.measurements.push(m);
             }
         }
-        let view = View::new(&data.measurements);
+        let view = View::new(&data);
         let found = verdicts(&data, &view);
-        let names = &view.subjects;
+        let names = &view.names;
         let text = format!("{}: {}", found[0].winner(names), found[0].reason(names));
         text.replace('\u{a0}', " ")
     }
@@ -373,11 +390,11 @@ mod tests {
     #[test]
     fn the_sample_in_words() {
         let data = sample::data();
-        let view = View::new(&data.measurements);
+        let view = View::new(&data);
         let mut text = vec![what_ran(&data, &view)];
         for verdict in verdicts(&data, &view) {
-            let winner = verdict.winner(&view.subjects);
-            let reason = verdict.reason(&view.subjects);
+            let winner = verdict.winner(&view.names);
+            let reason = verdict.reason(&view.names);
             text.push(format!("{}: {winner}: {reason}", verdict.title));
         }
         text.extend(trust(&view));

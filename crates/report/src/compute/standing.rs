@@ -20,6 +20,12 @@ pub(crate) enum Standing {
     Percent(f64),
 }
 
+/// The highest of those that are there, finite and above zero.
+pub(crate) fn best_of(values: &[Option<f64>]) -> Option<f64> {
+    let usable = |value: &Option<f64>| value.filter(|v| v.is_finite() && *v > 0.0);
+    values.iter().filter_map(usable).reduce(f64::max)
+}
+
 /// Each figure against the best one; figures that are not there, not finite or
 /// not above zero have no standing.
 pub(crate) fn against_best(values: &[Option<f64>], better: Better) -> Vec<Option<Standing>> {

@@ -54,9 +54,9 @@ mod tests {
             m.class = "resync".to_owned();
         }
         measurements[2].sync_percent_start = Some(0.0);
-        assert!(series(&View::new(&measurements)).is_empty());
+        assert!(series(&View::of_rows(&measurements)).is_empty());
         measurements[3].sync_percent_start = Some(50.0);
-        let view = View::new(&measurements);
+        let view = View::of_rows(&measurements);
         let labels: Vec<_> = series(&view).iter().map(|row| row.label.clone()).collect();
         assert_eq!(labels, ["3", "4", "5"]);
     }

@@ -1,91 +1,75 @@
-//! Measurements arranged as the tables have them: a row per job and
-//! operation, a column per subject.
+//! Measurements arranged as the tables have them: a row per job, operation
+//! and part of a tool's output, a column per host, subject and file system.
 //!
 //! Where a cell was modelled with several fits, `strict` is its figure and the
 //! others only widen its band; without a `strict` the fit that came first is.
+//! Repetitions are one figure, see [`super::fold`].
 
-use raidlab_store::{Measurement, Operation};
-use std::collections::BTreeMap;
+use super::column::{Column, columns, names};
+use super::fold::fold;
+use super::rate::Rate;
+use crate::data::RunData;
+use raidlab_store::{Finding, Measurement, Operation, Severity};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The fit whose figures are shown; it knows least about what it predicts.
 const MAIN_FIT: &str = "strict";
 
-/// I/Os of this size and above are about throughput, smaller ones about
-/// operations: the article's 128 KiB streams against its 4 and 8 KiB jobs.
-const THROUGHPUT_BLOCK_BYTES: u64 = 64 * 1024;
+/// From so many parts on, a job's operation is a matrix with a table of its
+/// own, as iozone's file sizes by record sizes.
+const MATRIX_PARTS: usize = 4;
 
-/// What a row is measured in. More is better in both.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Rate {
-    /// Operations per second.
-    Iops,
-    /// What the article prints as "KB/s".
-    KibibytesPerSecond,
-}
-
-impl Rate {
-    /// The unit's name.
-    pub(crate) fn unit(self) -> &'static str {
-        match self {
-            Self::Iops => "iops",
-            Self::KibibytesPerSecond => "KiB/s",
-        }
-    }
-
-    /// A measurement's figure in this unit.
-    pub(crate) fn of(self, m: &Measurement) -> f64 {
-        match self {
-            Self::Iops => m.iops,
-            Self::KibibytesPerSecond => m.bytes_per_second / 1024.0,
-        }
-    }
-
-    /// Iops of `m`'s block size in this unit.
-    #[expect(clippy::cast_precision_loss, reason = "block sizes are small")]
-    pub(crate) fn convert_iops(self, iops: f64, m: &Measurement) -> f64 {
-        match self {
-            Self::Iops => iops,
-            Self::KibibytesPerSecond => iops * m.block_size_bytes as f64 / 1024.0,
-        }
-    }
-
-    /// The first published figure in this unit.
-    pub(crate) fn published(self, m: &Measurement) -> Option<f64> {
-        let figure = m.published.first()?;
-        Some(match (self, figure.bytes_per_second) {
-            (Self::KibibytesPerSecond, Some(rate)) => rate / 1024.0,
-            _ => self.convert_iops(figure.iops, m),
-        })
-    }
-}
-
-/// One subject's figure for a row.
+/// One column's figure for a row.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Cell<'a> {
-    /// The measurement to show.
+    /// The measurement to show: of several repetitions the one nearest to the
+    /// median.
     pub m: &'a Measurement,
-    /// Lowest and highest iops over the fits; both `m.iops` where there is one.
-    pub band_iops: (f64, f64),
+    /// The figure, in the row's unit: of several repetitions the median.
+    pub value: f64,
+    /// Around the figure, in the row's unit: the lowest and highest over the
+    /// fits of a model, or the 95 % interval over repetitions; both `value`
+    /// where there is neither.
+    pub band: (f64, f64),
+    /// Repetitions in the figure.
+    pub used: usize,
+    /// Whether the audit struck it out.
+    pub fatal: bool,
 }
 
-/// One job's reads or writes.
+/// One job's operation.
 #[derive(Debug)]
 pub(crate) struct Row<'a> {
     /// Any of the row's measurements: what they have in common is read here.
     pub head: &'a Measurement,
     /// The unit of the row.
     pub rate: Rate,
-    /// The job's name, with the operation where the job has both: `16 write`.
+    /// The job's name, with the operation where the job has several, and the
+    /// part where the operation has several: `16 write`.
     pub label: String,
-    /// In the order of the subjects.
+    /// Whether it is one cell of a matrix with a table of its own.
+    pub in_matrix: bool,
+    /// In the order of the columns.
     pub cells: Vec<Option<Cell<'a>>>,
+    /// In the order of the columns: every repetition of the fit shown, with
+    /// whether the audit struck it out.
+    pub repetitions: Vec<Vec<(&'a Measurement, bool)>>,
+    /// In the order of the columns: positions of the findings that concern
+    /// any repetition, worst first.
+    pub findings: Vec<Vec<usize>>,
 }
 
 impl<'a> Row<'a> {
-    /// The row's figures in its unit.
-    pub(crate) fn values(&self) -> Vec<Option<f64>> {
-        let value = |cell: &Option<Cell<'a>>| cell.map(|cell| self.rate.of(cell.m));
-        self.cells.iter().map(value).collect()
+    /// The figures that count: those that are not struck out.
+    pub(crate) fn valid_values(&self) -> Vec<Option<f64>> {
+        let valid = |cell: &Option<Cell<'a>>| Some(cell.filter(|cell| !cell.fatal)?.value);
+        self.cells.iter().map(valid).collect()
+    }
+
+    /// The repetitions of a column that are not struck out.
+    pub(crate) fn kept(&self, column: usize) -> impl Iterator<Item = &'a Measurement> {
+        let kept = self.repetitions[column].iter();
+        kept.filter(|(_, struck)| !struck).map(|(m, _)| *m)
     }
 
     /// Whether a resync or recovery ran during the job on any subject.
@@ -105,36 +89,72 @@ impl<'a> Row<'a> {
 /// All rows of a run.
 #[derive(Debug)]
 pub(crate) struct View<'a> {
-    /// In order of appearance.
-    pub subjects: Vec<&'a str>,
-    /// In the suite's order, reads before writes.
+    /// The columns' short names, in order of appearance.
+    pub names: Vec<String>,
+    /// In the suite's order; within a job reads before writes.
     pub rows: Vec<Row<'a>>,
 }
 
+/// A row's place: the job, the operation, the part.
+type Key<'a> = (u32, Operation, (u64, u64, &'a str));
+
 impl<'a> View<'a> {
-    /// Arranges measurements.
-    pub(crate) fn new(measurements: &'a [Measurement]) -> Self {
-        let mut subjects: Vec<&str> = Vec::new();
-        let mut rows: BTreeMap<(u32, Operation), Vec<&Measurement>> = BTreeMap::new();
-        for m in measurements {
-            if !subjects.contains(&m.subject.as_str()) {
-                subjects.push(&m.subject);
-            }
-            rows.entry((m.sequence, m.op)).or_default().push(m);
-        }
-        let both = |sequence| {
-            [Operation::Read, Operation::Write]
-                .iter()
-                .all(|op| rows.contains_key(&(sequence, *op)))
-        };
-        let rows = rows
-            .iter()
-            .filter_map(|((sequence, _), found)| row(found, &subjects, both(*sequence)))
-            .collect();
-        Self { subjects, rows }
+    /// Arranges a run's measurements.
+    pub(crate) fn new(data: &'a RunData) -> Self {
+        Self::arranged(&data.measurements, &data.findings, data.run.seed)
     }
 
-    /// Every cell with the index of its subject, in row order.
+    /// Arranges measurements without findings.
+    #[cfg(test)]
+    pub(crate) fn of_rows(measurements: &'a [Measurement]) -> Self {
+        Self::arranged(measurements, &[], 0)
+    }
+
+    fn arranged(measurements: &'a [Measurement], findings: &[Finding], seed: u64) -> Self {
+        let columns = columns(measurements);
+        let mut found: BTreeMap<Key<'_>, Vec<&Measurement>> = BTreeMap::new();
+        for m in measurements {
+            let key = (m.sequence, m.op, part_order(&m.part));
+            found.entry(key).or_default().push(m);
+        }
+        let mut ops: BTreeMap<u32, BTreeSet<Operation>> = BTreeMap::new();
+        let mut parts: BTreeMap<(u32, Operation), usize> = BTreeMap::new();
+        for (sequence, op, _) in found.keys() {
+            ops.entry(*sequence).or_default().insert(*op);
+            *parts.entry((*sequence, *op)).or_default() += 1;
+        }
+        let rows = found.iter().map(|((sequence, op, _), found)| {
+            let head = found[0];
+            let parts = parts[&(*sequence, *op)];
+            let mut label = head.job.clone();
+            if ops[sequence].len() > 1 {
+                label = format!("{label} {op}");
+            }
+            if parts > 1 && !head.part.is_empty() {
+                label = format!("{label} {}", head.part);
+            }
+            let rate = Rate::of_row(found);
+            let mut row = Row {
+                head,
+                rate,
+                label,
+                in_matrix: parts >= MATRIX_PARTS,
+                cells: Vec::new(),
+                repetitions: Vec::new(),
+                findings: Vec::new(),
+            };
+            for column in &columns {
+                row.add(column, found, findings, seed);
+            }
+            row
+        });
+        Self {
+            rows: rows.collect(),
+            names: names(&columns),
+        }
+    }
+
+    /// Every cell with the index of its column, in row order.
     pub(crate) fn cells(&self) -> impl Iterator<Item = (usize, &Row<'a>, Cell<'a>)> {
         self.rows.iter().flat_map(|row| {
             let cells = row.cells.iter().enumerate();
@@ -142,13 +162,18 @@ impl<'a> View<'a> {
         })
     }
 
-    /// Indexes of the subjects that have a published figure anywhere.
+    /// Rows that stand in the main tables and charts.
+    pub(crate) fn main_rows(&self) -> impl Iterator<Item = &Row<'a>> + Clone {
+        self.rows.iter().filter(|row| !row.in_matrix)
+    }
+
+    /// Indexes of the columns that have a published figure anywhere.
     pub(crate) fn compared(&self) -> Vec<usize> {
         let has_figures = |subject: &usize| {
             let mut rows = self.rows.iter();
             rows.any(|row| row.cells[*subject].is_some_and(|cell| !cell.m.published.is_empty()))
         };
-        (0..self.subjects.len()).filter(has_figures).collect()
+        (0..self.names.len()).filter(has_figures).collect()
     }
 
     /// The classes in the order of their first job.
@@ -163,82 +188,73 @@ impl<'a> View<'a> {
     }
 }
 
-fn row<'a>(found: &[&'a Measurement], subjects: &[&str], both: bool) -> Option<Row<'a>> {
-    let head = *found.first()?;
-    let label = if both {
-        format!("{} {}", head.job, head.op)
-    } else {
-        head.job.clone()
-    };
-    let rate = if head.block_size_bytes >= THROUGHPUT_BLOCK_BYTES {
-        Rate::KibibytesPerSecond
-    } else {
-        Rate::Iops
-    };
-    let cells = subjects.iter().map(|subject| cell(found, subject));
-    Some(Row {
-        head,
-        rate,
-        label,
-        cells: cells.collect(),
-    })
+impl<'a> Row<'a> {
+    /// Adds the cell of the next column.
+    fn add(
+        &mut self,
+        column: &Column<'_>,
+        found: &[&'a Measurement],
+        findings: &[Finding],
+        seed: u64,
+    ) {
+        let own: Vec<&Measurement> = found.iter().copied().filter(|m| column.holds(m)).collect();
+        let main = own.iter().find(|m| m.fit == MAIN_FIT).or(own.first());
+        let fit = main.map_or("", |m| m.fit.as_str());
+        let shown: Vec<&Measurement> = own.iter().copied().filter(|m| m.fit == fit).collect();
+        let mut concerned: Vec<usize> = (0..findings.len())
+            .filter(|index| shown.iter().any(|m| findings[*index].covers(m)))
+            .collect();
+        concerned.sort_by_key(|index| std::cmp::Reverse(findings[*index].severity));
+        let struck = |m: &Measurement| {
+            let mut fatal = concerned.iter().map(|index| &findings[*index]);
+            fatal.any(|finding| finding.severity == Severity::Fatal && finding.covers(m))
+        };
+        let repetitions: Vec<_> = shown.iter().map(|m| (*m, struck(m))).collect();
+        let folded = fold(self.rate, &repetitions, seed);
+        self.cells.push(folded.map(|folded| {
+            let value = folded.value;
+            let over_fits = own.iter().filter(|m| m.fit != fit);
+            let fits = over_fits.fold((value, value), |(low, high), other| {
+                let other = self.rate.of(other);
+                (low.min(other), high.max(other))
+            });
+            Cell {
+                m: folded.m,
+                value,
+                band: folded.interval.unwrap_or(fits),
+                used: folded.used,
+                fatal: folded.fatal,
+            }
+        }));
+        self.repetitions.push(repetitions);
+        self.findings.push(concerned);
+    }
 }
 
-fn cell<'a>(found: &[&'a Measurement], subject: &str) -> Option<Cell<'a>> {
-    let own = || found.iter().copied().filter(|m| m.subject == subject);
-    let m = own().find(|m| m.fit == MAIN_FIT).or_else(|| own().next())?;
-    let band_iops = own().fold((m.iops, m.iops), |(low, high), other| {
-        (low.min(other.iops), high.max(other.iops))
-    });
-    Some(Cell { m, band_iops })
+/// Sorts parts as iozone's table is: `16384k/64k` by file and record size,
+/// others by name.
+fn part_order(part: &str) -> (u64, u64, &str) {
+    let (file, record) = matrix_sizes(part).unwrap_or((0, 0));
+    (file, record, part)
+}
+
+/// The two sizes of a part such as `16384k/64k`, bytes.
+pub(crate) fn matrix_sizes(part: &str) -> Option<(u64, u64)> {
+    let (file, record) = part.split_once('/')?;
+    Some((size_bytes(file)?, size_bytes(record)?))
+}
+
+fn size_bytes(text: &str) -> Option<u64> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let factor = match text[digits.len()..].to_ascii_lowercase().as_str() {
+        "" => 1,
+        "k" => 1 << 10,
+        "m" => 1 << 20,
+        "g" => 1 << 30,
+        _ => return None,
+    };
+    digits.parse::<u64>().ok()?.checked_mul(factor)
 }
 
 #[cfg(test)]
-mod tests {
-    use super::{Rate, View};
-    use crate::sample;
-    use raidlab_store::Operation;
-
-    #[test]
-    fn strict_is_shown_and_the_other_fits_are_the_band() {
-        let mut measurements = Vec::new();
-        for (fit, iops) in [("joint", 90.0), ("strict", 100.0), ("cost", 110.0)] {
-            let mut m = sample::cell("md", 0);
-            m.fit = fit.to_owned();
-            m.iops = iops;
-            measurements.push(m);
-        }
-        let view = View::new(&measurements);
-        let cell = view.rows[0].cells[0].unwrap();
-        assert_eq!(cell.m.fit, "strict");
-        assert_eq!(cell.band_iops, (90.0, 110.0));
-    }
-
-    #[test]
-    fn a_job_with_reads_and_writes_has_two_rows_named_so() {
-        let mut write = sample::cell("md", 0);
-        write.op = Operation::Write;
-        let measurements = [write, sample::cell("md", 0), sample::cell("gflash", 1)];
-        let view = View::new(&measurements);
-        let labels: Vec<_> = view.rows.iter().map(|row| row.label.as_str()).collect();
-        assert_eq!(labels, ["1 read", "1 write", "2"]);
-        assert_eq!(view.subjects, ["md", "gflash"]);
-        assert!(view.rows[0].cells[1].is_none());
-    }
-
-    #[test]
-    fn large_blocks_are_shown_as_kibibytes_per_second() {
-        let mut m = sample::cell("md", 0);
-        m.block_size_bytes = 128 * 1024;
-        m.iops = 10.0;
-        m.bytes_per_second = 10.0 * 128.0 * 1024.0;
-        m.published[0].iops = 20.0;
-        m.published[0].bytes_per_second = None;
-        let measurements = [m];
-        let view = View::new(&measurements);
-        assert_eq!(view.rows[0].rate, Rate::KibibytesPerSecond);
-        assert_eq!(view.rows[0].values(), [Some(1280.0)]);
-        let rate = view.rows[0].rate;
-        assert_eq!(rate.published(&measurements[0]), Some(2560.0));
-    }
-}
+mod tests;

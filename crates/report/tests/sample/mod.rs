@@ -7,6 +7,8 @@ use raidlab_store::{
     AccuracyNote, Latency, Measurement, MemberUse, Operation, PublishedFigure, Role, Run, Setting,
 };
 
+pub mod bench;
+
 const SUBJECTS: [&str; 4] = ["md", "gflash", "gmirror", "zfs"];
 
 struct Job {

@@ -1,0 +1,104 @@
+//! What a column's disks could do: the sum of what each member does in
+//! sequence, as measured alone or as its maker declares.
+//!
+//! Reads can use all members at once. Writes of a mirror go to each of them,
+//! writes of an array with parity carry it along: of n members of the rate r,
+//! RAID 1 writes r, RAID 10 n r / 2, RAID 5 (n - 1) r, RAID 6 (n - 2) r.
+//! Channels that members share are not counted here; the audit knows them.
+
+use super::facts::Facts;
+use super::view::{Cell, Row};
+use raidlab_store::fact::{self, disk_property};
+use raidlab_store::{Measurement, Operation};
+
+/// Slots looked at.
+const MOST_MEMBERS: usize = 256;
+
+/// Percent of what the disks could do that a cell reached; `None` where the
+/// row is not about sequential bytes, or a member's rate is not known.
+pub(crate) fn percent_of_disks(facts: &Facts<'_>, row: &Row<'_>, cell: Cell<'_>) -> Option<f64> {
+    let m = cell.m;
+    let one_way = m.op.only_reads() || m.op.only_writes();
+    let random = matches!(m.op, Operation::RandomRead | Operation::RandomWrite)
+        || m.class.contains("random")
+        || m.class.contains("mixed");
+    if !row.rate.is_bytes() || !one_way || random {
+        return None;
+    }
+    let bound = row.rate.of_bytes(bound(facts, m)?)?;
+    (bound > 0.0).then(|| 100.0 * cell.value / bound)
+}
+
+/// Bytes per second that the members could read, or store of a file.
+#[expect(clippy::cast_precision_loss, reason = "a few members")]
+fn bound(facts: &Facts<'_>, m: &Measurement) -> Option<f64> {
+    let devices = (0..MOST_MEMBERS).map_while(|slot| facts.value(m, &fact::member_device(slot)));
+    let rates: Option<Vec<f64>> = devices.map(|device| rate(facts, m, device)).collect();
+    let rates = rates.filter(|rates| !rates.is_empty())?;
+    let sum: f64 = rates.iter().sum();
+    if m.op.only_reads() {
+        return Some(sum);
+    }
+    let count = rates.len() as f64;
+    let parity = |disks: f64| (count > disks).then(|| sum * (count - disks) / count);
+    match facts.value(m, fact::ARRAY_LEVEL).unwrap_or_default() {
+        "raid1" | "mirror" => rates.into_iter().reduce(f64::min),
+        "raid10" => Some(sum / 2.0),
+        "raid4" | "raid5" | "raidz" | "raidz1" | "raid3" => parity(1.0),
+        "raid6" | "raidz2" => parity(2.0),
+        "raidz3" => parity(3.0),
+        "raid0" | "linear" | "single" | "stripe" => Some(sum),
+        _ => None,
+    }
+}
+
+/// A device's own rate, or that of the disk it is a part of.
+fn rate(facts: &Facts<'_>, m: &Measurement, device: &str) -> Option<f64> {
+    let own = |device: &str| {
+        facts.number(
+            m,
+            &fact::disk(device, disk_property::SEQUENTIAL_BYTES_PER_SECOND),
+        )
+    };
+    own(device).or_else(|| own(facts.value(m, &fact::disk(device, disk_property::PARENT))?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::percent_of_disks;
+    use crate::compute::facts::Facts;
+    use crate::compute::view::View;
+    use crate::sample;
+
+    #[test]
+    fn a_mirror_reads_with_both_disks_and_writes_with_one() {
+        let mut data = sample::bench();
+        data.measurements.retain(|m| m.repetition == 0);
+        for m in &mut data.measurements {
+            m.bytes_per_second = 171e6;
+        }
+        let view = View::new(&data);
+        let facts = Facts::new(&data.observations);
+        let percent = |job: &str| {
+            let mut rows = view.rows.iter();
+            let row = rows.find(|row| row.label == job).unwrap();
+            percent_of_disks(&facts, row, row.cells[0].unwrap())
+        };
+        assert_eq!(percent("seqread"), Some(50.0));
+        assert_eq!(percent("seqwrite"), Some(100.0));
+        assert_eq!(percent("rw-256k"), None);
+        assert_eq!(percent("rr-4"), None);
+        assert_eq!(percent("bonnie seek"), None);
+    }
+
+    #[test]
+    fn an_unknown_member_leaves_the_bound_open() {
+        let mut data = sample::bench();
+        data.observations
+            .retain(|o| !o.name.starts_with("disk.sdc"));
+        let view = View::new(&data);
+        let facts = Facts::new(&data.observations);
+        let row = &view.rows[0];
+        assert_eq!(percent_of_disks(&facts, row, row.cells[0].unwrap()), None);
+    }
+}

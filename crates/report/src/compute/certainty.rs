@@ -1,0 +1,172 @@
+//! Whether a difference between two figures can be told from chance.
+//!
+//! Repetitions are the sample. A cell measured once is judged by its
+//! one-second series, as batch means, where that has enough samples: they say
+//! how steady the rate was during that one job, and nothing of how another
+//! start would differ. Over a class of several rows the score of a repetition
+//! is the geometric mean of its figures.
+
+use super::fold::stream;
+use super::view::Row;
+use raidlab_random::Stream;
+use raidlab_statistics::{
+    Comparison, Confidence, Direction, Measured, Question, Sample, batch_means, compare_measured,
+    compare_samples,
+};
+use raidlab_store::fact::series as names;
+use raidlab_store::{Measurement, Metric, Series};
+use std::collections::BTreeSet;
+
+/// What is known of a figure.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Side {
+    /// One value per repetition.
+    pub values: Vec<f64>,
+    /// Of a cell measured once, its series with an interval.
+    pub series: Option<Measured>,
+}
+
+impl Side {
+    /// A row's column: the repetitions that are not struck out.
+    pub(crate) fn of_row(row: &Row<'_>, column: usize, series: &[Series]) -> Self {
+        let kept: Vec<&Measurement> = row.kept(column).collect();
+        Self {
+            values: kept.iter().map(|m| row.rate.of(m)).collect(),
+            series: match kept.as_slice() {
+                [m] => of_series(m, series),
+                _ => None,
+            },
+        }
+    }
+
+    /// A column's scores over several rows: a repetition counts where every
+    /// row has it.
+    #[expect(clippy::cast_precision_loss, reason = "a handful of rows")]
+    pub(crate) fn of_class(rows: &[&Row<'_>], column: usize, series: &[Series]) -> Self {
+        if let [row] = rows {
+            return Self::of_row(row, column, series);
+        }
+        let repetitions: BTreeSet<u32> = rows
+            .iter()
+            .flat_map(|row| row.kept(column).map(|m| m.repetition))
+            .collect();
+        let score = |repetition: u32| {
+            let logs: Option<Vec<f64>> = rows
+                .iter()
+                .map(|row| {
+                    let mut kept = row.kept(column);
+                    let m = kept.find(|m| m.repetition == repetition)?;
+                    Some(row.rate.of(m).ln())
+                })
+                .collect();
+            let logs = logs?;
+            Some((logs.iter().sum::<f64>() / logs.len() as f64).exp())
+        };
+        Self {
+            values: repetitions.into_iter().filter_map(score).collect(),
+            series: None,
+        }
+    }
+}
+
+/// How `other` stands to `base`; `None` where either has no figure above zero.
+pub(crate) fn compare(base: &Side, other: &Side, stream: &mut Stream) -> Option<Comparison> {
+    let question = Question::new(Direction::MoreIsBetter);
+    let above_zero = |side: &Side| side.values.iter().all(|value| *value > 0.0);
+    if !above_zero(base) || !above_zero(other) {
+        return None;
+    }
+    if let (Some(base), Some(other)) = (&base.series, &other.series) {
+        return Some(compare_measured(base, other, &question));
+    }
+    let sample = |side: &Side| Sample::new(&side.values).ok();
+    Some(compare_samples(
+        &sample(base)?,
+        &sample(other)?,
+        &question,
+        stream,
+    ))
+}
+
+/// The stream for comparisons that begin at this row.
+pub(crate) fn stream_of(seed: u64, row: &Row<'_>) -> Stream {
+    stream(seed, row.head).fork("compare", 0)
+}
+
+/// The batch means of what was sampled while a row was measured.
+fn of_series(m: &Measurement, series: &[Series]) -> Option<Measured> {
+    let name = match (m.metric(), m.op.only_reads(), m.op.only_writes()) {
+        (Metric::BytesPerSecond, true, _) => names::READ_BYTES_PER_SECOND,
+        (Metric::BytesPerSecond, _, true) => names::WRITE_BYTES_PER_SECOND,
+        (Metric::OperationsPerSecond, true, _) => names::READ_IOPS,
+        (Metric::OperationsPerSecond, _, true) => names::WRITE_IOPS,
+        _ => return None,
+    };
+    let mut all = series.iter();
+    let own = all.find(|series| series.name == name && series.scope.covers(m))?;
+    let end = m.started_ns.saturating_add(m.runtime_ns);
+    // The first and the last second are cut by the job's own edges.
+    let within = own
+        .points
+        .iter()
+        .filter(|(at, _)| (m.started_ns..end).contains(at));
+    let values: Vec<f64> = within.map(|(_, value)| *value).collect();
+    let inner = values.get(1..values.len().saturating_sub(1))?;
+    let found = batch_means(&Sample::new(inner).ok()?, Confidence::NINETY_FIVE).ok()?;
+    Some(Measured {
+        value: found.mean,
+        interval: Some(found.interval),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Side, compare, stream_of};
+    use crate::compute::view::View;
+    use crate::data::RunData;
+    use crate::sample;
+
+    fn answer(data: &RunData, row: usize, base: usize, other: usize) -> String {
+        let view = View::new(data);
+        let row = &view.rows[row];
+        let side = |column| Side::of_row(row, column, &data.series);
+        let mut stream = stream_of(data.run.seed, row);
+        let found = compare(&side(base), &side(other), &mut stream);
+        found.map_or_else(String::new, |found| found.to_string())
+    }
+
+    #[test]
+    fn repetitions_decide_and_a_single_one_does_not() {
+        let mut data = sample::bench();
+        insta::assert_snapshot!(answer(&data, 2, 0, 3));
+        data.series.clear();
+        data.measurements.retain(|m| m.repetition == 0);
+        insta::assert_snapshot!(
+            answer(&data, 2, 0, 3), @"cannot tell: 1 repetition each");
+    }
+
+    #[test]
+    fn the_series_of_a_single_repetition_answers_for_it() {
+        let mut data = sample::bench();
+        data.measurements.retain(|m| m.repetition == 0);
+        insta::assert_snapshot!(answer(&data, 0, 0, 3));
+    }
+
+    #[test]
+    fn a_class_is_scored_by_repetition() {
+        let data = sample::bench();
+        let view = View::new(&data);
+        let rows: Vec<_> = view
+            .rows
+            .iter()
+            .filter(|row| row.head.class == "random-read")
+            .collect();
+        let side = Side::of_class(&rows, 0, &data.series);
+        assert_eq!(side.values.len(), 3);
+        let firsts: f64 = rows
+            .iter()
+            .map(|row| row.repetitions[0][0].0.iops.ln())
+            .sum();
+        assert!((side.values[0] - (firsts / rows.len() as f64).exp()).abs() < 1e-9);
+    }
+}

@@ -1,0 +1,257 @@
+//! What the audit found, arranged for people: one entry per rule with all its
+//! cases, the worst first, and short marks for the cells concerned.
+
+use super::view::View;
+use crate::format::list;
+use raidlab_store::{AccuracyNote, Finding, Severity};
+use serde::Serialize;
+
+/// The class of notes in which the audit says what it could judge.
+pub const AUDIT_NOTE_CLASS: &str = "audit";
+
+/// So many rows are named, of more only their number.
+const NAMED_ROWS: usize = 6;
+
+/// Findings of one rule.
+#[derive(Debug, Serialize)]
+pub(crate) struct Group<'a> {
+    /// Its element's identifier in the page.
+    pub anchor: String,
+    pub rule: &'a str,
+    pub title: &'a str,
+    #[serde(skip)]
+    pub severity: Severity,
+    /// `fatal`, `warning`, `note`.
+    pub severity_name: &'static str,
+    pub sign: &'static str,
+    /// What it does to the numbers, each sentence once.
+    pub effects: Vec<&'a str>,
+    /// What to do, each sentence once.
+    pub remedies: Vec<&'a str>,
+    pub cases: Vec<Case<'a>>,
+}
+
+/// Where a rule holds, with what shows it.
+#[derive(Debug, Serialize)]
+pub(crate) struct Case<'a> {
+    pub evidence: &'a str,
+    pub cells: String,
+}
+
+/// A finding's mark beside a figure.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Mark {
+    pub anchor: String,
+    pub rule: String,
+    pub sign: &'static str,
+    pub severity_name: &'static str,
+    /// For hovering: the title.
+    pub title: String,
+}
+
+/// A severity's name.
+pub(crate) const fn severity_name(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Fatal => "fatal",
+        Severity::Warning => "warning",
+        Severity::Note => "note",
+    }
+}
+
+/// A severity's sign, so that colour is never the only difference.
+pub(crate) const fn sign(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Fatal => "✗",
+        Severity::Warning => "▲",
+        Severity::Note => "·",
+    }
+}
+
+/// All findings, worst first, then in the order of the audit.
+pub(crate) fn groups<'a>(findings: &'a [Finding], view: &View<'_>) -> Vec<Group<'a>> {
+    let mut groups: Vec<Group<'a>> = Vec::new();
+    for finding in findings {
+        let same =
+            |group: &&mut Group<'_>| key(finding) == (group.severity, group.rule, group.title);
+        let place = cells(finding, view);
+        if let Some(group) = groups.iter_mut().find(same) {
+            add_once(&mut group.effects, &finding.effect);
+            add_once(&mut group.remedies, &finding.remedy);
+            let twin = |case: &&mut Case<'_>| case.evidence == finding.evidence;
+            if let Some(case) = group.cases.iter_mut().find(twin) {
+                case.cells = format!("{}; {place}", case.cells);
+                continue;
+            }
+            group.cases.push(Case {
+                evidence: &finding.evidence,
+                cells: place,
+            });
+            continue;
+        }
+        let mut group = Group {
+            anchor: String::new(),
+            rule: &finding.rule,
+            title: &finding.title,
+            severity: finding.severity,
+            severity_name: severity_name(finding.severity),
+            sign: sign(finding.severity),
+            effects: Vec::new(),
+            remedies: Vec::new(),
+            cases: vec![Case {
+                evidence: &finding.evidence,
+                cells: place,
+            }],
+        };
+        add_once(&mut group.effects, &finding.effect);
+        add_once(&mut group.remedies, &finding.remedy);
+        groups.push(group);
+    }
+    groups.sort_by_key(|group| std::cmp::Reverse(group.severity));
+    for (position, group) in groups.iter_mut().enumerate() {
+        group.anchor = format!("finding-{position}");
+    }
+    groups
+}
+
+fn key(finding: &Finding) -> (Severity, &str, &str) {
+    (finding.severity, &finding.rule, &finding.title)
+}
+
+fn add_once<'a>(all: &mut Vec<&'a str>, text: &'a str) {
+    if !text.is_empty() && !all.contains(&text) {
+        all.push(text);
+    }
+}
+
+/// The marks of a cell with the findings at these positions: each rule once,
+/// notes not at all.
+pub(crate) fn marks(findings: &[Finding], groups: &[Group<'_>], positions: &[usize]) -> Vec<Mark> {
+    let mut marks: Vec<Mark> = Vec::new();
+    for finding in positions.iter().map(|position| &findings[*position]) {
+        let group = groups
+            .iter()
+            .find(|group| key(finding) == (group.severity, group.rule, group.title));
+        let Some(group) = group.filter(|group| group.severity > Severity::Note) else {
+            continue;
+        };
+        if marks.iter().all(|mark| mark.anchor != group.anchor) {
+            marks.push(Mark {
+                anchor: group.anchor.clone(),
+                rule: group.rule.to_owned(),
+                sign: group.sign,
+                severity_name: group.severity_name,
+                title: group.title.to_owned(),
+            });
+        }
+    }
+    marks
+}
+
+/// The cells that a finding concerns, in words.
+fn cells(finding: &Finding, view: &View<'_>) -> String {
+    let covered = |row: usize, column: usize| {
+        let mut repetitions = view.rows[row].repetitions[column].iter();
+        repetitions.any(|(m, _)| finding.covers(m))
+    };
+    let there = |row: usize, column: usize| view.rows[row].cells[column].is_some();
+    let all: Vec<usize> = (0..view.rows.len()).collect();
+    let columns: Vec<(usize, Vec<usize>)> = (0..view.names.len())
+        .map(|column| {
+            let rows = all.iter().copied().filter(|row| covered(*row, column));
+            (column, rows.collect())
+        })
+        .filter(|(_, rows): &(_, Vec<usize>)| !rows.is_empty())
+        .collect();
+    if columns.is_empty() {
+        return "no cell of this run".to_owned();
+    }
+    let whole = |(column, rows): &(usize, Vec<usize>)| {
+        all.iter().filter(|row| there(**row, *column)).count() == rows.len()
+    };
+    let mut words = if columns.len() == view.names.len() && columns.iter().all(whole) {
+        "every cell".to_owned()
+    } else {
+        // Columns with the same rows are named together.
+        let mut together: Vec<(String, Vec<&str>)> = Vec::new();
+        for entry in &columns {
+            let rows = if whole(entry) {
+                "all jobs".to_owned()
+            } else {
+                row_words(view, &entry.1)
+            };
+            let name = view.names[entry.0].as_str();
+            match together.iter_mut().find(|(own, _)| *own == rows) {
+                Some((_, names)) => names.push(name),
+                None => together.push((rows, vec![name])),
+            }
+        }
+        let words = together.iter().map(|(rows, names)| {
+            if names.len() == view.names.len() {
+                rows.clone()
+            } else {
+                format!("{rows} on {}", list(names))
+            }
+        });
+        words.collect::<Vec<_>>().join("; ")
+    };
+    if let Some(repetition) = finding.scope.repetition {
+        words.push_str(&format!(" (repetition {})", repetition + 1));
+    }
+    words
+}
+
+fn row_words(view: &View<'_>, rows: &[usize]) -> String {
+    let labels: Vec<&str> = rows
+        .iter()
+        .map(|row| view.rows[*row].label.as_str())
+        .collect();
+    let words = if labels.len() > NAMED_ROWS {
+        let (named, rest) = labels.split_at(NAMED_ROWS - 1);
+        format!("{} and {} more", named.join(", "), rest.len())
+    } else {
+        list(&labels)
+    };
+    format!("job {words}")
+}
+
+/// What the audit says of its own work.
+pub(crate) fn audit_notes(notes: &[AccuracyNote]) -> Vec<&str> {
+    let own = notes.iter().filter(|note| note.class == AUDIT_NOTE_CLASS);
+    own.map(|note| note.statement.as_str()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{groups, marks};
+    use crate::compute::view::View;
+    use crate::sample;
+    use std::fmt::Write;
+
+    #[test]
+    fn findings_of_the_bench() {
+        let data = sample::bench();
+        let view = View::new(&data);
+        let mut text = String::new();
+        for group in groups(&data.findings, &view) {
+            let _ = writeln!(text, "{} {} {}", group.sign, group.rule, group.title);
+            for case in &group.cases {
+                let _ = writeln!(text, "  {}: {}", case.cells, case.evidence);
+            }
+        }
+        insta::assert_snapshot!(text);
+    }
+
+    #[test]
+    fn a_cell_is_marked_by_each_rule_once_and_not_by_notes() {
+        let data = sample::bench();
+        let view = View::new(&data);
+        let groups = groups(&data.findings, &view);
+        let all: Vec<usize> = (0..data.findings.len()).collect();
+        let marks = marks(&data.findings, &groups, &all);
+        let rules: Vec<_> = marks
+            .iter()
+            .map(|mark| (mark.sign, mark.rule.as_str()))
+            .collect();
+        assert_eq!(rules, [("✗", "C1"), ("✗", "A9"), ("▲", "C12")]);
+    }
+}

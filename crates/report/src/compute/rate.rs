@@ -1,0 +1,182 @@
+//! What rows are measured in.
+//!
+//! One rule for the whole page: operations per second for small blocks and
+//! for operations that move no bytes, bytes per second for all others
+//! ([`raidlab_store::Measurement::metric`]). Bytes are printed in MB/s of 10^6
+//! bytes, except for suites whose source prints KiB/s: their rows can then be
+//! laid beside it.
+
+use raidlab_store::{Measurement, Metric, Operation};
+
+/// Suites whose source prints KiB/s: the 2015 comparison of mirrors quotes
+/// fio's "KB/s", which are of 1024 bytes.
+const KIBIBYTE_SUITES: [&str; 1] = ["mirror-2015"];
+
+/// What a row is measured in. More is better in all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Rate {
+    /// Reads or writes per second.
+    Iops,
+    /// Seeks, files per second.
+    OperationsPerSecond,
+    /// What the 2015 article prints as "KB/s".
+    KibibytesPerSecond,
+    /// 10^6 bytes per second.
+    MegabytesPerSecond,
+}
+
+impl Rate {
+    /// The unit of a row with these figures: bytes where any of them has no
+    /// operations per second to show.
+    pub(crate) fn of_row(found: &[&Measurement]) -> Self {
+        let bytes = found.iter().any(|m| m.metric() == Metric::BytesPerSecond);
+        let kibibytes = |m: &&Measurement| KIBIBYTE_SUITES.contains(&m.suite.as_str());
+        if bytes && found.iter().all(kibibytes) {
+            Self::KibibytesPerSecond
+        } else if bytes {
+            Self::MegabytesPerSecond
+        } else if found.iter().all(|m| moves_blocks(m.op)) {
+            Self::Iops
+        } else {
+            Self::OperationsPerSecond
+        }
+    }
+
+    /// The unit's name.
+    pub(crate) fn unit(self) -> &'static str {
+        match self {
+            Self::Iops => "iops",
+            Self::OperationsPerSecond => "1/s",
+            Self::KibibytesPerSecond => "KiB/s",
+            Self::MegabytesPerSecond => "MB/s",
+        }
+    }
+
+    /// Whether it counts bytes.
+    pub(crate) fn is_bytes(self) -> bool {
+        self.bytes().is_some()
+    }
+
+    /// How many bytes one unit has.
+    fn bytes(self) -> Option<f64> {
+        match self {
+            Self::Iops | Self::OperationsPerSecond => None,
+            Self::KibibytesPerSecond => Some(1024.0),
+            Self::MegabytesPerSecond => Some(1e6),
+        }
+    }
+
+    /// A measurement's figure in this unit.
+    pub(crate) fn of(self, m: &Measurement) -> f64 {
+        self.bytes()
+            .map_or(m.iops, |bytes| m.bytes_per_second / bytes)
+    }
+
+    /// Bytes per second in this unit; `None` for operations.
+    pub(crate) fn of_bytes(self, bytes_per_second: f64) -> Option<f64> {
+        self.bytes().map(|bytes| bytes_per_second / bytes)
+    }
+
+    /// A figure of this unit in MB/s where it counts bytes: charts of the same
+    /// thing have one unit.
+    pub(crate) fn in_megabytes(self, value: f64) -> f64 {
+        self.bytes().map_or(value, |bytes| value * bytes / 1e6)
+    }
+
+    /// Iops of `m`'s block size in this unit.
+    #[expect(clippy::cast_precision_loss, reason = "block sizes are small")]
+    pub(crate) fn convert_iops(self, iops: f64, m: &Measurement) -> f64 {
+        self.bytes()
+            .map_or(iops, |bytes| iops * m.block_size_bytes as f64 / bytes)
+    }
+
+    /// The first published figure in this unit.
+    pub(crate) fn published(self, m: &Measurement) -> Option<f64> {
+        let figure = m.published.first()?;
+        let rate = figure.bytes_per_second.and_then(|rate| self.of_bytes(rate));
+        Some(rate.unwrap_or_else(|| self.convert_iops(figure.iops, m)))
+    }
+}
+
+fn moves_blocks(op: Operation) -> bool {
+    matches!(
+        op,
+        Operation::Read
+            | Operation::Write
+            | Operation::Trim
+            | Operation::RandomRead
+            | Operation::RandomWrite
+    )
+}
+
+/// The units' names: `iops or KiB/s`.
+pub(crate) fn unit_names(rates: impl Iterator<Item = Rate>) -> String {
+    let mut names: Vec<&str> = Vec::new();
+    for rate in rates {
+        if !names.contains(&rate.unit()) {
+            names.push(rate.unit());
+        }
+    }
+    names.join(" or ")
+}
+
+/// How to read the units of these rows.
+pub(crate) fn units_note(rates: &[Rate]) -> String {
+    let has = |rate| rates.contains(&rate);
+    let mut words = vec!["More is better in every unit.".to_owned()];
+    if has(Rate::Iops) {
+        words.push("iops: reads or writes per second, for blocks below 64 KiB.".to_owned());
+    }
+    if has(Rate::OperationsPerSecond) {
+        words.push("1/s: seeks or files per second.".to_owned());
+    }
+    if has(Rate::MegabytesPerSecond) {
+        words.push("MB/s: 10⁶ bytes per second, whatever unit the tool printed.".to_owned());
+    }
+    if has(Rate::KibibytesPerSecond) {
+        words.push("KiB/s: 1024 bytes per second, as the source of this suite prints.".to_owned());
+    }
+    words.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Rate, units_note};
+    use crate::sample;
+    use raidlab_store::Operation;
+
+    #[test]
+    fn the_2015_suite_prints_kibibytes_as_its_source() {
+        let mut m = sample::cell("md", 0);
+        m.block_size_bytes = 128 * 1024;
+        m.iops = 10.0;
+        m.bytes_per_second = 10.0 * 128.0 * 1024.0;
+        m.published[0].iops = 20.0;
+        m.published[0].bytes_per_second = None;
+        let rate = Rate::of_row(&[&m]);
+        assert_eq!((rate, rate.of(&m)), (Rate::KibibytesPerSecond, 1280.0));
+        assert_eq!(rate.published(&m), Some(2560.0));
+        "quick".clone_into(&mut m.suite);
+        let rate = Rate::of_row(&[&m]);
+        assert_eq!((rate, rate.of(&m)), (Rate::MegabytesPerSecond, 1.31072));
+    }
+
+    #[test]
+    fn seeks_are_no_iops_and_their_unit_says_the_direction() {
+        let mut m = sample::cell("md", 0);
+        m.op = Operation::Seek;
+        m.bytes_per_second = 0.0;
+        m.block_size_bytes = 0;
+        assert_eq!(Rate::of_row(&[&m]), Rate::OperationsPerSecond);
+        assert!(units_note(&[Rate::OperationsPerSecond]).starts_with("More is better"));
+    }
+
+    #[test]
+    fn a_tool_without_operations_puts_the_row_in_bytes() {
+        let fio = sample::cell("md", 0);
+        let mut dd = sample::cell("zfs", 0);
+        dd.iops = 0.0;
+        assert_eq!(Rate::of_row(&[&fio]), Rate::Iops);
+        assert!(Rate::of_row(&[&fio, &dd]).is_bytes());
+    }
+}

@@ -1,0 +1,86 @@
+//! What was run and how far its figures can be trusted, in sentences.
+
+use super::accuracy::accuracy;
+use super::view::View;
+use crate::data::RunData;
+use crate::format::{count, list};
+use raidlab_store::Role;
+
+/// What was run, in one sentence.
+pub(crate) fn what_ran(data: &RunData, view: &View<'_>) -> String {
+    if view.rows.is_empty() {
+        return format!("Nothing was measured on the {} bench.", data.run.bench);
+    }
+    let mut jobs: Vec<u32> = view.rows.iter().map(|row| row.head.sequence).collect();
+    jobs.dedup();
+    let unfinished = if data.run.finished.is_some() {
+        ""
+    } else {
+        " The run was not finished: what follows is what there is."
+    };
+    format!(
+        "{} on {} ({}), {} bench.{unfinished}",
+        count(jobs.len(), "job", "jobs"),
+        count(view.names.len(), "subject", "subjects"),
+        list(&view.names),
+        data.run.bench
+    )
+}
+
+/// How far the figures can be trusted, in sentences.
+pub(crate) fn trust(view: &View<'_>) -> Vec<String> {
+    let roles: Vec<Role> = view.cells().map(|(_, _, cell)| cell.m.role).collect();
+    let with = |role| roles.iter().filter(|own| **own == role).count();
+    let (measured, fitted) = (with(Role::Measured), with(Role::Fitted));
+    let mut sentences = Vec::new();
+    if measured == roles.len() {
+        sentences.push("Every figure was measured.".to_owned());
+    } else if measured == 0 {
+        sentences.push("Every figure comes from a model, none was measured.".to_owned());
+    } else {
+        let of = count(roles.len(), "figure", "figures");
+        sentences.push(format!(
+            "{measured} of {of} were measured, the others modelled."
+        ));
+    }
+    let struck = view.cells().filter(|(_, _, cell)| cell.fatal).count();
+    if struck > 0 {
+        let figures = count(struck, "figure", "figures");
+        sentences.push(format!(
+            "The audit struck out {figures} of {}: they do not say what they seem to, and count \
+             in no comparison.",
+            roles.len()
+        ));
+    }
+    let against = accuracy(view, |_, _| true);
+    if let Some(errors) = &against.predicted {
+        sentences.push(format!(
+            "Against {} that played no part in fitting, the error is {:.1}\u{a0}% on average; \
+             the worst is {} ({}, job {}).",
+            count(errors.cells, "published figure", "published figures"),
+            errors.mean_absolute_percent,
+            crate::format::signed_percent(errors.worst_percent),
+            view.names[errors.worst_subject],
+            errors.worst_label
+        ));
+    } else {
+        sentences.push("There are no independent published figures to compare with.".to_owned());
+    }
+    if fitted > 0 {
+        let cells = count(fitted, "cell was", "cells were");
+        sentences.push(format!(
+            "{cells} among the facts the model was fitted on (marked †) and prove nothing."
+        ));
+    }
+    if against.disputed > 0 {
+        let figures = count(
+            against.disputed,
+            "published figure is",
+            "published figures are",
+        );
+        sentences.push(format!(
+            "{figures} disputed (marked ‡) and left out of every error."
+        ));
+    }
+    sentences
+}

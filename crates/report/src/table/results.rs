@@ -1,0 +1,185 @@
+//! The results: a row per job and operation, a column per subject; and every
+//! repetition that a figure was made of.
+
+use super::{Tone, fitted_mark};
+use crate::compute::bound::percent_of_disks;
+use crate::compute::facts::Facts;
+use crate::compute::findings::{Mark, groups, marks};
+use crate::compute::fold::outlying;
+use crate::compute::standing::{Better, Standing, against_best};
+use crate::compute::sync::progress_percent;
+use crate::compute::view::{Cell, Row, View};
+use crate::data::RunData;
+use crate::format::figure;
+use raidlab_store::Measurement;
+use serde::Serialize;
+
+/// A row of the article's table.
+#[derive(Debug, Serialize)]
+pub(crate) struct ResultRow {
+    pub label: String,
+    pub title: String,
+    pub unit: &'static str,
+    pub cells: Vec<Option<ResultCell>>,
+}
+
+/// A subject's figure, how it stands to the best, and how far the sync was.
+#[derive(Debug, Serialize)]
+pub(crate) struct ResultCell {
+    pub value: String,
+    pub mark: &'static str,
+    /// Its 95 % interval and repetitions: `98.1 to 101, n 3`; empty for one.
+    pub spread: String,
+    /// Half the interval, percent of the figure; empty where there is none.
+    pub half_width: String,
+    /// Against the best that is not struck out; empty where it is itself.
+    pub standing: String,
+    /// Percent of what the disks could do; empty where that is not known.
+    pub of_disks: String,
+    /// Percent; empty where no sync was going on, or its progress is not known.
+    pub sync: String,
+    pub tone: Tone,
+    /// Whether the audit struck it out.
+    pub struck: bool,
+    /// What the audit found of it.
+    pub marks: Vec<Mark>,
+}
+
+/// The article's table in two parts.
+#[derive(Debug, Serialize)]
+pub(crate) struct ResultTables {
+    /// Jobs on an array at rest.
+    pub steady: Vec<ResultRow>,
+    /// Jobs with a resync or recovery going on beside them.
+    pub syncing: Vec<ResultRow>,
+    /// Whether any figure at rest stands against what the disks could do.
+    pub of_disks: bool,
+}
+
+/// Every row of the run but those of matrices.
+pub(crate) fn results(data: &RunData, view: &View<'_>) -> ResultTables {
+    let facts = Facts::new(&data.observations);
+    let groups = groups(&data.findings, view);
+    let row = |row: &Row<'_>| {
+        let standings = against_best(&row.valid_values(), Better::More);
+        let cells = row.cells.iter().zip(standings).enumerate();
+        let cells = cells.map(|(column, (cell, standing))| {
+            let mut own = result_cell(row, (*cell)?, standing);
+            own.marks = marks(&data.findings, &groups, &row.findings[column]);
+            if let Some(percent) = percent_of_disks(&facts, row, (*cell)?) {
+                own.of_disks = format!("{percent:.0}\u{a0}%");
+            }
+            Some(own)
+        });
+        ResultRow {
+            label: row.label.clone(),
+            title: row.head.job_title.clone(),
+            unit: row.rate.unit(),
+            cells: cells.collect(),
+        }
+    };
+    let (syncing, steady): (Vec<&Row<'_>>, Vec<_>) = view.main_rows().partition(|r| r.has_sync());
+    let steady: Vec<ResultRow> = steady.into_iter().map(row).collect();
+    let against_disks = |row: &ResultRow| {
+        let mut cells = row.cells.iter().flatten();
+        cells.any(|cell| !cell.of_disks.is_empty())
+    };
+    ResultTables {
+        of_disks: steady.iter().any(against_disks),
+        steady,
+        syncing: syncing.into_iter().map(row).collect(),
+    }
+}
+
+fn result_cell(row: &Row<'_>, cell: Cell<'_>, standing: Option<Standing>) -> ResultCell {
+    let sync = row.has_sync().then(|| progress_percent(cell.m)).flatten();
+    let (mut spread, mut half_width) = (String::new(), String::new());
+    if cell.used > 1 {
+        let (low, high) = cell.band;
+        spread = format!("{}, n\u{a0}{}", range(low, high), cell.used);
+        if low < high && cell.value > 0.0 {
+            half_width = format!("±{:.1}\u{a0}%", 50.0 * (high - low) / cell.value);
+        }
+    }
+    ResultCell {
+        value: figure(cell.value),
+        mark: fitted_mark(cell),
+        spread,
+        half_width,
+        standing: match (cell.fatal, standing) {
+            (true, _) => String::new(),
+            (false, None) => "-".to_owned(),
+            (false, Some(standing)) => standing.to_string(),
+        },
+        of_disks: String::new(),
+        sync: sync.map_or_else(String::new, |percent| format!("{percent:.0}\u{a0}%")),
+        tone: match standing {
+            Some(Standing::Best) => Tone::Good,
+            Some(Standing::Percent(percent)) if percent < -50.0 => Tone::Bad,
+            _ => Tone::Plain,
+        },
+        struck: cell.fatal,
+        marks: Vec::new(),
+    }
+}
+
+/// `98.1 to 101`; of one value only that.
+fn range(low: f64, high: f64) -> String {
+    if low < high {
+        format!("{} to {}", figure(low), figure(high))
+    } else {
+        "all equal".to_owned()
+    }
+}
+
+/// Every repetition of a row's column.
+#[derive(Debug, Serialize)]
+pub(crate) struct RepetitionRow {
+    pub label: String,
+    pub column: usize,
+    pub unit: &'static str,
+    /// The figure made of them, with its interval.
+    pub value: String,
+    pub interval: String,
+    /// In the order in which they were measured.
+    pub all: Vec<Repetition>,
+}
+
+/// One repetition.
+#[derive(Debug, Serialize)]
+pub(crate) struct Repetition {
+    pub value: String,
+    /// Whether it lies far from the others; it counts nevertheless.
+    pub outlier: bool,
+    /// Whether the audit struck it out.
+    pub struck: bool,
+}
+
+/// Every row and column that was measured more than once.
+pub(crate) fn repetitions(view: &View<'_>) -> Vec<RepetitionRow> {
+    let mut all = Vec::new();
+    for row in &view.rows {
+        for (column, cell) in row.cells.iter().enumerate() {
+            let measured = &row.repetitions[column];
+            let Some(cell) = cell.filter(|_| measured.len() > 1) else {
+                continue;
+            };
+            let values: Vec<f64> = measured.iter().map(|(m, _)| row.rate.of(m)).collect();
+            let far = outlying(&values);
+            let repetition = |(place, (_, struck)): (usize, &(&Measurement, bool))| Repetition {
+                value: figure(values[place]),
+                outlier: far.contains(&place),
+                struck: *struck,
+            };
+            all.push(RepetitionRow {
+                label: row.label.clone(),
+                column,
+                unit: row.rate.unit(),
+                value: figure(cell.value),
+                interval: range(cell.band.0, cell.band.1),
+                all: measured.iter().enumerate().map(repetition).collect(),
+            });
+        }
+    }
+    all
+}
