@@ -235,18 +235,22 @@ impl Experiment {
                 }),
             });
         }
-        let disks = if host.disks.is_empty() {
+        let disks = subject.choose(if host.disks.is_empty() {
             &suite.disks
         } else {
             &host.disks
+        });
+        let subject = Subject {
+            settings: subject.settings_on(host.name.is_empty()),
+            ..subject.clone()
         };
         Self {
             suite: suite.name.clone(),
             host: host.name.clone(),
-            subject: subject.clone(),
+            subject,
             filesystem: None,
             repetition: 0,
-            disks: subject.choose(disks),
+            disks,
             fit: fit.to_owned(),
             seed: choices.seed,
             without: choices.without.clone(),

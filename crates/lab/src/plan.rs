@@ -2,47 +2,45 @@
 //! `raidlab run --dry-run`.
 
 use crate::experiment::{Experiment, PlannedJob, PlannedStep};
-use crate::suite::{Condition, Event, EventKind, FioText, Job, Step, Suite, Wait, Work};
+use crate::subject::Subject;
+use crate::suite::{
+    Condition, Event, EventKind, FioText, Job, Rounds, Step, Suite, TimedEvent, Wait, When, Work,
+};
+use raidlab_systems::FileSystemSpec;
 use raidlab_units::Nanos;
 use raidlab_workload::{Engine, JobGroup, JobSpec, Pattern};
 use std::fmt::Write;
 
 impl Suite {
-    /// The suite's steps in words, numbered as errors number them.
+    /// The suite's steps in words. A matrix is written out, rounds are one
+    /// step.
     #[must_use]
     pub fn plan(&self) -> String {
         let mut text = format!("{}: {}\n", self.name, self.title);
-        let mut line = |name: &str, value: &str| {
-            let _ = writeln!(text, "  {name:<10} {value}");
-        };
-        line("source", &self.source);
-        line("disks", &self.disks.join(", "));
-        let subjects: Vec<&str> = self
-            .subjects
-            .iter()
-            .map(|subject| subject.name.as_str())
-            .collect();
-        line("subjects", &subjects.join(", "));
+        header(&mut text, "source", &self.source);
+        header(&mut text, "disks", &self.disks.join(", "));
+        header(&mut text, "subjects", &subjects_in_words(&self.subjects));
+        if self.filesystems.iter().any(Option::is_some) {
+            header(&mut text, "on", &filesystems_in_words(&self.filesystems));
+        }
+        if self.repetitions > 1 {
+            let times = format!("{} times, each with a newly built array", self.repetitions);
+            header(&mut text, "done", &times);
+        }
         if let Some(published) = &self.published {
-            line("figures", &published.title);
+            header(&mut text, "figures", &published.title);
         }
         for (index, step) in self.steps.iter().enumerate() {
-            let words = match step {
-                Step::Wait(wait) => wait_in_words(*wait),
-                Step::Event(event) => event_in_words(*event),
+            let lines = match step {
+                Step::Wait(wait) => vec![wait_in_words(*wait)],
+                Step::Event(event) => vec![event_in_words(*event)],
                 Step::Job(job) => job_in_words(job),
-                Step::Rounds(rounds) => {
-                    let jobs: Vec<String> = rounds.jobs.iter().map(job_in_words).collect();
-                    format!(
-                        "rounds of {} jobs until `{}` is steady, at most {}:\n             {}",
-                        jobs.len(),
-                        rounds.track,
-                        rounds.at_most,
-                        jobs.join("\n             ")
-                    )
-                }
+                Step::Rounds(rounds) => rounds_in_words(rounds, job_in_words),
             };
-            let _ = writeln!(text, "  step {:>3}   {words}", index + 1);
+            write_step(&mut text, index, &lines);
+        }
+        for remark in &self.remarks {
+            let _ = writeln!(text, "  remark: {remark}");
         }
         text
     }
@@ -60,13 +58,10 @@ impl Experiment {
             subject.title,
             self.disks.join(", ")
         );
-        let mut line = |name: &str, value: &str| {
-            if !value.is_empty() {
-                let _ = writeln!(text, "  {name:<10} {value}");
-            }
-        };
         let modelled = subject.host.as_ref().map_or("", |host| host.title.as_str());
-        line(
+        let real = !self.host.is_empty() || subject.host.is_none();
+        header(
+            &mut text,
             "host",
             if self.host.is_empty() {
                 modelled
@@ -74,27 +69,26 @@ impl Experiment {
                 &self.host
             },
         );
-        line("on", &self.filesystem_label());
-        line("disk fit", &self.fit);
-        line("seed", &self.seed.to_string());
-        line("without", &self.without.join(", "));
+        if let Some(build) = subject.build.as_ref().filter(|_| real) {
+            header(&mut text, "built as", &build.system().title());
+        }
+        if let Some(filesystem) = &self.filesystem {
+            header(&mut text, "on", &filesystem_in_words(filesystem));
+        }
+        if self.repetition > 0 {
+            header(&mut text, "repetition", &(self.repetition + 1).to_string());
+        }
+        header(&mut text, "disk fit", &self.fit);
+        header(&mut text, "seed", &self.seed.to_string());
+        header(&mut text, "without", &self.without.join(", "));
         for (index, step) in self.steps.iter().enumerate() {
-            let words = match step {
-                PlannedStep::Wait(wait) => wait_in_words(*wait),
-                PlannedStep::Event(event) => event_in_words(*event),
+            let lines = match step {
+                PlannedStep::Wait(wait) => vec![wait_in_words(*wait)],
+                PlannedStep::Event(event) => vec![event_in_words(*event)],
                 PlannedStep::Job(job) => planned_in_words(job),
-                PlannedStep::Rounds(rounds) => {
-                    let jobs: Vec<String> = rounds.jobs.iter().map(planned_in_words).collect();
-                    format!(
-                        "rounds of {} jobs until `{}` is steady, at most {}:\n             {}",
-                        jobs.len(),
-                        rounds.track,
-                        rounds.at_most,
-                        jobs.join("\n             ")
-                    )
-                }
+                PlannedStep::Rounds(rounds) => rounds_in_words(rounds, planned_in_words),
             };
-            let _ = writeln!(text, "  step {:>3}   {words}", index + 1);
+            write_step(&mut text, index, &lines);
         }
         if self.left_out > 0 {
             let _ = writeln!(
@@ -107,9 +101,96 @@ impl Experiment {
     }
 }
 
+/// A line of a plan's head, if there is something to say.
+fn header(text: &mut String, name: &str, value: &str) {
+    let mut lines = value.lines();
+    if let Some(first) = lines.next() {
+        let _ = writeln!(text, "  {name:<10} {first}");
+    }
+    for line in lines {
+        let _ = writeln!(text, "  {:<10} {line}", "");
+    }
+}
+
+/// A step, counted from 1, with its further lines below the first.
+fn write_step(text: &mut String, index: usize, lines: &[String]) {
+    for (line, words) in lines.iter().enumerate() {
+        let _ = match line {
+            0 => writeln!(text, "  step {:>3}   {words}", index + 1),
+            _ => writeln!(text, "             {words}"),
+        };
+    }
+}
+
+/// The subjects: their names where they are nothing but built-in ones, else
+/// each on a line with what the suite makes of it.
+fn subjects_in_words(subjects: &[Subject]) -> String {
+    let plain = |subject: &Subject| {
+        subject.members.is_none() && subject.removed.is_empty() && subject.filesystems.is_none()
+    };
+    if subjects.iter().all(plain) {
+        let names: Vec<&str> = subjects
+            .iter()
+            .map(|subject| subject.name.as_str())
+            .collect();
+        return names.join(", ");
+    }
+    let lines: Vec<String> = subjects.iter().map(subject_in_words).collect();
+    lines.join("\n")
+}
+
+fn subject_in_words(subject: &Subject) -> String {
+    let mut text = format!("{}: {}", subject.name, subject.title);
+    if let Some(build) = &subject.build {
+        let _ = write!(text, " ({})", build.system().title());
+    }
+    let list = |positions: &[u16]| {
+        let positions: Vec<String> = positions.iter().map(u16::to_string).collect();
+        positions.join(", ")
+    };
+    match subject.members.as_deref() {
+        None => {}
+        Some([one]) => {
+            let _ = write!(text, " on disk {one}");
+        }
+        Some(members) => {
+            let _ = write!(text, " on disks {}", list(members));
+        }
+    }
+    if !subject.removed.is_empty() {
+        let _ = write!(text, ", member {} taken out", list(&subject.removed));
+    }
+    if let Some(filesystems) = &subject.filesystems {
+        let _ = write!(text, ", with {}", filesystems_in_words(filesystems));
+    }
+    text
+}
+
+fn filesystems_in_words(filesystems: &[Option<FileSystemSpec>]) -> String {
+    let words = |spec: &Option<FileSystemSpec>| match spec {
+        None => "no file system but the array's own".to_owned(),
+        Some(spec) => filesystem_in_words(spec),
+    };
+    let words: Vec<String> = filesystems.iter().map(words).collect();
+    words.join(", then ")
+}
+
+fn filesystem_in_words(spec: &FileSystemSpec) -> String {
+    let mut text = spec.label();
+    if text != spec.kind.name() {
+        let _ = write!(text, " ({})", spec.kind.name());
+    }
+    for (what, words) in [("made", &spec.options), ("mounted", &spec.mount_options)] {
+        if !words.is_empty() {
+            let _ = write!(text, ", {what} with {}", words.join(" "));
+        }
+    }
+    text
+}
+
 /// A suite's job in words, with what its tool is told.
-fn job_in_words(job: &Job) -> String {
-    let tool = match &job.work {
+fn job_in_words(job: &Job) -> Vec<String> {
+    let work = match &job.work {
         Work::Fio {
             text: FioText::Options(lines),
             ..
@@ -120,11 +201,13 @@ fn job_in_words(job: &Job) -> String {
         },
         Work::Tool { name, arguments } => format!("{name} {}", arguments.join(" ")),
     };
-    format!("job {}: {}\n             {tool}", job.name, job.title)
+    let mut lines = vec![title_in_words(&job.name, &job.title, job.prepares), work];
+    lines.extend(surroundings(&job.events, &job.note));
+    lines
 }
 
 /// A job as a host runs it, in words.
-fn planned_in_words(job: &PlannedJob) -> String {
+fn planned_in_words(job: &PlannedJob) -> Vec<String> {
     let work = match &job.work {
         Work::Fio {
             text: FioText::Options(lines),
@@ -133,7 +216,54 @@ fn planned_in_words(job: &PlannedJob) -> String {
         Work::Fio { group, .. } => group.as_ref().map_or_else(Clone::clone, describe),
         Work::Tool { name, arguments } => format!("{name} {}", arguments.join(" ")),
     };
-    format!("job {}: {}\n             {work}", job.name, job.title)
+    let mut lines = vec![title_in_words(&job.name, &job.title, job.prepares), work];
+    lines.extend(surroundings(&job.events, &job.note));
+    lines
+}
+
+fn title_in_words(name: &str, title: &str, prepares: bool) -> String {
+    let prepares = if prepares {
+        " (prepares; not measured)"
+    } else {
+        ""
+    };
+    format!("job {name}: {title}{prepares}")
+}
+
+/// What happens while a job runs, and its note.
+fn surroundings(events: &[TimedEvent], note: &str) -> Vec<String> {
+    let event = |timed: &TimedEvent| {
+        let when = match timed.when {
+            When::After(time) => format!("after {}", time_in_words(time)),
+            When::SyncPercent(percent) => format!("at {percent} % of the background copying"),
+        };
+        format!("{when}: {}", event_in_words(timed.event))
+    };
+    let note = (!note.is_empty()).then(|| format!("note: {note}"));
+    events.iter().map(event).chain(note).collect()
+}
+
+/// Rounds in words, their jobs indented below.
+fn rounds_in_words<J>(rounds: &Rounds<J>, words: impl Fn(&J) -> Vec<String>) -> Vec<String> {
+    let head = format!(
+        "rounds `{}` of {} jobs until job {} is steady, at most {}:",
+        rounds.name,
+        rounds.jobs.len(),
+        rounds.track,
+        rounds.at_most
+    );
+    let jobs = rounds.jobs.iter().flat_map(|job| {
+        let indent = |(line, words)| match line {
+            0 => format!("  {words}"),
+            _ => format!("    {words}"),
+        };
+        words(job)
+            .into_iter()
+            .enumerate()
+            .map(indent)
+            .collect::<Vec<_>>()
+    });
+    std::iter::once(head).chain(jobs).collect()
 }
 
 /// What is waited for, in words.

@@ -248,6 +248,17 @@ impl Subject {
         Ok(Self::read(&document, &catalogue::hosts()?)?)
     }
 
+    /// Its settings that have a meaning on modelled disks, or those that have
+    /// one on real ones: what is built.
+    pub(crate) fn settings_on(&self, modelled: bool) -> Vec<Setting> {
+        let means_something = |setting: &&Setting| setting.name.starts_with("build.") != modelled;
+        self.settings
+            .iter()
+            .filter(means_something)
+            .cloned()
+            .collect()
+    }
+
     /// How many members it has where a suite has so many `disks`.
     #[must_use]
     pub fn member_count(&self, disks: usize) -> usize {

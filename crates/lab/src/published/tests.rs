@@ -231,7 +231,7 @@ fn every_mistake_gets_file_line_field_and_remedy() {
             change("\"read\", article = 180 }", "\"read\" }"),
         ),
         ("no runtime", change("runtime_ms = 60057", "runtime_ms = 0")),
-        ("operation", change("op = \"write\"", "op = \"trim\"")),
+        ("operation", change("op = \"write\"", "op = \"erase\"")),
         ("reliability", change("\"disputed\"", "\"doubtful\"")),
     ];
     let mut seen = String::new();

@@ -58,6 +58,27 @@ fn the_plan_reads_like_the_original_procedure() {
     insta::assert_snapshot!(Suite::load("mirror-2015").expect("built in").plan());
 }
 
+#[test]
+fn the_other_articles_plans_read_like_their_procedures() {
+    for name in [
+        "unequal-2008",
+        "gmirror-md-2010",
+        "ars-md-zfs-2020",
+        "freebsd-zfs-2021",
+    ] {
+        let plan = Suite::load(name).expect("built in").plan();
+        insta::assert_snapshot!(name, plan);
+    }
+}
+
+#[test]
+fn our_own_suites_plans() {
+    for name in ["quick", "snia-steady-state"] {
+        let plan = Suite::load(name).expect("built in").plan();
+        insta::assert_snapshot!(name, plan);
+    }
+}
+
 /// Suites with one mistake each.
 fn broken() -> Vec<(&'static str, String)> {
     let with = |steps: &str| format!("{HEAD}{JOB}{steps}");
