@@ -13,40 +13,47 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Parts of a scope that are filled: one bit each.
 type Shape = u8;
 
+/// A scope's parts: machine, subject, file system, sequence, repetition.
+type Parts<'a> = (&'a str, &'a str, &'a str, Option<u32>, Option<u32>);
+
+/// The facts of one name.
+#[derive(Default)]
+struct Named<'a> {
+    by_scope: BTreeMap<Parts<'a>, &'a Observation>,
+    /// The shapes of their scopes, most exact first.
+    shapes: Vec<Shape>,
+}
+
 /// The evidence with its indices.
 pub(crate) struct Case<'a> {
     pub(crate) evidence: Evidence<'a>,
-    facts: BTreeMap<&'a str, BTreeMap<Scope, &'a Observation>>,
-    /// Most exact first.
-    shapes: Vec<Shape>,
+    facts: BTreeMap<&'a str, Named<'a>>,
 }
 
 impl<'a> Case<'a> {
     pub(crate) fn new(evidence: Evidence<'a>) -> Self {
-        let mut facts: BTreeMap<&str, BTreeMap<Scope, &Observation>> = BTreeMap::new();
-        let mut shapes = BTreeSet::new();
+        let mut facts: BTreeMap<&str, Named<'_>> = BTreeMap::new();
         for observation in evidence.observations {
-            shapes.insert(shape(&observation.scope));
-            facts
-                .entry(&observation.name)
-                .or_default()
-                .insert(observation.scope.clone(), observation);
+            let named = facts.entry(&observation.name).or_default();
+            let shape = shape(&observation.scope);
+            if !named.shapes.contains(&shape) {
+                named.shapes.push(shape);
+            }
+            let parts = parts(&observation.scope);
+            named.by_scope.insert(parts, observation);
         }
-        let mut shapes: Vec<Shape> = shapes.into_iter().collect();
-        shapes.sort_by_key(|shape| std::cmp::Reverse((shape.count_ones(), *shape)));
-        Self {
-            evidence,
-            facts,
-            shapes,
+        for named in facts.values_mut() {
+            let exact = |shape: &Shape| std::cmp::Reverse((shape.count_ones(), *shape));
+            named.shapes.sort_by_key(exact);
         }
+        Self { evidence, facts }
     }
 
     /// The fact of this name that is most exact for the row.
     pub(crate) fn observation(&self, row: &Measurement, name: &str) -> Option<&'a Observation> {
         let named = self.facts.get(name)?;
-        self.shapes
-            .iter()
-            .find_map(|&shape| named.get(&shaped(row, shape)).copied())
+        let mut shapes = named.shapes.iter();
+        shapes.find_map(|&shape| named.by_scope.get(&shaped(row, shape)).copied())
     }
 
     /// Its value.
@@ -77,7 +84,7 @@ impl<'a> Case<'a> {
         self.facts
             .range(begin..)
             .take_while(move |(name, _)| name.starts_with(begin))
-            .flat_map(|(_, scopes)| scopes.values().copied())
+            .flat_map(|(_, named)| named.by_scope.values().copied())
     }
 
     /// Commands that cover the row, in their order.
@@ -205,21 +212,24 @@ fn shape(scope: &Scope) -> Shape {
     })
 }
 
-fn shaped(row: &Measurement, shape: Shape) -> Scope {
-    let text = |bit: u8, text: &str| {
-        let there = shape >> bit & 1 == 1;
-        if there {
-            text.to_owned()
-        } else {
-            String::new()
-        }
-    };
-    let number = |bit: u8, number: u32| (shape >> bit & 1 == 1).then_some(number);
-    Scope {
-        host: text(0, &row.host),
-        subject: text(1, &row.subject),
-        filesystem: text(2, &row.filesystem),
-        sequence: number(3, row.sequence),
-        repetition: number(4, row.repetition),
-    }
+fn parts(scope: &Scope) -> Parts<'_> {
+    (
+        &scope.host,
+        &scope.subject,
+        &scope.filesystem,
+        scope.sequence,
+        scope.repetition,
+    )
+}
+
+/// The row's parts with those left empty that the shape has not.
+fn shaped(row: &Measurement, shape: Shape) -> Parts<'_> {
+    let has = |bit: u8| shape >> bit & 1 == 1;
+    (
+        if has(0) { &row.host } else { "" },
+        if has(1) { &row.subject } else { "" },
+        if has(2) { &row.filesystem } else { "" },
+        has(3).then_some(row.sequence),
+        has(4).then_some(row.repetition),
+    )
 }

@@ -248,7 +248,9 @@ pub(crate) fn is_redundant(level: &str) -> bool {
 /// Whether rows are of random I/O.
 pub(crate) fn is_random(row: &Measurement) -> bool {
     use raidlab_store::Operation::{RandomRead, RandomWrite, Seek};
-    row.class.contains("random") || matches!(row.op, RandomRead | RandomWrite | Seek)
+    row.class.contains("random")
+        || row.job_title.starts_with("random")
+        || matches!(row.op, RandomRead | RandomWrite | Seek)
 }
 
 /// Which tool made the row, without its version.

@@ -14,7 +14,7 @@ pub(super) const RULES: &[Rule] = &[
         family: Family::Array,
         title: "background copying under the test",
         explanation: "A resync, recovery, check, reshape, scrub or trim ran during the job, \
-            nothing was put back before it and the job does not declare it. Where nobody looked, \
+            nothing was put back before it and the job does not declare it (by its class, say). Where nobody looked, \
             a warning: the array was created with members to be made equal (mdadm without \
             `--assume-clean`, LVM without `--nosync`) and nothing shows that the initial resync \
             was waited for.",
@@ -155,10 +155,14 @@ const PUT_BACK: [&str; 4] = ["insert", "add", "re-add", "replace"];
 /// Events after which the array may be degraded.
 const TAKEN: [&str; 6] = ["fail", "remove", "insert", "add", "re-add", "replace"];
 
+/// Classes of jobs that are about an array which is not whole.
+const CLASSES: [&str; 3] = ["resync", "rebuild", "degraded"];
+
 /// Whether the array's state is the subject of the test. The model's benches
 /// do nothing that a suite does not say.
 fn declared(case: &Case<'_>, row: &Measurement, kinds: &[&str], allowed: &str) -> bool {
     row.bench == "model"
+        || CLASSES.contains(&row.class.as_str())
         || case.flag(row, allowed) == Some(true)
         || case.happened(row, kinds)
         || case

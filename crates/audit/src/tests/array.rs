@@ -42,6 +42,12 @@ fn state() -> Vec<Pair> {
             copying("recovery"),
             copying("recovery").event("insert", 0),
         ),
+        pair(
+            "A1",
+            Fatal,
+            copying("check"),
+            of_class("resync", copying("check")),
+        ),
         pair("A1", Warning, created(""), created("--assume-clean")),
         pair(
             "A1",
@@ -67,6 +73,11 @@ fn state() -> Vec<Pair> {
         pair("A6", Note, filled("85"), filled("40")),
         pair("A12", Note, balance(65_528, 8), balance(32_768, 16_384)),
     ]
+}
+
+fn of_class(class: &str, mut lab: Lab) -> Lab {
+    lab.rows[0].class = class.to_owned();
+    lab
 }
 
 fn created_on_subject(options: &str) -> Lab {

@@ -6,7 +6,7 @@ use crate::{Evidence, audit};
 use proptest::prelude::*;
 use raidlab_store::Operation::{self, Read, Write};
 use raidlab_store::fact::{self, disk, disk_property as property};
-use raidlab_store::{Latency, Measurement, Observation, Scope, Severity};
+use raidlab_store::{Latency, Measurement, Observation, Records, Scope, Severity};
 
 /// A suite as it should be: two mirrors, three jobs, three repetitions, with
 /// everything that the host bench writes down.
@@ -177,7 +177,7 @@ fn a_rule_without_evidence_says_which_fact_it_lacks() {
 }
 
 fn audit_nothing() -> crate::Audit {
-    audit(&Evidence::default())
+    audit(&Evidence::new(&[], &Records::default()))
 }
 
 /// The most exact fact counts: of the cell before the subject's before the
