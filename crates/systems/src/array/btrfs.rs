@@ -299,3 +299,6 @@ impl ArraySystem for BtrfsSpec {
         find::find(target, prefix)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,5 +1,6 @@
 //! One disk or partition as it is: what an array is compared with.
 
+use super::blank::blank_ends;
 use super::steps::{cannot_build, devices, kernel_name, smallest, wipe};
 use super::{
     Access, ArrayStatus, ArraySystem, Built, Health, Member, MemberState, MemberStatus, Need,
@@ -23,23 +24,12 @@ fn linux() -> OperatingSystem {
 }
 
 const TITLE: &str = "disk";
-/// Labels and partition tables lie in the first and in the last MiB; ZFS keeps
-/// two labels of 256 KiB at each end.
-const ENDS: u64 = 1 << 20;
 
 impl DiskSpec {
     fn blank(&self, member: &Member) -> Vec<Command> {
         match self.operating_system {
             OperatingSystem::Linux => vec![wipe(&[&member.device])],
-            OperatingSystem::FreeBsd => {
-                let zeros = |first: u64| {
-                    let out = format!("of={}", member.device);
-                    let skip = format!("oseek={first}");
-                    Command::destroys("dd", ["if=/dev/zero", &out, "bs=1m", "count=1", &skip])
-                };
-                let last = (member.size.0 / ENDS).saturating_sub(1);
-                vec![zeros(0), zeros(last)]
-            }
+            OperatingSystem::FreeBsd => blank_ends(member),
         }
     }
 }
@@ -174,3 +164,6 @@ impl ArraySystem for DiskSpec {
         Ok(Vec::new())
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -240,3 +240,6 @@ impl ArraySystem for LvmSpec {
         state::find(target, prefix)
     }
 }
+
+#[cfg(test)]
+mod tests;

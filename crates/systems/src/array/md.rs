@@ -7,6 +7,10 @@
 //! of those that mdadm numbers from 127 downwards, up to `raidlab20`. The name
 //! is kept in the superblock as well, where [`ArraySystem::find`] sees it.
 //!
+//! A `raid4` or `raid5` is born degraded: mdadm lets the first sync rebuild the
+//! last member, which is faster than making every stripe's parity anew, and
+//! the state says so (mdadm 4.2 Create.c).
+//!
 //! mdadm asks questions: about an old signature, about a bitmap
 //! (since 4.4). `--run` and an explicit `--bitmap` answer them beforehand.
 
@@ -376,7 +380,8 @@ impl ArraySystem for MdSpec {
         plan::add(self, array, slot)
     }
 
-    /// Only with a bitmap: without one md refuses, or copies everything.
+    /// Only with a bitmap, without which md refuses or copies everything, and
+    /// only where no spare has taken the member's place meanwhile.
     fn re_add(&self, array: &Built, slot: usize) -> Result<Vec<Command>, SystemError> {
         plan::re_add(self, array, slot)
     }
@@ -389,6 +394,8 @@ impl ArraySystem for MdSpec {
         plan::destroy(array)
     }
 
+    /// By the name in the superblock, of assembled arrays and others; metadata
+    /// 0.90 has no room for one, so an array with it is never found.
     fn find(&self, target: &dyn Target, prefix: &str) -> Result<Vec<Built>, SystemError> {
         find::find(target, prefix)
     }

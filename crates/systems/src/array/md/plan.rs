@@ -166,19 +166,25 @@ pub(super) fn re_add(
     slot: usize,
 ) -> Result<Vec<Command>, SystemError> {
     let re_add = manage(spec, array, slot, &["--re-add"])?;
-    if spec.bitmap() == Bitmap::None {
-        return Err(SystemError::Unsupported {
+    let refuse = |reason: &str| {
+        Err(SystemError::Unsupported {
             system: spec.title(),
             what: "re-add a member".to_owned(),
-            reason: "without a bitmap it does not know what the member missed: add it".to_owned(),
-        });
+            reason: reason.to_owned(),
+        })
+    };
+    if spec.bitmap() == Bitmap::None {
+        return refuse("without a bitmap it does not know what the member missed: add it");
+    }
+    if spec.spares > 0 {
+        return refuse("a spare has taken its place: add it");
     }
     Ok(vec![re_add])
 }
 
 pub(super) fn destroy(array: &Built) -> Vec<Command> {
     vec![
-        Command::destroys("mdadm", ["--stop", &device(&array.name)]),
+        Command::changes("mdadm", ["--stop", &device(&array.name)]),
         wipe(&devices(&array.members)),
     ]
 }

@@ -90,6 +90,10 @@ fn verbs_on_a_member() {
             text(spec("level = 'raid1'\nbitmap = 'none'").re_add(&array, 1)),
         ),
         (
+            "re-add beside a spare",
+            text(spec("level = 'raid1'\nspares = 1").re_add(&array, 1)),
+        ),
+        (
             "fail of stripes",
             text(spec("level = 'raid0'").fail(&array, 1)),
         ),
@@ -136,6 +140,9 @@ fn settings_that_exclude_each_other_are_refused() {
     insta::assert_snapshot!(seen);
 }
 
+/// Sources by their place, with other contents.
+type Changes = &'static [(usize, Option<&'static str>)];
+
 /// The sources' contents of a mirror whose second member is gone.
 fn contents(changes: &[(usize, Option<&str>)]) -> Vec<Option<String>> {
     let mut contents: Vec<Option<String>> = [
@@ -162,7 +169,7 @@ fn contents(changes: &[(usize, Option<&str>)]) -> Vec<Option<String>> {
 fn states_that_a_rehearsal_does_not_show() {
     let mirror = spec("level = 'raid1'");
     let array = array(2);
-    let cases: [(&str, &[(usize, Option<&str>)]); 6] = [
+    let cases: [(&str, Changes); 6] = [
         ("resync owed", &[(1, Some("0")), (5, Some("0"))]),
         ("resync waits", &[(2, Some("resync")), (3, Some("delayed"))]),
         (

@@ -82,6 +82,14 @@ fn the_mirror_of_2015() {
     insta::assert_snapshot!(format!("{arrays:#?}"));
 }
 
+/// Debian's Linux 6.1.192 in QEMU, a mirror and a raid5 of RAM disks.
+#[test]
+fn two_arrays_of_2026() {
+    let text = include_str!("../data/mdstat-6.1.txt");
+    let arrays = parse_mdstat(text).expect("mdstat");
+    insta::assert_snapshot!(format!("{arrays:#?}"));
+}
+
 #[test]
 fn a_wrong_line_is_named() {
     let cases = [
