@@ -13,10 +13,9 @@ const MOST_MEMBERS: usize = 256;
 /// Drives that store 4096-byte sectors and say 512, or that are known to from
 /// their makers' papers alone.
 ///
-/// WD: "Advanced Format Hard Drive Download Utility" and white paper
-/// 2579-771430, 2010: every drive with 64 MB of cache and a model that ends in
-/// EARS, EARX or EZRX. Samsung: EcoGreen F4 data sheet, 2010. Seagate:
-/// BarraCuda and IronWolf product manuals, "512E".
+/// Western Digital: its first Advanced Format drives (models ending in ARS,
+/// EARS, EARX, EZRS, EZRX), which report 512 bytes. Samsung: EcoGreen F4.
+/// Seagate: BarraCuda and IronWolf product manuals, "512E". Not complete.
 const FOUR_KIB_MODELS: &[&str] = &[
     "WD5000AARS",
     "WD6400AARS",
@@ -348,8 +347,8 @@ pub(crate) fn member_bytes(row: &Measurement) -> Option<(u64, u64)> {
         .then_some((read, written))
 }
 
-/// A model with 4096-byte sectors and hidden shingles, and so on: the entry
-/// for drive-managed shingled drives.
+/// The list's entry for the member, where its maker says that it hides
+/// shingled tracks.
 pub(crate) fn shingled(member: &Member) -> Option<&'static raidlab_inventory::smr::Model> {
     raidlab_inventory::smr::find(member.model.as_deref()?)
 }

@@ -85,9 +85,11 @@ pub struct Audit {
     pub coverage: Coverage,
 }
 
-/// Every rule, in the order of identifiers.
+/// Every rule: family by family, in the order of identifiers.
 pub fn rules() -> impl Iterator<Item = &'static Rule> {
-    rules::FAMILIES.iter().copied().flatten()
+    let mut all: Vec<&Rule> = rules::GROUPS.iter().copied().flatten().collect();
+    all.sort_by_key(|rule| rule.order());
+    all.into_iter()
 }
 
 /// Applies every rule.

@@ -66,6 +66,12 @@ impl fmt::Debug for Rule {
 }
 
 impl Rule {
+    /// Family, letter and number.
+    pub(crate) fn order(&self) -> (Family, &'static str, Option<u32>) {
+        let (letter, number) = self.id.split_at_checked(1).unwrap_or((self.id, ""));
+        (self.family, letter, number.parse().ok())
+    }
+
     pub(crate) fn apply(&self, case: &Case<'_>, ruling: &mut Ruling) {
         match self.check {
             Check::Rows(check) => {

@@ -14,8 +14,8 @@ mod geometry;
 mod hardware;
 mod tools;
 
-/// Every rule, in the order of families.
-pub(crate) const FAMILIES: &[&[Rule]] = &[
+/// Every rule, file by file.
+pub(crate) const GROUPS: &[&[Rule]] = &[
     cache::RULES,
     cache_state::RULES,
     array::RULES,

@@ -64,8 +64,8 @@ pub(super) const RULES: &[Rule] = &[
         effect: "The rate is that of memory until the buffer is full; what follows is not timed.",
         remedy: "Flush at the end and count it (`end_fsync=1`), write at least four times the \
             dirty limit, or use direct I/O; show the rate with and without the buffer.",
-        source: "8 x 512 MB to eight disks in Ars Technica's \"Understanding RAID\", 2020, and \
-            its second part, where larger files fell below a fifth",
+        source: "8 x 512 MB written to eight disks in Ars Technica's comparison of ZFS and mdraid, \
+            2020; with larger files the rate fell below a fifth",
         check: Check::Rows(buffer_swallowed),
     },
     Rule {

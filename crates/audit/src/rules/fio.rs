@@ -22,7 +22,7 @@ pub(super) const RULES: &[Rule] = &[
             divides by the whole time: too low, most of all with many threads on slow disks.",
         remedy: "Never set gtod_reduce (nor clat without a clock) on disks that turn; or use the \
             rate until the first clone was done.",
-        source: "fio, options.c and time.c, `ts_cache_mask`; the 2015 comparison: 88 s for 60",
+        source: "fio, options.c, `ts_cache_mask`; the 2015 comparison: 88 s for 60",
         check: Check::Rows(clock_tail),
     },
     Rule {
