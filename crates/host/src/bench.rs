@@ -25,6 +25,9 @@ use std::time::Duration;
 /// Between two looks while time passes.
 const LOOK: Duration = Duration::from_millis(100);
 
+/// A degraded array that copies nothing for so long will not begin to.
+const GIVEN_UP: Duration = Duration::from_secs(15);
+
 /// Real machines, each doing one experiment at a time.
 pub struct HostBench {
     machines: Vec<Machine>,
@@ -286,6 +289,7 @@ fn pass(session: &mut Session<'_>, wait: Wait, watch: &mut Watch<'_>) -> Result<
     }
     // The sampler's last state may be from before the step that came before.
     let fresh = begun + crate::sampler::PERIOD;
+    let mut idle_since = None;
     loop {
         if watch.cancelled() {
             return Err(HostError::Interrupted);
@@ -306,6 +310,27 @@ fn pass(session: &mut Session<'_>, wait: Wait, watch: &mut Watch<'_>) -> Result<
         };
         if met {
             return Ok(());
+        }
+        // A rebuild that has failed looks like none: btrfs cancels one for
+        // which it finds no room, and says so nowhere else.
+        let given_up = status.is_some_and(|status| status.sync.is_none())
+            && matches!(
+                wait,
+                Wait::Until {
+                    condition: Condition::SyncDone,
+                    ..
+                }
+            );
+        if given_up {
+            let since = *idle_since.get_or_insert(now);
+            if now - since >= GIVEN_UP {
+                return Err(HostError::Late {
+                    what: "nothing is copied any more, but the array is not whole again".to_owned(),
+                    seconds: (now - begun).as_secs(),
+                });
+            }
+        } else {
+            idle_since = None;
         }
         if matches!(wait, Wait::Until { .. }) && now - begun >= limit {
             return Err(HostError::Late {

@@ -49,14 +49,13 @@ pub struct Arguments {
 /// When there is no such store or run, or it cannot be written.
 pub fn command(arguments: &Arguments) -> Result<(), Failure> {
     if arguments.rules {
-        let rows = rules().map(|rule| vec![rule.id.to_owned(), rule.title.to_owned()]);
-        return output::print(&output::table(&["rule", "looks for"], &[], rows.collect()));
+        return output::print(&catalogue());
     }
     let mut store = Store::open_existing(&arguments.store)?;
-    let findings = renew(&mut store, &arguments.run)?;
+    let audit = renew(&mut store, &arguments.run)?;
     if arguments.json {
         let mut text = String::new();
-        for finding in &findings {
+        for finding in &audit.findings {
             let line = serde_json::to_string(finding)
                 .map_err(|error| Failure::new(crate::failure::Kind::Run, error))?;
             text.push_str(&line);
@@ -64,14 +63,14 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
         }
         return output::print(&text);
     }
-    output::print(&words(&findings))
+    output::print(&words(&audit))
 }
 
 /// Audits a run anew and keeps what is found.
 ///
 /// # Errors
 /// When the store cannot be read or written.
-pub fn renew(store: &mut Store, run: &str) -> Result<Vec<Finding>, Failure> {
+pub fn renew(store: &mut Store, run: &str) -> Result<Audit, Failure> {
     let id = store.run_by_name(run)?.id;
     let rows = store.measurements(id)?;
     let observations = store.observations(id)?;
@@ -85,13 +84,27 @@ pub fn renew(store: &mut Store, run: &str) -> Result<Vec<Finding>, Failure> {
         commands: &commands,
         series: &series,
     };
-    let Audit { findings, .. } = audit(&evidence);
-    store.set_findings(id, &findings)?;
-    Ok(findings)
+    let audit = audit(&evidence);
+    store.set_findings(id, &audit.findings)?;
+    Ok(audit)
 }
 
-/// The findings, the worst first.
-fn words(findings: &[Finding]) -> String {
+/// Every rule with what it looks for and what helps.
+fn catalogue() -> String {
+    let mut text = String::new();
+    for rule in rules() {
+        let _ = writeln!(
+            text,
+            "{:<4} {}\n     {}\n     effect  {}\n     remedy  {}\n     source  {}\n",
+            rule.id, rule.title, rule.explanation, rule.effect, rule.remedy, rule.source
+        );
+    }
+    text
+}
+
+/// The findings, the worst first, and what could not be judged.
+fn words(audit: &Audit) -> String {
+    let findings = &audit.findings;
     let mut sorted: Vec<&Finding> = findings.iter().collect();
     sorted.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     let mut text = String::new();
@@ -112,6 +125,29 @@ fn words(findings: &[Finding]) -> String {
             finding.remedy
         );
     }
+    let coverage = &audit.coverage;
+    for unjudged in coverage
+        .unjudged
+        .iter()
+        .filter(|one| !one.missing.is_empty())
+    {
+        let _ = writeln!(
+            text,
+            "not judged: {} (nothing says `{}`)",
+            unjudged.rule, unjudged.missing
+        );
+    }
+    let _ = writeln!(
+        text,
+        "{} rules judged, {} not: {} for lack of facts, the others as no row is of their kind",
+        coverage.judged.len(),
+        coverage.unjudged.len(),
+        coverage
+            .unjudged
+            .iter()
+            .filter(|one| !one.missing.is_empty())
+            .count()
+    );
     let count = |severity| {
         findings
             .iter()

@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 /// The folder for trial disks where none is named.
 pub const TRIAL_FOLDER: &str = "/var/tmp";
 /// The size of trial disks where none is said.
-const TRIAL_SIZE: Bytes = Bytes(512 << 20);
+const TRIAL_SIZE: Bytes = Bytes(1 << 30);
 
 /// Arguments that only real machines have.
 #[derive(Debug, clap::Args)]
