@@ -9,17 +9,21 @@
 
 mod balance;
 mod bars;
+mod blocks;
 mod curves;
 mod errors;
 mod latency;
 mod look;
+mod timeline;
 
+use crate::compute::timeline::timelines;
 use crate::compute::view::View;
 use crate::data::RunData;
 use serde::Serialize;
 use serde_json::Value;
 
 pub(crate) use look::colour;
+pub(crate) use timeline::TimelineFigures;
 
 /// A chart for the page.
 #[derive(Debug, Serialize)]
@@ -44,10 +48,23 @@ pub(crate) struct Figure {
 pub(crate) fn figures(data: &RunData, view: &View<'_>) -> Vec<Figure> {
     let mut all = curves::iops_by_depth(data, view);
     all.extend(curves::iops_by_sync(view));
-    all.extend(bars::all(view));
+    all.extend(blocks::figures(data, view));
+    all.extend(bars::all(data, view));
     all.extend(latency::figures(data, view));
     all.extend(balance::figures(view));
     all
+}
+
+/// The time lines of every experiment that was sampled.
+pub(crate) fn timeline_figures(data: &RunData, view: &View<'_>) -> Vec<TimelineFigures> {
+    let all = timelines(&data.series, &data.events, &data.measurements);
+    let figures = all.iter().enumerate().map(|(number, own)| {
+        let mut columns = view.columns.iter().zip(&view.names);
+        let name = columns.find(|(column, _)| own.is_of(column));
+        let name = name.map_or(own.subject, |(_, name)| name);
+        timeline::timeline(own, number, name)
+    });
+    figures.filter(|own| !own.figures.is_empty()).collect()
 }
 
 /// Errors against the published figures, if there are any.

@@ -14,5 +14,6 @@ pub(crate) mod matrix;
 pub(crate) mod rate;
 pub(crate) mod standing;
 pub(crate) mod sync;
+pub(crate) mod timeline;
 pub(crate) mod trust;
 pub(crate) mod view;

@@ -1,6 +1,6 @@
 //! The report as one HTML file that needs nothing but a browser.
 
-use crate::chart::{self, Figure};
+use crate::chart::{self, Figure, TimelineFigures};
 use crate::compute::findings::{AUDIT_NOTE_CLASS, Group, audit_notes, groups};
 use crate::compute::headline::verdicts;
 use crate::compute::matrix::{Matrix, matrices};
@@ -80,6 +80,7 @@ struct Page<'a> {
     remarks: Vec<&'a AccuracyNote>,
     scopes: Vec<Scope<'a>>,
     figures: Vec<Figure>,
+    timelines: Vec<TimelineFigures>,
     error_figure: Option<Figure>,
     /// Plots by id, in JSON.
     plots: String,
@@ -96,7 +97,9 @@ pub fn html(data: &RunData) -> Result<String, ReportError> {
     let view = View::new(data);
     let figures = chart::figures(data, &view);
     let error_figure = chart::error_figure(data, &view);
-    let plots = embedded(figures.iter().chain(&error_figure))?;
+    let timelines = chart::timeline_figures(data, &view);
+    let in_time = timelines.iter().flat_map(|timeline| &timeline.figures);
+    let plots = embedded(figures.iter().chain(&error_figure).chain(in_time))?;
     let mut environment = Environment::new();
     for (name, source) in [
         ("report.html", include_str!("../templates/report.html")),
@@ -129,6 +132,7 @@ pub fn html(data: &RunData) -> Result<String, ReportError> {
         remarks: remarks(data, &view),
         scopes: scopes(&data.settings),
         figures,
+        timelines,
         error_figure,
         plots,
         plotly: plotly_source(),

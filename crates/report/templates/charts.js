@@ -19,11 +19,15 @@
     return value;
   };
 
-  const draw = () => {
+  const draw = (within = document) => {
     const style = getComputedStyle(root);
     const narrow = window.innerWidth < 600;
     for (const [id, plot] of Object.entries(plots)) {
       const box = document.getElementById(id);
+      // What is folded away is drawn when it is opened.
+      if (!within.contains(box) || box.closest("details:not([open])")) {
+        continue;
+      }
       const { data, layout, config } = paint(plot, style);
       layout.hoverlabel = {
         bgcolor: style.getPropertyValue("--card").trim(),
@@ -44,16 +48,25 @@
   };
 
   draw();
+  for (const details of document.querySelectorAll("details")) {
+    details.addEventListener("toggle", () => {
+      if (details.open) {
+        draw(details);
+      }
+    });
+  }
   const resized = new ResizeObserver((entries) => {
     for (const { target } of entries) {
-      Plotly.Plots.resize(target);
+      if (target.classList.contains("js-plotly-plot") && target.clientWidth > 0) {
+        Plotly.Plots.resize(target);
+      }
     }
   });
   for (const id of Object.keys(plots)) {
     resized.observe(document.getElementById(id));
   }
-  window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
-  window.matchMedia("(max-width: 599px)").addEventListener("change", draw);
+  window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => draw());
+  window.matchMedia("(max-width: 599px)").addEventListener("change", () => draw());
   window.addEventListener("beforeprint", () => {
     root.classList.add("print");
     for (const details of document.querySelectorAll("details")) {

@@ -5,9 +5,12 @@
 //! across it the published figure.
 
 use super::Figure;
+use super::blocks;
 use super::look::{INK, MUTED, axis, colour, hover, layout, log_axis, plot, tint};
+use crate::compute::headline::class_title;
 use crate::compute::rate::Rate;
 use crate::compute::view::{Row, View};
+use crate::data::RunData;
 use crate::format::figure;
 use plotly::common::{ErrorData, ErrorType, HoverInfo, Line, Marker, MarkerSymbol, Mode};
 use plotly::layout::{Axis, BarMode, RangeMode};
@@ -19,41 +22,100 @@ use serde_json::{Value, json};
 /// logarithmic: below a fiftieth of the height a bar cannot be read.
 const LOG_RATIO: f64 = 50.0;
 
-/// Every bar chart that the run has rows for.
-pub(super) fn all(view: &View<'_>) -> Vec<Figure> {
-    let rows = || view.main_rows().filter(|row| !row.has_sync());
+/// Every bar chart that the run has rows for. Ladders of block sizes have
+/// curves of their own.
+pub(super) fn all(data: &RunData, view: &View<'_>) -> Vec<Figure> {
+    let ladders = blocks::ladders(view);
+    let in_ladder = |row: &&Row<'_>| {
+        let mut all = ladders.iter().flat_map(|ladder| &ladder.rows);
+        all.any(|own| std::ptr::eq(*own, *row))
+    };
+    let rows = || {
+        view.main_rows()
+            .filter(|row| !row.has_sync() && !in_ladder(row))
+    };
+    // A job of reads or writes, or of both at once; other tools do more.
+    let plain = |row: &&Row<'_>| {
+        row.job_ops <= 2 && matches!(row.head.op, Operation::Read | Operation::Write)
+    };
     let large = |row: &&Row<'_>| row.rate.is_bytes();
-    let mixed = |row: &&Row<'_>| row.label != row.head.job;
+    let mixed = |row: &&Row<'_>| row.job_ops == 2;
     let op = |wanted| move |row: &&Row<'_>| row.head.op == wanted;
+    let reads: Vec<&Row<'_>> = rows()
+        .filter(plain)
+        .filter(large)
+        .filter(op(Operation::Read))
+        .collect();
+    let writes: Vec<&Row<'_>> = rows()
+        .filter(plain)
+        .filter(large)
+        .filter(op(Operation::Write))
+        .collect();
+    let streams = differ(&reads, |row| u64::from(row.head.streams));
+    let places = writes.len() > 1
+        && !differ(&writes, |row| u64::from(row.head.streams))
+        && !differ(&writes, |row| row.head.block_size_bytes)
+        && writes
+            .iter()
+            .all(|row| row.head.class == writes[0].head.class);
+    let small = |wanted| {
+        rows()
+            .filter(plain)
+            .filter(move |row| !large(row) && !mixed(row))
+            .filter(op(wanted))
+    };
     let groups = [
         (
             "streams",
-            "Sequential reads by number of streams",
-            rows().filter(large).filter(op(Operation::Read)).collect(),
+            if streams {
+                "Sequential reads by number of streams"
+            } else {
+                "Reads of large blocks"
+            },
+            reads,
         ),
         (
             "sequential-write",
-            "Sequential writes by place on the disk",
-            rows().filter(large).filter(op(Operation::Write)).collect(),
+            if places {
+                "Sequential writes by place on the disk"
+            } else {
+                "Writes of large blocks"
+            },
+            writes,
         ),
         (
             "random-write",
             "Random writes",
-            rows()
-                .filter(|row| !large(row) && !mixed(row))
-                .filter(op(Operation::Write))
-                .collect(),
+            small(Operation::Write).collect(),
         ),
         (
             "mixed",
             "Mixed reads and writes",
-            rows().filter(mixed).collect(),
+            rows()
+                .filter(plain)
+                .filter(|row| !large(row) && mixed(row))
+                .collect(),
         ),
     ];
-    let groups = groups.into_iter();
-    groups
+    let mut all: Vec<Figure> = groups
+        .into_iter()
         .filter_map(|(id, title, rows): (_, _, Vec<&Row<'_>>)| bars(view, id, title, &rows))
-        .collect()
+        .collect();
+    for (number, class) in view.classes().into_iter().enumerate() {
+        for (kind, bytes, what) in [("bytes", true, "throughput"), ("rate", false, "operations")] {
+            let own = |row: &&Row<'_>| {
+                row.head.class == class && !plain(row) && row.rate.is_bytes() == bytes
+            };
+            let rows: Vec<&Row<'_>> = rows().filter(own).collect();
+            let title = format!("{}: {what}", class_title(data, class));
+            all.extend(bars(view, &format!("{kind}-{number}"), &title, &rows));
+        }
+    }
+    all
+}
+
+fn differ(rows: &[&Row<'_>], what: impl Fn(&Row<'_>) -> u64) -> bool {
+    rows.iter().any(|row| what(row) != what(rows[0]))
 }
 
 fn bars(view: &View<'_>, id: &str, title: &str, rows: &[&Row<'_>]) -> Option<Figure> {
@@ -90,7 +152,8 @@ fn bars(view: &View<'_>, id: &str, title: &str, rows: &[&Row<'_>]) -> Option<Fig
         cells.any(|cell| cell.band.0 < cell.band.1)
     };
     if rows.iter().any(banded) {
-        caption.push_str(" Whisker: the band between fits of the disk model.");
+        caption.push(' ');
+        caption.push_str(&view.band_words("Whisker"));
     }
     let layout = layout()
         .bar_mode(BarMode::Group)

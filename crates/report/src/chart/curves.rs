@@ -60,13 +60,13 @@ pub(super) fn op_name(op: Operation) -> &'static str {
 }
 
 /// A point of a curve.
-struct Point {
-    x: f64,
-    y: f64,
-    band: (f64, f64),
+pub(super) struct Point {
+    pub(super) x: f64,
+    pub(super) y: f64,
+    pub(super) band: (f64, f64),
     /// Where the published figure stands, at its own sync progress.
-    published: Option<(f64, f64)>,
-    text: String,
+    pub(super) published: Option<(f64, f64)>,
+    pub(super) text: String,
 }
 
 impl Point {
@@ -96,7 +96,12 @@ impl Point {
 }
 
 /// A subject's band, line and published markers.
-fn curve(traces: &mut Vec<Box<dyn Trace>>, subject: usize, name: &str, points: &[Point]) {
+pub(super) fn curve(
+    traces: &mut Vec<Box<dyn Trace>>,
+    subject: usize,
+    name: &str,
+    points: &[Point],
+) {
     let x: Vec<f64> = points.iter().map(|point| point.x).collect();
     if points.iter().any(|point| point.band.0 < point.band.1) {
         let there = points.iter().map(|point| (point.x, point.band.0));
@@ -140,7 +145,7 @@ fn curve(traces: &mut Vec<Box<dyn Trace>>, subject: usize, name: &str, points: &
 }
 
 /// The entry that explains open markers.
-fn published_key(traces: &mut Vec<Box<dyn Trace>>, points: &[Vec<Point>]) {
+pub(super) fn published_key(traces: &mut Vec<Box<dyn Trace>>, points: &[Vec<Point>]) {
     let mut all = points.iter().flatten();
     if all.any(|point| point.published.is_some()) {
         traces.push(
@@ -159,14 +164,15 @@ fn published_key(traces: &mut Vec<Box<dyn Trace>>, points: &[Vec<Point>]) {
     }
 }
 
-fn caption(points: &[Vec<Point>]) -> String {
-    let mut words = vec!["Lines: this run."];
+/// How to read a figure of curves.
+pub(super) fn caption(points: &[Vec<Point>], view: &View<'_>) -> String {
+    let mut words = vec!["Lines: this run.".to_owned()];
     let mut all = points.iter().flatten();
     if all.clone().any(|point| point.published.is_some()) {
-        words.push("Open markers: published.");
+        words.push("Open markers: published.".to_owned());
     }
     if all.any(|point| point.band.0 < point.band.1) {
-        words.push("Shaded: the band between fits of the disk model.");
+        words.push(view.band_words("Shaded"));
     }
     words.join(" ")
 }
@@ -216,7 +222,7 @@ pub(super) fn iops_by_depth(data: &RunData, view: &View<'_>) -> Vec<Figure> {
                 "{}: iops against queue depth",
                 class_title(data, ladder.class)
             ),
-            caption: caption(&points),
+            caption: caption(&points, view),
             height: 460,
             wide: true,
             plot: plot(traces, layout),
@@ -253,7 +259,7 @@ pub(super) fn iops_by_sync(view: &View<'_>) -> Option<Figure> {
     Some(Figure {
         id: "sync".to_owned(),
         title: "Rates while the array resyncs".to_owned(),
-        caption: caption(&points),
+        caption: caption(&points, view),
         height: 400,
         wide: true,
         plot: plot(traces, layout),

@@ -10,8 +10,8 @@ use super::fold::stream;
 use super::view::Row;
 use raidlab_random::Stream;
 use raidlab_statistics::{
-    Comparison, Confidence, Direction, Measured, Question, Sample, batch_means, compare_measured,
-    compare_samples,
+    Comparison, Confidence, Direction, Interval, Measured, Question, Sample, batch_means,
+    compare_measured, compare_samples,
 };
 use raidlab_store::fact::series as names;
 use raidlab_store::{Measurement, Metric, Series};
@@ -93,7 +93,9 @@ pub(crate) fn stream_of(seed: u64, row: &Row<'_>) -> Stream {
     stream(seed, row.head).fork("compare", 0)
 }
 
-/// The batch means of what was sampled while a row was measured.
+/// A row's figure with the relative interval of what was sampled while it was
+/// measured, as batch means. The figure itself stays the tool's: a monitor may
+/// see only the members, which move more than the array gives.
 fn of_series(m: &Measurement, series: &[Series]) -> Option<Measured> {
     let name = match (m.metric(), m.op.only_reads(), m.op.only_writes()) {
         (Metric::BytesPerSecond, true, _) => names::READ_BYTES_PER_SECOND,
@@ -113,9 +115,17 @@ fn of_series(m: &Measurement, series: &[Series]) -> Option<Measured> {
     let values: Vec<f64> = within.map(|(_, value)| *value).collect();
     let inner = values.get(1..values.len().saturating_sub(1))?;
     let found = batch_means(&Sample::new(inner).ok()?, Confidence::NINETY_FIVE).ok()?;
-    Some(Measured {
-        value: found.mean,
-        interval: Some(found.interval),
+    let value = m.value();
+    let scale = value / found.mean;
+    let interval = Interval {
+        low: found.interval.low * scale,
+        high: found.interval.high * scale,
+        confidence: found.interval.confidence,
+    };
+    let usable = scale.is_finite() && scale > 0.0;
+    usable.then_some(Measured {
+        value,
+        interval: Some(interval),
     })
 }
 

@@ -47,6 +47,8 @@ pub(crate) struct Row<'a> {
     /// The job's name, with the operation where the job has several, and the
     /// part where the operation has several: `16 write`.
     pub label: String,
+    /// How many operations the job has.
+    pub job_ops: usize,
     /// Whether it is one cell of a matrix with a table of its own.
     pub in_matrix: bool,
     /// In the order of the columns.
@@ -89,7 +91,9 @@ impl<'a> Row<'a> {
 /// All rows of a run.
 #[derive(Debug)]
 pub(crate) struct View<'a> {
-    /// The columns' short names, in order of appearance.
+    /// In order of appearance.
+    pub columns: Vec<Column<'a>>,
+    /// The columns' short names.
     pub names: Vec<String>,
     /// In the suite's order; within a job reads before writes.
     pub rows: Vec<Row<'a>>,
@@ -138,6 +142,7 @@ impl<'a> View<'a> {
                 head,
                 rate,
                 label,
+                job_ops: ops[sequence].len(),
                 in_matrix: parts >= MATRIX_PARTS,
                 cells: Vec::new(),
                 repetitions: Vec::new(),
@@ -151,6 +156,7 @@ impl<'a> View<'a> {
         Self {
             rows: rows.collect(),
             names: names(&columns),
+            columns,
         }
     }
 
@@ -160,6 +166,15 @@ impl<'a> View<'a> {
             let cells = row.cells.iter().enumerate();
             cells.filter_map(move |(subject, cell)| cell.map(|cell| (subject, row, cell)))
         })
+    }
+
+    /// What the bands around figures are: `Shaded: ...`.
+    pub(crate) fn band_words(&self, drawn: &str) -> String {
+        if self.cells().any(|(_, _, cell)| cell.used > 1) {
+            format!("{drawn}: the 95\u{a0}% interval over repetitions.")
+        } else {
+            format!("{drawn}: the band between fits of the disk model.")
+        }
     }
 
     /// Rows that stand in the main tables and charts.

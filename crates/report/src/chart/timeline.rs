@@ -1,0 +1,396 @@
+//! Time lines: what the array gave, how far the sync was, what happened; and
+//! below it what each member did.
+//!
+//! The figures are written as JSON at once: bands, marks and the second axis
+//! are shapes and settings that the crate has few setters for.
+
+use super::Figure;
+use super::look::{colour, layout, plot};
+use crate::compute::timeline::{Bin, Timeline};
+use raidlab_store::EventRecord;
+use raidlab_store::fact::series as names;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+/// Events nearer to each other than this part of the clock share a label.
+const SHARED_LABEL: f64 = 0.025;
+/// A job's name stands in its band from this part of the clock on.
+const NAMED_BAND: f64 = 0.035;
+/// Slots looked at.
+const MOST_MEMBERS: usize = 64;
+
+/// Colours of reads and writes: the palette's blue and vermilion.
+const READ: usize = 0;
+const WRITE: usize = 3;
+
+/// An experiment's charts.
+#[derive(Debug, Serialize)]
+pub(crate) struct TimelineFigures {
+    /// `md/ext4@one, repetition 1`.
+    pub title: String,
+    /// Whether it is shown at once: the first repetition of each column is.
+    pub open: bool,
+    pub figures: Vec<Figure>,
+}
+
+/// An experiment's charts; `number` makes their identifiers unique.
+pub(crate) fn timeline(own: &Timeline<'_>, number: usize, name: &str) -> TimelineFigures {
+    let title = match own.repetition {
+        Some(repetition) => format!("{name}, repetition {}", repetition + 1),
+        None => name.to_owned(),
+    };
+    let clock = Clock::of(own);
+    let mut figures = Vec::new();
+    figures.extend(array(own, &clock, number, &title));
+    figures.extend(members(own, &clock, number, &title));
+    TimelineFigures {
+        title,
+        open: own.repetition.is_none_or(|repetition| repetition == 0),
+        figures,
+    }
+}
+
+/// The unit of the time axis.
+struct Clock {
+    unit: &'static str,
+    unit_ns: f64,
+    bin_ns: u64,
+    end: f64,
+}
+
+#[expect(clippy::cast_precision_loss, reason = "for drawing")]
+impl Clock {
+    fn of(own: &Timeline<'_>) -> Self {
+        let (unit, unit_ns) = match own.end_ns / 1_000_000_000 {
+            0..900 => ("seconds", 1e9),
+            900..18_000 => ("minutes", 60e9),
+            _ => ("hours", 3600e9),
+        };
+        Self {
+            unit,
+            unit_ns,
+            bin_ns: own.bin_ns,
+            end: own.end_ns as f64 / unit_ns,
+        }
+    }
+
+    fn at(&self, ns: u64) -> f64 {
+        rounded(ns as f64 / self.unit_ns)
+    }
+
+    /// The middles of the first `bins` bins.
+    fn middles(&self, bins: usize) -> Vec<f64> {
+        let middle = |place: usize| (place as f64 + 0.5) * self.bin_ns as f64 / self.unit_ns;
+        (0..bins).map(|place| rounded(middle(place))).collect()
+    }
+
+    fn bin_words(&self) -> String {
+        match self.bin_ns / 1_000_000_000 {
+            1 => "1 second".to_owned(),
+            seconds if seconds < 120 => format!("{seconds} seconds"),
+            seconds => format!("{:.0} minutes", seconds as f64 / 60.0),
+        }
+    }
+
+    fn axis(&self) -> Value {
+        json!({
+            "title": {"text": format!("{} since the experiment began", self.unit),
+                "font": {"size": 13, "color": "theme:muted"}},
+            "range": [0.0, self.end],
+            "showgrid": false, "linecolor": "theme:grid", "tickcolor": "theme:grid",
+            "zeroline": false, "tickfont": {"color": "theme:muted"},
+        })
+    }
+}
+
+/// Four digits are more than a pixel shows, and keep the page small.
+fn rounded(value: f64) -> f64 {
+    if value == 0.0 {
+        return 0.0;
+    }
+    let digits = 3 - value.abs().log10().floor().clamp(-9.0, 15.0) as i32;
+    let scale = 10_f64.powi(digits);
+    (value * scale).round() / scale
+}
+
+fn y_axis(title: &str) -> Value {
+    json!({
+        "title": {"text": title, "font": {"size": 13, "color": "theme:muted"}},
+        "rangemode": "tozero", "gridcolor": "theme:grid", "linecolor": "theme:grid",
+        "zerolinecolor": "theme:grid", "tickfont": {"color": "theme:muted"}, "automargin": true,
+    })
+}
+
+/// A second axis on the right.
+fn right_axis(title: &str, range: Option<[f64; 2]>) -> Value {
+    let mut axis = y_axis(title);
+    axis["overlaying"] = json!("y");
+    axis["side"] = json!("right");
+    axis["showgrid"] = json!(false);
+    if let Some(range) = range {
+        axis["range"] = json!(range);
+    }
+    axis
+}
+
+/// A line through the bins' means.
+fn line(clock: &Clock, bins: &[Option<Bin>], scale: f64, name: &str, look: &Value) -> Value {
+    let means = bins
+        .iter()
+        .map(|bin| bin.map(|bin| rounded(bin.mean * scale)));
+    let mut trace = json!({
+        "type": "scatter", "mode": "lines", "name": name, "legendgroup": name,
+        "x": clock.middles(bins.len()), "y": means.collect::<Vec<_>>(), "line": look,
+    });
+    // A value between two gaps has no line: it is a dot.
+    if bins.iter().flatten().count() < 3 {
+        trace["mode"] = json!("lines+markers");
+    }
+    trace
+}
+
+/// From the lowest to the highest sample of each bin; `None` where bins are of
+/// one sample.
+fn range(clock: &Clock, bins: &[Option<Bin>], scale: f64, name: &str, fill: &str) -> Option<Value> {
+    bins.iter()
+        .flatten()
+        .any(|bin| bin.low < bin.high)
+        .then(|| {
+            let places: Vec<(f64, Bin)> = clock
+                .middles(bins.len())
+                .into_iter()
+                .zip(bins)
+                .filter_map(|(x, bin)| Some((x, (*bin)?)))
+                .collect();
+            let there = places.iter().map(|(x, bin)| (*x, rounded(bin.low * scale)));
+            let back = places
+                .iter()
+                .rev()
+                .map(|(x, bin)| (*x, rounded(bin.high * scale)));
+            let (x, y): (Vec<f64>, Vec<f64>) = there.chain(back).unzip();
+            json!({
+                "type": "scatter", "mode": "lines", "x": x, "y": y, "fill": "toself",
+                "fillcolor": fill, "line": {"width": 0}, "hoverinfo": "skip",
+                "legendgroup": name, "showlegend": false,
+            })
+        })
+}
+
+/// What the array gave, sync, events and jobs; `None` where none was sampled.
+fn array(own: &Timeline<'_>, clock: &Clock, number: usize, title: &str) -> Option<Figure> {
+    let mut traces = Vec::new();
+    let pairs = [
+        (
+            names::READ_BYTES_PER_SECOND,
+            names::WRITE_BYTES_PER_SECOND,
+            1e-6,
+            "MB/s (10⁶ bytes)",
+        ),
+        (names::READ_IOPS, names::WRITE_IOPS, 1.0, "iops"),
+    ];
+    let sampled = |name: &str| own.lines.contains_key(name);
+    let pair = pairs.iter().find(|pair| sampled(pair.0) || sampled(pair.1));
+    let mut unit = "";
+    if let Some((reads, writes, scale, words)) = pair {
+        unit = words;
+        for (name, label, which) in [(reads, "read", READ), (writes, "write", WRITE)] {
+            let Some(bins) = own.lines.get(name) else {
+                continue;
+            };
+            let fill = format!("{}2e", colour(which));
+            traces.extend(range(clock, bins, *scale, label, &fill));
+            let look = json!({"color": colour(which), "width": 1.6});
+            traces.push(line(clock, bins, *scale, label, &look));
+        }
+    }
+    let sync = own.lines.get(names::SYNC_PERCENT);
+    if let Some(bins) = sync {
+        let look = json!({"color": "theme:muted", "width": 2, "dash": "dash"});
+        let mut trace = line(clock, bins, 1.0, "synced, %", &look);
+        trace["yaxis"] = json!(if unit.is_empty() { "y" } else { "y2" });
+        traces.push(trace);
+    }
+    if traces.is_empty() {
+        return None;
+    }
+    let mut found = base(traces);
+    let layout = &mut found["layout"];
+    layout["xaxis"] = clock.axis();
+    if unit.is_empty() {
+        layout["yaxis"] = y_axis("synced, %");
+        layout["yaxis"]["range"] = json!([0.0, 102.0]);
+    } else {
+        layout["yaxis"] = y_axis(&format!("{unit}, more is better"));
+        if sync.is_some() {
+            layout["yaxis2"] = right_axis("synced, %", Some([0.0, 102.0]));
+        }
+    }
+    let (shapes, labels) = marks(own, clock);
+    layout["shapes"] = json!(shapes);
+    layout["annotations"] = json!(labels);
+    layout["margin"] =
+        json!({"l": 56, "r": 56, "t": if own.events.is_empty() { 24 } else { 118 }, "b": 48});
+    layout["legend"] =
+        json!({"orientation": "h", "x": 0, "xanchor": "left", "y": -0.2, "yanchor": "top"});
+    let shaded = "Shaded columns: jobs. Shaded around a line: from the lowest to the highest sample of a bin.";
+    Some(Figure {
+        id: format!("timeline-{number}"),
+        title: format!("Time line: {title}"),
+        caption: format!(
+            "Means over bins of {}. {shaded} Upright marks: events.",
+            clock.bin_words()
+        ),
+        height: if own.events.is_empty() { 340 } else { 430 },
+        wide: true,
+        plot: found,
+    })
+}
+
+/// Configuration and layout as in every chart, with these traces.
+fn base(traces: Vec<Value>) -> Value {
+    let mut found = plot(Vec::new(), layout());
+    found["data"] = Value::Array(traces);
+    found
+}
+
+/// Bands of jobs and marks of events, with their labels.
+fn marks(own: &Timeline<'_>, clock: &Clock) -> (Vec<Value>, Vec<Value>) {
+    let (mut shapes, mut labels) = (Vec::new(), Vec::new());
+    for (place, job) in own.jobs.iter().enumerate() {
+        let (from, to) = (clock.at(job.from_ns), clock.at(job.to_ns));
+        shapes.push(json!({
+            "type": "rect", "xref": "x", "yref": "paper", "x0": from, "x1": to, "y0": 0, "y1": 1,
+            "fillcolor": "theme:band", "line": {"width": 0}, "layer": "below",
+            "opacity": if place % 2 == 0 { 1.0 } else { 0.55 },
+        }));
+        if to - from >= NAMED_BAND * clock.end {
+            labels.push(json!({
+                "text": job.name, "x": (from + to) / 2.0, "xref": "x", "y": 0, "yref": "paper",
+                "yanchor": "bottom", "showarrow": false, "textangle": -90,
+                "font": {"size": 10, "color": "theme:muted"},
+            }));
+        }
+    }
+    for near in events_together(&own.events, clock) {
+        let texts: Vec<String> = near.iter().map(|event| event_words(event)).collect();
+        for event in near {
+            let at = clock.at(event.at_ns);
+            shapes.push(json!({
+                "type": "line", "xref": "x", "yref": "paper", "x0": at, "x1": at, "y0": 0, "y1": 1,
+                "line": {"width": 1.4, "color": "theme:ink", "dash": "dot"},
+            }));
+        }
+        labels.push(json!({
+            "text": texts.join("<br>"), "x": clock.at(near[0].at_ns), "xref": "x", "xanchor": "center",
+            "y": 1, "yref": "paper", "yanchor": "bottom", "showarrow": false, "textangle": -60,
+            "align": "left", "font": {"size": 11, "color": "theme:ink"},
+            "hovertext": near.iter().map(|event| event.text.as_str()).collect::<Vec<_>>().join("<br>"),
+        }));
+    }
+    (shapes, labels)
+}
+
+/// Events that stand so near to each other that they share a label.
+fn events_together<'e, 'a>(
+    events: &'e [&'a EventRecord],
+    clock: &Clock,
+) -> Vec<&'e [&'a EventRecord]> {
+    let mut all = Vec::new();
+    let mut from = 0;
+    for place in 1..=events.len() {
+        let ends = events.get(place).is_none_or(|event| {
+            clock.at(event.at_ns) - clock.at(events[from].at_ns) > SHARED_LABEL * clock.end
+        });
+        if ends {
+            all.push(&events[from..place]);
+            from = place;
+        }
+    }
+    all
+}
+
+fn event_words(event: &EventRecord) -> String {
+    match (event.kind.as_str(), event.member) {
+        // The words of a state are the state.
+        ("state", _) => event.text.clone(),
+        (kind, Some(member)) => format!("{kind} {member}"),
+        (kind, None) => kind.to_owned(),
+    }
+}
+
+/// What each member moved, with temperatures where there are any.
+fn members(own: &Timeline<'_>, clock: &Clock, number: usize, title: &str) -> Option<Figure> {
+    let quantities = [
+        (
+            "read_bytes_per_second",
+            "write_bytes_per_second",
+            1e-6,
+            "MB/s, reads and writes",
+        ),
+        ("read_iops", "write_iops", 1.0, "iops, reads and writes"),
+    ];
+    let line_of = |slot: usize, what: &str| own.lines.get(names::member(slot, what).as_str());
+    let slots: Vec<usize> = (0..MOST_MEMBERS).collect();
+    let quantity = quantities.iter().find(|(reads, writes, _, _)| {
+        slots
+            .iter()
+            .any(|slot| line_of(*slot, reads).or(line_of(*slot, writes)).is_some())
+    })?;
+    let (reads, writes, scale, unit) = quantity;
+    let (mut traces, mut warm) = (Vec::new(), false);
+    for slot in slots {
+        let name = format!("member {slot}");
+        let look =
+            |dash: &str, width: f64| json!({"color": colour(slot), "width": width, "dash": dash});
+        let moved = match (line_of(slot, reads), line_of(slot, writes)) {
+            (Some(reads), Some(writes)) => sum(reads, writes),
+            (Some(one), None) | (None, Some(one)) => one.clone(),
+            (None, None) => continue,
+        };
+        traces.push(line(clock, &moved, *scale, &name, &look("solid", 1.6)));
+        if let Some(bins) = line_of(slot, "temperature_celsius") {
+            let mut trace = line(clock, bins, 1.0, &name, &look("dot", 1.4));
+            trace["yaxis"] = json!("y2");
+            trace["showlegend"] = json!(false);
+            trace["connectgaps"] = json!(true);
+            traces.push(trace);
+            warm = true;
+        }
+    }
+    let mut found = base(traces);
+    let layout = &mut found["layout"];
+    layout["xaxis"] = clock.axis();
+    layout["yaxis"] = y_axis(unit);
+    layout["margin"] = json!({"l": 56, "r": 56, "t": 8, "b": 48});
+    layout["legend"] =
+        json!({"orientation": "h", "x": 0, "xanchor": "left", "y": -0.3, "yanchor": "top"});
+    let mut caption = format!(
+        "Reads and writes together, means over bins of {}.",
+        clock.bin_words()
+    );
+    if warm {
+        layout["yaxis2"] = right_axis("°C", None);
+        caption.push_str(" Dotted: temperature.");
+    }
+    Some(Figure {
+        id: format!("members-{number}"),
+        title: format!("Members: {title}"),
+        caption,
+        height: 270,
+        wide: true,
+        plot: found,
+    })
+}
+
+/// Two lines added up; a gap in one is a gap.
+fn sum(a: &[Option<Bin>], b: &[Option<Bin>]) -> Vec<Option<Bin>> {
+    let add = |(a, b): (&Option<Bin>, &Option<Bin>)| {
+        let (a, b) = ((*a)?, (*b)?);
+        Some(Bin {
+            low: a.low + b.low,
+            mean: a.mean + b.mean,
+            high: a.high + b.high,
+        })
+    };
+    a.iter().zip(b).map(add).collect()
+}
