@@ -2,8 +2,8 @@
 //!
 //! serde says what is wrong and at which byte; the field's path is found by
 //! walking the parsed document to the deepest value that holds that byte.
-//! Fields that later versions will have are listed by each reader and refused
-//! as "not supported yet", so that nobody takes them for a typing error.
+//! Fields that people look for in the wrong place are listed by each reader and
+//! refused with the right one, so that nobody takes them for a typing error.
 
 use serde::de::DeserializeOwned;
 use std::ops::Range;
@@ -62,13 +62,13 @@ pub enum Problem {
         /// The values that exist.
         known: Vec<String>,
     },
-    /// Part of the schema, but not of this version.
-    #[error("`{feature}` is not supported yet; {works}")]
-    Unsupported {
-        /// The field or value.
-        feature: String,
-        /// What works instead.
-        works: String,
+    /// A field that has its place elsewhere, or another form.
+    #[error("`{field}` does not belong here; {remedy}")]
+    Elsewhere {
+        /// The field.
+        field: String,
+        /// Where or how to say it.
+        remedy: String,
     },
     /// A field that must be there is not.
     #[error("the field `{field}` is missing; {remedy}")]
@@ -102,7 +102,7 @@ fn suggestion(name: &str, known: &[String]) -> String {
     }
 }
 
-/// A field of a later version: its name, and what works today.
+/// A field that has its place elsewhere: its name, and where to say it.
 pub(crate) type Reserved = (&'static str, &'static str);
 
 /// A file's name and text.
@@ -176,10 +176,10 @@ fn classify(message: &str, reserved: &[Reserved]) -> Problem {
     }
     let name = quoted.next().unwrap_or_default();
     let known = quoted.collect();
-    if let Some((feature, works)) = reserved.iter().find(|(feature, _)| *feature == name) {
-        return Problem::Unsupported {
-            feature: (*feature).to_owned(),
-            works: (*works).to_owned(),
+    if let Some((field, remedy)) = reserved.iter().find(|(field, _)| *field == name) {
+        return Problem::Elsewhere {
+            field: (*field).to_owned(),
+            remedy: (*remedy).to_owned(),
         };
     }
     if field {

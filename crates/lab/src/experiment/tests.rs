@@ -1,11 +1,13 @@
 //! What a suite becomes for one subject.
 
-use super::{CapacityError, Choices, Experiment, PlannedJob, PlannedStep};
+use super::{CapacityError, Choices, Experiment, HostChoice, PlannedJob, PlannedStep};
+use crate::host::QueueStyle;
 use crate::subject::Subject;
 use crate::suite::{Suite, Work};
 use raidlab_store::Operation;
 use raidlab_units::Bytes;
 use raidlab_workload::Engine;
+use std::path::Path;
 
 const DISK: Bytes = Bytes(4_000_787_030_016);
 
@@ -146,4 +148,103 @@ fn experiments_come_subject_by_subject_and_fit_by_fit() {
             .iter()
             .all(|experiment| experiment.seed == 7 && experiment.without == ["rpo"])
     );
+}
+
+/// The experiments of a small suite of real subjects.
+fn selected(repetitions: u32) -> Vec<Experiment> {
+    let text = format!(
+        r#"schema = 1
+name = "selected"
+title = "Selected"
+description = ""
+source = "here"
+disks = ["a", "b", "c", "d"]
+filesystems = ["none", "ext4"]
+repetitions = {repetitions}
+subjects = [
+    {{ subject = "md-raid1", name = "two", members = [3, 1] }},
+    {{ subject = "md-raid5", removed = [2], filesystems = ["xfs"] }},
+    {{ subject = "disk", members = [2], filesystems = ["none"] }},
+]
+
+[[step]]
+job = "read"
+title = "read"
+class = "read"
+fio = "--rw=read --runtime=1"
+
+[[step]]
+job = "watched"
+title = "read without a member"
+class = "read"
+fio = "--rw=read --runtime=10"
+events = [{{ at = "5s", event = "remove", member = 1 }}]
+"#
+    );
+    let suite = Suite::parse("selected.toml", &text, Path::new("")).expect("valid");
+    suite.experiments(&suite.subjects, &Choices::default())
+}
+
+#[test]
+fn subjects_run_on_their_own_disks_and_file_systems() {
+    let experiments = selected(2);
+    let cells: Vec<(u32, &str, String, String)> = experiments
+        .iter()
+        .map(|experiment| {
+            (
+                experiment.repetition,
+                experiment.subject.name.as_str(),
+                experiment.filesystem_label(),
+                experiment.disks.join(" "),
+            )
+        })
+        .collect();
+    let once = |repetition| {
+        [
+            ("two", "", "d b"),
+            ("two", "ext4", "d b"),
+            ("md-raid5", "xfs", "a b c d"),
+            ("disk", "", "c"),
+        ]
+        .map(|(name, on, disks)| (repetition, name, on.to_owned(), disks.to_owned()))
+    };
+    assert_eq!(cells, [once(0), once(1)].concat());
+}
+
+#[test]
+fn removed_members_are_taken_out_before_the_first_step() {
+    let experiments = selected(1);
+    insta::assert_snapshot!(experiments[2].plan());
+    assert_eq!(experiments[2].left_out, 0);
+}
+
+#[test]
+fn a_single_disk_stops_before_a_job_that_takes_a_member_out() {
+    let disk = &selected(1)[3];
+    assert_eq!((disk.steps.len(), disk.left_out), (1, 1));
+}
+
+#[test]
+fn settings_are_those_of_what_runs() {
+    let suite = Suite::load("mirror-2015").expect("built in");
+    let built = |choices: &Choices| {
+        let experiment = &suite.experiments(&suite.subjects[..1], choices)[0];
+        let settings = experiment.subject.settings.iter();
+        let (build, model): (Vec<_>, Vec<_>) =
+            settings.partition(|setting| setting.name.starts_with("build."));
+        (build.len(), model.len())
+    };
+    let modelled = built(&Choices::default());
+    assert_eq!(modelled.0, 0);
+    assert!(modelled.1 > 10);
+    let hosts = vec![HostChoice {
+        name: "here".to_owned(),
+        queue: QueueStyle::Libaio,
+        disks: vec!["/dev/loop0".to_owned(), "/dev/loop1".to_owned()],
+    }];
+    let real = built(&Choices {
+        hosts,
+        ..Choices::default()
+    });
+    assert_eq!(real, (4, 0));
 }

@@ -40,17 +40,13 @@ struct RawRounds {
     track: Spanned<String>,
 }
 
-/// Fields of a suite that look like some that exist.
-const RESERVED: [Reserved; 6] = [
+/// Fields that people look for where they are not.
+const RESERVED: [Reserved; 5] = [
     ("repeat", "use `repetitions` for the whole suite"),
     ("bonnie", "use `tool` and `arguments`"),
     ("iozone", "use `tool` and `arguments`"),
     ("dd", "use `tool` and `arguments`"),
-    (
-        "filesystem",
-        "use `filesystems` for the whole suite or for a subject",
-    ),
-    ("at", "use `events` within the job"),
+    ("at", "write it into the `events` of a job"),
 ];
 
 /// Rounds below this many have no window of five.

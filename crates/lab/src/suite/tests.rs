@@ -1,5 +1,7 @@
 //! Suites that are right, and what users see of those that are not.
 
+mod real;
+
 use super::{QueueRule, Step, Suite, Wait};
 use crate::catalogue::LoadError;
 use crate::subject::Subject;
@@ -180,6 +182,15 @@ fn broken() -> Vec<(&'static str, String)> {
             ),
         ),
         (
+            "filesystem",
+            with("").replace("disks", "filesystem = \"ext4\"\ndisks"),
+        ),
+        ("repeat", with("").replace("disks", "repeat = 3\ndisks")),
+        (
+            "at",
+            with("\n[[step]]\nevent = \"remove\"\nmember = 1\nat = \"5s\"\n"),
+        ),
+        (
             "job file missing",
             with(
                 "\n[[step]]\njob = \"2\"\ntitle = \"t\"\nclass = \"c\"\nfio_file = \"none.fio\"\n",
@@ -189,13 +200,13 @@ fn broken() -> Vec<(&'static str, String)> {
             "class against figures",
             with("").replace("subjects", "published = \"mirror-2015\"\nsubjects"),
         ),
-        ("later: matrix", with("\n[matrix]\nbs = [\"4k\"]\n")),
+        ("matrix of a suite", with("\n[matrix]\nbs = [\"4k\"]\n")),
         (
-            "later: tool",
+            "tool and fio",
             with("").replace("class", "tool = \"bonnie++\"\nclass"),
         ),
         (
-            "later: sync percent",
+            "sync percent without limit",
             with("\n[[step]]\nwait_sync_percent = 50\n"),
         ),
         (

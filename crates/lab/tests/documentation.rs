@@ -1,0 +1,106 @@
+//! The examples of docs/files.md are read as a user's files are.
+//!
+//! An example is a name in bold and back quotes on a line of its own, then a
+//! block of TOML. The examples of disks and facts belong to other rooms and
+//! are only written beside the others.
+
+use raidlab_lab::{Published, Subject, Suite};
+use std::path::Path;
+
+const FILES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/files.md");
+
+/// Names and texts of the examples, in the document's order.
+fn examples() -> Vec<(String, String)> {
+    let document = std::fs::read_to_string(FILES).expect("docs/files.md");
+    let mut found = Vec::new();
+    let mut lines = document.lines();
+    while let Some(line) = lines.next() {
+        let name = line
+            .strip_prefix("**`")
+            .and_then(|rest| rest.strip_suffix("`**"));
+        let Some(name) = name else { continue };
+        let body = lines
+            .by_ref()
+            .skip_while(|line| !line.starts_with("```"))
+            .skip(1);
+        let text: String = body
+            .take_while(|line| !line.starts_with("```"))
+            .flat_map(|line| [line, "\n"])
+            .collect();
+        found.push((name.to_owned(), text));
+    }
+    found
+}
+
+/// A folder with all examples.
+fn written() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    for (name, text) in examples() {
+        std::fs::write(folder.path().join(name), text).expect("written");
+    }
+    folder
+}
+
+fn path(folder: &Path, name: &str) -> String {
+    folder.join(name).display().to_string()
+}
+
+#[test]
+fn every_suite_subject_and_figure_of_the_documentation_can_be_read() {
+    let folder = written();
+    let mut kinds = [0; 3];
+    for (name, text) in examples() {
+        let path = path(folder.path(), &name);
+        let has = |start: &str| text.lines().any(|line| line.starts_with(start));
+        if has("[[step]]") {
+            Suite::load(&path).expect(&name);
+            kinds[0] += 1;
+        } else if has("kind = ") {
+            Subject::load(&path).expect(&name);
+            kinds[1] += 1;
+        } else if has("[[figures]]") {
+            Published::load(&path).expect(&name);
+            kinds[2] += 1;
+        }
+    }
+    assert_eq!(kinds, [2, 3, 1], "suites, subjects, figures");
+}
+
+/// The error that a suite's example gives once `from` is `to`.
+fn error(name: &str, from: &str, to: &str) -> String {
+    let folder = written();
+    let path = path(folder.path(), name);
+    let text = std::fs::read_to_string(&path).expect("an example");
+    assert!(text.contains(from), "{from}");
+    std::fs::write(&path, text.replacen(from, to, 1)).expect("written");
+    let error = if text.contains("[[step]]") {
+        Suite::load(&path).err().map(|error| error.to_string())
+    } else {
+        Subject::load(&path).err().map(|error| error.to_string())
+    };
+    let error = error.expect("a mistake");
+    error.replace(&folder.path().display().to_string(), ".")
+}
+
+#[test]
+fn mistakes_give_the_errors_that_the_documentation_shows() {
+    let document = std::fs::read_to_string(FILES).expect("docs/files.md");
+    for error in [
+        error("suite.toml", "member = 1", "member = 2"),
+        error("suite.toml", "--iodepth", "--iodpeth"),
+        error(
+            "real.toml",
+            "track = \"randwrite-4k\"",
+            "track = \"randwrite-8k\"",
+        ),
+        error("real.toml", "{capacity*3/4}", "{size}"),
+        error("patient.toml", "\"least-pending\"", "\"least-pendng\""),
+        error(
+            "patient.toml",
+            "depth = 2\n",
+            "depth = 2\nbitmap = \"none\"\n",
+        ),
+    ] {
+        assert!(document.contains(&format!("error: {error}\n")), "{error}");
+    }
+}
