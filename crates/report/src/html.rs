@@ -1,6 +1,9 @@
 //! The report as one HTML file that needs nothing but a browser.
 
 use crate::chart::{self, Figure, TimelineFigures};
+use crate::compute::environment::{
+    AskedRow, CommandGroup, FactTable, asked_rows, command_groups, fact_tables, tools,
+};
 use crate::compute::findings::{AUDIT_NOTE_CLASS, Group, audit_notes, groups};
 use crate::compute::headline::verdicts;
 use crate::compute::matrix::{Matrix, matrices};
@@ -79,6 +82,10 @@ struct Page<'a> {
     accuracy: Vec<table::AccuracyRow>,
     remarks: Vec<&'a AccuracyNote>,
     scopes: Vec<Scope<'a>>,
+    asked: Vec<AskedRow>,
+    facts_of: Vec<FactTable>,
+    tools: Vec<&'a str>,
+    commands: Vec<CommandGroup>,
     figures: Vec<Figure>,
     timelines: Vec<TimelineFigures>,
     error_figure: Option<Figure>,
@@ -105,6 +112,10 @@ pub fn html(data: &RunData) -> Result<String, ReportError> {
         ("report.html", include_str!("../templates/report.html")),
         ("tables.html", include_str!("../templates/tables.html")),
         ("findings.html", include_str!("../templates/findings.html")),
+        (
+            "environment.html",
+            include_str!("../templates/environment.html"),
+        ),
         ("style.css", include_str!("../templates/style.css")),
         ("charts.js", include_str!("../templates/charts.js")),
     ] {
@@ -131,6 +142,10 @@ pub fn html(data: &RunData) -> Result<String, ReportError> {
         accuracy: table::accuracy_rows(data, &view),
         remarks: remarks(data, &view),
         scopes: scopes(&data.settings),
+        asked: asked_rows(data, &view),
+        facts_of: fact_tables(data, &view),
+        tools: tools(data),
+        commands: command_groups(data, &view),
         figures,
         timelines,
         error_figure,

@@ -155,6 +155,10 @@ fn bars(view: &View<'_>, id: &str, title: &str, rows: &[&Row<'_>]) -> Option<Fig
         caption.push(' ');
         caption.push_str(&view.band_words("Whisker"));
     }
+    let struck = |row: &&Row<'_>| row.cells.iter().flatten().any(|cell| cell.fatal);
+    if rows.iter().any(struck) {
+        caption.push_str(" Pale: struck out by the audit.");
+    }
     let layout = layout()
         .bar_mode(BarMode::Group)
         .bar_gap(0.25)
@@ -193,6 +197,7 @@ struct Series {
     below: Vec<f64>,
     published: Vec<Option<f64>>,
     texts: Vec<String>,
+    struck: Vec<bool>,
 }
 
 impl Series {
@@ -204,6 +209,7 @@ impl Series {
             below: Vec::new(),
             published: Vec::new(),
             texts: Vec::new(),
+            struck: Vec::new(),
         };
         for (row, label) in rows.iter().zip(labels) {
             let Some(cell) = row.cells[subject] else {
@@ -224,6 +230,7 @@ impl Series {
             own.labels.push(label.clone());
             own.above.push(rate.in_megabytes(cell.band.1) - ours);
             own.below.push(ours - rate.in_megabytes(cell.band.0));
+            own.struck.push(cell.fatal);
             own.ours.push(ours);
             own.published.push(published);
             own.texts.push(hover(name, &row.label, &text));
@@ -235,11 +242,18 @@ impl Series {
         let banded = self.above.iter().chain(&self.below).any(|size| *size > 0.0);
         let mut bar = Bar::new(self.labels.clone(), self.ours)
             .name(name)
-            .marker(
+            .marker(if self.struck.contains(&true) {
+                let opacity = |struck: &bool| if *struck { 0.22 } else { 0.85 };
+                let tints = self
+                    .struck
+                    .iter()
+                    .map(|struck| tint(subject, opacity(struck)));
+                Marker::new().color_array(tints.collect())
+            } else {
                 Marker::new()
                     .color(tint(subject, 0.85))
-                    .line(Line::new().width(0.0)),
-            )
+                    .line(Line::new().width(0.0))
+            })
             .hover_template_array(self.texts.clone())
             .legend_group(name)
             .offset_group(name);

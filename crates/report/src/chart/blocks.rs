@@ -96,6 +96,7 @@ pub(super) fn figures(data: &RunData, view: &View<'_>) -> Vec<Figure> {
                 ),
                 published: published.map(|p| (bytes as f64, megabytes(row.rate, p, cell))),
                 text: hover(&view.names[subject], &row.label, &text),
+                struck: cell.fatal,
             })
         };
         let points: Vec<Vec<Point>> = (0..view.names.len())

@@ -11,7 +11,7 @@ use crate::compute::sync::{progress_percent, series};
 use crate::compute::view::{Cell, Row, View};
 use crate::data::RunData;
 use crate::format::figure;
-use plotly::common::{DashType, Fill, HoverInfo, Line, Marker, Mode};
+use plotly::common::{DashType, Fill, HoverInfo, Line, Marker, MarkerSymbol, Mode};
 use plotly::layout::{Axis, AxisType, RangeMode};
 use plotly::{Scatter, Trace};
 use raidlab_store::Operation;
@@ -67,6 +67,8 @@ pub(super) struct Point {
     /// Where the published figure stands, at its own sync progress.
     pub(super) published: Option<(f64, f64)>,
     pub(super) text: String,
+    /// Whether the audit struck it out.
+    pub(super) struck: bool,
 }
 
 impl Point {
@@ -91,6 +93,7 @@ impl Point {
                 &row.label,
                 &format!("{at}: {ours} iops{published}"),
             ),
+            struck: cell.fatal,
         }
     }
 }
@@ -119,8 +122,11 @@ pub(super) fn curve(
         );
     }
     let texts: Vec<String> = points.iter().map(|point| point.text.clone()).collect();
+    let valid = points
+        .iter()
+        .map(|point| (!point.struck).then_some(point.y));
     traces.push(
-        Scatter::new(x, points.iter().map(|point| point.y).collect())
+        Scatter::new(x, valid.collect())
             .mode(Mode::LinesMarkers)
             .name(name)
             .line(line(subject, DashType::Solid))
@@ -128,6 +134,18 @@ pub(super) fn curve(
             .hover_template_array(texts.clone())
             .legend_group(name),
     );
+    let struck = points.iter().filter(|point| point.struck);
+    let (x, y): (Vec<f64>, Vec<f64>) = struck.clone().map(|point| (point.x, point.y)).unzip();
+    if !x.is_empty() {
+        traces.push(
+            Scatter::new(x, y)
+                .mode(Mode::Markers)
+                .marker(marker(subject, false).symbol(MarkerSymbol::X))
+                .hover_template_array(struck.map(|point| point.text.clone()).collect())
+                .legend_group(name)
+                .show_legend(false),
+        );
+    }
     let published = points.iter().zip(texts);
     let published = published.filter_map(|(point, text)| Some((point.published?, text)));
     let (places, texts): (Vec<(f64, f64)>, Vec<String>) = published.unzip();
@@ -167,12 +185,15 @@ pub(super) fn published_key(traces: &mut Vec<Box<dyn Trace>>, points: &[Vec<Poin
 /// How to read a figure of curves.
 pub(super) fn caption(points: &[Vec<Point>], view: &View<'_>) -> String {
     let mut words = vec!["Lines: this run.".to_owned()];
-    let mut all = points.iter().flatten();
-    if all.clone().any(|point| point.published.is_some()) {
+    let all = || points.iter().flatten();
+    if all().any(|point| point.published.is_some()) {
         words.push("Open markers: published.".to_owned());
     }
-    if all.any(|point| point.band.0 < point.band.1) {
+    if all().any(|point| point.band.0 < point.band.1) {
         words.push(view.band_words("Shaded"));
+    }
+    if points.iter().flatten().any(|point| point.struck) {
+        words.push("Crosses: struck out by the audit.".to_owned());
     }
     words.join(" ")
 }

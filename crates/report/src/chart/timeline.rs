@@ -361,7 +361,7 @@ fn members(own: &Timeline<'_>, clock: &Clock, number: usize, title: &str) -> Opt
     let layout = &mut found["layout"];
     layout["xaxis"] = clock.axis();
     layout["yaxis"] = y_axis(unit);
-    layout["margin"] = json!({"l": 56, "r": 56, "t": 8, "b": 48});
+    layout["margin"] = json!({"l": 56, "r": 56, "t": 34, "b": 48});
     layout["legend"] =
         json!({"orientation": "h", "x": 0, "xanchor": "left", "y": -0.3, "yanchor": "top"});
     let mut caption = format!(
@@ -376,7 +376,7 @@ fn members(own: &Timeline<'_>, clock: &Clock, number: usize, title: &str) -> Opt
         id: format!("members-{number}"),
         title: format!("Members: {title}"),
         caption,
-        height: 270,
+        height: 290,
         wide: true,
         plot: found,
     })

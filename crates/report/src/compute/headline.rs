@@ -65,7 +65,18 @@ pub(crate) struct Lead {
 /// The class's name for people: the title of its first note, else its id.
 pub(crate) fn class_title(data: &RunData, class: &str) -> String {
     let note = data.notes.iter().find(|note| note.class == class);
-    note.map_or_else(|| class.replace('-', " "), |note| note.title.clone())
+    note.map_or_else(
+        || capitalised(&class.replace('-', " ")),
+        |note| note.title.clone(),
+    )
+}
+
+fn capitalised(words: &str) -> String {
+    let mut letters = words.chars();
+    let first = letters
+        .next()
+        .map(|letter| letter.to_uppercase().to_string());
+    first.unwrap_or_default() + letters.as_str()
 }
 
 /// A verdict for each class in which at least two subjects can be compared.

@@ -1,6 +1,7 @@
 //! What was run and how far its figures can be trusted, in sentences.
 
 use super::accuracy::accuracy;
+use super::column::Column;
 use super::view::View;
 use crate::data::RunData;
 use crate::format::{count, list};
@@ -19,12 +20,51 @@ pub(crate) fn what_ran(data: &RunData, view: &View<'_>) -> String {
         " The run was not finished: what follows is what there is."
     };
     format!(
-        "{} on {} ({}), {} bench.{unfinished}",
+        "{} on {}, {} bench.{unfinished}",
         count(jobs.len(), "job", "jobs"),
-        count(view.names.len(), "subject", "subjects"),
-        list(&view.names),
+        what_columns_are(view),
         data.run.bench
     )
+}
+
+/// `2 subjects (md and zfs)`; with file systems, hosts and repetitions where
+/// there is more than one of them.
+fn what_columns_are(view: &View<'_>) -> String {
+    let different = |part: fn(&Column<'_>) -> String| {
+        let mut all: Vec<String> = Vec::new();
+        for name in view.columns.iter().map(part) {
+            if !all.contains(&name) {
+                all.push(name);
+            }
+        }
+        all
+    };
+    let named = |all: &[String], one: &str, many: &str| {
+        format!("{} ({})", count(all.len(), one, many), list(all))
+    };
+    let subjects = different(|column| column.subject.to_owned());
+    let mut words = named(&subjects, "subject", "subjects");
+    let filesystems = different(|column| match column.filesystem {
+        "" => "raw".to_owned(),
+        label => label.to_owned(),
+    });
+    if filesystems.len() > 1 {
+        words.push_str(" with ");
+        words.push_str(&named(&filesystems, "file system", "file systems"));
+    }
+    let hosts = different(|column| column.host.to_owned());
+    if hosts.len() > 1 {
+        words.push_str(" on ");
+        words.push_str(&named(&hosts, "host", "hosts"));
+    }
+    let repetitions = view
+        .rows
+        .iter()
+        .flat_map(|row| row.repetitions.iter().map(Vec::len));
+    match repetitions.max() {
+        Some(most) if most > 1 => format!("{words}, each up to {most} times"),
+        _ => words,
+    }
 }
 
 /// How far the figures can be trusted, in sentences.

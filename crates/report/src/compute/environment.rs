@@ -1,0 +1,419 @@
+//! What the machines, the arrays and the tools were: facts side by side,
+//! settings as asked for and as found, and every command.
+
+use super::view::View;
+use crate::data::RunData;
+use crate::format::{count, thousands};
+use raidlab_store::fact::{self, outcome};
+use raidlab_store::{CommandRecord, Observation, Scope};
+use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Of each output of a command so many bytes are shown.
+const SHOWN_BYTES: usize = 2048;
+/// All outputs of a page together show no more.
+const ALL_SHOWN_BYTES: usize = 300 * 1024;
+
+/// A table of facts: a row for each name, a column for each thing.
+#[derive(Debug, Serialize)]
+pub(crate) struct FactTable {
+    pub title: &'static str,
+    pub heads: Vec<String>,
+    pub rows: Vec<FactRow>,
+}
+
+/// One fact of every thing.
+#[derive(Debug, Serialize)]
+pub(crate) struct FactRow {
+    pub name: String,
+    /// Empty where it is not known.
+    pub values: Vec<String>,
+    /// Whether those that are known are not all the same.
+    pub differs: bool,
+}
+
+/// A setting or option as asked for and as found.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub(crate) struct AskedRow {
+    /// `false` first: what was not applied is on top.
+    pub applied: Option<bool>,
+    pub name: String,
+    pub asked: String,
+    pub found: String,
+    pub source: String,
+    /// Where it holds, in words.
+    pub places: String,
+}
+
+/// An experiment's commands.
+#[derive(Debug, Serialize)]
+pub(crate) struct CommandGroup {
+    pub title: String,
+    /// `3 commands, 1 failed`.
+    pub words: String,
+    pub failed: bool,
+    pub commands: Vec<CommandRow>,
+}
+
+/// One command.
+#[derive(Debug, Serialize)]
+pub(crate) struct CommandRow {
+    /// Seconds since the experiment began.
+    pub at: String,
+    pub command: String,
+    /// `exit 0`, `killed by a signal`.
+    pub code: String,
+    pub failed: bool,
+    pub took: String,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+/// Machines, their disks, and the subjects.
+pub(crate) fn fact_tables(data: &RunData, view: &View<'_>) -> Vec<FactTable> {
+    let asked = |name: &str| outcome_of(name).is_some();
+    let plain = || data.observations.iter().filter(move |o| !asked(&o.name));
+    let machine = |o: &&Observation| {
+        let scope = &o.scope;
+        scope.subject.is_empty() && scope.filesystem.is_empty() && scope.sequence.is_none()
+    };
+    let machines = plain()
+        .filter(machine)
+        .filter(|o| !o.name.starts_with("disk."));
+    let machines = table(
+        "Machines",
+        machines.map(|o| (host_words(&o.scope.host), o.name.as_str(), o)),
+    );
+    let disks = plain().filter(machine).filter_map(|o| {
+        let (device, property) = o.name.strip_prefix("disk.")?.rsplit_once('.')?;
+        Some((
+            format!("{device} of {}", host_words(&o.scope.host)),
+            property,
+            o,
+        ))
+    });
+    let disks = table("Disks", disks);
+    let subjects = plain().filter(|o| !o.scope.subject.is_empty() && o.scope.sequence.is_none());
+    let named = subjects.flat_map(|o| {
+        let columns = view.columns.iter().zip(&view.names);
+        let covered = columns.filter(|(column, _)| {
+            let part = |mine: &str, theirs: &str| mine.is_empty() || mine == theirs;
+            part(&o.scope.host, column.host)
+                && part(&o.scope.subject, column.subject)
+                && part(&o.scope.filesystem, column.filesystem)
+        });
+        covered
+            .map(|(_, name)| (name.clone(), o.name.as_str(), o))
+            .collect::<Vec<_>>()
+    });
+    let subjects = table("Subjects", named);
+    [machines, disks, subjects]
+        .into_iter()
+        .filter(|table| !table.rows.is_empty())
+        .collect()
+}
+
+fn host_words(host: &str) -> String {
+    if host.is_empty() {
+        "this machine".to_owned()
+    } else {
+        host.to_owned()
+    }
+}
+
+/// Facts arranged; of a thing's several values all different ones are kept, in
+/// order of appearance.
+fn table<'a>(
+    title: &'static str,
+    facts: impl Iterator<Item = (String, &'a str, &'a Observation)>,
+) -> FactTable {
+    let mut heads: Vec<String> = Vec::new();
+    let mut rows: BTreeMap<&str, BTreeMap<usize, Vec<String>>> = BTreeMap::new();
+    for (head, name, observation) in facts {
+        let place = heads
+            .iter()
+            .position(|own| *own == head)
+            .unwrap_or_else(|| {
+                heads.push(head);
+                heads.len() - 1
+            });
+        let values = rows.entry(name).or_default().entry(place).or_default();
+        let value = value_words(observation);
+        if !values.contains(&value) {
+            values.push(value);
+        }
+    }
+    let row = |(name, values): (&str, BTreeMap<usize, Vec<String>>)| {
+        let known: BTreeSet<&Vec<String>> = values.values().collect();
+        FactRow {
+            name: name.to_owned(),
+            differs: known.len() > 1,
+            values: (0..heads.len())
+                .map(|place| {
+                    values
+                        .get(&place)
+                        .map_or_else(String::new, |all| all.join(", "))
+                })
+                .collect(),
+        }
+    };
+    FactTable {
+        title,
+        rows: rows.into_iter().map(row).collect(),
+        heads,
+    }
+}
+
+/// A value with its unit; bytes with gaps between thousands.
+fn value_words(observation: &Observation) -> String {
+    let number: Option<f64> = observation.value.parse().ok();
+    let value = match number {
+        Some(number) if number.fract() == 0.0 && number.abs() >= 1e5 => thousands(number),
+        _ => observation.value.clone(),
+    };
+    if observation.unit.is_empty() {
+        value
+    } else {
+        format!("{value}\u{a0}{}", observation.unit)
+    }
+}
+
+/// The name and the outcome in `setting.NAME.asked` or `option.NAME.found`.
+fn outcome_of(name: &str) -> Option<(&str, &str)> {
+    let rest = name
+        .strip_prefix("setting.")
+        .or_else(|| name.strip_prefix("option."))?;
+    let (name, what) = rest.rsplit_once('.')?;
+    let known = [outcome::ASKED, outcome::FOUND, outcome::APPLIED];
+    known.contains(&what).then_some((name, what))
+}
+
+/// Settings and options, those that were not applied first.
+pub(crate) fn asked_rows(data: &RunData, view: &View<'_>) -> Vec<AskedRow> {
+    type Place<'a> = (&'a Scope, &'a str);
+    let mut found: BTreeMap<Place<'_>, AskedRow> = BTreeMap::new();
+    for observation in &data.observations {
+        let Some((name, what)) = outcome_of(&observation.name) else {
+            continue;
+        };
+        let row = found
+            .entry((&observation.scope, name))
+            .or_insert_with(|| AskedRow {
+                applied: None,
+                name: name.to_owned(),
+                asked: String::new(),
+                found: String::new(),
+                source: String::new(),
+                places: String::new(),
+            });
+        match what {
+            outcome::ASKED => row.asked = value_words(observation),
+            outcome::FOUND => {
+                row.found = value_words(observation);
+                row.source.clone_from(&observation.source);
+            }
+            _ => row.applied = Some(observation.value == fact::TRUE),
+        }
+    }
+    // The same outcome in many places is one row.
+    let mut merged: BTreeMap<AskedRow, Vec<&Scope>> = BTreeMap::new();
+    for ((scope, _), row) in found {
+        merged.entry(row).or_default().push(scope);
+    }
+    let mut rows: Vec<AskedRow> = merged
+        .into_iter()
+        .map(|(mut row, scopes)| {
+            row.places = places(&scopes, view);
+            row
+        })
+        .collect();
+    rows.sort_by_key(|row| row.applied.unwrap_or(true));
+    rows
+}
+
+/// Where something holds: few places by name, many by number.
+fn places(scopes: &[&Scope], view: &View<'_>) -> String {
+    match scopes {
+        [a] => scope_words(a, view),
+        [a, b] => format!("{} and {}", scope_words(a, view), scope_words(b, view)),
+        many => format!("{} places", many.len()),
+    }
+}
+
+/// A scope in words: `md/ext4@one, job 3, repetition 1`.
+pub(crate) fn scope_words(scope: &Scope, view: &View<'_>) -> String {
+    let mut columns = view.columns.iter().zip(&view.names);
+    let whole = (
+        scope.host.as_str(),
+        scope.subject.as_str(),
+        scope.filesystem.as_str(),
+    );
+    let column = columns.find(|(c, _)| (c.host, c.subject, c.filesystem) == whole);
+    let mut words = Vec::new();
+    match column {
+        Some((_, name)) => words.push(name.clone()),
+        None => {
+            let parts = [&scope.subject, &scope.filesystem, &scope.host];
+            words.extend(parts.into_iter().filter(|part| !part.is_empty()).cloned());
+        }
+    }
+    if let Some(sequence) = scope.sequence {
+        let mut rows = view.rows.iter().map(|row| row.head);
+        let job = rows.find(|m| m.sequence == sequence);
+        words.push(format!(
+            "job {}",
+            job.map_or_else(|| (sequence + 1).to_string(), |m| m.job.clone())
+        ));
+    }
+    if let Some(repetition) = scope.repetition {
+        words.push(format!("repetition {}", repetition + 1));
+    }
+    if words.is_empty() {
+        return "the whole run".to_owned();
+    }
+    words.join(", ")
+}
+
+/// Every tool with its version, as the measurements name them.
+pub(crate) fn tools(data: &RunData) -> Vec<&str> {
+    let tools: BTreeSet<&str> = data.measurements.iter().map(|m| m.tool.as_str()).collect();
+    tools.into_iter().filter(|tool| !tool.is_empty()).collect()
+}
+
+/// Every command by experiment, in the order in which they began.
+pub(crate) fn command_groups(data: &RunData, view: &View<'_>) -> Vec<CommandGroup> {
+    let mut left = ALL_SHOWN_BYTES;
+    let mut groups: Vec<(Scope, Vec<&CommandRecord>)> = Vec::new();
+    for command in &data.commands {
+        let scope = Scope {
+            sequence: None,
+            ..command.scope.clone()
+        };
+        match groups.iter_mut().find(|(own, _)| *own == scope) {
+            Some((_, all)) => all.push(command),
+            None => groups.push((scope, vec![command])),
+        }
+    }
+    let groups = groups.into_iter().map(|(scope, commands)| {
+        let failed = commands
+            .iter()
+            .filter(|command| command.code != Some(0))
+            .count();
+        let mut words = count(commands.len(), "command", "commands");
+        if failed > 0 {
+            words.push_str(&format!(", {failed} failed"));
+        }
+        CommandGroup {
+            title: scope_words(&scope, view),
+            words,
+            failed: failed > 0,
+            commands: commands
+                .into_iter()
+                .map(|command| command_row(command, &mut left))
+                .collect(),
+        }
+    });
+    groups.collect()
+}
+
+#[expect(clippy::cast_precision_loss, reason = "for printing")]
+fn command_row(command: &CommandRecord, left: &mut usize) -> CommandRow {
+    CommandRow {
+        at: format!("{:.1}\u{a0}s", command.at_ns as f64 / 1e9),
+        command: command.command.clone(),
+        code: match command.code {
+            Some(code) => format!("exit {code}"),
+            None => "ended by a signal".to_owned(),
+        },
+        failed: command.code != Some(0),
+        took: format!("{:.2}\u{a0}s", command.took_ns as f64 / 1e9),
+        stdout: shortened(&command.stdout, left),
+        stderr: shortened(&command.stderr, left),
+    }
+}
+
+/// The beginning of an output, with a note of what is left out.
+fn shortened(text: &str, left: &mut usize) -> String {
+    let text = text.trim_end();
+    let mut end = SHOWN_BYTES.min(*left).min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    *left -= end;
+    if end == text.len() {
+        return text.to_owned();
+    }
+    format!(
+        "{}\n(the first {end} of {} bytes)",
+        &text[..end],
+        text.len()
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{asked_rows, command_groups, fact_tables, shortened, tools};
+    use crate::compute::view::View;
+    use crate::sample;
+
+    #[test]
+    fn what_was_not_applied_comes_first() {
+        let data = sample::bench();
+        let rows = asked_rows(&data, &View::new(&data));
+        let found: Vec<_> = rows
+            .iter()
+            .map(|row| (row.name.as_str(), row.applied))
+            .collect();
+        assert_eq!(
+            found,
+            [("primarycache", Some(false)), ("recordsize", Some(true))]
+        );
+        assert_eq!(rows[0].places, "zfs-mirror/zfs@alpha");
+        assert_eq!(
+            (rows[0].asked.as_str(), rows[0].found.as_str()),
+            ("metadata", "all")
+        );
+    }
+
+    #[test]
+    fn facts_stand_side_by_side_and_differences_show() {
+        let data = sample::bench();
+        let tables = fact_tables(&data, &View::new(&data));
+        let titles: Vec<_> = tables.iter().map(|table| table.title).collect();
+        assert_eq!(titles, ["Machines", "Disks", "Subjects"]);
+        assert_eq!(tables[0].heads, ["alpha", "beta"]);
+        let differing = tables[0].rows.iter().filter(|row| row.differs);
+        let names: Vec<_> = differing.map(|row| row.name.as_str()).collect();
+        assert_eq!(names, ["memory.total_bytes", "os.release"]);
+        assert_eq!(tables[1].heads[0], "sdb of alpha");
+        assert_eq!(tools(&data), ["bonnie++ 2.00", "fio 3.33", "iozone 3.489"]);
+    }
+
+    #[test]
+    fn failed_commands_are_counted_and_long_outputs_cut() {
+        let data = sample::bench();
+        let groups = command_groups(&data, &View::new(&data));
+        assert_eq!(groups[0].words, "4 commands, 2 failed");
+        let codes: Vec<_> = groups[0]
+            .commands
+            .iter()
+            .map(|one| one.code.as_str())
+            .collect();
+        assert_eq!(codes, ["exit 0", "exit 2", "exit 0", "ended by a signal"]);
+        assert!(
+            groups[0].commands[2]
+                .stdout
+                .ends_with("(the first 2048 of 12399 bytes)")
+        );
+    }
+
+    #[test]
+    fn cuts_fall_between_letters() {
+        let mut left = 3;
+        assert_eq!(shortened("aéö", &mut left), "aé\n(the first 3 of 5 bytes)");
+        assert_eq!(
+            (left, shortened("x", &mut left).as_str()),
+            (0, "\n(the first 0 of 1 bytes)")
+        );
+    }
+}
