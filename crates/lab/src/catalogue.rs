@@ -224,6 +224,8 @@ pub(crate) fn find(kind: Kind, name_or_path: &str) -> Result<Document, LoadError
 #[cfg(test)]
 mod tests {
     use super::{Kind, hosts, published, subjects, suites};
+    use raidlab_systems::{FileSystemSpec, Member};
+    use raidlab_units::Bytes;
 
     #[test]
     fn every_built_in_file_is_valid_and_goes_by_its_own_name() {
@@ -259,5 +261,39 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn every_suites_subjects_can_be_built_of_its_disks() {
+        let mut arrays = 0;
+        for suite in suites().expect("suites") {
+            let members: Vec<Member> = (0..suite.disks.len())
+                .map(|disk| Member {
+                    device: format!("/dev/disk{disk}"),
+                    size: Bytes(4_000_787_030_016),
+                    backing: None,
+                })
+                .collect();
+            for subject in &suite.subjects {
+                let build = subject.build.as_ref().expect("a table of how it is built");
+                let checked = build.system().check(&subject.choose(&members));
+                assert!(
+                    checked.is_ok(),
+                    "{}: {}: {checked:?}",
+                    suite.name,
+                    subject.name
+                );
+                arrays += 1;
+            }
+            let own = suite
+                .subjects
+                .iter()
+                .filter_map(|subject| subject.filesystems.as_ref());
+            for filesystem in own.chain([&suite.filesystems]).flatten().flatten() {
+                let checked = FileSystemSpec::check(filesystem);
+                assert!(checked.is_ok(), "{}: {checked:?}", suite.name);
+            }
+        }
+        assert!(arrays > 40);
     }
 }
