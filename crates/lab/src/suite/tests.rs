@@ -36,6 +36,8 @@ fn the_2015_comparison_has_its_29_jobs() {
     let names: Vec<String> = suite.jobs().map(|job| job.name.clone()).collect();
     let expected: Vec<String> = (1..=29).map(|job| job.to_string()).collect();
     assert_eq!(names, expected);
+    assert!(suite.jobs().all(|job| job.work.group().is_ok()));
+    assert!(suite.remarks.is_empty());
     let subjects: Vec<&str> = suite
         .subjects
         .iter()
