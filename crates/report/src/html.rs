@@ -29,6 +29,12 @@ pub enum ReportError {
     /// A figure cannot be written as JSON.
     #[error("cannot write a figure of the report")]
     Figure(#[from] serde_json::Error),
+    /// A comparison of fewer than two runs.
+    #[error("{runs} run given, a comparison needs two")]
+    NothingToCompare {
+        /// Runs given.
+        runs: usize,
+    },
 }
 
 /// A subject with its colour.

@@ -4,19 +4,26 @@
 //! comes from. `compute` has every number, `terminal` and `html` only print.
 
 mod chart;
+mod compare;
 mod compute;
 mod data;
 mod format;
 mod html;
+mod markdown;
 mod table;
 mod terminal;
 
 #[cfg(test)]
 mod sample;
 
+pub use compare::{
+    Answer, ComparedCell, ComparedRow, ComparedRun, ComparedVerdict, Difference, RunComparison,
+    compare,
+};
 pub use compute::findings::AUDIT_NOTE_CLASS;
 pub use data::RunData;
 pub use html::{ReportError, html};
+pub use markdown::markdown;
 pub use raidlab_store::AccuracyNote;
 pub use terminal::{
     Style, accuracy_table, findings, published_table, result_tables, summary, terminal,

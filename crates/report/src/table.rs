@@ -3,7 +3,9 @@
 
 mod results;
 
-pub(crate) use results::{RepetitionRow, ResultRow, ResultTables, repetitions, results};
+pub(crate) use results::{
+    RepetitionRow, ResultCell, ResultRow, ResultTables, repetitions, results,
+};
 
 use crate::compute::accuracy::{Errors, accuracy, is_disputed};
 use crate::compute::headline::class_title;

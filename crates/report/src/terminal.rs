@@ -302,7 +302,7 @@ impl Style {
             .map(move |start| start..(start + size).min(subjects))
     }
 
-    fn table(&self, leading: &[&str], subjects: &[String]) -> Table {
+    pub(crate) fn table(&self, leading: &[&str], subjects: &[String]) -> Table {
         let mut table = Table::new();
         table.load_style(if self.plain {
             presets::NOTHING
@@ -341,7 +341,7 @@ impl Style {
         }
     }
 
-    fn cell(&self, content: String, tone: Tone) -> Cell {
+    pub(crate) fn cell(&self, content: String, tone: Tone) -> Cell {
         let cell = Cell::new(content).set_alignment(CellAlignment::Right);
         match (self.colour, tone) {
             (true, Tone::Good) => cell.fg(Color::Green),
@@ -351,14 +351,14 @@ impl Style {
     }
 
     /// Prints a table whose columns from `first` on must not be broken.
-    fn print(&self, text: &mut String, table: &mut Table, first: usize) {
+    pub(crate) fn print(&self, text: &mut String, table: &mut Table, first: usize) {
         for column in table.column_iter_mut().skip(first) {
             column.set_constraint(ColumnConstraint::ContentWidth);
         }
         let _ = writeln!(text, "{}", table.trim_fmt());
     }
 
-    fn finish(&self, text: String) -> String {
+    pub(crate) fn finish(&self, text: String) -> String {
         if !self.plain {
             return text;
         }

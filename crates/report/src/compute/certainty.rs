@@ -7,6 +7,7 @@
 //! is the geometric mean of its figures.
 
 use super::fold::stream;
+use super::rate::Rate;
 use super::view::Row;
 use raidlab_random::Stream;
 use raidlab_statistics::{
@@ -30,9 +31,14 @@ impl Side {
     /// A row's column: the repetitions that are not struck out.
     pub(crate) fn of_row(row: &Row<'_>, column: usize, series: &[Series]) -> Self {
         let kept: Vec<&Measurement> = row.kept(column).collect();
+        Self::of_measurements(row.rate, &kept, series)
+    }
+
+    /// Repetitions of one cell.
+    pub(crate) fn of_measurements(rate: Rate, kept: &[&Measurement], series: &[Series]) -> Self {
         Self {
-            values: kept.iter().map(|m| row.rate.of(m)).collect(),
-            series: match kept.as_slice() {
+            values: kept.iter().map(|m| rate.of(m)).collect(),
+            series: match kept {
                 [m] => of_series(m, series),
                 _ => None,
             },

@@ -7,14 +7,11 @@
 //! rows owes it to an outlier: then the class has no single winner.
 
 use super::certainty::{Side, compare, stream_of};
+use super::trust::MODEL_BENCH;
 use super::view::{Row, View};
 use crate::data::RunData;
 use crate::format::list;
 use raidlab_statistics::{Comparison, Correction, Verdict as Answer, correct_table};
-
-/// The bench whose figures have no chance in them: the same seed gives the
-/// same figures.
-const MODEL_BENCH: &str = "model";
 
 /// Of more rows than this only their number is said.
 const NAMED_ROWS: usize = 6;

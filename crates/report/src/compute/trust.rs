@@ -7,6 +7,10 @@ use crate::data::RunData;
 use crate::format::{count, list};
 use raidlab_store::Role;
 
+/// The bench whose figures have no chance in them: the same seed gives the
+/// same figures.
+pub(crate) const MODEL_BENCH: &str = "model";
+
 /// What was run, in one sentence.
 pub(crate) fn what_ran(data: &RunData, view: &View<'_>) -> String {
     if view.rows.is_empty() {

@@ -1,0 +1,420 @@
+//! Runs against each other: what differs between them, and what that did.
+//!
+//! Rows are the same where suite, job, operation, part, subject and file
+//! system are, and, as soon as a run has several, the host. The first run is
+//! the base. Each row's verdict rests on its repetitions, or on its one-second
+//! series where it was measured once; the rows of a run are corrected together
+//! for being many. Figures that an audit struck out are shown and not compared.
+
+mod differences;
+mod page;
+mod text;
+
+#[cfg(test)]
+mod tests;
+
+use crate::compute::certainty::{Side, compare as compare_sides};
+use crate::compute::findings::sign;
+use crate::compute::fold::stream;
+use crate::compute::rate::Rate;
+use crate::compute::trust::MODEL_BENCH;
+use crate::compute::view::{Row, View};
+use crate::data::RunData;
+use crate::format::figure;
+use crate::html::ReportError;
+use raidlab_statistics::{Change, Comparison, Correction, Verdict, correct_table};
+use raidlab_store::{Finding, Measurement, Operation, Severity};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// Up to so many rows each verdict is read on its own (Holm); of more the
+/// whole is read for patterns (Benjamini and Hochberg).
+const FEW_ROWS: usize = 20;
+
+/// Several runs, row by row.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RunComparison {
+    /// The runs; the first is the base.
+    pub runs: Vec<ComparedRun>,
+    /// What is not the same in all of them, apart from the figures.
+    pub differences: Vec<Difference>,
+    /// Every row; what differs most and surest comes first.
+    pub rows: Vec<ComparedRow>,
+    /// How verdicts were corrected for their number, in words.
+    pub correction: String,
+}
+
+/// A run's head, with how its rows stand to the base's.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ComparedRun {
+    /// The run's name.
+    pub name: String,
+    /// The suite's title.
+    pub title: String,
+    /// Start, RFC 3339 in UTC.
+    pub started: String,
+    /// `model`, `host`, ...
+    pub bench: String,
+    /// Rows better than the base's; 0 for the base.
+    pub better: usize,
+    /// Rows worse.
+    pub worse: usize,
+    /// Rows the same.
+    pub same: usize,
+    /// Rows without an answer.
+    pub cannot_tell: usize,
+}
+
+/// Something of the surroundings that is not the same in all runs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Difference {
+    /// `run`, `tool`, `environment`, `setting`.
+    pub kind: &'static str,
+    /// What it belongs to: `md/ext4`; empty for the whole run.
+    pub place: String,
+    /// Its name.
+    pub name: String,
+    /// Its value in each run; empty where it is not known.
+    pub values: Vec<String>,
+}
+
+/// One row in every run.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ComparedRow {
+    /// The job's name, with operation and part where there are several.
+    pub label: String,
+    /// The job in words.
+    pub title: String,
+    /// Subject, file system and host, as far as they are not the same
+    /// everywhere.
+    pub place: String,
+    /// The unit of the figures. More is better.
+    pub unit: &'static str,
+    /// In the order of the runs.
+    pub cells: Vec<Option<ComparedCell>>,
+}
+
+/// One run's figure.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ComparedCell {
+    /// The figure in the row's unit.
+    pub value: f64,
+    /// The same, printed.
+    pub text: String,
+    /// Repetitions in it.
+    pub repetitions: usize,
+    /// Whether the run's audit struck it out.
+    pub struck: bool,
+    /// Signs and rules of fatal findings and warnings: `✗ C1`.
+    pub marks: Vec<String>,
+    /// How it stands to the base; `None` for the base, and where either is
+    /// struck out or not there.
+    pub verdict: Option<ComparedVerdict>,
+}
+
+/// How a figure stands to the base's.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ComparedVerdict {
+    /// The answer.
+    pub answer: Answer,
+    /// Other over base.
+    pub ratio: f64,
+    /// The change as a bare percent: `+12 %`.
+    pub percent: String,
+    /// The answer in words, with its interval.
+    pub words: String,
+}
+
+/// The four answers of a comparison.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Answer {
+    /// Better than the base.
+    Better,
+    /// Worse than the base.
+    Worse,
+    /// No difference that matters.
+    Same,
+    /// No answer from these figures.
+    CannotTell,
+}
+
+/// What makes rows of different runs the same row.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Key<'a> {
+    suite: &'a str,
+    job: &'a str,
+    op: Operation,
+    part: &'a str,
+    subject: &'a str,
+    filesystem: &'a str,
+    host: &'a str,
+}
+
+/// A row's cell in one run.
+#[derive(Clone, Copy)]
+struct Found<'v, 'a> {
+    row: &'v Row<'a>,
+    column: usize,
+}
+
+/// Compares runs with the first of them.
+///
+/// # Errors
+/// Fewer than two runs.
+pub fn compare(runs: &[RunData]) -> Result<RunComparison, ReportError> {
+    if runs.len() < 2 {
+        return Err(ReportError::NothingToCompare { runs: runs.len() });
+    }
+    let views: Vec<View<'_>> = runs.iter().map(View::new).collect();
+    let by_host = views.iter().any(has_several_hosts);
+    let keyed: Vec<(Key<'_>, Vec<Option<Found<'_, '_>>>)> = matched(&views, by_host);
+    let places = places(&keyed);
+    let mut rows: Vec<ComparedRow> = keyed
+        .iter()
+        .zip(places)
+        .map(|((_, found), place)| compared_row(runs, found, place))
+        .collect();
+    let mut heads: Vec<ComparedRun> = runs.iter().map(head).collect();
+    let mut correction = String::new();
+    for run in 1..runs.len() {
+        let found: Vec<_> = keyed
+            .iter()
+            .map(|(_, found)| (found[0], found[run]))
+            .collect();
+        correction = judge(runs, run, &found, &mut rows);
+        count(&mut heads[run], run, &rows);
+    }
+    rows.sort_by(|a, b| order(a).cmp(&order(b)).then(size(b).total_cmp(&size(a))));
+    Ok(RunComparison {
+        differences: differences::differences(runs, by_host),
+        runs: heads,
+        rows,
+        correction,
+    })
+}
+
+fn has_several_hosts(view: &View<'_>) -> bool {
+    let mut hosts = view.columns.iter().map(|column| column.host);
+    let first = hosts.next();
+    hosts.any(|host| Some(host) != first)
+}
+
+/// Every row of every run, in the order of the first that has it.
+fn matched<'v, 'a>(
+    views: &'v [View<'a>],
+    by_host: bool,
+) -> Vec<(Key<'a>, Vec<Option<Found<'v, 'a>>>)> {
+    let mut all: Vec<(Key<'_>, Vec<Option<Found<'_, '_>>>)> = Vec::new();
+    let mut places: BTreeMap<Key<'_>, usize> = BTreeMap::new();
+    for (run, view) in views.iter().enumerate() {
+        for (column, row, cell) in view.cells() {
+            let m: &Measurement = cell.m;
+            let key = Key {
+                suite: &m.suite,
+                job: &m.job,
+                op: m.op,
+                part: &m.part,
+                subject: &m.subject,
+                filesystem: &m.filesystem,
+                host: if by_host { &m.host } else { "" },
+            };
+            let place = *places.entry(key.clone()).or_insert_with(|| {
+                all.push((key, vec![None; views.len()]));
+                all.len() - 1
+            });
+            all[place].1[run] = Some(Found { row, column });
+        }
+    }
+    all
+}
+
+/// What names each row's column, without what is the same everywhere.
+fn places(keyed: &[(Key<'_>, Vec<Option<Found<'_, '_>>>)]) -> Vec<String> {
+    let columns: Vec<_> = keyed
+        .iter()
+        .map(|(key, _)| crate::compute::column::Column {
+            host: key.host,
+            subject: key.subject,
+            filesystem: key.filesystem,
+        })
+        .collect();
+    crate::compute::column::names(&columns)
+}
+
+fn compared_row(runs: &[RunData], found: &[Option<Found<'_, '_>>], place: String) -> ComparedRow {
+    let mut there = found.iter().flatten();
+    let rate = rate(found);
+    let head = there.next().map(|found| found.row);
+    let cells = found.iter().zip(runs).map(|(found, run)| {
+        let Found { row, column } = (*found)?;
+        let cell = row.cells[column]?;
+        let value = if row.rate == rate {
+            cell.value
+        } else {
+            rate.of(cell.m)
+        };
+        Some(ComparedCell {
+            value,
+            text: figure(value),
+            repetitions: cell.used,
+            struck: cell.fatal,
+            marks: marks(&run.findings, &row.findings[column]),
+            verdict: None,
+        })
+    });
+    ComparedRow {
+        label: head.map_or_else(String::new, |row| row.label.clone()),
+        title: head.map_or_else(String::new, |row| row.head.job_title.clone()),
+        place,
+        unit: rate.unit(),
+        cells: cells.collect(),
+    }
+}
+
+/// The unit that all runs have figures in: bytes as soon as one has only them.
+fn rate(found: &[Option<Found<'_, '_>>]) -> Rate {
+    let rates = || found.iter().flatten().map(|found| found.row.rate);
+    let bytes = rates().find(|rate| rate.is_bytes());
+    bytes.or_else(|| rates().next()).unwrap_or(Rate::Iops)
+}
+
+fn marks(findings: &[Finding], positions: &[usize]) -> Vec<String> {
+    let mut marks = Vec::new();
+    for finding in positions.iter().map(|position| &findings[*position]) {
+        let mark = format!("{}\u{a0}{}", sign(finding.severity), finding.rule);
+        if finding.severity > Severity::Note && !marks.contains(&mark) {
+            marks.push(mark);
+        }
+    }
+    marks
+}
+
+/// Fills in the verdicts of one run against the base; says how they were
+/// corrected.
+fn judge(
+    runs: &[RunData],
+    run: usize,
+    found: &[(Option<Found<'_, '_>>, Option<Found<'_, '_>>)],
+    rows: &mut [ComparedRow],
+) -> String {
+    let (base, other) = (&runs[0], &runs[run]);
+    let mut places = Vec::new();
+    let mut table: Vec<Comparison> = Vec::new();
+    for (place, pair) in found.iter().enumerate() {
+        let (Some(own_base), Some(own_other)) = *pair else {
+            continue;
+        };
+        let rate = rate(&[pair.0, pair.1]);
+        let side = |found: Found<'_, '_>, data: &RunData| {
+            let kept: Vec<&Measurement> = found.row.kept(found.column).collect();
+            Side::of_measurements(rate, &kept, &data.series)
+        };
+        let mut stream = stream(base.run.seed, own_base.row.head).fork("runs", run as u64);
+        let sides = (side(own_base, base), side(own_other, other));
+        if let Some(comparison) = compare_sides(&sides.0, &sides.1, &mut stream) {
+            places.push(place);
+            table.push(comparison);
+        }
+    }
+    let judged = table.iter().filter(|row| row.p_value.is_some()).count();
+    let (correction, words) = if judged > FEW_ROWS {
+        (
+            Correction::BenjaminiHochberg,
+            "Benjamini and Hochberg: of the rows called different, 5 % may be chance",
+        )
+    } else {
+        (
+            Correction::Holm,
+            "Holm: the chance that any row is called different by chance is 5 %",
+        )
+    };
+    correct_table(&mut table, correction);
+    let modelled = base.run.bench == MODEL_BENCH && other.run.bench == MODEL_BENCH;
+    for (place, comparison) in places.into_iter().zip(table) {
+        let values = [0, run].map(|run| rows[place].cells[run].as_ref().map(|cell| cell.value));
+        if let ([Some(base), Some(other)], Some(cell)) = (values, &mut rows[place].cells[run]) {
+            cell.verdict = verdict(base, other, &comparison, modelled);
+        }
+    }
+    format!("The verdicts of {judged} rows are corrected together ({words}).")
+}
+
+/// A verdict for showing. Between runs of a model there is no chance: every
+/// difference is one.
+fn verdict(base: f64, other: f64, found: &Comparison, modelled: bool) -> Option<ComparedVerdict> {
+    let change = Change::between(base, other)?;
+    let (answer, words) = match &found.verdict {
+        _ if modelled => {
+            let within = (change.ratio() - 1.0).abs() < found.margin;
+            let answer = match change.ratio() >= 1.0 {
+                _ if within => Answer::Same,
+                true => Answer::Better,
+                false => Answer::Worse,
+            };
+            (
+                answer,
+                format!("{} (modelled: no chance in it)", change.percent_text()),
+            )
+        }
+        Verdict::Better { .. } => (Answer::Better, found.to_string()),
+        Verdict::Worse { .. } => (Answer::Worse, found.to_string()),
+        Verdict::Same { .. } => (Answer::Same, found.to_string()),
+        Verdict::CannotTell { .. } => (Answer::CannotTell, found.to_string()),
+    };
+    Some(ComparedVerdict {
+        answer,
+        ratio: change.ratio(),
+        percent: change.percent_text(),
+        words,
+    })
+}
+
+fn head(data: &RunData) -> ComparedRun {
+    ComparedRun {
+        name: data.run.name.clone(),
+        title: data.run.suite_title.clone(),
+        started: data.run.started.clone(),
+        bench: data.run.bench.clone(),
+        better: 0,
+        worse: 0,
+        same: 0,
+        cannot_tell: 0,
+    }
+}
+
+fn count(head: &mut ComparedRun, run: usize, rows: &[ComparedRow]) {
+    let verdicts = rows
+        .iter()
+        .filter_map(|row| row.cells[run].as_ref()?.verdict.as_ref());
+    for verdict in verdicts {
+        *match verdict.answer {
+            Answer::Better => &mut head.better,
+            Answer::Worse => &mut head.worse,
+            Answer::Same => &mut head.same,
+            Answer::CannotTell => &mut head.cannot_tell,
+        } += 1;
+    }
+}
+
+fn verdicts(row: &ComparedRow) -> impl Iterator<Item = &ComparedVerdict> {
+    let cells = row.cells.iter().flatten();
+    cells.filter_map(|cell| cell.verdict.as_ref())
+}
+
+/// Rows with a difference first, then those without an answer, then the same,
+/// then those that cannot be compared.
+fn order(row: &ComparedRow) -> usize {
+    let rank = |verdict: &ComparedVerdict| match verdict.answer {
+        Answer::Better | Answer::Worse => 0,
+        Answer::CannotTell => 1,
+        Answer::Same => 2,
+    };
+    verdicts(row).map(rank).min().unwrap_or(3)
+}
+
+/// The largest change of a row, either way.
+fn size(row: &ComparedRow) -> f64 {
+    let sizes = verdicts(row).map(|verdict| verdict.ratio.ln().abs());
+    sizes.filter(|size| size.is_finite()).fold(0.0, f64::max)
+}

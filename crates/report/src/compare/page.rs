@@ -1,0 +1,35 @@
+//! A comparison as one HTML file.
+
+use super::RunComparison;
+use crate::html::ReportError;
+use minijinja::Environment;
+use minijinja::value::Serde;
+use serde::Serialize;
+
+#[derive(Serialize)]
+struct Page<'a> {
+    comparison: &'a RunComparison,
+    /// Of each run, how its rows stand to the base.
+    counts: Vec<String>,
+}
+
+impl RunComparison {
+    /// The comparison as one file: nothing is fetched when it is looked at.
+    ///
+    /// # Errors
+    /// A template that cannot be filled in, a defect of this crate.
+    pub fn html(&self) -> Result<String, ReportError> {
+        let mut environment = Environment::new();
+        for (name, source) in [
+            ("compare.html", include_str!("../../templates/compare.html")),
+            ("style.css", include_str!("../../templates/style.css")),
+        ] {
+            environment.add_template(name, source)?;
+        }
+        let page = environment.get_template("compare.html")?;
+        Ok(page.render(Serde(Page {
+            comparison: self,
+            counts: (0..self.runs.len()).map(|run| self.counts(run)).collect(),
+        }))?)
+    }
+}

@@ -1,0 +1,178 @@
+use super::{Answer, RunComparison, compare};
+use crate::data::RunData;
+use crate::sample;
+use crate::terminal::Style;
+use raidlab_store::Operation;
+
+/// The made-up run on one machine, and the same after an upgrade that makes
+/// reads faster and leaves writes alone.
+fn runs() -> Vec<RunData> {
+    let mut base = sample::bench();
+    base.measurements
+        .retain(|m| m.host == "alpha" && m.subject == "md-raid1" && m.part.is_empty());
+    base.observations.retain(|o| o.scope.host == "alpha");
+    let mut other = base.clone();
+    "20261128T061500Z-bench-sample".clone_into(&mut other.run.name);
+    for m in &mut other.measurements {
+        "gamma".clone_into(&mut m.host);
+        // Not the very same noise.
+        let noise = 1.0 + 0.002 * f64::from(m.repetition + m.sequence % 3);
+        let factor = if m.op == Operation::Read { 1.2 } else { 1.0 };
+        m.iops *= factor * noise;
+        m.bytes_per_second *= factor * noise;
+    }
+    for o in &mut other.observations {
+        "gamma".clone_into(&mut o.scope.host);
+        if o.name == "os.release" {
+            "6.12.5-amd64".clone_into(&mut o.value);
+        }
+    }
+    for finding in &mut other.findings {
+        if finding.scope.host == "alpha" {
+            "gamma".clone_into(&mut finding.scope.host);
+        }
+    }
+    vec![base, other]
+}
+
+fn answers(found: &RunComparison, label: &str) -> Vec<Option<Answer>> {
+    let rows = found.rows.iter().filter(|row| row.label == label);
+    rows.map(|row| Some(row.cells[1].as_ref()?.verdict.as_ref()?.answer))
+        .collect()
+}
+
+#[test]
+fn one_run_is_no_comparison() {
+    let error = compare(&runs()[..1]).unwrap_err();
+    assert_eq!(error.to_string(), "1 run given, a comparison needs two");
+}
+
+#[test]
+fn hosts_do_not_matter_where_each_run_has_one() {
+    let found = compare(&runs()).unwrap();
+    assert_eq!(answers(&found, "rr-4"), [Some(Answer::Better); 2]);
+    assert_eq!(answers(&found, "bonnie read"), [None; 2]);
+    assert!(
+        found
+            .rows
+            .iter()
+            .all(|row| row.cells.iter().all(Option::is_some))
+    );
+    let names: Vec<_> = found
+        .differences
+        .iter()
+        .map(|one| one.name.as_str())
+        .collect();
+    assert_eq!(names, ["hosts", "os.release"]);
+}
+
+#[test]
+fn the_largest_certain_difference_comes_first() {
+    let found = compare(&runs()).unwrap();
+    let ranks: Vec<usize> = found.rows.iter().map(super::order).collect();
+    assert!(ranks.is_sorted());
+    let sizes = found
+        .rows
+        .iter()
+        .filter(|row| super::order(row) == 0)
+        .map(super::size);
+    assert!(sizes.collect::<Vec<_>>().is_sorted_by(|a, b| a >= b));
+}
+
+#[test]
+fn a_row_of_one_run_only_is_shown_without_a_verdict() {
+    let mut runs = runs();
+    runs[1].measurements.retain(|m| m.job != "seqread");
+    let found = compare(&runs).unwrap();
+    let row = found
+        .rows
+        .iter()
+        .find(|row| row.label == "seqread")
+        .unwrap();
+    assert!(row.cells[0].is_some() && row.cells[1].is_none());
+    assert_eq!(super::order(row), 3);
+}
+
+#[test]
+fn single_repetitions_cannot_tell_but_their_series_can() {
+    let mut runs = runs();
+    for run in &mut runs {
+        run.measurements.retain(|m| m.repetition == 0);
+        let hosts = run.measurements[0].host.clone();
+        run.series
+            .retain(|series| series.scope.repetition == Some(0) && series.scope.host == "alpha");
+        for series in &mut run.series {
+            series.scope.host.clone_from(&hosts);
+        }
+    }
+    let found = compare(&runs).unwrap();
+    assert_eq!(answers(&found, "seqread"), [Some(Answer::Better); 2]);
+    for run in &mut runs {
+        run.series.clear();
+    }
+    let found = compare(&runs).unwrap();
+    assert_eq!(answers(&found, "seqread"), [Some(Answer::CannotTell); 2]);
+}
+
+#[test]
+fn models_have_no_chance_in_them() {
+    let mut other = sample::data();
+    for m in &mut other.measurements {
+        m.iops *= 0.9;
+        m.bytes_per_second *= 0.9;
+    }
+    let found = compare(&[sample::data(), other]).unwrap();
+    assert_eq!(found.runs[1].worse, found.rows.len());
+    let verdict = found.rows[0].cells[1]
+        .as_ref()
+        .unwrap()
+        .verdict
+        .as_ref()
+        .unwrap();
+    assert_eq!(verdict.words, "-10 % (modelled: no chance in it)");
+}
+
+#[test]
+fn three_runs_have_two_verdicts_each() {
+    let mut runs = runs();
+    runs.push(runs[1].clone());
+    let found = compare(&runs).unwrap();
+    let row = &found.rows[0];
+    assert!(row.cells[1].as_ref().unwrap().verdict.is_some());
+    assert!(row.cells[2].as_ref().unwrap().verdict.is_some());
+    assert_eq!(
+        found
+            .html()
+            .unwrap()
+            .matches("<h1>3 runs compared</h1>")
+            .count(),
+        1
+    );
+}
+
+#[test]
+fn on_a_terminal() {
+    let style = Style {
+        width: Some(140),
+        ..Style::default()
+    };
+    insta::assert_snapshot!(compare(&runs()).unwrap().text(&style));
+}
+
+#[test]
+fn in_markdown() {
+    insta::assert_snapshot!(compare(&runs()).unwrap().markdown());
+}
+
+#[test]
+fn the_page_is_whole_and_its_names_are_text() {
+    let mut runs = runs();
+    "<b>&".clone_into(&mut runs[1].run.name);
+    let page = compare(&runs).unwrap().html().unwrap();
+    assert!(page.trim_end().ends_with("</html>"));
+    assert!(!page.contains("<b>&<"));
+    for forbidden in ["http:", "https:", "src=", "@import", "url("] {
+        assert!(!page.contains(forbidden), "{forbidden}");
+    }
+    assert_eq!(page.matches("<s>").count(), 1 + 2 * 2);
+}

@@ -1,0 +1,182 @@
+//! A comparison on a terminal and in Markdown.
+
+use super::{Answer, ComparedCell, ComparedRow, RunComparison};
+use crate::format::count;
+use crate::markdown::{Alignment, escaped, table};
+use crate::table::Tone;
+use crate::terminal::Style;
+use comfy_table::{Cell, CellAlignment};
+use std::fmt::Write;
+
+impl RunComparison {
+    /// What differs, then each row's verdict, one table for each run after the
+    /// base.
+    #[must_use]
+    pub fn text(&self, style: &Style) -> String {
+        let mut text = String::new();
+        for (place, run) in self.runs.iter().enumerate() {
+            let role = if place == 0 { "base" } else { "against it" };
+            let _ = writeln!(
+                text,
+                "{role}: {} ({}, {} bench)",
+                run.name, run.title, run.bench
+            );
+        }
+        let names: Vec<String> = self.runs.iter().map(|run| run.name.clone()).collect();
+        text.push_str("\nWhat differs\n");
+        if self.differences.is_empty() {
+            text.push_str("  nothing that was written down\n");
+        } else {
+            let mut table = style.table(&["kind", "place", "name"], &names);
+            for one in &self.differences {
+                let head = [one.kind, &one.place, &one.name].map(Cell::new);
+                let values = one.values.iter().map(|value| {
+                    Cell::new(if value.is_empty() { "-" } else { value })
+                        .set_alignment(CellAlignment::Right)
+                });
+                table.add_row(head.into_iter().chain(values).collect::<Vec<_>>());
+            }
+            style.print(&mut text, &mut table, usize::MAX);
+        }
+        for run in 1..self.runs.len() {
+            self.verdicts_text(&mut text, run, style);
+        }
+        style.finish(text)
+    }
+
+    fn verdicts_text(&self, text: &mut String, run: usize, style: &Style) {
+        let _ = writeln!(text, "\n{}: {}", self.runs[run].name, self.counts(run));
+        let heads = ["base", "this", "change", "verdict"].map(str::to_owned);
+        let mut table = style.table(&["job", "subject", "unit"], &heads);
+        for row in &self.rows {
+            let mut cells = [row.label.as_str(), &row.place, row.unit]
+                .map(Cell::new)
+                .to_vec();
+            let figures = [0, run].map(|run| row.cells[run].as_ref());
+            cells.extend(figures.map(|cell| {
+                let content = cell.map_or_else(|| "-".to_owned(), figure_words);
+                Cell::new(content).set_alignment(CellAlignment::Right)
+            }));
+            let (percent, words, tone) = verdict_words(row, run);
+            cells.push(style.cell(percent, tone));
+            cells.push(Cell::new(words));
+            table.add_row(cells);
+        }
+        style.print(text, &mut table, 3);
+        let _ = writeln!(text, "{}", self.correction);
+    }
+
+    /// `3 rows better, 1 worse, 2 the same, 4 cannot tell`.
+    pub(super) fn counts(&self, run: usize) -> String {
+        let own = &self.runs[run];
+        format!(
+            "{} better, {} worse, {} the same, {} cannot tell",
+            count(own.better, "row", "rows"),
+            own.worse,
+            own.same,
+            own.cannot_tell
+        )
+    }
+
+    /// The same as tables of GitHub's Markdown.
+    #[must_use]
+    pub fn markdown(&self) -> String {
+        let mut text = "# Comparison\n\n".to_owned();
+        for (place, run) in self.runs.iter().enumerate() {
+            let role = if place == 0 { "base" } else { "against it" };
+            let name = escaped(&run.name);
+            let _ = writeln!(
+                text,
+                "- {role}: **{name}** ({}, {} bench)",
+                escaped(&run.title),
+                run.bench
+            );
+        }
+        text.push_str("\n## What differs\n\n");
+        if self.differences.is_empty() {
+            text.push_str("Nothing that was written down.\n");
+        } else {
+            let mut heads = vec!["kind".to_owned(), "place".to_owned(), "name".to_owned()];
+            heads.extend(self.runs.iter().map(|run| run.name.clone()));
+            let rows = self.differences.iter().map(|one| {
+                let head = [one.kind.to_owned(), one.place.clone(), one.name.clone()];
+                head.into_iter().chain(one.values.iter().cloned()).collect()
+            });
+            table(&mut text, &heads, &[Alignment::Left], rows);
+        }
+        for run in 1..self.runs.len() {
+            let _ = writeln!(
+                text,
+                "\n## {}\n\n{}.\n",
+                escaped(&self.runs[run].name),
+                self.counts(run)
+            );
+            let heads = [
+                "job", "subject", "unit", "base", "this", "change", "verdict",
+            ]
+            .map(str::to_owned);
+            use Alignment::{Left, Right};
+            let rows = self.rows.iter().map(|row| {
+                let [base, this] = [0, run].map(|run| {
+                    row.cells[run]
+                        .as_ref()
+                        .map_or_else(|| "-".to_owned(), figure_words)
+                });
+                let (percent, words, _) = verdict_words(row, run);
+                vec![
+                    row.label.clone(),
+                    row.place.clone(),
+                    row.unit.to_owned(),
+                    base,
+                    this,
+                    percent,
+                    words,
+                ]
+            });
+            table(
+                &mut text,
+                &heads,
+                &[Left, Left, Left, Right, Right, Right, Left],
+                rows,
+            );
+            let _ = writeln!(text, "\n{}", self.correction);
+        }
+        text
+    }
+}
+
+/// A figure with how often it was measured and its marks.
+fn figure_words(cell: &ComparedCell) -> String {
+    let mut words = cell.text.clone();
+    if cell.repetitions > 1 {
+        let _ = write!(words, " (n {})", cell.repetitions);
+    }
+    for mark in &cell.marks {
+        let _ = write!(words, " {mark}");
+    }
+    words
+}
+
+/// The change, the verdict, and what it looks like.
+fn verdict_words(row: &ComparedRow, run: usize) -> (String, String, Tone) {
+    let struck = row.cells.iter().flatten().any(|cell| cell.struck);
+    match row.cells[run]
+        .as_ref()
+        .and_then(|cell| cell.verdict.as_ref())
+    {
+        Some(verdict) => {
+            let tone = match verdict.answer {
+                Answer::Better => Tone::Good,
+                Answer::Worse => Tone::Bad,
+                Answer::Same | Answer::CannotTell => Tone::Plain,
+            };
+            (verdict.percent.clone(), verdict.words.clone(), tone)
+        }
+        None if struck => (
+            String::new(),
+            "struck out by the audit".to_owned(),
+            Tone::Plain,
+        ),
+        None => (String::new(), "not in both runs".to_owned(), Tone::Plain),
+    }
+}
