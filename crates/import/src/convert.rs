@@ -87,7 +87,10 @@ fn row(
         if row.runtime_ns > 0 && count > 0 {
             per_second(count, row.runtime_ns)
         } else {
-            parts.iter().filter_map(|part| given(part)).sum()
+            parts
+                .iter()
+                .filter_map(|part| given(part))
+                .fold(0.0, |sum, rate| sum + rate)
         }
     };
     let iops = of_time(row.total_ios, |part| part.operations_per_second);

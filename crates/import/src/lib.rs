@@ -1,10 +1,68 @@
 //! Results of others as runs of our own: logs, tool output, figures of articles.
+//!
+//! [`import_file`] finds out what a text is and gives cells and records for a
+//! store: output of fio (JSON, terse, text), bonnie++ (CSV, table), iozone or
+//! dd; a log of a shell script with fio's text between looks at the array, as
+//! the 2015 comparisons published them; or a file of figures
+//! (`kind = "figures"`), some of which are built in ([`figures()`]).
 
-#[cfg(test)]
 mod blank;
 mod convert;
+mod describe;
+mod error;
+mod figures;
+mod imported;
+mod log;
+mod members;
+mod output;
+mod suite;
+#[cfg(test)]
+mod tests;
 
 pub use convert::{observations, rows};
+pub use error::ImportError;
+pub use figures::{figures, import_figures};
+pub use imported::{ImportOptions, Imported, RunHead};
 
 /// The bench of imported runs.
 pub const BENCH: &str = "import";
+
+/// Imports a text; `name` is its file's name, for errors, for sources, and for
+/// the subject where neither options nor text name it.
+///
+/// # Errors
+/// Where it is nothing known, is broken, or has no result in it.
+pub fn import_file(
+    name: &str,
+    text: &str,
+    options: &ImportOptions,
+) -> Result<Imported, ImportError> {
+    if figures::is_figures(text) {
+        return figures::import(name, text, options);
+    }
+    match raidlab_tools::detect(text) {
+        Some((_, raidlab_tools::Format::FioHuman)) if log::is_log(text) => {
+            log::import(name, text, options)
+        }
+        Some((_, format)) => output::import(name, text, format, options),
+        None => Err(ImportError::Unknown {
+            name: name.to_owned(),
+        }),
+    }
+}
+
+/// A file's name without its folders and its last ending.
+fn file_stem(name: &str) -> String {
+    let file = name.rsplit(['/', '\\']).next().unwrap_or(name);
+    let stem = file.rsplit_once('.').map_or(file, |(stem, _)| stem);
+    if stem.is_empty() { file } else { stem }.to_owned()
+}
+
+/// A job's name that occurs once in its file: `read`, `read #2`.
+fn numbered(label: &str, before: usize) -> String {
+    if before == 0 {
+        label.to_owned()
+    } else {
+        format!("{label} #{}", before + 1)
+    }
+}

@@ -1,0 +1,106 @@
+//! Figures of articles, kept as printed, as a run of our own.
+//!
+//! A file says what machine, subjects and jobs an article had, and for each
+//! cell the value and unit as printed, how far they can be trusted, and what
+//! the article claims: percents, winners. Output of tools that an article
+//! quotes is kept as text and read as any other output. Values become rows in
+//! bytes per second or operations per second; what was printed stays beside
+//! them as claims.
+
+mod build;
+mod commands;
+mod schema;
+#[cfg(test)]
+mod tests;
+
+use crate::{ImportError, ImportOptions, Imported};
+use raidlab_store::{Measurement, PublishedFigure};
+use schema::Document;
+use std::sync::LazyLock;
+
+/// The built-in files: a name and its text.
+const BUILT_IN: [(&str, &str); 5] = [
+    (
+        "ars-md-zfs-2020",
+        include_str!("../../../published/ars-md-zfs-2020.toml"),
+    ),
+    (
+        "freebsd-zfs-2021",
+        include_str!("../../../published/freebsd-zfs-2021.toml"),
+    ),
+    (
+        "gmirror-md-2010",
+        include_str!("../../../published/gmirror-md-2010.toml"),
+    ),
+    (
+        "mirror-2015-article",
+        include_str!("../../../published/mirror-2015-article.toml"),
+    ),
+    (
+        "unequal-2008",
+        include_str!("../../../published/unequal-2008.toml"),
+    ),
+];
+
+/// The names of all built-in figures.
+#[must_use]
+pub fn figures() -> Vec<&'static str> {
+    BUILT_IN.iter().map(|(name, _)| *name).collect()
+}
+
+/// Imports built-in figures by name.
+///
+/// # Errors
+/// Where there are none of that name.
+pub fn import_figures(name: &str, options: &ImportOptions) -> Result<Imported, ImportError> {
+    let found = BUILT_IN.iter().find(|(known, _)| *known == name);
+    let (_, text) = found.ok_or_else(|| ImportError::NoFigures {
+        name: name.to_owned(),
+        known: figures().into_iter().map(str::to_owned).collect(),
+    })?;
+    import(name, text, options)
+}
+
+/// Whether a text is a file of figures.
+pub(crate) fn is_figures(text: &str) -> bool {
+    text.lines().any(|line| {
+        let words = line
+            .split_once('=')
+            .map(|(key, value)| (key.trim(), value.trim()));
+        words == Some(("kind", "\"figures\""))
+    })
+}
+
+/// Imports a file of figures.
+pub(crate) fn import(
+    name: &str,
+    text: &str,
+    options: &ImportOptions,
+) -> Result<Imported, ImportError> {
+    let document: Document = toml::from_str(text).map_err(|source| ImportError::Figures {
+        name: name.to_owned(),
+        source: Box::new(source),
+    })?;
+    build::build(name, &document, options)
+}
+
+/// Puts what the article of 2015 printed of a cell beside a row of its logs.
+pub(crate) fn attach(row: &mut Measurement) {
+    static ARTICLE: LazyLock<Option<Imported>> =
+        LazyLock::new(|| import_figures("mirror-2015-article", &ImportOptions::default()).ok());
+    let Some(article) = ARTICLE
+        .as_ref()
+        .filter(|article| article.run.suite == row.suite)
+    else {
+        return;
+    };
+    let printed = article.cells.iter().flat_map(|cell| &cell.rows);
+    let same = |printed: &&Measurement| {
+        (&printed.subject, &printed.job, printed.op) == (&row.subject, &row.job, row.op)
+    };
+    let found: Vec<PublishedFigure> = printed
+        .filter(same)
+        .flat_map(|printed| printed.published.clone())
+        .collect();
+    row.published.extend(found);
+}

@@ -1,0 +1,386 @@
+//! A file of figures as cells and records.
+
+use super::commands;
+use super::schema::{Cell, Claim, Document, Facts, Job, Output, Subject};
+use crate::convert::{observations, rows};
+use crate::imported::{ImportOptions, Imported, RunHead};
+use crate::{BENCH, ImportError, blank};
+use raidlab_store::{
+    CellResult, CommandRecord, Measurement, Observation, Operation, PublishedFigure, Records,
+    Scope, fact, fact::claim_part,
+};
+use raidlab_units::parse_bytes;
+
+pub(super) fn build(
+    name: &str,
+    document: &Document,
+    options: &ImportOptions,
+) -> Result<Imported, ImportError> {
+    let builder = Builder {
+        name,
+        document,
+        options,
+    };
+    let mut cells = Vec::new();
+    let mut records = Records::default();
+    for subject in &document.subject {
+        builder.subject(subject, &mut records);
+        for (sequence, job) in (0..).zip(&document.job) {
+            let rows = builder.cell(subject, job, sequence)?;
+            cells.extend(rows);
+        }
+    }
+    builder.check_names()?;
+    Ok(Imported {
+        run: RunHead {
+            bench: BENCH.to_owned(),
+            suite: builder.suite(),
+            suite_title: document.title.clone(),
+            source: document.source.clone(),
+        },
+        cells,
+        records,
+        notes: document.notes.clone(),
+    })
+}
+
+struct Builder<'a> {
+    name: &'a str,
+    document: &'a Document,
+    options: &'a ImportOptions,
+}
+
+impl Builder<'_> {
+    fn suite(&self) -> String {
+        let own = self.options.suite.clone().or(self.document.suite.clone());
+        own.unwrap_or_else(|| self.document.name.clone())
+    }
+
+    fn wrong(&self, place: String, problem: impl Into<String>) -> ImportError {
+        ImportError::Figure {
+            name: self.name.to_owned(),
+            place,
+            problem: problem.into(),
+        }
+    }
+
+    /// Every figure must be of a subject and a job that the file names.
+    fn check_names(&self) -> Result<(), ImportError> {
+        let document = self.document;
+        let of_cells = document.subject.iter().flat_map(|subject| {
+            let cells = subject.cell.iter();
+            cells.map(move |cell| (subject.name.as_str(), cell.job.as_str()))
+        });
+        let outputs = document.output.iter();
+        let of_outputs = outputs.map(|one| (one.subject.as_str(), one.job.as_str()));
+        let claims = document.claim.iter();
+        let of_claims = claims.map(|one| (one.subject.as_str(), one.job.as_str()));
+        for (subject, job) in of_cells.chain(of_outputs).chain(of_claims) {
+            let place = format!("subject {subject}, job {job}");
+            if !document.subject.iter().any(|known| known.name == subject) {
+                return Err(self.wrong(place, "no such subject"));
+            }
+            if !document.job.iter().any(|known| known.name == job) {
+                return Err(self.wrong(place, "no such job"));
+            }
+        }
+        Ok(())
+    }
+
+    fn observation(&self, scope: &Scope, name: &str, value: &str, unit: &str) -> Observation {
+        Observation {
+            scope: scope.clone(),
+            name: name.to_owned(),
+            value: value.to_owned(),
+            unit: unit.to_owned(),
+            source: self.document.source.clone(),
+        }
+    }
+
+    fn facts(&self, scope: &Scope, facts: &Facts, all: &mut Vec<Observation>) {
+        for (name, value) in facts {
+            if all
+                .iter()
+                .any(|known| known.name == *name && known.scope == *scope)
+            {
+                continue;
+            }
+            let unit = if name.ends_with("_bytes") {
+                "bytes"
+            } else {
+                ""
+            };
+            all.push(self.observation(scope, name, value, unit));
+        }
+    }
+
+    /// What belongs to a subject; the machine is told of each, as subjects of
+    /// one article may be on several.
+    fn subject(&self, subject: &Subject, records: &mut Records) {
+        let scope = Scope {
+            filesystem: subject.filesystem.clone(),
+            ..self.options.scope(&subject.name)
+        };
+        self.facts(&scope, &subject.facts, &mut records.observations);
+        self.facts(&scope, &self.document.facts, &mut records.observations);
+        for command in &subject.commands {
+            records.commands.push(record(&scope, command));
+        }
+    }
+
+    /// A job on a subject; nothing where the article has nothing of it.
+    fn cell(
+        &self,
+        subject: &Subject,
+        job: &Job,
+        sequence: u32,
+    ) -> Result<Option<CellResult>, ImportError> {
+        let template = self.template(subject, job, sequence)?;
+        let scope = Scope::of(&template);
+        let mut cell = CellResult {
+            cell: template.cell(),
+            rows: Vec::new(),
+            records: Records::default(),
+        };
+        let place = |op: &str| format!("subject {}, job {}, {op}", subject.name, job.name);
+        let is_this = |one: &str, other: &str| one == subject.name && other == job.name;
+        for figure in subject.cell.iter().filter(|figure| figure.job == job.name) {
+            let problem = |text: String| self.wrong(place(&figure.op), text);
+            let row = printed_row(&template, figure).map_err(problem)?;
+            self.claims_of_cell(&row, figure, &mut cell.records.observations);
+            cell.rows.push(row);
+        }
+        let mut command = None;
+        let outputs = self.document.output.iter();
+        for output in outputs.filter(|one| is_this(&one.subject, &one.job)) {
+            command = output.command.as_ref();
+            self.output(&template, output, &place("output"), &mut cell)?;
+        }
+        let claims = self.document.claim.iter();
+        for claim in claims.filter(|one| is_this(&one.subject, &one.job)) {
+            let op = operation(&claim.op).map_err(|text| self.wrong(place(&claim.op), text))?;
+            self.claim(&scope, op, claim, &mut cell.records.observations);
+        }
+        let is_empty = cell.rows.is_empty() && cell.records.observations.is_empty();
+        if is_empty && job.command.is_none() {
+            return Ok(None);
+        }
+        self.facts(&scope, &job.facts, &mut cell.records.observations);
+        if let Some(command) = command.or(job.command.as_ref()) {
+            for (name, value, unit) in commands::facts(command) {
+                let known = &mut cell.records.observations;
+                if !known.iter().any(|one| one.name == name) {
+                    known.push(self.observation(&scope, &name, &value, unit));
+                }
+            }
+            cell.records.commands.push(record(&scope, command));
+        }
+        Ok(Some(cell))
+    }
+
+    fn template(
+        &self,
+        subject: &Subject,
+        job: &Job,
+        sequence: u32,
+    ) -> Result<Measurement, ImportError> {
+        let block = match &job.block {
+            None => 0,
+            Some(text) => {
+                let bytes = parse_bytes(text);
+                bytes
+                    .map_err(|error| self.wrong(format!("job {}", job.name), error.to_string()))?
+                    .0
+            }
+        };
+        Ok(Measurement {
+            suite: self.suite(),
+            host: self.options.host.clone().unwrap_or_default(),
+            subject: subject.name.clone(),
+            filesystem: subject.filesystem.clone(),
+            sequence,
+            job: job.name.clone(),
+            job_title: job.title.clone(),
+            class: job.class.clone(),
+            tool: job.tool.clone(),
+            block_size_bytes: block,
+            queue_depth: job.queue_depth,
+            streams: job.streams,
+            ..blank::row()
+        })
+    }
+
+    fn claims_of_cell(&self, row: &Measurement, figure: &Cell, all: &mut Vec<Observation>) {
+        let scope = Scope::of(row);
+        let mut add = |what: &str, value: &str, unit: &str| {
+            let name = fact::claim(row.op, &row.part, what);
+            all.push(self.observation(&scope, &name, value, unit));
+        };
+        add(claim_part::VALUE, &figure.value, &figure.unit);
+        if let Some(percent) = figure.percent {
+            add(claim_part::PERCENT, &percent.to_string(), "percent");
+        }
+        if let Some(base) = figure.base {
+            add(claim_part::BASE, &base.to_string(), &figure.unit);
+        }
+        if let Some(winner) = figure.winner {
+            add(claim_part::WINNER, flag(winner), "");
+        }
+    }
+
+    fn claim(&self, scope: &Scope, op: Operation, claim: &Claim, all: &mut Vec<Observation>) {
+        let mut add = |what: &str, value: &str, unit: &str| {
+            let name = fact::claim(op, &claim.part, what);
+            all.push(self.observation(scope, &name, value, unit));
+        };
+        if let Some(value) = &claim.value {
+            add(claim_part::VALUE, value, &claim.unit);
+        }
+        if let Some(percent) = claim.percent {
+            add(claim_part::PERCENT, &percent.to_string(), "percent");
+        }
+        if let Some(winner) = claim.winner {
+            add(claim_part::WINNER, flag(winner), "");
+        }
+    }
+
+    /// Rows and facts of quoted output.
+    fn output(
+        &self,
+        template: &Measurement,
+        output: &Output,
+        place: &str,
+        cell: &mut CellResult,
+    ) -> Result<(), ImportError> {
+        let wrong = |text: String| self.wrong(place.to_owned(), text);
+        let (tool, format) = raidlab_tools::detect(&output.text)
+            .ok_or_else(|| wrong("no tool's output".to_owned()))?;
+        let mut result = raidlab_tools::parse_as(format, &output.text)
+            .map_err(|error| wrong(error.to_string()))?;
+        if let Some(op) = &output.op {
+            let op: raidlab_tools::Operation = op
+                .parse()
+                .map_err(|error: raidlab_tools::UnknownOperation| wrong(error.to_string()))?;
+            for part in &mut result.parts {
+                part.operation = op;
+            }
+        }
+        if let Some(version) = &output.version {
+            result.version.clone_from(version);
+        }
+        let mut made = rows(&result, template);
+        for row in &mut made {
+            row.published.push(PublishedFigure {
+                source: "article".to_owned(),
+                iops: row.iops,
+                bytes_per_second: (row.bytes_per_second > 0.0).then_some(row.bytes_per_second),
+                reliability: output.reliability.word().to_owned(),
+                sync_percent: None,
+                note: output.note.clone(),
+            });
+        }
+        if made.is_empty() {
+            return Err(wrong(format!("{tool} gave no value")));
+        }
+        cell.rows.extend(made);
+        let scope = Scope::of(template);
+        let known = &mut cell.records.observations;
+        for one in observations(&result, &scope) {
+            if !known.iter().any(|known| known.name == one.name) {
+                known.push(one);
+            }
+        }
+        self.facts(&scope, &output.facts, known);
+        Ok(())
+    }
+}
+
+const fn flag(value: bool) -> &'static str {
+    if value { fact::TRUE } else { fact::FALSE }
+}
+
+fn operation(name: &str) -> Result<Operation, String> {
+    name.parse()
+        .map_err(|error: raidlab_store::UnknownOperation| error.to_string())
+}
+
+/// A row out of a printed figure.
+fn printed_row(template: &Measurement, figure: &Cell) -> Result<Measurement, String> {
+    let mut row = template.clone();
+    row.op = operation(&figure.op)?;
+    row.part.clone_from(&figure.part);
+    let rates = |value: &str| rates(value, figure, row.block_size_bytes);
+    let (iops, bytes_per_second) = rates(&figure.value)?;
+    let published = |source: &str, rates: (f64, f64), reliability: &str, note: &str| {
+        let (iops, bytes) = rates;
+        PublishedFigure {
+            source: source.to_owned(),
+            iops,
+            bytes_per_second: (bytes > 0.0).then_some(bytes),
+            reliability: reliability.to_owned(),
+            sync_percent: figure.sync_percent,
+            note: note.to_owned(),
+        }
+    };
+    let word = figure.reliability.word();
+    let mut all = vec![published(
+        "article",
+        (iops, bytes_per_second),
+        word,
+        &figure.note,
+    )];
+    for other in &figure.other {
+        let rates = rates(&other.value)?;
+        all.push(published(&other.source, rates, "disputed", &other.note));
+    }
+    row.published = all;
+    row.iops = iops;
+    row.bytes_per_second = bytes_per_second;
+    row.cpu_percent = figure.cpu;
+    row.sync_percent_start = figure.sync_percent.filter(|percent| *percent < 100.0);
+    Ok(row)
+}
+
+/// Operations and bytes per second of a printed value; what cannot be known of
+/// the two is 0.
+#[expect(clippy::cast_precision_loss, reason = "block sizes are small")]
+fn rates(value: &str, figure: &Cell, block_bytes: u64) -> Result<(f64, f64), String> {
+    let number: f64 = value
+        .parse()
+        .map_err(|_| format!("`{value}` is no number"))?;
+    if !(number.is_finite() && number >= 0.0) {
+        return Err(format!("`{value}` is no rate"));
+    }
+    let unit = figure.means.as_deref().unwrap_or(&figure.unit);
+    let block = block_bytes as f64;
+    let factor = match unit {
+        "1/s" => return Ok((number, number * block)),
+        "B/s" => 1.0,
+        "kB/s" => 1e3,
+        "KiB/s" => 1024.0,
+        "MB/s" => 1e6,
+        "MiB/s" => 1_048_576.0,
+        "GB/s" => 1e9,
+        "GiB/s" => 1_073_741_824.0,
+        _ => {
+            return Err(format!(
+                "`{unit}` is no unit of a rate: expected 1/s, B/s, kB/s, KiB/s, MB/s, MiB/s, GB/s \
+                 or GiB/s, in `means` where another was printed"
+            ));
+        }
+    };
+    let bytes = number * factor;
+    Ok((if block > 0.0 { bytes / block } else { 0.0 }, bytes))
+}
+
+fn record(scope: &Scope, command: &str) -> CommandRecord {
+    CommandRecord {
+        scope: scope.clone(),
+        at_ns: 0,
+        command: command.to_owned(),
+        code: Some(0),
+        took_ns: 0,
+        stdout: String::new(),
+        stderr: String::new(),
+    }
+}

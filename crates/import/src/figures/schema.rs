@@ -1,0 +1,203 @@
+//! The form of a file of figures.
+
+use serde::Deserialize;
+use std::collections::BTreeMap;
+
+/// Facts by their names in the store's vocabulary.
+pub(super) type Facts = BTreeMap<String, String>;
+
+/// A whole file.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Document {
+    /// Always `figures`; asked before the file is read.
+    #[serde(rename = "kind")]
+    pub(super) _kind: Kind,
+    /// The version of this form.
+    #[serde(rename = "schema")]
+    pub(super) _schema: Version,
+    pub(super) name: String,
+    pub(super) title: String,
+    pub(super) source: String,
+    /// The suite that its jobs are of; its own name where it is not said.
+    pub(super) suite: Option<String>,
+    /// Of the machine.
+    #[serde(default)]
+    pub(super) facts: Facts,
+    #[serde(default)]
+    pub(super) job: Vec<Job>,
+    #[serde(default)]
+    pub(super) subject: Vec<Subject>,
+    #[serde(default)]
+    pub(super) output: Vec<Output>,
+    #[serde(default)]
+    pub(super) claim: Vec<Claim>,
+    /// What the article says without a number.
+    #[serde(default)]
+    pub(super) notes: Vec<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Kind {
+    Figures,
+}
+
+/// Of this form there is one version, 1.
+#[derive(Debug, Deserialize)]
+#[serde(try_from = "u32")]
+pub(super) struct Version;
+
+impl TryFrom<u32> for Version {
+    type Error = String;
+
+    fn try_from(version: u32) -> Result<Self, String> {
+        if version == 1 {
+            Ok(Self)
+        } else {
+            Err(format!("schema {version} is not known, only 1"))
+        }
+    }
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Job {
+    pub(super) name: String,
+    pub(super) title: String,
+    pub(super) class: String,
+    /// The tool, with its version where all subjects have one.
+    #[serde(default)]
+    pub(super) tool: String,
+    /// The block size, `4k`.
+    pub(super) block: Option<String>,
+    #[serde(default = "one")]
+    pub(super) queue_depth: u32,
+    #[serde(default = "one")]
+    pub(super) streams: u32,
+    #[serde(default)]
+    pub(super) facts: Facts,
+    /// The command that ran it.
+    pub(super) command: Option<String>,
+}
+
+const fn one() -> u32 {
+    1
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Subject {
+    pub(super) name: String,
+    #[serde(default)]
+    pub(super) filesystem: String,
+    #[serde(default)]
+    pub(super) facts: Facts,
+    /// What built it.
+    #[serde(default)]
+    pub(super) commands: Vec<String>,
+    #[serde(default)]
+    pub(super) cell: Vec<Cell>,
+}
+
+/// How far a figure can be trusted.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Reliability {
+    /// As measured, every digit.
+    Exact,
+    /// Rounded or cut off in print.
+    Rounded,
+    /// Badly legible, or told in two ways.
+    Uncertain,
+    /// Contradicted by something better.
+    Disputed,
+}
+
+impl Reliability {
+    pub(super) const fn word(self) -> &'static str {
+        match self {
+            Self::Exact => "exact",
+            Self::Rounded => "rounded",
+            Self::Uncertain => "uncertain",
+            Self::Disputed => "disputed",
+        }
+    }
+}
+
+/// A printed figure.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Cell {
+    pub(super) job: String,
+    pub(super) op: String,
+    /// The part of the tool's output.
+    #[serde(default)]
+    pub(super) part: String,
+    /// The number as printed, with its digits.
+    pub(super) value: String,
+    /// Its unit as printed.
+    pub(super) unit: String,
+    /// The unit that it has, where another was printed.
+    pub(super) means: Option<String>,
+    pub(super) reliability: Reliability,
+    /// Percent of one processor.
+    pub(super) cpu: Option<f64>,
+    /// Change against the base, percent, as printed.
+    pub(super) percent: Option<f64>,
+    /// What the percent refers to, where it is not the best.
+    pub(super) base: Option<f64>,
+    /// Whether it is called the best.
+    pub(super) winner: Option<bool>,
+    pub(super) sync_percent: Option<f64>,
+    #[serde(default)]
+    pub(super) note: String,
+    /// Other values printed for the same cell.
+    #[serde(default)]
+    pub(super) other: Vec<Other>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Other {
+    pub(super) source: String,
+    pub(super) value: String,
+    #[serde(default)]
+    pub(super) note: String,
+}
+
+/// Output of a tool that an article quotes.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Output {
+    pub(super) subject: String,
+    pub(super) job: String,
+    /// What was done, where the output does not tell.
+    pub(super) op: Option<String>,
+    pub(super) text: String,
+    /// The tool's version, where the output does not tell.
+    pub(super) version: Option<String>,
+    pub(super) reliability: Reliability,
+    #[serde(default)]
+    pub(super) facts: Facts,
+    /// The command that ran it, where it is not the job's.
+    pub(super) command: Option<String>,
+    #[serde(default)]
+    pub(super) note: String,
+}
+
+/// What an article says of a cell that output gives.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Claim {
+    pub(super) subject: String,
+    pub(super) job: String,
+    pub(super) op: String,
+    #[serde(default)]
+    pub(super) part: String,
+    pub(super) value: Option<String>,
+    #[serde(default)]
+    pub(super) unit: String,
+    pub(super) percent: Option<f64>,
+    pub(super) winner: Option<bool>,
+}

@@ -1,0 +1,180 @@
+//! What an import gives: a run's cells and records, to be put into a store.
+
+use raidlab_store::{CellResult, Records, Scope};
+use std::collections::BTreeMap;
+
+/// Names that a file does not tell.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ImportOptions {
+    /// The subject; else as the file tells, else the file's name.
+    pub subject: Option<String>,
+    /// The suite; else as the file tells, else the tool's name.
+    pub suite: Option<String>,
+    /// The machine; else none.
+    pub host: Option<String>,
+    /// The file system's label; else as the file tells, else none.
+    pub filesystem: Option<String>,
+}
+
+impl ImportOptions {
+    /// The scope of everything about a subject.
+    pub(crate) fn scope(&self, subject: &str) -> Scope {
+        Scope {
+            host: self.host.clone().unwrap_or_default(),
+            subject: subject.to_owned(),
+            ..Scope::default()
+        }
+    }
+}
+
+/// What is known of the run as a whole.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunHead {
+    /// Always [`crate::BENCH`].
+    pub bench: String,
+    /// The suite's name.
+    pub suite: String,
+    /// Its title for people.
+    pub suite_title: String,
+    /// Where the figures are from.
+    pub source: String,
+}
+
+/// What was imported.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Imported {
+    /// The run.
+    pub run: RunHead,
+    /// Its cells in the order of jobs; none twice. A cell without rows has
+    /// claims or commands only.
+    pub cells: Vec<CellResult>,
+    /// What belongs to no cell.
+    pub records: Records,
+    /// For people: what was not understood, and what to know.
+    pub notes: Vec<String>,
+}
+
+impl Imported {
+    /// Puts another import into the same run, as if one experiment had made
+    /// both. A job of the same name and title is the same job. Of a cell that
+    /// both have, rows of tools win over printed figures, whose claims stay; two
+    /// results of tools are two repetitions.
+    #[must_use]
+    pub fn join(mut self, other: Self) -> Self {
+        let sequences = self.sequences_for(&other);
+        for mut cell in other.cells {
+            let at = |sequence: u32| sequences.get(&sequence).copied().unwrap_or(sequence);
+            move_cell(&mut cell, at);
+            self.add(cell);
+        }
+        let mut records = other.records;
+        move_records(&mut records, &|scope| {
+            scope.sequence = scope
+                .sequence
+                .map(|sequence| sequences.get(&sequence).copied().unwrap_or(sequence));
+        });
+        append(&mut self.records, records);
+        if self.run.source != other.run.source {
+            self.run.source = format!("{}; {}", self.run.source, other.run.source);
+        }
+        self.notes.extend(other.notes);
+        self.cells.sort_by(|one, two| {
+            let key = |cell: &CellResult| (cell.cell.sequence, cell.cell.repetition);
+            key(one).cmp(&key(two))
+        });
+        self
+    }
+
+    /// The places of the other's jobs among these.
+    fn sequences_for(&self, other: &Self) -> BTreeMap<u32, u32> {
+        let jobs = |import: &Self| -> BTreeMap<(String, String), u32> {
+            let rows = import.cells.iter().flat_map(|cell| &cell.rows);
+            rows.map(|row| ((row.job.clone(), row.job_title.clone()), row.sequence))
+                .collect()
+        };
+        let own = jobs(self);
+        let used = self.cells.iter().map(|cell| cell.cell.sequence + 1);
+        let mut next = used.max().unwrap_or(0);
+        let mut others: Vec<_> = jobs(other).into_iter().collect();
+        others.sort_by_key(|(_, sequence)| *sequence);
+        let same_suite = self.run.suite == other.run.suite;
+        others
+            .into_iter()
+            .map(|(job, sequence)| {
+                let place = own.get(&job).copied().unwrap_or_else(|| {
+                    let taken = own.values().any(|known| *known == sequence);
+                    if same_suite && !taken {
+                        return sequence;
+                    }
+                    next += 1;
+                    next - 1
+                });
+                (sequence, place)
+            })
+            .collect()
+    }
+
+    fn add(&mut self, mut new: CellResult) {
+        let is_printed = |cell: &CellResult| cell.rows.iter().all(|row| row.total_ios == 0);
+        let Some(place) = self.cells.iter().position(|cell| cell.cell == new.cell) else {
+            self.cells.push(new);
+            return;
+        };
+        let known = &mut self.cells[place];
+        match (is_printed(known), is_printed(&new)) {
+            (_, true) => append(&mut known.records, new.records),
+            (true, false) => {
+                append(&mut new.records, std::mem::take(&mut known.records));
+                *known = new;
+            }
+            (false, false) => {
+                let repetition = new.cell.repetition + 1;
+                new.cell.repetition = repetition;
+                for row in &mut new.rows {
+                    row.repetition = repetition;
+                }
+                move_records(&mut new.records, &|scope| {
+                    scope.repetition = scope.repetition.map(|_| repetition);
+                });
+                self.add(new);
+            }
+        }
+    }
+}
+
+fn move_cell(cell: &mut CellResult, at: impl Fn(u32) -> u32) {
+    cell.cell.sequence = at(cell.cell.sequence);
+    for row in &mut cell.rows {
+        row.sequence = at(row.sequence);
+    }
+    move_records(&mut cell.records, &|scope| {
+        scope.sequence = scope.sequence.map(&at);
+    });
+}
+
+fn move_records(records: &mut Records, change: &dyn Fn(&mut Scope)) {
+    let scopes = records.observations.iter_mut().map(|one| &mut one.scope);
+    let scopes = scopes.chain(records.commands.iter_mut().map(|one| &mut one.scope));
+    let scopes = scopes.chain(records.events.iter_mut().map(|one| &mut one.scope));
+    let scopes = scopes.chain(records.series.iter_mut().map(|one| &mut one.scope));
+    scopes.for_each(change);
+}
+
+/// Adds records; an observation of a name and scope that is known is left out.
+fn append(records: &mut Records, new: Records) {
+    for setting in new.settings {
+        if !records.settings.contains(&setting) {
+            records.settings.push(setting);
+        }
+    }
+    for one in new.observations {
+        let is_known =
+            |known: &raidlab_store::Observation| known.name == one.name && known.scope == one.scope;
+        if !records.observations.iter().any(is_known) {
+            records.observations.push(one);
+        }
+    }
+    records.commands.extend(new.commands);
+    records.events.extend(new.events);
+    records.series.extend(new.series);
+}

@@ -1,0 +1,536 @@
+//! Logs of a shell script: fio's text for people among what other programs
+//! print, as the 2015 comparisons published them.
+//!
+//! The log is cut into fio's runs and the gaps between them. Gaps are searched
+//! for looks at the array (mdstat, lists of gmirror and gflash, `zpool
+//! status`), and for what is said of the machine. A look stands at the time of
+//! the job that follows it. Between two looks that say the same nothing is
+//! taken to have changed; else what no look says stays unknown. A member that
+//! vanishes from one look to the next was removed, one that is being rebuilt
+//! was inserted.
+//!
+//! Where every job has a name of the 2015 comparison of mirrors (`9_4rr4k`,
+//! and `sr` for streams), the jobs are those of its suite, and what its
+//! scripts did is added: options, commands, settings asked for. The scripts
+//! went on whatever a command returned; their exit codes, which the logs do
+//! not have, are written as 0.
+
+mod cell;
+mod look;
+mod machine;
+mod scripts;
+#[cfg(test)]
+mod tests;
+
+use crate::imported::{ImportOptions, Imported, RunHead};
+use crate::suite::{Job, Suite};
+use crate::{BENCH, ImportError, describe, file_stem};
+use jiff::civil::DateTime;
+use look::{Look, looks};
+use machine::Machine;
+use raidlab_store::{
+    CommandRecord, EventRecord, Observation, Records, Scope, Series, Setting, fact,
+};
+use raidlab_tools::ToolResult;
+use scripts::Script;
+use std::ops::Range;
+
+/// Whether a text is a log rather than the output of one run of fio: it has
+/// several runs, or something that fio does not print.
+pub(crate) fn is_log(text: &str) -> bool {
+    raidlab_tools::fio::human::find_all(text).len() > 1
+        || text.lines().any(|line| {
+            ["Personalities", "Geom name:", "  pool: "]
+                .iter()
+                .any(|begin| line.starts_with(begin))
+        })
+}
+
+/// Imports a log.
+pub(crate) fn import(
+    name: &str,
+    text: &str,
+    options: &ImportOptions,
+) -> Result<Imported, ImportError> {
+    let file = name.rsplit(['/', '\\']).next().unwrap_or(name);
+    let broken = |source| ImportError::Figures {
+        name: "built-in".to_owned(),
+        source: Box::new(source),
+    };
+    let suite = Suite::mirror_2015().map_err(broken)?;
+    let log = Log::read(text, &suite);
+    if log.runs.is_empty() {
+        return Err(ImportError::Empty {
+            name: name.to_owned(),
+        });
+    }
+    let subject = options.subject.clone().unwrap_or_else(|| log.subject(name));
+    let script = if log.is_2015() {
+        Script::of(&log.subject(name)).map_err(broken)?
+    } else {
+        None
+    };
+    let head = if log.is_2015() && options.suite.is_none() {
+        (suite.name.clone(), suite.title.clone())
+    } else {
+        let suite = options.suite.clone().unwrap_or_else(|| "fio".to_owned());
+        (suite, format!("fio: {}", file_stem(name)))
+    };
+    let source = match &script {
+        Some(_) => format!("{file}, of geomflash/geomflash on GitHub, May 2015"),
+        None => file.to_owned(),
+    };
+    let context = Context {
+        log: &log,
+        script: script.as_ref(),
+        scope: options.scope(&subject),
+        filesystem: options.filesystem.clone().unwrap_or_default(),
+        suite: head.0.clone(),
+        source: file.to_owned(),
+    };
+    let cells = (0..log.runs.len())
+        .map(|index| context.cell(index))
+        .collect();
+    Ok(Imported {
+        run: RunHead {
+            bench: BENCH.to_owned(),
+            suite: head.0,
+            suite_title: head.1,
+            source,
+        },
+        cells,
+        records: context.records(),
+        notes: log.notes(file),
+    })
+}
+
+/// One run of fio.
+struct Run {
+    lines: Range<usize>,
+    result: ToolResult,
+    /// Its job in the suite of the 2015 comparison.
+    job: Option<Job>,
+    ended: Option<DateTime>,
+    took_ns: u64,
+}
+
+/// A log, cut up.
+struct Log {
+    runs: Vec<Run>,
+    /// Looks before each run and after the last.
+    looks: Vec<Vec<Look>>,
+    machine: Machine,
+    /// The members in the order of slots, as far as any look shows them.
+    members: Vec<String>,
+    began: Option<DateTime>,
+    /// Runs without a result, and why.
+    failed: Vec<String>,
+}
+
+impl Log {
+    fn read(text: &str, suite: &Suite) -> Self {
+        let lines: Vec<&str> = text
+            .lines()
+            .map(|line| line.trim_end_matches('\r'))
+            .collect();
+        let mut failed = Vec::new();
+        let mut runs = Vec::new();
+        for (range, result) in raidlab_tools::fio::human::find_all(text) {
+            if result.parts.is_empty() {
+                let why = result.messages.first().map_or("no result", String::as_str);
+                failed.push(format!("line {}: {why}", range.start + 1));
+                continue;
+            }
+            let ended = lines[range.clone()].iter().find_map(|line| {
+                let (_, date) = line.split_once(": pid=")?.1.split_once(": ")?;
+                self::date(date)
+            });
+            let took = result.parts.iter().filter_map(|part| part.runtime_ns).max();
+            runs.push(Run {
+                job: job_of(&result, suite),
+                ended,
+                took_ns: took.unwrap_or(0),
+                lines: range,
+                result,
+            });
+        }
+        let starts = runs.iter().map(|run| run.lines.start).chain([lines.len()]);
+        let ends = [0].into_iter().chain(runs.iter().map(|run| run.lines.end));
+        let mut machine = Machine::default();
+        let mut looks_before = Vec::new();
+        let mut began = None;
+        for (end, start) in ends.zip(starts) {
+            let gap = lines.get(end..start).unwrap_or_default();
+            machine.read(gap);
+            looks_before.push(looks(gap));
+            if end == 0 {
+                began = gap.iter().rev().find_map(|line| date(line));
+            }
+        }
+        let mut members: Vec<String> = looks_before
+            .iter()
+            .flatten()
+            .flat_map(|look| look.in_sync.iter().chain(&look.syncing))
+            .cloned()
+            .collect();
+        members.sort();
+        members.dedup();
+        let first = runs.first().and_then(|run| Some((run.ended?, run.took_ns)));
+        let began = began.or_else(|| first.map(|(ended, took)| before(ended, took)));
+        Self {
+            runs,
+            looks: looks_before,
+            machine,
+            members,
+            began,
+            failed,
+        }
+    }
+
+    /// Whether all jobs are of the 2015 comparison.
+    fn is_2015(&self) -> bool {
+        self.runs.iter().all(|run| run.job.is_some())
+    }
+
+    fn subject(&self, name: &str) -> String {
+        let look = self.looks.iter().flatten().next();
+        let stem = file_stem(name);
+        look.map_or_else(
+            || stem.strip_prefix("test_").unwrap_or(&stem).to_owned(),
+            |look| look.system.to_owned(),
+        )
+    }
+
+    /// When a run began, since the log did; `None` where it prints no times.
+    fn started_ns(&self, index: usize) -> u64 {
+        let run = &self.runs[index];
+        let began = self.began.zip(run.ended);
+        began.map_or(0, |(began, ended)| {
+            since(began, ended).saturating_sub(run.took_ns)
+        })
+    }
+
+    fn ended_ns(&self, index: usize) -> u64 {
+        self.started_ns(index)
+            .saturating_add(self.runs[index].took_ns)
+    }
+
+    /// The looks with their times: right before the run that follows, one
+    /// second apart, or at the end of the last.
+    fn timed_looks(&self) -> Vec<(u64, &Look)> {
+        const SECOND_NS: u64 = 1_000_000_000;
+        let mut all = Vec::new();
+        for (gap, looks) in self.looks.iter().enumerate() {
+            let last = self.runs.len().saturating_sub(1);
+            for (place, look) in looks.iter().enumerate() {
+                let at = if gap < self.runs.len() {
+                    let back = (looks.len() - 1 - place) as u64;
+                    let earliest = gap.checked_sub(1).map_or(0, |before| self.ended_ns(before));
+                    let at = self.started_ns(gap).saturating_sub(back * SECOND_NS);
+                    at.max(earliest)
+                } else {
+                    self.ended_ns(last)
+                };
+                all.push((at, look));
+            }
+        }
+        all
+    }
+
+    /// The last look before a run and the first after it, and whether each was
+    /// taken in the gap next to it.
+    fn around(&self, index: usize) -> [(Option<&Look>, bool); 2] {
+        let (before, after) = self.looks.split_at(index + 1);
+        let near = |gap: Option<&Vec<Look>>| gap.is_some_and(|looks| !looks.is_empty());
+        [
+            (before.iter().flatten().last(), near(before.last())),
+            (after.iter().flatten().next(), near(after.first())),
+        ]
+    }
+
+    fn notes(&self, name: &str) -> Vec<String> {
+        /// Enough to see what kind of lines they are.
+        const SHOWN: usize = 5;
+        let failed = self.failed.iter().map(|why| format!("{name}: {why}"));
+        let unknown = &self.machine.unknown;
+        let shown = unknown.iter().take(SHOWN);
+        let shown = shown.map(|line| format!("{name}: not understood: `{}`", short(line)));
+        let more = unknown.len().saturating_sub(SHOWN);
+        let more = (more > 0).then(|| format!("{name}: {more} more kinds of lines not understood"));
+        failed.chain(shown).chain(more).collect()
+    }
+}
+
+/// What is the same for all cells of a log.
+struct Context<'a> {
+    log: &'a Log,
+    script: Option<&'a Script>,
+    scope: Scope,
+    filesystem: String,
+    suite: String,
+    source: String,
+}
+
+impl Context<'_> {
+    fn observation(&self, name: &str, value: &str, unit: &str, source: &str) -> Observation {
+        Observation {
+            scope: self.scope.clone(),
+            name: name.to_owned(),
+            value: value.to_owned(),
+            unit: unit.to_owned(),
+            source: format!("{}: {source}", self.source),
+        }
+    }
+
+    /// What belongs to the subject as a whole.
+    fn records(&self) -> Records {
+        let mut records = Records::default();
+        for (name, value, unit, source) in &self.log.machine.facts {
+            let one = self.observation(name, value, unit, source);
+            records.observations.push(one);
+        }
+        self.array(&mut records);
+        self.settings(&mut records);
+        self.time_line(&mut records);
+        if let Some(script) = self.script {
+            let build = script.build.iter();
+            records
+                .commands
+                .extend(build.map(|command| self.command(command, 0)));
+        }
+        records
+    }
+
+    fn array(&self, records: &mut Records) {
+        let Some(look) = self.log.looks.iter().flatten().next() else {
+            return;
+        };
+        let mut add = |name: &str, value: &str, unit: &str| {
+            let one = self.observation(name, value, unit, look.system);
+            records.observations.push(one);
+        };
+        add(fact::ARRAY_SYSTEM, look.system, "");
+        add(fact::ARRAY_LEVEL, &look.level, "");
+        if let Some(bytes) = look.capacity_bytes {
+            add(fact::ARRAY_CAPACITY_BYTES, &bytes.to_string(), "bytes");
+        }
+        if let Some(bitmap) = look.bitmap {
+            add(
+                fact::ARRAY_BITMAP,
+                if bitmap { "internal" } else { "none" },
+                "",
+            );
+        }
+        for (slot, member) in self.log.members.iter().enumerate() {
+            add(&fact::member_device(slot), member, "");
+        }
+        let copied = self
+            .log
+            .looks
+            .iter()
+            .flatten()
+            .any(|look| look.percent.is_some());
+        if let (true, Some(bytes)) = (copied, look.capacity_bytes) {
+            add(fact::SYNC_MEMBER_BYTES, &bytes.to_string(), "bytes");
+        }
+    }
+
+    /// Settings as read back, beside what the script asked for.
+    fn settings(&self, records: &mut Records) {
+        let none = std::collections::BTreeMap::new();
+        let asked = self.script.map_or(&none, |script| &script.asked);
+        let mut found = self.found_settings();
+        found.extend(
+            asked
+                .keys()
+                .filter(|name| !matches!(name.as_str(), "vfs.zfs.prefetch_disable"))
+                .filter(|name| !found.iter().any(|(known, ..)| known == *name))
+                .filter_map(|name| {
+                    let look = self.log.looks.iter().flatten().next()?;
+                    let bitmap = look.bitmap.filter(|_| name == "bitmap")?;
+                    let bitmap = if bitmap { "internal" } else { "none" };
+                    Some((name.clone(), bitmap.to_owned(), "mdstat"))
+                })
+                .collect::<Vec<_>>(),
+        );
+        for (name, value, source) in found {
+            let mut add = |what: &str, value: &str, source: &str| {
+                let name = fact::setting(&name, what);
+                records
+                    .observations
+                    .push(self.observation(&name, value, "", source));
+            };
+            add(fact::outcome::FOUND, &value, source);
+            if let Some(asked) = asked.get(&name) {
+                let script = self.script.map_or("", |script| script.script.as_str());
+                add(fact::outcome::ASKED, asked, script);
+                let applied = if *asked == value {
+                    fact::TRUE
+                } else {
+                    fact::FALSE
+                };
+                add(fact::outcome::APPLIED, applied, source);
+            }
+            records.settings.push(Setting {
+                scope: format!("subject {}", self.scope.subject),
+                name,
+                value,
+                source: format!("{}: {source}", self.source),
+            });
+        }
+    }
+
+    /// Of ZFS the properties of the volume, else those of the pool.
+    fn found_settings(&self) -> Vec<(String, String, &'static str)> {
+        const NAMES: [&str; 12] = [
+            "primarycache",
+            "secondarycache",
+            "compression",
+            "dedup",
+            "checksum",
+            "sync",
+            "volblocksize",
+            "recordsize",
+            "atime",
+            "logbias",
+            "copies",
+            "ashift",
+        ];
+        let properties = &self.log.machine.properties;
+        let volume = properties.iter().find(|one| one.name == "volsize");
+        let owner = volume.or(properties.last()).map(|one| one.owner.as_str());
+        let own = properties
+            .iter()
+            .filter(|one| Some(one.owner.as_str()) == owner);
+        let mut found: Vec<_> = own
+            .filter(|one| NAMES.contains(&one.name.as_str()))
+            .map(|one| (one.name.clone(), one.value.clone(), "zfs get"))
+            .collect();
+        let look = self.log.looks.iter().flatten().next();
+        for (name, value) in look.iter().flat_map(|look| &look.settings) {
+            found.push(((*name).to_owned(), value.clone(), "list"));
+        }
+        found
+    }
+
+    fn time_line(&self, records: &mut Records) {
+        let looks = self.log.timed_looks();
+        let mut points: Vec<(u64, f64)> = Vec::new();
+        for (at, look) in &looks {
+            points.extend(look.percent.map(|percent| (*at, percent)));
+        }
+        if !points.is_empty() {
+            records.series.push(Series {
+                scope: self.scope.clone(),
+                name: fact::series::SYNC_PERCENT.to_owned(),
+                unit: "percent".to_owned(),
+                points,
+            });
+        }
+        for pair in looks.windows(2) {
+            let [(_, before), (at, after)] = pair else {
+                continue;
+            };
+            self.change(before, after, *at, records);
+        }
+    }
+
+    /// What happened between two looks.
+    fn change(&self, before: &Look, after: &Look, at: u64, records: &mut Records) {
+        let mut event = |kind: &str, member: Option<usize>, text: String| {
+            records.events.push(EventRecord {
+                scope: self.scope.clone(),
+                at_ns: at,
+                kind: kind.to_owned(),
+                member: member.and_then(|slot| u32::try_from(slot).ok()),
+                text,
+            });
+        };
+        let (mut removed, mut inserted) = (false, false);
+        for (slot, member) in self.log.members.iter().enumerate() {
+            let there =
+                |look: &Look| look.in_sync.contains(member) || look.syncing.contains(member);
+            if there(before) && !there(after) {
+                removed = true;
+                event("remove", Some(slot), format!("{member} is gone"));
+            }
+            let is_new = !there(before) && there(after);
+            let is_copied = before.in_sync.contains(member) && after.syncing.contains(member);
+            if is_new || is_copied {
+                inserted = true;
+                event("insert", Some(slot), format!("{member} is back"));
+            }
+        }
+        if before.activity.is_none() && after.activity.is_some() {
+            event("sync-start", None, format!("{} begins", after.activity()));
+        }
+        if before.activity.is_some() && after.activity.is_none() {
+            event("sync-end", None, format!("{} is over", before.activity()));
+        }
+        if let Some(script) = self.script {
+            for (happened, commands) in [(removed, &script.remove), (inserted, &script.insert)] {
+                let commands = commands.iter().filter(|_| happened);
+                records
+                    .commands
+                    .extend(commands.map(|command| self.command(command, at)));
+            }
+        }
+    }
+
+    fn command(&self, command: &str, at_ns: u64) -> CommandRecord {
+        CommandRecord {
+            scope: self.scope.clone(),
+            at_ns,
+            command: command.to_owned(),
+            code: Some(0),
+            took_ns: 0,
+            stdout: String::new(),
+            stderr: String::new(),
+        }
+    }
+}
+
+/// The suite's job of a run: by the number before its name, or by the number
+/// of streams of one called `sr`; pattern and block size must agree.
+fn job_of(result: &ToolResult, suite: &Suite) -> Option<Job> {
+    let label = &result.parts.first()?.label;
+    let job = match label.split_once('_') {
+        Some((number, _)) => suite.job(number)?,
+        None if label == "sr" => {
+            let streams = describe::describe(result).streams;
+            let mut jobs = suite.jobs.iter();
+            jobs.find(|job| job.is_file && u32::try_from(job.streams.len()) == Ok(streams))?
+        }
+        None => return None,
+    };
+    let pattern = result.facts.iter().find(|fact| fact.name == "rw")?;
+    let block = raidlab_units::parse_bytes(job.option("bs")?).ok()?;
+    let same_block = result.parts.first()?.block_size_bytes == Some(block.0);
+    (same_block && Some(pattern.value.to_string().as_str()) == job.option("rw"))
+        .then(|| job.clone())
+}
+
+/// `Thu Apr  9 07:07:41 EDT 2015`, with a time zone or without: what is
+/// compared is of one log, so the zone is left out.
+fn date(line: &str) -> Option<DateTime> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let words = match words[..] {
+        [weekday, month, day, time, year] => [weekday, month, day, time, year],
+        [weekday, month, day, time, _, year] => [weekday, month, day, time, year],
+        _ => return None,
+    };
+    DateTime::strptime("%a %b %d %H:%M:%S %Y", words.join(" ")).ok()
+}
+
+fn since(from: DateTime, to: DateTime) -> u64 {
+    u64::try_from(to.duration_since(from).as_nanos()).unwrap_or(0)
+}
+
+fn before(time: DateTime, by_ns: u64) -> DateTime {
+    let by = jiff::SignedDuration::from_nanos(i64::try_from(by_ns).unwrap_or(i64::MAX));
+    time.checked_sub(by).unwrap_or(time)
+}
+
+fn short(line: &str) -> String {
+    line.chars().take(60).collect()
+}

@@ -1,0 +1,146 @@
+//! Output of one tool, alone in its file: a cell for each group of fio's jobs,
+//! each run of bonnie++ and dd, each file size of iozone.
+
+use crate::convert::{observations, rows};
+use crate::imported::{ImportOptions, Imported, RunHead};
+use crate::{BENCH, ImportError, blank, describe, file_stem};
+use raidlab_store::{CellResult, MemberUse, Records, Scope};
+use raidlab_tools::{FactValue, Format, Tool, ToolResult};
+use std::collections::BTreeMap;
+
+/// Imports a tool's output of a known form.
+pub(crate) fn import(
+    name: &str,
+    text: &str,
+    format: Format,
+    options: &ImportOptions,
+) -> Result<Imported, ImportError> {
+    let result = raidlab_tools::parse_as(format, text).map_err(|source| ImportError::Output {
+        name: name.to_owned(),
+        source,
+    })?;
+    let tool = result.tool.name();
+    let subject = options.subject.clone().unwrap_or_else(|| file_stem(name));
+    let suite = options.suite.clone().unwrap_or_else(|| tool.to_owned());
+    let notes = result
+        .messages
+        .iter()
+        .map(|line| format!("{name}: {tool} says: {line}"));
+    let notes = notes.collect();
+    let mut cells: Vec<CellResult> = Vec::new();
+    let mut labels: Vec<String> = Vec::new();
+    for group in groups(&result) {
+        let words = describe::describe(&group);
+        let sequence = u32::try_from(cells.len()).unwrap_or(u32::MAX);
+        let name_of_job = label(&group).unwrap_or_else(|| tool.to_owned());
+        let same = labels.iter().filter(|known| **known == name_of_job).count();
+        labels.push(name_of_job.clone());
+        let template = raidlab_store::Measurement {
+            suite: suite.clone(),
+            host: options.host.clone().unwrap_or_default(),
+            subject: subject.clone(),
+            filesystem: options.filesystem.clone().unwrap_or_default(),
+            sequence,
+            job: crate::numbered(&name_of_job, same),
+            job_title: words.title,
+            class: words.class,
+            queue_depth: words.queue_depth,
+            streams: words.streams,
+            ..blank::row()
+        };
+        let mut rows = rows(&group, &template);
+        for row in &mut rows {
+            row.members = members(&group);
+        }
+        if rows.is_empty() {
+            continue;
+        }
+        cells.push(CellResult {
+            cell: template.cell(),
+            records: Records {
+                observations: observations(&group, &Scope::of(&template)),
+                ..Records::default()
+            },
+            rows,
+        });
+    }
+    if cells.is_empty() {
+        return Err(ImportError::Empty {
+            name: name.to_owned(),
+        });
+    }
+    Ok(Imported {
+        run: RunHead {
+            bench: BENCH.to_owned(),
+            suite_title: format!("{tool}: {}", file_stem(name)),
+            suite,
+            source: name.to_owned(),
+        },
+        cells,
+        records: Records::default(),
+        notes,
+    })
+}
+
+/// What fio's jobs or bonnie++'s runs are called.
+fn label(result: &ToolResult) -> Option<String> {
+    let label = match result.tool {
+        Tool::Fio => result.parts.first()?.label.clone(),
+        Tool::Bonnie | Tool::Dd => return None,
+        Tool::Iozone => describe::size(result.parts.first()?.file_size_bytes?),
+    };
+    (!label.is_empty()).then_some(label)
+}
+
+/// The output cut into what was measured at one time.
+fn groups(result: &ToolResult) -> Vec<ToolResult> {
+    let key = |part: &raidlab_tools::Part| -> u64 {
+        match result.tool {
+            Tool::Iozone => part.file_size_bytes.unwrap_or(0),
+            Tool::Fio => group_of(result, part.job),
+            Tool::Bonnie | Tool::Dd => u64::from(part.job),
+        }
+    };
+    let mut groups: BTreeMap<u64, ToolResult> = BTreeMap::new();
+    for part in &result.parts {
+        let group = groups.entry(key(part)).or_insert_with(|| ToolResult {
+            parts: Vec::new(),
+            facts: Vec::new(),
+            options: Vec::new(),
+            ..result.clone()
+        });
+        group.parts.push(part.clone());
+    }
+    let single = groups.len() == 1;
+    for group in groups.values_mut() {
+        let jobs: Vec<u32> = group.parts.iter().map(|part| part.job).collect();
+        let is_ours = |job: Option<u32>| job.is_none_or(|job| single || jobs.contains(&job));
+        let facts = result.facts.iter().filter(|fact| is_ours(fact.job));
+        group.facts = facts.cloned().collect();
+        let options = result.options.iter().filter(|option| is_ours(option.job));
+        group.options = options.cloned().collect();
+        if !single {
+            // fio counts disks over all groups together.
+            group.disks.clear();
+            group.series.clear();
+        }
+    }
+    groups.into_values().collect()
+}
+
+/// The number of a job's group; jobs without one are groups of their own.
+fn group_of(result: &ToolResult, job: u32) -> u64 {
+    match result.fact(Some(job), "groupid").map(|fact| &fact.value) {
+        Some(FactValue::Count(group)) => *group,
+        _ => u64::from(job),
+    }
+}
+
+fn members(result: &ToolResult) -> Vec<MemberUse> {
+    crate::members::members(&result.disks, &|_| String::new(), longest_ns(result))
+}
+
+fn longest_ns(result: &ToolResult) -> u64 {
+    let times = result.parts.iter().filter_map(|part| part.runtime_ns);
+    times.max().unwrap_or(0)
+}
