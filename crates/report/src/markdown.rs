@@ -105,7 +105,7 @@ fn answer(text: &mut String, data: &RunData, view: &View<'_>) {
         };
         let _ = writeln!(
             text,
-            "- {}: **{}**.{certainty} {}",
+            "- {}: **{}** ({}).{certainty}",
             escaped(&verdict.title),
             escaped(&verdict.winner(&view.names)),
             escaped(&verdict.reason(&view.names))

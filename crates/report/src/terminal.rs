@@ -17,6 +17,7 @@ use comfy_table::{
 };
 use raidlab_store::Severity;
 use std::fmt::Write;
+use std::ops::Range;
 
 /// How to print.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -130,7 +131,7 @@ fn results(text: &mut String, subjects: &[String], rows: &[ResultRow], sync: boo
             }));
             table.add_row(cells);
         }
-        style.print(text, &mut table, 3);
+        style.print(text, &mut table, 3..usize::MAX);
     }
 }
 
@@ -191,7 +192,7 @@ pub fn published_table(data: &RunData, style: &Style) -> String {
             }));
             table.add_row(cells);
         }
-        style.print(&mut text, &mut table, 2);
+        style.print(&mut text, &mut table, 2..usize::MAX);
     }
     legend(&mut text);
     style.finish(text)
@@ -230,7 +231,7 @@ pub fn accuracy_table(data: &RunData, style: &Style) -> String {
             }));
             table.add_row(cells);
         }
-        style.print(&mut text, &mut table, 1);
+        style.print(&mut text, &mut table, 1..usize::MAX);
     }
     text.push_str("What was fitted on what\n");
     for row in rows.iter().filter(|row| !row.statements.is_empty()) {
@@ -292,7 +293,7 @@ impl Style {
         subjects: usize,
         leading: u16,
         cell: u16,
-    ) -> impl Iterator<Item = std::ops::Range<usize>> + use<> {
+    ) -> impl Iterator<Item = Range<usize>> + use<> {
         let fits = self.width.map_or(subjects, |width| {
             usize::from(width.saturating_sub(leading) / cell)
         });
@@ -350,9 +351,9 @@ impl Style {
         }
     }
 
-    /// Prints a table whose columns from `first` on must not be broken.
-    pub(crate) fn print(&self, text: &mut String, table: &mut Table, first: usize) {
-        for column in table.column_iter_mut().skip(first) {
+    /// Prints a table in which these columns must not be broken.
+    pub(crate) fn print(&self, text: &mut String, table: &mut Table, whole: Range<usize>) {
+        for column in table.column_iter_mut().take(whole.end).skip(whole.start) {
             column.set_constraint(ColumnConstraint::ContentWidth);
         }
         let _ = writeln!(text, "{}", table.trim_fmt());
@@ -369,6 +370,7 @@ impl Style {
             .replace(sign(Severity::Fatal), "x")
             .replace(sign(Severity::Warning), "!")
             .replace(sign(Severity::Note), "-")
+            .replace('≠', "!=")
     }
 }
 
@@ -384,6 +386,15 @@ mod tests {
             ..Style::default()
         };
         insta::assert_snapshot!(terminal(&sample::data(), &style));
+    }
+
+    #[test]
+    fn real_machines() {
+        let style = Style {
+            width: Some(160),
+            ..Style::default()
+        };
+        insta::assert_snapshot!(terminal(&sample::bench(), &style));
     }
 
     #[test]
@@ -409,6 +420,8 @@ mod tests {
             colour: false,
             plain: true,
         };
+        let bench = terminal(&sample::bench(), &style);
+        assert!(bench.is_ascii(), "{bench}");
         let text = terminal(&sample::data(), &style);
         assert!(text.is_ascii(), "{text}");
         insta::assert_snapshot!(text);

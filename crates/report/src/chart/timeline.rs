@@ -230,6 +230,9 @@ fn array(own: &Timeline<'_>, clock: &Clock, number: usize, title: &str) -> Optio
     layout["annotations"] = json!(labels);
     layout["margin"] =
         json!({"l": 56, "r": 56, "t": if own.events.is_empty() { 24 } else { 118 }, "b": 48});
+    if !unit.is_empty() {
+        layout["updatemenus"] = scale_buttons();
+    }
     layout["legend"] =
         json!({"orientation": "h", "x": 0, "xanchor": "left", "y": -0.2, "yanchor": "top"});
     let shaded = "Shaded columns: jobs. Shaded around a line: from the lowest to the highest sample of a bin.";
@@ -244,6 +247,19 @@ fn array(own: &Timeline<'_>, clock: &Clock, number: usize, title: &str) -> Optio
         wide: true,
         plot: found,
     })
+}
+
+/// Small random blocks are flat beside a sequential stream: a logarithmic
+/// scale shows both.
+fn scale_buttons() -> Value {
+    let button = |label: &str, kind: &str| json!({"label": label, "method": "relayout", "args": [{"yaxis.type": kind}]});
+    json!([{
+        "type": "buttons", "direction": "right", "showactive": false,
+        "x": 1, "xanchor": "right", "y": -0.12, "yanchor": "top", "pad": {"r": 0, "t": 6},
+        "bgcolor": "rgba(0,0,0,0)", "bordercolor": "theme:line",
+        "font": {"size": 11, "color": "theme:muted"},
+        "buttons": [button("linear", "linear"), button("log", "log")],
+    }])
 }
 
 /// Configuration and layout as in every chart, with these traces.

@@ -36,7 +36,7 @@ impl RunComparison {
                 });
                 table.add_row(head.into_iter().chain(values).collect::<Vec<_>>());
             }
-            style.print(&mut text, &mut table, usize::MAX);
+            style.print(&mut text, &mut table, 0..3);
         }
         for run in 1..self.runs.len() {
             self.verdicts_text(&mut text, run, style);
@@ -62,7 +62,7 @@ impl RunComparison {
             cells.push(Cell::new(words));
             table.add_row(cells);
         }
-        style.print(text, &mut table, 3);
+        style.print(text, &mut table, 0..6);
         let _ = writeln!(text, "{}", self.correction);
     }
 
