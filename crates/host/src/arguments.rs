@@ -118,27 +118,57 @@ fn options(lines: &[String], job: &PlannedJob, place: &Place) -> Vec<String> {
     } else {
         "filename"
     };
+    // A colon separates paths in fio's list of files.
+    let on = format!("--{on}={}", place.path().replace(':', "\\:"));
     let mut arguments = vec![
         "--output-format=json+".to_owned(),
         "--eta=never".to_owned(),
         "--name=global".to_owned(),
-        // A colon separates paths in fio's list of files.
-        format!("--{on}={}", place.path().replace(':', "\\:")),
     ];
+    let lines: Vec<Vec<String>> = lines.iter().map(|line| words(line)).collect();
+    let elsewhere = |words: &[String]| {
+        let mut own = words.iter();
+        own.any(|word| word.starts_with("--filename=") || word.starts_with("--directory="))
+    };
+    // Even before a file's absolute path fio puts a folder that was given.
+    let everywhere = !lines.iter().any(|words| elsewhere(words));
+    if everywhere {
+        arguments.push(on.clone());
+    }
     // fio reports a group of different jobs under the first one's name with
     // the last one's options; clones of one job are the same.
     if lines.len() == 1 {
         arguments.push("--group_reporting=1".to_owned());
     }
-    for (index, line) in lines.iter().enumerate() {
-        let mut words: Vec<String> = line.split_whitespace().map(switched).collect();
-        if !words.iter().any(|word| word.starts_with("--name=")) {
-            arguments.push(format!("--name=job{}", index + 1));
+    for (index, mut words) in lines.into_iter().enumerate() {
+        // What stands before a job's name is for the jobs that follow.
+        let named = words.iter().position(|word| word.starts_with("--name="));
+        let name = named.map_or_else(
+            || format!("--name=job{}", index + 1),
+            |place| words.remove(place),
+        );
+        arguments.push(name);
+        if !everywhere && !elsewhere(&words) {
+            arguments.push(on.clone());
         }
         queue_as(&mut words, job.queue);
         arguments.extend(words);
     }
     arguments
+}
+
+/// A line's options, each with its value in one word: `--bs 4k` is `--bs=4k`.
+fn words(line: &str) -> Vec<String> {
+    let mut words = line.split_whitespace().peekable();
+    let mut options = Vec::new();
+    while let Some(word) = words.next() {
+        let value = words.next_if(|next| !word.contains('=') && !next.starts_with('-'));
+        options.push(match value {
+            Some(value) => switched(&format!("{word}={value}")),
+            None => switched(word),
+        });
+    }
+    options
 }
 
 /// A bare switch with its value: fio takes the argument behind a bare
@@ -210,19 +240,27 @@ fn other(
             }
         }
         Tool::Iozone => {
-            if !has(&arguments, "-f") {
+            let throughput = arguments.iter().position(|one| one == "-t");
+            let count = throughput.and_then(|at| arguments.get(at + 1)?.parse::<u32>().ok());
+            if has(&arguments, "-f") || has(&arguments, "-F") {
+                // The suite says where.
+            } else if let Some(count) = count {
+                // One file for each of its processes, else they are made in
+                // whatever folder it was started in.
+                arguments.push("-F".to_owned());
+                let files = (0..count).map(|index| format!("{}.{index}", place.file()));
+                arguments.extend(files);
+            } else {
                 arguments.extend(["-f".to_owned(), place.file()]);
             }
         }
         Tool::Dd => {
-            let reads = arguments
-                .iter()
-                .any(|one| *one == format!("if={}", place.file()));
-            operation = Some(if reads {
-                Operation::Read
-            } else {
-                Operation::Write
-            });
+            operation = Some(dd_operation(&arguments, place).ok_or_else(|| {
+                unsuitable(format!(
+                    "job `{}`: dd neither reads `if={{file}}` nor writes `of={{file}}`",
+                    job.name
+                ))
+            })?);
         }
         Tool::Fio => {
             return Err(unsuitable(format!(
@@ -238,6 +276,22 @@ fn other(
     })
 }
 
+/// Whether dd reads the place or writes to it; `None` where it does neither.
+fn dd_operation(arguments: &[String], place: &Place) -> Option<Operation> {
+    let inside = format!("{}/", place.path());
+    let ours = |prefix: &str| {
+        let mut paths = arguments.iter().filter_map(|one| one.strip_prefix(prefix));
+        paths.any(|path| path == place.path() || path.starts_with(&inside))
+    };
+    if ours("if=") {
+        Some(Operation::Read)
+    } else if ours("of=") {
+        Some(Operation::Write)
+    } else {
+        None
+    }
+}
+
 /// What a tool said.
 ///
 /// # Errors
@@ -249,3 +303,6 @@ pub fn parse(invocation: &Invocation, output: &Output) -> Result<ToolResult, Par
     };
     raidlab_tools::parse(invocation.tool, text)
 }
+
+#[cfg(test)]
+mod tests;

@@ -7,6 +7,7 @@ use crate::needs;
 use crate::plan;
 use crate::sampler::nanoseconds;
 use crate::session::{self, Session};
+use crate::subject;
 use raidlab_inventory::Inventory;
 use raidlab_inventory::environment::environment;
 use raidlab_lab::{
@@ -15,15 +16,16 @@ use raidlab_lab::{
 };
 use raidlab_statistics::{SteadyCriteria, SteadyState};
 use raidlab_store::{CellResult, Measurement, Observation, Records, Scope};
-use raidlab_systems::Health;
 use raidlab_units::Nanos;
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::error::Error;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 /// Between two looks while time passes.
 const LOOK: Duration = Duration::from_millis(100);
+/// Members that have written nothing for so many seconds are idle.
+const IDLE_S: u64 = 3;
 
 /// A degraded array that copies nothing for so long will not begin to.
 const GIVEN_UP: Duration = Duration::from_secs(15);
@@ -32,7 +34,7 @@ const GIVEN_UP: Duration = Duration::from_secs(15);
 pub struct HostBench {
     machines: Vec<Machine>,
     /// Machines whose environment has been written down in this run.
-    described: Mutex<BTreeMap<String, bool>>,
+    described: Mutex<BTreeSet<String>>,
 }
 
 impl HostBench {
@@ -41,7 +43,7 @@ impl HostBench {
     pub const fn new(machines: Vec<Machine>) -> Self {
         Self {
             machines,
-            described: Mutex::new(BTreeMap::new()),
+            described: Mutex::new(BTreeSet::new()),
         }
     }
 
@@ -95,7 +97,7 @@ impl HostBench {
         system.check(&built.members)?;
         // Whether every job's arguments can be made is known without running.
         plan::invocations(machine, experiment)?;
-        Ok(())
+        plan::check_events(experiment, &built)
     }
 }
 
@@ -129,7 +131,12 @@ impl Bench for HostBench {
         let mut session = Session::begin(machine, experiment)
             .map_err(|source| setup("building the array", source))?;
         let finish = steps(&mut session, observer);
+        observer.record(subject::health(&session));
         let ended = session.end();
+        if let Err(error) = &ended {
+            // Where a step has failed as well, that is the error to return.
+            session.note("left-behind", None, error.to_string());
+        }
         let left = job::leftovers(&mut session);
         observer.record(left);
         let finish = finish?;
@@ -141,11 +148,8 @@ impl Bench for HostBench {
 impl HostBench {
     /// Writes down once what machine it is.
     fn describe(&self, machine: &Machine, observer: &mut dyn Observer) -> Result<(), HostError> {
-        let mut described = self
-            .described
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        if described.insert(machine.name().to_owned(), true).is_some() {
+        let described = || self.described.lock().unwrap_or_else(PoisonError::into_inner);
+        if described().contains(machine.name()) {
             return Ok(());
         }
         let scope = Scope::host(machine.name());
@@ -162,6 +166,7 @@ impl HostBench {
             observations: observations.collect(),
             ..Records::default()
         });
+        described().insert(machine.name().to_owned());
         Ok(())
     }
 }
@@ -184,8 +189,7 @@ fn finished(experiment: &Experiment, observer: &dyn Observer) -> bool {
 /// as it was when the next job begins; the time line says so.
 fn steps(session: &mut Session<'_>, observer: &mut dyn Observer) -> Result<Finish, BenchError> {
     let experiment = session.experiment;
-    let settings = session
-        .settings()
+    let settings = subject::settings(session)
         .map_err(|source| setup("reading the settings back", source))?;
     observer.record(settings);
     let done = experiment
@@ -256,10 +260,11 @@ fn do_step(
         PlannedStep::Event(event) => session.event(*event),
         PlannedStep::Wait(wait) => pass(session, *wait, watch),
         PlannedStep::Job(job) => {
-            // A job that prepares is done again: the array has been built anew.
+            // A job that prepares is done again, as the array has been built
+            // anew; and so is one in which something happens to a member.
             let cell = job.cell(session.experiment);
             let known = watch.observer.is_finished(&cell);
-            if known && !job.prepares {
+            if known && !job.prepares && job.events.is_empty() {
                 return Ok(());
             }
             let result = job::run(session, job, None, watch)?;
@@ -285,10 +290,8 @@ fn pass(session: &mut Session<'_>, wait: Wait, watch: &mut Watch<'_>) -> Result<
         ..
     } = wait
     {
-        return idle(session, limit);
+        return idle(session, limit, watch);
     }
-    // The sampler's last state may be from before the step that came before.
-    let fresh = begun + crate::sampler::PERIOD;
     let mut idle_since = None;
     loop {
         if watch.cancelled() {
@@ -297,18 +300,28 @@ fn pass(session: &mut Session<'_>, wait: Wait, watch: &mut Watch<'_>) -> Result<
         session.poll()?;
         let now = session.now();
         watch.look(now);
-        let status = session.sampler.status().filter(|_| now >= fresh);
+        // The sampler's last state may be from before the step that came before.
+        let status = session.status_since(begun);
         let met = match wait {
             Wait::Time(_) => now - begun >= limit,
             Wait::Until { condition, .. } => status.is_some_and(|status| match condition {
-                Condition::SyncDone => status.sync.is_none() && status.health == Health::Optimal,
-                Condition::SyncPercent(percent) => status
-                    .sync
-                    .is_none_or(|sync| sync.percent.is_some_and(|now| now >= percent)),
+                Condition::SyncDone => session.settled(status),
+                Condition::SyncPercent(percent) => match status.sync {
+                    Some(sync) => sync.percent.is_some_and(|now| now >= percent),
+                    // It was over before anybody looked.
+                    None => session.settled(status),
+                },
                 Condition::Idle => true,
             }),
         };
         if met {
+            if let Wait::Until {
+                condition: Condition::SyncDone,
+                ..
+            } = wait
+            {
+                session.copied();
+            }
             return Ok(());
         }
         // A rebuild that has failed looks like none: btrfs cancels one for
@@ -342,19 +355,8 @@ fn pass(session: &mut Session<'_>, wait: Wait, watch: &mut Watch<'_>) -> Result<
     }
 }
 
-fn idle(session: &Session<'_>, limit: Duration) -> Result<(), HostError> {
-    let members = session.built.members.iter();
-    let names: Vec<String> = members
-        .map(|member| crate::sampler::kernel_name(&member.device).to_owned())
-        .collect();
-    let settled = raidlab_inventory::caches::settle(
-        &session.target,
-        session.machine.system(),
-        &names,
-        3,
-        limit.as_secs(),
-        std::thread::sleep,
-    )?;
+fn idle(session: &Session<'_>, limit: Duration, watch: &mut Watch<'_>) -> Result<(), HostError> {
+    let settled = job::settle(session, IDLE_S, limit.as_secs().max(IDLE_S), watch)?;
     if settled.quiet {
         return Ok(());
     }
@@ -372,7 +374,11 @@ fn do_rounds(
 ) -> Result<(), HostError> {
     let experiment = session.experiment;
     let cells: Vec<_> = rounds.jobs.iter().map(|job| job.cell(experiment)).collect();
-    if cells.iter().all(|cell| watch.observer.is_finished(cell)) {
+    let known: Vec<bool> = cells
+        .iter()
+        .map(|cell| watch.observer.is_finished(cell))
+        .collect();
+    if known.iter().all(|known| *known) {
         return Ok(());
     }
     let mut results: Vec<CellResult> = cells
@@ -412,7 +418,7 @@ fn do_rounds(
         );
         session.note("not-steady", None, text);
     }
-    for mut result in results {
+    for (mut result, known) in results.into_iter().zip(known) {
         result.records.observations.push(Observation {
             scope: Scope {
                 sequence: Some(result.cell.sequence),
@@ -423,7 +429,12 @@ fn do_rounds(
             unit: String::new(),
             source: "SNIA PTS: 5 rounds, range 20 %, slope 10 %".to_owned(),
         });
-        watch.observer.cell(result);
+        // A kill between two cells of the same rounds: the first one stands.
+        if known {
+            watch.observer.record(result.records);
+        } else {
+            watch.observer.cell(result);
+        }
     }
     Ok(())
 }

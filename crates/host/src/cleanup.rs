@@ -9,6 +9,7 @@
 
 use crate::error::HostError;
 use crate::machine::{MARKER, Machine, PREFIX};
+use crate::standing::{mounts, run_patiently};
 use crate::trial;
 use raidlab_inventory::System;
 use raidlab_shell::{Command, Target, TargetError, end_leftovers};
@@ -32,32 +33,48 @@ pub fn cleanup(machine: &Machine, trial_folder: &str) -> Result<Vec<String>, Hos
             removed.push(format!("process {} ({})", process.process, process.command));
         }
     }
-    for folder in mounts(machine)? {
-        target.run(&Command::changes("umount", [&folder]))?;
-        removed.push(format!("mount {folder}"));
+    // One thing that stays must not keep the rest: the first error is told
+    // when everything was tried.
+    let mut stays: Option<HostError> = None;
+    for folder in mounts(target, machine.system(), machine.folder())? {
+        match run_patiently(target, &Command::changes("umount", [&folder])) {
+            Ok(_) => removed.push(format!("mount {folder}")),
+            Err(error) => stays = stays.or(Some(error.into())),
+        }
     }
     for spec in every_kind() {
         let system = spec.system();
         if !system.runs_on().contains(&machine.operating_system()) {
             continue;
         }
-        for built in found(system, target)? {
-            for command in system.destroy(&built) {
-                target.output(&command)?;
-            }
-            removed.push(format!("{} {}", system.title(), built.name));
-        }
-        if let Some(built) = found(system, target)?.first() {
-            return Err(HostError::LeftBehind {
-                machine: machine.name().to_owned(),
-                what: format!("{} `{}`", system.title(), built.name),
-            });
+        match remove(system, machine) {
+            Ok(mut names) => removed.append(&mut names),
+            Err(error) => stays = stays.or(Some(error)),
         }
     }
     if machine.system() == System::Linux {
         removed.extend(trial::remove(target, trial_folder)?);
     }
-    Ok(removed)
+    stays.map_or(Ok(removed), Err)
+}
+
+/// Takes down the arrays of a kind; their names.
+fn remove(system: &dyn ArraySystem, machine: &Machine) -> Result<Vec<String>, HostError> {
+    let target = machine.target();
+    let mut removed = Vec::new();
+    for built in found(system, target)? {
+        for command in system.destroy(&built) {
+            target.output(&command).ok();
+        }
+        removed.push(format!("{} {}", system.title(), built.name));
+    }
+    match found(system, target)?.first() {
+        None => Ok(removed),
+        Some(built) => Err(HostError::LeftBehind {
+            machine: machine.name().to_owned(),
+            what: format!("{} `{}`", system.title(), built.name),
+        }),
+    }
 }
 
 /// The least that each kind of array is described by: what it is looked for
@@ -90,24 +107,6 @@ fn found(system: &dyn ArraySystem, target: &dyn Target) -> Result<Vec<Built>, Ho
         Err(SystemError::Target(TargetError::NoProgram { .. })) => Ok(Vec::new()),
         found => Ok(found?),
     }
-}
-
-/// The folders below ours that something is mounted on, the innermost first.
-fn mounts(machine: &Machine) -> Result<Vec<String>, HostError> {
-    let target = machine.target();
-    let listed = match machine.system() {
-        System::Linux => target.read("/proc/self/mounts")?,
-        System::FreeBsd => target.run(&Command::reads("mount", ["-p"]))?.stdout,
-    };
-    let ours = format!("{}/", machine.folder());
-    let mut folders: Vec<String> = listed
-        .lines()
-        .filter_map(|line| line.split_whitespace().nth(1))
-        .filter(|folder| folder.starts_with(&ours))
-        .map(str::to_owned)
-        .collect();
-    folders.sort_by_key(|folder| std::cmp::Reverse(folder.len()));
-    Ok(folders)
 }
 
 #[cfg(test)]

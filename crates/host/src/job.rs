@@ -9,20 +9,21 @@
 
 use crate::arguments::{self, Invocation};
 use crate::error::HostError;
+use crate::facts::{self, EVENTS_MISSED, Facts};
 use crate::memory;
 use crate::sampler::{health_name, nanoseconds, sync_name};
 use crate::session::{Session, can_drop_caches};
 use raidlab_import as import;
-use raidlab_inventory::caches::{self, Dropping};
-use raidlab_inventory::counters::{Activity, Counters, Snapshot, memory_state};
-use raidlab_lab::{PlannedJob, TimedEvent, When};
+use raidlab_inventory::caches::{self, Dropping, Settled};
+use raidlab_inventory::counters::{Activity, Snapshot, memory_state};
+use raidlab_lab::{EventKind, PlannedJob, TimedEvent, When};
 use raidlab_shell::{Frame, Output};
 use raidlab_store::{
-    CellResult, Measurement, MemberUse, Observation, Operation, Records, Role, Scope, fact,
+    CellResult, Measurement, MemberUse, Operation, Records, Role, Scope, fact,
 };
 use raidlab_systems::{ArrayStatus, MemberState, read_all};
 use raidlab_tools::{Tool, ToolResult};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Members are quiet when they have written nothing for so long.
 const QUIET_S: u64 = 1;
@@ -45,6 +46,7 @@ pub trait Watcher {
 struct Moment {
     at: Duration,
     status: Option<ArrayStatus>,
+    frame: Frame,
     counters: Snapshot,
 }
 
@@ -66,11 +68,12 @@ pub fn run(
         ..session.scope()
     };
     let mut facts = Facts::new(scope.clone());
+    facts::asked(&mut facts, job, &invocation, &session.place);
     prepare(session, &mut facts, watcher)?;
 
     let before = moment(session)?;
     session.note("job-start", None, format!("job {} begins", job.name));
-    let output = run_tool(session, job, &invocation, watcher)?;
+    let (output, missed) = run_tool(session, job, &invocation, watcher)?;
     session.note("job-end", None, format!("job {} ends", job.name));
     let after = moment(session)?;
     session.poll()?;
@@ -92,6 +95,9 @@ pub fn run(
         return Err(failed(&invocation, &output));
     }
     after_job(session, &mut facts, &before, &after)?;
+    facts.add(EVENTS_MISSED, missed, "", "raidlab");
+    facts.flag(fact::JOB_ALLOWS_SYNC, session.allows_sync(), "suite");
+    facts.flag(fact::JOB_ALLOWS_DEGRADED, session.allows_degraded(), "suite");
     options(&invocation, &result, &mut facts);
     facts
         .all
@@ -127,31 +133,6 @@ fn failed(invocation: &Invocation, output: &Output) -> HostError {
     }
 }
 
-/// Observations of one cell as they are made.
-struct Facts {
-    scope: Scope,
-    all: Vec<Observation>,
-}
-
-impl Facts {
-    const fn new(scope: Scope) -> Self {
-        Self {
-            scope,
-            all: Vec::new(),
-        }
-    }
-
-    fn add(&mut self, name: impl Into<String>, value: impl ToString, unit: &str, source: &str) {
-        self.all.push(Observation {
-            scope: self.scope.clone(),
-            name: name.into(),
-            value: value.to_string(),
-            unit: unit.to_owned(),
-            source: source.to_owned(),
-        });
-    }
-}
-
 /// Waits for quiet members and drops the caches.
 fn prepare(
     session: &mut Session<'_>,
@@ -163,24 +144,15 @@ fn prepare(
     let system = session.machine.system();
     let status = session.system().status(&session.target, &session.built)?;
     if status.sync.is_none() {
-        let members = member_names(session);
-        let settled = caches::settle(
-            &session.target,
-            system,
-            &members,
-            QUIET_S,
-            QUIET_LIMIT_S,
-            std::thread::sleep,
-        )?;
+        let settled = settle(session, QUIET_S, QUIET_LIMIT_S, watcher)?;
         let written: u64 = settled.last_writes_bytes.values().sum();
         let written = if settled.quiet { 0 } else { written };
         facts.add(
             fact::IDLE_WRITTEN_BYTES,
             written,
             "bytes",
-            "/proc/diskstats",
+            "the system's counters",
         );
-        watcher.look(session.now());
     }
     if watcher.cancelled() {
         return Err(HostError::Interrupted);
@@ -205,7 +177,38 @@ fn prepare(
     Ok(())
 }
 
-fn member_names(session: &Session<'_>) -> Vec<String> {
+/// Waits until the members have been quiet for `quiet_s` seconds, at most
+/// `limit_s`; in short pieces, since somebody may want to stop meanwhile.
+///
+/// # Errors
+/// When the machine cannot be asked, or the watcher says so.
+pub fn settle(
+    session: &Session<'_>,
+    quiet_s: u64,
+    limit_s: u64,
+    watcher: &mut dyn Watcher,
+) -> Result<Settled, HostError> {
+    let members = member_names(session);
+    let mut waited_s = 0;
+    loop {
+        watcher.look(session.now());
+        if watcher.cancelled() {
+            return Err(HostError::Interrupted);
+        }
+        let piece = (quiet_s + 2).min(limit_s - waited_s);
+        let system = session.machine.system();
+        let pause = std::thread::sleep;
+        let mut settled = caches::settle(&session.target, system, &members, quiet_s, piece, pause)?;
+        waited_s += settled.waited_s;
+        if settled.quiet || waited_s >= limit_s {
+            settled.waited_s = waited_s;
+            return Ok(settled);
+        }
+    }
+}
+
+/// The members' kernel names, slot by slot.
+pub fn member_names(session: &Session<'_>) -> Vec<String> {
     let members = session.built.members.iter();
     members
         .map(|member| crate::sampler::kernel_name(&member.device).to_owned())
@@ -213,61 +216,83 @@ fn member_names(session: &Session<'_>) -> Vec<String> {
 }
 
 fn moment(session: &Session<'_>) -> Result<Moment, HostError> {
-    let counters = Counters::of(&session.target, session.machine.system())?;
+    // A state that cannot be read at this moment is unknown, no failure.
+    let status = session.system().status(&session.target, &session.built);
+    let counters = session.sampler.counters();
     let frame = Frame {
         at: session.now(),
         contents: read_all(&session.target, &counters.sources())?,
     };
     Ok(Moment {
         at: frame.at,
-        // A state that cannot be read at this moment is unknown, no failure.
-        status: session
-            .system()
-            .status(&session.target, &session.built)
-            .ok(),
+        status: status.ok(),
         counters: counters.parse(&frame),
+        frame,
     })
 }
 
-/// Runs the tool to its end, with the events that the job asks for.
+/// Runs the tool to its end, with the events that the job asks for; and how
+/// many of those never came due.
 fn run_tool(
     session: &mut Session<'_>,
     job: &PlannedJob,
     invocation: &Invocation,
     watcher: &mut dyn Watcher,
-) -> Result<Output, HostError> {
+) -> Result<(Output, usize), HostError> {
     use raidlab_shell::Target;
     let mut waiting: Vec<TimedEvent> = job.events.clone();
     let mut running = session.target.start(&invocation.command)?;
-    let begun = Instant::now();
+    let begun = session.now();
     loop {
         if let Some(output) = running.poll()? {
-            return Ok(output);
-        }
-        if watcher.cancelled() {
-            running.stop(PATIENCE)?;
-            return Err(HostError::Interrupted);
-        }
-        session.poll()?;
-        watcher.look(session.now());
-        let percent = session
-            .sampler
-            .status()
-            .and_then(|status| status.sync)
-            .and_then(|sync| sync.percent);
-        let due = waiting.iter().position(|event| match event.when {
-            When::After(time) => begun.elapsed() >= Duration::from_nanos(time.0),
-            When::SyncPercent(limit) => percent.is_some_and(|percent| percent >= limit),
-        });
-        if let Some(index) = due {
-            let event = waiting.remove(index).event;
-            if let Err(error) = session.event(event) {
-                running.stop(PATIENCE)?;
-                return Err(error);
+            for event in &waiting {
+                let text = format!(
+                    "job {} ended before member {} was to {}",
+                    job.name,
+                    event.event.member,
+                    match event.event.kind {
+                        EventKind::Fail => "fail",
+                        EventKind::Remove => "be taken out",
+                        EventKind::Insert | EventKind::ReAdd => "be put back",
+                    }
+                );
+                session.note("event-missed", Some(u32::from(event.event.member)), text);
             }
-            continue;
+            return Ok((output, waiting.len()));
+        }
+        let went = go_on(session, &mut waiting, begun, watcher);
+        if let Err(error) = went {
+            // The first error is the one to tell.
+            running.stop(PATIENCE).ok();
+            return Err(error);
         }
         std::thread::sleep(LOOK);
+    }
+}
+
+/// One look while a tool runs: the event that is due, if any, happens.
+fn go_on(
+    session: &mut Session<'_>,
+    waiting: &mut Vec<TimedEvent>,
+    begun: Duration,
+    watcher: &mut dyn Watcher,
+) -> Result<(), HostError> {
+    if watcher.cancelled() {
+        return Err(HostError::Interrupted);
+    }
+    session.poll()?;
+    let now = session.now();
+    watcher.look(now);
+    // Not a percentage from before the job or before the last event.
+    let status = session.status_since(begun);
+    let percent = status.and_then(|status| status.sync?.percent);
+    let due = waiting.iter().position(|event| match event.when {
+        When::After(time) => now - begun >= Duration::from_nanos(time.0),
+        When::SyncPercent(limit) => percent.is_some_and(|percent| percent >= limit),
+    });
+    match due {
+        Some(index) => session.event(waiting.remove(index).event),
+        None => Ok(()),
     }
 }
 
@@ -291,12 +316,20 @@ fn after_job(
             facts.add(name, kind, "", "array state");
         }
     }
-    for (name, moment) in [("array.health.start", before), ("array.health.end", after)] {
+    for (name, moment) in [
+        (fact::ARRAY_HEALTH_START, before),
+        (fact::ARRAY_HEALTH_END, after),
+    ] {
         if let Some(status) = &moment.status {
             facts.add(name, health_name(status.health), "", "array state");
         }
     }
     let activity = Activity::between(&before.counters, &after.counters);
+    let foreign = session.foreign.bytes(&activity);
+    let source = "the system's counters";
+    facts.add(fact::FOREIGN_BYTES, foreign, "bytes", source);
+    facts::between(facts, &before.frame, &after.frame);
+    facts::temperatures(facts, &member_names(session), &after.counters);
     if let Some(steal) = activity.steal() {
         facts.add(
             fact::CPU_STEAL_PERCENT,
@@ -317,6 +350,9 @@ fn after_job(
 /// What was asked of the tool, and whether it took it.
 fn options(invocation: &Invocation, result: &ToolResult, facts: &mut Facts) {
     use fact::outcome::{APPLIED, ASKED, FOUND};
+    let name = invocation.tool.name();
+    let told = Some(&result.version).filter(|version| !version.is_empty());
+    facts.maybe(fact::version(name), told, "", name);
     if invocation.tool != Tool::Fio {
         return;
     }

@@ -11,6 +11,7 @@ mod arguments;
 mod bench;
 mod cleanup;
 mod error;
+mod facts;
 mod job;
 mod machine;
 mod memory;
@@ -19,6 +20,8 @@ mod place;
 mod plan;
 mod sampler;
 mod session;
+mod standing;
+mod subject;
 pub mod trial;
 
 pub use bench::HostBench;

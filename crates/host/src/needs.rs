@@ -5,6 +5,7 @@ use crate::machine::Machine;
 use raidlab_inventory::System;
 use raidlab_shell::{Command, Target};
 use raidlab_systems::Need;
+use std::collections::BTreeSet;
 
 /// Where programs are that ordinary users do not have in their path.
 const FOLDERS: [&str; 7] = [
@@ -22,11 +23,12 @@ const FOLDERS: [&str; 7] = [
 /// # Errors
 /// When the machine cannot be asked.
 pub fn missing(machine: &Machine, needs: &[Need]) -> Result<Vec<String>, HostError> {
+    let programs = programs(machine.target())?;
     let mut missing = Vec::new();
     for need in needs {
         let text = match need {
             Need::Program { name, apt, pkg } => {
-                if has_program(machine.target(), name)? {
+                if programs.contains(*name) {
                     continue;
                 }
                 let install = match machine.system() {
@@ -40,7 +42,7 @@ pub fn missing(machine: &Machine, needs: &[Need]) -> Result<Vec<String>, HostErr
                 }
             }
             Need::Module(name) => {
-                if has_module(machine, name)? {
+                if has_module(machine, &programs, name)? {
                     continue;
                 }
                 format!("kernel module `{name}`")
@@ -53,18 +55,23 @@ pub fn missing(machine: &Machine, needs: &[Need]) -> Result<Vec<String>, HostErr
     Ok(missing)
 }
 
-fn has_program(target: &dyn Target, name: &str) -> Result<bool, HostError> {
+/// The names of all programs.
+fn programs(target: &dyn Target) -> Result<BTreeSet<String>, HostError> {
+    let mut names = BTreeSet::new();
     for folder in FOLDERS {
-        if target.list(folder)?.iter().any(|found| found == name) {
-            return Ok(true);
-        }
+        names.extend(target.list(folder)?);
     }
-    Ok(false)
+    Ok(names)
 }
 
 /// A module is there when it is loaded or built in, or when it can be loaded,
-/// which is tried: md's levels are.
-fn has_module(machine: &Machine, name: &str) -> Result<bool, HostError> {
+/// which is tried: md's levels are. A level that is built in and has no
+/// parameters shows in `/proc/mdstat` only.
+fn has_module(
+    machine: &Machine,
+    programs: &BTreeSet<String>,
+    name: &str,
+) -> Result<bool, HostError> {
     let target = machine.target();
     if machine.system() == System::FreeBsd {
         let loaded = Command::reads("kldstat", ["-q", "-m", name]);
@@ -74,19 +81,21 @@ fn has_module(machine: &Machine, name: &str) -> Result<bool, HostError> {
         let load = Command::changes("kldload", ["-n", name]);
         return Ok(target.output(&load)?.code == Some(0));
     }
+    // The kernel writes names of modules with underscores.
+    let spelled = name.replace('-', "_");
     let file_system = |text: String| {
         text.lines()
             .any(|line| line.split_whitespace().last() == Some(name))
     };
-    if target
-        .list("/sys/module")?
-        .iter()
-        .any(|found| found == name)
+    let level = if name == "raid456" { "raid5" } else { name };
+    let personality = |text: String| text.contains(&format!("[{level}]"));
+    if target.list("/sys/module")?.contains(&spelled)
         || target.read("/proc/filesystems").is_ok_and(file_system)
+        || target.read("/proc/mdstat").is_ok_and(personality)
     {
         return Ok(true);
     }
-    if !has_program(target, "modprobe")? {
+    if !programs.contains("modprobe") {
         return Ok(false);
     }
     let load = Command::changes("modprobe", ["-q", name]);

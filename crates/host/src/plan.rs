@@ -4,7 +4,8 @@ use crate::arguments::{self, Invocation};
 use crate::error::HostError;
 use crate::machine::Machine;
 use crate::place::Place;
-use crate::session::{built, make_and_mount, spec, take_down_commands};
+use crate::session::{built, make_and_mount, spec};
+use crate::standing::take_down_commands;
 use raidlab_inventory::counters::memory_state;
 use raidlab_lab::{Condition, Event, EventKind, Experiment, PlannedJob, PlannedStep, Wait, When};
 use raidlab_shell::{Command, Effect};
@@ -74,6 +75,37 @@ pub fn invocations<'a>(
         .jobs()
         .map(|job| Ok((job, arguments::planned(job, &place, memory)?)))
         .collect()
+}
+
+/// Whether everything that happens to members can be made to happen, and at its
+/// time: a file system that must be unmounted for it cannot be while a job runs
+/// on it.
+///
+/// # Errors
+/// The first event that cannot.
+pub fn check_events(experiment: &Experiment, built: &Built) -> Result<(), HostError> {
+    let system = spec(experiment)?.system();
+    for step in &experiment.steps {
+        if let PlannedStep::Event(event) = step {
+            event_commands(*event, system, built)?;
+        }
+    }
+    for job in experiment.jobs() {
+        for event in &job.events {
+            let commands = event_commands(event.event, system, built)?;
+            if commands.iter().any(|command| command.program == "umount") {
+                return Err(HostError::Unsuitable {
+                    what: format!(
+                        "job `{}`: {} must be unmounted when {}; make it a step of its own",
+                        job.name,
+                        system.title(),
+                        event_words(event.event)
+                    ),
+                });
+            }
+        }
+    }
+    Ok(())
 }
 
 /// The plan in words and commands. Lines that lose data begin with `!`.

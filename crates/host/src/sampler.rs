@@ -12,14 +12,19 @@ use raidlab_shell::{Frame, Frames, Target};
 use raidlab_store::{EventRecord, Scope, Series, fact::series};
 use raidlab_systems::{ArrayStatus, ArraySystem, Built, Health, SyncKind};
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Between two looks.
 pub const PERIOD: Duration = Duration::from_secs(1);
 
+/// Between two frames, above which the time line says that it has a gap: the
+/// machine or the way to it was too busy to look.
+const GAP: Duration = Duration::from_millis(2500);
+
 /// Watches one array.
 pub struct Sampler {
-    frames: Box<dyn Frames>,
+    /// `None` once it has ended.
+    frames: Option<Box<dyn Frames>>,
     counters: Counters,
     /// How many of a frame's contents are the counters'; the rest is the
     /// array's.
@@ -31,13 +36,16 @@ pub struct Sampler {
     /// The array's own kernel name, where it is a block device.
     array: Option<String>,
     previous: Option<Snapshot>,
-    status: Option<ArrayStatus>,
+    /// When the last frame was read, since the watch began.
+    last: Option<Duration>,
+    /// The last state with its time on the experiment's clock.
+    status: Option<(Duration, ArrayStatus)>,
     series: BTreeMap<(String, &'static str), Vec<(u64, f64)>>,
     events: Vec<(u64, &'static str, String)>,
 }
 
 impl Sampler {
-    /// Begins to watch; `offset` is the experiment's clock now.
+    /// Begins to watch; `begun` is the zero of the experiment's clock.
     ///
     /// # Errors
     /// When the machine cannot be watched.
@@ -47,14 +55,16 @@ impl Sampler {
         array_system: &dyn ArraySystem,
         built: &Built,
         array: Option<String>,
-        offset: Duration,
+        begun: Instant,
     ) -> Result<Self, HostError> {
         let counters = Counters::of(target, system)?;
         let mut sources = counters.sources();
         let counter_sources = sources.len();
         sources.extend(array_system.sources(built));
+        // Before the watch begins, so that no frame seems later than it is.
+        let offset = begun.elapsed();
         Ok(Self {
-            frames: target.watch(sources, PERIOD)?,
+            frames: Some(target.watch(sources, PERIOD)?),
             counters,
             counter_sources,
             offset,
@@ -65,6 +75,7 @@ impl Sampler {
                 .collect(),
             array,
             previous: None,
+            last: None,
             status: None,
             series: BTreeMap::new(),
             events: Vec::new(),
@@ -76,15 +87,32 @@ impl Sampler {
     /// # Errors
     /// When the machine can no longer be reached.
     pub fn poll(&mut self, system: &dyn ArraySystem, built: &Built) -> Result<(), HostError> {
-        for frame in self.frames.take()? {
+        let Some(frames) = &mut self.frames else {
+            return Ok(());
+        };
+        for frame in frames.take()? {
             self.take(&frame, system, built);
         }
         Ok(())
     }
 
-    /// The last state that was understood.
-    pub const fn status(&self) -> Option<&ArrayStatus> {
-        self.status.as_ref()
+    /// Ends the watch; what it has read is kept.
+    pub fn stop(&mut self, system: &dyn ArraySystem, built: &Built) {
+        // A watch that has failed has nothing more to say.
+        self.poll(system, built).ok();
+        self.frames = None;
+    }
+
+    /// The last state that was understood, with its time on the experiment's
+    /// clock.
+    pub fn status(&self) -> Option<(Duration, &ArrayStatus)> {
+        let (at, status) = self.status.as_ref()?;
+        Some((*at, status))
+    }
+
+    /// What the machine counts.
+    pub const fn counters(&self) -> &Counters {
+        &self.counters
     }
 
     /// What was sampled since the last call.
@@ -115,7 +143,15 @@ impl Sampler {
     }
 
     fn take(&mut self, frame: &Frame, system: &dyn ArraySystem, built: &Built) {
-        let at_ns = nanoseconds(self.offset + frame.at);
+        let at = self.offset + frame.at;
+        let at_ns = nanoseconds(at);
+        if let Some(last) = self.last.replace(frame.at)
+            && frame.at.saturating_sub(last) > GAP
+        {
+            let seconds = (frame.at - last).as_secs_f64();
+            let text = format!("nothing was sampled for {seconds:.1} s");
+            self.events.push((at_ns, "sampling-gap", text));
+        }
         let snapshot = self.counters.parse(frame);
         if let Some(previous) = self.previous.replace(snapshot.clone()) {
             self.rates(at_ns, &Activity::between(&previous, &snapshot));
@@ -136,7 +172,7 @@ impl Sampler {
             self.add(series::SYNC_PERCENT.to_owned(), "percent", at_ns, percent);
         }
         self.changed(at_ns, &status);
-        self.status = Some(status);
+        self.status = Some((at, status));
     }
 
     fn rates(&mut self, at_ns: u64, activity: &Activity) {
@@ -186,7 +222,7 @@ impl Sampler {
     }
 
     fn changed(&mut self, at_ns: u64, now: &ArrayStatus) {
-        let then = self.status.as_ref();
+        let then = self.status.as_ref().map(|(_, status)| status);
         let kind = |status: &ArrayStatus| status.sync.map(|sync| sync.kind);
         let (was, is) = (then.and_then(kind), kind(now));
         if was != is {

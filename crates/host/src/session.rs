@@ -1,18 +1,24 @@
 //! One experiment on a machine: the array built, used, and taken down.
 //!
-//! Whatever happens, what was built is taken down: at the end, after an error,
-//! when the run is interrupted, and when the thread panics. Only a killed
-//! process leaves anything, and [`cleanup`](crate::cleanup) finds that.
+//! Whatever happens, what was built is taken down ([`Standing`]): at the end,
+//! after an error, when the run is interrupted, and when the thread panics.
+//! Only a killed process leaves anything, and [`cleanup`](crate::cleanup) finds
+//! that.
 
 use crate::error::HostError;
 use crate::machine::{Machine, PREFIX};
 use crate::place::Place;
 use crate::sampler::{Sampler, kernel_name, nanoseconds};
-use raidlab_inventory::System;
+use crate::standing::{Standing, mounts, run_patiently};
+use raidlab_inventory::counters::Foreign;
+use raidlab_inventory::{Inventory, System};
 use raidlab_lab::{Event, EventKind, Experiment};
 use raidlab_shell::{Answer, Command, Effect, Exchange, Observed, Request, Target};
-use raidlab_store::{CommandRecord, EventRecord, Observation, Records, Scope, Setting, fact};
-use raidlab_systems::{Access, ArraySpec, ArraySystem, Built, FileSystemSpec};
+use raidlab_store::{CommandRecord, EventRecord, Records, Scope};
+use raidlab_systems::{
+    Access, ArraySpec, ArrayStatus, ArraySystem, Built, FileSystemSpec, Health, MemberState,
+};
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -28,10 +34,19 @@ pub struct Session<'a> {
     pub built: Built,
     pub place: Place,
     pub sampler: Sampler,
+    /// The machine's other disks.
+    pub foreign: Foreign,
     begun: Instant,
     journal: Journal,
     events: Vec<EventRecord>,
-    down: bool,
+    /// Slots that the suite has taken out and not put back.
+    away: BTreeSet<usize>,
+    /// Something has happened to a member, and no wait for the end of copying
+    /// came after it.
+    unsettled: bool,
+    /// When the last event was over.
+    changed: Duration,
+    standing: Standing<'a>,
 }
 
 impl<'a> Session<'a> {
@@ -52,6 +67,16 @@ impl<'a> Session<'a> {
                 ),
             });
         }
+        let mounted = mounts(machine.target(), machine.system(), machine.folder())?;
+        if let Some(folder) = mounted.first() {
+            return Err(HostError::Taken {
+                machine: machine.name().to_owned(),
+                what: format!(
+                    "something is mounted on {folder}: another run goes on, or one was killed \
+                     and `raidlab cleanup` removes it"
+                ),
+            });
+        }
         machine.check_disks(&experiment.disks)?;
         let begun = Instant::now();
         let journal: Journal = Arc::default();
@@ -66,48 +91,43 @@ impl<'a> Session<'a> {
         });
         let built = built(machine, experiment)?;
         let system = spec.system();
-        let made = (|| {
-            for command in system.create(&built)? {
-                target.run(&command)?;
-            }
-            if let Access::Device(device) = system.access(&built) {
-                appear(&target, &device)?;
-            }
-            let place = mount(machine, experiment, &target, system, &built)?;
-            let array = match system.access(&built) {
-                Access::Device(device) => Some(kernel_device(&target, &device)),
-                Access::Folder(_) | Access::Export(_) => None,
-            };
-            let sampler = Sampler::new(
-                &target,
-                machine.system(),
-                system,
-                &built,
-                array,
-                begun.elapsed(),
-            )?;
-            Ok((place, sampler))
-        })();
-        match made {
-            Ok((place, sampler)) => Ok(Self {
-                machine,
-                experiment,
-                spec,
-                target,
-                built,
-                place,
-                sampler,
-                begun,
-                journal,
-                events: Vec::new(),
-                down: false,
-            }),
-            Err(error) => {
-                // The first error is the one to tell.
-                take_down(machine, &target, experiment, system, &built).ok();
-                Err(error)
-            }
+        let create = system.create(&built)?;
+        let standing = Standing::new(machine, experiment, system, target.clone(), built.clone());
+        for command in create {
+            target.run(&command)?;
         }
+        let array = match system.access(&built) {
+            Access::Device(device) => {
+                appear(&target, &device)?;
+                Some(kernel_device(&target, &device))
+            }
+            Access::Folder(_) | Access::Export(_) => None,
+        };
+        let place = mount(machine, experiment, &target, system, &built)?;
+        let sampler = Sampler::new(&target, machine.system(), system, &built, array, begun)?;
+        let own: Vec<String> = built
+            .members
+            .iter()
+            .map(|member| member.device.clone())
+            .collect();
+        let foreign = Inventory::of(&target)?.foreign_to(&own);
+        Ok(Self {
+            machine,
+            experiment,
+            spec,
+            target,
+            built,
+            place,
+            sampler,
+            foreign,
+            begun,
+            journal,
+            events: Vec::new(),
+            away: BTreeSet::new(),
+            unsettled: false,
+            changed: Duration::ZERO,
+            standing,
+        })
     }
 
     /// The experiment's clock.
@@ -199,79 +219,59 @@ impl<'a> Session<'a> {
             .map_or("", |member| &member.device);
         let text = format!("member {} ({device}) {text}", event.member);
         self.note(kind, Some(u32::from(event.member)), text);
+        self.unsettled = true;
+        match event.kind {
+            EventKind::Fail | EventKind::Remove => self.away.insert(slot),
+            EventKind::Insert | EventKind::ReAdd => self.away.remove(&slot),
+        };
         for command in commands {
-            self.target.run(&command)?;
+            run_patiently(&self.target, &command)?;
         }
+        self.changed = self.now();
         Ok(())
     }
 
-    /// Settings in force, and whether those asked for are: for people and for
-    /// the audit.
-    ///
-    /// # Errors
-    /// When they cannot be read.
-    pub fn settings(&self) -> Result<Records, HostError> {
-        let scope = self.scope();
-        let mut records = Records::default();
-        let mut observe = |name: String, value: String, source: &str| {
-            records.observations.push(Observation {
-                scope: scope.clone(),
-                name,
-                value,
-                unit: String::new(),
-                source: source.to_owned(),
-            });
-        };
-        let mut settings = Vec::new();
-        let mut found = self.system().settings(&self.target, &self.built)?;
-        if let (Some(filesystem), Access::Device(device)) = (
-            &self.experiment.filesystem,
-            self.system().access(&self.built),
-        ) {
-            found.extend(filesystem.settings(&self.target, &device, self.place.path())?);
-        }
-        for setting in found {
-            use fact::outcome::{APPLIED, ASKED, FOUND};
-            let source = setting.source.as_str();
-            observe(
-                fact::setting(&setting.name, FOUND),
-                setting.found.clone(),
-                source,
-            );
-            if let Some(asked) = setting.asked {
-                observe(fact::setting(&setting.name, ASKED), asked, source);
-                let applied = if setting.applied {
-                    fact::TRUE
-                } else {
-                    fact::FALSE
-                };
-                observe(
-                    fact::setting(&setting.name, APPLIED),
-                    applied.to_owned(),
-                    source,
-                );
-            }
-            settings.push(Setting {
-                scope: format!("subject {}", self.experiment.subject.name),
-                name: setting.name,
-                value: setting.found,
-                source: setting.source,
-            });
-        }
-        for (slot, member) in self.built.members.iter().enumerate() {
-            observe(
-                fact::member_device(slot),
-                kernel_name(&member.device).to_owned(),
-                "chosen",
-            );
-        }
-        observe(
-            fact::ARRAY_CAPACITY_BYTES.to_owned(),
-            self.place.capacity_bytes().to_string(),
-            "measured",
-        );
-        records.settings = settings;
-        Ok(records)
+    /// The array's state as it was seen after `since` and after the last
+    /// event; `None` where it has not been looked at since.
+    pub fn status_since(&self, since: Duration) -> Option<&ArrayStatus> {
+        let (at, status) = self.sampler.status()?;
+        (at >= since.max(self.changed)).then_some(status)
+    }
+
+    /// Whether nothing is copied and nothing is going to be: every member is
+    /// up to date but those that the suite has taken out, and no spare waits to
+    /// step in for them.
+    pub fn settled(&self, status: &ArrayStatus) -> bool {
+        let mut states = status.members.iter().map(|member| member.state);
+        let spare = states.clone().any(|state| state == MemberState::Spare);
+        let behind = states.any(|state| state == MemberState::Recovering);
+        let gone = status
+            .members
+            .iter()
+            .filter(|member| matches!(member.state, MemberState::Faulty | MemberState::Missing))
+            .count();
+        let whole = status.health == Health::Optimal;
+        let on_purpose = !self.away.is_empty()
+            && status.health == Health::Degraded
+            && gone <= self.away.len()
+            && !spare
+            && !behind;
+        status.sync.is_none() && (whole || on_purpose)
+    }
+
+    /// The suite has waited until nothing was copied any more.
+    pub const fn copied(&mut self) {
+        self.unsettled = false;
+    }
+
+    /// Whether the suite means jobs to run now while something may be copied.
+    pub const fn allows_sync(&self) -> bool {
+        self.unsettled
+    }
+
+    /// Whether the suite means jobs to run now on an array that is not whole.
+    pub fn allows_degraded(&self) -> bool {
+        self.unsettled || !self.away.is_empty()
     }
 
     /// Takes everything down.
@@ -279,24 +279,9 @@ impl<'a> Session<'a> {
     /// # Errors
     /// When something is still there afterwards.
     pub fn end(&mut self) -> Result<(), HostError> {
-        self.down = true;
-        let system = self.spec.system();
-        take_down(
-            self.machine,
-            &self.target,
-            self.experiment,
-            system,
-            &self.built,
-        )
-    }
-}
-
-impl Drop for Session<'_> {
-    fn drop(&mut self) {
-        if !self.down {
-            // Unwinding: nobody is left to tell of an error.
-            self.end().ok();
-        }
+        // Its looks would keep a file system busy.
+        self.sampler.stop(self.spec.system(), &self.built);
+        self.standing.take_down()
     }
 }
 
@@ -386,54 +371,6 @@ pub fn make_and_mount(
     let mut commands = filesystem.make(device)?;
     commands.extend(filesystem.mount(device, &built.folder));
     Ok(commands)
-}
-
-/// The commands that take everything down.
-pub fn take_down_commands(
-    experiment: &Experiment,
-    system: &dyn ArraySystem,
-    built: &Built,
-) -> Vec<Command> {
-    let mut commands = Vec::new();
-    if let Some(filesystem) = &experiment.filesystem {
-        commands.push(filesystem.unmount(&built.folder));
-    }
-    commands.extend(system.destroy(built));
-    commands
-}
-
-/// Takes down what is there: every command is tried, and then looked whether
-/// anything is left.
-fn take_down(
-    machine: &Machine,
-    target: &dyn Target,
-    experiment: &Experiment,
-    system: &dyn ArraySystem,
-    built: &Built,
-) -> Result<(), HostError> {
-    let commands = take_down_commands(experiment, system, built);
-    for command in &commands {
-        target.output(command)?;
-    }
-    // A device may be busy for a moment after its last user has gone.
-    let mut left = system.find(target, &built.name)?;
-    for _ in 0..5 {
-        if left.is_empty() {
-            return Ok(());
-        }
-        std::thread::sleep(Duration::from_secs(1));
-        for command in &commands {
-            target.output(command)?;
-        }
-        left = system.find(target, &built.name)?;
-    }
-    if left.is_empty() {
-        return Ok(());
-    }
-    Err(HostError::LeftBehind {
-        machine: machine.name().to_owned(),
-        what: format!("{} `{}`", system.title(), built.name),
-    })
 }
 
 /// The kernel's name of a device that may be a link: `/dev/zvol/p/v` is `zd0`.

@@ -15,13 +15,21 @@ pub const FILE_PREFIX: &str = "raidlab-disk-";
 /// returns their device nodes.
 ///
 /// # Errors
-/// When a file or a loop device cannot be made; those made before are removed.
+/// When the folder holds such files already, since another run may use them;
+/// when a file or a loop device cannot be made: those made before are removed.
 pub fn make(
     target: &dyn Target,
     folder: &str,
     count: usize,
     size: Bytes,
 ) -> Result<Vec<String>, HostError> {
+    let there = target.list(folder)?;
+    if let Some(name) = there.iter().find(|name| name.starts_with(FILE_PREFIX)) {
+        return Err(HostError::Taken {
+            machine: target.name().to_owned(),
+            what: format!("trial disk {folder}/{name} is there"),
+        });
+    }
     let mut devices = Vec::new();
     for index in 0..count {
         match make_one(target, &format!("{folder}/{FILE_PREFIX}{index}.img"), size) {

@@ -1,0 +1,225 @@
+//! What is known of a job beside its rows: facts of its cell, in the store's
+//! vocabulary, which the audit reads.
+
+use crate::arguments::Invocation;
+use crate::place::Place;
+use raidlab_inventory::counters::Snapshot;
+use raidlab_lab::{PlannedJob, Work};
+use raidlab_shell::Frame;
+use raidlab_store::{Observation, Scope, fact};
+use raidlab_tools::Tool;
+use raidlab_units::{Bytes, parse_bytes};
+use raidlab_workload::JobGroup;
+
+/// How many events of a job never came due. No rule reads it: the time line
+/// tells which.
+pub const EVENTS_MISSED: &str = "job.events_missed";
+
+/// Observations of one scope as they are made.
+pub struct Facts {
+    /// What they are about.
+    pub scope: Scope,
+    /// Those made so far.
+    pub all: Vec<Observation>,
+}
+
+impl Facts {
+    /// None yet.
+    pub const fn new(scope: Scope) -> Self {
+        Self {
+            scope,
+            all: Vec::new(),
+        }
+    }
+
+    /// One more.
+    pub fn add(&mut self, name: impl Into<String>, value: impl ToString, unit: &str, source: &str) {
+        self.all.push(Observation {
+            scope: self.scope.clone(),
+            name: name.into(),
+            value: value.to_string(),
+            unit: unit.to_owned(),
+            source: source.to_owned(),
+        });
+    }
+
+    /// One more, if it is known.
+    pub fn maybe(
+        &mut self,
+        name: impl Into<String>,
+        value: Option<impl ToString>,
+        unit: &str,
+        source: &str,
+    ) {
+        if let Some(value) = value {
+            self.add(name, value, unit, source);
+        }
+    }
+
+    /// One more that holds or does not.
+    pub fn flag(&mut self, name: impl Into<String>, holds: bool, source: &str) {
+        let value = if holds { fact::TRUE } else { fact::FALSE };
+        self.add(name, value, "", source);
+    }
+}
+
+/// What a job was to do: its time, amount, region and data.
+pub fn asked(facts: &mut Facts, job: &PlannedJob, invocation: &Invocation, place: &Place) {
+    match &job.work {
+        Work::Fio { .. } => {
+            if let Ok(group) = job.work.group() {
+                of_group(facts, group, invocation, place);
+            }
+            fio_data(facts, invocation);
+        }
+        Work::Tool { .. } if invocation.tool == Tool::Dd => dd(facts, invocation),
+        Work::Tool { .. } => {}
+    }
+}
+
+/// What the suite's reader understands of fio's options.
+fn of_group(facts: &mut Facts, group: &JobGroup, invocation: &Invocation, place: &Place) {
+    let source = "suite";
+    let longest = group.jobs.iter().filter_map(|job| job.runtime).max();
+    let longest = longest.map(|time| time.0);
+    facts.maybe(fact::JOB_ASKED_RUNTIME_NS, longest, "ns", source);
+    let amounts = group.jobs.iter().map(|job| {
+        let amount = job.io_size.or(job.size).filter(|_| !job.time_based)?;
+        let times = u64::from(job.num_jobs).checked_mul(u64::from(job.loops))?;
+        amount.0.checked_mul(times)
+    });
+    let amount: Option<u64> = amounts.sum();
+    facts.maybe(fact::JOB_ASKED_SIZE_BYTES, amount, "bytes", source);
+    let Some(regions) = regions(group, place.capacity_bytes()) else {
+        return;
+    };
+    // In a folder each clone has a file of its own unless one is named.
+    let arguments = &invocation.command.arguments;
+    let named = arguments.iter().any(|word| word.starts_with("--filename="));
+    let own_files = place.is_folder() && !named;
+    let set = if own_files {
+        regions.iter().map(|(_, length)| length).sum()
+    } else {
+        union(regions.clone())
+    };
+    facts.add(fact::JOB_WORKING_SET_BYTES, set, "bytes", source);
+    let first = regions.iter().map(|(start, _)| start).min();
+    facts.maybe(fact::JOB_OFFSET_BYTES, first, "bytes", source);
+}
+
+/// Start and length of every clone's region; `None` where fio would refuse one.
+fn regions(group: &JobGroup, capacity: u64) -> Option<Vec<(u64, u64)>> {
+    let clones = group
+        .jobs
+        .iter()
+        .flat_map(|job| (0..job.num_jobs).map(move |clone| job.region(clone, Bytes(capacity))));
+    let region = clones.map(|region| region.ok().map(|(start, length)| (start.0, length.0)));
+    region.collect()
+}
+
+/// Bytes that some regions cover together.
+fn union(mut regions: Vec<(u64, u64)>) -> u64 {
+    regions.sort_unstable();
+    let (mut covered, mut end) = (0_u64, 0_u64);
+    for (start, length) in regions {
+        let until = start.saturating_add(length);
+        covered = covered.saturating_add(until.saturating_sub(start.max(end)));
+        end = end.max(until);
+    }
+    covered
+}
+
+/// fio fills its buffers with random data and changes a little of them for
+/// each write (`scramble_buffers`), unless it is told otherwise.
+fn fio_data(facts: &mut Facts, invocation: &Invocation) {
+    let arguments = &invocation.command.arguments;
+    let is = |name: &str| {
+        let given = arguments
+            .iter()
+            .rev()
+            .find_map(|word| word.strip_prefix(&format!("--{name}=")));
+        given.is_some_and(|value| value != "0")
+    };
+    let pattern = if is("zero_buffers") {
+        "zero"
+    } else if is("buffer_pattern") || is("dedupe_percentage") || is("buffer_compress_percentage") {
+        "repeated"
+    } else {
+        "random"
+    };
+    facts.add(fact::JOB_DATA_PATTERN, pattern, "", "fio's options");
+}
+
+fn dd(facts: &mut Facts, invocation: &Invocation) {
+    let source = "dd's operands";
+    let operand = |name: &str| {
+        let words = invocation.command.arguments.iter().rev();
+        words
+            .filter_map(|word| word.split_once('='))
+            .find_map(|(key, value)| (key == name).then_some(value))
+    };
+    for name in ["if", "of", "bs", "count", "conv", "iflag", "oflag"] {
+        facts.maybe(fact::dd_operand(name), operand(name), "", source);
+    }
+    // POSIX: blocks of 512 bytes unless said.
+    let block = operand("bs").map_or(Some(512), |text| parse_bytes(text).ok().map(|size| size.0));
+    let count: Option<u64> = operand("count").and_then(|text| text.parse().ok());
+    let size = block.zip(count).and_then(|(block, count)| block.checked_mul(count));
+    facts.maybe(fact::JOB_ASKED_SIZE_BYTES, size, "bytes", source);
+    facts.maybe(fact::JOB_WORKING_SET_BYTES, size, "bytes", source);
+    let pattern = match operand("if") {
+        Some("/dev/zero") => Some("zero"),
+        Some("/dev/random" | "/dev/urandom") => Some("random"),
+        _ => None,
+    };
+    facts.maybe(fact::JOB_DATA_PATTERN, pattern, "", source);
+}
+
+/// The members' temperatures, degrees Celsius.
+pub fn temperatures(facts: &mut Facts, members: &[String], snapshot: &Snapshot) {
+    for member in members {
+        if let Some(degrees) = snapshot.temperatures_millicelsius.get(member) {
+            let name = fact::disk(member, fact::disk_property::TEMPERATURE_CELSIUS);
+            facts.add(name, degrees.div_euclid(1000), "°C", "hwmon");
+        }
+    }
+}
+
+/// What else the machine's counters tell of the time between two frames: what
+/// the ARC answered, and whether the wall clock was set.
+pub fn between(facts: &mut Facts, before: &Frame, after: &Frame) {
+    let passed = |name: &str| {
+        let (then, now) = (arc(before, name)?, arc(after, name)?);
+        now.checked_sub(then)
+    };
+    let source = "/proc/spl/kstat/zfs/arcstats";
+    facts.maybe(fact::ARC_HITS, passed("hits"), "", source);
+    facts.maybe(fact::ARC_MISSES, passed("misses"), "", source);
+    // Linux works out the time of boot from the difference of the two clocks:
+    // it moves when the wall clock is set (fs/proc/stat.c, `getboottime64`).
+    if let (Some(then), Some(now)) = (boot_time(before), boot_time(after)) {
+        let step = now.abs_diff(then).saturating_mul(1_000_000_000);
+        let source = "/proc/stat, btime: whole seconds";
+        facts.add(fact::CLOCK_STEP_NS, step, "ns", source);
+    }
+}
+
+/// A counter of `arcstats`: `hits                            4    123`.
+fn arc(frame: &Frame, name: &str) -> Option<u64> {
+    let texts = frame.contents.iter().flatten();
+    let mut arcs = texts.filter(|text| text.lines().any(|line| line.starts_with("arc_")));
+    let line = arcs
+        .next()?
+        .lines()
+        .find(|line| line.split_whitespace().next() == Some(name))?;
+    line.split_whitespace().nth(2)?.parse().ok()
+}
+
+fn boot_time(frame: &Frame) -> Option<u64> {
+    let mut lines = frame.contents.iter().flatten().flat_map(|text| text.lines());
+    let seconds = lines.find_map(|line| line.strip_prefix("btime "))?;
+    seconds.trim().parse().ok()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,40 @@
+use super::*;
+
+fn frame(texts: &[&str]) -> Frame {
+    Frame {
+        at: std::time::Duration::ZERO,
+        contents: texts.iter().map(|text| Some((*text).to_owned())).collect(),
+    }
+}
+
+fn value<'a>(facts: &'a Facts, name: &str) -> Option<&'a str> {
+    let mut found = facts.all.iter().filter(|fact| fact.name == name);
+    found.next().map(|fact| fact.value.as_str())
+}
+
+#[test]
+fn regions_that_overlap_count_once() {
+    assert_eq!(union(vec![(0, 10), (5, 10), (30, 5), (30, 5)]), 20);
+    assert_eq!(union(Vec::new()), 0);
+    assert_eq!(union(vec![(u64::MAX, u64::MAX), (0, 1)]), 1);
+}
+
+#[test]
+fn the_arc_and_the_clock_are_compared() {
+    let arc = |hits: u64, misses: u64| {
+        format!(
+            "13 1 0x01 123 33456 1 2\nname type data\nhits                            4    \
+             {hits}\nmisses                          4    {misses}\narc_meta_used 4 1\n"
+        )
+    };
+    let mut facts = Facts::new(Scope::default());
+    let before = frame(&["cpu  1 2 3\nbtime 1700000000\n", &arc(100, 7)]);
+    let after = frame(&["cpu  1 2 3\nbtime 1700000002\n", &arc(150, 7)]);
+    between(&mut facts, &before, &after);
+    assert_eq!(value(&facts, fact::ARC_HITS), Some("50"));
+    assert_eq!(value(&facts, fact::ARC_MISSES), Some("0"));
+    assert_eq!(value(&facts, fact::CLOCK_STEP_NS), Some("2000000000"));
+    let mut none = Facts::new(Scope::default());
+    between(&mut none, &frame(&["cpu 1\n"]), &frame(&["cpu 2\n"]));
+    assert!(none.all.is_empty());
+}

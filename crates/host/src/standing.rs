@@ -1,0 +1,163 @@
+//! What stands on a machine until it is taken down.
+//!
+//! The guard exists before the first command of the build, so that an error in
+//! any of them, in the file system or in the first look at the array, and a
+//! panic anywhere, end as the experiment's end does: everything is taken down.
+//! Taking down goes on after a command that fails, as a crash may have left
+//! any part of it; whether something is left is asked afterwards.
+
+use crate::error::HostError;
+use crate::machine::Machine;
+use raidlab_inventory::System;
+use raidlab_lab::Experiment;
+use raidlab_shell::{Command, Observed, Output, Target, TargetError};
+use raidlab_systems::{ArraySystem, Built};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How often everything is tried again while something is left.
+const ATTEMPTS: u32 = 5;
+/// How long an unmount is tried: the sampler's own look at a file system
+/// (`btrfs scrub status`) keeps it busy for a moment.
+const BUSY: Duration = Duration::from_secs(5);
+/// Between two tries.
+const AGAIN: Duration = Duration::from_millis(100);
+
+/// An array with its file system, to be taken down.
+pub struct Standing<'a> {
+    machine: &'a Machine,
+    experiment: &'a Experiment,
+    system: &'a dyn ArraySystem,
+    target: Observed<Arc<dyn Target>>,
+    built: Built,
+    down: bool,
+}
+
+impl<'a> Standing<'a> {
+    /// From now on everything is taken down.
+    pub fn new(
+        machine: &'a Machine,
+        experiment: &'a Experiment,
+        system: &'a dyn ArraySystem,
+        target: Observed<Arc<dyn Target>>,
+        built: Built,
+    ) -> Self {
+        Self {
+            machine,
+            experiment,
+            system,
+            target,
+            built,
+            down: false,
+        }
+    }
+
+    /// Takes everything down.
+    ///
+    /// # Errors
+    /// When something is still there afterwards, or nobody can say.
+    pub fn take_down(&mut self) -> Result<(), HostError> {
+        self.down = true;
+        let commands = take_down_commands(self.experiment, self.system, &self.built);
+        let mut left = Ok(None);
+        for attempt in 0..=ATTEMPTS {
+            if attempt > 0 {
+                // A device may be busy for a moment after its last user.
+                std::thread::sleep(Duration::from_secs(1));
+            }
+            for command in &commands {
+                // Whatever comes of it: what counts is what is left.
+                self.target.output(command).ok();
+            }
+            left = self.left();
+            if matches!(left, Ok(None)) {
+                return Ok(());
+            }
+        }
+        match left? {
+            None => Ok(()),
+            Some(what) => Err(HostError::LeftBehind {
+                machine: self.machine.name().to_owned(),
+                what,
+            }),
+        }
+    }
+
+    /// What is still there.
+    fn left(&self) -> Result<Option<String>, HostError> {
+        let mounted = mounts(&self.target, self.machine.system(), self.machine.folder())?;
+        if let Some(folder) = mounted.iter().find(|folder| **folder == self.built.folder) {
+            return Ok(Some(format!("a file system mounted on {folder}")));
+        }
+        let found = self.system.find(&self.target, &self.built.name)?;
+        Ok(found
+            .first()
+            .map(|built| format!("{} `{}`", self.system.title(), built.name)))
+    }
+}
+
+impl Drop for Standing<'_> {
+    fn drop(&mut self) {
+        if !self.down {
+            // An error or a panic is under way, and it is the one to tell.
+            self.take_down().ok();
+        }
+    }
+}
+
+/// The commands that take everything down.
+pub fn take_down_commands(
+    experiment: &Experiment,
+    system: &dyn ArraySystem,
+    built: &Built,
+) -> Vec<Command> {
+    let mut commands = Vec::new();
+    if let Some(filesystem) = &experiment.filesystem {
+        commands.push(filesystem.unmount(&built.folder));
+    }
+    commands.extend(system.destroy(built));
+    commands
+}
+
+/// Runs a command; an unmount is tried again while the file system is busy.
+///
+/// # Errors
+/// As [`Target::run`].
+pub fn run_patiently(target: &dyn Target, command: &Command) -> Result<Output, TargetError> {
+    let deadline = Instant::now() + BUSY;
+    loop {
+        match target.run(command) {
+            Err(TargetError::Failed { .. })
+                if command.program == "umount" && Instant::now() < deadline =>
+            {
+                std::thread::sleep(AGAIN);
+            }
+            ended => return ended,
+        }
+    }
+}
+
+/// The folders below `folder` that something is mounted on, the innermost
+/// first.
+///
+/// # Errors
+/// When the machine cannot be asked.
+pub fn mounts(
+    target: &dyn Target,
+    system: System,
+    folder: &str,
+) -> Result<Vec<String>, TargetError> {
+    let listed = match system {
+        System::Linux => target.read("/proc/self/mounts")?,
+        System::FreeBsd => target.run(&Command::reads("mount", ["-p"]))?.stdout,
+    };
+    let ours = format!("{folder}/");
+    let mut folders: Vec<String> = listed
+        .lines()
+        .filter_map(|line| line.split_whitespace().nth(1))
+        .filter(|folder| folder.starts_with(&ours))
+        .map(str::to_owned)
+        .collect();
+    folders.sort_by_key(|folder| std::cmp::Reverse(folder.len()));
+    Ok(folders)
+}

@@ -1,0 +1,329 @@
+//! What is known of an array and its file system once they are built: the
+//! settings in force, and the same in the words that the audit reads.
+//!
+//! Systems name settings in their own words. The few that rules need whatever
+//! the system (a chunk, a stripe, compression) are translated here, and nowhere
+//! else.
+
+use crate::error::HostError;
+use crate::facts::Facts;
+use crate::sampler::kernel_name;
+use crate::session::Session;
+use raidlab_inventory::smart;
+use raidlab_shell::{Command, Target, TargetError};
+use raidlab_store::{Records, Setting, fact};
+use raidlab_systems::array::md::{ConsistencyPolicy, MdLevel, MdSpec};
+use raidlab_systems::array::zfs::{Topology, ZfsSpec};
+use raidlab_systems::{Access, ArraySpec, FileSystemKind, ReadBack};
+
+/// The bench's own word for what it did not read anywhere.
+const SUITE: &str = "suite";
+
+/// Settings in force, and whether those asked for are; and the facts of the
+/// subject.
+///
+/// # Errors
+/// When they cannot be read.
+pub fn settings(session: &Session<'_>) -> Result<Records, HostError> {
+    let mut facts = Facts::new(session.scope());
+    let system = session.system();
+    let array = system.settings(&session.target, &session.built)?;
+    let mut filesystem = Vec::new();
+    if let (Some(spec), Access::Device(device)) =
+        (&session.experiment.filesystem, system.access(&session.built))
+    {
+        filesystem = spec.settings(&session.target, &device, session.place.path())?;
+    }
+    of_array(&mut facts, session.spec, session.built.members.len(), &array);
+    of_filesystem(&mut facts, session, &filesystem);
+    of_members(&mut facts, session);
+    let capacity = session.place.capacity_bytes();
+    facts.add(fact::ARRAY_CAPACITY_BYTES, capacity, "bytes", "measured");
+    version(&mut facts, session)?;
+    let mut settings = Vec::new();
+    for setting in array.into_iter().chain(filesystem) {
+        use fact::outcome::{APPLIED, ASKED, FOUND};
+        let source = setting.source.as_str();
+        let name = |what| fact::setting(&setting.name, what);
+        facts.add(name(FOUND), &setting.found, "", source);
+        if let Some(asked) = &setting.asked {
+            facts.add(name(ASKED), asked, "", source);
+            facts.flag(name(APPLIED), setting.applied, source);
+        }
+        settings.push(Setting {
+            scope: format!("subject {}", session.experiment.subject.name),
+            name: setting.name,
+            value: setting.found,
+            source: setting.source,
+        });
+    }
+    Ok(Records {
+        settings,
+        observations: facts.all,
+        ..Records::default()
+    })
+}
+
+/// The system and the level in the store's words.
+fn identity(spec: &ArraySpec) -> (&'static str, Option<&'static str>) {
+    match spec {
+        ArraySpec::Md(md) => ("md", Some(md.level.name())),
+        ArraySpec::Btrfs(btrfs) => ("btrfs", Some(btrfs.data.name())),
+        ArraySpec::Zfs(zfs) => (
+            "zfs",
+            Some(match zfs.topology {
+                Topology::Single => "single",
+                Topology::Stripe => "raid0",
+                Topology::Mirror => "mirror",
+                Topology::StripedMirrors => "mirrors",
+                Topology::Raidz1 => "raidz1",
+                Topology::Raidz2 => "raidz2",
+                Topology::Raidz3 => "raidz3",
+            }),
+        ),
+        ArraySpec::Gmirror(_) => ("gmirror", Some("mirror")),
+        ArraySpec::Gstripe(_) => ("gstripe", Some("raid0")),
+        ArraySpec::Graid3(_) => ("graid3", Some("raid3")),
+        ArraySpec::Gflash(_) => ("gflash", Some("mirror")),
+        ArraySpec::Lvm(lvm) => ("lvm", Some(lvm.level.name())),
+        ArraySpec::Nbd(_) => ("nbd", None),
+        ArraySpec::Disk(_) => ("disk", Some("single")),
+    }
+}
+
+/// Members' worth of data in a stripe, by the level; `None` where there are no
+/// stripes or the level does not tell.
+fn data_members(spec: &ArraySpec, count: usize) -> Option<u64> {
+    let (level, active) = match spec {
+        ArraySpec::Md(md) => (md.level.name(), active(md, count)),
+        ArraySpec::Lvm(lvm) => (lvm.level.name(), count),
+        ArraySpec::Gstripe(_) => ("raid0", count),
+        _ => return None,
+    };
+    let data = match level {
+        "raid0" | "striped" => active,
+        "raid4" | "raid5" => active.checked_sub(1)?,
+        "raid6" => active.checked_sub(2)?,
+        _ => return None,
+    };
+    u64::try_from(data).ok()
+}
+
+/// Members of the array proper.
+fn active(md: &MdSpec, count: usize) -> usize {
+    let journal = md.consistency_policy == Some(ConsistencyPolicy::Journal);
+    count.saturating_sub(md.spares + usize::from(journal))
+}
+
+fn of_array(facts: &mut Facts, spec: &ArraySpec, count: usize, found: &[ReadBack]) {
+    let (system, level) = identity(spec);
+    facts.add(fact::ARRAY_SYSTEM, system, "", SUITE);
+    facts.maybe(fact::ARRAY_LEVEL, level, "", SUITE);
+    // (the system's word, ours, its unit)
+    let words = [
+        ("chunk", fact::ARRAY_CHUNK_BYTES, "bytes"),
+        ("stripe_size", fact::ARRAY_CHUNK_BYTES, "bytes"),
+        ("stripesize", fact::ARRAY_CHUNK_BYTES, "bytes"),
+        ("bitmap", fact::ARRAY_BITMAP, ""),
+        ("recordsize", fact::ARRAY_RECORD_BYTES, "bytes"),
+        ("volblocksize", fact::ARRAY_RECORD_BYTES, "bytes"),
+        ("compression", fact::COMPRESSION, ""),
+        ("compressratio", fact::COMPRESS_RATIO, ""),
+        ("dedup", fact::DEDUPLICATION, ""),
+        ("dedupratio", fact::DEDUPLICATION_RATIO, ""),
+        ("capacity", fact::FILL_PERCENT, "percent"),
+        ("fragmentation", fact::FRAGMENTATION_PERCENT, "percent"),
+    ];
+    for setting in found {
+        let Some((_, name, unit)) = words.iter().find(|(word, ..)| *word == setting.name) else {
+            continue;
+        };
+        // Without `-p` zpool adds a unit.
+        let value = setting.found.trim_end_matches(['%', 'x']);
+        let number = !unit.is_empty() || name.ends_with("ratio");
+        if number && value.parse::<f64>().is_err() {
+            continue;
+        }
+        facts.add(*name, if number { value } else { &setting.found }, unit, &setting.source);
+        if *name == fact::ARRAY_CHUNK_BYTES
+            && let Some(data) = data_members(spec, count)
+            && let Ok(chunk) = value.parse::<u64>()
+        {
+            let stripe = chunk.saturating_mul(data);
+            facts.add(fact::ARRAY_STRIPE_BYTES, stripe, "bytes", &setting.source);
+        }
+    }
+    match spec {
+        // Told by the pool.
+        ArraySpec::Zfs(zfs) => auxiliary(facts, zfs),
+        ArraySpec::Btrfs(btrfs) => {
+            let compression = btrfs.compression.as_deref().unwrap_or("off");
+            facts.add(fact::COMPRESSION, compression, "", SUITE);
+            facts.add(fact::DEDUPLICATION, "off", "", SUITE);
+        }
+        ArraySpec::Gflash(gflash) => {
+            if gflash.cache {
+                facts.add(fact::ARRAY_AUXILIARY, "cache", "", SUITE);
+            }
+            facts.add(fact::DEDUPLICATION, "off", "", SUITE);
+        }
+        _ => facts.add(fact::DEDUPLICATION, "off", "", SUITE),
+    }
+}
+
+fn auxiliary(facts: &mut Facts, zfs: &ZfsSpec) {
+    let kinds = [("cache", zfs.cache), ("log", zfs.log)];
+    let there: Vec<&str> = kinds
+        .iter()
+        .filter(|(_, count)| *count > 0)
+        .map(|(name, _)| *name)
+        .collect();
+    if !there.is_empty() {
+        facts.add(fact::ARRAY_AUXILIARY, there.join(" "), "", SUITE);
+    }
+}
+
+fn of_filesystem(facts: &mut Facts, session: &Session<'_>, found: &[ReadBack]) {
+    let own = matches!(session.spec, ArraySpec::Btrfs(_) | ArraySpec::Zfs(_));
+    let Some(spec) = &session.experiment.filesystem else {
+        // btrfs and ZFS have no tables to be written in the background.
+        facts.flag(fact::FILESYSTEM_LAZY, false, SUITE);
+        if own && session.place.is_folder() {
+            let kind = identity(session.spec).0;
+            facts.add(fact::FILESYSTEM_TYPE, kind, "", SUITE);
+        } else if !own {
+            facts.add(fact::COMPRESSION, "off", "", SUITE);
+        }
+        return;
+    };
+    facts.add(fact::FILESYSTEM_TYPE, spec.kind.name(), "", SUITE);
+    facts.add(fact::FILESYSTEM_OPTIONS, spec.options.join(" "), "", SUITE);
+    let lazy = spec.options.iter().any(|word| word.contains("lazy_"));
+    // Unless the suite says otherwise, everything is written at once.
+    if !lazy {
+        facts.flag(fact::FILESYSTEM_LAZY, false, SUITE);
+    }
+    let compresses = |option: &String| option.starts_with("compress");
+    if !own && !(spec.kind == FileSystemKind::Btrfs && spec.mount_options.iter().any(compresses)) {
+        facts.add(fact::COMPRESSION, "off", "", SUITE);
+    }
+    let number = |name: &str| {
+        let setting = found.iter().find(|setting| setting.name == name)?;
+        let text = setting.found.as_str();
+        if text == "nothing" { Some(0) } else { text.parse::<u64>().ok() }
+    };
+    // Both ext4 and XFS count it in blocks.
+    if let (Some(width), Some(block)) = (number("stripe_width"), number("block_size")) {
+        let bytes = width.saturating_mul(block);
+        facts.add(fact::FILESYSTEM_STRIPE_BYTES, bytes, "bytes", "file system");
+    }
+}
+
+fn of_members(facts: &mut Facts, session: &Session<'_>) {
+    let count = session.built.members.len();
+    for (slot, member) in session.built.members.iter().enumerate() {
+        let device = kernel_name(&member.device);
+        facts.add(fact::member_device(slot), device, "", "chosen");
+        if let Some(role) = role(session.spec, count, slot) {
+            facts.add(fact::member_role(slot), role, "", SUITE);
+        }
+        let signatures: Vec<&str> = session
+            .machine
+            .disks()
+            .iter()
+            .filter(|chosen| chosen.disk.device == member.device)
+            .flat_map(|chosen| &chosen.signatures)
+            .map(|signature| signature.kind.as_str())
+            .collect();
+        if !signatures.is_empty() {
+            let name = fact::disk(device, fact::disk_property::STALE_SIGNATURES);
+            facts.add(name, signatures.join(" "), "", "chosen");
+        }
+    }
+}
+
+/// What a member does beside being one.
+fn role(spec: &ArraySpec, count: usize, slot: usize) -> Option<&'static str> {
+    let ArraySpec::Md(md) = spec else {
+        return None;
+    };
+    let journal = md.consistency_policy == Some(ConsistencyPolicy::Journal);
+    if journal && slot + 1 == count {
+        Some("journal")
+    } else if slot >= active(md, count) {
+        Some("spare")
+    } else if md.level == MdLevel::Raid1 && md.write_mostly.contains(&slot) {
+        Some("write-mostly")
+    } else {
+        None
+    }
+}
+
+/// The version of the program that built the array; of ZFS the module's, where
+/// it tells.
+fn version(facts: &mut Facts, session: &Session<'_>) -> Result<(), HostError> {
+    let (program, name, arguments): (_, _, &[&str]) = match session.spec {
+        ArraySpec::Md(_) => ("mdadm", "mdadm", &["--version"]),
+        ArraySpec::Btrfs(_) => ("btrfs", "btrfs", &["--version"]),
+        ArraySpec::Zfs(_) => ("zfs", "zfs", &["version"]),
+        ArraySpec::Lvm(_) => ("lvm", "lvm", &["version"]),
+        _ => return Ok(()),
+    };
+    let command = Command::reads(program, arguments.iter().copied());
+    let output = match session.target.output(&command) {
+        Ok(output) => output,
+        Err(TargetError::NoProgram { .. }) => return Ok(()),
+        Err(error) => return Err(error.into()),
+    };
+    let found = number_in(&output.stdout).or_else(|| number_in(&output.stderr));
+    facts.maybe(fact::version(name), found, "", &command.to_string());
+    Ok(())
+}
+
+/// The first version number of a text: `4.2` of `mdadm - v4.2 - 2021-12-30`,
+/// `2.1.11-1` of `zfs-2.1.11-1`.
+fn number_in(text: &str) -> Option<&str> {
+    text.split_whitespace().find_map(|word| {
+        let number = word.trim_start_matches(|c: char| !c.is_ascii_digit());
+        let digits = number.split(|c: char| !c.is_ascii_digit());
+        let dotted = number.contains('.') && digits.take(2).all(|digits| !digits.is_empty());
+        dotted.then_some(number)
+    })
+}
+
+/// What the members' drives say of their health at the end of an experiment.
+/// A drive that cannot be asked says nothing: the measurements stand.
+pub fn health(session: &Session<'_>) -> Records {
+    let mut facts = Facts::new(session.scope());
+    for member in &session.built.members {
+        // A loop device is no drive.
+        if member.backing.is_some() {
+            continue;
+        }
+        let Ok(Some(smart)) = smart::smart(&session.target, &member.device) else {
+            continue;
+        };
+        use fact::disk_property as property;
+        let device = kernel_name(&member.device);
+        let source = "smartctl";
+        for (name, value) in [
+            (property::REALLOCATED_SECTORS, smart.reallocated_sectors),
+            (property::PENDING_SECTORS, smart.pending_sectors),
+            (property::UNCORRECTABLE_SECTORS, smart.uncorrectable_sectors),
+            (property::CHECKSUM_ERRORS, smart.checksum_errors),
+            (property::MEDIA_ERRORS, smart.media_errors),
+        ] {
+            facts.maybe(fact::disk(device, name), value, "", source);
+        }
+        let degrees = smart.temperature_celsius;
+        let name = fact::disk(device, property::TEMPERATURE_CELSIUS);
+        facts.maybe(name, degrees, "°C", source);
+    }
+    Records {
+        observations: facts.all,
+        ..Records::default()
+    }
+}
+
+#[cfg(test)]
+mod tests;
