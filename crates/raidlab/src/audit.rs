@@ -5,7 +5,8 @@ use crate::output;
 use crate::run::STORE;
 use clap::Args;
 use raidlab_audit::{Audit, Evidence, audit, rules};
-use raidlab_store::{Finding, LATEST, Severity, Store};
+use raidlab_report::AUDIT_NOTE_CLASS;
+use raidlab_store::{AccuracyNote, Finding, LATEST, Severity, Store};
 use std::fmt::Write;
 use std::path::PathBuf;
 
@@ -86,6 +87,16 @@ pub fn renew(store: &mut Store, run: &str) -> Result<Audit, Failure> {
     };
     let audit = audit(&evidence);
     store.set_findings(id, &audit.findings)?;
+    let told = |note: &AccuracyNote| note.class == AUDIT_NOTE_CLASS;
+    if !store.notes(id)?.iter().any(told) {
+        let note = AccuracyNote {
+            class: AUDIT_NOTE_CLASS.to_owned(),
+            title: "Audit".to_owned(),
+            statement: coverage(&audit),
+            ..AccuracyNote::default()
+        };
+        store.add_notes(id, &[note])?;
+    }
     Ok(audit)
 }
 
@@ -137,17 +148,7 @@ fn words(audit: &Audit) -> String {
             unjudged.rule, unjudged.missing
         );
     }
-    let _ = writeln!(
-        text,
-        "{} rules judged, {} not: {} for lack of facts, the others as no row is of their kind",
-        coverage.judged.len(),
-        coverage.unjudged.len(),
-        coverage
-            .unjudged
-            .iter()
-            .filter(|one| !one.missing.is_empty())
-            .count()
-    );
+    let _ = writeln!(text, "{}", self::coverage(audit));
     let count = |severity| {
         findings
             .iter()
@@ -162,6 +163,20 @@ fn words(audit: &Audit) -> String {
         count(Severity::Note)
     );
     text
+}
+
+/// How much could be judged, in words.
+fn coverage(audit: &Audit) -> String {
+    let unjudged = &audit.coverage.unjudged;
+    let lacking = unjudged
+        .iter()
+        .filter(|one| !one.missing.is_empty())
+        .count();
+    format!(
+        "{} rules were judged; {lacking} lacked facts, and of {} no row is of their kind",
+        audit.coverage.judged.len(),
+        unjudged.len() - lacking
+    )
 }
 
 /// The cells that a finding is about, in words.

@@ -49,10 +49,14 @@ pub enum Command {
     Resume(crate::resume::Arguments),
     /// Remove what a killed run has left on a machine.
     Cleanup(crate::cleanup::Arguments),
+    /// Read others' results, logs and figures of articles as a run.
+    Import(crate::import::Arguments),
     /// Say which of a run's numbers to believe, and why not the others.
     Audit(crate::audit::Arguments),
     /// Show, export, list or delete runs of a store.
     Report(crate::report::Arguments),
+    /// Say what is better, worse or cannot be told between runs.
+    Compare(crate::compare::Arguments),
     /// List the suites, or show one in full.
     Suites(crate::suites::Arguments),
     /// List the subjects, or show one with every setting and its source.
@@ -84,7 +88,7 @@ mod tests {
             .chain(all.get_subcommands_mut().map(|command| command.clone()))
             .filter_map(|command| command.get_after_help().map(ToString::to_string))
             .collect();
-        assert_eq!(helps.len(), 12, "each command has examples");
+        assert_eq!(helps.len(), 14, "each command has examples");
         let mut examples = 0;
         for line in helps.iter().flat_map(|help| help.lines()) {
             let Some(place) = line.find("raidlab ") else {

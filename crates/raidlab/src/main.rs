@@ -8,11 +8,13 @@ mod ablations;
 mod audit;
 mod cleanup;
 mod cli;
+mod compare;
 mod completions;
 mod data;
 mod disks;
 mod failure;
 mod fit;
+mod import;
 mod interrupt;
 mod output;
 mod report;
@@ -30,6 +32,8 @@ fn main() -> ExitCode {
         Command::Run(arguments) => run::run(&arguments),
         Command::Resume(arguments) => resume::command(&arguments),
         Command::Cleanup(arguments) => cleanup::command(&arguments),
+        Command::Compare(arguments) => compare::command(&arguments),
+        Command::Import(arguments) => import::command(&arguments),
         Command::Audit(arguments) => audit::command(&arguments),
         Command::Report(arguments) => report::report(&arguments),
         Command::Suites(arguments) => suites::suites(&arguments),

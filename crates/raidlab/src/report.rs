@@ -24,6 +24,7 @@ Examples:
   raidlab report
   raidlab report latest --html raidlab-report.html
   raidlab report --csv rows.csv --members-csv members.csv
+  raidlab report --markdown report.md
   raidlab report --json-lines - | head -1"
 )]
 pub struct Arguments {
@@ -52,15 +53,19 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE")]
     json_lines: Option<PathBuf>,
 
+    /// Write Markdown: the tables and what the audit found.
+    #[arg(long, value_name = "FILE")]
+    markdown: Option<PathBuf>,
+
     /// List the runs, the one begun last first.
-    #[arg(long, conflicts_with_all = ["run", "html", "csv", "members_csv", "json_lines"])]
+    #[arg(long, conflicts_with_all = ["run", "html", "csv", "members_csv", "json_lines", "markdown"])]
     list: bool,
 
     /// Delete a run with everything that belongs to it.
     #[arg(
         long,
         value_name = "RUN",
-        conflicts_with_all = ["run", "list", "html", "csv", "members_csv", "json_lines"]
+        conflicts_with_all = ["run", "list", "html", "csv", "members_csv", "json_lines", "markdown"]
     )]
     delete: Option<String>,
 }
@@ -84,6 +89,10 @@ pub fn report(arguments: &Arguments) -> Result<(), Failure> {
     let mut exported = false;
     if let Some(path) = &arguments.html {
         write(path, raidlab_report::html(&data)?.as_bytes())?;
+        exported = true;
+    }
+    if let Some(path) = &arguments.markdown {
+        write(path, raidlab_report::markdown(&data).as_bytes())?;
         exported = true;
     }
     let exports: [(&Option<PathBuf>, Export); 3] = [

@@ -16,6 +16,7 @@ use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum, builder::PossibleValue};
 pub use host::TRIAL_FOLDER;
 use keeper::Keeper;
+pub use keeper::command_line;
 use prepare::Prepared;
 use raidlab_lab::{Bench, BenchError, Finish, RunEnd, RunError, RunOptions, run_suite};
 use raidlab_model::{Ablation, ModelBench};
@@ -39,7 +40,9 @@ pub const STORE: &str = "raidlab.db";
     long_about = "\
 Runs a suite: its jobs and events, in order, on each of its subjects. On the model \
 bench the disks are models and the clock is virtual, so that days take seconds, no \
-root is needed, and the same seed gives the same numbers everywhere.
+root is needed, and the same seed gives the same numbers everywhere. On the host bench \
+everything is real: arrays are built on disks that you name, or on loop devices for a \
+trial, measured, and taken down.
 
 Rows are kept in the store as they are measured. At the end there are tables (KiB/s \
 or I/Os per second, with the percent of the best; published figures beside ours with \
@@ -55,7 +58,9 @@ Examples:
   raidlab run mirror-2015 --without rpo --no-report
   raidlab run mirror-2015 --json > rows.jsonl
   raidlab run ./my-suite.toml --disk ./my-disk.toml --dry-run
-  raidlab run ./jobs.fio --subject gmirror"
+  raidlab run ./jobs.fio --subject gmirror
+  raidlab run quick --on host --dry-run
+  raidlab run quick --on host --subject btrfs-raid1 --trial-size 1g"
 )]
 pub struct Arguments {
     /// A built-in suite, a suite file (.toml), or a fio job file.

@@ -162,7 +162,7 @@ fn notes(published: &Published) -> Vec<AccuracyNote> {
 }
 
 /// The command line, for repeating the run in a shell.
-fn command_line() -> String {
+pub fn command_line() -> String {
     let quoted = std::env::args().skip(1).map(|argument| {
         let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@".contains(c);
         if !argument.is_empty() && argument.chars().all(plain) {

@@ -202,7 +202,7 @@ fn remarks(arguments: &Arguments, suite: &Suite) -> Vec<AccuracyNote> {
     let mut remarks = Vec::new();
     if !suite.remarks.is_empty() {
         let statement = suite.remarks.join("; ");
-        remarks.push(remark("Options without effect here", statement));
+        remarks.push(remark("Remarks on the suite", statement));
     }
     if arguments.quick {
         let statement = "Jobs that end by time were cut at 6 s of virtual time, and one \

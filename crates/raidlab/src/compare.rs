@@ -1,0 +1,91 @@
+//! `raidlab compare`: what is better, worse or cannot be told between runs.
+
+use crate::failure::{Failure, Kind};
+use crate::output;
+use crate::run::STORE;
+use clap::Args;
+use raidlab_report::{RunData, compare};
+use raidlab_store::Store;
+use std::path::{Path, PathBuf};
+
+/// Arguments of `raidlab compare`.
+#[derive(Debug, Args)]
+#[command(
+    long_about = "\
+Sets runs beside each other, the same suite on other machines, kernels, settings or \
+days. First what differs between them besides the figures; then for each row a verdict \
+against the first run: better, worse, the same within a margin, or cannot tell. A \
+verdict needs repetitions, or a series of samples long enough; a single figure against \
+a single figure cannot tell.",
+    after_help = "\
+Examples:
+  raidlab compare latest 20261121T021000Z-quick
+  raidlab compare RUN OTHER --html compare.html
+  raidlab compare RUN OTHER --markdown - --other-store theirs.db"
+)]
+pub struct Arguments {
+    /// The run to compare with, by name or `latest`.
+    #[arg(value_name = "RUN")]
+    base: String,
+
+    /// The others.
+    #[arg(value_name = "OTHER", required = true)]
+    others: Vec<String>,
+
+    /// The file that keeps the runs.
+    #[arg(long, value_name = "FILE", default_value = STORE)]
+    store: PathBuf,
+
+    /// The file that keeps the others, where it is not the same.
+    #[arg(long, value_name = "FILE")]
+    other_store: Option<PathBuf>,
+
+    /// Write an offline HTML page.
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+
+    /// Write Markdown; `-` is standard output.
+    #[arg(long, value_name = "FILE")]
+    markdown: Option<PathBuf>,
+}
+
+/// Compares.
+///
+/// # Errors
+/// When there is no such store or run, the runs have nothing in common, or a
+/// file cannot be written.
+pub fn command(arguments: &Arguments) -> Result<(), Failure> {
+    let store = Store::open_existing(&arguments.store)?;
+    let theirs = arguments.other_store.as_ref();
+    let theirs = theirs.map(Store::open_existing).transpose()?;
+    let mut runs = vec![RunData::load(&store, &arguments.base)?];
+    for name in &arguments.others {
+        runs.push(RunData::load(theirs.as_ref().unwrap_or(&store), name)?);
+    }
+    let comparison = compare(&runs).map_err(|error| {
+        Failure::new(Kind::Input, error).help("`raidlab report --list` lists the runs")
+    })?;
+    let mut written = false;
+    if let Some(path) = &arguments.html {
+        write(path, &comparison.html()?)?;
+        written = true;
+    }
+    if let Some(path) = &arguments.markdown {
+        write(path, &comparison.markdown())?;
+        written = true;
+    }
+    if written {
+        return Ok(());
+    }
+    output::print(&comparison.text(&output::style()))
+}
+
+/// Writes a file and says so; `-` is standard output.
+fn write(path: &Path, text: &str) -> Result<(), Failure> {
+    if path == Path::new("-") {
+        return output::print(text);
+    }
+    output::write(path, text.as_bytes())?;
+    output::say(&format!("wrote {}", path.display()));
+    Ok(())
+}

@@ -1,0 +1,174 @@
+//! `raidlab import`: results of others as a run of our own.
+
+use crate::failure::{Failure, Kind};
+use crate::run::STORE;
+use crate::{audit, output, report};
+use clap::Args;
+use jiff::Timestamp;
+use raidlab_import::{ImportOptions, Imported, figures, import_figures, import_file};
+use raidlab_report::RunData;
+use raidlab_store::{AccuracyNote, Run, Store, StoreError};
+use std::fmt::Write;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Arguments of `raidlab import`.
+#[derive(Debug, Args)]
+#[command(
+    long_about = "\
+Reads what others measured and keeps it as a run, which is audited, shown and compared \
+like any other: output of fio (JSON, terse, text), bonnie++ (CSV, text), iozone and dd, \
+the raw logs of the 2015 comparison, and the figures of the articles that come with \
+raidlab, by name. Several files become one run.",
+    after_help = "\
+Examples:
+  raidlab import gmirror-md-2010
+  raidlab import fio.json --subject md-raid5 --host store1
+  raidlab import md.log gmirror.log zvol.log
+  raidlab import --list"
+)]
+pub struct Arguments {
+    /// Files, or names of figures that come with raidlab.
+    #[arg(value_name = "FILE|NAME", required_unless_present = "list")]
+    files: Vec<String>,
+
+    /// The subject, where the files do not tell it.
+    #[arg(long, value_name = "NAME")]
+    subject: Option<String>,
+
+    /// The suite, where the files do not tell it.
+    #[arg(long, value_name = "NAME")]
+    suite: Option<String>,
+
+    /// The machine it was measured on.
+    #[arg(long, value_name = "NAME")]
+    host: Option<String>,
+
+    /// The file system it was measured on.
+    #[arg(long, value_name = "NAME")]
+    filesystem: Option<String>,
+
+    /// The file that keeps the runs; made if it is not there.
+    #[arg(long, value_name = "FILE", default_value = STORE)]
+    store: PathBuf,
+
+    /// List the figures that come with raidlab.
+    #[arg(long, conflicts_with = "files")]
+    list: bool,
+}
+
+/// Why a file could not be imported.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot import {name}")]
+struct CannotImport<E: std::error::Error + 'static> {
+    name: String,
+    #[source]
+    source: E,
+}
+
+/// Imports.
+///
+/// # Errors
+/// When a file is missing or not understood, or the store cannot be written.
+pub fn command(arguments: &Arguments) -> Result<(), Failure> {
+    if arguments.list {
+        let mut text = String::new();
+        for name in figures() {
+            let _ = writeln!(text, "{name}");
+        }
+        return output::print(&text);
+    }
+    let mut whole: Option<Imported> = None;
+    for name in &arguments.files {
+        let one = read(name, arguments)?;
+        whole = Some(match whole {
+            None => one,
+            Some(before) => before.join(one),
+        });
+    }
+    let Some(imported) = whole else {
+        return Err(Failure::words(Kind::Usage, "no files are named"));
+    };
+    let mut store = Store::open(&arguments.store)?;
+    let name = keep(&mut store, &imported)?;
+    audit::renew(&mut store, &name)?;
+    let data = RunData::load(&store, &name)?;
+    output::print(&report::text(&data))?;
+    output::print(&format!(
+        "\nstore   {}\nrun     {name}\n",
+        arguments.store.display()
+    ))
+}
+
+fn read(name: &str, arguments: &Arguments) -> Result<Imported, Failure> {
+    let options = ImportOptions {
+        subject: arguments.subject.clone(),
+        suite: arguments.suite.clone(),
+        host: arguments.host.clone(),
+        filesystem: arguments.filesystem.clone(),
+    };
+    let refused = |source| {
+        let name = name.to_owned();
+        Failure::new(Kind::Input, CannotImport { name, source })
+    };
+    let path = Path::new(name);
+    if !path.exists() && figures().contains(&name) {
+        return import_figures(name, &options).map_err(refused);
+    }
+    let bytes = std::fs::read(path).map_err(|source: io::Error| {
+        let name = name.to_owned();
+        Failure::new(Kind::Input, CannotImport { name, source })
+            .help("`raidlab import --list` lists the figures that come with raidlab")
+    })?;
+    import_file(name, &String::from_utf8_lossy(&bytes), &options).map_err(refused)
+}
+
+/// Puts an import into the store as a finished run.
+fn keep(store: &mut Store, imported: &Imported) -> Result<String, StoreError> {
+    let now = Timestamp::now();
+    let head = &imported.run;
+    let seconds = now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+    let stem = format!("{}-import-{}", now.strftime("%Y%m%dT%H%M%SZ"), head.suite);
+    let mut run = Run {
+        name: stem.clone(),
+        started: seconds.clone(),
+        finished: None,
+        bench: head.bench.clone(),
+        suite: head.suite.clone(),
+        suite_title: head.suite_title.clone(),
+        seed: 0,
+        raidlab_version: env!("CARGO_PKG_VERSION").to_owned(),
+        command_line: crate::run::command_line(),
+        arguments: Vec::new(),
+        plan_hash: String::new(),
+    };
+    let mut number = 1;
+    let id = loop {
+        match store.begin_run(&run) {
+            // Another one began within the same second.
+            Err(StoreError::RunExists { .. }) if number < 1000 => {
+                number += 1;
+                run.name = format!("{stem}-{number}");
+            }
+            begun => break begun?,
+        }
+    };
+    store.add_records(id, &imported.records)?;
+    for cell in &imported.cells {
+        store.add_cell(id, cell)?;
+    }
+    let mut notes = vec![remark("Source", &head.source)];
+    notes.extend(imported.notes.iter().map(|note| remark("Import", note)));
+    store.add_notes(id, &notes)?;
+    store.finish_run(id, &seconds)?;
+    Ok(run.name)
+}
+
+fn remark(title: &str, statement: &str) -> AccuracyNote {
+    AccuracyNote {
+        class: report::REMARK.to_owned(),
+        title: title.to_owned(),
+        statement: statement.to_owned(),
+        ..AccuracyNote::default()
+    }
+}
