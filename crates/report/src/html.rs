@@ -243,6 +243,7 @@ mod tests {
     use crate::data::RunData;
     use crate::sample;
     use raidlab_store::{Cell, CellResult, Measurement, Records, Store};
+    use std::collections::BTreeSet;
 
     /// The page without the part that is `plotly.js`.
     fn without_plotly(page: &str) -> String {
@@ -308,6 +309,79 @@ mod tests {
         let (_, body) = page.split_once("<body>").unwrap();
         let (body, _) = body.split_once("<script").unwrap();
         insta::assert_snapshot!(body);
+    }
+
+    /// Every value of an attribute in a page.
+    fn attributes<'p>(page: &'p str, name: &str) -> Vec<&'p str> {
+        let start = format!(" {name}=\"");
+        let parts = page.split(&start).skip(1);
+        parts.filter_map(|part| part.split('"').next()).collect()
+    }
+
+    #[test]
+    fn the_page_of_real_machines_is_whole() {
+        let page = without_plotly(&html(&sample::bench()).unwrap());
+        let (body, _) = page.split_once("<script").unwrap();
+        let ids = attributes(body, "id");
+        let unique: BTreeSet<&str> = ids.iter().copied().collect();
+        assert_eq!(ids.len(), unique.len(), "identifiers are unique");
+        let inner = attributes(body, "href");
+        let inner = inner.iter().filter_map(|link| link.strip_prefix('#'));
+        for target in inner {
+            assert!(unique.contains(target), "{target}");
+        }
+        for section in [
+            "findings",
+            "timelines",
+            "environment",
+            "settings",
+            "commands",
+        ] {
+            assert!(unique.contains(section), "{section}");
+        }
+        // 12 experiments, each with the array and its members.
+        for number in 0..12 {
+            for chart in ["timeline", "members"] {
+                assert!(unique.contains(format!("{chart}-{number}").as_str()));
+            }
+        }
+        assert!(unique.contains("blocks-0"));
+        // Four columns' bonnie reads, and one repetition of the sequential write.
+        let struck = body.matches("<s>").count() - body.matches("<s>Struck out</s>").count();
+        assert_eq!(struck, 4 + 4 * 3 + 1);
+        for text in [
+            "41 rules judged",
+            "95&nbsp;% interval",
+            "10⁶ bytes per second",
+            "missing dataset argument(s)",
+            "ended by a signal",
+            "sdb &lt;&amp;&gt; sdc",
+        ] {
+            assert!(body.contains(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn eighteen_hours_of_seconds_stay_small() {
+        let mut data = sample::bench();
+        data.series
+            .retain(|series| series.scope.repetition == Some(0) && series.scope.host == "beta");
+        for series in &mut data.series {
+            let values: Vec<f64> = series.points.iter().map(|(_, value)| *value).collect();
+            let at = |second: u64| {
+                (
+                    second * 1_000_000_000,
+                    values[second as usize % values.len()],
+                )
+            };
+            series.points = (0..18 * 3600).map(at).collect();
+        }
+        let page = html(&data).unwrap();
+        data.series.clear();
+        let without = html(&data).unwrap();
+        let grown = page.len() - without.len();
+        assert!((10_000..150_000).contains(&grown), "{grown} bytes");
+        assert!(page.contains("bins of 216 seconds") || page.contains("bins of 4 minutes"));
     }
 
     #[test]

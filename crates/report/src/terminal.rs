@@ -10,7 +10,8 @@ use crate::compute::rate::unit_names;
 use crate::compute::trust::{trust, what_ran};
 use crate::compute::view::View;
 use crate::data::RunData;
-use crate::table::{self, DISPUTED_MARK, FITTED_MARK, ResultRow, Tone};
+use crate::format::count;
+use crate::table::{self, DISPUTED_MARK, FITTED_MARK, ResultCell, ResultRow, Tone};
 use comfy_table::{
     Attribute, Cell, CellAlignment, Color, ColumnConstraint, ContentArrangement, LineStyle, Table,
     TableStyle, presets,
@@ -97,42 +98,60 @@ pub fn result_tables(data: &RunData, style: &Style) -> String {
         );
         results(&mut text, &view.names, &tables.syncing, true, style);
     }
+    let in_matrices = view.cells().filter(|(_, row, _)| row.in_matrix).count();
+    if in_matrices > 0 {
+        let figures = count(in_matrices, "figure", "figures");
+        let _ = writeln!(
+            text,
+            "{figures} in tables of many sizes are on the page and in Markdown."
+        );
+    }
     legend(&mut text);
     style.finish(text)
 }
 
 fn results(text: &mut String, subjects: &[String], rows: &[ResultRow], sync: bool, style: &Style) {
-    let cell_width = if sync { 25 } else { 19 };
-    for group in style.groups(subjects.len(), LEADING_WIDTH, cell_width) {
+    let least = if sync { 25 } else { 19 };
+    let contents = rows.iter().flat_map(|row| row.cells.iter().flatten());
+    let widest = contents.map(|cell| result_words(cell, sync).chars().count());
+    let names = subjects.iter().map(|name| name.chars().count());
+    // A blank on either side.
+    let needed = widest.chain(names).max().unwrap_or(0) + 2;
+    let width = u16::try_from(needed).unwrap_or(u16::MAX).max(least);
+    for group in style.groups(subjects.len(), LEADING_WIDTH, width) {
         let mut table = style.table(&["job", "title", "unit"], &subjects[group.clone()]);
         for row in rows {
             let mut cells = leading(&row.label, &row.title, row.unit);
             cells.extend(row.cells[group.clone()].iter().map(|cell| {
-                let Some(cell) = cell else {
-                    return missing();
-                };
-                let mut content = cell.value.clone();
-                if !cell.half_width.is_empty() {
-                    let _ = write!(content, " {:>7}", cell.half_width);
-                }
-                let standing = if cell.struck {
-                    "struck"
-                } else {
-                    &cell.standing
-                };
-                let _ = write!(content, "{:1} {standing:>6}", cell.mark);
-                if sync {
-                    let _ = write!(content, " {:>5}", cell.sync);
-                }
-                for mark in &cell.marks {
-                    let _ = write!(content, " {}{}", mark.sign, mark.rule);
-                }
-                style.cell(content, cell.tone)
+                cell.as_ref().map_or_else(missing, |cell| {
+                    style.cell(result_words(cell, sync), cell.tone)
+                })
             }));
             table.add_row(cells);
         }
         style.print(text, &mut table, 3..usize::MAX);
     }
+}
+
+/// A figure with its interval, its standing, the sync and its marks.
+fn result_words(cell: &ResultCell, sync: bool) -> String {
+    let mut words = cell.value.clone();
+    if !cell.half_width.is_empty() {
+        let _ = write!(words, " {:>7}", cell.half_width);
+    }
+    let standing = if cell.struck {
+        "struck"
+    } else {
+        &cell.standing
+    };
+    let _ = write!(words, "{:1} {standing:>6}", cell.mark);
+    if sync {
+        let _ = write!(words, " {:>5}", cell.sync);
+    }
+    for mark in &cell.marks {
+        let _ = write!(words, " {}{}", mark.sign, mark.rule);
+    }
+    words
 }
 
 /// What the audit found: each rule with its title and the cells concerned.
@@ -404,9 +423,10 @@ mod tests {
             ..Style::default()
         };
         let text = terminal(&sample::data(), &style);
-        for line in text
-            .lines()
-            .filter(|line| !line.starts_with(char::is_uppercase))
+        for line in [&text, &terminal(&sample::bench(), &style)]
+            .into_iter()
+            .flat_map(|text| text.lines())
+            .filter(|line| !line.starts_with(|c: char| c.is_uppercase() || c.is_ascii_digit()))
         {
             assert!(line.chars().count() <= 80, "{line}");
         }
