@@ -100,6 +100,9 @@ pub(super) fn is_of_list(line: &str) -> bool {
     ];
     let numbered =
         line.starts_with(|first: char| first.is_ascii_digit()) && line.contains(". Name:");
+    if line.trim_start().starts_with("pool: ") {
+        return false;
+    }
     let key = line.split_once(':').map_or("", |(key, _)| key);
     line.trim().is_empty() || line.starts_with(' ') || numbered || KEYS.contains(&key)
 }
