@@ -141,6 +141,7 @@ fn machine() -> Vec<Pair> {
             ..member(4_096_000, 0)
         };
         Lab::of([Measurement {
+            class: "random-read".to_owned(),
             members: vec![used(10_000_000_000), used(ticks)],
             ..row(Read)
         }])
