@@ -1,7 +1,11 @@
 //! Tables, charts and the one-file HTML report.
 //!
 //! A report is made from a [`RunData`] alone and knows nothing of the bench it
-//! comes from. `compute` has every number, `terminal` and `html` only print.
+//! comes from: [`html`] is one offline page, [`terminal`] and [`markdown`] are
+//! the same tables as text, and [`compare`] sets runs against each other.
+//! `compute` has every number, the others only print. What an audit found is
+//! read from the run's findings: a figure with a fatal one is struck out
+//! everywhere and counts in no comparison.
 
 mod chart;
 mod compare;

@@ -57,6 +57,8 @@ pub(crate) struct LatencyCell {
     pub standing: String,
     /// 99 % were faster, milliseconds.
     pub p99_ms: String,
+    /// Whether the audit struck out the job's figure.
+    pub struck: bool,
     pub tone: Tone,
 }
 
@@ -68,7 +70,10 @@ pub(crate) fn latencies(view: &View<'_>) -> Vec<LatencyRow> {
     }
     let row = |row: &Row<'_>| {
         let cells: Vec<_> = row.cells.iter().map(known).collect();
-        let median = |cell: &Option<Cell<'_>>| cell.map(|cell| cell.m.latency.p50_ns as f64);
+        let median = |cell: &Option<Cell<'_>>| {
+            let cell = cell.filter(|cell| !cell.fatal)?;
+            Some(cell.m.latency.p50_ns as f64)
+        };
         let medians: Vec<_> = cells.iter().map(median).collect();
         let standings = against_best(&medians, Better::Less);
         let cells = cells.iter().zip(standings).map(|(cell, standing)| {
@@ -76,7 +81,8 @@ pub(crate) fn latencies(view: &View<'_>) -> Vec<LatencyRow> {
             Some(LatencyCell {
                 median_ms: figure(median_ms),
                 p99_ms: figure(p99_ms),
-                standing: standing.map_or_else(String::new, |standing| standing.to_string()),
+                struck: cell.is_some_and(|cell| cell.fatal),
+                standing: standing.map_or_else(|| "-".to_owned(), |standing| standing.to_string()),
                 tone: match standing {
                     Some(Standing::Best) => Tone::Good,
                     Some(Standing::Percent(percent)) if percent > 100.0 => Tone::Bad,

@@ -25,7 +25,7 @@ pub(super) fn figures(view: &View<'_>) -> Vec<Figure> {
         row.head.op == Operation::Read
             && cells.any(|cell| read_shares_percent(cell.m).is_some_and(|s| s.len() > 1))
     };
-    let rows: Vec<&Row<'_>> = view.rows.iter().filter(counted).collect();
+    let rows: Vec<&Row<'_>> = view.main_rows().filter(counted).collect();
     if rows.is_empty() {
         return Vec::new();
     }

@@ -142,9 +142,14 @@ fn line(clock: &Clock, bins: &[Option<Bin>], scale: f64, name: &str, look: &Valu
         "type": "scatter", "mode": "lines", "name": name, "legendgroup": name,
         "x": clock.middles(bins.len()), "y": means.collect::<Vec<_>>(), "line": look,
     });
-    // A value between two gaps has no line: it is a dot.
-    if bins.iter().flatten().count() < 3 {
+    // Looked at less often than the bins are wide, as once an hour: dots, and
+    // lines across the empty bins.
+    let together = bins
+        .windows(2)
+        .filter(|pair| pair.iter().all(Option::is_some));
+    if 2 * together.count() < bins.iter().flatten().count() {
         trace["mode"] = json!("lines+markers");
+        trace["connectgaps"] = json!(true);
     }
     trace
 }
@@ -368,7 +373,7 @@ fn members(own: &Timeline<'_>, clock: &Clock, number: usize, title: &str) -> Opt
             let mut trace = line(clock, bins, 1.0, &name, &look("dot", 1.4));
             trace["yaxis"] = json!("y2");
             trace["showlegend"] = json!(false);
-            trace["connectgaps"] = json!(true);
+            trace["mode"] = json!("lines");
             traces.push(trace);
             warm = true;
         }

@@ -76,8 +76,16 @@ pub(crate) fn stream(seed: u64, m: &Measurement) -> Stream {
     Stream::new(seed).fork(&place.join("\n"), u64::from(m.sequence))
 }
 
+/// Of fewer repetitions none is called an outlier: of three values drawn from
+/// one distribution a third of all triplets has one "far" from two that happen
+/// to lie close together.
+const LEAST_FOR_OUTLIERS: usize = 5;
+
 /// Which of these figures stand out from the others, as positions.
 pub(crate) fn outlying(values: &[f64]) -> Vec<usize> {
+    if values.len() < LEAST_FOR_OUTLIERS {
+        return Vec::new();
+    }
     Sample::new(values).map_or_else(
         |_| Vec::new(),
         |sample| outliers(&sample).iter().map(|o| o.index).collect(),
@@ -138,5 +146,6 @@ mod tests {
         assert!(outlying(&values).is_empty());
         values[2] = 50.0;
         assert_eq!(outlying(&values), [2]);
+        assert!(outlying(&[100.0, 100.1, 150.0]).is_empty());
     }
 }

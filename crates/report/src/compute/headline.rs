@@ -339,6 +339,7 @@ mod tests {
     use super::verdicts;
     use crate::compute::trust::{trust, what_ran};
     use crate::compute::view::View;
+    use crate::data::RunData;
     use crate::sample;
 
     fn verdict_of(rates: &[(&str, [f64; 2])]) -> String {
@@ -363,6 +364,41 @@ mod tests {
         insta::assert_snapshot!(
             verdict_of(&[("md", [100.0, 100.0]), ("gflash", [80.0, 90.0]), ("zfs", [10.0, 80.0])]),
             @"md: behind, on average over 2 rows: gflash 15 % and zfs 72 %; zfs falls to 10 % of the best in job 1"
+        );
+    }
+
+    #[test]
+    fn a_lead_of_one_repetition_is_not_certain() {
+        let mut data = sample::bench();
+        data.series.clear();
+        let words = |data: &RunData| {
+            let view = View::new(data);
+            let found = verdicts(data, &view);
+            let reads = found.iter().find(|one| one.title == "Random read").unwrap();
+            (reads.is_uncertain(), reads.certainty(&view.names))
+        };
+        let (uncertain, certainty) = words(&data);
+        assert!(!uncertain, "{certainty}");
+        data.measurements.retain(|m| m.repetition == 0);
+        let (uncertain, certainty) = words(&data);
+        assert!(uncertain);
+        insta::assert_snapshot!(
+            certainty, @"Against md-raid1/ext4@alpha: cannot tell: 1 repetition each.");
+        "model".clone_into(&mut data.run.bench);
+        assert_eq!(words(&data), (false, String::new()));
+    }
+
+    #[test]
+    fn struck_rows_are_left_out_and_said_so() {
+        let data = sample::bench();
+        let view = View::new(&data);
+        let found = verdicts(&data, &view);
+        let files = found.iter().find(|one| one.title == "File system").unwrap();
+        assert!(!files.rows.contains(&"bonnie read".to_owned()));
+        let reason = files.reason(&view.names);
+        assert!(
+            reason.ends_with("left out as struck by the audit: job bonnie read"),
+            "{reason}"
         );
     }
 
