@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 const ATTEMPTS: u32 = 5;
 /// How long an unmount is tried: the sampler's own look at a file system
 /// (`btrfs scrub status`) keeps it busy for a moment.
-const BUSY: Duration = Duration::from_secs(5);
+const BUSY: Duration = Duration::from_secs(30);
 /// Between two tries.
 const AGAIN: Duration = Duration::from_millis(100);
 
