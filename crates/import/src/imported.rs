@@ -114,7 +114,8 @@ impl Imported {
             .collect()
     }
 
-    fn add(&mut self, mut new: CellResult) {
+    /// Adds a cell; see [`Imported::join`] for one that is there already.
+    pub(crate) fn add(&mut self, mut new: CellResult) {
         let is_printed = |cell: &CellResult| cell.rows.iter().all(|row| row.total_ios == 0);
         let Some(place) = self.cells.iter().position(|cell| cell.cell == new.cell) else {
             self.cells.push(new);

@@ -87,20 +87,22 @@ pub(crate) fn import(
         suite: head.0.clone(),
         source: file.to_owned(),
     };
-    let cells = (0..log.runs.len())
-        .map(|index| context.cell(index))
-        .collect();
-    Ok(Imported {
+    let mut imported = Imported {
         run: RunHead {
             bench: BENCH.to_owned(),
             suite: head.0,
             suite_title: head.1,
             source,
         },
-        cells,
+        cells: Vec::new(),
         records: context.records(),
         notes: log.notes(file),
-    })
+    };
+    // A job that ran twice is a repetition.
+    for index in 0..log.runs.len() {
+        imported.add(context.cell(index));
+    }
+    Ok(imported)
 }
 
 /// One run of fio.

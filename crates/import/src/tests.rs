@@ -62,3 +62,22 @@ fn what_nobody_wrote_is_refused_by_name() {
     let error = import_file("notes.txt", "nothing here", &ImportOptions::default());
     assert!(matches!(&error, Err(ImportError::Unknown { name }) if name == "notes.txt"));
 }
+
+#[test]
+fn the_manual_s_figures_can_be_imported() {
+    let manual = include_str!("../../../docs/import.md");
+    let blocks: Vec<&str> = manual
+        .split("```toml\n")
+        .skip(1)
+        .filter_map(|block| block.split("```").next())
+        .collect();
+    assert_eq!(blocks.len(), 2);
+    let options = ImportOptions::default();
+    let own = import_file("mine.toml", blocks[0], &options).expect("the manual's example");
+    assert!((own.cells[0].rows[0].bytes_per_second - 49.02 * 1_048_576.0).abs() < 1.0);
+    // Without the cell, as output of the same job follows.
+    let head = blocks[0].split("cell = [").next().unwrap_or_default();
+    let text = format!("{head}{}", blocks[1]);
+    let own = import_file("mine.toml", &text, &options).expect("the manual's example");
+    assert_eq!(own.cells[0].rows[0].total_ios, 16384);
+}

@@ -21,16 +21,15 @@ pub(super) fn build(
         document,
         options,
     };
+    builder.check_names()?;
     let mut cells = Vec::new();
     let mut records = Records::default();
     for subject in &document.subject {
         builder.subject(subject, &mut records);
         for (sequence, job) in (0..).zip(&document.job) {
-            let rows = builder.cell(subject, job, sequence)?;
-            cells.extend(rows);
+            cells.extend(builder.cell(subject, job, sequence)?);
         }
     }
-    builder.check_names()?;
     Ok(Imported {
         run: RunHead {
             bench: BENCH.to_owned(),
@@ -67,6 +66,22 @@ impl Builder<'_> {
     /// Every figure must be of a subject and a job that the file names.
     fn check_names(&self) -> Result<(), ImportError> {
         let document = self.document;
+        for (place, job) in document.job.iter().enumerate() {
+            if document.job[..place]
+                .iter()
+                .any(|known| known.name == job.name)
+            {
+                return Err(self.wrong(format!("job {}", job.name), "told twice"));
+            }
+        }
+        for (place, subject) in document.subject.iter().enumerate() {
+            if document.subject[..place]
+                .iter()
+                .any(|known| known.name == subject.name)
+            {
+                return Err(self.wrong(format!("subject {}", subject.name), "told twice"));
+            }
+        }
         let of_cells = document.subject.iter().flat_map(|subject| {
             let cells = subject.cell.iter();
             cells.map(move |cell| (subject.name.as_str(), cell.job.as_str()))
@@ -147,6 +162,10 @@ impl Builder<'_> {
         for figure in subject.cell.iter().filter(|figure| figure.job == job.name) {
             let problem = |text: String| self.wrong(place(&figure.op), text);
             let row = printed_row(&template, figure).map_err(problem)?;
+            let is_same = |known: &Measurement| known.op == row.op && known.part == row.part;
+            if cell.rows.iter().any(is_same) {
+                return Err(self.wrong(place(&figure.op), "told twice"));
+            }
             self.claims_of_cell(&row, figure, &mut cell.records.observations);
             cell.rows.push(row);
         }
@@ -154,6 +173,9 @@ impl Builder<'_> {
         let outputs = self.document.output.iter();
         for output in outputs.filter(|one| is_this(&one.subject, &one.job)) {
             command = output.command.as_ref();
+            if !cell.rows.is_empty() {
+                return Err(self.wrong(place("output"), "there are figures of it already"));
+            }
             self.output(&template, output, &place("output"), &mut cell)?;
         }
         let claims = self.document.claim.iter();

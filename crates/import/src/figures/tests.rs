@@ -229,6 +229,8 @@ fn errors_name_file_place_and_problem() {
     );
     assert!(error(&cell("2", "MB/s", "1")).contains("subject md, job 2: no such job"));
     assert!(error(&cell("1", "MB/s", "fast")).contains("`fast` is no number"));
+    let twice = cell("1", "MB/s", "1") + "[[subject]]\nname = \"md\"\n";
+    assert!(error(&twice).contains("subject md: told twice"));
     let text = error(&head.replace("schema = 1", "schema = 2"));
     assert!(
         text.contains("line 2") && text.contains("schema 2 is not known"),

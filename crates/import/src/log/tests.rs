@@ -225,6 +225,15 @@ fn the_same_log_twice_is_two_repetitions() {
 }
 
 #[test]
+fn a_job_that_ran_twice_in_one_log_is_a_repetition() {
+    let text = format!("{0}{0}", LOGS[0].1);
+    let import = import_file("both.log", &text, &ImportOptions::default()).expect("a log");
+    assert_eq!(import.run.suite, "mirror-2015");
+    let second = import.cells.iter().filter(|cell| cell.cell.repetition == 1);
+    assert_eq!(second.count(), 6);
+}
+
+#[test]
 fn a_log_of_other_jobs_has_titles_of_its_own() {
     let text = LOGS[0]
         .1
@@ -268,6 +277,9 @@ proptest! {
         }
         let text: String = letters.into_iter().collect();
         if let Ok(import) = import_file(name, &text, &ImportOptions::default()) {
+            let cells: std::collections::BTreeSet<_> =
+                import.cells.iter().map(|cell| &cell.cell).collect();
+            prop_assert_eq!(cells.len(), import.cells.len());
             for row in import.cells.iter().flat_map(|cell| &cell.rows) {
                 prop_assert!(row.iops.is_finite() && row.bytes_per_second.is_finite());
             }
