@@ -1,6 +1,7 @@
 //! The command as its users meet it: the built program, run in a folder of
 //! its own.
 
+mod faults;
 #[cfg(unix)]
 mod interrupt;
 mod lab;
