@@ -7,13 +7,13 @@ pub(crate) use results::{
     RepetitionRow, ResultCell, ResultRow, ResultTables, repetitions, results,
 };
 
-use crate::compute::accuracy::{Errors, accuracy, is_disputed};
+use crate::compute::accuracy::{Errors, accuracy, error_percent, is_disputed};
 use crate::compute::headline::class_title;
 use crate::compute::standing::{Better, Standing, against_best};
 use crate::compute::view::{Cell, Row, View};
 use crate::data::RunData;
 use crate::format::{figure, list, percentiles_ms, signed_percent_fine};
-use raidlab_store::{Measurement, Role, published_error_percent};
+use raidlab_store::{Measurement, Role};
 use serde::Serialize;
 
 /// Marks a cell that the model was fitted on.
@@ -129,6 +129,9 @@ pub(crate) struct PublishedCell {
 /// [`View::compared`].
 pub(crate) fn published(data: &RunData, view: &View<'_>) -> Vec<PublishedRow> {
     let subjects = view.compared();
+    if subjects.is_empty() {
+        return Vec::new();
+    }
     let has_figures = |row: &&Row<'_>| {
         let mut cells = row.cells.iter().flatten();
         cells.any(|cell| !cell.m.published.is_empty())
@@ -149,7 +152,7 @@ pub(crate) fn published(data: &RunData, view: &View<'_>) -> Vec<PublishedRow> {
 
 fn published_cell(data: &RunData, row: &Row<'_>, cell: Cell<'_>) -> Option<PublishedCell> {
     let first = cell.m.published.first()?;
-    let percent = published_error_percent(cell.m);
+    let percent = error_percent(cell.m);
     let declared = declared_percent(data, cell.m);
     let mut provenance = format!("{}: {}", first.source, first.reliability);
     if !first.note.is_empty() {
@@ -263,7 +266,7 @@ fn accuracy_cell(data: &RunData, view: &View<'_>, class: &str, subject: usize) -
     let tone = |fitted: bool| {
         let mut tone = Tone::Plain;
         for (_, _, cell) in own().filter(|(_, _, cell)| !is_disputed(*cell)) {
-            let percent = published_error_percent(cell.m);
+            let percent = error_percent(cell.m);
             let declared = declared_percent(data, cell.m);
             if let (Some(percent), Some(declared)) = (percent, declared)
                 && (cell.m.role == Role::Fitted) == fitted

@@ -29,7 +29,11 @@ pub(super) fn figures(view: &View<'_>) -> Vec<Figure> {
     if rows.is_empty() {
         return Vec::new();
     }
-    let subjects: Vec<usize> = (0..view.names.len()).collect();
+    let with_members = |subject: &usize| {
+        let mut cells = rows.iter().filter_map(|row| row.cells[*subject]);
+        cells.any(|cell| read_shares_percent(cell.m).is_some())
+    };
+    let subjects: Vec<usize> = (0..view.names.len()).filter(with_members).collect();
     let figures = subjects.chunks(PANELS).enumerate();
     figures
         .map(|(number, subjects)| panels(view, &rows, number, subjects))
@@ -46,7 +50,7 @@ fn panels(view: &View<'_>, rows: &[&Row<'_>], number: usize, subjects: &[usize])
     let mut heads = Vec::new();
     for (panel, &subject) in subjects.iter().enumerate() {
         stack(&mut traces, view, rows, panel, subject);
-        let (from, to) = domain(panel, view.names.len().min(PANELS));
+        let (from, to) = domain(panel, subjects.len());
         let x_axis = axis("reads, %")
             .domain(&[from, to])
             .range(vec![0.0, 100.0])

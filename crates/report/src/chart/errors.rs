@@ -3,7 +3,7 @@
 
 use super::Figure;
 use super::look::{MUTED, axis, colour, hover, layout, plot, symbol};
-use crate::compute::accuracy::is_disputed;
+use crate::compute::accuracy::{error_percent, is_disputed};
 use crate::compute::headline::class_title;
 use crate::compute::view::{Cell, Row, View};
 use crate::data::RunData;
@@ -12,7 +12,7 @@ use crate::table::declared_percent;
 use plotly::common::{HoverInfo, Line, Marker, Mode, Position};
 use plotly::layout::{Shape, ShapeLayer, ShapeLine, ShapeType};
 use plotly::{Layout, Scatter, Trace};
-use raidlab_store::{Role, published_error_percent};
+use raidlab_store::Role;
 
 /// Pixels of a class, and of everything around the classes.
 const CLASS_HEIGHT: usize = 74;
@@ -28,7 +28,7 @@ pub(super) fn figure(data: &RunData, view: &View<'_>) -> Option<Figure> {
             .any(|(_, row, cell)| row.head.class == *class && comparable(cell))
     };
     let classes: Vec<&str> = view.classes().into_iter().filter(compared).collect();
-    if classes.is_empty() {
+    if classes.is_empty() || view.compared().is_empty() {
         return None;
     }
     let lanes = Lanes {
@@ -42,7 +42,7 @@ pub(super) fn figure(data: &RunData, view: &View<'_>) -> Option<Figure> {
             let mut dots = Dots::default();
             for (own, row, cell) in view.cells().filter(|(_, _, cell)| comparable(*cell)) {
                 let class = classes.iter().position(|class| *class == row.head.class);
-                let (Some(class), Some(percent)) = (class, published_error_percent(cell.m)) else {
+                let (Some(class), Some(percent)) = (class, error_percent(cell.m)) else {
                     continue;
                 };
                 if own == subject && (cell.m.role == Role::Fitted) == fitted {
@@ -98,7 +98,7 @@ fn titles(data: &RunData, classes: &[&str]) -> Vec<String> {
 }
 
 fn comparable(cell: Cell<'_>) -> bool {
-    published_error_percent(cell.m).is_some() && !is_disputed(cell)
+    error_percent(cell.m).is_some() && !is_disputed(cell)
 }
 
 fn fitted_key() -> Box<dyn Trace> {

@@ -5,7 +5,7 @@
 //! source is disputed says nothing either way and is only counted.
 
 use super::view::{Cell, View};
-use raidlab_store::{Role, published_error_percent};
+use raidlab_store::{Measurement, Role, published_error_percent};
 
 /// A published figure's reliability when sources contradict each other.
 pub(crate) const DISPUTED: &str = "disputed";
@@ -14,6 +14,17 @@ pub(crate) const DISPUTED: &str = "disputed";
 pub(crate) fn is_disputed(cell: Cell<'_>) -> bool {
     let first = cell.m.published.first();
     first.is_some_and(|figure| figure.reliability == DISPUTED)
+}
+
+/// Ours against the first published figure, percent of the published: by
+/// operations, or by bytes where only those are known on both sides.
+pub(crate) fn error_percent(m: &Measurement) -> Option<f64> {
+    let by_bytes = || {
+        let published = m.published.first()?.bytes_per_second?;
+        let known = published > 0.0 && m.bytes_per_second > 0.0;
+        known.then(|| 100.0 * (m.bytes_per_second - published) / published)
+    };
+    published_error_percent(m).or_else(by_bytes)
 }
 
 /// Errors of some cells against their published figures.
@@ -68,7 +79,7 @@ pub(crate) fn accuracy(view: &View<'_>, wanted: impl Fn(&str, usize) -> bool) ->
     let mut fitted = Vec::new();
     let mut disputed = 0;
     for (subject, row, cell) in view.cells() {
-        let Some(percent) = published_error_percent(cell.m) else {
+        let Some(percent) = error_percent(cell.m) else {
             continue;
         };
         if !wanted(&row.head.class, subject) {
@@ -92,7 +103,7 @@ pub(crate) fn accuracy(view: &View<'_>, wanted: impl Fn(&str, usize) -> bool) ->
 
 #[cfg(test)]
 mod tests {
-    use super::accuracy;
+    use super::{accuracy, error_percent};
     use crate::compute::view::View;
     use crate::sample;
     use raidlab_store::Role;
@@ -122,6 +133,30 @@ mod tests {
         assert_eq!(predicted.worst_label, "2");
         assert_eq!(found.fitted.unwrap().cells, 1);
         assert_eq!(found.disputed, 1);
+    }
+
+    #[test]
+    fn bytes_are_compared_where_there_are_no_operations() {
+        let mut m = sample::cell("md", 0);
+        (m.iops, m.bytes_per_second) = (0.0, 110e6);
+        m.published[0].iops = 0.0;
+        m.published[0].bytes_per_second = Some(100e6);
+        let percent = error_percent(&m).unwrap();
+        assert!((percent - 10.0).abs() < 1e-9);
+        m.published[0].bytes_per_second = None;
+        assert_eq!(error_percent(&m), None);
+    }
+
+    #[test]
+    fn figures_of_an_article_are_not_compared_with_themselves() {
+        let mut measurements = [sample::cell("md", 0), sample::cell("md", 1)];
+        for m in &mut measurements {
+            "import".clone_into(&mut m.bench);
+            m.iops = m.published[0].iops;
+        }
+        assert!(View::of_rows(&measurements).compared().is_empty());
+        measurements[1].iops += 1.0;
+        assert_eq!(View::of_rows(&measurements).compared(), [0]);
     }
 
     #[test]

@@ -5,6 +5,7 @@ use super::view::View;
 use crate::format::list;
 use raidlab_store::{AccuracyNote, Finding, Severity};
 use serde::Serialize;
+use std::collections::BTreeSet;
 
 /// The class of notes in which the audit says what it could judge.
 pub const AUDIT_NOTE_CLASS: &str = "audit";
@@ -67,44 +68,44 @@ pub(crate) const fn sign(severity: Severity) -> &'static str {
     }
 }
 
-/// All findings, worst first, then in the order of the audit.
+/// All findings, worst first, then in the order of the audit. Findings with the
+/// same evidence are one case.
 pub(crate) fn groups<'a>(findings: &'a [Finding], view: &View<'_>) -> Vec<Group<'a>> {
     let mut groups: Vec<Group<'a>> = Vec::new();
+    let mut cases: Vec<Vec<(&str, Vec<&Finding>)>> = Vec::new();
     for finding in findings {
-        let same =
-            |group: &&mut Group<'_>| key(finding) == (group.severity, group.rule, group.title);
-        let place = cells(finding, view);
-        if let Some(group) = groups.iter_mut().find(same) {
-            add_once(&mut group.effects, &finding.effect);
-            add_once(&mut group.remedies, &finding.remedy);
-            let twin = |case: &&mut Case<'_>| case.evidence == finding.evidence;
-            if let Some(case) = group.cases.iter_mut().find(twin) {
-                case.cells = format!("{}; {place}", case.cells);
-                continue;
-            }
-            group.cases.push(Case {
-                evidence: &finding.evidence,
-                cells: place,
+        let same = |group: &Group<'_>| key(finding) == (group.severity, group.rule, group.title);
+        let place = groups.iter().position(same).unwrap_or_else(|| {
+            groups.push(Group {
+                anchor: String::new(),
+                rule: &finding.rule,
+                title: &finding.title,
+                severity: finding.severity,
+                severity_name: severity_name(finding.severity),
+                sign: sign(finding.severity),
+                effects: Vec::new(),
+                remedies: Vec::new(),
+                cases: Vec::new(),
             });
-            continue;
+            cases.push(Vec::new());
+            groups.len() - 1
+        });
+        add_once(&mut groups[place].effects, &finding.effect);
+        add_once(&mut groups[place].remedies, &finding.remedy);
+        let twin = cases[place]
+            .iter_mut()
+            .find(|(evidence, _)| *evidence == finding.evidence);
+        match twin {
+            Some((_, all)) => all.push(finding),
+            None => cases[place].push((&finding.evidence, vec![finding])),
         }
-        let mut group = Group {
-            anchor: String::new(),
-            rule: &finding.rule,
-            title: &finding.title,
-            severity: finding.severity,
-            severity_name: severity_name(finding.severity),
-            sign: sign(finding.severity),
-            effects: Vec::new(),
-            remedies: Vec::new(),
-            cases: vec![Case {
-                evidence: &finding.evidence,
-                cells: place,
-            }],
+    }
+    for (group, cases) in groups.iter_mut().zip(cases) {
+        let case = |(evidence, all): (&'a str, Vec<&Finding>)| Case {
+            evidence,
+            cells: cells(&all, view),
         };
-        add_once(&mut group.effects, &finding.effect);
-        add_once(&mut group.remedies, &finding.remedy);
-        groups.push(group);
+        group.cases = cases.into_iter().map(case).collect();
     }
     groups.sort_by_key(|group| std::cmp::Reverse(group.severity));
     for (position, group) in groups.iter_mut().enumerate() {
@@ -147,11 +148,11 @@ pub(crate) fn marks(findings: &[Finding], groups: &[Group<'_>], positions: &[usi
     marks
 }
 
-/// The cells that a finding concerns, in words.
-fn cells(finding: &Finding, view: &View<'_>) -> String {
+/// The cells that findings concern, in words.
+fn cells(findings: &[&Finding], view: &View<'_>) -> String {
     let covered = |row: usize, column: usize| {
         let mut repetitions = view.rows[row].repetitions[column].iter();
-        repetitions.any(|(m, _)| finding.covers(m))
+        repetitions.any(|(m, _)| findings.iter().any(|finding| finding.covers(m)))
     };
     let there = |row: usize, column: usize| view.rows[row].cells[column].is_some();
     let all: Vec<usize> = (0..view.rows.len()).collect();
@@ -194,8 +195,22 @@ fn cells(finding: &Finding, view: &View<'_>) -> String {
         });
         words.collect::<Vec<_>>().join("; ")
     };
-    if let Some(repetition) = finding.scope.repetition {
-        words.push_str(&format!(" (repetition {})", repetition + 1));
+    let repeated = view
+        .rows
+        .iter()
+        .any(|row| row.repetitions.iter().any(|all| all.len() > 1));
+    let repetitions: Option<BTreeSet<u32>> = findings
+        .iter()
+        .map(|finding| finding.scope.repetition)
+        .collect();
+    if let Some(repetitions) = repetitions.filter(|_| repeated) {
+        let numbers: Vec<String> = repetitions.iter().map(|n| (n + 1).to_string()).collect();
+        let noun = if numbers.len() == 1 {
+            "repetition"
+        } else {
+            "repetitions"
+        };
+        words.push_str(&format!(" ({noun} {})", list(&numbers)));
     }
     words
 }
@@ -211,7 +226,11 @@ fn row_words(view: &View<'_>, rows: &[usize]) -> String {
     } else {
         list(&labels)
     };
-    format!("job {words}")
+    if labels.len() == 1 {
+        format!("job {words}")
+    } else {
+        format!("jobs {words}")
+    }
 }
 
 /// What the audit says of its own work.
@@ -239,6 +258,26 @@ mod tests {
             }
         }
         insta::assert_snapshot!(text);
+    }
+
+    #[test]
+    fn findings_with_the_same_evidence_are_one_case() {
+        let mut data = sample::bench();
+        let first = data.findings.remove(2);
+        let second = |repetition, sequence| {
+            let mut finding = first.clone();
+            finding.scope.repetition = Some(repetition);
+            finding.scope.sequence = Some(sequence);
+            finding
+        };
+        data.findings = vec![second(0, 1), second(2, 1), second(0, 3)];
+        let view = View::new(&data);
+        let groups = groups(&data.findings, &view);
+        assert_eq!(groups[0].cases.len(), 1);
+        assert_eq!(
+            groups[0].cases[0].cells,
+            "jobs seqwrite and rr-4 on md-raid1/ext4@alpha (repetitions 1 and 3)"
+        );
     }
 
     #[test]

@@ -97,7 +97,8 @@ pub(crate) fn trust(view: &View<'_>) -> Vec<String> {
         ));
     }
     let against = accuracy(view, |_, _| true);
-    if let Some(errors) = &against.predicted {
+    let compared = !view.compared().is_empty();
+    if let Some(errors) = against.predicted.as_ref().filter(|_| compared) {
         sentences.push(format!(
             "Against {} that played no part in fitting, the error is {:.1}\u{a0}% on average; \
              the worst is {} ({}, job {}).",

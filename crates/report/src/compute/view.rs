@@ -5,6 +5,7 @@
 //! others only widen its band; without a `strict` the fit that came first is.
 //! Repetitions are one figure, see [`super::fold`].
 
+use super::accuracy::error_percent;
 use super::column::{Column, columns, names};
 use super::fold::fold;
 use super::rate::Rate;
@@ -18,6 +19,9 @@ const MAIN_FIT: &str = "strict";
 /// From so many parts on, a job's operation is a matrix with a table of its
 /// own, as iozone's file sizes by record sizes.
 const MATRIX_PARTS: usize = 4;
+
+/// The bench of what others measured.
+const IMPORT_BENCH: &str = "import";
 
 /// One column's figure for a row.
 #[derive(Debug, Clone, Copy)]
@@ -182,8 +186,15 @@ impl<'a> View<'a> {
         self.rows.iter().filter(|row| !row.in_matrix)
     }
 
-    /// Indexes of the columns that have a published figure anywhere.
+    /// Indexes of the columns that have a published figure anywhere. None, where
+    /// the run is an import of those very figures.
     pub(crate) fn compared(&self) -> Vec<usize> {
+        let itself = |m: &Measurement| {
+            m.bench == IMPORT_BENCH && error_percent(m).is_none_or(|percent| percent == 0.0)
+        };
+        if self.cells().all(|(_, _, cell)| itself(cell.m)) {
+            return Vec::new();
+        }
         let has_figures = |subject: &usize| {
             let mut rows = self.rows.iter();
             rows.any(|row| row.cells[*subject].is_some_and(|cell| !cell.m.published.is_empty()))
