@@ -250,7 +250,10 @@ fn buffer_swallowed(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> 
             .number(row, &fact::dirty_bytes(fact::moment::BEFORE))
             .unwrap_or(0.0);
         let share = (dirty - before) / row.total_bytes as f64;
-        if share > 0.05 {
+        // What a direct job writes passes memory by, and more than it wrote is
+        // not its own: others write too.
+        let direct = case.text(row, &fact::fio_option("direct")) == Some("1");
+        if share > 0.05 && share <= 1.05 && !direct {
             signs.push(format!(
                 "{:.0} % of the bytes were still in memory",
                 share * 100.0
