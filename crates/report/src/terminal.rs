@@ -165,13 +165,9 @@ pub fn findings(data: &RunData, style: &Style) -> String {
     }
     let mut text = "Audit (struck: fatal, the figure does not say what it seems to)\n".to_owned();
     for group in &groups {
-        let cells: Vec<&str> = group.cases.iter().map(|case| case.cells.as_str()).collect();
         let line = format!(
             "  {} {} {}: {}",
-            group.sign,
-            group.rule,
-            group.title,
-            cells.join("; ")
+            group.sign, group.rule, group.title, group.cells
         );
         wrapped(&mut text, &line, style);
     }

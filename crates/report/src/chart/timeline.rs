@@ -415,3 +415,6 @@ fn sum(a: &[Option<Bin>], b: &[Option<Bin>]) -> Vec<Option<Bin>> {
     };
     a.iter().zip(b).map(add).collect()
 }
+
+#[cfg(test)]
+mod tests;

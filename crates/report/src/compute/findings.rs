@@ -29,6 +29,8 @@ pub(crate) struct Group<'a> {
     pub effects: Vec<&'a str>,
     /// What to do, each sentence once.
     pub remedies: Vec<&'a str>,
+    /// Every cell concerned, all cases together.
+    pub cells: String,
     pub cases: Vec<Case<'a>>,
 }
 
@@ -85,6 +87,7 @@ pub(crate) fn groups<'a>(findings: &'a [Finding], view: &View<'_>) -> Vec<Group<
                 sign: sign(finding.severity),
                 effects: Vec::new(),
                 remedies: Vec::new(),
+                cells: String::new(),
                 cases: Vec::new(),
             });
             cases.push(Vec::new());
@@ -105,6 +108,11 @@ pub(crate) fn groups<'a>(findings: &'a [Finding], view: &View<'_>) -> Vec<Group<
             evidence,
             cells: cells(&all, view),
         };
+        let all: Vec<&Finding> = cases
+            .iter()
+            .flat_map(|(_, all)| all.iter().copied())
+            .collect();
+        group.cells = cells(&all, view);
         group.cases = cases.into_iter().map(case).collect();
     }
     groups.sort_by_key(|group| std::cmp::Reverse(group.severity));
