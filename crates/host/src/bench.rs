@@ -148,7 +148,11 @@ impl Bench for HostBench {
 impl HostBench {
     /// Writes down once what machine it is.
     fn describe(&self, machine: &Machine, observer: &mut dyn Observer) -> Result<(), HostError> {
-        let described = || self.described.lock().unwrap_or_else(PoisonError::into_inner);
+        let described = || {
+            self.described
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+        };
         if described().contains(machine.name()) {
             return Ok(());
         }
@@ -189,8 +193,8 @@ fn finished(experiment: &Experiment, observer: &dyn Observer) -> bool {
 /// as it was when the next job begins; the time line says so.
 fn steps(session: &mut Session<'_>, observer: &mut dyn Observer) -> Result<Finish, BenchError> {
     let experiment = session.experiment;
-    let settings = subject::settings(session)
-        .map_err(|source| setup("reading the settings back", source))?;
+    let settings =
+        subject::settings(session).map_err(|source| setup("reading the settings back", source))?;
     observer.record(settings);
     let done = experiment
         .jobs()

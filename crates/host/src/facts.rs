@@ -164,7 +164,9 @@ fn dd(facts: &mut Facts, invocation: &Invocation) {
     // POSIX: blocks of 512 bytes unless said.
     let block = operand("bs").map_or(Some(512), |text| parse_bytes(text).ok().map(|size| size.0));
     let count: Option<u64> = operand("count").and_then(|text| text.parse().ok());
-    let size = block.zip(count).and_then(|(block, count)| block.checked_mul(count));
+    let size = block
+        .zip(count)
+        .and_then(|(block, count)| block.checked_mul(count));
     facts.maybe(fact::JOB_ASKED_SIZE_BYTES, size, "bytes", source);
     facts.maybe(fact::JOB_WORKING_SET_BYTES, size, "bytes", source);
     let pattern = match operand("if") {
@@ -216,7 +218,11 @@ fn arc(frame: &Frame, name: &str) -> Option<u64> {
 }
 
 fn boot_time(frame: &Frame) -> Option<u64> {
-    let mut lines = frame.contents.iter().flatten().flat_map(|text| text.lines());
+    let mut lines = frame
+        .contents
+        .iter()
+        .flatten()
+        .flat_map(|text| text.lines());
     let seconds = lines.find_map(|line| line.strip_prefix("btime "))?;
     seconds.trim().parse().ok()
 }

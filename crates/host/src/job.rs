@@ -18,9 +18,7 @@ use raidlab_inventory::caches::{self, Dropping, Settled};
 use raidlab_inventory::counters::{Activity, Snapshot, memory_state};
 use raidlab_lab::{EventKind, PlannedJob, TimedEvent, When};
 use raidlab_shell::{Frame, Output};
-use raidlab_store::{
-    CellResult, Measurement, MemberUse, Operation, Records, Role, Scope, fact,
-};
+use raidlab_store::{CellResult, Measurement, MemberUse, Operation, Records, Role, Scope, fact};
 use raidlab_systems::{ArrayStatus, MemberState, read_all};
 use raidlab_tools::{Tool, ToolResult};
 use std::time::Duration;
@@ -97,7 +95,11 @@ pub fn run(
     after_job(session, &mut facts, &before, &after)?;
     facts.add(EVENTS_MISSED, missed, "", "raidlab");
     facts.flag(fact::JOB_ALLOWS_SYNC, session.allows_sync(), "suite");
-    facts.flag(fact::JOB_ALLOWS_DEGRADED, session.allows_degraded(), "suite");
+    facts.flag(
+        fact::JOB_ALLOWS_DEGRADED,
+        session.allows_degraded(),
+        "suite",
+    );
     options(&invocation, &result, &mut facts);
     facts
         .all

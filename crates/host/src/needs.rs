@@ -101,3 +101,59 @@ fn has_module(
     let load = Command::changes("modprobe", ["-q", name]);
     Ok(target.output(&load)?.code == Some(0))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use raidlab_shell::Recorded;
+    use std::sync::Arc;
+
+    fn machine(recorded: Recorded) -> Machine {
+        let linux = Command::reads("uname", ["-s"]);
+        Machine::behind(Arc::new(recorded.says(&linux, "Linux\n"))).unwrap()
+    }
+
+    #[test]
+    fn a_module_is_loaded_built_in_or_loadable() {
+        let mdstat = "Personalities : [raid6] [raid5] [raid4]\nunused devices: <none>\n";
+        let mut recorded = Recorded::new("store1")
+            .folder("/sys/module", &["dm_raid", "raid1"])
+            .file("/proc/filesystems", "nodev\tsysfs\n\txfs\n")
+            .file("/proc/mdstat", mdstat)
+            .says(&Command::changes("modprobe", ["-q", "raid10"]), "");
+        for folder in FOLDERS {
+            let names: &[&str] = if folder == "/sbin" {
+                &["modprobe"]
+            } else {
+                &[]
+            };
+            recorded = recorded.folder(folder, names);
+        }
+        let needs = ["dm-raid", "raid1", "xfs", "raid456", "raid10"].map(Need::Module);
+        assert!(missing(&machine(recorded), &needs).unwrap().is_empty());
+    }
+
+    #[test]
+    fn what_is_missing_is_named_once_with_its_package() {
+        let mut recorded = Recorded::new("store1")
+            .folder("/sys/module", &[])
+            .file("/proc/filesystems", "")
+            .file_missing("/proc/mdstat");
+        for folder in FOLDERS {
+            recorded = recorded.folder(folder, &[]);
+        }
+        let fio = || Need::Program {
+            name: "fio",
+            apt: "apt-get install fio",
+            pkg: "pkg install fio",
+        };
+        let needs = [fio(), fio(), Need::Module("btrfs")];
+        assert_eq!(
+            missing(&machine(recorded), &needs).unwrap(),
+            [
+                "program `fio` (`apt-get install fio`)",
+                "kernel module `btrfs`"
+            ]
+        );
+    }
+}

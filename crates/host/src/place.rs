@@ -92,3 +92,45 @@ impl Place {
         self.capacity_bytes
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use raidlab_shell::Recorded;
+
+    #[test]
+    fn a_device_s_size_is_its_own_and_a_folder_s_what_is_free() {
+        let linux = Command::reads("blockdev", ["--getsize64", "/dev/md100"]);
+        let freebsd = Command::reads("diskinfo", ["/dev/mirror/raidlab0"]);
+        let folder = Command::reads("df", ["-P", "-k", "/mnt"]);
+        let machine = Recorded::new("store1")
+            .says(&linux, "1071644672\n")
+            .says(
+                &freebsd,
+                "/dev/mirror/raidlab0\t512\t268434944\t524287\t0\t0\n",
+            )
+            .says(
+                &folder,
+                "Filesystem     1024-blocks   Used Available Capacity Mounted on\n\
+                 raidlab0/data       800000 100000    700000      13% /mnt\n",
+            );
+        let device = |system, path: &str| Place::device(&machine, system, path.to_owned());
+        let place = device(System::Linux, "/dev/md100").unwrap();
+        assert_eq!(place.capacity_bytes(), 1_071_644_672);
+        assert_eq!(place.file(), "/dev/md100");
+        let place = device(System::FreeBsd, "/dev/mirror/raidlab0").unwrap();
+        assert_eq!(place.capacity_bytes(), 268_434_944);
+        let place = Place::folder(&machine, "/mnt".to_owned()).unwrap();
+        assert_eq!(place.capacity_bytes(), 716_800_000);
+        assert_eq!(place.file(), "/mnt/raidlab.dat");
+    }
+
+    #[test]
+    fn a_size_that_is_none_is_shown() {
+        let linux = Command::reads("blockdev", ["--getsize64", "/dev/md100"]);
+        let machine = Recorded::new("store1").says(&linux, "what\n");
+        let error = Place::device(&machine, System::Linux, "/dev/md100".to_owned()).unwrap_err();
+        let words = "`blockdev --getsize64 /dev/md100` gave no size: what";
+        assert_eq!(error.to_string(), words);
+    }
+}

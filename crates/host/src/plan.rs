@@ -96,7 +96,7 @@ pub fn check_events(experiment: &Experiment, built: &Built) -> Result<(), HostEr
             if commands.iter().any(|command| command.program == "umount") {
                 return Err(HostError::Unsuitable {
                     what: format!(
-                        "job `{}`: {} must be unmounted when {}; make it a step of its own",
+                        "job `{}`: {} must be unmounted to {}; make that a step of its own",
                         job.name,
                         system.title(),
                         event_words(event.event)

@@ -270,3 +270,6 @@ pub const fn health_name(health: Health) -> &'static str {
         Health::Failed => "failed",
     }
 }
+
+#[cfg(test)]
+mod tests;

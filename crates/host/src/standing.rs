@@ -161,3 +161,52 @@ pub fn mounts(
     folders.sort_by_key(|folder| std::cmp::Reverse(folder.len()));
     Ok(folders)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use raidlab_shell::Recorded;
+
+    fn ended(code: i32) -> Output {
+        Output {
+            code: Some(code),
+            stderr: "target is busy\n".to_owned(),
+            ..Output::default()
+        }
+    }
+
+    #[test]
+    fn an_unmount_waits_for_a_look_to_end_and_nothing_else_does() {
+        let umount = Command::changes("umount", ["/run/raidlab/raidlab0"]);
+        let wipe = Command::destroys("wipefs", ["--all", "/dev/loop0"]);
+        let machine = Recorded::new("localhost")
+            .answers(&umount, ended(32))
+            .answers(&umount, ended(32))
+            .says(&umount, "")
+            .answers(&wipe, ended(1))
+            .says(&wipe, "");
+        run_patiently(&machine, &umount).unwrap();
+        assert_eq!(machine.commands().len(), 3);
+        run_patiently(&machine, &wipe).unwrap_err();
+        assert_eq!(machine.commands().len(), 4);
+    }
+
+    #[test]
+    fn only_what_is_below_our_folder_is_ours() {
+        let linux = "/dev/sda1 / ext4 rw 0 0\n/dev/md100 /run/raidlab/raidlab0 ext4 rw 0 0\n\
+                     tmpfs /run/raidlabel tmpfs rw 0 0\n\
+                     /dev/sdb /run/raidlab/raidlab0/sub xfs rw 0 0\n";
+        let machine = Recorded::new("localhost").file("/proc/self/mounts", linux);
+        let found = mounts(&machine, System::Linux, "/run/raidlab").unwrap();
+        assert_eq!(
+            found,
+            ["/run/raidlab/raidlab0/sub", "/run/raidlab/raidlab0"]
+        );
+        let freebsd = "/dev/ada0p2\t\t/\t\t\tufs\trw\t1 1\n\
+                       /dev/mirror/raidlab0\t/var/run/raidlab/raidlab0\tufs\trw\t2 2\n";
+        let list = Command::reads("mount", ["-p"]);
+        let machine = Recorded::new("store2").says(&list, freebsd);
+        let found = mounts(&machine, System::FreeBsd, "/var/run/raidlab").unwrap();
+        assert_eq!(found, ["/var/run/raidlab/raidlab0"]);
+    }
+}

@@ -29,12 +29,18 @@ pub fn settings(session: &Session<'_>) -> Result<Records, HostError> {
     let system = session.system();
     let array = system.settings(&session.target, &session.built)?;
     let mut filesystem = Vec::new();
-    if let (Some(spec), Access::Device(device)) =
-        (&session.experiment.filesystem, system.access(&session.built))
-    {
+    if let (Some(spec), Access::Device(device)) = (
+        &session.experiment.filesystem,
+        system.access(&session.built),
+    ) {
         filesystem = spec.settings(&session.target, &device, session.place.path())?;
     }
-    of_array(&mut facts, session.spec, session.built.members.len(), &array);
+    of_array(
+        &mut facts,
+        session.spec,
+        session.built.members.len(),
+        &array,
+    );
     of_filesystem(&mut facts, session, &filesystem);
     of_members(&mut facts, session);
     let capacity = session.place.capacity_bytes();
@@ -144,7 +150,12 @@ fn of_array(facts: &mut Facts, spec: &ArraySpec, count: usize, found: &[ReadBack
         if number && value.parse::<f64>().is_err() {
             continue;
         }
-        facts.add(*name, if number { value } else { &setting.found }, unit, &setting.source);
+        facts.add(
+            *name,
+            if number { value } else { &setting.found },
+            unit,
+            &setting.source,
+        );
         if *name == fact::ARRAY_CHUNK_BYTES
             && let Some(data) = data_members(spec, count)
             && let Ok(chunk) = value.parse::<u64>()
@@ -210,7 +221,11 @@ fn of_filesystem(facts: &mut Facts, session: &Session<'_>, found: &[ReadBack]) {
     let number = |name: &str| {
         let setting = found.iter().find(|setting| setting.name == name)?;
         let text = setting.found.as_str();
-        if text == "nothing" { Some(0) } else { text.parse::<u64>().ok() }
+        if text == "nothing" {
+            Some(0)
+        } else {
+            text.parse::<u64>().ok()
+        }
     };
     // Both ext4 and XFS count it in blocks.
     if let (Some(width), Some(block)) = (number("stripe_width"), number("block_size")) {

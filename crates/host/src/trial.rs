@@ -90,3 +90,18 @@ pub fn remove(target: &dyn Target, folder: &str) -> Result<Vec<String>, HostErro
     }
     Ok(removed)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use raidlab_shell::Recorded;
+
+    #[test]
+    fn files_of_another_run_are_not_touched() {
+        let machine = Recorded::new("localhost").folder("/var/tmp", &["raidlab-disk-0.img"]);
+        let error = make(&machine, "/var/tmp", 2, Bytes(1 << 20)).unwrap_err();
+        let words = "localhost is taken: trial disk /var/tmp/raidlab-disk-0.img is there";
+        assert_eq!(error.to_string(), words);
+        assert!(machine.commands().is_empty());
+    }
+}

@@ -3,10 +3,19 @@ use raidlab_store::Scope;
 
 #[test]
 fn versions_are_found_in_what_programs_say() {
-    assert_eq!(number_in("mdadm - v4.2 - 2021-12-30 - Debian 4.2-5"), Some("4.2"));
+    assert_eq!(
+        number_in("mdadm - v4.2 - 2021-12-30 - Debian 4.2-5"),
+        Some("4.2")
+    );
     assert_eq!(number_in("btrfs-progs v6.2 "), Some("6.2"));
-    assert_eq!(number_in("zfs-2.1.11-1\nzfs-kmod-2.1.11-1"), Some("2.1.11-1"));
-    assert_eq!(number_in("  LVM version:     2.03.16(2) (2022-05-18)"), Some("2.03.16(2)"));
+    assert_eq!(
+        number_in("zfs-2.1.11-1\nzfs-kmod-2.1.11-1"),
+        Some("2.1.11-1")
+    );
+    assert_eq!(
+        number_in("  LVM version:     2.03.16(2) (2022-05-18)"),
+        Some("2.03.16(2)")
+    );
     assert_eq!(number_in("no number"), None);
     assert_eq!(number_in("a . b"), None);
 }

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 /// The variables and the facts that they are.
 const VARIABLES: &[(&str, &str)] = &[
-    ("kern.ostype", "os.name"),
+    ("kern.ostype", "os.kernel"),
     ("kern.osrelease", "os.release"),
     ("kern.version", "os.version"),
     ("kern.hostname", "host.name"),
@@ -41,6 +41,8 @@ pub fn facts(target: &dyn Target, facts: &mut Facts) -> Result<(), InventoryErro
     for (variable, name) in VARIABLES {
         facts.maybe(*name, values.get(variable), &format!("sysctl {variable}"));
     }
+    let name = values.get("kern.ostype");
+    facts.maybe("os.name", name, "sysctl kern.ostype");
     let frequency = values
         .get("dev.cpu.0.freq")
         .and_then(|text| text.trim().parse::<u64>().ok());

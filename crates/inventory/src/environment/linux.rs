@@ -27,15 +27,18 @@ fn file(
 }
 
 fn system(target: &dyn Target, facts: &mut Facts) -> Result<(), InventoryError> {
-    facts.add("os.name", "Linux", "uname -s");
+    facts.add("os.kernel", "Linux", "uname -s");
     file(target, facts, "os.release", "/proc/sys/kernel/osrelease")?;
-    let version = optional(target, "/etc/os-release")?.and_then(|text| {
-        let line = text
-            .lines()
-            .find_map(|line| line.strip_prefix("PRETTY_NAME="))?;
-        Some(line.trim_matches('"').to_owned())
-    });
-    facts.maybe("os.version", version, "/etc/os-release");
+    let path = "/etc/os-release";
+    let text = optional(target, path)?.unwrap_or_default();
+    let field = |name: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(name));
+        line.map(|value| value.trim_start_matches('=').trim_matches('"').to_owned())
+    };
+    facts.maybe("os.name", field("NAME="), path);
+    // A rolling distribution has no number.
+    let version = field("VERSION_ID=").or_else(|| field("PRETTY_NAME="));
+    facts.maybe("os.version", version, path);
     file(target, facts, "host.name", "/proc/sys/kernel/hostname")?;
     virtualisation(target, facts)?;
     file(
@@ -146,7 +149,7 @@ fn processors(target: &dyn Target, facts: &mut Facts) -> Result<(), InventoryErr
     };
     let steal = since_boot.steal_since_boot();
     facts.maybe(
-        "cpu.steal_percent",
+        "cpu.steal_since_boot_percent",
         steal.map(|share| format!("{:.2}", share * 100.0)),
         "/proc/stat",
     );

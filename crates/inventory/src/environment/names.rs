@@ -33,13 +33,14 @@ const fn passing(name: &'static str, unit: &'static str, meaning: &'static str) 
 
 /// All names, in the order in which facts are told.
 pub const NAMES: &[Known] = &[
-    stable("os.name", "", "`Linux` or `FreeBSD`"),
+    stable("os.kernel", "", "`Linux` or `FreeBSD`"),
     stable(
         "os.release",
         "",
         "the kernel's release, as `uname -r` prints it",
     ),
-    stable("os.version", "", "the distribution and its version"),
+    stable("os.name", "", "the distribution, or `FreeBSD`"),
+    stable("os.version", "", "the distribution's version"),
     passing("host.name", "", "the machine's own name"),
     stable(
         "machine.virtualisation",
@@ -81,7 +82,7 @@ pub const NAMES: &[Known] = &[
         "times since boot that heat slowed a core down",
     ),
     passing(
-        "cpu.steal_percent",
+        "cpu.steal_since_boot_percent",
         "%",
         "time since boot that a machine below took away",
     ),

@@ -30,9 +30,10 @@ fn the_facts_of_a_linux_machine() {
         })
         .collect();
     insta::assert_snapshot!(lines.join("\n"), @r"
-    os.name = Linux  [uname -s]
+    os.kernel = Linux  [uname -s]
     os.release = 6.18.44  [/proc/sys/kernel/osrelease]
-    os.version = Debian GNU/Linux 12 (bookworm)  [/etc/os-release]
+    os.name = Debian GNU/Linux  [/etc/os-release]
+    os.version = 12  [/etc/os-release]
     host.name = vm  [/proc/sys/kernel/hostname]
     machine.virtualisation = docker  [systemd-detect-virt]
     kernel.command_line = console=ttyS0 root=/dev/vda rw  [/proc/cmdline]
@@ -40,7 +41,7 @@ fn the_facts_of_a_linux_machine() {
     cpu.model = AMD EPYC  [/proc/cpuinfo]
     cpu.count = 2  [/proc/stat]
     cpu.frequency_hz = 2596128000 Hz [/proc/cpuinfo]
-    cpu.steal_percent = 0.06 % [/proc/stat]
+    cpu.steal_since_boot_percent = 0.06 % [/proc/stat]
     memory.total_bytes = 25276514304 bytes [/proc/meminfo]
     memory.free_bytes = 23960104960 bytes [/proc/meminfo]
     memory.cached_bytes = 661745664 bytes [/proc/meminfo]
@@ -169,6 +170,7 @@ fn the_facts_of_a_freebsd_machine() {
         .command(&format!("sysctl {variables}"), 1, answer)
         .command(&memory, 1, "hw.physmem: 17095663616\nhw.pagesize: 4096\n");
     let facts = facts(&machine);
+    assert_eq!(value(&facts, "os.kernel"), Some("FreeBSD"));
     assert_eq!(value(&facts, "os.release"), Some("10.1-RELEASE-p5"));
     assert_eq!(value(&facts, "cpu.frequency_hz"), Some("3201000000"));
     assert_eq!(value(&facts, "load.one_minute"), Some("0.12"));
