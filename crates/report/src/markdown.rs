@@ -136,7 +136,17 @@ fn results(text: &mut String, data: &RunData, view: &View<'_>) {
         }
         let _ = writeln!(text, "\n### {title}\n");
         let mut heads = ["job", "what it does", "unit"].map(str::to_owned).to_vec();
-        heads.extend(view.names.iter().map(|name| escaped(name)));
+        let named = view.names.iter().zip(&tables.column_marks);
+        heads.extend(named.map(|(name, marks)| {
+            let marks = marks
+                .iter()
+                .map(|mark| format!(" {} {}", mark.sign, mark.rule));
+            escaped(
+                &std::iter::once(name.clone())
+                    .chain(marks)
+                    .collect::<String>(),
+            )
+        }));
         let cells: Vec<_> = rows.iter().map(result_row).collect();
         let left = [Alignment::Left; 3];
         raw_table(

@@ -4,7 +4,7 @@
 //! do not fit beside each other, they are printed in groups, one table each.
 //! Percents always compare with the best of all subjects.
 
-use crate::compute::findings::{audit_notes, groups, sign};
+use crate::compute::findings::{Mark, audit_notes, groups, sign};
 use crate::compute::headline::verdicts;
 use crate::compute::rate::unit_names;
 use crate::compute::trust::{trust, what_ran};
@@ -81,13 +81,15 @@ pub fn summary(data: &RunData, style: &Style) -> String {
 pub fn result_tables(data: &RunData, style: &Style) -> String {
     let view = View::new(data);
     let tables = table::results(data, &view);
+    let named = view.names.iter().zip(&tables.column_marks);
+    let heads: Vec<String> = named.map(|(name, marks)| head_words(name, marks)).collect();
     let mut text = String::new();
     if !tables.steady.is_empty() {
         text.push_str(&format!(
             "Results ({}, more is better; percent against the best of the row)\n",
             unit_names(view.main_rows().map(|row| row.rate))
         ));
-        results(&mut text, &view.names, &tables.steady, false, style);
+        results(&mut text, &heads, &tables.steady, false, style);
     }
     if !tables.syncing.is_empty() {
         if !text.is_empty() {
@@ -96,7 +98,7 @@ pub fn result_tables(data: &RunData, style: &Style) -> String {
         text.push_str(
             "During resync (more is better; percent against the best; sync at the job's start)\n",
         );
-        results(&mut text, &view.names, &tables.syncing, true, style);
+        results(&mut text, &heads, &tables.syncing, true, style);
     }
     let in_matrices = view.cells().filter(|(_, row, _)| row.in_matrix).count();
     if in_matrices > 0 {
@@ -131,6 +133,14 @@ fn results(text: &mut String, subjects: &[String], rows: &[ResultRow], sync: boo
         }
         style.print(text, &mut table, 3..usize::MAX);
     }
+}
+
+/// A column's name with the warnings that concern all of it.
+fn head_words(name: &str, marks: &[Mark]) -> String {
+    let marks = marks
+        .iter()
+        .map(|mark| format!(" {}{}", mark.sign, mark.rule));
+    std::iter::once(name.to_owned()).chain(marks).collect()
 }
 
 /// A figure with its interval, its standing, the sync and its marks.

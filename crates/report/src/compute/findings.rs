@@ -42,7 +42,7 @@ pub(crate) struct Case<'a> {
 }
 
 /// A finding's mark beside a figure.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Mark {
     pub anchor: String,
     pub rule: String,
@@ -50,6 +50,13 @@ pub(crate) struct Mark {
     pub severity_name: &'static str,
     /// For hovering: the title.
     pub title: String,
+}
+
+impl Mark {
+    /// Whether it is a warning's, not a fatal finding's.
+    pub(crate) fn is_warning(&self) -> bool {
+        self.severity_name == severity_name(Severity::Warning)
+    }
 }
 
 /// A severity's name.

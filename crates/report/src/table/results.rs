@@ -54,18 +54,28 @@ pub(crate) struct ResultTables {
     pub syncing: Vec<ResultRow>,
     /// Whether any figure at rest stands against what the disks could do.
     pub of_disks: bool,
+    /// Of each column the warnings that concern every figure in it: they stand
+    /// at its head and not beside each.
+    pub column_marks: Vec<Vec<Mark>>,
 }
 
 /// Every row of the run but those of matrices.
 pub(crate) fn results(data: &RunData, view: &View<'_>) -> ResultTables {
     let facts = Facts::new(&data.observations);
     let groups = groups(&data.findings, view);
+    let marks_of =
+        |row: &Row<'_>, column: usize| marks(&data.findings, &groups, &row.findings[column]);
+    let column_marks: Vec<Vec<Mark>> = (0..view.names.len())
+        .map(|column| everywhere(view, column, marks_of))
+        .collect();
     let row = |row: &Row<'_>| {
         let standings = against_best(&row.valid_values(), Better::More);
         let cells = row.cells.iter().zip(standings).enumerate();
         let cells = cells.map(|(column, (cell, standing))| {
             let mut own = result_cell(row, (*cell)?, standing);
-            own.marks = marks(&data.findings, &groups, &row.findings[column]);
+            own.marks = marks_of(row, column);
+            own.marks
+                .retain(|mark| !column_marks[column].contains(mark));
             if let Some(percent) = percent_of_disks(&facts, row, (*cell)?) {
                 own.of_disks = format!("{percent:.0}\u{a0}%");
             }
@@ -86,9 +96,31 @@ pub(crate) fn results(data: &RunData, view: &View<'_>) -> ResultTables {
     };
     ResultTables {
         of_disks: steady.iter().any(against_disks),
+        column_marks: column_marks.clone(),
         steady,
         syncing: syncing.into_iter().map(row).collect(),
     }
+}
+
+/// The warnings that every cell of a column has.
+fn everywhere(
+    view: &View<'_>,
+    column: usize,
+    marks_of: impl Fn(&Row<'_>, usize) -> Vec<Mark>,
+) -> Vec<Mark> {
+    let mut rows = view.rows.iter().filter(|row| row.cells[column].is_some());
+    let mut common = rows
+        .next()
+        .map_or_else(Vec::new, |row| marks_of(row, column));
+    common.retain(|mark| mark.is_warning());
+    let mut others = 0;
+    for row in rows {
+        let own = marks_of(row, column);
+        common.retain(|mark| own.contains(mark));
+        others += 1;
+    }
+    // Of a single row the mark belongs beside its figure.
+    if others == 0 { Vec::new() } else { common }
 }
 
 fn result_cell(row: &Row<'_>, cell: Cell<'_>, standing: Option<Standing>) -> ResultCell {
