@@ -32,8 +32,11 @@ pub(crate) fn thousands(value: f64) -> String {
     text
 }
 
-/// `-5 %`, `0 %`, `+12 %`.
+/// `-5 %`, `0 %`, `+12 %`; only nothing at all is `-100 %`.
 pub(crate) fn signed_percent(percent: f64) -> String {
+    if percent <= -99.5 && percent > -100.0 {
+        return format!("{:.1}\u{a0}%", percent.max(-99.9));
+    }
     let rounded = percent.round();
     if rounded.abs() < 0.5 {
         return "0\u{a0}%".to_owned();
@@ -101,6 +104,9 @@ mod tests {
     fn percents_have_a_sign_unless_they_are_nothing() {
         assert_eq!(signed_percent(-0.4), "0\u{a0}%");
         assert_eq!(signed_percent(-5.4), "-5\u{a0}%");
+        assert_eq!(signed_percent(-99.504), "-99.5\u{a0}%");
+        assert_eq!(signed_percent(-99.999), "-99.9\u{a0}%");
+        assert_eq!(signed_percent(-100.0), "-100\u{a0}%");
         assert_eq!(signed_percent_fine(12.34), "+12.3\u{a0}%");
         assert_eq!(signed_percent_fine(-0.04), "0.0\u{a0}%");
     }

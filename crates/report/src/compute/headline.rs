@@ -212,19 +212,20 @@ fn verdict(data: &RunData, view: &View<'_>, class: &str) -> Option<Verdict> {
     })
 }
 
-/// A clause for each row whose best stands out, and one for the deepest fall
+/// A clause for each subject that stands out in some rows, and one for the deepest fall
 /// of each subject, if it is much deeper than the subject's `mean` ratio.
 fn remarks(names: &[String], rankings: &[Ranking], mean: impl Fn(usize) -> f64) -> Vec<String> {
     let mut remarks = Vec::new();
+    let mut heights: Vec<(usize, Vec<(f64, String)>)> = Vec::new();
     let mut falls: Vec<(usize, f64, &str)> = Vec::new();
     for ranking in rankings {
         let next = ranking.figures[0].1 / ranking.figures[1].1;
         if next > STANDS_OUT_RATIO {
-            let name = &names[ranking.figures[0].0];
-            remarks.push(format!(
-                "{name} stands out in job {} with {next:.0} times the next",
-                ranking.label
-            ));
+            let leader = ranking.figures[0].0;
+            match heights.iter_mut().find(|(own, _)| *own == leader) {
+                Some((_, rows)) => rows.push((next, ranking.label.clone())),
+                None => heights.push((leader, vec![(next, ranking.label.clone())])),
+            }
             continue;
         }
         let deep = |(subject, ratio): &(usize, f64)| {
@@ -237,6 +238,24 @@ fn remarks(names: &[String], rankings: &[Ranking], mean: impl Fn(usize) -> f64) 
                 None => falls.push((subject, ratio, &ranking.label)),
             }
         }
+    }
+    for (leader, rows) in heights {
+        let ratios = || rows.iter().map(|(ratio, _)| *ratio);
+        let (least, most) = (
+            ratios().fold(f64::MAX, f64::min),
+            ratios().fold(0.0, f64::max),
+        );
+        let labels: Vec<String> = rows.iter().map(|(_, label)| label.clone()).collect();
+        let times = if labels.len() == 1 {
+            format!("{most:.0}")
+        } else {
+            format!("{least:.0} to {most:.0}")
+        };
+        remarks.push(format!(
+            "{} stands out in {} with {times} times the next",
+            names[leader],
+            jobs(&labels)
+        ));
     }
     remarks.extend(falls.into_iter().map(|(subject, ratio, label)| {
         format!(
