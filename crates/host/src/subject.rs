@@ -214,8 +214,12 @@ fn of_filesystem(facts: &mut Facts, session: &Session<'_>, found: &[ReadBack]) {
     if !lazy {
         facts.flag(fact::FILESYSTEM_LAZY, false, SUITE);
     }
-    let compresses = |option: &String| option.starts_with("compress");
-    if !own && !(spec.kind == FileSystemKind::Btrfs && spec.mount_options.iter().any(compresses)) {
+    let compresses = spec.kind == FileSystemKind::Btrfs
+        && spec
+            .mount_options
+            .iter()
+            .any(|option| option.starts_with("compress"));
+    if !own && !compresses {
         facts.add(fact::COMPRESSION, "off", "", SUITE);
     }
     let number = |name: &str| {
