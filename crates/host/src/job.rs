@@ -101,9 +101,11 @@ pub fn run(
         "suite",
     );
     options(&invocation, &result, &mut facts);
-    facts
-        .all
-        .extend(import::observations(&result, &facts.scope));
+    // What the suite asked for is known better than a tool's report shows it.
+    let told = import::observations(&result, &facts.scope).into_iter();
+    let new = told.filter(|fact| !facts.all.iter().any(|known| known.name == fact.name));
+    let new: Vec<_> = new.collect();
+    facts.all.extend(new);
     let mut records = session.drain(&scope);
     records.observations.append(&mut facts.all);
     let rows = if job.prepares {

@@ -93,10 +93,15 @@ pub fn check_events(experiment: &Experiment, built: &Built) -> Result<(), HostEr
     for job in experiment.jobs() {
         for event in &job.events {
             let commands = event_commands(event.event, system, built)?;
-            if commands.iter().any(|command| command.program == "umount") {
+            // LVM lets a member go only from a volume that is not active.
+            let idle = |command: &Command| {
+                let mut words = command.arguments.windows(2);
+                command.program == "umount" || words.any(|pair| pair == ["--activate", "n"])
+            };
+            if commands.iter().any(idle) {
                 return Err(HostError::Unsuitable {
                     what: format!(
-                        "job `{}`: {} must be unmounted to {}; make that a step of its own",
+                        "job `{}`: {} must be out of use to {}; make that a step of its own",
                         job.name,
                         system.title(),
                         event_words(event.event)
