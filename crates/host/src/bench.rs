@@ -1,5 +1,6 @@
 //! The bench: an experiment's steps on a machine, one after the other.
 
+use crate::arguments;
 use crate::error::HostError;
 use crate::job::{self, Watcher};
 use crate::machine::Machine;
@@ -15,7 +16,7 @@ use raidlab_lab::{
     Rounds, Wait,
 };
 use raidlab_statistics::{SteadyCriteria, SteadyState};
-use raidlab_store::{CellResult, Measurement, Observation, Records, Scope};
+use raidlab_store::{CellResult, Measurement, Observation, Operation, Records, Scope};
 use raidlab_units::Nanos;
 use std::collections::BTreeSet;
 use std::error::Error;
@@ -265,10 +266,11 @@ fn do_step(
         PlannedStep::Wait(wait) => pass(session, *wait, watch),
         PlannedStep::Job(job) => {
             // A job that prepares is done again, as the array has been built
-            // anew; and so is one in which something happens to a member.
+            // anew; and so is one in which something happens to a member, or
+            // which writes a file that a later one reads.
             let cell = job.cell(session.experiment);
             let known = watch.observer.is_finished(&cell);
-            if known && !job.prepares && job.events.is_empty() {
+            if known && !job.prepares && job.events.is_empty() && !leaves_file(session, job)? {
                 return Ok(());
             }
             let result = job::run(session, job, None, watch)?;
@@ -281,6 +283,16 @@ fn do_step(
         }
         PlannedStep::Rounds(rounds) => do_rounds(session, rounds, watch),
     }
+}
+
+/// Whether a job leaves a file that others may need: dd's does, while fio makes
+/// what it reads, and bonnie++ and iozone delete theirs.
+fn leaves_file(session: &Session<'_>, job: &PlannedJob) -> Result<bool, HostError> {
+    if !session.place.is_folder() {
+        return Ok(false);
+    }
+    let invocation = arguments::invocation(session, job)?;
+    Ok(invocation.operation == Some(Operation::Write))
 }
 
 /// Lets time pass, or a state come about.

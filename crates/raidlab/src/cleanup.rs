@@ -6,6 +6,7 @@ use crate::run::TRIAL_FOLDER;
 use clap::Args;
 use raidlab_host::{Machine, cleanup};
 use raidlab_shell::SshOptions;
+use std::path::PathBuf;
 
 /// Arguments of `raidlab cleanup`.
 #[derive(Debug, Args)]
@@ -31,7 +32,7 @@ pub struct Arguments {
 
     /// The folder of a trial's files.
     #[arg(long, value_name = "FOLDER", default_value = TRIAL_FOLDER)]
-    trial_folder: String,
+    trial_folder: PathBuf,
 }
 
 /// Cleans up.
@@ -50,8 +51,12 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
             Machine::ssh(destination, options)
         }
     };
+    let folder = std::path::absolute(&arguments.trial_folder)
+        .unwrap_or_else(|_| arguments.trial_folder.clone())
+        .display()
+        .to_string();
     let removed = machine
-        .and_then(|machine| cleanup(&machine, &arguments.trial_folder))
+        .and_then(|machine| cleanup(&machine, &folder))
         .map_err(|error| {
             Failure::new(Kind::Run, error).help("arrays, mounts and loop devices need root")
         })?;

@@ -207,6 +207,10 @@ fn run_from(arguments: &Arguments, resumed: Option<&RunSummary>) -> Result<(), F
             if arguments.dry_run {
                 return output::print(&host.plan()?);
             }
+            if let Some(run) = resumed {
+                let store = Store::open_existing(&arguments.store)?;
+                host::check_unchanged(&host, &store, run)?;
+            }
             host.consent(arguments)?;
             run_on(&host.bench, arguments, &host.prepared, resumed)
         }

@@ -11,10 +11,12 @@ use crate::failure::{Failure, Kind};
 use crate::output;
 use console::Term;
 use raidlab_host::{HostBench, HostError, Machine, cleanup, plan, trial};
-use raidlab_inventory::System;
-use raidlab_inventory::choose::Consent;
+use raidlab_inventory::choose::{Chosen, Consent};
+use raidlab_inventory::environment::{Fact, Fingerprint, environment};
+use raidlab_inventory::{Inventory, System};
 use raidlab_lab::{Choices, Experiment, HostChoice, Suite};
 use raidlab_shell::SshOptions;
+use raidlab_store::{RunSummary, Scope, Store};
 use raidlab_units::{Bytes, parse_bytes};
 use serde::Deserialize;
 use std::fmt::Write;
@@ -180,6 +182,72 @@ pub fn prepare(arguments: &Arguments, goes_on: bool) -> Result<HostRun, Failure>
         },
         _trial: trial,
     })
+}
+
+/// Refuses to go on with a run on a machine that is not as it was: what would be
+/// measured now would not compare with what was measured before.
+///
+/// # Errors
+/// When a machine's kernel, processor, memory, tunables or disks have changed.
+pub fn check_unchanged(host: &HostRun, store: &Store, run: &RunSummary) -> Result<(), Failure> {
+    let observations = store.observations(run.id)?;
+    for machine in host.bench.machines() {
+        let before: Vec<Fact> = observations
+            .iter()
+            .filter(|one| one.scope == Scope::host(machine.name()))
+            .map(|one| Fact {
+                name: one.name.clone(),
+                value: one.value.clone(),
+                unit: one.unit.clone(),
+                source: one.source.clone(),
+            })
+            .collect();
+        if before.is_empty() {
+            // It was killed before it looked at the machine.
+            continue;
+        }
+        let asked = |error| Failure::new(Kind::Run, error);
+        let inventory = Inventory::of(machine.target()).map_err(asked)?;
+        let now = environment(machine.target(), &inventory).map_err(asked)?;
+        // A trial's loop devices are made anew and may have other numbers.
+        let own: Vec<String> = machine
+            .disks()
+            .iter()
+            .filter(|chosen| !is_trial(chosen))
+            .map(|chosen| chosen.disk.device.clone())
+            .collect();
+        let changes = Fingerprint::of(&before, &own).changes(&Fingerprint::of(&now, &own));
+        if changes.is_empty() {
+            continue;
+        }
+        let said = |value: Option<&String>| value.map_or("unknown", String::as_str).to_owned();
+        let lines: Vec<String> = changes
+            .iter()
+            .map(|change| {
+                format!(
+                    "  {}: was {}, is {}",
+                    change.name,
+                    said(change.was.as_ref()),
+                    said(change.is.as_ref())
+                )
+            })
+            .collect();
+        let words = format!(
+            "{} is not as it was when run {} began:\n{}",
+            machine.name(),
+            run.run.name,
+            lines.join("\n")
+        );
+        return Err(Failure::words(Kind::Run, words)
+            .help("put it back as it was, or begin a new run and compare the two"));
+    }
+    Ok(())
+}
+
+/// Whether a disk is one of a trial's loop devices.
+fn is_trial(chosen: &Chosen) -> bool {
+    let file = chosen.disk.backing_file.as_deref().unwrap_or_default();
+    file.contains(trial::FILE_PREFIX)
 }
 
 /// The machines with their disks.
@@ -387,8 +455,7 @@ impl HostRun {
         let mut lost = Vec::new();
         for machine in self.bench.machines() {
             for chosen in machine.disks() {
-                let file = chosen.disk.backing_file.as_deref().unwrap_or_default();
-                if !file.contains(trial::FILE_PREFIX) {
+                if !is_trial(chosen) {
                     lost.push(format!(
                         "  {} on {}: {}, {}",
                         chosen.disk.device,

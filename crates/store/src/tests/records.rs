@@ -148,7 +148,7 @@ fn findings_are_replaced_and_cover_what_they_say() {
         store
             .set_findings(id, std::slice::from_ref(&finding))
             .unwrap();
-        assert_eq!(store.findings(id).unwrap(), [finding.clone()]);
+        assert_eq!(store.findings(id).unwrap(), std::slice::from_ref(&finding));
     }
     store.set_findings(id, &[]).unwrap();
     assert!(store.findings(id).unwrap().is_empty());

@@ -1,0 +1,110 @@
+//! What was written down beside a run's rows, read again.
+
+use super::{RunId, Store, grouped};
+use crate::records;
+use crate::{Cell, CommandRecord, EventRecord, Finding, Observation, Series, StoreError};
+use rusqlite::Row;
+
+impl Store {
+    /// The cells that are finished, sorted.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn finished_cells(&self, run: RunId) -> Result<Vec<Cell>, StoreError> {
+        let mut cells = self.collect(
+            "read the finished cells",
+            "SELECT * FROM cell WHERE run_id = ?",
+            [run.0],
+            records::read_cell,
+        )?;
+        cells.sort();
+        Ok(cells)
+    }
+
+    /// A run's facts in the order in which they were added.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn observations(&self, run: RunId) -> Result<Vec<Observation>, StoreError> {
+        self.collect(
+            "read observations",
+            "SELECT * FROM observation JOIN scope USING (scope_id) WHERE run_id = ?
+             ORDER BY observation_id",
+            [run.0],
+            records::read_observation,
+        )
+    }
+
+    /// The commands that ran, in the order in which they were added.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn commands(&self, run: RunId) -> Result<Vec<CommandRecord>, StoreError> {
+        self.collect(
+            "read commands",
+            "SELECT * FROM command JOIN scope USING (scope_id) WHERE run_id = ?
+             ORDER BY command_id",
+            [run.0],
+            records::read_command,
+        )
+    }
+
+    /// What happened, in the order in which it was added.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn events(&self, run: RunId) -> Result<Vec<EventRecord>, StoreError> {
+        self.collect(
+            "read events",
+            "SELECT * FROM event JOIN scope USING (scope_id) WHERE run_id = ?
+             ORDER BY event_id",
+            [run.0],
+            records::read_event,
+        )
+    }
+
+    /// What was sampled, with all points, in the order in which the series
+    /// began.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn series(&self, run: RunId) -> Result<Vec<Series>, StoreError> {
+        const ACTION: &str = "read samples";
+        let keyed = |row: &Row<'_>| row.get::<_, i64>("series_id");
+        let series = self.collect(
+            ACTION,
+            "SELECT * FROM series JOIN scope USING (scope_id) WHERE run_id = ?
+             ORDER BY series_id",
+            [run.0],
+            |row| Ok((keyed(row)?, records::read_series(row)?)),
+        )?;
+        let mut points = grouped(self.collect(
+            ACTION,
+            "SELECT sample.* FROM sample JOIN series USING (series_id)
+             JOIN scope USING (scope_id) WHERE run_id = ? ORDER BY series_id, at_ns",
+            [run.0],
+            |row| Ok((keyed(row)?, records::read_point(row)?)),
+        )?);
+        Ok(series
+            .into_iter()
+            .map(|(id, mut series)| {
+                series.points = points.remove(&id).unwrap_or_default();
+                series
+            })
+            .collect())
+    }
+
+    /// What the audit found when it last looked, in its order.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn findings(&self, run: RunId) -> Result<Vec<Finding>, StoreError> {
+        self.collect(
+            "read findings",
+            "SELECT * FROM finding JOIN scope USING (scope_id) WHERE run_id = ?
+             ORDER BY finding_id",
+            [run.0],
+            records::read_finding,
+        )
+    }
+}
