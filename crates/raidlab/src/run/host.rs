@@ -148,6 +148,12 @@ pub fn prepare(arguments: &Arguments, goes_on: bool) -> Result<HostRun, Failure>
         ..Choices::default()
     };
     let mut remarks = Vec::new();
+    if !suite.remarks.is_empty() {
+        remarks.push(prepare::remark(
+            "Remarks on the suite",
+            suite.remarks.join("; "),
+        ));
+    }
     for machine in &machines {
         for warning in machine.warnings() {
             remarks.push(prepare::remark(machine.name(), warning.to_string()));
@@ -165,7 +171,7 @@ pub fn prepare(arguments: &Arguments, goes_on: bool) -> Result<HostRun, Failure>
     let bench = HostBench::new(machines);
     let mut experiments = suite.experiments(&subjects, &choices);
     let named = !arguments.subjects.is_empty();
-    let left_out = leave_out(&bench, &mut experiments, named)?;
+    let left_out = leave_out(&bench, &mut experiments, named, arguments.dry_run)?;
     if experiments.is_empty() {
         let words = format!("nothing of suite `{}` can run here", suite.name);
         return Err(Failure::words(Kind::Run, words).help(left_out.join("\n      ")));
@@ -385,16 +391,25 @@ fn refused(error: HostError) -> Failure {
     }
 }
 
-/// Leaves out what a machine lacks; an error where the subject was named.
+/// Leaves out what a machine lacks; an error where the subject was named. A plan
+/// is shown all the same: what is lacking can be installed.
 fn leave_out(
     bench: &HostBench,
     experiments: &mut Vec<Experiment>,
     named: bool,
+    planned: bool,
 ) -> Result<Vec<String>, Failure> {
     let (mut kept, mut left_out) = (Vec::new(), Vec::new());
     for experiment in std::mem::take(experiments) {
         match bench.obstacle(&experiment) {
             Ok(()) => kept.push(experiment),
+            Err(error @ HostError::Missing { .. }) if planned => {
+                let line = format!("{}: {error}", experiment.subject.name);
+                if !left_out.contains(&line) {
+                    left_out.push(line);
+                }
+                kept.push(experiment);
+            }
             Err(error) if named => {
                 let words = format!("subject `{}` cannot run", experiment.subject.name);
                 let failure = Failure::words(Kind::Run, format!("{words}: {error}"));
