@@ -36,7 +36,7 @@ pub struct HostArguments {
     #[arg(long = "machine", value_name = "DESTINATION")]
     machines: Vec<String>,
 
-    /// Machines with their own disks, from a file with [[machine]] tables.
+    /// Machines with their own disks, from a file with `[[machine]]` tables.
     #[arg(long, value_name = "FILE.toml", conflicts_with = "machines")]
     machine_file: Option<PathBuf>,
 
