@@ -85,19 +85,30 @@ pub fn invocations<'a>(
 /// The first event that cannot.
 pub fn check_events(experiment: &Experiment, built: &Built) -> Result<(), HostError> {
     let system = spec(experiment)?.system();
+    // LVM lets a member go only from a volume that is not active, and a mounted
+    // one cannot be made so.
+    let deactivates = |command: &Command| {
+        let mut words = command.arguments.windows(2);
+        words.any(|pair| pair == ["--activate", "n"])
+    };
     for step in &experiment.steps {
         if let PlannedStep::Event(event) = step {
-            event_commands(*event, system, built)?;
+            let commands = event_commands(*event, system, built)?;
+            if experiment.filesystem.is_some() && commands.iter().any(deactivates) {
+                return Err(HostError::Unsuitable {
+                    what: format!(
+                        "{} must be out of use to {}, but a file system is on it",
+                        system.title(),
+                        event_words(*event)
+                    ),
+                });
+            }
         }
     }
     for job in experiment.jobs() {
         for event in &job.events {
             let commands = event_commands(event.event, system, built)?;
-            // LVM lets a member go only from a volume that is not active.
-            let idle = |command: &Command| {
-                let mut words = command.arguments.windows(2);
-                command.program == "umount" || words.any(|pair| pair == ["--activate", "n"])
-            };
+            let idle = |command: &Command| command.program == "umount" || deactivates(command);
             if commands.iter().any(idle) {
                 return Err(HostError::Unsuitable {
                     what: format!(

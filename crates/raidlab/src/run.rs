@@ -350,7 +350,8 @@ impl Kept<'_> {
             self.store.display(),
             self.run
         );
-        let help = format!("{}; `raidlab resume {}` goes on", self.help(), self.run);
+        let again = see(self.run, self.store).replace("raidlab report", "raidlab resume");
+        let help = format!("{}; `{again}` goes on", self.help());
         Failure::words(Kind::Interrupted, words).help(help)
     }
 
