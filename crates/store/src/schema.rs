@@ -9,7 +9,7 @@
 use crate::StoreError;
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// "rlab" in ASCII: what `file(1)` and we tell a store by.
 pub(crate) const APPLICATION_ID: i32 = 0x726c_6162;
@@ -47,7 +47,12 @@ pub(crate) fn open_in_memory() -> Result<Connection, StoreError> {
 fn prepare(mut connection: Connection, path: &Path) -> Result<Connection, StoreError> {
     let fail = |error| failure("open", path, error);
     connection.busy_timeout(BUSY_TIMEOUT).map_err(fail)?;
-    match state(&connection, path)? {
+    // In one transaction: another process may be making the store between two
+    // questions.
+    let snapshot = connection.unchecked_transaction().map_err(fail)?;
+    let found = state(&snapshot, path)?;
+    snapshot.finish().map_err(fail)?;
+    match found {
         State::Empty => create(&mut connection, path)?,
         State::Ours => check(&connection, path)?,
         State::Old => {
@@ -55,10 +60,7 @@ fn prepare(mut connection: Connection, path: &Path) -> Result<Connection, StoreE
             migrate(&mut connection, path)?;
         }
     }
-    // Readers do not block the writer, nor the writer readers.
-    connection
-        .pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(()))
-        .map_err(fail)?;
+    write_ahead(&connection).map_err(fail)?;
     // A row on the host bench costs minutes to hours: sync each to the disk.
     connection
         .pragma_update(None, "synchronous", "full")
@@ -67,6 +69,27 @@ fn prepare(mut connection: Connection, path: &Path) -> Result<Connection, StoreE
         .pragma_update(None, "foreign_keys", true)
         .map_err(fail)?;
     Ok(connection)
+}
+
+/// Lets readers not block the writer, nor the writer readers. While others open
+/// the store for the first time too, `SQLite` refuses this without waiting.
+fn write_ahead(connection: &Connection) -> rusqlite::Result<()> {
+    let deadline = Instant::now() + BUSY_TIMEOUT;
+    loop {
+        match connection.pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(())) {
+            Err(error) if is_busy(&error) && Instant::now() < deadline => {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            done => return done,
+        }
+    }
+}
+
+fn is_busy(error: &rusqlite::Error) -> bool {
+    matches!(
+        error.sqlite_error_code(),
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked)
+    )
 }
 
 #[derive(PartialEq, Eq)]

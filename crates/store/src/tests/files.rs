@@ -168,3 +168,19 @@ fn a_store_of_the_version_before_is_brought_up_to_date() {
         .unwrap();
     assert_eq!(left, 0);
 }
+
+#[test]
+fn many_may_make_the_same_store_at_once() {
+    for _ in 0..20 {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("new.db");
+        std::thread::scope(|scope| {
+            let openers: Vec<_> = (0..8)
+                .map(|_| scope.spawn(|| Store::open(&path).map(drop)))
+                .collect();
+            for opener in openers {
+                opener.join().unwrap().unwrap();
+            }
+        });
+    }
+}
