@@ -7,7 +7,9 @@ use crate::place::Place;
 use crate::session::{built, make_and_mount, spec};
 use crate::standing::take_down_commands;
 use raidlab_inventory::counters::memory_state;
-use raidlab_lab::{Condition, Event, EventKind, Experiment, PlannedJob, PlannedStep, Wait, When};
+use raidlab_lab::{
+    Event, EventKind, Experiment, PlannedJob, PlannedStep, When, event_in_words, wait_in_words,
+};
 use raidlab_shell::{Command, Effect};
 use raidlab_systems::{Access, ArraySystem, Built, Need, SystemError};
 use raidlab_tools::Tool;
@@ -99,7 +101,7 @@ pub fn check_events(experiment: &Experiment, built: &Built) -> Result<(), HostEr
                     what: format!(
                         "{} must be out of use to {}, but a file system is on it",
                         system.title(),
-                        event_words(*event)
+                        event_in_words(*event)
                     ),
                 });
             }
@@ -115,7 +117,7 @@ pub fn check_events(experiment: &Experiment, built: &Built) -> Result<(), HostEr
                         "job `{}`: {} must be out of use to {}; make that a step of its own",
                         job.name,
                         system.title(),
-                        event_words(event.event)
+                        event_in_words(event.event)
                     ),
                 });
             }
@@ -214,9 +216,11 @@ impl Plan {
         invocations: &mut impl Iterator<Item = (&'a PlannedJob, Invocation)>,
     ) -> Result<(), HostError> {
         match step {
-            PlannedStep::Wait(wait) => self.line(&format!("  step {number:<3}  {}", words(*wait))),
+            PlannedStep::Wait(wait) => {
+                self.line(&format!("  step {number:<3}  {}", wait_in_words(*wait)))
+            }
             PlannedStep::Event(event) => {
-                self.line(&format!("  step {number:<3}  {}", event_words(*event)));
+                self.line(&format!("  step {number:<3}  {}", event_in_words(*event)));
                 self.commands(&event_commands(*event, system, built)?);
             }
             PlannedStep::Job(_) => {
@@ -261,7 +265,7 @@ impl Plan {
                 }
                 When::SyncPercent(percent) => format!("when {percent} % are copied"),
             };
-            self.line(&format!("      {when}: {}", event_words(event.event)));
+            self.line(&format!("      {when}: {}", event_in_words(event.event)));
             self.commands(&event_commands(event.event, system, built)?);
         }
         Ok(())
@@ -279,30 +283,5 @@ fn event_commands(
         EventKind::Remove => system.remove(built, slot),
         EventKind::Insert => system.add(built, slot),
         EventKind::ReAdd => system.re_add(built, slot),
-    }
-}
-
-fn event_words(event: Event) -> String {
-    let member = event.member;
-    match event.kind {
-        EventKind::Fail => format!("member {member} fails"),
-        EventKind::Remove => format!("take member {member} out"),
-        EventKind::Insert => format!("put member {member} back as if new"),
-        EventKind::ReAdd => format!("put member {member} back as it was"),
-    }
-}
-
-fn words(wait: Wait) -> String {
-    let seconds = |time: raidlab_units::Nanos| Duration::from_nanos(time.0).as_secs_f64();
-    match wait {
-        Wait::Time(time) => format!("wait {} s", seconds(time)),
-        Wait::Until { condition, at_most } => {
-            let what = match condition {
-                Condition::SyncDone => "nothing is copied any more".to_owned(),
-                Condition::SyncPercent(percent) => format!("{percent} % are copied"),
-                Condition::Idle => "the members are idle".to_owned(),
-            };
-            format!("wait until {what}, at most {} s", seconds(at_most))
-        }
     }
 }

@@ -292,7 +292,7 @@ fn what_an_array_cannot_do_is_known_before_anything_runs() {
         .unwrap_err()
         .to_string();
     assert!(
-        error.contains("must be out of use to take member 1 out"),
+        error.contains("must be out of use to remove member 1"),
         "{error}"
     );
 }

@@ -29,7 +29,7 @@ pub use document::{FileError, Problem, SCHEMA};
 pub use experiment::{CapacityError, Choices, Experiment, HostChoice, PlannedJob, PlannedStep};
 pub use host::{Host, QueueStyle};
 pub use placeholder::{PlaceholderError, Placeholders, expand};
-pub use plan::describe_job;
+pub use plan::{describe_job, event_in_words, wait_in_words};
 pub use published::{Accuracy, Better, Cell, Class, Log, Published, Synced};
 pub use run::{RunEnd, RunError, RunOptions, Sink, run_suite};
 pub use subject::{

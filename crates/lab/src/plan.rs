@@ -267,7 +267,8 @@ fn rounds_in_words<J>(rounds: &Rounds<J>, words: impl Fn(&J) -> Vec<String>) -> 
 }
 
 /// What is waited for, in words.
-fn wait_in_words(wait: Wait) -> String {
+#[must_use]
+pub fn wait_in_words(wait: Wait) -> String {
     match wait {
         Wait::Time(time) => format!("wait {}", time_in_words(time)),
         Wait::Until { condition, at_most } => {
@@ -284,7 +285,8 @@ fn wait_in_words(wait: Wait) -> String {
 }
 
 /// An event in words.
-fn event_in_words(event: Event) -> String {
+#[must_use]
+pub fn event_in_words(event: Event) -> String {
     let member = event.member;
     match event.kind {
         EventKind::Remove => format!("remove member {member}"),

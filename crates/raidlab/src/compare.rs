@@ -6,7 +6,7 @@ use crate::run::STORE;
 use clap::Args;
 use raidlab_report::{RunData, compare};
 use raidlab_store::Store;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Arguments of `raidlab compare`.
 #[derive(Debug, Args)]
@@ -67,25 +67,15 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
     })?;
     let mut written = false;
     if let Some(path) = &arguments.html {
-        write(path, &comparison.html()?)?;
+        output::write_or_print(path, comparison.html()?.as_bytes())?;
         written = true;
     }
     if let Some(path) = &arguments.markdown {
-        write(path, &comparison.markdown())?;
+        output::write_or_print(path, comparison.markdown().as_bytes())?;
         written = true;
     }
     if written {
         return Ok(());
     }
     output::print(&comparison.text(&output::style()))
-}
-
-/// Writes a file and says so; `-` is standard output.
-fn write(path: &Path, text: &str) -> Result<(), Failure> {
-    if path == Path::new("-") {
-        return output::print(text);
-    }
-    output::write(path, text.as_bytes())?;
-    output::say(&format!("wrote {}", path.display()));
-    Ok(())
 }

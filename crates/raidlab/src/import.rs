@@ -130,7 +130,7 @@ fn keep(store: &mut Store, imported: &Imported) -> Result<String, StoreError> {
     let seconds = now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
     let stem = format!("{}-import-{}", now.strftime("%Y%m%dT%H%M%SZ"), head.suite);
     let mut run = Run {
-        name: stem.clone(),
+        name: stem,
         started: seconds.clone(),
         finished: None,
         bench: head.bench.clone(),
@@ -142,17 +142,7 @@ fn keep(store: &mut Store, imported: &Imported) -> Result<String, StoreError> {
         arguments: Vec::new(),
         plan_hash: String::new(),
     };
-    let mut number = 1;
-    let id = loop {
-        match store.begin_run(&run) {
-            // Another one began within the same second.
-            Err(StoreError::RunExists { .. }) if number < 1000 => {
-                number += 1;
-                run.name = format!("{stem}-{number}");
-            }
-            begun => break begun?,
-        }
-    };
+    let id = crate::run::begin_as(store, &mut run)?;
     store.add_records(id, &imported.records)?;
     for cell in &imported.cells {
         store.add_cell(id, cell)?;

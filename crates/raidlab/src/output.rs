@@ -119,6 +119,19 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
         .map_err(|source| Failure::write_file(path, source))
 }
 
+/// Writes a file and says so; `-` is standard output.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn write_or_print(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    if path == Path::new("-") {
+        return print_bytes(bytes);
+    }
+    write(path, bytes)?;
+    say(&format!("wrote {}", path.display()));
+    Ok(())
+}
+
 /// Where bytes go.
 enum Place {
     /// A file, or a name for one.

@@ -9,7 +9,7 @@ use raidlab_store::{
     ExportError, LATEST, Measurement, Store, write_csv, write_json_lines, write_members_csv,
 };
 use std::fmt::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Arguments of `raidlab report`.
 #[derive(Debug, Args)]
@@ -88,11 +88,11 @@ pub fn report(arguments: &Arguments) -> Result<(), Failure> {
     let data = RunData::load(&store, &arguments.run)?;
     let mut exported = false;
     if let Some(path) = &arguments.html {
-        write(path, raidlab_report::html(&data)?.as_bytes())?;
+        output::write_or_print(path, raidlab_report::html(&data)?.as_bytes())?;
         exported = true;
     }
     if let Some(path) = &arguments.markdown {
-        write(path, raidlab_report::markdown(&data).as_bytes())?;
+        output::write_or_print(path, raidlab_report::markdown(&data).as_bytes())?;
         exported = true;
     }
     let exports: [(&Option<PathBuf>, Export); 3] = [
@@ -108,7 +108,7 @@ pub fn report(arguments: &Arguments) -> Result<(), Failure> {
         if let Some(path) = path {
             let mut bytes = Vec::new();
             export(&mut bytes, &data.measurements)?;
-            write(path, &bytes)?;
+            output::write_or_print(path, &bytes)?;
             exported = true;
         }
     }
@@ -132,16 +132,6 @@ pub fn text(data: &RunData) -> String {
 
 /// An export format.
 type Export = fn(&mut Vec<u8>, &[Measurement]) -> Result<(), ExportError>;
-
-/// Writes a file and says so; `-` is standard output.
-fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    if path == Path::new("-") {
-        return output::print_bytes(bytes);
-    }
-    output::write(path, bytes)?;
-    output::say(&format!("wrote {}", path.display()));
-    Ok(())
-}
 
 fn list(store: &Store) -> Result<(), Failure> {
     let runs = store.runs()?;

@@ -16,7 +16,7 @@ use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum, builder::PossibleValue};
 pub use host::TRIAL_FOLDER;
 use keeper::Keeper;
-pub use keeper::command_line;
+pub use keeper::{begin_as, command_line};
 use prepare::Prepared;
 use raidlab_lab::{Bench, BenchError, Finish, RunEnd, RunError, RunOptions, run_suite};
 use raidlab_model::{Ablation, ModelBench};

@@ -5,6 +5,7 @@ use super::progress::Display;
 use crate::failure::{Failure, Kind};
 use jiff::Timestamp;
 use raidlab_lab::{Progress, Published, RunEnd, Sink};
+use raidlab_shell::Command;
 use raidlab_store::{
     AccuracyNote, CellResult, ExportError, Measurement, Records, Run, RunId, RunSummary, Setting,
     Store, StoreError, to_json_line,
@@ -56,7 +57,7 @@ pub fn begin(bench: &str, prepared: &Prepared, store: &mut Store) -> Result<Begu
     let seed = prepared.experiments.first().map_or(0, |one| one.seed);
     let stem = format!("{}-{}", now.strftime("%Y%m%dT%H%M%SZ"), suite.name);
     let mut run = Run {
-        name: stem.clone(),
+        name: stem,
         started: seconds(now),
         finished: None,
         bench: bench.to_owned(),
@@ -68,22 +69,31 @@ pub fn begin(bench: &str, prepared: &Prepared, store: &mut Store) -> Result<Begu
         arguments: std::env::args().skip(1).collect(),
         plan_hash: prepared.hash(),
     };
-    let mut number = 1;
-    let id = loop {
-        match store.begin_run(&run) {
-            // Another one began within the same second.
-            Err(StoreError::RunExists { .. }) if number < 1000 => {
-                number += 1;
-                run.name = format!("{stem}-{number}");
-            }
-            begun => break begun?,
-        }
-    };
+    let id = begin_as(store, &mut run)?;
     let mut notes = suite.published.as_ref().map_or_else(Vec::new, notes);
     notes.extend(prepared.remarks.iter().cloned());
     store.add_notes(id, &notes)?;
     let name = run.name;
     Ok(Begun { id, name })
+}
+
+/// Writes down that a run begins, under its name or, where another one began
+/// within the same second, the name with a number.
+///
+/// # Errors
+/// When the store cannot be written.
+pub fn begin_as(store: &mut Store, run: &mut Run) -> Result<RunId, StoreError> {
+    let stem = run.name.clone();
+    let mut number = 1;
+    loop {
+        match store.begin_run(run) {
+            Err(StoreError::RunExists { .. }) if number < 1000 => {
+                number += 1;
+                run.name = format!("{stem}-{number}");
+            }
+            begun => return begun,
+        }
+    }
 }
 
 /// Goes on with a run that did not come to its end.
@@ -163,18 +173,7 @@ fn notes(published: &Published) -> Vec<AccuracyNote> {
 
 /// The command line, for repeating the run in a shell.
 pub fn command_line() -> String {
-    let quoted = std::env::args().skip(1).map(|argument| {
-        let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@".contains(c);
-        if !argument.is_empty() && argument.chars().all(plain) {
-            argument
-        } else {
-            format!("'{}'", argument.replace('\'', r"'\''"))
-        }
-    });
-    std::iter::once("raidlab".to_owned())
-        .chain(quoted)
-        .collect::<Vec<_>>()
-        .join(" ")
+    Command::reads("raidlab", std::env::args().skip(1)).to_string()
 }
 
 /// Keeps what a run measures.
