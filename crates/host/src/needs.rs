@@ -3,20 +3,9 @@
 use crate::error::HostError;
 use crate::machine::Machine;
 use raidlab_inventory::System;
-use raidlab_shell::{Command, Target};
+use raidlab_shell::{Command, TOOL_FOLDERS, Target};
 use raidlab_systems::Need;
 use std::collections::BTreeSet;
-
-/// Where programs are that ordinary users do not have in their path.
-const FOLDERS: [&str; 7] = [
-    "/usr/local/sbin",
-    "/usr/local/bin",
-    "/usr/sbin",
-    "/usr/bin",
-    "/sbin",
-    "/bin",
-    "/opt/raidlab/bin",
-];
 
 /// What is missing, each with how to get it; empty when nothing is.
 ///
@@ -58,7 +47,7 @@ pub fn missing(machine: &Machine, needs: &[Need]) -> Result<Vec<String>, HostErr
 /// The names of all programs.
 fn programs(target: &dyn Target) -> Result<BTreeSet<String>, HostError> {
     let mut names = BTreeSet::new();
-    for folder in FOLDERS {
+    for folder in TOOL_FOLDERS {
         names.extend(target.list(folder)?);
     }
     Ok(names)
@@ -121,7 +110,7 @@ mod tests {
             .file("/proc/filesystems", "nodev\tsysfs\n\txfs\n")
             .file("/proc/mdstat", mdstat)
             .says(&Command::changes("modprobe", ["-q", "raid10"]), "");
-        for folder in FOLDERS {
+        for folder in TOOL_FOLDERS {
             let names: &[&str] = if folder == "/sbin" {
                 &["modprobe"]
             } else {
@@ -139,7 +128,7 @@ mod tests {
             .folder("/sys/module", &[])
             .file("/proc/filesystems", "")
             .file_missing("/proc/mdstat");
-        for folder in FOLDERS {
+        for folder in TOOL_FOLDERS {
             recorded = recorded.folder(folder, &[]);
         }
         let fio = || Need::Program {

@@ -6,7 +6,6 @@
 //! the 2015 comparisons published them; or a file of figures
 //! (`kind = "figures"`), some of which are built in ([`figures()`]).
 
-mod blank;
 mod convert;
 mod describe;
 mod error;

@@ -3,8 +3,8 @@
 
 use crate::convert::{observations, rows};
 use crate::imported::{ImportOptions, Imported, RunHead};
-use crate::{BENCH, ImportError, blank, describe, file_stem};
-use raidlab_store::{CellResult, MemberUse, Records, Scope};
+use crate::{BENCH, ImportError, describe, file_stem};
+use raidlab_store::{CellResult, Measurement, MemberUse, Records, Scope};
 use raidlab_tools::{FactValue, Format, Tool, ToolResult};
 use std::collections::BTreeMap;
 
@@ -46,7 +46,7 @@ pub(crate) fn import(
             class: words.class,
             queue_depth: words.queue_depth,
             streams: words.streams,
-            ..blank::row()
+            ..Measurement::blank(BENCH)
         };
         let mut rows = rows(&group, &template);
         for row in &mut rows {

@@ -6,7 +6,7 @@ use crate::subject::{Subject, SubjectKind};
 use crate::suite::{
     Condition, Event, EventKind, Job, QueueRule, Rounds, Step, Suite, TimedEvent, Wait, Work,
 };
-use raidlab_store::{Cell, Latency, Measurement, Operation, Role};
+use raidlab_store::{Cell, Measurement, Operation, Role};
 use raidlab_systems::FileSystemSpec;
 use raidlab_units::{Bytes, Nanos};
 use raidlab_workload::{Engine, JobError, JobGroup, JobSpec};
@@ -385,7 +385,6 @@ impl PlannedJob {
     pub fn row(&self, experiment: &Experiment, bench: &str, op: Operation) -> Measurement {
         let block = self.jobs().first().map_or(Bytes(0), |job| job.block_size);
         Measurement {
-            bench: bench.to_owned(),
             suite: experiment.suite.clone(),
             host: experiment.host.clone(),
             subject: experiment.subject.name.clone(),
@@ -395,30 +394,13 @@ impl PlannedJob {
             job: self.name.clone(),
             job_title: self.title.clone(),
             repetition: experiment.repetition,
-            tool: String::new(),
-            part: String::new(),
             class: self.class.clone(),
             op,
             block_size_bytes: block.0,
             queue_depth: self.queue_depth(),
             streams: self.streams(),
-            total_ios: 0,
-            total_bytes: 0,
-            started_ns: 0,
-            runtime_ns: 0,
-            iops: 0.0,
-            bytes_per_second: 0.0,
-            cpu_percent: None,
-            latency: Latency::default(),
-            array_state_start: String::new(),
-            array_state_end: String::new(),
-            sync_percent_start: None,
-            sync_percent_end: None,
-            tag_overflows: 0,
-            leaped_percent: 0.0,
             role: Role::Predicted,
-            members: Vec::new(),
-            published: Vec::new(),
+            ..Measurement::blank(bench)
         }
     }
 }

@@ -51,7 +51,7 @@ mod watch;
 pub use command::{Command, Effect, Output};
 pub use exchange::{Answer, Exchange, Failure, Request};
 pub use leftovers::{Leftover, end_leftovers, leftovers};
-pub use local::Local;
+pub use local::{Local, TOOL_FOLDERS};
 pub use observed::{Observed, Observer};
 pub use recorded::{Recorded, TranscriptError};
 pub use ssh::{Ssh, SshOptions};

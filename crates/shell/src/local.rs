@@ -17,8 +17,9 @@ use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 use std::{env, process, thread};
 
-/// Where tools live beside `PATH`.
-const TOOL_FOLDERS: [&str; 6] = [
+/// Where tools are looked for on this machine beside `PATH`, and on any other:
+/// ordinary users do not have all of them in their path.
+pub const TOOL_FOLDERS: [&str; 6] = [
     "/usr/local/sbin",
     "/usr/local/bin",
     "/usr/sbin",

@@ -1,6 +1,5 @@
 use super::{observations, rows};
-use crate::blank::row;
-use raidlab_store::{Operation, Scope, fact};
+use raidlab_store::{Measurement, Operation, Scope, fact};
 use raidlab_tools::{Tool, parse};
 
 fn value(text: &str, tool: Tool, name: &str) -> Option<String> {
@@ -26,7 +25,7 @@ fn clones_of_one_group_are_one_row_with_the_longest_time() {
         Run status group 0 (all jobs):\n   \
         READ: io=160KB, aggrb=8KB/s, minb=4KB/s, maxb=6KB/s, mint=10000msec, maxt=20000msec\n";
     let result = parse(Tool::Fio, text).expect("fio's own output");
-    let rows = rows(&result, &row());
+    let rows = rows(&result, &Measurement::blank(crate::BENCH));
     assert_eq!(rows.len(), 1);
     assert_eq!(rows[0].op, Operation::Read);
     assert_eq!(rows[0].total_ios, 40);
@@ -52,7 +51,7 @@ fn files_of_bonnie_are_counted_in_thousands_of_their_own() {
     let size = (64_u64 << 30).to_string();
     assert_eq!(get(fact::JOB_WORKING_SET_BYTES), Some(size));
     let result = parse(Tool::Bonnie, line).expect("bonnie++'s own form");
-    let rows = rows(&result, &row());
+    let rows = rows(&result, &Measurement::blank(crate::BENCH));
     let read = rows.iter().find(|row| row.op == Operation::Read);
     assert!(read.is_some_and(
         |row| (row.bytes_per_second - 232.0 * 1_048_576.0).abs() < 1.0

@@ -4,7 +4,7 @@ use super::commands;
 use super::schema::{Cell, Claim, Document, Facts, Job, Output, Subject};
 use crate::convert::{observations, rows};
 use crate::imported::{ImportOptions, Imported, RunHead};
-use crate::{BENCH, ImportError, blank};
+use crate::{BENCH, ImportError};
 use raidlab_store::{
     CellResult, CommandRecord, Measurement, Observation, Operation, PublishedFigure, Records,
     Scope, fact, fact::claim_part,
@@ -228,7 +228,7 @@ impl Builder<'_> {
             block_size_bytes: block,
             queue_depth: job.queue_depth,
             streams: job.streams,
-            ..blank::row()
+            ..Measurement::blank(BENCH)
         })
     }
 

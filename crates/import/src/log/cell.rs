@@ -2,7 +2,7 @@
 
 use super::{Context, Run};
 use crate::convert::{observations, rows};
-use crate::{blank, describe, figures, members};
+use crate::{describe, figures, members};
 use raidlab_store::{
     Cell, CellResult, CommandRecord, Measurement, Observation, Records, Scope, fact,
 };
@@ -83,7 +83,7 @@ impl Context<'_> {
             // The next look after a job may be an hour later.
             array_state_end: known(&end, false),
             sync_percent_start: before.0.filter(|_| before.1).and_then(|look| look.percent),
-            ..blank::row()
+            ..Measurement::blank(crate::BENCH)
         };
         if let (true, Some(job)) = (self.log.is_2015(), &run.job) {
             row.sequence = job.sequence;

@@ -11,8 +11,8 @@
 use super::blank::blank_ends;
 use super::steps::{kernel_name, smallest};
 use super::{
-    ArrayStatus, Built, Health, Member, MemberState, MemberStatus, ReadBack, SyncKind, SyncStatus,
-    SystemError,
+    ArrayStatus, Built, Health, Member, MemberState, MemberStatus, Need, ReadBack, SyncKind,
+    SyncStatus, SystemError,
 };
 use raidlab_shell::{Command, Target, TargetError, Watched};
 use raidlab_units::Bytes;
@@ -221,6 +221,19 @@ pub(super) struct Class {
 }
 
 impl Class {
+    /// The tool, a part of the system or a third party's without a package, and
+    /// the module.
+    pub fn needs(self) -> Vec<Need> {
+        vec![
+            Need::Program {
+                name: self.tool,
+                apt: "",
+                pkg: "",
+            },
+            Need::Module(self.module),
+        ]
+    }
+
     /// The device node of an array.
     pub fn device(self, name: &str) -> String {
         format!("/dev/{}/{name}", self.folder)

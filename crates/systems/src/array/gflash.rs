@@ -73,14 +73,7 @@ impl ArraySystem for GflashSpec {
     }
 
     fn needs(&self) -> Vec<Need> {
-        vec![
-            Need::Program {
-                name: "gflash",
-                apt: "",
-                pkg: "",
-            },
-            Need::Module(CLASS.module),
-        ]
+        CLASS.needs()
     }
 
     /// One disk is enough where there is a cache.

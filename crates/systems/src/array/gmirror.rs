@@ -114,14 +114,7 @@ impl ArraySystem for GmirrorSpec {
     }
 
     fn needs(&self) -> Vec<Need> {
-        vec![
-            Need::Program {
-                name: "gmirror",
-                apt: "",
-                pkg: "",
-            },
-            Need::Module(CLASS.module),
-        ]
+        CLASS.needs()
     }
 
     fn check(&self, members: &[Member]) -> Result<(), SystemError> {

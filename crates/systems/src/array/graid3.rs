@@ -52,14 +52,7 @@ impl ArraySystem for Graid3Spec {
     }
 
     fn needs(&self) -> Vec<Need> {
-        vec![
-            Need::Program {
-                name: "graid3",
-                apt: "",
-                pkg: "",
-            },
-            Need::Module(CLASS.module),
-        ]
+        CLASS.needs()
     }
 
     fn check(&self, members: &[Member]) -> Result<(), SystemError> {

@@ -51,14 +51,7 @@ impl ArraySystem for GstripeSpec {
     }
 
     fn needs(&self) -> Vec<Need> {
-        vec![
-            Need::Program {
-                name: "gstripe",
-                apt: "",
-                pkg: "",
-            },
-            Need::Module(CLASS.module),
-        ]
+        CLASS.needs()
     }
 
     fn check(&self, members: &[Member]) -> Result<(), SystemError> {
