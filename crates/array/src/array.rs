@@ -29,7 +29,7 @@ use crate::request::{
     Request, RequestError, Slot,
 };
 use crate::slab::Slab;
-use crate::slots::SlotSet;
+use raidlab_geometry::SlotSet;
 use raidlab_units::{Nanos, Sectors};
 use std::collections::VecDeque;
 

@@ -3,7 +3,7 @@
 use crate::policy::{ReadPolicyError, ReadPolicyKind};
 use crate::recovery::{RecoveryConfig, RecoveryConfigError};
 use crate::request::Slot;
-use crate::slots::MAXIMUM_MEMBERS;
+use raidlab_geometry::MAXIMUM_MEMBERS;
 use raidlab_units::Sectors;
 
 /// One member.

@@ -7,7 +7,7 @@ mod mirror;
 
 pub(crate) use mirror::Mirror;
 
-use crate::slots::SlotSet;
+use raidlab_geometry::SlotSet;
 use raidlab_units::Sectors;
 
 /// A level's mapping.

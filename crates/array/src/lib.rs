@@ -43,27 +43,31 @@
 
 mod array;
 mod config;
+mod engine;
 mod geometry;
 mod member;
 mod policy;
 mod recovery;
 mod request;
 mod slab;
-mod slots;
 
 pub use array::Array;
 pub use config::{AdminError, ArrayConfig, ConfigError, MemberConfig};
+pub use engine::{
+    Admission, EXTERNAL_BITMAP, Engine, FIRST_OUTER_ID, FIRST_OUTER_SCRATCH, Initial, Span,
+    SyncAction, SyncRequest,
+};
 pub use member::MemberState;
 pub use policy::{
     Choice, Io, IoKind, MemberView, Read, ReadPolicy, ReadPolicyError, ReadPolicyKind,
     ZfsFreebsd10, Zol06,
 };
+pub use raidlab_geometry::{MAXIMUM_MEMBERS, SlotSet};
 pub use recovery::{
     CheckpointRule, ReadRecovered, RecoveringWrites, RecoveryConfig, RecoveryConfigError, SyncKind,
     SyncSource, SyncStatus, Throttle, WriteBarrier,
 };
 pub use request::{
     BufferId, CommandId, ComputeStep, Event, Finished, MemberCommand, MemberError, Operation,
-    Outputs, Purpose, Request, RequestError, RequestId, Slot,
+    Outputs, Purpose, Request, RequestError, RequestId, ScratchId, Slot, StepId, StepResult,
 };
-pub use slots::{MAXIMUM_MEMBERS, SlotSet};

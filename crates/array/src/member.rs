@@ -8,7 +8,7 @@
 use crate::config::MemberConfig;
 use crate::policy::MemberView;
 use crate::request::Slot;
-use crate::slots::SlotSet;
+use raidlab_geometry::SlotSet;
 use raidlab_units::Sectors;
 
 /// What a slot holds.

@@ -29,7 +29,7 @@ pub use kind::{ReadPolicyError, ReadPolicyKind};
 pub use zfs::{ZfsFreebsd10, Zol06};
 
 use crate::request::Slot;
-use crate::slots::SlotSet;
+use raidlab_geometry::SlotSet;
 use raidlab_units::{Nanos, Sectors};
 use std::fmt;
 

@@ -29,8 +29,8 @@ pub use config::{
 pub(crate) use barrier::{Barrier, Range, WriteTicket};
 
 use crate::member::Members;
-use crate::slots::SlotSet;
 use barrier::Front;
+use raidlab_geometry::SlotSet;
 use raidlab_units::{Nanos, Sectors};
 use throttle::{Governor, Verdict};
 

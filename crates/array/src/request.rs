@@ -6,6 +6,7 @@
 //! touched: a driver with real bytes keeps a buffer for each [`BufferId`] and
 //! executes the [`ComputeStep`]s on them, a simulator charges their time.
 
+pub use raidlab_geometry::Slot;
 use raidlab_units::Sectors;
 
 /// A request's name, chosen by the driver, given back in [`Finished`].
@@ -17,7 +18,16 @@ pub struct RequestId(pub u64);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CommandId(pub u64);
 
-/// A buffer that belongs to the driver.
+/// A scratch buffer's name, chosen by the core; unique while it is allocated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ScratchId(pub u32);
+
+/// A step's name, chosen by the core, given back with its result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct StepId(pub u64);
+
+/// A buffer that belongs to the driver. Buffers in one step never overlap,
+/// except that an output may be exactly one of the inputs where the step says so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum BufferId {
     /// The payload of a request, from `skip` sectors into it.
@@ -27,23 +37,16 @@ pub enum BufferId {
         /// Sectors from the payload's start.
         skip: Sectors,
     },
-    /// A buffer that the core asks the driver to keep until it is released
-    /// with the last command that names it (resync, parity, journal).
-    Scratch(u32),
+    /// A buffer that the driver keeps between [`ComputeStep::Allocate`] and
+    /// [`ComputeStep::Release`], from `skip` sectors into it.
+    Scratch {
+        /// Which one.
+        scratch: ScratchId,
+        /// Sectors from the buffer's start.
+        skip: Sectors,
+    },
     /// No payload: a flush or a discard.
     None,
-}
-
-/// A member's place in the array: 0 is the first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Slot(pub u16);
-
-impl Slot {
-    /// The slot as an index into per-member tables.
-    #[must_use]
-    pub const fn index(self) -> usize {
-        self.0 as usize
-    }
 }
 
 /// What a request or a member command does.
@@ -123,6 +126,12 @@ pub enum RequestError {
     /// No member that holds the data answered.
     #[error("no member could serve the request")]
     NoMember,
+    /// The array does not take writes.
+    #[error("the array is read-only")]
+    ReadOnly,
+    /// The array has lost more members than its level can bear.
+    #[error("the array has failed")]
+    Failed,
     /// The range goes beyond the array's end or is empty.
     #[error("the range is outside the array")]
     OutOfRange,
@@ -139,20 +148,160 @@ pub enum MemberError {
     Gone,
 }
 
-/// Work on bytes that the core orders and the driver executes.
+/// Work on bytes that the core orders and the driver executes: in the order
+/// given, and all before the commands of the same [`Outputs`]. Steps with an
+/// `id` have a result, which the driver hands to the core's `computed` after
+/// it has taken the outputs. A simulation without bytes charges their time.
+///
+/// Data blocks stand in the order of their exponents: block `j` counts 2^j in
+/// Q. [`BufferId::None`] among them is a block of zeros.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ComputeStep {
-    /// Compare two buffers of `count` sectors (check of a mirror); the driver
-    /// reports the result as it does for a command.
+    /// A scratch buffer of `count` sectors comes to be; its bytes are undefined.
+    Allocate {
+        /// Its name.
+        scratch: ScratchId,
+        /// Its size.
+        count: Sectors,
+    },
+    /// A scratch buffer is no longer needed.
+    Release {
+        /// Its name.
+        scratch: ScratchId,
+    },
+    /// Writes these bytes (whole sectors) into a buffer.
+    Fill {
+        /// Where to.
+        to: BufferId,
+        /// The bytes.
+        bytes: Vec<u8>,
+    },
+    /// Hands the bytes of a buffer to the core ([`StepResult::Bytes`]).
+    Fetch {
+        /// Given back with the result.
+        id: StepId,
+        /// Where from.
+        from: BufferId,
+        /// Sectors to fetch.
+        count: Sectors,
+    },
+    /// Writes zeros.
+    Zero {
+        /// Where to.
+        to: BufferId,
+        /// Sectors.
+        count: Sectors,
+    },
+    /// Copies.
+    Copy {
+        /// Where from.
+        from: BufferId,
+        /// Where to.
+        to: BufferId,
+        /// Sectors.
+        count: Sectors,
+    },
+    /// Parity of whole data blocks.
+    Generate {
+        /// Sectors of each block.
+        count: Sectors,
+        /// All data blocks of the stripe.
+        data: Vec<BufferId>,
+        /// P is written here, unless `None`.
+        p: BufferId,
+        /// Q is written here, unless `None`.
+        q: BufferId,
+    },
+    /// Parity changed in place for one data block that changes.
+    Update {
+        /// Sectors of each block.
+        count: Sectors,
+        /// The data block's exponent.
+        index: u8,
+        /// Its bytes before.
+        old: BufferId,
+        /// Its bytes after.
+        new: BufferId,
+        /// P, read and written, unless `None`.
+        p: BufferId,
+        /// Q, read and written, unless `None`.
+        q: BufferId,
+    },
+    /// Lost blocks from the others.
+    Recover {
+        /// Sectors of each block.
+        count: Sectors,
+        /// All data blocks; the lost ones are written.
+        data: Vec<BufferId>,
+        /// P: read, or written if lost; `None` if the level has none or it is
+        /// lost and not wanted.
+        p: BufferId,
+        /// Q, likewise.
+        q: BufferId,
+        /// At most two: an index into `data`, or `data.len()` for P, or
+        /// `data.len() + 1` for Q.
+        lost: Vec<u8>,
+    },
+    /// Whether P and Q fit the data ([`StepResult::Parity`]).
+    Check {
+        /// Given back with the result.
+        id: StepId,
+        /// Sectors of each block.
+        count: Sectors,
+        /// All data blocks.
+        data: Vec<BufferId>,
+        /// P.
+        p: BufferId,
+        /// Q, unless `None`.
+        q: BufferId,
+    },
+    /// Whether two copies are the same ([`StepResult::Compared`]).
     Compare {
         /// Given back with the result.
-        id: CommandId,
+        id: StepId,
         /// One copy.
         left: BufferId,
         /// The other.
         right: BufferId,
         /// Sectors to compare.
         count: Sectors,
+    },
+    /// CRC-32C of each block, written little-endian one after the other into
+    /// the header at `at` bytes; then the CRC-32C of the header's first
+    /// `header_bytes` bytes with 4 zero bytes at `seal_at`, written there.
+    Seal {
+        /// The header.
+        header: BufferId,
+        /// Bytes of the header that are sealed.
+        header_bytes: u32,
+        /// Where the blocks' checksums begin.
+        at: u32,
+        /// Where the header's own checksum lies.
+        seal_at: u32,
+        /// The blocks and their sectors.
+        blocks: Vec<(BufferId, Sectors)>,
+    },
+}
+
+/// What a step with an id found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StepResult {
+    /// Of [`ComputeStep::Fetch`].
+    Bytes(Vec<u8>),
+    /// Of [`ComputeStep::Compare`]: sectors that differ.
+    Compared {
+        /// 0: the same.
+        different: Sectors,
+    },
+    /// Of [`ComputeStep::Check`].
+    Parity {
+        /// Sectors in which P does not fit.
+        p_different: Sectors,
+        /// Sectors in which Q does not fit.
+        q_different: Sectors,
+        /// The one block (numbered as in [`ComputeStep::Recover`]) that would
+        /// explain every difference, if there is one. Without Q: none.
+        culprit: Option<u8>,
     },
 }
 
@@ -173,6 +322,42 @@ pub enum Event {
     SyncFinished,
     /// Recovery or resync stopped short.
     SyncAborted,
+    /// A check or repair found copies or parity that do not agree.
+    Mismatch {
+        /// The first sector (of the members' data areas, or of the array for
+        /// levels without parity).
+        start: Sectors,
+        /// Sectors that differ.
+        count: Sectors,
+    },
+    /// A member could not read a range; its bytes were made from the others and
+    /// written back.
+    ReadErrorCorrected {
+        /// Which member.
+        slot: Slot,
+        /// Sector of its data area.
+        start: Sectors,
+        /// Sectors.
+        count: Sectors,
+    },
+    /// A range of a member's data area has no right bytes any more.
+    BadBlocksFound {
+        /// Which member.
+        slot: Slot,
+        /// Sector of its data area.
+        start: Sectors,
+        /// Sectors.
+        count: Sectors,
+    },
+    /// A write made such a range right again.
+    BadBlocksCleared {
+        /// Which member.
+        slot: Slot,
+        /// Sector of its data area.
+        start: Sectors,
+        /// Sectors.
+        count: Sectors,
+    },
 }
 
 /// What the core wants done. The driver clears it between calls and keeps it,

@@ -4,7 +4,7 @@ use super::{Array, Command, RequestState, Role, Shape, payload};
 use crate::policy::{Choice, Read};
 use crate::recovery::Range;
 use crate::request::{MemberError, Operation, Outputs, Request};
-use crate::slots::SlotSet;
+use raidlab_geometry::SlotSet;
 use raidlab_units::Sectors;
 
 impl Array {

@@ -4,8 +4,8 @@
 use super::{Array, Command, Role, Shape};
 use crate::policy::Read;
 use crate::recovery::{Block, Range, Step, SyncKind, SyncSource};
-use crate::request::{BufferId, Event, MemberError, Operation, Outputs, Slot};
-use crate::slots::SlotSet;
+use crate::request::{BufferId, Event, MemberError, Operation, Outputs, ScratchId, Slot};
+use raidlab_geometry::SlotSet;
 use raidlab_units::Sectors;
 
 impl Array {
@@ -158,7 +158,10 @@ impl Array {
         let shape = Shape {
             operation,
             force_unit_access: false,
-            buffer: BufferId::Scratch(number),
+            buffer: BufferId::Scratch {
+                scratch: ScratchId(number),
+                skip: Sectors::ZERO,
+            },
         };
         self.issue(slot, role, range, shape, out);
     }

@@ -3,7 +3,7 @@
 use super::{Array, Command, Piece, Role, Shape, payload};
 use crate::recovery::{Range, RecoveringWrites, WriteTicket};
 use crate::request::{BufferId, MemberError, Operation, Outputs, Request, Slot};
-use crate::slots::SlotSet;
+use raidlab_geometry::SlotSet;
 use raidlab_units::Sectors;
 
 impl Array {

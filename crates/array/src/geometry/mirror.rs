@@ -1,7 +1,7 @@
 //! RAID 1: array sector `s` is sector `s` of every member's data area. One
 //! member is a plain disk.
 
-use crate::slots::SlotSet;
+use raidlab_geometry::SlotSet;
 use raidlab_units::Sectors;
 
 /// An N-way mirror.

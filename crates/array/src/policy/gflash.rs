@@ -14,7 +14,7 @@
 
 use super::{Choice, Io, IoKind, MemberView, Read, ReadPolicy};
 use crate::request::Slot;
-use crate::slots::SlotSet;
+use raidlab_geometry::SlotSet;
 use raidlab_units::{Nanos, Sectors};
 
 /// See the file's head.

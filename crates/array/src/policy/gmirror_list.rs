@@ -12,7 +12,7 @@
 
 use super::{Choice, MemberView, Read, ReadPolicy};
 use crate::request::Slot;
-use crate::slots::SlotSet;
+use raidlab_geometry::SlotSet;
 use raidlab_units::Nanos;
 
 #[derive(Debug, Clone, Copy)]

@@ -3,7 +3,7 @@
 
 use super::{Io, IoKind, MemberView, Read, ReadPolicy};
 use crate::request::Slot;
-use crate::slots::SlotSet;
+use raidlab_geometry::SlotSet;
 use raidlab_units::{Nanos, Sectors};
 
 pub(super) struct Bench {

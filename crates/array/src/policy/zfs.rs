@@ -15,7 +15,7 @@
 
 use super::{Choice, Io, IoKind, MemberView, Read, ReadPolicy};
 use crate::request::Slot;
-use crate::slots::SlotSet;
+use raidlab_geometry::SlotSet;
 use raidlab_units::{Nanos, Sectors};
 
 /// `zfs_vdev_mirror_rotating_seek_offset`, 1 MiB.

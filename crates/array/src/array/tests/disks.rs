@@ -5,7 +5,7 @@
 //! or writes is decided when it lands, so every interleaving that real disks
 //! could show can be made.
 
-use crate::request::{BufferId, MemberCommand, MemberError, Operation};
+use crate::request::{BufferId, MemberCommand, MemberError, Operation, ScratchId};
 use std::collections::BTreeMap;
 
 /// A version number. Each write request writes its own.
@@ -48,7 +48,10 @@ impl Buffers {
             BufferId::Request { request, skip } => {
                 self.requests[&request.0][index(skip.0)..][..count].to_vec()
             }
-            BufferId::Scratch(number) => self.scratch[&number][..count].to_vec(),
+            BufferId::Scratch {
+                scratch: ScratchId(number),
+                ..
+            } => self.scratch[&number][..count].to_vec(),
             BufferId::None => vec![discarded; count],
         }
     }
@@ -59,7 +62,10 @@ impl Buffers {
                 let payload = self.requests.get_mut(&request.0).expect("in flight");
                 payload[index(skip.0)..][..flight.data.len()].copy_from_slice(&flight.data);
             }
-            BufferId::Scratch(number) => {
+            BufferId::Scratch {
+                scratch: ScratchId(number),
+                ..
+            } => {
                 self.scratch.insert(number, flight.data.clone());
             }
             BufferId::None => panic!("a read without a buffer"),

@@ -1,7 +1,18 @@
-//! A set of slots in one word.
+//! Slots, and a set of them in one word.
 
-use crate::request::Slot;
 use std::ops::{BitAnd, BitOr, Sub};
+
+/// A member's place in the array: 0 is the first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Slot(pub u16);
+
+impl Slot {
+    /// The slot as an index into per-member tables.
+    #[must_use]
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
 
 /// The most members an array can have: the slots fit one machine word, so
 /// that choosing among them allocates nothing.
@@ -121,8 +132,7 @@ impl FromIterator<Slot> for SlotSet {
 
 #[cfg(test)]
 mod tests {
-    use super::SlotSet;
-    use crate::request::Slot;
+    use super::{Slot, SlotSet};
 
     #[test]
     fn sets_iterate_in_ascending_order() {

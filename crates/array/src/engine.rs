@@ -1,0 +1,145 @@
+//! What every level's engine does: the floor between an array's memory of
+//! itself (superblocks, bitmap) and the moving of its data.
+//!
+//! An engine knows the members' states of this moment, no history: who is in
+//! sync when it starts, what must be copied or compared, is told to it. It
+//! reports by [`Event`](crate::Event)s what must be remembered. If
+//! `record_failures` is set in its configuration, then after
+//! `Event::MemberFailed(slot)` it starts no write that the failed member would
+//! have had a part in, until [`Engine::failure_recorded`] says that the other
+//! members' superblocks know: a crash in between must not bring the member back
+//! as one that is current.
+
+use crate::config::{AdminError, MemberConfig};
+use crate::member::MemberState;
+use crate::recovery::SyncStatus;
+use crate::request::{CommandId, MemberError, Outputs, Request, Slot, StepId, StepResult};
+use raidlab_units::{Nanos, Sectors};
+
+/// A range of sectors: `start..end`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Span {
+    /// First sector.
+    pub start: Sectors,
+    /// Sector after the last.
+    pub end: Sectors,
+}
+
+/// What a sync of members that are all in sync does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SyncAction {
+    /// Make copies and parity agree, without comparing first.
+    Resync,
+    /// Compare, count and report mismatches, change nothing.
+    Check,
+    /// Compare and make mismatches agree.
+    Repair,
+}
+
+/// A resync, check or repair. Positions are array sectors for levels without
+/// parity, sectors of the members' data areas for levels with parity.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SyncRequest {
+    /// What to do.
+    pub action: SyncAction,
+    /// Only these ranges, ascending and apart; `None`: everything.
+    pub ranges: Option<Vec<Span>>,
+}
+
+/// How much of a member that is added has to be filled.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Admission {
+    /// All from this sector of its data area on; below it is current.
+    From(Sectors),
+    /// Only these ranges (positions as in [`SyncRequest`]): a re-add by bitmap.
+    Ranges(Vec<Span>),
+}
+
+/// What a slot holds when an engine starts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Initial {
+    /// A member that is current everywhere.
+    InSync(MemberConfig),
+    /// A member whose recovery has to begin or to go on.
+    Recovering(MemberConfig, Admission),
+    /// Nothing.
+    Missing,
+}
+
+/// The lowest id of commands and steps that the floor above the engines gives
+/// out; engines stay below it.
+pub const FIRST_OUTER_ID: u64 = 1 << 63;
+
+/// The lowest scratch buffer that the floor above the engines gives out.
+pub const FIRST_OUTER_SCRATCH: u32 = 1 << 31;
+
+/// The slot that commands to an external bitmap name.
+pub const EXTERNAL_BITMAP: Slot = Slot(u16::MAX);
+
+/// One level's engine, without I/O, clock or payload.
+pub trait Engine: std::fmt::Debug + Send {
+    /// Sectors that the array offers.
+    fn size(&self) -> Sectors;
+    /// Takes a request; what is to be done is added to `out`. The range is
+    /// checked here.
+    fn submit(&mut self, now: Nanos, request: Request, out: &mut Outputs);
+    /// Takes a member's answer.
+    fn complete(
+        &mut self,
+        now: Nanos,
+        command: CommandId,
+        result: Result<(), MemberError>,
+        out: &mut Outputs,
+    );
+    /// Takes the result of a step with an id.
+    fn computed(&mut self, now: Nanos, step: StepId, result: StepResult, out: &mut Outputs);
+    /// Time has passed.
+    fn tick(&mut self, now: Nanos, out: &mut Outputs);
+    /// When [`Self::tick`] is to be called even if nothing happens.
+    fn next_tick(&self) -> Option<Nanos>;
+    /// What each slot holds, slot 0 first.
+    fn member_states(&self) -> Vec<MemberState>;
+    /// How far a sync is, if one runs.
+    fn sync_status(&self) -> Option<SyncStatus>;
+    /// Nothing in flight, nothing held back.
+    fn is_idle(&self) -> bool;
+    /// Marks a member failed.
+    ///
+    /// # Errors
+    /// When there is no such member, it failed before, or the array needs it.
+    fn fail(&mut self, now: Nanos, slot: Slot, out: &mut Outputs) -> Result<(), AdminError>;
+    /// The members' superblocks know that this one has failed.
+    fn failure_recorded(&mut self, now: Nanos, slot: Slot, out: &mut Outputs);
+    /// Empties a slot; a member in service fails first.
+    ///
+    /// # Errors
+    /// As [`Self::fail`].
+    fn remove(&mut self, now: Nanos, slot: Slot, out: &mut Outputs) -> Result<(), AdminError>;
+    /// Puts a member into an empty slot; its recovery starts when no other
+    /// sync runs.
+    ///
+    /// # Errors
+    /// When the slot does not exist or is occupied, or the member is too small.
+    fn add(
+        &mut self,
+        now: Nanos,
+        slot: Slot,
+        member: MemberConfig,
+        admission: Admission,
+        out: &mut Outputs,
+    ) -> Result<(), AdminError>;
+    /// Starts a resync, check or repair over the members in sync.
+    ///
+    /// # Errors
+    /// When one runs.
+    fn start_sync(
+        &mut self,
+        now: Nanos,
+        request: SyncRequest,
+        out: &mut Outputs,
+    ) -> Result<(), AdminError>;
+    /// Ends the running sync early; members under recovery stay so.
+    fn stop_sync(&mut self, now: Nanos, out: &mut Outputs);
+    /// Sets the throttle of syncs, in KiB/s per member.
+    fn set_sync_speed(&mut self, minimum_kib_per_second: u64, maximum_kib_per_second: u64);
+}

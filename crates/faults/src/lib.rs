@@ -1,0 +1,1 @@
+//! Fault simulation: the array core with real bytes over failing disks, in virtual time.

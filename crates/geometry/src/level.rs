@@ -1,0 +1,181 @@
+//! RAID levels and layouts under the names and numbers that md and mdadm use.
+
+use std::fmt;
+use std::str::FromStr;
+use thiserror::Error;
+
+/// A RAID level.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Level {
+    /// Members one after the other.
+    Linear,
+    /// Striping without redundancy.
+    Raid0,
+    /// Mirror of any number of members.
+    Raid1,
+    /// Parity on the last member.
+    Raid4,
+    /// One parity block a stripe, on members in turn.
+    Raid5,
+    /// Two parity blocks (P and Q) a stripe.
+    Raid6,
+    /// Striped copies: near, far or offset.
+    Raid10,
+}
+
+/// How parity walks over the members of a RAID 4, 5 or 6. The codes are
+/// md's (drivers/md/raid5.h of Linux).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub enum ParityLayout {
+    /// 0.
+    LeftAsymmetric,
+    /// 1.
+    RightAsymmetric,
+    /// 2, md's default.
+    #[default]
+    LeftSymmetric,
+    /// 3.
+    RightSymmetric,
+    /// 4: parity on the first member (or the first two).
+    ParityFirst,
+    /// 5: parity on the last member (or the last two): RAID 4's own.
+    ParityLast,
+    /// 8, RAID 6 only: DDF's rotating parity, zero restart.
+    RotatingZeroRestart,
+    /// 9, RAID 6 only: DDF's rotating parity, N restart.
+    RotatingNRestart,
+    /// 10, RAID 6 only: DDF's rotating parity, N continue.
+    RotatingNContinue,
+    /// 16, RAID 6 only: RAID 5's layout over all but the last member, which holds Q.
+    LeftAsymmetric6,
+    /// 17, likewise.
+    RightAsymmetric6,
+    /// 18, likewise.
+    LeftSymmetric6,
+    /// 19, likewise.
+    RightSymmetric6,
+    /// 20, likewise.
+    ParityFirst6,
+}
+
+/// How a RAID 0 of unequal members numbers the chunks of its later zones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ZoneLayout {
+    /// 1: by the array's chunk number (Linux up to 3.13).
+    Original,
+    /// 2: by the zone's own chunk number (Linux 3.14 to 5.3, and now the default).
+    Alternate,
+}
+
+/// The copies of a RAID 10.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Copies {
+    /// Copies beside each other, at least 1.
+    pub near: u8,
+    /// Copies far apart, at least 1.
+    pub far: u8,
+    /// Far copies lie in the next row instead of the next part of the member.
+    pub offset: bool,
+    /// Bit 17 of md's layout word: far copies stay within sets of members.
+    pub far_sets: bool,
+}
+
+/// A level's layout.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Layout {
+    /// Linear and RAID 1 have none.
+    None,
+    /// RAID 0.
+    Zones(ZoneLayout),
+    /// RAID 4, 5, 6.
+    Parity(ParityLayout),
+    /// RAID 10.
+    Copies(Copies),
+}
+
+/// A level that md does not know.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("unknown level `{0}`: linear, 0, 1, 4, 5, 6 or 10")]
+pub struct UnknownLevel(pub String);
+
+/// A layout that the level does not have.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{level} has no layout `{layout}`")]
+pub struct UnknownLayout {
+    /// The level.
+    pub level: Level,
+    /// As given.
+    pub layout: String,
+}
+
+impl Level {
+    /// md's number: -1 for linear.
+    #[must_use]
+    pub const fn md_number(self) -> i32 {
+        match self {
+            Self::Linear => -1,
+            Self::Raid0 => 0,
+            Self::Raid1 => 1,
+            Self::Raid4 => 4,
+            Self::Raid5 => 5,
+            Self::Raid6 => 6,
+            Self::Raid10 => 10,
+        }
+    }
+
+    /// The level with this number of md's.
+    #[must_use]
+    pub const fn from_md_number(number: i32) -> Option<Self> {
+        Some(match number {
+            -1 => Self::Linear,
+            0 => Self::Raid0,
+            1 => Self::Raid1,
+            4 => Self::Raid4,
+            5 => Self::Raid5,
+            6 => Self::Raid6,
+            10 => Self::Raid10,
+            _ => return None,
+        })
+    }
+
+    /// Parity blocks in a stripe: 0, 1 or 2.
+    #[must_use]
+    pub const fn parity_count(self) -> usize {
+        match self {
+            Self::Raid4 | Self::Raid5 => 1,
+            Self::Raid6 => 2,
+            _ => 0,
+        }
+    }
+}
+
+impl fmt::Display for Level {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Linear => formatter.pad("linear"),
+            level => formatter.pad(&format!("raid{}", level.md_number())),
+        }
+    }
+}
+
+impl FromStr for Level {
+    type Err = UnknownLevel;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let unknown = || UnknownLevel(text.to_owned());
+        if text == "linear" {
+            return Ok(Self::Linear);
+        }
+        let number = text.strip_prefix("raid").unwrap_or(text);
+        match number {
+            "mirror" => Ok(Self::Raid1),
+            "stripe" => Ok(Self::Raid0),
+            digits => digits
+                .parse()
+                .ok()
+                .filter(|number| *number >= 0)
+                .and_then(Self::from_md_number)
+                .ok_or_else(unknown),
+        }
+    }
+}

@@ -1,0 +1,1 @@
+//! Buffers, and the array core's compute steps executed on their bytes.

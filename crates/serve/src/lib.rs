@@ -1,0 +1,1 @@
+//! Arrays and modelled disks on real files, served over NBD.
