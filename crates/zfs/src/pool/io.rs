@@ -15,7 +15,8 @@ use crate::config::{LABEL_FRONT, QueueConfig};
 use crate::leaf_queue::{Class, Io, LeafQueue, Owner};
 use crate::map::Place;
 use raidlab_array::{
-    BufferId, CommandId, MemberCommand, MemberError, Operation, Outputs, Purpose, Slot, SlotSet,
+    BufferId, CommandId, MemberCommand, MemberError, Operation, Outputs, Purpose, ScratchId, Slot,
+    SlotSet,
 };
 use raidlab_units::{Nanos, Sectors};
 
@@ -266,7 +267,10 @@ impl Pool {
                     count: Sectors(issue.count),
                     force_unit_access: false,
                     purpose,
-                    buffer: BufferId::Scratch(id),
+                    buffer: BufferId::Scratch {
+                        scratch: ScratchId(id),
+                        skip: Sectors::ZERO,
+                    },
                 });
             }
         }
