@@ -46,6 +46,7 @@ mod config;
 mod engine;
 mod geometry;
 mod member;
+pub mod mutation;
 mod policy;
 mod recovery;
 mod request;

@@ -1,0 +1,138 @@
+//! Seeded bugs, with which the fault simulation proves that it would find real
+//! ones.
+//!
+//! Only builds with the cargo feature `mutations` contain them; everywhere
+//! else [`is`] is a constant `false` and the compiler removes what depends on
+//! it. With the feature, at most one bug is active in a thread: a simulation
+//! runs on one thread from its beginning to its end, so that many can run side
+//! by side with different bugs. A hook in the core reads
+//! `if mutation::is(Mutation::FlushForgotten) { .. }` and does the wrong thing
+//! at the one place that its name says, nothing else.
+
+/// Declares the bugs with their names and what each does.
+macro_rules! mutations {
+    ($($variant:ident $name:literal $what:literal;)*) => {
+        /// A seeded bug.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Mutation {
+            $(#[doc = $what] $variant,)*
+        }
+
+        impl Mutation {
+            /// Every one, in the order of the table.
+            pub const ALL: &[Self] = &[$(Self::$variant,)*];
+
+            /// Its name in tables and options.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $name,)*
+                }
+            }
+
+            /// What it does wrong.
+            #[must_use]
+            pub const fn what(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $what,)*
+                }
+            }
+        }
+    };
+}
+
+mutations! {
+    // Flushes and order.
+    FlushForgotten "flush-forgotten" "a flush is acknowledged without being sent to the members";
+    FlushOneMember "flush-one-member" "a flush is sent to the first member only";
+    ForceUnitAccessDropped "fua-dropped" "a write's force-unit-access is not passed to the members";
+    AcknowledgedByFirst "acknowledged-by-first" "a write is acknowledged when its first member has it";
+    // Members.
+    WriteErrorIgnored "write-error-ignored" "a member that fails a write stays in sync";
+    ReadErrorIgnored "read-error-ignored" "a read that failed on a member is taken for one that succeeded";
+    FailureNotAwaited "failure-not-awaited" "writes go on before the failure of a member is recorded";
+    FailureNotRecorded "failure-not-recorded" "the superblocks keep naming a failed member as current";
+    EventsNotCounted "events-not-counted" "a change of the members does not raise the event count";
+    StaleTrusted "stale-trusted" "assembly takes a member with an old event count as current";
+    TieTakenWrongly "tie-taken-wrongly" "assembly takes the oldest superblock for the array's truth, not the newest";
+    SplitBrainAccepted "split-brain-accepted" "assembly takes members that call each other failed together";
+    SuperblockVolatile "superblock-volatile" "superblocks are written without force-unit-access";
+    // Dirty and clean.
+    DirtyMarkLate "dirty-mark-late" "writes go out before the superblocks say that the array is dirty";
+    CleanMarkEarly "clean-mark-early" "the superblocks say clean while writes are in flight";
+    CleanWithoutFlush "clean-without-flush" "the superblocks say clean before the members were flushed";
+    ResyncSkipped "resync-skipped" "no resync follows an unclean stop";
+    // The bitmap.
+    BitmapSetLate "bitmap-set-late" "a write goes out before its bitmap bit is durable";
+    BitmapClearedEarly "bitmap-cleared-early" "a bitmap bit is cleared while a write to its chunk is in flight";
+    BitmapClearedDegraded "bitmap-cleared-degraded" "bitmap bits are cleared while a member is missing";
+    BitmapClearedWithoutFlush "bitmap-cleared-without-flush" "a bitmap bit is cleared before the members were flushed";
+    BitmapLastChunk "bitmap-last-chunk" "the last bitmap chunk that a write touches is not marked";
+    BitmapVolatile "bitmap-volatile" "bitmap pages are written without force-unit-access";
+    ReAddTrusted "re-add-trusted" "a member that is re-added is in sync at once";
+    // Copies.
+    CopyReadUnrecovered "copy-read-unrecovered" "reads are served by a member above its recovered part";
+    CopyWriteSkipsRecovering "copy-write-skips-recovering" "a member under recovery is given no writes";
+    CopyBarrierIgnored "copy-barrier-ignored" "writes and sync of the same place run at once";
+    CopyTrimmed "copy-trimmed" "the last sector of a write of several sectors misses the last copy";
+    RecoveryOffsetAhead "recovery-offset-ahead" "the recovery offset recorded lies beyond what was copied";
+    // Parity.
+    ParityReadAsData "parity-read-as-data" "a degraded read is given the parity block instead of the computed one";
+    ParityNotUpdated "parity-not-updated" "a partial write leaves the parity as it was";
+    QExponentOff "q-exponent-off" "Q is updated with the exponent of the next data block";
+    RmwOldFromNew "rmw-old-from-new" "read-modify-write takes the new bytes for the old ones";
+    StripeLockIgnored "stripe-lock-ignored" "two writes work on the same stripe at once";
+    NeighbourFilled "neighbour-filled" "a partial write fills the rest of its block with zeros";
+    RecoveryParitySwapped "recovery-parity-swapped" "recovery writes a block one sector too short";
+    StripeReadUnrecovered "stripe-read-unrecovered" "blocks above the recovered part are read from the member";
+    SyncParityKept "sync-parity-kept" "resync reads a stripe and does not write its parity";
+    // The log.
+    LogSkipped "log-skipped" "in-place writes go out without a log record";
+    LogVolatile "log-volatile" "log records are written without force-unit-access";
+    LogReusedEarly "log-reused-early" "log space is reused before the in-place writes were flushed";
+    ReplayIncomplete "replay-incomplete" "replay takes a transaction of which a participant has no record";
+    ReplayReversed "replay-reversed" "replay goes from the newest transaction to the oldest";
+    // Check and bad blocks.
+    CheckBlind "check-blind" "check compares nothing";
+    BadBlockForgotten "bad-block-forgotten" "a block that could not be recovered is not recorded as bad";
+}
+
+impl Mutation {
+    /// The one with this name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|it| it.name() == name)
+    }
+}
+
+#[cfg(feature = "mutations")]
+mod active {
+    use super::Mutation;
+    use std::cell::Cell;
+
+    thread_local! {
+        static ACTIVE: Cell<Option<Mutation>> = const { Cell::new(None) };
+    }
+
+    /// Whether this bug is to show itself in this thread.
+    #[must_use]
+    pub fn is(mutation: Mutation) -> bool {
+        ACTIVE.get() == Some(mutation)
+    }
+
+    /// Chooses this thread's bug; gives back the one before.
+    pub fn choose(mutation: Option<Mutation>) -> Option<Mutation> {
+        ACTIVE.replace(mutation)
+    }
+}
+
+#[cfg(feature = "mutations")]
+pub use active::{choose, is};
+
+/// Whether this bug is to show itself: never in this build.
+#[cfg(not(feature = "mutations"))]
+#[must_use]
+#[inline]
+pub const fn is(_mutation: Mutation) -> bool {
+    false
+}
