@@ -1,1 +1,4 @@
 //! Arrays and modelled disks on real files, served over NBD.
+
+pub mod export;
+pub mod member;
