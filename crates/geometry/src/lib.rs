@@ -4,7 +4,9 @@
 //! array. Member sectors count from the start of the member's data area.
 
 mod level;
+mod parity;
 mod slots;
 
 pub use level::{Copies, Layout, Level, ParityLayout, UnknownLayout, UnknownLevel, ZoneLayout};
+pub use parity::{BlockRole, MemberSector, Place, Row, StripeMap, StripeMapError};
 pub use slots::{MAXIMUM_MEMBERS, Slot, SlotSet};
