@@ -61,9 +61,9 @@ pub enum ParityLayout {
 /// How a RAID 0 of unequal members numbers the chunks of its later zones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ZoneLayout {
-    /// 1: by the array's chunk number (Linux up to 3.13).
+    /// 1: by the array's chunk number (Linux up to 3.13, and mdadm's default).
     Original,
-    /// 2: by the zone's own chunk number (Linux 3.14 to 5.3, and now the default).
+    /// 2: by the zone's own chunk number (Linux 3.14 to 5.3).
     Alternate,
 }
 
@@ -76,14 +76,28 @@ pub struct Copies {
     pub far: u8,
     /// Far copies lie in the next row instead of the next part of the member.
     pub offset: bool,
-    /// Bit 17 of md's layout word: far copies stay within sets of members.
-    pub far_sets: bool,
+    /// Whether far copies stay within sets of members.
+    pub far_sets: FarSets,
+}
+
+/// The sets of members that far copies stay within (bits 17 and 18 of md's
+/// layout word).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub enum FarSets {
+    /// No sets: all members are one.
+    #[default]
+    None,
+    /// Bit 17: a set has members / far copies (Linux 3.9 to 4.2).
+    Divided,
+    /// Bit 18: a set has near copies x far copies members (Linux 4.4 and later).
+    Exact,
 }
 
 /// A level's layout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Layout {
-    /// Linear and RAID 1 have none.
+    /// Linear and RAID 1 have none. A RAID 0 whose layout nobody recorded has
+    /// none either, which does no harm as long as it has a single zone.
     None,
     /// RAID 0.
     Zones(ZoneLayout),

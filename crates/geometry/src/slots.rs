@@ -19,7 +19,7 @@ impl Slot {
 pub const MAXIMUM_MEMBERS: usize = 64;
 
 /// A set of slots below [`MAXIMUM_MEMBERS`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct SlotSet(u64);
 
 impl SlotSet {
