@@ -1,0 +1,129 @@
+//! The loops over bytes, one table of them for each tier.
+//!
+//! Each loop is written once, over a [`Vector`], in [`generic`]; a tier's
+//! module says what its vector is and compiles the loops for its processor.
+//!
+//! Q is made by Horner's rule from the highest block down: `q = 2 q + d`. So
+//! one pass over the data with two sums per column makes P and Q, and the only
+//! multiplication is by two. A single column is a chain in which each step
+//! waits for the last; a few vectors side by side hide that.
+
+#![expect(
+    unsafe_code,
+    reason = "SIMD loads and stores, and functions compiled for chosen processors"
+)]
+
+mod generic;
+mod portable;
+
+use crate::Tier;
+
+/// The functions of one tier. They may be called only on a processor that has
+/// the tier's instructions; lists are not empty and all slices of a call have
+/// the same length.
+#[derive(Debug)]
+pub(crate) struct Table {
+    xor: unsafe fn(data: &[&[u8]], p: &mut [u8]),
+    pq: unsafe fn(data: &[&[u8]], p: &mut [u8], q: &mut [u8]),
+    q: unsafe fn(data: &[&[u8]], q: &mut [u8]),
+    update_p: unsafe fn(old: &[u8], new: &[u8], p: &mut [u8]),
+    update_q: unsafe fn(by: u8, old: &[u8], new: &[u8], q: &mut [u8]),
+    update_pq: unsafe fn(by: u8, old: &[u8], new: &[u8], p: &mut [u8], q: &mut [u8]),
+    scale_sum: unsafe fn(by: u8, other: &[u8], to: &mut [u8]),
+    solve: unsafe fn(by_p: u8, by_q: u8, p: &[u8], q: &[u8], x: &mut [u8], y: &mut [u8]),
+}
+
+fn assert_lengths<const N: usize>(data: &[&[u8]], bytes: usize, others: [usize; N]) {
+    assert!(
+        data.iter().all(|block| block.len() == bytes) && others == [bytes; N],
+        "blocks of different lengths"
+    );
+}
+
+impl Table {
+    /// The functions of a tier that this processor can run.
+    pub(crate) fn of(tier: Tier) -> Option<&'static Self> {
+        match tier {
+            Tier::Portable => Some(&portable::TABLE),
+        }
+    }
+
+    /// `p` = the sum of `data`.
+    pub(crate) fn xor(&self, data: &[&[u8]], p: &mut [u8]) {
+        assert_lengths(data, p.len(), []);
+        match data {
+            [] => p.fill(0),
+            [only] => p.copy_from_slice(only),
+            // SAFETY: `of` gave this table for a tier that the processor has;
+            // the list is not empty and the lengths are the same.
+            _ => unsafe { (self.xor)(data, p) },
+        }
+    }
+
+    /// `p` = the sum of `data`, `q` = the sum with powers of g.
+    pub(crate) fn pq(&self, data: &[&[u8]], p: &mut [u8], q: &mut [u8]) {
+        assert_lengths(data, p.len(), [q.len()]);
+        match data {
+            [] => {
+                p.fill(0);
+                q.fill(0);
+            }
+            // SAFETY: as in `xor`.
+            _ => unsafe { (self.pq)(data, p, q) },
+        }
+    }
+
+    /// `q` = the sum of `data` with powers of g.
+    pub(crate) fn q(&self, data: &[&[u8]], q: &mut [u8]) {
+        assert_lengths(data, q.len(), []);
+        match data {
+            [] => q.fill(0),
+            // SAFETY: as in `xor`.
+            _ => unsafe { (self.q)(data, q) },
+        }
+    }
+
+    /// `p` += `old` + `new`, `q` += `by` (`old` + `new`), of those there are.
+    pub(crate) fn update(
+        &self,
+        by: u8,
+        old: &[u8],
+        new: &[u8],
+        p: Option<&mut [u8]>,
+        q: Option<&mut [u8]>,
+    ) {
+        match (p, q) {
+            (None, None) => {}
+            (Some(p), None) => {
+                assert_lengths(&[old, new], p.len(), []);
+                // SAFETY: as in `xor`.
+                unsafe { (self.update_p)(old, new, p) }
+            }
+            (None, Some(q)) => {
+                assert_lengths(&[old, new], q.len(), []);
+                // SAFETY: as in `xor`.
+                unsafe { (self.update_q)(by, old, new, q) }
+            }
+            (Some(p), Some(q)) => {
+                assert_lengths(&[old, new], p.len(), [q.len()]);
+                // SAFETY: as in `xor`.
+                unsafe { (self.update_pq)(by, old, new, p, q) }
+            }
+        }
+    }
+
+    /// `to` = `by` (`to` + `other`).
+    pub(crate) fn scale_sum(&self, by: u8, other: &[u8], to: &mut [u8]) {
+        assert_lengths(&[other], to.len(), []);
+        // SAFETY: as in `xor`.
+        unsafe { (self.scale_sum)(by, other, to) }
+    }
+
+    /// With s = `p` + `x` and t = `q` + `y`:
+    /// `x` = `by_p` s + `by_q` t, then `y` = s + the new `x`.
+    pub(crate) fn solve(&self, by_p: u8, by_q: u8, p: &[u8], q: &[u8], x: &mut [u8], y: &mut [u8]) {
+        assert_lengths(&[p, q], x.len(), [y.len()]);
+        // SAFETY: as in `xor`.
+        unsafe { (self.solve)(by_p, by_q, p, q, x, y) }
+    }
+}

@@ -1,0 +1,143 @@
+//! The tiers, and which one this process uses.
+
+use crate::Kernels;
+use crate::kernels::Table;
+use std::sync::OnceLock;
+
+/// Names the tier to use, for tests and measurements: one of [`Tier::name`].
+pub const SIMD_VARIABLE: &str = "RAIDLAB_SIMD";
+
+/// A set of kernels for processors with certain instructions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Tier {
+    /// 64-bit integers; the compiler may use what its target has.
+    Portable,
+}
+
+/// Why a tier cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum TierError {
+    /// No tier has this name.
+    Unknown(String),
+    /// The processor, or this build's architecture, lacks the instructions.
+    Unsupported(Tier),
+}
+
+impl std::error::Error for TierError {}
+
+impl std::fmt::Display for TierError {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Unknown(name) => {
+                let names = Tier::ALL.map(Tier::name).join(", ");
+                write!(formatter, "no SIMD tier {name:?} (there are {names})")
+            }
+            Self::Unsupported(tier) => {
+                write!(formatter, "this processor has no SIMD tier {tier}")
+            }
+        }
+    }
+}
+
+impl std::fmt::Display for Tier {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(self.name())
+    }
+}
+
+impl std::str::FromStr for Tier {
+    type Err = TierError;
+
+    fn from_str(name: &str) -> Result<Self, TierError> {
+        Self::ALL
+            .into_iter()
+            .find(|tier| tier.name() == name)
+            .ok_or_else(|| TierError::Unknown(name.to_owned()))
+    }
+}
+
+impl Tier {
+    /// Every tier, on any architecture, slowest first.
+    pub const ALL: [Self; 1] = [Self::Portable];
+
+    /// The name in [`SIMD_VARIABLE`] and in tables.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Portable => "portable",
+        }
+    }
+
+    /// Its kernels; `None` if this processor cannot run them.
+    #[must_use]
+    pub fn kernels(self) -> Option<Kernels> {
+        let table = Table::of(self)?;
+        Some(Kernels { tier: self, table })
+    }
+}
+
+/// The tiers that this processor can run, slowest first.
+#[must_use]
+pub fn tiers_available() -> Vec<Tier> {
+    Tier::ALL
+        .into_iter()
+        .filter(|tier| tier.kernels().is_some())
+        .collect()
+}
+
+/// The tier that the functions of this crate use.
+#[must_use]
+pub fn tier() -> Tier {
+    Kernels::chosen().tier()
+}
+
+/// The tier that [`SIMD_VARIABLE`] forces: `None` if it is unset or empty.
+///
+/// The functions of this crate cannot report an error, so they ignore a name
+/// for which this function gives one and choose by themselves; a program that
+/// wants to refuse such a name asks here when it starts.
+///
+/// # Errors
+/// When the variable names no tier, or one that this processor cannot run.
+pub fn forced() -> Result<Option<Tier>, TierError> {
+    let Some(name) = std::env::var_os(SIMD_VARIABLE) else {
+        return Ok(None);
+    };
+    parse_forced(&name.to_string_lossy())
+}
+
+fn parse_forced(name: &str) -> Result<Option<Tier>, TierError> {
+    if name.is_empty() {
+        return Ok(None);
+    }
+    let tier: Tier = name.parse()?;
+    match tier.kernels() {
+        Some(_) => Ok(Some(tier)),
+        None => Err(TierError::Unsupported(tier)),
+    }
+}
+
+impl Kernels {
+    /// The kernels that the functions of this crate use: those of the
+    /// [`forced`] tier, else of the fastest. Chosen at the first call.
+    #[must_use]
+    pub fn chosen() -> Self {
+        static CHOSEN: OnceLock<Kernels> = OnceLock::new();
+        *CHOSEN.get_or_init(|| {
+            let forced = forced().ok().flatten();
+            forced
+                .into_iter()
+                .chain(Tier::ALL.into_iter().rev())
+                .find_map(Tier::kernels)
+                .expect("every processor has the portable tier")
+        })
+    }
+
+    /// Whose kernels these are.
+    #[must_use]
+    pub const fn tier(&self) -> Tier {
+        self.tier
+    }
+}
