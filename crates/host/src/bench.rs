@@ -96,6 +96,11 @@ impl HostBench {
         }
         let built = session::built(machine, experiment)?;
         system.check(&built.members)?;
+        // Files on a file system are as large as their jobs say; a region of
+        // the bare array must lie within it.
+        if experiment.filesystem.is_none() {
+            experiment.check_fits(system.capacity(&built.members))?;
+        }
         // Whether every job's arguments can be made is known without running.
         plan::invocations(machine, experiment)?;
         plan::check_events(experiment, &built)

@@ -2,6 +2,7 @@
 
 use raidlab_inventory::InventoryError;
 use raidlab_inventory::choose::Refusal;
+use raidlab_lab::CapacityError;
 use raidlab_shell::TargetError;
 use raidlab_systems::SystemError;
 use raidlab_tools::ParseError;
@@ -18,6 +19,9 @@ pub enum HostError {
     /// The machine could not be looked at.
     #[error(transparent)]
     Inventory(#[from] InventoryError),
+    /// A job does not fit on the array.
+    #[error(transparent)]
+    Capacity(#[from] CapacityError),
     /// Something that the experiment needs is not there.
     #[error("{machine} lacks {}", .missing.join("; "))]
     Missing {

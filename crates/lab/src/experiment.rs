@@ -282,6 +282,16 @@ impl Experiment {
                 subject: subject(),
                 member: smallest,
             })?;
+        self.check_fits(capacity)?;
+        Ok(capacity)
+    }
+
+    /// Checks every job that has a region against a device of this size.
+    ///
+    /// # Errors
+    /// Names the first job that does not fit.
+    pub fn check_fits(&self, capacity: Bytes) -> Result<(), CapacityError> {
+        let subject = || self.subject.name.clone();
         for job in self.jobs() {
             let Ok(group) = job.work.group() else {
                 continue;
@@ -315,7 +325,7 @@ impl Experiment {
                 }
             }
         }
-        Ok(capacity)
+        Ok(())
     }
 }
 

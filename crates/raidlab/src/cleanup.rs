@@ -55,11 +55,11 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
         .unwrap_or_else(|_| arguments.trial_folder.clone())
         .display()
         .to_string();
-    let removed = machine
-        .and_then(|machine| cleanup(&machine, &folder))
-        .map_err(|error| {
-            Failure::new(Kind::Run, error).help("arrays, mounts and loop devices need root")
-        })?;
+    // Who cannot be reached has not refused anything for want of rights.
+    let machine = machine.map_err(|error| Failure::new(Kind::Run, error))?;
+    let removed = cleanup(&machine, &folder).map_err(|error| {
+        Failure::new(Kind::Run, error).help("arrays, mounts and loop devices need root")
+    })?;
     let mut text: String = removed
         .iter()
         .map(|one| format!("removed {one}\n"))

@@ -5,19 +5,19 @@
 //! Before anything is built, every command is known; where data of real disks
 //! are lost by them, they are shown and consent is asked for.
 
+mod safety;
+
 use super::Arguments;
 use super::prepare::{self, Prepared};
 use crate::failure::{Failure, Kind};
 use crate::output;
-use console::Term;
 use raidlab_host::{HostBench, HostError, Machine, cleanup, plan, trial};
-use raidlab_inventory::choose::{Chosen, Consent};
-use raidlab_inventory::environment::{Fact, Fingerprint, environment};
-use raidlab_inventory::{Inventory, System};
+use raidlab_inventory::System;
+use raidlab_inventory::choose::Consent;
 use raidlab_lab::{Choices, Experiment, HostChoice, Suite};
 use raidlab_shell::SshOptions;
-use raidlab_store::{RunSummary, Scope, Store};
 use raidlab_units::{Bytes, parse_bytes};
+pub use safety::check_unchanged;
 use serde::Deserialize;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -171,13 +171,16 @@ pub fn prepare(arguments: &Arguments, goes_on: bool) -> Result<HostRun, Failure>
     let bench = HostBench::new(machines);
     let mut experiments = suite.experiments(&subjects, &choices);
     let named = !arguments.subjects.is_empty();
-    let left_out = leave_out(&bench, &mut experiments, named, arguments.dry_run)?;
+    let obstacles = leave_out(&bench, &mut experiments, named, arguments.dry_run)?;
     if experiments.is_empty() {
         let words = format!("nothing of suite `{}` can run here", suite.name);
-        return Err(Failure::words(Kind::Run, words).help(left_out.join("\n      ")));
+        return Err(Failure::words(Kind::Run, words).help(obstacles.left_out.join("\n      ")));
     }
-    for line in left_out {
+    for line in obstacles.left_out {
         remarks.push(prepare::remark("Left out", line));
+    }
+    for line in obstacles.lacking {
+        remarks.push(prepare::remark("Lacking", line));
     }
     Ok(HostRun {
         bench,
@@ -188,72 +191,6 @@ pub fn prepare(arguments: &Arguments, goes_on: bool) -> Result<HostRun, Failure>
         },
         _trial: trial,
     })
-}
-
-/// Refuses to go on with a run on a machine that is not as it was: what would be
-/// measured now would not compare with what was measured before.
-///
-/// # Errors
-/// When a machine's kernel, processor, memory, tunables or disks have changed.
-pub fn check_unchanged(host: &HostRun, store: &Store, run: &RunSummary) -> Result<(), Failure> {
-    let observations = store.observations(run.id)?;
-    for machine in host.bench.machines() {
-        let before: Vec<Fact> = observations
-            .iter()
-            .filter(|one| one.scope == Scope::host(machine.name()))
-            .map(|one| Fact {
-                name: one.name.clone(),
-                value: one.value.clone(),
-                unit: one.unit.clone(),
-                source: one.source.clone(),
-            })
-            .collect();
-        if before.is_empty() {
-            // It was killed before it looked at the machine.
-            continue;
-        }
-        let asked = |error| Failure::new(Kind::Run, error);
-        let inventory = Inventory::of(machine.target()).map_err(asked)?;
-        let now = environment(machine.target(), &inventory).map_err(asked)?;
-        // A trial's loop devices are made anew and may have other numbers.
-        let own: Vec<String> = machine
-            .disks()
-            .iter()
-            .filter(|chosen| !is_trial(chosen))
-            .map(|chosen| chosen.disk.device.clone())
-            .collect();
-        let changes = Fingerprint::of(&before, &own).changes(&Fingerprint::of(&now, &own));
-        if changes.is_empty() {
-            continue;
-        }
-        let said = |value: Option<&String>| value.map_or("unknown", String::as_str).to_owned();
-        let lines: Vec<String> = changes
-            .iter()
-            .map(|change| {
-                format!(
-                    "  {}: was {}, is {}",
-                    change.name,
-                    said(change.was.as_ref()),
-                    said(change.is.as_ref())
-                )
-            })
-            .collect();
-        let words = format!(
-            "{} is not as it was when run {} began:\n{}",
-            machine.name(),
-            run.run.name,
-            lines.join("\n")
-        );
-        return Err(Failure::words(Kind::Run, words)
-            .help("put it back as it was, or begin a new run and compare the two"));
-    }
-    Ok(())
-}
-
-/// Whether a disk is one of a trial's loop devices.
-fn is_trial(chosen: &Chosen) -> bool {
-    let file = chosen.disk.backing_file.as_deref().unwrap_or_default();
-    file.contains(trial::FILE_PREFIX)
 }
 
 /// The machines with their disks.
@@ -391,40 +328,49 @@ fn refused(error: HostError) -> Failure {
     }
 }
 
+/// What stands in the way of experiments.
+#[derive(Debug, Default)]
+struct Obstacles {
+    /// Of those that are not run.
+    left_out: Vec<String>,
+    /// Of those that a plan shows all the same.
+    lacking: Vec<String>,
+}
+
 /// Leaves out what a machine lacks; an error where the subject was named. A plan
-/// is shown all the same: what is lacking can be installed.
+/// is shown all the same where another machine state would do: a tool can be
+/// installed, larger disks can be named.
 fn leave_out(
     bench: &HostBench,
     experiments: &mut Vec<Experiment>,
     named: bool,
     planned: bool,
-) -> Result<Vec<String>, Failure> {
-    let (mut kept, mut left_out) = (Vec::new(), Vec::new());
+) -> Result<Obstacles, Failure> {
+    let mut obstacles = Obstacles::default();
+    let mut kept = Vec::new();
     for experiment in std::mem::take(experiments) {
-        match bench.obstacle(&experiment) {
-            Ok(()) => kept.push(experiment),
-            Err(error @ HostError::Missing { .. }) if planned => {
-                let line = format!("{}: {error}", experiment.subject.name);
-                if !left_out.contains(&line) {
-                    left_out.push(line);
-                }
-                kept.push(experiment);
-            }
-            Err(error) if named => {
-                let words = format!("subject `{}` cannot run", experiment.subject.name);
-                let failure = Failure::words(Kind::Run, format!("{words}: {error}"));
-                return Err(failure.help("name another with --subject"));
-            }
-            Err(error) => {
-                let line = format!("{}: {error}", experiment.subject.name);
-                if !left_out.contains(&line) {
-                    left_out.push(line);
-                }
-            }
+        let Err(error) = bench.obstacle(&experiment) else {
+            kept.push(experiment);
+            continue;
+        };
+        let curable = matches!(error, HostError::Missing { .. } | HostError::Capacity(_));
+        let line = format!("{}: {error}", experiment.subject.name);
+        let lines = if planned && curable {
+            kept.push(experiment);
+            &mut obstacles.lacking
+        } else if named {
+            let words = format!("subject `{}` cannot run", experiment.subject.name);
+            let failure = Failure::words(Kind::Run, format!("{words}: {error}"));
+            return Err(failure.help("name another with --subject"));
+        } else {
+            &mut obstacles.left_out
+        };
+        if !lines.contains(&line) {
+            lines.push(line);
         }
     }
     *experiments = kept;
-    Ok(left_out)
+    Ok(obstacles)
 }
 
 fn foreign_figures(suite: &Suite) -> Option<String> {
@@ -460,47 +406,5 @@ impl HostRun {
             self.prepared.experiments.len()
         );
         Ok(text)
-    }
-
-    /// Asks before data on disks that are not our own trial's are lost.
-    ///
-    /// # Errors
-    /// When there is no consent.
-    pub fn consent(&self, arguments: &Arguments) -> Result<(), Failure> {
-        let mut lost = Vec::new();
-        for machine in self.bench.machines() {
-            for chosen in machine.disks() {
-                if !is_trial(chosen) {
-                    lost.push(format!(
-                        "  {} on {}: {}, {}",
-                        chosen.disk.device,
-                        machine.name(),
-                        chosen.disk.stable_name(),
-                        Bytes(chosen.disk.size_bytes)
-                    ));
-                }
-            }
-        }
-        if lost.is_empty() || arguments.host.yes {
-            return Ok(());
-        }
-        let question = format!(
-            "everything on these disks will be lost:\n{}",
-            lost.join("\n")
-        );
-        let terminal = Term::stderr();
-        if !terminal.is_term() {
-            return Err(Failure::words(Kind::Usage, question)
-                .help("`--dry-run` shows every command; `--yes` consents"));
-        }
-        output::say(&question);
-        output::say("type `yes` to go on:");
-        match terminal.read_line() {
-            Ok(answer) if answer.trim() == "yes" => Ok(()),
-            _ => Err(Failure::words(
-                Kind::Interrupted,
-                "no consent; nothing was done",
-            )),
-        }
     }
 }

@@ -1,0 +1,123 @@
+//! What stands between a run and other people's data: consent before disks are
+//! overwritten, and a machine that is still the one on which a run began.
+
+use super::{Arguments, HostRun};
+use crate::failure::{Failure, Kind};
+use crate::output;
+use console::Term;
+use raidlab_host::trial;
+use raidlab_inventory::Inventory;
+use raidlab_inventory::choose::Chosen;
+use raidlab_inventory::environment::{Fact, Fingerprint, environment};
+use raidlab_store::{RunSummary, Scope, Store};
+use raidlab_units::Bytes;
+
+/// Refuses to go on with a run on a machine that is not as it was: what would be
+/// measured now would not compare with what was measured before.
+///
+/// # Errors
+/// When a machine's kernel, processor, memory, tunables or disks have changed.
+pub fn check_unchanged(host: &HostRun, store: &Store, run: &RunSummary) -> Result<(), Failure> {
+    let observations = store.observations(run.id)?;
+    for machine in host.bench.machines() {
+        let before: Vec<Fact> = observations
+            .iter()
+            .filter(|one| one.scope == Scope::host(machine.name()))
+            .map(|one| Fact {
+                name: one.name.clone(),
+                value: one.value.clone(),
+                unit: one.unit.clone(),
+                source: one.source.clone(),
+            })
+            .collect();
+        if before.is_empty() {
+            // It was killed before it looked at the machine.
+            continue;
+        }
+        let asked = |error| Failure::new(Kind::Run, error);
+        let inventory = Inventory::of(machine.target()).map_err(asked)?;
+        let now = environment(machine.target(), &inventory).map_err(asked)?;
+        // A trial's loop devices are made anew and may have other numbers.
+        let own: Vec<String> = machine
+            .disks()
+            .iter()
+            .filter(|chosen| !is_trial(chosen))
+            .map(|chosen| chosen.disk.device.clone())
+            .collect();
+        let changes = Fingerprint::of(&before, &own).changes(&Fingerprint::of(&now, &own));
+        if changes.is_empty() {
+            continue;
+        }
+        let said = |value: Option<&String>| value.map_or("unknown", String::as_str).to_owned();
+        let lines: Vec<String> = changes
+            .iter()
+            .map(|change| {
+                format!(
+                    "  {}: was {}, is {}",
+                    change.name,
+                    said(change.was.as_ref()),
+                    said(change.is.as_ref())
+                )
+            })
+            .collect();
+        let words = format!(
+            "{} is not as it was when run {} began:\n{}",
+            machine.name(),
+            run.run.name,
+            lines.join("\n")
+        );
+        return Err(Failure::words(Kind::Run, words)
+            .help("put it back as it was, or begin a new run and compare the two"));
+    }
+    Ok(())
+}
+
+/// Whether a disk is one of a trial's loop devices.
+fn is_trial(chosen: &Chosen) -> bool {
+    let file = chosen.disk.backing_file.as_deref().unwrap_or_default();
+    file.contains(trial::FILE_PREFIX)
+}
+
+impl HostRun {
+    /// Asks before data on disks that are not our own trial's are lost.
+    ///
+    /// # Errors
+    /// When there is no consent.
+    pub fn consent(&self, arguments: &Arguments) -> Result<(), Failure> {
+        let mut lost = Vec::new();
+        for machine in self.bench.machines() {
+            for chosen in machine.disks() {
+                if !is_trial(chosen) {
+                    lost.push(format!(
+                        "  {} on {}: {}, {}",
+                        chosen.disk.device,
+                        machine.name(),
+                        chosen.disk.stable_name(),
+                        Bytes(chosen.disk.size_bytes)
+                    ));
+                }
+            }
+        }
+        if lost.is_empty() || arguments.host.yes {
+            return Ok(());
+        }
+        let question = format!(
+            "everything on these disks will be lost:\n{}",
+            lost.join("\n")
+        );
+        let terminal = Term::stderr();
+        if !terminal.is_term() {
+            return Err(Failure::words(Kind::Usage, question)
+                .help("`--dry-run` shows every command; `--yes` consents"));
+        }
+        output::say(&question);
+        output::say("type `yes` to go on:");
+        match terminal.read_line() {
+            Ok(answer) if answer.trim() == "yes" => Ok(()),
+            _ => Err(Failure::words(
+                Kind::Interrupted,
+                "no consent; nothing was done",
+            )),
+        }
+    }
+}
