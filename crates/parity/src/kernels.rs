@@ -18,6 +18,9 @@ mod portable;
 
 use crate::Tier;
 
+type UpdateBoth = unsafe fn(by: u8, old: &[u8], new: &[u8], parity: [&mut [u8]; 2]);
+type Solve = unsafe fn(by: [u8; 2], parity: [&[u8]; 2], lost: [&mut [u8]; 2]);
+
 /// The functions of one tier. They may be called only on a processor that has
 /// the tier's instructions; lists are not empty and all slices of a call have
 /// the same length.
@@ -28,9 +31,9 @@ pub(crate) struct Table {
     q: unsafe fn(data: &[&[u8]], q: &mut [u8]),
     update_p: unsafe fn(old: &[u8], new: &[u8], p: &mut [u8]),
     update_q: unsafe fn(by: u8, old: &[u8], new: &[u8], q: &mut [u8]),
-    update_pq: unsafe fn(by: u8, old: &[u8], new: &[u8], p: &mut [u8], q: &mut [u8]),
+    update_pq: UpdateBoth,
     scale_sum: unsafe fn(by: u8, other: &[u8], to: &mut [u8]),
-    solve: unsafe fn(by_p: u8, by_q: u8, p: &[u8], q: &[u8], x: &mut [u8], y: &mut [u8]),
+    solve: Solve,
 }
 
 fn assert_lengths<const N: usize>(data: &[&[u8]], bytes: usize, others: [usize; N]) {
@@ -107,7 +110,7 @@ impl Table {
             (Some(p), Some(q)) => {
                 assert_lengths(&[old, new], p.len(), [q.len()]);
                 // SAFETY: as in `xor`.
-                unsafe { (self.update_pq)(by, old, new, p, q) }
+                unsafe { (self.update_pq)(by, old, new, [p, q]) }
             }
         }
     }
@@ -119,11 +122,11 @@ impl Table {
         unsafe { (self.scale_sum)(by, other, to) }
     }
 
-    /// With s = `p` + `x` and t = `q` + `y`:
-    /// `x` = `by_p` s + `by_q` t, then `y` = s + the new `x`.
-    pub(crate) fn solve(&self, by_p: u8, by_q: u8, p: &[u8], q: &[u8], x: &mut [u8], y: &mut [u8]) {
-        assert_lengths(&[p, q], x.len(), [y.len()]);
+    /// With s and t the sums of `parity` and `lost`, place by place, and x and y
+    /// the blocks in `lost`: x = `by[0]` s + `by[1]` t, then y = s + x.
+    pub(crate) fn solve(&self, by: [u8; 2], parity: [&[u8]; 2], lost: [&mut [u8]; 2]) {
+        assert_lengths(&parity, lost[0].len(), [lost[1].len()]);
         // SAFETY: as in `xor`.
-        unsafe { (self.solve)(by_p, by_q, p, q, x, y) }
+        unsafe { (self.solve)(by, parity, lost) }
     }
 }

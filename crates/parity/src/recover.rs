@@ -143,8 +143,8 @@ impl Kernels {
         sources.for_pieces(PIECE_BYTES, |piece, sources| {
             let (x, y) = (&mut x[piece.clone()], &mut y[piece.clone()]);
             self.table.pq(sources, x, y);
-            self.table
-                .solve(by_p, by_q, &p[piece.clone()], &q[piece], x, y);
+            let parity = [&p[piece.clone()], &q[piece]];
+            self.table.solve([by_p, by_q], parity, [x, y]);
         });
     }
 }

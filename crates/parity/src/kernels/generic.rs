@@ -293,27 +293,18 @@ pub(super) unsafe fn scale_sum<V: Vector>(by: u8, other: &[u8], to: &mut [u8]) {
     }
 }
 
-/// The two parities that are there and the two blocks to be made.
-pub(super) struct Unknowns<'a> {
-    pub(super) p: &'a [u8],
-    pub(super) q: &'a [u8],
-    pub(super) x: &'a mut [u8],
-    pub(super) y: &'a mut [u8],
-}
-
 #[inline(always)]
 unsafe fn solve_from<V: Vector>(
-    by_p: u8,
-    by_q: u8,
-    unknowns: &mut Unknowns<'_>,
+    by: [u8; 2],
+    parity: [&[u8]; 2],
+    [x, y]: [*mut u8; 2],
     start: usize,
 ) -> usize {
-    let (p, q) = (unknowns.p.as_ptr(), unknowns.q.as_ptr());
-    let (x, y) = (unknowns.x.as_mut_ptr(), unknowns.y.as_mut_ptr());
+    let [p, q] = parity.map(<[u8]>::as_ptr);
     // SAFETY: the caller's promise.
     unsafe {
-        let (by_p, by_q) = (V::factor(by_p), V::factor(by_q));
-        for_vectors!(V, at from start, unknowns.p.len(), {
+        let (by_p, by_q) = (V::factor(by[0]), V::factor(by[1]));
+        for_vectors!(V, at from start, parity[0].len(), {
             let s = V::load(p.add(at)).plus(V::load(x.add(at)));
             let t = V::load(q.add(at)).plus(V::load(y.add(at)));
             let first = s.times(by_p).plus(t.times(by_q));
@@ -325,11 +316,12 @@ unsafe fn solve_from<V: Vector>(
 
 /// Two lost data blocks: see `Table::solve`.
 #[inline(always)]
-pub(super) unsafe fn solve<V: Vector>(by_p: u8, by_q: u8, mut unknowns: Unknowns<'_>) {
+pub(super) unsafe fn solve<V: Vector>(by: [u8; 2], parity: [&[u8]; 2], lost: [&mut [u8]; 2]) {
+    let lost = lost.map(<[u8]>::as_mut_ptr);
     // SAFETY: the caller's promise.
     unsafe {
-        let at = solve_from::<V>(by_p, by_q, &mut unknowns, 0);
-        solve_from::<u8>(by_p, by_q, &mut unknowns, at);
+        let at = solve_from::<V>(by, parity, lost, 0);
+        solve_from::<u8>(by, parity, lost, at);
     }
 }
 
@@ -367,8 +359,8 @@ macro_rules! table {
                 unsafe { generic::update::<V, false, true>(by, old, new, null_mut(), q.as_mut_ptr()) }
             }
             $(#[$feature])?
-            unsafe fn update_pq(by: u8, old: &[u8], new: &[u8], p: &mut [u8], q: &mut [u8]) {
-                let (p, q) = (p.as_mut_ptr(), q.as_mut_ptr());
+            unsafe fn update_pq(by: u8, old: &[u8], new: &[u8], parity: [&mut [u8]; 2]) {
+                let [p, q] = parity.map(<[u8]>::as_mut_ptr);
                 // SAFETY: see `xor`.
                 unsafe { generic::update::<V, true, true>(by, old, new, p, q) }
             }
@@ -378,16 +370,9 @@ macro_rules! table {
                 unsafe { generic::scale_sum::<V>(by, other, to) }
             }
             $(#[$feature])?
-            unsafe fn solve(
-                by_p: u8,
-                by_q: u8,
-                p: &[u8],
-                q: &[u8],
-                x: &mut [u8],
-                y: &mut [u8],
-            ) {
+            unsafe fn solve(by: [u8; 2], parity: [&[u8]; 2], lost: [&mut [u8]; 2]) {
                 // SAFETY: see `xor`.
-                unsafe { generic::solve::<V>(by_p, by_q, generic::Unknowns { p, q, x, y }) }
+                unsafe { generic::solve::<V>(by, parity, lost) }
             }
             $crate::kernels::Table {
                 xor,
