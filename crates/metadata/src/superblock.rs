@@ -1,6 +1,14 @@
 //! What an md superblock says, in any version.
 
+mod areas;
+pub(crate) mod legacy;
+mod place;
+pub(crate) mod version_1;
+
 use raidlab_units::Sectors;
+
+pub(crate) use place::SMALLEST_MEMBER;
+pub use place::place_of;
 
 /// 16 bytes that name an array or a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -50,6 +58,9 @@ impl Features {
     pub const MULTIPLE_PPLS: u32 = 2048;
     /// The layout of a RAID 0 is valid.
     pub const RAID0_LAYOUT: u32 = 4096;
+
+    /// All bits above: the kernel refuses a superblock with any other.
+    pub const ALL: u32 = (1 << 13) - 1;
 
     /// Whether all bits of `mask` are set.
     #[must_use]

@@ -1,0 +1,166 @@
+//! The bad-block log: ranges of a member whose bytes are not to be trusted.
+//!
+//! Little-endian words of 64 bits: the low 10 bits are a length, the high 54 a
+//! start, both in units of `1 << shift` sectors; a word of ones ends the list
+//! (`super_1_load` and `super_1_sync` of drivers/md/md.c). Ranges are in
+//! sectors of the whole member, its data offset included.
+
+use crate::superblock::BadBlockLog;
+use raidlab_units::Sectors;
+
+/// The longest range of one entry (`BB_MAX_LEN` of include/linux/badblocks.h).
+const LONGEST: u64 = 512;
+/// The most entries that the kernel keeps: one page of words.
+const MOST_ENTRIES: usize = 512;
+/// Sectors that the kernel reads of a log.
+pub(crate) const MAXIMUM_SECTORS: u16 = 8;
+
+/// A range without right bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct BadBlockEntry {
+    /// First sector of the member (not of its data area).
+    pub start: Sectors,
+    /// Sectors, at least 1.
+    pub count: Sectors,
+}
+
+/// Why a bad-block log cannot be read or written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum BadBlockError {
+    /// A shift that makes sectors overflow.
+    #[error("the bad-block log's shift is {0}; at most 53 is possible")]
+    Shift(u8),
+    /// An entry that is empty or too long.
+    #[error("entry {index} of the bad-block log has a length of {count}, not 1 to 512")]
+    Length {
+        /// Which one.
+        index: usize,
+        /// As found, in the log's units.
+        count: u64,
+    },
+    /// An entry beyond the member's last possible sector.
+    #[error("entry {index} of the bad-block log begins at {start}, beyond any device")]
+    Start {
+        /// Which one.
+        index: usize,
+        /// As found, in the log's units.
+        start: u64,
+    },
+    /// More ranges than the log has room for.
+    #[error("{entries} entries do not fit a bad-block log of {capacity}")]
+    Full {
+        /// Entries needed.
+        entries: usize,
+        /// Entries possible.
+        capacity: usize,
+    },
+}
+
+impl BadBlockLog {
+    /// The log that mdadm makes: 8 sectors, entries in sectors.
+    #[must_use]
+    pub const fn new(offset: i32) -> Self {
+        Self {
+            offset,
+            size: MAXIMUM_SECTORS,
+            shift: 0,
+        }
+    }
+
+    /// Entries that fit: 64 a sector, at most 512.
+    #[must_use]
+    pub fn capacity(&self) -> usize {
+        (usize::from(self.size) * 64).min(MOST_ENTRIES)
+    }
+
+    /// The entries in the log's bytes, in their order; ends at the first word
+    /// of ones.
+    ///
+    /// # Errors
+    ///
+    /// An entry that the kernel would not take.
+    pub fn decode(&self, bytes: &[u8]) -> Result<Vec<BadBlockEntry>, BadBlockError> {
+        if self.shift > 53 {
+            return Err(BadBlockError::Shift(self.shift));
+        }
+        let words = bytes.chunks_exact(8).take(self.capacity());
+        let words = words.map(|word| {
+            word.iter()
+                .rev()
+                .fold(0, |sum, byte| sum << 8 | u64::from(*byte))
+        });
+        words
+            .take_while(|word| *word != u64::MAX)
+            .enumerate()
+            .map(|(index, word)| self.entry(index, word))
+            .collect()
+    }
+
+    fn entry(&self, index: usize, word: u64) -> Result<BadBlockEntry, BadBlockError> {
+        let [start, count] = [word >> 10, word & 0x3ff];
+        if count == 0 || count > LONGEST {
+            return Err(BadBlockError::Length { index, count });
+        }
+        let beyond = BadBlockError::Start { index, start };
+        let end = (start + count) << self.shift;
+        if end >> self.shift != start + count || end > 1 << 55 {
+            return Err(beyond);
+        }
+        Ok(BadBlockEntry {
+            start: Sectors(start << self.shift),
+            count: Sectors(count << self.shift),
+        })
+    }
+
+    /// The log's bytes, all of its sectors: entries ascending, ranges that
+    /// touch as one, long ranges as several entries, grown to whole units.
+    ///
+    /// # Errors
+    ///
+    /// [`BadBlockError::Full`] if they do not fit, [`BadBlockError::Shift`].
+    pub fn encode(&self, ranges: &[BadBlockEntry]) -> Result<Vec<u8>, BadBlockError> {
+        if self.shift > 53 {
+            return Err(BadBlockError::Shift(self.shift));
+        }
+        let mut words = Vec::new();
+        for (start, end) in merged(ranges) {
+            let mut start = start >> self.shift;
+            let end = end.div_ceil(1 << self.shift);
+            while start < end {
+                let count = (end - start).min(LONGEST);
+                words.push(start << 10 | count);
+                start += count;
+                if words.len() > MOST_ENTRIES {
+                    break;
+                }
+            }
+        }
+        let capacity = self.capacity();
+        if words.len() > capacity {
+            return Err(BadBlockError::Full {
+                entries: words.len(),
+                capacity,
+            });
+        }
+        let mut bytes = vec![0xff; usize::from(self.size) * 512];
+        for (target, word) in bytes.chunks_exact_mut(8).zip(words) {
+            target.copy_from_slice(&word.to_le_bytes());
+        }
+        Ok(bytes)
+    }
+}
+
+/// Ascending ranges `start..end`, those that touch or overlap as one.
+fn merged(ranges: &[BadBlockEntry]) -> Vec<(u64, u64)> {
+    let mut sorted: Vec<BadBlockEntry> = ranges.to_vec();
+    sorted.sort_unstable();
+    let mut merged: Vec<(u64, u64)> = Vec::new();
+    for range in sorted {
+        let [start, end] = [range.start.0, range.start.0.saturating_add(range.count.0)];
+        match merged.last_mut() {
+            Some(last) if start <= last.1 => last.1 = last.1.max(end),
+            _ => merged.push((start, end)),
+        }
+    }
+    merged
+}

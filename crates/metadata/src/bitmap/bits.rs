@@ -1,0 +1,278 @@
+//! The bits.
+
+use super::header::{BitmapSuperblock, HEADER_BYTES};
+use crate::fields::FieldError;
+use raidlab_units::Sectors;
+use std::ops::Range;
+
+/// Bytes of a bitmap's page.
+pub const PAGE_BYTES: usize = 4096;
+
+/// The largest bitmap that is read, superblock included: 128 Mi chunks. mdadm
+/// chooses chunks so that 128 KiB are enough.
+pub const MAXIMUM_BITMAP_BYTES: u64 = 16 << 20;
+
+/// Why bytes are no bitmap that can be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum BitmapError {
+    /// A field that the kernel would refuse.
+    #[error("bitmap field {0}")]
+    Field(#[from] FieldError),
+    /// Fewer bytes than the bitmap needs.
+    #[error("a bitmap of {needed} bytes does not fit {given} bytes")]
+    Short {
+        /// Bytes that it takes.
+        needed: u64,
+        /// Bytes given or free at its place.
+        given: u64,
+    },
+    /// More bytes than are ever read.
+    #[error("a bitmap of {needed} bytes is larger than {MAXIMUM_BITMAP_BYTES}")]
+    TooLarge {
+        /// Bytes that it takes.
+        needed: u64,
+    },
+    /// Its first sector lies outside the member, in the data or on the
+    /// superblock.
+    #[error("the bitmap at {offset} sectors from the superblock is out of place")]
+    OutOfPlace {
+        /// As the superblock says.
+        offset: i32,
+    },
+}
+
+/// A bitmap in memory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Bitmap {
+    /// What it says of itself. Size and chunk must not be changed.
+    pub superblock: BitmapSuperblock,
+    /// From the bitmap's start, whole pages; the first 256 bytes are not used.
+    pages: Vec<u8>,
+}
+
+impl Bitmap {
+    /// A bitmap with all bits set, up to the end of its last page, as mdadm
+    /// writes it, or with none.
+    ///
+    /// # Errors
+    ///
+    /// [`BitmapError::TooLarge`].
+    pub fn new(superblock: BitmapSuperblock, set: bool) -> Result<Self, BitmapError> {
+        let bytes = area(&superblock)?;
+        Ok(Self {
+            superblock,
+            pages: vec![if set { 0xff } else { 0 }; bytes],
+        })
+    }
+
+    /// From the bitmap's bytes, an external bitmap's whole file, or an internal
+    /// one's area or more.
+    ///
+    /// # Errors
+    ///
+    /// A field out of range, or too few bytes.
+    pub fn decode(bytes: &[u8]) -> Result<Self, BitmapError> {
+        let given = bytes.len() as u64;
+        let short = |needed| BitmapError::Short { needed, given };
+        let head = bytes.first_chunk::<HEADER_BYTES>();
+        let head = head.ok_or_else(|| short(HEADER_BYTES as u64))?;
+        let superblock = BitmapSuperblock::decode(head)?;
+        let needed = superblock.bytes();
+        let area = area(&superblock)?;
+        if given < needed {
+            return Err(short(needed));
+        }
+        // Behind a file's last byte nothing is known: as mdadm fills it.
+        let mut pages = bytes[..bytes.len().min(area)].to_vec();
+        pages.resize(area, 0xff);
+        Ok(Self { superblock, pages })
+    }
+
+    /// All bytes: the superblock and whole pages of bits.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        (0..self.page_count())
+            .flat_map(|page| self.page(page))
+            .collect()
+    }
+
+    /// Pages of the bitmap.
+    #[must_use]
+    pub fn page_count(&self) -> usize {
+        self.pages.len() / PAGE_BYTES
+    }
+
+    /// The 4 KiB of page `page`; the first has the superblock. Zeros for a page
+    /// beyond the last.
+    #[must_use]
+    pub fn page(&self, page: usize) -> [u8; PAGE_BYTES] {
+        let mut bytes = [0; PAGE_BYTES];
+        let start = page.saturating_mul(PAGE_BYTES);
+        if let Some(source) = self.pages.get(start..start.saturating_add(PAGE_BYTES)) {
+            bytes.copy_from_slice(source);
+        }
+        if page == 0 {
+            bytes[..HEADER_BYTES].copy_from_slice(&self.superblock.encode());
+        }
+        bytes
+    }
+
+    /// Chunks, that is, bits that count.
+    #[must_use]
+    pub fn chunks(&self) -> u64 {
+        self.superblock.chunks()
+    }
+
+    /// The chunk that holds sector `sector`.
+    #[must_use]
+    pub fn chunk_of(&self, sector: Sectors) -> u64 {
+        sector.0 / self.chunk_sectors()
+    }
+
+    /// The chunks that hold any of these sectors.
+    #[must_use]
+    pub fn chunks_of(&self, start: Sectors, count: Sectors) -> Range<u64> {
+        let size = self.chunk_sectors();
+        let end = start.0.saturating_add(count.0).div_ceil(size);
+        start.0 / size..end.min(self.chunks())
+    }
+
+    /// Sectors of a chunk.
+    #[must_use]
+    pub fn chunk_sectors(&self) -> u64 {
+        (self.superblock.chunk.0 / 512).max(1)
+    }
+
+    /// The page that holds a chunk's bit.
+    #[must_use]
+    pub fn page_of(&self, chunk: u64) -> usize {
+        let byte = chunk / 8 + HEADER_BYTES as u64;
+        usize::try_from(byte / PAGE_BYTES as u64).unwrap_or(usize::MAX)
+    }
+
+    /// Whether a chunk's bit is set; `false` beyond the last chunk.
+    #[must_use]
+    pub fn test(&self, chunk: u64) -> bool {
+        self.byte_of(chunk)
+            .is_some_and(|index| self.pages[index] & mask(chunk) != 0)
+    }
+
+    /// Sets a chunk's bit; whether it was clear. Nothing beyond the last chunk.
+    pub fn set(&mut self, chunk: u64) -> bool {
+        let clear = self.byte_of(chunk).filter(|_| !self.test(chunk));
+        if let Some(index) = clear {
+            self.pages[index] |= mask(chunk);
+        }
+        clear.is_some()
+    }
+
+    /// Clears a chunk's bit; whether it was set.
+    pub fn clear(&mut self, chunk: u64) -> bool {
+        let set = self.byte_of(chunk).filter(|_| self.test(chunk));
+        if let Some(index) = set {
+            self.pages[index] &= !mask(chunk);
+        }
+        set.is_some()
+    }
+
+    /// Sets or clears the bits of all chunks.
+    pub fn fill(&mut self, set: bool) {
+        self.pages.fill(if set { 0xff } else { 0 });
+    }
+
+    /// How many chunks' bits are set.
+    #[must_use]
+    pub fn count_set(&self) -> u64 {
+        self.runs().map(|run| run.end - run.start).sum()
+    }
+
+    /// The chunks whose bits are set, as ascending ranges that are apart.
+    pub fn runs(&self) -> impl Iterator<Item = Range<u64>> {
+        let chunks = self.chunks();
+        let mut next = 0;
+        std::iter::from_fn(move || {
+            let start = self.seek(next, true);
+            if start >= chunks {
+                return None;
+            }
+            let end = self.seek(start, false).min(chunks);
+            next = end;
+            Some(start..end)
+        })
+    }
+
+    /// The sectors whose chunks' bits are set, as ascending ranges
+    /// `start..end` that are apart, cut at the end of what the bitmap stands for.
+    pub fn set_spans(&self) -> impl Iterator<Item = Range<Sectors>> {
+        let size = self.chunk_sectors();
+        let end = self.superblock.sync_size;
+        self.runs().map(move |run| {
+            Sectors(run.start * size)..end.min(Sectors(run.end.saturating_mul(size)))
+        })
+    }
+
+    /// Those of [`Self::set_spans`] that have to be synchronised when the array
+    /// starts (`md_bitmap_init_from_disk`): a set bit counts only if its chunk
+    /// reaches beyond `in_sync_below`, the array's `resync_offset`. An array
+    /// that has lost members, and bits since the last time it was whole
+    /// (`events_cleared` differs from its events), passes 0: then every set bit
+    /// counts, for the missing member's sake.
+    pub fn needed_spans(&self, in_sync_below: Sectors) -> impl Iterator<Item = Range<Sectors>> {
+        let size = self.chunk_sectors();
+        // The first chunk whose end, a whole chunk even for the last, is there.
+        let first = Sectors(
+            (in_sync_below.0.div_ceil(size))
+                .saturating_sub(1)
+                .saturating_mul(size),
+        );
+        self.set_spans()
+            .filter(move |span| span.end > first)
+            .map(move |span| span.start.max(first)..span.end)
+            .filter(|span| span.start < span.end)
+    }
+
+    /// The first chunk from `from` whose bit is `set`.
+    fn seek(&self, from: u64, set: bool) -> u64 {
+        let nothing = if set { 0 } else { 0xff };
+        let chunks = self.chunks();
+        let mut chunk = from;
+        while chunk < chunks {
+            if chunk.is_multiple_of(8)
+                && self
+                    .byte_of(chunk)
+                    .is_some_and(|index| self.pages[index] == nothing)
+            {
+                chunk += 8;
+            } else if self.test(chunk) == set {
+                return chunk;
+            } else {
+                chunk += 1;
+            }
+        }
+        chunk
+    }
+
+    /// Index of the byte with a chunk's bit.
+    fn byte_of(&self, chunk: u64) -> Option<usize> {
+        if chunk >= self.chunks() {
+            return None;
+        }
+        let index = usize::try_from(chunk / 8).ok()?.checked_add(HEADER_BYTES)?;
+        (index < self.pages.len()).then_some(index)
+    }
+}
+
+/// A chunk's bit in its byte.
+const fn mask(chunk: u64) -> u8 {
+    1 << (chunk % 8)
+}
+
+/// Bytes of whole pages that hold the bitmap.
+fn area(superblock: &BitmapSuperblock) -> Result<usize, BitmapError> {
+    let needed = superblock.bytes();
+    if needed > MAXIMUM_BITMAP_BYTES {
+        return Err(BitmapError::TooLarge { needed });
+    }
+    let bytes = usize::try_from(needed).map_err(|_| BitmapError::TooLarge { needed })?;
+    Ok(bytes.next_multiple_of(PAGE_BYTES))
+}

@@ -1,0 +1,262 @@
+//! What is on a member: its superblock, wherever it lies, with its bitmap and
+//! its bad-block log.
+//!
+//! The places of 1.2, 1.1, 1.0 and 0.90 are read in this order. Among several
+//! sound superblocks the one of the array made last counts, as with mdadm
+//! (`guess_super`): the others are remains. A superblock that looks like one
+//! (magic number, major version, its own place) but is not sound is an error
+//! even if another place has a sound one: which of them is the member's own
+//! cannot be told.
+
+use crate::bad_blocks::{BadBlockEntry, BadBlockError};
+use crate::bitmap::MAXIMUM_BITMAP_BYTES;
+use crate::bitmap::{Bitmap, BitmapError, BitmapSuperblock, HEADER_BYTES, PAGE_BYTES};
+use crate::superblock::legacy::{self, Legacy};
+use crate::superblock::version_1::{self, SuperblockError};
+use crate::superblock::{Features, SMALLEST_MEMBER, Superblock, Version, place_of};
+use raidlab_units::{Bytes, Sectors};
+use std::io;
+use std::ops::Range;
+
+/// Something with bytes at addresses: a file, a block device, a test's memory.
+pub trait ReadAt {
+    /// Fills `bytes` from `offset` on.
+    ///
+    /// # Errors
+    ///
+    /// Whatever hinders it, the device's end included.
+    fn read_at(&mut self, offset: Bytes, bytes: &mut [u8]) -> io::Result<()>;
+}
+
+impl ReadAt for &[u8] {
+    fn read_at(&mut self, offset: Bytes, bytes: &mut [u8]) -> io::Result<()> {
+        let start = usize::try_from(offset.0).unwrap_or(usize::MAX);
+        let source = self.get(start..start.saturating_add(bytes.len()));
+        let source = source.ok_or(io::ErrorKind::UnexpectedEof)?;
+        bytes.copy_from_slice(source);
+        Ok(())
+    }
+}
+
+/// A member's metadata.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MemberMetadata {
+    /// Its superblock.
+    pub superblock: Superblock,
+    /// What only a 0.90 superblock says.
+    pub legacy: Option<Legacy>,
+    /// Its internal bitmap, if it has one that can be used.
+    pub bitmap: Option<Bitmap>,
+    /// Why its internal bitmap cannot be used.
+    pub bitmap_error: Option<BitmapError>,
+    /// Ranges without right bytes, in the log's order.
+    pub bad_blocks: Vec<BadBlockEntry>,
+    /// Sectors of the member that neither md's metadata nor its data use, in
+    /// whole 4 KiB; raidlab's own log may lie there. Empty: none.
+    pub log_area: Range<Sectors>,
+}
+
+/// Why no metadata were found.
+#[derive(Debug, thiserror::Error)]
+pub enum ProbeError {
+    /// No superblock at any place.
+    #[error("no md superblock")]
+    None,
+    /// Too small to have one.
+    #[error("{0} bytes are too small for a member")]
+    TooSmall(u64),
+    /// A superblock that cannot be used.
+    #[error("the superblock of version {} at sector {sector} is not sound", version.name())]
+    Superblock {
+        /// Where it was found.
+        version: Version,
+        /// Its first sector.
+        sector: u64,
+        /// Why.
+        #[source]
+        source: SuperblockError,
+    },
+    /// A bad-block log that cannot be used.
+    #[error("the bad-block log is not sound")]
+    BadBlocks(#[from] BadBlockError),
+    /// A bad-block log outside the member.
+    #[error("the bad-block log at {0} sectors from the superblock is outside the member")]
+    BadBlocksOutside(i32),
+    /// The member could not be read.
+    #[error("reading {count} bytes at byte {offset}")]
+    Read {
+        /// First byte.
+        offset: u64,
+        /// Bytes.
+        count: usize,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+}
+
+/// Reads `count` bytes at a sector.
+fn read(device: &mut dyn ReadAt, at: Sectors, count: usize) -> Result<Vec<u8>, ProbeError> {
+    let mut bytes = vec![0; count];
+    let offset = at.to_bytes();
+    device
+        .read_at(offset, &mut bytes)
+        .map_err(|source| ProbeError::Read {
+            offset: offset.0,
+            count,
+            source,
+        })?;
+    Ok(bytes)
+}
+
+/// The bytes at a version's place that may be a superblock.
+fn read_place(
+    device: &mut dyn ReadAt,
+    version: Version,
+    size: Sectors,
+) -> Result<Option<(Sectors, Vec<u8>)>, ProbeError> {
+    let Some(place) = place_of(version, size) else {
+        return Ok(None);
+    };
+    let bytes = read(device, place, legacy::BYTES)?;
+    let found = match version {
+        Version::V0_90 => legacy::looks_like(&bytes),
+        _ => version_1::looks_like(&bytes, place),
+    };
+    Ok(found.then_some((place, bytes)))
+}
+
+/// The versions whose places have something that looks like their superblock,
+/// sound or not, in probing order: what has to be erased before the device
+/// becomes a member of something else.
+///
+/// # Errors
+///
+/// [`ProbeError::Read`].
+pub fn versions_present(device: &mut dyn ReadAt, size: Bytes) -> Result<Vec<Version>, ProbeError> {
+    let mut found = Vec::new();
+    for version in Version::PROBED {
+        if read_place(device, version, size.to_sectors())?.is_some() {
+            found.push(version);
+        }
+    }
+    Ok(found)
+}
+
+/// The metadata of a member of `size` bytes.
+///
+/// # Errors
+///
+/// [`ProbeError::None`] if there are none; otherwise what is wrong with them. A
+/// bitmap that cannot be used is no error.
+pub fn read_member(device: &mut dyn ReadAt, size: Bytes) -> Result<MemberMetadata, ProbeError> {
+    let sectors = size.to_sectors();
+    if sectors < SMALLEST_MEMBER {
+        return Err(ProbeError::TooSmall(size.0));
+    }
+    let mut best: Option<(Superblock, Option<Legacy>)> = None;
+    for version in Version::PROBED {
+        let Some((place, bytes)) = read_place(device, version, sectors)? else {
+            continue;
+        };
+        let decoded = match version {
+            Version::V0_90 => {
+                Legacy::decode(&bytes, sectors).map(|(superblock, rest)| (superblock, Some(rest)))
+            }
+            _ => Superblock::decode(&bytes, version, sectors).map(|superblock| (superblock, None)),
+        };
+        let found = decoded.map_err(|source| ProbeError::Superblock {
+            version,
+            sector: place.0,
+            source,
+        })?;
+        if best
+            .as_ref()
+            .is_none_or(|(best, _)| seconds(found.0.created) > seconds(best.created))
+        {
+            best = Some(found);
+        }
+    }
+    let (superblock, legacy) = best.ok_or(ProbeError::None)?;
+    let bad_blocks = read_bad_blocks(device, &superblock, sectors)?;
+    let (bitmap, bitmap_error) = match read_bitmap(device, &superblock, sectors)? {
+        None => (None, None),
+        Some(Ok(bitmap)) => (Some(bitmap), None),
+        Some(Err(error)) => (None, Some(error)),
+    };
+    let log_area = superblock.log_area(bitmap.as_ref().map(|bitmap| &bitmap.superblock));
+    Ok(MemberMetadata {
+        superblock,
+        legacy,
+        bitmap,
+        bitmap_error,
+        bad_blocks,
+        log_area,
+    })
+}
+
+/// The seconds of a time as superblocks have it.
+const fn seconds(time: u64) -> u64 {
+    time & ((1 << 40) - 1)
+}
+
+fn read_bad_blocks(
+    device: &mut dyn ReadAt,
+    superblock: &Superblock,
+    size: Sectors,
+) -> Result<Vec<BadBlockEntry>, ProbeError> {
+    let Some(log) = superblock.bad_block_log else {
+        return Ok(Vec::new());
+    };
+    if !superblock.features.has(Features::BAD_BLOCKS) {
+        return Ok(Vec::new());
+    }
+    let outside = ProbeError::BadBlocksOutside(log.offset);
+    let Some(area) = superblock.bad_block_area() else {
+        return Err(outside);
+    };
+    if area.end > size {
+        return Err(outside);
+    }
+    let bytes = read(device, area.start, usize::from(log.size) * 512)?;
+    Ok(log.decode(&bytes)?)
+}
+
+/// The internal bitmap, if the superblock says that there is one.
+fn read_bitmap(
+    device: &mut dyn ReadAt,
+    superblock: &Superblock,
+    size: Sectors,
+) -> Result<Option<Result<Bitmap, BitmapError>>, ProbeError> {
+    if !superblock.features.has(Features::BITMAP) {
+        return Ok(None);
+    }
+    let out_of_place = Some(Err(BitmapError::OutOfPlace {
+        offset: superblock.bitmap_offset,
+    }));
+    let Some(room) = superblock.bitmap_room(size) else {
+        return Ok(out_of_place);
+    };
+    let given = (room.end - room.start).to_bytes().0;
+    if given < 512 {
+        return Ok(out_of_place);
+    }
+    let head = read(device, room.start, 512)?;
+    let Some(head) = head.first_chunk::<HEADER_BYTES>() else {
+        return Ok(out_of_place);
+    };
+    let header = match BitmapSuperblock::decode(head) {
+        Ok(header) => header,
+        Err(error) => return Ok(Some(Err(error.into()))),
+    };
+    let needed = header.bytes();
+    if needed > given {
+        return Ok(Some(Err(BitmapError::Short { needed, given })));
+    }
+    if needed > MAXIMUM_BITMAP_BYTES {
+        return Ok(Some(Err(BitmapError::TooLarge { needed })));
+    }
+    let whole = needed.next_multiple_of(PAGE_BYTES as u64).min(given);
+    let bytes = read(device, room.start, usize::try_from(whole).unwrap_or(0))?;
+    Ok(Some(Bitmap::decode(&bytes)))
+}

@@ -1,0 +1,412 @@
+//! Superblocks 1.0, 1.1 and 1.2: the same bytes in three places.
+//!
+//! 256 bytes, little-endian, then two bytes for the role of each device
+//! number. The checks are those of `super_1_load` and `super_1_validate`
+//! (drivers/md/md.c, Linux 6.1): what the kernel would refuse is refused.
+
+use super::{
+    BadBlockLog, DeviceFlags, Features, Reshape, Role, Superblock, Uuid, Version, place_of,
+};
+use crate::fields::{Fault, FieldError, check};
+use raidlab_units::Sectors;
+use zerocopy::little_endian::{I32, U16, U32, U64};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+
+/// The magic number of every md superblock.
+pub(crate) const MAGIC: u32 = 0xa92b_4efc;
+/// Bytes of the part before the roles.
+const HEAD_BYTES: usize = 256;
+/// Bytes that a superblock may take.
+pub(crate) const MAXIMUM_BYTES: usize = 4096;
+/// The most roles that fit ([`MAXIMUM_BYTES`]).
+pub(crate) const MAXIMUM_ROLES: usize = (MAXIMUM_BYTES - HEAD_BYTES) / 2;
+/// Bytes of the name.
+pub(crate) const NAME_BYTES: usize = 32;
+
+/// `struct mdp_superblock_1` of include/uapi/linux/raid/md_p.h without roles.
+#[derive(FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned, Clone, Copy)]
+#[repr(C)]
+struct Head {
+    magic: U32,
+    major_version: U32,
+    feature_map: U32,
+    pad0: U32,
+    set_uuid: [u8; 16],
+    set_name: [u8; NAME_BYTES],
+    ctime: U64,
+    level: I32,
+    layout: U32,
+    size: U64,
+    chunksize: U32,
+    raid_disks: U32,
+    bitmap_offset: I32,
+    new_level: I32,
+    reshape_position: U64,
+    delta_disks: I32,
+    new_layout: U32,
+    new_chunk: U32,
+    new_offset: I32,
+    data_offset: U64,
+    data_size: U64,
+    super_offset: U64,
+    recovery_offset: U64,
+    dev_number: U32,
+    cnt_corrected_read: U32,
+    device_uuid: [u8; 16],
+    devflags: u8,
+    bblog_shift: u8,
+    bblog_size: U16,
+    bblog_offset: I32,
+    utime: U64,
+    events: U64,
+    resync_offset: U64,
+    sb_csum: U32,
+    max_dev: U32,
+    pad3: [u8; 32],
+}
+
+const _: () = assert!(size_of::<Head>() == HEAD_BYTES);
+
+/// Where `sb_csum` lies.
+const CHECKSUM_AT: usize = 216;
+
+/// Why bytes are no superblock that can be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum SuperblockError {
+    /// Fewer bytes than the superblock needs.
+    #[error("a superblock of {needed} bytes does not fit {given} bytes")]
+    Short {
+        /// Bytes that it takes.
+        needed: usize,
+        /// Bytes given.
+        given: usize,
+    },
+    /// A field that the kernel would refuse.
+    #[error("superblock field {0}")]
+    Field(#[from] FieldError),
+}
+
+/// Why a superblock cannot be written.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum EncodeError {
+    /// 0.90 is only read.
+    #[error("superblocks of version 0.90 are not written")]
+    ReadOnlyVersion,
+    /// The name takes more than 32 bytes.
+    #[error("the name `{name}` takes {bytes} bytes; at most 32 are possible")]
+    LongName {
+        /// As given.
+        name: String,
+        /// Its bytes.
+        bytes: usize,
+    },
+    /// More roles than fit 4 KiB.
+    #[error("{count} roles are too many; at most {MAXIMUM_ROLES} are possible")]
+    TooManyRoles {
+        /// As given.
+        count: usize,
+    },
+    /// A chunk that does not fit its 32 bits.
+    #[error("a chunk of {0} sectors is too large")]
+    Chunk(u64),
+    /// A slot in the roles that is one of the special values.
+    #[error("{0} is too large for a slot")]
+    Slot(u16),
+}
+
+/// The checksum (`sb_csum`) of a 1.x superblock's bytes, whatever stands in the
+/// field itself; `None` if they are fewer than the superblock says. The sum of
+/// the little-endian 32-bit words, the carries added (`calc_sb_1_csum` of
+/// md.c).
+#[must_use]
+pub fn superblock_checksum(bytes: &[u8]) -> Option<u32> {
+    let (head, _) = Head::read_from_prefix(bytes).ok()?;
+    let roles = usize::try_from(head.max_dev.get()).ok()?;
+    let end = roles.checked_mul(2)?.checked_add(HEAD_BYTES)?;
+    Some(sum(bytes.get(..end)?))
+}
+
+/// Of exactly the bytes that count.
+fn sum(bytes: &[u8]) -> u32 {
+    let words = bytes.chunks(4).enumerate().map(|(index, word)| {
+        if index == CHECKSUM_AT / 4 {
+            return 0;
+        }
+        let mut whole = [0; 4];
+        whole[..word.len()].copy_from_slice(word);
+        u64::from(u32::from_le_bytes(whole))
+    });
+    let total: u64 = words.sum();
+    let [low, high] = [total & u64::from(u32::MAX), total >> 32];
+    // At most 1024 words: low + high overflows 32 bits at most once, and the
+    // kernel drops that carry.
+    u32::try_from((low + high) & u64::from(u32::MAX)).unwrap_or_default()
+}
+
+impl Role {
+    fn from_word(word: u16) -> Self {
+        match word {
+            0xffff => Self::Spare,
+            0xfffe => Self::Faulty,
+            0xfffd => Self::Journal,
+            slot => Self::Slot(slot),
+        }
+    }
+
+    fn word(self) -> Result<u16, EncodeError> {
+        match self {
+            Self::Spare => Ok(0xffff),
+            Self::Faulty => Ok(0xfffe),
+            Self::Journal => Ok(0xfffd),
+            Self::Slot(slot @ 0xfffd..) => Err(EncodeError::Slot(slot)),
+            Self::Slot(slot) => Ok(slot),
+        }
+    }
+}
+
+/// Whether the magic number, the major version and the place are those of a
+/// 1.x superblock at `position`: what mdadm asks before it looks closer.
+pub(crate) fn looks_like(bytes: &[u8], position: Sectors) -> bool {
+    Head::read_from_prefix(bytes).is_ok_and(|(head, _)| {
+        head.magic.get() == MAGIC
+            && head.major_version.get() == 1
+            && head.super_offset.get() == position.0
+    })
+}
+
+/// The rules for the map of features (`super_1_load`, `super_1_validate`).
+fn check_features(head: &Head) -> Result<(), FieldError> {
+    let map = head.feature_map.get();
+    let field = check("feature_map", 8, map);
+    let unknown = map & !Features::ALL;
+    field.require(unknown == 0, Fault::UnknownBits(unknown.into()))?;
+    let features = Features(map);
+    for exclusive in [
+        Features::BITMAP | Features::PPL,
+        Features::BITMAP | Features::MULTIPLE_PPLS,
+        Features::PPL | Features::MULTIPLE_PPLS,
+        Features::JOURNAL | Features::PPL,
+        Features::JOURNAL | Features::MULTIPLE_PPLS,
+    ] {
+        field.require(
+            !features.has(exclusive),
+            Fault::ExclusiveBits(exclusive.into()),
+        )?;
+    }
+    if features.has(Features::RAID0_LAYOUT) {
+        let level = head.level.get().cast_unsigned();
+        check("level", 72, level).equal(0_u32)?;
+    }
+    Ok(())
+}
+
+/// The rules for places and sizes on a device of `device` sectors. Two go
+/// beyond the kernel's: what a member holds of the array must end before a
+/// superblock that lies behind it, and must fit `data_size` (the kernel
+/// shrinks the array instead).
+fn check_places(head: &Head, version: Version, device: Sectors) -> Result<(), FieldError> {
+    let bytes = HEAD_BYTES as u64 + 2 * u64::from(head.max_dev.get());
+    let super_offset = head.super_offset.get();
+    let data_offset = head.data_offset.get();
+    let size = check("data_size", 136, head.data_size.get()).at_least(10)?;
+    let offset = check("data_offset", 128, data_offset);
+    if version == Version::V1_0 {
+        size.at_most(super_offset)?;
+        let striped = head.level.get() <= 0;
+        let held = if striped { &head.data_size } else { &head.size };
+        offset.at_most(super_offset.saturating_sub(held.get()))?;
+    } else {
+        // The kernel rounds a superblock up to logical blocks.
+        offset.at_least(super_offset + bytes.div_ceil(512))?;
+        size.at_most(device.0.saturating_sub(data_offset))?;
+    }
+    if Features(head.feature_map.get()).has(Features::BAD_BLOCKS) {
+        check("bblog_size", 186, head.bblog_size.get()).at_most(8)?;
+        let log = head.bblog_offset.get();
+        check("bblog_offset", 188, log.cast_unsigned()).require(log != 0, Fault::OutOfPlace)?;
+    }
+    Ok(())
+}
+
+/// What a member of a level with redundancy holds has to fit its data area.
+fn check_size(superblock: &Superblock) -> Result<(), FieldError> {
+    let held = superblock.level > 0 && matches!(superblock.role(), Role::Slot(_));
+    if held {
+        check("size", 80, superblock.used_size.0).at_most(superblock.data_size.0)?;
+    }
+    Ok(())
+}
+
+impl Superblock {
+    /// A 1.x superblock from the bytes at its place on a device of `device`
+    /// sectors.
+    ///
+    /// # Errors
+    ///
+    /// What the kernel would refuse at load, by field; version 0.90 has a
+    /// decoder of its own ([`Legacy`](crate::Legacy)).
+    pub fn decode(
+        bytes: &[u8],
+        version: Version,
+        device: Sectors,
+    ) -> Result<Self, SuperblockError> {
+        let short = |needed| SuperblockError::Short {
+            needed,
+            given: bytes.len(),
+        };
+        let (head, _) = Head::read_from_prefix(bytes).map_err(|_| short(HEAD_BYTES))?;
+        check("magic", 0, head.magic.get()).equal(MAGIC)?;
+        check("major_version", 4, head.major_version.get()).equal(1_u32)?;
+        check("max_dev", 220, head.max_dev.get()).at_most(MAXIMUM_ROLES as u64)?;
+        let roles = usize::try_from(head.max_dev.get()).unwrap_or(usize::MAX);
+        let end = HEAD_BYTES + 2 * roles;
+        let whole = bytes.get(..end).ok_or_else(|| short(end))?;
+        check("sb_csum", CHECKSUM_AT as u32, head.sb_csum.get()).equal(sum(whole))?;
+        let place = place_of(version, device).unwrap_or(Sectors(u64::MAX));
+        check("super_offset", 144, head.super_offset.get()).equal(place.0)?;
+        check("pad0", 12, head.pad0.get()).require(head.pad0.get() == 0, Fault::NotZero)?;
+        if let Some(index) = head.pad3.iter().position(|byte| *byte != 0) {
+            let offset = u32::try_from(224 + index).unwrap_or(224);
+            return Err(check("pad3", offset, head.pad3[index])
+                .fault(Fault::NotZero)
+                .into());
+        }
+        check_features(&head)?;
+        check_places(&head, version, device)?;
+        let roles = whole[HEAD_BYTES..]
+            .chunks_exact(2)
+            .map(|word| Role::from_word(u16::from_le_bytes([word[0], word[1]])));
+        let superblock = from_head(&head, version, roles.collect());
+        check_size(&superblock)?;
+        Ok(superblock)
+    }
+
+    /// The superblock's bytes, with checksum: a whole number of sectors, at most
+    /// 4 KiB, zeros behind the last role.
+    ///
+    /// # Errors
+    ///
+    /// See [`EncodeError`].
+    pub fn encode(&self) -> Result<Vec<u8>, EncodeError> {
+        let head = to_head(self)?;
+        let mut bytes = head.as_bytes().to_vec();
+        for role in &self.roles {
+            bytes.extend_from_slice(&role.word()?.to_le_bytes());
+        }
+        let checksum = sum(&bytes);
+        bytes[CHECKSUM_AT..CHECKSUM_AT + 4].copy_from_slice(&checksum.to_le_bytes());
+        bytes.resize(bytes.len().next_multiple_of(512), 0);
+        Ok(bytes)
+    }
+}
+
+/// The name up to its first zero byte.
+fn name_of(bytes: &[u8]) -> String {
+    let end = bytes.iter().position(|byte| *byte == 0);
+    String::from_utf8_lossy(&bytes[..end.unwrap_or(bytes.len())]).into_owned()
+}
+
+fn from_head(head: &Head, version: Version, roles: Vec<Role>) -> Superblock {
+    let log = BadBlockLog {
+        offset: head.bblog_offset.get(),
+        size: head.bblog_size.get(),
+        shift: head.bblog_shift,
+    };
+    Superblock {
+        version,
+        features: Features(head.feature_map.get()),
+        array_uuid: Uuid(head.set_uuid),
+        name: name_of(&head.set_name),
+        created: head.ctime.get(),
+        level: head.level.get(),
+        layout: head.layout.get(),
+        used_size: Sectors(head.size.get()),
+        chunk: Sectors(head.chunksize.get().into()),
+        raid_disks: head.raid_disks.get(),
+        bitmap_offset: head.bitmap_offset.get(),
+        reshape: Reshape {
+            new_level: head.new_level.get(),
+            position: head.reshape_position.get(),
+            delta_disks: head.delta_disks.get(),
+            new_layout: head.new_layout.get(),
+            new_chunk: head.new_chunk.get(),
+            new_offset: head.new_offset.get(),
+        },
+        data_offset: Sectors(head.data_offset.get()),
+        data_size: Sectors(head.data_size.get()),
+        super_offset: Sectors(head.super_offset.get()),
+        recovery_offset: Sectors(head.recovery_offset.get()),
+        device_number: head.dev_number.get(),
+        corrected_read_errors: head.cnt_corrected_read.get(),
+        device_uuid: Uuid(head.device_uuid),
+        device_flags: DeviceFlags(head.devflags),
+        bad_block_log: (log.offset != 0 && log.size != 0).then_some(log),
+        updated: head.utime.get(),
+        events: head.events.get(),
+        resync_offset: Sectors(head.resync_offset.get()),
+        roles,
+    }
+}
+
+fn to_head(superblock: &Superblock) -> Result<Head, EncodeError> {
+    if superblock.version == Version::V0_90 {
+        return Err(EncodeError::ReadOnlyVersion);
+    }
+    let name = superblock.name.as_bytes();
+    let mut set_name = [0; NAME_BYTES];
+    set_name
+        .get_mut(..name.len())
+        .ok_or_else(|| EncodeError::LongName {
+            name: superblock.name.clone(),
+            bytes: name.len(),
+        })?
+        .copy_from_slice(name);
+    let count = superblock.roles.len();
+    let max_dev = u32::try_from(count).ok();
+    let max_dev = max_dev.filter(|_| count <= MAXIMUM_ROLES);
+    let log = superblock.bad_block_log.unwrap_or(BadBlockLog {
+        offset: 0,
+        size: 0,
+        shift: 0,
+    });
+    let Sectors(chunk) = superblock.chunk;
+    let chunk = u32::try_from(chunk).map_err(|_| EncodeError::Chunk(chunk))?;
+    Ok(Head {
+        magic: MAGIC.into(),
+        major_version: 1.into(),
+        feature_map: superblock.features.0.into(),
+        pad0: 0.into(),
+        set_uuid: superblock.array_uuid.0,
+        set_name,
+        ctime: superblock.created.into(),
+        level: superblock.level.into(),
+        layout: superblock.layout.into(),
+        size: superblock.used_size.0.into(),
+        chunksize: chunk.into(),
+        raid_disks: superblock.raid_disks.into(),
+        bitmap_offset: superblock.bitmap_offset.into(),
+        new_level: superblock.reshape.new_level.into(),
+        reshape_position: superblock.reshape.position.into(),
+        delta_disks: superblock.reshape.delta_disks.into(),
+        new_layout: superblock.reshape.new_layout.into(),
+        new_chunk: superblock.reshape.new_chunk.into(),
+        new_offset: superblock.reshape.new_offset.into(),
+        data_offset: superblock.data_offset.0.into(),
+        data_size: superblock.data_size.0.into(),
+        super_offset: superblock.super_offset.0.into(),
+        recovery_offset: superblock.recovery_offset.0.into(),
+        dev_number: superblock.device_number.into(),
+        cnt_corrected_read: superblock.corrected_read_errors.into(),
+        device_uuid: superblock.device_uuid.0,
+        devflags: superblock.device_flags.0,
+        bblog_shift: log.shift,
+        bblog_size: log.size.into(),
+        bblog_offset: log.offset.into(),
+        utime: superblock.updated.into(),
+        events: superblock.events.into(),
+        resync_offset: superblock.resync_offset.0.into(),
+        sb_csum: 0.into(),
+        max_dev: max_dev.ok_or(EncodeError::TooManyRoles { count })?.into(),
+        pad3: [0; 32],
+    })
+}
