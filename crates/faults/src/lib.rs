@@ -1,1 +1,7 @@
-//! Fault simulation: the array core with real bytes over failing disks, in virtual time.
+//! x
+#![allow(missing_docs)]
+pub mod disk;
+pub mod oracle;
+pub mod pages;
+pub mod reader;
+pub mod value;

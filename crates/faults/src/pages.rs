@@ -1,0 +1,69 @@
+//! Sparse bytes in sectors: zeros until written, cheap to clone.
+//!
+//! Pages are shared between clones until one of them writes, so that a
+//! snapshot of a disk at a crash point costs pointers, not bytes.
+
+use std::sync::Arc;
+
+/// Bytes of a sector.
+pub const SECTOR: usize = 512;
+/// Sectors of a page, and of a physical sector of a 512e disk.
+pub const PAGE_SECTORS: u64 = 8;
+const PAGE: usize = SECTOR * 8;
+
+/// A run of sectors, some of them zero for want of ever being written.
+#[derive(Debug, Clone, Default)]
+pub struct Pages {
+    pages: Vec<Option<Arc<[u8; PAGE]>>>,
+}
+
+/// A page's index and the byte range in it of a sector.
+fn place(sector: u64) -> (usize, usize) {
+    let page = usize::try_from(sector / PAGE_SECTORS).unwrap_or(usize::MAX);
+    let within = (sector % PAGE_SECTORS) as usize;
+    (page, within * SECTOR)
+}
+
+impl Pages {
+    /// So many sectors of zeros.
+    #[must_use]
+    pub fn new(sectors: u64) -> Self {
+        let (pages, _) = place(sectors.next_multiple_of(PAGE_SECTORS));
+        Self {
+            pages: vec![None; pages],
+        }
+    }
+
+    /// Whether the sector is zero for want of ever being written.
+    #[must_use]
+    pub fn is_hole(&self, sector: u64) -> bool {
+        self.pages[place(sector).0].is_none()
+    }
+
+    /// One sector's bytes.
+    #[must_use]
+    pub fn sector(&self, sector: u64) -> &[u8; SECTOR] {
+        const ZEROS: [u8; SECTOR] = [0; SECTOR];
+        let (page, at) = place(sector);
+        match &self.pages[page] {
+            None => &ZEROS,
+            Some(bytes) => bytes[at..].first_chunk().unwrap_or(&ZEROS),
+        }
+    }
+
+    /// Reads whole sectors.
+    pub fn read(&self, start: u64, into: &mut [u8]) {
+        for (sector, bytes) in (start..).zip(into.chunks_exact_mut(SECTOR)) {
+            bytes.copy_from_slice(self.sector(sector));
+        }
+    }
+
+    /// Writes whole sectors.
+    pub fn write(&mut self, start: u64, bytes: &[u8]) {
+        for (sector, bytes) in (start..).zip(bytes.chunks_exact(SECTOR)) {
+            let (page, at) = place(sector);
+            let page = self.pages[page].get_or_insert_with(|| Arc::new([0; PAGE]));
+            Arc::make_mut(page)[at..at + SECTOR].copy_from_slice(bytes);
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! An independent reader of arrays: where md puts every sector, written anew
+//! from the tables of the drivers, sharing no code with the array core.
+//!
+//! It looks at the members' pristine bytes and answers what the array holds,
+//! whether copies and parity agree, and what would be read with any set of
+//! members lost. Parity is plain scalar arithmetic: a table of GF(2^8) with
+//! the polynomial 0x11d and the generator 2.
+//!
+//! Sources: drivers/md/raid0.c (`find_zone`, `map_sector`), linear.c, raid5.c
+//! (`raid5_compute_sector`, `raid6_d0`, `raid6_idx_to_slot`), raid10.c
+//! (`__raid10_find_phys`, `calc_sectors`, `setup_geo`) of Linux 6.
+
+mod copies;
+mod field;
+mod parity;
+#[cfg(test)]
+mod tests;
+
+use crate::pages::{Pages, SECTOR};
+use raidlab_array::Slot;
+use raidlab_geometry::{Layout, Level, SlotSet, ZoneLayout};
+
+pub use parity::Row;
+
+/// A sector's bytes.
+pub type SectorBytes = [u8; SECTOR];
+
+/// What the array is made of.
+#[derive(Debug, Clone)]
+pub struct Reader {
+    /// The level.
+    pub level: Level,
+    /// Its layout.
+    pub layout: Layout,
+    /// Sectors of a chunk (1 where the level has none).
+    pub chunk: u64,
+    /// For each slot, where its data begin and how many sectors of data it has.
+    pub areas: Vec<(u64, u64)>,
+    /// Sectors that the array uses of each member's data area.
+    pub used: u64,
+    /// Sectors that the array offers.
+    pub size: u64,
+}
+
+/// One place on one member: a sector of its data area.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// Whose.
+    pub slot: usize,
+    /// Which.
+    pub sector: u64,
+}
+
+/// Copies or parity that do not agree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Disagreement {
+    /// Where: array sector for copies, sector of the data areas for parity.
+    pub sector: u64,
+    /// Who, and against whom.
+    pub what: String,
+}
+
+impl Reader {
+    /// Slots of the array.
+    #[must_use]
+    pub fn members(&self) -> usize {
+        self.areas.len()
+    }
+
+    /// Members that may be lost without loss of data, whichever they are.
+    #[must_use]
+    pub fn redundancy(&self) -> usize {
+        match (self.level, self.layout) {
+            (Level::Raid1, _) => self.members() - 1,
+            (Level::Raid10, Layout::Copies(copies)) => {
+                usize::from(copies.near) * usize::from(copies.far) - 1
+            }
+            (level, _) => level.parity_count(),
+        }
+    }
+
+    /// Where an array sector lies: every copy, the first first. For levels with
+    /// parity, the one place of the data.
+    #[must_use]
+    pub fn places(&self, sector: u64) -> Vec<Place> {
+        match (self.level, self.layout) {
+            (Level::Linear, _) => self.linear(sector),
+            (Level::Raid0, Layout::Zones(zones)) => self.striped(sector, zones),
+            // Not recorded: then there is one zone, and both are the same.
+            (Level::Raid0, _) => self.striped(sector, ZoneLayout::Original),
+            (Level::Raid10, Layout::Copies(copies)) => self.scattered(sector, copies),
+            (Level::Raid4 | Level::Raid5 | Level::Raid6, Layout::Parity(_)) => {
+                let (row, index) = self.row_of(sector);
+                vec![Place {
+                    slot: row.data[index],
+                    sector: row.start + sector % self.chunk,
+                }]
+            }
+            _ => (0..self.members())
+                .map(|slot| Place { slot, sector })
+                .collect(),
+        }
+    }
+
+    /// The bytes at a place.
+    #[must_use]
+    pub fn at<'a>(&self, images: &[&'a Pages], place: Place) -> &'a SectorBytes {
+        images[place.slot].sector(self.areas[place.slot].0 + place.sector)
+    }
+
+    /// What the array holds with these members lost; `None` if it is lost, too.
+    #[must_use]
+    pub fn read(&self, images: &[&Pages], lost: SlotSet, sector: u64) -> Option<SectorBytes> {
+        let places = self.places(sector);
+        let left = |place: &&Place| !lost.contains(slot_of(place.slot));
+        if let Some(place) = places.iter().find(left) {
+            return Some(*self.at(images, *place));
+        }
+        if self.level.parity_count() == 0 {
+            return None;
+        }
+        let (row, index) = self.row_of(sector);
+        self.reconstruct(images, lost, &row, index, sector % self.chunk)
+    }
+
+    /// Whether everything agrees among these members: each copy with the
+    /// others, parity with the data.
+    ///
+    /// # Errors
+    /// The first disagreement.
+    pub fn agree(&self, images: &[&Pages], present: SlotSet) -> Result<(), Disagreement> {
+        if self.level.parity_count() > 0 {
+            for sector in 0..self.used {
+                self.row_agrees(images, present, sector)?;
+            }
+            return Ok(());
+        }
+        for sector in 0..self.size {
+            self.copies_agree(images, present, sector)?;
+        }
+        Ok(())
+    }
+
+    /// Whether an array sector's copies agree among these members.
+    ///
+    /// # Errors
+    /// They do not.
+    pub fn copies_agree(
+        &self,
+        images: &[&Pages],
+        present: SlotSet,
+        sector: u64,
+    ) -> Result<(), Disagreement> {
+        let mut first: Option<(usize, &SectorBytes)> = None;
+        for place in self.places(sector) {
+            if !present.contains(slot_of(place.slot)) {
+                continue;
+            }
+            let bytes = self.at(images, place);
+            match first {
+                None => first = Some((place.slot, bytes)),
+                Some((slot, other)) if other != bytes => {
+                    return Err(Disagreement {
+                        sector,
+                        what: format!("members {slot} and {} hold different copies", place.slot),
+                    });
+                }
+                Some(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Every way to lose up to `count` of these members.
+    #[must_use]
+    pub fn losses(&self, present: SlotSet, count: usize) -> Vec<SlotSet> {
+        let mut losses = vec![SlotSet::EMPTY];
+        let mut last = losses.clone();
+        for _ in 0..count {
+            let mut next = Vec::new();
+            for loss in &last {
+                let above = loss.iter().last().map_or(0, |slot| slot.0 + 1);
+                let more = present.iter().filter(|slot| slot.0 >= above);
+                next.extend(more.map(|slot| loss.with(slot)));
+            }
+            losses.extend(&next);
+            last = next;
+        }
+        losses
+    }
+}
+
+/// The slot with this index.
+#[must_use]
+pub fn slot_of(index: usize) -> Slot {
+    Slot(u16::try_from(index).unwrap_or(u16::MAX))
+}

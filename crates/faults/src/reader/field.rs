@@ -1,0 +1,67 @@
+//! GF(2^8) with the polynomial x^8 + x^4 + x^3 + x^2 + 1 and the generator 2,
+//! by tables of logarithms.
+
+use std::sync::LazyLock;
+
+struct Tables {
+    power: [u8; 510],
+    logarithm: [usize; 256],
+}
+
+static TABLES: LazyLock<Tables> = LazyLock::new(|| {
+    let mut tables = Tables {
+        power: [0; 510],
+        logarithm: [0; 256],
+    };
+    let mut value = 1_u16;
+    for exponent in 0..255 {
+        tables.power[exponent] = value as u8;
+        tables.power[exponent + 255] = value as u8;
+        tables.logarithm[usize::from(value)] = exponent;
+        value <<= 1;
+        if value & 0x100 != 0 {
+            value ^= 0x11d;
+        }
+    }
+    tables
+});
+
+/// 2^exponent.
+pub(super) fn power(exponent: usize) -> u8 {
+    TABLES.power[exponent % 255]
+}
+
+/// The product.
+pub(super) fn multiply(left: u8, right: u8) -> u8 {
+    if left == 0 || right == 0 {
+        return 0;
+    }
+    let tables = &*TABLES;
+    tables.power[tables.logarithm[usize::from(left)] + tables.logarithm[usize::from(right)]]
+}
+
+/// The quotient; the divisor is not 0.
+pub(super) fn divide(left: u8, right: u8) -> u8 {
+    if left == 0 {
+        return 0;
+    }
+    let tables = &*TABLES;
+    tables.power[255 + tables.logarithm[usize::from(left)] - tables.logarithm[usize::from(right)]]
+}
+
+/// Adds `factor` times `block` to `sum`.
+pub(super) fn add_multiple(sum: &mut [u8], factor: u8, block: &[u8]) {
+    if factor == 1 {
+        for (to, from) in sum.iter_mut().zip(block) {
+            *to ^= from;
+        }
+        return;
+    }
+    let mut products = [0; 256];
+    for (value, product) in (0..=255).zip(&mut products) {
+        *product = multiply(factor, value);
+    }
+    for (to, from) in sum.iter_mut().zip(block) {
+        *to ^= products[usize::from(*from)];
+    }
+}
