@@ -55,7 +55,7 @@ impl Array {
                 let left = self.recovery.targets().without(slot);
                 self.recovery.retarget(left);
             }
-            Some(SyncKind::Resync) => {
+            Some(_) => {
                 // A single member left has nothing to be compared with.
                 let in_sync = self.members.in_sync();
                 let left = if in_sync.len() > 1 {
@@ -96,7 +96,7 @@ impl Array {
                 }
             }
             Some(SyncKind::Resync) => self.resynced_below = Some(readable),
-            None => {}
+            _ => {}
         }
     }
 
