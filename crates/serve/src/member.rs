@@ -1,0 +1,132 @@
+//! Real members: files and block devices, and commands to them.
+//!
+//! Fault model: a command can fail with an error, be cut short, or never
+//! complete. What is cut short goes on where it ended. An error becomes one of
+//! the core's two: the place is bad (the core may correct it from the others)
+//! or the member is gone. A command without an answer within the time limit
+//! makes its whole member gone; the bytes it may still read or write stay
+//! borrowed until it does answer, so that a late completion touches memory that
+//! nobody else was given. After an fdatasync that failed, Linux forgets which
+//! pages were not written: no retry can be trusted, and the member is gone.
+
+mod commands;
+#[expect(unsafe_code, reason = "memory shared with the kernel")]
+mod memory;
+mod open;
+#[expect(unsafe_code, reason = "io_uring")]
+mod ring;
+mod threads;
+mod wake;
+
+pub use commands::{Answer, MemberCounters, Members, MembersConfig};
+pub use memory::{BorrowError, Exclusive, Memory, Shared};
+pub use open::{MemberFile, OpenError, OpenOptions};
+pub use ring::Ring;
+pub use threads::Threads;
+pub use wake::Waker;
+
+use rustix::io::Errno;
+use std::fmt::Debug;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What a command does, with its bytes.
+#[derive(Debug)]
+pub enum Transfer {
+    /// From the member.
+    Read(Exclusive),
+    /// To the member.
+    Write {
+        /// What is written.
+        data: Shared,
+        /// Durable before it completes.
+        force_unit_access: bool,
+    },
+    /// Every write completed before is durable.
+    Flush,
+    /// The bytes are no longer needed; a member that cannot forget keeps them.
+    Discard {
+        /// How many.
+        bytes: u64,
+    },
+}
+
+/// A command on its way through a backend, which gives it back when it has
+/// ended. It owns all that the kernel may touch.
+#[derive(Debug)]
+pub struct Job {
+    /// The sender's name for it.
+    pub token: u64,
+    /// Where the member is attached.
+    pub place: usize,
+    /// The member.
+    pub file: Arc<MemberFile>,
+    /// First byte on the member.
+    pub offset: u64,
+    /// What to do.
+    pub transfer: Transfer,
+    /// Bytes moved by earlier, short attempts.
+    pub moved: usize,
+}
+
+/// How a job ended: bytes moved by this attempt (0 for a flush or a discard),
+/// or the system's error.
+pub type Ended = Result<usize, Errno>;
+
+/// A way to have jobs carried out, used by one thread.
+pub trait Backend: Debug + Send {
+    /// Which one, for people: `io_uring` or `threads`.
+    fn name(&self) -> &'static str;
+
+    /// Makes a member known at a place, instead of the one that was there.
+    ///
+    /// # Errors
+    /// When the system has no room for it.
+    fn attach(&mut self, place: usize, file: &Arc<MemberFile>) -> io::Result<()>;
+
+    /// Forgets the member at a place; its jobs under way still come back.
+    fn detach(&mut self, place: usize);
+
+    /// Takes a job. It may not start before [`Self::wait`].
+    fn submit(&mut self, job: Job);
+
+    /// Starts all jobs taken, then returns when one has ended, the
+    /// [`Waker`] was used or the time has passed (`None`: never; zero: does not
+    /// sleep). Jobs that have ended are appended to `ended`.
+    ///
+    /// # Errors
+    /// When the backend itself no longer works.
+    fn wait(&mut self, timeout: Option<Duration>, ended: &mut Vec<(Job, Ended)>) -> io::Result<()>;
+}
+
+/// Which backend to use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum BackendKind {
+    /// `io_uring` where the kernel lets us, else threads.
+    #[default]
+    Automatic,
+    /// `io_uring` or nothing.
+    Ring,
+    /// Threads that call pread and pwrite.
+    Threads,
+}
+
+/// Starts a backend. The thread that calls this must be the one that uses it.
+///
+/// # Errors
+/// When an `io_uring` was asked for and refused, or no wake-up descriptor can be
+/// made.
+pub fn start_backend(kind: BackendKind, waker: &Arc<Waker>) -> io::Result<Box<dyn Backend>> {
+    match kind {
+        BackendKind::Threads => Ok(Box::new(Threads::new(waker))),
+        BackendKind::Ring => Ok(Box::new(Ring::new(waker)?)),
+        BackendKind::Automatic => match Ring::new(waker) {
+            Ok(ring) => Ok(Box::new(ring)),
+            Err(_) => Ok(Box::new(Threads::new(waker))),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,372 @@
+//! Commands to the members of one array: short ones continued, errors in the
+//! core's words, hung members given up.
+
+use super::{Backend, Ended, Job, MemberFile, Transfer};
+use raidlab_array::{CommandId, MemberError};
+use raidlab_units::Nanos;
+use rustix::io::Errno;
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Attempts of a command that the kernel asks to repeat (EINTR, EAGAIN).
+const ATTEMPTS: u32 = 100;
+
+/// Limits for all members of an array.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MembersConfig {
+    /// A member that leaves a command unanswered for so long is gone.
+    pub command_limit: Nanos,
+}
+
+impl Default for MembersConfig {
+    /// 30 seconds, the kernel's own time limit for a SCSI command.
+    fn default() -> Self {
+        Self {
+            command_limit: Nanos::from_secs(30),
+        }
+    }
+}
+
+/// A command has ended.
+#[derive(Debug)]
+pub struct Answer {
+    /// Which.
+    pub id: CommandId,
+    /// How.
+    pub result: Result<(), MemberError>,
+    /// What it carried; `None` if it hangs and still holds it.
+    pub transfer: Option<Transfer>,
+}
+
+/// What was done at one place since the member was attached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct MemberCounters {
+    /// Reads completed.
+    pub reads: u64,
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Writes completed.
+    pub writes: u64,
+    /// Bytes written.
+    pub written_bytes: u64,
+    /// Flushes completed.
+    pub flushes: u64,
+    /// Discards completed.
+    pub discards: u64,
+    /// Commands that failed.
+    pub errors: u64,
+    /// Commands under way.
+    pub in_flight: u64,
+    /// Service times of all completed commands, summed.
+    pub service_ns: u64,
+}
+
+#[derive(Debug)]
+struct Flight {
+    id: CommandId,
+    place: usize,
+    sent: Nanos,
+    attempts: u32,
+}
+
+#[derive(Debug)]
+struct Place {
+    file: Option<Arc<MemberFile>>,
+    hung: bool,
+    counters: MemberCounters,
+}
+
+/// The members of one array.
+#[derive(Debug)]
+pub struct Members {
+    backend: Box<dyn Backend>,
+    config: MembersConfig,
+    places: Vec<Place>,
+    /// By token: the oldest first, as tokens only grow.
+    flights: BTreeMap<u64, Flight>,
+    /// Jobs of members given up, which the kernel still holds.
+    abandoned: BTreeMap<u64, usize>,
+    next_token: u64,
+    ready: Vec<Answer>,
+    ended: Vec<(Job, Ended)>,
+}
+
+impl Members {
+    /// No members yet.
+    #[must_use]
+    pub fn new(backend: Box<dyn Backend>, config: MembersConfig) -> Self {
+        Self {
+            backend,
+            config,
+            places: Vec::new(),
+            flights: BTreeMap::new(),
+            abandoned: BTreeMap::new(),
+            next_token: 0,
+            ready: Vec::new(),
+            ended: Vec::new(),
+        }
+    }
+
+    /// The backend's name.
+    #[must_use]
+    pub fn backend_name(&self) -> &'static str {
+        self.backend.name()
+    }
+
+    /// Puts a member at a place; the one that was there is let go.
+    ///
+    /// # Errors
+    /// When the backend has no room.
+    pub fn attach(&mut self, place: usize, file: &Arc<MemberFile>) -> io::Result<()> {
+        self.detach(place);
+        while self.places.len() <= place {
+            self.places.push(Place {
+                file: None,
+                hung: false,
+                counters: MemberCounters::default(),
+            });
+        }
+        self.backend.attach(place, file)?;
+        self.places[place] = Place {
+            file: Some(Arc::clone(file)),
+            hung: false,
+            counters: MemberCounters::default(),
+        };
+        Ok(())
+    }
+
+    /// Lets a member go. Its commands under way are answered still; it stays
+    /// claimed until the last of them, hung ones included, has ended.
+    pub fn detach(&mut self, place: usize) {
+        if let Some(found) = self.places.get_mut(place)
+            && found.file.take().is_some()
+        {
+            self.backend.detach(place);
+        }
+    }
+
+    /// The member at a place.
+    #[must_use]
+    pub fn file(&self, place: usize) -> Option<&Arc<MemberFile>> {
+        self.places.get(place)?.file.as_ref()
+    }
+
+    /// What was done at a place.
+    #[must_use]
+    pub fn counters(&self, place: usize) -> MemberCounters {
+        self.places
+            .get(place)
+            .map(|found| found.counters)
+            .unwrap_or_default()
+    }
+
+    /// Commands sent and not answered.
+    #[must_use]
+    pub fn in_flight(&self) -> usize {
+        self.flights.len() + self.ready.len()
+    }
+
+    /// Commands of members given up, still held by the kernel.
+    #[must_use]
+    pub fn abandoned(&self) -> usize {
+        self.abandoned.len()
+    }
+
+    /// Sends a command: `offset` in bytes.
+    pub fn submit(
+        &mut self,
+        now: Nanos,
+        id: CommandId,
+        place: usize,
+        offset: u64,
+        transfer: Transfer,
+    ) {
+        let found = self.places.get_mut(place);
+        let file = found
+            .filter(|found| !found.hung)
+            .and_then(|found| found.file.clone());
+        let Some(file) = file else {
+            self.ready.push(Answer {
+                id,
+                result: Err(MemberError::Gone),
+                transfer: Some(transfer),
+            });
+            return;
+        };
+        let token = self.next_token;
+        self.next_token += 1;
+        self.places[place].counters.in_flight += 1;
+        self.flights.insert(
+            token,
+            Flight {
+                id,
+                place,
+                sent: now,
+                attempts: 0,
+            },
+        );
+        self.backend.submit(Job {
+            token,
+            place,
+            file,
+            offset,
+            transfer,
+            moved: 0,
+        });
+    }
+
+    /// Sends what was submitted, waits as [`Backend::wait`] does and appends
+    /// the answers. `clock` is read after the wait.
+    ///
+    /// # Errors
+    /// When the backend itself no longer works.
+    pub fn wait(
+        &mut self,
+        timeout: Option<Duration>,
+        clock: &dyn Fn() -> Nanos,
+        answers: &mut Vec<Answer>,
+    ) -> io::Result<()> {
+        let timeout = if self.ready.is_empty() {
+            timeout
+        } else {
+            Some(Duration::ZERO)
+        };
+        let mut ended = std::mem::take(&mut self.ended);
+        let waited = self.backend.wait(timeout, &mut ended);
+        answers.append(&mut self.ready);
+        let now = clock();
+        for (job, result) in ended.drain(..) {
+            self.take(now, job, result, answers);
+        }
+        self.ended = ended;
+        self.give_up_hung(now, answers);
+        waited
+    }
+
+    /// When the oldest command's time is up.
+    #[must_use]
+    pub fn next_deadline(&self) -> Option<Nanos> {
+        let (_, oldest) = self.flights.first_key_value()?;
+        Some(Nanos(
+            oldest.sent.0.saturating_add(self.config.command_limit.0),
+        ))
+    }
+
+    fn take(&mut self, now: Nanos, mut job: Job, result: Ended, answers: &mut Vec<Answer>) {
+        let Some(flight) = self.flights.get_mut(&job.token) else {
+            self.abandoned.remove(&job.token);
+            return;
+        };
+        let verdict = judge(&job, result);
+        if let Verdict::Again { moved } = verdict {
+            flight.attempts = if moved > 0 { 0 } else { flight.attempts + 1 };
+            if flight.attempts < ATTEMPTS {
+                job.moved += moved;
+                self.backend.submit(job);
+                return;
+            }
+        }
+        let result = match verdict {
+            Verdict::Done => Ok(()),
+            Verdict::Failed(error) => Err(error),
+            Verdict::Again { .. } => Err(MemberError::Gone),
+        };
+        if let Some(flight) = self.flights.remove(&job.token) {
+            let counters = &mut self.places[flight.place].counters;
+            counters.count(&job.transfer, result.is_ok());
+            counters.service_ns += now.0.saturating_sub(flight.sent.0);
+            answers.push(Answer {
+                id: flight.id,
+                result,
+                transfer: Some(job.transfer),
+            });
+        }
+    }
+
+    fn give_up_hung(&mut self, now: Nanos, answers: &mut Vec<Answer>) {
+        while self.next_deadline().is_some_and(|deadline| deadline <= now) {
+            let Some((_, oldest)) = self.flights.first_key_value() else {
+                return;
+            };
+            let place = oldest.place;
+            self.places[place].hung = true;
+            let hung = self
+                .flights
+                .extract_if(.., |_, flight| flight.place == place);
+            for (token, flight) in hung {
+                let counters = &mut self.places[place].counters;
+                counters.in_flight -= 1;
+                counters.errors += 1;
+                self.abandoned.insert(token, place);
+                answers.push(Answer {
+                    id: flight.id,
+                    result: Err(MemberError::Gone),
+                    transfer: None,
+                });
+            }
+        }
+    }
+}
+
+impl MemberCounters {
+    fn count(&mut self, transfer: &Transfer, good: bool) {
+        self.in_flight -= 1;
+        if !good {
+            self.errors += 1;
+            return;
+        }
+        match transfer {
+            Transfer::Read(bytes) => {
+                self.reads += 1;
+                self.read_bytes += bytes.len() as u64;
+            }
+            Transfer::Write { data, .. } => {
+                self.writes += 1;
+                self.written_bytes += data.len() as u64;
+            }
+            Transfer::Flush => self.flushes += 1,
+            Transfer::Discard { .. } => self.discards += 1,
+        }
+    }
+}
+
+enum Verdict {
+    Done,
+    Again { moved: usize },
+    Failed(MemberError),
+}
+
+fn judge(job: &Job, result: Ended) -> Verdict {
+    let whole = match &job.transfer {
+        Transfer::Read(bytes) => bytes.len(),
+        Transfer::Write { data, .. } => data.len(),
+        Transfer::Flush | Transfer::Discard { .. } => 0,
+    };
+    match (result, &job.transfer) {
+        (Ok(moved), _) if job.moved + moved >= whole => Verdict::Done,
+        // The end of a file that has become shorter.
+        (Ok(0), Transfer::Read(_)) => Verdict::Failed(MemberError::Medium),
+        (Ok(moved), _) => Verdict::Again { moved },
+        (Err(Errno::INTR | Errno::AGAIN), _) => Verdict::Again { moved: 0 },
+        // A discard is advice. A range that is no whole number of the device's
+        // own blocks is not forgotten either.
+        (Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL), Transfer::Discard { .. }) => {
+            Verdict::Done
+        }
+        (Err(_), Transfer::Flush) => Verdict::Failed(MemberError::Gone),
+        (Err(error), _) => Verdict::Failed(member_error(error)),
+    }
+}
+
+/// The kernel's error numbers for block devices (`blk_errors` in
+/// block/blk-core.c, 6.12): EIO, ENODATA (medium), EILSEQ (protection) and
+/// EREMOTEIO (target) concern the place. All others (no device, no path, time
+/// out, no space) concern the member.
+fn member_error(error: Errno) -> MemberError {
+    match error {
+        Errno::IO | Errno::NODATA | Errno::ILSEQ | Errno::REMOTEIO => MemberError::Medium,
+        _ => MemberError::Gone,
+    }
+}

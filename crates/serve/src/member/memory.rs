@@ -1,0 +1,307 @@
+//! Bytes that a member command, a compute step and a client may hold at once.
+//!
+//! A request's payload is cut over members: the kernel writes one piece while
+//! another piece is read, compared or added to parity. A hung command may even
+//! write its piece long after everybody else has gone on. So each holder borrows
+//! a range, shared or exclusive, and the ranges are checked when they are
+//! borrowed: as with a `RefCell`, but for ranges and across threads. A borrow
+//! keeps the memory alive, whoever else lets go of it; a borrow that conflicts
+//! is refused, never granted.
+
+use crate::export::Buffer;
+use std::cell::UnsafeCell;
+use std::fmt;
+use std::ops::{Deref, DerefMut, Range};
+use std::ptr::NonNull;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// A buffer at a fixed, page-aligned address, lent in ranges.
+pub struct Memory {
+    /// Not touched until the memory has a single owner again; `base` was taken
+    /// from it where it lies now.
+    buffer: UnsafeCell<Buffer>,
+    base: NonNull<u8>,
+    len: usize,
+    registration: Option<u16>,
+    borrows: Mutex<Vec<Borrow>>,
+}
+
+#[derive(Clone, PartialEq, Eq)]
+struct Borrow {
+    range: Range<usize>,
+    exclusive: bool,
+}
+
+// SAFETY: the bytes behind `base` belong to `buffer`, which may be sent.
+unsafe impl Send for Memory {}
+// SAFETY: `buffer` is reached only by a single owner. The bytes are reached
+// through borrows, which the mutex keeps apart: shared ones only read, an
+// exclusive one overlaps no other.
+unsafe impl Sync for Memory {}
+
+/// Why a range was not lent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum BorrowError {
+    /// It ends beyond the memory's end.
+    #[error("the range is outside the memory")]
+    OutOfRange,
+    /// Somebody holds a part of it.
+    #[error("a part of the range is in use")]
+    Conflict,
+}
+
+impl Memory {
+    /// Lends a buffer.
+    #[must_use]
+    pub fn new(buffer: Buffer) -> Arc<Self> {
+        let mut memory = Arc::new(Self {
+            base: NonNull::dangling(),
+            len: buffer.len(),
+            registration: buffer.registration(),
+            buffer: UnsafeCell::new(buffer),
+            borrows: Mutex::new(Vec::new()),
+        });
+        if let Some(memory) = Arc::get_mut(&mut memory) {
+            memory.base = NonNull::from(&mut **memory.buffer.get_mut()).cast();
+        }
+        memory
+    }
+
+    /// The buffer again, if nobody holds a range of it.
+    #[must_use]
+    pub fn into_buffer(self: Arc<Self>) -> Option<Buffer> {
+        Arc::into_inner(self).map(|memory| memory.buffer.into_inner())
+    }
+
+    /// Its bytes.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether it has no bytes.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The buffer's place among those made in advance.
+    #[must_use]
+    pub fn registration(&self) -> Option<u16> {
+        self.registration
+    }
+
+    /// Borrows a range for reading.
+    ///
+    /// # Errors
+    /// When the range ends beyond the memory or somebody writes to a part of it.
+    pub fn read(self: &Arc<Self>, range: Range<usize>) -> Result<Shared, BorrowError> {
+        self.borrow(&range, false)?;
+        Ok(Shared {
+            memory: Arc::clone(self),
+            range,
+        })
+    }
+
+    /// Borrows a range for writing.
+    ///
+    /// # Errors
+    /// When the range ends beyond the memory or somebody holds a part of it.
+    pub fn write(self: &Arc<Self>, range: Range<usize>) -> Result<Exclusive, BorrowError> {
+        self.borrow(&range, true)?;
+        Ok(Exclusive {
+            memory: Arc::clone(self),
+            range,
+        })
+    }
+
+    fn borrow(&self, range: &Range<usize>, exclusive: bool) -> Result<(), BorrowError> {
+        if range.start > range.end || range.end > self.len() {
+            return Err(BorrowError::OutOfRange);
+        }
+        let mut borrows = self.lock();
+        let conflict = borrows.iter().any(|held| {
+            (held.exclusive || exclusive)
+                && held.range.start < range.end
+                && range.start < held.range.end
+        });
+        if conflict {
+            return Err(BorrowError::Conflict);
+        }
+        borrows.push(Borrow {
+            range: range.clone(),
+            exclusive,
+        });
+        Ok(())
+    }
+
+    fn give_back(&self, range: &Range<usize>, exclusive: bool) {
+        let mut borrows = self.lock();
+        let found = borrows
+            .iter()
+            .rposition(|held| held.exclusive == exclusive && held.range == *range);
+        if let Some(index) = found {
+            borrows.swap_remove(index);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Borrow>> {
+        // A list of ranges is whole after every step that could panic.
+        self.borrows.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for Memory {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Memory")
+            .field("len", &self.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// A range that its holder reads.
+#[derive(Debug)]
+pub struct Shared {
+    memory: Arc<Memory>,
+    range: Range<usize>,
+}
+
+/// A range that its holder alone reads and writes.
+#[derive(Debug)]
+pub struct Exclusive {
+    memory: Arc<Memory>,
+    range: Range<usize>,
+}
+
+impl Shared {
+    /// Whose range it is.
+    #[must_use]
+    pub fn memory(&self) -> &Arc<Memory> {
+        &self.memory
+    }
+}
+
+impl Exclusive {
+    /// Whose range it is.
+    #[must_use]
+    pub fn memory(&self) -> &Arc<Memory> {
+        &self.memory
+    }
+
+    /// Where the range begins in its memory.
+    #[must_use]
+    pub fn start(&self) -> usize {
+        self.range.start
+    }
+}
+
+impl Deref for Shared {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        // SAFETY: the range is inside the buffer, which this borrow
+        // keeps alive, and only read while this borrow lives.
+        unsafe {
+            std::slice::from_raw_parts(
+                self.memory.base.as_ptr().add(self.range.start),
+                self.range.len(),
+            )
+        }
+    }
+}
+
+impl Deref for Exclusive {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        // SAFETY: the range is inside the buffer, which this borrow
+        // keeps alive, and no other borrow overlaps it.
+        unsafe {
+            std::slice::from_raw_parts(
+                self.memory.base.as_ptr().add(self.range.start),
+                self.range.len(),
+            )
+        }
+    }
+}
+
+impl DerefMut for Exclusive {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        // SAFETY: as for `deref`; `self` is borrowed mutably for as long as the
+        // slice lives.
+        unsafe {
+            std::slice::from_raw_parts_mut(
+                self.memory.base.as_ptr().add(self.range.start),
+                self.range.len(),
+            )
+        }
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        self.memory.give_back(&self.range, false);
+    }
+}
+
+impl Drop for Exclusive {
+    fn drop(&mut self) {
+        self.memory.give_back(&self.range, true);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{BorrowError, Memory};
+    use crate::export::BufferPool;
+    use std::sync::Arc;
+
+    fn memory(len: usize) -> Arc<Memory> {
+        Memory::new(BufferPool::default().take(len).expect("room"))
+    }
+
+    #[test]
+    fn the_buffer_comes_back_when_all_are_done() {
+        let memory = memory(10_000);
+        let bytes = memory.read(5000..10_000).expect("free");
+        let address = bytes.as_ptr().addr();
+        let second = Arc::clone(&memory);
+        assert!(second.into_buffer().is_none(), "two owners");
+        drop(bytes);
+        let buffer = memory.into_buffer().expect("one owner");
+        assert_eq!(buffer[5000..].as_ptr().addr(), address);
+    }
+
+    #[test]
+    fn ranges_are_lent_as_the_rules_say() {
+        let memory = memory(4096);
+        let left = memory.write(0..1024).expect("free");
+        let right = memory.read(1024..2048).expect("apart");
+        let again = memory.read(1500..4096).expect("shared");
+        assert_eq!(memory.read(1023..1024).err(), Some(BorrowError::Conflict));
+        assert_eq!(memory.write(2047..2048).err(), Some(BorrowError::Conflict));
+        assert_eq!(memory.read(4000..4097).err(), Some(BorrowError::OutOfRange));
+        drop((left, right));
+        assert_eq!(memory.write(1024..2048).err(), Some(BorrowError::Conflict));
+        drop(again);
+        assert!(memory.write(0..4096).is_ok());
+    }
+
+    #[test]
+    fn a_borrow_outlives_the_memory_s_owner() {
+        let memory = memory(512);
+        let mut bytes = memory.write(0..512).expect("free");
+        drop(memory);
+        bytes.fill(7);
+        assert_eq!(bytes[511], 7);
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        let memory = memory(1024);
+        memory.write(512..1024).expect("free").fill(9);
+        let all = memory.read(0..1024).expect("free");
+        assert_eq!((all[511], all[512]), (0, 9));
+    }
+}

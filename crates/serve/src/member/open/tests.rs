@@ -1,0 +1,87 @@
+use super::{MemberFile, OpenError, OpenOptions, mount_point};
+use raidlab_units::Sectors;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+fn file(bytes: usize) -> tempfile::NamedTempFile {
+    let mut file = tempfile::NamedTempFile::new().expect("a temporary file");
+    file.write_all(&vec![0; bytes]).expect("room");
+    file
+}
+
+#[test]
+fn a_file_is_measured_in_whole_sectors() {
+    let file = file(5000);
+    let member = MemberFile::open(file.path(), OpenOptions::default()).expect("opens");
+    assert_eq!(member.size(), Sectors(9));
+    assert_eq!(member.logical_block_bytes(), 512);
+    assert_eq!(member.path(), file.path());
+}
+
+#[test]
+fn two_cannot_claim_a_file() {
+    let file = file(4096);
+    let first = MemberFile::open(file.path(), OpenOptions::default()).expect("opens");
+    let second = MemberFile::open(file.path(), OpenOptions::default());
+    assert!(matches!(second, Err(OpenError::InUse { .. })), "{second:?}");
+    let examine = OpenOptions {
+        read_only: true,
+        ..OpenOptions::default()
+    };
+    MemberFile::open(file.path(), examine).expect("looking is free");
+    drop(first);
+    MemberFile::open(file.path(), OpenOptions::default()).expect("opens again");
+}
+
+#[test]
+fn what_holds_no_sectors_is_refused() {
+    let directory = MemberFile::open(
+        Path::new("/"),
+        OpenOptions {
+            read_only: true,
+            ..OpenOptions::default()
+        },
+    );
+    assert!(
+        matches!(directory, Err(OpenError::Kind { .. })),
+        "{directory:?}"
+    );
+    let null = MemberFile::open(Path::new("/dev/null"), OpenOptions::default());
+    assert!(matches!(null, Err(OpenError::Kind { .. })), "{null:?}");
+    let nothing = MemberFile::open(Path::new("/nothing/here"), OpenOptions::default());
+    assert_eq!(
+        nothing.expect_err("no such file").to_string(),
+        "cannot open /nothing/here"
+    );
+}
+
+#[test]
+fn buffered_means_buffered() {
+    let file = file(4096);
+    let options = OpenOptions {
+        buffered: true,
+        ..OpenOptions::default()
+    };
+    let member = MemberFile::open(file.path(), options).expect("opens");
+    assert!(!member.direct());
+}
+
+#[test]
+fn a_mount_is_found_by_its_numbers() {
+    let mounts = "\
+22 1 254:0 / / rw,relatime shared:1 - ext4 /dev/root rw
+31 22 8:17 / /mnt/my\\040disk rw,relatime shared:2 - xfs /dev/sdb1 rw
+";
+    let cases = [
+        ((254, 0), Some("/")),
+        ((8, 17), Some("/mnt/my disk")),
+        ((8, 1), None),
+    ];
+    for ((major, minor), point) in cases {
+        assert_eq!(
+            mount_point(mounts, major, minor),
+            point.map(PathBuf::from),
+            "{major}:{minor}"
+        );
+    }
+}

@@ -1,0 +1,288 @@
+//! Commands by `io_uring`: one ring for an array, used by its owner alone.
+//!
+//! Jobs wait in the submission queue and go to the kernel in one call, together
+//! with the wait for completions. Members are registered files. A read of the
+//! waker's eventfd is always under way, so that a request from another thread
+//! ends the wait like any completion.
+//!
+//! The kernel reads and writes through addresses taken from a job's borrow. The
+//! job, and with it the borrow, stays in `jobs` until its completion has been
+//! seen; a ring that is dropped earlier leaks the jobs rather than free what the
+//! kernel may still touch.
+
+use super::{Backend, Ended, Job, MemberFile, Memory, Transfer, Waker};
+use crate::export::BufferPool;
+use io_uring::types::{Fd, Fixed, FsyncFlags, SubmitArgs, Timespec};
+use io_uring::{IoUring, Probe, cqueue, opcode, squeue};
+use rustix::fs::FallocateFlags;
+use rustix::io::{Errno, ReadWriteFlags};
+use std::fmt;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Submissions that fit before the kernel is called.
+const ENTRIES: u32 = 256;
+/// Registered members: all slots of an array and its external bitmap.
+const FILES: u32 = 1024;
+/// Kernel threads for what cannot be done without blocking. The kernel's own
+/// default of four a core would let one member that hangs stop the others.
+const WORKERS: u32 = 64;
+/// The eventfd's read among the completions.
+const WAKE: u64 = u64::MAX;
+
+/// A ring and the jobs in it.
+pub struct Ring {
+    ring: IoUring,
+    waker: Arc<Waker>,
+    jobs: Vec<Option<Job>>,
+    free: Vec<usize>,
+    attached: Vec<bool>,
+    refused: Vec<Job>,
+    /// Borrowed by the kernel while `wake_armed`.
+    wake_bytes: Option<super::Exclusive>,
+    wake_armed: bool,
+}
+
+impl Ring {
+    /// Sets a ring up for the calling thread.
+    ///
+    /// # Errors
+    /// When the kernel has no `io_uring`, refuses it or lacks an operation.
+    pub fn new(waker: &Arc<Waker>) -> io::Result<Self> {
+        let ring = IoUring::builder()
+            .setup_single_issuer()
+            .setup_defer_taskrun()
+            .setup_cqsize(4 * ENTRIES)
+            .build(ENTRIES)
+            .or_else(|_| IoUring::builder().setup_cqsize(4 * ENTRIES).build(ENTRIES))?;
+        if !ring.params().is_feature_ext_arg() || !ring.params().is_feature_nodrop() {
+            return Err(io::ErrorKind::Unsupported.into());
+        }
+        let mut probe = Probe::new();
+        ring.submitter().register_probe(&mut probe)?;
+        let needed = [
+            opcode::Read::CODE,
+            opcode::Write::CODE,
+            opcode::Fsync::CODE,
+            opcode::Fallocate::CODE,
+        ];
+        if !needed.iter().all(|&code| probe.is_supported(code)) {
+            return Err(io::ErrorKind::Unsupported.into());
+        }
+        ring.submitter().register_files_sparse(FILES)?;
+        // Kernels before 5.15 keep their default.
+        let _ = ring
+            .submitter()
+            .register_iowq_max_workers(&mut [WORKERS, 0]);
+        let wake_bytes = BufferPool::new(0).take(8).map_err(io::Error::other)?;
+        let wake_bytes = Memory::new(wake_bytes)
+            .write(0..8)
+            .map_err(io::Error::other)?;
+        Ok(Self {
+            ring,
+            waker: Arc::clone(waker),
+            jobs: Vec::new(),
+            free: Vec::new(),
+            attached: Vec::new(),
+            refused: Vec::new(),
+            wake_bytes: Some(wake_bytes),
+            wake_armed: false,
+        })
+    }
+
+    fn push(&mut self, entry: &squeue::Entry) -> io::Result<()> {
+        loop {
+            // SAFETY: an entry names a registered file or the waker's eventfd,
+            // and memory of a job in `self.jobs` or of `self.wake_bytes`; both
+            // live until its completion (or are leaked).
+            if unsafe { self.ring.submission().push(entry) }.is_ok() {
+                return Ok(());
+            }
+            // Full: the kernel takes what is there.
+            self.ring.submit()?;
+        }
+    }
+
+    fn arm_wake(&mut self) -> io::Result<()> {
+        if self.wake_armed {
+            return Ok(());
+        }
+        let Some(bytes) = &mut self.wake_bytes else {
+            return Ok(());
+        };
+        let entry = opcode::Read::new(
+            Fd(self.waker.descriptor().as_raw_fd()),
+            bytes.as_mut_ptr(),
+            8,
+        )
+        .build()
+        .user_data(WAKE);
+        self.push(&entry)?;
+        self.wake_armed = true;
+        Ok(())
+    }
+
+    fn collect(&mut self, ended: &mut Vec<(Job, Ended)>) {
+        let mut completions = self.ring.completion();
+        completions.sync();
+        for completion in &mut completions {
+            if completion.user_data() == WAKE {
+                self.wake_armed = false;
+                continue;
+            }
+            let index = usize::try_from(completion.user_data()).unwrap_or(usize::MAX);
+            if let Some(job) = self.jobs.get_mut(index).and_then(Option::take) {
+                self.free.push(index);
+                ended.push((job, outcome(&completion)));
+            }
+        }
+    }
+}
+
+fn outcome(completion: &cqueue::Entry) -> Ended {
+    usize::try_from(completion.result())
+        .map_err(|_| Errno::from_raw_os_error(completion.result().wrapping_neg()))
+}
+
+/// The most that one entry moves: whole pages below the kernel's limit for one
+/// call (`MAX_RW_COUNT`).
+const MAXIMUM_BYTES: usize = 0x7fff_f000;
+
+fn entry(job: &mut Job) -> squeue::Entry {
+    let file = Fixed(u32::try_from(job.place).unwrap_or(u32::MAX));
+    let offset = job.offset + job.moved as u64;
+    let length = |bytes: usize| u32::try_from(bytes.min(MAXIMUM_BYTES)).unwrap_or(u32::MAX);
+    match &mut job.transfer {
+        Transfer::Read(bytes) => {
+            let bytes = &mut bytes[job.moved..];
+            opcode::Read::new(file, bytes.as_mut_ptr(), length(bytes.len()))
+                .offset(offset)
+                .build()
+        }
+        Transfer::Write {
+            data,
+            force_unit_access,
+        } => {
+            let bytes = &data[job.moved..];
+            let flags = if *force_unit_access {
+                ReadWriteFlags::DSYNC
+            } else {
+                ReadWriteFlags::empty()
+            };
+            opcode::Write::new(file, bytes.as_ptr(), length(bytes.len()))
+                .offset(offset)
+                .rw_flags(flags.bits().cast_signed())
+                .build()
+        }
+        Transfer::Flush => opcode::Fsync::new(file).flags(FsyncFlags::DATASYNC).build(),
+        Transfer::Discard { bytes } => {
+            let mode = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+            opcode::Fallocate::new(file, *bytes)
+                .offset(offset)
+                .mode(mode.bits().cast_signed())
+                .build()
+        }
+    }
+}
+
+impl Backend for Ring {
+    fn name(&self) -> &'static str {
+        "io_uring"
+    }
+
+    fn attach(&mut self, place: usize, file: &Arc<MemberFile>) -> io::Result<()> {
+        let index = u32::try_from(place)
+            .ok()
+            .filter(|&index| index < FILES)
+            .ok_or(io::ErrorKind::InvalidInput)?;
+        self.ring
+            .submitter()
+            .register_files_update(index, &[file.file().as_raw_fd()])?;
+        if self.attached.len() <= place {
+            self.attached.resize(place + 1, false);
+        }
+        self.attached[place] = true;
+        Ok(())
+    }
+
+    fn detach(&mut self, place: usize) {
+        if self.attached.get(place) == Some(&true) {
+            // What waits in the queue still means the old file.
+            let _ = self.ring.submit();
+            let index = u32::try_from(place).unwrap_or(u32::MAX);
+            let _ = self.ring.submitter().register_files_update(index, &[-1]);
+            self.attached[place] = false;
+        }
+    }
+
+    fn submit(&mut self, mut job: Job) {
+        if self.attached.get(job.place) != Some(&true) {
+            self.refused.push(job);
+            return;
+        }
+        let index = self.free.pop().unwrap_or_else(|| {
+            self.jobs.push(None);
+            self.jobs.len() - 1
+        });
+        let entry = entry(&mut job).user_data(index as u64);
+        self.jobs[index] = Some(job);
+        if self.push(&entry).is_err()
+            && let Some(job) = self.jobs[index].take()
+        {
+            // The entry did not get into the queue: the kernel knows nothing of it.
+            self.free.push(index);
+            self.refused.push(job);
+        }
+    }
+
+    fn wait(&mut self, timeout: Option<Duration>, ended: &mut Vec<(Job, Ended)>) -> io::Result<()> {
+        let before = ended.len();
+        ended.extend(self.refused.drain(..).map(|job| (job, Err(Errno::NODEV))));
+        let timeout = if ended.len() > before {
+            Some(Duration::ZERO)
+        } else {
+            timeout
+        };
+        self.arm_wake()?;
+        let time;
+        let mut arguments = SubmitArgs::new();
+        if let Some(timeout) = timeout {
+            time = Timespec::from(timeout);
+            arguments = arguments.timespec(&time);
+        }
+        match self.ring.submitter().submit_with_args(1, &arguments) {
+            Ok(_) => {}
+            Err(error)
+                if matches!(
+                    Errno::from_io_error(&error),
+                    Some(Errno::TIME | Errno::INTR | Errno::BUSY | Errno::AGAIN)
+                ) => {}
+            Err(error) => return Err(error),
+        }
+        self.collect(ended);
+        Ok(())
+    }
+}
+
+impl Drop for Ring {
+    fn drop(&mut self) {
+        // Closing the ring does not wait for the kernel.
+        for job in self.jobs.drain(..).flatten() {
+            std::mem::forget(job);
+        }
+        if self.wake_armed {
+            std::mem::forget(self.wake_bytes.take());
+        }
+    }
+}
+
+impl fmt::Debug for Ring {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Ring")
+            .field("in_flight", &(self.jobs.len() - self.free.len()))
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,219 @@
+use super::super::{
+    Answer, BackendKind, MemberFile, Members, MembersConfig, OpenOptions, Transfer, Waker,
+    start_backend,
+};
+use super::{memory, read, zero};
+use proptest::prelude::*;
+use raidlab_array::CommandId;
+use std::sync::Arc;
+use std::time::Duration;
+
+const SECTOR: usize = 512;
+const SECTORS: usize = 256;
+
+fn members(kind: BackendKind) -> (Members, Arc<Waker>) {
+    let waker = Arc::new(Waker::new().expect("a descriptor"));
+    let backend = start_backend(kind, &waker).expect("a backend");
+    (Members::new(backend, MembersConfig::default()), waker)
+}
+
+/// Sleeps as an owner does, until something is answered.
+fn answer(members: &mut Members, waker: &Waker) -> Vec<Answer> {
+    let mut answers = Vec::new();
+    while answers.is_empty() {
+        waker.announce();
+        let limit = Some(Duration::from_secs(20));
+        members.wait(limit, &zero, &mut answers).expect("works");
+        waker.awake();
+    }
+    answers
+}
+
+#[derive(Debug, Clone)]
+struct Step {
+    what: u8,
+    start: usize,
+    count: usize,
+    byte: u8,
+    force: bool,
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = (0..4_u8, 0..SECTORS, 1..64_usize, any::<u8>(), any::<bool>());
+    let step = step.prop_map(|(what, start, count, byte, force)| Step {
+        what,
+        start,
+        count: count.min(SECTORS - start),
+        byte,
+        force,
+    });
+    prop::collection::vec(step, 1..40)
+}
+
+/// Each step's bytes differ from sector to sector and within it.
+fn pattern(step: &Step) -> Vec<u8> {
+    (0..step.count * SECTOR)
+        .map(|at| step.byte ^ (at / SECTOR) as u8 ^ (at as u8).wrapping_mul(31))
+        .collect()
+}
+
+fn run(kind: BackendKind, options: OpenOptions, steps: &[Step]) {
+    let file = tempfile::NamedTempFile::new().expect("a file");
+    file.as_file()
+        .set_len((SECTORS * SECTOR) as u64)
+        .expect("room");
+    let member = Arc::new(MemberFile::open(file.path(), options).expect("opens"));
+    let (mut members, waker) = members(kind);
+    members.attach(0, &member).expect("room");
+    let mut oracle = vec![0_u8; SECTORS * SECTOR];
+    for (number, step) in (0..).zip(steps) {
+        let range = step.start * SECTOR..(step.start + step.count) * SECTOR;
+        let transfer = match step.what {
+            0 => read(range.len()),
+            1 => {
+                let bytes = pattern(step);
+                oracle[range.clone()].copy_from_slice(&bytes);
+                Transfer::Write {
+                    data: memory(&bytes).read(0..bytes.len()).expect("free"),
+                    force_unit_access: step.force,
+                }
+            }
+            2 => Transfer::Flush,
+            _ => Transfer::Discard {
+                bytes: range.len() as u64,
+            },
+        };
+        let offset = range.start as u64;
+        members.submit(zero(), CommandId(number), 0, offset, transfer);
+        let answers = answer(&mut members, &waker);
+        assert_eq!(answers.len(), 1);
+        assert_eq!(
+            (answers[0].id, answers[0].result),
+            (CommandId(number), Ok(()))
+        );
+        match &answers[0].transfer {
+            Some(Transfer::Read(bytes)) => assert_eq!(**bytes, oracle[range]),
+            Some(Transfer::Discard { .. }) => oracle[range].fill(0),
+            _ => {}
+        }
+    }
+    drop(members);
+    assert_eq!(std::fs::read(file.path()).expect("readable"), oracle);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn a_ring_keeps_a_flat_array(steps in steps(), buffered in any::<bool>()) {
+        run(BackendKind::Ring, OpenOptions { buffered, read_only: false }, &steps);
+    }
+
+    #[test]
+    fn threads_keep_a_flat_array(steps in steps(), buffered in any::<bool>()) {
+        run(BackendKind::Threads, OpenOptions { buffered, read_only: false }, &steps);
+    }
+}
+
+/// More commands at once than the ring has entries, all pieces of two
+/// memories, each answered once.
+fn many_at_once(kind: BackendKind) {
+    const PIECES: usize = 700;
+    let file = tempfile::NamedTempFile::new().expect("a file");
+    file.as_file()
+        .set_len((PIECES * SECTOR) as u64)
+        .expect("room");
+    let member = Arc::new(MemberFile::open(file.path(), OpenOptions::default()).expect("opens"));
+    let (mut members, waker) = members(kind);
+    members.attach(3, &member).expect("room");
+    let bytes: Vec<u8> = (0..PIECES * SECTOR)
+        .map(|at| (at / 512 * 7) as u8)
+        .collect();
+    let source = memory(&bytes);
+    let target = memory(&vec![0; bytes.len()]);
+    for writes in [true, false] {
+        for piece in 0..PIECES {
+            let range = piece * SECTOR..(piece + 1) * SECTOR;
+            let transfer = if writes {
+                Transfer::Write {
+                    data: source.read(range.clone()).expect("free"),
+                    force_unit_access: false,
+                }
+            } else {
+                Transfer::Read(target.write(range.clone()).expect("free"))
+            };
+            let offset = range.start as u64;
+            members.submit(zero(), CommandId(piece as u64), 3, offset, transfer);
+        }
+        let mut seen = vec![false; PIECES];
+        while seen.contains(&false) {
+            for answer in answer(&mut members, &waker) {
+                assert_eq!(answer.result, Ok(()));
+                let piece = answer.id.0 as usize;
+                assert!(!std::mem::replace(&mut seen[piece], true), "twice");
+            }
+        }
+    }
+    assert!(*target.read(0..bytes.len()).expect("all are back") == bytes[..]);
+    let counters = members.counters(3);
+    assert_eq!((counters.reads, counters.writes), (700, 700));
+    assert_eq!((counters.read_bytes, counters.in_flight), (700 * 512, 0));
+}
+
+#[test]
+fn a_ring_takes_more_than_it_has_entries() {
+    many_at_once(BackendKind::Ring);
+}
+
+#[test]
+fn threads_take_many() {
+    many_at_once(BackendKind::Threads);
+}
+
+#[test]
+fn the_end_of_a_shortened_file_is_a_medium_error() {
+    for kind in [BackendKind::Ring, BackendKind::Threads] {
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        file.as_file().set_len(8192).expect("room");
+        let member = MemberFile::open(file.path(), OpenOptions::default()).expect("opens");
+        let (mut members, waker) = members(kind);
+        members.attach(0, &Arc::new(member)).expect("room");
+        file.as_file().set_len(4096).expect("shorter");
+        members.submit(zero(), CommandId(1), 0, 0, read(8192));
+        let answers = answer(&mut members, &waker);
+        assert_eq!(
+            answers[0].result,
+            Err(raidlab_array::MemberError::Medium),
+            "{kind:?}"
+        );
+    }
+}
+
+#[test]
+fn nothing_attached_is_gone() {
+    for kind in [BackendKind::Ring, BackendKind::Threads] {
+        let (mut members, waker) = members(kind);
+        members.submit(zero(), CommandId(1), 0, 0, read(512));
+        let answers = answer(&mut members, &waker);
+        assert_eq!(
+            answers[0].result,
+            Err(raidlab_array::MemberError::Gone),
+            "{kind:?}"
+        );
+    }
+}
+
+#[test]
+fn another_thread_ends_the_wait() {
+    for kind in [BackendKind::Ring, BackendKind::Threads] {
+        let (mut members, waker) = members(kind);
+        for _ in 0..3 {
+            let other = Arc::clone(&waker);
+            waker.announce();
+            let thread = std::thread::spawn(move || other.wake());
+            // Without the wake-up this would never return.
+            members.wait(None, &zero, &mut Vec::new()).expect("works");
+            thread.join().expect("joins");
+        }
+    }
+}

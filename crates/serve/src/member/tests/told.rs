@@ -1,0 +1,222 @@
+use super::super::{
+    Backend, Ended, Job, MemberFile, Members, MembersConfig, OpenOptions, Transfer,
+};
+use super::{memory, read, write, zero};
+use raidlab_array::{CommandId, MemberError};
+use raidlab_units::Nanos;
+use rustix::io::Errno;
+use std::collections::VecDeque;
+use std::io;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// What the next jobs meet: `None` hangs.
+type Script = Arc<Mutex<VecDeque<Option<Ended>>>>;
+
+#[derive(Debug, Default)]
+struct Told {
+    script: Script,
+    /// Where each attempt began.
+    attempts: Arc<Mutex<Vec<usize>>>,
+    hung: Arc<Mutex<Vec<Job>>>,
+    ended: Vec<(Job, Ended)>,
+}
+
+impl Backend for Told {
+    fn name(&self) -> &'static str {
+        "told"
+    }
+    fn attach(&mut self, _: usize, _: &Arc<MemberFile>) -> io::Result<()> {
+        Ok(())
+    }
+    fn detach(&mut self, _: usize) {}
+    fn submit(&mut self, job: Job) {
+        self.attempts.lock().expect("whole").push(job.moved);
+        match self.script.lock().expect("whole").pop_front() {
+            Some(Some(result)) => self.ended.push((job, result)),
+            _ => self.hung.lock().expect("whole").push(job),
+        }
+    }
+    fn wait(&mut self, _: Option<Duration>, ended: &mut Vec<(Job, Ended)>) -> io::Result<()> {
+        let hung = &mut *self.hung.lock().expect("whole");
+        if self.script.lock().expect("whole").front() == Some(&Some(Ok(0))) {
+            ended.extend(hung.drain(..).map(|job| (job, Ok(512))));
+        }
+        ended.append(&mut self.ended);
+        Ok(())
+    }
+}
+
+struct Scene {
+    members: Members,
+    script: Script,
+    attempts: Arc<Mutex<Vec<usize>>>,
+    member: Arc<MemberFile>,
+}
+
+fn scene(script: impl IntoIterator<Item = Option<Ended>>) -> Scene {
+    let file = tempfile::NamedTempFile::new().expect("a file");
+    let member = Arc::new(MemberFile::open(file.path(), OpenOptions::default()).expect("opens"));
+    let told = Told::default();
+    *told.script.lock().expect("whole") = script.into_iter().collect();
+    let (script, attempts) = (Arc::clone(&told.script), Arc::clone(&told.attempts));
+    let mut members = Members::new(Box::new(told), MembersConfig::default());
+    members.attach(0, &member).expect("attaches");
+    members.attach(1, &member).expect("attaches");
+    Scene {
+        members,
+        script,
+        attempts,
+        member,
+    }
+}
+
+/// The result of one command under a script.
+fn outcome(script: impl IntoIterator<Item = Ended>, transfer: Transfer) -> Result<(), MemberError> {
+    let mut scene = scene(script.into_iter().map(Some));
+    scene.members.submit(zero(), CommandId(1), 0, 0, transfer);
+    let mut answers = Vec::new();
+    while answers.is_empty() {
+        scene
+            .members
+            .wait(None, &zero, &mut answers)
+            .expect("works");
+    }
+    assert_eq!(answers.len(), 1);
+    assert_eq!(scene.members.in_flight(), 0);
+    answers[0].result
+}
+
+#[test]
+fn short_commands_go_on_where_they_ended() {
+    let mut scene = scene([Ok(512), Err(Errno::INTR), Ok(1024), Ok(512)].map(Some));
+    let mut answers = Vec::new();
+    scene
+        .members
+        .submit(zero(), CommandId(1), 0, 4096, write(&[1; 2048]));
+    while answers.is_empty() {
+        scene
+            .members
+            .wait(None, &zero, &mut answers)
+            .expect("works");
+    }
+    assert_eq!(answers[0].result, Ok(()));
+    assert_eq!(*scene.attempts.lock().expect("whole"), [0, 512, 512, 1536]);
+}
+
+#[test]
+fn errors_are_told_in_the_core_s_words() {
+    let cases = [
+        (Errno::IO, MemberError::Medium),
+        (Errno::NODATA, MemberError::Medium),
+        (Errno::ILSEQ, MemberError::Medium),
+        (Errno::NODEV, MemberError::Gone),
+        (Errno::NXIO, MemberError::Gone),
+        (Errno::BADF, MemberError::Gone),
+        (Errno::NOSPC, MemberError::Gone),
+        (Errno::TIMEDOUT, MemberError::Gone),
+    ];
+    for (error, told) in cases {
+        assert_eq!(outcome([Err(error)], read(512)), Err(told), "{error:?}");
+        assert_eq!(
+            outcome([Err(error)], write(&[0; 512])),
+            Err(told),
+            "{error:?}"
+        );
+    }
+    assert_eq!(
+        outcome([Err(Errno::IO)], Transfer::Flush),
+        Err(MemberError::Gone)
+    );
+}
+
+#[test]
+fn a_discard_that_cannot_be_is_none() {
+    let discard = || Transfer::Discard { bytes: 4096 };
+    assert_eq!(outcome([Err(Errno::OPNOTSUPP)], discard()), Ok(()));
+    assert_eq!(outcome([Err(Errno::INVAL)], discard()), Ok(()));
+    assert_eq!(
+        outcome([Err(Errno::IO)], discard()),
+        Err(MemberError::Medium)
+    );
+}
+
+#[test]
+fn a_member_that_only_asks_to_repeat_is_gone() {
+    let script = std::iter::repeat_n(Err(Errno::AGAIN), 1000);
+    assert_eq!(outcome(script, read(512)), Err(MemberError::Gone));
+}
+
+#[test]
+fn a_hung_member_is_given_up_whole_and_keeps_its_bytes() {
+    let mut scene = scene([None, None, Some(Ok(512))]);
+    let target = memory(&[0; 1024]);
+    let transfer = Transfer::Read(target.write(0..512).expect("free"));
+    scene.members.submit(Nanos(5), CommandId(1), 0, 0, transfer);
+    let transfer = Transfer::Read(target.write(512..1024).expect("free"));
+    scene
+        .members
+        .submit(Nanos(90), CommandId(2), 0, 0, transfer);
+    scene
+        .members
+        .submit(Nanos(99), CommandId(3), 1, 0, read(512));
+    let limit = Nanos::from_secs(30);
+    assert_eq!(scene.members.next_deadline(), Some(Nanos(5 + limit.0)));
+
+    let mut answers = Vec::new();
+    let just_before = || Nanos(4 + limit.0);
+    scene
+        .members
+        .wait(None, &just_before, &mut answers)
+        .expect("works");
+    assert_eq!(
+        answers
+            .drain(..)
+            .map(|answer| answer.id)
+            .collect::<Vec<_>>(),
+        [CommandId(3)]
+    );
+
+    let then = || Nanos(5 + limit.0);
+    scene
+        .members
+        .wait(None, &then, &mut answers)
+        .expect("works");
+    let told: Vec<_> = answers
+        .drain(..)
+        .map(|answer| (answer.id, answer.result, answer.transfer.is_some()))
+        .collect();
+    let gone = Err(MemberError::Gone);
+    assert_eq!(
+        told,
+        [(CommandId(1), gone, false), (CommandId(2), gone, false)]
+    );
+    assert_eq!(scene.members.abandoned(), 2);
+    assert_eq!(scene.members.next_deadline(), None);
+    assert!(
+        target.write(0..512).is_err(),
+        "the kernel may still write there"
+    );
+
+    // Nothing more goes to it.
+    scene.members.submit(then(), CommandId(4), 0, 0, read(512));
+    scene
+        .members
+        .wait(None, &then, &mut answers)
+        .expect("works");
+    assert_eq!((answers[0].id, answers[0].result), (CommandId(4), gone));
+    answers.clear();
+    scene.members.detach(0);
+    assert!(Arc::strong_count(&scene.member) > 2, "still claimed");
+
+    // The late answers come, to nobody.
+    scene.script.lock().expect("whole").push_back(Some(Ok(0)));
+    scene
+        .members
+        .wait(None, &then, &mut answers)
+        .expect("works");
+    assert!(answers.is_empty());
+    assert_eq!(scene.members.abandoned(), 0);
+    assert!(target.write(0..1024).is_ok());
+    assert_eq!(Arc::strong_count(&scene.member), 2);
+}
