@@ -1,0 +1,113 @@
+//! What the two sides tell each other about an export.
+
+/// Transmission flags: what an export can do. `NBD_FLAG_HAS_FLAGS` is set on
+/// the wire whatever stands here, `NBD_FLAG_SEND_DF` with structured replies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct TransmissionFlags(pub u16);
+
+impl TransmissionFlags {
+    /// The field is meaningful.
+    pub const HAS_FLAGS: Self = Self(1);
+    /// Takes no writes.
+    pub const READ_ONLY: Self = Self(1 << 1);
+    /// Takes flushes.
+    pub const SEND_FLUSH: Self = Self(1 << 2);
+    /// Takes the FUA flag.
+    pub const SEND_FUA: Self = Self(1 << 3);
+    /// Seeks cost time.
+    pub const ROTATIONAL: Self = Self(1 << 4);
+    /// Takes trims.
+    pub const SEND_TRIM: Self = Self(1 << 5);
+    /// Takes zeroes.
+    pub const SEND_WRITE_ZEROES: Self = Self(1 << 6);
+    /// Takes the DF flag.
+    pub const SEND_DF: Self = Self(1 << 7);
+    /// A flush covers all connections.
+    pub const CAN_MULTI_CONN: Self = Self(1 << 8);
+    /// Takes cache requests.
+    pub const SEND_CACHE: Self = Self(1 << 10);
+    /// Takes the FAST_ZERO flag.
+    pub const SEND_FAST_ZERO: Self = Self(1 << 11);
+
+    /// Whether all of `other` are set.
+    #[must_use]
+    pub const fn contains(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// With `other` set if `condition` holds.
+    #[must_use]
+    pub const fn with_if(self, condition: bool, other: Self) -> Self {
+        if condition {
+            Self(self.0 | other.0)
+        } else {
+            self
+        }
+    }
+
+    /// As they go over the wire.
+    #[must_use]
+    pub const fn on_wire(self, structured: bool) -> u16 {
+        Self(self.0 & !Self::SEND_DF.0)
+            .with_if(true, Self::HAS_FLAGS)
+            .with_if(structured, Self::SEND_DF)
+            .0
+    }
+}
+
+/// Constraints on requests, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BlockSizes {
+    /// Offsets and lengths are multiples of it: a power of two up to 64 KiB.
+    pub minimum: u32,
+    /// Best unit.
+    pub preferred: u32,
+    /// Longest payload.
+    pub maximum: u32,
+}
+
+impl Default for BlockSizes {
+    fn default() -> Self {
+        Self {
+            minimum: 1,
+            preferred: 4096,
+            maximum: crate::wire::MAXIMUM_PAYLOAD_BYTES,
+        }
+    }
+}
+
+/// An export as a server announces it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ExportInfo {
+    /// Canonical name.
+    pub name: String,
+    /// For a human reader; empty for none.
+    pub description: String,
+    /// Size in bytes.
+    pub size_bytes: u64,
+    /// What it can do.
+    pub flags: TransmissionFlags,
+    /// Constraints on requests.
+    pub block_sizes: BlockSizes,
+    /// Names of the metadata contexts; a context's number on the wire is its
+    /// place here plus one.
+    pub contexts: Vec<String>,
+}
+
+/// A metadata context that the client has chosen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SelectedContext {
+    /// Its number in block status replies.
+    pub id: u32,
+    /// Its name.
+    pub name: String,
+}
+
+/// A run of bytes with the same state in a metadata context.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Extent {
+    /// Number of bytes; never 0.
+    pub length: u32,
+    /// The state; for `base:allocation` bit 0 is a hole, bit 1 zeroes.
+    pub flags: u32,
+}

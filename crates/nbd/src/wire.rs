@@ -1,0 +1,178 @@
+//! The protocol's numbers (doc/proto.md, "Values"), all big-endian on the wire.
+
+/// First word of the server's greeting: `NBDMAGIC`.
+pub const GREETING_MAGIC: u64 = 0x4e42_444d_4147_4943;
+/// Second word of the greeting and first of every option: `IHAVEOPT`.
+pub const OPTION_MAGIC: u64 = 0x4948_4156_454f_5054;
+/// First word of every option reply.
+pub const OPTION_REPLY_MAGIC: u64 = 0x0003_e889_0455_65a9;
+/// First word of every request.
+pub const REQUEST_MAGIC: u32 = 0x2560_9513;
+/// First word of a simple reply.
+pub const SIMPLE_REPLY_MAGIC: u32 = 0x6744_6698;
+/// First word of a structured reply chunk.
+pub const STRUCTURED_REPLY_MAGIC: u32 = 0x668e_33ef;
+
+/// Handshake flag: options get replies.
+pub const FLAG_FIXED_NEWSTYLE: u16 = 1;
+/// Handshake flag: no 124 zeroes after `NBD_OPT_EXPORT_NAME`.
+pub const FLAG_NO_ZEROES: u16 = 2;
+/// Reserved bytes that end the answer to `NBD_OPT_EXPORT_NAME`.
+pub const RESERVED_BYTES: usize = 124;
+
+/// Options (client to server, handshake).
+pub mod option {
+    /// Choose an export and begin, without an error reply.
+    pub const EXPORT_NAME: u32 = 1;
+    /// Give up.
+    pub const ABORT: u32 = 2;
+    /// Names of all exports.
+    pub const LIST: u32 = 3;
+    /// Upgrade the connection to TLS.
+    pub const STARTTLS: u32 = 5;
+    /// Facts of an export.
+    pub const INFO: u32 = 6;
+    /// Facts of an export, and begin.
+    pub const GO: u32 = 7;
+    /// Replies in chunks.
+    pub const STRUCTURED_REPLY: u32 = 8;
+    /// Names of metadata contexts.
+    pub const LIST_META_CONTEXT: u32 = 9;
+    /// Choose metadata contexts.
+    pub const SET_META_CONTEXT: u32 = 10;
+}
+
+/// Types of option replies; errors have the highest bit set.
+pub mod reply {
+    /// Done.
+    pub const ACK: u32 = 1;
+    /// An export's name.
+    pub const SERVER: u32 = 2;
+    /// A fact of an export.
+    pub const INFO: u32 = 3;
+    /// A metadata context.
+    pub const META_CONTEXT: u32 = 4;
+    /// The bit of all errors.
+    pub const ERROR_BIT: u32 = 1 << 31;
+    /// The option is not known.
+    pub const ERR_UNSUP: u32 = ERROR_BIT + 1;
+    /// Forbidden here.
+    pub const ERR_POLICY: u32 = ERROR_BIT + 2;
+    /// The option breaks a rule.
+    pub const ERR_INVALID: u32 = ERROR_BIT + 3;
+    /// TLS first.
+    pub const ERR_TLS_REQD: u32 = ERROR_BIT + 5;
+    /// No such export.
+    pub const ERR_UNKNOWN: u32 = ERROR_BIT + 6;
+    /// The server is going away.
+    pub const ERR_SHUTDOWN: u32 = ERROR_BIT + 7;
+    /// The option is too long.
+    pub const ERR_TOO_BIG: u32 = ERROR_BIT + 9;
+}
+
+/// Types of facts in `NBD_REP_INFO`.
+pub mod info {
+    /// Size and transmission flags.
+    pub const EXPORT: u16 = 0;
+    /// The canonical name.
+    pub const NAME: u16 = 1;
+    /// For a human reader.
+    pub const DESCRIPTION: u16 = 2;
+    /// Minimum, preferred and maximum block size.
+    pub const BLOCK_SIZE: u16 = 3;
+}
+
+/// Flags of a request.
+pub mod command_flag {
+    /// Durable before the reply.
+    pub const FUA: u16 = 1;
+    /// Zeroes must stay allocated.
+    pub const NO_HOLE: u16 = 2;
+    /// At most one content chunk.
+    pub const DF: u16 = 4;
+    /// At most one extent a context.
+    pub const REQ_ONE: u16 = 8;
+    /// Zeroes only if fast.
+    pub const FAST_ZERO: u16 = 16;
+}
+
+/// Types of structured reply chunks; errors have the highest bit set.
+pub mod chunk {
+    /// Ends a reply, carries nothing.
+    pub const NONE: u16 = 0;
+    /// An offset and bytes.
+    pub const OFFSET_DATA: u16 = 1;
+    /// An offset and a number of zeroes.
+    pub const OFFSET_HOLE: u16 = 2;
+    /// Extents of a context.
+    pub const BLOCK_STATUS: u16 = 5;
+    /// The bit of all errors.
+    pub const ERROR_BIT: u16 = 1 << 15;
+    /// An error.
+    pub const ERROR: u16 = ERROR_BIT + 1;
+    /// An error at an offset.
+    pub const ERROR_OFFSET: u16 = ERROR_BIT + 2;
+    /// Chunk flag: the reply's last.
+    pub const FLAG_DONE: u16 = 1;
+}
+
+/// Bytes of a request's header.
+pub const REQUEST_BYTES: usize = 28;
+/// Bytes of a simple reply's header.
+pub const SIMPLE_REPLY_BYTES: usize = 16;
+/// Bytes of a chunk's header.
+pub const CHUNK_BYTES: usize = 20;
+
+/// The longest string that the protocol allows, in bytes.
+pub const MAXIMUM_STRING_BYTES: usize = 4096;
+/// The longest option or option reply that either side takes, in bytes: some
+/// names of the longest kind.
+pub const MAXIMUM_OPTION_BYTES: usize = 64 << 10;
+/// The longest read or write that is ever agreed on, in bytes.
+pub const MAXIMUM_PAYLOAD_BYTES: u32 = 32 << 20;
+
+/// What a request asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[repr(u16)]
+pub enum Command {
+    /// Bytes.
+    Read = 0,
+    /// Store the payload.
+    Write = 1,
+    /// Say good-bye.
+    Disconnect = 2,
+    /// Completed writes become durable.
+    Flush = 3,
+    /// The content is no longer needed.
+    Trim = 4,
+    /// Read ahead.
+    Cache = 5,
+    /// Store zeroes.
+    WriteZeroes = 6,
+    /// Extents of the chosen contexts.
+    BlockStatus = 7,
+}
+
+impl Command {
+    /// The command of a number on the wire.
+    #[must_use]
+    pub const fn from_number(number: u16) -> Option<Self> {
+        Some(match number {
+            0 => Self::Read,
+            1 => Self::Write,
+            2 => Self::Disconnect,
+            3 => Self::Flush,
+            4 => Self::Trim,
+            5 => Self::Cache,
+            6 => Self::WriteZeroes,
+            7 => Self::BlockStatus,
+            _ => return None,
+        })
+    }
+
+    /// Whether it changes the export's content.
+    #[must_use]
+    pub const fn is_write(self) -> bool {
+        matches!(self, Self::Write | Self::Trim | Self::WriteZeroes)
+    }
+}
