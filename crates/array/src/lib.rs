@@ -47,6 +47,7 @@ mod engine;
 mod geometry;
 mod member;
 pub mod mutation;
+mod persistent;
 mod policy;
 mod recovery;
 mod request;
@@ -59,6 +60,11 @@ pub use engine::{
     SyncAction, SyncRequest,
 };
 pub use member::MemberState;
+pub use persistent::{
+    AssembleError, AssembleOptions, AssembledMember, Assembly, Candidate, LOG_SUPERBLOCK_SECTORS,
+    LeftOut, LogFault, LogSuperblock, NeededReplay, NeededSync, Part, Stale, StartError, Update,
+    VerbError, log_area,
+};
 pub use policy::{
     Choice, Io, IoKind, MemberView, Read, ReadPolicy, ReadPolicyError, ReadPolicyKind,
     ZfsFreebsd10, Zol06,

@@ -1,0 +1,266 @@
+//! What a set of devices with superblocks makes: the members that may be
+//! trusted, those that must be filled, and what has to be made to agree before
+//! the array is whole.
+//!
+//! The superblock with the highest event count is the array's truth. A device
+//! is a current member if that superblock gives its number the slot that the
+//! device itself claims, and its own event count is the same or one less (a
+//! crash between two members' superblock writes: nothing was written to the
+//! array in between). All others that claim a slot are stale. Identity lies in
+//! the superblock alone; in what order or under what names the devices come
+//! does not matter (Linux drivers/md/md.c, `super_1_validate` and
+//! `analyze_sbs`; mdadm's Assemble.c).
+//!
+//! *Split brain.* A half of an array that goes on alone records that the others
+//! are out. If a device that is not current says that slots of the array are
+//! vacant (or it and the newest call each other failed), and of all the members
+//! it names not one is in service by the newest superblock, then it has run
+//! without any of those that are current: both sides hold data that the other
+//! lacks. Two members that call each other failed are not enough for that: one
+//! may have failed first and have come back while the other was out, which a
+//! third member, in service with both, bears witness to. Such a set is refused. With `force`
+//! the newer side is taken, and the other can only be filled anew.
+//!
+//! *Dirty arrays.* An array that was not stopped cleanly is resynced: only the
+//! chunks whose bit is set if there is a sound bitmap, else from the recorded
+//! offset on. If parity is the only way to the data of a missing member, a dirty
+//! array is refused (the write hole), unless every current member has the log of
+//! the same session: then the log is replayed and parity fits again.
+//!
+//! *Bitmaps.* A bitmap is sound if it names the array and its event count is not
+//! lower than the array's (every change of the superblocks is preceded by one of
+//! the bitmaps). The bits of all sound copies count; if there are none, all bits
+//! do.
+
+mod choose;
+mod sync_plan;
+#[cfg(test)]
+mod tests;
+mod view;
+
+use super::error::AssembleError;
+use super::log_superblock::LogSuperblock;
+use crate::engine::{Admission, Span};
+use raidlab_geometry::{Layout, Level, Shape, Slot};
+use raidlab_metadata::{Bitmap, MemberMetadata, Superblock};
+use raidlab_units::Sectors;
+
+/// A device that may be a member.
+#[derive(Debug, Clone)]
+pub struct Candidate {
+    /// Its path, for messages.
+    pub name: String,
+    /// Its sectors.
+    pub size: Sectors,
+    /// What md's metadata on it say.
+    pub metadata: MemberMetadata,
+    /// The superblock of its write log, if it has one that can be read.
+    pub log: Option<LogSuperblock>,
+    /// Whether it is a mechanical disk.
+    pub rotational: bool,
+}
+
+/// What becomes of members that are out of date.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Stale {
+    /// They are left out (mdadm's way).
+    #[default]
+    LeaveOut,
+    /// They are taken in again where the bitmap still knows what they lack.
+    ReAdd,
+    /// They are taken in again, and filled anew where the bitmap does not help.
+    Rebuild,
+}
+
+/// What is changed while assembling (mdadm's `--update`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Update {
+    /// The array counts as dirty everywhere, whatever the bitmap says.
+    Resync,
+}
+
+/// How to assemble.
+#[derive(Debug, Clone, Default)]
+pub struct AssembleOptions {
+    /// Take what is there, even where data may be lost.
+    pub force: bool,
+    /// Start although members are missing that were in service (mdadm's `--run`).
+    pub run_degraded: bool,
+    /// Nothing will be written.
+    pub read_only: bool,
+    /// What becomes of members that are out of date.
+    pub stale: Stale,
+    /// What to change.
+    pub update: Option<Update>,
+    /// The array's bitmap, where it is kept in a file of its own.
+    pub external_bitmap: Option<Bitmap>,
+}
+
+/// A device's part in the array.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Part {
+    /// A member with current content.
+    InSync(Slot),
+    /// A member that has to be filled, or filled further.
+    Recovering(Slot, Admission),
+    /// A member that is filled to replace one that is in service.
+    Replacing(Slot, Admission),
+    /// Ready to take a failed member's place.
+    Spare,
+}
+
+/// A device that takes part.
+#[derive(Debug, Clone)]
+pub struct AssembledMember {
+    /// What was found on it.
+    pub candidate: Candidate,
+    /// Its part.
+    pub part: Part,
+}
+
+/// Why a device is left out.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LeftOut {
+    /// Its superblock describes another level, layout or chunk.
+    #[error("its superblock differs from the newest one in level, layout or chunk")]
+    Disagrees,
+    /// Something newer is in its place.
+    #[error("out of date: events {events}, the array has {newest}")]
+    Stale {
+        /// Its event count.
+        events: u64,
+        /// The array's.
+        newest: u64,
+    },
+    /// The same member is there with a higher event count.
+    #[error("an older copy of {0}")]
+    OlderCopy(String),
+    /// It ran without the others.
+    #[error("it ran without the other members; its data differ")]
+    SplitBrain,
+    /// The array calls it failed, or it does so itself.
+    #[error("it has failed")]
+    Faulty,
+    /// It is smaller than its superblock says.
+    #[error("it has {size} sectors, but the array needs {needed}")]
+    TooSmall {
+        /// Its sectors.
+        size: u64,
+        /// What it would need.
+        needed: u64,
+    },
+    /// Its slot is beyond the array's.
+    #[error("its slot does not exist")]
+    NoSuchSlot,
+}
+
+/// What has to be made to agree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NeededSync {
+    /// From here on, in the units of `resync_offset`.
+    pub from: Sectors,
+    /// Only these ranges, if a sound bitmap names them.
+    pub ranges: Option<Vec<Span>>,
+}
+
+/// A write log that has to be replayed before the array starts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NeededReplay {
+    /// The session whose records count.
+    pub session: u64,
+    /// Each current member: its slot, the device's index in
+    /// [`Assembly::members`], and where on the device its log lies.
+    pub logs: Vec<(Slot, usize, Span)>,
+}
+
+/// An array put together.
+#[derive(Debug, Clone)]
+pub struct Assembly {
+    /// The newest superblock: what is the same for all members.
+    pub array: Superblock,
+    /// The device that it is from.
+    pub newest: String,
+    /// The level.
+    pub level: Level,
+    /// The layout.
+    pub layout: Layout,
+    /// Sectors that the array offers.
+    pub size: Sectors,
+    /// The devices that take part, by slot, spares last.
+    pub members: Vec<AssembledMember>,
+    /// Those that do not, and why.
+    pub left_out: Vec<(String, LeftOut)>,
+    /// The array's bitmap: the union of its sound copies, or all bits set.
+    pub bitmap: Option<Bitmap>,
+    /// Whether the bitmap is kept in a file of its own.
+    pub bitmap_is_external: bool,
+    /// What has to be made to agree; `None`: the array is in sync.
+    pub resync: Option<NeededSync>,
+    /// The log that has to be replayed first.
+    pub replay: Option<NeededReplay>,
+    /// Devices that were taken only because of `force`.
+    pub forced: Vec<String>,
+    /// Nothing will be written.
+    pub read_only: bool,
+}
+
+impl Assembly {
+    /// Decides.
+    ///
+    /// # Errors
+    /// See [`AssembleError`]. Nothing is changed, so that the caller may ask
+    /// again with other options.
+    pub fn decide(
+        candidates: Vec<Candidate>,
+        options: &AssembleOptions,
+    ) -> Result<Self, AssembleError> {
+        let view = view::View::new(candidates, options)?;
+        let chosen = choose::Chosen::new(&view, options)?;
+        sync_plan::conclude(view, chosen, options)
+    }
+
+    /// Slots of the array.
+    #[must_use]
+    pub fn slot_count(&self) -> usize {
+        usize::try_from(self.array.raid_disks).unwrap_or(usize::MAX)
+    }
+
+    /// The device that is current in each slot, or being filled.
+    #[must_use]
+    pub fn slots(&self) -> Vec<Option<&AssembledMember>> {
+        (0..)
+            .map(Slot)
+            .take(self.slot_count())
+            .map(|slot| {
+                self.members.iter().find(|member| match &member.part {
+                    Part::InSync(own) | Part::Recovering(own, _) => *own == slot,
+                    Part::Replacing(..) | Part::Spare => false,
+                })
+            })
+            .collect()
+    }
+
+    /// The log was replayed and what it wrote was flushed.
+    pub fn replayed(&mut self) {
+        self.replay = None;
+    }
+}
+
+impl Candidate {
+    const fn superblock(&self) -> &Superblock {
+        &self.metadata.superblock
+    }
+}
+
+/// The shape of the array that a superblock describes, all members alike.
+fn shape_of(superblock: &Superblock, level: Level, layout: Layout) -> Shape {
+    // A slot set has at most 64 slots; the shape's own check refuses more.
+    let members = usize::try_from(superblock.raid_disks).unwrap_or(usize::MAX);
+    Shape::uniform(
+        level,
+        layout,
+        superblock.chunk,
+        members.min(raidlab_geometry::MAXIMUM_MEMBERS + 1),
+        superblock.used_size,
+    )
+}

@@ -1,0 +1,344 @@
+//! Which devices take part, and as what.
+
+use super::view::View;
+use super::{AssembleOptions, LeftOut, Part, Stale};
+use crate::engine::{Admission, Span};
+use crate::persistent::error::AssembleError;
+use crate::persistent::intent::span;
+use raidlab_geometry::{Slot, SlotSet};
+use raidlab_metadata::{Bitmap, Features, Role};
+use raidlab_units::Sectors;
+
+/// The devices' parts.
+pub(super) struct Chosen {
+    /// Each candidate's part, if it has one.
+    pub(super) parts: Vec<Option<Part>>,
+    /// Why those without a part are left out.
+    pub(super) left_out: Vec<(usize, LeftOut)>,
+    /// Slots with current content.
+    pub(super) in_sync: SlotSet,
+    /// The array's bitmap, and whether it is sound.
+    pub(super) bitmap: Option<(Bitmap, bool)>,
+    /// Taken only because of `force`.
+    pub(super) forced: Vec<usize>,
+}
+
+impl Chosen {
+    pub(super) fn new(view: &View, options: &AssembleOptions) -> Result<Self, AssembleError> {
+        let mut chosen = Self {
+            parts: vec![None; view.candidates.len()],
+            left_out: Vec::new(),
+            in_sync: SlotSet::EMPTY,
+            bitmap: None,
+            forced: Vec::new(),
+        };
+        chosen.take_current(view)?;
+        chosen.force_stale(view, options)?;
+        chosen.check_presence(view, options)?;
+        chosen.bitmap = find_bitmap(view, &chosen, options)?;
+        chosen.admit_recovering(view);
+        chosen.take_spares(view);
+        chosen.take_stale(view, options);
+        for (at, verdict) in view.verdicts.iter().enumerate() {
+            if let Some(verdict) = verdict {
+                chosen.left_out.push((at, verdict.clone()));
+            }
+        }
+        chosen.left_out.sort_by_key(|(at, _)| *at);
+        Ok(chosen)
+    }
+
+    /// The slot's device that is current or being filled.
+    fn holder(&self, slot: Slot) -> Option<usize> {
+        self.parts.iter().position(|part| match part {
+            Some(Part::InSync(own) | Part::Recovering(own, _)) => *own == slot,
+            _ => false,
+        })
+    }
+
+    /// Current members. What those that are being filled lack is said later,
+    /// when the bitmap is known.
+    fn take_current(&mut self, view: &View) -> Result<(), AssembleError> {
+        for at in 0..view.candidates.len() {
+            let (None, Some(slot), true) =
+                (&view.verdicts[at], view.claim(at), view.is_current(at))
+            else {
+                continue;
+            };
+            let superblock = view.candidates[at].superblock();
+            let everything = Admission::From(Sectors::ZERO);
+            if superblock.features.has(Features::REPLACEMENT) {
+                self.parts[at] = Some(Part::Replacing(slot, everything));
+                continue;
+            }
+            let part = match is_whole(view, at) {
+                true => Part::InSync(slot),
+                false => Part::Recovering(slot, everything),
+            };
+            if let Some(other) = self.holder(slot) {
+                let (left, right) = (&view.candidates[other], &view.candidates[at]);
+                match left.superblock().events.cmp(&right.superblock().events) {
+                    std::cmp::Ordering::Equal => {
+                        return Err(AssembleError::SlotClaimedTwice {
+                            slot,
+                            left: left.name.clone(),
+                            right: right.name.clone(),
+                        });
+                    }
+                    std::cmp::Ordering::Less => {
+                        self.parts[other] = None;
+                        self.leave_out_stale(view, other);
+                    }
+                    std::cmp::Ordering::Greater => {
+                        self.leave_out_stale(view, at);
+                        continue;
+                    }
+                }
+            }
+            self.parts[at] = Some(part);
+        }
+        self.in_sync = self
+            .parts
+            .iter()
+            .filter_map(|part| match part {
+                Some(Part::InSync(slot)) => Some(*slot),
+                _ => None,
+            })
+            .collect();
+        Ok(())
+    }
+
+    fn leave_out_stale(&mut self, view: &View, at: usize) {
+        let reason = LeftOut::Stale {
+            events: view.candidates[at].superblock().events,
+            newest: view.array().events,
+        };
+        self.left_out.push((at, reason));
+    }
+
+    /// Devices that claim a slot nobody current holds, newest first.
+    fn stale(&self, view: &View) -> Vec<usize> {
+        let mut stale: Vec<usize> = (0..view.candidates.len())
+            .filter(|at| {
+                view.verdicts[*at].is_none()
+                    && self.parts[*at].is_none()
+                    && !self.left_out.iter().any(|(left, _)| left == at)
+                    && !view.candidates[*at]
+                        .superblock()
+                        .features
+                        .has(Features::REPLACEMENT)
+                    && view
+                        .claim(*at)
+                        .is_some_and(|slot| self.holder(slot).is_none())
+            })
+            .collect();
+        stale.sort_by_key(|at| std::cmp::Reverse(view.candidates[*at].superblock().events));
+        stale
+    }
+
+    /// With too few members, `force` takes the newest of those out of date, as
+    /// mdadm's `force_array` does.
+    fn force_stale(&mut self, view: &View, options: &AssembleOptions) -> Result<(), AssembleError> {
+        let too_few = |chosen: &Self, stale: Vec<usize>| AssembleError::NotEnough {
+            present: chosen.in_sync.len(),
+            slots: view.slot_count(),
+            stale: stale
+                .into_iter()
+                .map(|at| view.candidates[at].name.clone())
+                .collect(),
+        };
+        let stale: Vec<usize> = self
+            .stale(view)
+            .into_iter()
+            .filter(|at| is_whole(view, *at))
+            .collect();
+        if !options.force && !view.is_enough(self.in_sync) {
+            return Err(too_few(self, stale));
+        }
+        for at in stale {
+            if view.is_enough(self.in_sync) {
+                break;
+            }
+            let Some(slot) = view.claim(at).filter(|slot| self.holder(*slot).is_none()) else {
+                continue;
+            };
+            self.parts[at] = Some(Part::InSync(slot));
+            self.in_sync = self.in_sync.with(slot);
+            self.forced.push(at);
+        }
+        if !view.is_enough(self.in_sync) {
+            return Err(too_few(self, Vec::new()));
+        }
+        Ok(())
+    }
+
+    /// Members that were in service must not be missed by accident.
+    fn check_presence(&self, view: &View, options: &AssembleOptions) -> Result<(), AssembleError> {
+        let expected: SlotSet = view
+            .array()
+            .roles
+            .iter()
+            .filter_map(|role| match role {
+                Role::Slot(slot) if usize::from(*slot) < view.slot_count() => Some(Slot(*slot)),
+                _ => None,
+            })
+            .collect();
+        let present = expected
+            .iter()
+            .filter(|slot| self.holder(*slot).is_some())
+            .count();
+        if present < expected.len() && !options.run_degraded && !options.force {
+            return Err(AssembleError::NeedsRun {
+                present,
+                expected: expected.len(),
+            });
+        }
+        Ok(())
+    }
+
+    /// Says of members that are being filled what they lack.
+    fn admit_recovering(&mut self, view: &View) {
+        for (at, part) in self.parts.iter_mut().enumerate() {
+            let Some(Part::Recovering(_, admission) | Part::Replacing(_, admission)) = part else {
+                continue;
+            };
+            let superblock = view.candidates[at].superblock();
+            let from = match superblock.features.has(Features::RECOVERY_OFFSET) {
+                true => superblock.recovery_offset,
+                false => Sectors::ZERO,
+            };
+            *admission = match &self.bitmap {
+                // Every chunk is copied again: the bits are of the array's
+                // space at some levels, the offset is of the member's.
+                Some((bitmap, true)) if superblock.features.has(Features::RECOVERY_BITMAP) => {
+                    Admission::Ranges(bitmap.set_spans().map(span).collect())
+                }
+                _ if superblock.features.has(Features::RECOVERY_BITMAP) => {
+                    Admission::From(Sectors::ZERO)
+                }
+                _ => Admission::From(from),
+            };
+        }
+    }
+
+    fn take_spares(&mut self, view: &View) {
+        if !view.is_redundant() {
+            return;
+        }
+        for (at, candidate) in view.candidates.iter().enumerate() {
+            if view.verdicts[at].is_none() && candidate.superblock().role() == Role::Spare {
+                self.parts[at] = Some(Part::Spare);
+            }
+        }
+    }
+
+    /// Members out of date: taken in again if the options say so.
+    fn take_stale(&mut self, view: &View, options: &AssembleOptions) {
+        for at in self.stale(view) {
+            let Some(slot) = view.claim(at).filter(|slot| self.holder(*slot).is_none()) else {
+                self.leave_out_stale(view, at);
+                continue;
+            };
+            let by_bitmap = self.ranges_missed(view, at);
+            let admission = match (options.stale, by_bitmap) {
+                _ if !view.is_redundant() => None,
+                (Stale::ReAdd | Stale::Rebuild, Some(ranges)) => Some(Admission::Ranges(ranges)),
+                (Stale::Rebuild, None) => Some(Admission::From(Sectors::ZERO)),
+                (Stale::LeaveOut, _) | (Stale::ReAdd, None) => None,
+            };
+            match admission {
+                Some(admission) => self.parts[at] = Some(Part::Recovering(slot, admission)),
+                None => self.leave_out_stale(view, at),
+            }
+        }
+        for at in 0..view.candidates.len() {
+            let is_open = self.parts[at].is_none() && view.verdicts[at].is_none();
+            if is_open && !self.left_out.iter().any(|(left, _)| *left == at) {
+                self.leave_out_stale(view, at);
+            }
+        }
+    }
+
+    /// What a member out of date lacks, if the bitmap knows.
+    fn ranges_missed(&self, view: &View, at: usize) -> Option<Vec<Span>> {
+        let superblock = view.candidates[at].superblock();
+        let (bitmap, is_sound) = self.bitmap.as_ref()?;
+        let knows = *is_sound
+            && superblock.events >= bitmap.superblock.events_cleared
+            && superblock.used_size == view.array().used_size
+            && is_whole(view, at);
+        knows.then(|| bitmap.set_spans().map(span).collect())
+    }
+}
+
+/// Whether a member had current content everywhere when its superblock was
+/// written.
+fn is_whole(view: &View, at: usize) -> bool {
+    let superblock = view.candidates[at].superblock();
+    !superblock.features.has(Features::RECOVERY_OFFSET)
+        && !superblock.features.has(Features::RECOVERY_BITMAP)
+        || !view.is_redundant()
+}
+
+/// The union of the sound copies of the current members, or all bits.
+fn find_bitmap(
+    view: &View,
+    chosen: &Chosen,
+    options: &AssembleOptions,
+) -> Result<Option<(Bitmap, bool)>, AssembleError> {
+    let array = view.array();
+    let internal = array.features.has(Features::BITMAP);
+    let copies: Vec<&Bitmap> = match &options.external_bitmap {
+        Some(bitmap) if bitmap.superblock.array_uuid != array.array_uuid => {
+            return Err(AssembleError::ForeignBitmap);
+        }
+        Some(bitmap) => vec![bitmap],
+        None if !internal => return Ok(None),
+        None => view
+            .candidates
+            .iter()
+            .zip(&chosen.parts)
+            .filter(|(_, part)| matches!(part, Some(Part::InSync(_))))
+            .filter_map(|(candidate, _)| candidate.metadata.bitmap.as_ref())
+            .collect(),
+    };
+    let fits = |bitmap: &&Bitmap| {
+        bitmap.superblock.array_uuid == array.array_uuid
+            && bitmap.superblock.sync_size == bitmap_space(view)
+    };
+    let copies: Vec<&Bitmap> = copies.into_iter().filter(fits).collect();
+    let mut sound = copies
+        .iter()
+        .copied()
+        .filter(|bitmap| !bitmap.superblock.is_stale(array.array_uuid, array.events));
+    let Some(first) = sound.next() else {
+        // Without any copy that fits there is no room to write one.
+        return Ok(copies.first().map(|bitmap| {
+            let mut all = (*bitmap).clone();
+            all.fill(true);
+            (all, false)
+        }));
+    };
+    let mut union = first.clone();
+    for other in sound {
+        if other.superblock.chunk != union.superblock.chunk {
+            continue;
+        }
+        let chunks = other.runs().flatten();
+        chunks.for_each(|chunk| {
+            union.set(chunk);
+        });
+        let cleared = &mut union.superblock.events_cleared;
+        *cleared = (*cleared).max(other.superblock.events_cleared);
+    }
+    Ok(Some((union, true)))
+}
+
+/// Sectors that the array's bitmap stands for: of the array where copies are
+/// striped, else of a member.
+fn bitmap_space(view: &View) -> Sectors {
+    match view.level {
+        raidlab_geometry::Level::Raid10 => view.size,
+        _ => view.array().used_size,
+    }
+}

@@ -1,0 +1,195 @@
+//! What has to be replayed or made to agree before the array is whole.
+
+use super::choose::Chosen;
+use super::view::View;
+use super::{AssembleOptions, AssembledMember, Assembly, NeededReplay, NeededSync, Part, Update};
+use crate::mutation::{self, Mutation};
+use crate::persistent::error::{AssembleError, LogFault};
+use crate::persistent::intent::span;
+use raidlab_geometry::{Slot, SlotSet};
+use raidlab_metadata::Superblock;
+use raidlab_units::Sectors;
+
+/// How far the array is from being in sync.
+struct Plan {
+    resync: Option<NeededSync>,
+    /// Session and in-service candidates whose logs are replayed.
+    replay: Option<(u64, Vec<(Slot, usize)>)>,
+}
+
+pub(super) fn conclude(
+    view: View,
+    chosen: Chosen,
+    options: &AssembleOptions,
+) -> Result<Assembly, AssembleError> {
+    let plan = plan(&view, &chosen, options)?;
+    let order = order(&chosen);
+    let replay = plan.replay.map(|(session, logs)| NeededReplay {
+        session,
+        logs: logs
+            .into_iter()
+            .filter_map(|(slot, at)| {
+                let area = view.candidates[at].log?.area;
+                Some((slot, order.iter().position(|other| *other == at)?, area))
+            })
+            .collect(),
+    });
+    let array = view.array().clone();
+    let (level, layout, size, newest) = (view.level, view.layout, view.size, view.newest);
+    let name = |at: usize| view.candidates[at].name.clone();
+    let left_out = chosen
+        .left_out
+        .iter()
+        .map(|(at, reason)| (name(*at), reason.clone()))
+        .collect();
+    let forced = chosen.forced.iter().map(|at| name(*at)).collect();
+    let newest = name(newest);
+    let mut candidates: Vec<_> = view.candidates.into_iter().map(Some).collect();
+    let mut parts = chosen.parts;
+    let members = order
+        .into_iter()
+        .filter_map(|at| {
+            Some(AssembledMember {
+                candidate: candidates[at].take()?,
+                part: parts[at].take()?,
+            })
+        })
+        .collect();
+    Ok(Assembly {
+        array,
+        newest,
+        level,
+        layout,
+        size,
+        members,
+        left_out,
+        bitmap: chosen.bitmap.map(|(bitmap, _)| bitmap),
+        bitmap_is_external: options.external_bitmap.is_some(),
+        resync: plan.resync,
+        replay,
+        forced,
+        read_only: options.read_only,
+    })
+}
+
+/// The candidates that take part: by slot, those that replace behind those
+/// they replace, spares last.
+fn order(chosen: &Chosen) -> Vec<usize> {
+    let key = |part: &Part| match part {
+        Part::InSync(slot) | Part::Recovering(slot, _) => (slot.0, 0),
+        Part::Replacing(slot, _) => (slot.0, 1),
+        Part::Spare => (u16::MAX, 2),
+    };
+    let mut order: Vec<(_, usize)> = chosen
+        .parts
+        .iter()
+        .enumerate()
+        .filter_map(|(at, part)| Some((key(part.as_ref()?), at)))
+        .collect();
+    order.sort_unstable();
+    order.into_iter().map(|(_, at)| at).collect()
+}
+
+fn plan(view: &View, chosen: &Chosen, options: &AssembleOptions) -> Result<Plan, AssembleError> {
+    let mut plan = Plan {
+        resync: None,
+        replay: None,
+    };
+    if !view.is_redundant() {
+        return Ok(plan);
+    }
+    let from = view.array().resync_offset;
+    if from != Superblock::IN_SYNC && !mutation::is(Mutation::ResyncSkipped) {
+        plan = plan_dirty(view, chosen, options, from)?;
+    }
+    // What is taken by force is out of step with the rest.
+    if !chosen.forced.is_empty() || options.update == Some(Update::Resync) {
+        plan.resync = Some(NeededSync {
+            from: Sectors::ZERO,
+            ranges: None,
+        });
+    }
+    Ok(plan)
+}
+
+/// The plan for an array that was not stopped cleanly.
+fn plan_dirty(
+    view: &View,
+    chosen: &Chosen,
+    options: &AssembleOptions,
+    from: Sectors,
+) -> Result<Plan, AssembleError> {
+    let missing = SlotSet::first(view.slot_count()) - chosen.in_sync;
+    let has_parity = view.level.parity_count() > 0;
+    let needs_parity = has_parity && !missing.is_empty();
+    let refuse = |log| match needs_parity && !options.force {
+        true => Err(AssembleError::DirtyDegraded { missing, log }),
+        false => Ok(()),
+    };
+    if has_parity {
+        match log(view, chosen) {
+            Ok((session, logs, in_sync_below)) => {
+                if options.read_only && needs_parity {
+                    return Err(AssembleError::ReplayNeedsWrite);
+                }
+                let rest = (in_sync_below != Superblock::IN_SYNC).then_some(in_sync_below);
+                if rest.is_some() {
+                    refuse(LogFault::NeverInSync)?;
+                }
+                return Ok(Plan {
+                    resync: rest.map(|from| needed(chosen, from)),
+                    replay: Some((session, logs)),
+                });
+            }
+            Err(log) => refuse(log)?,
+        }
+    }
+    Ok(Plan {
+        resync: Some(needed(chosen, from)),
+        replay: None,
+    })
+}
+
+/// What a sound bitmap names, else everything from the offset on.
+fn needed(chosen: &Chosen, from: Sectors) -> NeededSync {
+    let ranges = match &chosen.bitmap {
+        Some((bitmap, true)) => Some(bitmap.needed_spans(from).map(span).collect()),
+        _ => None,
+    };
+    NeededSync { from, ranges }
+}
+
+/// The logs' session, whose they are, and below which sector the array was in
+/// sync, if every current member has the log of the same session.
+type Logs = (u64, Vec<(Slot, usize)>, Sectors);
+
+fn log(view: &View, chosen: &Chosen) -> Result<Logs, LogFault> {
+    let mut found: Option<Logs> = None;
+    for (at, part) in chosen.parts.iter().enumerate() {
+        let candidate = &view.candidates[at];
+        // A member that is being filled may hold blocks that are only in the
+        // log; one that has come back may not.
+        let slot = match part {
+            Some(Part::InSync(slot)) => *slot,
+            Some(Part::Recovering(slot, _)) if view.is_current(at) => *slot,
+            _ => continue,
+        };
+        let name = || candidate.name.clone();
+        let log = candidate.log.ok_or_else(|| LogFault::Absent(name()))?;
+        if log.session == 0 {
+            return Err(LogFault::Absent(name()));
+        }
+        if !log.covers(candidate.superblock()) {
+            return Err(LogFault::Overtaken(name()));
+        }
+        match &mut found {
+            None => found = Some((log.session, vec![(slot, at)], log.in_sync_below)),
+            Some((session, logs, below)) if *session == log.session => {
+                logs.push((slot, at));
+                *below = (*below).min(log.in_sync_below);
+            }
+            Some(_) => return Err(LogFault::OtherSession(name())),
+        }
+    }
+    found.ok_or_else(|| LogFault::Absent(view.candidates[view.newest].name.clone()))
+}

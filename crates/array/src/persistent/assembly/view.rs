@@ -1,0 +1,375 @@
+//! What the devices' superblocks say of the array and of each other.
+
+use super::{AssembleOptions, Candidate, LeftOut};
+use crate::mutation::{self, Mutation};
+use crate::persistent::error::AssembleError;
+use raidlab_geometry::{CopyMap, Layout, Level, Slot, SlotSet};
+use raidlab_metadata::{Features, Role, Superblock, Uuid};
+use raidlab_units::Sectors;
+
+/// The candidates, sifted.
+pub(super) struct View {
+    /// The candidates, in the order given.
+    pub(super) candidates: Vec<Candidate>,
+    /// Index of the newest.
+    pub(super) newest: usize,
+    /// What keeps each candidate from being a member; `None` if nothing does.
+    pub(super) verdicts: Vec<Option<LeftOut>>,
+    pub(super) level: Level,
+    pub(super) layout: Layout,
+    pub(super) size: Sectors,
+    /// Sets of members of which each needs one, for levels without parity.
+    copy_sets: Vec<SlotSet>,
+}
+
+impl View {
+    pub(super) fn new(
+        candidates: Vec<Candidate>,
+        options: &AssembleOptions,
+    ) -> Result<Self, AssembleError> {
+        check_same_array(&candidates)?;
+        let mut verdicts = vec![None; candidates.len()];
+        leave_out_copies(&candidates, &mut verdicts)?;
+        let newest = newest(&candidates, &verdicts).ok_or(AssembleError::NoMembers)?;
+        let name = &candidates[newest].name;
+        let superblock = candidates[newest].superblock();
+        let unknown = || AssembleError::UnknownLevel {
+            device: name.clone(),
+            level: superblock.level,
+            layout: superblock.layout,
+        };
+        let level = Level::from_md_number(superblock.level).ok_or_else(unknown)?;
+        let layout = Layout::from_md(level, superblock.layout).map_err(|_| unknown())?;
+        let (size, copy_sets) = size_and_copies(&candidates, newest, level, layout)?;
+        let mut view = Self {
+            newest,
+            verdicts,
+            level,
+            layout,
+            size,
+            copy_sets,
+            candidates,
+        };
+        view.leave_out_misfits();
+        view.refuse_split_brain(options)?;
+        Ok(view)
+    }
+
+    /// The superblock that is believed.
+    pub(super) fn array(&self) -> &Superblock {
+        self.candidates[self.newest].superblock()
+    }
+
+    pub(super) fn slot_count(&self) -> usize {
+        usize::try_from(self.array().raid_disks).unwrap_or(usize::MAX)
+    }
+
+    /// The slot that a candidate claims for itself.
+    pub(super) fn claim(&self, at: usize) -> Option<Slot> {
+        claim(self.candidates[at].superblock())
+    }
+
+    /// Whether the level can lose a member.
+    pub(super) const fn is_redundant(&self) -> bool {
+        !matches!(self.level, Level::Linear | Level::Raid0)
+    }
+
+    /// Whether the array has all its data with these members.
+    pub(super) fn is_enough(&self, members: SlotSet) -> bool {
+        match self.level.parity_count() {
+            0 => self
+                .copy_sets
+                .iter()
+                .all(|set| !(*set & members).is_empty()),
+            parity => members.len() + parity >= self.slot_count(),
+        }
+    }
+
+    /// Whether a candidate is a current member: the newest superblock gives it
+    /// the slot that it claims, and its event count is at most one behind.
+    pub(super) fn is_current(&self, at: usize) -> bool {
+        let array = self.array();
+        let superblock = self.candidates[at].superblock();
+        let Some(slot) = claim(superblock) else {
+            return false;
+        };
+        let is_recent = superblock.events.saturating_add(1) >= array.events
+            || mutation::is(Mutation::StaleTrusted);
+        is_recent && role_of(array, superblock.device_number) == Role::Slot(slot.0)
+    }
+
+    /// Sectors that a member must have.
+    pub(super) fn needed_size(&self, superblock: &Superblock) -> u64 {
+        let used = match self.is_redundant() {
+            true => self.array().used_size,
+            false => superblock.data_size,
+        };
+        superblock.data_offset.0.saturating_add(used.0)
+    }
+
+    /// Devices whose superblock or size does not fit.
+    fn leave_out_misfits(&mut self) {
+        for at in 0..self.candidates.len() {
+            if self.verdicts[at].is_some() {
+                continue;
+            }
+            let Candidate { metadata, size, .. } = &self.candidates[at];
+            let superblock = &metadata.superblock;
+            let array = self.array();
+            let agrees = superblock.level == array.level
+                && superblock.layout == array.layout
+                && superblock.chunk == array.chunk;
+            let needed = self.needed_size(superblock);
+            let verdict = if !agrees {
+                Some(LeftOut::Disagrees)
+            } else if size.0 < needed {
+                Some(LeftOut::TooSmall {
+                    size: size.0,
+                    needed,
+                })
+            } else if claim(superblock).is_some_and(|slot| slot.index() >= self.slot_count()) {
+                Some(LeftOut::NoSuchSlot)
+            } else if superblock.role() == Role::Faulty {
+                Some(LeftOut::Faulty)
+            } else {
+                None
+            };
+            self.verdicts[at] = verdict;
+        }
+    }
+
+    /// Finds a device that ran without any of those that are current.
+    fn refuse_split_brain(&mut self, options: &AssembleOptions) -> Result<(), AssembleError> {
+        if mutation::is(Mutation::SplitBrainAccepted) {
+            return Ok(());
+        }
+        let newest = self.service(self.newest);
+        for at in 0..self.candidates.len() {
+            let eligible = self.verdicts[at].is_none() && self.claim(at).is_some();
+            if !eligible || at == self.newest || self.is_current(at) {
+                continue;
+            }
+            let own = self.service(at);
+            if own.meets(&newest) || own.is_full && !self.call_each_other_failed(at) {
+                continue;
+            }
+            if !options.force {
+                let (newer, older) = (&self.candidates[self.newest], &self.candidates[at]);
+                return Err(AssembleError::SplitBrain {
+                    newer: newer.name.clone(),
+                    newer_events: newer.superblock().events,
+                    older: older.name.clone(),
+                    older_events: older.superblock().events,
+                });
+            }
+            self.verdicts[at] = Some(LeftOut::SplitBrain);
+        }
+        Ok(())
+    }
+
+    /// Whether a candidate and the newest name each other as failed.
+    fn call_each_other_failed(&self, at: usize) -> bool {
+        let (array, own) = (self.array(), self.candidates[at].superblock());
+        role_of(array, own.device_number) == Role::Faulty
+            && role_of(own, array.device_number) == Role::Faulty
+    }
+
+    /// The members in service by a candidate's superblock.
+    fn service(&self, at: usize) -> Service {
+        let superblock = self.candidates[at].superblock();
+        let mut slots = SlotSet::EMPTY;
+        let mut members = Vec::new();
+        for (number, role) in (0..).zip(&superblock.roles) {
+            let Role::Slot(slot) = *role else { continue };
+            if usize::from(slot) < self.slot_count().min(raidlab_geometry::MAXIMUM_MEMBERS) {
+                slots = slots.with(Slot(slot));
+            }
+            members.push((number, self.identity(number, superblock)));
+        }
+        Service {
+            is_full: slots.len() >= self.slot_count(),
+            members,
+        }
+    }
+
+    /// Which device had this number when that superblock was written, if one
+    /// of the candidates tells: numbers are used again.
+    fn identity(&self, number: u32, superblock: &Superblock) -> Option<Uuid> {
+        if superblock.device_number == number {
+            return Some(superblock.device_uuid);
+        }
+        self.candidates
+            .iter()
+            .map(Candidate::superblock)
+            .find(|other| {
+                other.device_number == number && other.events.abs_diff(superblock.events) <= 1
+            })
+            .map(|other| other.device_uuid)
+    }
+}
+
+/// Members in service by one superblock: number and, where known, identity.
+struct Service {
+    /// No slot is vacant.
+    is_full: bool,
+    members: Vec<(u32, Option<Uuid>)>,
+}
+
+impl Service {
+    /// Whether a member may be in both.
+    fn meets(&self, other: &Self) -> bool {
+        self.members.iter().any(|(number, identity)| {
+            other.members.iter().any(|(other_number, other_identity)| {
+                number == other_number
+                    && match (identity, other_identity) {
+                        (Some(own), Some(other)) => own == other,
+                        _ => true,
+                    }
+            })
+        })
+    }
+}
+
+fn claim(superblock: &Superblock) -> Option<Slot> {
+    match superblock.role() {
+        Role::Slot(slot) => Some(Slot(slot)),
+        Role::Spare | Role::Faulty | Role::Journal => None,
+    }
+}
+
+pub(super) fn role_of(superblock: &Superblock, number: u32) -> Role {
+    usize::try_from(number)
+        .ok()
+        .and_then(|number| superblock.roles.get(number))
+        .copied()
+        .unwrap_or(Role::Spare)
+}
+
+/// The same array, and nothing that only md can do.
+fn check_same_array(candidates: &[Candidate]) -> Result<(), AssembleError> {
+    let first = candidates.first().ok_or(AssembleError::NoCandidates)?;
+    for candidate in candidates {
+        let superblock = candidate.superblock();
+        if superblock.array_uuid != first.superblock().array_uuid {
+            return Err(AssembleError::DifferentArrays {
+                left: first.name.clone(),
+                right: candidate.name.clone(),
+            });
+        }
+        if let Some(feature) = unsupported(superblock) {
+            return Err(AssembleError::Unsupported {
+                device: candidate.name.clone(),
+                feature,
+            });
+        }
+    }
+    Ok(())
+}
+
+fn unsupported(superblock: &Superblock) -> Option<&'static str> {
+    const NAMES: [(u32, &str); 7] = [
+        (Features::RESHAPE, "a reshape under way"),
+        (Features::RESHAPE_BACKWARDS, "a reshape under way"),
+        (
+            Features::NEW_OFFSET,
+            "a change of the data offset under way",
+        ),
+        (Features::BITMAP_VERSIONED, "a clustered bitmap"),
+        (Features::JOURNAL, "a journal device"),
+        (Features::PPL, "a partial parity log (PPL)"),
+        (Features::MULTIPLE_PPLS, "a partial parity log (PPL)"),
+    ];
+    if superblock.role() == Role::Journal {
+        return Some("a journal device");
+    }
+    let named = NAMES.iter().find(|(bit, _)| superblock.features.has(*bit));
+    let known = NAMES.iter().fold(SUPPORTED, |known, (bit, _)| known | bit);
+    named.map(|(_, name)| *name).or_else(|| {
+        (superblock.features.0 & !known != 0).then_some("a feature that nothing here knows")
+    })
+}
+
+const SUPPORTED: u32 = Features::BITMAP
+    | Features::RECOVERY_OFFSET
+    | Features::BAD_BLOCKS
+    | Features::REPLACEMENT
+    | Features::RECOVERY_BITMAP
+    | Features::RAID0_LAYOUT;
+
+/// Of two devices with the same member UUID the newer one counts.
+fn leave_out_copies(
+    candidates: &[Candidate],
+    verdicts: &mut [Option<LeftOut>],
+) -> Result<(), AssembleError> {
+    for (at, candidate) in candidates.iter().enumerate() {
+        for (other_at, other) in candidates.iter().enumerate().skip(at + 1) {
+            if candidate.superblock().device_uuid != other.superblock().device_uuid {
+                continue;
+            }
+            let (older, newer) = match candidate
+                .superblock()
+                .events
+                .cmp(&other.superblock().events)
+            {
+                std::cmp::Ordering::Less => (at, other),
+                std::cmp::Ordering::Greater => (other_at, candidate),
+                std::cmp::Ordering::Equal => {
+                    return Err(AssembleError::SameDevice {
+                        left: candidate.name.clone(),
+                        right: other.name.clone(),
+                    });
+                }
+            };
+            verdicts[older] = Some(LeftOut::OlderCopy(newer.name.clone()));
+        }
+    }
+    Ok(())
+}
+
+/// The device with the highest event count among those that claim a slot; of
+/// several the one with the lowest slot.
+fn newest(candidates: &[Candidate], verdicts: &[Option<LeftOut>]) -> Option<usize> {
+    let claimed = candidates
+        .iter()
+        .enumerate()
+        .filter(|(at, _)| verdicts[*at].is_none())
+        .filter_map(|(at, candidate)| Some((at, candidate, claim(candidate.superblock())?)));
+    let key = |(_, candidate, slot): &(usize, &Candidate, Slot)| {
+        (candidate.superblock().events, std::cmp::Reverse(slot.0))
+    };
+    let chosen = match mutation::is(Mutation::TieTakenWrongly) {
+        true => claimed.min_by_key(key),
+        false => claimed.max_by_key(key),
+    };
+    chosen.map(|(at, ..)| at)
+}
+
+/// The array's size, and which members are copies of each other.
+fn size_and_copies(
+    candidates: &[Candidate],
+    newest: usize,
+    level: Level,
+    layout: Layout,
+) -> Result<(Sectors, Vec<SlotSet>), AssembleError> {
+    let name = &candidates[newest].name;
+    let superblock = candidates[newest].superblock();
+    let impossible = |source| AssembleError::Impossible {
+        device: name.clone(),
+        source,
+    };
+    let mut shape = super::shape_of(superblock, level, layout);
+    if matches!(level, Level::Linear | Level::Raid0) {
+        for candidate in candidates {
+            let own = claim(candidate.superblock()).map(Slot::index);
+            if let Some(size) = own.and_then(|own| shape.member_sizes.get_mut(own)) {
+                *size = candidate.superblock().data_size;
+            }
+        }
+    }
+    if level.parity_count() > 0 {
+        let size = shape.array_size().map_err(impossible)?;
+        return Ok((size, Vec::new()));
+    }
+    let map = CopyMap::new(&shape).map_err(impossible)?;
+    Ok((map.array_size(), map.copy_sets().to_vec()))
+}

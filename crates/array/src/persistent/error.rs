@@ -1,0 +1,231 @@
+//! Why an array cannot be put together or started.
+
+use crate::config::{AdminError, ConfigError};
+use raidlab_geometry::{ShapeError, Slot, SlotSet};
+
+/// Why an assembly is refused. Nothing was written.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum AssembleError {
+    /// No candidate at all.
+    #[error("no devices to assemble from")]
+    NoCandidates,
+    /// Two arrays.
+    #[error("{left} and {right} belong to different arrays")]
+    DifferentArrays {
+        /// One device.
+        left: String,
+        /// Another one.
+        right: String,
+    },
+    /// Only spares, or devices without a slot.
+    #[error("none of the devices holds data of the array")]
+    NoMembers,
+    /// Something that only md can do.
+    #[error("{device} uses {feature}, which is not supported")]
+    Unsupported {
+        /// The device whose superblock says so.
+        device: String,
+        /// What.
+        feature: &'static str,
+    },
+    /// The newest superblock describes an array that cannot be.
+    #[error("the superblock of {device} describes an impossible array")]
+    Impossible {
+        /// The device.
+        device: String,
+        /// Why not.
+        #[source]
+        source: ShapeError,
+    },
+    /// The newest superblock has an unknown level, or no such layout.
+    #[error("the superblock of {device} has level {level}, layout {layout}, which is unknown")]
+    UnknownLevel {
+        /// The device.
+        device: String,
+        /// As found.
+        level: i32,
+        /// As found.
+        layout: u32,
+    },
+    /// A copied disk.
+    #[error("{left} and {right} are the same member with the same event count: a copy of a disk?")]
+    SameDevice {
+        /// One device.
+        left: String,
+        /// The other.
+        right: String,
+    },
+    /// Two current members for one place.
+    #[error("{left} and {right} both claim slot {} with the same event count", .slot.0)]
+    SlotClaimedTwice {
+        /// The slot.
+        slot: Slot,
+        /// One device.
+        left: String,
+        /// The other.
+        right: String,
+    },
+    /// Both halves of an array were in use without each other.
+    #[error(
+        "split brain: {newer} (events {newer_events}) and {older} (events {older_events}) each ran \
+         without the other and hold different data; --force would take {newer} and the members it \
+         knows, and leave {older} out: what was written to it would be lost"
+    )]
+    SplitBrain {
+        /// The device with the higher event count.
+        newer: String,
+        /// Its event count.
+        newer_events: u64,
+        /// The device that ran without it.
+        older: String,
+        /// Its event count.
+        older_events: u64,
+    },
+    /// Too few members for the level.
+    #[error("{present} of {slots} members are not enough to start the array{}", stale_text(.stale))]
+    NotEnough {
+        /// Current members found.
+        present: usize,
+        /// Slots of the array.
+        slots: usize,
+        /// Devices that `--force` could take although they are out of date.
+        stale: Vec<String>,
+    },
+    /// Members are missing that were there when the array was last in use.
+    #[error(
+        "{present} members of the {expected} that were in service are here; --run starts the array \
+         degraded"
+    )]
+    NeedsRun {
+        /// Found.
+        present: usize,
+        /// In service when it was last used.
+        expected: usize,
+    },
+    /// The write hole.
+    #[error(
+        "the array was not stopped cleanly and lacks the members of slots {}: parity may not fit the \
+         data where writes were under way, so what is computed for the missing members there may be \
+         wrong (the write hole), and there is no complete write log ({log}); --force starts it all \
+         the same",
+        slot_list(*.missing)
+    )]
+    DirtyDegraded {
+        /// Slots without a current member.
+        missing: SlotSet,
+        /// Why the log does not help.
+        log: LogFault,
+    },
+    /// Only replaying the log would make the data readable.
+    #[error(
+        "the write log must be replayed before the degraded array is read; not while read-only"
+    )]
+    ReplayNeedsWrite,
+    /// An external bitmap of something else.
+    #[error("the external bitmap does not belong to this array")]
+    ForeignBitmap,
+}
+
+/// Why a write log cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LogFault {
+    /// The array was used without one.
+    #[error("{0} has none")]
+    Absent(String),
+    /// The superblock was written by somebody else since.
+    #[error("that of {0} is void: another system has used the member since")]
+    Overtaken(String),
+    /// It is of another session than the others.
+    #[error("that of {0} is from another session")]
+    OtherSession(String),
+    /// The array was never in sync.
+    #[error("the first resync was not complete")]
+    NeverInSync,
+}
+
+/// Why an assembled array cannot be started.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The engine refuses.
+    #[error("the array cannot be set up")]
+    Engine(#[source] ConfigError),
+    /// The log has to be replayed first.
+    #[error("the write log has not been replayed")]
+    ReplayPending,
+    /// The engine does not have as many sectors as the superblocks say.
+    #[error("the engine has {engine} sectors, the superblocks say {superblocks}")]
+    Size {
+        /// The engine's.
+        engine: u64,
+        /// By the superblocks.
+        superblocks: u64,
+    },
+}
+
+/// Why a verb on a running array is refused. The array is unchanged.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum VerbError {
+    /// There is no such device.
+    #[error("no device {}", .0.0)]
+    NoSuchDevice(Slot),
+    /// The place for the device is taken.
+    #[error("device {} is there already", .0.0)]
+    DeviceExists(Slot),
+    /// It cannot hold the array's data.
+    #[error("the device has {size} sectors, but the array needs {needed}")]
+    TooSmall {
+        /// Its sectors.
+        size: u64,
+        /// What it would need.
+        needed: u64,
+    },
+    /// The engine refuses.
+    #[error("the array refuses")]
+    Engine(#[from] AdminError),
+    /// The device is in service.
+    #[error("device {} is in service: fail it first", .0.0)]
+    InService(Slot),
+    /// The superblock is of another array or of no slot of this one.
+    #[error("the device was no member of this array")]
+    NotAMember,
+    /// The bitmap no longer knows what the device lacks.
+    #[error(
+        "the device's event count {events} is below the bitmap's {cleared}, or there is no bitmap: it can only be added anew"
+    )]
+    TooOld {
+        /// The device's.
+        events: u64,
+        /// The bitmap's `events_cleared`.
+        cleared: u64,
+    },
+    /// The slot has been filled.
+    #[error("slot {} is not free", .0.0)]
+    SlotTaken(Slot),
+    /// The superblock has no more device numbers.
+    #[error("the superblock has no room for another device")]
+    NoDeviceNumber,
+    /// The array cannot be changed.
+    #[error("the array is read-only")]
+    ReadOnly,
+    /// The array cannot be changed any more.
+    #[error("the array is being stopped")]
+    Stopping,
+    /// The level has no redundancy.
+    #[error("an array without redundancy has nothing to sync, and takes no members")]
+    NoRedundancy,
+    /// Writes are under way.
+    #[error("the array is in use")]
+    Busy,
+}
+
+fn stale_text(stale: &[String]) -> String {
+    if stale.is_empty() {
+        return String::new();
+    }
+    format!("; --force could take {}, out of date", stale.join(", "))
+}
+
+fn slot_list(slots: SlotSet) -> String {
+    let slots: Vec<String> = slots.iter().map(|slot| slot.0.to_string()).collect();
+    slots.join(", ")
+}

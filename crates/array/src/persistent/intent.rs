@@ -1,0 +1,306 @@
+//! The write-intent bitmap in memory: which chunks may differ between members,
+//! and what the members' own bitmaps say of them at this moment.
+//!
+//! A chunk's bit is *set* from before the first write to it until two passes of
+//! the daemon have found it without writes (Linux drivers/md/md-bitmap.c: the
+//! counter goes from 2 to 1, then to 0). What is on the members follows: a
+//! page of the bitmap is encoded when it is sent, and the members hold it once
+//! all have answered. So a chunk is *durable* when its bit was set in the last
+//! page sent and that page has arrived; only then may data be written.
+//!
+//! A chunk is *needed* while its copies or parity are known to differ, as after
+//! a crash: its bit stays until a resync has passed.
+
+use crate::engine::Span;
+use crate::mutation::{self, Mutation};
+use raidlab_metadata::{Bitmap, BitmapSuperblock, PAGE_BYTES};
+use raidlab_units::{Nanos, Sectors};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+/// Sectors of a page.
+pub(super) const PAGE_SECTORS: u64 = PAGE_BYTES as u64 / raidlab_units::SECTOR_BYTES;
+
+/// The bit, as it should be.
+const SET: u8 = 1;
+/// The bit in the page sent last.
+const SENT: u8 = 2;
+/// The bit is set on every member.
+const DURABLE: u8 = 4;
+/// A resync has to pass before the bit may go.
+const NEEDED: u8 = 8;
+/// The daemon has found the chunk without writes once.
+const AGED: u8 = 16;
+
+/// The bitmap of a running array.
+#[derive(Debug)]
+pub(super) struct Intent {
+    /// The superblock, and the bits as they were sent last.
+    bitmap: Bitmap,
+    /// Flags of each chunk.
+    chunks: Vec<u8>,
+    /// Writes under way, where there are any.
+    writes: BTreeMap<usize, u32>,
+    /// Pages that writes wait for.
+    wanted: BTreeSet<usize>,
+    /// Pages with cleared bits, which can wait for the daemon.
+    lazy: BTreeSet<usize>,
+    /// Pages under way.
+    sending: BTreeSet<usize>,
+    set_count: u64,
+}
+
+impl Intent {
+    /// All pages are to be written: members' copies may differ. Chunks that
+    /// end beyond `resync_from` are needed.
+    pub(super) fn new(bitmap: Bitmap, resync_from: Option<Sectors>) -> Self {
+        let count = usize::try_from(bitmap.chunks()).unwrap_or(0);
+        let mut chunks = vec![0; count];
+        let mut set_count = 0;
+        for (at, flags) in (0..).zip(&mut chunks) {
+            if bitmap.test(at) {
+                set_count += 1;
+                let end = (at + 1).saturating_mul(bitmap.chunk_sectors());
+                let is_needed = resync_from.is_some_and(|from| end > from.0);
+                *flags = if is_needed { SET | NEEDED } else { SET };
+            }
+        }
+        let mut intent = Self {
+            bitmap,
+            chunks,
+            writes: BTreeMap::new(),
+            wanted: BTreeSet::new(),
+            lazy: BTreeSet::new(),
+            sending: BTreeSet::new(),
+            set_count,
+        };
+        intent.want_all();
+        intent
+    }
+
+    /// What the bitmap says of itself.
+    pub(super) const fn superblock(&self) -> &BitmapSuperblock {
+        &self.bitmap.superblock
+    }
+
+    pub(super) fn daemon_sleep(&self) -> Nanos {
+        Nanos::from_secs(self.bitmap.superblock.daemon_sleep_seconds.into())
+    }
+
+    /// Every page has to be written, as for a member that has joined.
+    pub(super) fn want_all(&mut self) {
+        self.wanted.extend(0..self.bitmap.page_count());
+    }
+
+    /// The page with the superblock has to be written.
+    pub(super) fn want_header(&mut self) {
+        self.wanted.insert(0);
+    }
+
+    pub(super) const fn set_count(&self) -> u64 {
+        self.set_count
+    }
+
+    pub(super) fn chunk_count(&self) -> u64 {
+        self.bitmap.chunks()
+    }
+
+    /// The chunks of a range of the bitmap's space.
+    pub(super) fn chunks_of(&self, range: Span) -> Range<usize> {
+        let count = Sectors(range.end.0.saturating_sub(range.start.0));
+        let chunks = self.bitmap.chunks_of(range.start, count);
+        let index = |chunk| {
+            usize::try_from(chunk)
+                .unwrap_or(usize::MAX)
+                .min(self.chunks.len())
+        };
+        index(chunks.start)..index(chunks.end)
+    }
+
+    /// A write to these chunks begins (or waits): their bits must be set.
+    pub(super) fn begin(&mut self, chunks: Range<usize>) {
+        for at in chunks {
+            *self.writes.entry(at).or_default() += 1;
+            self.set(at);
+            self.chunks[at] &= !AGED;
+            // Sent and not durable: it is on its way.
+            if self.chunks[at] & (DURABLE | SENT) == 0 {
+                self.wanted.insert(self.bitmap.page_of(at as u64));
+            }
+        }
+    }
+
+    fn set(&mut self, at: usize) {
+        if self.chunks[at] & SET == 0 {
+            self.chunks[at] |= SET;
+            self.set_count += 1;
+        }
+    }
+
+    /// Whether data may be written to these chunks.
+    pub(super) fn is_durable(&self, chunks: Range<usize>) -> bool {
+        self.chunks[chunks].iter().all(|flags| flags & DURABLE != 0)
+    }
+
+    /// A write has ended; `failed` if the members may differ for good.
+    pub(super) fn end(&mut self, chunks: Range<usize>, failed: bool) {
+        for at in chunks {
+            if let Some(writes) = self.writes.get_mut(&at) {
+                *writes -= 1;
+                if *writes == 0 {
+                    self.writes.remove(&at);
+                }
+            }
+            self.chunks[at] &= !AGED;
+            if failed {
+                self.chunks[at] |= NEEDED;
+            }
+        }
+    }
+
+    /// A resync has to pass over everything.
+    pub(super) fn need_all(&mut self) {
+        for at in 0..self.chunks.len() {
+            self.set(at);
+            self.chunks[at] |= NEEDED;
+        }
+        self.want_all();
+    }
+
+    /// A resync has passed everything below `position`.
+    pub(super) fn resynced(&mut self, position: Sectors) {
+        let chunk = self.bitmap.chunk_sectors();
+        let whole = if position >= self.bitmap.superblock.sync_size {
+            u64::MAX
+        } else {
+            position.0 / chunk
+        };
+        for (_, flags) in (0..whole).zip(&mut self.chunks) {
+            *flags &= !NEEDED;
+        }
+    }
+
+    /// The daemon passes. Bits are cleared in memory only; the caller sends the
+    /// pages after it has flushed the members. `events`: the array's.
+    pub(super) fn age(&mut self, events: u64) {
+        let mut cleared = false;
+        for at in 0..self.chunks.len() {
+            let flags = self.chunks[at];
+            let is_busy =
+                self.writes.contains_key(&at) && !mutation::is(Mutation::BitmapClearedEarly);
+            if flags & SET == 0 || flags & NEEDED != 0 || is_busy {
+                continue;
+            }
+            if flags & AGED == 0 {
+                self.chunks[at] |= AGED;
+                continue;
+            }
+            self.chunks[at] &= !(SET | AGED);
+            self.set_count -= 1;
+            self.lazy.insert(self.bitmap.page_of(at as u64));
+            cleared = true;
+        }
+        if cleared && self.bitmap.superblock.events_cleared != events {
+            self.bitmap.superblock.events_cleared = events;
+            self.lazy.insert(0);
+        }
+    }
+
+    /// Whether the daemon has anything to do.
+    pub(super) fn can_age(&self) -> bool {
+        self.set_count > 0 || !self.lazy.is_empty()
+    }
+
+    /// Whether cleared bits have not been sent.
+    pub(super) fn has_cleared(&self) -> bool {
+        !self.lazy.is_empty()
+    }
+
+    /// Whether writes wait for pages.
+    pub(super) fn is_wanted(&self) -> bool {
+        !self.wanted.is_empty()
+    }
+
+    /// The pages to be sent now, those with cleared bits too if `cleared`, as
+    /// runs of pages with their bytes. `events` goes into the superblock.
+    pub(super) fn take_pages(&mut self, cleared: bool, events: u64) -> Vec<(usize, Vec<u8>)> {
+        self.bitmap.superblock.events = events;
+        self.bitmap.superblock.state &= !(BitmapSuperblock::STALE | BitmapSuperblock::WRITE_ERROR);
+        let mut pages = std::mem::take(&mut self.wanted);
+        if cleared {
+            pages.append(&mut self.lazy);
+        }
+        let mut runs: Vec<(usize, Vec<u8>)> = Vec::new();
+        for &page in &pages {
+            self.lazy.remove(&page);
+            self.encode(page);
+            let bytes = self.bitmap.page(page);
+            match runs.last_mut() {
+                Some((start, run)) if *start + run.len() / PAGE_BYTES == page => {
+                    run.extend_from_slice(&bytes);
+                }
+                _ => runs.push((page, bytes.to_vec())),
+            }
+        }
+        self.sending = pages;
+        runs
+    }
+
+    /// Brings a page's bits to what they should be.
+    fn encode(&mut self, page: usize) {
+        for at in self.chunks_of_page(page) {
+            let flags = &mut self.chunks[at];
+            if *flags & SET == 0 {
+                self.bitmap.clear(at as u64);
+                *flags &= !(SENT | DURABLE);
+            } else {
+                self.bitmap.set(at as u64);
+                *flags |= SENT;
+            }
+        }
+    }
+
+    /// All members have the pages that were sent.
+    pub(super) fn pages_arrived(&mut self) {
+        for page in std::mem::take(&mut self.sending) {
+            for at in self.chunks_of_page(page) {
+                if self.chunks[at] & SENT != 0 {
+                    self.chunks[at] |= DURABLE;
+                }
+            }
+        }
+    }
+
+    /// The ranges whose bits are set.
+    pub(super) fn spans(&self) -> Vec<Span> {
+        let mut bitmap = self.bitmap.clone();
+        bitmap.fill(false);
+        for (at, flags) in (0..).zip(&self.chunks) {
+            if flags & SET != 0 {
+                bitmap.set(at);
+            }
+        }
+        bitmap.set_spans().map(span).collect()
+    }
+
+    /// Whether any chunk waits for a resync.
+    pub(super) fn needs_resync(&self) -> bool {
+        self.chunks.iter().any(|flags| flags & NEEDED != 0)
+    }
+
+    fn chunks_of_page(&self, page: usize) -> Range<usize> {
+        let first = page * PAGE_BYTES;
+        let bit = |byte: usize| byte.saturating_sub(HEADER_BYTES) * 8;
+        bit(first).min(self.chunks.len())..bit(first + PAGE_BYTES).min(self.chunks.len())
+    }
+}
+
+/// Bytes of the bitmap's superblock, in front of the bits.
+const HEADER_BYTES: usize = 256;
+
+pub(super) const fn span(range: Range<Sectors>) -> Span {
+    Span {
+        start: range.start,
+        end: range.end,
+    }
+}

@@ -1,0 +1,153 @@
+//! The superblock of a member's write log.
+//!
+//! The log lies where md keeps nothing: between the end of md's own metadata
+//! (superblock, bitmap, bad-block log) and the member's data. md neither knows
+//! nor spares it, and writes to the array without it. So its superblock names
+//! the checksums of the last two md superblocks that were written to the member
+//! with this log in force. It is written before each of them; whatever the
+//! moment of a crash, the md superblock that is found has one of the two, and
+//! if it has another one, somebody else has written since, and what the log
+//! says is void.
+//!
+//! One block of 4 KiB at the start of the area, little-endian:
+//!
+//! | byte | size | what |
+//! |---|---|---|
+//! | 0 | 8 | `rlablog1` |
+//! | 8 | 4 | version, 1 |
+//! | 12 | 4 | reserved, 0 |
+//! | 16 | 16 | the array's UUID |
+//! | 32 | 16 | the member's UUID |
+//! | 48 | 8 | session: 0 when the log is empty |
+//! | 56 | 8 | the array is in sync below this sector, as md's `resync_offset`, not counting what the log makes good |
+//! | 64 | 4 | checksum of the md superblock written last or about to be written |
+//! | 68 | 4 | checksum of the one before |
+//! | 72 | 8 | first sector of the area on the member |
+//! | 80 | 8 | sectors of the area |
+//! | 4092 | 4 | CRC-32C of all before |
+
+use crate::engine::Span;
+use raidlab_metadata::{MemberMetadata, Superblock, Uuid, superblock_checksum};
+use raidlab_units::Sectors;
+
+/// Sectors of the log's superblock.
+pub const LOG_SUPERBLOCK_SECTORS: Sectors = Sectors(8);
+
+const BYTES: usize = 4096;
+const SEAL: usize = BYTES - 4;
+const MAGIC: [u8; 8] = *b"rlablog1";
+const VERSION: u32 = 1;
+
+/// The smallest area worth having: 256 KiB.
+const MINIMUM_AREA: u64 = 512;
+
+/// Where on a member a log would lie; `None` where there is no gap that is
+/// large enough.
+#[must_use]
+pub fn log_area(metadata: &MemberMetadata) -> Option<Span> {
+    let area = &metadata.log_area;
+    let count = area.end.0.checked_sub(area.start.0)?;
+    (count >= MINIMUM_AREA).then_some(Span {
+        start: area.start,
+        end: area.end,
+    })
+}
+
+/// The checksum of a superblock as it stands on the member; `None` for version
+/// 0.90, beside which no log is kept.
+pub(super) fn checksum(superblock: &Superblock) -> Option<u32> {
+    superblock_checksum(&superblock.encode().ok()?)
+}
+
+/// A log superblock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LogSuperblock {
+    /// The array.
+    pub array_uuid: Uuid,
+    /// The member.
+    pub device_uuid: Uuid,
+    /// Which run of the array the records are of; 0: the log is empty.
+    pub session: u64,
+    /// The array was in sync below this sector, leaving aside what was being
+    /// written.
+    pub in_sync_below: Sectors,
+    /// Checksums of the md superblock written last (or about to be), and of the
+    /// one before.
+    pub checksums: [u32; 2],
+    /// The whole area, this block included.
+    pub area: Span,
+}
+
+impl LogSuperblock {
+    /// The block's bytes.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        let mut bytes = vec![0; BYTES];
+        let mut put = |at: usize, value: &[u8]| bytes[at..at + value.len()].copy_from_slice(value);
+        put(0, &MAGIC);
+        put(8, &VERSION.to_le_bytes());
+        put(16, &self.array_uuid.0);
+        put(32, &self.device_uuid.0);
+        put(48, &self.session.to_le_bytes());
+        put(56, &self.in_sync_below.0.to_le_bytes());
+        put(64, &self.checksums[0].to_le_bytes());
+        put(68, &self.checksums[1].to_le_bytes());
+        put(72, &self.area.start.0.to_le_bytes());
+        put(80, &(self.area.end.0 - self.area.start.0).to_le_bytes());
+        let seal = crc32c::crc32c(&bytes[..SEAL]);
+        bytes[SEAL..].copy_from_slice(&seal.to_le_bytes());
+        bytes
+    }
+
+    /// What a block says; `None` if it is no log superblock, damaged, or of a
+    /// later version.
+    #[must_use]
+    pub fn decode(bytes: &[u8]) -> Option<Self> {
+        let bytes = bytes.get(..BYTES)?;
+        let intact = bytes.starts_with(&MAGIC)
+            && crc32c::crc32c(&bytes[..SEAL]) == word(bytes, SEAL)
+            && word(bytes, 8) == VERSION;
+        if !intact {
+            return None;
+        }
+        let start = Sectors(long(bytes, 72));
+        Some(Self {
+            array_uuid: uuid(bytes, 16),
+            device_uuid: uuid(bytes, 32),
+            session: long(bytes, 48),
+            in_sync_below: Sectors(long(bytes, 56)),
+            checksums: [word(bytes, 64), word(bytes, 68)],
+            area: Span {
+                start,
+                end: Sectors(start.0.checked_add(long(bytes, 80))?),
+            },
+        })
+    }
+
+    /// Whether the log was in force when this md superblock was written to this
+    /// member.
+    #[must_use]
+    pub fn covers(&self, superblock: &Superblock) -> bool {
+        self.array_uuid == superblock.array_uuid
+            && self.device_uuid == superblock.device_uuid
+            && checksum(superblock).is_some_and(|sum| self.checksums.contains(&sum))
+    }
+}
+
+fn word(bytes: &[u8], at: usize) -> u32 {
+    let mut word = [0; 4];
+    word.copy_from_slice(&bytes[at..at + 4]);
+    u32::from_le_bytes(word)
+}
+
+fn long(bytes: &[u8], at: usize) -> u64 {
+    let mut long = [0; 8];
+    long.copy_from_slice(&bytes[at..at + 8]);
+    u64::from_le_bytes(long)
+}
+
+fn uuid(bytes: &[u8], at: usize) -> Uuid {
+    let mut uuid = [0; 16];
+    uuid.copy_from_slice(&bytes[at..at + 16]);
+    Uuid(uuid)
+}
