@@ -33,18 +33,18 @@ const fn logarithms() -> [u8; 256] {
 }
 
 /// g to any power.
-pub(crate) fn power(exponent: usize) -> u8 {
+pub(crate) const fn power(exponent: usize) -> u8 {
     POWERS[exponent % 255]
 }
 
 /// The exponent of an element that is not zero.
-pub(crate) fn logarithm(element: u8) -> usize {
-    debug_assert_ne!(element, 0, "zero has no logarithm");
-    usize::from(LOGARITHMS[usize::from(element)])
+pub(crate) const fn logarithm(element: u8) -> usize {
+    debug_assert!(element != 0, "zero has no logarithm");
+    LOGARITHMS[element as usize] as usize
 }
 
 /// The product.
-pub(crate) fn multiply(left: u8, right: u8) -> u8 {
+pub(crate) const fn multiply(left: u8, right: u8) -> u8 {
     if left == 0 || right == 0 {
         return 0;
     }
@@ -52,6 +52,6 @@ pub(crate) fn multiply(left: u8, right: u8) -> u8 {
 }
 
 /// The element whose product with this one is 1; not for zero.
-pub(crate) fn inverse(element: u8) -> u8 {
+pub(crate) const fn inverse(element: u8) -> u8 {
     power(255 - logarithm(element))
 }

@@ -13,8 +13,16 @@
     reason = "SIMD loads and stores, and functions compiled for chosen processors"
 )]
 
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
 mod generic;
+#[cfg(target_arch = "x86_64")]
+mod nibbles;
 mod portable;
+#[cfg(target_arch = "x86_64")]
+mod ssse3;
 
 use crate::Tier;
 
@@ -44,11 +52,26 @@ fn assert_lengths<const N: usize>(data: &[&[u8]], bytes: usize, others: [usize; 
 }
 
 impl Table {
-    /// The functions of a tier that this processor can run.
+    /// The functions of a tier; `None` if this processor cannot run them.
+    #[cfg(target_arch = "x86_64")]
     pub(crate) fn of(tier: Tier) -> Option<&'static Self> {
+        let avx2 = || is_x86_feature_detected!("avx2");
+        let avx512 = || is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512bw");
+        let gfni = || is_x86_feature_detected!("gfni");
         match tier {
             Tier::Portable => Some(&portable::TABLE),
+            Tier::Ssse3 => is_x86_feature_detected!("ssse3").then_some(&ssse3::TABLE),
+            Tier::Avx2 => avx2().then_some(&avx2::TABLE),
+            Tier::Avx2Gfni => (avx2() && gfni()).then_some(&avx2::gfni::TABLE),
+            Tier::Avx512 => avx512().then_some(&avx512::TABLE),
+            Tier::Avx512Gfni => (avx512() && gfni()).then_some(&avx512::gfni::TABLE),
         }
+    }
+
+    /// The functions of a tier; `None` if this processor cannot run them.
+    #[cfg(not(target_arch = "x86_64"))]
+    pub(crate) fn of(tier: Tier) -> Option<&'static Self> {
+        (tier == Tier::Portable).then_some(&portable::TABLE)
     }
 
     /// `p` = the sum of `data`.

@@ -13,6 +13,16 @@ pub const SIMD_VARIABLE: &str = "RAIDLAB_SIMD";
 pub enum Tier {
     /// 64-bit integers; the compiler may use what its target has.
     Portable,
+    /// x86-64 with SSSE3: 128 bits.
+    Ssse3,
+    /// x86-64 with AVX2: 256 bits.
+    Avx2,
+    /// AVX2 and GFNI.
+    Avx2Gfni,
+    /// x86-64 with AVX-512F and BW: 512 bits.
+    Avx512,
+    /// AVX-512F, BW and GFNI.
+    Avx512Gfni,
 }
 
 /// Why a tier cannot be used.
@@ -60,13 +70,25 @@ impl std::str::FromStr for Tier {
 
 impl Tier {
     /// Every tier, on any architecture, slowest first.
-    pub const ALL: [Self; 1] = [Self::Portable];
+    pub const ALL: [Self; 6] = [
+        Self::Portable,
+        Self::Ssse3,
+        Self::Avx2,
+        Self::Avx2Gfni,
+        Self::Avx512,
+        Self::Avx512Gfni,
+    ];
 
     /// The name in [`SIMD_VARIABLE`] and in tables.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Portable => "portable",
+            Self::Ssse3 => "ssse3",
+            Self::Avx2 => "avx2",
+            Self::Avx2Gfni => "avx2-gfni",
+            Self::Avx512 => "avx512bw",
+            Self::Avx512Gfni => "avx512bw-gfni",
         }
     }
 

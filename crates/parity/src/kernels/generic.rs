@@ -28,8 +28,24 @@ pub(super) trait Vector: Copy {
         // SAFETY: the caller's promise.
         unsafe { self.plus(second).plus(third) }
     }
-    /// Twice this one, plus another.
+    /// Brings a sum of Q into the form that it has in the loop.
+    #[inline(always)]
+    unsafe fn open(self) -> Self {
+        self
+    }
+    /// Brings a sum of Q from that form into its own.
+    #[inline(always)]
+    unsafe fn close(self) -> Self {
+        self
+    }
+    /// Twice this sum of Q, plus a block's bytes.
     unsafe fn double_plus(self, other: Self) -> Self;
+    /// The same with two blocks, one after the other.
+    #[inline(always)]
+    unsafe fn double_plus_twice(self, upper: Self, lower: Self) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe { self.double_plus(upper).double_plus(lower) }
+    }
     /// Prepares a factor.
     unsafe fn factor(by: u8) -> Self::Factor;
     /// The product.
@@ -56,6 +72,11 @@ unsafe fn columns<V: Vector, const COLUMNS: usize, const P: bool, const Q: bool>
         unsafe {
             let mut sums = load::<V, COLUMNS>(data[top], at);
             let mut powers = sums;
+            if Q {
+                for power in &mut powers {
+                    *power = power.open();
+                }
+            }
             let mut block = top;
             while block >= 2 {
                 let upper = load::<V, COLUMNS>(data[block - 1], at);
@@ -65,8 +86,8 @@ unsafe fn columns<V: Vector, const COLUMNS: usize, const P: bool, const Q: bool>
                         sums[column] = sums[column].plus_two(upper[column], lower[column]);
                     }
                     if Q {
-                        let power = powers[column].double_plus(upper[column]);
-                        powers[column] = power.double_plus(lower[column]);
+                        powers[column] =
+                            powers[column].double_plus_twice(upper[column], lower[column]);
                     }
                 }
                 block -= 2;
@@ -87,7 +108,7 @@ unsafe fn columns<V: Vector, const COLUMNS: usize, const P: bool, const Q: bool>
                     sums[column].store(p.add(at + column * V::BYTES));
                 }
                 if Q {
-                    powers[column].store(q.add(at + column * V::BYTES));
+                    powers[column].close().store(q.add(at + column * V::BYTES));
                 }
             }
         }
@@ -325,10 +346,11 @@ pub(super) unsafe fn solve<V: Vector>(by: [u8; 2], parity: [&[u8]; 2], lost: [&m
     }
 }
 
-/// A tier's table: the loops over one vector, compiled with some instructions.
+/// A tier's table: the loops over one vector, with so many columns for P alone
+/// and with Q, compiled for some instructions.
 macro_rules! table {
-    ($vector:ty, columns $columns:literal $(, $feature:meta)?) => {
-        pub(super) static TABLE: $crate::kernels::Table = {
+    ($vector:ty, columns $xor:literal $pq:literal $(, $feature:meta)?) => {
+        pub(in crate::kernels) static TABLE: $crate::kernels::Table = {
             use $crate::kernels::generic;
             use std::ptr::null_mut;
             type V = $vector;
@@ -336,17 +358,17 @@ macro_rules! table {
             $(#[$feature])?
             unsafe fn xor(data: &[&[u8]], p: &mut [u8]) {
                 // SAFETY: the caller's promise, here and below.
-                unsafe { generic::xor::<V, $columns>(data, p) }
+                unsafe { generic::xor::<V, $xor>(data, p) }
             }
             $(#[$feature])?
             unsafe fn pq(data: &[&[u8]], p: &mut [u8], q: &mut [u8]) {
                 // SAFETY: see `xor`.
-                unsafe { generic::pq::<V, $columns>(data, p, q) }
+                unsafe { generic::pq::<V, $pq>(data, p, q) }
             }
             $(#[$feature])?
             unsafe fn q(data: &[&[u8]], q: &mut [u8]) {
                 // SAFETY: see `xor`.
-                unsafe { generic::q::<V, $columns>(data, q) }
+                unsafe { generic::q::<V, $pq>(data, q) }
             }
             $(#[$feature])?
             unsafe fn update_p(old: &[u8], new: &[u8], p: &mut [u8]) {

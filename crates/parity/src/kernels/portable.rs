@@ -101,4 +101,4 @@ impl Vector for u8 {
     }
 }
 
-table!(u64, columns 8);
+table!(u64, columns 8 8);

@@ -1,0 +1,68 @@
+//! Intel's ISA-L, loaded at run time: nothing of it is linked or needed.
+
+#![expect(unsafe_code, reason = "calls a C library")]
+
+use libloading::Library;
+use std::ffi::{c_int, c_void};
+
+/// `pq_gen` and its kind: the number of blocks with parity, bytes of each, their
+/// addresses; 0 for success.
+type Generate = unsafe extern "C" fn(c_int, c_int, *mut *mut c_void) -> c_int;
+
+/// ISA-L.
+pub struct Isal {
+    library: Library,
+}
+
+/// One of its functions.
+#[derive(Clone, Copy)]
+pub struct Function(Generate);
+
+/// What ISA-L asks of the addresses of blocks.
+const ALIGNMENT: usize = 32;
+
+impl Isal {
+    /// The library, if it is installed.
+    pub fn load() -> Option<Self> {
+        let names = ["libisal.so.2", "libisal.so", "libisal.2.dylib"];
+        names.into_iter().find_map(|name| {
+            // SAFETY: the library has no constructors that matter.
+            let library = unsafe { Library::new(name) }.ok()?;
+            Some(Self { library })
+        })
+    }
+
+    /// A function of the kind of `pq_gen`, if there is one of that name.
+    pub fn function(&self, name: &str) -> Option<Function> {
+        // SAFETY: callers name functions of this type, and the library is kept
+        // as long as they call them.
+        let function = unsafe { self.library.get::<Generate>(name.as_bytes()) };
+        Some(Function(*function.ok()?))
+    }
+}
+
+impl Function {
+    /// Calls it on blocks of one length, parity last, aligned to 32 bytes.
+    ///
+    /// # Panics
+    /// When lengths differ, an address is not aligned, or ISA-L refuses.
+    pub fn call(self, blocks: &mut [&mut [u8]]) {
+        let bytes = blocks[0].len();
+        for block in blocks.iter() {
+            assert_eq!(block.len(), bytes, "length");
+            assert!(
+                block.as_ptr().addr().is_multiple_of(ALIGNMENT),
+                "ISA-L's alignment"
+            );
+        }
+        let mut addresses: Vec<*mut c_void> = blocks
+            .iter_mut()
+            .map(|block| block.as_mut_ptr().cast())
+            .collect();
+        let count = c_int::try_from(addresses.len()).expect("few blocks");
+        let bytes = c_int::try_from(bytes).expect("short blocks");
+        // SAFETY: the addresses are those of distinct blocks of that length.
+        let result = unsafe { self.0(count, bytes, addresses.as_mut_ptr()) };
+        assert_eq!(result, 0, "ISA-L refused");
+    }
+}
