@@ -1,4 +1,5 @@
 //! Arrays and modelled disks on real files, served over NBD.
 
+pub mod array;
 pub mod export;
 pub mod member;

@@ -188,11 +188,7 @@ impl Members {
             .filter(|found| !found.hung)
             .and_then(|found| found.file.clone());
         let Some(file) = file else {
-            self.ready.push(Answer {
-                id,
-                result: Err(MemberError::Gone),
-                transfer: Some(transfer),
-            });
+            self.refuse(id, MemberError::Gone, transfer);
             return;
         };
         let token = self.next_token;
@@ -214,6 +210,15 @@ impl Members {
             offset,
             transfer,
             moved: 0,
+        });
+    }
+
+    /// Answers a command that is not to be sent, at the next wait.
+    pub fn refuse(&mut self, id: CommandId, error: MemberError, transfer: Transfer) {
+        self.ready.push(Answer {
+            id,
+            result: Err(error),
+            transfer: Some(transfer),
         });
     }
 

@@ -115,6 +115,14 @@ impl Memory {
         })
     }
 
+    /// The ranges that somebody writes to.
+    #[must_use]
+    pub fn exclusive_ranges(&self) -> Vec<Range<usize>> {
+        let borrows = self.lock();
+        let exclusive = borrows.iter().filter(|held| held.exclusive);
+        exclusive.map(|held| held.range.clone()).collect()
+    }
+
     fn borrow(&self, range: &Range<usize>, exclusive: bool) -> Result<(), BorrowError> {
         if range.start > range.end || range.end > self.len() {
             return Err(BorrowError::OutOfRange);

@@ -1,0 +1,24 @@
+//! The real-time driver of the array core.
+//!
+//! One thread owns an array (see `owner`). Others hand it requests and calls
+//! over a channel, and wake it if it sleeps. Time is CLOCK_MONOTONIC. The core
+//! never sees a byte, the members never see an array: between them are the
+//! payloads, which lend ranges of memory to commands and compute steps.
+//!
+//! If the core orders something that cannot be (a bug), or the backend fails as
+//! a whole, the array stops taking requests and every client gets an error: no
+//! byte is written on a guess.
+
+mod owner;
+mod passthrough;
+mod payloads;
+mod requests;
+mod serve;
+mod steps;
+
+pub use owner::Broken;
+pub use payloads::PayloadError;
+pub use serve::{ArrayExport, DriverConfig, FileExport, ServeError, Snapshot, monotonic_now};
+
+#[cfg(test)]
+mod tests;

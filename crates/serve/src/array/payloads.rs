@@ -1,0 +1,202 @@
+//! The bytes behind the names that the core gives out.
+//!
+//! Each request's payload and each scratch buffer is a [`Memory`]: whoever works
+//! on a range borrows it. Releasing a name lets go of the memory; commands that
+//! still hold ranges keep it.
+//!
+//! A hung read may write its range at any later time. So when one is given up,
+//! its buffer moves: the name gets fresh memory with the same bytes, and reads
+//! of the same buffer that are still under way elsewhere are copied over as they
+//! complete.
+
+use crate::export::{Buffer, BufferError, BufferPool};
+use crate::member::{BorrowError, Exclusive, Memory, Shared};
+use raidlab_array::{BufferId, RequestId, ScratchId};
+use raidlab_units::{SECTOR_BYTES, Sectors};
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// What the core ordered and cannot be: a bug in it, after which the array's
+/// bytes cannot be trusted.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PayloadError {
+    /// A name that stands for nothing.
+    #[error("{0:?} was named, which does not exist")]
+    Unknown(BufferId),
+    /// A name that is in use already.
+    #[error("{0:?} was made twice")]
+    Exists(BufferId),
+    /// A range that cannot be borrowed.
+    #[error("{bytes} bytes of {buffer:?} cannot be used")]
+    Borrow {
+        /// From where.
+        buffer: BufferId,
+        /// How many.
+        bytes: usize,
+        /// Why.
+        #[source]
+        source: BorrowError,
+    },
+    /// No memory for a scratch buffer.
+    #[error("no scratch buffer")]
+    Memory(#[source] BufferError),
+    /// A step that makes no sense.
+    #[error("a step cannot be executed: {0}")]
+    Step(&'static str),
+    /// Lost blocks that cannot be recovered from what was named.
+    #[error("lost blocks cannot be recovered")]
+    Recover(#[source] raidlab_parity::RecoverError),
+}
+
+/// All buffers that the core may name.
+#[derive(Default)]
+pub(crate) struct Payloads {
+    pool: BufferPool,
+    requests: HashMap<RequestId, Arc<Memory>>,
+    scratches: HashMap<ScratchId, Arc<Memory>>,
+}
+
+impl Payloads {
+    /// Gives a request's payload into the core's hands.
+    pub(crate) fn insert(&mut self, request: RequestId, memory: Arc<Memory>) {
+        self.requests.insert(request, memory);
+    }
+
+    /// Takes a finished request's payload back.
+    pub(crate) fn remove(&mut self, request: RequestId) -> Option<Arc<Memory>> {
+        self.requests.remove(&request)
+    }
+
+    /// A buffer from the driver's own pool.
+    pub(crate) fn take(&self, bytes: usize) -> Result<Buffer, PayloadError> {
+        self.pool.take(bytes).map_err(PayloadError::Memory)
+    }
+
+    pub(crate) fn allocate(
+        &mut self,
+        scratch: ScratchId,
+        count: Sectors,
+    ) -> Result<(), PayloadError> {
+        let memory = Memory::new(self.take(length(count))?);
+        match self.scratches.insert(scratch, memory) {
+            None => Ok(()),
+            Some(_) => Err(PayloadError::Exists(BufferId::Scratch {
+                scratch,
+                skip: Sectors::ZERO,
+            })),
+        }
+    }
+
+    pub(crate) fn release(&mut self, scratch: ScratchId) -> Result<(), PayloadError> {
+        let released = self.scratches.remove(&scratch);
+        released.map(drop).ok_or({
+            PayloadError::Unknown(BufferId::Scratch {
+                scratch,
+                skip: Sectors::ZERO,
+            })
+        })
+    }
+
+    /// Borrows a range for reading.
+    pub(crate) fn read(&self, buffer: BufferId, bytes: usize) -> Result<Shared, PayloadError> {
+        let (memory, start) = self.find(buffer)?;
+        memory
+            .read(start..start.saturating_add(bytes))
+            .map_err(|source| PayloadError::Borrow {
+                buffer,
+                bytes,
+                source,
+            })
+    }
+
+    /// Borrows a range for writing.
+    pub(crate) fn write(&self, buffer: BufferId, bytes: usize) -> Result<Exclusive, PayloadError> {
+        let (memory, start) = self.find(buffer)?;
+        memory
+            .write(start..start.saturating_add(bytes))
+            .map_err(|source| PayloadError::Borrow {
+                buffer,
+                bytes,
+                source,
+            })
+    }
+
+    fn find(&self, buffer: BufferId) -> Result<(&Arc<Memory>, usize), PayloadError> {
+        let unknown = PayloadError::Unknown(buffer);
+        match buffer {
+            BufferId::Request { request, skip } => {
+                let memory = self.requests.get(&request).ok_or(unknown)?;
+                Ok((memory, length(skip)))
+            }
+            BufferId::Scratch { scratch, skip } => {
+                let memory = self.scratches.get(&scratch).ok_or(unknown)?;
+                Ok((memory, length(skip)))
+            }
+            BufferId::None => Err(unknown),
+        }
+    }
+
+    /// Moves a buffer out of the reach of a command that hangs.
+    pub(crate) fn move_away(&mut self, buffer: BufferId) -> Result<(), PayloadError> {
+        let Ok((old, _)) = self.find(buffer) else {
+            // The core let go of it before.
+            return Ok(());
+        };
+        let new = Memory::new(self.take(old.len())?);
+        for gap in gaps(old.exclusive_ranges(), old.len()) {
+            let copied = old
+                .read(gap.clone())
+                .and_then(|from| Ok((from, new.write(gap.clone())?)));
+            let (from, mut to) = copied.map_err(|source| PayloadError::Borrow {
+                buffer,
+                bytes: gap.len(),
+                source,
+            })?;
+            to.copy_from_slice(&from);
+        }
+        match buffer {
+            BufferId::Request { request, .. } => drop(self.requests.insert(request, new)),
+            BufferId::Scratch { scratch, .. } => drop(self.scratches.insert(scratch, new)),
+            BufferId::None => {}
+        }
+        Ok(())
+    }
+
+    /// A read into `buffer` has completed: if the buffer has moved meanwhile,
+    /// its bytes follow.
+    pub(crate) fn arrived(&self, buffer: BufferId, bytes: &Exclusive) -> Result<(), PayloadError> {
+        match self.find(buffer) {
+            Ok((memory, _)) if !Arc::ptr_eq(memory, bytes.memory()) => {
+                self.write(buffer, bytes.len())?.copy_from_slice(bytes);
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// What lies between ranges, up to `end`.
+fn gaps(mut ranges: Vec<Range<usize>>, end: usize) -> Vec<Range<usize>> {
+    ranges.sort_unstable_by_key(|range| range.start);
+    let mut gaps = Vec::new();
+    let mut at = 0;
+    for range in ranges {
+        if range.start > at {
+            gaps.push(at..range.start);
+        }
+        at = at.max(range.end);
+    }
+    if at < end {
+        gaps.push(at..end);
+    }
+    gaps
+}
+
+/// Bytes of so many sectors; more than any buffer has for absurd ones.
+pub(crate) fn length(count: Sectors) -> usize {
+    usize::try_from(count.0.saturating_mul(SECTOR_BYTES)).unwrap_or(usize::MAX)
+}
+
+#[cfg(test)]
+mod tests;

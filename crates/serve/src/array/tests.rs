@@ -1,0 +1,4 @@
+//! The driver over real files.
+
+mod clients;
+mod file;
