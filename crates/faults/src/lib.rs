@@ -1,7 +1,29 @@
-//! x
-#![allow(missing_docs)]
+//! Fault simulation: the array core with real bytes over failing disks, in
+//! virtual time.
+//!
+//! A seed makes an array, disks, a workload and faults ([`Options`],
+//! [`script`]); a [`World`] runs them event by event; an [`oracle`] knows what
+//! every sector may hold; an independent [`reader`] looks at the disks' pristine
+//! bytes. The same seed gives the same run on every machine.
+
+pub mod core;
 pub mod disk;
+mod inspect;
+mod options;
 pub mod oracle;
 pub mod pages;
 pub mod reader;
+mod run;
+pub mod script;
+mod shrink;
+mod statistics;
+mod trace;
 pub mod value;
+mod world;
+
+pub use options::{Filter, Options, Weights};
+pub use run::{Failure, Outcome, Summary, explain, run_seed, run_seeds, run_with};
+pub use shrink::shrink;
+pub use statistics::Statistics;
+pub use trace::Trace;
+pub use world::{Violation, World};

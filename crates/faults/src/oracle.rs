@@ -78,6 +78,14 @@ impl Oracle {
         }
     }
 
+    /// An array each of whose sectors holds one of several values.
+    #[must_use]
+    pub fn ambiguous(values: impl IntoIterator<Item = Vec<Value>>) -> Self {
+        let mut oracle = Self::new([]);
+        oracle.sectors = values.into_iter().map(Sector::ambiguous).collect();
+        oracle
+    }
+
     /// Sectors of the array.
     #[must_use]
     pub fn size(&self) -> u64 {

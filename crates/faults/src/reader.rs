@@ -16,7 +16,7 @@ mod parity;
 #[cfg(test)]
 mod tests;
 
-use crate::pages::{Pages, SECTOR};
+use crate::pages::{PAGE_SECTORS, Pages, SECTOR};
 use raidlab_array::Slot;
 use raidlab_geometry::{Layout, Level, SlotSet, ZoneLayout};
 
@@ -100,6 +100,34 @@ impl Reader {
                 .map(|slot| Place { slot, sector })
                 .collect(),
         }
+    }
+
+    /// Where a check would report a sector of a member's data area: the sector
+    /// itself for levels with parity, else the array sector that it holds, if
+    /// it holds one.
+    #[must_use]
+    pub fn position(&self, slot: usize, sector: u64) -> Option<u64> {
+        if self.level.parity_count() > 0 {
+            return (sector < self.used).then_some(sector);
+        }
+        let place = Place { slot, sector };
+        (0..self.size).find(|array| self.places(*array).contains(&place))
+    }
+
+    /// The array sectors that share a sector's 4 KiB window of the members'
+    /// data areas, itself among them: those that a torn write of it may damage.
+    #[must_use]
+    pub fn window_of(&self, sector: u64) -> Vec<u64> {
+        let data = (self.members() - self.level.parity_count()) as u64;
+        let row = sector / self.chunk / data * data;
+        let within = sector % self.chunk;
+        let first = within - within % PAGE_SECTORS;
+        let window = (first..(first + PAGE_SECTORS).min(self.chunk)).collect::<Vec<u64>>();
+        let chunks = row..row + data;
+        chunks
+            .flat_map(|chunk| window.iter().map(move |at| chunk * self.chunk + at))
+            .filter(|sector| *sector < self.size)
+            .collect()
     }
 
     /// The bytes at a place.

@@ -56,6 +56,21 @@ impl Sector {
         }
     }
 
+    /// One of these values.
+    pub(super) fn ambiguous(mut values: Vec<Value>) -> Self {
+        values.sort_unstable();
+        values.dedup();
+        let only = values.len() == 1;
+        let version = |value| Version {
+            durable: only,
+            ..Self::new(value).versions[0]
+        };
+        Self {
+            versions: values.into_iter().map(version).collect(),
+            fixed: None,
+        }
+    }
+
     /// Nothing but one durable version.
     pub(super) fn is_plain(&self) -> bool {
         matches!(self.versions.as_slice(), [only] if only.durable)

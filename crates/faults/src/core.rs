@@ -1,0 +1,130 @@
+//! What the simulation needs of an array core, and of whoever creates and
+//! assembles one.
+
+use crate::disk::Disk;
+use crate::options::Options;
+use crate::reader::Reader;
+use raidlab_array::{
+    CommandId, MemberError, MemberState, Outputs, Request, Slot, StepId, StepResult, SyncAction,
+};
+use raidlab_units::Nanos;
+
+/// A running array.
+pub trait Core {
+    /// Begins: called once after assembly.
+    fn start(&mut self, now: Nanos, out: &mut Outputs);
+    /// Takes a request.
+    fn submit(&mut self, now: Nanos, request: Request, out: &mut Outputs);
+    /// Takes a member's answer.
+    fn complete(
+        &mut self,
+        now: Nanos,
+        command: CommandId,
+        result: Result<(), MemberError>,
+        out: &mut Outputs,
+    );
+    /// Takes a step's result.
+    fn computed(&mut self, now: Nanos, step: StepId, result: StepResult, out: &mut Outputs);
+    /// Time has passed.
+    fn tick(&mut self, now: Nanos, out: &mut Outputs);
+    /// When [`Self::tick`] is wanted.
+    fn next_tick(&self) -> Option<Nanos>;
+    /// What each slot holds.
+    fn states(&self) -> Vec<MemberState>;
+    /// Resync, recovery, check or repair runs or is about to.
+    fn is_syncing(&self) -> bool;
+    /// No request is in work and none held back.
+    fn is_idle(&self) -> bool;
+    /// Marks a member failed.
+    ///
+    /// # Errors
+    /// The core's reason for refusing.
+    fn fail(&mut self, now: Nanos, slot: Slot, out: &mut Outputs) -> Result<(), String>;
+    /// Empties the slot of a failed member.
+    ///
+    /// # Errors
+    /// The core's reason for refusing.
+    fn remove(&mut self, now: Nanos, slot: Slot, out: &mut Outputs) -> Result<(), String>;
+    /// Puts a disk into an empty slot; gives back the slot that it got. A disk
+    /// that was a member before is re-added.
+    ///
+    /// # Errors
+    /// The core's reason for refusing.
+    fn add(
+        &mut self,
+        now: Nanos,
+        slot: Slot,
+        disk: (usize, &Disk),
+        out: &mut Outputs,
+    ) -> Result<Slot, String>;
+    /// Starts a check or repair.
+    ///
+    /// # Errors
+    /// The core's reason for refusing.
+    fn start_sync(
+        &mut self,
+        now: Nanos,
+        action: SyncAction,
+        out: &mut Outputs,
+    ) -> Result<(), String>;
+    /// Begins a clean stop; no request is in flight.
+    fn stop(&mut self, now: Nanos, out: &mut Outputs);
+    /// The clean stop is complete.
+    fn is_stopped(&self) -> bool;
+}
+
+/// Why an array was not assembled.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Refusal {
+    /// Dirty, degraded, parity, no complete log.
+    WriteHole,
+    /// Too few current members.
+    NotEnough,
+    /// Both sides of a split array are there.
+    SplitBrain,
+    /// The power was cut during replay.
+    PowerCut,
+    /// Something else, in the core's words.
+    Other(String),
+}
+
+/// How to assemble.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct HowToAssemble {
+    /// Take what is there, even where data may be lost.
+    pub force: bool,
+    /// Cut the power after so many writes of the log's replay.
+    pub cut_replay_after: Option<u64>,
+    /// The virtual time.
+    pub now: Nanos,
+}
+
+/// An array that was assembled.
+pub struct Assembled {
+    /// The core.
+    pub core: Box<dyn Core>,
+    /// Which disk each slot holds, in service or being filled.
+    pub slots: Vec<Option<usize>>,
+    /// Those that are current.
+    pub in_service: Vec<usize>,
+}
+
+/// Creates and assembles arrays on simulated disks.
+pub trait Maker: Sync {
+    /// Formats the disks, one for each slot.
+    ///
+    /// # Errors
+    /// The core's reason for refusing.
+    fn create(&self, options: &Options, disks: &mut [Disk]) -> Result<Reader, String>;
+    /// Assembles from the disks named by `present`, in that order.
+    ///
+    /// # Errors
+    /// Why not.
+    fn assemble(
+        &self,
+        options: &Options,
+        disks: &mut [Disk],
+        present: &[usize],
+        how: HowToAssemble,
+    ) -> Result<Assembled, Refusal>;
+}

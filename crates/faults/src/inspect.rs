@@ -1,0 +1,232 @@
+//! What the members say of themselves, read from their bytes by a second,
+//! small reading of md's format (version 1), and whether it is true.
+//!
+//! Two promises are checked at every crash point. If the newest superblock
+//! says that the array is in sync (`resync_offset` all ones), then copies and
+//! parity agree everywhere among the members it calls current. If it says
+//! otherwise and there is a bitmap, they agree wherever no current member's
+//! bit is set, and below `resync_offset`... only where the bit is clear: a bit
+//! that is set may be anything.
+//!
+//! Offsets of fields: struct `mdp_superblock_1` (include/uapi/linux/raid/md_p.h)
+//! and `bitmap_super_s` (drivers/md/md-bitmap.h).
+
+use crate::pages::{Pages, SECTOR};
+use crate::reader::{Reader, slot_of};
+use raidlab_geometry::{Level, SlotSet};
+use raidlab_metadata::Version;
+
+const MAGIC: u32 = 0xa92b_4efc;
+const BITMAP_MAGIC: u32 = 0x6d74_6962;
+const FEATURE_BITMAP: u32 = 1;
+const FEATURE_RECOVERY: u32 = 2;
+
+/// One superblock.
+#[derive(Debug, Clone)]
+struct Superblock {
+    sector: u64,
+    features: u32,
+    bitmap_offset: i32,
+    events: u64,
+    resync_offset: u64,
+    roles: Vec<u16>,
+    device: u32,
+}
+
+/// What the members say together.
+#[derive(Debug)]
+pub struct Said {
+    /// The slots that the newest superblock counts as current.
+    current: SlotSet,
+    /// All is in sync.
+    clean: bool,
+    bitmap: Option<Bits>,
+}
+
+/// The union of the current members' bitmaps.
+#[derive(Debug)]
+struct Bits {
+    chunk: u64,
+    bits: Vec<u8>,
+}
+
+fn word(bytes: &[u8], at: usize) -> u32 {
+    bytes[at..]
+        .first_chunk()
+        .map_or(0, |word| u32::from_le_bytes(*word))
+}
+
+fn long(bytes: &[u8], at: usize) -> u64 {
+    bytes[at..]
+        .first_chunk()
+        .map_or(0, |long| u64::from_le_bytes(*long))
+}
+
+impl Superblock {
+    fn read(disk: &Pages, version: Version, size: u64) -> Option<Self> {
+        let sector = match version {
+            Version::V1_0 => (size - 16) & !7,
+            Version::V1_1 => 0,
+            _ => 8,
+        };
+        let mut bytes = vec![0; 8 * SECTOR];
+        disk.read(sector, &mut bytes);
+        let roles = word(&bytes, 220) as usize;
+        if word(&bytes, 0) != MAGIC || roles > 1920 || checksum(&bytes[..256 + 2 * roles]) {
+            return None;
+        }
+        let (pairs, _) = bytes[256..256 + 2 * roles].as_chunks::<2>();
+        Some(Self {
+            sector,
+            features: word(&bytes, 8),
+            bitmap_offset: word(&bytes, 96) as i32,
+            events: long(&bytes, 200),
+            resync_offset: long(&bytes, 208),
+            roles: pairs.iter().map(|pair| u16::from_le_bytes(*pair)).collect(),
+            device: word(&bytes, 160),
+        })
+    }
+
+    fn role(&self, device: u32) -> Option<u16> {
+        self.roles
+            .get(device as usize)
+            .copied()
+            .filter(|role| *role < 0xff00)
+    }
+}
+
+/// Whether the checksum is wrong.
+fn checksum(bytes: &[u8]) -> bool {
+    let (words, _) = bytes.as_chunks::<4>();
+    let sum: u64 = words
+        .iter()
+        .map(|word| u64::from(u32::from_le_bytes(*word)))
+        .sum();
+    let tail = bytes.len() % 4;
+    let odd = if tail == 2 {
+        u64::from(u16::from_le_bytes([
+            bytes[bytes.len() - 2],
+            bytes[bytes.len() - 1],
+        ]))
+    } else {
+        0
+    };
+    let found = word(bytes, 216);
+    let sum = sum + odd - u64::from(found);
+    ((sum & 0xffff_ffff) as u32).wrapping_add((sum >> 32) as u32) != found
+}
+
+impl Said {
+    /// From the disks in their slots; `None` where there is no disk. Nothing if
+    /// there is no superblock at all.
+    #[must_use]
+    pub fn read(version: Version, disks: &[Option<&Pages>], size: u64) -> Option<Self> {
+        let read =
+            |disk: &Option<&Pages>| disk.and_then(|disk| Superblock::read(disk, version, size));
+        let found: Vec<Option<Superblock>> = disks.iter().map(read).collect();
+        let newest = found
+            .iter()
+            .flatten()
+            .max_by_key(|found| found.events)?
+            .clone();
+        let is_current = |slot: &usize| {
+            found[*slot].as_ref().is_some_and(|found| {
+                found.events + 1 >= newest.events
+                    && found.role(found.device) == Some(*slot as u16)
+                    && newest.role(found.device) == Some(*slot as u16)
+                    && found.features & FEATURE_RECOVERY == 0
+            })
+        };
+        let current: Vec<usize> = (0..disks.len()).filter(is_current).collect();
+        let mut bitmap: Option<Bits> = None;
+        for slot in &current {
+            let (Some(superblock), Some(disk)) = (&found[*slot], disks[*slot]) else {
+                continue;
+            };
+            if superblock.features & FEATURE_BITMAP != 0 {
+                let place = superblock
+                    .sector
+                    .wrapping_add_signed(superblock.bitmap_offset.into());
+                let own = Bits::read(disk, place)?;
+                bitmap = Some(own.with(bitmap));
+            }
+        }
+        Some(Self {
+            current: current.into_iter().map(slot_of).collect(),
+            clean: newest.resync_offset == u64::MAX,
+            bitmap,
+        })
+    }
+
+    /// Whether the bytes bear it out.
+    ///
+    /// # Errors
+    /// Where they do not.
+    pub fn verify(&self, reader: &Reader, disks: &[Option<&Pages>]) -> Result<(), String> {
+        if !self.clean && self.bitmap.is_none() {
+            return Ok(());
+        }
+        let any = disks.iter().flatten().next();
+        let Some(any) = any else {
+            return Ok(());
+        };
+        let images: Vec<&Pages> = disks.iter().map(|disk| disk.unwrap_or(any)).collect();
+        let parity = reader.level.parity_count() > 0;
+        let positions = if parity { reader.used } else { reader.size };
+        for sector in 0..positions {
+            let marked = self
+                .bitmap
+                .as_ref()
+                .is_some_and(|bits| bits.has(reader, sector));
+            if marked && !self.clean {
+                continue;
+            }
+            let agrees = if parity {
+                reader.row_agrees(&images, self.current, sector)
+            } else {
+                reader.copies_agree(&images, self.current, sector)
+            };
+            agrees.map_err(|found| {
+                let why = if self.clean { "clean" } else { "no bit is set" };
+                format!(
+                    "at {}: {}, though the members say {why}",
+                    found.sector, found.what
+                )
+            })?;
+        }
+        Ok(())
+    }
+}
+
+impl Bits {
+    /// Four kilobytes of bits are more than any array here has.
+    fn read(disk: &Pages, place: u64) -> Option<Self> {
+        let mut bytes = vec![0; 8 * SECTOR];
+        disk.read(place, &mut bytes);
+        (word(&bytes, 0) == BITMAP_MAGIC).then(|| Self {
+            chunk: u64::from(word(&bytes, 52)) / SECTOR as u64,
+            bits: bytes[256..].to_vec(),
+        })
+    }
+
+    fn with(mut self, other: Option<Self>) -> Self {
+        for (mine, its) in self
+            .bits
+            .iter_mut()
+            .zip(other.map(|other| other.bits).unwrap_or_default())
+        {
+            *mine |= its;
+        }
+        self
+    }
+
+    /// Whether the bit of a position is set. RAID 10's bits count array
+    /// sectors, all others' sectors of the members.
+    fn has(&self, reader: &Reader, sector: u64) -> bool {
+        let _units = matches!(reader.level, Level::Raid10);
+        let bit = (sector / self.chunk.max(1)) as usize;
+        self.bits
+            .get(bit / 8)
+            .is_none_or(|byte| byte & (1 << (bit % 8)) != 0)
+    }
+}

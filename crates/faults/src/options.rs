@@ -1,0 +1,282 @@
+//! What a seed makes: the array, the disks, and how often what happens.
+//!
+//! A swarm: every seed draws which features take part at all, and how often
+//! each does, so that rare combinations are as frequent as any (Groce and
+//! others, Swarm Testing, 2012).
+
+use crate::disk::TearRates;
+use raidlab_geometry::{Copies, FarSets, Layout, Level, ParityLayout, ZoneLayout};
+use raidlab_metadata::Version;
+use raidlab_random::Stream;
+
+/// Everything about a run but its script.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Options {
+    /// The level.
+    pub level: Level,
+    /// Its layout.
+    pub layout: Layout,
+    /// Slots.
+    pub members: usize,
+    /// Sectors of a chunk.
+    pub chunk: u64,
+    /// Sectors of each member's data area.
+    pub used: u64,
+    /// The superblock's format.
+    pub version: Version,
+    /// Sectors of a chunk of the write-intent bitmap, if there is one.
+    pub bitmap_chunk: Option<u64>,
+    /// Whether parity arrays keep a write log.
+    pub log: bool,
+    /// The disks are all zeros and count as in sync; otherwise they hold
+    /// rubbish and the first sync makes them agree.
+    pub assume_clean: bool,
+    /// The disks have no volatile cache.
+    pub write_through: bool,
+    /// How writes tear at a power cut.
+    pub tear: TearRates,
+    /// A 4 KiB physical sector may become unreadable at a power cut.
+    pub tear_physical: bool,
+    /// Nanoseconds of the fastest command.
+    pub latency_low_ns: u64,
+    /// Nanoseconds of an ordinary slow one.
+    pub latency_high_ns: u64,
+    /// Requests in flight at most.
+    pub depth: usize,
+    /// Writes in flight may overlap.
+    pub overlaps: bool,
+    /// Faults may exceed what the level can bear: then errors are right, and
+    /// lies are not.
+    pub over_budget: bool,
+    /// Steps of the script.
+    pub steps: usize,
+    /// How often each kind of step comes; 0: never.
+    pub weights: Weights,
+}
+
+/// Shares of the kinds of steps.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Weights {
+    /// Writes.
+    pub write: u32,
+    /// Of 100 writes, those with force-unit-access.
+    pub force_unit_access_percent: u32,
+    /// Of 100 writes, those of whole chunks or stripes.
+    pub aligned_percent: u32,
+    /// Reads.
+    pub read: u32,
+    /// Flushes.
+    pub flush: u32,
+    /// Discards.
+    pub discard: u32,
+    /// Waits for all requests.
+    pub drain: u32,
+    /// Long idle times (bitmap cleared, array marked clean).
+    pub idle: u32,
+    /// Latent sector errors.
+    pub unreadable: u32,
+    /// A few commands that fail once.
+    pub transient: u32,
+    /// Disks that become slow.
+    pub slow: u32,
+    /// Disks that do not answer for a while, or never again.
+    pub hang: u32,
+    /// Disks that die.
+    pub lose: u32,
+    /// An administrator who fails a member.
+    pub fail: u32,
+    /// An administrator who puts members back.
+    pub mend: u32,
+    /// Checks and repairs.
+    pub check: u32,
+    /// Silent corruption, found by a check that follows.
+    pub silent: u32,
+    /// Power cuts.
+    pub power_cut: u32,
+    /// Crashes of the process that runs the array.
+    pub kill: u32,
+    /// Clean stops.
+    pub stop: u32,
+    /// Both halves of the array run alone.
+    pub split: u32,
+    /// Everything settles and is verified.
+    pub settle: u32,
+}
+
+/// What a caller wants of every seed.
+#[derive(Debug, Clone, Default)]
+pub struct Filter {
+    /// Only this level.
+    pub level: Option<Level>,
+    /// Only runs within (or over) the fault budget.
+    pub over_budget: Option<bool>,
+    /// Parity arrays with or without log.
+    pub log: Option<bool>,
+    /// Arrays with or without bitmap.
+    pub bitmap: Option<bool>,
+}
+
+const LEVELS: [Level; 7] = [
+    Level::Raid1,
+    Level::Raid5,
+    Level::Raid6,
+    Level::Raid10,
+    Level::Raid4,
+    Level::Raid0,
+    Level::Linear,
+];
+
+/// One of these.
+pub(crate) fn pick<T: Copy>(random: &mut Stream, of: &[T]) -> T {
+    of[random.below(of.len() as u64) as usize]
+}
+
+/// A number in `low..=high`.
+pub(crate) fn between(random: &mut Stream, low: u64, high: u64) -> u64 {
+    low + random.below(high - low + 1)
+}
+
+impl Options {
+    /// Draws a run.
+    #[must_use]
+    pub fn draw(seed: u64, filter: &Filter) -> Self {
+        let random = &mut Stream::new(seed).fork("options", 0);
+        // RAID 0 and linear have little that can break.
+        let common = if random.percent(92) { 5 } else { LEVELS.len() };
+        let level = pick(random, &LEVELS[..common]);
+        let level = filter.level.unwrap_or(level);
+        let members = draw_members(random, level);
+        let layout = draw_layout(random, level, members);
+        let chunk = pick(random, &[8, 8, 16, 32, 128]);
+        let chunks = between(random, 2, (512 / chunk).max(4));
+        let has_redundancy = !matches!(level, Level::Raid0 | Level::Linear);
+        let bitmap = random.percent(60);
+        let bitmap_chunk = pick(random, &[8, 16, 64, 128]);
+        let log = random.percent(75);
+        let over_budget = random.percent(10);
+        let version = match random.below(10) {
+            0 => Version::V1_0,
+            1 => Version::V1_1,
+            _ => Version::V1_2,
+        };
+        let latency_low_ns = pick(random, &[5_000, 50_000, 1_000_000]);
+        Self {
+            level,
+            layout,
+            members,
+            chunk,
+            used: chunk * chunks,
+            version,
+            bitmap_chunk: (filter.bitmap.unwrap_or(bitmap) && has_redundancy)
+                .then_some(bitmap_chunk),
+            log: filter.log.unwrap_or(log) && level.parity_count() > 0,
+            assume_clean: random.percent(80),
+            write_through: random.percent(10),
+            tear: TearRates {
+                prefix: pick(random, &[0, 10, 40]),
+                subset: pick(random, &[0, 10, 40]),
+                whole: pick(random, &[0, 20, 50, 80, 100]),
+            },
+            tear_physical: random.percent(20),
+            latency_low_ns,
+            latency_high_ns: latency_low_ns * pick(random, &[1, 4, 40]),
+            depth: pick(random, &[1, 2, 4, 8, 16]),
+            overlaps: random.percent(50),
+            over_budget: filter.over_budget.unwrap_or(over_budget),
+            steps: between(random, 10, 120) as usize,
+            weights: Weights::draw(random),
+        }
+    }
+}
+
+fn draw_members(random: &mut Stream, level: Level) -> usize {
+    let (low, high) = match level {
+        Level::Linear | Level::Raid0 => (1, 4),
+        Level::Raid1 => (2, 4),
+        Level::Raid4 | Level::Raid5 => (2, 6),
+        Level::Raid6 => (4, 8),
+        Level::Raid10 => (2, 6),
+    };
+    between(random, low, high) as usize
+}
+
+fn draw_layout(random: &mut Stream, level: Level, members: usize) -> Layout {
+    use ParityLayout as P;
+    const FIVE: [P; 6] = [
+        P::LeftSymmetric,
+        P::LeftAsymmetric,
+        P::RightAsymmetric,
+        P::RightSymmetric,
+        P::ParityFirst,
+        P::ParityLast,
+    ];
+    const SIX: [P; 8] = [
+        P::RotatingZeroRestart,
+        P::RotatingNRestart,
+        P::RotatingNContinue,
+        P::LeftAsymmetric6,
+        P::RightAsymmetric6,
+        P::LeftSymmetric6,
+        P::RightSymmetric6,
+        P::ParityFirst6,
+    ];
+    match level {
+        Level::Linear | Level::Raid1 => Layout::None,
+        Level::Raid0 => Layout::Zones(pick(random, &[ZoneLayout::Original, ZoneLayout::Alternate])),
+        Level::Raid4 => Layout::Parity(P::ParityLast),
+        Level::Raid5 => Layout::Parity(pick(random, &FIVE)),
+        Level::Raid6 if random.percent(50) => Layout::Parity(pick(random, &SIX)),
+        Level::Raid6 => Layout::Parity(pick(random, &FIVE)),
+        Level::Raid10 => Layout::Copies(draw_copies(random, members)),
+    }
+}
+
+fn draw_copies(random: &mut Stream, members: usize) -> Copies {
+    let copies = |near, far, offset| Copies {
+        near,
+        far,
+        offset,
+        far_sets: FarSets::None,
+    };
+    let two = [copies(2, 1, false), copies(1, 2, false), copies(1, 2, true)];
+    let three = [copies(3, 1, false), copies(1, 3, false), copies(1, 3, true)];
+    match random.below(10) {
+        0 | 1 if members >= 3 => pick(random, &three),
+        2 if members >= 4 => copies(2, 2, random.percent(50)),
+        _ => pick(random, &two),
+    }
+}
+
+impl Weights {
+    fn draw(random: &mut Stream) -> Self {
+        let mut some = |percent: u32, most: u64| {
+            let taken = random.percent(percent);
+            let weight = between(random, 1, most);
+            if taken { weight as u32 } else { 0 }
+        };
+        Self {
+            write: 10 + some(80, 40),
+            force_unit_access_percent: some(50, 60),
+            aligned_percent: some(50, 80),
+            read: some(80, 30),
+            flush: some(80, 10),
+            discard: some(20, 6),
+            drain: some(50, 6),
+            idle: some(50, 4),
+            unreadable: some(40, 5),
+            transient: some(20, 3),
+            slow: some(20, 3),
+            hang: some(15, 2),
+            lose: some(40, 3),
+            fail: some(30, 3),
+            mend: some(60, 6),
+            check: some(25, 3),
+            silent: some(15, 2),
+            power_cut: some(75, 8),
+            kill: some(30, 4),
+            stop: some(30, 3),
+            split: some(8, 2),
+            settle: some(60, 2),
+        }
+    }
+}

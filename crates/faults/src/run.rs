@@ -1,0 +1,179 @@
+//! Runs: one seed, many seeds, and what is said of one that fails.
+
+use crate::core::Maker;
+use crate::options::{Filter, Options};
+use crate::script::{self, Step};
+use crate::shrink::shrink;
+use crate::statistics::Statistics;
+use crate::world::{Violation, World};
+use rayon::prelude::*;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// How a run ended.
+#[derive(Debug)]
+pub struct Outcome {
+    /// Its seed.
+    pub seed: u64,
+    /// What the seed made.
+    pub options: Options,
+    /// The script.
+    pub script: Vec<Step>,
+    /// What was broken, if anything was.
+    pub violation: Option<Violation>,
+    /// What was done.
+    pub statistics: Statistics,
+    /// Digest of the trace.
+    pub trace_hash: u64,
+    /// The trace, if it was asked for.
+    pub trace: Vec<String>,
+}
+
+/// A failing seed, ready to be told.
+#[derive(Debug)]
+pub struct Failure {
+    /// The run as the seed made it.
+    pub outcome: Outcome,
+    /// The smallest script found that still fails, with its trace.
+    pub shrunk: Outcome,
+    /// The source's commit, as the caller gave it.
+    pub commit: String,
+}
+
+/// The outcome of many seeds.
+#[derive(Debug, Default)]
+pub struct Summary {
+    /// What all of them did.
+    pub statistics: Statistics,
+    /// The seeds that failed, ascending, with what was broken.
+    pub failures: Vec<(u64, Violation)>,
+}
+
+/// Runs one seed.
+#[must_use]
+pub fn run_seed(maker: &dyn Maker, filter: &Filter, seed: u64, trace: bool) -> Outcome {
+    let options = Options::draw(seed, filter);
+    run_with(maker, options, None, seed, trace)
+}
+
+/// Runs a script, or the one that the seed makes.
+#[must_use]
+pub fn run_with(
+    maker: &dyn Maker,
+    options: Options,
+    script: Option<Vec<Step>>,
+    seed: u64,
+    trace: bool,
+) -> Outcome {
+    let mut outcome = Outcome {
+        seed,
+        options: options.clone(),
+        script: Vec::new(),
+        violation: None,
+        statistics: Statistics::default(),
+        trace_hash: 0,
+        trace: Vec::new(),
+    };
+    let mut world = match World::new(&options, maker, seed, trace) {
+        Ok(world) => world,
+        Err(violation) => {
+            outcome.violation = Some(violation);
+            return outcome;
+        }
+    };
+    let script = script.unwrap_or_else(|| script::draw(seed, &options, world.array_size()));
+    // The core's own assertions are promises, too.
+    let result = catch_unwind(AssertUnwindSafe(|| world.run(&script)));
+    outcome.violation = match result {
+        Ok(result) => result.err(),
+        Err(panic) => Some(Violation {
+            kind: "panic",
+            detail: panic_text(panic.as_ref()),
+        }),
+    };
+    outcome.script = script;
+    outcome.statistics = world.statistics();
+    outcome.trace_hash = world.trace().hash();
+    outcome.trace = world.trace().lines().to_vec();
+    outcome
+}
+
+fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "without words".to_owned())
+}
+
+/// Runs many seeds on all threads of the pool, each on one.
+#[must_use]
+pub fn run_seeds(maker: &dyn Maker, filter: &Filter, seeds: std::ops::Range<u64>) -> Summary {
+    let one = |seed: u64| {
+        let outcome = run_seed(maker, filter, seed, false);
+        let failure = outcome.violation.map(|violation| (seed, violation));
+        Summary {
+            statistics: outcome.statistics,
+            failures: failure.into_iter().collect(),
+        }
+    };
+    seeds
+        .into_par_iter()
+        .map(one)
+        .reduce(Summary::default, Summary::with)
+}
+
+/// Shrinks a failing seed's script and tells everything about it. `None` if it
+/// does not fail.
+#[must_use]
+pub fn explain(
+    maker: &dyn Maker,
+    filter: &Filter,
+    seed: u64,
+    commit: &str,
+    most_runs: usize,
+) -> Option<Failure> {
+    let outcome = run_seed(maker, filter, seed, true);
+    outcome.violation.as_ref()?;
+    let shrunk = shrink(maker, &outcome, most_runs);
+    Some(Failure {
+        outcome,
+        shrunk,
+        commit: commit.to_owned(),
+    })
+}
+
+impl Summary {
+    fn with(mut self, other: Self) -> Self {
+        self.statistics.add(&other.statistics);
+        self.failures.extend(other.failures);
+        self.failures.sort_by_key(|(seed, _)| *seed);
+        self
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Outcome { seed, options, .. } = &self.outcome;
+        writeln!(formatter, "seed {seed} at commit {}", self.commit)?;
+        writeln!(formatter, "options: {options:?}")?;
+        for outcome in [&self.outcome, &self.shrunk] {
+            if let Some(violation) = &outcome.violation {
+                writeln!(formatter, "{} steps: {violation}", outcome.script.len())?;
+            }
+        }
+        if self.shrunk.options != *options {
+            writeln!(formatter, "shrunk options: {:?}", self.shrunk.options)?;
+        }
+        for (number, step) in self.shrunk.script.iter().enumerate() {
+            writeln!(
+                formatter,
+                "  {number}: after {} ns {:?}",
+                step.after_ns, step.action
+            )?;
+        }
+        writeln!(formatter, "trace of the shrunk script:")?;
+        for line in &self.shrunk.trace {
+            writeln!(formatter, "{line}")?;
+        }
+        Ok(())
+    }
+}

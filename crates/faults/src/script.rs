@@ -1,0 +1,343 @@
+//! What happens to the array in a run: a list of steps, each by itself, so
+//! that any of them can be left out.
+//!
+//! A fault in the list is a wish: it comes true if the budget allows it when
+//! its turn comes. Everything random about a step stands in the step.
+
+use crate::options::{Options, Weights, between};
+use raidlab_random::Stream;
+
+/// A step, some time after the one before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Step {
+    /// Nanoseconds after the step before was begun.
+    pub after_ns: u64,
+    /// What is done.
+    pub action: Action,
+}
+
+/// What a step does. `member` is a slot; it stands for the disk that is there
+/// when the step's turn comes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Action {
+    /// A write of new bytes.
+    Write {
+        /// First sector.
+        start: u64,
+        /// Sectors.
+        count: u64,
+        /// Durable when acknowledged.
+        force_unit_access: bool,
+    },
+    /// A read.
+    Read {
+        /// First sector.
+        start: u64,
+        /// Sectors.
+        count: u64,
+    },
+    /// A discard.
+    Discard {
+        /// First sector.
+        start: u64,
+        /// Sectors.
+        count: u64,
+    },
+    /// A flush.
+    Flush,
+    /// Nothing until all requests are answered.
+    Drain,
+    /// Latent sector errors.
+    Unreadable {
+        /// Whose.
+        member: usize,
+        /// First sector of the data area.
+        sector: u64,
+        /// Sectors.
+        count: u64,
+    },
+    /// The next commands fail with a medium error.
+    Transient {
+        /// Whose.
+        member: usize,
+        /// How many.
+        commands: u32,
+    },
+    /// Every latency grows by this factor.
+    Slow {
+        /// Whose.
+        member: usize,
+        /// 1: as before.
+        factor: u64,
+    },
+    /// No answers for a while.
+    Hang {
+        /// Whose.
+        member: usize,
+        /// For how long.
+        for_ns: u64,
+        /// Then every command fails, for ever.
+        dies: bool,
+    },
+    /// The disk dies.
+    Lose {
+        /// Whose.
+        member: usize,
+    },
+    /// The administrator fails a member.
+    Fail {
+        /// Which.
+        member: usize,
+    },
+    /// The administrator puts a member into every empty slot: the one that was
+    /// there, or a new one if that died or `fresh` says so.
+    Mend {
+        /// Always new disks.
+        fresh: bool,
+    },
+    /// Check, or repair.
+    Check {
+        /// Repair.
+        repair: bool,
+    },
+    /// Everything settles, a sector is corrupted without an error, and a check
+    /// must find it.
+    Silent {
+        /// Whose.
+        member: usize,
+        /// Sector of the data area.
+        sector: u64,
+        /// How.
+        kind: Silent,
+    },
+    /// The power is cut and comes back.
+    PowerCut(Restart),
+    /// The process that runs the array dies; the disks live on.
+    Kill(Restart),
+    /// The array is stopped and assembled again.
+    Stop(Restart),
+    /// Two halves of the array run alone, one after the other; the whole must
+    /// then be refused.
+    Split {
+        /// Which members are in the first half, bit by bit.
+        halves: u64,
+    },
+    /// Everything is drained, mended, synced, flushed and verified.
+    Settle,
+}
+
+/// How a disk corrupts silently.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Silent {
+    /// Bits flip.
+    Rot,
+    /// A write was acknowledged and not stored.
+    LostWrite,
+    /// A write went to this sector instead of its own.
+    Misdirected(u64),
+}
+
+/// What is random about a restart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Restart {
+    /// Landing of writes, order of the disks.
+    pub seed: u64,
+    /// A disk that does not come back, if the budget allows it.
+    pub missing: Option<usize>,
+    /// Disks that were failed and removed are there again.
+    pub stale: bool,
+    /// The power is cut again after so many writes of the log's replay.
+    pub again: Option<u64>,
+}
+
+/// A script for these options.
+#[must_use]
+pub fn draw(seed: u64, options: &Options, array_size: u64) -> Vec<Step> {
+    let mut draw = Draw {
+        random: Stream::new(seed).fork("script", 0),
+        options,
+        array_size,
+    };
+    (0..options.steps).map(|_| draw.step()).collect()
+}
+
+struct Draw<'a> {
+    random: Stream,
+    options: &'a Options,
+    array_size: u64,
+}
+
+impl Draw<'_> {
+    fn step(&mut self) -> Step {
+        let gap = self.options.latency_high_ns;
+        let after_ns = match self.random.below(10) {
+            0..=4 => 0,
+            5..=8 => self.random.below(gap * 2),
+            _ => self.random.below(gap * 20),
+        };
+        let (after_ns, action) = match self.action() {
+            Some(action) => (after_ns, action),
+            None => (
+                between(&mut self.random, 100_000_000, 20_000_000_000),
+                Action::Drain,
+            ),
+        };
+        Step { after_ns, action }
+    }
+
+    /// `None`: a long idle time.
+    fn action(&mut self) -> Option<Action> {
+        let weights = self.options.weights.clone();
+        let kinds = kinds(&weights);
+        let total: u32 = kinds.iter().map(|(weight, _)| weight).sum();
+        let mut left = self.random.below(u64::from(total)) as u32;
+        for (weight, make) in kinds {
+            if left < weight {
+                return make(self);
+            }
+            left -= weight;
+        }
+        None
+    }
+
+    fn range(&mut self) -> (u64, u64) {
+        let size = self.array_size;
+        if self.random.percent(self.options.weights.aligned_percent) {
+            let chunk = self.options.chunk.min(size);
+            let start = self.random.below(size / chunk) * chunk;
+            let chunks = between(&mut self.random, 1, 6);
+            return (start, (chunk * chunks).min(size - start));
+        }
+        let most = match self.random.below(4) {
+            0 => 1,
+            1 => 8,
+            2 => self.options.chunk + 3,
+            _ => self.options.chunk * 4,
+        };
+        let count = between(&mut self.random, 1, most.min(size));
+        (self.random.below(size - count + 1), count)
+    }
+
+    fn member(&mut self) -> usize {
+        self.random.below(self.options.members as u64) as usize
+    }
+
+    fn restart(&mut self) -> Restart {
+        let missing = self.random.percent(25).then(|| self.member());
+        Restart {
+            seed: self.random.next_u64(),
+            missing,
+            stale: self.random.percent(30),
+            again: self.random.percent(20).then(|| self.random.below(6)),
+        }
+    }
+
+    /// Latent errors come in bursts; their length is Pareto distributed with
+    /// exponent 1, cut at a chunk.
+    fn burst(&mut self) -> u64 {
+        let draw = between(&mut self.random, 1, 1000);
+        (1000 / draw).clamp(1, self.options.chunk)
+    }
+}
+
+type Make = fn(&mut Draw<'_>) -> Option<Action>;
+
+fn kinds(weights: &Weights) -> [(u32, Make); 19] {
+    [
+        (weights.write, |draw| {
+            let (start, count) = draw.range();
+            let percent = draw.options.weights.force_unit_access_percent;
+            Some(Action::Write {
+                start,
+                count,
+                force_unit_access: draw.random.percent(percent),
+            })
+        }),
+        (weights.read, |draw| {
+            let (start, count) = draw.range();
+            Some(Action::Read { start, count })
+        }),
+        (weights.flush, |_| Some(Action::Flush)),
+        (weights.discard, |draw| {
+            let (start, count) = draw.range();
+            Some(Action::Discard { start, count })
+        }),
+        (weights.drain, |_| Some(Action::Drain)),
+        (weights.idle, |_| None),
+        (weights.unreadable, |draw| {
+            Some(Action::Unreadable {
+                member: draw.member(),
+                sector: draw.random.below(draw.options.used),
+                count: draw.burst(),
+            })
+        }),
+        (weights.transient, |draw| {
+            Some(Action::Transient {
+                member: draw.member(),
+                commands: between(&mut draw.random, 1, 3) as u32,
+            })
+        }),
+        (weights.slow, |draw| {
+            let factor = [1, 10, 100, 1000][draw.random.below(4) as usize];
+            Some(Action::Slow {
+                member: draw.member(),
+                factor,
+            })
+        }),
+        (weights.hang, |draw| {
+            Some(Action::Hang {
+                member: draw.member(),
+                for_ns: between(&mut draw.random, 1_000_000, 30_000_000_000),
+                dies: draw.random.percent(40),
+            })
+        }),
+        (weights.lose, |draw| {
+            Some(Action::Lose {
+                member: draw.member(),
+            })
+        }),
+        (weights.fail, |draw| {
+            Some(Action::Fail {
+                member: draw.member(),
+            })
+        }),
+        (weights.mend, |draw| {
+            Some(Action::Mend {
+                fresh: draw.random.percent(30),
+            })
+        }),
+        (weights.check, |draw| {
+            Some(Action::Check {
+                repair: draw.random.percent(50),
+            })
+        }),
+        (weights.silent, |draw| {
+            let kind = match draw.random.below(10) {
+                0..=5 => Silent::Rot,
+                6..=8 => Silent::LostWrite,
+                _ => Silent::Misdirected(draw.random.below(draw.options.used)),
+            };
+            Some(Action::Silent {
+                member: draw.member(),
+                sector: draw.random.below(draw.options.used),
+                kind,
+            })
+        }),
+        (weights.power_cut, |draw| {
+            Some(Action::PowerCut(draw.restart()))
+        }),
+        (weights.kill, |draw| Some(Action::Kill(draw.restart()))),
+        (weights.stop, |draw| Some(Action::Stop(draw.restart()))),
+        (weights.split + weights.settle, |draw| {
+            let both = u64::from(draw.options.weights.split + draw.options.weights.settle);
+            let split = draw.random.below(both) < u64::from(draw.options.weights.split);
+            Some(if split {
+                Action::Split {
+                    halves: draw.random.next_u64(),
+                }
+            } else {
+                Action::Settle
+            })
+        }),
+    ]
+}

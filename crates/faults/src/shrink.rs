@@ -1,0 +1,105 @@
+//! A smaller script that still breaks the same promise.
+//!
+//! Steps are dropped, first in halves, then in ever smaller runs, as long as
+//! what is left breaks a promise of the same kind (delta debugging, Zeller
+//! 1999). Then the options are made plainer, one by one. Faults wished for in a
+//! step that the budget does not let through any more do nothing, so every
+//! sub-list of steps is a script.
+
+use crate::core::Maker;
+use crate::options::Options;
+use crate::run::{Outcome, run_with};
+use crate::script::Step;
+
+/// The smallest found within so many runs, with its trace.
+#[must_use]
+pub fn shrink(maker: &dyn Maker, failing: &Outcome, most_runs: usize) -> Outcome {
+    let mut shrinker = Shrinker {
+        maker,
+        failing,
+        runs_left: most_runs,
+        options: failing.options.clone(),
+        script: failing.script.clone(),
+    };
+    shrinker.drop_steps();
+    shrinker.plain_options();
+    shrinker.drop_steps();
+    shrinker.run(&shrinker.options, &shrinker.script, true)
+}
+
+struct Shrinker<'a> {
+    maker: &'a dyn Maker,
+    failing: &'a Outcome,
+    runs_left: usize,
+    options: Options,
+    script: Vec<Step>,
+}
+
+impl Shrinker<'_> {
+    fn run(&self, options: &Options, script: &[Step], trace: bool) -> Outcome {
+        run_with(
+            self.maker,
+            options.clone(),
+            Some(script.to_vec()),
+            self.failing.seed,
+            trace,
+        )
+    }
+
+    fn still_fails(&mut self, options: &Options, script: &[Step]) -> bool {
+        if self.runs_left == 0 {
+            return false;
+        }
+        self.runs_left -= 1;
+        let violation = self.run(options, script, false).violation;
+        let kind = self
+            .failing
+            .violation
+            .as_ref()
+            .map(|violation| violation.kind);
+        violation.map(|violation| violation.kind) == kind
+    }
+
+    fn drop_steps(&mut self) {
+        let mut length = self.script.len().div_ceil(2).max(1);
+        loop {
+            let mut at = 0;
+            while at < self.script.len() {
+                let end = (at + length).min(self.script.len());
+                let mut shorter = self.script.clone();
+                shorter.drain(at..end);
+                if self.still_fails(&self.options.clone(), &shorter) {
+                    self.script = shorter;
+                } else {
+                    at = end;
+                }
+            }
+            if length == 1 {
+                return;
+            }
+            length = length.div_ceil(2);
+        }
+    }
+
+    fn plain_options(&mut self) {
+        let plainer: [fn(&mut Options); 9] = [
+            |options| options.log = false,
+            |options| options.bitmap_chunk = None,
+            |options| options.assume_clean = true,
+            |options| options.write_through = true,
+            |options| options.tear_physical = false,
+            |options| options.latency_high_ns = options.latency_low_ns,
+            |options| options.depth = 1,
+            |options| options.overlaps = false,
+            |options| options.members -= 1,
+        ];
+        for change in plainer {
+            let mut options = self.options.clone();
+            change(&mut options);
+            let script = self.script.clone();
+            if options != self.options && self.still_fails(&options, &script) {
+                self.options = options;
+            }
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! What the runs did, added up.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// Counts over one run or many.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Statistics {
+    /// Runs.
+    pub runs: u64,
+    /// Nanoseconds of virtual time.
+    pub virtual_ns: u128,
+    /// Requests to the array.
+    pub requests: u64,
+    /// Commands to members.
+    pub commands: u64,
+    /// Events in virtual time.
+    pub events: u64,
+    /// Times that the array was assembled.
+    pub assemblies: u64,
+    /// Times that everything was compared with everything.
+    pub verifications: u64,
+    /// What was done to the array and its disks, by kind.
+    pub deeds: BTreeMap<&'static str, u64>,
+    /// Runs of each level.
+    pub levels: BTreeMap<String, u64>,
+}
+
+impl Statistics {
+    /// Counts a deed.
+    pub fn did(&mut self, what: &'static str) {
+        *self.deeds.entry(what).or_default() += 1;
+    }
+
+    /// Adds another's counts.
+    pub fn add(&mut self, other: &Self) {
+        self.runs += other.runs;
+        self.virtual_ns += other.virtual_ns;
+        self.requests += other.requests;
+        self.commands += other.commands;
+        self.events += other.events;
+        self.assemblies += other.assemblies;
+        self.verifications += other.verifications;
+        for (what, count) in &other.deeds {
+            *self.deeds.entry(what).or_default() += count;
+        }
+        for (level, count) in &other.levels {
+            *self.levels.entry(level.clone()).or_default() += count;
+        }
+    }
+}
+
+impl fmt::Display for Statistics {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let hours = self.virtual_ns as f64 / 3.6e12;
+        writeln!(
+            formatter,
+            "{} runs, {hours:.1} hours of virtual time, {} requests, {} member commands, {} events",
+            self.runs, self.requests, self.commands, self.events
+        )?;
+        writeln!(
+            formatter,
+            "{} assemblies, {} whole verifications",
+            self.assemblies, self.verifications
+        )?;
+        let list = |counts: &mut dyn Iterator<Item = (String, u64)>| {
+            let words: Vec<String> = counts
+                .map(|(what, count)| format!("{what} {count}"))
+                .collect();
+            words.join(", ")
+        };
+        let mut levels = self
+            .levels
+            .iter()
+            .map(|(level, count)| (level.clone(), *count));
+        writeln!(formatter, "levels: {}", list(&mut levels))?;
+        let mut deeds = self
+            .deeds
+            .iter()
+            .map(|(deed, count)| ((*deed).to_owned(), *count));
+        write!(formatter, "deeds: {}", list(&mut deeds))
+    }
+}

@@ -1,0 +1,45 @@
+//! What happened, in order: always as a hash, on demand as lines.
+
+use std::fmt;
+
+/// The record of a run.
+#[derive(Debug, Clone)]
+pub struct Trace {
+    hash: u64,
+    lines: Option<Vec<String>>,
+}
+
+impl Trace {
+    /// An empty one; with `lines` it keeps text, too.
+    #[must_use]
+    pub fn new(lines: bool) -> Self {
+        Self {
+            hash: 0xcbf2_9ce4_8422_2325,
+            lines: lines.then(Vec::new),
+        }
+    }
+
+    /// Something happened at a virtual time: `words` say all that matters.
+    pub fn note(&mut self, now: u64, words: &[u64], text: fmt::Arguments<'_>) {
+        for word in [&now].into_iter().chain(words) {
+            let product = u128::from(self.hash ^ word) * 0x9e37_79b9_7f4a_7c15_d6e8_feb8;
+            self.hash = (product as u64) ^ ((product >> 64) as u64);
+        }
+        if let Some(lines) = &mut self.lines {
+            let (micros, nanos) = (now / 1000, now % 1000);
+            lines.push(format!("{micros:>12}.{nanos:03} us  {text}"));
+        }
+    }
+
+    /// A digest of everything noted; equal runs have equal ones.
+    #[must_use]
+    pub const fn hash(&self) -> u64 {
+        self.hash
+    }
+
+    /// The lines, if they are kept.
+    #[must_use]
+    pub fn lines(&self) -> &[String] {
+        self.lines.as_deref().unwrap_or_default()
+    }
+}

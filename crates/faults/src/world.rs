@@ -1,0 +1,483 @@
+//! The world in which an array core runs: disks, virtual time, requests, and
+//! the oracle that watches.
+//!
+//! Time goes from event to event: the end of a member command, a tick that the
+//! core asked for, the next step of the script. The bytes of a write are taken
+//! when the command is sent, must be the same when it completes, and are on
+//! the disk from then on; a read sees what is there when it completes.
+//!
+//! **Budget.** A fault is let through only if what the level promises covers
+//! it: the slots that are not in sync, whose disk is dying, or whose disk has
+//! unreadable sectors, are together at most as many as the level can lose
+//! whichever they are. An array with parity and without a log that has crashed
+//! may lose none until its resync has ended: that is the write hole, which it
+//! does not promise to survive. Such an array that crashes while degraded must
+//! refuse to start; forced, it may have lost the stripes that were being
+//! written, and nothing else. With `over_budget` everything is let through;
+//! from the first fault too many on, errors are right and wrong bytes are not.
+//!
+//! Silent corruption is outside what RAID without checksums promises. It comes
+//! only when everything is settled, a check must find it, and then it is
+//! lifted: see [`silent`].
+
+mod dispatch;
+mod faults;
+mod restart;
+mod settle;
+mod silent;
+mod split;
+
+use crate::core::{Assembled, Core, Maker};
+use crate::disk::{Disk, Health};
+use crate::options::Options;
+use crate::oracle::{OperationId, Oracle, Wrong};
+use crate::pages::{Pages, SECTOR};
+use crate::reader::{Reader, slot_of};
+use crate::script::{Action, Step};
+use crate::statistics::Statistics;
+use crate::trace::Trace;
+use crate::value::{Origin, Value, fill};
+use dispatch::Flight;
+use raidlab_array::{MemberState, Operation, Outputs, Request, RequestId};
+use raidlab_geometry::SlotSet;
+use raidlab_payload::{Buffers, BuffersConfig};
+use raidlab_random::Stream;
+use raidlab_units::{Nanos, Sectors};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+
+/// Something that must not be.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{kind}: {detail}")]
+pub struct Violation {
+    /// Which promise was broken.
+    pub kind: &'static str,
+    /// How.
+    pub detail: String,
+}
+
+/// A violation of this kind.
+pub(crate) fn violation(kind: &'static str, detail: impl Into<String>) -> Violation {
+    Violation {
+        kind,
+        detail: detail.into(),
+    }
+}
+
+/// No run has more events than this: beyond it something goes round in circles.
+const MOST_EVENTS: u64 = 1_000_000;
+
+/// Nothing takes longer than this once the faults have stopped.
+const LONGEST_WAIT_NS: u64 = 3_600_000_000_000;
+
+/// A request in the core's hands.
+#[derive(Debug, Clone, Copy)]
+struct Asked {
+    request: Request,
+    operation: OperationId,
+}
+
+/// A run's world.
+pub struct World<'a> {
+    options: &'a Options,
+    maker: &'a dyn Maker,
+    disks: Vec<Disk>,
+    /// Which disk each slot holds.
+    slots: Vec<Option<usize>>,
+    /// Disks that were taken out and still live, with their slots.
+    retired: Vec<(usize, usize)>,
+    core: Option<Box<dyn Core>>,
+    buffers: Buffers,
+    out: Outputs,
+    flights: BTreeMap<u64, Flight>,
+    calendar: BinaryHeap<Reverse<(u64, u64, u64)>>,
+    now: u64,
+    order: u64,
+    asked: BTreeMap<u64, Asked>,
+    next_request: u64,
+    reader: Reader,
+    oracle: Oracle,
+    latency: Stream,
+    /// Per disk: commands that will fail.
+    transient: Vec<u32>,
+    /// Per disk: until when it does not answer, and whether it dies then.
+    hung: Vec<Option<(u64, bool)>>,
+    /// Parity may not fit the data: crashed, without a log, not yet resynced.
+    hole_open: bool,
+    /// The budget was exceeded.
+    beyond: bool,
+    /// Beyond the budget, nothing is left to be asked.
+    ended: bool,
+    /// Mismatches that a check reported since the last look.
+    mismatches: Vec<(u64, u64)>,
+    trace: Trace,
+    statistics: Statistics,
+}
+
+impl<'a> World<'a> {
+    /// Disks, formatted and assembled.
+    ///
+    /// # Errors
+    /// When the core refuses what it must take.
+    pub fn new(
+        options: &'a Options,
+        maker: &'a dyn Maker,
+        seed: u64,
+        trace: bool,
+    ) -> Result<Self, Violation> {
+        let random = Stream::new(seed);
+        let mut disks: Vec<Disk> = (0..options.members)
+            .map(|_| Disk::new(disk_sectors(options), options.write_through))
+            .collect();
+        if !options.assume_clean {
+            fill_with_rubbish(&mut disks, &mut random.fork("rubbish", 0));
+        }
+        let reader = maker
+            .create(options, &mut disks)
+            .map_err(|error| violation("create", error))?;
+        for disk in &mut disks {
+            disk.flush(disk.flush_mark());
+        }
+        let oracle = first_oracle(&reader, &disks);
+        let mut world = Self {
+            options,
+            maker,
+            slots: (0..disks.len()).map(Some).collect(),
+            retired: Vec::new(),
+            core: None,
+            buffers: Buffers::new(BuffersConfig::default()),
+            out: Outputs::default(),
+            flights: BTreeMap::new(),
+            calendar: BinaryHeap::new(),
+            now: 0,
+            order: 0,
+            asked: BTreeMap::new(),
+            next_request: 1,
+            reader,
+            oracle,
+            latency: random.fork("latency", 0),
+            transient: vec![0; disks.len()],
+            hung: vec![None; disks.len()],
+            disks,
+            hole_open: !options.assume_clean && options.level.parity_count() > 0,
+            beyond: false,
+            ended: false,
+            mismatches: Vec::new(),
+            trace: Trace::new(trace),
+            statistics: Statistics::default(),
+        };
+        let present: Vec<usize> = (0..world.disks.len()).collect();
+        let assembled = world.assemble(&present, false, None);
+        let assembled = assembled
+            .map_err(|refusal| violation("assembly", format!("a new array: {refusal:?}")))?;
+        world.take(assembled)?;
+        Ok(world)
+    }
+
+    /// Runs a script to its end, and verifies everything.
+    ///
+    /// # Errors
+    /// The first broken promise.
+    pub fn run(&mut self, script: &[Step]) -> Result<(), Violation> {
+        for (number, step) in script.iter().enumerate() {
+            self.advance(self.now + step.after_ns)?;
+            let text = format_args!("step {number}: {:?}", step.action);
+            self.trace.note(self.now, &[1, number as u64], text);
+            self.act(step.action)?;
+            if self.ended {
+                return Ok(());
+            }
+        }
+        self.settle()
+    }
+
+    fn act(&mut self, action: Action) -> Result<(), Violation> {
+        match action {
+            Action::Write {
+                start,
+                count,
+                force_unit_access,
+            } => self.write(start, count, force_unit_access),
+            Action::Read { start, count } => self.ask(Operation::Read, start, count, false),
+            Action::Discard { start, count } => self.discard(start, count),
+            Action::Flush => self.ask(Operation::Flush, 0, 0, false),
+            Action::Drain => self.drain(),
+            Action::Settle => self.settle(),
+            Action::Check { repair } => self.check(repair),
+            Action::Silent {
+                member,
+                sector,
+                kind,
+            } => self.silent(member, sector, kind),
+            Action::PowerCut(restart) => self.power_cut(restart),
+            Action::Kill(restart) => self.kill(restart),
+            Action::Stop(restart) => self.stop(restart),
+            Action::Split { halves } => self.split(halves),
+            fault => self.fault(fault),
+        }
+    }
+
+    /// What was counted.
+    #[must_use]
+    pub fn statistics(&self) -> Statistics {
+        let mut statistics = self.statistics.clone();
+        statistics.runs = 1;
+        statistics.virtual_ns = u128::from(self.now);
+        let level = self.options.level.to_string();
+        statistics.levels = BTreeMap::from([(level, 1)]);
+        statistics
+    }
+
+    /// What happened.
+    #[must_use]
+    pub const fn trace(&self) -> &Trace {
+        &self.trace
+    }
+
+    /// The array's size.
+    #[must_use]
+    pub const fn array_size(&self) -> u64 {
+        self.reader.size
+    }
+
+    /// A request begins; it waits first while too many are in flight.
+    fn ask(
+        &mut self,
+        operation: Operation,
+        start: u64,
+        count: u64,
+        force_unit_access: bool,
+    ) -> Result<(), Violation> {
+        while self.asked.len() >= self.options.depth {
+            self.step_event()?;
+        }
+        if self.options.overlaps_forbidden() {
+            self.wait_for_overlaps(operation, start, count)?;
+        }
+        let id = self.next_request;
+        self.next_request += 1;
+        let request = Request {
+            id: RequestId(id),
+            operation,
+            start: Sectors(start),
+            count: Sectors(count),
+            force_unit_access,
+            process: 0,
+        };
+        self.prepare(&request)?;
+        self.statistics.requests += 1;
+        let operation = OperationId(id);
+        self.asked.insert(id, Asked { request, operation });
+        let words = [2, id, start, count, u64::from(force_unit_access)];
+        let text = format_args!("request {id}: {:?} {start}+{count}", request.operation);
+        self.trace.note(self.now, &words, text);
+        self.call(|core, now, out| core.submit(now, request, out))
+    }
+
+    /// The oracle is told, and the payload made.
+    fn prepare(&mut self, request: &Request) -> Result<(), Violation> {
+        let operation = OperationId(request.id.0);
+        let (start, count) = (request.start.0, request.count.0);
+        match request.operation {
+            Operation::Flush | Operation::Read => self.oracle.submitted(operation),
+            Operation::Discard => self.oracle.discard_submitted(operation, start, count),
+            Operation::Write => {}
+        }
+        if matches!(request.operation, Operation::Flush | Operation::Discard) {
+            return Ok(());
+        }
+        let bytes = count as usize * SECTOR;
+        let mut payload = self.buffers.take(bytes).map_err(payload_error)?;
+        if request.operation == Operation::Write {
+            let sectors = (start..).zip(payload.chunks_exact_mut(SECTOR));
+            for (sector, bytes) in sectors {
+                fill(request.id.0, sector, bytes);
+            }
+            let (sectors, _) = payload.as_chunks::<SECTOR>();
+            let values = sectors.iter().map(Value::of);
+            self.oracle.write_submitted(operation, start, values);
+        }
+        self.buffers
+            .insert(request.id, payload)
+            .map_err(payload_error)
+    }
+
+    fn write(&mut self, start: u64, count: u64, durable: bool) -> Result<(), Violation> {
+        self.ask(Operation::Write, start, count, durable)
+    }
+
+    fn discard(&mut self, start: u64, count: u64) -> Result<(), Violation> {
+        self.ask(Operation::Discard, start, count, false)
+    }
+
+    /// Waits until no write in flight overlaps this request's range.
+    fn wait_for_overlaps(
+        &mut self,
+        operation: Operation,
+        start: u64,
+        count: u64,
+    ) -> Result<(), Violation> {
+        if matches!(operation, Operation::Read | Operation::Flush) {
+            return Ok(());
+        }
+        let overlaps = |asked: &Asked| {
+            let other = &asked.request;
+            matches!(other.operation, Operation::Write | Operation::Discard)
+                && other.start.0 < start + count
+                && start < other.start.0 + other.count.0
+        };
+        while self.asked.values().any(overlaps) {
+            self.step_event()?;
+        }
+        Ok(())
+    }
+
+    /// Everything goes on until this time.
+    fn advance(&mut self, until: u64) -> Result<(), Violation> {
+        while self.next_event().is_some_and(|time| time <= until) {
+            self.step_event()?;
+        }
+        self.now = self.now.max(until);
+        Ok(())
+    }
+
+    /// Until every request is answered.
+    fn drain(&mut self) -> Result<(), Violation> {
+        let deadline = self.now + LONGEST_WAIT_NS;
+        while !self.asked.is_empty() {
+            self.wait_for("requests", deadline)?;
+        }
+        Ok(())
+    }
+
+    /// One event; a violation if there is none or it is too late.
+    fn wait_for(&mut self, what: &str, deadline: u64) -> Result<(), Violation> {
+        match self.next_event() {
+            Some(time) if time <= deadline => self.step_event(),
+            next => Err(violation(
+                "liveness",
+                format!(
+                    "{what} never end: {} requests, {} commands in flight, next event {next:?}",
+                    self.asked.len(),
+                    self.flights.len()
+                ),
+            )),
+        }
+    }
+
+    /// What each slot holds, by the core.
+    fn states(&self) -> Vec<MemberState> {
+        self.core
+            .as_ref()
+            .map(|core| core.states())
+            .unwrap_or_default()
+    }
+
+    /// The slots in sync, by the core.
+    fn in_sync(&self) -> SlotSet {
+        let states = self.states();
+        let in_sync = (0..states.len()).filter(|slot| states[*slot] == MemberState::InSync);
+        in_sync.map(slot_of).collect()
+    }
+
+    /// The pristine bytes of each slot's disk; an empty slot's are its last
+    /// disk's and must not be looked at.
+    fn images(&self) -> Vec<&Pages> {
+        let image = |disk: &Option<usize>| self.disks[disk.unwrap_or(0)].pristine();
+        self.slots.iter().map(image).collect()
+    }
+
+    fn wrong(&self, wrong: &Wrong, bytes: &[u8; SECTOR], where_: &str) -> Violation {
+        let allowed: Vec<String> = wrong
+            .allowed
+            .iter()
+            .map(|it| format!("{:016x}", it.0))
+            .collect();
+        violation(
+            if wrong.stale {
+                "stale bytes"
+            } else {
+                "wrong bytes"
+            },
+            format!(
+                "{where_}: array sector {} holds {} ({:016x}), allowed {}",
+                wrong.sector,
+                Origin::of(bytes),
+                wrong.found.0,
+                allowed.join(" ")
+            ),
+        )
+    }
+
+    /// Puts an assembled array into service.
+    fn take(&mut self, assembled: Assembled) -> Result<(), Violation> {
+        self.slots = assembled.slots;
+        let taken = &self.slots;
+        self.retired
+            .retain(|(_, disk)| !taken.contains(&Some(*disk)));
+        self.core = Some(assembled.core);
+        self.statistics.assemblies += 1;
+        self.oracle.members_changed();
+        self.call(|core, now, out| core.start(now, out))
+    }
+
+    /// A disk is put in: its number.
+    fn new_disk(&mut self) -> usize {
+        let sectors = disk_sectors(self.options);
+        self.disks
+            .push(Disk::new(sectors, self.options.write_through));
+        self.transient.push(0);
+        self.hung.push(None);
+        self.disks.len() - 1
+    }
+
+    fn is_alive(&self, disk: usize) -> bool {
+        self.disks[disk].health != Health::Gone
+    }
+}
+
+impl Options {
+    /// Two writes in flight never touch the same sector: copies do not order
+    /// them, as md does not; an application that wants one of the two waits.
+    const fn overlaps_forbidden(&self) -> bool {
+        !self.overlaps || self.level.parity_count() == 0
+    }
+}
+
+/// Data and room for metadata and log.
+fn disk_sectors(options: &Options) -> u64 {
+    (options.used + 4096).next_multiple_of(8)
+}
+
+fn fill_with_rubbish(disks: &mut [Disk], random: &mut Stream) {
+    for disk in disks {
+        let mut bytes = vec![0; disk.sectors() as usize * SECTOR];
+        let (words, _) = bytes.as_chunks_mut::<8>();
+        for word in words {
+            *word = random.next_u64().to_le_bytes();
+        }
+        disk.preset(0, &bytes);
+    }
+}
+
+/// What a new array may hold: any copy of each sector.
+fn first_oracle(reader: &Reader, disks: &[Disk]) -> Oracle {
+    let images: Vec<&Pages> = disks.iter().map(Disk::pristine).collect();
+    let values = |sector: u64| {
+        let places = reader.places(sector);
+        places
+            .iter()
+            .map(|place| Value::of(reader.at(&images, *place)))
+            .collect()
+    };
+    Oracle::ambiguous((0..reader.size).map(values))
+}
+
+fn payload_error(error: raidlab_payload::PayloadError) -> Violation {
+    violation("buffers", error.to_string())
+}
+
+/// A moment as the core counts it.
+const fn nanos(now: u64) -> Nanos {
+    Nanos(now)
+}

@@ -1,0 +1,221 @@
+//! Faults and administrators, within the budget or beyond it.
+
+use super::{Violation, World, violation};
+use crate::disk::{Health, Overlay};
+use crate::reader::slot_of;
+use crate::script::Action;
+use raidlab_array::{MemberState, SyncAction};
+use raidlab_geometry::SlotSet;
+
+impl World<'_> {
+    /// Slots whose disk cannot be counted on.
+    pub(super) fn suspects(&self) -> SlotSet {
+        let states = self.states();
+        let suspect = |slot: &usize| {
+            let Some(disk) = self.slots[*slot] else {
+                return true;
+            };
+            states.get(*slot) != Some(&MemberState::InSync)
+                || self.disks[disk].health == Health::Gone
+                || self.hung[disk].is_some_and(|(_, dies)| dies)
+                || self.transient[disk] > 0
+        };
+        (0..self.slots.len()).filter(suspect).map(slot_of).collect()
+    }
+
+    /// Slots whose disk has unreadable sectors.
+    pub(super) fn unreadable(&self) -> SlotSet {
+        let marked = |slot: &usize| {
+            self.slots[*slot].is_some_and(|disk| {
+                let disk = &self.disks[disk];
+                disk.overlays(0, disk.sectors()).next().is_some()
+            })
+        };
+        (0..self.slots.len()).filter(marked).map(slot_of).collect()
+    }
+
+    /// Whether a crash leaves parity that may not fit.
+    pub(super) fn has_hole(&self) -> bool {
+        self.options.level.parity_count() > 0 && !self.options.log
+    }
+
+    /// Parity fits again once the resync after a crash has ended.
+    fn look_at_hole(&mut self) {
+        let syncing = self.core.as_ref().is_some_and(|core| core.is_syncing());
+        if self.hole_open && !syncing {
+            self.hole_open = false;
+        }
+    }
+
+    /// Whether one more bad slot is within the budget. If not, and the run may
+    /// go beyond it, it has done so from now on.
+    pub(super) fn allows(&mut self, slot: usize) -> bool {
+        self.look_at_hole();
+        let bad = (self.suspects() | self.unreadable()).with(slot_of(slot));
+        if bad.len() <= self.reader.redundancy() && !self.hole_open {
+            return true;
+        }
+        if self.options.over_budget {
+            self.beyond = true;
+        }
+        self.options.over_budget
+    }
+
+    /// A fault of the script, if the budget lets it.
+    pub(super) fn fault(&mut self, action: Action) -> Result<(), Violation> {
+        let done = match action {
+            Action::Unreadable {
+                member,
+                sector,
+                count,
+            } => self.make_unreadable(member, sector, count),
+            Action::Transient { member, commands } => self.slots[member]
+                .filter(|_| self.allows(member))
+                .map(|disk| {
+                    self.transient[disk] = commands;
+                    "transient error"
+                }),
+            Action::Slow { member, factor } => self.slots[member].map(|disk| {
+                self.disks[disk].slowness = factor;
+                "slow disk"
+            }),
+            Action::Hang {
+                member,
+                for_ns,
+                dies,
+            } => self.hang(member, for_ns, dies),
+            Action::Lose { member } => self.lose(member),
+            Action::Fail { member } => return self.administer_fail(member),
+            Action::Mend { fresh } => return self.mend(fresh),
+            _ => None,
+        };
+        if let Some(what) = done {
+            self.statistics.did(what);
+            self.trace.note(self.now, &[8], format_args!("  {what}"));
+        }
+        Ok(())
+    }
+
+    fn make_unreadable(&mut self, member: usize, sector: u64, count: u64) -> Option<&'static str> {
+        let disk = self.slots[member]?;
+        let (offset, size) = self.reader.areas[member];
+        if !self.allows(member) {
+            return None;
+        }
+        for sector in sector..(sector + count).min(size) {
+            self.disks[disk].afflict(offset + sector, Overlay::Unreadable);
+        }
+        Some("latent sector errors")
+    }
+
+    fn hang(&mut self, member: usize, for_ns: u64, dies: bool) -> Option<&'static str> {
+        let disk = self.slots[member]?;
+        if self.hung[disk].is_some() || !self.is_alive(disk) || (dies && !self.allows(member)) {
+            return None;
+        }
+        self.hung[disk] = Some((self.now + for_ns, dies));
+        self.disks[disk].health = Health::Hung;
+        Some(if dies {
+            "hung disk that dies"
+        } else {
+            "hung disk"
+        })
+    }
+
+    fn lose(&mut self, member: usize) -> Option<&'static str> {
+        let disk = self.slots[member]?;
+        if !self.is_alive(disk) || !self.allows(member) {
+            return None;
+        }
+        self.disks[disk].health = Health::Gone;
+        self.hung[disk] = None;
+        self.oracle.members_changed();
+        Some("lost disk")
+    }
+
+    fn administer_fail(&mut self, member: usize) -> Result<(), Violation> {
+        if !self.allows(member) {
+            return Ok(());
+        }
+        let mut accepted = false;
+        self.call(|core, now, out| accepted = core.fail(now, slot_of(member), out).is_ok())?;
+        self.oracle.members_changed();
+        if accepted {
+            self.statistics.did("administrator's fail");
+        }
+        Ok(())
+    }
+
+    /// Every empty or failed slot gets a disk.
+    pub(super) fn mend(&mut self, fresh: bool) -> Result<(), Violation> {
+        for slot in 0..self.slots.len() {
+            let state = self.states().get(slot).copied();
+            if state == Some(MemberState::Faulty) {
+                self.take_out(slot)?;
+            }
+            if self.states().get(slot) == Some(&MemberState::Missing) {
+                self.put_in(slot, fresh)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn take_out(&mut self, slot: usize) -> Result<(), Violation> {
+        let mut removed = false;
+        self.call(|core, now, out| removed = core.remove(now, slot_of(slot), out).is_ok())?;
+        if !removed {
+            return Ok(());
+        }
+        if let Some(disk) = self.slots[slot].take()
+            && self.is_alive(disk)
+            && self.hung[disk].is_none()
+        {
+            self.retired.push((slot, disk));
+        }
+        Ok(())
+    }
+
+    fn put_in(&mut self, slot: usize, fresh: bool) -> Result<(), Violation> {
+        let old = self.retired.iter().position(|(its, _)| *its == slot);
+        let disk = match old.filter(|_| !fresh) {
+            Some(index) => self.retired.remove(index).1,
+            None => self.new_disk(),
+        };
+        // What this disk cannot read it will be given anew.
+        self.disks[disk].heal();
+        self.disks[disk].slowness = 1;
+        self.slots[slot] = Some(disk);
+        self.statistics
+            .did(if old.is_some() { "re-add" } else { "add" });
+        self.oracle.members_changed();
+        let mut refused = None;
+        self.call_with_disks(|core, disks, now, out| {
+            let added = core.add(now, slot_of(slot), (disk, &disks[disk]), out);
+            refused = added.err();
+        })?;
+        let Some(refused) = refused else {
+            return Ok(());
+        };
+        self.slots[slot] = None;
+        let text = format_args!("  add to slot {slot} refused: {refused}");
+        self.trace.note(self.now, &[9], text);
+        if self.beyond {
+            return Ok(());
+        }
+        Err(violation("verb", format!("add to slot {slot}: {refused}")))
+    }
+
+    /// A check or repair begins, if the array lets it.
+    pub(super) fn check(&mut self, repair: bool) -> Result<(), Violation> {
+        let action = if repair {
+            SyncAction::Repair
+        } else {
+            SyncAction::Check
+        };
+        self.statistics.did(if repair { "repair" } else { "check" });
+        self.call(|core, now, out| {
+            // Refused while another sync runs.
+            let _running = core.start_sync(now, action, out);
+        })
+    }
+}

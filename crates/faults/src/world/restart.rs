@@ -1,0 +1,313 @@
+//! The array goes down and comes up again.
+//!
+//! **Power cut.** The core is gone; what was in flight or in a volatile cache
+//! lands as drawn; hung disks answer again or are dead. **Kill.** The core is
+//! gone; commands in flight are carried out or not, and the caches live.
+//! **Stop.** The array is stopped cleanly, and then the power is cut: what a
+//! clean stop leaves must not need the caches.
+//!
+//! Before the array comes up, the members' own words are compared with their
+//! bytes ([`crate::inspect`]): what they call clean must agree.
+
+use super::{LONGEST_WAIT_NS, Violation, World, nanos, violation};
+use crate::core::{Assembled, HowToAssemble, Refusal};
+use crate::disk::{Health, PendingWrite, Tear};
+use crate::inspect;
+use crate::options::Options;
+use crate::reader::slot_of;
+use crate::script::Restart;
+use raidlab_geometry::SlotSet;
+use raidlab_payload::{Buffers, BuffersConfig};
+use raidlab_random::Stream;
+
+impl World<'_> {
+    pub(super) fn power_cut(&mut self, restart: Restart) -> Result<(), Violation> {
+        self.before_a_crash();
+        self.statistics.did("power cut");
+        let degraded = !self.suspects().is_empty();
+        self.lose_power(restart.seed);
+        self.oracle.power_cut();
+        self.come_up(restart, degraded)
+    }
+
+    pub(super) fn kill(&mut self, restart: Restart) -> Result<(), Violation> {
+        self.before_a_crash();
+        self.statistics.did("kill");
+        let degraded = !self.suspects().is_empty();
+        let mut random = Stream::new(restart.seed).fork("kill", 0);
+        for (disk, write) in self.pending_writes() {
+            if random.percent(50) {
+                self.disks[disk].write(write.start, write.bytes, false);
+            }
+        }
+        self.forget_flights();
+        self.oracle.power_cut();
+        self.come_up(restart, degraded)
+    }
+
+    pub(super) fn stop(&mut self, restart: Restart) -> Result<(), Violation> {
+        self.drain()?;
+        self.statistics.did("stop");
+        self.stop_cleanly()?;
+        self.lose_power(restart.seed);
+        self.oracle.power_cut();
+        self.come_up(restart, false)
+    }
+
+    /// A clean stop, to its end.
+    pub(super) fn stop_cleanly(&mut self) -> Result<(), Violation> {
+        self.call(|core, now, out| core.stop(now, out))?;
+        let deadline = self.now + LONGEST_WAIT_NS;
+        while self.core.as_ref().is_some_and(|core| !core.is_stopped()) || !self.flights.is_empty()
+        {
+            self.wait_for("the stop", deadline)?;
+        }
+        Ok(())
+    }
+
+    /// Without a log, an unreadable sector and a torn stripe are two faults in
+    /// one place.
+    fn before_a_crash(&mut self) {
+        if self.has_hole() && !self.options.over_budget {
+            for disk in &mut self.disks {
+                disk.heal();
+            }
+        }
+    }
+
+    /// The writes in flight with their disks, in the order sent.
+    fn pending_writes(&self) -> Vec<(usize, PendingWrite)> {
+        let flights = self.flights.values();
+        let pending = flights.filter_map(|flight| Some((flight.disk?, flight.pending()?)));
+        let mut writes: Vec<(usize, PendingWrite)> =
+            pending.filter(|(disk, _)| self.is_alive(*disk)).collect();
+        writes.sort_by_key(|(_, write)| write.stamp);
+        writes
+    }
+
+    fn forget_flights(&mut self) {
+        self.flights.clear();
+        self.calendar.clear();
+        self.asked.clear();
+        self.transient.fill(0);
+        self.core = None;
+        // Commands in flight pinned buffers that nobody will hand back.
+        self.buffers = Buffers::new(BuffersConfig::default());
+    }
+
+    pub(super) fn lose_power(&mut self, seed: u64) {
+        let random = Stream::new(seed);
+        let mut pending = self.pending_writes();
+        let torn = pending
+            .get(random.clone().below(pending.len() as u64) as usize)
+            .cloned();
+        for (number, disk) in self.disks.iter_mut().enumerate() {
+            let (mine, others) = pending.into_iter().partition(|(its, _)| *its == number);
+            pending = others;
+            let mine: Vec<(usize, PendingWrite)> = mine;
+            let mut tear = Tear {
+                rates: self.options.tear,
+                random: random.fork("tear", number as u64),
+            };
+            let in_flight = mine.into_iter().map(|(_, write)| write).collect();
+            disk.power_cut(in_flight, |_, write| tear.draw(write.sectors()));
+        }
+        for (disk, hung) in self.hung.iter_mut().enumerate() {
+            if let Some((_, true)) = hung.take() {
+                self.disks[disk].health = Health::Gone;
+            }
+        }
+        if let Some((disk, write)) = torn {
+            self.tear_physical(disk, &write);
+        }
+        self.forget_flights();
+    }
+
+    /// A drive of 512-byte sectors that writes 4 KiB at a time may lose all of
+    /// them. That is one more unreadable place: within the promise if the level
+    /// can bear one more and the stripe is not open to the write hole.
+    fn tear_physical(&mut self, disk: usize, write: &PendingWrite) {
+        let slot = self.slots.iter().position(|its| *its == Some(disk));
+        let Some(slot) = slot.filter(|_| self.options.tear_physical && !self.has_hole()) else {
+            return;
+        };
+        let (start, size) = self.reader.areas[slot];
+        let in_data = write.start >= start && write.start < start + size;
+        let aligned = start.is_multiple_of(8) && size.is_multiple_of(8);
+        let bad = (self.suspects() | self.unreadable()).with(slot_of(slot));
+        if in_data && aligned && bad.len() <= self.reader.redundancy() {
+            self.disks[disk].tear_physical(write.start);
+            self.statistics.did("torn physical sector");
+        }
+    }
+
+    /// What is on the disks now is assembled.
+    fn come_up(&mut self, restart: Restart, degraded: bool) -> Result<(), Violation> {
+        self.verify_promises()?;
+        let mut present: Vec<usize> = self.slots.iter().copied().flatten().collect();
+        if restart.stale {
+            present.extend(self.retired.iter().map(|(_, disk)| *disk));
+        }
+        present.retain(|disk| self.is_alive(*disk));
+        let missing = restart
+            .missing
+            .and_then(|slot| self.leave_out(slot, degraded));
+        present.retain(|disk| Some(*disk) != missing);
+        shuffle(
+            &mut present,
+            &mut Stream::new(restart.seed).fork("order", 0),
+        );
+        let assembled = match self.assemble(&present, false, restart.again) {
+            Err(Refusal::PowerCut) => {
+                self.statistics.did("power cut in replay");
+                self.lose_power(restart.seed ^ 1);
+                self.assemble(&present, false, None)
+            }
+            assembled => assembled,
+        };
+        if self.has_hole() {
+            self.hole_open = true;
+        }
+        match assembled {
+            Ok(assembled) => self.take(assembled),
+            Err(refusal) => self.refused(&refusal, &present, missing),
+        }
+    }
+
+    /// A disk that does not come back, if the budget allows it. Without a log
+    /// it may always stay away: then a dirty array must refuse.
+    fn leave_out(&mut self, slot: usize, degraded: bool) -> Option<usize> {
+        let disk = self.slots[slot]?;
+        let bad = (self.suspects_at_rest() | self.unreadable()).with(slot_of(slot));
+        let within = bad.len() <= self.reader.redundancy() && !degraded;
+        if !within || !self.is_alive(disk) {
+            return None;
+        }
+        self.disks[disk].health = Health::Gone;
+        self.statistics.did("disk missing at restart");
+        Some(disk)
+    }
+
+    /// As `suspects`, while no core runs.
+    fn suspects_at_rest(&self) -> SlotSet {
+        let dead = |slot: &usize| self.slots[*slot].is_none_or(|disk| !self.is_alive(disk));
+        (0..self.slots.len()).filter(dead).map(slot_of).collect()
+    }
+
+    /// The array was refused. That is right for a dirty, degraded array with
+    /// parity and without a log, and beyond the budget.
+    fn refused(
+        &mut self,
+        refusal: &Refusal,
+        present: &[usize],
+        missing: Option<usize>,
+    ) -> Result<(), Violation> {
+        let degraded = !self.suspects_at_rest().is_empty();
+        let right = *refusal == Refusal::WriteHole && self.has_hole() && degraded;
+        if self.beyond {
+            return self.force(present);
+        }
+        if !right {
+            return Err(violation("assembly", format!("refused: {refusal:?}")));
+        }
+        self.statistics.did("write hole refused");
+        if let Some(disk) = missing {
+            // It was only late.
+            self.disks[disk].health = Health::Well;
+            let mut all = present.to_vec();
+            all.push(disk);
+            let assembled = self.assemble(&all, false, None);
+            if let Ok(assembled) = assembled {
+                return self.take(assembled);
+            }
+        }
+        self.force(present)
+    }
+
+    /// With force: the stripes that were being written may be lost.
+    fn force(&mut self, present: &[usize]) -> Result<(), Violation> {
+        self.statistics.did("forced assembly");
+        self.forget_open_rows();
+        match self.assemble(present, true, None) {
+            Ok(assembled) => self.take(assembled),
+            Err(refusal) if self.beyond => {
+                // Nothing is left to be asked.
+                let text = format_args!("  refused with force: {refusal:?}");
+                self.trace.note(self.now, &[10], text);
+                self.ended = true;
+                Ok(())
+            }
+            Err(refusal) => Err(violation(
+                "assembly",
+                format!("refused with force: {refusal:?}"),
+            )),
+        }
+    }
+
+    /// Rows of 4 KiB windows with a sector that may hold more than one value.
+    fn forget_open_rows(&mut self) {
+        let open: Vec<u64> = (0..self.reader.size)
+            .filter(|sector| !self.oracle.is_certain(*sector))
+            .collect();
+        for sector in open {
+            for other in self.reader.window_of(sector) {
+                self.oracle.forget(other, 1);
+            }
+        }
+    }
+
+    pub(super) fn assemble(
+        &mut self,
+        present: &[usize],
+        force: bool,
+        cut_replay_after: Option<u64>,
+    ) -> Result<Assembled, Refusal> {
+        let how = HowToAssemble {
+            force,
+            cut_replay_after,
+            now: nanos(self.now),
+        };
+        let options: &Options = self.options;
+        let assembled = self.maker.assemble(options, &mut self.disks, present, how);
+        let words = present
+            .iter()
+            .map(|disk| *disk as u64)
+            .collect::<Vec<u64>>();
+        let text = match &assembled {
+            Ok(assembled) => format!("slots {:?}", assembled.slots),
+            Err(refusal) => format!("refused: {refusal:?}"),
+        };
+        self.trace.note(
+            self.now,
+            &words,
+            format_args!("assemble {present:?}: {text}"),
+        );
+        assembled
+    }
+
+    /// What the members say of themselves holds for their bytes.
+    fn verify_promises(&mut self) -> Result<(), Violation> {
+        if self.beyond || self.reader.redundancy() == 0 {
+            return Ok(());
+        }
+        let alive: Vec<Option<&crate::pages::Pages>> = self
+            .slots
+            .iter()
+            .map(|disk| disk.filter(|disk| self.is_alive(*disk)))
+            .map(|disk| disk.map(|disk| self.disks[disk].pristine()))
+            .collect();
+        let Some(said) = inspect::Said::read(self.options.version, &alive, self.disks[0].sectors())
+        else {
+            return Ok(());
+        };
+        self.statistics.did("crash point inspected");
+        said.verify(&self.reader, &alive)
+            .map_err(|detail| violation("bitmap", detail))
+    }
+}
+
+fn shuffle(list: &mut [usize], random: &mut Stream) {
+    for last in (1..list.len()).rev() {
+        list.swap(last, random.below(last as u64 + 1) as usize);
+    }
+}

@@ -1,0 +1,218 @@
+//! When everything has calmed down, everything must be right.
+//!
+//! First all of the array is read, degraded as it may be. Then the empty slots
+//! are filled, the syncs awaited, the array flushed. What the independent
+//! reader finds on the members must be allowed; copies and parity agree; every
+//! loss of as many members as the level can bear leaves every byte. At last
+//! the array's own check must find nothing.
+
+use super::{LONGEST_WAIT_NS, Violation, World, violation};
+use crate::pages::Pages;
+use crate::reader::SectorBytes;
+use crate::value::Value;
+use raidlab_array::{MemberState, Operation, SyncAction};
+use raidlab_geometry::SlotSet;
+
+/// Bytes that are read to try all losses in one verification.
+const LOSS_BUDGET: u64 = 24 << 20;
+
+impl World<'_> {
+    /// Settles and verifies.
+    pub(super) fn settle(&mut self) -> Result<(), Violation> {
+        self.drain()?;
+        self.read_everything()?;
+        self.end_faults();
+        if self.beyond {
+            return self.settle_beyond();
+        }
+        self.mend_and_sync()?;
+        self.ask(Operation::Flush, 0, 0, false)?;
+        self.drain()?;
+        self.verify()?;
+        self.check_finds(0..0)
+    }
+
+    /// Beyond the budget: whatever is answered must be true.
+    fn settle_beyond(&mut self) -> Result<(), Violation> {
+        self.quiet("the end", LONGEST_WAIT_NS)?;
+        self.read_everything()?;
+        self.statistics.did("over-budget settled");
+        Ok(())
+    }
+
+    /// Disks that are hung or slow are well again, or die.
+    fn end_faults(&mut self) {
+        for disk in &mut self.disks {
+            disk.slowness = 1;
+        }
+        self.transient.fill(0);
+    }
+
+    /// Every slot is in sync, and nothing is in flight.
+    pub(super) fn mend_and_sync(&mut self) -> Result<(), Violation> {
+        for _ in 0..8 {
+            self.quiet("sync", LONGEST_WAIT_NS)?;
+            if self.in_sync().len() == self.slots.len() && self.unreadable().is_empty() {
+                return Ok(());
+            }
+            self.notice_the_dead()?;
+            self.mend(false)?;
+            if self.in_sync().len() == self.slots.len() {
+                self.rewrite_unreadable();
+            }
+        }
+        let states = self.states();
+        Err(violation(
+            "liveness",
+            format!("members are not in sync again: {states:?}"),
+        ))
+    }
+
+    /// A disk may have died without the core having used it since.
+    fn notice_the_dead(&mut self) -> Result<(), Violation> {
+        for slot in 0..self.slots.len() {
+            let dead = self.slots[slot].is_some_and(|disk| !self.is_alive(disk));
+            let state = self.states().get(slot).copied();
+            let unnoticed = !matches!(state, Some(MemberState::Faulty | MemberState::Missing));
+            if dead && unnoticed {
+                let slot = crate::reader::slot_of(slot);
+                self.call(|core, now, out| {
+                    // A last member in sync cannot be failed: beyond the budget.
+                    let _refused = core.fail(now, slot, out);
+                })?;
+                self.quiet("a failure", LONGEST_WAIT_NS)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Unreadable sectors that nobody has read are forgotten.
+    fn rewrite_unreadable(&mut self) {
+        for disk in self.slots.iter().flatten() {
+            self.disks[*disk].heal();
+        }
+    }
+
+    /// Until no sync runs, no request is in work and no command in flight.
+    pub(super) fn quiet(&mut self, what: &str, longest: u64) -> Result<(), Violation> {
+        let deadline = self.now + longest;
+        loop {
+            let busy = self
+                .core
+                .as_ref()
+                .is_some_and(|core| core.is_syncing() || !core.is_idle());
+            if !busy && self.flights.is_empty() && self.asked.is_empty() {
+                return Ok(());
+            }
+            self.wait_for(what, deadline)?;
+        }
+    }
+
+    /// Reads the whole array by requests.
+    pub(super) fn read_everything(&mut self) -> Result<(), Violation> {
+        let size = self.reader.size;
+        let step = 256;
+        for start in (0..size).step_by(step) {
+            self.ask(
+                Operation::Read,
+                start,
+                (size - start).min(step as u64),
+                false,
+            )?;
+        }
+        self.drain()
+    }
+
+    /// The disks' bytes against the oracle, and against each other.
+    pub(super) fn verify(&mut self) -> Result<(), Violation> {
+        self.statistics.verifications += 1;
+        let present = self.in_sync();
+        self.agree(present)?;
+        self.settle_values(present)?;
+        self.try_losses(present)
+    }
+
+    fn agree(&self, present: SlotSet) -> Result<(), Violation> {
+        self.reader.agree(&self.images(), present).map_err(|found| {
+            violation("redundancy", format!("at {}: {}", found.sector, found.what))
+        })
+    }
+
+    fn settle_values(&mut self, present: SlotSet) -> Result<(), Violation> {
+        let lost = SlotSet::first(self.slots.len()) - present;
+        for sector in 0..self.reader.size {
+            let bytes = self.reader.read(&self.images(), lost, sector);
+            let Some(bytes) = bytes else {
+                return Err(violation("redundancy", format!("sector {sector} is lost")));
+            };
+            if let Err(wrong) = self.oracle.settle(sector, Value::of(&bytes)) {
+                return Err(self.wrong(&wrong, &bytes, "on the disks"));
+            }
+        }
+        Ok(())
+    }
+
+    /// All ways to lose members; where that is too much work, of a part of the
+    /// sectors that changes with time.
+    fn try_losses(&mut self, present: SlotSet) -> Result<(), Violation> {
+        let missing = self.slots.len() - present.len();
+        let spare = self.reader.redundancy().saturating_sub(missing);
+        let losses = self.reader.losses(present, spare);
+        let images = self.images();
+        let all = SlotSet::first(self.slots.len()) - present;
+        let work = self.reader.size * (losses.len() * self.slots.len()) as u64 * 512;
+        let stride = work.div_ceil(LOSS_BUDGET).max(1);
+        let first = self.trace.hash() % stride;
+        for sector in (first..self.reader.size).step_by(stride as usize) {
+            let whole = self.reader.read(&images, all, sector);
+            for loss in &losses {
+                self.compare(&images, all | *loss, sector, whole.as_ref())?;
+            }
+        }
+        Ok(())
+    }
+
+    fn compare(
+        &self,
+        images: &[&Pages],
+        lost: SlotSet,
+        sector: u64,
+        whole: Option<&SectorBytes>,
+    ) -> Result<(), Violation> {
+        if self.reader.read(images, lost, sector).as_ref() == whole {
+            return Ok(());
+        }
+        let slots: Vec<u16> = lost.iter().map(|slot| slot.0).collect();
+        let detail = format!("sector {sector} is not the same without members {slots:?}");
+        Err(violation("redundancy", detail))
+    }
+
+    /// The array's own check finds mismatches in this range (of the positions
+    /// in which it reports), and nowhere else; an empty range: none at all.
+    pub(super) fn check_finds(&mut self, expected: std::ops::Range<u64>) -> Result<(), Violation> {
+        if self.reader.redundancy() == 0 {
+            return Ok(());
+        }
+        self.mismatches.clear();
+        let mut refused = None;
+        self.call(|core, now, out| refused = core.start_sync(now, SyncAction::Check, out).err())?;
+        if let Some(refused) = refused {
+            return Err(violation("verb", format!("check refused: {refused}")));
+        }
+        self.quiet("check", LONGEST_WAIT_NS)?;
+        let overlaps =
+            |(start, count): &(u64, u64)| *start < expected.end && expected.start < start + count;
+        let found = self.mismatches.iter().any(overlaps);
+        let stray = self.mismatches.iter().find(|mismatch| !overlaps(mismatch));
+        match (expected.is_empty(), found, stray) {
+            (_, _, Some(stray)) => Err(violation(
+                "check",
+                format!("finds a mismatch where none is: {stray:?}"),
+            )),
+            (false, false, None) => {
+                Err(violation("check", format!("finds nothing at {expected:?}")))
+            }
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! Split brain: both halves of an array run alone, each without the other's
+//! knowledge, and then meet.
+//!
+//! The array is stopped cleanly. One half is assembled alone, written to and
+//! stopped; then the other. Assembling all of them must be refused. With force
+//! one side is taken; from then on that side's writes count, and the other
+//! disks are filled anew.
+
+use super::{Violation, World, violation};
+use crate::core::Refusal;
+use raidlab_array::Operation;
+use raidlab_geometry::SlotSet;
+
+impl World<'_> {
+    pub(super) fn split(&mut self, halves: u64) -> Result<(), Violation> {
+        if self.beyond || self.reader.redundancy() == 0 {
+            return Ok(());
+        }
+        self.settle()?;
+        if self.beyond {
+            return Ok(());
+        }
+        let all: Vec<usize> = self.slots.iter().copied().flatten().collect();
+        let first: Vec<usize> = part(&all, |slot| halves >> slot & 1 == 1);
+        let second: Vec<usize> = part(&all, |slot| halves >> slot & 1 == 0);
+        self.stop_cleanly()?;
+        self.forget_and_keep();
+        if !self.enough(&first, &all) || !self.enough(&second, &all) {
+            return self.whole(&all);
+        }
+        self.statistics.did("split brain");
+        let before = self.oracle.clone();
+        let writes_of_first = self.run_half(&first)?;
+        let after_first = std::mem::replace(&mut self.oracle, before);
+        let writes_of_second = self.run_half(&second)?;
+        if writes_of_first == 0 || writes_of_second == 0 {
+            return Err(violation("split brain", "a half could not be written to"));
+        }
+        match self.assemble(&all, false, None) {
+            Err(Refusal::SplitBrain) => {}
+            Err(other) => {
+                return Err(violation("split brain", format!("refused for {other:?}")));
+            }
+            Ok(_) => return Err(violation("split brain", "both halves are taken together")),
+        }
+        let forced = self.assemble(&all, true, None);
+        let forced = forced.map_err(|refusal| {
+            violation("split brain", format!("refused with force: {refusal:?}"))
+        })?;
+        if forced.in_service.iter().any(|disk| first.contains(disk)) {
+            self.oracle = after_first;
+        }
+        self.oracle.power_cut();
+        let left_out: Vec<(usize, usize)> = all
+            .iter()
+            .enumerate()
+            .filter(|(slot, _)| forced.slots[*slot].is_none())
+            .map(|(slot, disk)| (slot, *disk))
+            .collect();
+        self.retired.extend(left_out);
+        self.take(forced)?;
+        self.settle()
+    }
+
+    /// Whether these members alone hold all data.
+    fn enough(&self, half: &[usize], all: &[usize]) -> bool {
+        let lost: SlotSet = all
+            .iter()
+            .enumerate()
+            .filter(|(_, disk)| !half.contains(disk))
+            .map(|(slot, _)| crate::reader::slot_of(slot))
+            .collect();
+        let images = self.images();
+        !half.is_empty()
+            && (0..self.reader.size)
+                .step_by(self.options.chunk as usize)
+                .all(|sector| self.reader.read(&images, lost, sector).is_some())
+    }
+
+    /// The whole array again.
+    fn whole(&mut self, all: &[usize]) -> Result<(), Violation> {
+        let assembled = self.assemble(all, false, None);
+        let assembled = assembled
+            .map_err(|refusal| violation("assembly", format!("after a stop: {refusal:?}")))?;
+        self.oracle.power_cut();
+        self.take(assembled)
+    }
+
+    /// A half runs alone: how many writes it took.
+    fn run_half(&mut self, half: &[usize]) -> Result<usize, Violation> {
+        let slots = self.slots.clone();
+        let assembled = self.assemble(half, false, None);
+        let assembled = assembled
+            .map_err(|refusal| violation("split brain", format!("half {half:?}: {refusal:?}")))?;
+        self.take(assembled)?;
+        let size = self.reader.size;
+        for start in [0, size / 2, size - 1] {
+            self.ask(Operation::Write, start, 1, true)?;
+        }
+        self.drain()?;
+        self.stop_cleanly()?;
+        self.forget_and_keep();
+        self.slots = slots;
+        Ok(3)
+    }
+
+    /// The core is gone; the disks keep everything, in their caches, too.
+    fn forget_and_keep(&mut self) {
+        self.lose_power(0);
+        self.oracle.power_cut();
+    }
+}
+
+fn part(all: &[usize], in_half: impl Fn(usize) -> bool) -> Vec<usize> {
+    let members = all.iter().enumerate();
+    members
+        .filter(|(slot, _)| in_half(*slot))
+        .map(|(_, disk)| *disk)
+        .collect()
+}
