@@ -3,3 +3,4 @@
 pub mod array;
 pub mod export;
 pub mod member;
+pub mod server;

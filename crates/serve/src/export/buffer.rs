@@ -141,6 +141,12 @@ pub struct BufferPool {
     registrable: Arc<[(usize, usize)]>,
 }
 
+impl std::fmt::Debug for BufferPool {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("BufferPool")
+    }
+}
+
 impl Default for BufferPool {
     fn default() -> Self {
         Self::new(16 << 20)

@@ -1,0 +1,423 @@
+//! One client: its handshake, then its requests.
+
+use super::{
+    Limits,
+    channel::Channel,
+    exports::Exports,
+    outgoing::{Bounds, Outgoing, Run},
+    socket::Socket,
+    tls::TlsChannel,
+};
+use crate::export::{
+    BASE_ALLOCATION, Buffer, BufferPool, Completions, ErrorCode, Export, Operation, Request,
+    RequestFlags, STATE_HOLE, STATE_ZERO,
+};
+use raidlab_nbd::{
+    Extent, ProtocolError,
+    server::{self as nbd, HandshakeEvent, RequestEvent, Requests, Session, TlsPolicy},
+    wire::{Command, command_flag},
+};
+use rustls::ServerConfig;
+use std::{
+    io,
+    sync::Arc,
+    thread,
+    time::{Duration, Instant},
+};
+
+/// Why a connection ended otherwise than by the client's good-bye.
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectionError {
+    /// The socket failed, or a handshake took too long.
+    #[error("connection lost")]
+    Lost(#[from] io::Error),
+    /// The client broke the protocol.
+    #[error("protocol violated")]
+    Protocol(#[from] ProtocolError),
+}
+
+/// What every connection needs of its server.
+pub(super) struct Shared {
+    pub exports: Exports,
+    pub limits: Limits,
+    pub tls: Option<Arc<ServerConfig>>,
+    pub tls_policy: TlsPolicy,
+    pub pool: BufferPool,
+}
+
+/// Bytes of requests that are read at once.
+const INPUT_BYTES: usize = 64 << 10;
+
+/// Bytes read at once behind a long write: most of what follows is payload of
+/// the next one, better read straight into its own buffer.
+const SHORT_INPUT_BYTES: usize = 512;
+
+/// From this on a write is long.
+const LONG_WRITE_BYTES: u32 = 16 << 10;
+
+/// Serves a client to its end.
+pub(super) fn serve(shared: &Shared, socket: Socket, client: u32) -> Result<(), ConnectionError> {
+    let mut input = Input {
+        bytes: vec![0; INPUT_BYTES],
+        begin: 0,
+        end: 0,
+    };
+    let mut channel = Channel { socket, tls: None };
+    let Some(session) = shake_hands(shared, &mut channel, &mut input)? else {
+        channel.close();
+        return Ok(());
+    };
+    let Some((_, export)) = shared.exports.get(&session.export.name) else {
+        return Ok(());
+    };
+    let bounds = Bounds {
+        requests: shared.limits.requests_in_flight,
+        bytes: shared.limits.bytes_in_flight,
+    };
+    let pool = shared.pool.clone();
+    let requests = Requests::new(&session);
+    let outgoing = Arc::new(Outgoing::new(channel, session, pool, bounds));
+    let mut reader = Reader {
+        outgoing: Arc::clone(&outgoing),
+        completions: Arc::clone(&outgoing) as _,
+        export: &**export,
+        sparse: export.features().sparse && outgoing.session.structured,
+        requests,
+        input,
+        client,
+        corked: false,
+        submitted: false,
+    };
+    thread::scope(|scope| {
+        scope.spawn(|| outgoing.write_replies());
+        let result = reader.read_requests();
+        reader.pause();
+        outgoing.finish(result.is_err());
+        result
+    })?;
+    outgoing.channel.close();
+    Ok(())
+}
+
+/// What is read and not yet understood.
+struct Input {
+    bytes: Vec<u8>,
+    begin: usize,
+    end: usize,
+}
+
+impl Input {
+    fn unread(&self) -> &[u8] {
+        &self.bytes[self.begin..self.end]
+    }
+}
+
+/// `None` if the client has given up.
+fn shake_hands(
+    shared: &Shared,
+    channel: &mut Channel,
+    input: &mut Input,
+) -> Result<Option<Session>, ConnectionError> {
+    let deadline = Instant::now() + shared.limits.handshake_timeout;
+    let mut output = Vec::new();
+    let mut handshake = nbd::Handshake::new(shared.tls_policy, &mut output);
+    loop {
+        set_deadline(&channel.socket, deadline)?;
+        send(channel, &mut output)?;
+        let answered = handshake.receive(input.unread(), &shared.exports, &mut output);
+        let (taken, event) = match answered {
+            Ok(answered) => answered,
+            Err(error) => {
+                send(channel, &mut output)?;
+                return Err(error.into());
+            }
+        };
+        input.begin += taken;
+        match event {
+            Some(HandshakeEvent::Ready(session)) => {
+                send(channel, &mut output)?;
+                channel.socket.set_timeout(None)?;
+                return Ok(Some(*session));
+            }
+            Some(HandshakeEvent::Aborted) => {
+                // The client may have closed already.
+                let _ = send(channel, &mut output);
+                return Ok(None);
+            }
+            Some(HandshakeEvent::StartTls) => {
+                send(channel, &mut output)?;
+                let Some(config) = &shared.tls else {
+                    return Ok(None);
+                };
+                let go_on = || set_deadline(&channel.socket, deadline);
+                let tls = TlsChannel::accept(config, &channel.socket, input.unread(), go_on)?;
+                channel.tls = Some(tls);
+                (input.begin, input.end) = (0, 0);
+                handshake.secured();
+            }
+            None if taken > 0 || !output.is_empty() => {}
+            None => {
+                let count = channel.read(&mut input.bytes)?;
+                (input.begin, input.end) = (0, count);
+                if count == 0 {
+                    return Ok(None);
+                }
+            }
+        }
+    }
+}
+
+fn send(channel: &Channel, output: &mut Vec<u8>) -> io::Result<()> {
+    if !output.is_empty() {
+        channel.write_all(&mut [io::IoSlice::new(output)])?;
+        output.clear();
+    }
+    Ok(())
+}
+
+/// No single wait may go beyond the handshake's deadline.
+fn set_deadline(socket: &Socket, deadline: Instant) -> io::Result<()> {
+    let left = deadline.saturating_duration_since(Instant::now());
+    if left < Duration::from_millis(1) {
+        return Err(io::ErrorKind::TimedOut.into());
+    }
+    socket.set_timeout(Some(left))
+}
+
+/// The reading thread's state during transmission.
+struct Reader<'a> {
+    outgoing: Arc<Outgoing>,
+    completions: Arc<dyn Completions>,
+    export: &'a dyn Export,
+    sparse: bool,
+    requests: Requests,
+    input: Input,
+    client: u32,
+    corked: bool,
+    submitted: bool,
+}
+
+impl Reader<'_> {
+    /// Until the client says good-bye or ends its stream.
+    fn read_requests(&mut self) -> Result<(), ConnectionError> {
+        let mut length = INPUT_BYTES;
+        loop {
+            let (taken, event) = self.requests.next(self.input.unread())?;
+            self.input.begin += taken;
+            match event {
+                Some(RequestEvent::Request(request)) => {
+                    let long =
+                        request.command == Command::Write && request.length >= LONG_WRITE_BYTES;
+                    length = if long { SHORT_INPUT_BYTES } else { INPUT_BYTES };
+                    if !self.request(request)? {
+                        return Ok(());
+                    }
+                }
+                Some(RequestEvent::Rejected(rejection)) => {
+                    self.refuse(rejection.cookie, rejection.error, rejection.words);
+                }
+                Some(RequestEvent::Disconnect) => return Ok(()),
+                None if taken > 0 => {}
+                None => {
+                    self.pause();
+                    let count = self
+                        .outgoing
+                        .channel
+                        .read(&mut self.input.bytes[..length])?;
+                    (self.input.begin, self.input.end) = (0, count);
+                    if count == 0 {
+                        return Ok(());
+                    }
+                }
+            }
+        }
+    }
+
+    /// Before anything that may wait for the client: the export gets going and
+    /// the replies leave.
+    fn pause(&mut self) {
+        if std::mem::take(&mut self.submitted) {
+            self.export.submitted();
+        }
+        self.outgoing.uncork(&mut self.corked);
+    }
+
+    fn refuse(&self, cookie: u64, error: ErrorCode, words: &str) {
+        let mut bytes = Vec::new();
+        let session = &self.outgoing.session;
+        session.failed(cookie, error, words, &mut bytes);
+        self.outgoing.reply(bytes);
+    }
+
+    /// False if the client's stream has ended.
+    fn request(&mut self, request: nbd::Request) -> Result<bool, ConnectionError> {
+        let operation = match request.command {
+            Command::Read => Operation::Read,
+            Command::Write => Operation::Write,
+            Command::Flush => Operation::Flush,
+            Command::Trim => Operation::Trim,
+            Command::WriteZeroes => Operation::WriteZeroes,
+            Command::Cache => Operation::Cache,
+            // The state machine keeps the good-bye to itself.
+            Command::BlockStatus | Command::Disconnect => {
+                self.block_status(&request);
+                return Ok(true);
+            }
+        };
+        let runs = if operation == Operation::Read {
+            self.runs(&request)
+        } else {
+            Vec::new()
+        };
+        if runs.iter().any(|run| run.hole) && runs.len() == 1 {
+            let head = self
+                .outgoing
+                .session
+                .hole(&request, 0, request.length, true);
+            self.outgoing.reply(head.to_vec());
+            return Ok(true);
+        }
+        // Waits for room before any memory is taken.
+        let token = self.outgoing.begin(request, runs, &mut self.corked);
+        let with_payload = matches!(operation, Operation::Read | Operation::Write);
+        let buffer = if with_payload {
+            self.outgoing.pool.take(request.length as usize)
+        } else {
+            Ok(Buffer::empty())
+        };
+        let failed = buffer.is_err();
+        let mut buffer = buffer.unwrap_or_default();
+        if operation == Operation::Write && !self.payload(&mut buffer)? {
+            self.completions
+                .completed(token, buffer, Err(ErrorCode::Io));
+            return Ok(false);
+        }
+        if failed {
+            let error = Err(ErrorCode::OutOfMemory);
+            self.completions.completed(token, buffer, error);
+            return Ok(true);
+        }
+        let flag = |flag: u16| request.flags & flag != 0;
+        let flags = RequestFlags {
+            force_unit_access: flag(command_flag::FUA),
+            no_hole: flag(command_flag::NO_HOLE),
+            fast_zero: flag(command_flag::FAST_ZERO),
+        };
+        let answer = (Arc::clone(&self.completions), token);
+        let mut request = Request::new(
+            operation,
+            request.offset,
+            request.length,
+            flags,
+            buffer,
+            answer,
+        );
+        request.client = self.client;
+        self.export.submit(request);
+        self.submitted = true;
+        Ok(true)
+    }
+
+    /// Reads a write's payload; without a buffer it is thrown away. False if
+    /// the stream ends within it.
+    fn payload(&mut self, buffer: &mut Buffer) -> Result<bool, ConnectionError> {
+        let mut filled = 0;
+        let mut nowhere = [0; SHORT_INPUT_BYTES];
+        loop {
+            let left = self.requests.payload_left() as usize;
+            if left == 0 {
+                return Ok(true);
+            }
+            let target = if buffer.is_empty() {
+                let most = left.min(nowhere.len());
+                &mut nowhere[..most]
+            } else {
+                &mut buffer[filled..]
+            };
+            let unread = self.input.unread();
+            let count = if unread.is_empty() {
+                self.pause();
+                // What follows the payload comes along.
+                let rest = &mut self.input.bytes[..SHORT_INPUT_BYTES];
+                let long = target.len() == left;
+                let rest = if long { rest } else { &mut [] };
+                let count = self.outgoing.channel.read_into(target, rest)?;
+                if count == 0 {
+                    return Ok(false);
+                }
+                let beyond = count.saturating_sub(left.min(target.len()));
+                (self.input.begin, self.input.end) = (0, beyond);
+                count - beyond
+            } else {
+                let count = unread.len().min(target.len());
+                target[..count].copy_from_slice(&unread[..count]);
+                self.input.begin += count;
+                count
+            };
+            filled += count;
+            // At most `left`, which is a u32.
+            self.requests.payload_taken(count as u32);
+        }
+    }
+
+    /// The holes in a read; empty for a read without.
+    fn runs(&self, request: &nbd::Request) -> Vec<Run> {
+        let mut runs: Vec<Run> = Vec::new();
+        if !self.sparse || request.dont_fragment() {
+            return runs;
+        }
+        let mut extents = Vec::new();
+        let (offset, length) = (request.offset, request.length);
+        self.export
+            .block_status(BASE_ALLOCATION, offset, length, MOST_RUNS, &mut extents);
+        let mut left = u64::from(length);
+        for extent in extents {
+            let length = extent.length.min(left);
+            left -= length;
+            let hole = extent.flags == STATE_HOLE | STATE_ZERO;
+            // At most the request's length, which is a u32.
+            push_run(&mut runs, length as u32, hole);
+        }
+        push_run(&mut runs, left as u32, false);
+        if runs.iter().any(|run| run.hole) {
+            runs
+        } else {
+            Vec::new()
+        }
+    }
+
+    fn block_status(&mut self, request: &nbd::Request) {
+        let session = &self.outgoing.session;
+        let limit = if request.one_extent() {
+            1
+        } else {
+            Session::MAXIMUM_EXTENTS
+        };
+        let mut bytes = Vec::new();
+        let count = session.contexts.len();
+        for (index, context) in session.contexts.iter().enumerate() {
+            let mut extents = Vec::new();
+            let (offset, length) = (request.offset, request.length);
+            self.export
+                .block_status(&context.name, offset, length, limit, &mut extents);
+            let extents = extents.iter().map(|extent| Extent {
+                length: u32::try_from(extent.length).unwrap_or(u32::MAX),
+                flags: extent.flags,
+            });
+            let done = index + 1 == count;
+            session.status(request, context.id, extents, done, &mut bytes);
+        }
+        self.outgoing.reply(bytes);
+    }
+}
+
+/// Runs of one read, at most.
+const MOST_RUNS: usize = 32;
+
+fn push_run(runs: &mut Vec<Run>, length: u32, hole: bool) {
+    match runs.last_mut() {
+        _ if length == 0 => {}
+        Some(last) if last.hole == hole => last.length += length,
+        _ => runs.push(Run { length, hole }),
+    }
+}
