@@ -5,15 +5,20 @@
 
 mod bad_blocks;
 mod bitmap;
+pub mod create;
+pub mod detail;
+mod erase;
 mod fields;
 mod probe;
 mod superblock;
+mod update;
 
 pub use bad_blocks::{BadBlockEntry, BadBlockError};
 pub use bitmap::{
     Bitmap, BitmapError, BitmapSuperblock, MAXIMUM_BITMAP_BYTES, PAGE_BYTES, Staleness,
     bitmap_space, external_chunk, internal_chunk,
 };
+pub use erase::erase;
 pub use fields::{Fault, FieldError};
 pub use probe::{MemberMetadata, ProbeError, ReadAt, read_member, versions_present};
 pub use superblock::legacy::{Legacy, LegacyDevice};
@@ -21,3 +26,4 @@ pub use superblock::version_1::{EncodeError, SuperblockError, superblock_checksu
 pub use superblock::{
     BadBlockLog, DeviceFlags, Features, Reshape, Role, Superblock, Uuid, Version, place_of,
 };
+pub use update::full_name;

@@ -181,7 +181,16 @@ pub fn read_member(device: &mut dyn ReadAt, size: Bytes) -> Result<MemberMetadat
     let bad_blocks = read_bad_blocks(device, &superblock, sectors)?;
     let (bitmap, bitmap_error) = match read_bitmap(device, &superblock, sectors)? {
         None => (None, None),
-        Some(Ok(bitmap)) => (Some(bitmap), None),
+        Some(Ok(mut bitmap)) => {
+            let native = legacy.as_ref().is_some_and(|legacy| !legacy.big_endian);
+            if native {
+                // Behind a 0.90 superblock the UUID is four words in the
+                // writer's order.
+                let uuid = &mut bitmap.superblock.array_uuid.0;
+                uuid.chunks_mut(4).for_each(<[u8]>::reverse);
+            }
+            (Some(bitmap), None)
+        }
         Some(Err(error)) => (None, Some(error)),
     };
     let log_area = superblock.log_area(bitmap.as_ref().map(|bitmap| &bitmap.superblock));

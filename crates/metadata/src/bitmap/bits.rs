@@ -46,7 +46,7 @@ pub enum BitmapError {
 pub struct Bitmap {
     /// What it says of itself. Size and chunk must not be changed.
     pub superblock: BitmapSuperblock,
-    /// From the bitmap's start, whole pages; the first 256 bytes are not used.
+    /// From the bitmap's start, whole pages; the first 256 bytes zeros.
     pages: Vec<u8>,
 }
 
@@ -59,10 +59,12 @@ impl Bitmap {
     /// [`BitmapError::TooLarge`].
     pub fn new(superblock: BitmapSuperblock, set: bool) -> Result<Self, BitmapError> {
         let bytes = area(&superblock)?;
-        Ok(Self {
+        let mut bitmap = Self {
             superblock,
-            pages: vec![if set { 0xff } else { 0 }; bytes],
-        })
+            pages: vec![0; bytes],
+        };
+        bitmap.fill(set);
+        Ok(bitmap)
     }
 
     /// From the bitmap's bytes, an external bitmap's whole file, or an internal
@@ -85,6 +87,7 @@ impl Bitmap {
         // Behind a file's last byte nothing is known: as mdadm fills it.
         let mut pages = bytes[..bytes.len().min(area)].to_vec();
         pages.resize(area, 0xff);
+        pages[..HEADER_BYTES].fill(0);
         Ok(Self { superblock, pages })
     }
 
@@ -177,7 +180,7 @@ impl Bitmap {
 
     /// Sets or clears the bits of all chunks.
     pub fn fill(&mut self, set: bool) {
-        self.pages.fill(if set { 0xff } else { 0 });
+        self.pages[HEADER_BYTES..].fill(if set { 0xff } else { 0 });
     }
 
     /// How many chunks' bits are set.

@@ -1,0 +1,396 @@
+//! What has to be written to make an array: pure arithmetic, with mdadm's values.
+//!
+//! Every number is the one that `mdadm --create` of mdadm 4.2 chooses
+//! (Create.c, `validate_geometry1`, `add_internal_bitmap1` and
+//! `write_init_super1` of super1.c), so that an array made here cannot be told
+//! from one of mdadm's, with two exceptions: between the bad-block log and the
+//! data room can be kept for raidlab's own log, and RAID 4 and 5 begin with a
+//! resync unless the last member is to be rebuilt as a spare. Time and names
+//! come from outside.
+
+mod member;
+mod space;
+
+use crate::bitmap::{
+    Bitmap, BitmapError, BitmapSuperblock, bitmap_space, external_chunk, internal_chunk,
+};
+use crate::superblock::version_1::{EncodeError, MAXIMUM_ROLES};
+use crate::superblock::{DeviceFlags, Superblock, Uuid, Version};
+use raidlab_geometry::{Layout, Level, Shape, ShapeError};
+use raidlab_units::{Bytes, Sectors};
+use std::ops::Range;
+
+pub use space::default_log_reserve;
+
+/// Chunk where nobody says: 512 KiB.
+const DEFAULT_CHUNK: Sectors = Sectors(1024);
+/// The smallest chunk: 4 KiB.
+const SMALLEST_CHUNK: Sectors = Sectors(8);
+/// From this used size on mdadm makes a bitmap by itself: 100 GiB.
+const BITMAP_BY_ITSELF: Sectors = Sectors(100 << 21);
+/// RAID 1 uses whole 64 KiB.
+const RAID1_ROUNDING: u64 = 128;
+
+/// Whether the array gets a write-intent bitmap.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum BitmapChoice {
+    /// An internal one if more than 100 GiB of each member are used.
+    #[default]
+    Automatic,
+    /// None.
+    None,
+    /// On every member; the chunk is chosen unless given.
+    Internal(Option<Bytes>),
+    /// In a file; the chunk is chosen unless given.
+    External(Option<Bytes>),
+}
+
+/// How copies and parity come to agree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum InitialSync {
+    /// By a resync of the whole array. With members missing: see
+    /// [`plan`].
+    #[default]
+    Resync,
+    /// RAID 4 and 5: the last member is rebuilt as a spare, which reads and
+    /// writes in order (mdadm's choice). Other levels: a resync.
+    SpareRebuild,
+    /// They are said to agree already.
+    AssumeClean,
+}
+
+/// Room for raidlab's own log on each member.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum LogReserve {
+    /// [`default_log_reserve`] for RAID 4, 5 and 6, none for the others. With
+    /// a data offset that is given: what happens to be there.
+    #[default]
+    Automatic,
+    /// No more room than mdadm leaves.
+    None,
+    /// At least this much.
+    AtLeast(Sectors),
+}
+
+/// The array to be made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CreateSpec {
+    /// 1.0, 1.1 or 1.2.
+    pub version: Version,
+    /// Level.
+    pub level: Level,
+    /// Layout; `None`: [`Layout::default_of`].
+    pub layout: Option<Layout>,
+    /// Chunk, at least 4 KiB; `None`: 512 KiB where the level has chunks. For
+    /// linear what members' sizes are rounded down to.
+    pub chunk: Option<Sectors>,
+    /// Slots; further members are spares.
+    pub raid_disks: usize,
+    /// The array's UUID.
+    pub array_uuid: Uuid,
+    /// The host that it belongs to; may be empty.
+    pub host: String,
+    /// Its name; with the host at most 31 bytes, or it stands without.
+    pub name: String,
+    /// Seconds since 1970.
+    pub created: u64,
+    /// What is used of each member; `None`: all that the smallest one offers.
+    pub size: Option<Sectors>,
+    /// Where the data begin; `None`: chosen.
+    pub data_offset: Option<Sectors>,
+    /// Write-intent bitmap.
+    pub bitmap: BitmapChoice,
+    /// How copies and parity come to agree.
+    pub initial: InitialSync,
+    /// Room for raidlab's own log.
+    pub log: LogReserve,
+    /// Whether members get a bad-block log.
+    pub bad_block_log: bool,
+}
+
+/// One member to be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MemberSize {
+    /// The whole device.
+    pub size: Bytes,
+    /// Its UUID.
+    pub device_uuid: Uuid,
+    /// Its flags.
+    pub flags: DeviceFlags,
+    /// The versions of superblocks that are on it
+    /// ([`versions_present`](crate::versions_present)): they are erased.
+    pub found: Vec<Version>,
+}
+
+/// Bytes to be written to a member.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Write {
+    /// First byte on the member.
+    pub offset: Bytes,
+    /// A whole number of sectors.
+    pub bytes: Vec<u8>,
+}
+
+/// What is written to one member.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlannedMember {
+    /// Its place among the members given.
+    pub index: usize,
+    /// Its superblock.
+    pub superblock: Superblock,
+    /// Room for raidlab's own log; see [`Superblock::log_area`].
+    pub log_area: Range<Sectors>,
+    /// In this order, the superblock last: what is there before it is not yet a
+    /// member.
+    pub writes: Vec<Write>,
+}
+
+/// What makes the array.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CreatePlan {
+    /// What the array offers.
+    pub array_size: Sectors,
+    /// The internal bitmap, as on every member.
+    pub bitmap: Option<Bitmap>,
+    /// What the external bitmap's file has to contain, [`Bitmap::encode`].
+    pub external_bitmap: Option<Bitmap>,
+    /// The members that are not missing, in the order given.
+    pub members: Vec<PlannedMember>,
+}
+
+/// Why an array cannot be made so.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CreateError {
+    /// Level, layout, chunk and number of members do not fit.
+    #[error("no such array")]
+    Shape(#[from] ShapeError),
+    /// Fewer members than slots.
+    #[error("{raid_disks} slots need as many members, missing ones included, not {given}")]
+    TooFewMembers {
+        /// Slots.
+        raid_disks: usize,
+        /// Members given.
+        given: usize,
+    },
+    /// More members than a superblock has roles for.
+    #[error("{0} members are too many; at most {MAXIMUM_ROLES} are possible")]
+    TooManyMembers(usize),
+    /// No member is there.
+    #[error("all members are missing")]
+    NothingThere,
+    /// A spare that is missing.
+    #[error("member {0} is a spare and missing")]
+    MissingSpare(usize),
+    /// Spares or missing members at a level without redundancy.
+    #[error("{0} has neither spares nor missing members")]
+    NoRedundancy(Level),
+    /// A bitmap at a level without redundancy.
+    #[error("{0} has no bitmap")]
+    NoBitmap(Level),
+    /// More members missing than the level can bear.
+    #[error("{missing} missing members are more than {level} can bear")]
+    TooManyMissing {
+        /// The level.
+        level: Level,
+        /// How many.
+        missing: usize,
+    },
+    /// A chunk that is too small, or one for RAID 1.
+    #[error("{level} cannot have a chunk of {} sectors", chunk.0)]
+    Chunk {
+        /// The level.
+        level: Level,
+        /// As given.
+        chunk: Sectors,
+    },
+    /// A member without room for metadata and at least one chunk.
+    #[error("member {index} has {} bytes, too few", size.0)]
+    TooSmall {
+        /// Which one.
+        index: usize,
+        /// Its size.
+        size: Bytes,
+    },
+    /// A member that does not offer the size asked for.
+    #[error("member {index} offers {} sectors, fewer than {}", offered.0, wanted.0)]
+    SmallerThanSize {
+        /// Which one.
+        index: usize,
+        /// What it offers.
+        offered: Sectors,
+        /// As asked.
+        wanted: Sectors,
+    },
+    /// A size below one chunk.
+    #[error("a size of {} sectors is less than a chunk", .0.0)]
+    Size(Sectors),
+    /// A data offset that leaves no room for the metadata before it, or is not a
+    /// multiple of 4 KiB.
+    #[error("a data offset of {} sectors is not a multiple of 8 from {} on", offset.0, needed.0)]
+    DataOffset {
+        /// As given.
+        offset: Sectors,
+        /// The least.
+        needed: Sectors,
+    },
+    /// A bitmap's chunk that does not fit, or no room for a bitmap.
+    #[error("no room for a bitmap with this chunk")]
+    BitmapChunk,
+    /// The bitmap cannot be made.
+    #[error("the bitmap cannot be made")]
+    Bitmap(#[from] BitmapError),
+    /// A superblock cannot be made.
+    #[error("the superblock cannot be made")]
+    Superblock(#[from] EncodeError),
+}
+
+/// What is written to make the array `spec` of `members`; `None` is a missing
+/// one. The first `raid_disks` are the slots in order, the others spares.
+///
+/// With a member missing, RAID 4 and 5 are clean from the start: there is
+/// nothing that parity could be compared with. RAID 6 lacks one kind of parity
+/// less; as mdadm does, a further member is then made a spare, which is rebuilt.
+///
+/// # Errors
+///
+/// Whatever mdadm would refuse.
+pub fn plan(spec: &CreateSpec, members: &[Option<MemberSize>]) -> Result<CreatePlan, CreateError> {
+    check_members(spec, members)?;
+    let layout = spec.layout.unwrap_or(Layout::default_of(spec.level));
+    let chunk = chunk(spec)?;
+    let space = space::choose(spec, chunk, members)?;
+    let bitmap = choose_bitmap(spec, layout, space.used_size)?;
+    let [internal, external] = match (&spec.bitmap, bitmap) {
+        (BitmapChoice::External(_), bitmap) => [None, bitmap],
+        (_, bitmap) => [bitmap, None],
+    };
+    let draft = member::Draft {
+        spec,
+        layout,
+        chunk,
+        space: &space,
+        bitmap: internal.as_ref(),
+        members,
+    };
+    let planned = draft.members()?;
+    let member_sizes = (0..spec.raid_disks).map(|slot| {
+        let member = planned.iter().find(|member| member.index == slot);
+        member.map_or(space.used_size, |member| member.superblock.data_size)
+    });
+    let shape = Shape {
+        level: spec.level,
+        layout,
+        chunk,
+        member_sizes: member_sizes.collect(),
+        used_size: space.used_size,
+    };
+    Ok(CreatePlan {
+        array_size: shape.array_size()?,
+        bitmap: internal,
+        external_bitmap: external,
+        members: planned,
+    })
+}
+
+/// Whether there is a sensible list of members.
+fn check_members(spec: &CreateSpec, members: &[Option<MemberSize>]) -> Result<(), CreateError> {
+    let level = spec.level;
+    if spec.version == Version::V0_90 {
+        return Err(EncodeError::ReadOnlyVersion.into());
+    }
+    if members.len() < spec.raid_disks || spec.raid_disks == 0 {
+        return Err(CreateError::TooFewMembers {
+            raid_disks: spec.raid_disks,
+            given: members.len(),
+        });
+    }
+    // One more number is needed where a member is made a spare.
+    if members.len() >= MAXIMUM_ROLES {
+        return Err(CreateError::TooManyMembers(members.len()));
+    }
+    let [slots, spares] = [&members[..spec.raid_disks], &members[spec.raid_disks..]];
+    if let Some(missing) = spares.iter().position(Option::is_none) {
+        return Err(CreateError::MissingSpare(spec.raid_disks + missing));
+    }
+    if members.iter().all(Option::is_none) {
+        return Err(CreateError::NothingThere);
+    }
+    let missing = slots.iter().filter(|member| member.is_none()).count();
+    let bare = matches!(level, Level::Linear | Level::Raid0);
+    if bare && (missing > 0 || !spares.is_empty()) {
+        return Err(CreateError::NoRedundancy(level));
+    }
+    if bare
+        && matches!(
+            spec.bitmap,
+            BitmapChoice::Internal(_) | BitmapChoice::External(_)
+        )
+    {
+        return Err(CreateError::NoBitmap(level));
+    }
+    let bearable = match level {
+        Level::Raid1 | Level::Raid10 => usize::MAX,
+        _ => level.parity_count(),
+    };
+    if missing > bearable {
+        return Err(CreateError::TooManyMissing { level, missing });
+    }
+    Ok(())
+}
+
+/// The chunk; 0 where the level has none.
+fn chunk(spec: &CreateSpec) -> Result<Sectors, CreateError> {
+    let level = spec.level;
+    match (level, spec.chunk) {
+        (Level::Raid1, Some(chunk)) if chunk > Sectors::ZERO => {
+            Err(CreateError::Chunk { level, chunk })
+        }
+        (Level::Raid1, _) | (Level::Linear, None) => Ok(Sectors::ZERO),
+        (Level::Linear, Some(Sectors::ZERO)) => Ok(Sectors::ZERO),
+        (_, None) => Ok(DEFAULT_CHUNK),
+        (_, Some(chunk)) if chunk < SMALLEST_CHUNK || !chunk.0.is_multiple_of(2) => {
+            Err(CreateError::Chunk { level, chunk })
+        }
+        (_, Some(chunk)) => Ok(chunk),
+    }
+}
+
+/// The bitmap, all bits set as mdadm writes it: which of them count is decided
+/// by the superblock's `resync_offset`.
+fn choose_bitmap(
+    spec: &CreateSpec,
+    layout: Layout,
+    used_size: Sectors,
+) -> Result<Option<Bitmap>, CreateError> {
+    // Bits stand for the array's sectors where a sector's copies lie in
+    // different places, otherwise for sectors of the members' data areas.
+    let sync_size = match layout {
+        Layout::Copies(copies) => {
+            let slots = spec.raid_disks as u128;
+            let kib = u128::from(used_size.0 / 2) * slots / copies.count() as u128;
+            Sectors(u64::try_from(kib * 2).unwrap_or(u64::MAX))
+        }
+        _ => used_size,
+    };
+    let chunk = match spec.bitmap {
+        BitmapChoice::None => return Ok(None),
+        BitmapChoice::Automatic => {
+            let bare = matches!(spec.level, Level::Linear | Level::Raid0);
+            if bare || used_size <= BITMAP_BY_ITSELF {
+                return Ok(None);
+            }
+            internal_chunk(sync_size, bitmap_space(used_size), None)
+        }
+        BitmapChoice::Internal(wished) => {
+            internal_chunk(sync_size, bitmap_space(used_size), wished)
+        }
+        BitmapChoice::External(wished) => {
+            let chunk = wished.unwrap_or_else(|| external_chunk(sync_size));
+            let sound = chunk.0.is_power_of_two() && chunk.0 >= 4096 && chunk.0 < 1 << 32;
+            sound.then_some(chunk)
+        }
+    };
+    let chunk = chunk.ok_or(CreateError::BitmapChunk)?;
+    let superblock = BitmapSuperblock::new(spec.array_uuid, sync_size, chunk);
+    Ok(Some(Bitmap::new(superblock, true)?))
+}
