@@ -1,14 +1,12 @@
 //! Against members that the real kernel and the real mdadm wrote: what is read
 //! comes back as the same bytes, and the texts are mdadm's.
 
-mod support;
-
+use crate::support::{Recorded, recorded};
 use raidlab_metadata::detail::{
     DetailOptions, brief, examine, examine_bad_blocks, examine_bitmap, utc,
 };
 use raidlab_metadata::{Features, MemberMetadata, ReadAt, Role, Version, read_member};
 use raidlab_units::Sectors;
-use support::{Recorded, recorded};
 
 /// Every member with its metadata.
 fn members() -> Vec<(Recorded, MemberMetadata)> {

@@ -1,0 +1,5 @@
+//! Against md's metadata as the real kernel and the real mdadm write them.
+
+mod create;
+mod members;
+mod support;
