@@ -22,3 +22,6 @@ pub use serve::{ArrayExport, DriverConfig, FileExport, ServeError, Snapshot, mon
 
 #[cfg(test)]
 mod tests;
+
+#[cfg(test)]
+pub(crate) mod testing;

@@ -1,6 +1,7 @@
 //! Arrays and modelled disks on real files, served over NBD.
 
 pub mod array;
+pub mod disk;
 pub mod export;
 pub mod member;
 pub mod server;

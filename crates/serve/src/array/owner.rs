@@ -23,6 +23,8 @@ use std::time::Duration;
 pub(super) enum Message {
     Request(export::Request),
     Call(Box<dyn FnOnce(&mut Owner) + Send>),
+    /// Finish what is under way and end.
+    Stop,
 }
 
 /// Why the owner takes no more requests.
@@ -82,13 +84,13 @@ impl Owner {
         }
     }
 
-    /// Works until the array has stopped, or all who could ask are gone.
+    /// Works until it is told to stop and all is done.
     pub(super) fn run(mut self) {
         loop {
             let now = (self.clock)();
-            let deserted = self.take_messages(now);
+            self.take_messages(now);
             self.settle(now);
-            if (self.stopping || deserted) && self.is_at_rest() {
+            if self.stopping && self.is_at_rest() {
                 return;
             }
             self.wait();
@@ -107,13 +109,12 @@ impl Owner {
         drained && (self.core.is_idle() || self.broken.is_some())
     }
 
-    /// Whether no sender is left.
-    fn take_messages(&mut self, now: Nanos) -> bool {
-        loop {
-            match self.inbox.try_recv() {
-                Ok(Message::Request(request)) => self.take_request(now, request),
-                Ok(Message::Call(call)) => call(self),
-                Err(error) => return error.is_disconnected(),
+    fn take_messages(&mut self, now: Nanos) {
+        while let Ok(message) = self.inbox.try_recv() {
+            match message {
+                Message::Request(request) => self.take_request(now, request),
+                Message::Call(call) => call(self),
+                Message::Stop => self.stopping = true,
             }
         }
     }

@@ -69,7 +69,7 @@ pub fn monotonic_now() -> Nanos {
 /// An array whose thread runs; dropped, it finishes what is under way.
 #[derive(Debug)]
 pub struct ArrayExport {
-    inbox: Option<Sender<Message>>,
+    inbox: Sender<Message>,
     waker: Arc<Waker>,
     thread: Option<JoinHandle<()>>,
     size_bytes: u64,
@@ -123,7 +123,7 @@ impl ArrayExport {
             .map_err(|_| ServeError::Stopped)?
             .map_err(ServeError::Start)?;
         Ok(Self {
-            inbox: Some(inbox),
+            inbox,
             waker,
             thread: Some(thread),
             size_bytes,
@@ -147,8 +147,7 @@ impl ArrayExport {
     }
 
     fn send(&self, message: Message) -> Result<(), ServeError> {
-        let inbox = self.inbox.as_ref().ok_or(ServeError::Stopped)?;
-        inbox.send(message).map_err(|_| ServeError::Stopped)
+        self.inbox.send(message).map_err(|_| ServeError::Stopped)
     }
 
     /// What it is doing.
@@ -212,7 +211,8 @@ impl Export for ArrayExport {
 
 impl Drop for ArrayExport {
     fn drop(&mut self) {
-        self.inbox = None;
+        // If it cannot be sent, the thread has ended already.
+        let _ = self.send(Message::Stop);
         self.waker.wake();
         if let Some(thread) = self.thread.take() {
             // A panic in the owner has been printed; there is nobody to tell.

@@ -1,4 +1,3 @@
 //! The driver over real files.
 
-mod clients;
 mod file;

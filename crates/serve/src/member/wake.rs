@@ -53,7 +53,7 @@ impl Waker {
     }
 
     /// Sleeps until woken or the time has passed.
-    pub(super) fn sleep(&self, timeout: Option<Duration>) -> io::Result<()> {
+    pub(crate) fn sleep(&self, timeout: Option<Duration>) -> io::Result<()> {
         let mut descriptors = [PollFd::new(&self.descriptor, PollFlags::IN)];
         let timeout = timeout.map(|time| rustix::event::Timespec {
             tv_sec: i64::try_from(time.as_secs()).unwrap_or(i64::MAX),

@@ -1,4 +1,4 @@
-use super::clients::Client;
+use crate::array::testing::Client;
 use crate::array::{DriverConfig, FileExport};
 use crate::export::{ErrorCode, Export, Operation};
 use crate::member::{BackendKind, MemberFile, OpenOptions};

@@ -1,0 +1,193 @@
+//! The model's events and the arrivals, in the order of their times.
+//!
+//! No clock here: arrivals come with their stamps, and [`Pace::advance`] is told
+//! the time. It may be called as late as it happens to be; as long as every
+//! arrival stamped before a modelled event is handed in before the model is
+//! advanced to it, the model decides as if the thread had always been there.
+
+use raidlab_disk::{Command, Completion, Disk};
+use raidlab_units::Nanos;
+use std::collections::VecDeque;
+
+/// A request whose modelled time has come.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Done<P> {
+    /// When it arrived.
+    pub(super) arrived: Nanos,
+    /// When it completed, as modelled.
+    pub(super) due: Nanos,
+    /// What came with it.
+    pub(super) payload: P,
+}
+
+struct Flight<P> {
+    arrived: Nanos,
+    payload: P,
+}
+
+/// A disk, the queue before it, and what is due.
+pub(super) struct Pace<P> {
+    disk: Disk,
+    tags: usize,
+    in_disk: usize,
+    /// Arrivals that the model has not seen, oldest first.
+    ahead: VecDeque<(Nanos, Command)>,
+    /// Commands that found no tag.
+    waiting: VecDeque<Command>,
+    flights: Vec<Option<Flight<P>>>,
+    free: Vec<usize>,
+    due: VecDeque<Done<P>>,
+    completions: Vec<Completion>,
+    /// How far the model has come.
+    position: Nanos,
+}
+
+impl<P> Pace<P> {
+    pub(super) fn new(disk: Disk, tags: usize) -> Self {
+        Self {
+            disk,
+            tags,
+            in_disk: 0,
+            ahead: VecDeque::new(),
+            waiting: VecDeque::new(),
+            flights: Vec::new(),
+            free: Vec::new(),
+            due: VecDeque::new(),
+            completions: Vec::new(),
+            position: Nanos::ZERO,
+        }
+    }
+
+    /// Takes an arrival; its tag is given here. Threads that submit may stamp
+    /// and send in different orders: a stamp before that of the arrival before
+    /// counts as equal to it.
+    pub(super) fn arrive(&mut self, at: Nanos, command: Command, payload: P) {
+        let last = self.ahead.back().map_or(self.position, |(last, _)| *last);
+        let at = at.max(last);
+        let flight = Some(Flight {
+            arrived: at,
+            payload,
+        });
+        let tag = match self.free.pop() {
+            Some(tag) => {
+                self.flights[tag] = flight;
+                tag
+            }
+            None => {
+                self.flights.push(flight);
+                self.flights.len() - 1
+            }
+        };
+        let tag = tag as u64;
+        self.ahead.push_back((at, Command { tag, ..command }));
+    }
+
+    /// Whether no request is under way.
+    pub(super) fn is_empty(&self) -> bool {
+        self.free.len() == self.flights.len() && self.due.is_empty()
+    }
+
+    /// When [`Self::advance`] has something to do.
+    pub(super) fn next_event(&self) -> Option<Nanos> {
+        let event = self.disk.next_event();
+        let arrival = self.ahead.front().map(|(at, _)| *at);
+        [event, arrival].into_iter().flatten().min()
+    }
+
+    /// Brings the model up to `now`. A request that has completed by then, in
+    /// the order of completion; `None` when there is no more.
+    pub(super) fn advance(&mut self, now: Nanos) -> Option<Done<P>> {
+        while self.due.is_empty() {
+            let next = self.next_event().filter(|&next| next <= now)?;
+            self.position = self.position.max(next);
+            if let Some(&(at, command)) = self.ahead.front()
+                && self.disk.next_event().is_none_or(|event| at < event)
+            {
+                self.ahead.pop_front();
+                self.send(at, command);
+            } else {
+                self.play(next);
+            }
+        }
+        self.due.pop_front()
+    }
+
+    fn play(&mut self, at: Nanos) {
+        let mut completions = std::mem::take(&mut self.completions);
+        self.disk.advance(at, &mut completions);
+        for completion in completions.drain(..) {
+            self.in_disk -= 1;
+            let tag = usize::try_from(completion.tag).unwrap_or(usize::MAX);
+            if let Some(flight) = self.flights.get_mut(tag).and_then(Option::take) {
+                self.free.push(tag);
+                self.due.push_back(Done {
+                    arrived: flight.arrived,
+                    due: at,
+                    payload: flight.payload,
+                });
+            }
+            if let Some(command) = self.waiting.pop_front() {
+                self.send(at, command);
+            }
+        }
+        self.completions = completions;
+    }
+
+    fn send(&mut self, at: Nanos, command: Command) {
+        if self.in_disk < self.tags {
+            self.in_disk += 1;
+            self.disk.submit(at, command);
+        } else {
+            self.waiting.push_back(command);
+        }
+    }
+}
+
+/// How well modelled times were kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Punctuality {
+    /// Requests answered.
+    pub requests: u64,
+    /// Of these, within 2 % of the modelled service time or 100 us, whichever
+    /// is more.
+    pub within: u64,
+    /// The furthest that an answer was behind its modelled time.
+    pub worst_lateness: Nanos,
+    /// All latenesses, summed.
+    pub total_lateness: Nanos,
+}
+
+impl Punctuality {
+    /// Counts a request that was answered at `answered` instead of `due`. It is
+    /// never early.
+    pub(super) fn count(&mut self, arrived: Nanos, due: Nanos, answered: Nanos) {
+        let lateness = Nanos(answered.0.saturating_sub(due.0));
+        let service = due.0.saturating_sub(arrived.0);
+        self.requests += 1;
+        self.within += u64::from(lateness.0 <= (service / 50).max(100_000));
+        self.worst_lateness = self.worst_lateness.max(lateness);
+        self.total_lateness += lateness;
+    }
+
+    /// The mean lateness.
+    #[must_use]
+    pub fn mean_lateness(&self) -> Nanos {
+        Nanos(self.total_lateness.0 / self.requests.max(1))
+    }
+}
+
+impl std::fmt::Display for Punctuality {
+    #[expect(clippy::cast_precision_loss, reason = "for printing")]
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let percent = 100.0 * self.within as f64 / self.requests.max(1) as f64;
+        write!(
+            formatter,
+            "{} of {} requests ({percent:.2} %) within 2 % or 100 us of the modelled time, \
+             mean lateness {}, worst {}",
+            self.within,
+            self.requests,
+            self.mean_lateness(),
+            self.worst_lateness
+        )
+    }
+}
