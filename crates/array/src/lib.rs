@@ -52,6 +52,7 @@ mod policy;
 mod recovery;
 mod request;
 mod slab;
+mod stripes;
 
 pub use array::Array;
 pub use config::{AdminError, ArrayConfig, ConfigError, MemberConfig};
@@ -61,9 +62,10 @@ pub use engine::{
 };
 pub use member::MemberState;
 pub use persistent::{
-    AssembleError, AssembleOptions, AssembledMember, Assembly, Candidate, LOG_SUPERBLOCK_SECTORS,
-    LeftOut, LogFault, LogSuperblock, NeededReplay, NeededSync, Part, Stale, StartError, Update,
-    VerbError, log_area,
+    ArrayState, ArrayStatus, AssembleError, AssembleOptions, AssembledMember, Assembly, Candidate,
+    DeviceCounters, DeviceStatus, EngineOptions, LOG_SUPERBLOCK_SECTORS, LeftOut, LogFault,
+    LogSuperblock, MismatchStatus, NeededReplay, NeededSync, NewDevice, Part, PersistentArray,
+    Settings, Stale, StartError, SyncProgress, Update, VerbError, log_area,
 };
 pub use policy::{
     Choice, Io, IoKind, MemberView, Read, ReadPolicy, ReadPolicyError, ReadPolicyKind,
@@ -77,4 +79,8 @@ pub use recovery::{
 pub use request::{
     BufferId, CommandId, ComputeStep, Event, Finished, MemberCommand, MemberError, Operation,
     Outputs, Purpose, Request, RequestError, RequestId, ScratchId, Slot, StepId, StepResult,
+};
+pub use stripes::{
+    CheckReport, LogConfig, MismatchPlace, RmwLevel, StripeArray, StripeConfig, StripeConfigError,
+    WritePolicy, log as stripe_log,
 };

@@ -1,13 +1,485 @@
-//! An array that remembers itself on its members.
+//! An array that remembers itself on its members: md's superblocks, the dirty
+//! mark, the write-intent bitmap, failures, recovery offsets, bad blocks.
+//!
+//! [`Assembly::decide`] says what a set of devices makes; [`PersistentArray`]
+//! runs it on top of an [`Engine`], again without I/O, clock or payload. What
+//! it has to remember it writes in passes (`pass`). The rules, which together
+//! keep every acknowledged and flushed write through any crash:
+//!
+//! * *Dirty before data.* The first write after a pause waits until the
+//!   superblocks of all members say that the array is dirty (`resync_offset`
+//!   0). After 200 ms without writes they are flushed and called clean.
+//! * *Bit before data.* A write waits until the bits of its chunks are durable
+//!   on all members. Bits go only after two passes of the daemon, after a flush,
+//!   and never while a member is missing or being filled.
+//! * *Failure before acknowledgement.* From the moment a member fails, nothing
+//!   but reads is acknowledged, and the engine starts no write that the member
+//!   should have had, until the superblocks of all others call it failed.
+//! * *Flush before progress.* What superblocks say of a member that is filled,
+//!   or of a resync, was flushed before.
+//! * *Bad blocks before acknowledgement.* What lost its right bytes is in the
+//!   bad-block log before anything that came after is acknowledged.
+//!
+//! Requests that have to wait are held in the order in which they came; reads
+//! never wait. An engine acknowledges a write only when it is on the members
+//! (in their caches), not when it is merely in a log: only so may a bit be
+//! cleared after a flush.
+//!
+//! **Handles.** Devices are named by handles, which are slots as far as drivers
+//! are concerned: commands go to them, events name them. A device keeps its
+//! handle for as long as it is attached. At the start a member has its slot as
+//! its handle and the others the numbers behind; a spare that takes a failed
+//! member's place keeps its own handle, and [`ArrayStatus`] says which slot it
+//! serves.
 
+mod absorb;
 mod assembly;
+mod build;
+mod device;
 mod error;
 mod intent;
+mod life;
 mod log_superblock;
+mod pass;
+mod status;
+#[cfg(test)]
+mod tests;
+mod verbs;
 
 pub use assembly::{
     AssembleOptions, AssembledMember, Assembly, Candidate, LeftOut, NeededReplay, NeededSync, Part,
     Stale, Update,
 };
+pub use build::EngineOptions;
+pub use device::DeviceCounters;
 pub use error::{AssembleError, LogFault, StartError, VerbError};
 pub use log_superblock::{LOG_SUPERBLOCK_SECTORS, LogSuperblock, log_area};
+pub use status::{ArrayState, ArrayStatus, DeviceStatus, MismatchStatus, SyncProgress};
+pub use verbs::NewDevice;
+
+use crate::engine::{Engine, FIRST_OUTER_ID, FIRST_OUTER_SCRATCH, Span, SyncAction};
+use crate::mutation::{self, Mutation};
+use crate::request::{
+    CommandId, Finished, MemberError, Operation, Outputs, Request, RequestError, RequestId, Slot,
+    StepId, StepResult,
+};
+use device::Device;
+use intent::Intent;
+use raidlab_geometry::{Layout, Level, StripeMap};
+use raidlab_metadata::Superblock;
+use raidlab_units::{Nanos, Sectors};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::ops::Range;
+
+/// How an array runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Settings {
+    /// Since 1970-01-01, at the driver's time 0.
+    pub unix_base: Nanos,
+    /// A random number that names this run in the members' write logs; 0: no
+    /// log is kept.
+    pub session: u64,
+    /// Without writes for so long, the array is marked clean: md's
+    /// `safe_mode_delay`, 200 ms.
+    pub safe_mode_delay: Nanos,
+}
+
+impl Settings {
+    /// md's delay; the time and the session are the driver's.
+    #[must_use]
+    pub const fn new(unix_base: Nanos, session: u64) -> Self {
+        Self {
+            unix_base,
+            session,
+            safe_mode_delay: Nanos::from_millis(200),
+        }
+    }
+}
+
+/// Whether the array takes writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    ReadWrite,
+    /// Writes are refused; the clean mark is still to be written if needed.
+    ReadOnly,
+    /// Started without leave to write anything at all.
+    Untouched,
+    Stopping,
+    Stopped,
+    /// Its state can no longer be recorded.
+    Broken,
+}
+
+/// A request in the engine, or waiting to go there; not for reads.
+#[derive(Debug, Clone)]
+struct Tracked {
+    /// Not a flush.
+    is_write: bool,
+    chunks: Range<usize>,
+}
+
+/// A running array.
+#[derive(Debug)]
+pub struct PersistentArray {
+    engine: Box<dyn Engine>,
+    /// The engine's outputs, reused.
+    inner: Outputs,
+    settings: Settings,
+    now: Nanos,
+    mode: Mode,
+    level: Level,
+    layout: Layout,
+    /// For levels with parity: which member sectors an array range lies on.
+    stripes: Option<StripeMap>,
+    /// What all superblocks have in common.
+    array: Superblock,
+    devices: BTreeMap<Slot, Device>,
+    /// The device that serves each of the engine's slots.
+    served: Vec<Option<Slot>>,
+    /// Numbers of members that are gone.
+    gone: BTreeSet<u32>,
+    intent: Option<Intent>,
+    bitmap_is_external: bool,
+    /// Where the records of the members' logs lie, the same on all.
+    ring: Option<Span>,
+    /// 0 if no log is kept.
+    session: u64,
+
+    /// The first pass is over.
+    started: bool,
+    /// There are writes, or were a moment ago.
+    active: bool,
+    /// All members' superblocks say dirty.
+    disk_dirty: bool,
+    /// When to mark the array clean.
+    clean_at: Option<Nanos>,
+    /// When the bitmap's daemon passes.
+    daemon_at: Option<Nanos>,
+    /// Members agree below this sector, as `resync_offset` counts.
+    in_sync_below: Sectors,
+    /// What a resync has to cover, if not everything.
+    resync_ranges: Option<Vec<Span>>,
+    /// The sync that was asked of the engine.
+    sync: Option<SyncAction>,
+    /// No resync starts by itself until something changes.
+    resync_waits: bool,
+    mismatches: status::MismatchStatus,
+
+    /// Requests that wait for metadata, oldest first.
+    held: VecDeque<Request>,
+    tracked: HashMap<RequestId, Tracked>,
+    /// Writes and discards in the engine.
+    writes: usize,
+    /// Answers that wait for a failure (or bad blocks) to be recorded.
+    held_finished: Vec<Finished>,
+    /// Failures that the superblocks do not know yet: the engine's slots.
+    unrecorded: BTreeSet<Slot>,
+    /// Bad blocks that the logs do not know yet.
+    bad_blocks_unrecorded: bool,
+
+    pass: Option<pass::Pass>,
+    want_superblocks: bool,
+    /// Everything is drained: the next pass with superblocks is the last.
+    is_final: bool,
+    /// Some slot of the engine is not in sync.
+    degraded: bool,
+    /// Metadata commands in flight; `None`: the device has left since.
+    metadata_commands: BTreeMap<CommandId, Option<Slot>>,
+    /// The engine's commands in flight, for the members' counters.
+    data_commands: HashMap<CommandId, (Slot, Operation, Sectors)>,
+    next_command: u64,
+    next_scratch: u32,
+}
+
+impl PersistentArray {
+    /// Starts an assembled array on an engine that was built for it:
+    /// [`Assembly::slots`] says what the engine must have been told, and the
+    /// engine must await the recording of failures.
+    ///
+    /// # Errors
+    /// When the log has not been replayed, the engine's size is not that of the
+    /// superblocks, or superblocks of version 0.90 would have to be written.
+    pub fn with_engine(
+        assembly: Assembly,
+        engine: Box<dyn Engine>,
+        settings: Settings,
+        now: Nanos,
+        out: &mut Outputs,
+    ) -> Result<Self, StartError> {
+        let mut array = Self::new(assembly, engine, settings, now)?;
+        array.begin(out);
+        Ok(array)
+    }
+
+    fn new(
+        assembly: Assembly,
+        engine: Box<dyn Engine>,
+        settings: Settings,
+        now: Nanos,
+    ) -> Result<Self, StartError> {
+        if assembly.replay.is_some() && !assembly.read_only {
+            return Err(StartError::ReplayPending);
+        }
+        if engine.size() != assembly.size {
+            return Err(StartError::Size {
+                engine: engine.size().0,
+                superblocks: assembly.size.0,
+            });
+        }
+        let is_redundant = build::is_redundant(assembly.level);
+        let gone = build::gone(&assembly);
+        let stripes = build::stripe_map(&assembly);
+        let ring = build::ring(&assembly).filter(|_| settings.session != 0);
+        let (level, layout, slots) = (assembly.level, assembly.layout, assembly.slot_count());
+        let (resync_from, resync_ranges) = match assembly.resync {
+            Some(resync) => (Some(resync.from), resync.ranges),
+            None => (None, None),
+        };
+        let intent = assembly
+            .bitmap
+            .filter(|_| is_redundant)
+            .map(|bitmap| Intent::new(bitmap, resync_from));
+        let (devices, served) = build::devices(assembly.members, slots);
+        for device in devices.values() {
+            let writes = is_redundant && !assembly.read_only;
+            if writes && let Err(source) = device.own.encode() {
+                return Err(StartError::Superblock(source));
+            }
+        }
+        Ok(Self {
+            engine,
+            inner: Outputs::default(),
+            settings,
+            now,
+            mode: match assembly.read_only {
+                true => Mode::Untouched,
+                false => Mode::ReadWrite,
+            },
+            level,
+            layout,
+            stripes,
+            session: ring.map_or(0, |_| settings.session),
+            ring,
+            array: assembly.array,
+            devices,
+            served,
+            gone,
+            intent,
+            bitmap_is_external: assembly.bitmap_is_external,
+            started: false,
+            active: false,
+            disk_dirty: false,
+            clean_at: None,
+            daemon_at: None,
+            in_sync_below: resync_from.unwrap_or(Superblock::IN_SYNC),
+            resync_ranges,
+            sync: None,
+            resync_waits: false,
+            mismatches: status::MismatchStatus::default(),
+            held: VecDeque::new(),
+            tracked: HashMap::new(),
+            writes: 0,
+            held_finished: Vec::new(),
+            unrecorded: BTreeSet::new(),
+            bad_blocks_unrecorded: false,
+            pass: None,
+            want_superblocks: is_redundant,
+            is_final: false,
+            degraded: false,
+            metadata_commands: BTreeMap::new(),
+            data_commands: HashMap::new(),
+            next_command: FIRST_OUTER_ID,
+            next_scratch: FIRST_OUTER_SCRATCH,
+        })
+    }
+
+    /// The first steps of a new run.
+    fn begin(&mut self, out: &mut Outputs) {
+        // Superblocks that say "dirty" say so until a resync or the first pass
+        // in which there are no writes.
+        self.follow_members();
+        let resync = self.in_sync_below != Superblock::IN_SYNC;
+        if resync && self.mode == Mode::ReadWrite {
+            // Before anything is read: copies that differ must not be mixed.
+            self.start_resync(out);
+        }
+        self.pump(out);
+    }
+
+    /// Sectors that the array offers.
+    #[must_use]
+    pub fn size(&self) -> Sectors {
+        self.engine.size()
+    }
+
+    /// Takes a request.
+    pub fn submit(&mut self, now: Nanos, request: Request, out: &mut Outputs) {
+        self.now = now;
+        match request.operation {
+            Operation::Read => self.to_engine(request, out),
+            Operation::Flush => {
+                let flush = Tracked {
+                    is_write: false,
+                    chunks: 0..0,
+                };
+                self.tracked.insert(request.id, flush);
+                self.to_engine(request, out);
+            }
+            Operation::Write | Operation::Discard => self.submit_write(request, out),
+        }
+        self.pump(out);
+    }
+
+    fn submit_write(&mut self, request: Request, out: &mut Outputs) {
+        let refusal = match self.mode {
+            Mode::ReadWrite => None,
+            Mode::ReadOnly | Mode::Untouched | Mode::Stopping | Mode::Stopped => {
+                Some(RequestError::ReadOnly)
+            }
+            Mode::Broken => Some(RequestError::Failed),
+        };
+        if let Some(error) = refusal {
+            out.finished.push(Finished {
+                id: request.id,
+                result: Err(error),
+            });
+            return;
+        }
+        let end = request.start.0.checked_add(request.count.0);
+        let is_inside = end.is_some_and(|end| end <= self.engine.size().0);
+        if !self.is_recorded() || !is_inside || request.count == Sectors::ZERO {
+            return self.to_engine(request, out);
+        }
+        let chunks = self.chunks_of(&request);
+        if let Some(intent) = &mut self.intent {
+            intent.begin(chunks.clone());
+        }
+        let write = Tracked {
+            is_write: true,
+            chunks,
+        };
+        self.tracked.insert(request.id, write);
+        self.active = true;
+        self.clean_at = None;
+        self.want_superblocks |= !self.disk_dirty && self.pass.is_none();
+        self.held.push_back(request);
+    }
+
+    /// The bitmap's chunks that a write touches.
+    fn chunks_of(&self, request: &Request) -> Range<usize> {
+        let Some(intent) = &self.intent else {
+            return 0..0;
+        };
+        let end = Sectors(request.start.0 + request.count.0);
+        let span = match &self.stripes {
+            None => Span {
+                start: request.start,
+                end,
+            },
+            Some(map) => {
+                let first = map.locate(request.start).row;
+                let last = map.locate(Sectors(end.0 - 1)).row;
+                Span {
+                    start: map.member_sector(first, Sectors::ZERO),
+                    end: map.member_sector(last + 1, Sectors::ZERO),
+                }
+            }
+        };
+        let chunks = intent.chunks_of(span);
+        if mutation::is(Mutation::BitmapLastChunk) && chunks.len() > 1 {
+            return chunks.start..chunks.end - 1;
+        }
+        chunks
+    }
+
+    /// Takes a member's answer.
+    pub fn complete(
+        &mut self,
+        now: Nanos,
+        command: CommandId,
+        result: Result<(), MemberError>,
+        out: &mut Outputs,
+    ) {
+        self.now = now;
+        if command.0 >= FIRST_OUTER_ID {
+            let handle = self.metadata_commands.remove(&command);
+            debug_assert!(handle.is_some(), "{command:?} is not in flight");
+            if let Some(handle) = handle {
+                self.metadata_done(handle, result, out);
+            }
+        } else {
+            self.count(command, result);
+            self.with_engine_do(out, |engine, out| {
+                engine.complete(now, command, result, out);
+            });
+        }
+        self.pump(out);
+    }
+
+    /// Takes the result of a step with an id.
+    pub fn computed(&mut self, now: Nanos, step: StepId, result: StepResult, out: &mut Outputs) {
+        self.now = now;
+        self.with_engine_do(out, |engine, out| engine.computed(now, step, result, out));
+        self.pump(out);
+    }
+
+    /// Time has passed.
+    pub fn tick(&mut self, now: Nanos, out: &mut Outputs) {
+        self.now = now;
+        self.with_engine_do(out, |engine, out| engine.tick(now, out));
+        self.tick_life();
+        self.pump(out);
+    }
+
+    /// When [`Self::tick`] is to be called even if nothing happens.
+    #[must_use]
+    pub fn next_tick(&self) -> Option<Nanos> {
+        let daemon = self.daemon_at.filter(|_| self.pass.is_none());
+        let clean = self.clean_at;
+        [self.engine.next_tick(), daemon, clean]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+
+    /// Nothing in flight, nothing held back, nothing to be written.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        self.engine.is_idle()
+            && self.pass.is_none()
+            && self.held.is_empty()
+            && self.held_finished.is_empty()
+            && (!self.wants_pass() || !self.may_write())
+    }
+
+    /// Everything is on the members, and their superblocks say clean; or, if
+    /// the array broke down on the way, nothing more can be done for it.
+    #[must_use]
+    pub fn is_stopped(&self) -> bool {
+        self.mode == Mode::Stopped
+    }
+
+    /// Whether the array keeps superblocks up to date: without redundancy
+    /// there is nothing to remember (md does the same).
+    fn is_recorded(&self) -> bool {
+        build::is_redundant(self.level)
+    }
+
+    /// Whether metadata may be written.
+    fn may_write(&self) -> bool {
+        matches!(self.mode, Mode::ReadWrite | Mode::ReadOnly | Mode::Stopping)
+    }
+
+    fn has_internal_bitmap(&self) -> bool {
+        self.intent.is_some() && !self.bitmap_is_external
+    }
+}
+
+/// A time as md's superblocks have it: seconds in the low 40 bits, microseconds
+/// above.
+fn now_since_1970(base: Nanos, now: Nanos) -> u64 {
+    let since = base.0.saturating_add(now.0);
+    let seconds = since / Nanos::SECOND.0;
+    let micros = since % Nanos::SECOND.0 / 1000;
+    seconds & ((1 << 40) - 1) | micros << 40
+}

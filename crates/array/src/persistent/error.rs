@@ -1,6 +1,6 @@
 //! Why an array cannot be put together or started.
 
-use crate::config::{AdminError, ConfigError};
+use crate::config::AdminError;
 use raidlab_geometry::{ShapeError, Slot, SlotSet};
 
 /// Why an assembly is refused. Nothing was written.
@@ -146,12 +146,12 @@ pub enum LogFault {
 /// Why an assembled array cannot be started.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// The engine refuses.
-    #[error("the array cannot be set up")]
-    Engine(#[source] ConfigError),
     /// The log has to be replayed first.
     #[error("the write log has not been replayed")]
     ReplayPending,
+    /// A superblock that cannot be written.
+    #[error("the superblocks cannot be kept up to date: start it read-only")]
+    Superblock(#[source] raidlab_metadata::EncodeError),
     /// The engine does not have as many sectors as the superblocks say.
     #[error("the engine has {engine} sectors, the superblocks say {superblocks}")]
     Size {

@@ -158,15 +158,6 @@ impl Intent {
         }
     }
 
-    /// A resync has to pass over everything.
-    pub(super) fn need_all(&mut self) {
-        for at in 0..self.chunks.len() {
-            self.set(at);
-            self.chunks[at] |= NEEDED;
-        }
-        self.want_all();
-    }
-
     /// A resync has passed everything below `position`.
     pub(super) fn resynced(&mut self, position: Sectors) {
         let chunk = self.bitmap.chunk_sectors();
@@ -281,11 +272,6 @@ impl Intent {
             }
         }
         bitmap.set_spans().map(span).collect()
-    }
-
-    /// Whether any chunk waits for a resync.
-    pub(super) fn needs_resync(&self) -> bool {
-        self.chunks.iter().any(|flags| flags & NEEDED != 0)
     }
 
     fn chunks_of_page(&self, page: usize) -> Range<usize> {

@@ -22,8 +22,8 @@
 //! | 56 | 8 | the array is in sync below this sector, as md's `resync_offset`, not counting what the log makes good |
 //! | 64 | 4 | checksum of the md superblock written last or about to be written |
 //! | 68 | 4 | checksum of the one before |
-//! | 72 | 8 | first sector of the area on the member |
-//! | 80 | 8 | sectors of the area |
+//! | 72 | 8 | first sector of the records, on the member |
+//! | 80 | 8 | sectors of the records |
 //! | 4092 | 4 | CRC-32C of all before |
 
 use crate::engine::Span;
@@ -74,8 +74,8 @@ pub struct LogSuperblock {
     /// Checksums of the md superblock written last (or about to be), and of the
     /// one before.
     pub checksums: [u32; 2],
-    /// The whole area, this block included.
-    pub area: Span,
+    /// Where the records lie, on the member.
+    pub ring: Span,
 }
 
 impl LogSuperblock {
@@ -92,8 +92,8 @@ impl LogSuperblock {
         put(56, &self.in_sync_below.0.to_le_bytes());
         put(64, &self.checksums[0].to_le_bytes());
         put(68, &self.checksums[1].to_le_bytes());
-        put(72, &self.area.start.0.to_le_bytes());
-        put(80, &(self.area.end.0 - self.area.start.0).to_le_bytes());
+        put(72, &self.ring.start.0.to_le_bytes());
+        put(80, &(self.ring.end.0 - self.ring.start.0).to_le_bytes());
         let seal = crc32c::crc32c(&bytes[..SEAL]);
         bytes[SEAL..].copy_from_slice(&seal.to_le_bytes());
         bytes
@@ -117,7 +117,7 @@ impl LogSuperblock {
             session: long(bytes, 48),
             in_sync_below: Sectors(long(bytes, 56)),
             checksums: [word(bytes, 64), word(bytes, 68)],
-            area: Span {
+            ring: Span {
                 start,
                 end: Sectors(start.0.checked_add(long(bytes, 80))?),
             },

@@ -29,8 +29,8 @@ pub(super) fn conclude(
         logs: logs
             .into_iter()
             .filter_map(|(slot, at)| {
-                let area = view.candidates[at].log?.area;
-                Some((slot, order.iter().position(|other| *other == at)?, area))
+                let ring = view.candidates[at].log?.ring;
+                Some((slot, order.iter().position(|other| *other == at)?, ring))
             })
             .collect(),
     });

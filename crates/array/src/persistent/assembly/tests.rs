@@ -124,7 +124,7 @@ fn log(candidate: &mut Candidate, session: u64) {
         session,
         in_sync_below: Superblock::IN_SYNC,
         checksums: [1, checksum(own).unwrap()],
-        area: Span {
+        ring: Span {
             start: Sectors(64),
             end: DATA,
         },

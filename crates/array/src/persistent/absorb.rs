@@ -1,0 +1,316 @@
+//! What comes out of the engine, and what has to be remembered of it before it
+//! goes on to the driver.
+
+use super::device::Place;
+use super::{Mode, PersistentArray};
+use crate::engine::{EXTERNAL_BITMAP, Engine, SyncAction};
+use crate::member::MemberState;
+use crate::mutation::{self, Mutation};
+use crate::request::{
+    CommandId, Event, Finished, MemberError, Operation, Outputs, Request, RequestError, Slot,
+};
+use raidlab_metadata::Superblock;
+use raidlab_units::Sectors;
+
+impl PersistentArray {
+    /// Calls the engine, and takes in what it gives out.
+    pub(super) fn with_engine_do<R>(
+        &mut self,
+        out: &mut Outputs,
+        call: impl FnOnce(&mut dyn Engine, &mut Outputs) -> R,
+    ) -> R {
+        let mut inner = std::mem::take(&mut self.inner);
+        let result = call(&mut *self.engine, &mut inner);
+        out.steps.append(&mut inner.steps);
+        for mut command in inner.commands.drain(..) {
+            let handle = self.handle(command.slot);
+            let traffic = (handle, command.operation, command.count);
+            self.data_commands.insert(command.id, traffic);
+            command.slot = handle;
+            out.commands.push(command);
+        }
+        // Failures first: they hold back the answers that came with them.
+        let events = std::mem::take(&mut inner.events);
+        for event in &events {
+            self.note(event, out);
+        }
+        if !events.is_empty() {
+            self.follow_members();
+        }
+        for finished in inner.finished.drain(..) {
+            self.finish(finished, out);
+        }
+        inner.clear();
+        self.inner = inner;
+        result
+    }
+
+    pub(super) fn to_engine(&mut self, request: Request, out: &mut Outputs) {
+        let now = self.now;
+        self.with_engine_do(out, |engine, out| engine.submit(now, request, out));
+    }
+
+    /// The device that serves a slot of the engine; a slot without one keeps
+    /// its own number.
+    fn handle(&self, slot: Slot) -> Slot {
+        let served = self.served.get(slot.index());
+        served.copied().flatten().unwrap_or(slot)
+    }
+
+    /// Counts a command that a device has answered.
+    pub(super) fn count(&mut self, command: CommandId, result: Result<(), MemberError>) {
+        let Some((handle, operation, count)) = self.data_commands.remove(&command) else {
+            return;
+        };
+        let Some(device) = self.devices.get_mut(&handle) else {
+            return;
+        };
+        let counters = &mut device.counters;
+        counters.errors += u64::from(result.is_err());
+        match operation {
+            Operation::Read => {
+                counters.reads += 1;
+                counters.sectors_read += count.0;
+            }
+            Operation::Write | Operation::Discard => {
+                counters.writes += 1;
+                counters.sectors_written += count.0;
+            }
+            Operation::Flush => {}
+        }
+    }
+
+    /// Takes down what an event says, and passes it on by handle.
+    fn note(&mut self, event: &Event, out: &mut Outputs) {
+        let mut event = *event;
+        match &mut event {
+            Event::MemberFailed(slot) => {
+                self.member_failed(*slot);
+                *slot = self.handle(*slot);
+            }
+            Event::MemberRemoved(slot) | Event::MemberAdded(slot) => *slot = self.handle(*slot),
+            Event::SyncStarted(_) => {}
+            Event::SyncCheckpoint(position) => self.sync_checkpoint(*position),
+            Event::SyncFinished => self.sync_ended(true),
+            Event::SyncAborted => self.sync_ended(false),
+            Event::Mismatch { start, count } => self.mismatches.add(*start, *count),
+            Event::ReadErrorCorrected { slot, count, .. } => {
+                *slot = self.handle(*slot);
+                if let Some(device) = self.devices.get_mut(slot) {
+                    let count = u32::try_from(count.0).unwrap_or(u32::MAX);
+                    let corrected = &mut device.own.corrected_read_errors;
+                    *corrected = corrected.saturating_add(count);
+                }
+            }
+            Event::BadBlocksFound { slot, start, count } => {
+                *slot = self.handle(*slot);
+                self.set_bad(*slot, (*start, *count), true);
+            }
+            Event::BadBlocksCleared { slot, start, count } => {
+                *slot = self.handle(*slot);
+                self.set_bad(*slot, (*start, *count), false);
+            }
+        }
+        out.events.push(event);
+    }
+
+    fn member_failed(&mut self, slot: Slot) {
+        let handle = self.handle(slot);
+        let Some(device) = self.devices.get_mut(&handle) else {
+            return;
+        };
+        device.place = Place::Faulty;
+        self.resync_waits = false;
+        self.degraded = true;
+        self.unrecorded.insert(slot);
+        self.want_superblocks = true;
+    }
+
+    fn set_bad(&mut self, handle: Slot, (start, count): (Sectors, Sectors), bad: bool) {
+        if mutation::is(Mutation::BadBlockForgotten) {
+            return;
+        }
+        if let Some(device) = self.devices.get_mut(&handle) {
+            device.set_bad(start, count, bad);
+            self.want_superblocks = true;
+            self.bad_blocks_unrecorded |= bad;
+        }
+    }
+
+    /// Recovery or resync has got on. The next pass flushes the members before
+    /// it says so.
+    fn sync_checkpoint(&mut self, position: Sectors) {
+        match self.sync {
+            Some(SyncAction::Resync) => {
+                self.in_sync_below = self.in_sync_below.max(position);
+                if let Some(intent) = &mut self.intent {
+                    intent.resynced(position);
+                }
+                self.want_superblocks = true;
+            }
+            Some(SyncAction::Check | SyncAction::Repair) => {}
+            None => self.recovery_checkpoint(),
+        }
+    }
+
+    fn recovery_checkpoint(&mut self) {
+        let states = self.engine.member_states();
+        for device in self.devices.values_mut() {
+            let Place::Recovering {
+                slot,
+                below,
+                by_bitmap: false,
+            } = &mut device.place
+            else {
+                continue;
+            };
+            let state = states.get(slot.index());
+            if let Some(MemberState::Recovering { readable_below }) = state {
+                let ahead = match mutation::is(Mutation::RecoveryOffsetAhead) {
+                    true => self.array.used_size.0 / 2,
+                    false => 0,
+                };
+                *below = (*below).max(Sectors(readable_below.0.saturating_add(ahead)));
+                self.want_superblocks = true;
+            }
+        }
+    }
+
+    fn sync_ended(&mut self, finished: bool) {
+        if self.sync.take() != Some(SyncAction::Resync) {
+            return;
+        }
+        if finished {
+            self.resync_done();
+        } else {
+            self.resync_waits = true;
+        }
+    }
+
+    pub(super) fn resync_done(&mut self) {
+        self.in_sync_below = Superblock::IN_SYNC;
+        self.resync_ranges = None;
+        if let Some(intent) = &mut self.intent {
+            intent.resynced(Superblock::IN_SYNC);
+        }
+        self.want_superblocks = true;
+    }
+
+    /// Members that the engine has filled are in sync.
+    pub(super) fn follow_members(&mut self) {
+        let states = self.engine.member_states();
+        self.degraded = states.iter().any(|state| *state != MemberState::InSync);
+        for device in self.devices.values_mut() {
+            if let Place::Recovering { slot, .. } = device.place
+                && states.get(slot.index()) == Some(&MemberState::InSync)
+            {
+                device.place = Place::InSync(slot);
+                self.want_superblocks = true;
+                self.resync_waits = false;
+            }
+        }
+    }
+
+    /// A request is done: it may be acknowledged unless something has to be
+    /// recorded first.
+    fn finish(&mut self, finished: Finished, out: &mut Outputs) {
+        let Some(tracked) = self.tracked.remove(&finished.id) else {
+            out.finished.push(finished);
+            return;
+        };
+        if tracked.is_write {
+            self.writes -= 1;
+            let differs = matches!(
+                finished.result,
+                Err(RequestError::NoMember | RequestError::Failed)
+            );
+            if let Some(intent) = &mut self.intent {
+                intent.end(tracked.chunks, differs);
+            }
+            if differs {
+                // The members may hold different bytes from now on. Only a
+                // change of the members, or the next start, makes a new attempt
+                // at them promising.
+                self.in_sync_below = Sectors::ZERO;
+                self.resync_ranges = None;
+                self.resync_waits = true;
+            }
+        }
+        if matches!(self.mode, Mode::Broken | Mode::Stopped) {
+            out.finished.push(Finished {
+                id: finished.id,
+                result: Err(RequestError::Failed),
+            });
+        } else if self.has_unrecorded() {
+            self.held_finished.push(finished);
+        } else {
+            out.finished.push(finished);
+        }
+    }
+
+    /// Whether acknowledgements have to wait.
+    pub(super) fn has_unrecorded(&self) -> bool {
+        let failures = !self.unrecorded.is_empty() && !mutation::is(Mutation::FailureNotAwaited);
+        let pass = self.pass.as_ref();
+        let bad_blocks =
+            self.bad_blocks_unrecorded || pass.is_some_and(|pass| pass.records_bad_blocks);
+        self.is_recorded() && self.may_write() && (failures || bad_blocks)
+    }
+
+    /// Lets the engine know that a failure is recorded.
+    pub(super) fn tell_recorded(&mut self, slot: Slot, out: &mut Outputs) {
+        let now = self.now;
+        self.with_engine_do(out, |engine, out| engine.failure_recorded(now, slot, out));
+    }
+
+    /// A device could not be given its metadata.
+    pub(super) fn metadata_failed(&mut self, handle: Slot, out: &mut Outputs) {
+        if handle == EXTERNAL_BITMAP {
+            // With the next event count, the file is out of date for whoever
+            // finds it. Until then no write may rely on it.
+            self.intent = None;
+            self.disk_dirty = false;
+            self.want_superblocks = true;
+            return;
+        }
+        let Some(device) = self.devices.get_mut(&handle) else {
+            return;
+        };
+        device.counters.errors += 1;
+        let place = device.place;
+        match place {
+            Place::Faulty => {}
+            Place::Spare | Place::Replacing { .. } => {
+                device.place = Place::Faulty;
+                self.want_superblocks = true;
+                out.events.push(Event::MemberFailed(handle));
+            }
+            Place::InSync(slot) | Place::Recovering { slot, .. } => {
+                let now = self.now;
+                let refused = self.with_engine_do(out, |engine, out| engine.fail(now, slot, out));
+                if refused.is_err() && self.devices[&handle].place != Place::Faulty {
+                    self.break_down(out);
+                }
+            }
+        }
+    }
+
+    /// The array's state can no longer be recorded: nothing that depends on it
+    /// is acknowledged from now on.
+    pub(super) fn break_down(&mut self, out: &mut Outputs) {
+        self.mode = match self.mode {
+            Mode::Stopping => Mode::Stopped,
+            _ => Mode::Broken,
+        };
+        self.clean_at = None;
+        let held = self.held.drain(..).map(|request| request.id);
+        let unanswered = self.held_finished.drain(..).map(|finished| finished.id);
+        for id in unanswered.chain(held) {
+            self.tracked.remove(&id);
+            out.finished.push(Finished {
+                id,
+                result: Err(RequestError::Failed),
+            });
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! From an assembly to the engine and the tables of a running array.
+
+use super::Settings;
+use super::assembly::{AssembledMember, Assembly, Part};
+use super::device::Device;
+use crate::engine::{Initial, Span};
+use crate::policy::ReadPolicyKind;
+use crate::recovery::RecoveryConfig;
+use crate::request::Slot;
+use crate::stripes::{LogConfig, StripeConfig, WritePolicy};
+use raidlab_geometry::{Layout, Level, StripeMap};
+use raidlab_metadata::Role;
+use raidlab_units::Sectors;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// How the engine works; what the superblocks say is not among it.
+#[derive(Debug, Clone)]
+pub struct EngineOptions {
+    /// Levels with copies: which member serves a read.
+    pub read_policy: ReadPolicyKind,
+    /// How syncs go.
+    pub recovery: RecoveryConfig,
+    /// Levels with copies: the longest command; 0: no limit.
+    pub maximum_request: Sectors,
+    /// Levels with parity: read-modify-write or reconstruct-write.
+    pub write_policy: WritePolicy,
+    /// Levels with parity: see [`StripeConfig`].
+    pub preread_threshold: u32,
+    /// Levels with parity: windows gathered.
+    pub stripes: usize,
+    /// Levels with parity: the longest window.
+    pub window: Sectors,
+    /// Levels with parity: md's way with parity that was never synced.
+    pub trust_unsynced_parity: bool,
+}
+
+/// Whether the level can lose a member.
+pub(super) const fn is_redundant(level: Level) -> bool {
+    !matches!(level, Level::Linear | Level::Raid0)
+}
+
+/// Numbers of members in service by the newest superblock that are not here.
+pub(super) fn gone(assembly: &Assembly) -> BTreeSet<u32> {
+    let here: BTreeSet<u32> = assembly
+        .members
+        .iter()
+        .map(|member| member.candidate.metadata.superblock.device_number)
+        .collect();
+    (0..)
+        .zip(&assembly.array.roles)
+        .filter(|(number, role)| {
+            matches!(role, Role::Slot(_) | Role::Faulty) && !here.contains(number)
+        })
+        .map(|(number, _)| number)
+        .collect()
+}
+
+/// The map of a level with parity.
+pub(super) fn stripe_map(assembly: &Assembly) -> Option<StripeMap> {
+    let Layout::Parity(layout) = assembly.layout else {
+        return None;
+    };
+    StripeMap::new(
+        assembly.level,
+        layout,
+        assembly.slot_count(),
+        assembly.array.chunk,
+        assembly.array.used_size,
+    )
+    .ok()
+}
+
+/// Where all devices have room for the records of a write log, behind the
+/// log's superblock.
+pub(super) fn ring(assembly: &Assembly) -> Option<Span> {
+    if assembly.level.parity_count() == 0 {
+        return None;
+    }
+    let mut common: Option<Span> = None;
+    for member in &assembly.members {
+        let area = super::log_area(&member.candidate.metadata)?;
+        common = Some(match common {
+            None => area,
+            Some(common) => Span {
+                start: common.start.max(area.start),
+                end: common.end.min(area.end),
+            },
+        });
+    }
+    let common = common?;
+    let start = common.start + super::LOG_SUPERBLOCK_SECTORS;
+    // A record's place must fit 32 bits; no array needs so much.
+    let end = common.end.min(start + MAXIMUM_RING);
+    (end.0 >= start.0.checked_add(MINIMUM_RING)?).then_some(Span { start, end })
+}
+
+/// 256 KiB.
+const MINIMUM_RING: u64 = 512;
+/// 64 MiB.
+const MAXIMUM_RING: Sectors = Sectors(64 << 11);
+
+/// The devices by handle, and which of them serves each slot.
+pub(super) fn devices(
+    members: Vec<AssembledMember>,
+    slots: usize,
+) -> (BTreeMap<Slot, Device>, Vec<Option<Slot>>) {
+    let mut devices = BTreeMap::new();
+    let mut served = vec![None; slots];
+    let mut next = u16::try_from(slots).unwrap_or(u16::MAX);
+    for member in members {
+        let device = Device::new(member);
+        let handle = match device.place.slot() {
+            Some(slot) => {
+                served[slot.index()] = Some(slot);
+                slot
+            }
+            None => {
+                let handle = Slot(next);
+                next = next.saturating_add(1);
+                handle
+            }
+        };
+        devices.insert(handle, device);
+    }
+    (devices, served)
+}
+
+impl Assembly {
+    /// The handles under which a running array will know the devices: each
+    /// name with its handle.
+    #[must_use]
+    pub fn handles(&self) -> Vec<(Slot, &str)> {
+        let mut next = u16::try_from(self.slot_count()).unwrap_or(u16::MAX);
+        let handles = self.members.iter().map(|member| {
+            let handle = match &member.part {
+                Part::InSync(slot) | Part::Recovering(slot, _) => *slot,
+                Part::Replacing(..) | Part::Spare => {
+                    let handle = Slot(next);
+                    next = next.saturating_add(1);
+                    handle
+                }
+            };
+            (handle, member.candidate.name.as_str())
+        });
+        handles.collect()
+    }
+
+    /// What an engine has to be told of each slot.
+    #[must_use]
+    pub fn initial(&self) -> Vec<Initial> {
+        let slots = self.slots().into_iter().map(|member| match member {
+            None => Initial::Missing,
+            Some(member) => {
+                let config = Device::new(member.clone()).config();
+                match &member.part {
+                    // Without leave to write nothing can be filled.
+                    Part::Recovering(..) if self.read_only => Initial::Missing,
+                    Part::Recovering(_, admission) => {
+                        Initial::Recovering(config, admission.clone())
+                    }
+                    _ => Initial::InSync(config),
+                }
+            }
+        });
+        slots.collect()
+    }
+
+    fn bad_blocks(&self) -> Vec<Vec<Span>> {
+        let slots = self.slots().into_iter();
+        slots
+            .map(|member| member.map_or_else(Vec::new, |it| Device::new(it.clone()).bad_spans()))
+            .collect()
+    }
+}
+
+impl Assembly {
+    /// What the engine of a level with parity has to be told; `None` for other
+    /// levels.
+    #[must_use]
+    pub fn stripe_config(
+        &self,
+        options: &EngineOptions,
+        settings: &Settings,
+    ) -> Option<StripeConfig> {
+        let Layout::Parity(layout) = self.layout else {
+            return None;
+        };
+        let ring = ring(self).filter(|_| settings.session != 0 && !self.read_only);
+        Some(StripeConfig {
+            level: self.level,
+            layout,
+            chunk: self.array.chunk,
+            member_size: self.array.used_size,
+            members: self.initial(),
+            bad_blocks: self.bad_blocks(),
+            write_policy: options.write_policy,
+            preread_threshold: options.preread_threshold,
+            stripes: options.stripes,
+            window: options.window,
+            sync: options.recovery.clone(),
+            record_failures: true,
+            trust_unsynced_parity: options.trust_unsynced_parity,
+            log: ring.map(|ring| LogConfig {
+                session: settings.session,
+                areas: vec![Some(ring); self.slot_count()],
+            }),
+        })
+    }
+}

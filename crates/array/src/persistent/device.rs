@@ -1,0 +1,235 @@
+//! The devices of a running array, and what their superblocks are to say.
+
+use super::assembly::{AssembledMember, Part};
+use super::log_superblock::log_area;
+use crate::config::MemberConfig;
+use crate::engine::{Admission, Span};
+use raidlab_geometry::Slot;
+use raidlab_metadata::{BadBlockEntry, DeviceFlags, Features, Role, Superblock};
+use raidlab_units::Sectors;
+
+/// A device's part in the array at this moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    InSync(Slot),
+    Recovering {
+        slot: Slot,
+        /// Filled below this sector of its data area.
+        below: Sectors,
+        /// Only what the bitmap names is filled.
+        by_bitmap: bool,
+    },
+    /// Being filled to replace the device that is in service in this slot.
+    Replacing {
+        slot: Slot,
+        below: Sectors,
+    },
+    Spare,
+    Faulty,
+}
+
+impl Place {
+    /// The slot it serves.
+    pub(super) const fn slot(self) -> Option<Slot> {
+        match self {
+            Self::InSync(slot) | Self::Recovering { slot, .. } => Some(slot),
+            Self::Replacing { .. } | Self::Spare | Self::Faulty => None,
+        }
+    }
+
+    const fn role(self) -> Role {
+        match self {
+            Self::InSync(slot) | Self::Recovering { slot, .. } | Self::Replacing { slot, .. } => {
+                Role::Slot(slot.0)
+            }
+            Self::Spare => Role::Spare,
+            Self::Faulty => Role::Faulty,
+        }
+    }
+}
+
+/// What a device has done since the array was started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct DeviceCounters {
+    /// Reads completed.
+    pub reads: u64,
+    /// Writes and discards completed.
+    pub writes: u64,
+    /// Sectors read.
+    pub sectors_read: u64,
+    /// Sectors written.
+    pub sectors_written: u64,
+    /// Commands that failed.
+    pub errors: u64,
+}
+
+/// A device.
+#[derive(Debug)]
+pub(super) struct Device {
+    pub(super) name: String,
+    /// What only this device's superblock says; the rest is the array's.
+    pub(super) own: Superblock,
+    pub(super) size: Sectors,
+    pub(super) rotational: bool,
+    pub(super) place: Place,
+    /// The slot it served last.
+    pub(super) last_slot: Option<Slot>,
+    /// In sectors of the whole member.
+    pub(super) bad_blocks: Vec<BadBlockEntry>,
+    /// The log on the member is not what `bad_blocks` says.
+    pub(super) bad_blocks_changed: bool,
+    /// Where the superblock of its write log lies, if it can have a log.
+    pub(super) log_area: Option<Span>,
+    /// Checksum of the superblock written last.
+    pub(super) checksum: u32,
+    pub(super) counters: DeviceCounters,
+}
+
+impl Device {
+    pub(super) fn new(member: AssembledMember) -> Self {
+        let AssembledMember { candidate, part } = member;
+        let log_area = log_area(&candidate.metadata);
+        let own = candidate.metadata.superblock;
+        let below = |admission: &Admission| match admission {
+            Admission::From(sector) => *sector,
+            Admission::Ranges(_) => Sectors::ZERO,
+        };
+        let place = match &part {
+            Part::InSync(slot) => Place::InSync(*slot),
+            Part::Recovering(slot, admission) => Place::Recovering {
+                slot: *slot,
+                below: below(admission),
+                by_bitmap: matches!(admission, Admission::Ranges(_)),
+            },
+            Part::Replacing(slot, admission) => Place::Replacing {
+                slot: *slot,
+                below: below(admission),
+            },
+            Part::Spare => Place::Spare,
+        };
+        Self {
+            name: candidate.name,
+            size: candidate.size,
+            rotational: candidate.rotational,
+            last_slot: place.slot(),
+            place,
+            bad_blocks: candidate.metadata.bad_blocks,
+            bad_blocks_changed: false,
+            log_area,
+            checksum: super::log_superblock::checksum(&own).unwrap_or(0),
+            counters: DeviceCounters::default(),
+            own,
+        }
+    }
+
+    /// What the engine is told of it.
+    pub(super) fn config(&self) -> MemberConfig {
+        MemberConfig {
+            size: self.size,
+            data_offset: self.own.data_offset,
+            rotational: self.rotational,
+            write_mostly: self.own.device_flags.0 & DeviceFlags::WRITE_MOSTLY != 0,
+        }
+    }
+
+    /// Its bad blocks, in sectors of its data area.
+    pub(super) fn bad_spans(&self) -> Vec<Span> {
+        let offset = self.own.data_offset.0;
+        self.bad_blocks
+            .iter()
+            .filter_map(|bad| {
+                Some(Span {
+                    start: Sectors(bad.start.0.checked_sub(offset)?),
+                    end: Sectors((bad.start.0 + bad.count.0).checked_sub(offset)?),
+                })
+            })
+            .collect()
+    }
+
+    /// Adds a range of its data area to its bad blocks, or takes it out.
+    pub(super) fn set_bad(&mut self, start: Sectors, count: Sectors, bad: bool) {
+        let start = Sectors(start.0.saturating_add(self.own.data_offset.0));
+        let end = start.0.saturating_add(count.0);
+        let mut rest = Vec::new();
+        for entry in &self.bad_blocks {
+            let entry_end = entry.start.0.saturating_add(entry.count.0);
+            let mut keep = |from: u64, to: u64| {
+                if from < to {
+                    rest.push(BadBlockEntry {
+                        start: Sectors(from),
+                        count: Sectors(to - from),
+                    });
+                }
+            };
+            keep(entry.start.0, entry_end.min(start.0));
+            keep(entry.start.0.max(end), entry_end);
+        }
+        if bad {
+            rest.push(BadBlockEntry { start, count });
+            rest.sort_unstable();
+        }
+        self.bad_blocks = rest;
+        self.bad_blocks_changed = true;
+    }
+
+    /// Its superblock, but for the roles: the array's with what is its own.
+    pub(super) fn superblock(&self, array: &Superblock, has_bitmap: bool) -> Superblock {
+        let mut features = array.features.0 & Features::RAID0_LAYOUT;
+        let mut feature = |bit, set| features |= if set { bit } else { 0 };
+        feature(Features::BITMAP, has_bitmap);
+        feature(Features::BAD_BLOCKS, !self.bad_blocks.is_empty());
+        let mut recovery_offset = Sectors::ZERO;
+        match self.place {
+            Place::Recovering {
+                below, by_bitmap, ..
+            } => {
+                feature(Features::RECOVERY_OFFSET, true);
+                feature(Features::RECOVERY_BITMAP, by_bitmap && has_bitmap);
+                recovery_offset = below;
+            }
+            Place::Replacing { below, .. } => {
+                feature(Features::RECOVERY_OFFSET | Features::REPLACEMENT, true);
+                recovery_offset = below;
+            }
+            Place::InSync(_) | Place::Spare | Place::Faulty => {}
+        }
+        let own = &self.own;
+        Superblock {
+            features: Features(features),
+            version: own.version,
+            bitmap_offset: if has_bitmap { own.bitmap_offset } else { 0 },
+            data_offset: own.data_offset,
+            data_size: own.data_size,
+            super_offset: own.super_offset,
+            recovery_offset,
+            device_number: own.device_number,
+            corrected_read_errors: own.corrected_read_errors,
+            device_uuid: own.device_uuid,
+            device_flags: own.device_flags,
+            bad_block_log: own.bad_block_log,
+            ..array.clone()
+        }
+    }
+
+    /// The role that the others give it.
+    pub(super) const fn role(&self) -> Role {
+        self.place.role()
+    }
+
+    /// The sector of a thing that lies beside the superblock.
+    pub(super) fn beside(&self, offset: i32) -> Option<Sectors> {
+        let sector = self.own.super_offset.0;
+        sector.checked_add_signed(offset.into()).map(Sectors)
+    }
+
+    /// Sectors that a superblock takes, rounded to 4 KiB where there is room.
+    pub(super) fn superblock_sectors(&self, bytes: usize) -> usize {
+        let near = |offset: i32| (1..8).contains(&offset);
+        let is_cramped = self.own.features.has(Features::BITMAP) && near(self.own.bitmap_offset)
+            || self.own.bad_block_log.is_some_and(|log| near(log.offset));
+        match is_cramped {
+            true => bytes.div_ceil(512),
+            false => bytes.div_ceil(4096) * 8,
+        }
+    }
+}

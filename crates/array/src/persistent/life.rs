@@ -1,0 +1,287 @@
+//! What goes on by itself: requests that may go on, the dirty and the clean
+//! mark, the bitmap's daemon, resync, spares, the end.
+
+use super::device::Place;
+use super::{Mode, PersistentArray};
+use crate::engine::{Admission, SyncAction, SyncRequest};
+use crate::member::MemberState;
+use crate::mutation::{self, Mutation};
+use crate::request::{Outputs, Request, Slot};
+use raidlab_metadata::Superblock;
+use raidlab_units::Sectors;
+
+impl PersistentArray {
+    /// Does all that can be done now.
+    pub(super) fn pump(&mut self, out: &mut Outputs) {
+        loop {
+            let mut progress = self.release(out);
+            self.follow_writes();
+            progress |= self.place_spare(out);
+            progress |= self.go_on_with_resync(out);
+            self.follow_stop();
+            self.record_nothing(out);
+            if self.pass.is_none() && self.may_write() && self.wants_pass() {
+                self.begin_pass(out);
+                progress = true;
+            }
+            if !progress {
+                return;
+            }
+        }
+    }
+
+    /// Sends the held requests that need to wait no longer, in order.
+    fn release(&mut self, out: &mut Outputs) -> bool {
+        let mut progress = false;
+        while let Some(request) = self.held.front() {
+            if !self.may_go(request) {
+                break;
+            }
+            let Some(request) = self.held.pop_front() else {
+                break;
+            };
+            self.writes += 1;
+            self.to_engine(request, out);
+            progress = true;
+        }
+        progress
+    }
+
+    /// Whether the members' metadata know of this write.
+    fn may_go(&self, request: &Request) -> bool {
+        if !self.started {
+            return false;
+        }
+        if !self.disk_dirty && !mutation::is(Mutation::DirtyMarkLate) {
+            return false;
+        }
+        let (Some(intent), Some(tracked)) = (&self.intent, self.tracked.get(&request.id)) else {
+            return true;
+        };
+        intent.is_durable(tracked.chunks.clone()) || mutation::is(Mutation::BitmapSetLate)
+    }
+
+    /// Sets the clean mark's timer when the last write is done, and sees to it
+    /// that the dirty mark is written when the first one waits.
+    fn follow_writes(&mut self) {
+        if !self.held.is_empty() && !self.disk_dirty && self.pass.is_none() {
+            self.want_superblocks = true;
+        }
+        let is_quiet = self.writes == 0 && self.held.is_empty();
+        if self.active && is_quiet && self.clean_at.is_none() && self.may_write() {
+            self.clean_at = Some(self.now + self.settings.safe_mode_delay);
+        }
+        if mutation::is(Mutation::CleanMarkEarly) && self.active && self.clean_at.is_none() {
+            self.clean_at = Some(self.now + self.settings.safe_mode_delay);
+        }
+        if let Some(intent) = &self.intent
+            && self.daemon_at.is_none()
+            && !self.keeps_bits()
+            && intent.can_age()
+        {
+            self.daemon_at = Some(self.now + intent.daemon_sleep());
+        }
+    }
+
+    /// What falls due by time.
+    pub(super) fn tick_life(&mut self) {
+        if self.clean_at.is_some_and(|at| at <= self.now) {
+            self.mark_clean();
+        }
+        let is_due = self.daemon_at.is_some_and(|at| at <= self.now);
+        if is_due && self.pass.is_none() {
+            self.daemon();
+        }
+    }
+
+    pub(super) fn mark_clean(&mut self) {
+        self.clean_at = None;
+        if self.active {
+            self.active = false;
+            self.want_superblocks = true;
+        }
+    }
+
+    /// The bitmap's daemon passes. Only between passes over the metadata: the
+    /// pages with cleared bits must be preceded by a flush.
+    fn daemon(&mut self) {
+        self.daemon_at = None;
+        let events = self.array.events;
+        let is_quiet = self.started && !self.want_superblocks && !self.keeps_bits();
+        if let Some(intent) = &mut self.intent
+            && is_quiet
+        {
+            intent.age(events);
+        }
+    }
+
+    /// Whether the bitmap's bits stay as they are: without leave to write, and
+    /// while a member lacks what they stand for.
+    fn keeps_bits(&self) -> bool {
+        let degraded = self.is_degraded() && !mutation::is(Mutation::BitmapClearedDegraded);
+        degraded || self.mode != Mode::ReadWrite
+    }
+
+    /// Whether a slot is without a member that is current everywhere.
+    pub(super) fn is_degraded(&self) -> bool {
+        self.degraded || !self.unrecorded.is_empty()
+    }
+
+    /// Starts the resync that is due, if it can be started.
+    fn go_on_with_resync(&mut self, out: &mut Outputs) -> bool {
+        let is_due = self.in_sync_below != Superblock::IN_SYNC
+            && self.mode == Mode::ReadWrite
+            && self.sync.is_none()
+            && !self.resync_waits
+            && self.started;
+        is_due && self.start_resync(out)
+    }
+
+    pub(super) fn start_resync(&mut self, out: &mut Outputs) -> bool {
+        // What is missing cannot be compared with: parity is made right once
+        // the members are there.
+        if self.level.parity_count() > 0 && self.is_degraded() {
+            return false;
+        }
+        let ranges = match (&self.resync_ranges, self.in_sync_below) {
+            (Some(ranges), _) => Some(ranges.clone()),
+            (None, Sectors::ZERO) => None,
+            (None, from) => Some(vec![crate::engine::Span {
+                start: from,
+                end: self.sync_end(),
+            }]),
+        };
+        let request = SyncRequest {
+            action: SyncAction::Resync,
+            ranges,
+        };
+        let now = self.now;
+        self.sync = Some(SyncAction::Resync);
+        let started = self.with_engine_do(out, |engine, out| engine.start_sync(now, request, out));
+        if started.is_err() {
+            self.sync = None;
+            return false;
+        }
+        // With a single member there is nothing to compare.
+        if self.sync.is_some() && self.engine.sync_status().is_none() {
+            self.sync = None;
+            self.resync_done();
+        }
+        true
+    }
+
+    /// Where a sync of all members ends, as `resync_offset` counts.
+    fn sync_end(&self) -> Sectors {
+        match self.level.parity_count() {
+            0 => self.engine.size(),
+            _ => self.array.used_size,
+        }
+    }
+
+    /// Puts a spare into a slot whose member is gone.
+    fn place_spare(&mut self, out: &mut Outputs) -> bool {
+        let is_settled = self.unrecorded.is_empty() && self.started && self.is_recorded();
+        if self.mode != Mode::ReadWrite || !self.degraded || !is_settled {
+            return false;
+        }
+        let states = self.engine.member_states();
+        let vacant = (0..)
+            .map(Slot)
+            .zip(&states)
+            .find(|(_, state)| matches!(state, MemberState::Faulty | MemberState::Missing));
+        let Some((slot, state)) = vacant else {
+            return false;
+        };
+        let needed = self.array.used_size;
+        let spare = self.devices.iter().find(|(_, device)| {
+            let room = device.size.0.saturating_sub(device.own.data_offset.0);
+            device.place == Place::Spare && room >= needed.0
+        });
+        let Some(handle) = spare.map(|(handle, _)| *handle) else {
+            return false;
+        };
+        let vacate = *state == MemberState::Faulty;
+        self.seat(handle, slot, Admission::From(Sectors::ZERO), vacate, out)
+    }
+
+    /// Gives a device a slot of the engine, whose member, if it has one, has
+    /// failed.
+    pub(super) fn seat(
+        &mut self,
+        handle: Slot,
+        slot: Slot,
+        admission: Admission,
+        vacate: bool,
+        out: &mut Outputs,
+    ) -> bool {
+        let now = self.now;
+        if vacate {
+            let removed = self.with_engine_do(out, |engine, out| engine.remove(now, slot, out));
+            if removed.is_err() {
+                return false;
+            }
+        }
+        let Some(device) = self.devices.get_mut(&handle) else {
+            return false;
+        };
+        let before = device.place;
+        device.place = Place::Recovering {
+            slot,
+            below: match admission {
+                Admission::From(sector) => sector,
+                Admission::Ranges(_) => Sectors::ZERO,
+            },
+            by_bitmap: matches!(admission, Admission::Ranges(_)),
+        };
+        let config = device.config();
+        let left = std::mem::replace(&mut self.served[slot.index()], Some(handle));
+        let added = self.with_engine_do(out, |engine, out| {
+            engine.add(now, slot, config, admission, out)
+        });
+        if added.is_err() {
+            self.served[slot.index()] = left;
+            if let Some(device) = self.devices.get_mut(&handle) {
+                device.place = before;
+            }
+            return false;
+        }
+        if let Some(intent) = &mut self.intent {
+            // The new member's bitmap has to say what the others' say.
+            intent.want_all();
+        }
+        self.want_superblocks = true;
+        true
+    }
+
+    /// Goes on with a stop once everything is drained.
+    fn follow_stop(&mut self) {
+        let is_drained = self.writes == 0
+            && self.held.is_empty()
+            && self.pass.is_none()
+            && self.engine.is_idle();
+        if self.mode != Mode::Stopping || !is_drained {
+            return;
+        }
+        if !self.is_recorded() {
+            self.mode = Mode::Stopped;
+        } else if !self.is_final {
+            self.is_final = true;
+            self.active = false;
+            self.clean_at = None;
+            self.want_superblocks = true;
+        } else if !self.want_superblocks {
+            self.mode = Mode::Stopped;
+        }
+    }
+
+    /// Where nothing is written, failures are as good as recorded.
+    fn record_nothing(&mut self, out: &mut Outputs) {
+        if self.is_recorded() && self.may_write() {
+            return;
+        }
+        while let Some(slot) = self.unrecorded.pop_first() {
+            self.tell_recorded(slot, out);
+        }
+        out.finished.append(&mut self.held_finished);
+    }
+}

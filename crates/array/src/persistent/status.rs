@@ -1,0 +1,222 @@
+//! What there is to say of a running array.
+
+use super::device::{DeviceCounters, Place};
+use super::{Mode, PersistentArray};
+use crate::engine::SyncAction;
+use crate::recovery::SyncKind;
+use crate::request::Slot;
+use raidlab_geometry::{Layout, Level};
+use raidlab_metadata::Uuid;
+use raidlab_units::Sectors;
+use std::fmt;
+
+/// Places of mismatches that are kept.
+const PLACES: usize = 16;
+
+/// What a check or repair has found.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct MismatchStatus {
+    /// Sectors that differ: md's `mismatch_cnt`.
+    pub count: Sectors,
+    /// The first places: sector and count, as [`Event::Mismatch`] gives them.
+    ///
+    /// [`Event::Mismatch`]: crate::Event::Mismatch
+    pub first: Vec<(Sectors, Sectors)>,
+}
+
+impl MismatchStatus {
+    pub(super) fn add(&mut self, start: Sectors, count: Sectors) {
+        self.count = Sectors(self.count.0.saturating_add(count.0));
+        if self.first.len() < PLACES {
+            self.first.push((start, count));
+        }
+    }
+}
+
+/// The words of mdadm's `State :` line; its `Display` is that line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ArrayState {
+    /// Writes are under way, or were a moment ago.
+    pub active: bool,
+    /// Some slot has no member in sync.
+    pub degraded: bool,
+    /// A member is being filled.
+    pub recovering: bool,
+    /// Members are being made to agree.
+    pub resyncing: bool,
+    /// They have to be, and are not at the moment.
+    pub not_in_sync: bool,
+    /// Members are being compared (check or repair).
+    pub checking: bool,
+    /// Writes are refused.
+    pub read_only: bool,
+    /// Writes fail: the array has lost too much, or its state cannot be
+    /// recorded.
+    pub failed: bool,
+}
+
+impl fmt::Display for ArrayState {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(if self.active { "active" } else { "clean" })?;
+        for (set, word) in [
+            (self.failed, "FAILED"),
+            (self.degraded, "degraded"),
+            (self.recovering, "recovering"),
+            (self.resyncing, "resyncing"),
+            (self.checking, "checking"),
+            (self.not_in_sync && !self.resyncing, "Not Started"),
+            (self.read_only, "read-only"),
+        ] {
+            if set {
+                write!(formatter, ", {word}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// One device.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeviceStatus {
+    /// Its handle.
+    pub handle: Slot,
+    /// Its path.
+    pub name: String,
+    /// mdadm's number of it.
+    pub number: u32,
+    /// The slot it serves.
+    pub slot: Option<Slot>,
+    /// mdadm's words: `active sync`, `spare rebuilding`, `spare`, `faulty`.
+    pub state: &'static str,
+    /// Filled below this sector of its data area, if it is being filled.
+    pub recovered_below: Option<Sectors>,
+    /// What it has done.
+    pub counters: DeviceCounters,
+    /// Read errors corrected in its life, in sectors.
+    pub corrected_read_errors: u32,
+    /// Sectors without right bytes.
+    pub bad_sectors: Sectors,
+    /// It.
+    pub uuid: Uuid,
+}
+
+/// A sync that runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SyncProgress {
+    /// What it does.
+    pub kind: SyncKind,
+    /// Done below.
+    pub position: Sectors,
+    /// Its end.
+    pub total: Sectors,
+}
+
+/// A running array.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ArrayStatus {
+    /// Its name, `host:name`.
+    pub name: String,
+    /// It.
+    pub uuid: Uuid,
+    /// Its level.
+    pub level: Level,
+    /// Its layout.
+    pub layout: Layout,
+    /// Its chunk.
+    pub chunk: Sectors,
+    /// Sectors that it offers.
+    pub size: Sectors,
+    /// Its state.
+    pub state: ArrayState,
+    /// Its slots, `U` for a member in sync, as in `/proc/mdstat`.
+    pub health: String,
+    /// Its event count.
+    pub events: u64,
+    /// Its devices, by handle.
+    pub devices: Vec<DeviceStatus>,
+    /// The sync that runs, if one does.
+    pub sync: Option<SyncProgress>,
+    /// What the last check or repair found, or the running one so far.
+    pub mismatches: MismatchStatus,
+    /// Chunks of the write-intent bitmap that are dirty, and all of them.
+    pub bitmap_chunks: Option<(u64, u64)>,
+    /// Sectors of each member's write log; 0: there is none.
+    pub log: Sectors,
+    /// Requests that wait for metadata.
+    pub held: usize,
+}
+
+impl PersistentArray {
+    /// What there is to say of the array.
+    #[must_use]
+    pub fn status(&self) -> ArrayStatus {
+        let states = self.engine.member_states();
+        let in_sync = |state: &crate::MemberState| *state == crate::MemberState::InSync;
+        let letters = states
+            .iter()
+            .map(|state| if in_sync(state) { 'U' } else { '_' });
+        let ring = self.ring.filter(|_| self.session != 0);
+        ArrayStatus {
+            name: self.array.name.clone(),
+            uuid: self.array.array_uuid,
+            level: self.level,
+            layout: self.layout,
+            chunk: self.array.chunk,
+            size: self.engine.size(),
+            state: self.state(),
+            health: format!("[{}]", letters.collect::<String>()),
+            events: self.array.events,
+            devices: self.device_statuses(),
+            sync: self.engine.sync_status().map(|status| SyncProgress {
+                kind: status.kind,
+                position: status.position,
+                total: status.total,
+            }),
+            mismatches: self.mismatches.clone(),
+            bitmap_chunks: self
+                .intent
+                .as_ref()
+                .map(|intent| (intent.set_count(), intent.chunk_count())),
+            log: ring.map_or(Sectors::ZERO, |ring| Sectors(ring.end.0 - ring.start.0)),
+            held: self.held.len() + self.held_finished.len(),
+        }
+    }
+
+    fn state(&self) -> ArrayState {
+        let kind = self.engine.sync_status().map(|status| status.kind);
+        ArrayState {
+            active: self.active,
+            degraded: self.is_degraded(),
+            recovering: kind == Some(SyncKind::Recovery),
+            resyncing: kind == Some(SyncKind::Resync) || self.sync == Some(SyncAction::Resync),
+            not_in_sync: !self.is_in_sync(),
+            checking: matches!(kind, Some(SyncKind::Check | SyncKind::Repair)),
+            read_only: matches!(self.mode, Mode::ReadOnly | Mode::Untouched),
+            failed: self.mode == Mode::Broken,
+        }
+    }
+
+    fn device_statuses(&self) -> Vec<DeviceStatus> {
+        let devices = self.devices.iter().map(|(handle, device)| DeviceStatus {
+            handle: *handle,
+            name: device.name.clone(),
+            number: device.own.device_number,
+            slot: device.place.slot(),
+            state: match device.place {
+                Place::InSync(_) => "active sync",
+                Place::Recovering { .. } | Place::Replacing { .. } => "spare rebuilding",
+                Place::Spare => "spare",
+                Place::Faulty => "faulty",
+            },
+            recovered_below: match device.place {
+                Place::Recovering { below, .. } | Place::Replacing { below, .. } => Some(below),
+                _ => None,
+            },
+            counters: device.counters,
+            corrected_read_errors: device.own.corrected_read_errors,
+            bad_sectors: Sectors(device.bad_blocks.iter().map(|bad| bad.count.0).sum()),
+            uuid: device.own.device_uuid,
+        });
+        devices.collect()
+    }
+}

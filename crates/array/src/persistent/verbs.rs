@@ -1,0 +1,443 @@
+//! An administrator's verbs, in mdadm's words. Devices go by their handles.
+
+use super::assembly::{AssembledMember, Candidate, Part};
+use super::device::{Device, Place};
+use super::error::VerbError;
+use super::{Mode, PersistentArray};
+use crate::engine::{Admission, SyncAction, SyncRequest};
+use crate::member::MemberState;
+use crate::mutation::{self, Mutation};
+use crate::request::{Outputs, Slot};
+use raidlab_metadata::{DeviceFlags, Features, MemberMetadata, Role, Superblock, Uuid, Version};
+use raidlab_units::{Nanos, Sectors};
+
+/// A device that has not been part of the array.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewDevice {
+    /// Its path, for messages.
+    pub name: String,
+    /// Its sectors.
+    pub size: Sectors,
+    /// Whether it is a mechanical disk.
+    pub rotational: bool,
+    /// Read from it only where no other member can serve.
+    pub write_mostly: bool,
+    /// A random number.
+    pub uuid: Uuid,
+}
+
+impl PersistentArray {
+    /// mdadm's `--fail`: a device is no longer used.
+    ///
+    /// # Errors
+    /// When there is no such device, it has failed before, or the array needs it.
+    pub fn fail(&mut self, now: Nanos, handle: Slot, out: &mut Outputs) -> Result<(), VerbError> {
+        self.now = now;
+        let device = self.device(handle)?;
+        match device.place {
+            Place::InSync(slot) | Place::Recovering { slot, .. } => {
+                self.with_engine_do(out, |engine, out| engine.fail(now, slot, out))?;
+            }
+            Place::Spare | Place::Replacing { .. } => self.retire(handle),
+            Place::Faulty => {
+                return Err(crate::config::AdminError::AlreadyFaulty(handle).into());
+            }
+        }
+        self.pump(out);
+        Ok(())
+    }
+
+    /// mdadm's `--remove`: a failed device or a spare leaves the array. Its
+    /// commands in flight must still be completed.
+    ///
+    /// # Errors
+    /// When there is no such device, it is in service, or its failure is not
+    /// recorded yet.
+    pub fn remove(&mut self, now: Nanos, handle: Slot, out: &mut Outputs) -> Result<(), VerbError> {
+        self.now = now;
+        let place = self.device(handle)?.place;
+        if !matches!(place, Place::Faulty | Place::Spare) {
+            return Err(VerbError::InService(handle));
+        }
+        let slot = (0..)
+            .map(Slot)
+            .zip(&self.served)
+            .find(|(_, served)| **served == Some(handle))
+            .map(|(slot, _)| slot);
+        if let Some(slot) = slot {
+            if self.unrecorded.contains(&slot) {
+                return Err(VerbError::Busy);
+            }
+            self.with_engine_do(out, |engine, out| engine.remove(now, slot, out))?;
+            self.served[slot.index()] = None;
+        }
+        self.forget(handle);
+        if let Some(device) = self.devices.remove(&handle)
+            && place == Place::Faulty
+        {
+            self.gone.insert(device.own.device_number);
+        }
+        self.want_superblocks = true;
+        self.pump(out);
+        Ok(())
+    }
+
+    /// mdadm's `--add`: a new device. It fills an empty slot, or becomes a spare.
+    /// Whatever was on it is lost.
+    ///
+    /// # Errors
+    /// When the handle is in use, the device is too small, or the array takes no
+    /// new members.
+    pub fn add(
+        &mut self,
+        now: Nanos,
+        handle: Slot,
+        new: NewDevice,
+        out: &mut Outputs,
+    ) -> Result<(), VerbError> {
+        self.now = now;
+        self.check_changeable()?;
+        if self.devices.contains_key(&handle) {
+            return Err(VerbError::DeviceExists(handle));
+        }
+        let device = self.prepare(new)?;
+        self.gone.remove(&device.own.device_number);
+        self.devices.insert(handle, device);
+        self.want_superblocks = true;
+        self.pump(out);
+        Ok(())
+    }
+
+    /// A spare whose superblock lies as those of the other members do.
+    fn prepare(&self, new: NewDevice) -> Result<Device, VerbError> {
+        let template = self
+            .devices
+            .values()
+            .find(|device| matches!(device.place, Place::InSync(_)));
+        let mut own = template.ok_or(VerbError::NoRedundancy)?.own.clone();
+        let number = self.free_number().ok_or(VerbError::NoDeviceNumber)?;
+        let offset = own.data_offset;
+        let needed = offset.0.saturating_add(self.array.used_size.0);
+        let too_small = VerbError::TooSmall {
+            size: new.size.0,
+            needed,
+        };
+        match own.version {
+            Version::V1_0 => {
+                own.super_offset = raidlab_metadata::place_of(Version::V1_0, new.size)
+                    .ok_or_else(|| too_small.clone())?;
+                // What lies between the data and the superblock keeps its room.
+                let kept = self.tail_sectors();
+                let room = own
+                    .super_offset
+                    .0
+                    .checked_sub(offset.0.saturating_add(kept));
+                own.data_size = Sectors(room.ok_or_else(|| too_small.clone())?);
+            }
+            _ => {
+                let room = new.size.0.checked_sub(offset.0);
+                own.data_size = Sectors(room.ok_or_else(|| too_small.clone())?);
+            }
+        }
+        if own.data_size < self.array.used_size {
+            return Err(too_small);
+        }
+        own.device_number = number;
+        own.device_uuid = new.uuid;
+        own.device_flags = DeviceFlags(match new.write_mostly {
+            true => DeviceFlags::WRITE_MOSTLY,
+            false => 0,
+        });
+        own.corrected_read_errors = 0;
+        let bitmap = self.intent.as_ref().map(|intent| *intent.superblock());
+        let log_area = own.log_area(bitmap.as_ref());
+        let candidate = Candidate {
+            name: new.name,
+            size: new.size,
+            metadata: MemberMetadata {
+                superblock: own,
+                legacy: None,
+                bitmap: None,
+                bitmap_error: None,
+                bad_blocks: Vec::new(),
+                log_area,
+            },
+            log: None,
+            rotational: new.rotational,
+        };
+        let mut device = Device::new(AssembledMember {
+            candidate,
+            part: Part::Spare,
+        });
+        // An old log of bad blocks must not be taken for this device's.
+        device.bad_blocks_changed = device.own.bad_block_log.is_some();
+        Ok(device)
+    }
+
+    /// Sectors that bitmap and bad-block log take in front of a superblock of
+    /// version 1.0.
+    fn tail_sectors(&self) -> u64 {
+        let devices = self.devices.values().map(|device| {
+            let end = device
+                .own
+                .data_offset
+                .0
+                .saturating_add(device.own.data_size.0);
+            device.own.super_offset.0.saturating_sub(end)
+        });
+        devices.max().unwrap_or(0)
+    }
+
+    /// The lowest device number that nobody has, one that nobody had if there
+    /// is one: a number that is used again could be taken for its former owner.
+    fn free_number(&self) -> Option<u32> {
+        let taken = |number: &u32| {
+            let mut devices = self.devices.values();
+            devices.any(|device| device.own.device_number == *number)
+        };
+        let numbers = 0..u32::try_from(self.array.roles.len()).unwrap_or(u32::MAX);
+        let mut free = numbers.clone().filter(|number| !taken(number));
+        free.find(|number| !self.gone.contains(number))
+            .or_else(|| numbers.clone().find(|number| !taken(number)))
+    }
+
+    /// mdadm's `--re-add`: a former member comes back, and only what was written
+    /// since it left is copied.
+    ///
+    /// # Errors
+    /// When the device was no member, its slot is taken, or the bitmap does not
+    /// know (any more) what it lacks.
+    pub fn re_add(
+        &mut self,
+        now: Nanos,
+        handle: Slot,
+        candidate: Candidate,
+        out: &mut Outputs,
+    ) -> Result<(), VerbError> {
+        self.now = now;
+        self.check_changeable()?;
+        if self.devices.contains_key(&handle) {
+            return Err(VerbError::DeviceExists(handle));
+        }
+        let slot = self.former_slot(&candidate)?;
+        let Some(intent) = &self.intent else {
+            return Err(VerbError::TooOld {
+                events: candidate.metadata.superblock.events,
+                cleared: self.array.events,
+            });
+        };
+        let ranges = match mutation::is(Mutation::ReAddTrusted) {
+            true => Vec::new(),
+            false => intent.spans(),
+        };
+        let admission = Admission::Ranges(ranges);
+        let part = Part::Recovering(slot, admission.clone());
+        let mut device = Device::new(AssembledMember { candidate, part });
+        device.bad_blocks_changed = device.own.bad_block_log.is_some();
+        self.gone.remove(&device.own.device_number);
+        self.devices.insert(handle, device);
+        let states = self.engine.member_states();
+        let vacate = states.get(slot.index()) == Some(&MemberState::Faulty);
+        if !self.seat(handle, slot, admission, vacate, out) {
+            self.devices.remove(&handle);
+            return Err(VerbError::SlotTaken(slot));
+        }
+        self.pump(out);
+        Ok(())
+    }
+
+    /// The slot that a former member may take again.
+    fn former_slot(&self, candidate: &Candidate) -> Result<Slot, VerbError> {
+        let old = &candidate.metadata.superblock;
+        let array = &self.array;
+        let Role::Slot(slot) = old.role() else {
+            return Err(VerbError::NotAMember);
+        };
+        let slot = Slot(slot);
+        let is_ours = old.array_uuid == array.array_uuid
+            && (old.level, old.layout, old.chunk) == (array.level, array.layout, array.chunk)
+            && slot.index() < self.served.len()
+            && old.events <= array.events
+            && old.used_size == array.used_size;
+        // It left while a member that is in service now was so too; otherwise
+        // it may have run without them.
+        let has_witness = self.devices.values().any(|device| {
+            let number = usize::try_from(device.own.device_number).unwrap_or(usize::MAX);
+            let role = old.roles.get(number).copied();
+            matches!(device.place, Place::InSync(slot) if role == Some(Role::Slot(slot.0)))
+        });
+        let number_taken = self
+            .devices
+            .values()
+            .any(|device| device.own.device_number == old.device_number);
+        if !is_ours || !has_witness || number_taken {
+            return Err(VerbError::NotAMember);
+        }
+        let needed = old.data_offset.0.saturating_add(array.used_size.0);
+        if candidate.size.0 < needed {
+            return Err(VerbError::TooSmall {
+                size: candidate.size.0,
+                needed,
+            });
+        }
+        let is_free = self.served[slot.index()].is_none_or(|handle| {
+            let device = self.devices.get(&handle);
+            device.is_none_or(|device| device.place == Place::Faulty)
+        });
+        if !is_free || self.unrecorded.contains(&slot) {
+            return Err(VerbError::SlotTaken(slot));
+        }
+        let cleared = match &self.intent {
+            Some(intent) => intent.superblock().events_cleared,
+            None => u64::MAX,
+        };
+        let was_whole = !old.features.has(Features::RECOVERY_OFFSET)
+            && !old.features.has(Features::RECOVERY_BITMAP);
+        if old.events < cleared || !was_whole {
+            return Err(VerbError::TooOld {
+                events: old.events,
+                cleared,
+            });
+        }
+        Ok(slot)
+    }
+
+    /// mdadm's `--action=check`: compares, changes nothing.
+    ///
+    /// # Errors
+    /// When a sync runs or the level has nothing to compare.
+    pub fn check(&mut self, now: Nanos, out: &mut Outputs) -> Result<(), VerbError> {
+        self.compare(now, SyncAction::Check, out)
+    }
+
+    /// mdadm's `--action=repair`: compares, and makes agree what does not.
+    ///
+    /// # Errors
+    /// As [`Self::check`].
+    pub fn repair(&mut self, now: Nanos, out: &mut Outputs) -> Result<(), VerbError> {
+        self.compare(now, SyncAction::Repair, out)
+    }
+
+    fn compare(
+        &mut self,
+        now: Nanos,
+        action: SyncAction,
+        out: &mut Outputs,
+    ) -> Result<(), VerbError> {
+        self.now = now;
+        self.check_changeable()?;
+        if self.sync.is_some() {
+            return Err(crate::config::AdminError::SyncRunning.into());
+        }
+        self.sync = Some(action);
+        let before = std::mem::take(&mut self.mismatches);
+        let request = SyncRequest {
+            action,
+            ranges: None,
+        };
+        let started = self.with_engine_do(out, |engine, out| engine.start_sync(now, request, out));
+        if let Err(error) = started {
+            self.sync = None;
+            self.mismatches = before;
+            return Err(error.into());
+        }
+        if self.engine.sync_status().is_none() {
+            self.sync = None;
+        }
+        self.pump(out);
+        Ok(())
+    }
+
+    /// mdadm's `--action=idle`: ends the running sync early. A resync or recovery
+    /// goes on when something changes, or at the next start.
+    pub fn stop_sync(&mut self, now: Nanos, out: &mut Outputs) {
+        self.now = now;
+        self.resync_waits = true;
+        self.with_engine_do(out, |engine, out| engine.stop_sync(now, out));
+        self.pump(out);
+    }
+
+    /// md's `sync_speed_min` and `sync_speed_max`, in KiB/s per member.
+    pub fn set_sync_speed(&mut self, minimum: u64, maximum: u64) {
+        self.engine.set_sync_speed(minimum, maximum);
+    }
+
+    /// mdadm's `--readonly`: no more writes; the array is marked clean as soon
+    /// as those under way are done.
+    ///
+    /// # Errors
+    /// When the array is being stopped.
+    pub fn read_only(&mut self, now: Nanos, out: &mut Outputs) -> Result<(), VerbError> {
+        self.now = now;
+        match self.mode {
+            Mode::ReadWrite => {}
+            Mode::ReadOnly | Mode::Untouched => return Ok(()),
+            Mode::Stopping | Mode::Stopped | Mode::Broken => return Err(VerbError::Stopping),
+        }
+        self.mode = Mode::ReadOnly;
+        self.with_engine_do(out, |engine, out| engine.stop_sync(now, out));
+        self.pump(out);
+        Ok(())
+    }
+
+    /// mdadm's `--readwrite`.
+    ///
+    /// # Errors
+    /// When the array is being stopped, or was started without leave to write:
+    /// then it has to be assembled again.
+    pub fn read_write(&mut self, now: Nanos, out: &mut Outputs) -> Result<(), VerbError> {
+        self.now = now;
+        match self.mode {
+            Mode::ReadWrite => return Ok(()),
+            Mode::ReadOnly => self.mode = Mode::ReadWrite,
+            Mode::Untouched => return Err(VerbError::ReadOnly),
+            Mode::Stopping | Mode::Stopped | Mode::Broken => return Err(VerbError::Stopping),
+        }
+        self.resync_waits = false;
+        self.pump(out);
+        Ok(())
+    }
+
+    /// mdadm's `--stop`: no more writes; once all that is under way is done and
+    /// flushed, the superblocks are marked clean and the write logs emptied.
+    pub fn stop(&mut self, now: Nanos, out: &mut Outputs) {
+        self.now = now;
+        if matches!(self.mode, Mode::Stopping | Mode::Stopped) {
+            return;
+        }
+        if matches!(self.mode, Mode::Untouched | Mode::Broken) {
+            self.mode = Mode::Stopped;
+            return;
+        }
+        self.mode = Mode::Stopping;
+        self.with_engine_do(out, |engine, out| engine.stop_sync(now, out));
+        self.pump(out);
+    }
+
+    fn device(&self, handle: Slot) -> Result<&Device, VerbError> {
+        self.devices
+            .get(&handle)
+            .ok_or(VerbError::NoSuchDevice(handle))
+    }
+
+    fn check_changeable(&self) -> Result<(), VerbError> {
+        match self.mode {
+            Mode::ReadWrite if self.is_recorded() => Ok(()),
+            Mode::ReadWrite => Err(VerbError::NoRedundancy),
+            Mode::ReadOnly | Mode::Untouched => Err(VerbError::ReadOnly),
+            Mode::Stopping | Mode::Stopped | Mode::Broken => Err(VerbError::Stopping),
+        }
+    }
+
+    fn retire(&mut self, handle: Slot) {
+        if let Some(device) = self.devices.get_mut(&handle) {
+            device.place = Place::Faulty;
+            self.want_superblocks = true;
+        }
+    }
+
+    /// How far the array is in sync, as its superblocks say.
+    pub(super) fn is_in_sync(&self) -> bool {
+        self.in_sync_below == Superblock::IN_SYNC
+    }
+}
