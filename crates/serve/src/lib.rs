@@ -2,6 +2,7 @@
 
 pub mod array;
 pub mod disk;
+pub mod client;
 pub mod export;
 pub mod member;
 pub mod server;
