@@ -23,13 +23,13 @@ fn array(read_policy: &str) -> Array {
         write_mostly: false,
     };
     let read_policy: ReadPolicyKind = read_policy.parse().expect("a known policy");
-    Array::new(ArrayConfig {
-        members: vec![member; 2],
-        size: SIZE,
+    Array::new(ArrayConfig::mirror(
+        vec![member; 2],
+        SIZE,
         read_policy,
-        recovery: RecoveryConfig::md_3_16(),
-        maximum_request: Sectors(1024),
-    })
+        RecoveryConfig::md_3_16(),
+        Sectors(1024),
+    ))
     .expect("a sound configuration")
 }
 

@@ -1,18 +1,30 @@
-//! The array: requests in, member commands out.
+//! The engine of the levels that keep whole copies: linear, RAID 0, RAID 1,
+//! RAID 10.
 //!
-//! A read is cut at the size limit, each part is given to the member that the
-//! read policy chooses, and is asked from another one if that fails. A write
-//! (or discard) is cut likewise; each part waits for the write barrier, goes to
-//! every member that must have it, and has succeeded if at least one member
-//! that is in sync when the part is done took it. A flush goes to all members
-//! in sync. A member that fails a write or a flush, or says that it is gone, is
-//! failed, unless it is the last one in sync: then the request fails.
+//! A read is cut at the size limit and where its copies cease to run along;
+//! each part is given to the member that the read policy chooses, and is asked
+//! from another one if that fails. A write (or discard) is cut likewise; each
+//! part waits for the write barrier, goes to every member that must have it,
+//! and has succeeded if at least one member that is in sync when the part is
+//! done took it. A flush goes to all members in sync or under recovery. A
+//! member that fails a write or a flush, or says that it is gone, is failed,
+//! unless some data has no other member in sync: then the request fails, and
+//! where others took the write, the range becomes a bad block of the member.
+//!
+//! A member that could not read something is given the bytes of another copy
+//! (see `correct`). Where failures are to be recorded, a write or flush that a
+//! failed member has a part in is neither begun nor answered until that was
+//! done: otherwise a crash could bring the member back as one that is current.
 //!
 //! Commands in flight are entries of a slab; a command's id is its index and
 //! generation. An entry remembers the member's epoch, so that an answer from a
 //! member that has failed since counts as no answer.
 
 mod admin;
+mod check;
+mod correct;
+mod engine;
+mod failure;
 mod read;
 mod sync;
 #[cfg(test)]
@@ -20,35 +32,54 @@ mod tests;
 mod write;
 
 use crate::config::{ArrayConfig, ConfigError};
-use crate::geometry::{Geometry, Mirror};
 use crate::member::{MemberState, Members};
 use crate::policy::{Io, IoKind, ReadPolicy};
-use crate::recovery::{Range, Recovery, SyncStatus, WriteTicket};
+use crate::recovery::{Range, ReadRecovered, Recovery, SyncStatus, WriteBarrier, WriteTicket};
 use crate::request::{
-    BufferId, CommandId, Finished, MemberCommand, MemberError, Operation, Outputs, Purpose,
-    Request, RequestError, Slot,
+    BufferId, CommandId, ComputeStep, Finished, MemberCommand, MemberError, Operation, Outputs,
+    Purpose, Request, RequestError, ScratchId, Slot,
 };
 use crate::slab::Slab;
-use raidlab_geometry::SlotSet;
+use check::{Comparison, Question};
+use correct::Corrections;
+use raidlab_geometry::{Copies, CopyMap, Layout, Level, SlotSet};
 use raidlab_units::{Nanos, Sectors};
 use std::collections::VecDeque;
 
 /// A software RAID array without I/O, clock or payload.
 #[derive(Debug)]
 pub struct Array {
-    geometry: Geometry,
+    map: CopyMap,
+    /// Every member holds everything, at the same sector as the array.
+    is_mirror: bool,
+    /// Near and far copies: policies want to know.
+    copies: Copies,
     members: Members,
     policy: Box<dyn ReadPolicy>,
-    size: Sectors,
     maximum_request: Sectors,
     requests: Slab<RequestState>,
     pieces: Slab<Piece>,
     commands: Slab<Command>,
+    scratch: Slab<()>,
     /// Pieces that the write barrier holds back, oldest first.
     waiting: VecDeque<u32>,
+    /// Pieces that wait for a correction or for a failure to be recorded.
+    gated: VecDeque<u32>,
+    /// Pieces that are done and are answered when a failure is recorded.
+    unanswered: Vec<Piece>,
     recovery: Recovery,
-    /// A dirty mirror: reads that end above this are not balanced.
+    /// By block: what is being compared.
+    comparisons: Vec<Option<Comparison>>,
+    questions: Slab<Question>,
+    corrections: Corrections,
+    /// No recovery is begun before somebody asks for a sync.
+    is_sync_held: bool,
+    /// A dirty array: reads that end above this are not balanced.
     resynced_below: Option<Sectors>,
+    record_failures: bool,
+    remembers_bad_blocks: bool,
+    /// Failed members that the others' superblocks still call current.
+    unrecorded: SlotSet,
     /// The latest time that the driver told.
     now: Nanos,
 }
@@ -66,10 +97,14 @@ struct RequestState {
 #[derive(Debug, Clone, Copy)]
 struct Piece {
     request: u32,
+    /// Empty for a flush.
     range: Range,
     /// Commands outstanding; 0 while the piece waits.
     outstanding: u32,
+    asked: SlotSet,
     succeeded: SlotSet,
+    /// A member that stays in sync did not take it.
+    failed: bool,
     ticket: WriteTicket,
 }
 
@@ -79,8 +114,11 @@ struct Command {
     slot: Slot,
     epoch: u32,
     role: Role,
+    /// Array sectors.
     start: Sectors,
     count: Sectors,
+    /// First sector of the member's data area.
+    address: Sectors,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -95,6 +133,10 @@ enum Role {
     SyncRead { block: u32, balanced: bool },
     /// A write of a sync block.
     SyncWrite { block: u32 },
+    /// The read of one copy of a sync block.
+    CompareRead { block: u32 },
+    /// A read or write of the correction that is under way.
+    Correction,
 }
 
 /// What a command is to look like to the member.
@@ -105,25 +147,54 @@ struct Shape {
 }
 
 impl Array {
-    /// An array with all members in sync and nothing in flight.
+    /// An array with nothing in flight. If members are under recovery, it
+    /// begins with the first [`tick`](Self::tick), so that a resync can be
+    /// started before.
     ///
     /// # Errors
     /// When the configuration cannot work: see [`ConfigError`].
     pub fn new(config: ArrayConfig) -> Result<Self, ConfigError> {
-        config.check()?;
-        let count = config.members.len();
+        let map = config.check()?;
+        let count = map.members();
+        let is_mirror = config.shape.level == Level::Raid1;
+        let copies = match config.shape.layout {
+            Layout::Copies(copies) => copies,
+            _ => Copies::near(1),
+        };
+        let mut recovery = config.recovery;
+        if !is_mirror {
+            recovery.barrier = WriteBarrier::Overlap;
+        }
+        let readable = recovery.read_recovered != ReadRecovered::AtEnd;
+        let mut members = Members::as_found(config.members, readable);
+        for (slot, span) in config.bad_blocks {
+            if members.exists(slot) {
+                members.set_bad(slot, span);
+            }
+        }
         Ok(Self {
-            geometry: Geometry::Mirror(Mirror::new(config.size, count)),
+            map,
+            is_mirror,
+            copies,
             policy: config.read_policy.build(count),
-            members: Members::new(config.members),
-            size: config.size,
+            members,
             maximum_request: config.maximum_request,
             requests: Slab::new(),
             pieces: Slab::new(),
             commands: Slab::new(),
+            scratch: Slab::new(),
             waiting: VecDeque::new(),
-            recovery: Recovery::new(config.recovery, config.size),
+            gated: VecDeque::new(),
+            unanswered: Vec::new(),
+            comparisons: (0..recovery.depth).map(|_| None).collect(),
+            recovery: Recovery::new(recovery),
+            questions: Slab::new(),
+            corrections: Corrections::default(),
+            is_sync_held: false,
             resynced_below: None,
+            record_failures: config.record_failures,
+            remembers_bad_blocks: config.remembers_bad_blocks,
+            unrecorded: SlotSet::EMPTY,
             now: Nanos::ZERO,
         })
     }
@@ -131,7 +202,13 @@ impl Array {
     /// Sectors that the array offers.
     #[must_use]
     pub const fn size(&self) -> Sectors {
-        self.size
+        self.map.array_size()
+    }
+
+    /// Where its sectors lie.
+    #[must_use]
+    pub const fn map(&self) -> &CopyMap {
+        &self.map
     }
 
     /// What each slot holds, slot 0 first.
@@ -159,12 +236,16 @@ impl Array {
     /// changes only in calls to the array.
     #[must_use]
     pub fn next_tick(&self) -> Option<Nanos> {
+        if self.owes_recovery() {
+            return Some(self.now);
+        }
         self.recovery.wake_at()
     }
 
     /// Time has passed.
     pub fn tick(&mut self, now: Nanos, out: &mut Outputs) {
         self.now = now;
+        self.start_recovery(out);
         self.pump_sync(out);
     }
 
@@ -225,19 +306,23 @@ impl Array {
             }
             Role::SyncRead { block, .. } => self.complete_sync_read(&command, block, result, out),
             Role::SyncWrite { block } => self.complete_sync_write(&command, block, result, out),
+            Role::CompareRead { block } => {
+                self.complete_compare_read(&command, block, result, out);
+            }
+            Role::Correction => self.complete_correction(&command, result, out),
         }
     }
 
     fn is_inside(&self, request: &Request) -> bool {
         let end = request.start.0.checked_add(request.count.0);
-        request.count > Sectors::ZERO && end.is_some_and(|end| end <= self.size.0)
+        request.count > Sectors::ZERO && end.is_some_and(|end| end <= self.size().0)
     }
 
     /// How many sectors from `start` may be one command of a range that ends
     /// at `end`.
     #[inline]
     fn command_limit(&self, start: Sectors, end: Sectors) -> Sectors {
-        let mut limit = Sectors(end.0 - start.0).min(self.geometry.contiguous(start));
+        let mut limit = Sectors(end.0 - start.0).min(self.map.extent(start).contiguous);
         if self.maximum_request > Sectors::ZERO {
             limit = limit.min(self.maximum_request);
         }
@@ -247,19 +332,24 @@ impl Array {
         limit
     }
 
-    /// Sends a command to a member.
+    /// Sends a command to a member that holds the range.
     #[inline]
     fn issue(&mut self, slot: Slot, role: Role, range: Range, shape: Shape, out: &mut Outputs) {
+        let address = match shape.operation {
+            Operation::Flush => Sectors::ZERO,
+            _ => self.address(slot, range.start),
+        };
         let command = Command {
             slot,
             epoch: self.members.epoch(slot),
             role,
             start: range.start,
-            count: Sectors(range.end.0 - range.start.0),
+            count: range.count(),
+            address,
         };
         let (purpose, sync_sectors) = match role {
-            Role::SyncRead { .. } | Role::SyncWrite { .. } => (Purpose::Sync, command.count.0),
-            _ => (Purpose::Foreground, 0),
+            Role::Read { .. } | Role::Write { .. } | Role::Flush { .. } => (Purpose::Foreground, 0),
+            _ => (Purpose::Sync, command.count.0),
         };
         self.members.issued(slot, sync_sectors);
         if let Some(io) = command.io() {
@@ -267,7 +357,7 @@ impl Array {
         }
         let start = match shape.operation {
             Operation::Flush => Sectors::ZERO,
-            _ => self.members.data_offset(slot) + self.geometry.member_sector(range.start),
+            _ => self.members.data_offset(slot) + address,
         };
         let index = self.commands.insert(command);
         out.commands.push(MemberCommand {
@@ -282,15 +372,37 @@ impl Array {
         });
     }
 
-    /// A member failed a command. It leaves service if the error says so,
-    /// unless it is the last one in sync, or has left since the command was
-    /// sent: its slot may hold another member by now.
-    fn member_error(&mut self, command: &Command, fatal: bool, out: &mut Outputs) {
-        let slot = command.slot;
-        let in_service = self.members.epoch(slot) == command.epoch;
-        if fatal && in_service && !self.members.is_last_in_sync(slot) {
-            self.fail_member(slot, out);
+    /// The sector of a member's data area where an array sector lies that it
+    /// holds.
+    #[inline]
+    fn address(&self, slot: Slot, start: Sectors) -> Sectors {
+        if self.is_mirror {
+            return start;
         }
+        let address = self.map.extent(start).sector_on(slot);
+        address.expect("a command goes to a member that holds its range")
+    }
+
+    /// The range of a member's data area where a range lies whose copies run
+    /// along.
+    #[inline]
+    fn range_on(&self, slot: Slot, range: Range) -> Range {
+        let start = self.address(slot, range.start);
+        Range {
+            start,
+            end: start + range.count(),
+        }
+    }
+
+    fn allocate(&mut self, count: Sectors, out: &mut Outputs) -> ScratchId {
+        let scratch = ScratchId(self.scratch.insert(()));
+        out.steps.push(ComputeStep::Allocate { scratch, count });
+        scratch
+    }
+
+    fn release(&mut self, scratch: ScratchId, out: &mut Outputs) {
+        self.scratch.take(scratch.0);
+        out.steps.push(ComputeStep::Release { scratch });
     }
 
     /// Ends a request whose parts are all done.
@@ -319,16 +431,18 @@ impl Command {
     fn io(&self) -> Option<Io> {
         let kind = match self.role {
             Role::Read { .. } | Role::SyncRead { balanced: true, .. } => IoKind::Read,
-            Role::SyncRead { .. } => IoKind::SyncRead,
+            Role::SyncRead { .. } | Role::CompareRead { .. } => IoKind::SyncRead,
             Role::Write { .. } => IoKind::Write,
             Role::SyncWrite { .. } => IoKind::SyncWrite,
-            Role::Flush { .. } => return None,
+            // Rare, and not what heads are judged by.
+            Role::Flush { .. } | Role::Correction => return None,
         };
         Some(Io {
             kind,
             slot: self.slot,
             start: self.start,
             count: self.count,
+            address: self.address,
         })
     }
 }

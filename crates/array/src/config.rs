@@ -1,9 +1,10 @@
 //! How an array is set up, and why a set-up or a verb is refused.
 
+use crate::engine::{Initial, Span};
 use crate::policy::{ReadPolicyError, ReadPolicyKind};
 use crate::recovery::{RecoveryConfig, RecoveryConfigError};
 use crate::request::Slot;
-use raidlab_geometry::MAXIMUM_MEMBERS;
+use raidlab_geometry::{CopyMap, Layout, Level, MAXIMUM_MEMBERS, Shape, ShapeError, SlotSet};
 use raidlab_units::Sectors;
 
 /// One member.
@@ -20,20 +21,34 @@ pub struct MemberConfig {
     pub write_mostly: bool,
 }
 
-/// A mirror with all members in sync.
+/// An array that keeps whole copies: linear, RAID 0, RAID 1 or RAID 10.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ArrayConfig {
-    /// 1 to [`MAXIMUM_MEMBERS`] members, slot 0 first; one is a plain disk.
-    pub members: Vec<MemberConfig>,
-    /// Sectors that the array offers.
-    pub size: Sectors,
+    /// Its level, layout and size. The data areas of missing members count as
+    /// large enough.
+    pub shape: Shape,
+    /// What each slot holds, slot 0 first. A RAID 1 of one member is a plain
+    /// disk.
+    pub members: Vec<Initial>,
+    /// Ranges of members' data areas that have no right bytes.
+    pub bad_blocks: Vec<(Slot, Span)>,
     /// Which member serves a read.
     pub read_policy: ReadPolicyKind,
-    /// How a new member is filled.
+    /// How a new member is filled. Its write barrier is for mirrors; where
+    /// copies lie at different sectors, a write waits for a block that it
+    /// overlaps and a block for a write ([`WriteBarrier::Overlap`]).
+    ///
+    /// [`WriteBarrier::Overlap`]: crate::WriteBarrier::Overlap
     pub recovery: RecoveryConfig,
     /// Requests are cut into commands of at most this size, counted from the
     /// request's start; 0 means no limit.
     pub maximum_request: Sectors,
+    /// Whether writes wait until a member's failure is recorded: see
+    /// [`Engine`](crate::Engine).
+    pub record_failures: bool,
+    /// Whether bad blocks can be remembered. If not, a recovery fails its
+    /// target where no source can be read.
+    pub remembers_bad_blocks: bool,
 }
 
 /// Why an array cannot be set up so.
@@ -63,6 +78,20 @@ pub enum ConfigError {
         /// What it would need.
         needed: u64,
     },
+    /// The shape is of another number of slots.
+    #[error("{count} members are given for {slots} slots")]
+    Slots {
+        /// Members given.
+        count: usize,
+        /// Slots of the shape.
+        slots: usize,
+    },
+    /// A shape that no array of copies can have.
+    #[error("there can be no such array")]
+    Shape(#[source] ShapeError),
+    /// Some data has no member that is in sync.
+    #[error("too few members are in sync")]
+    Incomplete,
     /// A parameter of the read policy.
     #[error("the read policy cannot be used")]
     ReadPolicy(#[source] ReadPolicyError),
@@ -86,7 +115,7 @@ pub enum AdminError {
     /// The member failed before.
     #[error("the member in slot {} has failed already", .0.0)]
     AlreadyFaulty(Slot),
-    /// Without this member there is no current copy.
+    /// Without this member some data would have no current copy.
     #[error("the member in slot {} is the last one in sync", .0.0)]
     LastInSync(Slot),
     /// The new member cannot hold the array.
@@ -103,40 +132,81 @@ pub enum AdminError {
 }
 
 impl ArrayConfig {
+    /// A mirror of these members, all in sync, that forgets everything when it
+    /// stops.
+    #[must_use]
+    pub fn mirror(
+        members: Vec<MemberConfig>,
+        size: Sectors,
+        read_policy: ReadPolicyKind,
+        recovery: RecoveryConfig,
+        maximum_request: Sectors,
+    ) -> Self {
+        let count = members.len();
+        Self {
+            shape: Shape::uniform(Level::Raid1, Layout::None, Sectors::ZERO, count, size),
+            members: members.into_iter().map(Initial::InSync).collect(),
+            bad_blocks: Vec::new(),
+            read_policy,
+            recovery,
+            maximum_request,
+            record_failures: false,
+            remembers_bad_blocks: false,
+        }
+    }
+
     /// Checks everything that [`Array::new`](crate::Array::new) refuses.
-    pub(crate) fn check(&self) -> Result<(), ConfigError> {
-        if self.members.is_empty() {
+    pub(crate) fn check(&self) -> Result<CopyMap, ConfigError> {
+        let (count, slots) = (self.members.len(), self.shape.member_sizes.len());
+        if count == 0 {
             return Err(ConfigError::NoMembers);
         }
-        if self.members.len() > MAXIMUM_MEMBERS {
-            return Err(ConfigError::TooManyMembers {
-                count: self.members.len(),
-            });
+        if count > MAXIMUM_MEMBERS {
+            return Err(ConfigError::TooManyMembers { count });
         }
-        if self.size == Sectors::ZERO {
-            return Err(ConfigError::NoSize);
+        if count != slots {
+            return Err(ConfigError::Slots { count, slots });
         }
-        for (slot, member) in (0..).zip(&self.members) {
-            let needed = member.needed(self.size);
-            if member.size.0 < needed {
+        let map = CopyMap::new(&self.shape).map_err(|error| match error {
+            ShapeError::NoSize => ConfigError::NoSize,
+            error => ConfigError::Shape(error),
+        })?;
+        let mut in_sync = SlotSet::EMPTY;
+        for (slot, member) in (0..).map(Slot).zip(&self.members) {
+            let config = match member {
+                Initial::Missing => continue,
+                Initial::Recovering(config, _) => config,
+                Initial::InSync(config) => {
+                    in_sync = in_sync.with(slot);
+                    config
+                }
+            };
+            let needed = config.needed(map.member_used(slot));
+            if config.size.0 < needed {
                 return Err(ConfigError::MemberTooSmall {
-                    slot,
-                    size: member.size.0,
+                    slot: slot.0,
+                    size: config.size.0,
                     needed,
                 });
             }
         }
+        if map
+            .copy_sets()
+            .iter()
+            .any(|set| (*set & in_sync).is_empty())
+        {
+            return Err(ConfigError::Incomplete);
+        }
         self.read_policy
-            .check(self.members.len())
+            .check(count)
             .map_err(ConfigError::ReadPolicy)?;
-        self.recovery
-            .check(self.members.len())
-            .map_err(ConfigError::Recovery)
+        self.recovery.check(count).map_err(ConfigError::Recovery)?;
+        Ok(map)
     }
 }
 
 impl MemberConfig {
-    /// Sectors a member must have to hold an array of `size`.
+    /// Sectors a member must have if `size` of its data area are used.
     pub(crate) const fn needed(&self, size: Sectors) -> u64 {
         self.data_offset.0.saturating_add(size.0)
     }

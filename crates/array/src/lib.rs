@@ -16,13 +16,13 @@
 //!     rotational: true,
 //!     write_mostly: false,
 //! };
-//! let mut array = Array::new(ArrayConfig {
-//!     members: vec![disk.clone(), disk],
-//!     size: Sectors(4096),
-//!     read_policy: "md-3.16".parse::<ReadPolicyKind>()?,
-//!     recovery: RecoveryConfig::md_3_16(),
-//!     maximum_request: Sectors(1024),
-//! })?;
+//! let mut array = Array::new(ArrayConfig::mirror(
+//!     vec![disk.clone(), disk],
+//!     Sectors(4096),
+//!     "md-3.16".parse::<ReadPolicyKind>()?,
+//!     RecoveryConfig::md_3_16(),
+//!     Sectors(1024),
+//! ))?;
 //! let mut out = Outputs::default();
 //! let read = Request {
 //!     id: RequestId(1),
@@ -44,7 +44,6 @@
 mod array;
 mod config;
 mod engine;
-mod geometry;
 mod member;
 pub mod mutation;
 mod persistent;
@@ -68,10 +67,12 @@ pub use persistent::{
     Settings, Stale, StartError, SyncProgress, Update, VerbError, log_area,
 };
 pub use policy::{
-    Choice, Io, IoKind, MemberView, Read, ReadPolicy, ReadPolicyError, ReadPolicyKind,
+    Choice, Io, IoKind, MemberView, Places, Read, ReadPolicy, ReadPolicyError, ReadPolicyKind,
     ZfsFreebsd10, Zol06,
 };
-pub use raidlab_geometry::{MAXIMUM_MEMBERS, SlotSet};
+pub use raidlab_geometry::{
+    Copies, CopyMap, Layout, Level, MAXIMUM_MEMBERS, Shape, ShapeError, SlotSet,
+};
 pub use recovery::{
     CheckpointRule, ReadRecovered, RecoveringWrites, RecoveryConfig, RecoveryConfigError, SyncKind,
     SyncSource, SyncStatus, Throttle, WriteBarrier,

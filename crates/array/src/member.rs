@@ -4,9 +4,15 @@
 //! recovered, or has failed. A member leaves service for good when it fails:
 //! its epoch advances, and whatever its commands in flight still report is
 //! counted as an answer from a member that is gone.
+//!
+//! A member knows what recovery owes it, and its bad blocks: ranges of its data
+//! area that have no right bytes, which reads avoid until a write made them
+//! right again.
 
 use crate::config::MemberConfig;
+use crate::engine::{Admission, Initial, Span};
 use crate::policy::MemberView;
+use crate::recovery::{Need, Range, Spans};
 use crate::request::Slot;
 use raidlab_geometry::SlotSet;
 use raidlab_units::Sectors;
@@ -18,7 +24,7 @@ pub enum MemberState {
     InSync,
     /// A member that recovery is filling, or that waits for it.
     Recovering {
-        /// Reads may be served below this array sector.
+        /// Reads may be served below this sector of its data area.
         readable_below: Sectors,
     },
     /// A failed member, not yet taken out.
@@ -33,6 +39,9 @@ struct Member {
     state: State,
     epoch: u32,
     traffic: Traffic,
+    /// What recovery owes it.
+    need: Need,
+    bad_blocks: Spans,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,6 +69,8 @@ pub(crate) struct Members {
     views: Vec<MemberView>,
     in_sync: SlotSet,
     recovering: SlotSet,
+    /// Those that have bad blocks.
+    with_bad_blocks: SlotSet,
 }
 
 /// Higher than any sector: the whole member is readable.
@@ -68,21 +79,35 @@ const EVERYTHING: Sectors = Sectors(u64::MAX);
 impl Members {
     /// All members in sync.
     pub(crate) fn new(configs: Vec<MemberConfig>) -> Self {
-        let views = configs.iter().map(|config| view(config, EVERYTHING));
-        Self {
-            views: views.collect(),
-            in_sync: SlotSet::first(configs.len()),
+        let initial = configs.into_iter().map(Initial::InSync);
+        Self::as_found(initial.collect(), false)
+    }
+
+    /// Members as they are when the array starts. Recovering ones serve reads
+    /// below what they have already, if `readable` says so.
+    pub(crate) fn as_found(initial: Vec<Initial>, readable: bool) -> Self {
+        let count = initial.len();
+        let mut members = Self {
+            members: (0..count).map(|_| Member::missing()).collect(),
+            views: vec![view(&NOTHING, Sectors::ZERO); count],
+            in_sync: SlotSet::EMPTY,
             recovering: SlotSet::EMPTY,
-            members: configs
-                .into_iter()
-                .map(|config| Member {
-                    config,
-                    state: State::InSync,
-                    epoch: 0,
-                    traffic: Traffic::default(),
-                })
-                .collect(),
+            with_bad_blocks: SlotSet::EMPTY,
+        };
+        for (slot, initial) in (0..).map(Slot).zip(initial) {
+            match initial {
+                Initial::Missing => {}
+                Initial::InSync(config) => {
+                    members.views[slot.index()] = view(&config, EVERYTHING);
+                    members.members[slot.index()].config = config;
+                    members.set_in_sync(slot);
+                }
+                Initial::Recovering(config, admission) => {
+                    members.set_admitted(slot, config, admission, readable);
+                }
+            }
         }
+        members
     }
 
     pub(crate) const fn in_sync(&self) -> SlotSet {
@@ -109,11 +134,6 @@ impl Members {
         self.members[slot.index()].state == State::Faulty
     }
 
-    /// Whether no other member is in sync.
-    pub(crate) fn is_last_in_sync(&self, slot: Slot) -> bool {
-        self.in_sync == SlotSet::only(slot)
-    }
-
     #[inline]
     pub(crate) fn epoch(&self, slot: Slot) -> u32 {
         self.members[slot.index()].epoch
@@ -128,16 +148,68 @@ impl Members {
         self.members[slot.index()].traffic
     }
 
-    /// The members that may serve a read that ends at `end`.
+    /// Whether a member may serve a read of this range of its data area.
+    pub(crate) fn may_read(&self, slot: Slot, range: Range) -> bool {
+        let view = &self.views[slot.index()];
+        view.readable_below >= range.end && !self.is_bad(slot, range)
+    }
+
+    /// Whether all members in sync may serve every read, and no other ones any.
     #[inline]
-    pub(crate) fn readable(&self, end: Sectors) -> SlotSet {
-        if self.recovering.is_empty() {
-            return self.in_sync;
+    pub(crate) fn is_plain(&self) -> bool {
+        self.recovering.is_empty() && self.with_bad_blocks.is_empty()
+    }
+
+    pub(crate) const fn with_bad_blocks(&self) -> SlotSet {
+        self.with_bad_blocks
+    }
+
+    pub(crate) fn is_bad(&self, slot: Slot, range: Range) -> bool {
+        self.with_bad_blocks.contains(slot)
+            && self.members[slot.index()].bad_blocks.overlaps(range.span())
+    }
+
+    /// Where, from this sector of the member's data area on, bad blocks begin or
+    /// end.
+    pub(crate) fn bad_block_boundary(&self, slot: Slot, sector: Sectors) -> Sectors {
+        self.members[slot.index()].bad_blocks.at(sector).1
+    }
+
+    pub(crate) fn set_bad(&mut self, slot: Slot, span: Span) {
+        self.members[slot.index()].bad_blocks.insert(span);
+        self.note_bad_blocks(slot);
+    }
+
+    /// A range has right bytes again; gives what was bad of it.
+    pub(crate) fn clear_bad(&mut self, slot: Slot, range: Range) -> Vec<Span> {
+        if !self.with_bad_blocks.contains(slot) {
+            return Vec::new();
         }
-        self.recovering
-            .iter()
-            .filter(|slot| self.views[slot.index()].readable_below >= end)
-            .fold(self.in_sync, SlotSet::with)
+        let cleared = self.members[slot.index()].bad_blocks.remove(range.span());
+        self.note_bad_blocks(slot);
+        cleared
+    }
+
+    pub(crate) fn bad_blocks(&self, slot: Slot) -> impl Iterator<Item = Span> {
+        self.members[slot.index()].bad_blocks.iter()
+    }
+
+    fn note_bad_blocks(&mut self, slot: Slot) {
+        self.with_bad_blocks = if self.members[slot.index()].bad_blocks.is_empty() {
+            self.with_bad_blocks.without(slot)
+        } else {
+            self.with_bad_blocks.with(slot)
+        };
+    }
+
+    pub(crate) fn need(&self, slot: Slot) -> &Need {
+        &self.members[slot.index()].need
+    }
+
+    /// Recovery stopped short: everything below is done.
+    pub(crate) fn recovered_to(&mut self, slot: Slot, position: Sectors) {
+        let need = &mut self.members[slot.index()].need;
+        need.from = need.from.max(position);
     }
 
     pub(crate) fn state(&self, slot: Slot) -> MemberState {
@@ -170,8 +242,10 @@ impl Members {
         self.members[slot.index()].traffic.completed += sectors;
     }
 
+    /// Recovery got on; what was readable before stays so.
     pub(crate) fn set_readable_below(&mut self, slot: Slot, sector: Sectors) {
-        self.views[slot.index()].readable_below = sector;
+        let readable = &mut self.views[slot.index()].readable_below;
+        *readable = sector.max(*readable);
     }
 
     pub(crate) fn set_in_sync(&mut self, slot: Slot) {
@@ -193,18 +267,57 @@ impl Members {
     }
 
     pub(crate) fn set_missing(&mut self, slot: Slot) {
-        self.members[slot.index()].state = State::Missing;
+        let member = &mut self.members[slot.index()];
+        member.state = State::Missing;
+        member.bad_blocks = Spans::default();
+        self.note_bad_blocks(slot);
         // An empty slot must not make the array count as one with an SSD.
         self.views[slot.index()].rotational = true;
     }
 
     pub(crate) fn set_recovering(&mut self, slot: Slot, config: MemberConfig) {
+        self.set_admitted(slot, config, Admission::From(Sectors::ZERO), false);
+    }
+
+    /// A member that recovery has to fill as far as its admission says; what it
+    /// has already may be read if `readable` says so.
+    pub(crate) fn set_admitted(
+        &mut self,
+        slot: Slot,
+        config: MemberConfig,
+        admission: Admission,
+        readable: bool,
+    ) {
+        let need = Need::from(admission);
+        let readable_below = if readable { need.from } else { Sectors::ZERO };
+        self.views[slot.index()] = view(&config, readable_below);
         let member = &mut self.members[slot.index()];
-        self.views[slot.index()] = view(&config, Sectors::ZERO);
         member.config = config;
         member.state = State::Recovering;
         member.traffic = Traffic::default();
+        member.need = need;
         self.recovering = self.recovering.with(slot);
+    }
+}
+
+/// What an empty slot holds.
+const NOTHING: MemberConfig = MemberConfig {
+    size: Sectors::ZERO,
+    data_offset: Sectors::ZERO,
+    rotational: true,
+    write_mostly: false,
+};
+
+impl Member {
+    fn missing() -> Self {
+        Self {
+            config: NOTHING,
+            state: State::Missing,
+            epoch: 0,
+            traffic: Traffic::default(),
+            need: Need::default(),
+            bad_blocks: Spans::default(),
+        }
     }
 }
 

@@ -18,6 +18,7 @@ mod md;
 mod md_3_16;
 mod md_4_10;
 mod md_6_9;
+mod md_raid10;
 mod nearest_head;
 mod round_robin;
 mod spdk;
@@ -29,14 +30,15 @@ pub use kind::{ReadPolicyError, ReadPolicyKind};
 pub use zfs::{ZfsFreebsd10, Zol06};
 
 use crate::request::Slot;
-use raidlab_geometry::SlotSet;
+use raidlab_geometry::{Copies, Extent, SlotSet};
 use raidlab_units::{Nanos, Sectors};
 use std::fmt;
 
 /// What a policy sees of a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MemberView {
-    /// Reads that end at or below this array sector may be served: everything
+    /// Reads that end at or below this sector of its data area may be served:
+    /// everything
     /// for a member in sync, nothing for one that has failed.
     pub readable_below: Sectors,
     /// Commands outstanding, sync I/O and flushes included. In `issued` the
@@ -89,7 +91,7 @@ pub enum IoKind {
     SyncWrite,
 }
 
-/// A command to a member, in array sectors.
+/// A command to a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Io {
     /// What for.
@@ -100,6 +102,17 @@ pub struct Io {
     pub start: Sectors,
     /// Sectors.
     pub count: Sectors,
+    /// First sector of the member's data area: for a mirror the array sector.
+    pub address: Sectors,
+}
+
+/// Where the copies of a read lie, for levels where that differs.
+#[derive(Debug, Clone, Copy)]
+pub struct Places<'a> {
+    /// The copies.
+    pub extent: Extent<'a>,
+    /// The layout.
+    pub copies: Copies,
 }
 
 /// Chooses among members.
@@ -108,6 +121,18 @@ pub trait ReadPolicy: fmt::Debug + Send {
     /// The chosen count is at least 1 and at most the read's. A choice is
     /// always followed by `issued` for the same range.
     fn choose(&mut self, now: Nanos, read: &Read, members: &[MemberView]) -> Option<Choice>;
+
+    /// Chooses likewise where copies lie at different sectors. Policies that know
+    /// mirrors only go by array sectors.
+    fn choose_place(
+        &mut self,
+        now: Nanos,
+        read: &Read,
+        _places: &Places<'_>,
+        members: &[MemberView],
+    ) -> Option<Choice> {
+        self.choose(now, read, members)
+    }
 
     /// Chooses for a read beyond the resync position of a dirty mirror, where
     /// members may differ and every read must get the same answer: the lowest

@@ -4,7 +4,13 @@
 //! (those put in later wait for the next one); *resync* makes the other members
 //! of a dirty mirror equal to the lowest one. The range is walked upwards in
 //! blocks of a fixed size, up to `depth` at a time: read from one member in
-//! sync, then write to every target. This file decides; the array executes.
+//! sync, then write to every target. *Check* and *repair* walk likewise, and
+//! read all copies. This file decides; the array executes.
+//!
+//! Positions are array sectors, but for the recovery of a RAID 10, which fills
+//! one member at a time and walks the sectors of its data area: what is at a
+//! position is asked of the array (`Placement`). What holds nothing, and what a
+//! sync by ranges leaves out, is skipped at no cost.
 //!
 //! Before each block, in md's order (Linux drivers/md/md.c, `md_do_sync`):
 //! 1. After 128 KiB of sync I/O the throttle is asked; it may order to sleep
@@ -19,6 +25,8 @@
 
 mod barrier;
 mod config;
+mod need;
+mod spans;
 mod throttle;
 
 pub use config::{
@@ -27,8 +35,11 @@ pub use config::{
 };
 
 pub(crate) use barrier::{Barrier, Range, WriteTicket};
+pub(crate) use need::{Need, Placement, Plan};
+pub(crate) use spans::Spans;
 
 use crate::member::Members;
+use crate::request::{BufferId, ScratchId};
 use barrier::Front;
 use raidlab_geometry::SlotSet;
 use raidlab_units::{Nanos, Sectors};
@@ -67,15 +78,44 @@ pub struct SyncStatus {
     pub mismatches: Sectors,
 }
 
-/// A block being copied.
+/// A block being copied or compared.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Block {
+    /// Its position.
     pub(crate) start: Sectors,
     pub(crate) count: Sectors,
-    /// Sync reads that failed on these members.
+    /// Its array sectors.
+    pub(crate) range: Range,
+    /// The part that is being copied: all, or a few sectors where all could not
+    /// be read.
+    pub(crate) part: Range,
+    /// The buffer of its first sector.
+    pub(crate) scratch: ScratchId,
+    /// Sync reads of the part that failed on these members.
     pub(crate) tried: SlotSet,
+    /// A source that the array cannot do without is gone.
+    pub(crate) source_gone: bool,
     /// Writes outstanding.
     pub(crate) writes: u32,
+}
+
+impl Block {
+    /// The buffer of the part being copied.
+    pub(crate) fn buffer(&self) -> BufferId {
+        BufferId::Scratch {
+            scratch: self.scratch,
+            skip: Sectors(self.part.start.0 - self.range.start.0),
+        }
+    }
+}
+
+/// A block to start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct NewBlock {
+    /// Its position.
+    pub(crate) start: Sectors,
+    /// Its array sectors.
+    pub(crate) range: Range,
 }
 
 /// What to do next.
@@ -83,8 +123,8 @@ pub(crate) struct Block {
 pub(crate) enum Step {
     /// Nothing until something happens.
     Wait,
-    /// Copy this block.
-    Start(Sectors, Sectors),
+    /// Copy or compare this block.
+    Start(NewBlock),
     /// Everything below is safe to rely on.
     Checkpoint(Sectors),
     /// All copied.
@@ -108,6 +148,10 @@ struct Sync {
     kind: SyncKind,
     targets: SlotSet,
     next: Sectors,
+    total: Sectors,
+    /// Array sectors to which it is restricted.
+    ranges: Option<Spans>,
+    mismatches: u64,
     /// The last checkpoint; md calls it `curr_resync_completed`.
     completed: Sectors,
     checkpointed_at: Nanos,
@@ -116,14 +160,46 @@ struct Sync {
     was_courteous: bool,
     throttle_due: bool,
     aborted: bool,
+    /// Aborted because somebody wanted so.
+    stopped: bool,
     governor: Governor,
+}
+
+impl Sync {
+    /// The array sector of a placement that is to be copied, and how far that
+    /// goes on.
+    fn wanted(&self, placement: Placement) -> Option<(Sectors, Sectors)> {
+        let start = placement.array?;
+        let Some(ranges) = &self.ranges else {
+            return Some((start, placement.contiguous));
+        };
+        let (inside, until) = ranges.at(start);
+        let contiguous = placement.contiguous.min(Sectors(until.0 - start.0));
+        inside.then_some((start, contiguous))
+    }
+
+    /// Passes over positions that hold nothing or are not asked for.
+    fn skip_unwanted(&mut self, place: &dyn Fn(Sectors) -> Placement) {
+        while self.next < self.total {
+            let placement = place(self.next);
+            if self.wanted(placement).is_some() {
+                return;
+            }
+            let mut count = placement.contiguous;
+            if let (Some(start), Some(ranges)) = (placement.array, &self.ranges) {
+                count = count.min(Sectors(ranges.at(start).1.0 - start.0));
+            }
+            // Until the end at once where nothing follows.
+            self.next = Sectors(self.next.0.saturating_add(count.0)).min(self.total);
+        }
+        self.throttle_due = false;
+    }
 }
 
 /// The engine.
 #[derive(Debug)]
 pub(crate) struct Recovery {
     config: RecoveryConfig,
-    total: Sectors,
     block: Sectors,
     sync: Option<Sync>,
     frozen: Option<Nanos>,
@@ -134,10 +210,9 @@ pub(crate) struct Recovery {
 }
 
 impl Recovery {
-    pub(crate) fn new(config: RecoveryConfig, total: Sectors) -> Self {
+    pub(crate) fn new(config: RecoveryConfig) -> Self {
         let block = config.block.to_sectors();
         Self {
-            total,
             block,
             sync: None,
             frozen: None,
@@ -196,9 +271,9 @@ impl Recovery {
             kind: sync.kind,
             position: self.position(),
             readable_below: self.readable_below(),
-            total: self.total,
+            total: sync.total,
             in_flight: self.in_flight + u32::from(self.barrier.raised().is_some()),
-            mismatches: Sectors::ZERO,
+            mismatches: Sectors(sync.mismatches),
         })
     }
 
@@ -211,28 +286,61 @@ impl Recovery {
         }
     }
 
-    pub(crate) fn begin(
-        &mut self,
-        now: Nanos,
-        kind: SyncKind,
-        targets: SlotSet,
-        members: &Members,
-    ) {
+    pub(crate) fn begin(&mut self, now: Nanos, plan: Plan, members: &Members) {
         debug_assert!(self.sync.is_none() && self.in_flight == 0);
         self.sync = Some(Sync {
-            kind,
-            targets,
-            next: Sectors::ZERO,
-            completed: Sectors::ZERO,
+            kind: plan.kind,
+            targets: plan.targets,
+            next: plan.start,
+            total: plan.total,
+            ranges: plan.ranges,
+            mismatches: 0,
+            completed: plan.start,
             checkpointed_at: now,
             pause: Pause::None,
             was_courteous: false,
             throttle_due: false,
             aborted: false,
+            stopped: false,
             governor: Governor::new(self.config.throttle, now, members),
         });
         // A sync that begins while frozen is leapt over from here.
         self.frozen = self.frozen.map(|_| now);
+    }
+
+    /// Ends the sync as soon as the blocks in flight have.
+    pub(crate) fn stop(&mut self) {
+        if let Some(sync) = &mut self.sync {
+            sync.aborted = true;
+            sync.stopped = true;
+            self.barrier.lower();
+        }
+    }
+
+    pub(crate) fn was_stopped(&self) -> bool {
+        self.sync.as_ref().is_some_and(|sync| sync.stopped)
+    }
+
+    pub(crate) fn add_mismatches(&mut self, sectors: u64) {
+        if let Some(sync) = &mut self.sync {
+            sync.mismatches += sectors;
+        }
+    }
+
+    pub(crate) fn set_throttle(&mut self, throttle: Throttle) {
+        self.config.throttle = throttle;
+        if let Some(sync) = &mut self.sync {
+            sync.governor.set_rule(throttle);
+        }
+    }
+
+    pub(crate) const fn in_flight(&self) -> u32 {
+        self.in_flight
+    }
+
+    /// The array sectors of the blocks in flight.
+    pub(crate) fn ranges_in_flight(&self) -> impl Iterator<Item = Range> {
+        self.blocks.iter().flatten().map(|block| block.range)
     }
 
     pub(crate) fn end(&mut self) {
@@ -251,18 +359,19 @@ impl Recovery {
         }
     }
 
-    /// What to do next; called until it answers `Wait`.
-    /// `writes` gives the ranges of the writes in flight.
+    /// What to do next; called until it answers `Wait`. `writes` gives the
+    /// ranges of the writes in flight, `place` what is at a position.
     pub(crate) fn step(
         &mut self,
         now: Nanos,
         members: &Members,
         writes: impl Iterator<Item = Range>,
+        place: &dyn Fn(Sectors) -> Placement,
     ) -> Step {
         // A block that has raised the barrier goes through even when frozen:
         // writes wait for it.
         if self.barrier.raised().is_none()
-            && let Some(step) = self.before_block(now, members)
+            && let Some(step) = self.before_block(now, members, place)
         {
             return step;
         }
@@ -272,22 +381,35 @@ impl Recovery {
         if self.in_flight >= self.config.depth {
             return Step::Wait;
         }
+        let Some((start, contiguous)) = sync.wanted(place(sync.next)) else {
+            return Step::Wait;
+        };
+        let count = self
+            .block
+            .min(contiguous)
+            .min(Sectors(sync.total.0 - sync.next.0));
         let range = self.barrier.clip(Range {
-            start: sync.next,
-            end: (sync.next + self.block).min(self.total),
+            start,
+            end: start + count,
         });
         if !self.barrier.admit_sync(range, writes) {
             return Step::Wait;
         }
+        let start = sync.next;
         let count = Sectors(range.end.0 - range.start.0);
-        sync.next = range.end;
+        sync.next += count;
         sync.was_courteous = false;
-        sync.throttle_due = sync.governor.issued(count) && sync.next < self.total;
-        Step::Start(range.start, count)
+        sync.throttle_due = sync.governor.issued(count) && sync.next < sync.total;
+        Step::Start(NewBlock { start, range })
     }
 
     /// Everything that comes before the barrier; `None` lets the block go on.
-    fn before_block(&mut self, now: Nanos, members: &Members) -> Option<Step> {
+    fn before_block(
+        &mut self,
+        now: Nanos,
+        members: &Members,
+        place: &dyn Fn(Sectors) -> Placement,
+    ) -> Option<Step> {
         let drained = self.in_flight == 0;
         let Some(sync) = &mut self.sync else {
             return Some(Step::Wait);
@@ -303,6 +425,7 @@ impl Recovery {
             Pause::Drain if !drained => return Some(Step::Wait),
             _ => sync.pause = Pause::None,
         }
+        sync.skip_unwanted(place);
         if sync.throttle_due {
             let verdict = sync.governor.check(now, self.in_flight_sectors, members);
             sync.throttle_due = matches!(verdict, Verdict::Sleep(_));
@@ -315,14 +438,14 @@ impl Recovery {
                 return Some(Step::Wait);
             }
         }
-        if sync.next >= self.total {
+        if sync.next >= sync.total {
             return Some(if drained { Step::Finish } else { Step::Wait });
         }
         if let Some(rule) = &self.config.checkpoint
             && rule.is_due(
                 sync.next,
                 sync.completed,
-                self.total,
+                sync.total,
                 now,
                 sync.checkpointed_at,
             )
@@ -346,13 +469,19 @@ impl Recovery {
     }
 
     /// Takes a place for a block; gives its number.
-    pub(crate) fn block_started(&mut self, start: Sectors, count: Sectors) -> u32 {
+    pub(crate) fn block_started(&mut self, new: NewBlock, scratch: ScratchId) -> u32 {
+        let NewBlock { start, range } = new;
+        let count = Sectors(range.end.0 - range.start.0);
         let place = self.blocks.iter().position(Option::is_none);
         let place = place.expect("no more blocks than the depth are started");
         self.blocks[place] = Some(Block {
             start,
             count,
+            range,
+            part: range,
+            scratch,
             tried: SlotSet::EMPTY,
+            source_gone: false,
             writes: 0,
         });
         self.in_flight += 1;
@@ -425,7 +554,7 @@ impl Recovery {
         let (Some(since), Some(sync), true) = (self.frozen, &mut self.sync, idle) else {
             return false;
         };
-        if position < sync.next || position > self.total {
+        if position < sync.next || position > sync.total {
             return false;
         }
         if let Some(rule) = &self.config.checkpoint {
@@ -436,14 +565,14 @@ impl Recovery {
                 now,
                 completed: sync.completed,
                 checkpointed_at: sync.checkpointed_at,
-                total: self.total,
+                total: sync.total,
             });
         }
         sync.governor
             .leap(since, now, Sectors(position.0 - sync.next.0));
         sync.next = position;
         sync.pause = Pause::None;
-        sync.throttle_due = position < self.total;
+        sync.throttle_due = position < sync.total;
         self.frozen = Some(now);
         true
     }

@@ -3,10 +3,14 @@
 //!
 //! An entry's generation is odd while it is live and even while it is free.
 //! A key holds the index and the generation, so a key that was taken already
-//! matches nothing until its generation has gone round all 32 bits.
+//! matches nothing until its generation has gone round all 31 bits that a key
+//! has of it: keys stay below those that are given out above the engines.
 
 /// Marks the end of the free list.
 const NONE: u32 = u32::MAX;
+
+/// The bits of a generation that a key holds.
+const GENERATION: u32 = u32::MAX >> 1;
 
 #[derive(Debug)]
 struct Entry<T> {
@@ -53,7 +57,8 @@ impl<T: Copy> Slab<T> {
     /// The key of a live entry, for use outside.
     #[inline]
     pub(crate) fn key(&self, index: u32) -> u64 {
-        u64::from(self.entries[index as usize].generation) << 32 | u64::from(index)
+        let generation = self.entries[index as usize].generation & GENERATION;
+        u64::from(generation) << 32 | u64::from(index)
     }
 
     /// Takes the entry of a key out; `None` for a key that is not live.
@@ -65,7 +70,7 @@ impl<T: Copy> Slab<T> {
         )]
         let (index, generation) = (key as u32, (key >> 32) as u32);
         let entry = self.entries.get(index as usize)?;
-        if entry.generation != generation || generation & 1 == 0 {
+        if entry.generation & GENERATION != generation || generation & 1 == 0 {
             return None;
         }
         Some(self.take(index))
@@ -90,6 +95,10 @@ impl<T: Copy> Slab<T> {
     #[inline]
     pub(crate) fn get_mut(&mut self, index: u32) -> &mut T {
         &mut self.entries[index as usize].value
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.iter().next().is_none()
     }
 
     /// The live values, by index.

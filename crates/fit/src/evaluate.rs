@@ -89,13 +89,13 @@ fn machine(fact: &Fact, parameters: &DiskParameters, seed: u64) -> Result<Machin
         rotational: true,
         write_mostly: false,
     };
-    let array = Array::new(ArrayConfig {
-        members: vec![member.clone(); members],
-        size: parameters.capacity,
+    let array = Array::new(ArrayConfig::mirror(
+        vec![member.clone(); members],
+        parameters.capacity,
         read_policy,
-        recovery: RecoveryConfig::md_3_16(),
-        maximum_request: Bytes(512 << 10).to_sectors(),
-    })
+        RecoveryConfig::md_3_16(),
+        Bytes(512 << 10).to_sectors(),
+    ))
     .map_err(|source| FitError::Array {
         fact: fact.id.clone(),
         source,

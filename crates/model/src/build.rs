@@ -245,13 +245,13 @@ impl Plan {
             subject: subject.name.clone(),
             what: "members",
         })?;
-        let array = Array::new(ArrayConfig {
+        let array = Array::new(ArrayConfig::mirror(
             members,
-            size: self.capacity.to_sectors(),
-            read_policy: policy.parse().map_err(BuildError::ReadPolicy)?,
+            self.capacity.to_sectors(),
+            policy.parse().map_err(BuildError::ReadPolicy)?,
             recovery,
-            maximum_request: self.host.maximum_request.to_sectors(),
-        })
+            self.host.maximum_request.to_sectors(),
+        ))
         .map_err(BuildError::Array)?;
         Ok(Box::new(ArraySubject::new(array, spare)))
     }

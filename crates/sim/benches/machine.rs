@@ -23,13 +23,13 @@ fn machine(members: u64) -> Machine {
         rotational: true,
         write_mostly: false,
     };
-    let array = Array::new(ArrayConfig {
-        members: (0..members).map(|_| member.clone()).collect(),
-        size: parameters.capacity,
-        read_policy: "md-3.16".parse().expect("a policy"),
-        recovery: RecoveryConfig::md_3_16(),
-        maximum_request: Bytes(512 << 10).to_sectors(),
-    })
+    let array = Array::new(ArrayConfig::mirror(
+        (0..members).map(|_| member.clone()).collect(),
+        parameters.capacity,
+        "md-3.16".parse().expect("a policy"),
+        RecoveryConfig::md_3_16(),
+        Bytes(512 << 10).to_sectors(),
+    ))
     .expect("a mirror");
     let random = Stream::new(1);
     Machine::new(MachineConfig {

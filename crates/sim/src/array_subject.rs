@@ -2,7 +2,7 @@
 
 use crate::subject::{Subject, SubjectError, SyncProgress};
 use raidlab_array::{
-    AdminError, Array, CommandId, MemberConfig, MemberError, Outputs, Request, Slot,
+    AdminError, Admission, Array, CommandId, MemberConfig, MemberError, Outputs, Request, Slot,
 };
 use raidlab_units::{Nanos, Sectors};
 
@@ -59,7 +59,13 @@ impl Subject for ArraySubject {
 
     fn insert(&mut self, now: Nanos, slot: Slot, out: &mut Outputs) -> Result<(), SubjectError> {
         self.array
-            .add(now, slot, self.member.clone(), out)
+            .add(
+                now,
+                slot,
+                self.member.clone(),
+                Admission::From(Sectors::ZERO),
+                out,
+            )
             .map_err(refused)
     }
 

@@ -2,7 +2,8 @@
 
 use super::Array;
 use crate::config::{AdminError, MemberConfig};
-use crate::recovery::SyncKind;
+use crate::engine::{Admission, Span, SyncAction, SyncRequest};
+use crate::recovery::{Plan, ReadRecovered, SyncKind, Throttle};
 use crate::request::{Event, Outputs, Slot};
 use raidlab_units::{Nanos, Sectors};
 
@@ -11,15 +12,15 @@ impl Array {
     /// nothing is answered from it any more.
     ///
     /// # Errors
-    /// When there is no such member, it has failed before, or it is the last
-    /// one in sync.
+    /// When there is no such member, it has failed before, or some data has no
+    /// other member in sync.
     pub fn fail(&mut self, now: Nanos, slot: Slot, out: &mut Outputs) -> Result<(), AdminError> {
         self.now = now;
         self.check_present(slot)?;
         if self.members.is_faulty(slot) {
             return Err(AdminError::AlreadyFaulty(slot));
         }
-        if self.members.is_last_in_sync(slot) {
+        if self.is_needed(slot) {
             return Err(AdminError::LastInSync(slot));
         }
         self.fail_member(slot, out);
@@ -31,7 +32,7 @@ impl Array {
     /// in flight must still be completed.
     ///
     /// # Errors
-    /// When there is no such member or it is the last one in sync.
+    /// When there is no such member or some data has no other one in sync.
     pub fn remove(&mut self, now: Nanos, slot: Slot, out: &mut Outputs) -> Result<(), AdminError> {
         self.now = now;
         self.check_present(slot)?;
@@ -43,8 +44,8 @@ impl Array {
         Ok(())
     }
 
-    /// Puts a new member into an empty slot. Its recovery starts at once, or
-    /// when the sync that runs has ended.
+    /// Puts a member into an empty slot. Its recovery starts at once, or when
+    /// the sync that runs has ended.
     ///
     /// # Errors
     /// When the slot does not exist or is occupied, or the member is too small.
@@ -53,6 +54,7 @@ impl Array {
         now: Nanos,
         slot: Slot,
         member: MemberConfig,
+        admission: Admission,
         out: &mut Outputs,
     ) -> Result<(), AdminError> {
         self.now = now;
@@ -62,43 +64,121 @@ impl Array {
         if !self.members.is_missing(slot) {
             return Err(AdminError::Occupied(slot));
         }
-        let needed = member.needed(self.size);
+        let needed = member.needed(self.map.member_used(slot));
         if member.size.0 < needed {
             return Err(AdminError::TooSmall {
                 size: member.size.0,
                 needed,
             });
         }
-        self.members.set_recovering(slot, member);
+        let rule = self.recovery.config().read_recovered;
+        let readable = rule != ReadRecovered::AtEnd;
+        self.members.set_admitted(slot, member, admission, readable);
         self.policy.member_added(slot);
         out.events.push(Event::MemberAdded(slot));
+        self.is_sync_held = false;
         self.start_recovery(out);
         self.pump_sync(out);
         Ok(())
     }
 
-    /// Declares the mirror dirty, as after a crash or a creation without
-    /// `--assume-clean`: the members in sync may differ, and a resync copies the
-    /// lowest one over the others without comparing. Until a range is done, all
-    /// its reads go to one member.
+    /// What of a member's data area has no right bytes.
+    pub fn bad_blocks(&self, slot: Slot) -> impl Iterator<Item = Span> {
+        self.members.bad_blocks(slot)
+    }
+
+    /// Adds to what of a member's data area has no right bytes: the log of one
+    /// that was added.
+    pub fn add_bad_blocks(&mut self, slot: Slot, spans: impl IntoIterator<Item = Span>) {
+        for span in spans {
+            self.members.set_bad(slot, span);
+        }
+    }
+
+    /// Starts a resync, check or repair. A resync declares the array dirty, as
+    /// after a crash or a creation without `--assume-clean`: the members in sync
+    /// may differ, and the lowest one's copies are written over the others
+    /// without comparing. Until a range is done, all its reads go to one member.
+    ///
+    /// Where no data has two members in sync, there is nothing to do, and the
+    /// sync has finished at once.
     ///
     /// # Errors
-    /// When recovery or resync runs.
-    pub fn start_resync(&mut self, now: Nanos, out: &mut Outputs) -> Result<(), AdminError> {
+    /// When recovery or another sync runs.
+    pub fn start_sync(
+        &mut self,
+        now: Nanos,
+        request: SyncRequest,
+        out: &mut Outputs,
+    ) -> Result<(), AdminError> {
         self.now = now;
         if self.recovery.is_running() {
             return Err(AdminError::SyncRunning);
         }
-        let targets = self.members.in_sync();
-        if targets.len() < 2 {
-            return Ok(());
-        }
-        self.resynced_below = Some(Sectors::ZERO);
-        self.recovery
-            .begin(now, SyncKind::Resync, targets, &self.members);
+        self.is_sync_held = false;
+        let kind = match request.action {
+            SyncAction::Resync => SyncKind::Resync,
+            SyncAction::Check => SyncKind::Check,
+            SyncAction::Repair => SyncKind::Repair,
+        };
         out.events.push(Event::SyncStarted(Sectors::ZERO));
+        let targets = self.comparable();
+        if targets.is_empty() {
+            out.events.push(Event::SyncFinished);
+            self.start_recovery(out);
+        } else {
+            if kind == SyncKind::Resync {
+                self.resynced_below = Some(Sectors::ZERO);
+            }
+            let plan = Plan {
+                kind,
+                targets,
+                start: Sectors::ZERO,
+                total: self.size(),
+                ranges: request.ranges.map(|ranges| ranges.into_iter().collect()),
+            };
+            self.recovery.begin(now, plan, &self.members);
+        }
         self.pump_sync(out);
         Ok(())
+    }
+
+    /// Ends the running sync early, when the blocks in flight are done. Members
+    /// under recovery stay so, and keep what they have; their recovery goes on
+    /// after the next [`add`](Self::add) or [`start_sync`](Self::start_sync).
+    pub fn stop_sync(&mut self, now: Nanos, out: &mut Outputs) {
+        self.now = now;
+        self.is_sync_held = true;
+        self.recovery.stop();
+        self.pump_sync(out);
+    }
+
+    /// Sets the throttle of syncs, in KiB/s per member.
+    pub fn set_sync_speed(&mut self, minimum_kib_per_second: u64, maximum_kib_per_second: u64) {
+        let throttle = match self.recovery.config().throttle {
+            Throttle::Rate { .. } => Throttle::Rate {
+                maximum_kib_per_second: maximum_kib_per_second.max(1),
+                busy_kib_per_second: minimum_kib_per_second.max(1),
+            },
+            Throttle::MdSleep { .. } => Throttle::MdSleep {
+                minimum_kib_per_second,
+                maximum_kib_per_second,
+            },
+            Throttle::None | Throttle::MdDrain { .. } => Throttle::MdDrain {
+                minimum_kib_per_second,
+                maximum_kib_per_second,
+            },
+        };
+        self.recovery.set_throttle(throttle);
+    }
+
+    /// Whether nothing is in flight and nothing held back.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        self.requests.is_empty()
+            && self.commands.is_empty()
+            && self.recovery.in_flight() == 0
+            && !self.is_correcting()
     }
 
     /// Starts no new sync block from now on, as md's `sync_action` frozen;
@@ -138,7 +218,7 @@ impl Array {
             out.events
                 .push(Event::SyncCheckpoint(status.readable_below));
         }
-        if position == self.size {
+        if status.is_some_and(|status| status.position >= status.total) {
             self.finish_sync(out);
             self.pump_sync(out);
         }
@@ -152,12 +232,5 @@ impl Array {
             return Err(AdminError::Empty(slot));
         }
         Ok(())
-    }
-
-    /// Takes a member out of service.
-    pub(super) fn fail_member(&mut self, slot: Slot, out: &mut Outputs) {
-        self.members.set_faulty(slot);
-        out.events.push(Event::MemberFailed(slot));
-        self.retarget_sync(slot);
     }
 }

@@ -1,11 +1,32 @@
 //! Reads: choose, and on an error choose again among the others.
+//!
+//! Where every copy of a range fails, the range is read again in parts of 4 KiB:
+//! the copies need not be bad in the same place.
 
 use super::{Array, Command, RequestState, Role, Shape, payload};
-use crate::policy::{Choice, Read};
+use crate::mutation::{self, Mutation};
+use crate::policy::{Choice, Places, Read};
 use crate::recovery::Range;
 use crate::request::{MemberError, Operation, Outputs, Request};
 use raidlab_geometry::SlotSet;
 use raidlab_units::Sectors;
+
+/// Sectors of the parts that errors are narrowed down to: md's page.
+const PART: u64 = 8;
+
+/// The part that begins at `start` in a range that ends at `end`: up to the
+/// next multiple of 4 KiB.
+pub(super) fn part(start: Sectors, end: Sectors) -> Range {
+    Range {
+        start,
+        end: Sectors((start.0 / PART + 1) * PART).min(end),
+    }
+}
+
+/// Whether a range is no more than one part.
+pub(super) fn is_part(range: Range) -> bool {
+    part(range.start, range.end) == range
+}
 
 impl Array {
     pub(super) fn submit_read(&mut self, key: u32, request: &Request, out: &mut Outputs) {
@@ -31,13 +52,16 @@ impl Array {
         if self.recovery.barrier_mut().counts_reads() {
             self.recovery.barrier_mut().io_finished(command.start);
         }
-        if let Err(error) = result {
+        if let Err(error) = result
+            && !mutation::is(Mutation::ReadErrorIgnored)
+        {
             self.member_error(command, error == MemberError::Gone, out);
             let range = Range {
                 start: command.start,
                 end: command.start + command.count,
             };
             self.read(key, range, tried.with(command.slot), out);
+            self.read_failed(command, error, out);
         }
         self.finish_if_done(key, out);
         if self.recovery.barrier_mut().counts_reads() {
@@ -51,18 +75,25 @@ impl Array {
         let request = self.requests.get(key).request;
         let mut start = range.start;
         while start < range.end {
+            let limit = self.bad_block_limit(start, range.end);
+            let piece = Range { start, end: limit };
             let read = Read {
                 start,
-                count: Sectors(range.end.0 - start.0),
+                count: piece.count(),
                 whole_start: range.start,
-                whole_count: Sectors(range.end.0 - range.start.0),
+                whole_count: range.count(),
                 process: request.process,
-                candidates: (self.members.readable(range.end) & self.geometry.copies(start))
-                    - tried,
+                candidates: self.readable(piece) - tried,
             };
             let Some(choice) = self.choose(&read) else {
-                self.requests.get_mut(key).failed = true;
-                return;
+                // A single copy is not better for being read in parts.
+                if tried.len() < 2 || is_part(piece) {
+                    self.requests.get_mut(key).failed = true;
+                    return;
+                }
+                self.read_in_parts(key, piece, out);
+                start = piece.end;
+                continue;
             };
             debug_assert!(read.candidates.contains(choice.slot) && choice.count <= read.count);
             let part = Range {
@@ -88,7 +119,51 @@ impl Array {
         }
     }
 
-    /// Asks the policy; above the resync position of a dirty mirror it has no
+    fn read_in_parts(&mut self, key: u32, range: Range, out: &mut Outputs) {
+        let mut start = range.start;
+        while start < range.end {
+            let part = part(start, range.end);
+            self.read(key, part, SlotSet::EMPTY, out);
+            start = part.end;
+        }
+    }
+
+    /// The members that may serve a read of this range, whose copies run along.
+    #[inline]
+    pub(super) fn readable(&self, range: Range) -> SlotSet {
+        let extent = self.map.extent(range.start);
+        if self.members.is_plain() {
+            return self.members.in_sync() & extent.slots();
+        }
+        let readable = extent.copies().filter(|(slot, address)| {
+            let on_member = Range {
+                start: *address,
+                end: *address + range.count(),
+            };
+            self.members.may_read(*slot, on_member)
+                || (mutation::is(Mutation::CopyReadUnrecovered)
+                    && self.members.recovering().contains(*slot))
+        });
+        readable.map(|(slot, _)| slot).collect()
+    }
+
+    /// The part of a range from `start` on in which no copy's bad blocks begin
+    /// or end.
+    #[inline]
+    pub(super) fn bad_block_limit(&self, start: Sectors, end: Sectors) -> Sectors {
+        if self.members.with_bad_blocks().is_empty() {
+            return end;
+        }
+        let extent = self.map.extent(start);
+        let mut count = Sectors(end.0 - start.0);
+        for (slot, address) in extent.copies() {
+            let boundary = self.members.bad_block_boundary(slot, address);
+            count = count.min(Sectors(boundary.0 - address.0));
+        }
+        start + count
+    }
+
+    /// Asks the policy; above the resync position of a dirty array it has no
     /// choice.
     #[inline]
     pub(super) fn choose(&mut self, read: &Read) -> Option<Choice> {
@@ -100,6 +175,13 @@ impl Array {
                 count: read.count,
             });
         }
-        self.policy.choose(self.now, read, views)
+        if self.is_mirror {
+            return self.policy.choose(self.now, read, views);
+        }
+        let places = Places {
+            extent: self.map.extent(read.start),
+            copies: self.copies,
+        };
+        self.policy.choose_place(self.now, read, &places, views)
     }
 }

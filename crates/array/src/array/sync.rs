@@ -1,11 +1,12 @@
 //! The copying of recovery and resync: reads, writes and state changes for the
 //! engine's decisions.
 
+use super::read::{is_part, part};
 use super::{Array, Command, Role, Shape};
 use crate::policy::Read;
-use crate::recovery::{Block, Range, Step, SyncKind, SyncSource};
-use crate::request::{BufferId, Event, MemberError, Operation, Outputs, ScratchId, Slot};
-use raidlab_geometry::SlotSet;
+use crate::recovery::{Block, NewBlock, Placement, Plan, Range, Step, SyncKind, SyncSource};
+use crate::request::{Event, MemberError, Operation, Outputs, Slot};
+use raidlab_geometry::{CopyMap, SlotSet};
 use raidlab_units::Sectors;
 
 impl Array {
@@ -16,14 +17,9 @@ impl Array {
         }
         loop {
             self.release_writes(out);
-            let in_flight = self.pieces.iter().filter(|piece| piece.outstanding > 0);
-            let writes = in_flight.map(|piece| piece.range);
-            match self.recovery.step(self.now, &self.members, writes) {
+            match self.next_step() {
                 Step::Wait => return,
-                Step::Start(start, count) => {
-                    let block = self.recovery.block_started(start, count);
-                    self.read_block(block, out);
-                }
+                Step::Start(new) => self.start_block(new, out),
                 Step::Checkpoint(sector) => {
                     self.publish_progress();
                     out.events.push(Event::SyncCheckpoint(sector));
@@ -37,14 +33,74 @@ impl Array {
         }
     }
 
+    fn next_step(&mut self) -> Step {
+        let in_flight = self.pieces.iter().filter(|piece| piece.outstanding > 0);
+        let writes = in_flight.map(|piece| piece.range);
+        let writes = writes.chain(self.corrections.range());
+        // A RAID 10 is recovered member by member.
+        let target = match self.recovery.kind() {
+            Some(SyncKind::Recovery) if !self.is_mirror => self.recovery.targets().lowest(),
+            _ => None,
+        };
+        let (map, members) = (&self.map, &self.members);
+        let place = |position| {
+            let mut placement = place(map, target, position);
+            if let Some(start) = placement.array
+                && !members.with_bad_blocks().is_empty()
+            {
+                for (slot, address) in map.extent(start).copies() {
+                    let boundary = members.bad_block_boundary(slot, address);
+                    let until = Sectors(boundary.0 - address.0);
+                    placement.contiguous = placement.contiguous.min(until);
+                }
+            }
+            placement
+        };
+        self.recovery.step(self.now, members, writes, &place)
+    }
+
+    fn start_block(&mut self, new: NewBlock, out: &mut Outputs) {
+        match self.recovery.kind() {
+            Some(SyncKind::Check | SyncKind::Repair) => self.start_comparison(new, out),
+            _ => {
+                let scratch = self.allocate(new.range.count(), out);
+                let number = self.recovery.block_started(new, scratch);
+                self.read_block(number, out);
+            }
+        }
+    }
+
+    /// Whether a recovery is to be begun.
+    pub(super) fn owes_recovery(&self) -> bool {
+        !self.recovery.is_running() && !self.is_sync_held && !self.members.recovering().is_empty()
+    }
+
     /// Starts the next sync if there is something to recover.
     pub(super) fn start_recovery(&mut self, out: &mut Outputs) {
-        let targets = self.members.recovering();
-        if !self.recovery.is_running() && !targets.is_empty() {
-            self.recovery
-                .begin(self.now, SyncKind::Recovery, targets, &self.members);
-            out.events.push(Event::SyncStarted(Sectors::ZERO));
+        if !self.owes_recovery() {
+            return;
         }
+        let mut targets = self.members.recovering();
+        let mut total = self.size();
+        if !self.is_mirror
+            && let Some(slot) = targets.lowest()
+        {
+            targets = SlotSet::only(slot);
+            total = self.map.member_used(slot);
+        }
+        let needs = targets.iter().map(|slot| self.members.need(slot).clone());
+        let need = needs.reduce(|all, need| all.union(&need, total));
+        let need = need.unwrap_or_default();
+        let start = need.from.min(total);
+        let plan = Plan {
+            kind: SyncKind::Recovery,
+            targets,
+            start,
+            total,
+            ranges: need.ranges,
+        };
+        self.recovery.begin(self.now, plan, &self.members);
+        out.events.push(Event::SyncStarted(start));
     }
 
     /// A member left; the sync goes on with the targets that remain.
@@ -56,31 +112,54 @@ impl Array {
                 self.recovery.retarget(left);
             }
             Some(_) => {
-                // A single member left has nothing to be compared with.
-                let in_sync = self.members.in_sync();
-                let left = if in_sync.len() > 1 {
-                    in_sync
-                } else {
-                    SlotSet::EMPTY
-                };
+                let left = self.comparable();
                 self.recovery.retarget(left);
             }
         }
     }
 
-    pub(super) fn finish_sync(&mut self, out: &mut Outputs) {
-        if self.recovery.kind() == Some(SyncKind::Recovery) {
-            for slot in self.recovery.targets().iter() {
-                self.members.set_in_sync(slot);
-            }
+    /// The members in sync, unless none of them has another one to be compared
+    /// with.
+    pub(super) fn comparable(&self) -> SlotSet {
+        let in_sync = self.members.in_sync();
+        let mut sets = self.map.copy_sets().iter();
+        if sets.any(|set| (*set & in_sync).len() > 1) {
+            in_sync
+        } else {
+            SlotSet::EMPTY
         }
-        out.events.push(Event::SyncFinished);
-        self.end_sync(out);
     }
 
+    pub(super) fn finish_sync(&mut self, out: &mut Outputs) {
+        match self.recovery.kind() {
+            Some(SyncKind::Recovery) => {
+                for slot in self.recovery.targets().iter() {
+                    self.members.set_in_sync(slot);
+                }
+            }
+            Some(SyncKind::Resync) => self.resynced_below = None,
+            _ => {}
+        }
+        out.events.push(Event::SyncFinished);
+        self.recovery.end();
+        self.start_recovery(out);
+    }
+
+    /// A sync stopped short.
     fn end_sync(&mut self, out: &mut Outputs) {
-        if self.recovery.kind() == Some(SyncKind::Resync) {
-            self.resynced_below = None;
+        let position = self.recovery.next();
+        match self.recovery.kind() {
+            Some(SyncKind::Recovery) => {
+                for slot in self.recovery.targets().iter() {
+                    self.members.recovered_to(slot, position);
+                }
+            }
+            // What was not reached stays dirty, unless a single copy is left.
+            Some(SyncKind::Resync) => {
+                let stopped = self.recovery.was_stopped() && !self.comparable().is_empty();
+                self.resynced_below = stopped.then_some(position);
+            }
+            _ => {}
         }
         self.recovery.end();
         self.start_recovery(out);
@@ -100,37 +179,68 @@ impl Array {
         }
     }
 
-    /// Reads a block from a member that did not fail it before; if there is
-    /// none, the sync cannot be completed.
+    /// Reads what is left of a block from a member that did not fail it before.
     fn read_block(&mut self, number: u32, out: &mut Outputs) {
-        let block = *self.recovery.block(number);
-        let Some((slot, balanced)) = self.sync_source(&block) else {
-            self.recovery.block_finished(number);
-            if self.recovery.kind() == Some(SyncKind::Recovery) {
-                for slot in self.recovery.targets().iter() {
-                    self.fail_member(slot, out);
-                }
-            } else {
-                self.recovery.retarget(SlotSet::EMPTY);
+        loop {
+            let block = *self.recovery.block(number);
+            if let Some((slot, balanced)) = self.sync_source(&block) {
+                let role = Role::SyncRead {
+                    block: number,
+                    balanced,
+                };
+                self.issue_sync(slot, role, number, Operation::Read, out);
+                return;
             }
-            return;
-        };
-        let role = Role::SyncRead {
-            block: number,
-            balanced,
-        };
-        self.issue_sync(slot, role, number, Operation::Read, out);
+            if !self.remembers_bad_blocks || block.source_gone || self.recovery.targets().is_empty()
+            {
+                self.give_up(number, out);
+                return;
+            }
+            if !is_part(block.part) {
+                self.recovery.block(number).begin_part(block.part.start);
+                continue;
+            }
+            self.mark_unreadable(&block, out);
+            if self.recovery.targets().is_empty() || !self.recovery.block(number).next_part() {
+                self.end_block(number, out);
+                return;
+            }
+        }
+    }
+
+    /// Without the block, the sync cannot be completed.
+    fn give_up(&mut self, number: u32, out: &mut Outputs) {
+        self.end_block(number, out);
+        if self.recovery.kind() == Some(SyncKind::Recovery) {
+            for slot in self.recovery.targets().iter() {
+                self.fail_member(slot, out);
+            }
+        } else {
+            self.recovery.retarget(SlotSet::EMPTY);
+        }
+    }
+
+    /// No copy of a few sectors can be read: the targets have no right bytes
+    /// there.
+    fn mark_unreadable(&mut self, block: &Block, out: &mut Outputs) {
+        if self.recovery.kind() == Some(SyncKind::Recovery) {
+            for slot in self.recovery.targets().iter() {
+                let range = self.range_on(slot, block.part);
+                self.add_bad_block(slot, range, out);
+            }
+        }
     }
 
     /// The member to read a block from, and whether the policy chose it.
     fn sync_source(&mut self, block: &Block) -> Option<(Slot, bool)> {
+        let part = block.part;
         let read = Read {
-            start: block.start,
-            count: block.count,
-            whole_start: block.start,
-            whole_count: block.count,
+            start: part.start,
+            count: part.count(),
+            whole_start: part.start,
+            whole_count: part.count(),
             process: 0,
-            candidates: self.members.in_sync() - block.tried,
+            candidates: (self.readable(part) & self.members.in_sync()) - block.tried,
         };
         match self.recovery.config().source {
             SyncSource::Balanced => Some((self.choose(&read)?.slot, true)),
@@ -142,7 +252,7 @@ impl Array {
         }
     }
 
-    fn issue_sync(
+    pub(super) fn issue_sync(
         &mut self,
         slot: Slot,
         role: Role,
@@ -150,20 +260,13 @@ impl Array {
         operation: Operation,
         out: &mut Outputs,
     ) {
-        let Block { start, count, .. } = *self.recovery.block(number);
-        let range = Range {
-            start,
-            end: start + count,
-        };
+        let block = *self.recovery.block(number);
         let shape = Shape {
             operation,
             force_unit_access: false,
-            buffer: BufferId::Scratch {
-                scratch: ScratchId(number),
-                skip: Sectors::ZERO,
-            },
+            buffer: block.buffer(),
         };
-        self.issue(slot, role, range, shape, out);
+        self.issue(slot, role, block.part, shape, out);
     }
 
     pub(super) fn complete_sync_read(
@@ -175,25 +278,31 @@ impl Array {
     ) {
         match result {
             Ok(()) => {
-                let targets = self.recovery.targets().without(command.slot);
+                let holders = self.map.extent(command.start).slots();
+                let targets = (self.recovery.targets() & holders).without(command.slot);
                 for slot in targets.iter() {
                     self.recovery.block(number).writes += 1;
                     let role = Role::SyncWrite { block: number };
                     self.issue_sync(slot, role, number, Operation::Write, out);
                 }
-                self.finish_block_if_written(number);
+                self.go_on_if_written(number, out);
             }
             Err(error) => {
-                self.member_error(command, error == MemberError::Gone, out);
+                let stays = self.member_error(command, error == MemberError::Gone, out);
+                if self.recovery.kind() == Some(SyncKind::Recovery) {
+                    self.read_failed(command, error, out);
+                }
                 let block = self.recovery.block(number);
                 block.tried = block.tried.with(command.slot);
+                block.source_gone |= stays;
                 if self.recovery.targets().is_empty() {
-                    self.recovery.block_finished(number);
+                    self.end_block(number, out);
                 } else {
                     self.read_block(number, out);
                 }
             }
         }
+        self.pump_corrections(out);
         self.pump_sync(out);
     }
 
@@ -205,17 +314,77 @@ impl Array {
         out: &mut Outputs,
     ) {
         self.recovery.block(number).writes -= 1;
-        if result.is_err() {
-            self.member_error(command, true, out);
+        match result {
+            Ok(()) => self.clear_bad_blocks(command, out),
+            Err(_) => {
+                if self.member_error(command, true, out) {
+                    let range = Range {
+                        start: command.address,
+                        end: command.address + command.count,
+                    };
+                    self.add_bad_block(command.slot, range, out);
+                }
+            }
         }
-        self.finish_block_if_written(number);
+        self.go_on_if_written(number, out);
+        self.pump_corrections(out);
         self.pump_sync(out);
     }
 
-    fn finish_block_if_written(&mut self, number: u32) {
-        if self.recovery.block(number).writes == 0 {
-            self.recovery.block_finished(number);
-            self.publish_progress();
+    pub(super) fn go_on_if_written(&mut self, number: u32, out: &mut Outputs) {
+        if self.recovery.block(number).writes > 0 {
+            return;
         }
+        if !self.recovery.targets().is_empty() && self.recovery.block(number).next_part() {
+            self.read_block(number, out);
+            return;
+        }
+        self.end_block(number, out);
+        self.publish_progress();
+    }
+
+    /// A block is done, or given up.
+    pub(super) fn end_block(&mut self, number: u32, out: &mut Outputs) {
+        let scratch = self.recovery.block(number).scratch;
+        self.release(scratch, out);
+        if let Some(comparison) = self.comparisons[number as usize].take() {
+            for scratch in comparison.further_buffers(scratch) {
+                self.release(scratch, out);
+            }
+        }
+        self.recovery.block_finished(number);
+    }
+}
+
+/// What is at a position: an array sector, or a sector of the member that is
+/// being recovered.
+fn place(map: &CopyMap, target: Option<Slot>, position: Sectors) -> Placement {
+    let Some(slot) = target else {
+        return Placement {
+            array: Some(position),
+            contiguous: map.extent(position).contiguous,
+        };
+    };
+    let inverse = map.inverse(slot, position);
+    Placement {
+        array: inverse.content.map(|content| content.start),
+        contiguous: inverse.contiguous,
+    }
+}
+
+impl Block {
+    /// Works on a few sectors only, with nothing tried.
+    fn begin_part(&mut self, start: Sectors) {
+        self.part = part(start, self.range.end);
+        self.tried = SlotSet::EMPTY;
+    }
+
+    /// Goes on behind the part that is done; false at the end.
+    fn next_part(&mut self) -> bool {
+        let start = self.part.end;
+        if start < self.range.end {
+            self.begin_part(start);
+        }
+        start < self.range.end
     }
 }

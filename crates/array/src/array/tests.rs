@@ -10,6 +10,7 @@ mod story;
 mod sync_scenarios;
 
 use crate::config::{ArrayConfig, MemberConfig};
+use crate::engine::{Admission, Initial};
 use crate::policy::ReadPolicyKind;
 use crate::recovery::RecoveryConfig;
 use crate::request::{Operation, Request, RequestId};
@@ -25,14 +26,21 @@ fn member(size: u64, data_offset: u64) -> MemberConfig {
 }
 
 fn config(members: usize, size: u64, recovery: RecoveryConfig) -> ArrayConfig {
-    ArrayConfig {
-        members: vec![member(size, 0); members],
-        size: Sectors(size),
-        read_policy: ReadPolicyKind::LeastPending,
+    ArrayConfig::mirror(
+        vec![member(size, 0); members],
+        Sectors(size),
+        ReadPolicyKind::LeastPending,
         recovery,
-        maximum_request: Sectors::ZERO,
-    }
+        Sectors::ZERO,
+    )
 }
+
+fn in_sync(members: impl IntoIterator<Item = MemberConfig>) -> Vec<Initial> {
+    members.into_iter().map(Initial::InSync).collect()
+}
+
+/// All of a new member has to be filled.
+const ALL: Admission = Admission::From(Sectors::ZERO);
 
 fn request(id: u64, operation: Operation, start: u64, count: u64) -> Request {
     Request {

@@ -1,7 +1,8 @@
 //! Writes, discards and flushes.
 
 use super::{Array, Command, Piece, Role, Shape, payload};
-use crate::recovery::{Range, RecoveringWrites, WriteTicket};
+use crate::mutation::{self, Mutation};
+use crate::recovery::{Range, RecoveringWrites, SyncKind, WriteTicket};
 use crate::request::{BufferId, MemberError, Operation, Outputs, Request, Slot};
 use raidlab_geometry::SlotSet;
 use raidlab_units::Sectors;
@@ -14,13 +15,45 @@ impl Array {
             let limit = start + self.command_limit(start, end);
             let range = Range { start, end: limit };
             let piece = self.add_piece(key, range);
-            if self.recovery.write_waits(range) {
-                self.recovery.barrier_mut().write_begins_waiting(start);
-                self.waiting.push_back(piece);
-            } else {
-                self.write(piece, out);
-            }
+            self.admit(piece, range, out);
             start = limit;
+        }
+    }
+
+    /// Sends a piece, or has it wait.
+    fn admit(&mut self, piece: u32, range: Range, out: &mut Outputs) {
+        if self.is_gated(range) {
+            self.gated.push_back(piece);
+        } else if range.count() == Sectors::ZERO {
+            self.flush(piece, out);
+        } else if self.recovery.write_waits(range) && !mutation::is(Mutation::CopyBarrierIgnored) {
+            self.recovery
+                .barrier_mut()
+                .write_begins_waiting(range.start);
+            self.waiting.push_back(piece);
+        } else {
+            self.write(piece, out);
+        }
+    }
+
+    /// Whether a write has to wait for a correction, or a write or flush for a
+    /// failure to be recorded.
+    fn is_gated(&self, range: Range) -> bool {
+        if self.unrecorded.is_empty() && !self.corrections.is_busy() {
+            return false;
+        }
+        if range.count() == Sectors::ZERO {
+            return !self.unrecorded.is_empty();
+        }
+        let slots = self.map.extent(range.start).slots();
+        !(slots & self.unrecorded).is_empty() || self.corrections.hold(range)
+    }
+
+    /// Goes on with the pieces that need to wait no longer.
+    pub(super) fn release_gated(&mut self, out: &mut Outputs) {
+        for piece in std::mem::take(&mut self.gated) {
+            let range = self.pieces.get(piece).range;
+            self.admit(piece, range, out);
         }
     }
 
@@ -30,14 +63,30 @@ impl Array {
             end: Sectors::ZERO,
         };
         let piece = self.add_piece(key, nothing);
-        for slot in self.members.in_sync().iter() {
+        self.admit(piece, nothing, out);
+    }
+
+    fn flush(&mut self, piece: u32, out: &mut Outputs) {
+        let range = self.pieces.get(piece).range;
+        let mut targets = self.members.in_sync() | self.members.recovering();
+        if mutation::is(Mutation::FlushOneMember) {
+            targets = targets.lowest().map_or(targets, SlotSet::only);
+        }
+        if mutation::is(Mutation::FlushForgotten) {
+            let piece = self.pieces.take(piece);
+            self.requests.get_mut(piece.request).remaining -= 1;
+            self.finish_if_done(piece.request, out);
+            return;
+        }
+        self.pieces.get_mut(piece).asked = targets;
+        for slot in targets.iter() {
             self.pieces.get_mut(piece).outstanding += 1;
             let shape = Shape {
                 operation: Operation::Flush,
                 force_unit_access: false,
                 buffer: BufferId::None,
             };
-            self.issue(slot, Role::Flush { piece }, nothing, shape, out);
+            self.issue(slot, Role::Flush { piece }, range, shape, out);
         }
     }
 
@@ -47,7 +96,9 @@ impl Array {
             request,
             range,
             outstanding: 0,
+            asked: SlotSet::EMPTY,
             succeeded: SlotSet::EMPTY,
+            failed: false,
             ticket: WriteTicket::Uncounted,
         })
     }
@@ -61,6 +112,7 @@ impl Array {
         let ticket = self.recovery.barrier_mut().write_started(range, completed);
         let piece = self.pieces.get_mut(key);
         piece.ticket = ticket;
+        piece.asked = targets;
         for slot in targets.iter() {
             self.pieces.get_mut(key).outstanding += 1;
             let buffer = match request.operation {
@@ -69,7 +121,8 @@ impl Array {
             };
             let shape = Shape {
                 operation: request.operation,
-                force_unit_access: request.force_unit_access,
+                force_unit_access: request.force_unit_access
+                    && !mutation::is(Mutation::ForceUnitAccessDropped),
                 buffer,
             };
             self.issue(slot, Role::Write { piece: key }, range, shape, out);
@@ -78,14 +131,32 @@ impl Array {
 
     /// The members in sync, and those under recovery that get this write.
     fn write_targets(&self, start: Sectors) -> SlotSet {
-        let recovering = match self.recovery.config().recovering_writes {
-            RecoveringWrites::Everywhere => self.members.recovering(),
-            RecoveringWrites::BelowPosition if start < self.recovery.next() => {
-                self.members.recovering() & self.recovery.targets()
-            }
-            RecoveringWrites::BelowPosition => SlotSet::EMPTY,
-        };
-        (self.members.in_sync() | recovering) & self.geometry.copies(start)
+        let slots = self.map.extent(start).slots();
+        let mut recovering = self.members.recovering() & slots;
+        if mutation::is(Mutation::CopyWriteSkipsRecovering) {
+            recovering = SlotSet::EMPTY;
+        }
+        let below_position = RecoveringWrites::BelowPosition;
+        if self.recovery.config().recovering_writes == below_position {
+            recovering = recovering
+                .iter()
+                .filter(|slot| self.is_current_at(*slot, start))
+                .collect();
+        }
+        (self.members.in_sync() & slots) | recovering
+    }
+
+    /// Whether a member under recovery would become stale without a write that
+    /// begins here.
+    fn is_current_at(&self, slot: Slot, start: Sectors) -> bool {
+        let need = self.members.need(slot);
+        let mut current_below = need.from;
+        if self.recovery.kind() == Some(SyncKind::Recovery)
+            && self.recovery.targets().contains(slot)
+        {
+            current_below = current_below.max(self.recovery.next());
+        }
+        need.ranges.is_some() || self.address(slot, start) < current_below
     }
 
     pub(super) fn complete_piece(
@@ -96,8 +167,8 @@ impl Array {
         out: &mut Outputs,
     ) {
         match result {
-            Ok(()) => self.piece_succeeded(key, command.slot),
-            Err(_) => self.member_error(command, true, out),
+            Ok(()) => self.piece_succeeded(command, key, out),
+            Err(_) => self.piece_failed(command, key, out),
         }
         let piece = self.pieces.get_mut(key);
         piece.outstanding -= 1;
@@ -109,16 +180,54 @@ impl Array {
             let barrier = self.recovery.barrier_mut();
             barrier.write_finished(piece.range.start, piece.ticket);
         }
-        let state = self.requests.get_mut(piece.request);
-        state.remaining -= 1;
-        state.failed |= (piece.succeeded & self.members.in_sync()).is_empty();
-        self.finish_if_done(piece.request, out);
+        self.answer(piece, out);
+        self.pump_corrections(out);
         self.pump_sync(out);
     }
 
-    fn piece_succeeded(&mut self, key: u32, slot: Slot) {
+    fn piece_succeeded(&mut self, command: &Command, key: u32, out: &mut Outputs) {
         let piece = self.pieces.get_mut(key);
-        piece.succeeded = piece.succeeded.with(slot);
+        piece.succeeded = piece.succeeded.with(command.slot);
+        let request = piece.request;
+        if self.requests.get(request).request.operation == Operation::Write {
+            self.clear_bad_blocks(command, out);
+        }
+    }
+
+    fn piece_failed(&mut self, command: &Command, key: u32, out: &mut Outputs) {
+        let stays = self.member_error(command, true, out);
+        let piece = self.pieces.get_mut(key);
+        piece.failed |= stays;
+        let range = piece.range;
+        if !stays || range.count() == Sectors::ZERO {
+            return;
+        }
+        // What it holds there is not what the others hold.
+        let slots = self.map.extent(range.start).slots();
+        if (self.members.in_sync() & slots).len() > 1 {
+            self.add_bad_block(command.slot, self.range_on(command.slot, range), out);
+        }
+    }
+
+    /// A piece is done on all members.
+    pub(super) fn answer(&mut self, piece: Piece, out: &mut Outputs) {
+        if self.must_wait_for_record(&piece) {
+            self.unanswered.push(piece);
+            return;
+        }
+        let in_sync = self.members.in_sync();
+        let took = piece.succeeded & in_sync;
+        let is_flush = piece.range.count() == Sectors::ZERO;
+        let is_held = if is_flush {
+            let mut sets = self.map.copy_sets().iter();
+            sets.all(|set| !(*set & took).is_empty())
+        } else {
+            !took.is_empty()
+        };
+        let state = self.requests.get_mut(piece.request);
+        state.remaining -= 1;
+        state.failed |= piece.failed || !is_held;
+        self.finish_if_done(piece.request, out);
     }
 
     /// Sends the waiting pieces that need to wait no longer, oldest first.
@@ -132,7 +241,11 @@ impl Array {
             }
             self.waiting.remove(at);
             self.recovery.barrier_mut().write_stops_waiting(range.start);
-            self.write(key, out);
+            if self.is_gated(range) {
+                self.gated.push_back(key);
+            } else {
+                self.write(key, out);
+            }
         }
     }
 }

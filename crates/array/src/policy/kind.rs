@@ -10,6 +10,7 @@ use super::least_pending::LeastPending;
 use super::md_3_16::Md316;
 use super::md_4_10::Md410;
 use super::md_6_9::Md69;
+use super::md_raid10::MdRaid10;
 use super::nearest_head::NearestHead;
 use super::round_robin::RoundRobin;
 use super::spdk::Spdk;
@@ -37,6 +38,10 @@ pub enum ReadPolicyKind {
         /// As for [`Self::Md316`].
         optimal_io: Sectors,
     },
+    /// md's RAID 10 of Linux 3.13 to 5.3.
+    MdRaid10,
+    /// md's RAID 10 of Linux 5.4 and later.
+    MdRaid10From54,
     /// gmirror's default.
     GmirrorLoad,
     /// gmirror, disks in turn.
@@ -126,7 +131,7 @@ pub enum ReadPolicyError {
 
 impl ReadPolicyKind {
     /// Every policy with its usual parameters, in the order of the manual.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 19] = [
         Self::Md316 {
             optimal_io: Sectors::ZERO,
         },
@@ -136,6 +141,8 @@ impl ReadPolicyKind {
         Self::Md69 {
             optimal_io: Sectors::ZERO,
         },
+        Self::MdRaid10,
+        Self::MdRaid10From54,
         Self::GmirrorLoad,
         Self::GmirrorRoundRobin,
         // 4096 bytes, the default of `gmirror configure -s`.
@@ -167,6 +174,8 @@ impl ReadPolicyKind {
             Self::Md316 { .. } => "md-3.16",
             Self::Md410 { .. } => "md-4.10",
             Self::Md69 { .. } => "md-6.9",
+            Self::MdRaid10 => "md-raid10-3.13",
+            Self::MdRaid10From54 => "md-raid10-5.4",
             Self::GmirrorLoad => "gmirror-load",
             Self::GmirrorRoundRobin => "gmirror-round-robin",
             Self::GmirrorSplit { .. } => "gmirror-split",
@@ -196,6 +205,12 @@ impl ReadPolicyKind {
             }
             Self::Md69 { .. } => {
                 "md of Linux 6.9 and later: sequential, else idle, else the nearest completed position"
+            }
+            Self::MdRaid10 => {
+                "md's RAID 10 of Linux 3.13-5.3: an idle near copy, else the nearest completed address; the outermost far copy"
+            }
+            Self::MdRaid10From54 => {
+                "md's RAID 10 of Linux 5.4 and later: as before, but the quietest non-rotational copy first"
             }
             Self::GmirrorLoad => {
                 "gmirror's default: a decaying load per disk, a bonus for continuing or being within 1 MiB"
@@ -250,6 +265,8 @@ impl ReadPolicyKind {
             Self::Md316 { optimal_io } => Box::new(Md316::new(members, optimal_io)),
             Self::Md410 { optimal_io } => Box::new(Md410::new(members, optimal_io)),
             Self::Md69 { optimal_io } => Box::new(Md69::new(members, optimal_io)),
+            Self::MdRaid10 => Box::new(MdRaid10::new(members, false)),
+            Self::MdRaid10From54 => Box::new(MdRaid10::new(members, true)),
             Self::GmirrorLoad => Box::new(GmirrorLoad::new(members)),
             Self::GmirrorRoundRobin => Box::new(GmirrorRoundRobin::new(members)),
             Self::GmirrorSplit { slice } => Box::new(GmirrorSplit::new(members, slice)),
@@ -405,7 +422,7 @@ mod tests {
             "btrfs-devid:a",
         ];
         insta::assert_snapshot!(texts.map(explain).join("\n"), @r"
-        `md-9` is not a read policy; known are md-3.16, md-4.10, md-6.9, gmirror-load, gmirror-round-robin, gmirror-split, gmirror-prefer, gflash, zfs-freebsd-10, zol-0.6, least-pending, nearest-head, round-robin, btrfs-pid, btrfs-round-robin, btrfs-devid, spdk
+        `md-9` is not a read policy; known are md-3.16, md-4.10, md-6.9, md-raid10-3.13, md-raid10-5.4, gmirror-load, gmirror-round-robin, gmirror-split, gmirror-prefer, gflash, zfs-freebsd-10, zol-0.6, least-pending, nearest-head, round-robin, btrfs-pid, btrfs-round-robin, btrfs-devid, spdk
         the read policy `spdk` takes no parameter
         the parameter of the read policy `gflash` is not a size: `x` does not start with a number
         the parameter of the read policy `round-robin` must be at least one sector

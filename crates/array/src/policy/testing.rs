@@ -107,5 +107,6 @@ fn io(kind: IoKind, slot: u16, start: u64, count: u64) -> Io {
         slot: Slot(slot),
         start: Sectors(start),
         count: Sectors(count),
+        address: Sectors(start),
     }
 }

@@ -37,6 +37,7 @@
 
 use super::Block;
 use super::config::WriteBarrier;
+use crate::engine::Span;
 use raidlab_units::{Nanos, Sectors};
 
 /// The sleep before a block while writes wait, by the window rule.
@@ -56,6 +57,17 @@ pub(crate) struct Range {
 }
 
 impl Range {
+    pub(crate) const fn count(&self) -> Sectors {
+        Sectors(self.end.0 - self.start.0)
+    }
+
+    pub(crate) const fn span(&self) -> Span {
+        Span {
+            start: self.start,
+            end: self.end,
+        }
+    }
+
     pub(crate) fn overlaps(&self, other: &Self) -> bool {
         self.start < other.end && other.start < self.end
     }
@@ -219,12 +231,10 @@ impl Barrier {
     /// Whether a write must wait.
     pub(super) fn write_waits(&self, write: Range, front: &Front<'_>) -> bool {
         match self.rule {
-            WriteBarrier::Overlap => front.blocks.iter().flatten().any(|block| {
-                write.overlaps(&Range {
-                    start: block.start,
-                    end: block.start + block.count,
-                })
-            }),
+            WriteBarrier::Overlap => {
+                let mut blocks = front.blocks.iter().flatten();
+                blocks.any(|block| write.overlaps(&block.range))
+            }
             WriteBarrier::MdWindow => {
                 let up = front.in_flight > 0 || self.raised.is_some();
                 up && write.end > front.completed && write.start.0 < self.newest.0 + self.distance

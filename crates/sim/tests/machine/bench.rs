@@ -56,13 +56,13 @@ impl Bench {
             rotational: true,
             write_mostly: false,
         };
-        let array = Array::new(ArrayConfig {
-            members: (0..self.members).map(|_| member.clone()).collect(),
-            size: parameters.capacity,
-            read_policy: self.policy.parse().expect("a read policy"),
-            recovery: self.recovery.clone(),
-            maximum_request: Bytes(512 << 10).to_sectors(),
-        })
+        let array = Array::new(ArrayConfig::mirror(
+            (0..self.members).map(|_| member.clone()).collect(),
+            parameters.capacity,
+            self.policy.parse().expect("a read policy"),
+            self.recovery.clone(),
+            Bytes(512 << 10).to_sectors(),
+        ))
         .expect("a valid array");
         let random = Stream::new(self.seed);
         let disk = |index| {

@@ -159,6 +159,7 @@ impl Pool {
             slot,
             start,
             count,
+            address: start,
         };
         self.selection.issued(&sent, &self.views);
         read.tried = read.tried.with(slot);

@@ -19,11 +19,12 @@
 
 use super::disks::{Buffers, Disk, Flight, POISON, Version, index};
 use super::plan::{self, Plan};
-use super::{member, request};
+use super::{ALL, member, request};
 use crate::array::Array;
 use crate::config::ArrayConfig;
+use crate::engine::{SyncAction, SyncRequest};
 use crate::member::MemberState;
-use crate::request::{Event, Finished, MemberError, Operation, Outputs, Purpose, Request, Slot};
+use crate::request::{Event, Finished, MemberError, Operation, Outputs, Request, Slot};
 use proptest::prelude::*;
 use raidlab_random::Stream;
 use raidlab_units::{Nanos, Sectors};
@@ -58,13 +59,13 @@ struct World {
 
 impl World {
     fn new(plan: Plan) -> Self {
-        let mut array = Array::new(ArrayConfig {
-            members: vec![member(SIZE, OFFSET); plan.members],
-            size: Sectors(SIZE),
-            read_policy: plan.policy,
-            recovery: plan.recovery.clone(),
-            maximum_request: Sectors(plan.maximum_request),
-        })
+        let mut array = Array::new(ArrayConfig::mirror(
+            vec![member(SIZE, OFFSET); plan.members],
+            Sectors(SIZE),
+            plan.policy,
+            plan.recovery.clone(),
+            Sectors(plan.maximum_request),
+        ))
         .expect("a sound configuration");
         let content = |disk: usize| {
             let first = if plan.dirty {
@@ -82,8 +83,12 @@ impl World {
             .collect();
         let mut out = Outputs::default();
         if plan.dirty {
+            let request = SyncRequest {
+                action: SyncAction::Resync,
+                ranges: None,
+            };
             array
-                .start_resync(Nanos::ZERO, &mut out)
+                .start_sync(Nanos::ZERO, request, &mut out)
                 .expect("nothing runs");
         }
         let mut world = Self {
@@ -257,7 +262,7 @@ impl World {
                 self.take_outputs();
                 self.slots[slot.index()] = Some(self.disks.len() - 1);
                 self.array
-                    .add(self.now, slot, member(SIZE, OFFSET), &mut self.out)
+                    .add(self.now, slot, member(SIZE, OFFSET), ALL, &mut self.out)
                     .expect("the slot is empty");
                 return;
             }
@@ -303,9 +308,9 @@ impl World {
         let fits = match (state, command.operation) {
             (Some(MemberState::InSync), _) => true,
             (Some(MemberState::Recovering { readable_below }), Operation::Read) => {
-                command.purpose == Purpose::Foreground && end <= readable_below
+                end <= readable_below
             }
-            (Some(MemberState::Recovering { .. }), operation) => operation != Operation::Flush,
+            (Some(MemberState::Recovering { .. }), _) => true,
             // Failed by an event of the same call, after the command was made.
             (Some(MemberState::Faulty), _) => true,
             _ => false,

@@ -1,7 +1,7 @@
 //! The pace of md's recovery in virtual time, over disks that answer after a
 //! fixed time: what the throttle makes of it, not what disks do.
 
-use super::{config, member, request};
+use super::{ALL, config, member, request};
 use crate::array::Array;
 use crate::recovery::RecoveryConfig;
 use crate::request::{CommandId, Operation, Outputs, Purpose, Slot};
@@ -38,7 +38,7 @@ impl Clock {
             .remove(Nanos::ZERO, Slot(1), &mut out)
             .expect("not the last");
         array
-            .add(Nanos::ZERO, Slot(1), member(SIZE, 0), &mut out)
+            .add(Nanos::ZERO, Slot(1), member(SIZE, 0), ALL, &mut out)
             .expect("the slot is empty");
         Self {
             array,

@@ -1,12 +1,12 @@
 //! Requests, errors and refusals, step by step.
 
 use super::story::{READ, Story, WRITE, mirror, recovery};
-use super::{config, member, request};
+use super::{ALL, config, in_sync, member, request};
 use crate::array::Array;
 use crate::config::{AdminError, ArrayConfig, ConfigError};
 use crate::policy::ReadPolicyKind;
 use crate::recovery::{RecoveryConfig, WriteBarrier};
-use crate::request::{Event, MemberError, Operation, Outputs, RequestError, Slot};
+use crate::request::{Event, MemberError, Operation, Outputs, Purpose, RequestError, Slot};
 use raidlab_units::Nanos;
 use std::error::Error;
 
@@ -16,7 +16,12 @@ fn a_failed_read_goes_to_another_member_until_none_is_left() {
     let first = story.submit(1, READ, 50, 4);
     assert_eq!(Story::sent(&first), [(0, READ, 50, 4)]);
     let second = story.answer(first[0].id, Err(MemberError::Medium));
-    assert_eq!(Story::sent(&second), [(1, READ, 50, 4)]);
+    assert_eq!(
+        Story::sent(&second),
+        [(1, READ, 50, 4), (1, READ, 50, 4)],
+        "again for the request, and for the correction"
+    );
+    assert_eq!(second[1].purpose, Purpose::Sync);
     assert_eq!(story.finished(), []);
     assert_eq!(
         story.array.health(),
@@ -71,17 +76,18 @@ fn the_last_member_is_never_failed_but_its_errors_are_told() {
 }
 
 #[test]
-fn a_flush_goes_to_the_members_in_sync_only() {
+fn a_flush_goes_to_all_members_those_under_recovery_too() {
     let mut story = mirror(3);
+    story.fail(2).expect("not needed");
     let sync = story.replace(1);
     let flushes = story.submit(1, Operation::Flush, 0, 0);
     assert_eq!(
         Story::sent(&flushes),
-        [(0, Operation::Flush, 0, 0), (2, Operation::Flush, 0, 0)]
+        [(0, Operation::Flush, 0, 0), (1, Operation::Flush, 0, 0)]
     );
-    story.complete(&flushes[0]);
-    assert_eq!(story.finished(), []);
     story.complete(&flushes[1]);
+    assert_eq!(story.finished(), []);
+    story.complete(&flushes[0]);
     assert_eq!(story.finished(), [(1, Ok(()))]);
     story.drain(sync);
 }
@@ -89,7 +95,7 @@ fn a_flush_goes_to_the_members_in_sync_only() {
 #[test]
 fn commands_carry_the_data_offset_and_force_unit_access() {
     let mut story = Story::new(ArrayConfig {
-        members: vec![member(100, 7), member(100, 9)],
+        members: in_sync([member(100, 7), member(100, 9)]),
         ..config(2, 100, recovery(WriteBarrier::Overlap))
     });
     let mut write = request(1, WRITE, 5, 3);
@@ -119,7 +125,7 @@ fn verbs_refuse_what_makes_no_sense() {
     let add = |story: &mut Story, slot, size, out: &mut Outputs| {
         story
             .array
-            .add(Nanos::ZERO, Slot(slot), member(size, 0), out)
+            .add(Nanos::ZERO, Slot(slot), member(size, 0), ALL, out)
     };
     assert_eq!(
         add(&mut story, 5, 100, &mut out),
@@ -158,7 +164,7 @@ fn configurations_that_cannot_work_are_refused() {
         }
     };
     let too_small = ArrayConfig {
-        members: vec![member(100, 0), member(99, 0)],
+        members: in_sync([member(100, 0), member(99, 0)]),
         ..good()
     };
     let policy = ArrayConfig {

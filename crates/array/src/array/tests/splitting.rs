@@ -1,6 +1,6 @@
 //! The commands of a request cover its range exactly.
 
-use super::{config, member, request};
+use super::{config, in_sync, member, request};
 use crate::array::Array;
 use crate::config::ArrayConfig;
 use crate::policy::ReadPolicyKind;
@@ -25,7 +25,7 @@ proptest! {
     ) {
         let recovery = if buckets { RecoveryConfig::md_6() } else { RecoveryConfig::gmirror() };
         let mut array = Array::new(ArrayConfig {
-            members: vec![member(2 * UNIT, offset); members],
+            members: in_sync(vec![member(2 * UNIT, offset); members]),
             read_policy: ReadPolicyKind::ALL[policy],
             maximum_request: Sectors(limit),
             ..config(members, 2 * UNIT, recovery)

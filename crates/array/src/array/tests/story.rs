@@ -1,13 +1,14 @@
 //! An array with its outputs, for stories told step by step.
 
-use super::{config, member, request};
+use super::{ALL, config, member, request};
 use crate::array::Array;
 use crate::config::{AdminError, ArrayConfig};
+use crate::engine::{Span, SyncAction, SyncRequest};
 use crate::recovery::{CheckpointRule, RecoveryConfig, Throttle, WriteBarrier};
 use crate::request::{
     CommandId, Event, MemberCommand, MemberError, Operation, Outputs, RequestError, Slot,
 };
-use raidlab_units::{Bytes, Nanos};
+use raidlab_units::{Bytes, Nanos, Sectors};
 
 pub(super) const READ: Operation = Operation::Read;
 pub(super) const WRITE: Operation = Operation::Write;
@@ -72,6 +73,25 @@ impl Story {
         self.array.fail(self.now, Slot(slot), &mut self.out)
     }
 
+    pub(super) fn sync(
+        &mut self,
+        action: SyncAction,
+        ranges: Option<&[(u64, u64)]>,
+    ) -> Result<(), AdminError> {
+        let spans = |ranges: &[(u64, u64)]| {
+            let spans = ranges.iter().map(|&(start, end)| Span {
+                start: Sectors(start),
+                end: Sectors(end),
+            });
+            spans.collect()
+        };
+        let request = SyncRequest {
+            action,
+            ranges: ranges.map(spans),
+        };
+        self.array.start_sync(self.now, request, &mut self.out)
+    }
+
     /// Replaces a member; gives the first sync commands.
     pub(super) fn replace(&mut self, slot: u16) -> Vec<MemberCommand> {
         let slot = Slot(slot);
@@ -80,7 +100,7 @@ impl Story {
             .remove(self.now, slot, &mut self.out)
             .expect("not the last one");
         self.array
-            .add(self.now, slot, new, &mut self.out)
+            .add(self.now, slot, new, ALL, &mut self.out)
             .expect("the slot is empty");
         self.commands()
     }

@@ -3,6 +3,7 @@
 use super::config;
 use super::story::{READ, Story, WRITE, mirror, recovery};
 use crate::config::AdminError;
+use crate::engine::SyncAction;
 use crate::member::MemberState;
 use crate::recovery::{
     CheckpointRule, ReadRecovered, RecoveryConfig, SyncKind, SyncStatus, WriteBarrier,
@@ -209,10 +210,7 @@ fn a_dirty_mirror_reads_one_member_above_the_resync_position() {
             ..recovery(WriteBarrier::Overlap)
         },
     ));
-    story
-        .array
-        .start_resync(Nanos::ZERO, &mut story.out)
-        .expect("nothing runs");
+    story.sync(SyncAction::Resync, None).expect("nothing runs");
     let reads = story.commands();
     assert_eq!(Story::sent(&reads), [(0, READ, 0, 10), (0, READ, 10, 10)]);
     let copy = story.complete(&reads[0]);
@@ -228,7 +226,7 @@ fn a_dirty_mirror_reads_one_member_above_the_resync_position() {
         [1, 0, 0],
         "slot 0 reads for the resync and is busier"
     );
-    let again = story.array.start_resync(Nanos::ZERO, &mut story.out);
+    let again = story.sync(SyncAction::Resync, None);
     assert_eq!(again, Err(AdminError::SyncRunning));
     story.array.thaw_sync(Nanos::ZERO, &mut story.out);
     let rest = [&reads[1..], &story.commands()].concat();

@@ -1,0 +1,269 @@
+//! Check and repair: all copies of a block are read and compared.
+//!
+//! The copy in the lowest slot that could be read is the right one, as in md,
+//! with three copies and more too. Each other copy is compared with it, first as
+//! a whole, then, where it differs, in parts of 4 KiB, so that the place can be
+//! told. A repair then writes the first copy over those that differ. A copy that
+//! cannot be read is left out, and corrected afterwards.
+
+use super::read::part;
+use super::{Array, Command, Role, Shape};
+use crate::mutation::{self, Mutation};
+use crate::recovery::{NewBlock, Range, SyncKind};
+use crate::request::{
+    BufferId, ComputeStep, Event, MemberError, Operation, Outputs, ScratchId, Slot, StepId,
+    StepResult,
+};
+use raidlab_units::{Nanos, Sectors};
+use std::collections::BTreeMap;
+
+/// A block whose copies are being compared.
+#[derive(Debug)]
+pub(super) struct Comparison {
+    copies: Vec<Copy>,
+    /// Reads or steps.
+    outstanding: u32,
+    /// The copy that the others are compared with.
+    first: usize,
+    /// Sectors that differ, by the first sector of the part.
+    parts: BTreeMap<Sectors, u64>,
+}
+
+#[derive(Debug)]
+struct Copy {
+    slot: Slot,
+    scratch: ScratchId,
+    is_read: bool,
+    different: u64,
+}
+
+/// A step whose result is awaited.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Question {
+    block: u32,
+    copy: usize,
+    range: Range,
+    is_whole: bool,
+}
+
+impl Comparison {
+    /// The buffers of all copies but the first, which is the block's own.
+    pub(super) fn further_buffers(&self, own: ScratchId) -> impl Iterator<Item = ScratchId> {
+        let buffers = self.copies.iter().map(|copy| copy.scratch);
+        buffers.filter(move |scratch| *scratch != own)
+    }
+}
+
+impl Array {
+    /// Reads all copies of a block that are in sync. A single one is as it is.
+    pub(super) fn start_comparison(&mut self, new: NewBlock, out: &mut Outputs) {
+        let slots = self.readable(new.range) & self.members.in_sync();
+        if slots.len() < 2 {
+            return;
+        }
+        let copies: Vec<_> = slots
+            .iter()
+            .map(|slot| Copy {
+                slot,
+                scratch: self.allocate(new.range.count(), out),
+                is_read: false,
+                different: 0,
+            })
+            .collect();
+        let number = self.recovery.block_started(new, copies[0].scratch);
+        let reads: Vec<_> = copies
+            .iter()
+            .map(|copy| (copy.slot, copy.scratch))
+            .collect();
+        self.comparisons[number as usize] = Some(Comparison {
+            outstanding: u32::try_from(copies.len()).expect("no more than slots"),
+            copies,
+            first: 0,
+            parts: BTreeMap::new(),
+        });
+        for (slot, scratch) in reads {
+            let shape = Shape {
+                operation: Operation::Read,
+                force_unit_access: false,
+                buffer: whole(scratch),
+            };
+            let role = Role::CompareRead { block: number };
+            self.issue(slot, role, new.range, shape, out);
+        }
+    }
+
+    fn comparison(&mut self, number: u32) -> &mut Comparison {
+        let comparison = self.comparisons[number as usize].as_mut();
+        comparison.expect("a block of a check is being compared")
+    }
+
+    pub(super) fn complete_compare_read(
+        &mut self,
+        command: &Command,
+        number: u32,
+        result: Result<(), MemberError>,
+        out: &mut Outputs,
+    ) {
+        if let Err(error) = result {
+            self.member_error(command, error == MemberError::Gone, out);
+            self.read_failed(command, error, out);
+        }
+        let comparison = self.comparison(number);
+        let mut copies = comparison.copies.iter_mut();
+        if let Some(copy) = copies.find(|copy| copy.slot == command.slot) {
+            copy.is_read = result.is_ok();
+        }
+        comparison.outstanding -= 1;
+        if comparison.outstanding == 0 {
+            self.compare(number, out);
+        }
+        self.pump_corrections(out);
+        self.pump_sync(out);
+    }
+
+    /// All copies were read, or could not be.
+    fn compare(&mut self, number: u32, out: &mut Outputs) {
+        let range = self.recovery.block(number).range;
+        let in_sync = self.members.in_sync();
+        let comparison = self.comparison(number);
+        for copy in &mut comparison.copies {
+            copy.is_read &= in_sync.contains(copy.slot);
+        }
+        let copies = comparison.copies.iter().enumerate();
+        let read = copies
+            .filter(|(_, copy)| copy.is_read)
+            .map(|(index, _)| index);
+        let read: Vec<_> = read.collect();
+        if read.len() < 2 || mutation::is(Mutation::CheckBlind) {
+            self.end_block(number, out);
+            return;
+        }
+        comparison.first = read[0];
+        let questions = read[1..].iter().map(|&copy| Question {
+            block: number,
+            copy,
+            range,
+            is_whole: true,
+        });
+        self.ask(number, questions.collect(), out);
+    }
+
+    fn ask(&mut self, number: u32, questions: Vec<Question>, out: &mut Outputs) {
+        let start = self.recovery.block(number).range.start;
+        for question in questions {
+            let key = self.questions.insert(question);
+            let id = StepId(self.questions.key(key));
+            let comparison = self.comparison(number);
+            comparison.outstanding += 1;
+            let skip = question.range.start - start;
+            let buffer = |copy: usize| BufferId::Scratch {
+                scratch: comparison.copies[copy].scratch,
+                skip,
+            };
+            out.steps.push(ComputeStep::Compare {
+                id,
+                left: buffer(comparison.first),
+                right: buffer(question.copy),
+                count: question.range.count(),
+            });
+        }
+    }
+
+    /// Takes the result of a step with an id. A result that was not asked for
+    /// is an error of the driver and is ignored.
+    pub fn computed(&mut self, now: Nanos, step: StepId, result: StepResult, out: &mut Outputs) {
+        self.now = now;
+        let question = self.questions.take_key(step.0);
+        let (Some(question), StepResult::Compared { different }) = (question, result) else {
+            debug_assert!(false, "{step:?} is no comparison under way");
+            return;
+        };
+        let number = question.block;
+        let comparison = self.comparison(number);
+        comparison.outstanding -= 1;
+        if question.is_whole {
+            comparison.copies[question.copy].different = different.0;
+        } else if different > Sectors::ZERO {
+            let most = comparison.parts.entry(question.range.start).or_default();
+            *most = different.0.max(*most);
+        }
+        if comparison.outstanding == 0 {
+            let was_whole = question.is_whole;
+            if !(was_whole && self.ask_for_parts(number, out)) {
+                self.conclude(number, out);
+            }
+        }
+        self.pump_corrections(out);
+        self.pump_sync(out);
+    }
+
+    /// Asks where copies differ; false if none does.
+    fn ask_for_parts(&mut self, number: u32, out: &mut Outputs) -> bool {
+        let range = self.recovery.block(number).range;
+        let copies = self.comparison(number).copies.iter().enumerate();
+        let different = copies.filter(|(_, copy)| copy.different > 0);
+        let different: Vec<_> = different.map(|(index, _)| index).collect();
+        let mut questions = Vec::new();
+        let mut start = range.start;
+        while start < range.end {
+            let range = part(start, range.end);
+            questions.extend(different.iter().map(|&copy| Question {
+                block: number,
+                copy,
+                range,
+                is_whole: false,
+            }));
+            start = range.end;
+        }
+        self.ask(number, questions, out);
+        !different.is_empty()
+    }
+
+    /// Everything was compared.
+    fn conclude(&mut self, number: u32, out: &mut Outputs) {
+        let range = self.recovery.block(number).range;
+        let is_repair = self.recovery.kind() == Some(SyncKind::Repair);
+        let in_sync = self.members.in_sync();
+        let comparison = self.comparison(number);
+        let source = comparison.copies[comparison.first].scratch;
+        let different = comparison.copies.iter().filter(|copy| copy.different > 0);
+        let total = different.clone().map(|copy| copy.different).sum();
+        let slots: Vec<_> = different.map(|copy| copy.slot).collect();
+        let mut end = None;
+        for (start, count) in &comparison.parts {
+            let part = part(*start, range.end);
+            match out.events.last_mut() {
+                Some(Event::Mismatch { count: all, .. }) if end == Some(part.start) => {
+                    *all += Sectors(*count);
+                }
+                _ => out.events.push(Event::Mismatch {
+                    start: part.start,
+                    count: Sectors(*count),
+                }),
+            }
+            end = Some(part.end);
+        }
+        self.recovery.add_mismatches(total);
+        for slot in slots {
+            if !is_repair || !in_sync.contains(slot) {
+                continue;
+            }
+            self.recovery.block(number).writes += 1;
+            let shape = Shape {
+                operation: Operation::Write,
+                force_unit_access: false,
+                buffer: whole(source),
+            };
+            let role = Role::SyncWrite { block: number };
+            self.issue(slot, role, range, shape, out);
+        }
+        self.go_on_if_written(number, out);
+    }
+}
+
+const fn whole(scratch: ScratchId) -> BufferId {
+    BufferId::Scratch {
+        scratch,
+        skip: Sectors::ZERO,
+    }
+}

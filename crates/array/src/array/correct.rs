@@ -1,0 +1,300 @@
+//! Read errors corrected: a member that could not read something is given the
+//! bytes of another copy, and its medium a chance to put them elsewhere.
+//!
+//! The request that met the error does not wait for that. One correction runs at
+//! a time. It waits until no write and no sync block is in flight over its
+//! range, and holds new ones back meanwhile, so that what it reads stays right
+//! until it is written. It takes the whole range from another member in sync; if
+//! none can read all of it, part by part of 4 KiB. A part that nobody else can
+//! read is read from the member itself once more; if that fails too, it is a bad
+//! block. The rewrite is trusted; if it fails, the member does, or if it is
+//! needed, the part is a bad block.
+
+use super::read::{is_part, part};
+use super::{Array, Command, Role, Shape};
+use crate::recovery::Range;
+use crate::request::{BufferId, Event, MemberError, Operation, Outputs, ScratchId, Slot};
+use raidlab_geometry::SlotSet;
+use std::collections::VecDeque;
+
+/// Corrections that wait; what fails beyond that is met again by later reads.
+const MAXIMUM_WAITING: usize = 1024;
+
+/// The correction under way, and those that wait.
+#[derive(Debug, Default)]
+pub(super) struct Corrections {
+    waiting: VecDeque<Wanted>,
+    current: Option<Current>,
+}
+
+/// A range that a member could not read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Wanted {
+    slot: Slot,
+    epoch: u32,
+    /// Array sectors.
+    range: Range,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Current {
+    wanted: Wanted,
+    /// `None`: it waits until its range is quiet.
+    work: Option<Work>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Work {
+    scratch: ScratchId,
+    part: Range,
+    /// Members that could not read the part either.
+    tried: SlotSet,
+    phase: Phase,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    /// Another copy is read.
+    Read,
+    /// It is written to the member.
+    Write,
+    /// The member itself is read once more.
+    ReadAgain,
+}
+
+impl Corrections {
+    /// Whether there is one that holds anything back.
+    pub(super) const fn is_busy(&self) -> bool {
+        self.current.is_some()
+    }
+
+    /// The range that writes and sync blocks must leave alone.
+    pub(super) fn range(&self) -> Option<Range> {
+        self.current.map(|current| current.wanted.range)
+    }
+
+    pub(super) fn hold(&self, range: Range) -> bool {
+        self.range().is_some_and(|held| held.overlaps(&range))
+    }
+
+    fn knows(&self, wanted: &Wanted) -> bool {
+        let current = self.current.iter().map(|current| &current.wanted);
+        let mut all = current.chain(&self.waiting);
+        all.any(|other| {
+            (other.slot, other.epoch) == (wanted.slot, wanted.epoch)
+                && other.range.start <= wanted.range.start
+                && wanted.range.end <= other.range.end
+        })
+    }
+}
+
+impl Array {
+    /// A member could not read something. Only where another copy exists is
+    /// there anything to be done about it.
+    pub(super) fn read_failed(&mut self, command: &Command, error: MemberError, out: &mut Outputs) {
+        let holders = self.map.extent(command.start).slots();
+        let wanted = Wanted {
+            slot: command.slot,
+            epoch: command.epoch,
+            range: Range {
+                start: command.start,
+                end: command.start + command.count,
+            },
+        };
+        if error != MemberError::Medium
+            || !self.is_in_service(command)
+            || holders.len() < 2
+            || self.corrections.knows(&wanted)
+            || self.corrections.waiting.len() >= MAXIMUM_WAITING
+        {
+            return;
+        }
+        self.corrections.waiting.push_back(wanted);
+        self.pump_corrections(out);
+    }
+
+    /// Begins the next correction if its range is quiet.
+    pub(super) fn pump_corrections(&mut self, out: &mut Outputs) {
+        loop {
+            if self.corrections.current.is_none() {
+                let Some(wanted) = self.corrections.waiting.pop_front() else {
+                    return;
+                };
+                self.corrections.current = Some(Current { wanted, work: None });
+            }
+            let Some(Current { wanted, work: None }) = self.corrections.current else {
+                return;
+            };
+            if self.members.epoch(wanted.slot) != wanted.epoch {
+                self.end_correction(out);
+                continue;
+            }
+            if self.is_busy(wanted.range) {
+                return;
+            }
+            let work = Work {
+                scratch: self.allocate(wanted.range.count(), out),
+                part: wanted.range,
+                tried: SlotSet::EMPTY,
+                phase: Phase::Read,
+            };
+            self.corrections.current = Some(Current {
+                wanted,
+                work: Some(work),
+            });
+            self.read_right_bytes(wanted, work, out);
+            return;
+        }
+    }
+
+    /// Whether a write or a sync block is in flight over a range.
+    fn is_busy(&self, range: Range) -> bool {
+        let pieces = self.pieces.iter().filter(|piece| piece.outstanding > 0);
+        let writes = pieces.map(|piece| piece.range);
+        let mut busy = writes.chain(self.recovery.ranges_in_flight());
+        busy.any(|busy| busy.overlaps(&range))
+    }
+
+    fn read_right_bytes(&mut self, wanted: Wanted, mut work: Work, out: &mut Outputs) {
+        let sources = |array: &Self, work: &Work| {
+            let others = array.members.in_sync().without(wanted.slot);
+            (array.readable(work.part) & others) - work.tried
+        };
+        let mut source = sources(self, &work).lowest();
+        if source.is_none() && !is_part(work.part) {
+            work.part = part(work.part.start, wanted.range.end);
+            work.tried = SlotSet::EMPTY;
+            source = sources(self, &work).lowest();
+        }
+        work.phase = if source.is_some() {
+            Phase::Read
+        } else {
+            Phase::ReadAgain
+        };
+        let slot = source.unwrap_or(wanted.slot);
+        self.send_correction(wanted, work, slot, Operation::Read, out);
+    }
+
+    fn send_correction(
+        &mut self,
+        wanted: Wanted,
+        work: Work,
+        slot: Slot,
+        operation: Operation,
+        out: &mut Outputs,
+    ) {
+        self.corrections.current = Some(Current {
+            wanted,
+            work: Some(work),
+        });
+        let shape = Shape {
+            operation,
+            force_unit_access: false,
+            buffer: BufferId::Scratch {
+                scratch: work.scratch,
+                skip: work.part.start - wanted.range.start,
+            },
+        };
+        self.issue(slot, Role::Correction, work.part, shape, out);
+    }
+
+    pub(super) fn complete_correction(
+        &mut self,
+        command: &Command,
+        result: Result<(), MemberError>,
+        out: &mut Outputs,
+    ) {
+        let Some(Current {
+            wanted,
+            work: Some(mut work),
+        }) = self.corrections.current
+        else {
+            debug_assert!(false, "no correction is under way");
+            return;
+        };
+        let stays = match result {
+            Ok(()) => false,
+            Err(error) => {
+                let fatal = work.phase == Phase::Write || error == MemberError::Gone;
+                self.member_error(command, fatal, out)
+            }
+        };
+        if self.members.epoch(wanted.slot) != wanted.epoch {
+            self.end_correction(out);
+        } else {
+            match (work.phase, result) {
+                (Phase::Read, Ok(())) => {
+                    work.phase = Phase::Write;
+                    self.send_correction(wanted, work, wanted.slot, Operation::Write, out);
+                }
+                (Phase::Read, Err(_)) => {
+                    work.tried = work.tried.with(command.slot);
+                    self.read_right_bytes(wanted, work, out);
+                }
+                (phase, _) => {
+                    self.correction_part_done(command, phase, result, stays, out);
+                    self.next_correction_part(wanted, work, out);
+                }
+            }
+        }
+        self.pump_corrections(out);
+        self.pump_sync(out);
+    }
+
+    /// The member has taken or refused a part, or could or could not read it
+    /// after all.
+    fn correction_part_done(
+        &mut self,
+        command: &Command,
+        phase: Phase,
+        result: Result<(), MemberError>,
+        stays: bool,
+        out: &mut Outputs,
+    ) {
+        let range = Range {
+            start: command.address,
+            end: command.address + command.count,
+        };
+        match (phase, result) {
+            (Phase::Write, Ok(())) => {
+                self.clear_bad_blocks(command, out);
+                out.events.push(Event::ReadErrorCorrected {
+                    slot: command.slot,
+                    start: range.start,
+                    count: range.count(),
+                });
+            }
+            (Phase::Write, Err(_)) if stays => self.add_bad_block(command.slot, range, out),
+            (Phase::ReadAgain, Err(MemberError::Medium)) if self.remembers_bad_blocks => {
+                self.add_bad_block(command.slot, range, out);
+            }
+            _ => {}
+        }
+    }
+
+    fn next_correction_part(&mut self, wanted: Wanted, mut work: Work, out: &mut Outputs) {
+        let start = work.part.end;
+        if start >= wanted.range.end {
+            self.end_correction(out);
+            return;
+        }
+        work.part = part(start, wanted.range.end);
+        work.tried = SlotSet::EMPTY;
+        self.read_right_bytes(wanted, work, out);
+    }
+
+    fn end_correction(&mut self, out: &mut Outputs) {
+        if let Some(Current {
+            work: Some(work), ..
+        }) = self.corrections.current.take()
+        {
+            self.release(work.scratch, out);
+        }
+        self.release_gated(out);
+    }
+
+    /// Whether one is under way or waits.
+    pub(super) fn is_correcting(&self) -> bool {
+        self.corrections.is_busy() || !self.corrections.waiting.is_empty()
+    }
+}

@@ -1,0 +1,93 @@
+//! The array as an engine among those of other levels.
+
+use super::Array;
+use crate::config::{AdminError, MemberConfig};
+use crate::engine::{Admission, Engine, SyncRequest};
+use crate::member::MemberState;
+use crate::recovery::SyncStatus;
+use crate::request::{CommandId, MemberError, Outputs, Request, Slot, StepId, StepResult};
+use raidlab_units::{Nanos, Sectors};
+
+impl Engine for Array {
+    fn size(&self) -> Sectors {
+        self.size()
+    }
+
+    fn submit(&mut self, now: Nanos, request: Request, out: &mut Outputs) {
+        self.submit(now, request, out);
+    }
+
+    fn complete(
+        &mut self,
+        now: Nanos,
+        command: CommandId,
+        result: Result<(), MemberError>,
+        out: &mut Outputs,
+    ) {
+        self.complete(now, command, result, out);
+    }
+
+    fn computed(&mut self, now: Nanos, step: StepId, result: StepResult, out: &mut Outputs) {
+        self.computed(now, step, result, out);
+    }
+
+    fn tick(&mut self, now: Nanos, out: &mut Outputs) {
+        self.tick(now, out);
+    }
+
+    fn next_tick(&self) -> Option<Nanos> {
+        self.next_tick()
+    }
+
+    fn member_states(&self) -> Vec<MemberState> {
+        self.member_states().collect()
+    }
+
+    fn sync_status(&self) -> Option<SyncStatus> {
+        self.sync_status()
+    }
+
+    fn is_idle(&self) -> bool {
+        self.is_idle()
+    }
+
+    fn fail(&mut self, now: Nanos, slot: Slot, out: &mut Outputs) -> Result<(), AdminError> {
+        self.fail(now, slot, out)
+    }
+
+    fn failure_recorded(&mut self, now: Nanos, slot: Slot, out: &mut Outputs) {
+        self.failure_recorded(now, slot, out);
+    }
+
+    fn remove(&mut self, now: Nanos, slot: Slot, out: &mut Outputs) -> Result<(), AdminError> {
+        self.remove(now, slot, out)
+    }
+
+    fn add(
+        &mut self,
+        now: Nanos,
+        slot: Slot,
+        member: MemberConfig,
+        admission: Admission,
+        out: &mut Outputs,
+    ) -> Result<(), AdminError> {
+        self.add(now, slot, member, admission, out)
+    }
+
+    fn start_sync(
+        &mut self,
+        now: Nanos,
+        request: SyncRequest,
+        out: &mut Outputs,
+    ) -> Result<(), AdminError> {
+        self.start_sync(now, request, out)
+    }
+
+    fn stop_sync(&mut self, now: Nanos, out: &mut Outputs) {
+        self.stop_sync(now, out);
+    }
+
+    fn set_sync_speed(&mut self, minimum_kib_per_second: u64, maximum_kib_per_second: u64) {
+        self.set_sync_speed(minimum_kib_per_second, maximum_kib_per_second);
+    }
+}
