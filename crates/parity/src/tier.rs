@@ -92,6 +92,21 @@ impl Tier {
         }
     }
 
+    /// Whether a processor that can run this tier should, unforced.
+    ///
+    /// Older processors with AVX-512 lower their clock for 512-bit
+    /// instructions, at the cost of everything else that runs; Linux's x86
+    /// crypto code avoids them up to Ice Lake and Tiger Lake
+    /// (`X86_FEATURE_PREFER_YMM`). Processors since Sapphire Rapids and Zen 4
+    /// have BF16, which the older ones, Cooper Lake apart, have not.
+    fn is_preferred(self) -> bool {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512 | Self::Avx512Gfni => is_x86_feature_detected!("avx512bf16"),
+            _ => true,
+        }
+    }
+
     /// Its kernels; `None` if this processor cannot run them.
     #[must_use]
     pub fn kernels(self) -> Option<Kernels> {
@@ -143,15 +158,20 @@ fn parse_forced(name: &str) -> Result<Option<Tier>, TierError> {
 
 impl Kernels {
     /// The kernels that the functions of this crate use: those of the
-    /// [`forced`] tier, else of the fastest. Chosen at the first call.
+    /// [`forced`] tier, else of the fastest (512 bits only on processors that do
+    /// not slow down for them). Chosen at the first call.
     #[must_use]
     pub fn chosen() -> Self {
         static CHOSEN: OnceLock<Kernels> = OnceLock::new();
         *CHOSEN.get_or_init(|| {
+            let by_itself = Tier::ALL
+                .into_iter()
+                .rev()
+                .filter(|tier| tier.is_preferred());
             let forced = forced().ok().flatten();
             forced
                 .into_iter()
-                .chain(Tier::ALL.into_iter().rev())
+                .chain(by_itself)
                 .find_map(Tier::kernels)
                 .expect("every processor has the portable tier")
         })
@@ -163,3 +183,6 @@ impl Kernels {
         self.tier
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -16,10 +16,15 @@ use std::time::{Duration, Instant};
 
 const BATCH: Duration = Duration::from_millis(5);
 
-/// A way to do the work of a table on the blocks, parity last.
+/// Work on all blocks of a stripe, parity last.
+type Run<'a> = Box<dyn Fn(&mut [&mut [u8]]) + 'a>;
+/// Work on data, P and Q by the kernels of one tier.
+type Work = fn(&Kernels, &mut [&mut [u8]], &mut [u8], &mut [u8]);
+
+/// One line of a table.
 struct Contender<'a> {
     name: String,
-    run: Box<dyn Fn(&mut [&mut [u8]]) + 'a>,
+    run: Run<'a>,
     rates: Vec<f64>,
 }
 
@@ -115,11 +120,7 @@ fn contenders<'a>(isal: Option<&'a Isal>, names: &[&str], count: usize) -> Vec<C
 }
 
 /// Every tier that the processor has.
-fn add(
-    table: &mut Vec<Contender<'_>>,
-    what: &str,
-    work: fn(&Kernels, &mut [&mut [u8]], &mut [u8], &mut [u8]),
-) {
+fn add(table: &mut Vec<Contender<'_>>, what: &str, work: Work) {
     for tier in tiers_available() {
         let kernels = tier.kernels().expect("the tier is available");
         table.push(Contender {
