@@ -21,3 +21,6 @@ pub mod wire;
 pub use error_code::ErrorCode;
 pub use export::{BlockSizes, ExportInfo, Extent, SelectedContext, TransmissionFlags};
 pub use protocol_error::ProtocolError;
+
+#[cfg(test)]
+mod tests;

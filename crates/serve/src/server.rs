@@ -139,12 +139,15 @@ struct Connections {
     closing: bool,
 }
 
+/// Is told of connections that ended badly.
+type Report = dyn Fn(u32, &ConnectionError) + Send + Sync;
+
 struct Inner {
     shared: Shared,
     connections: Mutex<Connections>,
     gone: Condvar,
     wake: OwnedFd,
-    report: Box<dyn Fn(u32, &ConnectionError) + Send + Sync>,
+    report: Box<Report>,
 }
 
 impl Inner {

@@ -2,9 +2,11 @@ use super::*;
 use proptest::prelude::*;
 use std::sync::Mutex;
 
-/// Keeps the last answer.
+type Answer = (u64, Vec<u8>, Result<(), ErrorCode>);
+
+/// Keeps the answers.
 #[derive(Default)]
-struct Answers(Mutex<Vec<(u64, Vec<u8>, Result<(), ErrorCode>)>>);
+struct Answers(Mutex<Vec<Answer>>);
 
 impl Completions for Answers {
     fn completed(&self, token: u64, buffer: Buffer, result: Result<(), ErrorCode>) {
