@@ -2,11 +2,13 @@
 
 use raidlab_nbd::wire::Command;
 use raidlab_serve::{
-    client::{Client, ClientError, ClientOptions, Place, Uri, list},
+    client::{Client, ClientError, ClientOptions, ClientTls, Place, Uri, list},
     export::{
         BlockSizes, ErrorCode, Export, Features, MemoryExport, NullExport, Operation, Request,
     },
-    server::{ConnectionError, Exports, Limits, Listen, ServeError, Server, ServerOptions},
+    server::{
+        ConnectionError, Exports, Limits, Listen, ServeError, Server, ServerOptions, TlsFiles,
+    },
 };
 use std::{
     io::{Read, Write},
@@ -195,7 +197,13 @@ impl Export for Backwards {
 
 #[test]
 fn answers_may_come_from_elsewhere_and_in_any_order() {
-    let running = run(vec![("x", Arc::new(Backwards::new()))], Limits::default());
+    // Fewer at once than the client likes: the server must let the export get
+    // going before it waits.
+    let limits = Limits {
+        requests_in_flight: 10,
+        ..Limits::default()
+    };
+    let running = run(vec![("x", Arc::new(Backwards::new()))], limits);
     let options = ClientOptions {
         depth: 64,
         ..ClientOptions::default()
@@ -261,6 +269,89 @@ fn a_slow_client_is_not_read_further_and_gets_everything_at_last() {
         assert!(done.bytes.iter().all(|&found| found == byte));
     }
     assert!(cookies.is_empty());
+}
+
+#[test]
+fn requests_that_need_no_export_are_bounded_too() {
+    let limits = Limits {
+        requests_in_flight: 4,
+        ..Limits::default()
+    };
+    let running = run(vec![("disk", memory(4096))], limits);
+    let mut client = UnixStream::connect(&running.path).unwrap();
+    let mut opening = vec![0, 0, 0, 3];
+    opening.extend_from_slice(b"IHAVEOPT\0\0\0\x01\0\0\0\x04disk");
+    client.write_all(&opening).unwrap();
+    client.read_exact(&mut [0; 18 + 10]).unwrap();
+    // Commands that do not exist, until the server reads no more of them.
+    let mut request = vec![0x25, 0x60, 0x95, 0x13, 0, 0, 0, 99];
+    request.extend_from_slice(&[0; 20]);
+    let many = request.repeat(1000);
+    client.set_nonblocking(true).unwrap();
+    let mut sent = 0;
+    let mut refusals = 0;
+    while refusals < 100 {
+        match client.write(&many[sent % request.len()..]) {
+            Ok(count) => {
+                sent += count;
+                refusals = 0;
+            }
+            Err(_) => {
+                refusals += 1;
+                thread::sleep(Duration::from_millis(1));
+            }
+        }
+        assert!(sent < 64 << 20, "the server reads without a bound");
+    }
+    // Every one that was sent whole is answered.
+    client.set_nonblocking(false).unwrap();
+    let mut replies = vec![0; sent / request.len() * 16];
+    client.read_exact(&mut replies).unwrap();
+    for reply in replies.chunks(16) {
+        assert_eq!(reply[..8], [0x67, 0x44, 0x66, 0x98, 0, 0, 0, 22]);
+    }
+}
+
+#[test]
+fn tls_is_required_and_verified() {
+    let files = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/tls");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("nbd.sock");
+    let mut exports = Exports::new();
+    exports.add("disk", memory(8 << 20)).unwrap();
+    let options = ServerOptions {
+        tls: Some(TlsFiles {
+            certificate: files.join("server.pem"),
+            key: files.join("server-key.pem"),
+            client_authority: None,
+        }),
+        require_tls: true,
+        ..ServerOptions::default()
+    };
+    let server = Server::start(exports, &[Listen::Unix(path.clone())], options, |_, _| {}).unwrap();
+    let mut uri = uri(&path, "disk");
+    let plain = Client::connect(&uri, &ClientOptions::default());
+    assert!(matches!(plain, Err(ClientError::Protocol(_))));
+    uri.tls = true;
+    let with = |authority: &str, server_name: &str| ClientOptions {
+        tls: Some(ClientTls {
+            authority: files.join(authority),
+            server_name: server_name.to_owned(),
+        }),
+        ..ClientOptions::default()
+    };
+    let mut client = Client::connect(&uri, &with("authority.pem", "")).unwrap();
+    let bytes: Vec<u8> = (0..3_000_000_u32).map(|index| (index / 7) as u8).collect();
+    client.write(77, &bytes, true).unwrap();
+    assert_eq!(client.read(77, 3_000_000).unwrap(), bytes);
+    client.disconnect().unwrap();
+    for wrong in [with("other.pem", ""), with("authority.pem", "example.org")] {
+        assert!(matches!(
+            Client::connect(&uri, &wrong),
+            Err(ClientError::Io(_))
+        ));
+    }
+    assert!(server.shut_down(Duration::from_secs(10)));
 }
 
 #[test]

@@ -4,7 +4,7 @@ use super::{
     Limits,
     channel::Channel,
     exports::Exports,
-    outgoing::{Bounds, Outgoing, Run},
+    outgoing::{Bounds, Outgoing, Run, held_bytes},
     socket::Socket,
     tls::TlsChannel,
 };
@@ -242,7 +242,16 @@ impl Reader<'_> {
         self.outgoing.uncork(&mut self.corked);
     }
 
-    fn refuse(&self, cookie: u64, error: ErrorCode, words: &str) {
+    /// Until there is room for a request, whatever it takes.
+    fn make_room(&mut self, bytes: usize) {
+        while !self.outgoing.has_room(bytes, &mut self.corked) {
+            self.pause();
+            self.outgoing.wait_for_room(bytes);
+        }
+    }
+
+    fn refuse(&mut self, cookie: u64, error: ErrorCode, words: &str) {
+        self.make_room(0);
         let mut bytes = Vec::new();
         let session = &self.outgoing.session;
         session.failed(cookie, error, words, &mut bytes);
@@ -251,6 +260,8 @@ impl Reader<'_> {
 
     /// False if the client's stream has ended.
     fn request(&mut self, request: nbd::Request) -> Result<bool, ConnectionError> {
+        // Before any memory is taken.
+        self.make_room(held_bytes(&request));
         let operation = match request.command {
             Command::Read => Operation::Read,
             Command::Write => Operation::Write,
@@ -277,8 +288,7 @@ impl Reader<'_> {
             self.outgoing.reply(head.to_vec());
             return Ok(true);
         }
-        // Waits for room before any memory is taken.
-        let token = self.outgoing.begin(request, runs, &mut self.corked);
+        let token = self.outgoing.begin(request, runs);
         let with_payload = matches!(operation, Operation::Read | Operation::Write);
         let buffer = if with_payload {
             self.outgoing.pool.take(request.length as usize)

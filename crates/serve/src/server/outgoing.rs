@@ -154,16 +154,28 @@ impl Outgoing {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A place for a request, as its token; waits until there is room for its
-    /// bytes. `corked` says that the caller holds the right to send, and is
-    /// set if it gets it here.
-    pub fn begin(&self, request: Request, runs: Vec<Run>, corked: &mut bool) -> u64 {
-        let bytes = held_bytes(&request);
+    /// Whether there is room for one more request with so many bytes. If so,
+    /// the caller gets the right to send if nobody has it; `corked` says
+    /// whether it has. If not, it should pause, then wait.
+    pub fn has_room(&self, bytes: usize, corked: &mut bool) -> bool {
         let mut state = self.lock();
-        if *corked && (state.queued_bytes >= SEND_BYTES || !state.has_room(bytes, self.bounds)) {
+        if *corked && state.queued_bytes >= SEND_BYTES {
             state = self.send(state);
             *corked = false;
         }
+        if !state.has_room(bytes, self.bounds) {
+            return false;
+        }
+        if !state.sending {
+            state.sending = true;
+            *corked = true;
+        }
+        true
+    }
+
+    /// Waits until there is room; the caller must not have the right to send.
+    pub fn wait_for_room(&self, bytes: usize) {
+        let mut state = self.lock();
         while !state.has_room(bytes, self.bounds) {
             state.reader_waits = true;
             state = self
@@ -172,12 +184,13 @@ impl Outgoing {
                 .unwrap_or_else(PoisonError::into_inner);
         }
         state.reader_waits = false;
-        if !state.sending {
-            state.sending = true;
-            *corked = true;
-        }
+    }
+
+    /// A place for a request that there is room for, as its token.
+    pub fn begin(&self, request: Request, runs: Vec<Run>) -> u64 {
+        let mut state = self.lock();
         state.requests += 1;
-        state.bytes += bytes;
+        state.bytes += held_bytes(&request);
         let slot = Some(Slot { request, runs });
         match state.free.pop() {
             Some(token) => {
@@ -191,11 +204,13 @@ impl Outgoing {
         }
     }
 
-    /// A reply that needed no export.
+    /// A reply that needed no export, and that there is room for.
     pub fn reply(&self, bytes: Vec<u8>) {
         let mut state = self.lock();
+        let held = bytes.len();
         state.requests += 1;
-        state.push(Reply::Bytes(bytes), 0);
+        state.bytes += held;
+        state.push(Reply::Bytes(bytes), held);
         if !state.sending {
             self.replies.notify_one();
         }
@@ -359,7 +374,7 @@ impl Completions for Outgoing {
 }
 
 /// Bytes of payload that a request holds until its reply has left.
-fn held_bytes(request: &Request) -> usize {
+pub(super) fn held_bytes(request: &Request) -> usize {
     match request.command {
         Command::Read | Command::Write => request.length as usize,
         _ => 0,
