@@ -300,10 +300,16 @@ impl Superblock {
     }
 }
 
-/// The name up to its first zero byte.
+/// The name up to its first zero byte. A byte that is no UTF-8 becomes `?`, so
+/// that the name still fits when it is written again.
 fn name_of(bytes: &[u8]) -> String {
     let end = bytes.iter().position(|byte| *byte == 0);
-    String::from_utf8_lossy(&bytes[..end.unwrap_or(bytes.len())]).into_owned()
+    let mut name = String::new();
+    for part in bytes[..end.unwrap_or(bytes.len())].utf8_chunks() {
+        name.push_str(part.valid());
+        name.extend(part.invalid().iter().map(|_| '?'));
+    }
+    name
 }
 
 fn from_head(head: &Head, version: Version, roles: Vec<Role>) -> Superblock {
