@@ -5,14 +5,18 @@ use crate::disk::Disk;
 use crate::options::Options;
 use crate::reader::Reader;
 use raidlab_array::{
-    CommandId, MemberError, MemberState, Outputs, Request, Slot, StepId, StepResult, SyncAction,
+    CommandId, MemberError, MemberState, Outputs, Request, Slot, Stale, StepId, StepResult,
+    SyncAction,
 };
 use raidlab_units::Nanos;
 
 /// A running array.
 pub trait Core {
     /// Begins: called once after assembly.
-    fn start(&mut self, now: Nanos, out: &mut Outputs);
+    ///
+    /// # Errors
+    /// Why it cannot.
+    fn start(&mut self, now: Nanos, out: &mut Outputs) -> Result<(), String>;
     /// Takes a request.
     fn submit(&mut self, now: Nanos, request: Request, out: &mut Outputs);
     /// Takes a member's answer.
@@ -31,6 +35,8 @@ pub trait Core {
     fn next_tick(&self) -> Option<Nanos>;
     /// What each slot holds.
     fn states(&self) -> Vec<MemberState>;
+    /// The handle of the device that serves each slot, failed ones included.
+    fn served(&self) -> Vec<Option<usize>>;
     /// Resync, recovery, check or repair runs or is about to.
     fn is_syncing(&self) -> bool;
     /// No request is in work and none held back.
@@ -39,24 +45,24 @@ pub trait Core {
     ///
     /// # Errors
     /// The core's reason for refusing.
-    fn fail(&mut self, now: Nanos, slot: Slot, out: &mut Outputs) -> Result<(), String>;
-    /// Empties the slot of a failed member.
+    fn fail(&mut self, now: Nanos, handle: Slot, out: &mut Outputs) -> Result<(), String>;
+    /// Takes a failed member out.
     ///
     /// # Errors
     /// The core's reason for refusing.
-    fn remove(&mut self, now: Nanos, slot: Slot, out: &mut Outputs) -> Result<(), String>;
-    /// Puts a disk into an empty slot; gives back the slot that it got. A disk
-    /// that was a member before is re-added.
+    fn remove(&mut self, now: Nanos, handle: Slot, out: &mut Outputs) -> Result<(), String>;
+    /// Puts a disk in under this handle. One that was a member before is
+    /// re-added, if that can be.
     ///
     /// # Errors
     /// The core's reason for refusing.
     fn add(
         &mut self,
         now: Nanos,
-        slot: Slot,
+        handle: Slot,
         disk: (usize, &Disk),
         out: &mut Outputs,
-    ) -> Result<Slot, String>;
+    ) -> Result<Added, String>;
     /// Starts a check or repair.
     ///
     /// # Errors
@@ -71,6 +77,15 @@ pub trait Core {
     fn stop(&mut self, now: Nanos, out: &mut Outputs);
     /// The clean stop is complete.
     fn is_stopped(&self) -> bool;
+}
+
+/// How a disk came in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Added {
+    /// As a new member: all of it is filled.
+    New,
+    /// Again: what it lacks is filled.
+    Again,
 }
 
 /// Why an array was not assembled.
@@ -95,16 +110,18 @@ pub struct HowToAssemble {
     pub force: bool,
     /// Cut the power after so many writes of the log's replay.
     pub cut_replay_after: Option<u64>,
-    /// The virtual time.
-    pub now: Nanos,
+    /// A number, not 0, that no other run of the array has.
+    pub session: u64,
+    /// What becomes of members that are out of date.
+    pub stale: Stale,
 }
 
 /// An array that was assembled.
 pub struct Assembled {
     /// The core.
     pub core: Box<dyn Core>,
-    /// Which disk each slot holds, in service or being filled.
-    pub slots: Vec<Option<usize>>,
+    /// Which disk each handle names: first one for each slot, then spares.
+    pub handles: Vec<Option<usize>>,
     /// Those that are current.
     pub in_service: Vec<usize>,
 }

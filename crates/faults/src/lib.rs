@@ -9,6 +9,7 @@
 pub mod core;
 pub mod disk;
 mod inspect;
+pub mod md;
 mod options;
 pub mod oracle;
 pub mod pages;

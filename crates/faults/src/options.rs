@@ -5,9 +5,11 @@
 //! others, Swarm Testing, 2012).
 
 use crate::disk::TearRates;
+use raidlab_array::{EngineOptions, ReadPolicyKind, RmwLevel, WritePolicy};
 use raidlab_geometry::{Copies, FarSets, Layout, Level, ParityLayout, ZoneLayout};
 use raidlab_metadata::Version;
 use raidlab_random::Stream;
+use raidlab_units::Sectors;
 
 /// Everything about a run but its script.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,6 +43,16 @@ pub struct Options {
     pub latency_low_ns: u64,
     /// Nanoseconds of an ordinary slow one.
     pub latency_high_ns: u64,
+    /// Sectors of a block of a sync.
+    pub sync_block: u64,
+    /// Blocks of a sync in flight.
+    pub sync_depth: u32,
+    /// Sectors of the longest window of a stripe.
+    pub window: u64,
+    /// When partial writes read old data and parity.
+    pub write_policy: WritePolicy,
+    /// Windows that may gather writes.
+    pub stripes: usize,
     /// Requests in flight at most.
     pub depth: usize,
     /// Writes in flight may overlap.
@@ -180,6 +192,19 @@ impl Options {
             tear_physical: random.percent(20),
             latency_low_ns,
             latency_high_ns: latency_low_ns * pick(random, &[1, 4, 40]),
+            sync_block: pick(random, &[8, 16, 64, 128, 1024]),
+            sync_depth: pick(random, &[1, 4, 16]),
+            window: pick(random, &[8, 16, 64, 128]),
+            write_policy: pick(
+                random,
+                &[
+                    WritePolicy::default(),
+                    WritePolicy::Md3_16,
+                    WritePolicy::Md4_1(RmwLevel::Disabled),
+                    WritePolicy::Md4_1(RmwLevel::Preferred),
+                ],
+            ),
+            stripes: pick(random, &[1, 4, 256]),
             depth: pick(random, &[1, 2, 4, 8, 16]),
             overlaps: random.percent(50),
             over_budget: filter.over_budget.unwrap_or(over_budget),
@@ -244,6 +269,20 @@ fn draw_copies(random: &mut Stream, members: usize) -> Copies {
         0 | 1 if members >= 3 => pick(random, &three),
         2 if members >= 4 => copies(2, 2, random.percent(50)),
         _ => pick(random, &two),
+    }
+}
+
+impl Options {
+    /// How the engine is to work.
+    #[must_use]
+    pub(crate) fn engine(&self) -> EngineOptions {
+        let mut engine = EngineOptions::new(ReadPolicyKind::LeastPending);
+        engine.recovery.block = Sectors(self.sync_block).to_bytes();
+        engine.recovery.depth = self.sync_depth;
+        engine.window = Sectors(self.window);
+        engine.write_policy = self.write_policy;
+        engine.stripes = self.stripes;
+        engine
     }
 }
 

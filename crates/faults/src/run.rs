@@ -74,7 +74,7 @@ pub fn run_with(
         trace_hash: 0,
         trace: Vec::new(),
     };
-    let mut world = match World::new(&options, maker, seed, trace) {
+    let mut world = match guarded(|| World::new(&options, maker, seed, trace)) {
         Ok(world) => world,
         Err(violation) => {
             outcome.violation = Some(violation);
@@ -82,20 +82,22 @@ pub fn run_with(
         }
     };
     let script = script.unwrap_or_else(|| script::draw(seed, &options, world.array_size()));
-    // The core's own assertions are promises, too.
-    let result = catch_unwind(AssertUnwindSafe(|| world.run(&script)));
-    outcome.violation = match result {
-        Ok(result) => result.err(),
-        Err(panic) => Some(Violation {
-            kind: "panic",
-            detail: panic_text(panic.as_ref()),
-        }),
-    };
+    outcome.violation = guarded(|| world.run(&script)).err();
     outcome.script = script;
     outcome.statistics = world.statistics();
     outcome.trace_hash = world.trace().hash();
     outcome.trace = world.trace().lines().to_vec();
     outcome
+}
+
+/// The core's own assertions are promises, too.
+fn guarded<T>(run: impl FnOnce() -> Result<T, Violation>) -> Result<T, Violation> {
+    catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| {
+        Err(Violation {
+            kind: "panic",
+            detail: panic_text(panic.as_ref()),
+        })
+    })
 }
 
 fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {

@@ -1,5 +1,6 @@
 //! What happened, in order: always as a hash, on demand as lines.
 
+use crate::value::mix;
 use std::fmt;
 
 /// The record of a run.
@@ -22,8 +23,7 @@ impl Trace {
     /// Something happened at a virtual time: `words` say all that matters.
     pub fn note(&mut self, now: u64, words: &[u64], text: fmt::Arguments<'_>) {
         for word in [&now].into_iter().chain(words) {
-            let product = u128::from(self.hash ^ word) * 0x9e37_79b9_7f4a_7c15_d6e8_feb8;
-            self.hash = (product as u64) ^ ((product >> 64) as u64);
+            self.hash = mix(self.hash ^ word);
         }
         if let Some(lines) = &mut self.lines {
             let (micros, nanos) = (now / 1000, now % 1000);

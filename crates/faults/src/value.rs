@@ -16,7 +16,7 @@ const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
 const MAGIC: u64 = 0x5241_4944_4c41_4221;
 
 /// One step of the hash and of the filling: multiply, fold.
-const fn mix(word: u64) -> u64 {
+pub(crate) const fn mix(word: u64) -> u64 {
     let product = (word ^ MULTIPLIER) as u128 * 0xd6e8_feb8_6659_fd93_u128;
     (product as u64) ^ ((product >> 64) as u64)
 }

@@ -38,7 +38,7 @@ use crate::statistics::Statistics;
 use crate::trace::Trace;
 use crate::value::{Origin, Value, fill};
 use dispatch::Flight;
-use raidlab_array::{MemberState, Operation, Outputs, Request, RequestId};
+use raidlab_array::{MemberState, Operation, Outputs, Request, RequestId, Stale};
 use raidlab_geometry::SlotSet;
 use raidlab_payload::{Buffers, BuffersConfig};
 use raidlab_random::Stream;
@@ -82,7 +82,9 @@ pub struct World<'a> {
     options: &'a Options,
     maker: &'a dyn Maker,
     disks: Vec<Disk>,
-    /// Which disk each slot holds.
+    /// Which disk each of the core's handles names.
+    handles: Vec<Option<usize>>,
+    /// Which disk serves each slot, a failed one included.
     slots: Vec<Option<usize>>,
     /// Disks that were taken out and still live, with their slots.
     retired: Vec<(usize, usize)>,
@@ -106,6 +108,8 @@ pub struct World<'a> {
     hole_open: bool,
     /// The budget was exceeded.
     beyond: bool,
+    /// What the next assembly does with members that are out of date.
+    stale: Stale,
     /// Beyond the budget, nothing is left to be asked.
     ended: bool,
     /// Mismatches that a check reported since the last look.
@@ -142,6 +146,7 @@ impl<'a> World<'a> {
         let mut world = Self {
             options,
             maker,
+            handles: (0..disks.len()).map(Some).collect(),
             slots: (0..disks.len()).map(Some).collect(),
             retired: Vec::new(),
             core: None,
@@ -161,6 +166,7 @@ impl<'a> World<'a> {
             disks,
             hole_open: !options.assume_clean && options.level.parity_count() > 0,
             beyond: false,
+            stale: Stale::LeaveOut,
             ended: false,
             mismatches: Vec::new(),
             trace: Trace::new(trace),
@@ -409,16 +415,37 @@ impl<'a> World<'a> {
         )
     }
 
-    /// Puts an assembled array into service.
+    /// Puts an assembled array into service. Disks that live and have no part
+    /// in it are kept aside.
     fn take(&mut self, assembled: Assembled) -> Result<(), Violation> {
-        self.slots = assembled.slots;
-        let taken = &self.slots;
+        let taken = &assembled.handles;
         self.retired
             .retain(|(_, disk)| !taken.contains(&Some(*disk)));
+        for (slot, disk) in self.handles.iter().enumerate() {
+            let Some(disk) = disk.filter(|disk| !taken.contains(&Some(*disk))) else {
+                continue;
+            };
+            if self.disks[disk].health != Health::Gone {
+                self.retired.push((slot, disk));
+            }
+        }
+        self.handles = assembled.handles;
         self.core = Some(assembled.core);
         self.statistics.assemblies += 1;
         self.oracle.members_changed();
-        self.call(|core, now, out| core.start(now, out))
+        let mut started = Ok(());
+        self.call(|core, now, out| started = core.start(now, out))?;
+        self.follow_slots();
+        started.map_err(|error| violation("start", error))
+    }
+
+    /// Which disk serves each slot may have changed.
+    fn follow_slots(&mut self) {
+        let Some(core) = &self.core else {
+            return;
+        };
+        let disk = |handle: Option<usize>| self.handles.get(handle?).copied().flatten();
+        self.slots = core.served().into_iter().map(disk).collect();
     }
 
     /// A disk is put in: its number.
@@ -446,7 +473,7 @@ impl Options {
 
 /// Data and room for metadata and log.
 fn disk_sectors(options: &Options) -> u64 {
-    (options.used + 4096).next_multiple_of(8)
+    (options.used + 6144).next_multiple_of(8)
 }
 
 fn fill_with_rubbish(disks: &mut [Disk], random: &mut Stream) {

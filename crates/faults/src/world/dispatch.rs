@@ -92,6 +92,9 @@ impl World<'_> {
         for event in &out.events {
             self.happened(event);
         }
+        if !out.events.is_empty() {
+            self.follow_slots();
+        }
         Ok(results)
     }
 
@@ -107,7 +110,7 @@ impl World<'_> {
     fn send(&mut self, command: &MemberCommand) -> Result<(), Violation> {
         self.statistics.commands += 1;
         self.order += 1;
-        let disk = self.slots.get(command.slot.index()).copied().flatten();
+        let disk = self.handles.get(command.slot.index()).copied().flatten();
         self.check_bounds(command, disk)?;
         let flush_or_discard = matches!(command.operation, Operation::Flush | Operation::Discard);
         let range = if flush_or_discard {
@@ -172,7 +175,11 @@ impl World<'_> {
         }
         let end = command.start.0 + command.count.0;
         let size = disk.map_or(u64::MAX, |disk| self.disks[disk].sectors());
-        let area = self.reader.areas.get(command.slot.index()).copied();
+        let slot = self
+            .slots
+            .iter()
+            .position(|its| its.is_some() && *its == disk);
+        let area = slot.and_then(|slot| self.reader.areas.get(slot)).copied();
         let (first, last) = match (command.purpose, area) {
             (Purpose::Metadata, _) | (_, None) => (0, size),
             (_, Some((start, length))) => (start, start + length),

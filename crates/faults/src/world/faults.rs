@@ -1,10 +1,11 @@
 //! Faults and administrators, within the budget or beyond it.
 
 use super::{Violation, World, violation};
+use crate::core::Added;
 use crate::disk::{Health, Overlay};
 use crate::reader::slot_of;
 use crate::script::Action;
-use raidlab_array::{MemberState, SyncAction};
+use raidlab_array::{MemberState, Slot, SyncAction};
 use raidlab_geometry::SlotSet;
 
 impl World<'_> {
@@ -40,7 +41,7 @@ impl World<'_> {
     }
 
     /// Parity fits again once the resync after a crash has ended.
-    fn look_at_hole(&mut self) {
+    pub(super) fn look_at_hole(&mut self) {
         let syncing = self.core.as_ref().is_some_and(|core| core.is_syncing());
         if self.hole_open && !syncing {
             self.hole_open = false;
@@ -137,13 +138,22 @@ impl World<'_> {
         if !self.allows(member) {
             return Ok(());
         }
+        let Some(handle) = self.handle_of(member) else {
+            return Ok(());
+        };
         let mut accepted = false;
-        self.call(|core, now, out| accepted = core.fail(now, slot_of(member), out).is_ok())?;
+        self.call(|core, now, out| accepted = core.fail(now, handle, out).is_ok())?;
         self.oracle.members_changed();
         if accepted {
             self.statistics.did("administrator's fail");
         }
         Ok(())
+    }
+
+    /// The handle of the device that serves a slot.
+    pub(super) fn handle_of(&self, slot: usize) -> Option<Slot> {
+        let served = self.core.as_ref()?.served();
+        served.get(slot).copied().flatten().map(slot_of)
     }
 
     /// Every empty or failed slot gets a disk.
@@ -161,12 +171,18 @@ impl World<'_> {
     }
 
     fn take_out(&mut self, slot: usize) -> Result<(), Violation> {
+        let Some(handle) = self.handle_of(slot) else {
+            return Ok(());
+        };
+        let disk = self.slots[slot];
         let mut removed = false;
-        self.call(|core, now, out| removed = core.remove(now, slot_of(slot), out).is_ok())?;
+        self.call(|core, now, out| removed = core.remove(now, handle, out).is_ok())?;
         if !removed {
             return Ok(());
         }
-        if let Some(disk) = self.slots[slot].take()
+        self.handles[handle.index()] = None;
+        self.follow_slots();
+        if let Some(disk) = disk
             && self.is_alive(disk)
             && self.hung[disk].is_none()
         {
@@ -184,25 +200,31 @@ impl World<'_> {
         // What this disk cannot read it will be given anew.
         self.disks[disk].heal();
         self.disks[disk].slowness = 1;
-        self.slots[slot] = Some(disk);
-        self.statistics
-            .did(if old.is_some() { "re-add" } else { "add" });
-        self.oracle.members_changed();
-        let mut refused = None;
-        self.call_with_disks(|core, disks, now, out| {
-            let added = core.add(now, slot_of(slot), (disk, &disks[disk]), out);
-            refused = added.err();
-        })?;
-        let Some(refused) = refused else {
-            return Ok(());
-        };
-        self.slots[slot] = None;
-        let text = format_args!("  add to slot {slot} refused: {refused}");
-        self.trace.note(self.now, &[9], text);
-        if self.beyond {
-            return Ok(());
+        let free = self.handles.iter().position(Option::is_none);
+        let handle = free.unwrap_or(self.handles.len());
+        if handle == self.handles.len() {
+            self.handles.push(None);
         }
-        Err(violation("verb", format!("add to slot {slot}: {refused}")))
+        self.handles[handle] = Some(disk);
+        self.oracle.members_changed();
+        let mut added = Err(String::new());
+        self.call_with_disks(|core, disks, now, out| {
+            added = core.add(now, slot_of(handle), (disk, &disks[disk]), out);
+        })?;
+        self.follow_slots();
+        match added {
+            Ok(Added::Again) => self.statistics.did("re-add by bitmap"),
+            Ok(Added::New) => self.statistics.did("add"),
+            Err(refused) => {
+                self.handles[handle] = None;
+                let text = format_args!("  add to slot {slot} refused: {refused}");
+                self.trace.note(self.now, &[9], text);
+                if !self.beyond {
+                    return Err(violation("verb", format!("add to slot {slot}: {refused}")));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// A check or repair begins, if the array lets it.

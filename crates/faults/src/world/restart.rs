@@ -9,13 +9,14 @@
 //! Before the array comes up, the members' own words are compared with their
 //! bytes ([`crate::inspect`]): what they call clean must agree.
 
-use super::{LONGEST_WAIT_NS, Violation, World, nanos, violation};
+use super::{LONGEST_WAIT_NS, Violation, World, violation};
 use crate::core::{Assembled, HowToAssemble, Refusal};
 use crate::disk::{Health, PendingWrite, Tear};
 use crate::inspect;
 use crate::options::Options;
 use crate::reader::slot_of;
 use crate::script::Restart;
+use raidlab_array::Stale;
 use raidlab_geometry::SlotSet;
 use raidlab_payload::{Buffers, BuffersConfig};
 use raidlab_random::Stream;
@@ -48,10 +49,11 @@ impl World<'_> {
     pub(super) fn stop(&mut self, restart: Restart) -> Result<(), Violation> {
         self.drain()?;
         self.statistics.did("stop");
+        let degraded = !self.suspects().is_empty();
         self.stop_cleanly()?;
         self.lose_power(restart.seed);
         self.oracle.power_cut();
-        self.come_up(restart, false)
+        self.come_up(restart, degraded)
     }
 
     /// A clean stop, to its end.
@@ -68,6 +70,7 @@ impl World<'_> {
     /// Without a log, an unreadable sector and a torn stripe are two faults in
     /// one place.
     fn before_a_crash(&mut self) {
+        self.look_at_hole();
         if self.has_hole() && !self.options.over_budget {
             for disk in &mut self.disks {
                 disk.heal();
@@ -144,7 +147,8 @@ impl World<'_> {
     /// What is on the disks now is assembled.
     fn come_up(&mut self, restart: Restart, degraded: bool) -> Result<(), Violation> {
         self.verify_promises()?;
-        let mut present: Vec<usize> = self.slots.iter().copied().flatten().collect();
+        let mut present: Vec<usize> = self.handles.iter().copied().flatten().collect();
+        self.stale = [Stale::LeaveOut, Stale::ReAdd, Stale::Rebuild][(restart.seed % 3) as usize];
         if restart.stale {
             present.extend(self.retired.iter().map(|(_, disk)| *disk));
         }
@@ -170,7 +174,7 @@ impl World<'_> {
         }
         match assembled {
             Ok(assembled) => self.take(assembled),
-            Err(refusal) => self.refused(&refusal, &present, missing),
+            Err(refusal) => self.refused(&refusal, &present, missing, degraded),
         }
     }
 
@@ -179,7 +183,7 @@ impl World<'_> {
     fn leave_out(&mut self, slot: usize, degraded: bool) -> Option<usize> {
         let disk = self.slots[slot]?;
         let bad = (self.suspects_at_rest() | self.unreadable()).with(slot_of(slot));
-        let within = bad.len() <= self.reader.redundancy() && !degraded;
+        let within = bad.len() <= self.reader.redundancy() && !degraded && !self.hole_open;
         if !within || !self.is_alive(disk) {
             return None;
         }
@@ -201,8 +205,9 @@ impl World<'_> {
         refusal: &Refusal,
         present: &[usize],
         missing: Option<usize>,
+        degraded: bool,
     ) -> Result<(), Violation> {
-        let degraded = !self.suspects_at_rest().is_empty();
+        let degraded = degraded || missing.is_some();
         let right = *refusal == Refusal::WriteHole && self.has_hole() && degraded;
         if self.beyond {
             return self.force(present);
@@ -265,7 +270,8 @@ impl World<'_> {
         let how = HowToAssemble {
             force,
             cut_replay_after,
-            now: nanos(self.now),
+            session: self.latency.next_u64() | 1,
+            stale: self.stale,
         };
         let options: &Options = self.options;
         let assembled = self.maker.assemble(options, &mut self.disks, present, how);
@@ -274,7 +280,7 @@ impl World<'_> {
             .map(|disk| *disk as u64)
             .collect::<Vec<u64>>();
         let text = match &assembled {
-            Ok(assembled) => format!("slots {:?}", assembled.slots),
+            Ok(assembled) => format!("{:?}", assembled.handles),
             Err(refusal) => format!("refused: {refusal:?}"),
         };
         self.trace.note(

@@ -74,11 +74,13 @@ impl World<'_> {
             let dead = self.slots[slot].is_some_and(|disk| !self.is_alive(disk));
             let state = self.states().get(slot).copied();
             let unnoticed = !matches!(state, Some(MemberState::Faulty | MemberState::Missing));
-            if dead && unnoticed {
-                let slot = crate::reader::slot_of(slot);
+            if dead
+                && unnoticed
+                && let Some(handle) = self.handle_of(slot)
+            {
                 self.call(|core, now, out| {
                     // A last member in sync cannot be failed: beyond the budget.
-                    let _refused = core.fail(now, slot, out);
+                    let _refused = core.fail(now, handle, out);
                 })?;
                 self.quiet("a failure", LONGEST_WAIT_NS)?;
             }

@@ -13,6 +13,9 @@ use crate::pages::SECTOR;
 use crate::script::Silent;
 use raidlab_array::SyncAction;
 
+/// Sectors that are compared at once at most.
+const LONGEST_WINDOW: u64 = 1024;
+
 impl World<'_> {
     pub(super) fn silent(
         &mut self,
@@ -92,15 +95,16 @@ impl World<'_> {
         (!places.is_empty()).then_some(places)
     }
 
-    /// Each place is in a mismatch, and each mismatch has a place. Mismatches
-    /// may be reported for whole 4 KiB windows.
+    /// Each place is in a mismatch, and each mismatch has a place. A mismatch
+    /// names the start of what was compared at once, and how many sectors of it
+    /// differ.
     fn compare_findings(&self, member: usize, places: &[u64]) -> Result<(), Violation> {
         let positions: Vec<u64> = places
             .iter()
             .filter_map(|sector| self.reader.position(member, *sector))
             .collect();
         let covers = |(start, count): &(u64, u64), position: &u64| {
-            *start <= *position && *position < start + count
+            *start <= *position && *position < start + count.max(&LONGEST_WINDOW)
         };
         for position in &positions {
             if !self

@@ -51,13 +51,6 @@ impl World<'_> {
             self.oracle = after_first;
         }
         self.oracle.power_cut();
-        let left_out: Vec<(usize, usize)> = all
-            .iter()
-            .enumerate()
-            .filter(|(slot, _)| forced.slots[*slot].is_none())
-            .map(|(slot, disk)| (slot, *disk))
-            .collect();
-        self.retired.extend(left_out);
         self.take(forced)?;
         self.settle()
     }
@@ -88,7 +81,11 @@ impl World<'_> {
 
     /// A half runs alone: how many writes it took.
     fn run_half(&mut self, half: &[usize]) -> Result<usize, Violation> {
-        let slots = self.slots.clone();
+        let (slots, handles, retired) = (
+            self.slots.clone(),
+            self.handles.clone(),
+            self.retired.clone(),
+        );
         let assembled = self.assemble(half, false, None);
         let assembled = assembled
             .map_err(|refusal| violation("split brain", format!("half {half:?}: {refusal:?}")))?;
@@ -100,7 +97,7 @@ impl World<'_> {
         self.drain()?;
         self.stop_cleanly()?;
         self.forget_and_keep();
-        self.slots = slots;
+        (self.slots, self.handles, self.retired) = (slots, handles, retired);
         Ok(3)
     }
 
