@@ -63,7 +63,7 @@ pub use member::MemberState;
 pub use persistent::{
     ArrayState, ArrayStatus, AssembleError, AssembleOptions, AssembledMember, Assembly, Candidate,
     DeviceCounters, DeviceStatus, EngineOptions, LOG_SUPERBLOCK_SECTORS, LeftOut, LogFault,
-    LogSuperblock, MismatchStatus, NeededReplay, NeededSync, NewDevice, Part, PersistentArray,
+    LogSuperblock, LogWrite, MismatchStatus, NeededLog, NeededReplay, NeededSync, NewDevice, Part, PersistentArray,
     Settings, Stale, StartError, SyncProgress, Update, VerbError, log_area,
 };
 pub use policy::{

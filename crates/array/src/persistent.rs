@@ -47,7 +47,7 @@ mod tests;
 mod verbs;
 
 pub use assembly::{
-    AssembleOptions, AssembledMember, Assembly, Candidate, LeftOut, NeededReplay, NeededSync, Part,
+    AssembleOptions, AssembledMember, Assembly, Candidate, LeftOut, LogWrite, NeededLog, NeededReplay, NeededSync, Part,
     Stale, Update,
 };
 pub use build::EngineOptions;
@@ -63,7 +63,8 @@ use crate::request::{
     CommandId, Finished, MemberError, Operation, Outputs, Request, RequestError, RequestId, Slot,
     StepId, StepResult,
 };
-use device::Device;
+use crate::member::MemberState;
+use device::{Device, Place};
 use intent::Intent;
 use raidlab_geometry::{Layout, Level, StripeMap};
 use raidlab_metadata::Superblock;
@@ -306,6 +307,21 @@ impl PersistentArray {
         self.pump(out);
     }
 
+    /// Builds the engine for an assembled array and starts it.
+    ///
+    /// # Errors
+    /// See [`StartError`].
+    pub fn start(
+        assembly: Assembly,
+        options: &EngineOptions,
+        settings: Settings,
+        now: Nanos,
+        out: &mut Outputs,
+    ) -> Result<Self, StartError> {
+        let engine = assembly.build_engine(options, &settings)?;
+        Self::with_engine(assembly, engine, settings, now, out)
+    }
+
     /// Sectors that the array offers.
     #[must_use]
     pub fn size(&self) -> Sectors {
@@ -440,6 +456,27 @@ impl PersistentArray {
             .into_iter()
             .flatten()
             .min()
+    }
+
+    /// What each of the engine's slots holds.
+    #[must_use]
+    pub fn member_states(&self) -> Vec<MemberState> {
+        self.engine.member_states()
+    }
+
+    /// The device that serves each of the engine's slots.
+    #[must_use]
+    pub fn served(&self) -> &[Option<Slot>] {
+        &self.served
+    }
+
+    /// A sync runs or is about to: members are filled or made to agree.
+    #[must_use]
+    pub fn is_syncing(&self) -> bool {
+        let fills = |device: &Device| matches!(device.place, Place::Recovering { .. });
+        let resyncs = !self.is_in_sync() && !self.resync_waits;
+        self.engine.sync_status().is_some()
+            || self.mode == Mode::ReadWrite && (resyncs || self.devices.values().any(fills))
     }
 
     /// Nothing in flight, nothing held back, nothing to be written.

@@ -41,6 +41,7 @@ mod view;
 use super::error::AssembleError;
 use super::log_superblock::LogSuperblock;
 use crate::engine::{Admission, Span};
+use crate::stripes::log::{LogArea, LogError, ReplayWrite, Trust};
 use raidlab_geometry::{Layout, Level, Shape, Slot};
 use raidlab_metadata::{Bitmap, MemberMetadata, Superblock};
 use raidlab_units::Sectors;
@@ -168,9 +169,32 @@ pub struct NeededSync {
 pub struct NeededReplay {
     /// The session whose records count.
     pub session: u64,
-    /// Each current member: its slot, the device's index in
-    /// [`Assembly::members`], and where on the device its log lies.
-    pub logs: Vec<(Slot, usize, Span)>,
+    /// The logs of the members that hold data.
+    pub logs: Vec<NeededLog>,
+}
+
+/// A log that has to be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NeededLog {
+    /// Its member's slot.
+    pub slot: Slot,
+    /// The device's index in [`Assembly::members`].
+    pub member: usize,
+    /// Where on the device its records lie.
+    pub ring: Span,
+    /// Where the member's data count.
+    pub trust: Trust,
+}
+
+/// A write that the log wants done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LogWrite {
+    /// The device's index in [`Assembly::members`].
+    pub member: usize,
+    /// First sector of the device.
+    pub start: Sectors,
+    /// Whole sectors.
+    pub bytes: Vec<u8>,
 }
 
 /// An array put together.
@@ -238,6 +262,39 @@ impl Assembly {
                 })
             })
             .collect()
+    }
+
+    /// What has to be written, in this order, before the array starts. `rings`:
+    /// the bytes of each of [`NeededReplay::logs`]. The caller writes it,
+    /// flushes the members, and says so with [`Self::replayed`].
+    ///
+    /// # Errors
+    /// When the logs are not of one array.
+    pub fn replay_writes(&self, rings: &[Vec<u8>]) -> Result<Vec<LogWrite>, LogError> {
+        let Some(replay) = &self.replay else {
+            return Ok(Vec::new());
+        };
+        let areas: Vec<LogArea<'_>> = replay
+            .logs
+            .iter()
+            .zip(rings)
+            .map(|(log, bytes)| LogArea {
+                slot: log.slot,
+                bytes,
+                trust: log.trust,
+            })
+            .collect();
+        let writes = crate::stripes::log::replay(replay.session, self.array.used_size, &areas)?;
+        let place = |write: ReplayWrite| {
+            let log = replay.logs.iter().find(|log| log.slot == write.slot)?;
+            let offset = self.members[log.member].candidate.superblock().data_offset;
+            Some(LogWrite {
+                member: log.member,
+                start: offset + write.start,
+                bytes: write.bytes,
+            })
+        };
+        Ok(writes.into_iter().filter_map(place).collect())
     }
 
     /// The log was replayed and what it wrote was flushed.

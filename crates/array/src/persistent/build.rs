@@ -1,14 +1,14 @@
 //! From an assembly to the engine and the tables of a running array.
 
-use super::Settings;
+use super::{Settings, StartError};
 use super::assembly::{AssembledMember, Assembly, Part};
 use super::device::Device;
-use crate::engine::{Initial, Span};
+use crate::engine::{Engine, Initial, Span};
 use crate::policy::ReadPolicyKind;
 use crate::recovery::RecoveryConfig;
 use crate::request::Slot;
-use crate::stripes::{LogConfig, StripeConfig, WritePolicy};
-use raidlab_geometry::{Layout, Level, StripeMap};
+use crate::stripes::{LogConfig, StripeArray, StripeConfig, WritePolicy};
+use raidlab_geometry::{Layout, Level, ParityLayout, StripeMap};
 use raidlab_metadata::Role;
 use raidlab_units::Sectors;
 use std::collections::{BTreeMap, BTreeSet};
@@ -173,7 +173,43 @@ impl Assembly {
     }
 }
 
+impl EngineOptions {
+    /// md of Linux 6 in what it decides, but for the read policy.
+    #[must_use]
+    pub fn new(read_policy: ReadPolicyKind) -> Self {
+        let stripes = StripeConfig::new(
+            Level::Raid5,
+            ParityLayout::default(),
+            Sectors(128),
+            Sectors(128),
+        );
+        Self {
+            read_policy,
+            recovery: RecoveryConfig::md_6(),
+            maximum_request: Sectors(1024),
+            write_policy: stripes.write_policy,
+            preread_threshold: stripes.preread_threshold,
+            stripes: stripes.stripes,
+            window: stripes.window,
+            trust_unsynced_parity: stripes.trust_unsynced_parity,
+        }
+    }
+}
+
 impl Assembly {
+    /// The engine for the level.
+    pub(super) fn build_engine(
+        &self,
+        options: &EngineOptions,
+        settings: &Settings,
+    ) -> Result<Box<dyn Engine>, StartError> {
+        if let Some(config) = self.stripe_config(options, settings) {
+            let engine = StripeArray::new(config).map_err(StartError::Stripes)?;
+            return Ok(Box::new(engine));
+        }
+        Err(StartError::NoEngine(self.level))
+    }
+
     /// What the engine of a level with parity has to be told; `None` for other
     /// levels.
     #[must_use]

@@ -80,6 +80,8 @@ pub(super) struct Device {
     pub(super) bad_blocks_changed: bool,
     /// Where the superblock of its write log lies, if it can have a log.
     pub(super) log_area: Option<Span>,
+    /// The number of the next log superblock.
+    pub(super) log_sequence: u64,
     /// Checksum of the superblock written last.
     pub(super) checksum: u32,
     pub(super) counters: DeviceCounters,
@@ -116,6 +118,9 @@ impl Device {
             bad_blocks: candidate.metadata.bad_blocks,
             bad_blocks_changed: false,
             log_area,
+            log_sequence: candidate
+                .log
+                .map_or(0, |log| log.sequence.wrapping_add(1)),
             checksum: super::log_superblock::checksum(&own).unwrap_or(0),
             counters: DeviceCounters::default(),
             own,

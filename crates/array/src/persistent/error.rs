@@ -1,6 +1,7 @@
 //! Why an array cannot be put together or started.
 
 use crate::config::AdminError;
+use crate::stripes::StripeConfigError;
 use raidlab_geometry::{ShapeError, Slot, SlotSet};
 
 /// Why an assembly is refused. Nothing was written.
@@ -146,6 +147,12 @@ pub enum LogFault {
 /// Why an assembled array cannot be started.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
+    /// The engine of a level with parity refuses.
+    #[error("the array cannot be set up")]
+    Stripes(#[source] StripeConfigError),
+    /// There is no engine for the level.
+    #[error("{0} cannot be run")]
+    NoEngine(raidlab_geometry::Level),
     /// The log has to be replayed first.
     #[error("the write log has not been replayed")]
     ReplayPending,

@@ -199,7 +199,7 @@ impl Intent {
 
     /// Whether the daemon has anything to do.
     pub(super) fn can_age(&self) -> bool {
-        self.set_count > 0 || !self.lazy.is_empty()
+        self.set_count > 0
     }
 
     /// Whether cleared bits have not been sent.

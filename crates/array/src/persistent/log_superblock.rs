@@ -9,7 +9,11 @@
 //! if it has another one, somebody else has written since, and what the log
 //! says is void.
 //!
-//! One block of 4 KiB at the start of the area, little-endian:
+//! The area begins with two blocks of 4 KiB, which are written in turn: if the
+//! power is cut while one is written, the other still stands, and it names the
+//! md superblock that is there, because that is written only afterwards.
+//!
+//! One block, little-endian:
 //!
 //! | byte | size | what |
 //! |---|---|---|
@@ -24,14 +28,15 @@
 //! | 68 | 4 | checksum of the one before |
 //! | 72 | 8 | first sector of the records, on the member |
 //! | 80 | 8 | sectors of the records |
+//! | 88 | 8 | how many blocks were written before; even ones are the first block |
 //! | 4092 | 4 | CRC-32C of all before |
 
 use crate::engine::Span;
 use raidlab_metadata::{MemberMetadata, Superblock, Uuid, superblock_checksum};
 use raidlab_units::Sectors;
 
-/// Sectors of the log's superblock.
-pub const LOG_SUPERBLOCK_SECTORS: Sectors = Sectors(8);
+/// Sectors of the log's superblock, both blocks.
+pub const LOG_SUPERBLOCK_SECTORS: Sectors = Sectors(16);
 
 const BYTES: usize = 4096;
 const SEAL: usize = BYTES - 4;
@@ -76,6 +81,8 @@ pub struct LogSuperblock {
     pub checksums: [u32; 2],
     /// Where the records lie, on the member.
     pub ring: Span,
+    /// How many were written before.
+    pub sequence: u64,
 }
 
 impl LogSuperblock {
@@ -94,9 +101,25 @@ impl LogSuperblock {
         put(68, &self.checksums[1].to_le_bytes());
         put(72, &self.ring.start.0.to_le_bytes());
         put(80, &(self.ring.end.0 - self.ring.start.0).to_le_bytes());
+        put(88, &self.sequence.to_le_bytes());
         let seal = crc32c::crc32c(&bytes[..SEAL]);
         bytes[SEAL..].copy_from_slice(&seal.to_le_bytes());
         bytes
+    }
+
+    /// The log superblock of a member with this md superblock, from the bytes of
+    /// both blocks: of those that were in force when it was written the newest,
+    /// else the newest; `None` if none is intact.
+    #[must_use]
+    pub fn find(bytes: &[u8], superblock: &Superblock) -> Option<Self> {
+        let blocks = bytes.chunks(BYTES).take(2).filter_map(Self::decode);
+        blocks.max_by_key(|block| (block.covers(superblock), block.sequence))
+    }
+
+    /// Where the block is written: sectors from the start of the area.
+    #[must_use]
+    pub const fn place(&self) -> Sectors {
+        Sectors(self.sequence % 2 * BYTES as u64 / 512)
     }
 
     /// What a block says; `None` if it is no log superblock, damaged, or of a
@@ -121,6 +144,7 @@ impl LogSuperblock {
                 start,
                 end: Sectors(start.0.checked_add(long(bytes, 80))?),
             },
+            sequence: long(bytes, 88),
         })
     }
 

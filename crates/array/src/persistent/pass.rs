@@ -21,7 +21,7 @@
 use super::PersistentArray;
 use super::device::{Device, Place};
 use super::intent::PAGE_SECTORS;
-use super::log_superblock::{LOG_SUPERBLOCK_SECTORS, LogSuperblock};
+use super::log_superblock::LogSuperblock;
 use super::now_since_1970;
 use crate::engine::EXTERNAL_BITMAP;
 use crate::mutation::{self, Mutation};
@@ -278,10 +278,11 @@ impl PersistentArray {
             in_sync_below,
             checksums: [sum, device.checksum],
             ring,
+            sequence: device.log_sequence,
         };
-        let bytes = block.encode();
-        debug_assert_eq!(bytes.len() as u64, LOG_SUPERBLOCK_SECTORS.to_bytes().0);
-        self.send(handle, Operation::Write, area.start, Some(bytes), out);
+        device.log_sequence = device.log_sequence.wrapping_add(1);
+        let start = area.start + block.place();
+        self.send(handle, Operation::Write, start, Some(block.encode()), out);
     }
 
     fn send_bitmap(&mut self, out: &mut Outputs) {

@@ -2,19 +2,23 @@
 
 use super::choose::Chosen;
 use super::view::View;
-use super::{AssembleOptions, AssembledMember, Assembly, NeededReplay, NeededSync, Part, Update};
+use super::{
+    AssembleOptions, AssembledMember, Assembly, NeededLog, NeededReplay, NeededSync, Part, Update,
+};
+use crate::engine::Admission;
+use crate::stripes::log::Trust;
 use crate::mutation::{self, Mutation};
 use crate::persistent::error::{AssembleError, LogFault};
 use crate::persistent::intent::span;
-use raidlab_geometry::{Slot, SlotSet};
+use raidlab_geometry::SlotSet;
 use raidlab_metadata::Superblock;
 use raidlab_units::Sectors;
 
 /// How far the array is from being in sync.
 struct Plan {
     resync: Option<NeededSync>,
-    /// Session and in-service candidates whose logs are replayed.
-    replay: Option<(u64, Vec<(Slot, usize)>)>,
+    /// Session and the candidates whose logs are replayed.
+    replay: Option<(u64, Vec<NeededLog>)>,
 }
 
 pub(super) fn conclude(
@@ -28,9 +32,9 @@ pub(super) fn conclude(
         session,
         logs: logs
             .into_iter()
-            .filter_map(|(slot, at)| {
-                let ring = view.candidates[at].log?.ring;
-                Some((slot, order.iter().position(|other| *other == at)?, ring))
+            .filter_map(|log| {
+                let member = order.iter().position(|at| *at == log.member)?;
+                Some(NeededLog { member, ..log })
             })
             .collect(),
     });
@@ -160,18 +164,24 @@ fn needed(chosen: &Chosen, from: Sectors) -> NeededSync {
 }
 
 /// The logs' session, whose they are, and below which sector the array was in
-/// sync, if every current member has the log of the same session.
-type Logs = (u64, Vec<(Slot, usize)>, Sectors);
+/// sync, if every member that holds data has the log of the same session. The
+/// members are still candidates' indices.
+type Logs = (u64, Vec<NeededLog>, Sectors);
 
 fn log(view: &View, chosen: &Chosen) -> Result<Logs, LogFault> {
     let mut found: Option<Logs> = None;
     for (at, part) in chosen.parts.iter().enumerate() {
         let candidate = &view.candidates[at];
         // A member that is being filled may hold blocks that are only in the
-        // log; one that has come back may not.
-        let slot = match part {
-            Some(Part::InSync(slot)) => *slot,
-            Some(Part::Recovering(slot, _)) if view.is_current(at) => *slot,
+        // log; what lies above its offset, or in the chunks of the bitmap, is
+        // copied again anyway.
+        let (slot, trust) = match part {
+            Some(Part::InSync(slot)) => (*slot, Trust::Everywhere),
+            Some(Part::Recovering(slot, Admission::From(below)))
+                if *below > Sectors::ZERO && view.is_current(at) =>
+            {
+                (*slot, Trust::Below(*below))
+            }
             _ => continue,
         };
         let name = || candidate.name.clone();
@@ -182,10 +192,16 @@ fn log(view: &View, chosen: &Chosen) -> Result<Logs, LogFault> {
         if !log.covers(candidate.superblock()) {
             return Err(LogFault::Overtaken(name()));
         }
+        let needed = NeededLog {
+            slot,
+            member: at,
+            ring: log.ring,
+            trust,
+        };
         match &mut found {
-            None => found = Some((log.session, vec![(slot, at)], log.in_sync_below)),
+            None => found = Some((log.session, vec![needed], log.in_sync_below)),
             Some((session, logs, below)) if *session == log.session => {
-                logs.push((slot, at));
+                logs.push(needed);
                 *below = (*below).min(log.in_sync_below);
             }
             Some(_) => return Err(LogFault::OtherSession(name())),

@@ -128,6 +128,7 @@ fn log(candidate: &mut Candidate, session: u64) {
             start: Sectors(64),
             end: DATA,
         },
+        sequence: 0,
     });
 }
 

@@ -1,0 +1,516 @@
+//! Member disks in memory with volatile caches, and a driver that does one
+//! command at a time.
+
+use raidlab_array::{
+    AssembleError, AssembleOptions, Assembly, Candidate, EngineOptions, Event, Finished,
+    LogSuperblock, MemberCommand, MemberError, Operation, Outputs, PersistentArray, Purpose,
+    Request, RequestId, Settings, Slot, log_area,
+};
+use raidlab_geometry::Level;
+use raidlab_metadata::create::{
+    BitmapChoice, CreateSpec, InitialSync, LogReserve, MemberSize, plan,
+};
+use raidlab_metadata::{MemberMetadata, Superblock, Uuid, Version, read_member};
+use raidlab_payload::{Buffers, BuffersConfig};
+use raidlab_random::Stream;
+use raidlab_units::{Bytes, Nanos, Sectors};
+use std::collections::{BTreeMap, VecDeque};
+
+pub const SECTOR: usize = 512;
+pub const DATA_OFFSET: u64 = 640;
+pub const USED: u64 = 256;
+pub const BITMAP_CHUNK: u64 = 64;
+
+#[derive(Clone, Default)]
+pub struct Disk {
+    pub durable: Vec<u8>,
+    /// Completed writes that a power cut may lose: sector and bytes.
+    pub cache: Vec<(u64, Vec<u8>)>,
+    pub dead: bool,
+}
+
+impl Disk {
+    fn new(sectors: u64) -> Self {
+        Self {
+            durable: vec![0xee; usize::try_from(sectors).unwrap() * SECTOR],
+            ..Self::default()
+        }
+    }
+
+    fn land(&mut self, start: u64, bytes: &[u8]) {
+        let at = usize::try_from(start).unwrap() * SECTOR;
+        self.durable[at..at + bytes.len()].copy_from_slice(bytes);
+    }
+
+    fn flush(&mut self) {
+        for (start, bytes) in std::mem::take(&mut self.cache) {
+            self.land(start, &bytes);
+        }
+    }
+
+    fn read(&self, start: u64, bytes: &mut [u8]) {
+        let at = usize::try_from(start).unwrap() * SECTOR;
+        bytes.copy_from_slice(&self.durable[at..at + bytes.len()]);
+        for (other, cached) in &self.cache {
+            for (index, sector) in (*other..).zip(cached.chunks(SECTOR)) {
+                if (start..start + (bytes.len() / SECTOR) as u64).contains(&index) {
+                    let at = usize::try_from(index - start).unwrap() * SECTOR;
+                    bytes[at..at + SECTOR].copy_from_slice(sector);
+                }
+            }
+        }
+    }
+
+    pub fn metadata(&self) -> MemberMetadata {
+        let size = Bytes(self.durable.len() as u64);
+        read_member(&mut self.durable.as_slice(), size).unwrap()
+    }
+}
+
+/// How an array is made.
+#[derive(Clone, Copy)]
+pub struct Make {
+    pub level: Level,
+    pub members: usize,
+    pub spares: usize,
+    pub bitmap: bool,
+    pub log: bool,
+    pub initial: InitialSync,
+}
+
+impl Make {
+    pub const fn new(level: Level, members: usize) -> Self {
+        Self {
+            level,
+            members,
+            spares: 0,
+            bitmap: true,
+            log: false,
+            initial: InitialSync::AssumeClean,
+        }
+    }
+
+    pub fn disks(&self) -> BTreeMap<u16, Disk> {
+        let spec = CreateSpec {
+            version: Version::V1_2,
+            level: self.level,
+            layout: None,
+            chunk: (self.level != Level::Raid1).then_some(Sectors(16)),
+            raid_disks: self.members,
+            array_uuid: Uuid([7; 16]),
+            host: "host".to_owned(),
+            name: "0".to_owned(),
+            created: 1_000_000,
+            size: Some(Sectors(USED)),
+            data_offset: Some(Sectors(DATA_OFFSET)),
+            bitmap: match self.bitmap {
+                true => BitmapChoice::Internal(Some(Bytes(BITMAP_CHUNK * 512))),
+                false => BitmapChoice::None,
+            },
+            initial: self.initial,
+            log: LogReserve::default(),
+            bad_block_log: true,
+        };
+        let count = self.members + self.spares;
+        let mut disks: Vec<Disk> = (0..count).map(|_| Disk::new(DATA_OFFSET + USED)).collect();
+        for disk in &mut disks {
+            let data = usize::try_from(DATA_OFFSET).unwrap() * SECTOR;
+            disk.durable[data..].fill(0);
+        }
+        let sizes: Vec<_> = (0..count)
+            .map(|number| {
+                Some(MemberSize {
+                    size: Bytes((DATA_OFFSET + USED) * 512),
+                    device_uuid: Uuid([u8::try_from(number).unwrap() + 1; 16]),
+                    flags: raidlab_metadata::DeviceFlags(0),
+                    found: Vec::new(),
+                })
+            })
+            .collect();
+        for member in plan(&spec, &sizes).unwrap().members {
+            for write in member.writes {
+                disks[member.index].land(write.offset.0 / 512, &write.bytes);
+            }
+        }
+        let mut disks: BTreeMap<u16, Disk> = (0..).zip(disks).collect();
+        if self.bitmap && self.initial == InitialSync::AssumeClean {
+            clear_bitmaps(&mut disks);
+        }
+        disks
+    }
+}
+
+/// mdadm sets all bits of a new bitmap; tests want to see which ones get set.
+fn clear_bitmaps(disks: &mut BTreeMap<u16, Disk>) {
+    for disk in disks.values_mut() {
+        let metadata = disk.metadata();
+        let Some(mut bitmap) = metadata.bitmap else {
+            continue;
+        };
+        bitmap.fill(false);
+        let superblock = &metadata.superblock;
+        let start = superblock.super_offset.0 + u64::try_from(superblock.bitmap_offset).unwrap();
+        disk.land(start, &bitmap.encode());
+    }
+}
+
+pub fn candidates(disks: &BTreeMap<u16, Disk>) -> Vec<Candidate> {
+    disks
+        .iter()
+        .filter(|(_, disk)| !disk.dead)
+        .map(|(handle, disk)| candidate(*handle, disk))
+        .collect()
+}
+
+pub fn candidate(handle: u16, disk: &Disk) -> Candidate {
+    let metadata = disk.metadata();
+    let log = log_area(&metadata).and_then(|area| {
+        let mut bytes = vec![0; 8192];
+        disk.read(area.start.0, &mut bytes);
+        LogSuperblock::find(&bytes, &metadata.superblock)
+    });
+    Candidate {
+        name: handle.to_string(),
+        size: Sectors(disk.durable.len() as u64 / 512),
+        metadata,
+        log,
+        rotational: false,
+    }
+}
+
+pub struct World {
+    pub array: PersistentArray,
+    pub disks: BTreeMap<u16, Disk>,
+    pub queue: VecDeque<MemberCommand>,
+    pub now: Nanos,
+    pub finished: Vec<Finished>,
+    pub events: Vec<Event>,
+    pub executed: usize,
+    /// Checks before every foreground write that the metadata know of it.
+    pub strict: bool,
+    buffers: Buffers,
+    next_request: u64,
+    /// Answers of reads.
+    pub read: BTreeMap<u64, Vec<u8>>,
+}
+
+impl World {
+    /// Assembles and starts; disks go by the handles that the array gives them.
+    pub fn assemble(
+        disks: BTreeMap<u16, Disk>,
+        log: bool,
+        change: impl FnOnce(&mut AssembleOptions),
+    ) -> Result<Self, AssembleError> {
+        let mut options = AssembleOptions::default();
+        change(&mut options);
+        let mut assembly = Assembly::decide(candidates(&disks), &options)?;
+        let mut disks = disks;
+        let by_name = |name: &str| name.parse::<u16>().unwrap();
+        if let Some(replay) = assembly.replay.clone() {
+            let rings: Vec<Vec<u8>> = replay
+                .logs
+                .iter()
+                .map(|log| {
+                    let name = by_name(&assembly.members[log.member].candidate.name);
+                    let sectors = usize::try_from(log.ring.end.0 - log.ring.start.0).unwrap();
+                    let mut bytes = vec![0; sectors * SECTOR];
+                    disks[&name].read(log.ring.start.0, &mut bytes);
+                    bytes
+                })
+                .collect();
+            for write in assembly.replay_writes(&rings).unwrap() {
+                let name = by_name(&assembly.members[write.member].candidate.name);
+                disks
+                    .get_mut(&name)
+                    .unwrap()
+                    .land(write.start.0, &write.bytes);
+            }
+            assembly.replayed();
+        }
+        let handles: Vec<(u16, u16)> = assembly
+            .handles()
+            .iter()
+            .map(|(handle, name)| (handle.0, by_name(name)))
+            .collect();
+        let disks: BTreeMap<u16, Disk> = handles
+            .into_iter()
+            .map(|(handle, name)| (handle, disks[&name].clone()))
+            .collect();
+        let mut out = Outputs::default();
+        let mut settings = Settings::new(Nanos::from_secs(1_700_000_000), 0);
+        if log {
+            // Never twice the same.
+            settings.session = assembly.array.events + 1000;
+        }
+        let policy = "md-6.9".parse().unwrap();
+        let options = EngineOptions::new(policy);
+        let array =
+            PersistentArray::start(assembly, &options, settings, Nanos(0), &mut out).unwrap();
+        let mut world = Self {
+            array,
+            disks,
+            queue: VecDeque::new(),
+            now: Nanos(0),
+            finished: Vec::new(),
+            events: Vec::new(),
+            executed: 0,
+            strict: true,
+            buffers: Buffers::new(BuffersConfig {
+                maximum_retained_bytes: 0,
+                poison: Some(0xa5),
+            }),
+            next_request: 1,
+            read: BTreeMap::new(),
+        };
+        world.absorb(out);
+        Ok(world)
+    }
+
+    pub fn absorb(&mut self, mut out: Outputs) {
+        loop {
+            let mut results = Vec::new();
+            for step in out.steps.drain(..) {
+                results.extend(self.buffers.execute(&step).unwrap());
+            }
+            self.queue.extend(out.commands.drain(..));
+            self.events.append(&mut out.events);
+            for finished in out.finished.drain(..) {
+                let buffer = self.buffers.remove(finished.id);
+                if let Ok(buffer) = buffer {
+                    self.read.insert(finished.id.0, buffer.to_vec());
+                    self.buffers.give_back(buffer);
+                }
+                self.finished.push(finished);
+            }
+            if results.is_empty() {
+                return;
+            }
+            for (id, result) in results {
+                self.array.computed(self.now, id, result, &mut out);
+            }
+        }
+    }
+
+    /// Does something with the array, and takes in what comes out.
+    pub fn with<R>(
+        &mut self,
+        call: impl FnOnce(&mut PersistentArray, Nanos, &mut Outputs) -> R,
+    ) -> R {
+        let mut out = Outputs::default();
+        let result = call(&mut self.array, self.now, &mut out);
+        self.absorb(out);
+        result
+    }
+
+    /// Submits a request; every sector of a write is filled with `value`.
+    pub fn submit(&mut self, operation: Operation, start: u64, count: u64, value: u8) -> RequestId {
+        let id = RequestId(self.next_request);
+        self.next_request += 1;
+        if matches!(operation, Operation::Read | Operation::Write) {
+            let bytes = usize::try_from(count).unwrap() * SECTOR;
+            let mut payload = self.buffers.take(bytes).unwrap();
+            payload.fill(value);
+            self.buffers.insert(id, payload).unwrap();
+        }
+        let request = Request {
+            id,
+            operation,
+            start: Sectors(start),
+            count: Sectors(count),
+            force_unit_access: false,
+            process: 0,
+        };
+        self.with(|array, now, out| array.submit(now, request, out));
+        id
+    }
+
+    /// Does one command: a random one of those in flight if there is a stream.
+    pub fn step(&mut self, random: Option<&mut Stream>) -> bool {
+        if self.queue.is_empty() {
+            return false;
+        }
+        let at = random.map_or(0, |random| random.below(self.queue.len() as u64));
+        let command = self.queue.remove(usize::try_from(at).unwrap()).unwrap();
+        if self.strict {
+            self.check_metadata_first(&command);
+        }
+        self.executed += 1;
+        let result = self.perform(&command);
+        self.with(|array, now, out| array.complete(now, command.id, result, out));
+        true
+    }
+
+    fn perform(&mut self, command: &MemberCommand) -> Result<(), MemberError> {
+        let disk = self.disks.get_mut(&command.slot.0).unwrap();
+        if disk.dead {
+            return Err(MemberError::Gone);
+        }
+        match command.operation {
+            Operation::Read => {
+                let bytes = self
+                    .buffers
+                    .slice_mut(command.buffer, command.count)
+                    .unwrap();
+                disk.read(command.start.0, bytes);
+            }
+            Operation::Write => {
+                let bytes = self.buffers.slice(command.buffer, command.count).unwrap();
+                if command.force_unit_access {
+                    // Older writes to the same sectors can no longer land.
+                    let sectors = command.start.0..command.start.0 + command.count.0;
+                    forget_cached(&mut disk.cache, &sectors);
+                    disk.land(command.start.0, bytes);
+                } else {
+                    disk.cache.push((command.start.0, bytes.to_vec()));
+                }
+            }
+            Operation::Flush => disk.flush(),
+            Operation::Discard => {}
+        }
+        Ok(())
+    }
+
+    /// Before data go anywhere, the media of all members in service say that
+    /// the array is dirty and that the chunk may differ.
+    fn check_metadata_first(&self, command: &MemberCommand) {
+        let is_data = command.operation == Operation::Write
+            && command.purpose == Purpose::Foreground
+            && command.start.0 >= DATA_OFFSET;
+        if !is_data {
+            return;
+        }
+        let chunk = (command.start.0 - DATA_OFFSET) / BITMAP_CHUNK;
+        for device in self.array.status().devices {
+            if device.state != "active sync" || self.disks[&device.handle.0].dead {
+                continue;
+            }
+            let metadata = self.disks[&device.handle.0].metadata();
+            assert_eq!(metadata.superblock.resync_offset, Sectors(0), "{command:?}");
+            if let Some(bitmap) = metadata.bitmap {
+                assert!(bitmap.test(chunk), "chunk {chunk} is clear: {command:?}");
+            }
+        }
+    }
+
+    /// Does everything in flight, and lets time pass until `deadline`.
+    pub fn run_until(&mut self, deadline: Nanos) {
+        loop {
+            while self.step(None) {}
+            let next = self.array.next_tick().filter(|at| *at <= deadline);
+            let Some(next) = next else { break };
+            self.now = self.now.max(next);
+            self.with(|array, now, out| array.tick(now, out));
+        }
+        self.now = self.now.max(deadline);
+    }
+
+    pub fn run_for(&mut self, time: Nanos) {
+        self.run_until(Nanos(self.now.0 + time.0));
+    }
+
+    /// Waits for a request; how it ended.
+    pub fn wait(&mut self, id: RequestId) -> Result<(), raidlab_array::RequestError> {
+        loop {
+            if let Some(found) = self.finished.iter().find(|finished| finished.id == id) {
+                return found.result;
+            }
+            assert!(self.step(None), "{id:?} waits for nothing");
+        }
+    }
+
+    pub fn write(&mut self, start: u64, count: u64, value: u8) {
+        let id = self.submit(Operation::Write, start, count, value);
+        self.wait(id).unwrap();
+    }
+
+    pub fn flush(&mut self) {
+        let id = self.submit(Operation::Flush, 0, 0, 0);
+        self.wait(id).unwrap();
+    }
+
+    pub fn read(&mut self, start: u64, count: u64) -> Vec<u8> {
+        let id = self.submit(Operation::Read, start, count, 0);
+        self.wait(id).unwrap();
+        self.read[&id.0].clone()
+    }
+
+    pub fn superblock(&self, handle: u16) -> Superblock {
+        self.disks[&handle].metadata().superblock
+    }
+
+    /// The disks after a power cut: of what is in the caches and in flight, some
+    /// lands, in an order of its own.
+    pub fn cut(&self, landing: &mut Landing) -> BTreeMap<u16, Disk> {
+        let mut disks = self.disks.clone();
+        for (handle, disk) in &mut disks {
+            let mut loose = std::mem::take(&mut disk.cache);
+            for command in &self.queue {
+                if command.slot.0 == *handle && command.operation == Operation::Write {
+                    let bytes = self.buffers.slice(command.buffer, command.count).unwrap();
+                    loose.push((command.start.0, bytes.to_vec()));
+                }
+            }
+            for (start, bytes) in loose {
+                for (sector, part) in (start..).zip(bytes.chunks(SECTOR)) {
+                    if !disk.dead && landing.lands(sector == start) {
+                        disk.land(sector, part);
+                    }
+                }
+            }
+        }
+        disks
+    }
+}
+
+fn forget_cached(cache: &mut Vec<(u64, Vec<u8>)>, sectors: &std::ops::Range<u64>) {
+    let mut rest = Vec::new();
+    for (start, bytes) in cache.drain(..) {
+        for (sector, part) in (start..).zip(bytes.chunks(SECTOR)) {
+            if !sectors.contains(&sector) {
+                rest.push((sector, part.to_vec()));
+            }
+        }
+    }
+    *cache = rest;
+}
+
+/// Which writes land at a power cut.
+pub enum Landing {
+    All,
+    None,
+    /// Each write whole or not at all.
+    Writes(Stream, bool),
+    /// Each sector by itself.
+    Sectors(Stream),
+}
+
+impl Landing {
+    fn lands(&mut self, is_first: bool) -> bool {
+        match self {
+            Self::All => true,
+            Self::None => false,
+            Self::Writes(random, last) => {
+                if is_first {
+                    *last = random.below(2) == 0;
+                }
+                *last
+            }
+            Self::Sectors(random) => random.below(2) == 0,
+        }
+    }
+
+    pub fn kinds(seed: u64) -> [Self; 4] {
+        let stream = |label| Stream::new(seed).fork("landing", label);
+        [
+            Self::All,
+            Self::None,
+            Self::Writes(stream(0), false),
+            Self::Sectors(stream(1)),
+        ]
+    }
+}
+
+/// Slots are handles as long as no spare takes over.
+pub const fn slot(handle: u16) -> Slot {
+    Slot(handle)
+}

@@ -1,0 +1,6 @@
+//! Arrays that remember themselves, with real bytes on disks that lose what
+//! was not flushed.
+
+mod crash;
+mod harness;
+mod life;
