@@ -126,6 +126,9 @@ pub enum AdminError {
         /// What it would need.
         needed: u64,
     },
+    /// The array keeps a write log, and there is no room for it on the member.
+    #[error("the member for slot {} has no room for the write log", .0.0)]
+    NoLogArea(Slot),
     /// Recovery or resync is running.
     #[error("recovery or resync is running already")]
     SyncRunning,

@@ -43,7 +43,7 @@ use crate::request::{BufferId, ScratchId};
 use barrier::Front;
 use raidlab_geometry::SlotSet;
 use raidlab_units::{Nanos, Sectors};
-use throttle::{Governor, Verdict};
+pub(crate) use throttle::{Governor, Verdict};
 
 /// What a sync does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -265,7 +265,7 @@ pub(super) struct Leap {
 }
 
 impl CheckpointRule {
-    pub(super) fn is_due(
+    pub(crate) fn is_due(
         &self,
         next: Sectors,
         completed: Sectors,

@@ -38,7 +38,7 @@ struct Mark {
 
 /// What the throttle says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(crate) enum Verdict {
     Go,
     /// Until then; then ask again.
     Sleep(Nanos),
@@ -48,7 +48,7 @@ pub(super) enum Verdict {
 
 /// The throttle of one sync.
 #[derive(Debug)]
-pub(super) struct Governor {
+pub(crate) struct Governor {
     rule: Throttle,
     marks: [Mark; MARKS],
     newest: usize,
@@ -65,7 +65,7 @@ pub(super) struct Governor {
 }
 
 impl Governor {
-    pub(super) fn new(rule: Throttle, now: Nanos, members: &Members) -> Self {
+    pub(crate) fn new(rule: Throttle, now: Nanos, members: &Members) -> Self {
         let mark = Mark {
             time: now,
             finished: 0,
@@ -91,7 +91,7 @@ impl Governor {
     }
 
     /// A block was issued; true if a check is due before the next one.
-    pub(super) fn issued(&mut self, count: Sectors) -> bool {
+    pub(crate) fn issued(&mut self, count: Sectors) -> bool {
         self.issued += count.0;
         let window = match self.rule {
             Throttle::None => return false,
@@ -128,7 +128,7 @@ impl Governor {
     }
 
     /// The check; `in_flight` is the sectors of blocks not finished.
-    pub(super) fn check(&mut self, now: Nanos, in_flight: u64, members: &Members) -> Verdict {
+    pub(crate) fn check(&mut self, now: Nanos, in_flight: u64, members: &Members) -> Verdict {
         let (minimum, maximum, sleeps) = match self.rule {
             Throttle::None => return Verdict::Go,
             Throttle::Rate { .. } if now < self.due => return Verdict::Sleep(self.due),

@@ -1,0 +1,449 @@
+//! RAID 4, 5 and 6.
+//!
+//! **Windows.** Everything that needs more than one member works on a window:
+//! a range of sectors within one row of chunks, in whole blocks of 4 KiB, the
+//! same sectors on every member. A write is cut into windows in which each
+//! data block is written wholly or not at all (windows of one block may be
+//! written in part) and gathered (`pending`): later writes merge into windows
+//! that wait, full windows go at once, the others by md's preread rule (see
+//! [`StripeConfig::preread_threshold`]). A full chunk row is one window, one
+//! command for each member.
+//!
+//! **Jobs.** A window in work is a job (`job`), which holds a lock on its
+//! member range. Writes that overlap stay gathered behind it; reads that have
+//! to compute and syncs wait their turn, before the writes. Reads that a
+//! member can serve by itself go straight to it, into the request's buffer:
+//! whoever reads a sector while it is written gets the old or the new one.
+//!
+//! A job reads the blocks that it needs (`plan`), computes those that cannot
+//! be read from the others, computes what is to be written, writes log
+//! records if there is a log (`log`), then writes in place. When a read fails,
+//! the needs are computed anew with what is known; if the window is longer
+//! than a block and the medium is to blame, it is taken up again block by
+//! block, so that only blocks that are bad are rebuilt (and written back).
+//! What has been computed stays right when members fail afterwards: the new
+//! content of a row does not depend on who is there to hold it.
+//!
+//! **Failures.** A member is left out from the moment it fails. With
+//! `record_failures`, no in-place write, log write or acknowledgement leaves
+//! until the failure is recorded. Bytes are never made up: what cannot be
+//! computed from blocks known to be right fails the request, and so does every
+//! write once more members than parities are lost.
+//!
+//! **Recovering members** are written like the others and read where they are
+//! filled. **Bad blocks** of a member are not read; a write that covers them
+//! makes them good.
+
+mod admin;
+mod compute;
+mod config;
+mod flow;
+mod job;
+pub mod log;
+mod pending;
+mod plan;
+mod ranges;
+mod read;
+mod sync;
+#[cfg(test)]
+mod tests;
+mod write;
+
+pub use config::{LogConfig, RmwLevel, StripeConfig, StripeConfigError, WritePolicy};
+pub use sync::{CheckReport, MismatchPlace};
+
+use crate::config::{AdminError, MemberConfig};
+use crate::engine::{Admission, Engine, Initial, Span, SyncRequest};
+use crate::member::{MemberState, Members};
+use crate::recovery::SyncStatus;
+use crate::request::{
+    CommandId, ComputeStep, Finished, MemberError, Operation, Outputs, Request, RequestError,
+    RequestId, ScratchId, Slot, StepId, StepResult,
+};
+use crate::slab::Slab;
+use config::BLOCK;
+use flow::{Command, Flush};
+use job::{Job, JobId};
+use log::Log;
+use pending::Pending;
+use raidlab_geometry::{SlotSet, StripeMap};
+use raidlab_units::{Nanos, Sectors};
+use ranges::RangeSet;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use sync::Syncs;
+
+/// What is known of a member beside its state.
+#[derive(Debug, Default)]
+struct Extra {
+    /// Not filled yet (a member under recovery).
+    unfilled: RangeSet,
+    /// Holds no right bytes.
+    bad: RangeSet,
+}
+
+/// A request that is not finished.
+#[derive(Debug)]
+struct Active {
+    operation: Operation,
+    /// Windows, jobs and commands that it waits for.
+    waits_for: usize,
+    error: Option<RequestError>,
+}
+
+/// A RAID 4, 5 or 6 without I/O, clock or payload.
+#[derive(Debug)]
+pub struct StripeArray {
+    config: StripeConfig,
+    map: StripeMap,
+    /// The longest window.
+    longest: u64,
+    now: Nanos,
+    members: Members,
+    extras: Vec<Extra>,
+    /// Parity does not fit there yet.
+    unsynced: RangeSet,
+    /// Members whose failure the others do not know yet.
+    unrecorded: SlotSet,
+    requests: BTreeMap<RequestId, Active>,
+    commands: Slab<Command>,
+    commands_in_flight: usize,
+    jobs: BTreeMap<JobId, Job>,
+    next_job: JobId,
+    /// Ranges in work: start to end.
+    locks: BTreeMap<u64, u64>,
+    /// Jobs that wait for their range.
+    waiting: VecDeque<JobId>,
+    /// Jobs that wait for the leave to write.
+    held: BTreeSet<JobId>,
+    held_finishes: Vec<Finished>,
+    pending: Pending,
+    prereads: usize,
+    flushes: BTreeMap<u64, Flush>,
+    next_flush: u64,
+    steps: BTreeMap<u64, (JobId, u64)>,
+    next_step: u64,
+    free_scratch: Vec<ScratchId>,
+    next_scratch: u32,
+    syncs: Syncs,
+    log: Option<Log>,
+}
+
+impl StripeArray {
+    /// An array whose members hold what the configuration says. Recovery of
+    /// members that need it begins with the first call.
+    ///
+    /// # Errors
+    /// When there is no such array or a member cannot be part of it.
+    pub fn new(config: StripeConfig) -> Result<Self, StripeConfigError> {
+        let (map, longest) = config.check()?;
+        let nothing = MemberConfig {
+            size: Sectors::ZERO,
+            data_offset: Sectors::ZERO,
+            rotational: true,
+            write_mostly: false,
+        };
+        let configs = config.members.iter().map(|member| match member {
+            Initial::InSync(config) | Initial::Recovering(config, _) => config.clone(),
+            Initial::Missing => nothing.clone(),
+        });
+        let mut members = Members::new(configs.collect());
+        let mut extras: Vec<Extra> = Vec::new();
+        for (slot, member) in (0..).map(Slot).zip(&config.members) {
+            let bad = config.bad_blocks.get(slot.index()).into_iter().flatten();
+            let mut extra = Extra {
+                unfilled: RangeSet::default(),
+                bad: blocks_of(bad, map.member_size()),
+            };
+            match member {
+                Initial::InSync(_) => {}
+                Initial::Recovering(config, admission) => {
+                    members.set_faulty(slot);
+                    members.set_recovering(slot, config.clone());
+                    extra.unfilled = unfilled(admission, map.member_size());
+                }
+                Initial::Missing => {
+                    members.set_faulty(slot);
+                    members.set_missing(slot);
+                }
+            }
+            extras.push(extra);
+        }
+        Ok(Self {
+            log: config.log.as_ref().map(Log::new),
+            syncs: Syncs::default(),
+            map,
+            longest,
+            now: Nanos::ZERO,
+            members,
+            extras,
+            unsynced: RangeSet::default(),
+            unrecorded: SlotSet::EMPTY,
+            requests: BTreeMap::new(),
+            commands: Slab::new(),
+            commands_in_flight: 0,
+            jobs: BTreeMap::new(),
+            next_job: 0,
+            locks: BTreeMap::new(),
+            waiting: VecDeque::new(),
+            held: BTreeSet::new(),
+            held_finishes: Vec::new(),
+            pending: Pending::default(),
+            prereads: 0,
+            flushes: BTreeMap::new(),
+            next_flush: 0,
+            steps: BTreeMap::new(),
+            next_step: 0,
+            free_scratch: Vec::new(),
+            next_scratch: 0,
+            config,
+        })
+    }
+
+    /// Where data and parity lie.
+    #[must_use]
+    pub const fn map(&self) -> &StripeMap {
+        &self.map
+    }
+
+    /// What the last check or repair found, or the running one so far.
+    #[must_use]
+    pub const fn check_report(&self) -> &CheckReport {
+        &self.syncs.report
+    }
+
+    /// Members that take writes.
+    fn in_service(&self) -> SlotSet {
+        self.members.in_sync() | self.members.recovering()
+    }
+
+    /// More members lost than the level can bear.
+    fn is_broken(&self) -> bool {
+        self.members.in_sync().len() < self.map.data_count()
+    }
+
+    /// Nothing may be written yet.
+    fn writes_must_wait(&self) -> bool {
+        let wiping = self.log.as_ref().is_some_and(Log::is_wiping);
+        !self.unrecorded.is_empty() && !mutated(Mutation::FailureNotAwaited) || wiping
+    }
+
+    fn allocate(&mut self, count: Sectors, out: &mut Outputs) -> ScratchId {
+        let scratch = self.free_scratch.pop().unwrap_or_else(|| {
+            self.next_scratch += 1;
+            ScratchId(self.next_scratch - 1)
+        });
+        out.steps.push(ComputeStep::Allocate { scratch, count });
+        scratch
+    }
+
+    fn release(&mut self, scratch: ScratchId, out: &mut Outputs) {
+        out.steps.push(ComputeStep::Release { scratch });
+        self.free_scratch.push(scratch);
+    }
+
+    /// A request's part is done.
+    fn settle(&mut self, id: RequestId, result: Result<(), RequestError>, out: &mut Outputs) {
+        let Some(active) = self.requests.get_mut(&id) else {
+            return;
+        };
+        active.waits_for -= 1;
+        if let Err(error) = result {
+            active.error.get_or_insert(error);
+        }
+        if active.waits_for > 0 {
+            return;
+        }
+        let result = active.error.map_or(Ok(()), Err);
+        let reads = active.operation == Operation::Read;
+        self.requests.remove(&id);
+        let finished = Finished { id, result };
+        if reads || self.unrecorded.is_empty() {
+            out.finished.push(finished);
+        } else {
+            self.held_finishes.push(finished);
+        }
+    }
+
+    fn check_range(&self, request: &Request) -> bool {
+        let end = request.start.0.checked_add(request.count.0);
+        request.count.0 > 0 && end.is_some_and(|end| end <= self.map.size().0)
+    }
+}
+
+use crate::mutation::{Mutation, is as mutated};
+
+/// Whole blocks that cover spans of a member.
+fn blocks_of<'a>(spans: impl IntoIterator<Item = &'a Span>, size: Sectors) -> RangeSet {
+    let aligned = spans.into_iter().map(|span| {
+        let end = span.end.0.min(size.0).next_multiple_of(BLOCK);
+        (span.start.0 / BLOCK * BLOCK, end)
+    });
+    RangeSet::of(aligned)
+}
+
+fn unfilled(admission: &Admission, size: Sectors) -> RangeSet {
+    match admission {
+        Admission::From(start) => {
+            let span = Span {
+                start: *start,
+                end: size,
+            };
+            blocks_of([&span], size)
+        }
+        Admission::Ranges(spans) => blocks_of(spans, size),
+    }
+}
+
+impl Engine for StripeArray {
+    fn size(&self) -> Sectors {
+        self.map.size()
+    }
+
+    fn submit(&mut self, now: Nanos, request: Request, out: &mut Outputs) {
+        self.now = now;
+        let id = request.id;
+        let ranged = matches!(
+            request.operation,
+            Operation::Read | Operation::Write | Operation::Discard
+        );
+        if ranged && !self.check_range(&request) {
+            let result = Err(RequestError::OutOfRange);
+            out.finished.push(Finished { id, result });
+            return;
+        }
+        // The request itself is one part, so that it cannot finish too early.
+        let active = Active {
+            operation: request.operation,
+            waits_for: 1,
+            error: None,
+        };
+        self.requests.insert(id, active);
+        let mut result = Ok(());
+        match request.operation {
+            Operation::Read => self.submit_read(&request, out),
+            Operation::Write if self.is_broken() => result = Err(RequestError::Failed),
+            Operation::Write => self.submit_write(&request),
+            Operation::Flush => self.submit_flush(id, out),
+            // Advice that is not taken: the bytes stay, and parity with them.
+            Operation::Discard => {}
+        }
+        self.settle(id, result, out);
+        self.pump(out);
+    }
+
+    fn complete(
+        &mut self,
+        now: Nanos,
+        command: CommandId,
+        result: Result<(), MemberError>,
+        out: &mut Outputs,
+    ) {
+        self.now = now;
+        self.command_done(command, result, out);
+        self.pump(out);
+    }
+
+    fn computed(&mut self, now: Nanos, step: StepId, result: StepResult, out: &mut Outputs) {
+        self.now = now;
+        if let Some((job, at)) = self.steps.remove(&step.0) {
+            self.job_computed(job, at, &result, out);
+        }
+        self.pump(out);
+    }
+
+    fn tick(&mut self, now: Nanos, out: &mut Outputs) {
+        self.now = now;
+        self.pump(out);
+    }
+
+    fn next_tick(&self) -> Option<Nanos> {
+        self.sync_wakes_at()
+    }
+
+    fn member_states(&self) -> Vec<MemberState> {
+        let slots = (0..).map(Slot).take(self.map.members());
+        let state = |slot: Slot| match self.members.state(slot) {
+            MemberState::Recovering { .. } => {
+                let unfilled = self.extras[slot.index()].unfilled.first();
+                let below = unfilled.map_or(self.map.member_size().0, |(start, _)| start);
+                MemberState::Recovering {
+                    readable_below: Sectors(below),
+                }
+            }
+            state => state,
+        };
+        slots.map(state).collect()
+    }
+
+    fn sync_status(&self) -> Option<SyncStatus> {
+        self.status_of_sync()
+    }
+
+    fn is_idle(&self) -> bool {
+        self.requests.is_empty()
+            && self.jobs.is_empty()
+            && self.pending.is_empty()
+            && self.flushes.is_empty()
+            && self.commands_in_flight == 0
+            && self.held_finishes.is_empty()
+    }
+
+    fn fail(&mut self, now: Nanos, slot: Slot, out: &mut Outputs) -> Result<(), AdminError> {
+        self.now = now;
+        self.fail_by_hand(slot, out)?;
+        self.pump(out);
+        Ok(())
+    }
+
+    fn failure_recorded(&mut self, now: Nanos, slot: Slot, out: &mut Outputs) {
+        self.now = now;
+        self.unrecorded = self.unrecorded.without(slot);
+        if self.unrecorded.is_empty() {
+            out.finished.append(&mut self.held_finishes);
+        }
+        self.pump(out);
+    }
+
+    fn remove(&mut self, now: Nanos, slot: Slot, out: &mut Outputs) -> Result<(), AdminError> {
+        self.now = now;
+        self.remove_member(slot, out)?;
+        self.pump(out);
+        Ok(())
+    }
+
+    fn add(
+        &mut self,
+        now: Nanos,
+        slot: Slot,
+        member: MemberConfig,
+        admission: Admission,
+        out: &mut Outputs,
+    ) -> Result<(), AdminError> {
+        self.now = now;
+        self.add_member(slot, member, &admission, out)?;
+        self.pump(out);
+        Ok(())
+    }
+
+    fn start_sync(
+        &mut self,
+        now: Nanos,
+        request: SyncRequest,
+        out: &mut Outputs,
+    ) -> Result<(), AdminError> {
+        self.now = now;
+        self.begin_sync(&request, out)?;
+        self.pump(out);
+        Ok(())
+    }
+
+    fn stop_sync(&mut self, now: Nanos, out: &mut Outputs) {
+        self.now = now;
+        self.cancel_sync();
+        self.pump(out);
+    }
+
+    fn set_sync_speed(&mut self, minimum_kib_per_second: u64, maximum_kib_per_second: u64) {
+        self.set_throttle(minimum_kib_per_second, maximum_kib_per_second);
+    }
+}

@@ -1,0 +1,98 @@
+//! An administrator's verbs.
+
+use super::config::{ring_is_sound, ring_window};
+use super::{StripeArray, unfilled};
+use crate::config::{AdminError, MemberConfig};
+use crate::engine::{Admission, Span};
+use crate::request::{Event, Outputs};
+use raidlab_geometry::Slot;
+
+impl StripeArray {
+    /// Where the log of the member that will be added to a slot lies; asked
+    /// for before [`Engine::add`](crate::Engine::add) if the array has a log.
+    pub fn set_log_area(&mut self, slot: Slot, area: Option<Span>) {
+        if let Some(log) = &mut self.log {
+            log.set_area(slot, area);
+        }
+    }
+
+    fn existing(&self, slot: Slot) -> Result<(), AdminError> {
+        if !self.members.exists(slot) {
+            return Err(AdminError::NoSuchSlot(slot));
+        }
+        if self.members.is_missing(slot) {
+            return Err(AdminError::Empty(slot));
+        }
+        Ok(())
+    }
+
+    pub(super) fn fail_by_hand(&mut self, slot: Slot, out: &mut Outputs) -> Result<(), AdminError> {
+        self.existing(slot)?;
+        if self.members.is_faulty(slot) {
+            return Err(AdminError::AlreadyFaulty(slot));
+        }
+        let others = self.members.in_sync().without(slot).len();
+        if self.members.in_sync().contains(slot) && others < self.map.data_count() {
+            return Err(AdminError::LastInSync(slot));
+        }
+        self.lose_member(slot, out);
+        Ok(())
+    }
+
+    pub(super) fn remove_member(
+        &mut self,
+        slot: Slot,
+        out: &mut Outputs,
+    ) -> Result<(), AdminError> {
+        self.existing(slot)?;
+        if !self.members.is_faulty(slot) {
+            self.fail_by_hand(slot, out)?;
+        }
+        self.members.set_missing(slot);
+        out.events.push(Event::MemberRemoved(slot));
+        Ok(())
+    }
+
+    pub(super) fn add_member(
+        &mut self,
+        slot: Slot,
+        member: MemberConfig,
+        admission: &Admission,
+        out: &mut Outputs,
+    ) -> Result<(), AdminError> {
+        if !self.members.exists(slot) {
+            return Err(AdminError::NoSuchSlot(slot));
+        }
+        if !self.members.is_missing(slot) {
+            return Err(AdminError::Occupied(slot));
+        }
+        let needed = member.needed(self.map.member_size());
+        if member.size.0 < needed {
+            return Err(AdminError::TooSmall {
+                size: member.size.0,
+                needed,
+            });
+        }
+        let longest = self.longest;
+        if let Some(log) = &self.log {
+            let area = log.area(slot).filter(|area| {
+                ring_is_sound(*area) && ring_window(area.end.0 - area.start.0) >= longest
+            });
+            if area.is_none() {
+                return Err(AdminError::NoLogArea(slot));
+            }
+        }
+        self.members.set_recovering(slot, member);
+        let extra = &mut self.extras[slot.index()];
+        extra.bad.clear();
+        extra.unfilled = unfilled(admission, self.map.member_size());
+        // What is in work now leaves the new member out.
+        for (start, end) in &self.locks {
+            extra.unfilled.insert(*start, *end);
+        }
+        out.events.push(Event::MemberAdded(slot));
+        self.sync_member_added();
+        self.wipe_log(slot, out);
+        Ok(())
+    }
+}

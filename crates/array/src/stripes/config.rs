@@ -1,0 +1,226 @@
+//! How a parity array is set up.
+
+use crate::engine::{Initial, Span};
+use crate::recovery::{RecoveryConfig, RecoveryConfigError};
+use raidlab_geometry::{Level, ParityLayout, StripeMap, StripeMapError};
+use raidlab_units::Sectors;
+
+/// Sectors of a block: what md calls a stripe's page.
+pub(super) const BLOCK: u64 = 8;
+
+/// Whether a write that could do with either reads the old data and parity
+/// (read-modify-write) or the data that it leaves alone (reconstruct-write).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WritePolicy {
+    /// Linux 3.16 to 4.0 (`handle_stripe_dirtying` of drivers/md/raid5.c):
+    /// RAID 6 always reconstructs, the others modify if that reads less.
+    Md3_16,
+    /// Linux 4.1 and later, by `rmw_level`.
+    Md4_1(RmwLevel),
+}
+
+/// md's `rmw_level`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum RmwLevel {
+    /// 0: never modify.
+    Disabled,
+    /// 1, md's default: modify if that reads less.
+    #[default]
+    Enabled,
+    /// 2: modify if that does not read more.
+    Preferred,
+}
+
+impl Default for WritePolicy {
+    fn default() -> Self {
+        Self::Md4_1(RmwLevel::default())
+    }
+}
+
+impl WritePolicy {
+    /// Whether to modify, when that would read `modify` blocks and
+    /// reconstructing would read `reconstruct`.
+    pub(super) fn modifies(self, level: Level, modify: usize, reconstruct: usize) -> bool {
+        match self {
+            Self::Md3_16 => level != Level::Raid6 && modify < reconstruct,
+            Self::Md4_1(RmwLevel::Disabled) => false,
+            Self::Md4_1(RmwLevel::Enabled) => modify < reconstruct,
+            Self::Md4_1(RmwLevel::Preferred) => modify <= reconstruct && reconstruct > 0,
+        }
+    }
+}
+
+/// The write log, which closes the write hole.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LogConfig {
+    /// Which run of the array the records are of: never used before with
+    /// these members.
+    pub session: u64,
+    /// Each slot's ring, in the member's own sectors (data offset not
+    /// included), in whole blocks of 4 KiB; `None` only for a missing member.
+    pub areas: Vec<Option<Span>>,
+}
+
+/// A RAID 4, 5 or 6.
+#[derive(Debug, Clone)]
+pub struct StripeConfig {
+    /// RAID 4, 5 or 6.
+    pub level: Level,
+    /// How parity walks.
+    pub layout: ParityLayout,
+    /// A power of two of at least 8 sectors.
+    pub chunk: Sectors,
+    /// Sectors of each member's data area; rounded down to whole chunks.
+    pub member_size: Sectors,
+    /// What each slot holds.
+    pub members: Vec<Initial>,
+    /// Ranges of each slot's data area that hold no right bytes; may be
+    /// shorter than `members`.
+    pub bad_blocks: Vec<Vec<Span>>,
+    /// The choice between read-modify-write and reconstruct-write.
+    pub write_policy: WritePolicy,
+    /// Windows that wait for more writes go when fewer than this many windows
+    /// read for a write: md's `IO_THRESHOLD`, 1. `u32::MAX`: nothing waits.
+    pub preread_threshold: u32,
+    /// Windows gathered before all of them go; at least 1; md's stripe cache
+    /// has 256 stripes.
+    pub stripes: usize,
+    /// The longest window; whole blocks. Bounds the scratch memory of one.
+    pub window: Sectors,
+    /// Block size, depth, throttle and checkpoints of syncs; the rest is for
+    /// arrays of copies.
+    pub sync: RecoveryConfig,
+    /// See [`Engine`](crate::Engine).
+    pub record_failures: bool,
+    /// Whether lost blocks are computed from parity that a resync has not
+    /// reached yet, as md does. Without it such reads fail.
+    pub trust_unsynced_parity: bool,
+    /// The write log, if there is one.
+    pub log: Option<LogConfig>,
+}
+
+/// Why a parity array cannot be set up so.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum StripeConfigError {
+    /// Level, layout, chunk or sizes.
+    #[error("there is no such array")]
+    Map(#[source] StripeMapError),
+    /// A member that cannot hold its part.
+    #[error(
+        "member {slot} has {size} sectors, but the array needs {needed} (data offset included)"
+    )]
+    MemberTooSmall {
+        /// Which one.
+        slot: u16,
+        /// Its sectors.
+        size: u64,
+        /// What it would need.
+        needed: u64,
+    },
+    /// More members lost than the level can bear.
+    #[error("only {in_sync} members are in sync, but {needed} are needed")]
+    TooFew {
+        /// Members in sync.
+        in_sync: usize,
+        /// Data blocks in a row.
+        needed: usize,
+    },
+    /// Nothing could be gathered, or windows of no whole block.
+    #[error("at least one stripe and windows of whole blocks of 8 sectors are needed")]
+    Window,
+    /// A log that a window does not fit into.
+    #[error("the log of member {slot} needs at least 64 sectors before the data, in whole blocks")]
+    Log {
+        /// Which one.
+        slot: u16,
+    },
+    /// A parameter of syncs.
+    #[error("the sync settings cannot be used")]
+    Sync(#[source] RecoveryConfigError),
+}
+
+/// The smallest ring: two records of one block each, four times over.
+const SMALLEST_RING: u64 = 64;
+
+impl StripeConfig {
+    /// md of Linux 6 in what it decides, without a log, all slots missing.
+    #[must_use]
+    pub fn new(level: Level, layout: ParityLayout, chunk: Sectors, member_size: Sectors) -> Self {
+        Self {
+            level,
+            layout,
+            chunk,
+            member_size,
+            members: Vec::new(),
+            bad_blocks: Vec::new(),
+            write_policy: WritePolicy::default(),
+            preread_threshold: 1,
+            stripes: 256,
+            window: Sectors(1024),
+            sync: RecoveryConfig {
+                block: raidlab_units::Bytes(64 << 10),
+                depth: 16,
+                ..RecoveryConfig::md_6()
+            },
+            record_failures: true,
+            trust_unsynced_parity: false,
+            log: None,
+        }
+    }
+
+    /// Checks all; gives the map and the longest window.
+    pub(super) fn check(&self) -> Result<(StripeMap, u64), StripeConfigError> {
+        let count = self.members.len();
+        let map = StripeMap::new(self.level, self.layout, count, self.chunk, self.member_size)
+            .map_err(StripeConfigError::Map)?;
+        if self.stripes == 0 || self.window.0 == 0 || !self.window.0.is_multiple_of(BLOCK) {
+            return Err(StripeConfigError::Window);
+        }
+        self.sync.check(count).map_err(StripeConfigError::Sync)?;
+        let mut in_sync = 0;
+        for (slot, member) in (0..).zip(&self.members) {
+            let (Initial::InSync(config) | Initial::Recovering(config, _)) = member else {
+                continue;
+            };
+            in_sync += usize::from(matches!(member, Initial::InSync(_)));
+            let needed = config.needed(map.member_size());
+            if config.size.0 < needed {
+                return Err(StripeConfigError::MemberTooSmall {
+                    slot,
+                    size: config.size.0,
+                    needed,
+                });
+            }
+            let area = self
+                .log
+                .as_ref()
+                .map(|log| log.areas.get(usize::from(slot)));
+            if let Some(area) = area
+                && !area.copied().flatten().is_some_and(ring_is_sound)
+            {
+                return Err(StripeConfigError::Log { slot });
+            }
+        }
+        if in_sync < map.data_count() {
+            return Err(StripeConfigError::TooFew {
+                in_sync,
+                needed: map.data_count(),
+            });
+        }
+        let rings = self.log.iter().flat_map(|log| log.areas.iter().flatten());
+        let shortest = rings.map(|area| area.end.0 - area.start.0).min();
+        let window = shortest.map_or(self.window.0, |ring| self.window.0.min(ring_window(ring)));
+        Ok((map, window.min(map.chunk().0)))
+    }
+}
+
+/// Whether a span can be a ring.
+pub(super) fn ring_is_sound(area: Span) -> bool {
+    let sectors = area.end.0.saturating_sub(area.start.0);
+    sectors >= SMALLEST_RING && sectors.is_multiple_of(BLOCK) && sectors < 1 << 32
+}
+
+/// The longest window that fits a ring: a quarter of it holds a record.
+pub(super) const fn ring_window(sectors: u64) -> u64 {
+    (sectors / 4 - BLOCK) / BLOCK * BLOCK
+}

@@ -1,0 +1,617 @@
+//! The flow of work: commands out and in, locks, and the steps that every job
+//! goes through.
+
+use super::config::BLOCK;
+use super::job::{Item, Job, JobId, Kind, Phase};
+use super::pending::{Segment, Window};
+use super::{Mutation, StripeArray, mutated};
+use crate::request::{
+    BufferId, CommandId, Event, MemberCommand, MemberError, Operation, Outputs, Purpose,
+    RequestError, RequestId, ScratchId, Slot, StepResult,
+};
+use raidlab_geometry::{SlotSet, StripeMap};
+use raidlab_units::Sectors;
+
+/// What a command in flight is for.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Role {
+    /// A read that a member serves by itself.
+    Direct { index: u16, segment: Segment },
+    /// A read of a job.
+    JobRead(JobId),
+    /// A write of a job.
+    JobWrite(JobId),
+    /// A flush.
+    Flush(u64),
+    /// A part of the log batch.
+    Log,
+    /// A log area being emptied.
+    Wipe(ScratchId),
+}
+
+/// A command in flight.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Command {
+    pub(super) slot: Slot,
+    epoch: u32,
+    start: u64,
+    count: u64,
+    role: Role,
+}
+
+/// A flush of all members.
+#[derive(Debug)]
+pub(super) struct Flush {
+    pub(super) request: Option<RequestId>,
+    pub(super) outstanding: usize,
+    /// Log transactions whose in-place writes it makes durable.
+    pub(super) transactions: Vec<u64>,
+}
+
+/// What becomes of a job after a step.
+#[derive(Debug)]
+pub(super) enum Next {
+    /// It waits.
+    Keep,
+    /// It is over.
+    Done(Result<(), RequestError>),
+    /// It is taken up again block by block.
+    Split,
+}
+
+/// What a command moves.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Transfer {
+    pub(super) operation: Operation,
+    pub(super) start: u64,
+    pub(super) count: u64,
+    pub(super) buffer: BufferId,
+    pub(super) purpose: Purpose,
+    pub(super) force_unit_access: bool,
+}
+
+/// The data blocks that a range of the array touches, ascending: row, data
+/// index and the sectors as a [`Segment`].
+pub(super) fn pieces(
+    map: &StripeMap,
+    request: RequestId,
+    start: u64,
+    count: u64,
+) -> impl Iterator<Item = (u64, u16, Segment)> + use<> {
+    let map = *map;
+    let mut at = start;
+    std::iter::from_fn(move || {
+        if at >= start + count {
+            return None;
+        }
+        let place = map.locate(Sectors(at));
+        let left = map.chunk().0 - place.offset.0;
+        let length = left.min(start + count - at);
+        let from = map.member_sector(place.row, place.offset).0;
+        let segment = Segment {
+            start: from,
+            end: from + length,
+            request,
+            skip: at - start,
+        };
+        at += length;
+        Some((place.row, place.index, segment))
+    })
+}
+
+impl StripeArray {
+    /// Sends a command. Log areas are named in the member's own sectors, all
+    /// else in sectors of its data area.
+    pub(super) fn issue(&mut self, slot: Slot, role: Role, transfer: Transfer, out: &mut Outputs) {
+        let index = self.commands.insert(Command {
+            slot,
+            epoch: self.members.epoch(slot),
+            start: transfer.start,
+            count: transfer.count,
+            role,
+        });
+        let offset = match role {
+            Role::Log | Role::Wipe(_) | Role::Flush(_) => Sectors::ZERO,
+            Role::Direct { .. } | Role::JobRead(_) | Role::JobWrite(_) => {
+                self.members.data_offset(slot)
+            }
+        };
+        let is_sync = transfer.purpose == Purpose::Sync;
+        self.members
+            .issued(slot, if is_sync { transfer.count } else { 0 });
+        self.commands_in_flight += 1;
+        out.commands.push(MemberCommand {
+            id: CommandId(self.commands.key(index)),
+            slot,
+            operation: transfer.operation,
+            start: offset + Sectors(transfer.start),
+            count: Sectors(transfer.count),
+            force_unit_access: transfer.force_unit_access,
+            purpose: transfer.purpose,
+            buffer: transfer.buffer,
+        });
+    }
+
+    pub(super) fn command_done(
+        &mut self,
+        id: CommandId,
+        mut result: Result<(), MemberError>,
+        out: &mut Outputs,
+    ) {
+        let Some(command) = self.commands.take_key(id.0) else {
+            return;
+        };
+        self.commands_in_flight -= 1;
+        if command.epoch == self.members.epoch(command.slot) {
+            self.members.completed(command.slot, command.count);
+            let is_read = matches!(command.role, Role::Direct { .. } | Role::JobRead(_));
+            if is_read && mutated(Mutation::ReadErrorIgnored) {
+                result = Ok(());
+            }
+            if result == Err(MemberError::Gone) {
+                self.lose_member(command.slot, out);
+            }
+        } else {
+            result = Err(MemberError::Gone);
+        }
+        match command.role {
+            Role::Direct { index, segment } => self.direct_read_done(index, segment, result, out),
+            Role::JobRead(id) => self.with_job(id, out, |array, job, out| {
+                job.outstanding -= 1;
+                match result {
+                    Ok(()) => job.known = job.known.with(command.slot),
+                    Err(MemberError::Medium) => job.bad = job.bad.with(command.slot),
+                    Err(MemberError::Gone) => {}
+                }
+                array.job_read(job, out)
+            }),
+            Role::JobWrite(id) => self.with_job(id, out, |array, job, out| {
+                job.outstanding -= 1;
+                if result.is_err() && !mutated(Mutation::WriteErrorIgnored) {
+                    job.written = job.written.without(command.slot);
+                    job.lost |= array.write_failed(&command, out);
+                }
+                array.job_written(job, out)
+            }),
+            Role::Flush(number) => self.flush_part_done(number, command.slot, result, out),
+            Role::Log => {
+                if result.is_err() {
+                    self.lose_member(command.slot, out);
+                }
+                self.log_part_done(out);
+            }
+            Role::Wipe(scratch) => self.wipe_done(command.slot, scratch, result, out),
+        }
+    }
+
+    /// A member did not take a write: it fails, unless the array needs it and
+    /// it is still there. Then the place is bad; true.
+    fn write_failed(&mut self, command: &Command, out: &mut Outputs) -> bool {
+        let slot = command.slot;
+        let current = command.epoch == self.members.epoch(slot);
+        if !current || !self.in_service().contains(slot) {
+            return false;
+        }
+        let others = self.members.in_sync().without(slot).len();
+        if others >= self.map.data_count() {
+            self.lose_member(slot, out);
+            return false;
+        }
+        let start = command.start / BLOCK * BLOCK;
+        let end = (command.start + command.count).next_multiple_of(BLOCK);
+        self.mark_bad(slot, start, end, out);
+        true
+    }
+
+    pub(super) fn mark_bad(&mut self, slot: Slot, start: u64, end: u64, out: &mut Outputs) {
+        if mutated(Mutation::BadBlockForgotten) {
+            return;
+        }
+        self.extras[slot.index()].bad.insert(start, end);
+        out.events.push(Event::BadBlocksFound {
+            slot,
+            start: Sectors(start),
+            count: Sectors(end - start),
+        });
+    }
+
+    /// A member no longer takes part.
+    pub(super) fn lose_member(&mut self, slot: Slot, out: &mut Outputs) {
+        if !self.in_service().contains(slot) {
+            return;
+        }
+        self.members.set_faulty(slot);
+        let extra = &mut self.extras[slot.index()];
+        extra.unfilled.clear();
+        extra.bad.clear();
+        out.events.push(Event::MemberFailed(slot));
+        if self.config.record_failures {
+            self.unrecorded = self.unrecorded.with(slot);
+        }
+        self.sync_lost_member(slot);
+        self.log_lost_member(slot);
+    }
+
+    /// Lets everything go as far as it can.
+    pub(super) fn pump(&mut self, out: &mut Outputs) {
+        loop {
+            let mut moved = false;
+            if !self.writes_must_wait() {
+                for id in std::mem::take(&mut self.held) {
+                    moved = true;
+                    self.with_job(id, out, Self::proceed);
+                }
+            }
+            moved |= self.start_waiting(out);
+            moved |= self.dispatch_writes(out);
+            moved |= self.pump_log(out);
+            moved |= self.pump_sync(out);
+            if !moved {
+                return;
+            }
+        }
+    }
+
+    /// Takes a job out, does something with it, and puts it back or ends it.
+    pub(super) fn with_job(
+        &mut self,
+        id: JobId,
+        out: &mut Outputs,
+        step: impl FnOnce(&mut Self, &mut Job, &mut Outputs) -> Next,
+    ) {
+        let Some(mut job) = self.jobs.remove(&id) else {
+            return;
+        };
+        match step(self, &mut job, out) {
+            Next::Keep => {
+                self.jobs.insert(id, job);
+            }
+            Next::Done(result) => self.end_job(job, result, out),
+            Next::Split => self.split_job(job, out),
+        }
+    }
+
+    pub(super) fn is_locked(&self, start: u64, end: u64) -> bool {
+        let last = self.locks.range(..end).next_back();
+        last.is_some_and(|(_, to)| *to > start) && !mutated(Mutation::StripeLockIgnored)
+    }
+
+    /// Whether a job waits for some of this range.
+    pub(super) fn is_awaited(&self, start: u64, end: u64) -> bool {
+        let mut jobs = self.waiting.iter().filter_map(|id| self.jobs.get(id));
+        jobs.any(|job| job.start < end && start < job.end)
+    }
+
+    /// Gives a job its name; it starts when its range is free.
+    pub(super) fn enqueue(&mut self, mut job: Job) {
+        job.id = self.next_job;
+        self.next_job += 1;
+        self.waiting.push_back(job.id);
+        self.jobs.insert(job.id, job);
+    }
+
+    fn start_waiting(&mut self, out: &mut Outputs) -> bool {
+        let mut moved = false;
+        for id in std::mem::take(&mut self.waiting) {
+            let Some(job) = self.jobs.get(&id) else {
+                continue;
+            };
+            if self.is_locked(job.start, job.end) {
+                self.waiting.push_back(id);
+                continue;
+            }
+            moved = true;
+            self.locks.insert(job.start, job.end);
+            self.with_job(id, out, Self::job_read);
+        }
+        moved
+    }
+
+    /// Reads blocks into the job's scratch memory.
+    pub(super) fn read_blocks(&mut self, job: &mut Job, slots: SlotSet, out: &mut Outputs) {
+        job.phase = Phase::Reading;
+        for slot in slots.iter() {
+            self.scratch_for(job, slot, out);
+            job.outstanding += 1;
+            let transfer = Transfer {
+                operation: Operation::Read,
+                start: job.start,
+                count: job.end - job.start,
+                buffer: job.old_block(slot),
+                purpose: job.purpose(),
+                force_unit_access: false,
+            };
+            self.issue(slot, Role::JobRead(job.id), transfer, out);
+        }
+    }
+
+    /// Sees to it that a slot has its scratch memory.
+    pub(super) fn scratch_for(&mut self, job: &mut Job, slot: Slot, out: &mut Outputs) {
+        if job.old[slot.index()].is_none() {
+            let scratch = self.allocate(job.count(), out);
+            job.scratch.push(scratch);
+            job.old[slot.index()] = Some(scratch);
+        }
+    }
+
+    /// All reads of a job so far are back, or none was needed.
+    pub(super) fn job_read(&mut self, job: &mut Job, out: &mut Outputs) -> Next {
+        if job.outstanding > 0 {
+            return Next::Keep;
+        }
+        if !job.bad.is_empty() && job.end - job.start > BLOCK {
+            return Next::Split;
+        }
+        match job.kind {
+            Kind::Write { .. } => self.step_write(job, out),
+            Kind::Read { .. } => self.step_read(job, out),
+            Kind::Sync => self.step_sync(job, out),
+        }
+    }
+
+    pub(super) fn job_computed(
+        &mut self,
+        id: JobId,
+        at: u64,
+        result: &StepResult,
+        out: &mut Outputs,
+    ) {
+        self.with_job(id, out, |array, job, out| {
+            job.outstanding -= 1;
+            array.sync_computed(job, at, result, out)
+        });
+    }
+
+    /// Blocks that the medium refused and that are known by now are written
+    /// back.
+    pub(super) fn add_corrections(job: &mut Job) {
+        let rewritten: SlotSet = job.writes.iter().map(|item| item.slot).collect();
+        for slot in ((job.bad & job.known) - rewritten).iter() {
+            job.writes.push(Item {
+                slot,
+                buffer: job.old_block(slot),
+                start: job.start,
+                count: job.end - job.start,
+            });
+        }
+    }
+
+    /// What is to be written is computed: log it, write it, or wait for leave.
+    pub(super) fn proceed(&mut self, job: &mut Job, out: &mut Outputs) -> Next {
+        if job.writes.is_empty() {
+            return Next::Done(Ok(()));
+        }
+        if self.writes_must_wait() {
+            self.held.insert(job.id);
+            return Next::Keep;
+        }
+        if job.phase == Phase::Computed && self.must_log(job) {
+            job.phase = Phase::Logging;
+            self.log_later(job.id);
+            return Next::Keep;
+        }
+        if matches!(job.kind, Kind::Write { .. }) && self.is_broken() {
+            return Next::Done(Err(RequestError::Failed));
+        }
+        job.phase = Phase::Writing;
+        let service = self.in_service();
+        for item in job.writes.clone() {
+            if !service.contains(item.slot) {
+                continue;
+            }
+            job.written = job.written.with(item.slot);
+            job.outstanding += 1;
+            let transfer = Transfer {
+                operation: Operation::Write,
+                start: item.start,
+                count: item.count,
+                buffer: item.buffer,
+                purpose: job.purpose(),
+                force_unit_access: job.force_unit_access
+                    && !mutated(Mutation::ForceUnitAccessDropped),
+            };
+            self.issue(item.slot, Role::JobWrite(job.id), transfer, out);
+        }
+        self.job_written(job, out)
+    }
+
+    fn job_written(&mut self, job: &mut Job, out: &mut Outputs) -> Next {
+        if job.outstanding > 0 {
+            if mutated(Mutation::AcknowledgedByFirst) {
+                for id in std::mem::take(&mut job.requests) {
+                    self.settle(id, Ok(()), out);
+                }
+            }
+            return Next::Keep;
+        }
+        let count = job.count();
+        let mut filled = SlotSet::EMPTY;
+        for slot in job.written.iter() {
+            let written = job.writes.iter().filter(|item| item.slot == slot);
+            let whole = written.map(|item| item.count).sum::<u64>() == count.0;
+            if whole || mutated(Mutation::RecoveryParitySwapped) {
+                filled = filled.with(slot);
+            }
+            let bad = &mut self.extras[slot.index()].bad;
+            if whole && bad.overlaps(job.start, job.end) {
+                bad.remove(job.start, job.end);
+                out.events.push(Event::BadBlocksCleared {
+                    slot,
+                    start: Sectors(job.start),
+                    count,
+                });
+            }
+            if job.bad.contains(slot) {
+                out.events.push(Event::ReadErrorCorrected {
+                    slot,
+                    start: Sectors(job.start),
+                    count,
+                });
+            }
+        }
+        let fails = job.lost || self.is_broken();
+        let fails = fails && matches!(job.kind, Kind::Write { .. });
+        self.sync_written(job, filled);
+        Next::Done(if fails {
+            Err(RequestError::Failed)
+        } else {
+            Ok(())
+        })
+    }
+
+    /// It no longer counts as one that reads for a write.
+    pub(super) fn preread_over(&mut self, job: &mut Job) {
+        if std::mem::take(&mut job.preread) {
+            self.prereads -= 1;
+        }
+    }
+
+    /// Gives the range and the scratch memory back.
+    fn free_job(&mut self, job: &mut Job, out: &mut Outputs) {
+        self.preread_over(job);
+        self.locks.remove(&job.start);
+        self.pending.unblock(job.start, job.end);
+        for scratch in std::mem::take(&mut job.scratch) {
+            self.release(scratch, out);
+        }
+        if let Some(transaction) = job.transaction {
+            self.log_written(transaction);
+        }
+    }
+
+    fn end_job(&mut self, mut job: Job, result: Result<(), RequestError>, out: &mut Outputs) {
+        if job.makes_fit && result.is_ok() {
+            self.unsynced.remove(job.start, job.end);
+        }
+        self.free_job(&mut job, out);
+        if matches!(job.kind, Kind::Sync) {
+            self.sync_job_ended(&job);
+        }
+        for id in job.requests {
+            self.settle(id, result, out);
+        }
+    }
+
+    fn split_job(&mut self, mut job: Job, out: &mut Outputs) {
+        self.free_job(&mut job, out);
+        let blocks = (job.start..job.end).step_by(BLOCK as usize);
+        match std::mem::replace(&mut job.kind, Kind::Sync) {
+            Kind::Sync => self.sync_job_split(&job),
+            Kind::Write { blocks } => {
+                let window = Window {
+                    start: job.start,
+                    end: job.end,
+                    blocks,
+                    requests: job.requests,
+                    force_unit_access: job.force_unit_access,
+                    alone: true,
+                };
+                let mut counts = Vec::new();
+                self.pending.put_back_in_blocks(window, &mut counts);
+                self.count(&counts);
+            }
+            Kind::Read { outputs } => {
+                for at in blocks {
+                    let inside = |(index, segment): &(u16, Segment)| {
+                        Some((*index, segment.clip(at, at + BLOCK)?))
+                    };
+                    let outputs: Vec<_> = outputs.iter().filter_map(inside).collect();
+                    if !outputs.is_empty() {
+                        self.count(&job.requests);
+                        let requests = job.requests.clone();
+                        let kind = Kind::Read { outputs };
+                        self.enqueue(Job::new(job.row, (at, at + BLOCK), kind, requests));
+                    }
+                }
+                for id in job.requests {
+                    self.settle(id, Ok(()), out);
+                }
+            }
+        }
+    }
+
+    /// These requests wait for one thing more each time they are named.
+    pub(super) fn count(&mut self, requests: &[RequestId]) {
+        for id in requests {
+            if let Some(active) = self.requests.get_mut(id) {
+                active.waits_for += 1;
+            }
+        }
+    }
+
+    pub(super) fn submit_flush(&mut self, id: RequestId, out: &mut Outputs) {
+        self.pending.release_delayed();
+        if !mutated(Mutation::FlushForgotten) {
+            self.count(&[id]);
+            self.flush_members(Some(id), out);
+        }
+    }
+
+    /// Flushes all members, for a request or for the log's own sake.
+    pub(super) fn flush_members(&mut self, request: Option<RequestId>, out: &mut Outputs) {
+        let number = self.next_flush;
+        self.next_flush += 1;
+        let mut slots = self.in_service();
+        if mutated(Mutation::FlushOneMember) {
+            slots = slots.iter().take(1).collect();
+        }
+        self.flushes.insert(
+            number,
+            Flush {
+                request,
+                outstanding: slots.len(),
+                transactions: self.log_written_transactions(),
+            },
+        );
+        for slot in slots.iter() {
+            let transfer = Transfer {
+                operation: Operation::Flush,
+                start: 0,
+                count: 0,
+                buffer: BufferId::None,
+                purpose: match request {
+                    Some(_) => Purpose::Foreground,
+                    None => Purpose::Metadata,
+                },
+                force_unit_access: false,
+            };
+            self.issue(slot, Role::Flush(number), transfer, out);
+        }
+        if slots.is_empty() {
+            self.flush_ended(number, out);
+        }
+    }
+
+    fn flush_part_done(
+        &mut self,
+        number: u64,
+        slot: Slot,
+        result: Result<(), MemberError>,
+        out: &mut Outputs,
+    ) {
+        if result.is_err() && !mutated(Mutation::WriteErrorIgnored) {
+            self.lose_member(slot, out);
+        }
+        if let Some(flush) = self.flushes.get_mut(&number) {
+            flush.outstanding -= 1;
+            if flush.outstanding == 0 {
+                self.flush_ended(number, out);
+            }
+        }
+    }
+
+    fn flush_ended(&mut self, number: u64, out: &mut Outputs) {
+        let Some(flush) = self.flushes.remove(&number) else {
+            return;
+        };
+        self.log_flushed(&flush);
+        if let Some(id) = flush.request {
+            let result = if self.is_broken() {
+                Err(RequestError::Failed)
+            } else {
+                Ok(())
+            };
+            self.settle(id, result, out);
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! Work on one window of a row: a write, a read that has to compute, or a part
+//! of a sync.
+
+use super::pending::{Blocks, Segment};
+use crate::request::{BufferId, ComputeStep, Purpose, RequestId, ScratchId};
+use raidlab_geometry::{BlockRole, Row, Slot, SlotSet};
+use raidlab_units::Sectors;
+
+/// A job's name.
+pub(super) type JobId = u64;
+
+/// What a job is for.
+#[derive(Debug)]
+pub(super) enum Kind {
+    /// New data.
+    Write { blocks: Blocks },
+    /// Data wanted, by data index.
+    Read { outputs: Vec<(u16, Segment)> },
+    /// A part of the running sync.
+    Sync,
+}
+
+/// How far it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// Waits for its range.
+    Waiting,
+    /// Member reads are in flight.
+    Reading,
+    /// Waits for the result of steps.
+    Checking,
+    /// All is computed; it waits for the log, or for the leave to write.
+    Computed,
+    /// Its log records are in flight.
+    Logging,
+    /// Logged; it waits for the leave to write.
+    Logged,
+    /// Member writes are in flight.
+    Writing,
+}
+
+/// A write to a member.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Item {
+    pub(super) slot: Slot,
+    pub(super) buffer: BufferId,
+    pub(super) start: u64,
+    pub(super) count: u64,
+}
+
+/// What the check of a window has found so far.
+#[derive(Debug, Default)]
+pub(super) struct Check {
+    /// Blocks that could not be read.
+    pub(super) lost: SlotSet,
+    /// Parities that do not fit.
+    pub(super) misfits: SlotSet,
+    /// Its blocks are being checked one by one.
+    pub(super) by_block: bool,
+}
+
+/// A job.
+#[derive(Debug)]
+pub(super) struct Job {
+    pub(super) id: JobId,
+    pub(super) row: Row,
+    pub(super) start: u64,
+    pub(super) end: u64,
+    pub(super) kind: Kind,
+    pub(super) phase: Phase,
+    /// Commands or steps in flight.
+    pub(super) outstanding: usize,
+    /// Each slot's block as it is on the members, or should be.
+    pub(super) old: Vec<Option<ScratchId>>,
+    /// Slots whose `old` holds the right bytes.
+    pub(super) known: SlotSet,
+    /// Slots on which the block could not be read.
+    pub(super) bad: SlotSet,
+    pub(super) scratch: Vec<ScratchId>,
+    pub(super) writes: Vec<Item>,
+    /// Slots to which all writes of this job succeeded so far.
+    pub(super) written: SlotSet,
+    /// A member that could not be spared did not take a write.
+    pub(super) lost: bool,
+    pub(super) check: Check,
+    /// When it is over, parity fits the data.
+    pub(super) makes_fit: bool,
+    /// The log's number for it, once it has one.
+    pub(super) transaction: Option<u64>,
+    /// Counts as one that reads for a write.
+    pub(super) preread: bool,
+    pub(super) force_unit_access: bool,
+    pub(super) requests: Vec<RequestId>,
+}
+
+impl Job {
+    pub(super) fn new(row: Row, range: (u64, u64), kind: Kind, requests: Vec<RequestId>) -> Self {
+        let members = usize::from(row.data_count()) + 1 + usize::from(row.q().is_some());
+        Self {
+            id: 0,
+            row,
+            start: range.0,
+            end: range.1,
+            kind,
+            phase: Phase::Waiting,
+            outstanding: 0,
+            old: vec![None; members],
+            known: SlotSet::EMPTY,
+            bad: SlotSet::EMPTY,
+            scratch: Vec::new(),
+            writes: Vec::new(),
+            written: SlotSet::EMPTY,
+            lost: false,
+            check: Check::default(),
+            makes_fit: false,
+            transaction: None,
+            preread: false,
+            force_unit_access: false,
+            requests,
+        }
+    }
+
+    pub(super) const fn count(&self) -> Sectors {
+        Sectors(self.end - self.start)
+    }
+
+    pub(super) const fn purpose(&self) -> Purpose {
+        match self.kind {
+            Kind::Sync => Purpose::Sync,
+            Kind::Write { .. } | Kind::Read { .. } => Purpose::Foreground,
+        }
+    }
+
+    /// The members that hold data.
+    pub(super) fn data(&self) -> SlotSet {
+        SlotSet::first(self.old.len()) - self.parities()
+    }
+
+    /// The members that hold P and Q.
+    pub(super) fn parities(&self) -> SlotSet {
+        let p = SlotSet::only(self.row.p());
+        self.row.q().map_or(p, |q| p.with(q))
+    }
+
+    /// A slot's old block from a sector of the member on.
+    pub(super) fn old_at(&self, slot: Slot, from: u64) -> BufferId {
+        match self.old[slot.index()] {
+            Some(scratch) => BufferId::Scratch {
+                scratch,
+                skip: Sectors(from - self.start),
+            },
+            None => BufferId::None,
+        }
+    }
+
+    pub(super) fn old_block(&self, slot: Slot) -> BufferId {
+        self.old_at(slot, self.start)
+    }
+
+    /// P's and Q's block from a sector on, `None` where it is not wanted.
+    pub(super) fn parity_at(&self, wanted: SlotSet, from: u64) -> (BufferId, BufferId) {
+        let p = self.row.p();
+        let q = self.row.q().filter(|q| wanted.contains(*q));
+        (
+            if wanted.contains(p) {
+                self.old_at(p, from)
+            } else {
+                BufferId::None
+            },
+            q.map_or(BufferId::None, |q| self.old_at(q, from)),
+        )
+    }
+
+    /// Data blocks in the order of their exponents.
+    pub(super) fn in_exponent_order(
+        &self,
+        buffer: impl Fn(u16, Slot) -> BufferId,
+    ) -> Vec<BufferId> {
+        let mut data = vec![BufferId::None; usize::from(self.row.exponents())];
+        for index in 0..self.row.data_count() {
+            let slot = self.row.data_slot(index);
+            data[usize::from(self.row.exponent(index))] = buffer(index, slot);
+        }
+        data
+    }
+
+    /// P and Q (those `wanted`) of the old data, all of which must be known.
+    pub(super) fn generate_old(&self, wanted: SlotSet) -> ComputeStep {
+        let (p, q) = self.parity_at(wanted, self.start);
+        ComputeStep::Generate {
+            count: self.count(),
+            data: self.in_exponent_order(|_, slot| self.old_block(slot)),
+            p,
+            q,
+        }
+    }
+
+    /// The step that makes lost data blocks from the known ones.
+    pub(super) fn recover_old(&self, lost: SlotSet) -> ComputeStep {
+        // As many parities as there are unknowns.
+        let parities: SlotSet = (self.parities() & self.known)
+            .iter()
+            .take(lost.len())
+            .collect();
+        let (p, q) = self.parity_at(parities, self.start);
+        let number = |slot| match self.row.role(slot) {
+            BlockRole::Data(index) => self.row.exponent(index),
+            BlockRole::P | BlockRole::Q => unreachable!("only data is recovered"),
+        };
+        let mut numbers: Vec<_> = lost.iter().map(number).collect();
+        numbers.sort_unstable();
+        ComputeStep::Recover {
+            count: self.count(),
+            data: self.in_exponent_order(|_, slot| self.old_block(slot)),
+            p,
+            q,
+            lost: numbers,
+        }
+    }
+}

@@ -1,0 +1,537 @@
+//! The write log: what closes the write hole.
+//!
+//! A row's blocks cannot be written at one moment. If the power fails between
+//! them and a member is lost as well, parity computes bytes for the lost blocks
+//! that nobody ever wrote. So every job first writes what it is going to write
+//! to the logs of the members it concerns (its *participants*): a *transaction*.
+//! Only when all records are durable does it write in place.
+//!
+//! **Records.** Each member has a ring of blocks of 4 KiB. A record is a header
+//! (`record`) and the new blocks for this member, written in one command with
+//! force-unit-access. Transactions that are ready at the same time form a
+//! *batch*; one batch is in flight at a time, and the next one starts when all
+//! its commands have succeeded or the failure of their members is recorded.
+//! The header names session, batch, transaction, participants, the window, its
+//! own member and place, and checksums of everything.
+//!
+//! **Participants** are the members that take part in the window and are
+//! filled there. A member under recovery that is not filled there is written
+//! in place but has no part in the log: after a crash nobody reads it there.
+//!
+//! **Reuse.** A transaction is *retired* when its in-place writes were flushed
+//! on all members (by anybody's flush, or by the log's own when a ring is half
+//! full). A ring takes back the space of its oldest records once they are
+//! retired, but never that of its newest durable batch.
+//!
+//! **Replay** ([`replay`]). A transaction is *committed* if every participant
+//! that survives and is trusted in the window has its record, or if any record
+//! of a later batch exists: batches follow each other, so all records of the
+//! earlier one were durable, and one that is not there any more was retired
+//! (each ring keeps its newest batch, so a ring that took space back shows a
+//! later batch). All committed transactions are written again, each survivor its
+//! own blocks, in the order of their numbers. That is right also for those
+//! that were retired: a member's ring forgets in order, so whatever was written
+//! in place after a transaction that is still there is there too, or was never
+//! begun.
+//!
+//! A member that is added while the array runs has its ring emptied before any
+//! other write, lest records of an earlier stay count.
+
+mod record;
+mod replay;
+mod ring;
+#[cfg(test)]
+mod tests;
+
+pub use replay::{LogArea, LogError, ReplayWrite, Trust, replay};
+
+pub(super) use record::MOST_EXTENTS;
+
+use super::config::{BLOCK, LogConfig};
+use super::flow::{Flush, Role, Transfer};
+use super::job::{Item, Job, JobId, Phase};
+use super::{Mutation, StripeArray, mutated};
+use crate::engine::Span;
+use crate::request::{
+    BufferId, ComputeStep, MemberError, Operation, Outputs, Purpose, ScratchId, Slot,
+};
+use raidlab_geometry::SlotSet;
+use raidlab_units::Sectors;
+use record::Header;
+use ring::Ring;
+use std::collections::{BTreeMap, VecDeque};
+
+/// Sectors that one command of emptying a ring writes.
+const WIPE: u64 = 2048;
+
+/// A batch in flight.
+#[derive(Debug)]
+struct Batch {
+    outstanding: usize,
+    jobs: Vec<JobId>,
+    scratch: Vec<ScratchId>,
+}
+
+/// A ring being emptied.
+#[derive(Debug)]
+struct Wipe {
+    slot: Slot,
+    /// The member failed meanwhile.
+    dead: bool,
+    /// Sectors of the ring, from its start, that are done or in flight.
+    next: u64,
+}
+
+/// The log of a running array.
+#[derive(Debug)]
+pub(super) struct Log {
+    session: u64,
+    rings: Vec<Option<Ring>>,
+    next_transaction: u64,
+    next_batch: u64,
+    /// Jobs that wait for a batch.
+    queue: VecDeque<JobId>,
+    batch: Option<Batch>,
+    /// Transactions not retired; whether they are written in place.
+    live: BTreeMap<u64, bool>,
+    /// A flush for the log's own sake is in flight.
+    flushing: bool,
+    wipes: BTreeMap<ScratchId, Wipe>,
+}
+
+/// A record that has its place.
+#[derive(Debug)]
+struct Placed {
+    slot: Slot,
+    at: u64,
+    items: Vec<Item>,
+    header: Header,
+}
+
+impl Log {
+    pub(super) fn new(config: &LogConfig) -> Self {
+        Self {
+            session: config.session,
+            rings: config
+                .areas
+                .iter()
+                .map(|area| area.map(Ring::new))
+                .collect(),
+            next_transaction: 1,
+            next_batch: 1,
+            queue: VecDeque::new(),
+            batch: None,
+            live: BTreeMap::new(),
+            flushing: false,
+            wipes: BTreeMap::new(),
+        }
+    }
+
+    pub(super) fn set_area(&mut self, slot: Slot, area: Option<Span>) {
+        if self.rings.len() <= slot.index() {
+            self.rings.resize_with(slot.index() + 1, || None);
+        }
+        self.rings[slot.index()] = area.map(Ring::new);
+    }
+
+    pub(super) fn area(&self, slot: Slot) -> Option<Span> {
+        self.rings.get(slot.index())?.as_ref().map(|ring| ring.area)
+    }
+
+    pub(super) fn is_wiping(&self) -> bool {
+        self.wipes.values().any(|wipe| !wipe.dead)
+    }
+
+    fn ring(&mut self, slot: Slot) -> Option<&mut Ring> {
+        self.rings.get_mut(slot.index())?.as_mut()
+    }
+
+    /// Finds a place in every participant's ring, or in none.
+    fn place(&mut self, transaction: u64, needs: &[(Slot, u64)]) -> Option<Vec<u64>> {
+        let batch = self.next_batch;
+        let rings = &self.rings;
+        let ring = |slot: Slot| rings.get(slot.index())?.as_ref();
+        let places: Option<Vec<u64>> = needs
+            .iter()
+            .map(|(slot, sectors)| ring(*slot)?.find(batch, *sectors))
+            .collect();
+        let places = places?;
+        for ((slot, sectors), at) in needs.iter().zip(&places) {
+            if let Some(ring) = self.ring(*slot) {
+                ring.take(transaction, batch, *at, *sectors);
+            }
+        }
+        Some(places)
+    }
+
+    fn retire(&mut self, transactions: &[u64]) {
+        for transaction in transactions {
+            self.live.remove(transaction);
+        }
+        let live = &self.live;
+        for ring in self.rings.iter_mut().flatten() {
+            ring.take_back(|transaction| !live.contains_key(&transaction));
+        }
+    }
+
+    fn is_half_full(&self) -> bool {
+        self.rings.iter().flatten().any(Ring::is_half_full)
+    }
+}
+
+impl StripeArray {
+    /// The members whose log has to hold a job's writes.
+    fn participants(&self, job: &Job) -> SlotSet {
+        let service = self.in_service();
+        let slots = job.writes.iter().map(|item| item.slot);
+        slots
+            .filter(|slot| service.contains(*slot))
+            .filter(|slot| {
+                let unfilled = &self.extras[slot.index()].unfilled;
+                !unfilled.overlaps(job.start, job.end)
+            })
+            .collect()
+    }
+
+    pub(super) fn must_log(&self, job: &Job) -> bool {
+        self.log.is_some() && !self.participants(job).is_empty() && !mutated(Mutation::LogSkipped)
+    }
+
+    pub(super) fn log_later(&mut self, id: JobId) {
+        if let Some(log) = &mut self.log {
+            log.queue.push_back(id);
+        }
+    }
+
+    /// Writes the next batch if one may go.
+    pub(super) fn pump_log(&mut self, out: &mut Outputs) -> bool {
+        let must_wait = self.writes_must_wait();
+        let Some(log) = &mut self.log else {
+            return false;
+        };
+        if log.batch.is_some() || log.queue.is_empty() || must_wait {
+            return false;
+        }
+        if mutated(Mutation::LogReusedEarly) {
+            let live: Vec<u64> = log.live.keys().copied().collect();
+            log.retire(&live);
+        }
+        let mut batch = Batch {
+            outstanding: 0,
+            jobs: Vec::new(),
+            scratch: Vec::new(),
+        };
+        let mut records = Vec::new();
+        let mut moved = false;
+        while let Some(id) = self.log.as_mut().and_then(|log| log.queue.pop_front()) {
+            let Some(mut job) = self.jobs.remove(&id) else {
+                continue;
+            };
+            let placed = self.place_job(&mut job, &mut records);
+            self.jobs.insert(id, job);
+            if !placed {
+                if let Some(log) = &mut self.log {
+                    log.queue.push_front(id);
+                }
+                break;
+            }
+            batch.jobs.push(id);
+            moved = true;
+        }
+        self.write_records(records, &mut batch, out);
+        let flush_due = self.log.as_ref().is_some_and(|log| {
+            let waits = !log.queue.is_empty() || log.is_half_full();
+            waits && !log.flushing && log.live.values().any(|written| *written)
+        });
+        if let Some(log) = &mut self.log
+            && moved
+        {
+            log.next_batch += 1;
+            log.batch = Some(batch);
+        }
+        if flush_due {
+            if let Some(log) = &mut self.log {
+                log.flushing = true;
+            }
+            self.flush_members(None, out);
+        }
+        let empty = self.log.as_ref().and_then(|log| log.batch.as_ref());
+        if empty.is_some_and(|batch| batch.outstanding == 0) {
+            self.batch_done(out);
+        }
+        moved
+    }
+
+    /// Finds room for a job's records; false if there is none now.
+    fn place_job(&mut self, job: &mut Job, records: &mut Vec<Placed>) -> bool {
+        let participants = self.participants(job);
+        let items_of = |slot| {
+            let mine = job.writes.iter().filter(move |item| item.slot == slot);
+            mine.copied().collect::<Vec<Item>>()
+        };
+        let per_slot: Vec<(Slot, Vec<Item>)> = participants
+            .iter()
+            .map(|slot| (slot, items_of(slot)))
+            .collect();
+        let needs: Vec<(Slot, u64)> = per_slot
+            .iter()
+            .map(|(slot, items)| {
+                let payload: u64 = items.iter().map(|item| item.count).sum();
+                (*slot, BLOCK + payload.next_multiple_of(BLOCK))
+            })
+            .collect();
+        let Some(log) = &mut self.log else {
+            return false;
+        };
+        let transaction = log.next_transaction;
+        let Some(places) = log.place(transaction, &needs) else {
+            return false;
+        };
+        log.next_transaction += 1;
+        log.live.insert(transaction, false);
+        job.transaction = Some(transaction);
+        for ((slot, items), at) in per_slot.into_iter().zip(places) {
+            let header = Header {
+                session: log.session,
+                batch: log.next_batch,
+                transaction,
+                position: at,
+                slot,
+                participants,
+                window: (job.start, job.end),
+                extents: items.iter().map(|item| (item.start, item.count)).collect(),
+                checksums: Vec::new(),
+            };
+            records.push(Placed {
+                slot,
+                at,
+                items,
+                header,
+            });
+        }
+        true
+    }
+
+    /// Puts records that lie beside each other together, seals them and sends
+    /// them.
+    fn write_records(&mut self, mut records: Vec<Placed>, batch: &mut Batch, out: &mut Outputs) {
+        records.sort_by_key(|record| (record.slot, record.header.transaction));
+        let mut rest = records.as_slice();
+        while let Some(first) = rest.first() {
+            let mut end = first.at;
+            let mut run = 0;
+            for record in rest {
+                if record.slot != first.slot || record.at != end {
+                    break;
+                }
+                end += record.header.sectors();
+                run += 1;
+            }
+            let (together, others) = rest.split_at(run);
+            rest = others;
+            let count = Sectors(end - first.at);
+            let scratch = self.allocate(count, out);
+            batch.scratch.push(scratch);
+            for record in together {
+                seal_record(record, scratch, record.at - first.at, out);
+            }
+            let ring = self.log.as_mut().and_then(|log| log.ring(first.slot));
+            let Some(start) = ring.map(|ring| ring.area.start.0) else {
+                continue;
+            };
+            batch.outstanding += 1;
+            let transfer = Transfer {
+                operation: Operation::Write,
+                start: start + first.at,
+                count: count.0,
+                buffer: BufferId::Scratch {
+                    scratch,
+                    skip: Sectors::ZERO,
+                },
+                purpose: Purpose::Metadata,
+                force_unit_access: !mutated(Mutation::LogVolatile),
+            };
+            self.issue(first.slot, Role::Log, transfer, out);
+        }
+    }
+
+    pub(super) fn log_part_done(&mut self, out: &mut Outputs) {
+        let batch = self.log.as_mut().and_then(|log| log.batch.as_mut());
+        if let Some(batch) = batch {
+            batch.outstanding -= 1;
+            if batch.outstanding == 0 {
+                self.batch_done(out);
+            }
+        }
+    }
+
+    fn batch_done(&mut self, out: &mut Outputs) {
+        let Some(log) = &mut self.log else {
+            return;
+        };
+        let Some(batch) = log.batch.take() else {
+            return;
+        };
+        for ring in log.rings.iter_mut().flatten() {
+            ring.all_durable();
+        }
+        for scratch in batch.scratch {
+            self.release(scratch, out);
+        }
+        for id in batch.jobs {
+            self.with_job(id, out, |array, job, out| {
+                job.phase = Phase::Logged;
+                array.proceed(job, out)
+            });
+        }
+    }
+
+    /// A transaction's in-place writes are done.
+    pub(super) fn log_written(&mut self, transaction: u64) {
+        if let Some(log) = &mut self.log {
+            log.live.insert(transaction, true);
+        }
+    }
+
+    /// What a flush that is sent now will make durable.
+    pub(super) fn log_written_transactions(&self) -> Vec<u64> {
+        let live = self.log.iter().flat_map(|log| &log.live);
+        live.filter(|(_, written)| **written)
+            .map(|(number, _)| *number)
+            .collect()
+    }
+
+    /// A flush is over. While a failure is not recorded, what it did does not
+    /// count: the member that failed may come back as current.
+    pub(super) fn log_flushed(&mut self, flush: &Flush) {
+        let counts = self.unrecorded.is_empty();
+        if let Some(log) = &mut self.log {
+            if flush.request.is_none() {
+                log.flushing = false;
+            }
+            if counts {
+                log.retire(&flush.transactions);
+            }
+        }
+    }
+
+    pub(super) fn log_lost_member(&mut self, slot: Slot) {
+        let Some(log) = &mut self.log else {
+            return;
+        };
+        if let Some(ring) = log.rings.get_mut(slot.index()) {
+            *ring = None;
+        }
+        for wipe in log.wipes.values_mut().filter(|wipe| wipe.slot == slot) {
+            wipe.dead = true;
+        }
+    }
+
+    /// Empties the ring of a member that was added.
+    pub(super) fn wipe_log(&mut self, slot: Slot, out: &mut Outputs) {
+        if self.log.is_none() {
+            return;
+        }
+        let scratch = self.allocate(Sectors(WIPE), out);
+        out.steps.push(ComputeStep::Zero {
+            to: BufferId::Scratch {
+                scratch,
+                skip: Sectors::ZERO,
+            },
+            count: Sectors(WIPE),
+        });
+        let wipe = Wipe {
+            slot,
+            dead: false,
+            next: 0,
+        };
+        if let Some(log) = &mut self.log {
+            log.wipes.insert(scratch, wipe);
+        }
+        self.wipe_more(scratch, out);
+    }
+
+    fn wipe_more(&mut self, scratch: ScratchId, out: &mut Outputs) {
+        let Some(log) = &mut self.log else {
+            return;
+        };
+        let Some(wipe) = log.wipes.get_mut(&scratch) else {
+            return;
+        };
+        let slot = wipe.slot;
+        let ring = log.rings.get(slot.index()).and_then(Option::as_ref);
+        let area = ring.filter(|_| !wipe.dead).map(|ring| ring.area);
+        let left = area.map_or(0, |area| area.end.0 - area.start.0 - wipe.next);
+        let Some(area) = area.filter(|_| left > 0) else {
+            log.wipes.remove(&scratch);
+            self.release(scratch, out);
+            return;
+        };
+        let transfer = Transfer {
+            operation: Operation::Write,
+            start: area.start.0 + wipe.next,
+            count: left.min(WIPE),
+            buffer: BufferId::Scratch {
+                scratch,
+                skip: Sectors::ZERO,
+            },
+            purpose: Purpose::Metadata,
+            force_unit_access: true,
+        };
+        wipe.next += transfer.count;
+        self.issue(slot, Role::Wipe(scratch), transfer, out);
+    }
+
+    pub(super) fn wipe_done(
+        &mut self,
+        slot: Slot,
+        scratch: ScratchId,
+        result: Result<(), MemberError>,
+        out: &mut Outputs,
+    ) {
+        let wipes = self.log.as_ref().map(|log| &log.wipes);
+        let dead = wipes.is_none_or(|wipes| wipes.get(&scratch).is_none_or(|wipe| wipe.dead));
+        if result.is_err() && !dead {
+            self.lose_member(slot, out);
+        }
+        self.wipe_more(scratch, out);
+    }
+}
+
+/// Fills one record's part of a scratch buffer.
+fn seal_record(record: &Placed, scratch: ScratchId, skip: u64, out: &mut Outputs) {
+    let to = |sectors: u64| BufferId::Scratch {
+        scratch,
+        skip: Sectors(skip + sectors),
+    };
+    out.steps.push(ComputeStep::Fill {
+        to: to(0),
+        bytes: record.header.encode_unsealed(),
+    });
+    let mut at = BLOCK;
+    let mut blocks = Vec::new();
+    for item in &record.items {
+        let count = Sectors(item.count);
+        out.steps.push(ComputeStep::Copy {
+            from: item.buffer,
+            to: to(at),
+            count,
+        });
+        blocks.push((to(at), count));
+        at += item.count;
+    }
+    let slack = record.header.sectors() - at;
+    if slack > 0 {
+        out.steps.push(ComputeStep::Zero {
+            to: to(at),
+            count: Sectors(slack),
+        });
+    }
+    out.steps.push(ComputeStep::Seal {
+        header: to(0),
+        header_bytes: record::HEADER_BYTES,
+        at: record::CHECKSUMS_AT,
+        seal_at: record::SEAL_AT,
+        blocks,
+    });
+}

@@ -1,0 +1,181 @@
+//! Replay: what the logs say must be written again.
+
+use super::super::config::BLOCK;
+use super::super::{Mutation, mutated};
+use super::record::{HEADER_BYTES, Header};
+use crate::request::Slot;
+use raidlab_geometry::{MAXIMUM_MEMBERS, SlotSet};
+use raidlab_units::{SECTOR_BYTES, Sectors};
+use std::collections::BTreeMap;
+
+/// Where a member's data counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Trust {
+    /// In sync.
+    Everywhere,
+    /// Recovered below this sector of its data area.
+    Below(Sectors),
+}
+
+/// The ring of a member that survives.
+#[derive(Debug, Clone, Copy)]
+pub struct LogArea<'a> {
+    /// Its slot.
+    pub slot: Slot,
+    /// All bytes of the ring.
+    pub bytes: &'a [u8],
+    /// Where its data counts. A member that counts nowhere is not given.
+    pub trust: Trust,
+}
+
+/// A write that makes up for one that may not have happened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReplayWrite {
+    /// To which member.
+    pub slot: Slot,
+    /// First sector of its data area.
+    pub start: Sectors,
+    /// Whole sectors.
+    pub bytes: Vec<u8>,
+}
+
+/// Logs that cannot be of one array.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum LogError {
+    /// A slot that no array has.
+    #[error("slot {} is beyond the last possible one", .0.0)]
+    NoSuchSlot(Slot),
+    /// Two rings of one slot.
+    #[error("slot {} has two logs", .0.0)]
+    TwoLogs(Slot),
+}
+
+struct Found<'a> {
+    header: Header,
+    /// Of each extent.
+    payload: Vec<&'a [u8]>,
+}
+
+struct Transaction<'a> {
+    batch: u64,
+    participants: SlotSet,
+    end: u64,
+    records: BTreeMap<Slot, Found<'a>>,
+}
+
+/// What must be written again, in this order, before the array starts: the
+/// committed transactions of a session. `member_size` is the sectors of the
+/// members' data areas; records that point beyond it do not count. The writes
+/// hold no more bytes than the areas. Any bytes are good enough: what is not
+/// an intact record is passed over.
+///
+/// # Errors
+/// When the areas are not of different slots of one array.
+pub fn replay(
+    session: u64,
+    member_size: Sectors,
+    areas: &[LogArea<'_>],
+) -> Result<Vec<ReplayWrite>, LogError> {
+    let mut trust = BTreeMap::new();
+    let mut transactions: BTreeMap<u64, Transaction> = BTreeMap::new();
+    let mut newest_batch = 0;
+    for area in areas {
+        if area.slot.index() >= MAXIMUM_MEMBERS {
+            return Err(LogError::NoSuchSlot(area.slot));
+        }
+        if trust.insert(area.slot, area.trust).is_some() {
+            return Err(LogError::TwoLogs(area.slot));
+        }
+        for found in records(area, session, member_size) {
+            let header = &found.header;
+            newest_batch = newest_batch.max(header.batch);
+            let transaction =
+                transactions
+                    .entry(header.transaction)
+                    .or_insert_with(|| Transaction {
+                        batch: header.batch,
+                        participants: header.participants,
+                        end: header.window.1,
+                        records: BTreeMap::new(),
+                    });
+            transaction.records.insert(area.slot, found);
+        }
+    }
+    let counts = |slot: Slot, end: u64| match trust.get(&slot) {
+        None => false,
+        Some(Trust::Everywhere) => true,
+        Some(Trust::Below(sector)) => end <= sector.0,
+    };
+    let committed = |transaction: &Transaction| {
+        let needed = transaction.participants.iter();
+        let mut needed = needed.filter(|slot| counts(*slot, transaction.end));
+        transaction.batch < newest_batch
+            || needed.all(|slot| transaction.records.contains_key(&slot))
+            || mutated(Mutation::ReplayIncomplete)
+    };
+    let mut writes = Vec::new();
+    for transaction in transactions.values().filter(|it| committed(it)) {
+        for (slot, found) in &transaction.records {
+            if !counts(*slot, transaction.end) {
+                continue;
+            }
+            for ((start, _), bytes) in found.header.extents.iter().zip(&found.payload) {
+                writes.push(ReplayWrite {
+                    slot: *slot,
+                    start: Sectors(*start),
+                    bytes: bytes.to_vec(),
+                });
+            }
+        }
+    }
+    if mutated(Mutation::ReplayReversed) {
+        writes.reverse();
+    }
+    Ok(writes)
+}
+
+/// The intact records of one ring. None lies inside another one, so all
+/// payloads together are no larger than the ring.
+fn records<'a>(area: &LogArea<'a>, session: u64, member_size: Sectors) -> Vec<Found<'a>> {
+    let mut found = Vec::new();
+    let mut at = 0;
+    while at + u64::from(HEADER_BYTES) <= area.bytes.len() as u64 {
+        let record = record_at(area, at, session, member_size);
+        at += record
+            .as_ref()
+            .map_or(BLOCK, |found| found.header.sectors())
+            * SECTOR_BYTES;
+        found.extend(record);
+    }
+    found
+}
+
+fn record_at<'a>(
+    area: &LogArea<'a>,
+    at: u64,
+    session: u64,
+    member_size: Sectors,
+) -> Option<Found<'a>> {
+    let rest = area.bytes.get(usize::try_from(at).ok()?..)?;
+    let header = Header::decode(rest)?;
+    let is_ours = header.session == session
+        && header.slot == area.slot
+        && header.position == at / SECTOR_BYTES
+        && header.participants.contains(area.slot)
+        && header.window.1 <= member_size.0;
+    if !is_ours {
+        return None;
+    }
+    let mut payload = Vec::new();
+    let mut from = HEADER_BYTES as usize;
+    for ((_, count), checksum) in header.extents.iter().zip(&header.checksums) {
+        let to = from.checked_add(usize::try_from(count * SECTOR_BYTES).ok()?)?;
+        let bytes = rest.get(from..to)?;
+        if crc32c::crc32c(bytes) != *checksum {
+            return None;
+        }
+        payload.push(bytes);
+        from = to;
+    }
+    Some(Found { header, payload })
+}

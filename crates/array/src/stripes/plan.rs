@@ -1,0 +1,119 @@
+//! What a job has to read.
+//!
+//! A block is *readable* if the job knows it already, or its member is in
+//! service and filled there, the range is not bad, and the medium did not
+//! refuse it to this job. Lost data can be computed if no more data blocks of
+//! the row are unreadable than parities are readable and fit their data
+//! (a resync has passed them); then all readable data and as many parities as
+//! there are unknowns are read, P before Q.
+//!
+//! A write that leaves data alone can *modify* (read the old blocks that it
+//! writes and all parity) or *reconstruct* (read the data blocks that it does
+//! not write wholly). As md does, an unreadable block counts 2 n reads, and
+//! where parity does not fit yet, the write reconstructs.
+
+use super::StripeArray;
+use super::job::Job;
+use super::pending::{Blocks, covers};
+use raidlab_geometry::{Slot, SlotSet};
+
+/// The blocks that are needed cannot be had.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Unsolvable;
+
+/// How a write makes parity right.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Method {
+    /// No parity member is there: the sectors are written as they are.
+    Direct,
+    /// Read-modify-write.
+    Modify,
+    /// Reconstruct-write.
+    Reconstruct,
+}
+
+impl StripeArray {
+    /// Whether a member can serve this range by itself.
+    pub(super) fn serves(&self, slot: Slot, start: u64, end: u64) -> bool {
+        let extra = &self.extras[slot.index()];
+        let filled = super::mutated(super::Mutation::StripeReadUnrecovered)
+            || !extra.unfilled.overlaps(start, end);
+        self.in_service().contains(slot) && filled && !extra.bad.overlaps(start, end)
+    }
+
+    fn readable(&self, job: &Job) -> SlotSet {
+        let serving = (0..).map(Slot).take(self.map.members());
+        serving
+            .filter(|slot| !job.bad.contains(*slot) && self.serves(*slot, job.start, job.end))
+            .fold(job.known, SlotSet::with)
+    }
+
+    /// Whether parity fits the data there.
+    fn parity_fits(&self, job: &Job) -> bool {
+        !self.unsynced.overlaps(job.start, job.end)
+    }
+
+    /// What must be known to know the needed blocks.
+    pub(super) fn solve(&self, job: &Job, needed: SlotSet) -> Result<SlotSet, Unsolvable> {
+        let readable = self.readable(job);
+        if (needed - readable).is_empty() {
+            return Ok(needed);
+        }
+        let lost = job.data() - readable;
+        let trusted = self.parity_fits(job) || self.config.trust_unsynced_parity;
+        let parities = if trusted {
+            job.parities() & readable
+        } else {
+            SlotSet::EMPTY
+        };
+        if lost.len() > parities.len() {
+            return Err(Unsolvable);
+        }
+        let used: SlotSet = parities.iter().take(lost.len()).collect();
+        Ok((job.data() - lost) | used | (needed & readable))
+    }
+
+    /// Whether members that are missing, not the medium, make it unsolvable.
+    pub(super) fn lacks_members(&self, job: &Job, needed: SlotSet) -> bool {
+        let filled = |slot: &Slot| {
+            let unfilled = &self.extras[slot.index()].unfilled;
+            self.in_service().contains(*slot) && !unfilled.overlaps(job.start, job.end)
+        };
+        let present: SlotSet = (0..)
+            .map(Slot)
+            .take(self.map.members())
+            .filter(filled)
+            .collect();
+        let lost = job.data() - present;
+        !(needed - present).is_empty() && lost.len() > (job.parities() & present).len()
+    }
+
+    /// How a write proceeds, and which blocks it needs.
+    pub(super) fn method(&self, job: &Job, blocks: &Blocks) -> (Method, SlotSet) {
+        if (job.parities() & self.in_service()).is_empty() {
+            return (Method::Direct, SlotSet::EMPTY);
+        }
+        let slot = |index: &u16| job.row.data_slot(*index);
+        let written: SlotSet = blocks.keys().map(slot).collect();
+        let whole: SlotSet = blocks
+            .iter()
+            .filter(|(_, segments)| covers(segments, job.start, job.end))
+            .map(|(index, _)| slot(index))
+            .collect();
+        let reconstruct = job.data() - whole;
+        let modify = written | job.parities();
+        let readable = self.readable(job);
+        let cost = |needed: SlotSet| {
+            let unread = needed - job.known;
+            let lost = (unread - readable).len();
+            (unread & readable).len() + lost * 2 * self.map.members()
+        };
+        let policy = self.config.write_policy;
+        let modifies = policy.modifies(self.map.level(), cost(modify), cost(reconstruct));
+        if modifies && (modify - readable).is_empty() && self.parity_fits(job) {
+            (Method::Modify, modify)
+        } else {
+            (Method::Reconstruct, reconstruct)
+        }
+    }
+}

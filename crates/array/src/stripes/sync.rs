@@ -1,0 +1,611 @@
+//! Resync, check, repair and recovery, window by window.
+//!
+//! One sync runs at a time. It walks upwards over what is to be done, as many
+//! windows at once as the depth says, and pauses as its throttle says (see
+//! `recovery/throttle`). A window takes its lock like everybody else, so that
+//! it and the writes wait for each other.
+//!
+//! * *Check, repair, resync* read all readable blocks. With no block lost, P
+//!   and Q are checked; a RAID 6 with one block lost computes it by one parity
+//!   and compares the other. Where a window does not fit, its blocks are
+//!   checked one by one for their places. Repair and resync write the
+//!   parities that do not fit, as md does: data is never changed, even where a
+//!   single wrong data block would explain everything; the report names it.
+//! * *Recovery* computes the blocks of all members under recovery and writes
+//!   them. A block whose sources cannot be read is recorded as bad on the
+//!   member under recovery. As soon as a window is written, it serves reads.
+//!
+//! Progress is told by checkpoints: everything below is done. Whoever records
+//! one flushes the members first.
+
+use super::config::BLOCK;
+use super::flow::Next;
+use super::job::{Job, Kind, Phase};
+use super::ranges::RangeSet;
+use super::{Mutation, StripeArray, mutated};
+use crate::config::AdminError;
+use crate::engine::{SyncAction, SyncRequest};
+use crate::recovery::{Governor, SyncKind, SyncStatus, Throttle, Verdict};
+use crate::request::{
+    BufferId, ComputeStep, Event, Outputs, RequestError, Slot, StepId, StepResult,
+};
+use raidlab_geometry::SlotSet;
+use raidlab_units::{Nanos, Sectors};
+use std::collections::{BTreeSet, VecDeque};
+
+/// Places that a report names; further ones are only counted.
+const MOST_PLACES: usize = 1024;
+
+/// A block in which parity does not fit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MismatchPlace {
+    /// Sector of the members' data areas.
+    pub start: Sectors,
+    /// Sectors that differ.
+    pub count: Sectors,
+    /// The one member whose block would explain it (RAID 6 only).
+    pub culprit: Option<Slot>,
+}
+
+/// What a check or repair found.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CheckReport {
+    /// Sectors that differ.
+    pub different: u64,
+    /// The first places, by and large ascending; at most 1024.
+    pub places: Vec<MismatchPlace>,
+}
+
+/// What the running sync does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    Recovery,
+    Action(SyncAction),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Pause {
+    None,
+    Until(Nanos),
+    Drain,
+}
+
+#[derive(Debug)]
+struct Sync {
+    mode: Mode,
+    targets: SlotSet,
+    /// Not begun.
+    todo: RangeSet,
+    /// Single blocks of windows that were split.
+    blocks: VecDeque<u64>,
+    /// Where the windows in work begin.
+    in_work: BTreeSet<u64>,
+    in_flight_sectors: u64,
+    checkpoint: u64,
+    checkpoint_at: Nanos,
+    pause: Pause,
+    throttle_due: bool,
+    cancelled: bool,
+    governor: Governor,
+}
+
+/// Syncs: the running one, and what is left of the last.
+#[derive(Debug, Default)]
+pub(super) struct Syncs {
+    running: Option<Sync>,
+    /// Recovery was stopped by hand.
+    stopped: bool,
+    pub(super) report: CheckReport,
+}
+
+impl Sync {
+    fn position(&self, total: u64) -> u64 {
+        let todo = self.todo.first().map_or(total, |(start, _)| start);
+        let work = self.in_work.first().copied().unwrap_or(total);
+        let block = self.blocks.front().copied().unwrap_or(total);
+        todo.min(work).min(block)
+    }
+}
+
+impl StripeArray {
+    pub(super) fn sync_wakes_at(&self) -> Option<Nanos> {
+        match &self.syncs.running {
+            None if self.wants_recovery() => Some(self.now),
+            None => None,
+            Some(sync) => match sync.pause {
+                Pause::Until(time) if !sync.cancelled => Some(time),
+                _ => None,
+            },
+        }
+    }
+
+    pub(super) fn status_of_sync(&self) -> Option<SyncStatus> {
+        let sync = self.syncs.running.as_ref()?;
+        let total = self.map.member_size();
+        let position = Sectors(sync.position(total.0));
+        Some(SyncStatus {
+            kind: match sync.mode {
+                Mode::Recovery => SyncKind::Recovery,
+                Mode::Action(SyncAction::Resync) => SyncKind::Resync,
+                Mode::Action(SyncAction::Check) => SyncKind::Check,
+                Mode::Action(SyncAction::Repair) => SyncKind::Repair,
+            },
+            position,
+            readable_below: position,
+            total,
+            in_flight: u32::try_from(sync.in_work.len()).unwrap_or(u32::MAX),
+            mismatches: match sync.mode {
+                Mode::Action(SyncAction::Check | SyncAction::Repair) => {
+                    Sectors(self.syncs.report.different)
+                }
+                Mode::Recovery | Mode::Action(SyncAction::Resync) => Sectors::ZERO,
+            },
+        })
+    }
+
+    fn wants_recovery(&self) -> bool {
+        let wiping = self.log.as_ref().is_some_and(super::Log::is_wiping);
+        !(self.members.recovering().is_empty() || self.syncs.stopped || self.is_broken() || wiping)
+    }
+
+    fn launch(&mut self, mode: Mode, targets: SlotSet, todo: RangeSet, out: &mut Outputs) {
+        let start = todo
+            .first()
+            .map_or(self.map.member_size().0, |(start, _)| start);
+        out.events.push(Event::SyncStarted(Sectors(start)));
+        self.syncs.running = Some(Sync {
+            mode,
+            targets,
+            todo,
+            blocks: VecDeque::new(),
+            in_work: BTreeSet::new(),
+            in_flight_sectors: 0,
+            checkpoint: start,
+            checkpoint_at: self.now,
+            pause: Pause::None,
+            throttle_due: false,
+            cancelled: false,
+            governor: Governor::new(self.config.sync.throttle, self.now, &self.members),
+        });
+    }
+
+    pub(super) fn begin_sync(
+        &mut self,
+        request: &SyncRequest,
+        out: &mut Outputs,
+    ) -> Result<(), AdminError> {
+        if self.syncs.running.is_some() {
+            return Err(AdminError::SyncRunning);
+        }
+        let size = self.map.member_size();
+        let todo = match &request.ranges {
+            None => RangeSet::of([(0, size.0)]),
+            Some(spans) => super::blocks_of(spans, size),
+        };
+        if request.action == SyncAction::Resync {
+            for (start, end) in todo.iter() {
+                self.unsynced.insert(start, end);
+            }
+        } else {
+            self.syncs.report = CheckReport::default();
+        }
+        self.launch(Mode::Action(request.action), SlotSet::EMPTY, todo, out);
+        Ok(())
+    }
+
+    pub(super) fn cancel_sync(&mut self) {
+        if let Some(sync) = &mut self.syncs.running {
+            sync.cancelled = true;
+            self.syncs.stopped |= sync.mode == Mode::Recovery;
+        }
+    }
+
+    /// A member was added: recovery may run again.
+    pub(super) fn sync_member_added(&mut self) {
+        self.syncs.stopped = false;
+    }
+
+    pub(super) fn sync_lost_member(&mut self, slot: Slot) {
+        let broken = self.is_broken();
+        if let Some(sync) = &mut self.syncs.running {
+            sync.targets = sync.targets.without(slot);
+            let useless = match sync.mode {
+                Mode::Recovery => sync.targets.is_empty(),
+                // The rest is for another sync with the members that are left.
+                Mode::Action(_) => true,
+            };
+            sync.cancelled |= useless || broken;
+        }
+    }
+
+    pub(super) fn set_throttle(&mut self, minimum: u64, maximum: u64) {
+        let (minimum_kib_per_second, maximum_kib_per_second) = (minimum, maximum);
+        let throttle = &mut self.config.sync.throttle;
+        *throttle = match *throttle {
+            Throttle::MdSleep { .. } => Throttle::MdSleep {
+                minimum_kib_per_second,
+                maximum_kib_per_second,
+            },
+            Throttle::None | Throttle::Rate { .. } | Throttle::MdDrain { .. } => {
+                Throttle::MdDrain {
+                    minimum_kib_per_second,
+                    maximum_kib_per_second,
+                }
+            }
+        };
+        if let Some(sync) = &mut self.syncs.running {
+            sync.governor = Governor::new(*throttle, self.now, &self.members);
+            sync.pause = Pause::None;
+        }
+    }
+
+    /// Starts windows, takes checkpoints, ends the sync.
+    pub(super) fn pump_sync(&mut self, out: &mut Outputs) -> bool {
+        if self.syncs.running.is_none() {
+            if !self.wants_recovery() {
+                return false;
+            }
+            let targets = self.members.recovering();
+            let unfilled = targets
+                .iter()
+                .map(|slot| &self.extras[slot.index()].unfilled);
+            let todo = RangeSet::of(unfilled.flat_map(RangeSet::iter));
+            self.launch(Mode::Recovery, targets, todo, out);
+        }
+        let mut moved = false;
+        while let Some(start) = self.next_sync_window(out) {
+            moved = true;
+            let Some(sync) = &mut self.syncs.running else {
+                break;
+            };
+            let end = match sync.blocks.pop_front() {
+                Some(_) => start + BLOCK,
+                None => {
+                    let (_, to) = sync.todo.first().unwrap_or((start, start + BLOCK));
+                    let block = (self.config.sync.block.to_sectors().0 / BLOCK * BLOCK).max(BLOCK);
+                    let chunk = self.map.chunk().0;
+                    let row_end = start / chunk * chunk + chunk;
+                    to.min(row_end).min(start + block.min(self.longest))
+                }
+            };
+            sync.todo.remove(start, end);
+            sync.in_work.insert(start);
+            sync.in_flight_sectors += end - start;
+            sync.throttle_due = sync.governor.issued(Sectors(end - start));
+            let row = self.map.row(self.map.row_of(Sectors(start)));
+            self.enqueue(Job::new(row, (start, end), Kind::Sync, Vec::new()));
+        }
+        moved
+    }
+
+    /// Where the next window begins, if one may begin now.
+    fn next_sync_window(&mut self, out: &mut Outputs) -> Option<u64> {
+        let total = self.map.member_size().0;
+        let depth = self.config.sync.depth as usize;
+        let rule = self.config.sync.checkpoint;
+        let sync = self.syncs.running.as_mut()?;
+        let drained = sync.in_work.is_empty();
+        let position = sync.position(total);
+        if sync.cancelled {
+            if drained {
+                self.end_sync(false, out);
+            }
+            return None;
+        }
+        if drained && sync.todo.is_empty() && sync.blocks.is_empty() {
+            self.end_sync(true, out);
+            return None;
+        }
+        if position > sync.checkpoint
+            && let Some(rule) = rule
+        {
+            let due = rule.is_due(
+                Sectors(position),
+                Sectors(sync.checkpoint),
+                Sectors(total),
+                self.now,
+                sync.checkpoint_at,
+            );
+            if due {
+                sync.checkpoint = position;
+                sync.checkpoint_at = self.now;
+                out.events.push(Event::SyncCheckpoint(Sectors(position)));
+            }
+        }
+        match sync.pause {
+            Pause::Until(time) if self.now < time => return None,
+            Pause::Drain if !drained => return None,
+            _ => sync.pause = Pause::None,
+        }
+        if sync.throttle_due {
+            let verdict = sync
+                .governor
+                .check(self.now, sync.in_flight_sectors, &self.members);
+            sync.throttle_due = matches!(verdict, Verdict::Sleep(_));
+            match verdict {
+                Verdict::Sleep(time) => sync.pause = Pause::Until(time),
+                Verdict::Drain if !drained => sync.pause = Pause::Drain,
+                Verdict::Drain | Verdict::Go => {}
+            }
+            if sync.pause != Pause::None {
+                return None;
+            }
+        }
+        if sync.in_work.len() >= depth {
+            return None;
+        }
+        let block = sync.blocks.front().copied();
+        block.or_else(|| sync.todo.first().map(|(start, _)| start))
+    }
+
+    fn end_sync(&mut self, complete: bool, out: &mut Outputs) {
+        let Some(sync) = self.syncs.running.take() else {
+            return;
+        };
+        for slot in sync.targets.iter() {
+            if self.extras[slot.index()].unfilled.is_empty() {
+                self.members.set_in_sync(slot);
+            }
+        }
+        out.events.push(if complete {
+            Event::SyncFinished
+        } else {
+            Event::SyncAborted
+        });
+    }
+
+    fn sync_mode(&self) -> Option<(Mode, SlotSet)> {
+        let sync = self.syncs.running.as_ref()?;
+        (!sync.cancelled).then_some((sync.mode, sync.targets))
+    }
+
+    /// Reads what is missing, or computes and goes on.
+    pub(super) fn step_sync(&mut self, job: &mut Job, out: &mut Outputs) -> Next {
+        match self.sync_mode() {
+            None => Next::Done(Err(RequestError::Failed)),
+            Some((Mode::Recovery, targets)) => self.step_recovery(job, targets, out),
+            Some((Mode::Action(_), _)) => self.step_check(job, out),
+        }
+    }
+
+    fn step_recovery(&mut self, job: &mut Job, targets: SlotSet, out: &mut Outputs) -> Next {
+        let wants = |slot: &Slot| {
+            let unfilled = &self.extras[slot.index()].unfilled;
+            unfilled.overlaps(job.start, job.end)
+        };
+        let needed: SlotSet = targets.iter().filter(wants).collect();
+        match self.solve(job, needed) {
+            Ok(wanted) if !(wanted - job.known).is_empty() => {
+                self.read_blocks(job, wanted - job.known, out);
+                Next::Keep
+            }
+            Ok(_) => {
+                self.recover_needed(job, needed, out);
+                for slot in needed.iter() {
+                    let Some(scratch) = job.old[slot.index()] else {
+                        continue;
+                    };
+                    let mut item = super::compute::whole(job, slot, scratch);
+                    item.count -= u64::from(mutated(Mutation::RecoveryParitySwapped));
+                    job.writes.push(item);
+                }
+                Self::add_corrections(job);
+                job.phase = Phase::Computed;
+                self.proceed(job, out)
+            }
+            Err(_) if self.lacks_members(job, needed) => {
+                self.cancel_sync();
+                Next::Done(Err(RequestError::Failed))
+            }
+            Err(_) if job.end - job.start > BLOCK => Next::Split,
+            Err(_) => {
+                for slot in needed.iter() {
+                    self.mark_bad(slot, job.start, job.end, out);
+                    self.extras[slot.index()]
+                        .unfilled
+                        .remove(job.start, job.end);
+                }
+                Next::Done(Ok(()))
+            }
+        }
+    }
+
+    fn step_check(&mut self, job: &mut Job, out: &mut Outputs) -> Next {
+        let all = SlotSet::first(self.map.members());
+        let serving: SlotSet = all
+            .iter()
+            .filter(|slot| self.serves(*slot, job.start, job.end) && !job.bad.contains(*slot))
+            .collect();
+        if !(serving - job.known).is_empty() {
+            self.read_blocks(job, serving - job.known, out);
+            return Next::Keep;
+        }
+        let lost = all - job.known;
+        job.check.lost = lost;
+        // A block that the medium refused is made good while we are here.
+        let rebuilt = job.bad - job.known;
+        if !rebuilt.is_empty() && self.solve(job, rebuilt).is_ok() {
+            self.recover_needed(job, rebuilt, out);
+            Self::add_corrections(job);
+        }
+        let spare = self.map.level().parity_count();
+        let lost_data = lost & job.data();
+        // RAID 6 with one data block lost: P makes it, Q tests it.
+        let unknown = !(lost_data - job.known).is_empty() && self.solve(job, lost_data).is_err();
+        if lost.len() >= spare || unknown || mutated(Mutation::CheckBlind) {
+            job.phase = Phase::Computed;
+            return self.proceed(job, out);
+        }
+        self.recover_needed(job, lost_data, out);
+        job.phase = Phase::Checking;
+        self.check_part(job, (job.start, job.end), out);
+        Next::Keep
+    }
+
+    /// Orders the check of a part of a window.
+    fn check_part(&mut self, job: &mut Job, (from, to): (u64, u64), out: &mut Outputs) {
+        let id = StepId(self.next_step);
+        self.next_step += 1;
+        self.steps.insert(id.0, (job.id, from));
+        job.outstanding += 1;
+        let count = Sectors(to - from);
+        let data = job.in_exponent_order(|_, slot| job.old_at(slot, from));
+        let (p, q) = job.parity_at(job.parities() - job.check.lost, from);
+        if job.check.lost.is_empty() || q == BufferId::None {
+            out.steps.push(ComputeStep::Check {
+                id,
+                count,
+                data,
+                p,
+                q,
+            });
+            return;
+        }
+        // P or a data block is lost: only Q can be tested.
+        let scratch = self.allocate(count, out);
+        job.scratch.push(scratch);
+        let expected = BufferId::Scratch {
+            scratch,
+            skip: Sectors::ZERO,
+        };
+        out.steps.push(ComputeStep::Generate {
+            count,
+            data,
+            p: BufferId::None,
+            q: expected,
+        });
+        out.steps.push(ComputeStep::Compare {
+            id,
+            left: expected,
+            right: q,
+            count,
+        });
+    }
+
+    /// The result of a check has come.
+    pub(super) fn sync_computed(
+        &mut self,
+        job: &mut Job,
+        at: u64,
+        result: &StepResult,
+        out: &mut Outputs,
+    ) -> Next {
+        let (p_different, q_different, culprit) = match *result {
+            StepResult::Parity {
+                p_different,
+                q_different,
+                culprit,
+            } => (p_different.0, q_different.0, culprit),
+            StepResult::Compared { different } => (0, different.0, None),
+            StepResult::Bytes(_) => (0, 0, None),
+        };
+        if p_different > 0 {
+            job.check.misfits = job.check.misfits.with(job.row.p());
+        }
+        if q_different > 0 {
+            job.check.misfits = job
+                .row
+                .q()
+                .map_or(job.check.misfits, |q| job.check.misfits.with(q));
+        }
+        let differs = p_different + q_different > 0;
+        if differs && !job.check.by_block && job.end - job.start > BLOCK {
+            job.check.by_block = true;
+            for from in (job.start..job.end).step_by(BLOCK as usize) {
+                self.check_part(job, (from, from + BLOCK), out);
+            }
+            return Next::Keep;
+        }
+        if differs && self.reports_mismatches() {
+            let culprit = culprit.and_then(|number| block_slot(job, number));
+            let count = Sectors(p_different.max(q_different));
+            let start = Sectors(at);
+            let report = &mut self.syncs.report;
+            report.different += count.0;
+            if report.places.len() < MOST_PLACES {
+                report.places.push(MismatchPlace {
+                    start,
+                    count,
+                    culprit,
+                });
+            }
+            out.events.push(Event::Mismatch { start, count });
+        }
+        if job.outstanding > 0 {
+            return Next::Keep;
+        }
+        let rewrites = matches!(
+            self.sync_mode(),
+            Some((Mode::Action(SyncAction::Resync | SyncAction::Repair), _))
+        );
+        let misfits = job.check.misfits;
+        if rewrites && !misfits.is_empty() && !mutated(Mutation::SyncParityKept) {
+            out.steps.push(job.generate_old(misfits));
+            for slot in misfits.iter() {
+                if let Some(scratch) = job.old[slot.index()] {
+                    job.writes.push(super::compute::whole(job, slot, scratch));
+                }
+            }
+        }
+        job.makes_fit = misfits.is_empty() || rewrites;
+        job.phase = Phase::Computed;
+        self.proceed(job, out)
+    }
+
+    fn reports_mismatches(&self) -> bool {
+        matches!(
+            self.sync_mode(),
+            Some((Mode::Action(SyncAction::Check | SyncAction::Repair), _))
+        )
+    }
+
+    /// All writes of a sync job are done.
+    pub(super) fn sync_written(&mut self, job: &Job, filled: SlotSet) {
+        let recovers = matches!(
+            self.syncs.running.as_ref().map(|it| it.mode),
+            Some(Mode::Recovery)
+        );
+        if recovers && matches!(job.kind, Kind::Sync) {
+            for slot in filled.iter() {
+                self.extras[slot.index()]
+                    .unfilled
+                    .remove(job.start, job.end);
+            }
+        }
+    }
+
+    fn leave_work(&mut self, job: &Job) {
+        if let Some(sync) = &mut self.syncs.running {
+            sync.in_work.remove(&job.start);
+            sync.in_flight_sectors -= job.end - job.start;
+        }
+    }
+
+    pub(super) fn sync_job_ended(&mut self, job: &Job) {
+        self.leave_work(job);
+    }
+
+    pub(super) fn sync_job_split(&mut self, job: &Job) {
+        self.leave_work(job);
+        if let Some(sync) = &mut self.syncs.running {
+            sync.blocks
+                .extend((job.start..job.end).step_by(BLOCK as usize));
+        }
+    }
+}
+
+/// The member that holds the block with this number of
+/// [`ComputeStep::Recover`](crate::ComputeStep::Recover).
+fn block_slot(job: &Job, number: u8) -> Option<Slot> {
+    let number = u16::from(number);
+    let exponents = job.row.exponents();
+    if number == exponents {
+        return Some(job.row.p());
+    }
+    if number == exponents + 1 {
+        return job.row.q();
+    }
+    (0..job.row.data_count())
+        .find(|index| u16::from(job.row.exponent(*index)) == number)
+        .map(|index| job.row.data_slot(index))
+}
