@@ -259,7 +259,6 @@ impl Buffers {
             start,
             end: start + bytes,
             place: 0,
-            buffer,
         })
     }
 

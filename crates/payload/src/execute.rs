@@ -2,7 +2,7 @@
 
 use crate::PayloadError;
 use crate::buffers::{Buffers, length};
-use crate::pieces::borrow;
+use crate::pieces::{Overlap, borrow};
 use raidlab_array::{BufferId, ComputeStep, StepId, StepResult};
 use raidlab_parity::MAXIMUM_DATA;
 use raidlab_units::{SECTOR_BYTES, Sectors};
@@ -225,13 +225,14 @@ impl Buffers {
     fn borrow(
         &mut self,
         count: Sectors,
-        buffers: impl IntoIterator<Item = BufferId>,
+        buffers: impl IntoIterator<Item = BufferId, IntoIter: Clone>,
     ) -> Result<Vec<Option<&mut [u8]>>, PayloadError> {
         let bytes = length(count);
         let mut regions = std::mem::take(&mut self.regions);
         regions.clear();
+        let buffers = buffers.into_iter();
         let mut places = 0;
-        for buffer in buffers {
+        for buffer in buffers.clone() {
             if buffer != BufferId::None {
                 let mut region = self.region(buffer, bytes)?;
                 region.place = places;
@@ -240,7 +241,15 @@ impl Buffers {
             places += 1;
         }
         self.regions = regions;
-        borrow(&mut self.entries, &mut self.regions, places as usize)
+        borrow(&mut self.entries, &mut self.regions, places as usize).map_err(
+            |Overlap(first, second)| {
+                let [first, second] = [first, second].map(|place| {
+                    let buffer = buffers.clone().nth(place as usize);
+                    buffer.unwrap_or(BufferId::None)
+                });
+                PayloadError::Overlap(first, second)
+            },
+        )
     }
 }
 

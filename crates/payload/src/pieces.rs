@@ -5,9 +5,7 @@
 //! writing at the same time: sorted by buffer and start, each is split off the
 //! front of what is left of the table, and of its buffer.
 
-use crate::PayloadError;
 use crate::buffers::Entry;
-use raidlab_array::BufferId;
 
 /// A range of a buffer that a step names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,17 +16,19 @@ pub(crate) struct Region {
     pub(crate) end: usize,
     /// Which of the step's buffers.
     pub(crate) place: u32,
-    /// As the step names it, for errors.
-    pub(crate) buffer: BufferId,
 }
+
+/// The places of two regions that overlap.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Overlap(pub(crate) u32, pub(crate) u32);
 
 /// The bytes of all regions, each at its place of `count`; the rest `None`.
 pub(crate) fn borrow<'a>(
     mut entries: &'a mut [Entry],
     regions: &mut [Region],
     count: usize,
-) -> Result<Vec<Option<&'a mut [u8]>>, PayloadError> {
-    regions.sort_unstable_by_key(|region| (region.entry, region.start, region.place));
+) -> Result<Vec<Option<&'a mut [u8]>>, Overlap> {
+    regions.sort_unstable_by_key(|region| (region.entry, region.start));
     let mut pieces: Vec<Option<&'a mut [u8]>> = Vec::with_capacity(count);
     pieces.resize_with(count, || None);
     // What was split off so far: places of the table, bytes of the last one.
@@ -40,7 +40,7 @@ pub(crate) fn borrow<'a>(
         match last {
             Some(last) if last.entry == region.entry => {
                 if region.start < last.end {
-                    return Err(PayloadError::Overlap(last.buffer, region.buffer));
+                    return Err(Overlap(last.place, region.place));
                 }
             }
             _ => {

@@ -21,6 +21,9 @@ pub struct Function(Generate);
 /// What ISA-L asks of the addresses of blocks.
 const ALIGNMENT: usize = 32;
 
+/// The most blocks of one call here, with parity.
+const MAXIMUM_BLOCKS: usize = 64;
+
 impl Isal {
     /// The library, if it is installed.
     pub fn load() -> Option<Self> {
@@ -45,7 +48,8 @@ impl Function {
     /// Calls it on blocks of one length, parity last, aligned to 32 bytes.
     ///
     /// # Panics
-    /// When lengths differ, an address is not aligned, or ISA-L refuses.
+    /// When lengths differ, an address is not aligned, there are too
+    /// many blocks, or ISA-L refuses.
     pub fn call(self, blocks: &mut [&mut [u8]]) {
         let bytes = blocks[0].len();
         for block in blocks.iter() {
@@ -55,11 +59,12 @@ impl Function {
                 "ISA-L's alignment"
             );
         }
-        let mut addresses: Vec<*mut c_void> = blocks
-            .iter_mut()
-            .map(|block| block.as_mut_ptr().cast())
-            .collect();
-        let count = c_int::try_from(addresses.len()).expect("few blocks");
+        // No allocation: the call is measured.
+        let mut addresses = [std::ptr::null_mut::<c_void>(); MAXIMUM_BLOCKS];
+        for (address, block) in addresses[..blocks.len()].iter_mut().zip(blocks.iter_mut()) {
+            *address = block.as_mut_ptr().cast();
+        }
+        let count = c_int::try_from(blocks.len()).expect("few blocks");
         let bytes = c_int::try_from(bytes).expect("short blocks");
         // SAFETY: the addresses are those of distinct blocks of that length.
         let result = unsafe { self.0(count, bytes, addresses.as_mut_ptr()) };
