@@ -10,6 +10,8 @@ use raidlab_units::Sectors;
 
 /// The longest range of one entry (`BB_MAX_LEN` of include/linux/badblocks.h).
 const LONGEST: u64 = 512;
+/// Units of a start: 54 bits.
+const UNITS: u64 = 1 << 54;
 /// The most entries that the kernel keeps: one page of words.
 const MOST_ENTRIES: usize = 512;
 /// Sectors that the kernel reads of a log.
@@ -38,8 +40,8 @@ pub enum BadBlockError {
         /// As found, in the log's units.
         count: u64,
     },
-    /// An entry beyond the member's last possible sector.
-    #[error("entry {index} of the bad-block log begins at {start}, beyond any device")]
+    /// An entry that reaches beyond the last sector that a log can name.
+    #[error("entry {index} of the bad-block log begins at {start} and ends beyond any device")]
     Start {
         /// Which one.
         index: usize,
@@ -101,10 +103,9 @@ impl BadBlockLog {
         if count == 0 || count > LONGEST {
             return Err(BadBlockError::Length { index, count });
         }
-        let beyond = BadBlockError::Start { index, start };
-        let end = (start + count) << self.shift;
-        if end >> self.shift != start + count || end > 1 << 55 {
-            return Err(beyond);
+        let end = start + count;
+        if end > UNITS || end > u64::MAX >> self.shift {
+            return Err(BadBlockError::Start { index, start });
         }
         Ok(BadBlockEntry {
             start: Sectors(start << self.shift),
@@ -117,15 +118,19 @@ impl BadBlockLog {
     ///
     /// # Errors
     ///
-    /// [`BadBlockError::Full`] if they do not fit, [`BadBlockError::Shift`].
+    /// [`BadBlockError::Full`] if they do not fit, [`BadBlockError::Start`] if a log
+    /// cannot name them, [`BadBlockError::Shift`].
     pub fn encode(&self, ranges: &[BadBlockEntry]) -> Result<Vec<u8>, BadBlockError> {
         if self.shift > 53 {
             return Err(BadBlockError::Shift(self.shift));
         }
         let mut words = Vec::new();
-        for (start, end) in merged(ranges) {
+        for (index, (start, end)) in merged(ranges).into_iter().enumerate() {
             let mut start = start >> self.shift;
             let end = end.div_ceil(1 << self.shift);
+            if end > UNITS {
+                return Err(BadBlockError::Start { index, start });
+            }
             while start < end {
                 let count = (end - start).min(LONGEST);
                 words.push(start << 10 | count);
