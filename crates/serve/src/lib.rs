@@ -1,8 +1,9 @@
 //! Arrays and modelled disks on real files, served over NBD.
 
 pub mod array;
-pub mod disk;
 pub mod client;
+pub mod control;
+pub mod disk;
 pub mod export;
 pub mod member;
 pub mod server;
