@@ -62,7 +62,7 @@ pub use engine::{
 pub use member::MemberState;
 pub use persistent::{
     ArrayState, ArrayStatus, AssembleError, AssembleOptions, AssembledMember, Assembly, Candidate,
-    DeviceCounters, DeviceStatus, EngineOptions, LOG_SUPERBLOCK_SECTORS, LeftOut, LogFault,
+    DeviceCounters, DeviceStatus, EngineOptions, LOG_SUPERBLOCK_SECTORS, LeftOut, LogBlock, LogFault,
     LogSuperblock, LogWrite, MismatchStatus, NeededLog, NeededReplay, NeededSync, NewDevice, Part, PersistentArray,
     Settings, Stale, StartError, SyncProgress, Update, VerbError, log_area,
 };

@@ -42,28 +42,26 @@ mod life;
 mod log_superblock;
 mod pass;
 mod status;
-#[cfg(test)]
-mod tests;
 mod verbs;
 
 pub use assembly::{
-    AssembleOptions, AssembledMember, Assembly, Candidate, LeftOut, LogWrite, NeededLog, NeededReplay, NeededSync, Part,
-    Stale, Update,
+    AssembleOptions, AssembledMember, Assembly, Candidate, LeftOut, LogWrite, NeededLog,
+    NeededReplay, NeededSync, Part, Stale, Update,
 };
 pub use build::EngineOptions;
 pub use device::DeviceCounters;
 pub use error::{AssembleError, LogFault, StartError, VerbError};
-pub use log_superblock::{LOG_SUPERBLOCK_SECTORS, LogSuperblock, log_area};
+pub use log_superblock::{LOG_SUPERBLOCK_SECTORS, LogBlock, LogSuperblock, log_area};
 pub use status::{ArrayState, ArrayStatus, DeviceStatus, MismatchStatus, SyncProgress};
 pub use verbs::NewDevice;
 
 use crate::engine::{Engine, FIRST_OUTER_ID, FIRST_OUTER_SCRATCH, Span, SyncAction};
+use crate::member::MemberState;
 use crate::mutation::{self, Mutation};
 use crate::request::{
     CommandId, Finished, MemberError, Operation, Outputs, Request, RequestError, RequestId, Slot,
     StepId, StepResult,
 };
-use crate::member::MemberState;
 use device::{Device, Place};
 use intent::Intent;
 use raidlab_geometry::{Layout, Level, StripeMap};
@@ -332,14 +330,14 @@ impl PersistentArray {
     pub fn submit(&mut self, now: Nanos, request: Request, out: &mut Outputs) {
         self.now = now;
         match request.operation {
-            Operation::Read => self.to_engine(request, out),
+            Operation::Read => self.pass_to_engine(request, out),
             Operation::Flush => {
                 let flush = Tracked {
                     is_write: false,
                     chunks: 0..0,
                 };
                 self.tracked.insert(request.id, flush);
-                self.to_engine(request, out);
+                self.pass_to_engine(request, out);
             }
             Operation::Write | Operation::Discard => self.submit_write(request, out),
         }
@@ -364,7 +362,7 @@ impl PersistentArray {
         let end = request.start.0.checked_add(request.count.0);
         let is_inside = end.is_some_and(|end| end <= self.engine.size().0);
         if !self.is_recorded() || !is_inside || request.count == Sectors::ZERO {
-            return self.to_engine(request, out);
+            return self.pass_to_engine(request, out);
         }
         let chunks = self.chunks_of(&request);
         if let Some(intent) = &mut self.intent {

@@ -45,7 +45,7 @@ impl PersistentArray {
         result
     }
 
-    pub(super) fn to_engine(&mut self, request: Request, out: &mut Outputs) {
+    pub(super) fn pass_to_engine(&mut self, request: Request, out: &mut Outputs) {
         let now = self.now;
         self.with_engine_do(out, |engine, out| engine.submit(now, request, out));
     }

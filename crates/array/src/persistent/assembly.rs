@@ -310,7 +310,7 @@ impl Candidate {
 }
 
 /// The shape of the array that a superblock describes, all members alike.
-fn shape_of(superblock: &Superblock, level: Level, layout: Layout) -> Shape {
+pub(super) fn shape_of(superblock: &Superblock, level: Level, layout: Layout) -> Shape {
     // A slot set has at most 64 slots; the shape's own check refuses more.
     let members = usize::try_from(superblock.raid_disks).unwrap_or(usize::MAX);
     Shape::uniform(

@@ -1,8 +1,10 @@
 //! From an assembly to the engine and the tables of a running array.
 
-use super::{Settings, StartError};
 use super::assembly::{AssembledMember, Assembly, Part};
 use super::device::Device;
+use super::{Settings, StartError};
+use crate::array::Array;
+use crate::config::ArrayConfig;
 use crate::engine::{Engine, Initial, Span};
 use crate::policy::ReadPolicyKind;
 use crate::recovery::RecoveryConfig;
@@ -207,7 +209,35 @@ impl Assembly {
             let engine = StripeArray::new(config).map_err(StartError::Stripes)?;
             return Ok(Box::new(engine));
         }
-        Err(StartError::NoEngine(self.level))
+        let engine = Array::new(self.copies_config(options)).map_err(StartError::Copies)?;
+        Ok(Box::new(engine))
+    }
+
+    /// What the engine of a level with copies has to be told.
+    fn copies_config(&self, options: &EngineOptions) -> ArrayConfig {
+        let mut shape = super::assembly::shape_of(&self.array, self.level, self.layout);
+        let mut bad_blocks = Vec::new();
+        let mut remembers_bad_blocks = true;
+        for (slot, member) in (0..).map(Slot).zip(self.slots()) {
+            let Some(member) = member else { continue };
+            let device = Device::new(member.clone());
+            remembers_bad_blocks &= device.own.bad_block_log.is_some();
+            bad_blocks.extend(device.bad_spans().into_iter().map(|span| (slot, span)));
+            // Without redundancy each member is used to its own end.
+            if !is_redundant(self.level) {
+                shape.member_sizes[slot.index()] = device.own.data_size;
+            }
+        }
+        ArrayConfig {
+            shape,
+            members: self.initial(),
+            bad_blocks,
+            read_policy: options.read_policy,
+            recovery: options.recovery.clone(),
+            maximum_request: options.maximum_request,
+            record_failures: true,
+            remembers_bad_blocks,
+        }
     }
 
     /// What the engine of a level with parity has to be told; `None` for other

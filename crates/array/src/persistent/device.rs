@@ -120,7 +120,8 @@ impl Device {
             log_area,
             log_sequence: candidate
                 .log
-                .map_or(0, |log| log.sequence.wrapping_add(1)),
+                .and_then(|log| log.of(&own))
+                .map_or(0, |block| block.sequence.wrapping_add(1)),
             checksum: super::log_superblock::checksum(&own).unwrap_or(0),
             counters: DeviceCounters::default(),
             own,

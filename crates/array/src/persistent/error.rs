@@ -1,6 +1,6 @@
 //! Why an array cannot be put together or started.
 
-use crate::config::AdminError;
+use crate::config::{AdminError, ConfigError};
 use crate::stripes::StripeConfigError;
 use raidlab_geometry::{ShapeError, Slot, SlotSet};
 
@@ -150,9 +150,9 @@ pub enum StartError {
     /// The engine of a level with parity refuses.
     #[error("the array cannot be set up")]
     Stripes(#[source] StripeConfigError),
-    /// There is no engine for the level.
-    #[error("{0} cannot be run")]
-    NoEngine(raidlab_geometry::Level),
+    /// The engine of a level with copies refuses.
+    #[error("the array cannot be set up")]
+    Copies(#[source] ConfigError),
     /// The log has to be replayed first.
     #[error("the write log has not been replayed")]
     ReplayPending,

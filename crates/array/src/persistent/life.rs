@@ -41,7 +41,7 @@ impl PersistentArray {
                 break;
             };
             self.writes += 1;
-            self.to_engine(request, out);
+            self.pass_to_engine(request, out);
             progress = true;
         }
         progress
@@ -234,7 +234,7 @@ impl PersistentArray {
             by_bitmap: matches!(admission, Admission::Ranges(_)),
         };
         let config = device.config();
-        let left = std::mem::replace(&mut self.served[slot.index()], Some(handle));
+        let left = self.served[slot.index()].replace(handle);
         let added = self.with_engine_do(out, |engine, out| {
             engine.add(now, slot, config, admission, out)
         });

@@ -64,9 +64,15 @@ pub(super) fn checksum(superblock: &Superblock) -> Option<u32> {
     superblock_checksum(&superblock.encode().ok()?)
 }
 
-/// A log superblock.
+/// What is found of a log superblock: its intact blocks, at least one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LogSuperblock {
+    blocks: [Option<LogBlock>; 2],
+}
+
+/// One of the two blocks of a log superblock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LogBlock {
     /// The array.
     pub array_uuid: Uuid,
     /// The member.
@@ -86,6 +92,35 @@ pub struct LogSuperblock {
 }
 
 impl LogSuperblock {
+    /// From the bytes of both blocks; `None` if neither is intact.
+    #[must_use]
+    pub fn decode(bytes: &[u8]) -> Option<Self> {
+        let mut blocks = bytes.chunks(BYTES).map(LogBlock::decode);
+        let blocks = [blocks.next().flatten(), blocks.next().flatten()];
+        blocks
+            .iter()
+            .any(Option::is_some)
+            .then_some(Self { blocks })
+    }
+
+    /// The block that counts for a member with this md superblock: of those
+    /// that were in force when it was written the newest, else the newest.
+    #[must_use]
+    pub fn of(&self, superblock: &Superblock) -> Option<LogBlock> {
+        let blocks = self.blocks.iter().copied().flatten();
+        blocks.max_by_key(|block| (block.covers(superblock), block.sequence))
+    }
+}
+
+impl From<LogBlock> for LogSuperblock {
+    fn from(block: LogBlock) -> Self {
+        Self {
+            blocks: [Some(block), None],
+        }
+    }
+}
+
+impl LogBlock {
     /// The block's bytes.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
@@ -105,15 +140,6 @@ impl LogSuperblock {
         let seal = crc32c::crc32c(&bytes[..SEAL]);
         bytes[SEAL..].copy_from_slice(&seal.to_le_bytes());
         bytes
-    }
-
-    /// The log superblock of a member with this md superblock, from the bytes of
-    /// both blocks: of those that were in force when it was written the newest,
-    /// else the newest; `None` if none is intact.
-    #[must_use]
-    pub fn find(bytes: &[u8], superblock: &Superblock) -> Option<Self> {
-        let blocks = bytes.chunks(BYTES).take(2).filter_map(Self::decode);
-        blocks.max_by_key(|block| (block.covers(superblock), block.sequence))
     }
 
     /// Where the block is written: sectors from the start of the area.

@@ -21,7 +21,7 @@
 use super::PersistentArray;
 use super::device::{Device, Place};
 use super::intent::PAGE_SECTORS;
-use super::log_superblock::LogSuperblock;
+use super::log_superblock::LogBlock;
 use super::now_since_1970;
 use crate::engine::EXTERNAL_BITMAP;
 use crate::mutation::{self, Mutation};
@@ -31,6 +31,9 @@ use crate::request::{
 };
 use raidlab_metadata::{PAGE_BYTES, Role, Superblock, superblock_checksum};
 use raidlab_units::{SECTOR_BYTES, Sectors};
+
+/// Bytes and the sector that they go to.
+type Placed = (Sectors, Vec<u8>);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
@@ -51,7 +54,7 @@ pub(super) struct Pass {
     /// Devices that take part, with the superblocks that they will get.
     targets: Vec<(Slot, Superblock)>,
     /// Bad-block logs to be written: `None` where that is impossible.
-    bad_blocks: Vec<(Slot, Option<(Sectors, Vec<u8>)>)>,
+    bad_blocks: Vec<(Slot, Option<Placed>)>,
     /// Encoded superblocks.
     encoded: Vec<(Slot, Vec<u8>)>,
     writes_superblocks: bool,
@@ -271,7 +274,7 @@ impl PersistentArray {
         if matches!(device.place, Place::Faulty | Place::Spare) {
             return;
         }
-        let block = LogSuperblock {
+        let block = LogBlock {
             array_uuid: self.array.array_uuid,
             device_uuid: device.own.device_uuid,
             session,
@@ -319,7 +322,7 @@ impl PersistentArray {
     }
 
     /// The bad-block logs that have changed.
-    fn bad_block_logs(&mut self) -> Vec<(Slot, Option<(Sectors, Vec<u8>)>)> {
+    fn bad_block_logs(&mut self) -> Vec<(Slot, Option<Placed>)> {
         let mut logs = Vec::new();
         for (handle, device) in &mut self.devices {
             if device.place == Place::Faulty || !std::mem::take(&mut device.bad_blocks_changed) {

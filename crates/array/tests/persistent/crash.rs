@@ -127,30 +127,43 @@ fn run(
     true
 }
 
-/// Parity fits on the disks wherever they say so themselves.
+/// Copies are the same and parity fits on the disks wherever they say so
+/// themselves.
 fn check_sound(make: &Make, disks: &BTreeMap<u16, Disk>, context: &str) {
     let newest = disks
         .values()
         .map(|disk| disk.metadata().superblock)
         .max_by_key(|superblock| superblock.events)
         .unwrap();
-    if make.level != Level::Raid5
-        || newest.roles.iter().filter(|role| is_slot(role)).count() < make.members
-    {
+    let members = newest.roles.iter().filter(|role| is_slot(role)).count();
+    let is_plain = matches!(make.level, Level::Raid1 | Level::Raid5) && make.spares == 0;
+    if !is_plain || members < make.members {
         return;
     }
+    let bitmaps: Vec<_> = disks.values().map(|disk| disk.metadata().bitmap).collect();
     let is_clean = newest.resync_offset == Superblock::IN_SYNC;
     for sector in 0..USED {
-        let is_marked = disks.values().any(|disk| {
-            let bitmap = disk.metadata().bitmap;
-            bitmap.is_none_or(|bitmap| bitmap.test(sector / 64))
+        let is_marked = bitmaps.iter().any(|bitmap| {
+            bitmap
+                .as_ref()
+                .is_none_or(|bitmap| bitmap.test(sector / 64))
         });
         if is_marked && !is_clean {
             continue;
         }
         let at = usize::try_from(DATA_OFFSET + sector).unwrap() * SECTOR;
-        let sum = disks.values().fold(0, |sum, disk| sum ^ disk.durable[at]);
-        assert_eq!(sum, 0, "parity of sector {sector} does not fit: {context}");
+        let mut bytes = disks.values().map(|disk| disk.durable[at]);
+        let fits = match make.level {
+            Level::Raid1 => {
+                let first = bytes.next();
+                bytes.all(|byte| Some(byte) == first)
+            }
+            _ => bytes.fold(0, |sum, byte| sum ^ byte) == 0,
+        };
+        assert!(
+            fits,
+            "sector {sector} of the members does not fit: {context}"
+        );
     }
 }
 
@@ -317,4 +330,85 @@ fn recovery_onto_a_spare_survives_cuts() {
         ..Make::new(Level::Raid5, 3)
     };
     cut_everywhere(make, &script, 6);
+}
+
+/// The same for copies; half as many sectors.
+const COPIES: [Do; 10] = [
+    Do::Write(0, 4),
+    Do::Write(40, 32),
+    Do::Flush,
+    Do::Pause(300),
+    Do::Write(2, 10),
+    Do::Flush,
+    Do::Pause(11_000),
+    Do::Write(200, 3),
+    Do::Settle,
+    Do::Stop,
+];
+
+#[test]
+fn mirrors_are_sound_at_every_cut() {
+    for (number, level, members) in [
+        (7, Level::Raid1, 2),
+        (8, Level::Raid1, 3),
+        (9, Level::Raid10, 3),
+    ] {
+        cut_everywhere(Make::new(level, members), &COPIES, number);
+    }
+}
+
+#[test]
+fn a_failed_copy_never_comes_back_as_current() {
+    for (level, members, lost) in [
+        (Level::Raid1, 2, 0),
+        (Level::Raid1, 2, 1),
+        (Level::Raid10, 4, 2),
+    ] {
+        let script = FAILURE.map(|action| match action {
+            Do::Kill(_) => Do::Kill(lost),
+            action => action,
+        });
+        cut_everywhere(Make::new(level, members), &script, 10);
+    }
+}
+
+#[test]
+fn recovery_of_a_mirror_survives_cuts() {
+    let make = Make {
+        spares: 1,
+        ..Make::new(Level::Raid1, 2)
+    };
+    let script = [
+        Do::Write(0, 100),
+        Do::Flush,
+        Do::Fail(0),
+        Do::Pause(100),
+        Do::Write(20, 60),
+        Do::Flush,
+        Do::Pause(1000),
+    ];
+    cut_everywhere(make, &script, 11);
+}
+
+#[test]
+fn the_two_halves_of_a_mirror_do_not_meet_again() {
+    let disks = Make::new(Level::Raid1, 2).disks();
+    let halves: Vec<BTreeMap<u16, Disk>> = [0, 1]
+        .map(|half| {
+            let mut alone = disks.clone();
+            alone.retain(|handle, _| *handle == half);
+            let run = |options: &mut raidlab_array::AssembleOptions| options.run_degraded = true;
+            let mut world = World::assemble(alone, false, run).unwrap();
+            world.write(0, 8, u8::try_from(half).unwrap() + 1);
+            world.flush();
+            world.run_for(Nanos::from_secs(1));
+            world.disks
+        })
+        .into();
+    let both: BTreeMap<u16, Disk> = halves.into_iter().flatten().collect();
+    let refused = World::assemble(both, false, |options| options.run_degraded = true);
+    assert!(matches!(
+        refused.err(),
+        Some(AssembleError::SplitBrain { .. })
+    ));
 }

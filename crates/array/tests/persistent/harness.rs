@@ -167,7 +167,7 @@ pub fn candidate(handle: u16, disk: &Disk) -> Candidate {
     let log = log_area(&metadata).and_then(|area| {
         let mut bytes = vec![0; 8192];
         disk.read(area.start.0, &mut bytes);
-        LogSuperblock::find(&bytes, &metadata.superblock)
+        LogSuperblock::decode(&bytes)
     });
     Candidate {
         name: handle.to_string(),
@@ -386,7 +386,10 @@ impl World {
             }
             let metadata = self.disks[&device.handle.0].metadata();
             assert_eq!(metadata.superblock.resync_offset, Sectors(0), "{command:?}");
-            if let Some(bitmap) = metadata.bitmap {
+            // The bitmap of a RAID 10 stands for the array's sectors.
+            if let Some(bitmap) = metadata.bitmap
+                && metadata.superblock.level != 10
+            {
                 assert!(bitmap.test(chunk), "chunk {chunk} is clear: {command:?}");
             }
         }

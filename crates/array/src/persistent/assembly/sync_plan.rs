@@ -6,10 +6,10 @@ use super::{
     AssembleOptions, AssembledMember, Assembly, NeededLog, NeededReplay, NeededSync, Part, Update,
 };
 use crate::engine::Admission;
-use crate::stripes::log::Trust;
 use crate::mutation::{self, Mutation};
 use crate::persistent::error::{AssembleError, LogFault};
 use crate::persistent::intent::span;
+use crate::stripes::log::Trust;
 use raidlab_geometry::SlotSet;
 use raidlab_metadata::Superblock;
 use raidlab_units::Sectors;
@@ -185,7 +185,8 @@ fn log(view: &View, chosen: &Chosen) -> Result<Logs, LogFault> {
             _ => continue,
         };
         let name = || candidate.name.clone();
-        let log = candidate.log.ok_or_else(|| LogFault::Absent(name()))?;
+        let log = candidate.log.and_then(|log| log.of(candidate.superblock()));
+        let log = log.ok_or_else(|| LogFault::Absent(name()))?;
         if log.session == 0 {
             return Err(LogFault::Absent(name()));
         }

@@ -3,7 +3,7 @@
 use super::{AssembleOptions, Assembly, Candidate, LeftOut, NeededSync, Part, Stale, Update};
 use crate::engine::{Admission, Span};
 use crate::persistent::error::{AssembleError, LogFault};
-use crate::persistent::log_superblock::{LogSuperblock, checksum};
+use crate::persistent::log_superblock::{LogBlock, LogSuperblock, checksum};
 use raidlab_geometry::{Layout, Level, Slot, SlotSet};
 use raidlab_metadata::{
     Bitmap, BitmapSuperblock, DeviceFlags, Features, MemberMetadata, Reshape, Role, Superblock,
@@ -117,8 +117,12 @@ fn bitmap(candidate: &mut Candidate, events: u64, cleared: u64, chunks: &[u64]) 
 }
 
 fn log(candidate: &mut Candidate, session: u64) {
+    log_with(candidate, session, |_| ());
+}
+
+fn log_with(candidate: &mut Candidate, session: u64, change: impl FnOnce(&mut LogBlock)) {
     let own = &candidate.metadata.superblock;
-    candidate.log = Some(LogSuperblock {
+    let mut block = LogBlock {
         array_uuid: own.array_uuid,
         device_uuid: own.device_uuid,
         session,
@@ -129,7 +133,9 @@ fn log(candidate: &mut Candidate, session: u64) {
             end: DATA,
         },
         sequence: 0,
-    });
+    };
+    change(&mut block);
+    candidate.log = Some(block.into());
 }
 
 const fn span(start: u64, end: u64) -> Span {
@@ -349,8 +355,7 @@ fn the_write_hole_refuses_unless_the_log_is_whole() {
     log(&mut found[1], 78);
     let other = refused(LogFault::OtherSession("b".to_owned()));
     assert_eq!(run(&found).unwrap_err(), other);
-    log(&mut found[1], 77);
-    found[1].log.as_mut().unwrap().checksums = [1, 2];
+    log_with(&mut found[1], 77, |block| block.checksums = [1, 2]);
     let overtaken = refused(LogFault::Overtaken("b".to_owned()));
     assert_eq!(run(&found).unwrap_err(), overtaken);
     let forced = decide_with(&found, |options| options.force = true).unwrap();
@@ -362,8 +367,7 @@ fn a_log_does_not_stand_in_for_a_first_resync() {
     let mut found = set(Level::Raid5, &[10, 10, 10]);
     for member in &mut found {
         superblock(member).resync_offset = Sectors(0);
-        log(member, 5);
-        member.log.as_mut().unwrap().in_sync_below = Sectors(1024);
+        log_with(member, 5, |block| block.in_sync_below = Sectors(1024));
     }
     let assembly = decide(&found).unwrap();
     assert!(assembly.replay.is_some());
@@ -485,4 +489,35 @@ fn spares_and_replacements_keep_their_parts() {
         ("d", Part::Spare),
     ];
     assert_eq!(parts(&assembly), expected);
+}
+
+#[test]
+fn of_two_log_superblocks_the_one_that_knows_the_superblock_counts() {
+    let mut member = candidate(Level::Raid5, 3, 0, 10);
+    let own = member.metadata.superblock.clone();
+    log(&mut member, 3);
+    let old = member.log.unwrap().of(&own).unwrap();
+    // The next one was written, the superblock after it was not, or is torn.
+    let next = LogBlock {
+        checksums: [5, old.checksums[1]],
+        sequence: 1,
+        ..old
+    };
+    let later = LogBlock {
+        checksums: [6, 5],
+        sequence: 1,
+        ..old
+    };
+    assert_eq!((old.place(), next.place()), (Sectors(0), Sectors(8)));
+    let both = |second: Vec<u8>| {
+        let bytes = [old.encode(), second].concat();
+        LogSuperblock::decode(&bytes).unwrap().of(&own)
+    };
+    assert_eq!(both(next.encode()), Some(next));
+    assert_eq!(both(later.encode()), Some(old));
+    let mut torn = next.encode();
+    torn[0] = 0;
+    assert_eq!(both(torn), Some(old));
+    assert_eq!(LogSuperblock::decode(&[0; 8192]), None);
+    assert_eq!(LogSuperblock::decode(&[]), None);
 }
