@@ -186,6 +186,7 @@ impl Job {
 
     /// P and Q (those `wanted`) of the old data, all of which must be known.
     pub(super) fn generate_old(&self, wanted: SlotSet) -> ComputeStep {
+        debug_assert!((self.data() - self.known).is_empty());
         let (p, q) = self.parity_at(wanted, self.start);
         ComputeStep::Generate {
             count: self.count(),
@@ -202,6 +203,8 @@ impl Job {
             .iter()
             .take(lost.len())
             .collect();
+        debug_assert_eq!(parities.len(), lost.len());
+        debug_assert!((self.data() - lost - self.known).is_empty());
         let (p, q) = self.parity_at(parities, self.start);
         let number = |slot| match self.row.role(slot) {
             BlockRole::Data(index) => self.row.exponent(index),

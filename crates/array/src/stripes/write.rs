@@ -137,7 +137,14 @@ impl StripeArray {
 
     /// Computes the needed blocks that could not be read.
     pub(super) fn recover_needed(&mut self, job: &mut Job, needed: SlotSet, out: &mut Outputs) {
-        if !((needed & job.data()) - job.known).is_empty() {
+        let parities = (needed & job.parities()) - job.known;
+        // Parity needs all data.
+        let data = if parities.is_empty() {
+            needed & job.data()
+        } else {
+            job.data()
+        };
+        if !(data - job.known).is_empty() {
             let lost = job.data() - job.known;
             for slot in lost.iter() {
                 self.scratch_for(job, slot, out);
@@ -145,7 +152,6 @@ impl StripeArray {
             out.steps.push(job.recover_old(lost));
             job.known = job.known | lost;
         }
-        let parities = (needed & job.parities()) - job.known;
         if !parities.is_empty() {
             for slot in parities.iter() {
                 self.scratch_for(job, slot, out);
