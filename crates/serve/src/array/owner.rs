@@ -5,14 +5,15 @@
 //! and only then calls the kernel, once, to send all commands and to wait for
 //! the next completion, the next request or the next tick.
 
+use super::engine::Core;
 use super::payloads::{PayloadError, Payloads, length};
 use super::requests::Requests;
 use crate::export::{self, ErrorCode};
 use crate::member::{Answer, Members, Transfer, Waker};
 use crossbeam_channel::Receiver;
 use raidlab_array::{
-    BufferId, CommandId, EXTERNAL_BITMAP, Engine, Event, MAXIMUM_MEMBERS, MemberCommand,
-    MemberError, Operation, Outputs, Slot,
+    BufferId, CommandId, EXTERNAL_BITMAP, Event, MemberCommand, MemberError, Operation, Outputs,
+    Slot,
 };
 use raidlab_units::{Nanos, SECTOR_BYTES};
 use std::collections::HashMap;
@@ -40,7 +41,7 @@ pub enum Broken {
 
 /// An array at work.
 pub(crate) struct Owner {
-    pub(super) core: Box<dyn Engine>,
+    pub(super) core: Core,
     pub(super) members: Members,
     pub(super) inbox: Receiver<Message>,
     pub(super) waker: Arc<Waker>,
@@ -59,7 +60,7 @@ pub(crate) struct Owner {
 
 impl Owner {
     pub(super) fn new(
-        core: Box<dyn Engine>,
+        (core, out): (Core, Outputs),
         members: Members,
         inbox: Receiver<Message>,
         waker: Arc<Waker>,
@@ -78,7 +79,7 @@ impl Owner {
             payloads: Payloads::default(),
             requests: Requests::default(),
             reads: HashMap::new(),
-            out: Outputs::default(),
+            out,
             spare: Outputs::default(),
             answers: Vec::new(),
         }
@@ -106,7 +107,7 @@ impl Owner {
     /// Nothing is under way that somebody waits for.
     fn is_at_rest(&self) -> bool {
         let drained = self.requests.len() == 0 && self.members.in_flight() == 0;
-        drained && (self.core.is_idle() || self.broken.is_some())
+        drained && (self.core.is_stopped() || self.broken.is_some())
     }
 
     fn take_messages(&mut self, now: Nanos) {
@@ -114,8 +115,16 @@ impl Owner {
             match message {
                 Message::Request(request) => self.take_request(now, request),
                 Message::Call(call) => call(self),
-                Message::Stop => self.stopping = true,
+                Message::Stop => self.stop(now),
             }
+        }
+    }
+
+    /// Takes no more requests, finishes those that are there, and ends.
+    pub(super) fn stop(&mut self, now: Nanos) {
+        self.stopping = true;
+        if self.broken.is_none() {
+            self.core.stop(now, &mut self.out);
         }
     }
 
@@ -258,10 +267,13 @@ fn is_empty(out: &Outputs) -> bool {
         && out.events.is_empty()
 }
 
-/// Where a slot's member is attached.
+/// The last place that a ring has.
+const EXTERNAL_BITMAP_PLACE: usize = 1023;
+
+/// Where a device is attached, by its handle.
 pub(super) fn place_of(slot: Slot) -> usize {
     if slot == EXTERNAL_BITMAP {
-        MAXIMUM_MEMBERS
+        EXTERNAL_BITMAP_PLACE
     } else {
         slot.index()
     }

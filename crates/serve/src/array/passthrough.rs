@@ -4,9 +4,8 @@
 //! is what the array core costs.
 
 use raidlab_array::{
-    AdminError, Admission, BufferId, CommandId, Engine, Finished, MemberCommand, MemberConfig,
-    MemberError, MemberState, Operation, Outputs, Purpose, Request, RequestError, RequestId, Slot,
-    StepId, StepResult, SyncRequest, SyncStatus,
+    BufferId, CommandId, Finished, MemberCommand, MemberError, Operation, Outputs, Purpose,
+    Request, RequestError, RequestId, Slot,
 };
 use raidlab_units::{Nanos, Sectors};
 use std::collections::HashMap;
@@ -29,14 +28,12 @@ impl Passthrough {
             commands: HashMap::new(),
         }
     }
-}
 
-impl Engine for Passthrough {
-    fn size(&self) -> Sectors {
+    pub(super) fn size(&self) -> Sectors {
         self.size
     }
 
-    fn submit(&mut self, _: Nanos, request: Request, out: &mut Outputs) {
+    pub(super) fn submit(&mut self, _: Nanos, request: Request, out: &mut Outputs) {
         let end = request.start.0.checked_add(request.count.0);
         if end.is_none_or(|end| end > self.size.0) {
             out.finished.push(Finished {
@@ -67,7 +64,7 @@ impl Engine for Passthrough {
         });
     }
 
-    fn complete(
+    pub(super) fn complete(
         &mut self,
         _: Nanos,
         command: CommandId,
@@ -80,65 +77,7 @@ impl Engine for Passthrough {
         }
     }
 
-    fn computed(&mut self, _: Nanos, _: StepId, _: StepResult, _: &mut Outputs) {}
-
-    fn tick(&mut self, _: Nanos, _: &mut Outputs) {}
-
-    fn next_tick(&self) -> Option<Nanos> {
-        None
-    }
-
-    fn member_states(&self) -> Vec<MemberState> {
-        vec![MemberState::InSync]
-    }
-
-    fn sync_status(&self) -> Option<SyncStatus> {
-        None
-    }
-
-    fn is_idle(&self) -> bool {
+    pub(super) fn is_idle(&self) -> bool {
         self.commands.is_empty()
-    }
-
-    fn fail(&mut self, _: Nanos, slot: Slot, _: &mut Outputs) -> Result<(), AdminError> {
-        Err(refusal(slot))
-    }
-
-    fn failure_recorded(&mut self, _: Nanos, _: Slot, _: &mut Outputs) {}
-
-    fn remove(&mut self, _: Nanos, slot: Slot, _: &mut Outputs) -> Result<(), AdminError> {
-        Err(refusal(slot))
-    }
-
-    fn add(
-        &mut self,
-        _: Nanos,
-        slot: Slot,
-        _: MemberConfig,
-        _: Admission,
-        _: &mut Outputs,
-    ) -> Result<(), AdminError> {
-        Err(if slot == ONLY {
-            AdminError::Occupied(slot)
-        } else {
-            AdminError::NoSuchSlot(slot)
-        })
-    }
-
-    /// There is nothing to compare with.
-    fn start_sync(&mut self, _: Nanos, _: SyncRequest, _: &mut Outputs) -> Result<(), AdminError> {
-        Ok(())
-    }
-
-    fn stop_sync(&mut self, _: Nanos, _: &mut Outputs) {}
-
-    fn set_sync_speed(&mut self, _: u64, _: u64) {}
-}
-
-fn refusal(slot: Slot) -> AdminError {
-    if slot == ONLY {
-        AdminError::LastInSync(slot)
-    } else {
-        AdminError::NoSuchSlot(slot)
     }
 }

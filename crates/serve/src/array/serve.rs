@@ -1,17 +1,23 @@
 //! An array, or a single file, as an export.
 
-use super::owner::{Broken, Message, Owner, place_of};
+use super::engine::Core;
+use super::files::Assembled;
+use super::owner::{Message, Owner, place_of};
 use super::passthrough::Passthrough;
+use super::random::random_u64;
+use super::verbs::event_report;
+use crate::control::Publisher;
 use crate::export::{BlockSizes, Export, Features, MAXIMUM_BUFFER_BYTES, Request};
 use crate::member::{
     BackendKind, MemberCounters, MemberFile, Members, MembersConfig, Waker, start_backend,
 };
-use crossbeam_channel::{Sender, bounded, unbounded};
-use raidlab_array::{Engine, Event, MemberState, Slot, SyncStatus};
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded, unbounded};
+use raidlab_array::{EngineOptions, Event, Outputs, PersistentArray, Settings, Slot, StartError};
 use raidlab_units::Nanos;
 use std::io;
 use std::sync::Arc;
 use std::thread::JoinHandle;
+use std::time::{Duration, SystemTime};
 
 /// How members are driven.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -22,39 +28,30 @@ pub struct DriverConfig {
     pub members: MembersConfig,
 }
 
+/// How an array is served.
+#[derive(Debug, Clone)]
+pub struct ServeOptions {
+    /// How its engine works.
+    pub engine: EngineOptions,
+    /// Whether a write log closes the write hole, where the members have room
+    /// for one.
+    pub log: bool,
+    /// How its members are driven.
+    pub driver: DriverConfig,
+}
+
 /// Why something cannot be served.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
     /// The backend or its thread could not be started.
     #[error("cannot start to serve members")]
     Start(#[source] io::Error),
+    /// The array cannot run.
+    #[error("cannot start the array")]
+    Array(#[from] StartError),
     /// The array's thread is gone.
     #[error("the array has stopped")]
     Stopped,
-}
-
-/// What an array's owner is started with: the core, its members by slot, and
-/// who is told of events.
-pub(crate) struct Setup {
-    pub(crate) core: Box<dyn Engine>,
-    pub(crate) members: Vec<(Slot, Arc<MemberFile>)>,
-    pub(crate) on_event: Box<dyn FnMut(Nanos, Event) + Send>,
-    pub(crate) config: DriverConfig,
-}
-
-/// What an array is doing.
-#[derive(Debug, Clone)]
-pub struct Snapshot {
-    /// Of each slot.
-    pub members: Vec<MemberState>,
-    /// Of each slot since its member was attached.
-    pub counters: Vec<MemberCounters>,
-    /// A sync, if one runs.
-    pub sync: Option<SyncStatus>,
-    /// Why it takes no requests any more.
-    pub broken: Option<Broken>,
-    /// `io_uring` or `threads`.
-    pub backend: &'static str,
 }
 
 /// CLOCK_MONOTONIC.
@@ -66,74 +63,114 @@ pub fn monotonic_now() -> Nanos {
     Nanos(seconds.saturating_mul(1_000_000_000).saturating_add(nanos))
 }
 
-/// An array whose thread runs; dropped, it finishes what is under way.
+/// What the time since 1970 was when CLOCK_MONOTONIC was zero.
+fn unix_base() -> Nanos {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    let since = since.unwrap_or_default().as_nanos();
+    let since = u64::try_from(since).unwrap_or(u64::MAX);
+    Nanos(since.saturating_sub(monotonic_now().0))
+}
+
+/// What an owner is started with.
+struct Setup {
+    core: Core,
+    /// What the core wants first.
+    out: Outputs,
+    members: Vec<(Slot, Arc<MemberFile>)>,
+    description: String,
+    driver: DriverConfig,
+}
+
+/// An array whose thread runs. Dropped, it finishes what is under way and is
+/// stopped cleanly.
 #[derive(Debug)]
 pub struct ArrayExport {
     inbox: Sender<Message>,
     waker: Arc<Waker>,
     thread: Option<JoinHandle<()>>,
+    ended: Receiver<()>,
+    publisher: Publisher,
     size_bytes: u64,
     rotational: bool,
     description: String,
 }
 
 impl ArrayExport {
-    /// Starts the owner of an array.
-    pub(crate) fn start(setup: Setup, description: String) -> Result<Self, ServeError> {
+    /// Starts an assembled array.
+    ///
+    /// # Errors
+    /// When the array cannot run, or its thread cannot be started.
+    pub fn start(assembled: Assembled, options: &ServeOptions) -> Result<Self, ServeError> {
+        let session = match options.log {
+            true => random_u64().map_err(ServeError::Start)?.max(1),
+            false => 0,
+        };
+        let mut out = Outputs::default();
+        let name = assembled.assembly.array.name.clone();
+        let description = format!("{} {name}", assembled.assembly.level);
+        let array = PersistentArray::start(
+            assembled.assembly,
+            &options.engine,
+            Settings::new(unix_base(), session),
+            monotonic_now(),
+            &mut out,
+        )?;
+        Self::run(Setup {
+            core: Core::Array(Box::new(array)),
+            out,
+            members: assembled.files,
+            description,
+            driver: options.driver,
+        })
+    }
+
+    fn run(setup: Setup) -> Result<Self, ServeError> {
         let waker = Arc::new(Waker::new().map_err(ServeError::Start)?);
-        let size_bytes = setup.core.size().to_bytes().0;
-        let rotational = setup.members.iter().any(|(_, file)| file.rotational());
+        let publisher = Publisher::default();
         let (inbox, messages) = unbounded();
+        let (end, ended) = bounded(0);
+        let mut export = Self {
+            inbox,
+            waker: Arc::clone(&waker),
+            thread: None,
+            ended,
+            publisher: publisher.clone(),
+            size_bytes: setup.core.size().to_bytes().0,
+            rotational: setup.members.iter().any(|(_, file)| file.rotational()),
+            description: setup.description,
+        };
         let (started, result) = bounded(1);
-        let owner_waker = Arc::clone(&waker);
         let body = move || {
-            // A ring belongs to the thread that made it.
-            let members = start_backend(setup.config.backend, &owner_waker)
-                .map(|backend| Members::new(backend, setup.config.members))
-                .and_then(|mut members| {
-                    for (slot, file) in &setup.members {
-                        members.attach(place_of(*slot), file)?;
-                    }
-                    Ok(members)
-                });
-            match members {
-                Ok(members) => {
-                    let owner = Owner::new(
-                        setup.core,
-                        members,
-                        messages,
-                        owner_waker,
-                        Box::new(monotonic_now),
-                        setup.on_event,
-                    );
-                    let _ = started.send(Ok(()));
-                    owner.run();
-                }
+            let members = attach(&setup.members, setup.driver, &waker);
+            let members = match members {
+                Ok(members) => members,
                 Err(error) => {
                     let _ = started.send(Err(error));
+                    return;
                 }
-            }
+            };
+            let on_event = move |now: Nanos, event: Event| {
+                publisher.publish(&event_report(now, event));
+            };
+            let core = (setup.core, setup.out);
+            let clock = Box::new(monotonic_now);
+            let owner = Owner::new(core, members, messages, waker, clock, Box::new(on_event));
+            let _ = started.send(Ok(()));
+            owner.run();
+            drop(end);
         };
         let thread = std::thread::Builder::new()
             .name("array".to_owned())
             .spawn(body)
             .map_err(ServeError::Start)?;
-        result
-            .recv()
-            .map_err(|_| ServeError::Stopped)?
-            .map_err(ServeError::Start)?;
-        Ok(Self {
-            inbox,
-            waker,
-            thread: Some(thread),
-            size_bytes,
-            rotational,
-            description,
-        })
+        export.thread = Some(thread);
+        let started = result.recv().map_err(|_| ServeError::Stopped)?;
+        started.map_err(ServeError::Start)?;
+        Ok(export)
     }
 
     /// Has the owner do something between two requests, and waits for it.
-    pub(crate) fn call<R: Send + 'static>(
+    pub(super) fn call<R: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Owner) -> R + Send + 'static,
     ) -> Result<R, ServeError> {
@@ -150,25 +187,46 @@ impl ArrayExport {
         self.inbox.send(message).map_err(|_| ServeError::Stopped)
     }
 
-    /// What it is doing.
+    /// Asks it to finish what is under way and stop cleanly.
+    pub fn stop(&self) {
+        // If it cannot be sent, the thread has ended already.
+        let _ = self.send(Message::Stop);
+        self.waker.wake();
+    }
+
+    /// Waits until it has stopped, at most for `patience`. Whether it has.
+    #[must_use]
+    pub fn wait_until_stopped(&self, patience: Duration) -> bool {
+        self.ended.recv_timeout(patience) == Err(RecvTimeoutError::Disconnected)
+    }
+
+    /// What was done at a device since it was attached.
     ///
     /// # Errors
-    /// When it has stopped.
-    pub fn snapshot(&self) -> Result<Snapshot, ServeError> {
-        self.call(|owner| {
-            let members = owner.core.member_states();
-            let slots = 0..u16::try_from(members.len()).unwrap_or(u16::MAX);
-            Snapshot {
-                counters: slots
-                    .map(|slot| owner.members.counters(place_of(Slot(slot))))
-                    .collect(),
-                members,
-                sync: owner.core.sync_status(),
-                broken: owner.broken.clone(),
-                backend: owner.members.backend_name(),
-            }
-        })
+    /// When the array has stopped.
+    pub fn counters(&self, handle: Slot) -> Result<MemberCounters, ServeError> {
+        self.call(move |owner| owner.members.counters(place_of(handle)))
     }
+
+    /// Where its events are published.
+    #[must_use]
+    pub fn publisher(&self) -> &Publisher {
+        &self.publisher
+    }
+}
+
+/// The backend with all members. A ring belongs to the thread that makes it.
+fn attach(
+    files: &[(Slot, Arc<MemberFile>)],
+    driver: DriverConfig,
+    waker: &Arc<Waker>,
+) -> io::Result<Members> {
+    let backend = start_backend(driver.backend, waker)?;
+    let mut members = Members::new(backend, driver.members);
+    for (handle, file) in files {
+        members.attach(place_of(*handle), file)?;
+    }
+    Ok(members)
 }
 
 impl Export for ArrayExport {
@@ -211,9 +269,7 @@ impl Export for ArrayExport {
 
 impl Drop for ArrayExport {
     fn drop(&mut self) {
-        // If it cannot be sent, the thread has ended already.
-        let _ = self.send(Message::Stop);
-        self.waker.wake();
+        self.stop();
         if let Some(thread) = self.thread.take() {
             // A panic in the owner has been printed; there is nobody to tell.
             let _ = thread.join();
@@ -230,23 +286,23 @@ impl FileExport {
     ///
     /// # Errors
     /// When its thread cannot be started.
-    pub fn start(file: Arc<MemberFile>, config: DriverConfig) -> Result<Self, ServeError> {
-        let description = format!("the file {}", file.path().display());
-        let setup = Setup {
-            core: Box::new(Passthrough::new(file.size())),
+    pub fn start(file: Arc<MemberFile>, driver: DriverConfig) -> Result<Self, ServeError> {
+        ArrayExport::run(Setup {
+            core: Core::Plain(Passthrough::new(file.size())),
+            out: Outputs::default(),
+            description: format!("the file {}", file.path().display()),
             members: vec![(Slot(0), file)],
-            on_event: Box::new(|_, _| ()),
-            config,
-        };
-        ArrayExport::start(setup, description).map(Self)
+            driver,
+        })
+        .map(Self)
     }
 
-    /// What it is doing.
+    /// What was done.
     ///
     /// # Errors
     /// When it has stopped.
-    pub fn snapshot(&self) -> Result<Snapshot, ServeError> {
-        self.0.snapshot()
+    pub fn counters(&self) -> Result<MemberCounters, ServeError> {
+        self.0.counters(Slot(0))
     }
 }
 

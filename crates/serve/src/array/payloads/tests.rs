@@ -22,10 +22,20 @@ fn with_request(sectors: u64) -> Payloads {
 
 #[test]
 fn gaps_are_what_lies_between() {
-    assert_eq!(gaps(vec![], 10), [0..10]);
-    assert_eq!(gaps(vec![4..6, 0..2], 10), [2..4, 6..10]);
-    assert_eq!(gaps(vec![0..10], 10), []);
-    assert_eq!(gaps(vec![2..8, 3..4], 10), [0..2, 8..10]);
+    let cases = [
+        (vec![], vec![(0, 10)]),
+        (vec![(4, 6), (0, 2)], vec![(2, 4), (6, 10)]),
+        (vec![(0, 10)], vec![]),
+        (vec![(2, 8), (3, 4)], vec![(0, 2), (8, 10)]),
+    ];
+    for (ranges, expected) in cases {
+        let ranges = ranges.into_iter().map(|(start, end)| start..end).collect();
+        let found: Vec<_> = gaps(ranges, 10)
+            .into_iter()
+            .map(|gap| (gap.start, gap.end))
+            .collect();
+        assert_eq!(found, expected);
+    }
 }
 
 #[test]

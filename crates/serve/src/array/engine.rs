@@ -1,0 +1,79 @@
+//! What an owner runs: an array, or a single member without one.
+
+use super::passthrough::Passthrough;
+use raidlab_array::{
+    CommandId, Engine, MemberError, Outputs, PersistentArray, Request, StepId, StepResult,
+};
+use raidlab_units::{Nanos, Sectors};
+
+pub(crate) enum Core {
+    Array(Box<PersistentArray>),
+    Plain(Passthrough),
+}
+
+impl Core {
+    pub(crate) fn size(&self) -> Sectors {
+        match self {
+            Self::Array(array) => array.size(),
+            Self::Plain(plain) => plain.size(),
+        }
+    }
+
+    pub(super) fn submit(&mut self, now: Nanos, request: Request, out: &mut Outputs) {
+        match self {
+            Self::Array(array) => array.submit(now, request, out),
+            Self::Plain(plain) => plain.submit(now, request, out),
+        }
+    }
+
+    pub(super) fn complete(
+        &mut self,
+        now: Nanos,
+        command: CommandId,
+        result: Result<(), MemberError>,
+        out: &mut Outputs,
+    ) {
+        match self {
+            Self::Array(array) => array.complete(now, command, result, out),
+            Self::Plain(plain) => plain.complete(now, command, result, out),
+        }
+    }
+
+    pub(super) fn computed(
+        &mut self,
+        now: Nanos,
+        step: StepId,
+        result: StepResult,
+        out: &mut Outputs,
+    ) {
+        if let Self::Array(array) = self {
+            array.computed(now, step, result, out);
+        }
+    }
+
+    pub(super) fn tick(&mut self, now: Nanos, out: &mut Outputs) {
+        if let Self::Array(array) = self {
+            array.tick(now, out);
+        }
+    }
+
+    pub(super) fn next_tick(&self) -> Option<Nanos> {
+        match self {
+            Self::Array(array) => array.next_tick(),
+            Self::Plain(_) => None,
+        }
+    }
+
+    pub(super) fn stop(&mut self, now: Nanos, out: &mut Outputs) {
+        if let Self::Array(array) = self {
+            array.stop(now, out);
+        }
+    }
+
+    pub(super) fn is_stopped(&self) -> bool {
+        match self {
+            Self::Array(array) => array.is_stopped(),
+            Self::Plain(plain) => plain.is_idle(),
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! md's metadata on real files: read, created, assembled, and the write log
+//! replayed, before an array runs. Here commands block; nothing else is under
+//! way yet.
+
+use crate::export::{BufferError, BufferPool};
+use crate::member::MemberFile;
+use raidlab_array::stripe_log::LogError;
+use raidlab_array::{
+    AssembleError, AssembleOptions, Assembly, Candidate, LOG_SUPERBLOCK_SECTORS, LogSuperblock,
+    Slot, log_area,
+};
+use raidlab_metadata::create::{CreatePlan, Write};
+use raidlab_metadata::{ProbeError, ReadAt, read_member};
+use raidlab_units::{Bytes, SECTOR_BYTES, Sectors};
+use rustix::fs::fdatasync;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Why an array cannot be put together from files.
+#[derive(Debug, thiserror::Error)]
+pub enum FilesError {
+    /// A device without md's metadata, or with damaged ones.
+    #[error("cannot use {}", .path.display())]
+    Examine {
+        /// Which.
+        path: PathBuf,
+        /// Why not.
+        #[source]
+        source: ProbeError,
+    },
+    /// The devices do not make an array.
+    #[error("cannot assemble")]
+    Assemble(#[from] AssembleError),
+    /// The logs contradict each other.
+    #[error("cannot replay the write log")]
+    Log(#[source] LogError),
+    /// A device failed.
+    #[error("cannot {what} {}", .path.display())]
+    Io {
+        /// `read` or `write`.
+        what: &'static str,
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// More members planned than files given.
+    #[error("the plan has a member {0}, for which no file was given")]
+    NoFile(usize),
+}
+
+/// Devices that make an array, ready to run.
+#[derive(Debug)]
+pub struct Assembled {
+    /// What they make.
+    pub assembly: Assembly,
+    /// Each device that takes part, by its handle.
+    pub files: Vec<(Slot, Arc<MemberFile>)>,
+    /// Writes that the log had to make good.
+    pub replayed: usize,
+}
+
+/// Reads at any place and length, past the page cache too.
+struct Reader<'a>(&'a MemberFile);
+
+impl ReadAt for Reader<'_> {
+    fn read_at(&mut self, offset: Bytes, bytes: &mut [u8]) -> io::Result<()> {
+        let start = offset.0 / SECTOR_BYTES * SECTOR_BYTES;
+        let skip = usize::try_from(offset.0 - start).unwrap_or(0);
+        let whole = (skip + bytes.len()).next_multiple_of(SECTOR_BYTES as usize);
+        let mut buffer = pool_buffer(whole)?;
+        self.0.file().read_exact_at(&mut buffer, start)?;
+        bytes.copy_from_slice(&buffer[skip..skip + bytes.len()]);
+        Ok(())
+    }
+}
+
+fn pool_buffer(bytes: usize) -> io::Result<crate::export::Buffer> {
+    BufferPool::new(0).take(bytes).map_err(|error| match error {
+        BufferError::TooLong(_) => io::Error::new(io::ErrorKind::InvalidInput, error),
+        BufferError::OutOfMemory(_) => io::Error::new(io::ErrorKind::OutOfMemory, error),
+    })
+}
+
+/// What md's metadata on a device say, its write log's superblock included.
+///
+/// # Errors
+/// When it has none that can be used, or cannot be read.
+pub fn read_candidate(file: &MemberFile) -> Result<Candidate, FilesError> {
+    let failed = |source| FilesError::Examine {
+        path: file.path().to_owned(),
+        source,
+    };
+    let metadata = read_member(&mut Reader(file), file.size().to_bytes()).map_err(failed)?;
+    let log = log_area(&metadata).and_then(|area| {
+        let bytes = usize::try_from(LOG_SUPERBLOCK_SECTORS.to_bytes().0).ok()?;
+        let mut bytes = vec![0; bytes];
+        let read = Reader(file).read_at(area.start.to_bytes(), &mut bytes);
+        read.ok().and_then(|()| LogSuperblock::decode(&bytes))
+    });
+    Ok(Candidate {
+        name: file.path().display().to_string(),
+        size: file.size(),
+        metadata,
+        log,
+        rotational: file.rotational(),
+    })
+}
+
+/// The versions of md superblocks that a device seems to have, sound or not.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn versions_on(file: &MemberFile) -> Result<Vec<raidlab_metadata::Version>, FilesError> {
+    let size = file.size().to_bytes();
+    raidlab_metadata::versions_present(&mut Reader(file), size).map_err(|source| {
+        FilesError::Examine {
+            path: file.path().to_owned(),
+            source,
+        }
+    })
+}
+
+/// Writes what makes an array: `files` in the order in which the plan was told
+/// of them. Durable when it returns.
+///
+/// # Errors
+/// When a device cannot be written.
+pub fn create(plan: &CreatePlan, files: &[Arc<MemberFile>]) -> Result<(), FilesError> {
+    for member in &plan.members {
+        let file = files
+            .get(member.index)
+            .ok_or(FilesError::NoFile(member.index))?;
+        write_all(file, &member.writes)?;
+    }
+    Ok(())
+}
+
+/// Writes in order and makes it durable: each write before the next, so that a
+/// superblock is never there before what it speaks of.
+///
+/// # Errors
+/// When the device cannot be written.
+pub fn write_all(file: &MemberFile, writes: &[Write]) -> Result<(), FilesError> {
+    for write in writes {
+        write_at(file, write.offset.0, &write.bytes)?;
+        flush(file)?;
+    }
+    Ok(())
+}
+
+fn write_at(file: &MemberFile, offset: u64, bytes: &[u8]) -> Result<(), FilesError> {
+    pool_buffer(bytes.len())
+        .and_then(|mut buffer| {
+            buffer.copy_from_slice(bytes);
+            file.file().write_all_at(&buffer, offset)
+        })
+        .map_err(|source| io_error("write", file, source))
+}
+
+fn flush(file: &MemberFile) -> Result<(), FilesError> {
+    fdatasync(file.file()).map_err(|source| io_error("write", file, source.into()))
+}
+
+fn io_error(what: &'static str, file: &MemberFile, source: io::Error) -> FilesError {
+    FilesError::Io {
+        what,
+        path: file.path().to_owned(),
+        source,
+    }
+}
+
+/// Puts an array together and replays its write log.
+///
+/// # Errors
+/// When the devices do not make an array that may be started, or the replay
+/// fails; a replay may be repeated.
+pub fn assemble(
+    files: &[Arc<MemberFile>],
+    options: &AssembleOptions,
+) -> Result<Assembled, FilesError> {
+    let candidates = files.iter().map(|file| read_candidate(file));
+    let candidates = candidates.collect::<Result<Vec<_>, _>>()?;
+    let mut assembly = Assembly::decide(candidates, options)?;
+    let file_of = |name: &str| {
+        let named = |file: &&Arc<MemberFile>| file.path().display().to_string() == name;
+        files.iter().find(named)
+    };
+    let members: Vec<&Arc<MemberFile>> = assembly
+        .members
+        .iter()
+        .filter_map(|member| file_of(&member.candidate.name))
+        .collect();
+    let replayed = replay(&assembly, &members)?;
+    assembly.replayed();
+    let handles = assembly.handles();
+    let files = handles
+        .into_iter()
+        .filter_map(|(handle, name)| Some((handle, Arc::clone(file_of(name)?))))
+        .collect();
+    Ok(Assembled {
+        assembly,
+        files,
+        replayed,
+    })
+}
+
+/// Makes good what the log says; `members` as in the assembly.
+fn replay(assembly: &Assembly, members: &[&Arc<MemberFile>]) -> Result<usize, FilesError> {
+    let Some(needed) = &assembly.replay else {
+        return Ok(0);
+    };
+    let mut rings = Vec::new();
+    for log in &needed.logs {
+        let file = members[log.member];
+        let count = Sectors(log.ring.end.0.saturating_sub(log.ring.start.0));
+        let mut ring = vec![0; super::payloads::length(count)];
+        // A ring may be longer than any one buffer.
+        for (piece, start) in ring.chunks_mut(1 << 20).zip((0_u64..).step_by(1 << 20)) {
+            let offset = Bytes(log.ring.start.to_bytes().0 + start);
+            Reader(file)
+                .read_at(offset, piece)
+                .map_err(|source| io_error("read", file, source))?;
+        }
+        rings.push(ring);
+    }
+    let writes = assembly.replay_writes(&rings).map_err(FilesError::Log)?;
+    let count = writes.len();
+    for write in writes {
+        let offset = write.start.to_bytes().0;
+        for (piece, start) in write.bytes.chunks(1 << 20).zip((0_u64..).step_by(1 << 20)) {
+            write_at(members[write.member], offset + start, piece)?;
+        }
+    }
+    for log in &needed.logs {
+        flush(members[log.member])?;
+    }
+    Ok(count)
+}

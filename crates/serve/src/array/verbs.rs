@@ -1,0 +1,345 @@
+//! mdadm's verbs on a running array, as the control socket brings them.
+//!
+//! Files are opened and read in the caller's thread; the owner only attaches
+//! them and tells the core. Devices go by their path or their number, which is
+//! their handle.
+
+use super::engine::Core;
+use super::files::{read_candidate, versions_on, write_all};
+use super::owner::{Owner, place_of};
+use super::random::random_uuid;
+use super::serve::{ArrayExport, monotonic_now};
+use crate::control::{
+    ControlRequest, ControlResponse, Controlled, DeviceReport, EventReport, Publisher,
+    StatusReport, SyncReport,
+};
+use crate::member::{MemberFile, OpenOptions};
+use raidlab_array::{
+    ArrayStatus, DeviceStatus, Event, NewDevice, Outputs, PersistentArray, Slot, SyncKind,
+    VerbError,
+};
+use raidlab_metadata::{detail, erase};
+use raidlab_units::Nanos;
+use std::error::Error;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Why a verb is refused, in one line with its causes.
+type Refusal = String;
+
+impl Controlled for ArrayExport {
+    fn control(&self, request: ControlRequest) -> ControlResponse {
+        match self.carry_out(request) {
+            Ok(response) => response,
+            Err(error) => ControlResponse::Refused { error },
+        }
+    }
+
+    fn publisher(&self) -> &Publisher {
+        Self::publisher(self)
+    }
+}
+
+impl ArrayExport {
+    /// How the array is.
+    ///
+    /// # Errors
+    /// When it has stopped, or is a single file.
+    pub fn status(&self) -> Result<StatusReport, String> {
+        self.on_array(|owner, _| {
+            let Core::Array(array) = &owner.core else {
+                return Err(no_array());
+            };
+            let mut report = report(&array.status());
+            for device in &mut report.devices {
+                let handle = u16::try_from(device.number).unwrap_or(u16::MAX);
+                fill_in(device, owner, Slot(handle));
+            }
+            report.backend = owner.members.backend_name().to_owned();
+            report.broken = owner.broken.as_ref().map(|error| one_line(error));
+            report.at_ns = (owner.clock)().0;
+            Ok(report)
+        })
+    }
+
+    fn carry_out(&self, request: ControlRequest) -> Result<ControlResponse, Refusal> {
+        match request {
+            ControlRequest::Status => {
+                let status = Box::new(self.status()?);
+                return Ok(ControlResponse::Status { status });
+            }
+            ControlRequest::Fail { device } => {
+                self.on_core(move |array, now, out| {
+                    let handle = find(array, &device)?;
+                    array.fail(now, handle, out).map_err(verb_error)
+                })?;
+            }
+            ControlRequest::Remove { device } => self.remove(device)?,
+            ControlRequest::Add { path } => self.add(&path)?,
+            ControlRequest::ReAdd { path } => self.re_add(&path)?,
+            ControlRequest::Replace { .. } => {
+                return Err(
+                    "replacing a member in service is not supported: add a spare, \
+                     then fail the member"
+                        .to_owned(),
+                );
+            }
+            ControlRequest::Check => {
+                self.on_core(|array, now, out| array.check(now, out).map_err(verb_error))?;
+            }
+            ControlRequest::Repair => {
+                self.on_core(|array, now, out| array.repair(now, out).map_err(verb_error))?;
+            }
+            ControlRequest::Idle => self.on_core(|array, now, out| {
+                array.stop_sync(now, out);
+                Ok(())
+            })?,
+            ControlRequest::ReadOnly => {
+                self.on_core(|array, now, out| array.read_only(now, out).map_err(verb_error))?;
+            }
+            ControlRequest::ReadWrite => {
+                self.on_core(|array, now, out| array.read_write(now, out).map_err(verb_error))?;
+            }
+            ControlRequest::Speed { minimum, maximum } => {
+                if minimum > maximum {
+                    return Err("the least speed is above the highest".to_owned());
+                }
+                self.on_core(move |array, _, _| {
+                    array.set_sync_speed(minimum, maximum);
+                    Ok(())
+                })?;
+            }
+            ControlRequest::Stop => self.stop(),
+            ControlRequest::Events => {}
+        }
+        Ok(ControlResponse::Done)
+    }
+
+    fn remove(&self, device: String) -> Result<(), Refusal> {
+        self.on_array(move |owner, now| {
+            let Core::Array(array) = &mut owner.core else {
+                return Err(no_array());
+            };
+            let handle = find(array, &device)?;
+            let removed = array.remove(now, handle, &mut owner.out);
+            removed.map_err(verb_error)?;
+            owner.settle(now);
+            owner.members.detach(place_of(handle));
+            Ok(())
+        })
+    }
+
+    fn add(&self, path: &str) -> Result<(), Refusal> {
+        let file = open(path)?;
+        let found = versions_on(&file).map_err(|error| one_line(&error))?;
+        let new = NewDevice {
+            name: path.to_owned(),
+            size: file.size(),
+            rotational: file.rotational(),
+            write_mostly: false,
+            uuid: random_uuid().map_err(|error| one_line(&error))?,
+        };
+        self.on_array(move |owner, now| {
+            let handle = attach(owner, &file)?;
+            let Core::Array(array) = &mut owner.core else {
+                return Err(no_array());
+            };
+            let added = array
+                .add(now, handle, new, &mut owner.out)
+                .map_err(verb_error)
+                // What was on it goes before anything of ours is written, and
+                // only now that the array takes it.
+                .and_then(|()| {
+                    let writes = erase(&found, file.size().to_bytes());
+                    write_all(&file, &writes).map_err(|error| one_line(&error))
+                });
+            if added.is_err() {
+                owner.members.detach(place_of(handle));
+            }
+            added
+        })
+    }
+
+    fn re_add(&self, path: &str) -> Result<(), Refusal> {
+        let file = open(path)?;
+        let mut candidate = read_candidate(&file).map_err(|error| one_line(&error))?;
+        path.clone_into(&mut candidate.name);
+        self.on_array(move |owner, now| {
+            let handle = attach(owner, &file)?;
+            let Core::Array(array) = &mut owner.core else {
+                return Err(no_array());
+            };
+            let added = array.re_add(now, handle, candidate, &mut owner.out);
+            if added.is_err() {
+                owner.members.detach(place_of(handle));
+            }
+            added.map_err(verb_error)
+        })
+    }
+
+    fn on_core(
+        &self,
+        work: impl FnOnce(&mut PersistentArray, Nanos, &mut Outputs) -> Result<(), Refusal>
+        + Send
+        + 'static,
+    ) -> Result<(), Refusal> {
+        self.on_array(move |owner, now| match &mut owner.core {
+            Core::Array(array) => work(array, now, &mut owner.out),
+            Core::Plain(_) => Err(no_array()),
+        })
+    }
+
+    fn on_array<R: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Owner, Nanos) -> Result<R, Refusal> + Send + 'static,
+    ) -> Result<R, Refusal> {
+        self.call(move |owner| {
+            let now = monotonic_now();
+            work(owner, now)
+        })
+        .map_err(|error| one_line(&error))?
+    }
+}
+
+fn no_array() -> Refusal {
+    "this is a single file, not an array".to_owned()
+}
+
+fn open(path: &str) -> Result<Arc<MemberFile>, Refusal> {
+    MemberFile::open(Path::new(path), OpenOptions::default())
+        .map(Arc::new)
+        .map_err(|error| one_line(&error))
+}
+
+/// Attaches a file at the lowest handle that no device has and no slot will
+/// want.
+fn attach(owner: &mut Owner, file: &Arc<MemberFile>) -> Result<Slot, Refusal> {
+    let Core::Array(array) = &owner.core else {
+        return Err(no_array());
+    };
+    let slots = u16::try_from(array.member_states().len()).unwrap_or(u16::MAX);
+    let devices = array.status().devices;
+    let handle = (slots..512)
+        .map(Slot)
+        .find(|handle| {
+            owner.members.file(place_of(*handle)).is_none()
+                && devices.iter().all(|device| device.handle != *handle)
+        })
+        .ok_or("the array has too many devices")?;
+    owner
+        .members
+        .attach(place_of(handle), file)
+        .map_err(|error| one_line(&error))?;
+    Ok(handle)
+}
+
+fn find(array: &PersistentArray, device: &str) -> Result<Slot, Refusal> {
+    let number = device.parse().ok().map(Slot);
+    let devices = array.status().devices;
+    devices
+        .iter()
+        .find(|found| found.name == device)
+        .or_else(|| devices.iter().find(|found| Some(found.handle) == number))
+        .map(|found| found.handle)
+        .ok_or_else(|| format!("no such device: {device}"))
+}
+
+fn verb_error(error: VerbError) -> Refusal {
+    one_line(&error)
+}
+
+/// An error with its causes.
+fn one_line(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(": ");
+        text.push_str(&error.to_string());
+        cause = error.source();
+    }
+    text
+}
+
+fn report(status: &ArrayStatus) -> StatusReport {
+    StatusReport {
+        name: status.name.clone(),
+        uuid: detail::uuid(status.uuid),
+        level: status.level.to_string(),
+        layout: status.layout.to_string(),
+        chunk_bytes: status.chunk.to_bytes().0,
+        size_bytes: status.size.to_bytes().0,
+        state: status.state.to_string(),
+        health: status.health.clone(),
+        events: status.events,
+        devices: status.devices.iter().map(device_report).collect(),
+        sync: status.sync.map(|sync| SyncReport {
+            kind: match sync.kind {
+                SyncKind::Recovery => "recovery",
+                SyncKind::Resync => "resync",
+                SyncKind::Check => "check",
+                SyncKind::Repair => "repair",
+            }
+            .to_owned(),
+            position: sync.position.0,
+            total: sync.total.0,
+        }),
+        mismatch_sectors: status.mismatches.count.0,
+        bitmap_chunks: status.bitmap_chunks,
+        log_bytes: status.log.to_bytes().0,
+        ..StatusReport::default()
+    }
+}
+
+fn device_report(device: &DeviceStatus) -> DeviceReport {
+    DeviceReport {
+        number: u32::from(device.handle.0),
+        path: device.name.clone(),
+        slot: device.slot.map(|slot| u32::from(slot.0)),
+        state: device.state.to_owned(),
+        corrected_read_errors: device.corrected_read_errors,
+        bad_sectors: device.bad_sectors.0,
+        ..DeviceReport::default()
+    }
+}
+
+fn fill_in(report: &mut DeviceReport, owner: &Owner, handle: Slot) {
+    let counters = owner.members.counters(place_of(handle));
+    report.reads = counters.reads;
+    report.read_bytes = counters.read_bytes;
+    report.writes = counters.writes;
+    report.written_bytes = counters.written_bytes;
+    report.flushes = counters.flushes;
+    report.errors = counters.errors;
+    report.in_flight = counters.in_flight;
+    report.service_ns = counters.service_ns;
+}
+
+/// An event in the words of the control socket.
+pub(super) fn event_report(now: Nanos, event: Event) -> EventReport {
+    let (what, device, start, count) = match event {
+        Event::MemberFailed(slot) => ("member-failed", Some(slot), None, None),
+        Event::MemberRemoved(slot) => ("member-removed", Some(slot), None, None),
+        Event::MemberAdded(slot) => ("member-added", Some(slot), None, None),
+        Event::SyncStarted(start) => ("sync-started", None, Some(start), None),
+        Event::SyncCheckpoint(start) => ("sync-checkpoint", None, Some(start), None),
+        Event::SyncFinished => ("sync-finished", None, None, None),
+        Event::SyncAborted => ("sync-aborted", None, None, None),
+        Event::Mismatch { start, count } => ("mismatch", None, Some(start), Some(count)),
+        Event::ReadErrorCorrected { slot, start, count } => {
+            ("read-error-corrected", Some(slot), Some(start), Some(count))
+        }
+        Event::BadBlocksFound { slot, start, count } => {
+            ("bad-blocks-found", Some(slot), Some(start), Some(count))
+        }
+        Event::BadBlocksCleared { slot, start, count } => {
+            ("bad-blocks-cleared", Some(slot), Some(start), Some(count))
+        }
+    };
+    EventReport {
+        at_ns: now.0,
+        what: what.to_owned(),
+        device: device.map(|slot| u32::from(slot.0)),
+        start: start.map(|sectors| sectors.0),
+        count: count.map(|sectors| sectors.0),
+    }
+}

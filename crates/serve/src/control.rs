@@ -1,0 +1,208 @@
+//! Speaking to an array while it is served.
+//!
+//! A unix socket beside the array takes JSON, one object a line, and answers
+//! each with one line, in order:
+//!
+//! ```text
+//! {"verb":"fail","device":"/dev/sdb"}
+//! {"answer":"done"}
+//! {"verb":"fail","device":"/dev/sdz"}
+//! {"answer":"refused","error":"no such device: /dev/sdz"}
+//! ```
+//!
+//! After `{"verb":"events"}` the connection carries events, a line each, until
+//! one side closes it. The verbs are mdadm's. Only the socket's owner may
+//! connect; the kernel checks that. A line is at most [`MAXIMUM_LINE_BYTES`]
+//! long; one that cannot be understood is refused, and the connection goes on.
+
+mod client;
+mod lines;
+mod place;
+mod server;
+
+pub use client::{ClientError, ControlClient};
+pub use place::{PlaceError, control_path};
+pub use server::{ControlError, ControlServer, Controlled, Publisher, Subscription, converse};
+
+use serde::{Deserialize, Serialize};
+
+/// The longest line in either direction, its end included.
+pub const MAXIMUM_LINE_BYTES: usize = 1 << 20;
+
+/// What is wanted. A device is named by its path or its number.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "verb", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum ControlRequest {
+    /// How the array is.
+    Status,
+    /// A device is no longer used.
+    Fail {
+        /// Which.
+        device: String,
+    },
+    /// A failed or spare device leaves the array.
+    Remove {
+        /// Which.
+        device: String,
+    },
+    /// A new device joins; whatever was on it is lost.
+    Add {
+        /// Its path.
+        path: String,
+    },
+    /// A former member comes back and gets what it lacks.
+    ReAdd {
+        /// Its path.
+        path: String,
+    },
+    /// A device is taken out of service when a spare has its content.
+    Replace {
+        /// Which.
+        device: String,
+    },
+    /// Compare, change nothing.
+    Check,
+    /// Compare, and make agree what does not.
+    Repair,
+    /// End the running sync.
+    Idle,
+    /// No more writes.
+    ReadOnly,
+    /// Writes again.
+    ReadWrite,
+    /// Throttle syncs, in KiB/s for each member.
+    Speed {
+        /// Even if clients work.
+        minimum: u64,
+        /// Even if they do not.
+        maximum: u64,
+    },
+    /// Stop the array cleanly and end the server.
+    Stop,
+    /// Send events from now on.
+    Events,
+}
+
+/// The answer to a request, or an event.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "answer", rename_all = "kebab-case")]
+pub enum ControlResponse {
+    /// It is done, or under way.
+    Done,
+    /// It is not done.
+    Refused {
+        /// Why.
+        error: String,
+    },
+    /// How the array is.
+    Status {
+        /// See there.
+        status: Box<StatusReport>,
+    },
+    /// Something has happened.
+    Event {
+        /// What.
+        event: EventReport,
+    },
+}
+
+/// How an array is.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct StatusReport {
+    /// `host:name`.
+    pub name: String,
+    /// As mdadm prints it.
+    pub uuid: String,
+    /// `raid6` and the like.
+    pub level: String,
+    /// The layout's name; empty if the level has only one.
+    pub layout: String,
+    /// In bytes; 0 if the level has none.
+    pub chunk_bytes: u64,
+    /// In bytes.
+    pub size_bytes: u64,
+    /// mdadm's words: `clean, degraded`.
+    pub state: String,
+    /// As in /proc/mdstat: `[UU_U]`.
+    pub health: String,
+    /// The superblocks' event count.
+    pub events: u64,
+    /// By number.
+    pub devices: Vec<DeviceReport>,
+    /// The sync that runs, if one does.
+    pub sync: Option<SyncReport>,
+    /// Sectors that the last check or repair found to differ.
+    pub mismatch_sectors: u64,
+    /// Dirty chunks of the bitmap, and all.
+    pub bitmap_chunks: Option<(u64, u64)>,
+    /// Bytes of each member's write log.
+    pub log_bytes: u64,
+    /// `io_uring` or `threads`.
+    pub backend: String,
+    /// Why it serves no more.
+    pub broken: Option<String>,
+    /// CLOCK_MONOTONIC at the answer, in nanoseconds: for rates.
+    pub at_ns: u64,
+}
+
+/// One device of an array.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct DeviceReport {
+    /// The number by which it goes here.
+    pub number: u32,
+    /// Its path.
+    pub path: String,
+    /// Its slot.
+    pub slot: Option<u32>,
+    /// mdadm's words: `active sync`, `spare rebuilding`, `spare`, `faulty`.
+    pub state: String,
+    /// Commands and bytes since it was attached.
+    pub reads: u64,
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Writes.
+    pub writes: u64,
+    /// Bytes written.
+    pub written_bytes: u64,
+    /// Flushes.
+    pub flushes: u64,
+    /// Commands that failed.
+    pub errors: u64,
+    /// Commands under way.
+    pub in_flight: u64,
+    /// Service times of its commands, summed, in nanoseconds.
+    pub service_ns: u64,
+    /// Read errors corrected in its life, in sectors.
+    pub corrected_read_errors: u32,
+    /// Sectors without right bytes.
+    pub bad_sectors: u64,
+}
+
+/// A sync that runs.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct SyncReport {
+    /// `recovery`, `resync`, `check` or `repair`.
+    pub kind: String,
+    /// Done below this sector.
+    pub position: u64,
+    /// Its end.
+    pub total: u64,
+}
+
+/// Something that happened.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EventReport {
+    /// CLOCK_MONOTONIC, in nanoseconds.
+    pub at_ns: u64,
+    /// In kebab case: `member-failed`, `sync-started`, ...
+    pub what: String,
+    /// The device's number, where one is concerned.
+    pub device: Option<u32>,
+    /// The first sector, where sectors are concerned.
+    pub start: Option<u64>,
+    /// How many.
+    pub count: Option<u64>,
+}
+
+#[cfg(test)]
+mod tests;

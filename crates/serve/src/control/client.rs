@@ -1,0 +1,96 @@
+//! The client's side of the control socket.
+
+use super::lines::{Line, read_line};
+use super::{ControlRequest, ControlResponse, EventReport};
+use std::io::{self, BufReader, Write};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+
+/// Why an array cannot be spoken to.
+#[derive(Debug, thiserror::Error)]
+pub enum ClientError {
+    /// No server.
+    #[error("no array is served at {}", .path.display())]
+    Connect {
+        /// The socket.
+        path: PathBuf,
+        /// What the system says.
+        #[source]
+        source: io::Error,
+    },
+    /// The connection broke.
+    #[error("speaking to the array's server")]
+    Io(#[from] io::Error),
+    /// The server closed the connection.
+    #[error("the array's server has closed the connection")]
+    Closed,
+    /// Something that no server of this version says.
+    #[error("an answer that cannot be understood")]
+    Answer(#[source] serde_json::Error),
+    /// The server says no.
+    #[error("{0}")]
+    Refused(String),
+}
+
+/// A connection to a control socket.
+#[derive(Debug)]
+pub struct ControlClient {
+    reader: BufReader<UnixStream>,
+}
+
+impl ControlClient {
+    /// Connects.
+    ///
+    /// # Errors
+    /// When nobody listens there.
+    pub fn connect(path: &Path) -> Result<Self, ClientError> {
+        let stream = UnixStream::connect(path).map_err(|source| ClientError::Connect {
+            path: path.to_owned(),
+            source,
+        })?;
+        Ok(Self {
+            reader: BufReader::new(stream),
+        })
+    }
+
+    /// Asks and waits for the answer.
+    ///
+    /// # Errors
+    /// When the server refuses, or the connection breaks.
+    pub fn ask(&mut self, request: &ControlRequest) -> Result<ControlResponse, ClientError> {
+        let mut line = serde_json::to_vec(request).map_err(ClientError::Answer)?;
+        line.push(b'\n');
+        self.reader.get_mut().write_all(&line)?;
+        match self.next()? {
+            ControlResponse::Refused { error } => Err(ClientError::Refused(error)),
+            response => Ok(response),
+        }
+    }
+
+    /// Asks for events; each comes from [`Self::next_event`].
+    ///
+    /// # Errors
+    /// As [`Self::ask`].
+    pub fn watch(&mut self) -> Result<(), ClientError> {
+        self.ask(&ControlRequest::Events).map(drop)
+    }
+
+    /// Waits for the next event.
+    ///
+    /// # Errors
+    /// When the connection ends.
+    pub fn next_event(&mut self) -> Result<EventReport, ClientError> {
+        loop {
+            if let ControlResponse::Event { event } = self.next()? {
+                return Ok(event);
+            }
+        }
+    }
+
+    fn next(&mut self) -> Result<ControlResponse, ClientError> {
+        match read_line(&mut self.reader)? {
+            Line::Whole(line) => serde_json::from_slice(&line).map_err(ClientError::Answer),
+            Line::TooLong | Line::End => Err(ClientError::Closed),
+        }
+    }
+}
