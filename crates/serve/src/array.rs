@@ -9,16 +9,21 @@
 //! a whole, the array stops taking requests and every client gets an error: no
 //! byte is written on a guess.
 
+mod engine;
+mod files;
 mod owner;
 mod passthrough;
 mod payloads;
+mod random;
 mod requests;
 mod serve;
 mod steps;
+mod verbs;
 
+pub use files::{Assembled, FilesError, assemble, create, read_candidate, versions_on, write_all};
 pub use owner::Broken;
 pub use payloads::PayloadError;
-pub use serve::{ArrayExport, DriverConfig, FileExport, ServeError, Snapshot, monotonic_now};
+pub use serve::{ArrayExport, DriverConfig, FileExport, ServeError, ServeOptions, monotonic_now};
 
 #[cfg(test)]
 mod tests;

@@ -2,7 +2,7 @@
 
 use super::passthrough::Passthrough;
 use raidlab_array::{
-    CommandId, Engine, MemberError, Outputs, PersistentArray, Request, StepId, StepResult,
+    CommandId, MemberError, Outputs, PersistentArray, Request, StepId, StepResult,
 };
 use raidlab_units::{Nanos, Sectors};
 
