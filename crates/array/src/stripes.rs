@@ -37,7 +37,9 @@
 mod admin;
 mod compute;
 mod config;
+mod finish;
 mod flow;
+mod flush;
 mod job;
 pub mod log;
 mod pending;
@@ -55,6 +57,7 @@ pub use sync::{CheckReport, MismatchPlace};
 use crate::config::{AdminError, MemberConfig};
 use crate::engine::{Admission, Engine, Initial, Span, SyncRequest};
 use crate::member::{MemberState, Members};
+use crate::mutation::{Mutation, is as mutated};
 use crate::recovery::SyncStatus;
 use crate::request::{
     CommandId, ComputeStep, Finished, MemberError, Operation, Outputs, Request, RequestError,
@@ -62,7 +65,8 @@ use crate::request::{
 };
 use crate::slab::Slab;
 use config::BLOCK;
-use flow::{Command, Flush};
+use flow::Command;
+use flush::Flush;
 use job::{Job, JobId};
 use log::Log;
 use pending::Pending;
@@ -269,8 +273,6 @@ impl StripeArray {
         request.count.0 > 0 && end.is_some_and(|end| end <= self.map.size().0)
     }
 }
-
-use crate::mutation::{Mutation, is as mutated};
 
 /// Whole blocks that cover spans of a member.
 fn blocks_of<'a>(spans: impl IntoIterator<Item = &'a Span>, size: Sectors) -> RangeSet {

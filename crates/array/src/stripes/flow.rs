@@ -3,7 +3,7 @@
 
 use super::config::BLOCK;
 use super::job::{Item, Job, JobId, Kind, Phase};
-use super::pending::{Segment, Window};
+use super::pending::Segment;
 use super::{Mutation, StripeArray, mutated};
 use crate::request::{
     BufferId, CommandId, Event, MemberCommand, MemberError, Operation, Outputs, Purpose,
@@ -37,15 +37,6 @@ pub(super) struct Command {
     start: u64,
     count: u64,
     role: Role,
-}
-
-/// A flush of all members.
-#[derive(Debug)]
-pub(super) struct Flush {
-    pub(super) request: Option<RequestId>,
-    pub(super) outstanding: usize,
-    /// Log transactions whose in-place writes it makes durable.
-    pub(super) transactions: Vec<u64>,
 }
 
 /// What becomes of a job after a step.
@@ -376,242 +367,12 @@ impl StripeArray {
         }
     }
 
-    /// What is to be written is computed: log it, write it, or wait for leave.
-    pub(super) fn proceed(&mut self, job: &mut Job, out: &mut Outputs) -> Next {
-        if job.writes.is_empty() {
-            return Next::Done(Ok(()));
-        }
-        if self.writes_must_wait() {
-            self.held.insert(job.id);
-            return Next::Keep;
-        }
-        if job.phase == Phase::Computed && self.must_log(job) {
-            job.phase = Phase::Logging;
-            self.log_later(job.id);
-            return Next::Keep;
-        }
-        if matches!(job.kind, Kind::Write { .. }) && self.is_broken() {
-            return Next::Done(Err(RequestError::Failed));
-        }
-        job.phase = Phase::Writing;
-        let service = self.in_service();
-        for item in job.writes.clone() {
-            if !service.contains(item.slot) {
-                continue;
-            }
-            job.written = job.written.with(item.slot);
-            job.outstanding += 1;
-            let transfer = Transfer {
-                operation: Operation::Write,
-                start: item.start,
-                count: item.count,
-                buffer: item.buffer,
-                purpose: job.purpose(),
-                force_unit_access: job.force_unit_access
-                    && !mutated(Mutation::ForceUnitAccessDropped),
-            };
-            self.issue(item.slot, Role::JobWrite(job.id), transfer, out);
-        }
-        self.job_written(job, out)
-    }
-
-    fn job_written(&mut self, job: &mut Job, out: &mut Outputs) -> Next {
-        if job.outstanding > 0 {
-            if mutated(Mutation::AcknowledgedByFirst) {
-                for id in std::mem::take(&mut job.requests) {
-                    self.settle(id, Ok(()), out);
-                }
-            }
-            return Next::Keep;
-        }
-        let count = job.count();
-        let mut filled = SlotSet::EMPTY;
-        for slot in job.written.iter() {
-            let written = job.writes.iter().filter(|item| item.slot == slot);
-            let whole = written.map(|item| item.count).sum::<u64>() == count.0;
-            if whole || mutated(Mutation::RecoveryParitySwapped) {
-                filled = filled.with(slot);
-            }
-            let bad = &mut self.extras[slot.index()].bad;
-            if whole && bad.overlaps(job.start, job.end) {
-                bad.remove(job.start, job.end);
-                out.events.push(Event::BadBlocksCleared {
-                    slot,
-                    start: Sectors(job.start),
-                    count,
-                });
-            }
-            if job.bad.contains(slot) {
-                out.events.push(Event::ReadErrorCorrected {
-                    slot,
-                    start: Sectors(job.start),
-                    count,
-                });
-            }
-        }
-        let fails = job.lost || self.is_broken();
-        let fails = fails && matches!(job.kind, Kind::Write { .. });
-        self.sync_written(job, filled);
-        Next::Done(if fails {
-            Err(RequestError::Failed)
-        } else {
-            Ok(())
-        })
-    }
-
-    /// It no longer counts as one that reads for a write.
-    pub(super) fn preread_over(&mut self, job: &mut Job) {
-        if std::mem::take(&mut job.preread) {
-            self.prereads -= 1;
-        }
-    }
-
-    /// Gives the range and the scratch memory back.
-    fn free_job(&mut self, job: &mut Job, out: &mut Outputs) {
-        self.preread_over(job);
-        self.locks.remove(&job.start);
-        self.pending.unblock(job.start, job.end);
-        for scratch in std::mem::take(&mut job.scratch) {
-            self.release(scratch, out);
-        }
-        if let Some(transaction) = job.transaction {
-            self.log_written(transaction);
-        }
-    }
-
-    fn end_job(&mut self, mut job: Job, result: Result<(), RequestError>, out: &mut Outputs) {
-        if job.makes_fit && result.is_ok() {
-            self.unsynced.remove(job.start, job.end);
-        }
-        self.free_job(&mut job, out);
-        if matches!(job.kind, Kind::Sync) {
-            self.sync_job_ended(&job);
-        }
-        for id in job.requests {
-            self.settle(id, result, out);
-        }
-    }
-
-    fn split_job(&mut self, mut job: Job, out: &mut Outputs) {
-        self.free_job(&mut job, out);
-        let blocks = (job.start..job.end).step_by(BLOCK as usize);
-        match std::mem::replace(&mut job.kind, Kind::Sync) {
-            Kind::Sync => self.sync_job_split(&job),
-            Kind::Write { blocks } => {
-                let window = Window {
-                    start: job.start,
-                    end: job.end,
-                    blocks,
-                    requests: job.requests,
-                    force_unit_access: job.force_unit_access,
-                    alone: true,
-                };
-                let mut counts = Vec::new();
-                self.pending.put_back_in_blocks(window, &mut counts);
-                self.count(&counts);
-            }
-            Kind::Read { outputs } => {
-                for at in blocks {
-                    let inside = |(index, segment): &(u16, Segment)| {
-                        Some((*index, segment.clip(at, at + BLOCK)?))
-                    };
-                    let outputs: Vec<_> = outputs.iter().filter_map(inside).collect();
-                    if !outputs.is_empty() {
-                        self.count(&job.requests);
-                        let requests = job.requests.clone();
-                        let kind = Kind::Read { outputs };
-                        self.enqueue(Job::new(job.row, (at, at + BLOCK), kind, requests));
-                    }
-                }
-                for id in job.requests {
-                    self.settle(id, Ok(()), out);
-                }
-            }
-        }
-    }
-
     /// These requests wait for one thing more each time they are named.
     pub(super) fn count(&mut self, requests: &[RequestId]) {
         for id in requests {
             if let Some(active) = self.requests.get_mut(id) {
                 active.waits_for += 1;
             }
-        }
-    }
-
-    pub(super) fn submit_flush(&mut self, id: RequestId, out: &mut Outputs) {
-        self.pending.release_delayed();
-        if !mutated(Mutation::FlushForgotten) {
-            self.count(&[id]);
-            self.flush_members(Some(id), out);
-        }
-    }
-
-    /// Flushes all members, for a request or for the log's own sake.
-    pub(super) fn flush_members(&mut self, request: Option<RequestId>, out: &mut Outputs) {
-        let number = self.next_flush;
-        self.next_flush += 1;
-        let mut slots = self.in_service();
-        if mutated(Mutation::FlushOneMember) {
-            slots = slots.iter().take(1).collect();
-        }
-        self.flushes.insert(
-            number,
-            Flush {
-                request,
-                outstanding: slots.len(),
-                transactions: self.log_written_transactions(),
-            },
-        );
-        for slot in slots.iter() {
-            let transfer = Transfer {
-                operation: Operation::Flush,
-                start: 0,
-                count: 0,
-                buffer: BufferId::None,
-                purpose: match request {
-                    Some(_) => Purpose::Foreground,
-                    None => Purpose::Metadata,
-                },
-                force_unit_access: false,
-            };
-            self.issue(slot, Role::Flush(number), transfer, out);
-        }
-        if slots.is_empty() {
-            self.flush_ended(number, out);
-        }
-    }
-
-    fn flush_part_done(
-        &mut self,
-        number: u64,
-        slot: Slot,
-        result: Result<(), MemberError>,
-        out: &mut Outputs,
-    ) {
-        if result.is_err() && !mutated(Mutation::WriteErrorIgnored) {
-            self.lose_member(slot, out);
-        }
-        if let Some(flush) = self.flushes.get_mut(&number) {
-            flush.outstanding -= 1;
-            if flush.outstanding == 0 {
-                self.flush_ended(number, out);
-            }
-        }
-    }
-
-    fn flush_ended(&mut self, number: u64, out: &mut Outputs) {
-        let Some(flush) = self.flushes.remove(&number) else {
-            return;
-        };
-        self.log_flushed(&flush);
-        if let Some(id) = flush.request {
-            let result = if self.is_broken() {
-                Err(RequestError::Failed)
-            } else {
-                Ok(())
-            };
-            self.settle(id, result, out);
         }
     }
 }

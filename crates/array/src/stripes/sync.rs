@@ -18,6 +18,8 @@
 //! Progress is told by checkpoints: everything below is done. Whoever records
 //! one flushes the members first.
 
+mod check;
+
 use super::config::BLOCK;
 use super::flow::Next;
 use super::job::{Job, Kind, Phase};
@@ -26,12 +28,10 @@ use super::{Mutation, StripeArray, mutated};
 use crate::config::AdminError;
 use crate::engine::{SyncAction, SyncRequest};
 use crate::recovery::{Governor, SyncKind, SyncStatus, Throttle, Verdict};
-use crate::request::{
-    BufferId, ComputeStep, Event, Outputs, RequestError, Slot, StepId, StepResult,
-};
+use crate::request::{Event, Outputs, RequestError, Slot};
 use raidlab_geometry::SlotSet;
 use raidlab_units::{Nanos, Sectors};
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::BTreeSet;
 
 /// Places that a report names; further ones are only counted.
 const MOST_PLACES: usize = 1024;
@@ -77,7 +77,7 @@ struct Sync {
     /// Not begun.
     todo: RangeSet,
     /// Single blocks of windows that were split.
-    blocks: VecDeque<u64>,
+    blocks: BTreeSet<u64>,
     /// Where the windows in work begin.
     in_work: BTreeSet<u64>,
     in_flight_sectors: u64,
@@ -102,7 +102,7 @@ impl Sync {
     fn position(&self, total: u64) -> u64 {
         let todo = self.todo.first().map_or(total, |(start, _)| start);
         let work = self.in_work.first().copied().unwrap_or(total);
-        let block = self.blocks.front().copied().unwrap_or(total);
+        let block = self.blocks.first().copied().unwrap_or(total);
         todo.min(work).min(block)
     }
 }
@@ -157,7 +157,7 @@ impl StripeArray {
             mode,
             targets,
             todo,
-            blocks: VecDeque::new(),
+            blocks: BTreeSet::new(),
             in_work: BTreeSet::new(),
             in_flight_sectors: 0,
             checkpoint: start,
@@ -235,6 +235,8 @@ impl StripeArray {
         };
         if let Some(sync) = &mut self.syncs.running {
             sync.governor = Governor::new(*throttle, self.now, &self.members);
+            // What is in flight will be reported as finished.
+            sync.throttle_due = sync.governor.issued(Sectors(sync.in_flight_sectors));
             sync.pause = Pause::None;
         }
     }
@@ -258,7 +260,7 @@ impl StripeArray {
             let Some(sync) = &mut self.syncs.running else {
                 break;
             };
-            let end = match sync.blocks.pop_front() {
+            let end = match sync.blocks.pop_first() {
                 Some(_) => start + BLOCK,
                 None => {
                     let (_, to) = sync.todo.first().unwrap_or((start, start + BLOCK));
@@ -334,7 +336,7 @@ impl StripeArray {
         if sync.in_work.len() >= depth {
             return None;
         }
-        let block = sync.blocks.front().copied();
+        let block = sync.blocks.first().copied();
         block.or_else(|| sync.todo.first().map(|(start, _)| start))
     }
 
@@ -410,155 +412,6 @@ impl StripeArray {
         }
     }
 
-    fn step_check(&mut self, job: &mut Job, out: &mut Outputs) -> Next {
-        let all = SlotSet::first(self.map.members());
-        let serving: SlotSet = all
-            .iter()
-            .filter(|slot| self.serves(*slot, job.start, job.end) && !job.bad.contains(*slot))
-            .collect();
-        if !(serving - job.known).is_empty() {
-            self.read_blocks(job, serving - job.known, out);
-            return Next::Keep;
-        }
-        let lost = all - job.known;
-        job.check.lost = lost;
-        // A block that the medium refused is made good while we are here.
-        let rebuilt = job.bad - job.known;
-        if !rebuilt.is_empty() && self.solve(job, rebuilt).is_ok() {
-            self.recover_needed(job, rebuilt, out);
-            Self::add_corrections(job);
-        }
-        let spare = self.map.level().parity_count();
-        let lost_data = lost & job.data();
-        // RAID 6 with one data block lost: P makes it, Q tests it.
-        let unknown = !(lost_data - job.known).is_empty() && self.solve(job, lost_data).is_err();
-        if lost.len() >= spare || unknown || mutated(Mutation::CheckBlind) {
-            job.phase = Phase::Computed;
-            return self.proceed(job, out);
-        }
-        self.recover_needed(job, lost_data, out);
-        job.phase = Phase::Checking;
-        self.check_part(job, (job.start, job.end), out);
-        Next::Keep
-    }
-
-    /// Orders the check of a part of a window.
-    fn check_part(&mut self, job: &mut Job, (from, to): (u64, u64), out: &mut Outputs) {
-        let id = StepId(self.next_step);
-        self.next_step += 1;
-        self.steps.insert(id.0, (job.id, from));
-        job.outstanding += 1;
-        let count = Sectors(to - from);
-        let data = job.in_exponent_order(|_, slot| job.old_at(slot, from));
-        let (p, q) = job.parity_at(job.parities() - job.check.lost, from);
-        if job.check.lost.is_empty() || q == BufferId::None {
-            out.steps.push(ComputeStep::Check {
-                id,
-                count,
-                data,
-                p,
-                q,
-            });
-            return;
-        }
-        // P or a data block is lost: only Q can be tested.
-        let scratch = self.allocate(count, out);
-        job.scratch.push(scratch);
-        let expected = BufferId::Scratch {
-            scratch,
-            skip: Sectors::ZERO,
-        };
-        out.steps.push(ComputeStep::Generate {
-            count,
-            data,
-            p: BufferId::None,
-            q: expected,
-        });
-        out.steps.push(ComputeStep::Compare {
-            id,
-            left: expected,
-            right: q,
-            count,
-        });
-    }
-
-    /// The result of a check has come.
-    pub(super) fn sync_computed(
-        &mut self,
-        job: &mut Job,
-        at: u64,
-        result: &StepResult,
-        out: &mut Outputs,
-    ) -> Next {
-        let (p_different, q_different, culprit) = match *result {
-            StepResult::Parity {
-                p_different,
-                q_different,
-                culprit,
-            } => (p_different.0, q_different.0, culprit),
-            StepResult::Compared { different } => (0, different.0, None),
-            StepResult::Bytes(_) => (0, 0, None),
-        };
-        if p_different > 0 {
-            job.check.misfits = job.check.misfits.with(job.row.p());
-        }
-        if q_different > 0 {
-            job.check.misfits = job
-                .row
-                .q()
-                .map_or(job.check.misfits, |q| job.check.misfits.with(q));
-        }
-        let differs = p_different + q_different > 0;
-        if differs && !job.check.by_block && job.end - job.start > BLOCK {
-            job.check.by_block = true;
-            for from in (job.start..job.end).step_by(BLOCK as usize) {
-                self.check_part(job, (from, from + BLOCK), out);
-            }
-            return Next::Keep;
-        }
-        if differs && self.reports_mismatches() {
-            let culprit = culprit.and_then(|number| block_slot(job, number));
-            let count = Sectors(p_different.max(q_different));
-            let start = Sectors(at);
-            let report = &mut self.syncs.report;
-            report.different += count.0;
-            if report.places.len() < MOST_PLACES {
-                report.places.push(MismatchPlace {
-                    start,
-                    count,
-                    culprit,
-                });
-            }
-            out.events.push(Event::Mismatch { start, count });
-        }
-        if job.outstanding > 0 {
-            return Next::Keep;
-        }
-        let rewrites = matches!(
-            self.sync_mode(),
-            Some((Mode::Action(SyncAction::Resync | SyncAction::Repair), _))
-        );
-        let misfits = job.check.misfits;
-        if rewrites && !misfits.is_empty() && !mutated(Mutation::SyncParityKept) {
-            out.steps.push(job.generate_old(misfits));
-            for slot in misfits.iter() {
-                if let Some(scratch) = job.old[slot.index()] {
-                    job.writes.push(super::compute::whole(job, slot, scratch));
-                }
-            }
-        }
-        job.makes_fit = misfits.is_empty() || rewrites;
-        job.phase = Phase::Computed;
-        self.proceed(job, out)
-    }
-
-    fn reports_mismatches(&self) -> bool {
-        matches!(
-            self.sync_mode(),
-            Some((Mode::Action(SyncAction::Check | SyncAction::Repair), _))
-        )
-    }
-
     /// All writes of a sync job are done.
     pub(super) fn sync_written(&mut self, job: &Job, filled: SlotSet) {
         let recovers = matches!(
@@ -592,20 +445,4 @@ impl StripeArray {
                 .extend((job.start..job.end).step_by(BLOCK as usize));
         }
     }
-}
-
-/// The member that holds the block with this number of
-/// [`ComputeStep::Recover`](crate::ComputeStep::Recover).
-fn block_slot(job: &Job, number: u8) -> Option<Slot> {
-    let number = u16::from(number);
-    let exponents = job.row.exponents();
-    if number == exponents {
-        return Some(job.row.p());
-    }
-    if number == exponents + 1 {
-        return job.row.q();
-    }
-    (0..job.row.data_count())
-        .find(|index| u16::from(job.row.exponent(*index)) == number)
-        .map(|index| job.row.data_slot(index))
 }

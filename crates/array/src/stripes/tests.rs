@@ -3,5 +3,7 @@
 mod bench;
 mod costs;
 mod crash;
+mod disk;
+mod field;
 mod random;
 mod stories;

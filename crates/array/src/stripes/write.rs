@@ -8,6 +8,7 @@ use super::plan::Method;
 use super::{Mutation, StripeArray, mutated};
 use crate::request::{Outputs, Request, RequestError};
 use raidlab_geometry::SlotSet;
+use raidlab_units::Sectors;
 
 impl StripeArray {
     pub(super) fn submit_write(&mut self, request: &Request) {
@@ -23,11 +24,14 @@ impl StripeArray {
             ));
         }
         self.count(&counts);
-        let direct = self.in_service().len() == self.map.data_count();
+        let service = self.in_service();
         for start in touched {
+            let row = self.map.row(self.map.row_of(Sectors(start)));
+            // Nothing is read where no parity member is there.
+            let parity = service.contains(row.p()) || row.q().is_some_and(|q| service.contains(q));
             let window = self.pending.get(start);
             let goes = window.is_some_and(|window| {
-                window.force_unit_access || direct || window.is_full(self.map.data_count())
+                window.force_unit_access || !parity || window.is_full(self.map.data_count())
             });
             if goes {
                 self.pending.release(start);

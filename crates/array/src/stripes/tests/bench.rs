@@ -1,6 +1,8 @@
 //! Small disks with a volatile cache, a naive executor of the compute steps,
 //! and a driver that holds every command until a test lets it land.
 
+use super::disk::Disk;
+use super::field::{multiply, parity, power, recover};
 use crate::config::MemberConfig;
 use crate::engine::{Engine, Initial, Span};
 use crate::recovery::{RecoveryConfig, Throttle};
@@ -19,129 +21,8 @@ pub(super) const OFFSET: u64 = 1024;
 pub(super) const LOG_START: u64 = 16;
 pub(super) const SESSION: u64 = 0x5e55;
 
-fn index(sectors: u64) -> usize {
+pub(super) fn index(sectors: u64) -> usize {
     usize::try_from(sectors).expect("small") * SECTOR
-}
-
-/// Multiplication in GF(2^8) modulo 0x11d, bit by bit.
-fn multiply(mut a: u8, mut b: u8) -> u8 {
-    let mut product = 0;
-    while b > 0 {
-        if b & 1 == 1 {
-            product ^= a;
-        }
-        a = a << 1 ^ if a & 0x80 == 0 { 0 } else { 0x1d };
-        b >>= 1;
-    }
-    product
-}
-
-fn power(exponent: usize) -> u8 {
-    (0..exponent).fold(1, |value, _| multiply(value, 2))
-}
-
-fn inverse(value: u8) -> u8 {
-    (1..=255)
-        .find(|it| multiply(*it, value) == 1)
-        .expect("not 0")
-}
-
-/// P and Q of blocks.
-pub(super) fn parity(data: &[Vec<u8>]) -> (Vec<u8>, Vec<u8>) {
-    let length = data[0].len();
-    let (mut p, mut q) = (vec![0; length], vec![0; length]);
-    for (exponent, block) in data.iter().enumerate() {
-        let factor = power(exponent);
-        for (at, byte) in block.iter().enumerate() {
-            p[at] ^= byte;
-            q[at] ^= multiply(factor, *byte);
-        }
-    }
-    (p, q)
-}
-
-/// Solves for lost data, byte by byte, by trying.
-fn recover(data: &mut [Vec<u8>], p: Option<&[u8]>, q: Option<&[u8]>, lost: &[usize]) {
-    for number in lost {
-        data[*number].fill(0);
-    }
-    let (p0, q0) = parity(data);
-    for at in 0..data[0].len() {
-        let dp = p.map(|p| p[at] ^ p0[at]);
-        let dq = q.map(|q| q[at] ^ q0[at]);
-        match (lost, dp, dq) {
-            ([x], Some(dp), _) => data[*x][at] = dp,
-            ([x], None, Some(dq)) => data[*x][at] = multiply(dq, inverse(power(*x))),
-            ([x, y], Some(dp), Some(dq)) => {
-                let (gx, gy) = (power(*x), power(*y));
-                let a = multiply(dq ^ multiply(gy, dp), inverse(gx ^ gy));
-                data[*x][at] = a;
-                data[*y][at] = dp ^ a;
-            }
-            _ => panic!("cannot recover {lost:?}"),
-        }
-    }
-}
-
-/// A sector that is not durable yet.
-#[derive(Debug, Clone)]
-pub(super) struct Volatile {
-    pub(super) sector: u64,
-    pub(super) bytes: Vec<u8>,
-    /// How many sectors had landed on the disk before.
-    number: u64,
-}
-
-/// A disk: what is durable, and writes that are not.
-#[derive(Debug, Clone)]
-pub(super) struct Disk {
-    pub(super) bytes: Vec<u8>,
-    /// Landed, not durable, in order.
-    pub(super) volatile: Vec<Volatile>,
-    pub(super) landed: u64,
-    /// Sectors that cannot be read until they are written.
-    pub(super) bad: BTreeSet<u64>,
-    pub(super) gone: bool,
-}
-
-impl Disk {
-    pub(super) fn read(&self, start: u64, count: u64) -> Vec<u8> {
-        let mut bytes = self.bytes[index(start)..index(start + count)].to_vec();
-        for it in &self.volatile {
-            if (start..start + count).contains(&it.sector) {
-                bytes[index(it.sector - start)..][..SECTOR].copy_from_slice(&it.bytes);
-            }
-        }
-        bytes
-    }
-
-    fn write(&mut self, start: u64, bytes: &[u8], durable: bool) {
-        for (sector, content) in (start..).zip(bytes.chunks(SECTOR)) {
-            self.bad.remove(&sector);
-            self.volatile.push(Volatile {
-                sector,
-                bytes: content.to_vec(),
-                number: self.landed,
-            });
-            self.landed += 1;
-        }
-        if durable {
-            let end = start + (bytes.len() / SECTOR) as u64;
-            self.settle(|it| (start..end).contains(&it.sector));
-        }
-    }
-
-    /// These become durable.
-    pub(super) fn settle(&mut self, mut which: impl FnMut(&Volatile) -> bool) {
-        let all = std::mem::take(&mut self.volatile);
-        for it in all {
-            if which(&it) {
-                self.bytes[index(it.sector)..][..SECTOR].copy_from_slice(&it.bytes);
-            } else {
-                self.volatile.push(it);
-            }
-        }
-    }
 }
 
 #[derive(Debug, Clone)]

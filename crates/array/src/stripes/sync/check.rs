@@ -1,0 +1,188 @@
+//! Check, repair and resync of one window.
+
+use super::super::compute::whole;
+use super::super::config::BLOCK;
+use super::super::flow::Next;
+use super::super::job::{Job, Phase};
+use super::super::{Mutation, StripeArray, mutated};
+use super::{MOST_PLACES, MismatchPlace, Mode};
+use crate::engine::SyncAction;
+use crate::request::{BufferId, ComputeStep, Event, Outputs, Slot, StepId, StepResult};
+use raidlab_geometry::SlotSet;
+use raidlab_units::Sectors;
+
+impl StripeArray {
+    pub(super) fn step_check(&mut self, job: &mut Job, out: &mut Outputs) -> Next {
+        let all = SlotSet::first(self.map.members());
+        let serving: SlotSet = all
+            .iter()
+            .filter(|slot| self.serves(*slot, job.start, job.end) && !job.bad.contains(*slot))
+            .collect();
+        if !(serving - job.known).is_empty() {
+            self.read_blocks(job, serving - job.known, out);
+            return Next::Keep;
+        }
+        let lost = all - job.known;
+        job.check.lost = lost;
+        // A block that the medium refused is made good while we are here.
+        let rebuilt = job.bad - job.known;
+        if !rebuilt.is_empty() && self.solve(job, rebuilt).is_ok() {
+            self.recover_needed(job, rebuilt, out);
+            Self::add_corrections(job);
+        }
+        let spare = self.map.level().parity_count();
+        let lost_data = lost & job.data();
+        // RAID 6 with one data block lost: P makes it, Q tests it.
+        let unknown = !(lost_data - job.known).is_empty() && self.solve(job, lost_data).is_err();
+        if lost.len() >= spare || unknown || mutated(Mutation::CheckBlind) {
+            job.phase = Phase::Computed;
+            return self.proceed(job, out);
+        }
+        self.recover_needed(job, lost_data, out);
+        job.phase = Phase::Checking;
+        self.check_part(job, (job.start, job.end), out);
+        Next::Keep
+    }
+
+    /// Orders the check of a part of a window.
+    fn check_part(&mut self, job: &mut Job, (from, to): (u64, u64), out: &mut Outputs) {
+        let id = StepId(self.next_step);
+        self.next_step += 1;
+        self.steps.insert(id.0, (job.id, from));
+        job.outstanding += 1;
+        let count = Sectors(to - from);
+        let data = job.in_exponent_order(|_, slot| job.old_at(slot, from));
+        let (p, q) = job.parity_at(job.parities() - job.check.lost, from);
+        if job.check.lost.is_empty() || q == BufferId::None {
+            out.steps.push(ComputeStep::Check {
+                id,
+                count,
+                data,
+                p,
+                q,
+            });
+            return;
+        }
+        // P or a data block is lost: only Q can be tested.
+        let scratch = self.allocate(count, out);
+        job.scratch.push(scratch);
+        let expected = BufferId::Scratch {
+            scratch,
+            skip: Sectors::ZERO,
+        };
+        out.steps.push(ComputeStep::Generate {
+            count,
+            data,
+            p: BufferId::None,
+            q: expected,
+        });
+        out.steps.push(ComputeStep::Compare {
+            id,
+            left: expected,
+            right: q,
+            count,
+        });
+    }
+
+    /// The result of a check has come.
+    pub(in super::super) fn sync_computed(
+        &mut self,
+        job: &mut Job,
+        at: u64,
+        result: &StepResult,
+        out: &mut Outputs,
+    ) -> Next {
+        let (p_different, q_different, culprit) = match *result {
+            StepResult::Parity {
+                p_different,
+                q_different,
+                culprit,
+            } => (p_different.0, q_different.0, culprit),
+            StepResult::Compared { different } => (0, different.0, None),
+            StepResult::Bytes(_) => (0, 0, None),
+        };
+        if p_different > 0 {
+            job.check.misfits = job.check.misfits.with(job.row.p());
+        }
+        if q_different > 0 {
+            job.check.misfits = job
+                .row
+                .q()
+                .map_or(job.check.misfits, |q| job.check.misfits.with(q));
+        }
+        let differs = p_different + q_different > 0;
+        if differs && !job.check.by_block && job.end - job.start > BLOCK {
+            job.check.by_block = true;
+            for from in (job.start..job.end).step_by(BLOCK as usize) {
+                self.check_part(job, (from, from + BLOCK), out);
+            }
+            return Next::Keep;
+        }
+        if differs && self.reports_mismatches() {
+            let culprit = culprit.and_then(|number| block_slot(job, number));
+            let count = Sectors(p_different.max(q_different));
+            self.report_mismatch(Sectors(at), count, culprit, out);
+        }
+        if job.outstanding > 0 {
+            return Next::Keep;
+        }
+        let rewrites = matches!(
+            self.sync_mode(),
+            Some((Mode::Action(SyncAction::Resync | SyncAction::Repair), _))
+        );
+        let misfits = job.check.misfits;
+        if rewrites && !misfits.is_empty() && !mutated(Mutation::SyncParityKept) {
+            out.steps.push(job.generate_old(misfits));
+            for slot in misfits.iter() {
+                if let Some(scratch) = job.old[slot.index()] {
+                    job.writes.push(whole(job, slot, scratch));
+                }
+            }
+        }
+        job.makes_fit = misfits.is_empty() || rewrites;
+        job.phase = Phase::Computed;
+        self.proceed(job, out)
+    }
+
+    fn report_mismatch(
+        &mut self,
+        start: Sectors,
+        count: Sectors,
+        culprit: Option<Slot>,
+        out: &mut Outputs,
+    ) {
+        let report = &mut self.syncs.report;
+        report.different += count.0;
+        if report.places.len() < MOST_PLACES {
+            report.places.push(MismatchPlace {
+                start,
+                count,
+                culprit,
+            });
+        }
+        out.events.push(Event::Mismatch { start, count });
+    }
+
+    fn reports_mismatches(&self) -> bool {
+        matches!(
+            self.sync_mode(),
+            Some((Mode::Action(SyncAction::Check | SyncAction::Repair), _))
+        )
+    }
+}
+
+/// The member that holds the block with this number of
+/// [`ComputeStep::Recover`](crate::ComputeStep::Recover).
+fn block_slot(job: &Job, number: u8) -> Option<Slot> {
+    let number = u16::from(number);
+    let exponents = job.row.exponents();
+    if number == exponents {
+        return Some(job.row.p());
+    }
+    if number == exponents + 1 {
+        return job.row.q();
+    }
+    (0..job.row.data_count())
+        .find(|index| u16::from(job.row.exponent(*index)) == number)
+        .map(|index| job.row.data_slot(index))
+}
