@@ -57,6 +57,26 @@ pub enum Command {
     Report(crate::report::Arguments),
     /// Say what is better, worse or cannot be told between runs.
     Compare(crate::compare::Arguments),
+    /// Make an array of files or devices, in md's format.
+    Create(crate::array::create::Arguments),
+    /// Put an array together and serve it in the background.
+    Assemble(crate::array::assemble::Arguments),
+    /// Serve an array, a file or a modelled disk over NBD.
+    Serve(Box<crate::array::serve::Arguments>),
+    /// Show an array that is being served.
+    Detail(crate::array::control::DetailArguments),
+    /// Change a served array: fail, remove, add, re-add, check.
+    Manage(crate::array::control::ManageArguments),
+    /// Show a served array second by second.
+    Watch(crate::array::watch::Arguments),
+    /// Wait until no sync runs on a served array.
+    Wait(crate::array::control::WaitArguments),
+    /// Stop a served array cleanly.
+    Stop(crate::array::control::StopArguments),
+    /// Print what the md metadata of files or devices say.
+    Examine(crate::array::examine::Arguments),
+    /// Erase the md superblocks of files or devices.
+    ZeroSuperblock(crate::array::zero_superblock::Arguments),
     /// List the suites, or show one in full.
     Suites(crate::suites::Arguments),
     /// List the subjects, or show one with every setting and its source.
@@ -88,7 +108,7 @@ mod tests {
             .chain(all.get_subcommands_mut().map(|command| command.clone()))
             .filter_map(|command| command.get_after_help().map(ToString::to_string))
             .collect();
-        assert_eq!(helps.len(), 14, "each command has examples");
+        assert_eq!(helps.len(), 24, "each command has examples");
         let mut examples = 0;
         for line in helps.iter().flat_map(|help| help.lines()) {
             let Some(place) = line.find("raidlab ") else {

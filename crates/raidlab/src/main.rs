@@ -5,6 +5,7 @@
 //! is it printed and turned into an exit code.
 
 mod ablations;
+mod array;
 mod audit;
 mod cleanup;
 mod cli;
@@ -36,6 +37,16 @@ fn main() -> ExitCode {
         Command::Import(arguments) => import::command(&arguments),
         Command::Audit(arguments) => audit::command(&arguments),
         Command::Report(arguments) => report::report(&arguments),
+        Command::Create(arguments) => array::create::command(&arguments),
+        Command::Assemble(arguments) => array::assemble::command(&arguments),
+        Command::Serve(arguments) => array::serve::command(&arguments),
+        Command::Detail(arguments) => array::control::detail(&arguments),
+        Command::Manage(arguments) => array::control::manage(&arguments),
+        Command::Watch(arguments) => array::watch::command(&arguments),
+        Command::Wait(arguments) => array::control::wait(&arguments),
+        Command::Stop(arguments) => array::control::stop(&arguments),
+        Command::Examine(arguments) => array::examine::command(&arguments),
+        Command::ZeroSuperblock(arguments) => array::zero_superblock::command(&arguments),
         Command::Suites(arguments) => suites::suites(&arguments),
         Command::Subjects(arguments) => subjects::subjects(&arguments),
         Command::Disks(arguments) => disks::disks(&arguments),

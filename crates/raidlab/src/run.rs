@@ -311,7 +311,14 @@ fn carry_out(
     let end = match end {
         Ok(end) => end,
         Err(RunError::Sink(error)) => return Err(error.into_failure().or_help(&kept.help())),
-        Err(error @ RunError::Check { .. }) => return Err(Failure::new(Kind::Input, error)),
+        Err(error @ RunError::Check { .. }) => {
+            let failure = Failure::new(Kind::Input, error);
+            return Err(if !real && prepared.needs_real_systems() {
+                failure.help("`--on host` runs real systems; `--subject` names modelled ones")
+            } else {
+                failure
+            });
+        }
     };
     last.map_err(keeper::KeepError::into_failure)?;
     if end.finish == Finish::Cancelled {

@@ -4,7 +4,7 @@ use super::Arguments;
 use crate::failure::{Failure, Kind};
 use crate::{report, subjects, suites};
 use raidlab_disk::Preset;
-use raidlab_lab::{Choices, Experiment, Job, LoadError, Step, Subject, Suite, Work};
+use raidlab_lab::{Choices, Experiment, Job, LoadError, Step, Subject, SubjectKind, Suite, Work};
 use raidlab_model::presets;
 use raidlab_store::AccuracyNote;
 use raidlab_units::Nanos;
@@ -224,6 +224,12 @@ impl Prepared {
     pub fn rows(&self) -> usize {
         let jobs = self.experiments.iter().flat_map(Experiment::jobs);
         jobs.map(|job| job.operations().len()).sum()
+    }
+
+    /// Whether a subject is a real system that no model stands for.
+    pub fn needs_real_systems(&self) -> bool {
+        let mut kinds = self.experiments.iter().map(|one| one.subject.kind);
+        kinds.any(|kind| kind == SubjectKind::System)
     }
 
     /// How many machines there are.

@@ -1,0 +1,174 @@
+//! raidlab's own arrays: made, looked at and served in user space, in mdadm's
+//! words and on mdadm's format.
+
+pub mod assemble;
+pub mod control;
+pub mod create;
+pub mod examine;
+pub mod serve;
+pub mod watch;
+pub mod zero_superblock;
+
+use crate::failure::{Failure, Kind};
+use crate::output;
+use console::Term;
+use raidlab_metadata::{ReadAt, Uuid};
+use raidlab_serve::member::{MemberFile, OpenError, OpenOptions};
+use raidlab_units::{Bytes, Sectors, parse_bytes};
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+/// A member's file or device for the reader of metadata.
+pub struct Bare<'a>(pub &'a File);
+
+impl ReadAt for Bare<'_> {
+    fn read_at(&mut self, offset: Bytes, bytes: &mut [u8]) -> io::Result<()> {
+        self.0.read_exact_at(bytes, offset.0)
+    }
+}
+
+/// Claims a member, for writing its metadata alone.
+///
+/// # Errors
+/// When it does not exist, is not a file or block device, or is in use.
+pub fn claim(path: &Path) -> Result<MemberFile, Failure> {
+    let options = OpenOptions {
+        buffered: true,
+        read_only: false,
+    };
+    MemberFile::open(path, options).map_err(claim_refused)
+}
+
+/// Opens a member for looking at it.
+///
+/// # Errors
+/// When it does not exist or is not a file or block device.
+pub fn look_at(path: &Path) -> Result<MemberFile, Failure> {
+    let options = OpenOptions {
+        buffered: true,
+        read_only: true,
+    };
+    MemberFile::open(path, options).map_err(claim_refused)
+}
+
+/// Why a member cannot be used, with the remedy that its cause has.
+pub fn claim_refused(error: OpenError) -> Failure {
+    let help = match &error {
+        OpenError::InUse { .. } => "stop what uses it first",
+        OpenError::Mounted { .. } => "unmount it first",
+        OpenError::Kind { .. } => "members are files and block devices",
+        OpenError::Open { .. } => "`truncate -s 1G FILE` makes a member out of nothing",
+    };
+    Failure::new(Kind::Input, error).help(help)
+}
+
+/// A size as mdadm takes it: a bare number is KiB.
+///
+/// # Errors
+/// When it is no size.
+pub fn mdadm_size(text: &str) -> Result<Sectors, String> {
+    let bare = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let text = if bare {
+        format!("{text}k")
+    } else {
+        text.to_owned()
+    };
+    let bytes = parse_bytes(&text).map_err(|error| error.to_string())?;
+    if !bytes.0.is_multiple_of(512) {
+        return Err("not a whole number of sectors of 512 bytes".to_owned());
+    }
+    Ok(bytes.to_sectors())
+}
+
+/// Bytes that nobody can guess.
+///
+/// # Errors
+/// When the system has no source of them.
+pub fn random_bytes<const COUNT: usize>() -> Result<[u8; COUNT], Failure> {
+    let mut bytes = [0; COUNT];
+    File::open("/dev/urandom")
+        .and_then(|mut source| source.read_exact(&mut bytes))
+        .map_err(|error| Failure::new(Kind::Run, error).help("/dev/urandom is needed"))?;
+    Ok(bytes)
+}
+
+/// What this machine calls itself.
+#[must_use]
+pub fn host_name() -> String {
+    let names = rustix::system::uname();
+    names.nodename().to_string_lossy().into_owned()
+}
+
+/// A new UUID.
+///
+/// # Errors
+/// When the system has no source of random bytes.
+pub fn new_uuid() -> Result<Uuid, Failure> {
+    random_bytes().map(Uuid)
+}
+
+/// A UUID as mdadm writes it: four words of eight hexadecimal digits, parted by
+/// colons; dashes and no parting are taken too.
+///
+/// # Errors
+/// When it is none.
+pub fn parse_uuid(text: &str) -> Result<Uuid, String> {
+    let digits: String = text.chars().filter(|one| !":-".contains(*one)).collect();
+    let mut bytes = [0; 16];
+    if digits.len() != 32 || !digits.is_ascii() {
+        return Err("a UUID has 32 hexadecimal digits".to_owned());
+    }
+    for (index, byte) in bytes.iter_mut().enumerate() {
+        *byte = u8::from_str_radix(&digits[2 * index..2 * index + 2], 16)
+            .map_err(|_| "a UUID has 32 hexadecimal digits".to_owned())?;
+    }
+    Ok(Uuid(bytes))
+}
+
+/// Asks before something is lost, unless consent was given by an option.
+///
+/// # Errors
+/// When there is no consent.
+pub fn consent(question: &str, given: bool, option: &str) -> Result<(), Failure> {
+    if given {
+        return Ok(());
+    }
+    let terminal = Term::stderr();
+    if !terminal.is_term() {
+        return Err(Failure::words(Kind::Usage, question).help(format!("`{option}` consents")));
+    }
+    output::say(question);
+    output::say("type `yes` to go on:");
+    match terminal.read_line() {
+        Ok(answer) if answer.trim() == "yes" => Ok(()),
+        _ => Err(Failure::words(
+            Kind::Interrupted,
+            "no consent; nothing was done",
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{mdadm_size, parse_uuid};
+    use raidlab_units::Sectors;
+
+    #[test]
+    fn a_bare_number_is_kibibytes() {
+        assert_eq!(mdadm_size("64"), Ok(Sectors(128)));
+        assert_eq!(mdadm_size("64k"), Ok(Sectors(128)));
+        assert_eq!(mdadm_size("1m"), Ok(Sectors(2048)));
+        assert!(mdadm_size("100b").is_err() && mdadm_size("").is_err());
+    }
+
+    #[test]
+    fn a_uuid_is_taken_with_colons_dashes_or_neither() {
+        let words = "00112233:44556677:8899aabb:ccddeeff";
+        let uuid = parse_uuid(words).expect("colons");
+        assert_eq!(uuid.0[..3], [0x00, 0x11, 0x22]);
+        assert_eq!(parse_uuid("00112233-4455-6677-8899-aabbccddeeff"), Ok(uuid));
+        assert!(parse_uuid("0011").is_err() && parse_uuid(&words.replace('f', "g")).is_err());
+    }
+}

@@ -1,0 +1,91 @@
+//! `raidlab assemble`: puts an array together and serves it in the background.
+
+use super::control::status;
+use super::serve::Assembling;
+use crate::failure::{Failure, Kind};
+use crate::output;
+use clap::Args;
+use raidlab_serve::control::{ControlClient, control_path};
+use std::fs::File;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+/// How often is looked whether the server listens.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Arguments of `raidlab assemble`.
+#[derive(Debug, Args)]
+#[command(
+    long_about = "\
+Puts an array together from its members and serves it in the background, as mdadm's \
+--assemble gives it to the kernel. With --dry-run it only says what the devices make and \
+why one is left out. `raidlab serve` does the same in the foreground and has more options.",
+    after_help = "\
+Examples:
+  raidlab assemble home a.img b.img c.img
+  raidlab assemble home a.img b.img --run
+  raidlab assemble home a.img b.img c.img --dry-run"
+)]
+pub struct Arguments {
+    /// The name by which `detail`, `manage`, `watch` and `stop` find it.
+    array: String,
+
+    #[command(flatten)]
+    assembling: Assembling,
+
+    /// Say what the devices make; change and start nothing.
+    #[arg(long)]
+    dry_run: bool,
+}
+
+/// Assembles.
+///
+/// # Errors
+/// When a device cannot be used, or the devices do not make an array that may
+/// be started.
+pub fn command(arguments: &Arguments) -> Result<(), Failure> {
+    if arguments.dry_run {
+        return output::print(&arguments.assembling.verdict()?);
+    }
+    let place = |name: &str| control_path(name).map_err(|error| Failure::new(Kind::Usage, error));
+    let control = place(&arguments.array)?;
+    if ControlClient::connect(&control).is_ok() {
+        let words = format!("an array `{}` is served already", arguments.array);
+        return Err(Failure::words(Kind::Run, words).help("choose another name, or stop it"));
+    }
+    let log_path = place(&format!("{}.log", arguments.array))?;
+    let log = File::create(&log_path).map_err(|source| Failure::write_file(&log_path, source))?;
+    let start_failed = |error| Failure::new(Kind::Run, StartError(error));
+    let program = std::env::current_exe().map_err(start_failed)?;
+    let mut server = Command::new(program)
+        .args(["serve", "--name", &arguments.array])
+        .args(arguments.assembling.words())
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(log)
+        // Ctrl-C in this terminal is not meant for it.
+        .process_group(0)
+        .spawn()
+        .map_err(start_failed)?;
+    let mut client = loop {
+        if let Ok(client) = ControlClient::connect(&control) {
+            break client;
+        }
+        if server.try_wait().map_err(start_failed)?.is_some() {
+            let said = std::fs::read_to_string(&log_path).unwrap_or_default();
+            let said = said.trim_end();
+            let said = said.strip_prefix("error: ").unwrap_or(said);
+            return Err(Failure::words(Kind::Input, said));
+        }
+        std::thread::sleep(LOOK);
+    };
+    let status = status(&mut client)?;
+    let said = std::fs::read_to_string(&log_path).unwrap_or_default();
+    output::print(&format!("{said}state {} {}\n", status.state, status.health))
+}
+
+/// The server could not be started.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot start the server")]
+struct StartError(#[source] std::io::Error);

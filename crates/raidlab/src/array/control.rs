@@ -1,0 +1,372 @@
+//! Commands to arrays that `raidlab serve` serves: detail, manage, wait, stop.
+
+use crate::failure::{Failure, Kind};
+use crate::output;
+use clap::{Args, ValueEnum};
+use raidlab_serve::control::{
+    ClientError, ControlClient, ControlRequest, ControlResponse, StatusReport, control_path,
+};
+use raidlab_units::Bytes;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// How often an array is asked while waiting.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// Which array.
+#[derive(Debug, Args)]
+pub struct Which {
+    /// The array's name as `raidlab serve` said it, or the path of its control
+    /// socket.
+    array: String,
+}
+
+impl Which {
+    /// Its control socket.
+    pub fn path(&self) -> Result<PathBuf, Failure> {
+        if self.array.contains('/') {
+            return Ok(PathBuf::from(&self.array));
+        }
+        control_path(&self.array).map_err(|error| Failure::new(Kind::Usage, error))
+    }
+
+    /// Speaks to it.
+    ///
+    /// # Errors
+    /// When nobody serves it.
+    pub fn connect(&self) -> Result<ControlClient, Failure> {
+        let path = self.path()?;
+        ControlClient::connect(&path).map_err(|error| {
+            Failure::new(Kind::Run, error).help("`raidlab serve` serves an array; it says its name")
+        })
+    }
+}
+
+/// Arguments of `raidlab detail`.
+#[derive(Debug, Args)]
+#[command(
+    long_about = "Shows an array that is being served: its state, devices, sync and counters.",
+    after_help = "\
+Examples:
+  raidlab detail home
+  raidlab detail home --json"
+)]
+pub struct DetailArguments {
+    #[command(flatten)]
+    which: Which,
+
+    /// One JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Arguments of `raidlab manage`.
+#[derive(Debug, Args)]
+#[command(
+    long_about = "\
+Changes an array while it is being served, in mdadm's words. Several changes are made \
+in this order: fail, remove, add, re-add, replace, then the action. A device is named \
+by its path or by its number.",
+    after_help = "\
+Examples:
+  raidlab manage home --fail b.img --remove b.img
+  raidlab manage home --add new.img
+  raidlab manage home --re-add b.img
+  raidlab manage home --action check
+  raidlab manage home --sync-speed 1000 50000"
+)]
+pub struct ManageArguments {
+    #[command(flatten)]
+    which: Which,
+
+    /// Use this device no more.
+    #[arg(short, long, value_name = "DEVICE")]
+    fail: Vec<String>,
+
+    /// A failed or spare device leaves the array.
+    #[arg(short, long, value_name = "DEVICE")]
+    remove: Vec<String>,
+
+    /// A new device joins; what was on it is lost.
+    #[arg(short, long, value_name = "PATH")]
+    add: Vec<PathBuf>,
+
+    /// A former member comes back and gets what it lacks.
+    #[arg(long, value_name = "PATH")]
+    re_add: Vec<PathBuf>,
+
+    /// Take this device out of service when a spare has its content.
+    #[arg(long, value_name = "DEVICE")]
+    replace: Vec<String>,
+
+    /// What sync to begin or end.
+    #[arg(long, value_enum)]
+    action: Option<Action>,
+
+    /// No more writes.
+    #[arg(short = 'o', long, conflicts_with = "readwrite")]
+    readonly: bool,
+
+    /// Writes again.
+    #[arg(short = 'w', long)]
+    readwrite: bool,
+
+    /// Speed of syncs for each member in KiB/s: while clients work, and at most.
+    #[arg(long, num_args = 2, value_names = ["MINIMUM", "MAXIMUM"])]
+    sync_speed: Option<Vec<u64>>,
+}
+
+/// md's `sync_action`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Action {
+    /// Compare, change nothing.
+    Check,
+    /// Compare, and make agree what does not.
+    Repair,
+    /// End the running sync.
+    Idle,
+}
+
+/// Arguments of `raidlab wait`.
+#[derive(Debug, Args)]
+#[command(
+    long_about = "Waits until no recovery, resync, check or repair runs on a served array.",
+    after_help = "\
+Examples:
+  raidlab wait home
+  raidlab wait home --seconds 600"
+)]
+pub struct WaitArguments {
+    #[command(flatten)]
+    which: Which,
+
+    /// Give up after so long. Default: never.
+    #[arg(long, value_name = "N")]
+    seconds: Option<u64>,
+}
+
+/// Arguments of `raidlab stop`.
+#[derive(Debug, Args)]
+#[command(
+    long_about = "\
+Stops a served array cleanly: what is in flight is finished, everything is flushed, the \
+superblocks say clean, and its server ends.",
+    after_help = "\
+Examples:
+  raidlab stop home"
+)]
+pub struct StopArguments {
+    #[command(flatten)]
+    which: Which,
+}
+
+/// Why the array does not do it.
+fn refused(error: ClientError) -> Failure {
+    Failure::new(Kind::Run, error)
+}
+
+/// The state of an array.
+///
+/// # Errors
+/// When the connection breaks.
+pub fn status(client: &mut ControlClient) -> Result<StatusReport, Failure> {
+    match client.ask(&ControlRequest::Status).map_err(refused)? {
+        ControlResponse::Status { status } => Ok(*status),
+        _ => Err(Failure::words(Kind::Run, "the server gave no status")),
+    }
+}
+
+/// Shows an array.
+///
+/// # Errors
+/// When nobody serves it.
+pub fn detail(arguments: &DetailArguments) -> Result<(), Failure> {
+    let status = status(&mut arguments.which.connect()?)?;
+    if !arguments.json {
+        return output::print(&words(&status));
+    }
+    let line = serde_json::to_string(&status).map_err(|error| Failure::new(Kind::Run, error))?;
+    output::print(&format!("{line}\n"))
+}
+
+/// Changes an array.
+///
+/// # Errors
+/// When nobody serves it or it refuses; changes before that one were made.
+pub fn manage(arguments: &ManageArguments) -> Result<(), Failure> {
+    let requests = requests(arguments)?;
+    if requests.is_empty() {
+        return Err(Failure::words(Kind::Usage, "nothing to do")
+            .help("`raidlab manage --help` lists what can be done"));
+    }
+    let mut client = arguments.which.connect()?;
+    for request in requests {
+        client.ask(&request).map_err(refused)?;
+    }
+    Ok(())
+}
+
+fn requests(arguments: &ManageArguments) -> Result<Vec<ControlRequest>, Failure> {
+    let mut requests = Vec::new();
+    for device in arguments.fail.iter().cloned() {
+        requests.push(ControlRequest::Fail { device });
+    }
+    for device in arguments.remove.iter().cloned() {
+        requests.push(ControlRequest::Remove { device });
+    }
+    for path in &arguments.add {
+        requests.push(ControlRequest::Add {
+            path: absolute(path)?,
+        });
+    }
+    for path in &arguments.re_add {
+        requests.push(ControlRequest::ReAdd {
+            path: absolute(path)?,
+        });
+    }
+    for device in arguments.replace.iter().cloned() {
+        requests.push(ControlRequest::Replace { device });
+    }
+    if arguments.readonly {
+        requests.push(ControlRequest::ReadOnly);
+    }
+    if arguments.readwrite {
+        requests.push(ControlRequest::ReadWrite);
+    }
+    if let Some([minimum, maximum]) = arguments.sync_speed.as_deref() {
+        requests.push(ControlRequest::Speed {
+            minimum: *minimum,
+            maximum: *maximum,
+        });
+    }
+    requests.extend(arguments.action.map(|action| match action {
+        Action::Check => ControlRequest::Check,
+        Action::Repair => ControlRequest::Repair,
+        Action::Idle => ControlRequest::Idle,
+    }));
+    Ok(requests)
+}
+
+/// The server may have another working folder.
+fn absolute(path: &Path) -> Result<String, Failure> {
+    std::path::absolute(path)
+        .map(|path| path.display().to_string())
+        .map_err(|error| Failure::new(Kind::Usage, error))
+}
+
+/// Waits for the end of syncs.
+///
+/// # Errors
+/// When nobody serves the array, or the time is over.
+pub fn wait(arguments: &WaitArguments) -> Result<(), Failure> {
+    let begun = Instant::now();
+    let mut client = arguments.which.connect()?;
+    while let Some(sync) = status(&mut client)?.sync {
+        let over = arguments
+            .seconds
+            .is_some_and(|most| begun.elapsed().as_secs() >= most);
+        if over {
+            let words = format!(
+                "{} still runs: {}",
+                sync.kind,
+                percent(sync.position, sync.total)
+            );
+            return Err(Failure::words(Kind::Run, words));
+        }
+        std::thread::sleep(LOOK);
+    }
+    Ok(())
+}
+
+/// Stops an array.
+///
+/// # Errors
+/// When nobody serves it.
+pub fn stop(arguments: &StopArguments) -> Result<(), Failure> {
+    let mut client = arguments.which.connect()?;
+    client.ask(&ControlRequest::Stop).map_err(refused)?;
+    // The socket goes when the server ends.
+    let path = arguments.which.path()?;
+    while ControlClient::connect(&path).is_ok() {
+        std::thread::sleep(LOOK);
+    }
+    Ok(())
+}
+
+/// A share as `12.5 %`.
+#[expect(clippy::cast_precision_loss, reason = "for people")]
+pub fn percent(part: u64, whole: u64) -> String {
+    format!("{:.1} %", part as f64 / whole.max(1) as f64 * 100.0)
+}
+
+/// The state for people.
+pub fn words(status: &StatusReport) -> String {
+    let mut text = String::new();
+    let mut line = |name: &str, value: String| {
+        let _ = writeln!(text, "{name:>15} : {value}");
+    };
+    line("Name", status.name.clone());
+    line("UUID", status.uuid.clone());
+    line("Raid Level", status.level.clone());
+    if !status.layout.is_empty() {
+        line("Layout", status.layout.clone());
+    }
+    if status.chunk_bytes > 0 {
+        line("Chunk Size", Bytes(status.chunk_bytes).to_string());
+    }
+    line("Array Size", Bytes(status.size_bytes).to_string());
+    line("State", format!("{} {}", status.state, status.health));
+    line("Events", status.events.to_string());
+    if let Some((dirty, all)) = status.bitmap_chunks {
+        line("Bitmap", format!("{dirty} of {all} chunks dirty"));
+    }
+    if status.log_bytes > 0 {
+        line("Log", format!("{} on each member", Bytes(status.log_bytes)));
+    }
+    if status.mismatch_sectors > 0 {
+        line("Mismatches", format!("{} sectors", status.mismatch_sectors));
+    }
+    if let Some(sync) = &status.sync {
+        line(
+            "Sync",
+            format!("{} {}", sync.kind, percent(sync.position, sync.total)),
+        );
+    }
+    if let Some(broken) = &status.broken {
+        line("Broken", broken.clone());
+    }
+    let _ = writeln!(text);
+    let rows = status.devices.iter().map(|device| {
+        vec![
+            device.number.to_string(),
+            device
+                .slot
+                .map_or_else(|| "-".to_owned(), |slot| slot.to_string()),
+            device.state.clone(),
+            Bytes(device.read_bytes).to_string(),
+            Bytes(device.written_bytes).to_string(),
+            device.errors.to_string(),
+            device.corrected_read_errors.to_string(),
+            device.bad_sectors.to_string(),
+            device.path.clone(),
+        ]
+    });
+    let head = [
+        "number",
+        "slot",
+        "state",
+        "read",
+        "written",
+        "errors",
+        "corrected",
+        "bad sectors",
+        "device",
+    ];
+    text.push_str(&output::table(
+        &head,
+        &[0, 1, 3, 4, 5, 6, 7],
+        rows.collect(),
+    ));
+    text
+}

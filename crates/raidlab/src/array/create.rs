@@ -1,0 +1,334 @@
+//! `raidlab create`: makes an array of files or devices.
+
+use super::{Bare, claim, consent, host_name, mdadm_size, new_uuid, parse_uuid};
+use crate::failure::{Failure, Kind};
+use crate::output;
+use clap::{Args, ValueEnum};
+use raidlab_geometry::{Layout, Level};
+use raidlab_metadata::create::{
+    BitmapChoice, CreatePlan, CreateSpec, InitialSync, LogReserve, MemberSize, plan,
+};
+use raidlab_metadata::{DeviceFlags, Uuid, Version, versions_present};
+use raidlab_serve::member::MemberFile;
+use raidlab_units::Sectors;
+use std::fmt::Write;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// The word for a member that is not there.
+const MISSING: &str = "missing";
+
+/// What keeps parity and data in step through a crash.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum ConsistencyPolicy {
+    /// Every stripe write goes to a log on the members first (raidlab's own, in
+    /// a gap that md does not use): no write hole. Default for levels 4, 5, 6.
+    Log,
+    /// A write-intent bitmap says what to resync.
+    Bitmap,
+    /// All is resynced.
+    Resync,
+}
+
+/// Arguments of `raidlab create`.
+#[derive(Debug, Args)]
+#[command(
+    long_about = "\
+Makes an array of files or block devices, in md's own format: `raidlab serve` serves \
+it, and mdadm and the Linux kernel assemble it too. Options have mdadm's names; a size \
+without a unit is in KiB. Nothing is written before every member was looked at; what \
+has content is overwritten only with consent.",
+    after_help = "\
+Examples:
+  raidlab create --level 6 --raid-devices 5 a.img b.img c.img d.img e.img
+  raidlab create --level 1 --raid-devices 2 --name home disk0.img missing
+  raidlab create --level 10 --layout f2 --raid-devices 4 --run /dev/sdb /dev/sdc /dev/sdd /dev/sde"
+)]
+pub struct Arguments {
+    /// linear, 0, 1, 4, 5, 6 or 10.
+    #[arg(short, long)]
+    level: Level,
+
+    /// Slots of the array.
+    #[arg(short = 'n', long, value_name = "N")]
+    raid_devices: usize,
+
+    /// Members beyond the slots.
+    #[arg(short = 'x', long, value_name = "N", default_value_t = 0)]
+    spare_devices: usize,
+
+    /// Chunk; default 512 KiB.
+    #[arg(short, long, value_name = "SIZE", value_parser = mdadm_size)]
+    chunk: Option<Sectors>,
+
+    /// As mdadm names them: left-symmetric, ra, n2, f2, o3, original.
+    #[arg(short = 'p', long)]
+    layout: Option<String>,
+
+    /// What is used of each member; default: all that the smallest offers.
+    #[arg(short = 'z', long, value_name = "SIZE", value_parser = mdadm_size)]
+    size: Option<Sectors>,
+
+    /// The array's name.
+    #[arg(short = 'N', long, default_value = "raidlab")]
+    name: String,
+
+    /// The host in the name; default: this one.
+    #[arg(long, value_name = "NAME")]
+    homehost: Option<String>,
+
+    /// The array's UUID; default: a new one.
+    #[arg(short, long, value_parser = parse_uuid)]
+    uuid: Option<Uuid>,
+
+    /// 1.0, 1.1 or 1.2.
+    #[arg(short = 'e', long, default_value = "1.2", value_parser = version)]
+    metadata: Version,
+
+    /// Write-intent bitmap: internal or none; default: internal if more than
+    /// 100 GiB of each member are used.
+    #[arg(short, long, value_name = "WORD", value_parser = bitmap)]
+    bitmap: Option<BitmapChoice>,
+
+    /// Data that a bit of the bitmap stands for.
+    #[arg(long, value_name = "SIZE", value_parser = mdadm_size)]
+    bitmap_chunk: Option<Sectors>,
+
+    /// What keeps parity and data in step through a crash.
+    #[arg(short = 'k', long, value_enum)]
+    consistency_policy: Option<ConsistencyPolicy>,
+
+    /// Where the data begin on each member.
+    #[arg(long, value_name = "SIZE", value_parser = mdadm_size)]
+    data_offset: Option<Sectors>,
+
+    /// Copies and parity agree already: no first resync.
+    #[arg(long)]
+    assume_clean: bool,
+
+    /// Overwrite members that have content, without asking.
+    #[arg(short = 'R', long)]
+    run: bool,
+
+    /// Say what would be written, and write nothing.
+    #[arg(long)]
+    dry_run: bool,
+
+    /// Files or block devices in the order of the slots; `missing` leaves a
+    /// slot empty.
+    #[arg(required = true, value_name = "DEVICE")]
+    devices: Vec<PathBuf>,
+}
+
+fn version(text: &str) -> Result<Version, String> {
+    match text {
+        "1" | "1.2" | "default" => Ok(Version::V1_2),
+        "1.1" => Ok(Version::V1_1),
+        "1.0" => Ok(Version::V1_0),
+        "0.90" => Err("0.90 is read, not written: use 1.0, 1.1 or 1.2".to_owned()),
+        _ => Err("use 1.0, 1.1 or 1.2".to_owned()),
+    }
+}
+
+fn bitmap(text: &str) -> Result<BitmapChoice, String> {
+    match text {
+        "none" => Ok(BitmapChoice::None),
+        "internal" => Ok(BitmapChoice::Internal(None)),
+        _ => Err("use internal or none".to_owned()),
+    }
+}
+
+/// Makes the array.
+///
+/// # Errors
+/// When a member cannot be used, has content and there is no consent, or the
+/// array cannot be made so.
+pub fn command(arguments: &Arguments) -> Result<(), Failure> {
+    let wanted = arguments.raid_devices + arguments.spare_devices;
+    if arguments.devices.len() != wanted {
+        let words = format!(
+            "{} devices are named, {} slots and {} spares need {wanted}",
+            arguments.devices.len(),
+            arguments.raid_devices,
+            arguments.spare_devices
+        );
+        return Err(Failure::words(Kind::Usage, words)
+            .help("the word `missing` stands for a member that is not there"));
+    }
+    let claimed = claim_all(&arguments.devices)?;
+    let members = sizes(&claimed)?;
+    let spec = specification(arguments)?;
+    let plan = plan(&spec, &members).map_err(|error| Failure::new(Kind::Usage, error))?;
+    let report = words(arguments, &spec, &plan);
+    if arguments.dry_run {
+        return output::print(&format!("{report}nothing was written\n"));
+    }
+    let full: Vec<String> = claimed
+        .iter()
+        .flatten()
+        .filter(|member| has_content(member.file()))
+        .map(|member| format!("  {}", member.path().display()))
+        .collect();
+    if !full.is_empty() {
+        let question = format!("these are not empty and will be lost:\n{}", full.join("\n"));
+        consent(&question, arguments.run, "--run")?;
+    }
+    for planned in &plan.members {
+        if let Some(member) = &claimed[planned.index] {
+            write(member, &planned.writes)?;
+        }
+    }
+    output::print(&report)
+}
+
+fn claim_all(paths: &[PathBuf]) -> Result<Vec<Option<MemberFile>>, Failure> {
+    let claim_one = |path: &PathBuf| {
+        if path.as_os_str() == MISSING {
+            Ok(None)
+        } else {
+            claim(path).map(Some)
+        }
+    };
+    paths.iter().map(claim_one).collect()
+}
+
+fn sizes(claimed: &[Option<MemberFile>]) -> Result<Vec<Option<MemberSize>>, Failure> {
+    let size = |member: &MemberFile| {
+        let size = member.size().to_bytes();
+        Ok(MemberSize {
+            size,
+            device_uuid: new_uuid()?,
+            flags: DeviceFlags::default(),
+            found: versions_present(&mut Bare(member.file()), size)
+                .map_err(|error| Failure::new(Kind::Input, error))?,
+        })
+    };
+    claimed
+        .iter()
+        .map(|member| member.as_ref().map(size).transpose())
+        .collect()
+}
+
+fn specification(arguments: &Arguments) -> Result<CreateSpec, Failure> {
+    let level = arguments.level;
+    let layout = arguments
+        .layout
+        .as_deref()
+        .map(|name| Layout::parse(level, name))
+        .transpose()
+        .map_err(|error| Failure::new(Kind::Usage, error))?;
+    let host = arguments.homehost.clone().unwrap_or_else(host_name);
+    let parity = level.parity_count() > 0;
+    let policy = arguments.consistency_policy;
+    if policy == Some(ConsistencyPolicy::Log) && !parity {
+        let words = format!("{level} has no parity and needs no log");
+        return Err(Failure::words(Kind::Usage, words));
+    }
+    let chunk = arguments.bitmap_chunk.map(Sectors::to_bytes);
+    let bitmap = match (&arguments.bitmap, policy) {
+        (Some(BitmapChoice::Internal(_)), _) | (None, Some(ConsistencyPolicy::Bitmap)) => {
+            BitmapChoice::Internal(chunk)
+        }
+        (Some(choice), _) => *choice,
+        (None, _) => BitmapChoice::Automatic,
+    };
+    let log = match policy {
+        None | Some(ConsistencyPolicy::Log) => LogReserve::Automatic,
+        Some(_) => LogReserve::None,
+    };
+    let since = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    Ok(CreateSpec {
+        version: arguments.metadata,
+        level,
+        layout,
+        chunk: arguments.chunk,
+        raid_disks: arguments.raid_devices,
+        array_uuid: arguments.uuid.map_or_else(new_uuid, Ok)?,
+        host,
+        name: arguments.name.clone(),
+        created: since.as_secs(),
+        size: arguments.size,
+        data_offset: arguments.data_offset,
+        bitmap,
+        initial: if arguments.assume_clean {
+            InitialSync::AssumeClean
+        } else {
+            InitialSync::Resync
+        },
+        log,
+        bad_block_log: true,
+    })
+}
+
+/// Whether anything but zeros stands at the beginning or at the end, where
+/// partition tables, file systems and other members have their marks.
+fn has_content(file: &File) -> bool {
+    const LOOK: u64 = 1 << 20;
+    let Ok(end) = rustix::fs::seek(file, rustix::fs::SeekFrom::End(0)) else {
+        return true;
+    };
+    let mut bytes = vec![0; usize::try_from(LOOK.min(end)).unwrap_or(0)];
+    [0, end.saturating_sub(LOOK)].iter().any(|start| {
+        file.read_exact_at(&mut bytes, *start).is_err() || bytes.iter().any(|byte| *byte != 0)
+    })
+}
+
+fn write(member: &MemberFile, writes: &[raidlab_metadata::create::Write]) -> Result<(), Failure> {
+    let failed = |source| Failure::write_file(member.path(), source);
+    for write in writes {
+        // A superblock must not be there before what it speaks of is.
+        member
+            .file()
+            .write_all_at(&write.bytes, write.offset.0)
+            .map_err(failed)?;
+        member.file().sync_data().map_err(failed)?;
+    }
+    Ok(())
+}
+
+fn words(arguments: &Arguments, spec: &CreateSpec, plan: &CreatePlan) -> String {
+    let mut text = String::new();
+    let layout = spec.layout.unwrap_or(Layout::default_of(spec.level));
+    let shown = layout.to_string();
+    let _ = write!(text, "{} `{}`", spec.level, spec.name);
+    if !shown.is_empty() {
+        let _ = write!(text, ", layout {shown}");
+    }
+    let _ = writeln!(
+        text,
+        ", {} slots, {}",
+        spec.raid_disks,
+        plan.array_size.to_bytes()
+    );
+    let _ = match &plan.bitmap {
+        Some(bitmap) => writeln!(
+            text,
+            "  bitmap: internal, a bit for {}",
+            bitmap.superblock.chunk
+        ),
+        None => writeln!(text, "  bitmap: none"),
+    };
+    for member in &plan.members {
+        let log = Sectors(member.log_area.end.0 - member.log_area.start.0);
+        let _ = writeln!(
+            text,
+            "  {}: {}, data from {}, room for the log {}",
+            arguments.devices[member.index].display(),
+            role(&member.superblock),
+            member.superblock.data_offset.to_bytes(),
+            log.to_bytes()
+        );
+    }
+    text
+}
+
+fn role(superblock: &raidlab_metadata::Superblock) -> String {
+    match superblock.role() {
+        raidlab_metadata::Role::Slot(slot) => format!("slot {slot}"),
+        _ => "spare".to_owned(),
+    }
+}

@@ -1,0 +1,110 @@
+//! `raidlab examine`: what a member's metadata say.
+
+use super::{Bare, host_name, look_at};
+use crate::failure::{Failure, Kind};
+use crate::output;
+use clap::Args;
+use raidlab_metadata::detail::{
+    DetailOptions, brief, examine, examine_bad_blocks, examine_bitmap, utc,
+};
+use raidlab_metadata::{MemberMetadata, ProbeError, read_member};
+use std::path::PathBuf;
+
+/// Arguments of `raidlab examine`.
+#[derive(Debug, Args)]
+#[command(
+    long_about = "\
+Prints the md metadata of files or devices, line by line as mdadm does (times are UTC). \
+Nothing is written and nothing is claimed: members of a running array can be examined.",
+    after_help = "\
+Examples:
+  raidlab examine disk0.img
+  raidlab examine --brief disk0.img disk1.img
+  raidlab examine --bitmap disk0.img"
+)]
+pub struct Arguments {
+    /// One ARRAY line for mdadm.conf instead of all.
+    #[arg(short = 'Y', long, conflicts_with_all = ["bitmap", "bad_blocks"])]
+    brief: bool,
+
+    /// With --brief: levels, sizes and devices too.
+    #[arg(short, long, requires = "brief")]
+    verbose: bool,
+
+    /// The write-intent bitmap.
+    #[arg(short = 'X', long, conflicts_with = "bad_blocks")]
+    bitmap: bool,
+
+    /// The bad-block log.
+    #[arg(long)]
+    bad_blocks: bool,
+
+    /// Files or block devices.
+    #[arg(required = true, value_name = "DEVICE")]
+    devices: Vec<PathBuf>,
+}
+
+/// Prints metadata.
+///
+/// # Errors
+/// When a device cannot be read or has no sound superblock; those before it are
+/// printed.
+pub fn command(arguments: &Arguments) -> Result<(), Failure> {
+    let host = host_name();
+    let mut members = Vec::new();
+    for path in &arguments.devices {
+        let member = look_at(path)?;
+        let name = path.display().to_string();
+        let size = member.size().to_bytes();
+        let metadata = read_member(&mut Bare(member.file()), size).map_err(|source| {
+            let name = name.clone();
+            Failure::new(Kind::Input, ExamineError { name, source })
+        })?;
+        if arguments.brief {
+            members.push((name, metadata));
+            continue;
+        }
+        let options = DetailOptions {
+            device: &name,
+            size,
+            host: &host,
+            time: utc,
+        };
+        output::print(&text(arguments, &metadata, &options)?)?;
+    }
+    let members: Vec<_> = members
+        .iter()
+        .map(|(name, one)| (name.as_str(), one))
+        .collect();
+    output::print(&brief(&members, arguments.verbose))
+}
+
+fn text(
+    arguments: &Arguments,
+    metadata: &MemberMetadata,
+    options: &DetailOptions<'_>,
+) -> Result<String, Failure> {
+    if arguments.bad_blocks {
+        return Ok(examine_bad_blocks(metadata, options.device));
+    }
+    if !arguments.bitmap {
+        return Ok(examine(metadata, options));
+    }
+    match (&metadata.bitmap, &metadata.bitmap_error) {
+        (Some(bitmap), _) => Ok(examine_bitmap(bitmap, options.device)),
+        (None, Some(error)) => Err(Failure::new(Kind::Input, *error)),
+        (None, None) => {
+            let words = format!("{} has no internal bitmap", options.device);
+            Err(Failure::words(Kind::Input, words))
+        }
+    }
+}
+
+/// A device without usable metadata.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot examine {name}")]
+struct ExamineError {
+    name: String,
+    #[source]
+    source: ProbeError,
+}

@@ -1,0 +1,296 @@
+//! `raidlab serve`: an array, a single file or a modelled disk over NBD.
+
+mod source;
+mod tls;
+
+use crate::failure::{Failure, Kind};
+use crate::{interrupt, output};
+use clap::Args;
+use raidlab_serve::array::ArrayExport;
+use raidlab_serve::control::{ControlServer, Controlled, control_path};
+use raidlab_serve::disk::DiskExport;
+use raidlab_serve::export::{Export, MemoryExport, NullExport};
+use raidlab_serve::server::{Exports, Limits, Listen, Server, ServerOptions};
+pub use source::Assembling;
+use source::Source;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+/// How long clients and members are waited for at the end.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// How often is looked whether it shall end.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Arguments of `raidlab serve`.
+#[derive(Debug, Args)]
+#[command(
+    long_about = "\
+Serves over NBD, in the foreground until Ctrl-C, SIGTERM or `raidlab stop`: the array \
+that the named files or devices make (made by `raidlab create` or by mdadm), a single \
+file, or a modelled disk that takes as long as a real one. Without --unix or --tcp it \
+listens on a Unix socket beside its control socket, for its owner alone. `raidlab \
+detail`, `manage`, `watch` and `stop` speak to a served array by its name.",
+    after_help = "\
+Examples:
+  raidlab serve a.img b.img c.img d.img e.img
+  raidlab serve --name home --tcp 127.0.0.1:10809 /dev/sdb /dev/sdc
+  raidlab serve --model wd4000fyyz --unix /tmp/disk.sock
+  raidlab serve --file plain.img --unix /tmp/plain.sock"
+)]
+pub struct Arguments {
+    #[command(flatten)]
+    assembling: Assembling,
+
+    /// Serve this file or device as it is, without an array.
+    #[arg(
+        long,
+        value_name = "FILE",
+        group = "source",
+        conflicts_with = "devices"
+    )]
+    file: Option<PathBuf>,
+
+    /// Serve a modelled disk in real time: a preset, as `raidlab disks` lists
+    /// them. Its bytes are in memory, or in --storage.
+    #[arg(
+        long,
+        value_name = "PRESET",
+        group = "source",
+        conflicts_with = "devices"
+    )]
+    model: Option<String>,
+
+    /// With --model: the preset's parameter set. Default: its first.
+    #[arg(long, value_name = "SET", requires = "model")]
+    set: Option<String>,
+
+    /// With --model: keep the bytes in this file.
+    #[arg(long, value_name = "FILE", requires = "model")]
+    storage: Option<PathBuf>,
+
+    /// With --model: where the disk's chance comes from.
+    #[arg(long, value_name = "N", requires = "model", default_value_t = 1)]
+    seed: u64,
+
+    /// Serve nothing: zeros are read, writes are forgotten. For measuring.
+    #[arg(long, value_name = "SIZE", group = "source", conflicts_with = "devices", value_parser = super::mdadm_size)]
+    null: Option<raidlab_units::Sectors>,
+
+    /// Serve memory. For measuring.
+    #[arg(long, value_name = "SIZE", group = "source", conflicts_with = "devices", value_parser = super::mdadm_size)]
+    memory: Option<raidlab_units::Sectors>,
+
+    /// The export's and the control socket's name. Default: the array's.
+    #[arg(long)]
+    name: Option<String>,
+
+    /// Listen on this Unix socket; may be repeated.
+    #[arg(long, value_name = "PATH")]
+    unix: Vec<PathBuf>,
+
+    /// Listen on this TCP address; may be repeated.
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    tcp: Vec<SocketAddr>,
+
+    /// Allow TCP addresses that are not the loopback's: whoever reaches them can
+    /// read and write, unless --tls-client-authority says who may.
+    #[arg(long)]
+    anywhere: bool,
+
+    #[command(flatten)]
+    tls: tls::Arguments,
+
+    /// Clients at once.
+    #[arg(long, value_name = "N", default_value_t = 64)]
+    connections: usize,
+
+    /// The control socket. Default: named after the array, in a folder of the
+    /// user's own.
+    #[arg(long, value_name = "PATH")]
+    control: Option<PathBuf>,
+}
+
+/// Something that is served, and what is done with it at the end.
+pub(super) enum Served {
+    Array(Arc<ArrayExport>),
+    Disk(Arc<DiskExport>),
+    Other(Arc<dyn Export>),
+}
+
+impl Served {
+    fn export(&self) -> Arc<dyn Export> {
+        match self {
+            Self::Array(array) => Arc::clone(array) as Arc<dyn Export>,
+            Self::Disk(disk) => Arc::clone(disk) as Arc<dyn Export>,
+            Self::Other(other) => Arc::clone(other),
+        }
+    }
+}
+
+/// Serves until it shall end.
+///
+/// # Errors
+/// When a device cannot be used, the devices do not make an array that may be
+/// started, or nobody can listen there.
+pub fn command(arguments: &Arguments) -> Result<(), Failure> {
+    let stop = interrupt::listen()?;
+    let (served, default_name) = start(arguments)?;
+    let name = arguments.name.clone().unwrap_or(default_name);
+    let control = match &served {
+        Served::Array(array) => Some(control(arguments, &name, array)?),
+        _ => None,
+    };
+    let places = places(arguments, &name)?;
+    let mut exports = Exports::new();
+    exports
+        .add(&name, served.export())
+        .map_err(|error| Failure::new(Kind::Usage, error))?;
+    let options = ServerOptions {
+        limits: Limits {
+            connections: arguments.connections,
+            ..Limits::default()
+        },
+        tls: arguments.tls.files(),
+        require_tls: arguments.tls.require,
+        ..ServerOptions::default()
+    };
+    let server = Server::start(exports, &places, options, |number, error| {
+        output::say(&format!("client {number}: {error}"));
+    })
+    .map_err(listen_failed)?;
+    announce(&name, &served, &places, &server, control.as_ref());
+    while !stop.load(Ordering::Relaxed) {
+        match &served {
+            Served::Array(array) if array.wait_until_stopped(LOOK) => break,
+            Served::Array(_) => {}
+            _ => std::thread::sleep(LOOK),
+        }
+    }
+    end(server, control, served)
+}
+
+fn start(arguments: &Arguments) -> Result<(Served, String), Failure> {
+    if let Some(path) = &arguments.file {
+        return Ok((arguments.assembling.file(path)?, "file".to_owned()));
+    }
+    if let Some(preset) = &arguments.model {
+        let source = Source {
+            preset,
+            set: arguments.set.as_deref(),
+            storage: arguments.storage.as_deref(),
+            seed: arguments.seed,
+        };
+        return Ok((source.start()?, preset.clone()));
+    }
+    if let Some(size) = arguments.null {
+        let export = NullExport::new(size.to_bytes().0);
+        return Ok((Served::Other(Arc::new(export)), "null".to_owned()));
+    }
+    if let Some(size) = arguments.memory {
+        let export = MemoryExport::new(size.to_bytes().0).ok_or_else(|| {
+            Failure::words(
+                Kind::Run,
+                format!("there is no memory for {}", size.to_bytes()),
+            )
+        })?;
+        return Ok((Served::Other(Arc::new(export)), "memory".to_owned()));
+    }
+    arguments.assembling.array()
+}
+
+fn control(
+    arguments: &Arguments,
+    name: &str,
+    array: &Arc<ArrayExport>,
+) -> Result<ControlServer, Failure> {
+    let path = match &arguments.control {
+        Some(path) => path.clone(),
+        None => control_path(name)
+            .map_err(|error| Failure::new(Kind::Usage, error).help("name the array with --name"))?,
+    };
+    let controlled = Arc::clone(array) as Arc<dyn Controlled>;
+    ControlServer::start(&path, controlled).map_err(|error| {
+        Failure::new(Kind::Run, error).help("`--name` or `--control` gives it another place")
+    })
+}
+
+/// Where to listen: as asked, or beside the control socket.
+fn places(arguments: &Arguments, name: &str) -> Result<Vec<Listen>, Failure> {
+    let unix = arguments.unix.iter().cloned().map(Listen::Unix);
+    let tcp = arguments.tcp.iter().map(|address| Listen::Tcp {
+        address: *address,
+        anywhere: arguments.anywhere,
+    });
+    let mut places: Vec<Listen> = unix.chain(tcp).collect();
+    if places.is_empty() {
+        let path = control_path(&format!("{name}.nbd"));
+        let path = path.map_err(|error| {
+            Failure::new(Kind::Usage, error).help("say where to listen with --unix or --tcp")
+        })?;
+        places.push(Listen::Unix(path));
+    }
+    Ok(places)
+}
+
+fn listen_failed(error: raidlab_serve::server::ServeError) -> Failure {
+    use raidlab_serve::server::ServeError;
+    let help = match &error {
+        ServeError::NotLoopback(_) => "`--anywhere` allows it; better with TLS",
+        ServeError::Listen { .. } => "choose another place with --unix or --tcp",
+        ServeError::NoCertificate => "name one with --tls-certificate and --tls-key",
+        _ => "see `raidlab serve --help`",
+    };
+    Failure::new(Kind::Run, error).help(help)
+}
+
+fn announce(
+    name: &str,
+    served: &Served,
+    places: &[Listen],
+    server: &Server,
+    control: Option<&ControlServer>,
+) {
+    let export = served.export();
+    let size = raidlab_units::Bytes(export.size_bytes());
+    let mut tcp = server.addresses().iter();
+    output::say(&format!(
+        "serving `{name}`: {}, {size}",
+        export.description()
+    ));
+    for place in places {
+        let uri = match place {
+            Listen::Unix(path) => format!("nbd+unix:///{name}?socket={}", path.display()),
+            Listen::Tcp { address, .. } => {
+                format!("nbd://{}/{name}", tcp.next().unwrap_or(address))
+            }
+        };
+        output::say(&format!("  at {uri}"));
+    }
+    if let Some(control) = control {
+        output::say(&format!("  control {}", control.path().display()));
+    }
+}
+
+/// Answers what is in flight, then stops what is served.
+fn end(server: Server, control: Option<ControlServer>, served: Served) -> Result<(), Failure> {
+    if !server.shut_down(PATIENCE) {
+        output::say("warning: a client's requests were not answered in time");
+    }
+    match &served {
+        Served::Array(array) => {
+            array.stop();
+            if !array.wait_until_stopped(PATIENCE) {
+                let words = "the array could not be stopped in time; it is recovered when it is \
+                             assembled again";
+                return Err(Failure::words(Kind::Run, words));
+            }
+        }
+        Served::Disk(disk) => output::say(&disk.punctuality().to_string()),
+        Served::Other(_) => {}
+    }
+    drop(control);
+    Ok(())
+}

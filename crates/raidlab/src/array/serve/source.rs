@@ -1,0 +1,342 @@
+//! What is served: arrays put together from devices, files, modelled disks.
+
+use super::Served;
+use crate::array::{claim_refused, look_at};
+use crate::disks;
+use crate::failure::{Failure, Kind};
+use crate::output;
+use clap::{Args, ValueEnum};
+use raidlab_array::{
+    AssembleError, AssembleOptions, Assembly, EngineOptions, Part, ReadPolicyKind, Stale,
+};
+use raidlab_model::presets;
+use raidlab_serve::array::{
+    ArrayExport, Assembled, DriverConfig, FileExport, FilesError, ServeOptions, assemble,
+    read_candidate,
+};
+use raidlab_serve::disk::{DiskConfig, DiskExport, DiskStorage};
+use raidlab_serve::member::{BackendKind, MemberFile, MembersConfig, OpenOptions};
+use raidlab_units::Nanos;
+use std::ffi::OsString;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// What becomes of members that are out of date.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum StaleMembers {
+    /// They are left out.
+    Ignore,
+    /// They get what they lack where the bitmap knows it.
+    ReAdd,
+    /// They are filled anew where the bitmap does not know.
+    Rebuild,
+}
+
+/// How commands reach the members.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Backend {
+    /// `io_uring` where the kernel lets us, else threads.
+    Auto,
+    /// `io_uring`.
+    IoUring,
+    /// Threads that call pread and pwrite.
+    Threads,
+}
+
+/// How an array is put together and driven.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "The array")]
+pub struct Assembling {
+    /// Members, in any order: files or block devices.
+    #[arg(value_name = "DEVICE", required_unless_present = "source")]
+    devices: Vec<PathBuf>,
+
+    /// Start even where data may be lost: out-of-date members, a dirty degraded
+    /// array without a log.
+    #[arg(short, long)]
+    force: bool,
+
+    /// Start although members are missing that were in service.
+    #[arg(short = 'R', long)]
+    run: bool,
+
+    /// Write nothing.
+    #[arg(short = 'o', long)]
+    readonly: bool,
+
+    /// What becomes of members that are out of date.
+    #[arg(long, value_enum, default_value = "re-add")]
+    stale: StaleMembers,
+
+    /// Levels 4, 5, 6: no log, and so a write hole.
+    #[arg(long)]
+    no_log: bool,
+
+    /// Which copy serves a read: md-6.9, round-robin, least-pending and others.
+    #[arg(long, value_name = "NAME", default_value = "md-6.9")]
+    read_policy: ReadPolicyKind,
+
+    /// How commands reach the members.
+    #[arg(long, value_enum, default_value = "auto")]
+    backend: Backend,
+
+    /// Through the page cache, even where a member could do without.
+    #[arg(long)]
+    buffered: bool,
+
+    /// After so many seconds without an answer a member counts as gone.
+    #[arg(long, value_name = "SECONDS", default_value_t = 30)]
+    member_timeout: u64,
+}
+
+impl Assembling {
+    fn open(&self, path: &Path) -> Result<Arc<MemberFile>, Failure> {
+        let options = OpenOptions {
+            buffered: self.buffered,
+            read_only: self.readonly,
+        };
+        MemberFile::open(path, options)
+            .map(Arc::new)
+            .map_err(claim_refused)
+    }
+
+    fn driver(&self) -> DriverConfig {
+        DriverConfig {
+            backend: match self.backend {
+                Backend::Auto => BackendKind::Automatic,
+                Backend::IoUring => BackendKind::Ring,
+                Backend::Threads => BackendKind::Threads,
+            },
+            members: MembersConfig {
+                command_limit: Nanos::from_secs(self.member_timeout),
+            },
+        }
+    }
+
+    /// A file as it is.
+    ///
+    /// # Errors
+    /// When it cannot be used.
+    pub(super) fn file(&self, path: &Path) -> Result<Served, Failure> {
+        let export = FileExport::start(self.open(path)?, self.driver())
+            .map_err(|error| Failure::new(Kind::Run, error))?;
+        Ok(Served::Other(Arc::new(export)))
+    }
+
+    /// What the devices make, in words; nothing is changed.
+    ///
+    /// # Errors
+    /// When they do not make an array that may be started.
+    pub fn verdict(&self) -> Result<String, Failure> {
+        let candidate = |path: &PathBuf| {
+            let file = look_at(path)?;
+            read_candidate(&file).map_err(|error| not_assembled(error, self.run))
+        };
+        let candidates = self.devices.iter().map(candidate);
+        let candidates = candidates.collect::<Result<Vec<_>, _>>()?;
+        Assembly::decide(candidates, &self.options())
+            .map(|assembly| words(&assembly))
+            .map_err(|error| not_assembled(FilesError::Assemble(error), self.run))
+    }
+
+    /// These arguments as words, for the server.
+    #[must_use]
+    pub fn words(&self) -> Vec<OsString> {
+        let mut words: Vec<OsString> = Vec::new();
+        let flags = [
+            (self.force, "--force"),
+            (self.run, "--run"),
+            (self.readonly, "--readonly"),
+            (self.no_log, "--no-log"),
+            (self.buffered, "--buffered"),
+        ];
+        words.extend(
+            flags
+                .iter()
+                .filter(|(set, _)| *set)
+                .map(|(_, flag)| OsString::from(flag)),
+        );
+        words.extend(["--stale".into(), word(self.stale)]);
+        words.extend(["--backend".into(), word(self.backend)]);
+        words.extend(["--read-policy".into(), self.read_policy.to_string().into()]);
+        words.extend([
+            "--member-timeout".into(),
+            self.member_timeout.to_string().into(),
+        ]);
+        // A device may have a name that begins with a dash.
+        words.push("--".into());
+        words.extend(
+            self.devices
+                .iter()
+                .map(|path| path.clone().into_os_string()),
+        );
+        words
+    }
+
+    fn options(&self) -> AssembleOptions {
+        AssembleOptions {
+            force: self.force,
+            run_degraded: self.run,
+            read_only: self.readonly,
+            stale: match self.stale {
+                StaleMembers::Ignore => Stale::LeaveOut,
+                StaleMembers::ReAdd => Stale::ReAdd,
+                StaleMembers::Rebuild => Stale::Rebuild,
+            },
+            ..AssembleOptions::default()
+        }
+    }
+
+    /// The devices put together, the log replayed; nothing is started.
+    fn assemble(&self) -> Result<Assembled, Failure> {
+        let files = self.devices.iter().map(|path| self.open(path));
+        let files = files.collect::<Result<Vec<_>, _>>()?;
+        assemble(&files, &self.options()).map_err(|error| not_assembled(error, self.run))
+    }
+}
+
+impl Assembling {
+    /// The array, started, and its name.
+    ///
+    /// # Errors
+    /// When the devices do not make an array that may be started.
+    pub(super) fn array(&self) -> Result<(Served, String), Failure> {
+        let assembled = self.assemble()?;
+        output::say(words(&assembled.assembly).trim_end());
+        if assembled.replayed > 0 {
+            output::say(&format!(
+                "  the log made {} writes good",
+                assembled.replayed
+            ));
+        }
+        let full = assembled.assembly.array.name.clone();
+        let name = full.rsplit(':').next().unwrap_or_default();
+        let name = if name.is_empty() { "array" } else { name }.to_owned();
+        let options = ServeOptions {
+            engine: EngineOptions::new(self.read_policy),
+            log: !self.no_log && !self.readonly,
+            driver: self.driver(),
+        };
+        let export = ArrayExport::start(assembled, &options)
+            .map_err(|error| Failure::new(Kind::Run, error))?;
+        Ok((Served::Array(Arc::new(export)), name))
+    }
+}
+
+/// A choice as the command line has it.
+fn word(choice: impl ValueEnum) -> OsString {
+    let value = choice.to_possible_value();
+    value
+        .map(|value| value.get_name().into())
+        .unwrap_or_default()
+}
+
+/// Why there is no array, and what could be done.
+fn not_assembled(error: FilesError, run: bool) -> Failure {
+    let help = match &error {
+        FilesError::Assemble(AssembleError::SplitBrain { .. }) => {
+            Some("leave out the devices whose data are not wanted, or `--force` keeps the newest")
+        }
+        FilesError::Assemble(AssembleError::DirtyDegraded { .. }) => {
+            Some("bring the missing member back, or `--force` accepts the loss")
+        }
+        FilesError::Assemble(_) if !run => {
+            Some("`raidlab examine` shows what each device says; `--run` starts a degraded array")
+        }
+        FilesError::Examine { .. } => Some("`raidlab create` makes an array"),
+        _ => None,
+    };
+    let failure = Failure::new(Kind::Input, error);
+    match help {
+        Some(help) => failure.help(help),
+        None => failure,
+    }
+}
+
+/// What devices make, in words.
+fn words(assembly: &Assembly) -> String {
+    let mut text = String::new();
+    let _ = writeln!(
+        text,
+        "{} `{}`, {} slots, {}",
+        assembly.level,
+        assembly.array.name,
+        assembly.slot_count(),
+        assembly.size.to_bytes()
+    );
+    for member in &assembly.members {
+        let part = match &member.part {
+            Part::InSync(slot) => format!("slot {}, in sync", slot.0),
+            Part::Recovering(slot, _) => format!("slot {}, to be recovered", slot.0),
+            Part::Replacing(slot, _) => format!("replaces the member of slot {}", slot.0),
+            Part::Spare => "spare".to_owned(),
+        };
+        let _ = writeln!(text, "  {}: {part}", member.candidate.name);
+    }
+    for (slot, _) in assembly
+        .slots()
+        .iter()
+        .enumerate()
+        .filter(|(_, one)| one.is_none())
+    {
+        let _ = writeln!(text, "  slot {slot}: missing");
+    }
+    for (name, why) in &assembly.left_out {
+        let _ = writeln!(text, "  {name}: left out: {why}");
+    }
+    for name in &assembly.forced {
+        let _ = writeln!(text, "  {name}: taken by force");
+    }
+    if assembly.replay.is_some() {
+        let _ = writeln!(text, "  the log has to make writes good");
+    }
+    if let Some(sync) = &assembly.resync {
+        let _ = match &sync.ranges {
+            Some(ranges) => writeln!(text, "  a resync of {} ranges is needed", ranges.len()),
+            None => writeln!(text, "  a resync is needed"),
+        };
+    }
+    text
+}
+
+/// A modelled disk.
+pub(super) struct Source<'a> {
+    pub(super) preset: &'a str,
+    pub(super) set: Option<&'a str>,
+    pub(super) storage: Option<&'a Path>,
+    pub(super) seed: u64,
+}
+
+impl Source<'_> {
+    /// Switches it on.
+    ///
+    /// # Errors
+    /// When there is no such preset or set, or the file cannot be used.
+    pub(super) fn start(&self) -> Result<Served, Failure> {
+        let preset = presets::load(self.preset)?;
+        let set = disks::set(&preset, self.set)?;
+        let parameters = preset
+            .parameters(&set)
+            .map_err(|error| Failure::new(Kind::Input, error))?;
+        let storage = match self.storage {
+            None => DiskStorage::Memory,
+            Some(path) => {
+                let options = OpenOptions {
+                    buffered: true,
+                    read_only: false,
+                };
+                DiskStorage::File(MemberFile::open(path, options).map_err(claim_refused)?)
+            }
+        };
+        let export = DiskExport::start(DiskConfig {
+            parameters: parameters.clone(),
+            phase: Nanos::ZERO,
+            seed: self.seed,
+            tags: 32,
+            storage,
+        })
+        .map_err(|error| Failure::new(Kind::Run, error))?;
+        Ok(Served::Disk(Arc::new(export)))
+    }
+}

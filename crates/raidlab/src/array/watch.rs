@@ -1,0 +1,171 @@
+//! `raidlab watch`: a served array, second by second.
+//!
+//! On a terminal the table is drawn over itself; elsewhere each look is printed
+//! below the one before, so that it can be kept.
+
+use super::control::{Which, percent, status};
+use crate::failure::Failure;
+use crate::{interrupt, output};
+use clap::Args;
+use console::Term;
+use raidlab_serve::control::{DeviceReport, StatusReport};
+use raidlab_units::{Bytes, Nanos};
+use std::fmt::Write;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+/// Arguments of `raidlab watch`.
+#[derive(Debug, Args)]
+#[command(
+    long_about = "\
+Shows a served array again and again: its state, how far a sync is and how fast, and what \
+each member did since the look before. Ends with Ctrl-C, with the array, or after \
+--count looks.",
+    after_help = "\
+Examples:
+  raidlab watch home
+  raidlab watch home --interval 5 --count 12 > an-hour.txt"
+)]
+pub struct Arguments {
+    #[command(flatten)]
+    which: Which,
+
+    /// Seconds between two looks.
+    #[arg(long, value_name = "SECONDS", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=3600))]
+    interval: u64,
+
+    /// End after so many looks.
+    #[arg(long, value_name = "N")]
+    count: Option<u64>,
+}
+
+/// Watches.
+///
+/// # Errors
+/// When nobody serves the array.
+pub fn command(arguments: &Arguments) -> Result<(), Failure> {
+    let stop = interrupt::listen()?;
+    let mut client = arguments.which.connect()?;
+    let terminal = Term::stdout();
+    let mut before: Option<StatusReport> = None;
+    let mut looks = 0;
+    while arguments.count.is_none_or(|most| looks < most) {
+        if stop.load(Ordering::Relaxed) {
+            break;
+        }
+        let Ok(now) = status(&mut client) else {
+            if looks == 0 {
+                status(&mut arguments.which.connect()?)?;
+            }
+            output::say("the array is served no more");
+            break;
+        };
+        let text = picture(&now, before.as_ref());
+        if terminal.is_term() && looks > 0 {
+            // Only looks: a terminal that cannot be cleared shows them all.
+            let _ = terminal.clear_screen();
+        }
+        output::print(&text)?;
+        before = Some(now);
+        looks += 1;
+        if arguments.count != Some(looks) {
+            pause(arguments.interval, stop);
+        }
+    }
+    Ok(())
+}
+
+fn pause(seconds: u64, stop: &std::sync::atomic::AtomicBool) {
+    for _ in 0..seconds * 10 {
+        if stop.load(Ordering::Relaxed) {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
+
+/// One look, with rates since the one before.
+fn picture(now: &StatusReport, before: Option<&StatusReport>) -> String {
+    let mut text = String::new();
+    let _ = writeln!(
+        text,
+        "{} {} {} {}",
+        now.name, now.level, now.state, now.health
+    );
+    let seconds = before.map(|before| Nanos(now.at_ns.saturating_sub(before.at_ns)).as_secs_f64());
+    if let Some(sync) = &now.sync {
+        let _ = write!(text, "{} {}", sync.kind, percent(sync.position, sync.total));
+        let earlier = before.and_then(|before| before.sync.as_ref());
+        if let (Some(earlier), Some(seconds)) = (earlier, seconds) {
+            let sectors = sync.position.saturating_sub(earlier.position);
+            let _ = write!(text, ", {}/s", rate(sectors * 512, seconds));
+        }
+        text.push('\n');
+    }
+    if let Some(broken) = &now.broken {
+        let _ = writeln!(text, "broken: {broken}");
+    }
+    let rows = now.devices.iter().map(|device| {
+        let earlier = before.and_then(|before| {
+            let same = |one: &&DeviceReport| one.number == device.number;
+            before.devices.iter().find(same)
+        });
+        row(device, earlier.zip(seconds))
+    });
+    let head = [
+        "slot",
+        "state",
+        "reads/s",
+        "read/s",
+        "writes/s",
+        "written/s",
+        "in flight",
+        "errors",
+        "device",
+    ];
+    text.push_str(&output::table(
+        &head,
+        &[0, 2, 3, 4, 5, 6, 7],
+        rows.collect(),
+    ));
+    text
+}
+
+fn row(device: &DeviceReport, earlier: Option<(&DeviceReport, f64)>) -> Vec<String> {
+    let count = |of: fn(&DeviceReport) -> u64| match earlier {
+        Some((earlier, seconds)) => per_second(of(device).saturating_sub(of(earlier)), seconds),
+        None => "-".to_owned(),
+    };
+    let bytes = |of: fn(&DeviceReport) -> u64| match earlier {
+        Some((earlier, seconds)) => rate(of(device).saturating_sub(of(earlier)), seconds),
+        None => "-".to_owned(),
+    };
+    vec![
+        device
+            .slot
+            .map_or_else(|| "-".to_owned(), |slot| slot.to_string()),
+        device.state.clone(),
+        count(|one| one.reads),
+        bytes(|one| one.read_bytes),
+        count(|one| one.writes),
+        bytes(|one| one.written_bytes),
+        device.in_flight.to_string(),
+        device.errors.to_string(),
+        device.path.clone(),
+    ]
+}
+
+#[expect(clippy::cast_precision_loss, reason = "for people")]
+fn per_second(count: u64, seconds: f64) -> String {
+    format!("{:.0}", count as f64 / seconds.max(1e-9))
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "for people"
+)]
+fn rate(bytes: u64, seconds: f64) -> String {
+    Bytes((bytes as f64 / seconds.max(1e-9)) as u64).to_string()
+}

@@ -1,0 +1,53 @@
+//! `raidlab zero-superblock`: makes members none.
+
+use super::{Bare, claim};
+use crate::failure::{Failure, Kind};
+use crate::output;
+use clap::Args;
+use raidlab_metadata::{erase, versions_present};
+use std::fmt::Write;
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+
+/// Arguments of `raidlab zero-superblock`.
+#[derive(Debug, Args)]
+#[command(
+    long_about = "\
+Overwrites the md superblocks of files or devices with zeros, as mdadm's \
+--zero-superblock. They are no members of any array afterwards; their data stay where \
+they are.",
+    after_help = "\
+Examples:
+  raidlab zero-superblock disk0.img disk1.img"
+)]
+pub struct Arguments {
+    /// Files or block devices.
+    #[arg(required = true, value_name = "DEVICE")]
+    devices: Vec<PathBuf>,
+}
+
+/// Erases superblocks.
+///
+/// # Errors
+/// When a device is in use, has no superblock, or cannot be written.
+pub fn command(arguments: &Arguments) -> Result<(), Failure> {
+    let mut text = String::new();
+    for path in &arguments.devices {
+        let member = claim(path)?;
+        let size = member.size().to_bytes();
+        let versions = versions_present(&mut Bare(member.file()), size)
+            .map_err(|error| Failure::new(Kind::Input, error))?;
+        if versions.is_empty() {
+            let words = format!("{} has no md superblock", path.display());
+            return Err(Failure::words(Kind::Input, words));
+        }
+        for write in erase(&versions, size) {
+            let written = member.file().write_all_at(&write.bytes, write.offset.0);
+            written.map_err(|source| Failure::write_file(path, source))?;
+        }
+        let durable = member.file().sync_all();
+        durable.map_err(|source| Failure::write_file(path, source))?;
+        let _ = writeln!(text, "{}: superblock erased", path.display());
+    }
+    output::print(&text)
+}
