@@ -91,8 +91,8 @@ pub enum Added {
 /// Why an array was not assembled.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Refusal {
-    /// Dirty, degraded, parity, no complete log.
-    WriteHole,
+    /// Dirty, degraded, parity, no complete log: in the core's words.
+    WriteHole(String),
     /// Too few current members.
     NotEnough,
     /// Both sides of a split array are there.

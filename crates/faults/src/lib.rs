@@ -8,8 +8,11 @@
 
 pub mod core;
 pub mod disk;
+pub mod exhaustive;
 mod inspect;
 pub mod md;
+#[cfg(feature = "mutations")]
+pub mod mutants;
 mod options;
 pub mod oracle;
 pub mod pages;

@@ -194,7 +194,7 @@ fn candidate(number: usize, disk: &Disk) -> Option<Candidate> {
 
 fn refusal(error: &AssembleError) -> Refusal {
     match error {
-        AssembleError::DirtyDegraded { .. } => Refusal::WriteHole,
+        AssembleError::DirtyDegraded { .. } => Refusal::WriteHole(error.to_string()),
         AssembleError::NotEnough { .. } | AssembleError::NeedsRun { .. } => Refusal::NotEnough,
         AssembleError::SplitBrain { .. } => Refusal::SplitBrain,
         other => Refusal::Other(other.to_string()),

@@ -67,7 +67,7 @@ pub struct Options {
 }
 
 /// Shares of the kinds of steps.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Weights {
     /// Writes.
     pub write: u32,
@@ -160,7 +160,8 @@ impl Options {
         let members = draw_members(random, level);
         let layout = draw_layout(random, level, members);
         let chunk = pick(random, &[8, 8, 16, 32, 128]);
-        let chunks = between(random, 2, (512 / chunk).max(4));
+        // mdadm leaves no room for a bitmap below 64 KiB.
+        let chunks = between(random, (128 / chunk).max(2), (512 / chunk).max(4));
         let has_redundancy = !matches!(level, Level::Raid0 | Level::Linear);
         let bitmap = random.percent(60);
         let bitmap_chunk = pick(random, &[8, 16, 64, 128]);

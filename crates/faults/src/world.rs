@@ -21,6 +21,7 @@
 //! lifted: see [`silent`].
 
 mod dispatch;
+mod enumerate;
 mod faults;
 mod restart;
 mod settle;
@@ -112,6 +113,8 @@ pub struct World<'a> {
     stale: Stale,
     /// Beyond the budget, nothing is left to be asked.
     ended: bool,
+    /// No more events than these are wanted.
+    most_events: Option<u64>,
     /// Mismatches that a check reported since the last look.
     mismatches: Vec<(u64, u64)>,
     trace: Trace,
@@ -168,6 +171,7 @@ impl<'a> World<'a> {
             beyond: false,
             stale: Stale::LeaveOut,
             ended: false,
+            most_events: None,
             mismatches: Vec::new(),
             trace: Trace::new(trace),
             statistics: Statistics::default(),

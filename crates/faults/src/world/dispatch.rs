@@ -1,6 +1,6 @@
 //! From the core to the disks and back.
 
-use super::{MOST_EVENTS, Violation, World, nanos, payload_error, violation};
+use super::{Violation, World, nanos, payload_error, violation};
 use crate::core::Core;
 use crate::disk::{Disk, Health, PendingWrite};
 use crate::pages::SECTOR;
@@ -207,10 +207,7 @@ impl World<'_> {
 
     /// One event.
     pub(super) fn step_event(&mut self) -> Result<(), Violation> {
-        self.statistics.events += 1;
-        if self.statistics.events > MOST_EVENTS {
-            return Err(violation("liveness", "more events than any run can need"));
-        }
+        self.count_event()?;
         let command = self.calendar.peek().map(|Reverse((time, ..))| *time);
         let Some(next) = self.next_event() else {
             return Err(violation(

@@ -79,7 +79,7 @@ impl World<'_> {
     }
 
     /// The writes in flight with their disks, in the order sent.
-    fn pending_writes(&self) -> Vec<(usize, PendingWrite)> {
+    pub(super) fn pending_writes(&self) -> Vec<(usize, PendingWrite)> {
         let flights = self.flights.values();
         let pending = flights.filter_map(|flight| Some((flight.disk?, flight.pending()?)));
         let mut writes: Vec<(usize, PendingWrite)> =
@@ -145,7 +145,7 @@ impl World<'_> {
     }
 
     /// What is on the disks now is assembled.
-    fn come_up(&mut self, restart: Restart, degraded: bool) -> Result<(), Violation> {
+    pub(super) fn come_up(&mut self, restart: Restart, degraded: bool) -> Result<(), Violation> {
         self.verify_promises()?;
         let mut present: Vec<usize> = self.handles.iter().copied().flatten().collect();
         self.stale = [Stale::LeaveOut, Stale::ReAdd, Stale::Rebuild][(restart.seed % 3) as usize];
@@ -208,7 +208,7 @@ impl World<'_> {
         degraded: bool,
     ) -> Result<(), Violation> {
         let degraded = degraded || missing.is_some();
-        let right = *refusal == Refusal::WriteHole && self.has_hole() && degraded;
+        let right = matches!(refusal, Refusal::WriteHole(_)) && self.has_hole() && degraded;
         if self.beyond {
             return self.force(present);
         }

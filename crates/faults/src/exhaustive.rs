@@ -1,0 +1,292 @@
+//! Small arrays, every crash point.
+//!
+//! A short script runs up to its n-th event, for every n. There the power is
+//! cut, and the writes that are not durable land in each of these ways: all,
+//! none, all but one, only one, a prefix of one (and the others whole). Then
+//! every set of up to as many members as the level can bear is lost, the rest
+//! is assembled, read, mended, synced and verified. Most crash bugs need no
+//! more than three operations (the small-scope lesson of CrashMonkey, OSDI
+//! 2018), so this proves much for its size.
+
+use crate::core::Maker;
+use crate::disk::{Landing, PendingWrite, TearRates};
+use crate::options::{Options, Weights};
+use crate::script::{Action, Step};
+use crate::world::{Violation, World};
+use raidlab_array::{RmwLevel, WritePolicy};
+use raidlab_geometry::{Copies, FarSets, Layout, Level, ParityLayout, SlotSet};
+use raidlab_metadata::Version;
+use rayon::prelude::*;
+
+/// One enumeration.
+#[derive(Debug, Clone)]
+pub struct Small {
+    /// For tables.
+    pub name: &'static str,
+    /// The array.
+    pub options: Options,
+    /// What is done to it.
+    pub script: Vec<Step>,
+}
+
+/// What an enumeration came to.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Enumerated {
+    /// Events at which the power was cut.
+    pub crash_points: u64,
+    /// Crash points, landings and losses tried.
+    pub cases: u64,
+    /// What was broken first, and where.
+    pub violation: Option<(String, Violation)>,
+}
+
+/// How the writes that are not durable land.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Pattern {
+    All,
+    Nothing,
+    AllBut(usize, usize),
+    Only(usize, usize),
+    Torn(usize, usize, usize),
+}
+
+impl Pattern {
+    /// The landing of a disk's write with this place in its order.
+    fn landing(self, disk: usize, place: usize) -> Landing {
+        let this = (disk, place);
+        match self {
+            Self::All => Landing::All,
+            Self::Nothing => Landing::Nothing,
+            Self::AllBut(disk, place) if (disk, place) == this => Landing::Nothing,
+            Self::AllBut(..) => Landing::All,
+            Self::Only(disk, place) if (disk, place) == this => Landing::All,
+            Self::Only(..) => Landing::Nothing,
+            Self::Torn(disk, place, count) if (disk, place) == this => Landing::Prefix(count),
+            Self::Torn(..) => Landing::All,
+        }
+    }
+
+    /// Every pattern for these writes (disk, place, sectors).
+    fn every(writes: &[(usize, usize, u64)]) -> Vec<Self> {
+        let mut patterns = vec![Self::All];
+        if writes.is_empty() {
+            return patterns;
+        }
+        patterns.push(Self::Nothing);
+        for (disk, place, sectors) in writes {
+            patterns.push(Self::AllBut(*disk, *place));
+            patterns.push(Self::Only(*disk, *place));
+            let prefixes = 1..*sectors as usize;
+            patterns.extend(prefixes.map(|count| Self::Torn(*disk, *place, count)));
+        }
+        patterns
+    }
+}
+
+impl Small {
+    /// The arrays of the issue, each with every short script.
+    #[must_use]
+    pub fn all() -> Vec<Self> {
+        let near = Layout::Copies(Copies {
+            near: 2,
+            far: 1,
+            offset: false,
+            far_sets: FarSets::None,
+        });
+        let symmetric = Layout::Parity(ParityLayout::LeftSymmetric);
+        let arrays = [
+            (
+                "raid5, 3 members, with log",
+                Level::Raid5,
+                symmetric,
+                3,
+                true,
+            ),
+            (
+                "raid5, 3 members, without log",
+                Level::Raid5,
+                symmetric,
+                3,
+                false,
+            ),
+            (
+                "raid6, 4 members, with log",
+                Level::Raid6,
+                symmetric,
+                4,
+                true,
+            ),
+            (
+                "raid6, 4 members, without log",
+                Level::Raid6,
+                symmetric,
+                4,
+                false,
+            ),
+            ("raid10, 4 members", Level::Raid10, near, 4, false),
+            ("raid1, 2 members", Level::Raid1, Layout::None, 2, false),
+        ];
+        let mut all = Vec::new();
+        for (name, level, layout, members, log) in arrays {
+            for bitmap in [None, Some(8)] {
+                all.extend(scripts().into_iter().map(|script| Self {
+                    name,
+                    options: options(level, layout, members, log, bitmap),
+                    script,
+                }));
+            }
+        }
+        all
+    }
+
+    /// Cuts the power everywhere.
+    #[must_use]
+    pub fn enumerate(&self, maker: &dyn Maker) -> Enumerated {
+        let events = match self.world(maker, None) {
+            Ok((_, events)) => events,
+            Err(violation) => return Enumerated::broken("without a crash", violation),
+        };
+        let points = (0..=events).into_par_iter();
+        points
+            .map(|event| self.crash_at(maker, event))
+            .reduce(Enumerated::default, Enumerated::with)
+    }
+
+    /// The world after so many events, and how many there were.
+    fn world<'a>(
+        &'a self,
+        maker: &'a dyn Maker,
+        events: Option<u64>,
+    ) -> Result<(World<'a>, u64), Violation> {
+        let mut world = World::new(&self.options, maker, 1, false)?;
+        world.run_to_event(&self.script, events)?;
+        let events = world.statistics().events;
+        Ok((world, events))
+    }
+
+    fn crash_at(&self, maker: &dyn Maker, event: u64) -> Enumerated {
+        let world = match self.world(maker, Some(event)) {
+            Ok((world, _)) => world,
+            Err(violation) => return Enumerated::broken("before the crash", violation),
+        };
+        let mut result = Enumerated {
+            crash_points: 1,
+            ..Enumerated::default()
+        };
+        let losses = world.possible_losses();
+        for pattern in Pattern::every(&world.volatile_writes()) {
+            for loss in &losses {
+                result.cases += 1;
+                let mut after = world.after_cut(
+                    |disk, place, _: &PendingWrite| pattern.landing(disk, place),
+                    *loss,
+                );
+                if let Err(violation) = after.come_up_and_settle() {
+                    let place = describe(event, pattern, *loss);
+                    result.violation.get_or_insert((place, violation));
+                }
+            }
+        }
+        result
+    }
+}
+
+fn describe(event: u64, pattern: Pattern, loss: SlotSet) -> String {
+    let lost: Vec<u16> = loss.iter().map(|slot| slot.0).collect();
+    format!("cut after event {event}, {pattern:?}, members {lost:?} lost")
+}
+
+impl Enumerated {
+    fn broken(place: &str, violation: Violation) -> Self {
+        Self {
+            violation: Some((place.to_owned(), violation)),
+            ..Self::default()
+        }
+    }
+
+    /// Both together; the violation of the earlier one is kept.
+    #[must_use]
+    pub fn with(self, other: Self) -> Self {
+        Self {
+            crash_points: self.crash_points + other.crash_points,
+            cases: self.cases + other.cases,
+            violation: self.violation.or(other.violation),
+        }
+    }
+}
+
+fn options(
+    level: Level,
+    layout: Layout,
+    members: usize,
+    log: bool,
+    bitmap_chunk: Option<u64>,
+) -> Options {
+    Options {
+        level,
+        layout,
+        members,
+        chunk: 64,
+        // Two stripes; mdadm makes no bitmap for less.
+        used: 128,
+        version: Version::V1_2,
+        bitmap_chunk,
+        log,
+        assume_clean: true,
+        write_through: false,
+        tear: TearRates {
+            prefix: 0,
+            subset: 0,
+            whole: 100,
+        },
+        tear_physical: false,
+        latency_low_ns: 50_000,
+        latency_high_ns: 200_000,
+        sync_block: 64,
+        sync_depth: 4,
+        window: 64,
+        write_policy: WritePolicy::Md4_1(RmwLevel::Preferred),
+        stripes: 4,
+        depth: 4,
+        overlaps: true,
+        over_budget: false,
+        steps: 0,
+        weights: Weights::default(),
+    }
+}
+
+/// One to three writes in the first stripe and the second, with and without
+/// flushes.
+fn scripts() -> Vec<Vec<Step>> {
+    let write = |start, count, force_unit_access| Action::Write {
+        start,
+        count,
+        force_unit_access,
+    };
+    let lists = [
+        vec![write(3, 2, false)],
+        vec![write(3, 2, true)],
+        vec![write(3, 2, false), Action::Drain, Action::Flush],
+        vec![
+            write(60, 8, false),
+            Action::Drain,
+            Action::Flush,
+            write(62, 3, false),
+        ],
+        vec![write(0, 128, false), write(130, 2, false), Action::Flush],
+        vec![
+            write(5, 1, true),
+            Action::Drain,
+            write(5, 2, false),
+            write(70, 1, false),
+        ],
+    ];
+    let step = |action| Step {
+        after_ns: 0,
+        action,
+    };
+    lists
+        .into_iter()
+        .map(|list| list.into_iter().map(step).collect())
+        .collect()
+}

@@ -1,0 +1,74 @@
+//! The mutation table: how many seeds it takes to find each seeded bug.
+//!
+//! A bug counts as found by a seed that passes without it and breaks a promise
+//! with it.
+
+use crate::core::Maker;
+use crate::options::Filter;
+use crate::run::run_seed;
+use crate::world::Violation;
+use raidlab_array::mutation::{self, Mutation};
+use rayon::prelude::*;
+use std::fmt;
+
+/// What became of one bug.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hunted {
+    /// The bug.
+    pub mutation: Mutation,
+    /// How many seeds were run, the one that found it included.
+    pub seeds: u64,
+    /// The seed that found it, and what it broke.
+    pub found: Option<(u64, Violation)>,
+}
+
+/// Runs a seed with a bug in the core.
+#[must_use]
+pub fn run_with_mutation(
+    maker: &dyn Maker,
+    filter: &Filter,
+    mutation: Mutation,
+    seed: u64,
+) -> Option<Violation> {
+    let before = mutation::choose(Some(mutation));
+    let outcome = run_seed(maker, filter, seed, false);
+    mutation::choose(before);
+    outcome.violation
+}
+
+/// Looks for a bug with the seeds from `from` on, at most so many.
+#[must_use]
+pub fn hunt(
+    maker: &dyn Maker,
+    filter: &Filter,
+    mutation: Mutation,
+    from: u64,
+    most: u64,
+) -> Hunted {
+    let found = (from..from + most).into_par_iter().find_map_first(|seed| {
+        let violation = run_with_mutation(maker, filter, mutation, seed)?;
+        let sound = run_seed(maker, filter, seed, false).violation.is_none();
+        sound.then_some((seed, violation))
+    });
+    Hunted {
+        mutation,
+        seeds: found.as_ref().map_or(most, |(seed, _)| seed - from + 1),
+        found,
+    }
+}
+
+impl fmt::Display for Hunted {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (name, what) = (self.mutation.name(), self.mutation.what());
+        match &self.found {
+            Some((_, violation)) => {
+                write!(
+                    formatter,
+                    "| {name} | {what} | {} | {} |",
+                    self.seeds, violation.kind
+                )
+            }
+            None => write!(formatter, "| {name} | {what} | not in {} | |", self.seeds),
+        }
+    }
+}
