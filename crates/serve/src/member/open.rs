@@ -170,6 +170,15 @@ impl MemberFile {
     }
 }
 
+impl Drop for MemberFile {
+    fn drop(&mut self) {
+        // All commands have ended. The kernel may still hold the file for a
+        // moment, for a ring that was closed; the claim must not wait for that.
+        // Without a lock, as on a block device, there is none to let go.
+        let _ = flock(&self.file, FlockOperation::Unlock);
+    }
+}
+
 fn claim_file(path: &Path, file: &impl std::os::fd::AsFd) -> Result<(), OpenError> {
     let in_use = |by: String| OpenError::InUse {
         path: path.to_owned(),

@@ -268,7 +268,10 @@ impl Backend for Ring {
 
 impl Drop for Ring {
     fn drop(&mut self) {
-        // Closing the ring does not wait for the kernel.
+        // The kernel takes a closed ring apart at its leisure; until then its
+        // files would stay open, and claimed.
+        let _ = self.ring.submitter().unregister_files();
+        // Nor does closing wait for what is under way.
         for job in self.jobs.drain(..).flatten() {
             std::mem::forget(job);
         }
