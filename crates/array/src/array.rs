@@ -105,6 +105,8 @@ struct Piece {
     succeeded: SlotSet,
     /// A member that stays in sync did not take it.
     failed: bool,
+    /// The request knows already: a seeded bug.
+    is_answered: bool,
     ticket: WriteTicket,
 }
 

@@ -24,6 +24,7 @@
 //! was written to it.
 
 mod barrier;
+mod block;
 mod config;
 mod need;
 mod spans;
@@ -35,11 +36,12 @@ pub use config::{
 };
 
 pub(crate) use barrier::{Barrier, Range, WriteTicket};
+pub(crate) use block::{Block, NewBlock, is_part, part};
 pub(crate) use need::{Need, Placement, Plan};
 pub(crate) use spans::Spans;
 
 use crate::member::Members;
-use crate::request::{BufferId, ScratchId};
+use crate::request::ScratchId;
 use barrier::Front;
 use raidlab_geometry::SlotSet;
 use raidlab_units::{Nanos, Sectors};
@@ -76,46 +78,6 @@ pub struct SyncStatus {
     /// Sectors found to differ so far (check and repair): of each copy that is
     /// not as the first one, of each parity block that does not fit.
     pub mismatches: Sectors,
-}
-
-/// A block being copied or compared.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Block {
-    /// Its position.
-    pub(crate) start: Sectors,
-    pub(crate) count: Sectors,
-    /// Its array sectors.
-    pub(crate) range: Range,
-    /// The part that is being copied: all, or a few sectors where all could not
-    /// be read.
-    pub(crate) part: Range,
-    /// The buffer of its first sector.
-    pub(crate) scratch: ScratchId,
-    /// Sync reads of the part that failed on these members.
-    pub(crate) tried: SlotSet,
-    /// A source that the array cannot do without is gone.
-    pub(crate) source_gone: bool,
-    /// Writes outstanding.
-    pub(crate) writes: u32,
-}
-
-impl Block {
-    /// The buffer of the part being copied.
-    pub(crate) fn buffer(&self) -> BufferId {
-        BufferId::Scratch {
-            scratch: self.scratch,
-            skip: Sectors(self.part.start.0 - self.range.start.0),
-        }
-    }
-}
-
-/// A block to start.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct NewBlock {
-    /// Its position.
-    pub(crate) start: Sectors,
-    /// Its array sectors.
-    pub(crate) range: Range,
 }
 
 /// What to do next.
@@ -474,16 +436,7 @@ impl Recovery {
         let count = Sectors(range.end.0 - range.start.0);
         let place = self.blocks.iter().position(Option::is_none);
         let place = place.expect("no more blocks than the depth are started");
-        self.blocks[place] = Some(Block {
-            start,
-            count,
-            range,
-            part: range,
-            scratch,
-            tried: SlotSet::EMPTY,
-            source_gone: false,
-            writes: 0,
-        });
+        self.blocks[place] = Some(Block::new(new, scratch));
         self.in_flight += 1;
         self.in_flight_sectors += count.0;
         self.barrier.sync_started(start);

@@ -6,10 +6,9 @@
 //! told. A repair then writes the first copy over those that differ. A copy that
 //! cannot be read is left out, and corrected afterwards.
 
-use super::read::part;
 use super::{Array, Command, Role, Shape};
 use crate::mutation::{self, Mutation};
-use crate::recovery::{NewBlock, Range, SyncKind};
+use crate::recovery::{NewBlock, Range, SyncKind, part};
 use crate::request::{
     BufferId, ComputeStep, Event, MemberError, Operation, Outputs, ScratchId, Slot, StepId,
     StepResult,

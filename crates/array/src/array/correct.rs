@@ -10,9 +10,8 @@
 //! block. The rewrite is trusted; if it fails, the member does, or if it is
 //! needed, the part is a bad block.
 
-use super::read::{is_part, part};
 use super::{Array, Command, Role, Shape};
-use crate::recovery::Range;
+use crate::recovery::{Range, is_part, part};
 use crate::request::{BufferId, Event, MemberError, Operation, Outputs, ScratchId, Slot};
 use raidlab_geometry::SlotSet;
 use std::collections::VecDeque;

@@ -6,27 +6,10 @@
 use super::{Array, Command, RequestState, Role, Shape, payload};
 use crate::mutation::{self, Mutation};
 use crate::policy::{Choice, Places, Read};
-use crate::recovery::Range;
+use crate::recovery::{Range, is_part, part};
 use crate::request::{MemberError, Operation, Outputs, Request};
 use raidlab_geometry::SlotSet;
 use raidlab_units::Sectors;
-
-/// Sectors of the parts that errors are narrowed down to: md's page.
-const PART: u64 = 8;
-
-/// The part that begins at `start` in a range that ends at `end`: up to the
-/// next multiple of 4 KiB.
-pub(super) fn part(start: Sectors, end: Sectors) -> Range {
-    Range {
-        start,
-        end: Sectors((start.0 / PART + 1) * PART).min(end),
-    }
-}
-
-/// Whether a range is no more than one part.
-pub(super) fn is_part(range: Range) -> bool {
-    part(range.start, range.end) == range
-}
 
 impl Array {
     pub(super) fn submit_read(&mut self, key: u32, request: &Request, out: &mut Outputs) {

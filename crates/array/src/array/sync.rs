@@ -1,10 +1,12 @@
 //! The copying of recovery and resync: reads, writes and state changes for the
 //! engine's decisions.
 
-use super::read::{is_part, part};
 use super::{Array, Command, Role, Shape};
+use crate::mutation::{self, Mutation};
 use crate::policy::Read;
-use crate::recovery::{Block, NewBlock, Placement, Plan, Range, Step, SyncKind, SyncSource};
+use crate::recovery::{
+    Block, NewBlock, Placement, Plan, Range, Step, SyncKind, SyncSource, is_part,
+};
 use crate::request::{Event, MemberError, Operation, Outputs, Slot};
 use raidlab_geometry::{CopyMap, SlotSet};
 use raidlab_units::Sectors;
@@ -35,7 +37,9 @@ impl Array {
 
     fn next_step(&mut self) -> Step {
         let in_flight = self.pieces.iter().filter(|piece| piece.outstanding > 0);
-        let writes = in_flight.map(|piece| piece.range);
+        let writes = in_flight
+            .map(|piece| piece.range)
+            .filter(|_| !mutation::is(Mutation::CopyBarrierIgnored));
         let writes = writes.chain(self.corrections.range());
         // A RAID 10 is recovered member by member.
         let target = match self.recovery.kind() {
@@ -369,22 +373,5 @@ fn place(map: &CopyMap, target: Option<Slot>, position: Sectors) -> Placement {
     Placement {
         array: inverse.content.map(|content| content.start),
         contiguous: inverse.contiguous,
-    }
-}
-
-impl Block {
-    /// Works on a few sectors only, with nothing tried.
-    fn begin_part(&mut self, start: Sectors) {
-        self.part = part(start, self.range.end);
-        self.tried = SlotSet::EMPTY;
-    }
-
-    /// Goes on behind the part that is done; false at the end.
-    fn next_part(&mut self) -> bool {
-        let start = self.part.end;
-        if start < self.range.end {
-            self.begin_part(start);
-        }
-        start < self.range.end
     }
 }

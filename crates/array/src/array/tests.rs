@@ -1,6 +1,7 @@
 //! Tests of the core as a whole.
 
 mod disks;
+mod levels;
 mod oracle;
 mod pace;
 mod plan;

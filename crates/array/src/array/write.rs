@@ -99,6 +99,7 @@ impl Array {
             asked: SlotSet::EMPTY,
             succeeded: SlotSet::EMPTY,
             failed: false,
+            is_answered: false,
             ticket: WriteTicket::Uncounted,
         })
     }
@@ -113,8 +114,15 @@ impl Array {
         let piece = self.pieces.get_mut(key);
         piece.ticket = ticket;
         piece.asked = targets;
-        for slot in targets.iter() {
+        for (number, slot) in targets.iter().enumerate() {
             self.pieces.get_mut(key).outstanding += 1;
+            let mut range = range;
+            if mutation::is(Mutation::CopyTrimmed)
+                && number + 1 == targets.len()
+                && range.count() > Sectors(1)
+            {
+                range.end = Sectors(range.end.0 - 1);
+            }
             let buffer = match request.operation {
                 Operation::Write => payload(&request, range.start),
                 _ => BufferId::None,
@@ -172,6 +180,12 @@ impl Array {
         }
         let piece = self.pieces.get_mut(key);
         piece.outstanding -= 1;
+        if mutation::is(Mutation::AcknowledgedByFirst) {
+            let early = *piece;
+            piece.is_answered = true;
+            self.answer(early, out);
+        }
+        let piece = self.pieces.get_mut(key);
         if piece.outstanding > 0 {
             return;
         }
@@ -211,6 +225,9 @@ impl Array {
 
     /// A piece is done on all members.
     pub(super) fn answer(&mut self, piece: Piece, out: &mut Outputs) {
+        if piece.is_answered {
+            return;
+        }
         if self.must_wait_for_record(&piece) {
             self.unanswered.push(piece);
             return;

@@ -1,37 +1,47 @@
-//! The content oracle: random requests, faults and verbs on a small array,
-//! with every sector's content known as a version number.
+//! The content oracle: random requests, faults and verbs on a small array of
+//! any level that keeps copies, with every sector's content known as a version
+//! number.
 //!
 //! Per array sector the oracle keeps the set of versions that a read may
 //! return: what the last acknowledged write wrote, and what writes in flight or
 //! failed since may have written. It checks after every event:
 //! * a read that succeeds returns for each sector a version that was allowed
-//!   at some time while it was in flight;
-//! * when a write is acknowledged, every member in sync holds it;
+//!   at some time while it was in flight; if the copy that a dirty array is read
+//!   from does not fail, what was read once is what is read from then on;
+//! * when a write is acknowledged, every member in sync that has a copy holds
+//!   it, but for the member's bad blocks;
 //! * a member under recovery holds allowed versions wherever it is readable,
-//!   and foreground reads go only there and to members in sync;
+//!   and reads go only there and to members in sync;
+//! * no write that a failed member had a part in is sent before its failure was
+//!   recorded, if that is asked for;
 //! * no member is failed for another one's errors;
-//! * every request finishes exactly once, and with one member spared from all
-//!   faults every request succeeds.
+//! * every request finishes exactly once, and if one copy of everything is
+//!   spared from all faults every request succeeds.
 //!
 //! At the end, without faults, everything must come to rest: no command or
 //! request in flight, no sync left, every member in sync with only allowed
-//! versions, and all equal where exactly one is allowed.
+//! versions, and all copies equal where exactly one is allowed. Then a repair
+//! finds what differs, and a check after it nothing.
+
+mod checks;
 
 use super::disks::{Buffers, Disk, Flight, POISON, Version, index};
 use super::plan::{self, Plan};
 use super::{ALL, member, request};
 use crate::array::Array;
-use crate::config::ArrayConfig;
-use crate::engine::{SyncAction, SyncRequest};
+use crate::config::{ArrayConfig, MemberConfig};
+use crate::engine::{Admission, Initial, Span, SyncAction, SyncRequest};
 use crate::member::MemberState;
-use crate::request::{Event, Finished, MemberError, Operation, Outputs, Request, Slot};
+use crate::request::{ComputeStep, Event, MemberError, Operation, Outputs, Request, Slot};
 use proptest::prelude::*;
+use raidlab_geometry::{CopyMap, SlotSet};
 use raidlab_random::Stream;
 use raidlab_units::{Nanos, Sectors};
 use std::collections::{BTreeMap, BTreeSet};
 
-const SIZE: u64 = 192;
 const OFFSET: u64 = 16;
+/// Rubbish is told by its number.
+const RUBBISH: Version = 500_000;
 
 /// A request in flight and, for each of its sectors, the versions that a read
 /// may return.
@@ -40,63 +50,104 @@ struct Pending {
     allowed: Vec<BTreeSet<Version>>,
 }
 
+/// A disk as it was when it was taken out while in sync, and the array sectors
+/// that may have been written since.
+struct Shelved {
+    content: Vec<Version>,
+    stale: BTreeSet<u64>,
+}
+
 struct World {
     plan: Plan,
     random: Stream,
+    map: CopyMap,
     array: Array,
     out: Outputs,
     now: Nanos,
     disks: Vec<Disk>,
     /// The disk in each slot.
     slots: Vec<Option<usize>>,
+    shelf: Vec<Option<Shelved>>,
+    /// Slots that are spared from faults.
+    spared: SlotSet,
+    /// Failed members of which nobody has told yet that it was recorded.
+    unrecorded: Vec<Slot>,
     flights: Vec<Flight>,
     buffers: Buffers,
     pending: BTreeMap<u64, Pending>,
     allowed: Vec<BTreeSet<Version>>,
     next_id: u64,
     faults: bool,
+    mismatches: u64,
 }
 
 impl World {
     fn new(plan: Plan) -> Self {
-        let mut array = Array::new(ArrayConfig::mirror(
-            vec![member(SIZE, OFFSET); plan.members],
-            Sectors(SIZE),
-            plan.policy,
-            plan.recovery.clone(),
-            Sectors(plan.maximum_request),
-        ))
-        .expect("a sound configuration");
-        let content = |disk: usize| {
-            let first = if plan.dirty {
-                1000 * (disk as u64 + 1)
-            } else {
-                0
-            };
-            (first..first + SIZE).collect::<Vec<Version>>()
-        };
-        let disks: Vec<_> = (0..plan.members)
-            .map(|disk| Disk::new(content(disk)))
+        let map = CopyMap::new(&plan.shape).expect("a sound shape");
+        let mut random = Stream::new(plan.seed);
+        let spared: SlotSet = map
+            .copy_sets()
+            .iter()
+            .filter_map(|set| set.lowest())
             .collect();
-        let allowed = (0..index(SIZE))
-            .map(|sector| disks.iter().map(|disk| disk.content[sector]).collect())
+        let slots: Vec<_> = (0..).map(Slot).take(map.members()).collect();
+        let mut disks: Vec<_> = slots
+            .iter()
+            .map(|&slot| Disk::new(first_content(&map, slot, plan.dirty)))
             .collect();
-        let mut out = Outputs::default();
-        if plan.dirty {
-            let request = SyncRequest {
-                action: SyncAction::Resync,
-                ranges: None,
-            };
-            array
-                .start_sync(Nanos::ZERO, request, &mut out)
-                .expect("nothing runs");
+        let mut allowed = vec![BTreeSet::new(); index(map.array_size().0)];
+        let mut members = Vec::new();
+        for (&slot, disk) in slots.iter().zip(&mut disks) {
+            let config = member_config(&map, slot);
+            let may_miss = plan.incomplete && !spared.contains(slot);
+            members.push(match random.below(3) {
+                0 if may_miss => Initial::Missing,
+                1 if may_miss => {
+                    disk.content.fill(RUBBISH);
+                    Initial::Recovering(config, ALL)
+                }
+                _ => Initial::InSync(config),
+            });
         }
+        for (&slot, (disk, member)) in slots.iter().zip(disks.iter().zip(&members)) {
+            if matches!(member, Initial::InSync(_)) {
+                for (sector, version) in held(&map, slot, disk) {
+                    allowed[sector].insert(version);
+                }
+            }
+        }
+        for (slot, disk) in slots.iter().zip(&mut disks) {
+            for _ in 0..plan.latent {
+                let sector = random.below(map.member_used(*slot).0.max(1));
+                if !(plan.spared && spared.contains(*slot)) {
+                    disk.latent.insert(index(sector));
+                }
+            }
+        }
+        let missing = |member: &Initial| matches!(member, Initial::Missing);
+        let occupied = members.iter().enumerate();
+        let array = Array::new(ArrayConfig {
+            shape: plan.shape.clone(),
+            members: members.clone(),
+            bad_blocks: Vec::new(),
+            read_policy: plan.policy,
+            recovery: plan.recovery.clone(),
+            maximum_request: Sectors(plan.maximum_request),
+            record_failures: plan.record_failures,
+            remembers_bad_blocks: plan.remembers_bad_blocks,
+        })
+        .expect("a sound configuration");
         let mut world = Self {
-            random: Stream::new(plan.seed),
+            random,
             array,
-            out,
+            out: Outputs::default(),
             now: Nanos::ZERO,
-            slots: (0..plan.members).map(Some).collect(),
+            slots: occupied
+                .map(|(slot, member)| (!missing(member)).then_some(slot))
+                .collect(),
+            shelf: slots.iter().map(|_| None).collect(),
+            spared: if plan.spared { spared } else { SlotSet::EMPTY },
+            unrecorded: Vec::new(),
             disks,
             flights: Vec::new(),
             buffers: Buffers::default(),
@@ -104,10 +155,24 @@ impl World {
             allowed,
             next_id: 1_000_000,
             faults: true,
+            mismatches: 0,
+            map,
             plan,
         };
+        if world.plan.dirty {
+            world.sync(SyncAction::Resync, None).expect("nothing runs");
+        }
         world.take_outputs();
         world
+    }
+
+    fn sync(
+        &mut self,
+        action: SyncAction,
+        ranges: Option<Vec<Span>>,
+    ) -> Result<(), crate::AdminError> {
+        let request = SyncRequest { action, ranges };
+        self.array.start_sync(self.now, request, &mut self.out)
     }
 
     fn step(&mut self) {
@@ -115,10 +180,12 @@ impl World {
         match self.random.below(100) {
             0..30 => self.submit(),
             30..60 => self.land_one(),
-            60..92 => self.complete_one(),
+            60..89 => self.complete_one(),
+            89..92 => self.record_failure(),
             92..95 => self.fail_or_remove(),
             95..97 => self.add(),
             97 => self.array.freeze_sync(),
+            98 => self.start_or_stop_sync(),
             _ => self.array.thaw_sync(self.now, &mut self.out),
         }
         self.take_outputs();
@@ -130,8 +197,9 @@ impl World {
     }
 
     fn submit(&mut self) {
-        let start = self.random.below(SIZE);
-        let count = 1 + self.random.below((SIZE - start).min(24));
+        let size = self.map.array_size().0;
+        let start = self.random.below(size);
+        let count = 1 + self.random.below((size - start).min(24));
         let operation = match self.random.below(10) {
             0..5 => Operation::Write,
             5 => Operation::Discard,
@@ -144,14 +212,10 @@ impl World {
             Operation::Flush => request(id, operation, 0, 0),
             _ => request(id, operation, start, count),
         };
-        let overlaps = |other: &Pending| {
-            other.request.operation != Operation::Read
-                && other.request.start.0 < start + count
-                && start < (other.request.start + other.request.count).0
-        };
         if is_write(operation) {
             // The order of two overlapping writes in flight is nobody's.
-            if self.pending.values().any(overlaps) {
+            let mut sectors = start..start + count;
+            if sectors.any(|sector| self.is_being_written(sector)) {
                 return;
             }
             self.allow(&request, id);
@@ -164,10 +228,21 @@ impl World {
         self.array.submit(self.now, request, &mut self.out);
     }
 
+    fn is_being_written(&self, sector: u64) -> bool {
+        self.pending.values().any(|pending| {
+            let request = &pending.request;
+            is_write(request.operation)
+                && (request.start.0..(request.start + request.count).0).contains(&sector)
+        })
+    }
+
     /// A write begins: its version may be seen from now on.
     fn allow(&mut self, write: &Request, version: Version) {
         for sector in write.start.0..(write.start + write.count).0 {
             self.allowed[index(sector)].insert(version);
+            for shelved in self.shelf.iter_mut().flatten() {
+                shelved.stale.insert(sector);
+            }
             for pending in self.pending.values_mut() {
                 if let Some(at) = sector.checked_sub(pending.request.start.0)
                     && let Some(allowed) = pending.allowed.get_mut(index(at))
@@ -183,17 +258,7 @@ impl World {
         let chosen = index(self.random.below(waiting as u64));
         let mut waiting = self.flights.iter_mut().filter(|flight| !flight.landed);
         if let Some(flight) = waiting.nth(chosen) {
-            let discarded = match self.pending.iter().find(|(_, pending)| {
-                // Writes do not overlap, so place and kind tell the request.
-                let start = flight.command.start.0.wrapping_sub(OFFSET);
-                pending.request.operation == Operation::Discard
-                    && pending.request.start.0 <= start
-                    && start < (pending.request.start + pending.request.count).0
-            }) {
-                Some((&id, _)) => id,
-                None => POISON,
-            };
-            self.disks[flight.disk].land(flight, &self.buffers, OFFSET, discarded);
+            self.disks[flight.disk].land(flight, &mut self.buffers, OFFSET);
         }
     }
 
@@ -204,9 +269,8 @@ impl World {
         }
         let chosen = index(self.random.below(self.flights.len() as u64));
         let disk = self.flights[chosen].disk;
-        let spared = self.plan.spare_slot_0 && self.slots[0] == Some(disk);
         let strikes = self.random.below(1000) < u64::from(self.plan.faults);
-        if self.faults && strikes && !spared {
+        if self.faults && strikes && !self.is_spared(disk) {
             self.disks[disk].gone |= self.random.percent(20);
             self.flights[chosen].result = Err(MemberError::Medium);
         }
@@ -217,6 +281,11 @@ impl World {
         if self.flights[chosen].landed || self.flights[chosen].result.is_err() {
             self.complete(chosen);
         }
+    }
+
+    fn is_spared(&self, disk: usize) -> bool {
+        let mut spared = self.spared.iter();
+        spared.any(|slot| self.slots[slot.index()] == Some(disk))
     }
 
     fn complete(&mut self, chosen: usize) {
@@ -231,15 +300,22 @@ impl World {
             .complete(self.now, flight.command.id, flight.result, &mut self.out);
     }
 
+    fn record_failure(&mut self) {
+        if let Some(slot) = self.unrecorded.pop() {
+            self.unrecorded.retain(|other| *other != slot);
+            self.array.failure_recorded(self.now, slot, &mut self.out);
+        }
+    }
+
     fn fail_or_remove(&mut self) {
-        let slot = Slot(u16::try_from(self.random.below(self.plan.members as u64)).expect("few"));
-        if !self.faults || (self.plan.spare_slot_0 && slot == Slot(0)) {
+        let slot = Slot(u16::try_from(self.random.below(self.slots.len() as u64)).expect("few"));
+        if !self.faults || self.spared.contains(slot) {
             return;
         }
         if let Some(disk) = self.slots[slot.index()] {
             self.disks[disk].blamed = true;
         }
-        // Refusals (empty, failed before, last in sync) leave all unchanged.
+        // Refusals (empty, failed before, needed) leave all unchanged.
         let refused = if self.random.percent(50) {
             self.array.fail(self.now, slot, &mut self.out).is_err()
         } else {
@@ -248,176 +324,161 @@ impl World {
         assert!(!refused || self.out.events.is_empty());
     }
 
-    /// Puts a new disk, full of rubbish, into an empty or failed slot.
+    /// Puts a disk into an empty or failed slot: a new one, full of rubbish, or
+    /// the one that was there, with what was written since to be copied.
     fn add(&mut self) {
-        for slot in (0..).map(Slot).take(self.plan.members) {
+        for slot in (0..).map(Slot).take(self.slots.len()) {
             let state = self.array.member_states().nth(slot.index());
             if state == Some(MemberState::Faulty) {
                 let removed = self.array.remove(self.now, slot, &mut self.out);
                 removed.expect("a failed member can be removed");
             }
             if matches!(state, Some(MemberState::Faulty | MemberState::Missing)) {
-                let rubbish = 500_000 + self.disks.len() as u64;
-                self.disks.push(Disk::new(vec![rubbish; index(SIZE)]));
                 self.take_outputs();
+                let (disk, admission) = self.disk_to_add(slot);
+                self.disks.push(disk);
                 self.slots[slot.index()] = Some(self.disks.len() - 1);
+                let config = member_config(&self.map, slot);
                 self.array
-                    .add(self.now, slot, member(SIZE, OFFSET), ALL, &mut self.out)
+                    .add(self.now, slot, config, admission, &mut self.out)
                     .expect("the slot is empty");
                 return;
             }
         }
     }
 
-    fn take_outputs(&mut self) {
-        let mut out = std::mem::take(&mut self.out);
-        for event in &out.events {
-            if let Event::MemberFailed(slot) = event
-                && let Some(disk) = self.slots[slot.index()]
-            {
-                // Without slot 0 a block that nobody can read fails others.
-                assert!(
-                    !self.plan.spare_slot_0 || self.disks[disk].blamed,
-                    "{slot:?}"
-                );
-                assert!(!self.plan.spare_slot_0 || slot.0 != 0);
-                self.disks[disk].retired = true;
-                self.disks[disk].content.fill(POISON);
-            }
-        }
-        for finished in &out.finished {
-            self.finish(finished);
-        }
-        for command in &out.commands {
-            self.check_target(command.slot, command);
-            self.flights.push(Flight {
-                command: *command,
-                disk: self.slots[command.slot.index()].expect("a command to an empty slot"),
-                landed: false,
-                result: Ok(()),
-                data: Vec::new(),
+    fn disk_to_add(&mut self, slot: Slot) -> (Disk, Admission) {
+        let shelved = self.shelf[slot.index()].take();
+        if let Some(Shelved { content, stale }) = shelved
+            && self.random.percent(70)
+        {
+            let ranges = stale.iter().map(|&sector| Span {
+                start: Sectors(sector),
+                end: Sectors(sector + 1),
             });
+            return (Disk::new(content), Admission::Ranges(ranges.collect()));
         }
-        out.clear();
-        self.out = out;
+        let rubbish = RUBBISH + self.disks.len() as u64;
+        let content = vec![rubbish; index(self.map.member_used(slot).0)];
+        (Disk::new(content), ALL)
     }
 
-    fn check_target(&self, slot: Slot, command: &crate::request::MemberCommand) {
-        let state = self.array.member_states().nth(slot.index());
-        let end = Sectors((command.start + command.count).0.saturating_sub(OFFSET));
-        let fits = match (state, command.operation) {
-            (Some(MemberState::InSync), _) => true,
-            (Some(MemberState::Recovering { readable_below }), Operation::Read) => {
-                end <= readable_below
-            }
-            (Some(MemberState::Recovering { .. }), _) => true,
-            // Failed by an event of the same call, after the command was made.
-            (Some(MemberState::Faulty), _) => true,
-            _ => false,
-        };
-        assert!(fits, "{command:?} to {state:?}");
-    }
-
-    fn finish(&mut self, finished: &Finished) {
-        let pending = self.pending.remove(&finished.id.0);
-        let Pending { request, allowed } = pending.expect("finishes exactly once");
-        let payload = self.buffers.requests.remove(&finished.id.0).expect("kept");
-        if finished.result.is_err() {
-            assert!(!self.plan.spare_slot_0, "{finished:?} in spite of slot 0");
+    fn start_or_stop_sync(&mut self) {
+        if self.array.sync_status().is_some() && self.random.percent(50) {
+            self.array.stop_sync(self.now, &mut self.out);
             return;
         }
-        if request.operation == Operation::Read {
-            for ((at, version), allowed) in (request.start.0..).zip(payload).zip(allowed) {
-                assert!(
-                    allowed.contains(&version),
-                    "sector {at}: {version} not in {allowed:?}"
-                );
-            }
-        } else if is_write(request.operation) {
-            let range = index(request.start.0)..index((request.start + request.count).0);
-            for sector in range.clone() {
-                self.allowed[sector] = BTreeSet::from([finished.id.0]);
-            }
-            for (slot, disk) in self.in_sync() {
-                for sector in range.clone() {
-                    let version = self.disks[disk].content[sector];
-                    assert_eq!(version, finished.id.0, "sector {sector} of slot {slot}");
+        let action = match self.random.below(3) {
+            0 => SyncAction::Resync,
+            1 => SyncAction::Check,
+            _ => SyncAction::Repair,
+        };
+        let start = self.random.below(self.map.array_size().0);
+        let ranges = vec![Span {
+            start: Sectors(start),
+            end: Sectors(start + 20).min(self.map.array_size()),
+        }];
+        // Ranges say that the rest is clean.
+        let part = self.random.percent(50) && !(self.plan.dirty && action == SyncAction::Resync);
+        let ranges = part.then_some(ranges);
+        if self.sync(action, ranges).is_err() {
+            assert!(self.array.sync_status().is_some());
+        }
+    }
+
+    fn take_outputs(&mut self) {
+        loop {
+            let mut out = std::mem::take(&mut self.out);
+            let mut results = Vec::new();
+            for step in &out.steps {
+                let result = self.buffers.execute(step);
+                if let (ComputeStep::Compare { id, .. }, Some(result)) = (step, result) {
+                    results.push((*id, result));
                 }
             }
-        }
-    }
-
-    fn in_sync(&self) -> Vec<(usize, usize)> {
-        let states = self.array.member_states().zip(&self.slots).enumerate();
-        states
-            .filter(|(_, (state, _))| *state == MemberState::InSync)
-            .map(|(slot, (_, disk))| (slot, disk.expect("occupied")))
-            .collect()
-    }
-
-    /// A member under recovery must be right wherever it may be read, except
-    /// where a write is in flight.
-    fn check_recovering(&self) {
-        for (state, disk) in self.array.member_states().zip(&self.slots) {
-            let MemberState::Recovering { readable_below } = state else {
-                continue;
-            };
-            let disk = &self.disks[disk.expect("occupied")];
-            for sector in 0..index(readable_below.0) {
-                let in_flight = self.pending.values().any(|pending| {
-                    is_write(pending.request.operation)
-                        && (pending.request.start.0
-                            ..(pending.request.start + pending.request.count).0)
-                            .contains(&(sector as u64))
-                });
-                let version = disk.content[sector];
-                assert!(
-                    in_flight || self.allowed[sector].contains(&version),
-                    "readable sector {sector} holds {version}"
-                );
+            for event in &out.events {
+                self.check_event(event);
+            }
+            for finished in &out.finished {
+                self.finish(finished);
+            }
+            for command in &out.commands {
+                self.check_command(command);
+                self.send(*command);
+            }
+            for event in &out.events {
+                if let Event::MemberFailed(slot) = event {
+                    self.unrecorded.push(*slot);
+                }
+            }
+            out.clear();
+            self.out = out;
+            if results.is_empty() {
+                return;
+            }
+            for (id, result) in results {
+                self.array.computed(self.now, id, result, &mut self.out);
             }
         }
     }
 
-    /// No more faults or requests: everything comes to rest.
-    fn settle(&mut self) {
-        self.faults = false;
-        self.array.thaw_sync(self.now, &mut self.out);
-        self.take_outputs();
-        for round in 0.. {
-            assert!(round < 100_000, "it does not come to rest");
-            while !self.flights.is_empty() {
-                self.land_one();
-                self.complete_one();
-                self.take_outputs();
-                self.check_recovering();
-            }
-            let Some(tick) = self.array.next_tick() else {
-                break;
-            };
-            self.now = self.now.max(tick);
-            self.array.tick(self.now, &mut self.out);
-            self.take_outputs();
-        }
-        assert!(self.pending.is_empty(), "requests that never finished");
-        assert_eq!(self.array.sync_status(), None);
-        let in_sync = self.in_sync();
-        assert!(!in_sync.is_empty());
-        for sector in 0..index(SIZE) {
-            let versions: BTreeSet<_> = in_sync
-                .iter()
-                .map(|&(_, disk)| self.disks[disk].content[sector])
-                .collect();
-            assert!(versions.is_subset(&self.allowed[sector]), "sector {sector}");
-            // A dirty mirror without faults has been made equal everywhere.
-            assert!(
-                self.plan.faults > 0 || versions.len() == 1,
-                "sector {sector}"
-            );
-        }
-        let recovering = |state| matches!(state, MemberState::Recovering { .. });
-        assert!(!self.array.member_states().any(recovering));
+    fn send(&mut self, command: crate::MemberCommand) {
+        let discarded = self.pending.iter().find(|(_, pending)| {
+            // Writes do not overlap, so place and kind tell the request.
+            let request = &pending.request;
+            request.operation == Operation::Discard
+                && self.array_sector(&command).is_some_and(|sector| {
+                    (request.start.0..(request.start + request.count).0).contains(&sector)
+                })
+        });
+        self.flights.push(Flight {
+            command,
+            disk: self.slots[command.slot.index()].expect("a command to an empty slot"),
+            discarded: discarded.map_or(POISON, |(id, _)| *id),
+            landed: false,
+            result: Ok(()),
+            data: Vec::new(),
+        });
     }
+
+    /// The array sector that a command begins at.
+    fn array_sector(&self, command: &crate::MemberCommand) -> Option<u64> {
+        let sector = Sectors(command.start.0.checked_sub(OFFSET)?);
+        let content = self.map.inverse(command.slot, sector).content?;
+        Some(content.start.0)
+    }
+}
+
+fn member_config(map: &CopyMap, slot: Slot) -> MemberConfig {
+    member(map.member_used(slot).0, OFFSET)
+}
+
+/// What a disk holds of the array: array sector and version.
+fn held<'a>(
+    map: &'a CopyMap,
+    slot: Slot,
+    disk: &'a Disk,
+) -> impl Iterator<Item = (usize, Version)> + 'a {
+    let content = (0..).zip(&disk.content);
+    content.filter_map(move |(sector, version)| {
+        let content = map.inverse(slot, Sectors(sector)).content?;
+        Some((index(content.start.0), *version))
+    })
+}
+
+fn first_content(map: &CopyMap, slot: Slot, dirty: bool) -> Vec<Version> {
+    let first = if dirty {
+        1000 * (u64::from(slot.0) + 1)
+    } else {
+        0
+    };
+    let sectors = (0..map.member_used(slot).0).map(Sectors);
+    sectors
+        .map(|sector| {
+            let content = map.inverse(slot, sector).content;
+            content.map_or(POISON, |content| first + content.start.0)
+        })
+        .collect()
 }
 
 fn is_write(operation: Operation) -> bool {
@@ -429,10 +490,48 @@ proptest! {
 
     #[test]
     fn content_is_never_wrong(plan in plan::any_plan()) {
-        let mut world = World::new(plan.clone());
-        for _ in 0..plan.steps {
-            world.step();
-        }
-        world.settle();
+        run(plan);
+    }
+}
+
+fn run(plan: Plan) {
+    let steps = plan.steps;
+    let mut world = World::new(plan);
+    for _ in 0..steps {
+        world.step();
+    }
+    world.settle();
+}
+
+/// What would the oracle be worth if it found nothing?
+#[cfg(feature = "mutations")]
+#[test]
+fn seeded_bugs_are_found() {
+    use crate::mutation::{self, Mutation};
+    use proptest::strategy::ValueTree;
+    use proptest::test_runner::TestRunner;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    for bug in [
+        Mutation::AcknowledgedByFirst,
+        Mutation::WriteErrorIgnored,
+        Mutation::ReadErrorIgnored,
+        Mutation::FailureNotAwaited,
+        Mutation::CopyReadUnrecovered,
+        Mutation::CopyWriteSkipsRecovering,
+        Mutation::CopyBarrierIgnored,
+        Mutation::CopyTrimmed,
+        Mutation::CheckBlind,
+        Mutation::BadBlockForgotten,
+    ] {
+        let mut runner = TestRunner::deterministic();
+        mutation::choose(Some(bug));
+        let runs = (1..=4000).find(|_| {
+            let tree = plan::any_plan().new_tree(&mut runner).expect("a plan");
+            catch_unwind(AssertUnwindSafe(|| run(tree.current()))).is_err()
+        });
+        mutation::choose(None);
+        assert!(runs.is_some(), "{} is not found", bug.name());
+        println!("{}: run {runs:?}", bug.name());
     }
 }

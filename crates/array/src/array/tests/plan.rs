@@ -7,22 +7,29 @@ use crate::recovery::{
 };
 use crate::request::Slot;
 use proptest::prelude::*;
-use raidlab_units::{Bytes, Nanos};
+use raidlab_geometry::{Copies, Layout, Level, Shape};
+use raidlab_units::{Bytes, Nanos, Sectors};
 
 /// A random run.
 #[derive(Debug, Clone)]
 pub(super) struct Plan {
     pub(super) seed: u64,
-    pub(super) members: usize,
+    pub(super) shape: Shape,
     pub(super) policy: ReadPolicyKind,
     pub(super) recovery: RecoveryConfig,
     pub(super) maximum_request: u64,
     /// Commands in a thousand that fail.
     pub(super) faults: u32,
-    /// Whether slot 0 never fails.
-    pub(super) spare_slot_0: bool,
-    /// Whether the mirror starts dirty.
+    /// Whether one copy of everything never fails.
+    pub(super) spared: bool,
+    /// Sectors of the others that cannot be read.
+    pub(super) latent: u64,
+    /// Whether the array starts dirty.
     pub(super) dirty: bool,
+    /// Whether members that are not spared may be missing or to be recovered.
+    pub(super) incomplete: bool,
+    pub(super) record_failures: bool,
+    pub(super) remembers_bad_blocks: bool,
     pub(super) steps: u32,
 }
 
@@ -81,29 +88,74 @@ fn recovery() -> impl Strategy<Value = RecoveryConfig> {
         )
 }
 
+fn shape() -> impl Strategy<Value = Shape> {
+    let chunk = prop_oneof![Just(4), Just(8), Just(16)].prop_map(Sectors);
+    let copies = (2..7_usize, 1..4_u8, 1..4_u8, any::<bool>());
+    let striped = (chunk.clone(), copies).prop_filter_map(
+        "a RAID 10 that can be",
+        |(chunk, (members, near, far, offset))| {
+            let layout = Layout::Copies(Copies {
+                near,
+                far,
+                offset,
+                ..Copies::near(1)
+            });
+            let shape = Shape::uniform(Level::Raid10, layout, chunk, members, Sectors(96));
+            shape.array_size().is_ok().then_some(shape)
+        },
+    );
+    let mirror = (1..5_usize).prop_map(|members| {
+        let none = Layout::None;
+        Shape::uniform(Level::Raid1, none, Sectors::ZERO, members, Sectors(192))
+    });
+    let single = (
+        prop_oneof![Just(Level::Linear), Just(Level::Raid0)],
+        chunk,
+        prop::collection::vec((16..96_u64).prop_map(Sectors), 1..5),
+    )
+        .prop_map(|(level, chunk, sizes)| {
+            Shape::of_members(level, Layout::default_of(level), chunk, sizes)
+        });
+    prop_oneof![4 => mirror, 5 => striped, 1 => single]
+}
+
 pub(super) fn any_plan() -> impl Strategy<Value = Plan> {
+    let flags = (
+        any::<bool>(),
+        any::<bool>(),
+        any::<bool>(),
+        any::<bool>(),
+        any::<bool>(),
+    );
     (
         any::<u64>(),
-        1..5_usize,
+        shape(),
         0..ReadPolicyKind::ALL.len(),
         recovery(),
         prop_oneof![Just(0), 1..16_u64],
         prop_oneof![Just(0), Just(3), Just(40)],
-        any::<bool>(),
-        any::<bool>(),
+        prop_oneof![Just(0), 1..12_u64],
+        flags,
         1..600_u32,
     )
         .prop_map(
-            |(seed, members, policy, recovery, maximum_request, faults, spare, dirty, steps)| {
+            |(seed, shape, policy, recovery, maximum_request, faults, latent, flags, steps)| {
+                let (spared, dirty, incomplete, record_failures, remembers_bad_blocks) = flags;
+                // Without a second copy dirt has no meaning.
+                let has_copies = matches!(shape.level, Level::Raid1 | Level::Raid10);
                 Plan {
                     seed,
-                    members,
+                    shape,
                     policy: ReadPolicyKind::ALL[policy],
                     recovery,
                     maximum_request,
                     faults,
-                    spare_slot_0: spare,
-                    dirty,
+                    spared,
+                    latent,
+                    dirty: dirty && has_copies,
+                    incomplete,
+                    record_failures,
+                    remembers_bad_blocks,
                     steps,
                 }
             },

@@ -1,0 +1,92 @@
+//! The blocks of a sync, and the parts of 4 KiB that read errors are narrowed
+//! down to.
+
+use super::barrier::Range;
+use crate::request::{BufferId, ScratchId};
+use raidlab_geometry::SlotSet;
+use raidlab_units::Sectors;
+
+/// A block being copied or compared.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Block {
+    /// Its position.
+    pub(crate) start: Sectors,
+    pub(crate) count: Sectors,
+    /// Its array sectors.
+    pub(crate) range: Range,
+    /// The part that is being copied: all, or a few sectors where all could not
+    /// be read.
+    pub(crate) part: Range,
+    /// The buffer of its first sector.
+    pub(crate) scratch: ScratchId,
+    /// Sync reads of the part that failed on these members.
+    pub(crate) tried: SlotSet,
+    /// A source that the array cannot do without is gone.
+    pub(crate) source_gone: bool,
+    /// Writes outstanding.
+    pub(crate) writes: u32,
+}
+
+impl Block {
+    pub(crate) fn new(new: NewBlock, scratch: ScratchId) -> Self {
+        Self {
+            start: new.start,
+            count: new.range.count(),
+            range: new.range,
+            part: new.range,
+            scratch,
+            tried: SlotSet::EMPTY,
+            source_gone: false,
+            writes: 0,
+        }
+    }
+
+    /// The buffer of the part being copied.
+    pub(crate) fn buffer(&self) -> BufferId {
+        BufferId::Scratch {
+            scratch: self.scratch,
+            skip: Sectors(self.part.start.0 - self.range.start.0),
+        }
+    }
+
+    /// Works on a few sectors only, with nothing tried.
+    pub(crate) fn begin_part(&mut self, start: Sectors) {
+        self.part = part(start, self.range.end);
+        self.tried = SlotSet::EMPTY;
+    }
+
+    /// Goes on behind the part that is done; false at the end.
+    pub(crate) fn next_part(&mut self) -> bool {
+        let start = self.part.end;
+        if start < self.range.end {
+            self.begin_part(start);
+        }
+        start < self.range.end
+    }
+}
+
+/// A block to start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct NewBlock {
+    /// Its position.
+    pub(crate) start: Sectors,
+    /// Its array sectors.
+    pub(crate) range: Range,
+}
+
+/// Sectors of the parts that errors are narrowed down to: md's page.
+const PART: u64 = 8;
+
+/// The part that begins at `start` in a range that ends at `end`: up to the
+/// next multiple of 4 KiB.
+pub(crate) fn part(start: Sectors, end: Sectors) -> Range {
+    Range {
+        start,
+        end: Sectors((start.0 / PART + 1) * PART).min(end),
+    }
+}
+
+/// Whether a range is no more than one part.
+pub(crate) fn is_part(range: Range) -> bool {
+    part(range.start, range.end) == range
+}
