@@ -1,3 +1,5 @@
 //! The driver over real files.
 
+mod arrays;
 mod file;
+mod hung;

@@ -1,0 +1,197 @@
+//! A member that stops answering in the middle of an array: the others serve
+//! its reads, and what it says at last harms nobody.
+
+use super::super::engine::Core;
+use super::super::files::{assemble, create};
+use super::super::owner::{Message, Owner};
+use crate::array::monotonic_now;
+use crate::array::testing::Client;
+use crate::export::{ErrorCode, Export, Features, Operation, Request};
+use crate::member::{
+    Backend, Ended, Job, MemberFile, Members, MembersConfig, OpenOptions, Threads, Transfer, Waker,
+};
+use crossbeam_channel::{Sender, unbounded};
+use raidlab_array::{AssembleOptions, EngineOptions, Level, Outputs, PersistentArray, Settings};
+use raidlab_metadata::create::{
+    BitmapChoice, CreateSpec, InitialSync, LogReserve, MemberSize, plan,
+};
+use raidlab_metadata::{DeviceFlags, Uuid, Version};
+use raidlab_units::{Bytes, Nanos};
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// Threads, but for place 0, whose jobs are kept while `hangs`.
+#[derive(Debug)]
+struct Hanging {
+    threads: Threads,
+    hangs: Arc<AtomicBool>,
+    kept: Arc<Mutex<Vec<Job>>>,
+}
+
+impl Backend for Hanging {
+    fn name(&self) -> &'static str {
+        "hanging"
+    }
+    fn attach(&mut self, place: usize, file: &Arc<MemberFile>) -> io::Result<()> {
+        self.threads.attach(place, file)
+    }
+    fn detach(&mut self, place: usize) {
+        self.threads.detach(place);
+    }
+    fn submit(&mut self, job: Job) {
+        if job.place == 0 && self.hangs.load(Ordering::SeqCst) {
+            self.kept.lock().expect("whole").push(job);
+        } else {
+            self.threads.submit(job);
+        }
+    }
+    fn wait(&mut self, timeout: Option<Duration>, ended: &mut Vec<(Job, Ended)>) -> io::Result<()> {
+        let mut kept = self.kept.lock().expect("whole");
+        if !self.hangs.load(Ordering::SeqCst) {
+            for mut job in kept.drain(..) {
+                if let Transfer::Read(bytes) = &mut job.transfer {
+                    bytes.fill(0xee);
+                }
+                let moved = 1 << 30;
+                ended.push((job, Ok(moved)));
+            }
+        }
+        drop(kept);
+        self.threads.wait(timeout, ended)
+    }
+}
+
+/// An owner without an [`ArrayExport`](crate::array::ArrayExport) around it.
+struct Bare {
+    inbox: Sender<Message>,
+    waker: Arc<Waker>,
+}
+
+impl Export for Bare {
+    fn size_bytes(&self) -> u64 {
+        u64::MAX
+    }
+    fn features(&self) -> Features {
+        Features::default()
+    }
+    fn submit(&self, request: Request) {
+        self.inbox.send(Message::Request(request)).expect("runs");
+    }
+    fn submitted(&self) {
+        self.waker.wake();
+    }
+}
+
+fn mirror(folder: &std::path::Path) -> (PersistentArray, Outputs, Vec<Arc<MemberFile>>) {
+    let files: Vec<_> = (0..2)
+        .map(|member| {
+            let path = folder.join(member.to_string());
+            let file = std::fs::File::create(&path).expect("a file");
+            file.set_len(4 << 20).expect("room");
+            Arc::new(MemberFile::open(&path, OpenOptions::default()).expect("opens"))
+        })
+        .collect();
+    let spec = CreateSpec {
+        version: Version::V1_2,
+        level: Level::Raid1,
+        layout: None,
+        chunk: None,
+        raid_disks: 2,
+        array_uuid: Uuid([1; 16]),
+        host: String::new(),
+        name: "hung".to_owned(),
+        created: 1_700_000_000,
+        size: None,
+        data_offset: None,
+        bitmap: BitmapChoice::None,
+        initial: InitialSync::AssumeClean,
+        log: LogReserve::None,
+        bad_block_log: true,
+    };
+    let sizes = [0, 1].map(|member| {
+        Some(MemberSize {
+            size: Bytes(4 << 20),
+            device_uuid: Uuid([member; 16]),
+            flags: DeviceFlags::default(),
+            found: Vec::new(),
+        })
+    });
+    create(&plan(&spec, &sizes).expect("a plan"), &files).expect("writes");
+    let assembled = assemble(&files, &AssembleOptions::default()).expect("assembles");
+    let mut out = Outputs::default();
+    let array = PersistentArray::start(
+        assembled.assembly,
+        &EngineOptions::new("round-robin".parse().expect("a policy")),
+        Settings::new(Nanos::ZERO, 0),
+        monotonic_now(),
+        &mut out,
+    );
+    (array.expect("starts"), out, files)
+}
+
+#[test]
+fn a_hung_member_does_not_take_the_array_along() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (array, out, files) = mirror(folder.path());
+    let waker = Arc::new(Waker::new().expect("a descriptor"));
+    let hangs = Arc::new(AtomicBool::new(false));
+    let kept = Arc::new(Mutex::new(Vec::new()));
+    let backend = Hanging {
+        threads: Threads::new(&waker),
+        hangs: Arc::clone(&hangs),
+        kept: Arc::clone(&kept),
+    };
+    let config = MembersConfig {
+        command_limit: Nanos::from_millis(300),
+    };
+    let mut members = Members::new(Box::new(backend), config);
+    for (place, file) in files.iter().enumerate() {
+        members.attach(place, file).expect("attaches");
+    }
+    let (inbox, messages) = unbounded();
+    let core = (Core::Array(Box::new(array)), out);
+    let owner_waker = Arc::clone(&waker);
+    let owner = Owner::new(
+        core,
+        members,
+        messages,
+        owner_waker,
+        Box::new(monotonic_now),
+        Box::new(|_, _| ()),
+    );
+    let thread = std::thread::spawn(move || owner.run());
+    let export = Bare { inbox, waker };
+    let client = Client::new();
+
+    let pattern: Vec<u8> = (0..65_536_u32).map(|at| (at / 300) as u8).collect();
+    let write = (Operation::Write, 0, 65_536);
+    assert_eq!(client.ask(&export, write, &pattern).1, Ok(()));
+
+    hangs.store(true, Ordering::SeqCst);
+    for token in 0..8 {
+        let read = (Operation::Read, token * 8192, 8192);
+        client.send(&export, token, read, &[], false);
+    }
+    export.submitted();
+    for _ in 0..8 {
+        let (token, bytes, result) = client.next();
+        assert_eq!(result, Ok(()));
+        let start = token as usize * 8192;
+        assert!(bytes == pattern[start..start + 8192], "read {token}");
+    }
+    assert!(!kept.lock().expect("whole").is_empty(), "some did hang");
+
+    // It wakes up and scribbles over what it was given, and is not believed.
+    hangs.store(false, Ordering::SeqCst);
+    let write = (Operation::Write, 4096, 4096);
+    let (_, result): (_, Result<(), ErrorCode>) = client.ask(&export, write, &[9; 4096]);
+    assert_eq!(result, Ok(()));
+    let (bytes, _) = client.ask(&export, (Operation::Read, 0, 65_536), &[]);
+    assert!(bytes[..4096] == pattern[..4096] && bytes[8192..] == pattern[8192..]);
+    assert!(bytes[4096..8192].iter().all(|&byte| byte == 9));
+    export.inbox.send(Message::Stop).expect("runs");
+    export.waker.wake();
+    thread.join().expect("ends");
+}
