@@ -45,6 +45,10 @@ pub struct Arguments {
 /// When a device cannot be used, or the devices do not make an array that may
 /// be started.
 pub fn command(arguments: &Arguments) -> Result<(), Failure> {
+    if !arguments.assembling.has_devices() {
+        return Err(Failure::words(Kind::Usage, "no device is named")
+            .help("name the array, then its members"));
+    }
     if arguments.dry_run {
         return output::print(&arguments.assembling.verdict()?);
     }

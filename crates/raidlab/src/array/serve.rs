@@ -101,7 +101,7 @@ pub struct Arguments {
     anywhere: bool,
 
     #[command(flatten)]
-    tls: tls::Arguments,
+    tls: tls::TlsArguments,
 
     /// Clients at once.
     #[arg(long, value_name = "N", default_value_t = 64)]
@@ -197,6 +197,10 @@ fn start(arguments: &Arguments) -> Result<(Served, String), Failure> {
             )
         })?;
         return Ok((Served::Other(Arc::new(export)), "memory".to_owned()));
+    }
+    if !arguments.assembling.has_devices() {
+        return Err(Failure::words(Kind::Usage, "nothing to serve is named")
+            .help("name the members of an array, or --file, --model, --null or --memory"));
     }
     arguments.assembling.array()
 }

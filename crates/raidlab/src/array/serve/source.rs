@@ -49,7 +49,7 @@ enum Backend {
 #[command(next_help_heading = "The array")]
 pub struct Assembling {
     /// Members, in any order: files or block devices.
-    #[arg(value_name = "DEVICE", required_unless_present = "source")]
+    #[arg(value_name = "DEVICE")]
     devices: Vec<PathBuf>,
 
     /// Start even where data may be lost: out-of-date members, a dirty degraded
@@ -172,6 +172,12 @@ impl Assembling {
                 .map(|path| path.clone().into_os_string()),
         );
         words
+    }
+
+    /// Whether any member is named.
+    #[must_use]
+    pub fn has_devices(&self) -> bool {
+        !self.devices.is_empty()
     }
 
     fn options(&self) -> AssembleOptions {

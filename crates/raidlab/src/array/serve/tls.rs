@@ -6,7 +6,7 @@ use std::path::PathBuf;
 /// Certificates and keys.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "TLS")]
-pub struct Arguments {
+pub struct TlsArguments {
     /// The server's certificate and those that vouch for it, in PEM.
     #[arg(long = "tls-certificate", value_name = "FILE", requires = "key")]
     certificate: Option<PathBuf>,
@@ -28,7 +28,7 @@ pub struct Arguments {
     pub require: bool,
 }
 
-impl Arguments {
+impl TlsArguments {
     /// The files, if TLS is to be offered.
     pub fn files(&self) -> Option<TlsFiles> {
         Some(TlsFiles {
