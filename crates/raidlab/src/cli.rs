@@ -75,6 +75,9 @@ pub enum Command {
     Stop(crate::array::control::StopArguments),
     /// Print what the md metadata of files or devices say.
     Examine(crate::array::examine::Arguments),
+    /// Break raidlab's own array in virtual time, and see whether it keeps its
+    /// promises.
+    Simulate(crate::simulate::Arguments),
     /// Erase the md superblocks of files or devices.
     ZeroSuperblock(crate::array::zero_superblock::Arguments),
     /// List the suites, or show one in full.
@@ -108,7 +111,7 @@ mod tests {
             .chain(all.get_subcommands_mut().map(|command| command.clone()))
             .filter_map(|command| command.get_after_help().map(ToString::to_string))
             .collect();
-        assert_eq!(helps.len(), 24, "each command has examples");
+        assert_eq!(helps.len(), 25, "each command has examples");
         let mut examples = 0;
         for line in helps.iter().flat_map(|help| help.lines()) {
             let Some(place) = line.find("raidlab ") else {

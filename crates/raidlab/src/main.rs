@@ -21,6 +21,7 @@ mod output;
 mod report;
 mod resume;
 mod run;
+mod simulate;
 mod subjects;
 mod suites;
 
@@ -40,6 +41,7 @@ fn main() -> ExitCode {
         Command::Create(arguments) => array::create::command(&arguments),
         Command::Assemble(arguments) => array::assemble::command(&arguments),
         Command::Serve(arguments) => array::serve::command(&arguments),
+        Command::Simulate(arguments) => simulate::command(&arguments),
         Command::Detail(arguments) => array::control::detail(&arguments),
         Command::Manage(arguments) => array::control::manage(&arguments),
         Command::Watch(arguments) => array::watch::command(&arguments),

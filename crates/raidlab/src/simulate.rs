@@ -1,0 +1,215 @@
+//! `raidlab simulate`: fault simulation of raidlab's own array.
+
+use crate::failure::{Failure, Kind};
+use crate::{interrupt, output};
+use clap::Args;
+use raidlab_array::Level;
+use raidlab_faults::exhaustive::{Enumerated, Small};
+use raidlab_faults::md::Md;
+use raidlab_faults::{Filter, Statistics, explain, run_seeds};
+use std::fmt::Write;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+/// Seeds between two looks whether to stop.
+const BATCH: u64 = 500;
+/// Runs that shrinking a failing script may take.
+const SHRINKING: usize = 600;
+/// Failing seeds that are told.
+const TOLD: usize = 20;
+/// The commit that this program was made of.
+const COMMIT: &str = env!("RAIDLAB_COMMIT");
+
+/// Arguments of `raidlab simulate`.
+#[derive(Debug, Args)]
+#[command(
+    long_about = "\
+Runs the array core with real bytes over failing disks in virtual time. Each seed makes \
+an array, a workload and faults: power cuts with torn and reordered writes, lost and \
+misdirected writes, latent sector errors, slow, hung and dying disks, stale and swapped \
+members, failures during recovery. No acknowledged and flushed write may be lost, no \
+untouched neighbour changed, no byte invented, redundancy must return. A seed that \
+breaks a promise is printed with its options; `--replay` shows its shrunk script and \
+every event. The same seed is the same run on every machine.",
+    after_help = "\
+Examples:
+  raidlab simulate
+  raidlab simulate --seeds 100000 --from 1000000 --level raid6
+  raidlab simulate --replay 4711
+  raidlab simulate --exhaustive"
+)]
+pub struct Arguments {
+    /// How many seeds.
+    #[arg(long, value_name = "N", default_value_t = 1000)]
+    seeds: u64,
+
+    /// The first seed.
+    #[arg(long, value_name = "SEED", default_value_t = 0)]
+    from: u64,
+
+    /// Only arrays of this level.
+    #[arg(long)]
+    level: Option<Level>,
+
+    /// Only arrays with (true) or without (false) a bitmap.
+    #[arg(long, value_name = "BOOL")]
+    bitmap: Option<bool>,
+
+    /// Only levels with parity with (true) or without (false) a log.
+    #[arg(long, value_name = "BOOL")]
+    log: Option<bool>,
+
+    /// Only runs with more faults than the level can bear (true): loss must be
+    /// reported, never hidden; or only others (false).
+    #[arg(long, value_name = "BOOL")]
+    over_budget: Option<bool>,
+
+    /// Run this seed alone; if it breaks a promise, shrink its script and show
+    /// every event.
+    #[arg(long, value_name = "SEED", conflicts_with_all = ["seeds", "from"])]
+    replay: Option<u64>,
+
+    /// Cut the power at every event of every short script on small arrays, with
+    /// every landing of the writes, and lose every set of members that the level
+    /// can bear.
+    #[arg(long, conflicts_with_all = ["seeds", "from", "replay", "level", "bitmap", "log", "over_budget"])]
+    exhaustive: bool,
+}
+
+/// Simulates.
+///
+/// # Errors
+/// When a promise was broken, or it was interrupted.
+pub fn command(arguments: &Arguments) -> Result<(), Failure> {
+    // A panic of the core is a finding of its seed, which tells it.
+    std::panic::set_hook(Box::new(|_| {}));
+    let filter = Filter {
+        level: arguments.level,
+        over_budget: arguments.over_budget,
+        log: arguments.log,
+        bitmap: arguments.bitmap,
+    };
+    let stop = interrupt::listen()?;
+    if arguments.exhaustive {
+        return exhaustive(stop);
+    }
+    match arguments.replay {
+        Some(seed) => replay(&filter, seed),
+        None => many(arguments, &filter, stop),
+    }
+}
+
+fn replay(filter: &Filter, seed: u64) -> Result<(), Failure> {
+    match explain(&Md, filter, seed, COMMIT, SHRINKING) {
+        None => output::print(&format!("seed {seed}: every promise was kept\n")),
+        Some(failure) => {
+            output::print(&format!("{failure}\n"))?;
+            Err(Failure::words(
+                Kind::Run,
+                format!("seed {seed} breaks a promise"),
+            ))
+        }
+    }
+}
+
+fn many(arguments: &Arguments, filter: &Filter, stop: &AtomicBool) -> Result<(), Failure> {
+    let begun = Instant::now();
+    let end = arguments.from.saturating_add(arguments.seeds);
+    let (mut at, mut all, mut broken) = (arguments.from, Statistics::default(), Vec::new());
+    while at < end && !stop.load(Ordering::Relaxed) {
+        let next = end.min(at + BATCH);
+        let summary = run_seeds(&Md, filter, at..next);
+        all.add(&summary.statistics);
+        for (seed, violation) in summary.failures {
+            if broken.len() < TOLD {
+                output::print(&format!("seed {seed}: {violation}\n"))?;
+            }
+            broken.push(seed);
+        }
+        at = next;
+    }
+    let ran = at - arguments.from;
+    let mut text = all.to_string();
+    let _ = writeln!(
+        text,
+        "commit {COMMIT}: {} of {ran} seeds ({}..{at}) broke a promise; {:.0} s",
+        broken.len(),
+        arguments.from,
+        begun.elapsed().as_secs_f64()
+    );
+    output::print(&text)?;
+    match broken.first() {
+        Some(seed) => {
+            let words = format!("{} seeds broke a promise", broken.len());
+            let again = format!(
+                "`raidlab simulate{} --replay {seed}` shows one",
+                options(arguments)
+            );
+            Err(Failure::words(Kind::Run, words).help(again))
+        }
+        None if at < end => Err(Failure::words(
+            Kind::Interrupted,
+            format!("interrupted after {ran} seeds, none of which broke a promise"),
+        )),
+        None => Ok(()),
+    }
+}
+
+/// The options without which a seed is another run.
+fn options(arguments: &Arguments) -> String {
+    let mut text = String::new();
+    if let Some(level) = arguments.level {
+        let _ = write!(text, " --level {level}");
+    }
+    let flags = [
+        ("bitmap", arguments.bitmap),
+        ("log", arguments.log),
+        ("over-budget", arguments.over_budget),
+    ];
+    for (name, value) in flags {
+        if let Some(value) = value {
+            let _ = write!(text, " --{name} {value}");
+        }
+    }
+    text
+}
+
+fn exhaustive(stop: &AtomicBool) -> Result<(), Failure> {
+    let mut arrays: Vec<(&str, Enumerated, u64)> = Vec::new();
+    let mut first = None;
+    for small in Small::all() {
+        if stop.load(Ordering::Relaxed) {
+            return Err(Failure::words(Kind::Interrupted, "interrupted"));
+        }
+        let enumerated = small.enumerate(&Md);
+        if let Some((place, violation)) = &enumerated.violation {
+            let actions: Vec<_> = small.script.iter().map(|step| step.action).collect();
+            let words = format!("{}, {actions:?}: {place}: {violation}", small.name);
+            first.get_or_insert(words);
+        }
+        match arrays.iter_mut().find(|(name, ..)| *name == small.name) {
+            Some((_, sum, scripts)) => {
+                *sum = std::mem::take(sum).with(enumerated);
+                *scripts += 1;
+            }
+            None => arrays.push((small.name, enumerated, 1)),
+        }
+    }
+    let rows = arrays.iter().map(|(name, sum, scripts)| {
+        let verdict = if sum.violation.is_some() {
+            "broken"
+        } else {
+            "kept"
+        };
+        vec![
+            (*name).to_owned(),
+            scripts.to_string(),
+            sum.crash_points.to_string(),
+            sum.cases.to_string(),
+            verdict.to_owned(),
+        ]
+    });
+    let head = ["array", "scripts", "crash points", "cases", "promises"];
+    output::print(&output::table(&head, &[1, 2, 3], rows.collect()))?;
+    first.map_or(Ok(()), |words| Err(Failure::words(Kind::Run, words)))
+}
