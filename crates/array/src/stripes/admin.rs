@@ -74,13 +74,15 @@ impl StripeArray {
             });
         }
         let longest = self.longest;
-        if let Some(log) = &self.log {
+        if let Some(log) = &mut self.log {
             let area = log.area(slot).filter(|area| {
-                ring_is_sound(*area) && ring_window(area.end.0 - area.start.0) >= longest
+                ring_is_sound(*area, &member, self.map.member_size())
+                    && ring_window(area.end.0 - area.start.0) >= longest
             });
             if area.is_none() {
                 return Err(AdminError::NoLogArea(slot));
             }
+            log.set_area(slot, area);
         }
         self.members.set_recovering(slot, member);
         let extra = &mut self.extras[slot.index()];

@@ -1,5 +1,6 @@
 //! How a parity array is set up.
 
+use crate::config::MemberConfig;
 use crate::engine::{Initial, Span};
 use crate::recovery::{RecoveryConfig, RecoveryConfigError};
 use raidlab_geometry::{Level, ParityLayout, StripeMap, StripeMapError};
@@ -129,7 +130,7 @@ pub enum StripeConfigError {
     #[error("at least one stripe and windows of whole blocks of 8 sectors are needed")]
     Window,
     /// A log that a window does not fit into.
-    #[error("the log of member {slot} needs at least 64 sectors before the data, in whole blocks")]
+    #[error("the log of member {slot} needs at least 64 sectors beside the data, in whole blocks")]
     Log {
         /// Which one.
         slot: u16,
@@ -195,8 +196,9 @@ impl StripeConfig {
                 .log
                 .as_ref()
                 .map(|log| log.areas.get(usize::from(slot)));
+            let sound = |area| ring_is_sound(area, config, map.member_size());
             if let Some(area) = area
-                && !area.copied().flatten().is_some_and(ring_is_sound)
+                && !area.copied().flatten().is_some_and(sound)
             {
                 return Err(StripeConfigError::Log { slot });
             }
@@ -214,10 +216,12 @@ impl StripeConfig {
     }
 }
 
-/// Whether a span can be a ring.
-pub(super) fn ring_is_sound(area: Span) -> bool {
+/// Whether a span of a member can be a ring: large enough, and not over data.
+pub(super) fn ring_is_sound(area: Span, member: &MemberConfig, used: Sectors) -> bool {
     let sectors = area.end.0.saturating_sub(area.start.0);
-    sectors >= SMALLEST_RING && sectors.is_multiple_of(BLOCK) && sectors < 1 << 32
+    let apart = area.end <= member.data_offset || area.start.0 >= member.needed(used);
+    let sound = sectors >= SMALLEST_RING && sectors.is_multiple_of(BLOCK) && sectors < 1 << 32;
+    sound && apart && area.end <= member.size
 }
 
 /// The longest window that fits a ring: a quarter of it holds a record.

@@ -87,6 +87,9 @@ struct Wipe {
 pub(super) struct Log {
     session: u64,
     rings: Vec<Option<Ring>>,
+    /// Where the rings of lost members lay: those of their successors lie there
+    /// too, unless something else is said of them.
+    lost_areas: BTreeMap<Slot, Span>,
     next_transaction: u64,
     next_batch: u64,
     /// Jobs that wait for a batch.
@@ -117,6 +120,7 @@ impl Log {
                 .iter()
                 .map(|area| area.map(Ring::new))
                 .collect(),
+            lost_areas: BTreeMap::new(),
             next_transaction: 1,
             next_batch: 1,
             queue: VecDeque::new(),
@@ -132,10 +136,14 @@ impl Log {
             self.rings.resize_with(slot.index() + 1, || None);
         }
         self.rings[slot.index()] = area.map(Ring::new);
+        self.lost_areas.remove(&slot);
     }
 
+    /// Where the ring of a slot's member lies, or that of the next one will.
     pub(super) fn area(&self, slot: Slot) -> Option<Span> {
-        self.rings.get(slot.index())?.as_ref().map(|ring| ring.area)
+        let ring = self.rings.get(slot.index())?.as_ref();
+        ring.map(|ring| ring.area)
+            .or_else(|| self.lost_areas.get(&slot).copied())
     }
 
     pub(super) fn is_wiping(&self) -> bool {
@@ -419,8 +427,9 @@ impl StripeArray {
         let Some(log) = &mut self.log else {
             return;
         };
-        if let Some(ring) = log.rings.get_mut(slot.index()) {
-            *ring = None;
+        let ring = log.rings.get_mut(slot.index()).and_then(Option::take);
+        if let Some(ring) = ring {
+            log.lost_areas.insert(slot, ring.area);
         }
         for wipe in log.wipes.values_mut().filter(|wipe| wipe.slot == slot) {
             wipe.dead = true;

@@ -293,10 +293,17 @@ fn the_log_needs_its_room_on_a_new_member_and_is_emptied_there() {
     let (now, out) = (bench.now, &mut bench.out);
     bench.array.remove(now, Slot(0), out).expect("it failed");
     let admission = Admission::From(Sectors::ZERO);
-    let refused = bench
-        .array
-        .add(now, Slot(0), member(64), admission.clone(), out);
-    assert_eq!(refused, Err(AdminError::NoLogArea(Slot(0))));
+    let over_data = Span {
+        start: Sectors(OFFSET - 64),
+        end: Sectors(OFFSET + 64),
+    };
+    for area in [None, Some(over_data)] {
+        bench.array.set_log_area(Slot(0), area);
+        let refused = bench
+            .array
+            .add(now, Slot(0), member(64), admission.clone(), out);
+        assert_eq!(refused, Err(AdminError::NoLogArea(Slot(0))));
+    }
     let area = Span {
         start: Sectors(LOG_START),
         end: Sectors(LOG_START + 128),
