@@ -1,6 +1,8 @@
 //! The command as its users meet it: the built program, run in a folder of
 //! its own.
 
+#[cfg(target_os = "linux")]
+mod array;
 mod faults;
 #[cfg(unix)]
 mod interrupt;

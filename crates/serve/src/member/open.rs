@@ -16,6 +16,10 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// How long a lock is waited for.
+const LOCK_PATIENCE: Duration = Duration::from_secs(1);
 
 /// How a member is to be opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -184,7 +188,7 @@ fn claim_file(path: &Path, file: &impl std::os::fd::AsFd) -> Result<(), OpenErro
         path: path.to_owned(),
         by,
     };
-    match flock(file, FlockOperation::NonBlockingLockExclusive) {
+    match lock(file) {
         Ok(()) => {}
         Err(Errno::WOULDBLOCK) => return Err(in_use("a program that has locked it".to_owned())),
         Err(source) => {
@@ -197,6 +201,20 @@ fn claim_file(path: &Path, file: &impl std::os::fd::AsFd) -> Result<(), OpenErro
     match loop_device_of(path) {
         Some(device) => Err(in_use(device)),
         None => Ok(()),
+    }
+}
+
+/// Locks a file. The kernel lets go of the files of a ring some time after the
+/// end of a program that was killed: whoever starts it again must wait a moment.
+fn lock(file: &impl std::os::fd::AsFd) -> rustix::io::Result<()> {
+    let begun = Instant::now();
+    loop {
+        match flock(file, FlockOperation::NonBlockingLockExclusive) {
+            Err(Errno::WOULDBLOCK) if begun.elapsed() < LOCK_PATIENCE => {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            result => return result,
+        }
     }
 }
 
