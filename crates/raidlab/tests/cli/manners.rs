@@ -6,7 +6,7 @@ use raidlab_store::Store;
 use std::io::pipe;
 use std::process::Stdio;
 
-const COMMANDS: [&str; 8] = [
+const COMMANDS: [&str; 19] = [
     "run",
     "report",
     "suites",
@@ -15,6 +15,17 @@ const COMMANDS: [&str; 8] = [
     "fit",
     "ablations",
     "completions",
+    "create",
+    "assemble",
+    "serve",
+    "detail",
+    "manage",
+    "watch",
+    "wait",
+    "stop",
+    "examine",
+    "simulate",
+    "zero-superblock",
 ];
 
 #[test]
