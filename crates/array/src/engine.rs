@@ -142,4 +142,14 @@ pub trait Engine: std::fmt::Debug + Send {
     fn stop_sync(&mut self, now: Nanos, out: &mut Outputs);
     /// Sets the throttle of syncs, in KiB/s per member.
     fn set_sync_speed(&mut self, minimum_kib_per_second: u64, maximum_kib_per_second: u64);
+    /// For simulations: starts no new sync block from now on; those in flight
+    /// complete.
+    fn freeze_sync(&mut self);
+    /// Ends [`Self::freeze_sync`].
+    fn thaw_sync(&mut self, now: Nanos, out: &mut Outputs);
+    /// For simulations: since the freeze (or the leap before) the sync ran evenly
+    /// up to `position` (as [`SyncStatus`] counts), and now it is `now`. Nothing
+    /// is copied. Only while frozen with no sync block in flight, and only
+    /// forward; else it is an error of the driver and is ignored.
+    fn leap_sync(&mut self, now: Nanos, position: Sectors, out: &mut Outputs);
 }

@@ -38,6 +38,7 @@ mod build;
 mod device;
 mod error;
 mod intent;
+mod leap;
 mod life;
 mod log_superblock;
 mod pass;

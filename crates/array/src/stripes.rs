@@ -448,4 +448,19 @@ impl Engine for StripeArray {
     fn set_sync_speed(&mut self, minimum_kib_per_second: u64, maximum_kib_per_second: u64) {
         self.set_throttle(minimum_kib_per_second, maximum_kib_per_second);
     }
+
+    fn freeze_sync(&mut self) {
+        self.freeze_windows();
+    }
+
+    fn thaw_sync(&mut self, now: Nanos, out: &mut Outputs) {
+        self.now = now;
+        self.thaw_windows();
+        self.pump(out);
+    }
+
+    fn leap_sync(&mut self, now: Nanos, position: Sectors, out: &mut Outputs) {
+        self.now = now;
+        self.leap_windows(position, out);
+    }
 }

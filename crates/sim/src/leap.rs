@@ -67,9 +67,15 @@ impl Machine {
         surface.position(self.subject.member_sector(sector).0)
     }
 
-    fn sector_of_place(&self, place: u64) -> Sectors {
+    /// The place of a position of the sync, on the first disk.
+    fn sync_place(&self, position: Sectors) -> u64 {
         let surface = self.drives[0].disk().surface();
-        let offset = self.subject.member_sector(Sectors::ZERO);
+        surface.position(self.subject.member_sync_sector(position).0)
+    }
+
+    fn sync_position_of(&self, place: u64) -> Sectors {
+        let surface = self.drives[0].disk().surface();
+        let offset = self.subject.member_sync_sector(Sectors::ZERO);
         Sectors(surface.sector_at(place).saturating_sub(offset.0))
     }
 
@@ -151,16 +157,15 @@ impl Machine {
             if direction == Direction::Write {
                 self.subject.leap_write(start, end - start);
             }
-            self.jump(Nanos(time), end);
+            self.jump(Nanos(time), self.subject.member_sector(end));
         }
         jobs.release(self);
         Ok(())
     }
 
-    /// Moves the clock by `time` and every head to the place of `sector`.
+    /// Moves the clock by `time` and every head to a member's `sector`.
     fn jump(&mut self, time: Nanos, sector: Sectors) {
         self.now += time;
-        let sector = self.subject.member_sector(sector);
         for drive in &mut self.drives {
             drive.leap(sector);
         }
@@ -197,7 +202,11 @@ impl Machine {
             let Some(after) = self.sync() else {
                 return Ok(());
             };
-            let moved = self.place(after.position) - self.place(before.position);
+            // Members are filled one after the other: this is another one's sync.
+            if after.position < before.position {
+                continue;
+            }
+            let moved = self.sync_place(after.position) - self.sync_place(before.position);
             let took = self.now - started;
             if moved == 0 {
                 continue;
@@ -216,18 +225,18 @@ impl Machine {
         let Some(now) = self.sync() else {
             return;
         };
-        let place = self.place(now.position);
+        let place = self.sync_place(now.position);
         // The very end is simulated: that is where the array changes state.
-        let left = self.place(now.total).saturating_sub(place) / 1000 * 999;
+        let left = self.sync_place(now.total).saturating_sub(place) / 1000 * 999;
         let time_left = crate::result::scale(left, took.0, moved);
         let time = (end - self.now)
             .min(self.subject.longest_sync_leap())
             .min(Nanos(time_left));
         let target = place + crate::result::scale(moved, time.0, took.0);
-        let position = self.sector_of_place(target).max(now.position);
+        let position = self.sync_position_of(target).max(now.position);
         // Sync positions are multiples of the largest sync request (1 MiB).
         let position = Sectors(position.0 / 2048 * 2048).clamp(now.position, now.total);
-        self.jump(time, position);
+        self.jump(time, self.subject.member_sync_sector(position));
         self.leap_sync(position);
     }
 }

@@ -15,11 +15,14 @@ mod host;
 mod jobs;
 mod leap;
 mod machine;
+mod persistent_subject;
 mod result;
+mod steps;
 mod subject;
 
 pub use array_subject::ArraySubject;
 pub use host::Host;
 pub use machine::{Machine, MachineConfig, SimError};
+pub use persistent_subject::PersistentSubject;
 pub use result::{JobOperations, JobResult, MemberStatistics, OperationResult};
 pub use subject::{Subject, SubjectError, SyncProgress};

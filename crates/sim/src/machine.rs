@@ -10,8 +10,9 @@ use crate::drive::Drive;
 use crate::host::Host;
 use crate::jobs::Jobs;
 use crate::result::{JobResult, MemberStatistics};
+use crate::steps::answer;
 use crate::subject::{Subject, SubjectError, SyncProgress};
-use raidlab_array::{Event, Finished, Outputs, Request, Slot};
+use raidlab_array::{Event, Finished, Outputs, Request, Slot, StepId, StepResult};
 use raidlab_disk::{Completion, Disk};
 use raidlab_random::Stream;
 use raidlab_units::{Bytes, Nanos, Sectors};
@@ -58,6 +59,12 @@ pub enum SimError {
         /// The limit.
         limit: Nanos,
     },
+    /// A state of the subject did not come about.
+    #[error("the wait did not end within {at_most} of virtual time")]
+    Waited {
+        /// The limit.
+        at_most: Nanos,
+    },
     /// Whoever watched the job ended it.
     #[error("the job was interrupted")]
     Interrupted,
@@ -71,6 +78,9 @@ pub enum SimError {
 
 /// A job that has not ended after this much virtual time never will: a year.
 const ENDLESS: Nanos = Nanos::from_secs(365 * 86_400);
+
+/// How often a wait looks whether it is over.
+const GLANCE: Nanos = Nanos::from_millis(100);
 
 /// Events between two calls of a watcher: some 50 ms of real time.
 const WATCH_EVENTS: u64 = 1 << 18;
@@ -97,6 +107,8 @@ pub struct Machine {
     completions: Vec<Completion>,
     done: Vec<raidlab_array::CommandId>,
     events: Vec<(Nanos, Event)>,
+    /// What steps found, on the way to the subject.
+    answers: Vec<(StepId, StepResult)>,
 }
 
 impl Machine {
@@ -121,6 +133,7 @@ impl Machine {
             completions: Vec::new(),
             done: Vec::new(),
             events: Vec::new(),
+            answers: Vec::new(),
         }
     }
 
@@ -198,6 +211,44 @@ impl Machine {
             self.leap_sync_until(end)?;
         }
         self.run_until(end);
+        Ok(())
+    }
+
+    /// Lets time pass, with no job running, until no sync runs and none is about
+    /// to.
+    ///
+    /// # Errors
+    /// [`SimError::Waited`] if it takes longer than `at_most`; what a leap says.
+    pub fn wait_for_sync(&mut self, at_most: Nanos) -> Result<(), SimError> {
+        self.wait_until(at_most, |machine| !machine.subject.is_syncing())
+    }
+
+    /// Lets time pass, with no job running, until nothing is in flight and no
+    /// disk has anything left to write.
+    ///
+    /// # Errors
+    /// As [`Self::wait_for_sync`].
+    pub fn wait_until_idle(&mut self, at_most: Nanos) -> Result<(), SimError> {
+        self.wait_until(at_most, |machine| {
+            machine.subject.is_idle() && machine.drives.iter().all(Drive::is_quiet)
+        })
+    }
+
+    fn wait_until(
+        &mut self,
+        at_most: Nanos,
+        reached: impl Fn(&Self) -> bool,
+    ) -> Result<(), SimError> {
+        let end = self.now + at_most;
+        while !reached(self) {
+            if self.now >= end {
+                return Err(SimError::Waited { at_most });
+            }
+            if self.leaps {
+                self.leap_sync_until(end)?;
+            }
+            self.run_until(end.min(self.now + GLANCE));
+        }
         Ok(())
     }
 
@@ -358,16 +409,27 @@ impl Machine {
         self.pump();
     }
 
-    /// Sends what the subject ordered; remembers what it finished.
+    /// Sends what the subject ordered; remembers what it finished; answers its
+    /// steps.
     fn pump(&mut self) {
-        for command in &self.outputs.commands {
-            self.drives[command.slot.index()].submit(self.now, command);
-        }
-        self.finished.append(&mut self.outputs.finished);
         let now = self.now;
-        self.events
-            .extend(self.outputs.events.drain(..).map(|event| (now, event)));
-        self.outputs.clear();
+        loop {
+            for command in &self.outputs.commands {
+                self.drives[command.slot.index()].submit(now, command);
+            }
+            self.finished.append(&mut self.outputs.finished);
+            self.events
+                .extend(self.outputs.events.drain(..).map(|event| (now, event)));
+            self.answers
+                .extend(self.outputs.steps.iter().filter_map(answer));
+            self.outputs.clear();
+            if self.answers.is_empty() {
+                return;
+            }
+            for (step, result) in self.answers.drain(..) {
+                self.subject.computed(now, step, result, &mut self.outputs);
+            }
+        }
     }
 
     fn finish(&mut self, jobs: &mut Jobs) -> Result<(), SimError> {

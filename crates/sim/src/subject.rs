@@ -1,6 +1,6 @@
 //! What the machine drives: the array core, or a pool, behind one trait.
 
-use raidlab_array::{CommandId, MemberError, Outputs, Request, Slot};
+use raidlab_array::{CommandId, MemberError, Outputs, Request, Slot, StepId, StepResult};
 use raidlab_units::{Bytes, Nanos, Sectors};
 use thiserror::Error;
 
@@ -42,6 +42,8 @@ pub trait Subject {
         result: Result<(), MemberError>,
         out: &mut Outputs,
     );
+    /// The result of a step with an id, for subjects that order such steps.
+    fn computed(&mut self, _now: Nanos, _step: StepId, _result: StepResult, _out: &mut Outputs) {}
     /// Time has come to what [`Self::next_tick`] announced.
     fn tick(&mut self, now: Nanos, out: &mut Outputs);
     /// When the subject wants to be called.
@@ -63,6 +65,10 @@ pub trait Subject {
     fn insert(&mut self, now: Nanos, slot: Slot, out: &mut Outputs) -> Result<(), SubjectError>;
     /// Resync or recovery, where one runs.
     fn sync(&self) -> Option<SyncProgress>;
+    /// A sync runs or is about to.
+    fn is_syncing(&self) -> bool {
+        self.sync().is_some()
+    }
     /// No new sync I/O is started until thawed.
     fn freeze_sync(&mut self);
     /// Ends [`Self::freeze_sync`].
@@ -89,4 +95,8 @@ pub trait Subject {
     fn size(&self) -> Sectors;
     /// About where an address of the subject lies on its members.
     fn member_sector(&self, sector: Sectors) -> Sectors;
+    /// Where a position of [`Self::sync`] lies on its members.
+    fn member_sync_sector(&self, position: Sectors) -> Sectors {
+        self.member_sector(position)
+    }
 }

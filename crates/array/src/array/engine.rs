@@ -90,4 +90,16 @@ impl Engine for Array {
     fn set_sync_speed(&mut self, minimum_kib_per_second: u64, maximum_kib_per_second: u64) {
         self.set_sync_speed(minimum_kib_per_second, maximum_kib_per_second);
     }
+
+    fn freeze_sync(&mut self) {
+        self.freeze_sync();
+    }
+
+    fn thaw_sync(&mut self, now: Nanos, out: &mut Outputs) {
+        self.thaw_sync(now, out);
+    }
+
+    fn leap_sync(&mut self, now: Nanos, position: Sectors, out: &mut Outputs) {
+        self.leap_sync(now, position, out);
+    }
 }

@@ -190,7 +190,7 @@ impl Governor {
 
     /// The sync ran evenly from `since` to `now` and moved `moved` sectors,
     /// none of them in flight: the marks are where that would have left them.
-    pub(super) fn leap(&mut self, since: Nanos, now: Nanos, moved: Sectors) {
+    pub(crate) fn leap(&mut self, since: Nanos, now: Nanos, moved: Sectors) {
         self.issued += moved.0;
         self.checked = self.issued;
         self.due = now;

@@ -19,6 +19,7 @@
 //! one flushes the members first.
 
 mod check;
+mod leap;
 
 use super::config::BLOCK;
 use super::flow::Next;
@@ -95,6 +96,8 @@ pub(super) struct Syncs {
     running: Option<Sync>,
     /// Recovery was stopped by hand.
     stopped: bool,
+    /// Since when no new window starts, for a simulation's leap.
+    frozen: Option<Nanos>,
     pub(super) report: CheckReport,
 }
 
@@ -109,6 +112,9 @@ impl Sync {
 
 impl StripeArray {
     pub(super) fn sync_wakes_at(&self) -> Option<Nanos> {
+        if self.syncs.frozen.is_some() {
+            return None;
+        }
         match &self.syncs.running {
             None if self.wants_recovery() => Some(self.now),
             None => None,
@@ -244,7 +250,7 @@ impl StripeArray {
     /// Starts windows, takes checkpoints, ends the sync.
     pub(super) fn pump_sync(&mut self, out: &mut Outputs) -> bool {
         if self.syncs.running.is_none() {
-            if !self.wants_recovery() {
+            if !self.wants_recovery() || self.syncs.frozen.is_some() {
                 return false;
             }
             let targets = self.members.recovering();
@@ -296,6 +302,9 @@ impl StripeArray {
         }
         if drained && sync.todo.is_empty() && sync.blocks.is_empty() {
             self.end_sync(true, out);
+            return None;
+        }
+        if self.syncs.frozen.is_some() {
             return None;
         }
         if position > sync.checkpoint

@@ -1,0 +1,276 @@
+//! md's arrays as subjects: the array core of every level with its superblocks
+//! and bitmap, whose writes cost time as they do in md.
+//!
+//! Leaps: a sync of any level and a sequential stream on any level but linear
+//! move evenly along all members, so both may be leaped; positions of syncs are
+//! told in sectors of the members' data areas.
+//!
+//! A member that is removed leaves when the superblocks of the others call it
+//! failed; what is asked for meanwhile (a new member in its place) waits.
+
+use crate::subject::{Subject, SubjectError, SyncProgress};
+use raidlab_array::{
+    ArrayStatus, CommandId, Copies, Layout, Level, MemberError, MemberState, NewDevice, Outputs,
+    PersistentArray, Request, Slot, StepId, StepResult, VerbError,
+};
+use raidlab_units::{Nanos, Sectors};
+use std::collections::VecDeque;
+
+/// Longer than any run: no leap is ever planned.
+const NEVER: Nanos = Nanos::from_secs(10 * 365 * 86_400);
+
+/// A verb that waits for the one before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Verb {
+    Remove(Slot),
+    Insert(Slot),
+}
+
+/// An array that keeps md's metadata.
+#[derive(Debug)]
+pub struct PersistentSubject {
+    array: PersistentArray,
+    /// What [`Subject::insert`] puts into each slot.
+    members: Vec<NewDevice>,
+    /// What the array's start ordered, until somebody takes it.
+    start: Option<Outputs>,
+    verbs: VecDeque<Verb>,
+    layout: Layout,
+    level: Level,
+    data_offset: Sectors,
+    /// Sectors of a member that are used.
+    used: Sectors,
+}
+
+impl PersistentSubject {
+    /// A started array, what its start ordered, and the member that is put in
+    /// when one is inserted, slot by slot. `data_offset` and `used` are where
+    /// the data begin on a member and how much of it the array uses.
+    #[must_use]
+    pub fn new(
+        array: PersistentArray,
+        start: Outputs,
+        members: Vec<NewDevice>,
+        data_offset: Sectors,
+        used: Sectors,
+    ) -> Self {
+        let ArrayStatus { level, layout, .. } = array.status();
+        Self {
+            array,
+            members,
+            start: Some(start),
+            verbs: VecDeque::new(),
+            layout,
+            level,
+            data_offset,
+            used,
+        }
+    }
+
+    /// What the start ordered comes before everything else.
+    fn begin(&mut self, out: &mut Outputs) {
+        if let Some(mut start) = self.start.take() {
+            out.commands.append(&mut start.commands);
+            out.steps.append(&mut start.steps);
+            out.finished.append(&mut start.finished);
+            out.events.append(&mut start.events);
+        }
+    }
+
+    /// Carries out the verbs that need to wait no longer.
+    fn follow_verbs(&mut self, now: Nanos, out: &mut Outputs) {
+        while let Some(verb) = self.verbs.front() {
+            let done = match *verb {
+                Verb::Remove(slot) => self.array.remove(now, slot, out),
+                Verb::Insert(slot) => {
+                    let member = self.members[slot.index()].clone();
+                    self.array.add(now, slot, member, out)
+                }
+            };
+            if done == Err(VerbError::Busy) {
+                return;
+            }
+            debug_assert!(done.is_ok(), "{verb:?} was checked when it was asked for");
+            self.verbs.pop_front();
+        }
+    }
+
+    fn state(&self, slot: Slot) -> Result<MemberState, SubjectError> {
+        let states = self.array.member_states();
+        let state = states.get(slot.index()).copied();
+        state.ok_or_else(|| SubjectError(format!("slot {} does not exist", slot.0)))
+    }
+
+    /// Whether the sync's positions are sectors of the array.
+    fn counts_array_sectors(&self, status: &raidlab_array::SyncProgress) -> bool {
+        status.total == self.array.size() && status.total != self.used
+    }
+
+    /// Sectors of a member over which the array's sectors spread, once each.
+    fn spread(&self) -> Sectors {
+        match self.layout {
+            Layout::Copies(Copies {
+                far, offset: false, ..
+            }) => Sectors(self.used.0 / u64::from(far.max(1))),
+            _ => self.used,
+        }
+    }
+}
+
+/// `value * numerator / denominator`, without overflow.
+fn scale(value: Sectors, numerator: Sectors, denominator: Sectors) -> Sectors {
+    let product = u128::from(value.0) * u128::from(numerator.0);
+    let scaled = product / u128::from(denominator.0.max(1));
+    Sectors(u64::try_from(scaled).unwrap_or(u64::MAX))
+}
+
+fn refused(error: &VerbError) -> SubjectError {
+    let mut words = error.to_string();
+    let mut source = std::error::Error::source(error);
+    while let Some(cause) = source {
+        words = format!("{words}: {cause}");
+        source = cause.source();
+    }
+    SubjectError(words)
+}
+
+impl Subject for PersistentSubject {
+    fn submit(&mut self, now: Nanos, request: Request, out: &mut Outputs) {
+        self.begin(out);
+        self.array.submit(now, request, out);
+    }
+
+    fn complete(
+        &mut self,
+        now: Nanos,
+        command: CommandId,
+        result: Result<(), MemberError>,
+        out: &mut Outputs,
+    ) {
+        self.array.complete(now, command, result, out);
+        self.follow_verbs(now, out);
+    }
+
+    fn computed(&mut self, now: Nanos, step: StepId, result: StepResult, out: &mut Outputs) {
+        self.array.computed(now, step, result, out);
+    }
+
+    fn tick(&mut self, now: Nanos, out: &mut Outputs) {
+        self.begin(out);
+        self.array.tick(now, out);
+        self.follow_verbs(now, out);
+    }
+
+    fn next_tick(&self) -> Option<Nanos> {
+        match self.start {
+            Some(_) => Some(Nanos::ZERO),
+            None => self.array.next_tick(),
+        }
+    }
+
+    fn fail(&mut self, now: Nanos, slot: Slot, out: &mut Outputs) -> Result<(), SubjectError> {
+        self.begin(out);
+        let failed = self.array.fail(now, slot, out);
+        failed.map_err(|error| refused(&error))
+    }
+
+    fn remove(&mut self, now: Nanos, slot: Slot, out: &mut Outputs) -> Result<(), SubjectError> {
+        self.begin(out);
+        match self.state(slot)? {
+            MemberState::Missing => {
+                return Err(SubjectError(format!("slot {} is empty", slot.0)));
+            }
+            MemberState::Faulty => {}
+            _ => self.fail(now, slot, out)?,
+        }
+        self.verbs.push_back(Verb::Remove(slot));
+        self.follow_verbs(now, out);
+        Ok(())
+    }
+
+    fn insert(&mut self, now: Nanos, slot: Slot, out: &mut Outputs) -> Result<(), SubjectError> {
+        self.begin(out);
+        let leaves = self.verbs.contains(&Verb::Remove(slot));
+        if self.state(slot)? != MemberState::Missing && !leaves {
+            return Err(SubjectError(format!("slot {} is occupied", slot.0)));
+        }
+        self.verbs.push_back(Verb::Insert(slot));
+        self.follow_verbs(now, out);
+        Ok(())
+    }
+
+    fn sync(&self) -> Option<SyncProgress> {
+        let status = self.array.status().sync?;
+        if self.counts_array_sectors(&status) {
+            return Some(SyncProgress {
+                position: scale(status.position, self.used, status.total),
+                total: self.used,
+            });
+        }
+        Some(SyncProgress {
+            position: status.position,
+            total: status.total,
+        })
+    }
+
+    fn is_syncing(&self) -> bool {
+        self.start.is_some() || !self.verbs.is_empty() || self.array.is_syncing()
+    }
+
+    fn freeze_sync(&mut self) {
+        self.array.freeze_sync();
+    }
+
+    fn thaw_sync(&mut self, now: Nanos, out: &mut Outputs) {
+        self.array.thaw_sync(now, out);
+    }
+
+    fn leap_sync(&mut self, now: Nanos, position: Sectors, out: &mut Outputs) {
+        let Some(status) = self.array.status().sync else {
+            return;
+        };
+        let position = if self.counts_array_sectors(&status) {
+            // Whole blocks of every size of chunk.
+            let there = scale(position, status.total, self.used);
+            Sectors(there.0 / 2048 * 2048)
+        } else {
+            position
+        };
+        let position = position.clamp(status.position, status.total);
+        self.array.leap_sync(now, position, out);
+    }
+
+    fn leap_write(&mut self, _start: Sectors, _count: Sectors) {
+        // Nothing is kept of what was written where: a bitmap's bits of the past
+        // are cleared again by the time that the leap has taken.
+    }
+
+    fn leap_sample(&self) -> Nanos {
+        match self.level {
+            // The members come one after the other.
+            Level::Linear => NEVER,
+            _ => Nanos::from_secs(1),
+        }
+    }
+
+    fn is_idle(&self) -> bool {
+        self.start.is_none() && self.verbs.is_empty() && self.array.is_idle()
+    }
+
+    fn health(&self) -> String {
+        self.array.status().health
+    }
+
+    fn size(&self) -> Sectors {
+        self.array.size()
+    }
+
+    fn member_sector(&self, sector: Sectors) -> Sectors {
+        let spread = self.spread();
+        self.data_offset + scale(sector, spread, self.array.size()).min(spread)
+    }
+
+    fn member_sync_sector(&self, position: Sectors) -> Sectors {
+        self.data_offset + position.min(self.used)
+    }
+}
