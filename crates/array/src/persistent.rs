@@ -42,6 +42,7 @@ mod leap;
 mod life;
 mod log_superblock;
 mod pass;
+mod replace;
 mod status;
 mod verbs;
 
@@ -59,6 +60,7 @@ pub use verbs::NewDevice;
 use crate::engine::{Engine, FIRST_OUTER_ID, FIRST_OUTER_SCRATCH, Span, SyncAction};
 use crate::member::MemberState;
 use crate::mutation::{self, Mutation};
+use crate::recovery::Spans;
 use crate::request::{
     CommandId, Finished, MemberError, Operation, Outputs, Request, RequestError, RequestId, Slot,
     StepId, StepResult,
@@ -68,6 +70,7 @@ use intent::Intent;
 use raidlab_geometry::{Layout, Level, StripeMap};
 use raidlab_metadata::Superblock;
 use raidlab_units::{Nanos, Sectors};
+use replace::Replacements;
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::ops::Range;
 
@@ -115,6 +118,8 @@ enum Mode {
 struct Tracked {
     /// Not a flush.
     is_write: bool,
+    /// Where it lies, as a resync counts.
+    span: Span,
     chunks: Range<usize>,
 }
 
@@ -144,6 +149,8 @@ pub struct PersistentArray {
     ring: Option<Span>,
     /// 0 if no log is kept.
     session: u64,
+    /// A log was wanted, and the members have no room for it.
+    lacks_log: bool,
 
     /// The first pass is over.
     started: bool,
@@ -159,6 +166,9 @@ pub struct PersistentArray {
     in_sync_below: Sectors,
     /// What a resync has to cover, if not everything.
     resync_ranges: Option<Vec<Span>>,
+    /// What a failed write left different while a resync ran, which may have
+    /// passed there already.
+    resync_again: Spans,
     /// The sync that was asked of the engine.
     sync: Option<SyncAction>,
     /// No resync starts by itself until something changes.
@@ -174,6 +184,9 @@ pub struct PersistentArray {
     held_finished: Vec<Finished>,
     /// Failures that the superblocks do not know yet: the engine's slots.
     unrecorded: BTreeSet<Slot>,
+    /// Failures that they know, and the engine is still to be told of.
+    recorded: BTreeSet<Slot>,
+    replacements: Replacements,
     /// Bad blocks that the logs do not know yet.
     bad_blocks_unrecorded: bool,
 
@@ -229,6 +242,7 @@ impl PersistentArray {
         let is_redundant = build::is_redundant(assembly.level);
         let gone = build::gone(&assembly);
         let stripes = build::stripe_map(&assembly);
+        let wants_log = settings.session != 0 && assembly.level.parity_count() > 0;
         let ring = build::ring(&assembly).filter(|_| settings.session != 0);
         let (level, layout, slots) = (assembly.level, assembly.layout, assembly.slot_count());
         let (resync_from, resync_ranges) = match assembly.resync {
@@ -259,6 +273,7 @@ impl PersistentArray {
             layout,
             stripes,
             session: ring.map_or(0, |_| settings.session),
+            lacks_log: wants_log && ring.is_none(),
             ring,
             array: assembly.array,
             devices,
@@ -273,6 +288,7 @@ impl PersistentArray {
             daemon_at: None,
             in_sync_below: resync_from.unwrap_or(Superblock::IN_SYNC),
             resync_ranges,
+            resync_again: Spans::default(),
             sync: None,
             resync_waits: false,
             mismatches: status::MismatchStatus::default(),
@@ -281,6 +297,8 @@ impl PersistentArray {
             writes: 0,
             held_finished: Vec::new(),
             unrecorded: BTreeSet::new(),
+            recorded: BTreeSet::new(),
+            replacements: Replacements::default(),
             bad_blocks_unrecorded: false,
             pass: None,
             want_superblocks: is_redundant,
@@ -298,6 +316,9 @@ impl PersistentArray {
         // Superblocks that say "dirty" say so until a resync or the first pass
         // in which there are no writes.
         self.follow_members();
+        if self.mode == Mode::ReadWrite {
+            self.resume_replacements();
+        }
         let resync = self.in_sync_below != Superblock::IN_SYNC;
         if resync && self.mode == Mode::ReadWrite {
             // Before anything is read: copies that differ must not be mixed.
@@ -335,6 +356,10 @@ impl PersistentArray {
             Operation::Flush => {
                 let flush = Tracked {
                     is_write: false,
+                    span: Span {
+                        start: Sectors::ZERO,
+                        end: Sectors::ZERO,
+                    },
                     chunks: 0..0,
                 };
                 self.tracked.insert(request.id, flush);
@@ -365,12 +390,14 @@ impl PersistentArray {
         if !self.is_recorded() || !is_inside || request.count == Sectors::ZERO {
             return self.pass_to_engine(request, out);
         }
-        let chunks = self.chunks_of(&request);
+        let span = self.sync_span(&request);
+        let chunks = self.chunks_of(span);
         if let Some(intent) = &mut self.intent {
             intent.begin(chunks.clone());
         }
         let write = Tracked {
             is_write: true,
+            span,
             chunks,
         };
         self.tracked.insert(request.id, write);
@@ -380,13 +407,11 @@ impl PersistentArray {
         self.held.push_back(request);
     }
 
-    /// The bitmap's chunks that a write touches.
-    fn chunks_of(&self, request: &Request) -> Range<usize> {
-        let Some(intent) = &self.intent else {
-            return 0..0;
-        };
+    /// Where a write lies, as a resync and the bitmap count: whole rows for
+    /// levels with parity.
+    fn sync_span(&self, request: &Request) -> Span {
         let end = Sectors(request.start.0 + request.count.0);
-        let span = match &self.stripes {
+        match &self.stripes {
             None => Span {
                 start: request.start,
                 end,
@@ -399,6 +424,13 @@ impl PersistentArray {
                     end: map.member_sector(last + 1, Sectors::ZERO),
                 }
             }
+        }
+    }
+
+    /// The bitmap's chunks that a write touches.
+    fn chunks_of(&self, span: Span) -> Range<usize> {
+        let Some(intent) = &self.intent else {
+            return 0..0;
         };
         let chunks = intent.chunks_of(span);
         if mutation::is(Mutation::BitmapLastChunk) && chunks.len() > 1 {
@@ -416,7 +448,9 @@ impl PersistentArray {
         out: &mut Outputs,
     ) {
         self.now = now;
-        if command.0 >= FIRST_OUTER_ID {
+        if self.copying_answered(command, result, out) {
+            // No concern of the engine's.
+        } else if command.0 >= FIRST_OUTER_ID {
             let handle = self.metadata_commands.remove(&command);
             debug_assert!(handle.is_some(), "{command:?} is not in flight");
             if let Some(handle) = handle {
@@ -424,9 +458,11 @@ impl PersistentArray {
             }
         } else {
             self.count(command, result);
-            self.with_engine_do(out, |engine, out| {
-                engine.complete(now, command, result, out);
-            });
+            if let Some(result) = self.double_answered(command, result) {
+                self.with_engine_do(out, |engine, out| {
+                    engine.complete(now, command, result, out);
+                });
+            }
         }
         self.pump(out);
     }
@@ -451,7 +487,8 @@ impl PersistentArray {
     pub fn next_tick(&self) -> Option<Nanos> {
         let daemon = self.daemon_at.filter(|_| self.pass.is_none());
         let clean = self.clean_at;
-        [self.engine.next_tick(), daemon, clean]
+        let window = self.next_window_at();
+        [self.engine.next_tick(), daemon, clean, window]
             .into_iter()
             .flatten()
             .min()
@@ -475,6 +512,7 @@ impl PersistentArray {
         let fills = |device: &Device| matches!(device.place, Place::Recovering { .. });
         let resyncs = !self.is_in_sync() && !self.resync_waits;
         self.engine.sync_status().is_some()
+            || !self.replacements.is_empty()
             || self.mode == Mode::ReadWrite && (resyncs || self.devices.values().any(fills))
     }
 
@@ -485,6 +523,7 @@ impl PersistentArray {
             && self.pass.is_none()
             && self.held.is_empty()
             && self.held_finished.is_empty()
+            && self.replacements.is_idle()
             && (!self.wants_pass() || !self.may_write())
     }
 

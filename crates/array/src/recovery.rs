@@ -122,8 +122,6 @@ struct Sync {
     was_courteous: bool,
     throttle_due: bool,
     aborted: bool,
-    /// Aborted because somebody wanted so.
-    stopped: bool,
     governor: Governor,
 }
 
@@ -263,7 +261,6 @@ impl Recovery {
             was_courteous: false,
             throttle_due: false,
             aborted: false,
-            stopped: false,
             governor: Governor::new(self.config.throttle, now, members),
         });
         // A sync that begins while frozen is leapt over from here.
@@ -274,13 +271,8 @@ impl Recovery {
     pub(crate) fn stop(&mut self) {
         if let Some(sync) = &mut self.sync {
             sync.aborted = true;
-            sync.stopped = true;
             self.barrier.lower();
         }
-    }
-
-    pub(crate) fn was_stopped(&self) -> bool {
-        self.sync.as_ref().is_some_and(|sync| sync.stopped)
     }
 
     pub(crate) fn add_mismatches(&mut self, sectors: u64) {

@@ -215,6 +215,20 @@ impl StripeArray {
         &self.syncs.report
     }
 
+    /// Declares that parity may not fit in these ranges of the members' data
+    /// areas (`None`: anywhere), before anything is read: nothing is computed
+    /// from it until a resync has passed.
+    pub fn declare_unsynced(&mut self, spans: Option<&[Span]>) {
+        let size = self.map.member_size();
+        let spans = match spans {
+            Some(spans) => blocks_of(spans, size),
+            None => RangeSet::of([(0, size.0)]),
+        };
+        for (start, end) in spans.iter() {
+            self.unsynced.insert(start, end);
+        }
+    }
+
     /// Members that take writes.
     fn in_service(&self) -> SlotSet {
         self.members.in_sync() | self.members.recovering()

@@ -82,6 +82,12 @@ impl Array {
         Ok(())
     }
 
+    /// Declares that the members in sync may differ, before anything is read:
+    /// until a resync has passed, all reads of a range go to one member.
+    pub fn declare_dirty(&mut self) {
+        self.resynced_below = Some(Sectors::ZERO);
+    }
+
     /// What of a member's data area has no right bytes.
     pub fn bad_blocks(&self, slot: Slot) -> impl Iterator<Item = Span> {
         self.members.bad_blocks(slot)

@@ -160,8 +160,8 @@ impl Array {
             }
             // What was not reached stays dirty, unless a single copy is left.
             Some(SyncKind::Resync) => {
-                let stopped = self.recovery.was_stopped() && !self.comparable().is_empty();
-                self.resynced_below = stopped.then_some(position);
+                let differ = !self.comparable().is_empty();
+                self.resynced_below = differ.then_some(position);
             }
             _ => {}
         }

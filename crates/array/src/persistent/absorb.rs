@@ -3,9 +3,10 @@
 
 use super::device::Place;
 use super::{Mode, PersistentArray};
-use crate::engine::{EXTERNAL_BITMAP, Engine, SyncAction};
+use crate::engine::{EXTERNAL_BITMAP, Engine, Span, SyncAction};
 use crate::member::MemberState;
 use crate::mutation::{self, Mutation};
+use crate::recovery::Spans;
 use crate::request::{
     CommandId, Event, Finished, MemberError, Operation, Outputs, Request, RequestError, Slot,
 };
@@ -23,11 +24,12 @@ impl PersistentArray {
         let result = call(&mut *self.engine, &mut inner);
         out.steps.append(&mut inner.steps);
         for mut command in inner.commands.drain(..) {
-            let handle = self.handle(command.slot);
+            let slot = command.slot;
+            let handle = self.handle(slot);
             let traffic = (handle, command.operation, command.count);
             self.data_commands.insert(command.id, traffic);
             command.slot = handle;
-            out.commands.push(command);
+            self.send_engine_command(slot, command, out);
         }
         // Failures first: they hold back the answers that came with them.
         let events = std::mem::take(&mut inner.events);
@@ -85,6 +87,7 @@ impl PersistentArray {
         let mut event = *event;
         match &mut event {
             Event::MemberFailed(slot) => {
+                self.replaced_member_failed(*slot, out);
                 self.member_failed(*slot);
                 *slot = self.handle(*slot);
             }
@@ -93,6 +96,7 @@ impl PersistentArray {
             Event::SyncCheckpoint(position) => self.sync_checkpoint(*position),
             Event::SyncFinished => self.sync_ended(true),
             Event::SyncAborted => self.sync_ended(false),
+            Event::Mismatch { .. } if self.replacements.is_correcting => {}
             Event::Mismatch { start, count } => self.mismatches.add(*start, *count),
             Event::ReadErrorCorrected { slot, count, .. } => {
                 *slot = self.handle(*slot);
@@ -134,6 +138,7 @@ impl PersistentArray {
             device.set_bad(start, count, bad);
             self.want_superblocks = true;
             self.bad_blocks_unrecorded |= bad;
+            self.set_twin_bad(handle, start, count, bad);
         }
     }
 
@@ -142,6 +147,8 @@ impl PersistentArray {
     fn sync_checkpoint(&mut self, position: Sectors) {
         match self.sync {
             Some(SyncAction::Resync) => {
+                let again = self.resync_again.iter().next();
+                let position = again.map_or(position, |span| position.min(span.start));
                 self.in_sync_below = self.in_sync_below.max(position);
                 if let Some(intent) = &mut self.intent {
                     intent.resynced(position);
@@ -177,6 +184,7 @@ impl PersistentArray {
     }
 
     fn sync_ended(&mut self, finished: bool) {
+        self.replacements.is_correcting = false;
         if self.sync.take() != Some(SyncAction::Resync) {
             return;
         }
@@ -184,6 +192,10 @@ impl PersistentArray {
             self.resync_done();
         } else {
             self.resync_waits = true;
+            for span in std::mem::take(&mut self.resync_again).iter() {
+                self.out_of_sync(span);
+                self.resync_waits = true;
+            }
         }
     }
 
@@ -194,6 +206,12 @@ impl PersistentArray {
             intent.resynced(Superblock::IN_SYNC);
         }
         self.want_superblocks = true;
+        for span in std::mem::take(&mut self.resync_again).iter() {
+            if let Some(intent) = &mut self.intent {
+                intent.need(span);
+            }
+            self.out_of_sync(span);
+        }
     }
 
     /// Members that the engine has filled are in sync.
@@ -228,12 +246,7 @@ impl PersistentArray {
                 intent.end(tracked.chunks, differs);
             }
             if differs {
-                // The members may hold different bytes from now on. Only a
-                // change of the members, or the next start, makes a new attempt
-                // at them promising.
-                self.in_sync_below = Sectors::ZERO;
-                self.resync_ranges = None;
-                self.resync_waits = true;
+                self.out_of_sync(tracked.span);
             }
         }
         if matches!(self.mode, Mode::Broken | Mode::Stopped) {
@@ -246,6 +259,33 @@ impl PersistentArray {
         } else {
             out.finished.push(finished);
         }
+    }
+
+    /// A write has failed: the members may hold different bytes there from now
+    /// on. One resync of it is tried at once; if that stops short, only a change
+    /// of the members, or the next start, makes another one promising.
+    fn out_of_sync(&mut self, span: Span) {
+        self.want_superblocks = true;
+        self.resync_waits = false;
+        if self.sync == Some(SyncAction::Resync) {
+            self.resync_again.insert(span);
+            self.in_sync_below = self.in_sync_below.min(span.start);
+            return;
+        }
+        let ranges = match (self.resync_ranges.take(), self.in_sync_below) {
+            (_, Superblock::IN_SYNC) => Some(Spans::default()),
+            (Some(ranges), _) => Some(ranges.into_iter().collect()),
+            (None, Sectors::ZERO) => None,
+            (None, start) => {
+                let end = self.sync_end();
+                Some([Span { start, end }].into_iter().collect())
+            }
+        };
+        self.resync_ranges = ranges.map(|mut ranges: Spans| {
+            ranges.insert(span);
+            ranges.iter().collect()
+        });
+        self.in_sync_below = self.in_sync_below.min(span.start);
     }
 
     /// Whether acknowledgements have to wait.
@@ -280,6 +320,9 @@ impl PersistentArray {
         let place = device.place;
         match place {
             Place::Faulty => {}
+            Place::Replacing { .. } if self.replacements.fills(handle) => {
+                self.replacement_failed(handle, out);
+            }
             Place::Spare | Place::Replacing { .. } => {
                 device.place = Place::Faulty;
                 self.want_superblocks = true;

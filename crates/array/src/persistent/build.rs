@@ -206,10 +206,22 @@ impl Assembly {
         settings: &Settings,
     ) -> Result<Box<dyn Engine>, StartError> {
         if let Some(config) = self.stripe_config(options, settings) {
-            let engine = StripeArray::new(config).map_err(StartError::Stripes)?;
+            let mut engine = StripeArray::new(config).map_err(StartError::Stripes)?;
+            let slots = self.slots();
+            let is_whole = slots
+                .iter()
+                .all(|member| member.is_some_and(|member| matches!(member.part, Part::InSync(_))));
+            // A degraded array got here by force, or with the log's leave: what
+            // is missing is computed from parity as it stands.
+            if let Some(resync) = self.resync.as_ref().filter(|_| is_whole) {
+                engine.declare_unsynced(resync.ranges.as_deref());
+            }
             return Ok(Box::new(engine));
         }
-        let engine = Array::new(self.copies_config(options)).map_err(StartError::Copies)?;
+        let mut engine = Array::new(self.copies_config(options)).map_err(StartError::Copies)?;
+        if self.resync.is_some() {
+            engine.declare_dirty();
+        }
         Ok(Box::new(engine))
     }
 

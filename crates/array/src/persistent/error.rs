@@ -208,6 +208,15 @@ pub enum VerbError {
     /// The slot has been filled.
     #[error("slot {} is not free", .0.0)]
     SlotTaken(Slot),
+    /// Only a member in sync can be replaced.
+    #[error("device {} is not in sync: there is nothing to be copied from it", .0.0)]
+    NotInSync(Slot),
+    /// Nothing to replace the member with.
+    #[error("there is no spare that fits: add one first")]
+    NoSpare,
+    /// The array keeps a write log, and the device has no room for it.
+    #[error("the device has no room for the write log where the other members have theirs")]
+    NoLogRoom,
     /// The superblock has no more device numbers.
     #[error("the superblock has no room for another device")]
     NoDeviceNumber,

@@ -158,6 +158,14 @@ impl Intent {
         }
     }
 
+    /// These chunks differ: their bits stay until a resync has passed.
+    pub(super) fn need(&mut self, range: Span) {
+        for at in self.chunks_of(range) {
+            self.set(at);
+            self.chunks[at] |= NEEDED;
+        }
+    }
+
     /// A resync has passed everything below `position`.
     pub(super) fn resynced(&mut self, position: Sectors) {
         let chunk = self.bitmap.chunk_sectors();

@@ -1,7 +1,7 @@
 //! What goes on by itself: requests that may go on, the dirty and the clean
 //! mark, the bitmap's daemon, resync, spares, the end.
 
-use super::device::Place;
+use super::device::{Device, Place};
 use super::{Mode, PersistentArray};
 use crate::engine::{Admission, SyncAction, SyncRequest};
 use crate::member::MemberState;
@@ -16,6 +16,8 @@ impl PersistentArray {
         loop {
             let mut progress = self.release(out);
             self.follow_writes();
+            progress |= self.go_on_replacing(out);
+            progress |= self.tell_what_is_recorded(out);
             progress |= self.place_spare(out);
             progress |= self.go_on_with_resync(out);
             self.follow_stop();
@@ -171,7 +173,7 @@ impl PersistentArray {
     }
 
     /// Where a sync of all members ends, as `resync_offset` counts.
-    fn sync_end(&self) -> Sectors {
+    pub(super) fn sync_end(&self) -> Sectors {
         match self.level.parity_count() {
             0 => self.engine.size(),
             _ => self.array.used_size,
@@ -180,7 +182,8 @@ impl PersistentArray {
 
     /// Puts a spare into a slot whose member is gone.
     fn place_spare(&mut self, out: &mut Outputs) -> bool {
-        let is_settled = self.unrecorded.is_empty() && self.started && self.is_recorded();
+        let is_known = self.unrecorded.is_empty() && self.recorded.is_empty();
+        let is_settled = is_known && self.started && self.is_recorded();
         if self.mode != Mode::ReadWrite || !self.degraded || !is_settled {
             return false;
         }
@@ -188,20 +191,44 @@ impl PersistentArray {
         let vacant = (0..)
             .map(Slot)
             .zip(&states)
-            .find(|(_, state)| matches!(state, MemberState::Faulty | MemberState::Missing));
-        let Some((slot, state)) = vacant else {
-            return false;
+            .filter(|(_, state)| matches!(state, MemberState::Faulty | MemberState::Missing));
+        let spares = self.spares();
+        for (slot, state) in vacant {
+            for handle in &spares {
+                let vacate = *state == MemberState::Faulty;
+                let all = Admission::From(Sectors::ZERO);
+                if self.seat(*handle, slot, all, vacate, out) {
+                    return true;
+                }
+            }
+        }
+        false
+    }
+
+    /// Spares that have room for a member's data and its write log.
+    pub(super) fn spares(&self) -> Vec<Slot> {
+        let devices = self.devices.iter();
+        devices
+            .filter(|(_, device)| device.place == Place::Spare && self.is_fit(device))
+            .map(|(handle, _)| *handle)
+            .collect()
+    }
+
+    /// Whether a device has room for a member's data and its write log.
+    pub(super) fn is_fit(&self, device: &Device) -> bool {
+        let room = device.size.0.saturating_sub(device.own.data_offset.0);
+        room >= self.array.used_size.0 && self.has_log_room(device)
+    }
+
+    /// Whether a device has room for the write log that the array keeps, if it
+    /// keeps one.
+    pub(super) fn has_log_room(&self, device: &Device) -> bool {
+        let Some(ring) = self.ring.filter(|_| self.session != 0) else {
+            return true;
         };
-        let needed = self.array.used_size;
-        let spare = self.devices.iter().find(|(_, device)| {
-            let room = device.size.0.saturating_sub(device.own.data_offset.0);
-            device.place == Place::Spare && room >= needed.0
-        });
-        let Some(handle) = spare.map(|(handle, _)| *handle) else {
-            return false;
-        };
-        let vacate = *state == MemberState::Faulty;
-        self.seat(handle, slot, Admission::From(Sectors::ZERO), vacate, out)
+        device.log_area.is_some_and(|area| {
+            area.start + super::LOG_SUPERBLOCK_SECTORS <= ring.start && ring.end <= area.end
+        })
     }
 
     /// Gives a device a slot of the engine, whose member, if it has one, has
@@ -258,6 +285,7 @@ impl PersistentArray {
         let is_drained = self.writes == 0
             && self.held.is_empty()
             && self.pass.is_none()
+            && self.replacements.is_idle()
             && self.engine.is_idle();
         if self.mode != Mode::Stopping || !is_drained {
             return;

@@ -60,6 +60,8 @@ pub(super) struct Pass {
     writes_superblocks: bool,
     /// Failures that these superblocks record.
     recording: Vec<Slot>,
+    /// Slots whose member is another one from these superblocks on.
+    taken: Vec<Slot>,
     /// No writes were under way when the pass began, and none should be.
     may_be_clean: bool,
     /// Bad blocks are recorded that answers wait for.
@@ -129,6 +131,7 @@ impl PersistentArray {
             encoded: Vec::new(),
             writes_superblocks,
             recording: self.unrecorded.iter().copied().collect(),
+            taken: self.replacements.taken(),
             may_be_clean,
             records_bad_blocks: writes_superblocks
                 && std::mem::take(&mut self.bad_blocks_unrecorded),
@@ -396,6 +399,13 @@ impl PersistentArray {
         }
     }
 
+    pub(super) fn new_scratch(&mut self) -> ScratchId {
+        let scratch = ScratchId(self.next_scratch);
+        // Long before it wraps around, the first ones are free again.
+        self.next_scratch = self.next_scratch.checked_add(1).unwrap_or(FIRST_SCRATCH);
+        scratch
+    }
+
     /// Sends a command to a device, with its bytes in a buffer of its own.
     fn send(
         &mut self,
@@ -407,16 +417,17 @@ impl PersistentArray {
     ) {
         let Some(pass) = &mut self.pass else { return };
         pass.outstanding += 1;
+        let phase = pass.phase;
         let id = CommandId(self.next_command);
         self.next_command += 1;
         self.metadata_commands.insert(id, Some(handle));
         let mut count = Sectors::ZERO;
         let mut buffer = BufferId::None;
         if let Some(bytes) = bytes {
-            let scratch = ScratchId(self.next_scratch);
-            // Long before it wraps around, the first ones are free again.
-            self.next_scratch = self.next_scratch.checked_add(1).unwrap_or(FIRST_SCRATCH);
-            pass.scratches.push(scratch);
+            let scratch = self.new_scratch();
+            if let Some(pass) = &mut self.pass {
+                pass.scratches.push(scratch);
+            }
             count = Sectors(bytes.len() as u64 / SECTOR_BYTES);
             buffer = BufferId::Scratch {
                 scratch,
@@ -425,7 +436,7 @@ impl PersistentArray {
             out.steps.push(ComputeStep::Allocate { scratch, count });
             out.steps.push(ComputeStep::Fill { to: buffer, bytes });
         }
-        let volatile = match pass.phase {
+        let volatile = match phase {
             Phase::Superblocks => mutation::is(Mutation::SuperblockVolatile),
             Phase::Pages => mutation::is(Mutation::BitmapVolatile),
             Phase::Flush | Phase::EmptyLogs => false,
@@ -450,9 +461,17 @@ impl PersistentArray {
         self.disk_dirty = pass.says_dirty;
         for slot in &pass.recording {
             if self.unrecorded.remove(slot) {
-                self.tell_recorded(*slot, out);
+                self.recorded.insert(*slot);
             }
         }
+        for (handle, superblock) in &pass.targets {
+            self.replacements
+                .set_recorded(*handle, superblock.recovery_offset);
+        }
+        for slot in &pass.taken {
+            self.replacement_recorded(*slot);
+        }
+        self.tell_what_is_recorded(out);
         if !self.has_unrecorded() {
             out.finished.append(&mut self.held_finished);
         }

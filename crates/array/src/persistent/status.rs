@@ -86,6 +86,8 @@ pub struct DeviceStatus {
     pub number: u32,
     /// The slot it serves.
     pub slot: Option<Slot>,
+    /// The slot whose member it is filled to replace.
+    pub replaces: Option<Slot>,
     /// mdadm's words: `active sync`, `spare rebuilding`, `spare`, `faulty`.
     pub state: &'static str,
     /// Filled below this sector of its data area, if it is being filled.
@@ -144,6 +146,8 @@ pub struct ArrayStatus {
     pub log: Sectors,
     /// Requests that wait for metadata.
     pub held: usize,
+    /// What somebody should know and may want to change.
+    pub warnings: Vec<String>,
 }
 
 impl PersistentArray {
@@ -167,11 +171,7 @@ impl PersistentArray {
             health: format!("[{}]", letters.collect::<String>()),
             events: self.array.events,
             devices: self.device_statuses(),
-            sync: self.engine.sync_status().map(|status| SyncProgress {
-                kind: status.kind,
-                position: status.position,
-                total: status.total,
-            }),
+            sync: self.sync_progress(),
             mismatches: self.mismatches.clone(),
             bitmap_chunks: self
                 .intent
@@ -179,7 +179,52 @@ impl PersistentArray {
                 .map(|intent| (intent.set_count(), intent.chunk_count())),
             log: ring.map_or(Sectors::ZERO, |ring| Sectors(ring.end.0 - ring.start.0)),
             held: self.held.len() + self.held_finished.len(),
+            warnings: self.warnings(),
         }
+    }
+
+    fn sync_progress(&self) -> Option<SyncProgress> {
+        if let Some(status) = self.engine.sync_status() {
+            return Some(SyncProgress {
+                kind: status.kind,
+                position: status.position,
+                total: status.total,
+            });
+        }
+        let (position, total) = self.replacement_progress()?;
+        Some(SyncProgress {
+            kind: SyncKind::Recovery,
+            position,
+            total,
+        })
+    }
+
+    fn warnings(&self) -> Vec<String> {
+        let mut warnings = Vec::new();
+        if self.lacks_log {
+            let cramped: Vec<&str> = self
+                .devices
+                .values()
+                .filter(|device| device.log_area.is_none())
+                .map(|device| device.name.as_str())
+                .collect();
+            let whose = match cramped.is_empty() {
+                true => "the members have no room for one in common".to_owned(),
+                false => format!("no room for one on {}", cramped.join(", ")),
+            };
+            warnings.push(format!(
+                "no write log is kept ({whose}): after a crash of the degraded array, data may be lost"
+            ));
+        }
+        for device in self.devices.values() {
+            if device.place == Place::Spare && !self.is_fit(device) {
+                warnings.push(format!(
+                    "the spare {} has no room for what a member holds here",
+                    device.name
+                ));
+            }
+        }
+        warnings
     }
 
     fn state(&self) -> ArrayState {
@@ -202,6 +247,10 @@ impl PersistentArray {
             name: device.name.clone(),
             number: device.own.device_number,
             slot: device.place.slot(),
+            replaces: match device.place {
+                Place::Replacing { slot, .. } => Some(slot),
+                _ => None,
+            },
             state: match device.place {
                 Place::InSync(_) => "active sync",
                 Place::Recovering { .. } | Place::Replacing { .. } => "spare rebuilding",

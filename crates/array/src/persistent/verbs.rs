@@ -38,6 +38,9 @@ impl PersistentArray {
             Place::InSync(slot) | Place::Recovering { slot, .. } => {
                 self.with_engine_do(out, |engine, out| engine.fail(now, slot, out))?;
             }
+            Place::Replacing { .. } if self.replacements.fills(handle) => {
+                self.replacement_failed(handle, out);
+            }
             Place::Spare | Place::Replacing { .. } => self.retire(handle),
             Place::Faulty => {
                 return Err(crate::config::AdminError::AlreadyFaulty(handle).into());
@@ -58,6 +61,9 @@ impl PersistentArray {
         let place = self.device(handle)?.place;
         if !matches!(place, Place::Faulty | Place::Spare) {
             return Err(VerbError::InService(handle));
+        }
+        if self.replacements.is_busy(handle) {
+            return Err(VerbError::Busy);
         }
         let slot = (0..)
             .map(Slot)
@@ -101,6 +107,9 @@ impl PersistentArray {
             return Err(VerbError::DeviceExists(handle));
         }
         let device = self.prepare(new)?;
+        if !self.has_log_room(&device) {
+            return Err(VerbError::NoLogRoom);
+        }
         self.gone.remove(&device.own.device_number);
         self.devices.insert(handle, device);
         self.want_superblocks = true;
@@ -233,6 +242,9 @@ impl PersistentArray {
         let admission = Admission::Ranges(ranges);
         let part = Part::Recovering(slot, admission.clone());
         let mut device = Device::new(AssembledMember { candidate, part });
+        if !self.has_log_room(&device) {
+            return Err(VerbError::NoLogRoom);
+        }
         device.bad_blocks_changed = device.own.bad_block_log.is_some();
         self.gone.remove(&device.own.device_number);
         self.devices.insert(handle, device);
@@ -284,7 +296,8 @@ impl PersistentArray {
             let device = self.devices.get(&handle);
             device.is_none_or(|device| device.place == Place::Faulty)
         });
-        if !is_free || self.unrecorded.contains(&slot) {
+        let is_settled = !self.unrecorded.contains(&slot) && !self.recorded.contains(&slot);
+        if !is_free || !is_settled || self.replacements.has(slot) {
             return Err(VerbError::SlotTaken(slot));
         }
         let cleared = match &self.intent {
@@ -360,6 +373,7 @@ impl PersistentArray {
     /// md's `sync_speed_min` and `sync_speed_max`, in KiB/s per member.
     pub fn set_sync_speed(&mut self, minimum: u64, maximum: u64) {
         self.engine.set_sync_speed(minimum, maximum);
+        self.replacements.set_speeds(minimum, maximum);
     }
 
     /// mdadm's `--readonly`: no more writes; the array is marked clean as soon
@@ -394,6 +408,7 @@ impl PersistentArray {
             Mode::Stopping | Mode::Stopped | Mode::Broken => return Err(VerbError::Stopping),
         }
         self.resync_waits = false;
+        self.resume_replacements();
         self.pump(out);
         Ok(())
     }
@@ -414,13 +429,13 @@ impl PersistentArray {
         self.pump(out);
     }
 
-    fn device(&self, handle: Slot) -> Result<&Device, VerbError> {
+    pub(super) fn device(&self, handle: Slot) -> Result<&Device, VerbError> {
         self.devices
             .get(&handle)
             .ok_or(VerbError::NoSuchDevice(handle))
     }
 
-    fn check_changeable(&self) -> Result<(), VerbError> {
+    pub(super) fn check_changeable(&self) -> Result<(), VerbError> {
         match self.mode {
             Mode::ReadWrite if self.is_recorded() => Ok(()),
             Mode::ReadWrite => Err(VerbError::NoRedundancy),
@@ -429,7 +444,7 @@ impl PersistentArray {
         }
     }
 
-    fn retire(&mut self, handle: Slot) {
+    pub(super) fn retire(&mut self, handle: Slot) {
         if let Some(device) = self.devices.get_mut(&handle) {
             device.place = Place::Faulty;
             self.want_superblocks = true;

@@ -2,24 +2,25 @@
 //! command at a time.
 
 use raidlab_array::{
-    AssembleError, AssembleOptions, Assembly, Candidate, EngineOptions, Event, Finished,
-    LogSuperblock, MemberCommand, MemberError, Operation, Outputs, PersistentArray, Purpose,
-    Request, RequestId, Settings, Slot, log_area,
+    AssembleError, AssembleOptions, Assembly, Candidate, EXTERNAL_BITMAP, EngineOptions, Event,
+    Finished, LogSuperblock, MemberCommand, MemberError, Operation, Outputs, PersistentArray,
+    Purpose, Request, RequestId, Settings, Slot, log_area,
 };
 use raidlab_geometry::Level;
 use raidlab_metadata::create::{
     BitmapChoice, CreateSpec, InitialSync, LogReserve, MemberSize, plan,
 };
-use raidlab_metadata::{MemberMetadata, Superblock, Uuid, Version, read_member};
+use raidlab_metadata::{Bitmap, MemberMetadata, Superblock, Uuid, Version, read_member};
 use raidlab_payload::{Buffers, BuffersConfig};
 use raidlab_random::Stream;
 use raidlab_units::{Bytes, Nanos, Sectors};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 pub const SECTOR: usize = 512;
 pub const DATA_OFFSET: u64 = 640;
 pub const USED: u64 = 256;
 pub const BITMAP_CHUNK: u64 = 64;
+pub const EXTERNAL: u16 = EXTERNAL_BITMAP.0;
 
 #[derive(Clone, Default)]
 pub struct Disk {
@@ -27,6 +28,10 @@ pub struct Disk {
     /// Completed writes that a power cut may lose: sector and bytes.
     pub cache: Vec<(u64, Vec<u8>)>,
     pub dead: bool,
+    /// Sectors that cannot be read until they are written.
+    pub unreadable: BTreeSet<u64>,
+    /// Sectors that cannot be written.
+    pub unwritable: BTreeSet<u64>,
 }
 
 impl Disk {
@@ -74,6 +79,8 @@ pub struct Make {
     pub members: usize,
     pub spares: usize,
     pub bitmap: bool,
+    /// The bitmap in a file of its own, which is the disk `EXTERNAL`.
+    pub external: bool,
     pub log: bool,
     pub initial: InitialSync,
 }
@@ -85,6 +92,7 @@ impl Make {
             members,
             spares: 0,
             bitmap: true,
+            external: false,
             log: false,
             initial: InitialSync::AssumeClean,
         }
@@ -104,6 +112,7 @@ impl Make {
             size: Some(Sectors(USED)),
             data_offset: Some(Sectors(DATA_OFFSET)),
             bitmap: match self.bitmap {
+                true if self.external => BitmapChoice::External(Some(Bytes(BITMAP_CHUNK * 512))),
                 true => BitmapChoice::Internal(Some(Bytes(BITMAP_CHUNK * 512))),
                 false => BitmapChoice::None,
             },
@@ -127,12 +136,22 @@ impl Make {
                 })
             })
             .collect();
-        for member in plan(&spec, &sizes).unwrap().members {
+        let plan = plan(&spec, &sizes).unwrap();
+        for member in plan.members {
             for write in member.writes {
                 disks[member.index].land(write.offset.0 / 512, &write.bytes);
             }
         }
         let mut disks: BTreeMap<u16, Disk> = (0..).zip(disks).collect();
+        if let Some(mut bitmap) = plan.external_bitmap {
+            bitmap.fill(false);
+            let durable = bitmap.encode();
+            let file = Disk {
+                durable,
+                ..Disk::default()
+            };
+            disks.insert(EXTERNAL, file);
+        }
         if self.bitmap && self.initial == InitialSync::AssumeClean {
             clear_bitmaps(&mut disks);
         }
@@ -142,7 +161,7 @@ impl Make {
 
 /// mdadm sets all bits of a new bitmap; tests want to see which ones get set.
 fn clear_bitmaps(disks: &mut BTreeMap<u16, Disk>) {
-    for disk in disks.values_mut() {
+    for (_, disk) in disks.iter_mut().filter(|(handle, _)| **handle != EXTERNAL) {
         let metadata = disk.metadata();
         let Some(mut bitmap) = metadata.bitmap else {
             continue;
@@ -157,7 +176,7 @@ fn clear_bitmaps(disks: &mut BTreeMap<u16, Disk>) {
 pub fn candidates(disks: &BTreeMap<u16, Disk>) -> Vec<Candidate> {
     disks
         .iter()
-        .filter(|(_, disk)| !disk.dead)
+        .filter(|(handle, disk)| !disk.dead && **handle != EXTERNAL)
         .map(|(handle, disk)| candidate(*handle, disk))
         .collect()
 }
@@ -201,7 +220,11 @@ impl World {
         log: bool,
         change: impl FnOnce(&mut AssembleOptions),
     ) -> Result<Self, AssembleError> {
-        let mut options = AssembleOptions::default();
+        let file = disks.get(&EXTERNAL).filter(|file| !file.dead);
+        let mut options = AssembleOptions {
+            external_bitmap: file.map(|file| Bitmap::decode(&file.durable).unwrap()),
+            ..AssembleOptions::default()
+        };
         change(&mut options);
         let mut assembly = Assembly::decide(candidates(&disks), &options)?;
         let mut disks = disks;
@@ -231,6 +254,11 @@ impl World {
             .handles()
             .iter()
             .map(|(handle, name)| (handle.0, by_name(name)))
+            .chain(
+                disks
+                    .contains_key(&EXTERNAL)
+                    .then_some((EXTERNAL, EXTERNAL)),
+            )
             .collect();
         let disks: BTreeMap<u16, Disk> = handles
             .into_iter()
@@ -345,7 +373,14 @@ impl World {
         if disk.dead {
             return Err(MemberError::Gone);
         }
+        let mut sectors = command.start.0..command.start.0 + command.count.0;
         match command.operation {
+            Operation::Read if sectors.any(|sector| disk.unreadable.contains(&sector)) => {
+                return Err(MemberError::Medium);
+            }
+            Operation::Write if sectors.clone().any(|it| disk.unwritable.contains(&it)) => {
+                return Err(MemberError::Medium);
+            }
             Operation::Read => {
                 let bytes = self
                     .buffers
@@ -355,9 +390,11 @@ impl World {
             }
             Operation::Write => {
                 let bytes = self.buffers.slice(command.buffer, command.count).unwrap();
+                for sector in sectors.clone() {
+                    disk.unreadable.remove(&sector);
+                }
                 if command.force_unit_access {
                     // Older writes to the same sectors can no longer land.
-                    let sectors = command.start.0..command.start.0 + command.count.0;
                     forget_cached(&mut disk.cache, &sectors);
                     disk.land(command.start.0, bytes);
                 } else {
@@ -380,6 +417,10 @@ impl World {
             return;
         }
         let chunk = (command.start.0 - DATA_OFFSET) / BITMAP_CHUNK;
+        if let Some(file) = self.disks.get(&EXTERNAL).filter(|file| !file.dead) {
+            let bitmap = Bitmap::decode(&file.durable).unwrap();
+            assert!(bitmap.test(chunk), "chunk {chunk} is clear: {command:?}");
+        }
         for device in self.array.status().devices {
             if device.state != "active sync" || self.disks[&device.handle.0].dead {
                 continue;

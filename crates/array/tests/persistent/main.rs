@@ -4,3 +4,5 @@
 mod crash;
 mod harness;
 mod life;
+mod replace;
+mod spares;

@@ -5,8 +5,8 @@ use super::{AssembleOptions, LeftOut, Part, Stale};
 use crate::engine::{Admission, Span};
 use crate::persistent::error::AssembleError;
 use crate::persistent::intent::span;
-use raidlab_geometry::{Slot, SlotSet};
-use raidlab_metadata::{Bitmap, Features, Role};
+use raidlab_geometry::{Level, Slot, SlotSet};
+use raidlab_metadata::{Bitmap, Features, Role, Superblock};
 use raidlab_units::Sectors;
 
 /// The devices' parts.
@@ -33,6 +33,7 @@ impl Chosen {
             forced: Vec::new(),
         };
         chosen.take_current(view)?;
+        chosen.take_replacements(view);
         chosen.force_stale(view, options)?;
         chosen.check_presence(view, options)?;
         chosen.bitmap = find_bitmap(view, &chosen, options)?;
@@ -106,6 +107,31 @@ impl Chosen {
             })
             .collect();
         Ok(())
+    }
+
+    /// A device that was filled to replace a member takes the slot if that
+    /// member is no longer there (as the kernel moves it down when the member
+    /// fails).
+    fn take_replacements(&mut self, view: &View) {
+        for at in 0..self.parts.len() {
+            let Some(Part::Replacing(slot, _)) = self.parts[at] else {
+                continue;
+            };
+            if self.holder(slot).is_some() {
+                continue;
+            }
+            let superblock = view.candidates[at].superblock();
+            // Like the old member it has every write that was acknowledged.
+            let is_full = superblock.features.has(Features::RECOVERY_OFFSET)
+                && superblock.recovery_offset >= view.array().used_size;
+            if is_full {
+                self.in_sync = self.in_sync.with(slot);
+                self.parts[at] = Some(Part::InSync(slot));
+            } else {
+                let everything = Admission::From(Sectors::ZERO);
+                self.parts[at] = Some(Part::Recovering(slot, everything));
+            }
+        }
     }
 
     fn leave_out_stale(&mut self, view: &View, at: usize) {
@@ -197,14 +223,27 @@ impl Chosen {
     }
 
     /// Says of members that are being filled what they lack.
+    ///
+    /// What was being written at a crash may differ on such a member even where
+    /// it is filled, and a resync is among those in sync alone.
     fn admit_recovering(&mut self, view: &View) {
+        let same_below = match &self.bitmap {
+            _ if view.array().resync_offset == Superblock::IN_SYNC => Superblock::IN_SYNC,
+            // The bits are of the array's space.
+            _ if view.level == Level::Raid10 => Sectors::ZERO,
+            Some((bitmap, true)) => {
+                let first = bitmap.set_spans().next();
+                first.map_or(Superblock::IN_SYNC, |span| span.start)
+            }
+            _ => Sectors::ZERO,
+        };
         for (at, part) in self.parts.iter_mut().enumerate() {
             let Some(Part::Recovering(_, admission) | Part::Replacing(_, admission)) = part else {
                 continue;
             };
             let superblock = view.candidates[at].superblock();
             let from = match superblock.features.has(Features::RECOVERY_OFFSET) {
-                true => superblock.recovery_offset,
+                true => superblock.recovery_offset.min(same_below),
                 false => Sectors::ZERO,
             };
             *admission = match &self.bitmap {

@@ -1,0 +1,211 @@
+//! Members replaced while they serve.
+
+use crate::harness::{DATA_OFFSET, Make, SECTOR, USED, World, slot};
+use crate::spares::add;
+use raidlab_array::{Event, Operation, VerbError};
+use raidlab_geometry::Level;
+use raidlab_metadata::{Features, Role};
+use raidlab_units::{Nanos, Sectors};
+
+const LEVELS: [(Level, usize, bool); 5] = [
+    (Level::Raid1, 2, false),
+    (Level::Raid10, 4, false),
+    (Level::Raid5, 3, false),
+    (Level::Raid5, 3, true),
+    (Level::Raid6, 5, true),
+];
+
+fn make(level: Level, members: usize, log: bool) -> Make {
+    Make {
+        spares: 1,
+        log,
+        ..Make::new(level, members)
+    }
+}
+
+fn replace(world: &mut World, handle: u16) -> Result<(), VerbError> {
+    world.with(|array, now, out| array.replace(now, slot(handle), None, out))
+}
+
+fn state(world: &World, handle: u16) -> &'static str {
+    let devices = world.array.status().devices;
+    let found = devices.iter().find(|device| device.handle == slot(handle));
+    found.map_or("gone", |device| device.state)
+}
+
+fn check(world: &mut World) {
+    world.with(|array, now, out| array.check(now, out)).unwrap();
+    world.run_for(Nanos::from_secs(60));
+    assert_eq!(world.array.status().mismatches.count, Sectors(0));
+}
+
+#[test]
+fn the_new_device_takes_the_slot_and_the_old_one_may_go() {
+    for (level, members, log) in LEVELS {
+        let spare = u16::try_from(members).unwrap();
+        let disks = make(level, members, log).disks();
+        let mut world = World::assemble(disks, log, |_| ()).unwrap();
+        world.write(0, 200, 5);
+        replace(&mut world, 1).unwrap();
+        assert!(world.array.is_syncing());
+        world.write(20, 30, 6);
+        world.run_for(Nanos::from_secs(60));
+        assert_eq!(state(&world, 1), "faulty", "{level:?}");
+        assert_eq!(state(&world, spare), "active sync");
+        assert_eq!(world.array.served()[1], Some(slot(spare)));
+        let superblock = world.superblock(spare);
+        assert_eq!(superblock.role(), Role::Slot(1));
+        assert!(!superblock.features.has(Features::REPLACEMENT));
+        assert!(!superblock.features.has(Features::RECOVERY_OFFSET));
+        world.write(40, 30, 7);
+        world
+            .with(|array, now, out| array.remove(now, slot(1), out))
+            .unwrap();
+        world.run_for(Nanos::from_secs(1));
+        check(&mut world);
+        // The old disk is out of date and stays out.
+        let mut again = World::assemble(world.disks, log, |_| ()).unwrap();
+        assert!(!again.array.status().health.contains('_'));
+        assert_eq!(again.read(0, 20), vec![5; 20 * SECTOR]);
+        assert_eq!(again.read(20, 20), vec![6; 20 * SECTOR]);
+        assert_eq!(again.read(40, 30), vec![7; 30 * SECTOR]);
+        check(&mut again);
+    }
+}
+
+#[test]
+fn both_claim_the_slot_meanwhile_as_md_writes_it() {
+    let disks = make(Level::Raid5, 3, false).disks();
+    let mut world = World::assemble(disks, false, |_| ()).unwrap();
+    world.write(0, 100, 1);
+    world.array.set_sync_speed(1, 1);
+    replace(&mut world, 2).unwrap();
+    world.run_for(Nanos::from_millis(10));
+    let (old, new) = (world.superblock(2), world.superblock(3));
+    assert_eq!((old.role(), new.role()), (Role::Slot(2), Role::Slot(2)));
+    assert!(
+        new.features
+            .has(Features::REPLACEMENT | Features::RECOVERY_OFFSET)
+    );
+    assert!(new.features.has(Features::REPLACEMENT));
+    assert!(!old.features.has(Features::REPLACEMENT));
+    assert_eq!(state(&world, 2), "active sync");
+    assert_eq!(world.array.status().health, "[UUU]");
+    assert!(matches!(replace(&mut world, 2), Err(VerbError::Busy)));
+    assert!(matches!(replace(&mut world, 0), Err(VerbError::NoSpare)));
+    assert!(matches!(
+        replace(&mut world, 3),
+        Err(VerbError::NotInSync(_))
+    ));
+    // It goes on after a stop.
+    world.with(|array, now, out| array.stop(now, out));
+    world.run_for(Nanos::from_secs(1));
+    assert!(world.array.is_stopped());
+    let mut again = World::assemble(world.disks, false, |_| ()).unwrap();
+    again.run_for(Nanos::from_secs(60));
+    assert_eq!(again.superblock(3).role(), Role::Slot(2));
+    assert!(!again.superblock(3).features.has(Features::REPLACEMENT));
+    assert_eq!(again.read(0, 100), vec![1; 100 * SECTOR]);
+    check(&mut again);
+}
+
+#[test]
+fn the_old_one_fails_and_the_new_one_goes_on_from_the_others() {
+    for (level, members, log) in LEVELS {
+        let spare = u16::try_from(members).unwrap();
+        let disks = make(level, members, log).disks();
+        let mut world = World::assemble(disks, log, |_| ()).unwrap();
+        world.write(0, 200, 5);
+        world.array.set_sync_speed(100, 100);
+        replace(&mut world, 1).unwrap();
+        world.run_for(Nanos::from_millis(10));
+        let write = world.submit(Operation::Write, 10, 100, 6);
+        world.disks.get_mut(&1).unwrap().dead = true;
+        world.wait(write).unwrap();
+        world.write(20, 40, 7);
+        world.run_for(Nanos::from_secs(60));
+        assert_eq!(state(&world, 1), "faulty", "{level:?}");
+        assert_eq!(state(&world, spare), "active sync", "{level:?}");
+        assert!(!world.array.status().health.contains('_'));
+        assert_eq!(world.read(0, 10), vec![5; 10 * SECTOR]);
+        assert_eq!(world.read(10, 10), vec![6; 10 * SECTOR]);
+        assert_eq!(world.read(20, 40), vec![7; 40 * SECTOR]);
+        check(&mut world);
+    }
+}
+
+#[test]
+fn the_new_one_fails_and_nothing_else_happens() {
+    let disks = make(Level::Raid5, 3, true).disks();
+    let mut world = World::assemble(disks, true, |_| ()).unwrap();
+    world.write(0, 100, 1);
+    replace(&mut world, 0).unwrap();
+    world.disks.get_mut(&3).unwrap().dead = true;
+    world.write(0, 100, 2);
+    world.run_for(Nanos::from_secs(60));
+    assert!(world.events.contains(&Event::MemberFailed(slot(3))));
+    assert_eq!(state(&world, 3), "faulty");
+    assert_eq!(world.array.status().health, "[UUU]");
+    assert_eq!(world.read(0, 100), vec![2; 100 * SECTOR]);
+    check(&mut world);
+}
+
+#[test]
+fn a_block_that_cannot_be_read_is_made_good_first() {
+    for (level, members, log) in LEVELS {
+        let spare = u16::try_from(members).unwrap();
+        let disks = make(level, members, log).disks();
+        let mut world = World::assemble(disks, log, |_| ()).unwrap();
+        world.write(0, 200, 5);
+        world.run_for(Nanos::from_secs(1));
+        let bad = DATA_OFFSET + 33;
+        world.disks.get_mut(&1).unwrap().unreadable.insert(bad);
+        replace(&mut world, 1).unwrap();
+        world.run_for(Nanos::from_secs(60));
+        assert!(world.disks[&1].unreadable.is_empty(), "{level:?}");
+        assert_eq!(state(&world, spare), "active sync", "{level:?}");
+        assert_eq!(state(&world, 1), "faulty");
+        check(&mut world);
+        assert_eq!(world.read(0, 200), vec![5; 200 * SECTOR]);
+    }
+}
+
+#[test]
+fn a_member_that_cannot_be_read_for_good_fails() {
+    let disks = make(Level::Raid5, 3, false).disks();
+    let mut world = World::assemble(disks, false, |_| ()).unwrap();
+    world.write(0, 200, 5);
+    world.run_for(Nanos::from_secs(1));
+    let disk = world.disks.get_mut(&1).unwrap();
+    disk.unreadable.insert(DATA_OFFSET + USED - 3);
+    disk.unwritable.insert(DATA_OFFSET + USED - 3);
+    replace(&mut world, 1).unwrap();
+    world.run_for(Nanos::from_secs(60));
+    assert_eq!(state(&world, 1), "faulty");
+    assert_eq!(state(&world, 3), "active sync");
+    assert_eq!(world.read(0, 200), vec![5; 200 * SECTOR]);
+    check(&mut world);
+}
+
+#[test]
+fn a_device_may_be_added_for_it_and_several_replaced_at_once() {
+    let make = Make {
+        log: true,
+        ..Make::new(Level::Raid6, 5)
+    };
+    let mut world = World::assemble(make.disks(), true, |_| ()).unwrap();
+    world.write(0, 300, 3);
+    for new in [5, 6] {
+        add(&mut world, new, DATA_OFFSET + USED + 100).unwrap();
+    }
+    world.run_for(Nanos::from_millis(1));
+    replace(&mut world, 0).unwrap();
+    replace(&mut world, 4).unwrap();
+    world.write(50, 100, 4);
+    world.run_for(Nanos::from_secs(60));
+    assert_eq!(world.array.status().health, "[UUUUU]");
+    assert_eq!(state(&world, 5), "active sync");
+    assert_eq!(state(&world, 6), "active sync");
+    check(&mut world);
+    assert_eq!(world.read(50, 100), vec![4; 100 * SECTOR]);
+}
