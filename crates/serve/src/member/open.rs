@@ -39,7 +39,6 @@ pub struct MemberFile {
     logical_block_bytes: u32,
     rotational: bool,
     direct: bool,
-    in_memory: bool,
 }
 
 /// Why a member could not be opened.
@@ -123,7 +122,6 @@ impl MemberFile {
         Ok(Self {
             size: raidlab_units::Bytes(end).to_sectors(),
             rotational: is_rotational(device),
-            in_memory: !block && lives_in_memory(&file),
             file,
             path: path.to_owned(),
             logical_block_bytes,
@@ -165,12 +163,6 @@ impl MemberFile {
     #[must_use]
     pub fn direct(&self) -> bool {
         self.direct
-    }
-
-    /// Whether it is a file on tmpfs or ramfs.
-    #[must_use]
-    pub fn in_memory(&self) -> bool {
-        self.in_memory
     }
 }
 
@@ -294,11 +286,6 @@ fn declared_alignment(file: &File) -> Option<u32> {
     let found = statx(file, c"", AtFlags::EMPTY_PATH, StatxFlags::DIOALIGN).ok()?;
     let told = found.stx_mask & StatxFlags::DIOALIGN.bits() != 0 && found.stx_dio_offset_align > 0;
     told.then(|| found.stx_dio_offset_align.max(found.stx_dio_mem_align))
-}
-
-/// `TMPFS_MAGIC` and `RAMFS_MAGIC` of include/uapi/linux/magic.h.
-fn lives_in_memory(file: &File) -> bool {
-    rustix::fs::fstatfs(file).is_ok_and(|found| matches!(found.f_type, 0x0102_1994 | 0x8584_58f6))
 }
 
 fn is_rotational(device: u64) -> bool {

@@ -1,0 +1,208 @@
+//! What an array reaches of what a single file does, by the same driver, on
+//! files in memory. No network: the export is asked directly.
+//!
+//!     cargo run --release -p raidlab-serve --example array_speed -- \
+//!         [FOLDER [ROUNDS [ring|threads [DEPTH]]]]
+//!
+//! FOLDER should be on tmpfs (/dev/shm). Each round measures every subject in
+//! turn, so that what else the machine does falls on all of them; the table has
+//! the median of the rounds. RAID 6 is 8+2, RAID 0 has 4 members, chunks are
+//! 64 KiB, the write log is off, no bitmap. Reads are 128 KiB, writes one full
+//! stripe; the file gets writes of the same size.
+
+use crossbeam_channel::{Receiver, Sender, unbounded};
+use raidlab_array::{AssembleOptions, EngineOptions, Level};
+use raidlab_metadata::create::{
+    BitmapChoice, CreateSpec, InitialSync, LogReserve, MemberSize, plan,
+};
+use raidlab_metadata::{DeviceFlags, Uuid, Version};
+use raidlab_serve::array::{ArrayExport, DriverConfig, FileExport, ServeOptions, assemble, create};
+use raidlab_serve::export::{
+    Buffer, BufferPool, Completions, ErrorCode, Export, Operation, Request, RequestFlags,
+};
+use raidlab_serve::member::{BackendKind, MemberFile, OpenOptions};
+use raidlab_units::{Bytes, Sectors};
+use std::error::Error;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Bytes that each subject offers at least, and that each measurement moves.
+const WHOLE: u64 = 256 << 20;
+const CHUNK: u64 = 64 << 10;
+const READ: u32 = 128 << 10;
+
+type Answer = (Buffer, Result<(), ErrorCode>);
+
+struct Mailbox(Sender<Answer>);
+
+impl Completions for Mailbox {
+    fn completed(&self, _: u64, buffer: Buffer, result: Result<(), ErrorCode>) {
+        // The receiver lives as long as requests do.
+        let _ = self.0.send((buffer, result));
+    }
+}
+
+struct Client {
+    mailbox: Arc<Mailbox>,
+    answers: Receiver<Answer>,
+    pool: BufferPool,
+    depth: usize,
+}
+
+impl Client {
+    /// MiB/s of one pass in order over the first [`WHOLE`] bytes.
+    fn pass(
+        &self,
+        export: &dyn Export,
+        operation: Operation,
+        length: u32,
+    ) -> Result<f64, Box<dyn Error>> {
+        let count = WHOLE / u64::from(length);
+        let started = Instant::now();
+        let (mut sent, mut done) = (0, 0);
+        while done < count {
+            while sent < count && sent - done < self.depth as u64 {
+                let answer: Arc<dyn Completions> = Arc::clone(&self.mailbox) as _;
+                export.submit(Request::new(
+                    operation,
+                    sent * u64::from(length),
+                    length,
+                    RequestFlags::default(),
+                    self.pool.take(length as usize)?,
+                    (answer, sent),
+                ));
+                sent += 1;
+            }
+            export.submitted();
+            // As a server does: all answers that are there, at once.
+            let first = self.answers.recv()?;
+            for (buffer, result) in std::iter::once(first).chain(self.answers.try_iter()) {
+                result?;
+                drop(buffer);
+                done += 1;
+            }
+        }
+        Ok((count * u64::from(length)) as f64 / started.elapsed().as_secs_f64() / 1048576.0)
+    }
+}
+
+fn open(path: &Path) -> Result<Arc<MemberFile>, Box<dyn Error>> {
+    Ok(Arc::new(MemberFile::open(path, OpenOptions::default())?))
+}
+
+fn make(folder: &Path, name: &str, bytes: u64) -> Result<PathBuf, Box<dyn Error>> {
+    let path = folder.join(name);
+    std::fs::File::create(&path)?.set_len(bytes)?;
+    Ok(path)
+}
+
+fn array(
+    folder: &Path,
+    level: Level,
+    (data, parity): (u64, u64),
+    driver: DriverConfig,
+) -> Result<ArrayExport, Box<dyn Error>> {
+    let member_bytes = WHOLE / data + (8 << 20);
+    let members = data + parity;
+    let files = (0..members)
+        .map(|member| open(&make(folder, &format!("{level}-{member}"), member_bytes)?))
+        .collect::<Result<Vec<_>, _>>()?;
+    let spec = CreateSpec {
+        version: Version::V1_2,
+        level,
+        layout: None,
+        chunk: Some(Bytes(CHUNK).to_sectors()),
+        raid_disks: files.len(),
+        array_uuid: Uuid([level as u8; 16]),
+        host: String::new(),
+        name: "speed".to_owned(),
+        created: 1_700_000_000,
+        size: None,
+        data_offset: Some(Sectors(2048)),
+        bitmap: BitmapChoice::None,
+        initial: InitialSync::AssumeClean,
+        log: LogReserve::None,
+        bad_block_log: true,
+    };
+    let sizes = (0..members).map(|member| {
+        Some(MemberSize {
+            size: Bytes(member_bytes),
+            device_uuid: Uuid([member as u8; 16]),
+            flags: DeviceFlags::default(),
+            found: Vec::new(),
+        })
+    });
+    create(&plan(&spec, &sizes.collect::<Vec<_>>())?, &files)?;
+    let options = ServeOptions {
+        engine: EngineOptions::new("md-6.9".parse()?),
+        log: false,
+        driver,
+    };
+    let assembled = assemble(&files, &AssembleOptions::default())?;
+    Ok(ArrayExport::start(assembled, &options)?)
+}
+
+fn median(values: &mut [f64]) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let folder = PathBuf::from(arguments.first().map_or("/dev/shm", String::as_str));
+    let folder = folder.join(format!("raidlab-speed-{}", std::process::id()));
+    std::fs::create_dir(&folder)?;
+    let measured = measure(&folder, &arguments);
+    std::fs::remove_dir_all(&folder)?;
+    measured
+}
+
+fn measure(folder: &Path, arguments: &[String]) -> Result<(), Box<dyn Error>> {
+    let rounds: usize = arguments.get(1).map_or(Ok(7), |rounds| rounds.parse())?;
+    let driver = DriverConfig {
+        backend: match arguments.get(2).map(String::as_str) {
+            Some("threads") => BackendKind::Threads,
+            _ => BackendKind::Ring,
+        },
+        ..DriverConfig::default()
+    };
+    let (sender, answers) = unbounded();
+    let client = Client {
+        mailbox: Arc::new(Mailbox(sender)),
+        answers,
+        pool: BufferPool::default(),
+        depth: arguments.get(3).map_or(Ok(16), |depth| depth.parse())?,
+    };
+    let file = open(&make(folder, "file", WHOLE)?)?;
+    let file = FileExport::start(file, driver)?;
+    let raid0 = array(folder, Level::Raid0, (4, 0), driver)?;
+    let raid6 = array(folder, Level::Raid6, (8, 2), driver)?;
+    let [stripe0, stripe6] = [4 * CHUNK as u32, 8 * CHUNK as u32];
+    let subjects: [(&str, &dyn Export, Operation, u32); 7] = [
+        ("file, 128 KiB reads", &file, Operation::Read, READ),
+        ("file, 256 KiB writes", &file, Operation::Write, stripe0),
+        ("file, 512 KiB writes", &file, Operation::Write, stripe6),
+        ("RAID 0, 128 KiB reads", &raid0, Operation::Read, READ),
+        ("RAID 0, full stripes", &raid0, Operation::Write, stripe0),
+        ("RAID 6, 128 KiB reads", &raid6, Operation::Read, READ),
+        ("RAID 6, full stripes", &raid6, Operation::Write, stripe6),
+    ];
+    for export in [&file as &dyn Export, &raid0, &raid6] {
+        client.pass(export, Operation::Write, stripe6)?;
+    }
+    let mut results = vec![Vec::new(); subjects.len()];
+    for _ in 0..rounds {
+        for ((_, export, operation, length), results) in subjects.iter().zip(&mut results) {
+            results.push(client.pass(*export, *operation, *length)?);
+        }
+    }
+    let medians: Vec<f64> = results.iter_mut().map(|values| median(values)).collect();
+    println!("{:<24} {:>10} {:>10}", "", "MiB/s", "of file");
+    for (index, (name, ..)) in subjects.iter().enumerate() {
+        let base = medians[[0, 1, 2, 0, 1, 0, 2][index]];
+        let share = 100.0 * medians[index] / base;
+        println!("{name:<24} {:>10.0} {share:>9.0} %", medians[index]);
+    }
+    Ok(())
+}
