@@ -62,9 +62,10 @@ pub use engine::{
 pub use member::MemberState;
 pub use persistent::{
     ArrayState, ArrayStatus, AssembleError, AssembleOptions, AssembledMember, Assembly, Candidate,
-    DeviceCounters, DeviceStatus, EngineOptions, LOG_SUPERBLOCK_SECTORS, LeftOut, LogBlock, LogFault,
-    LogSuperblock, LogWrite, MismatchStatus, NeededLog, NeededReplay, NeededSync, NewDevice, Part, PersistentArray,
-    Settings, Stale, StartError, SyncProgress, Update, VerbError, log_area,
+    DeviceCounters, DeviceStatus, EngineOptions, LOG_SUPERBLOCK_SECTORS, LeftOut, LogBlock,
+    LogFault, LogSuperblock, LogWrite, MismatchStatus, NeededLog, NeededReplay, NeededSync,
+    NewDevice, Part, PersistentArray, Settings, Stale, StartError, SyncProgress, Update, VerbError,
+    log_area,
 };
 pub use policy::{
     Choice, Io, IoKind, MemberView, Places, Read, ReadPolicy, ReadPolicyError, ReadPolicyKind,

@@ -59,6 +59,9 @@ pub enum ControlRequest {
     Replace {
         /// Which.
         device: String,
+        /// The spare; default: the first that fits.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        with: Option<String>,
     },
     /// Compare, change nothing.
     Check,
@@ -139,6 +142,9 @@ pub struct StatusReport {
     pub log_bytes: u64,
     /// `io_uring` or `threads`.
     pub backend: String,
+    /// What somebody should know and may want to change.
+    #[serde(default)]
+    pub warnings: Vec<String>,
     /// Why it serves no more.
     pub broken: Option<String>,
     /// CLOCK_MONOTONIC at the answer, in nanoseconds: for rates.

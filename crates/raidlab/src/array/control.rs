@@ -73,6 +73,7 @@ Examples:
   raidlab manage home --fail b.img --remove b.img
   raidlab manage home --add new.img
   raidlab manage home --re-add b.img
+  raidlab manage home --replace b.img --with new.img
   raidlab manage home --action check
   raidlab manage home --sync-speed 1000 50000"
 )]
@@ -99,6 +100,11 @@ pub struct ManageArguments {
     /// Take this device out of service when a spare has its content.
     #[arg(long, value_name = "DEVICE")]
     replace: Vec<String>,
+
+    /// With --replace: the spares to take, in the same order. Default: those
+    /// that fit.
+    #[arg(long, value_name = "DEVICE", requires = "replace")]
+    with: Vec<String>,
 
     /// What sync to begin or end.
     #[arg(long, value_enum)]
@@ -225,8 +231,12 @@ fn requests(arguments: &ManageArguments) -> Result<Vec<ControlRequest>, Failure>
             path: absolute(path)?,
         });
     }
+    let mut spares = arguments.with.iter().cloned();
     for device in arguments.replace.iter().cloned() {
-        requests.push(ControlRequest::Replace { device });
+        requests.push(ControlRequest::Replace {
+            device,
+            with: spares.next(),
+        });
     }
     if arguments.readonly {
         requests.push(ControlRequest::ReadOnly);
@@ -332,6 +342,9 @@ pub fn words(status: &StatusReport) -> String {
             "Sync",
             format!("{} {}", sync.kind, percent(sync.position, sync.total)),
         );
+    }
+    for warning in &status.warnings {
+        line("Warning", warning.clone());
     }
     if let Some(broken) = &status.broken {
         line("Broken", broken.clone());

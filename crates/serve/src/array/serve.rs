@@ -142,6 +142,8 @@ impl ArrayExport {
         let (started, result) = bounded(1);
         let body = move || {
             let members = attach(&setup.members, setup.driver, &waker);
+            // A member that is removed must be released.
+            drop(setup.members);
             let members = match members {
                 Ok(members) => members,
                 Err(error) => {

@@ -77,12 +77,13 @@ impl ArrayExport {
             ControlRequest::Remove { device } => self.remove(device)?,
             ControlRequest::Add { path } => self.add(&path)?,
             ControlRequest::ReAdd { path } => self.re_add(&path)?,
-            ControlRequest::Replace { .. } => {
-                return Err(
-                    "replacing a member in service is not supported: add a spare, \
-                     then fail the member"
-                        .to_owned(),
-                );
+            ControlRequest::Replace { device, with } => {
+                self.on_core(move |array, now, out| {
+                    let handle = find(array, &device)?;
+                    let with = with.map(|with| find(array, &with)).transpose()?;
+                    let replaced = array.replace(now, handle, with, out);
+                    replaced.map_err(verb_error)
+                })?;
             }
             ControlRequest::Check => {
                 self.on_core(|array, now, out| array.check(now, out).map_err(verb_error))?;
@@ -286,6 +287,7 @@ fn report(status: &ArrayStatus) -> StatusReport {
         mismatch_sectors: status.mismatches.count.0,
         bitmap_chunks: status.bitmap_chunks,
         log_bytes: status.log.to_bytes().0,
+        warnings: status.warnings.clone(),
         ..StatusReport::default()
     }
 }

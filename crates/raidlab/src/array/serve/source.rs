@@ -226,6 +226,9 @@ impl Assembling {
         };
         let export = ArrayExport::start(assembled, &options)
             .map_err(|error| Failure::new(Kind::Run, error))?;
+        for warning in export.status().map(|it| it.warnings).unwrap_or_default() {
+            output::say(&format!("warning: {warning}"));
+        }
         Ok((Served::Array(Arc::new(export)), name))
     }
 }
