@@ -37,6 +37,8 @@ pub trait Core {
     fn states(&self) -> Vec<MemberState>;
     /// The handle of the device that serves each slot, failed ones included.
     fn served(&self) -> Vec<Option<usize>>;
+    /// Whether writes go through a log, so that no crash opens the write hole.
+    fn keeps_log(&self) -> bool;
     /// Resync, recovery, check or repair runs or is about to.
     fn is_syncing(&self) -> bool;
     /// No request is in work and none held back.

@@ -228,7 +228,7 @@ fn options(
         members,
         chunk: 64,
         // Two stripes; mdadm makes no bitmap for less.
-        used: 128,
+        used: if level == Level::Raid1 { 256 } else { 128 },
         version: Version::V1_2,
         bitmap_chunk,
         log,

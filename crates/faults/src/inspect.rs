@@ -158,6 +158,18 @@ impl Said {
         })
     }
 
+    /// The slots whose members count as current.
+    #[must_use]
+    pub const fn current(&self) -> SlotSet {
+        self.current
+    }
+
+    /// Whether everything is said to agree.
+    #[must_use]
+    pub const fn is_clean(&self) -> bool {
+        self.clean
+    }
+
     /// Whether the bytes bear it out.
     ///
     /// # Errors

@@ -326,8 +326,20 @@ impl Core for MdCore {
             .collect()
     }
 
+    fn keeps_log(&self) -> bool {
+        let array = self.array.as_ref();
+        array.is_some_and(|array| array.status().log > Sectors::ZERO)
+    }
+
     fn is_syncing(&self) -> bool {
-        self.array.as_ref().is_some_and(PersistentArray::is_syncing)
+        let Some(array) = &self.array else {
+            return false;
+        };
+        // A resync of parity waits for the members that are missing.
+        let vacant =
+            |state: &MemberState| matches!(state, MemberState::Faulty | MemberState::Missing);
+        let waits = array.member_states().iter().any(vacant) && array.status().sync.is_none();
+        array.is_syncing() && !waits
     }
 
     fn is_idle(&self) -> bool {

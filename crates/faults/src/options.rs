@@ -161,7 +161,7 @@ impl Options {
         let layout = draw_layout(random, level, members);
         let chunk = pick(random, &[8, 8, 16, 32, 128]);
         // mdadm leaves no room for a bitmap below 64 KiB.
-        let chunks = between(random, (128 / chunk).max(2), (512 / chunk).max(4));
+        let chunks = between(random, (128 / chunk).max(3), (512 / chunk).max(4));
         let has_redundancy = !matches!(level, Level::Raid0 | Level::Linear);
         let bitmap = random.percent(60);
         let bitmap_chunk = pick(random, &[8, 16, 64, 128]);
@@ -268,7 +268,8 @@ fn draw_copies(random: &mut Stream, members: usize) -> Copies {
     let three = [copies(3, 1, false), copies(1, 3, false), copies(1, 3, true)];
     match random.below(10) {
         0 | 1 if members >= 3 => pick(random, &three),
-        2 if members >= 4 => copies(2, 2, random.percent(50)),
+        // With other numbers of members md would put two copies on one.
+        2 if members == 4 => copies(2, 2, random.percent(50)),
         _ => pick(random, &two),
     }
 }

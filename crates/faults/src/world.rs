@@ -105,6 +105,8 @@ pub struct World<'a> {
     transient: Vec<u32>,
     /// Per disk: until when it does not answer, and whether it dies then.
     hung: Vec<Option<(u64, bool)>>,
+    /// The array has a write log.
+    logged: bool,
     /// Parity may not fit the data: crashed, without a log, not yet resynced.
     hole_open: bool,
     /// The budget was exceeded.
@@ -167,6 +169,7 @@ impl<'a> World<'a> {
             transient: vec![0; disks.len()],
             hung: vec![None; disks.len()],
             disks,
+            logged: false,
             hole_open: !options.assume_clean && options.level.parity_count() > 0,
             beyond: false,
             stale: Stale::LeaveOut,
@@ -202,6 +205,7 @@ impl<'a> World<'a> {
     }
 
     fn act(&mut self, action: Action) -> Result<(), Violation> {
+        self.look_at_hole();
         match action {
             Action::Write {
                 start,
@@ -440,6 +444,7 @@ impl<'a> World<'a> {
         let mut started = Ok(());
         self.call(|core, now, out| started = core.start(now, out))?;
         self.follow_slots();
+        self.logged = self.core.as_ref().is_some_and(|core| core.keeps_log());
         started.map_err(|error| violation("start", error))
     }
 

@@ -95,6 +95,7 @@ impl<'a> World<'a> {
             latency: self.latency.clone(),
             transient: self.transient.clone(),
             hung: self.hung.clone(),
+            logged: self.logged,
             hole_open: self.hole_open,
             beyond: false,
             ended: false,

@@ -21,7 +21,17 @@ impl World<'_> {
                 || self.hung[disk].is_some_and(|(_, dies)| dies)
                 || self.transient[disk] > 0
         };
-        (0..self.slots.len()).filter(suspect).map(slot_of).collect()
+        let suspects: SlotSet = (0..self.slots.len()).filter(suspect).map(slot_of).collect();
+        suspects | self.unrecorded()
+    }
+
+    /// Slots that a restart now would not take as current, by the superblocks.
+    pub(super) fn unrecorded(&self) -> SlotSet {
+        let all = SlotSet::first(self.slots.len());
+        match self.said() {
+            Some(said) if self.reader.redundancy() > 0 => all - said.current(),
+            _ => SlotSet::EMPTY,
+        }
     }
 
     /// Slots whose disk has unreadable sectors.
@@ -37,13 +47,14 @@ impl World<'_> {
 
     /// Whether a crash leaves parity that may not fit.
     pub(super) fn has_hole(&self) -> bool {
-        self.options.level.parity_count() > 0 && !self.options.log
+        self.options.level.parity_count() > 0 && !self.logged
     }
 
-    /// Parity fits again once the resync after a crash has ended.
+    /// Parity fits again once the resync after a crash has ended and the
+    /// superblocks say so: only then is it flushed as well.
     pub(super) fn look_at_hole(&mut self) {
         let syncing = self.core.as_ref().is_some_and(|core| core.is_syncing());
-        if self.hole_open && !syncing {
+        if self.hole_open && !syncing && self.said().is_some_and(|said| said.is_clean()) {
             self.hole_open = false;
         }
     }

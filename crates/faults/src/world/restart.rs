@@ -7,13 +7,14 @@
 //! clean stop leaves must not need the caches.
 //!
 //! Before the array comes up, the members' own words are compared with their
-//! bytes ([`crate::inspect`]): what they call clean must agree.
+//! bytes (`inspect`): what they call clean must agree.
 
 use super::{LONGEST_WAIT_NS, Violation, World, violation};
 use crate::core::{Assembled, HowToAssemble, Refusal};
 use crate::disk::{Health, PendingWrite, Tear};
-use crate::inspect;
+use crate::inspect::Said;
 use crate::options::Options;
+use crate::pages::Pages;
 use crate::reader::slot_of;
 use crate::script::Restart;
 use raidlab_array::Stale;
@@ -195,7 +196,8 @@ impl World<'_> {
     /// As `suspects`, while no core runs.
     fn suspects_at_rest(&self) -> SlotSet {
         let dead = |slot: &usize| self.slots[*slot].is_none_or(|disk| !self.is_alive(disk));
-        (0..self.slots.len()).filter(dead).map(slot_of).collect()
+        let dead: SlotSet = (0..self.slots.len()).filter(dead).map(slot_of).collect();
+        dead | self.unrecorded()
     }
 
     /// The array was refused. That is right for a dirty, degraded array with
@@ -251,6 +253,10 @@ impl World<'_> {
 
     /// Rows of 4 KiB windows with a sector that may hold more than one value.
     fn forget_open_rows(&mut self) {
+        if self.hole_open {
+            // Never in sync: nothing computed can be trusted.
+            self.oracle.forget(0, self.reader.size);
+        }
         let open: Vec<u64> = (0..self.reader.size)
             .filter(|sector| !self.oracle.is_certain(*sector))
             .collect();
@@ -291,23 +297,36 @@ impl World<'_> {
         assembled
     }
 
+    /// The pristine bytes of each slot's disk, if it lives.
+    fn living(&self) -> Vec<Option<&Pages>> {
+        let living = self
+            .slots
+            .iter()
+            .map(|disk| disk.filter(|disk| self.is_alive(*disk)));
+        living
+            .map(|disk| disk.map(|disk| self.disks[disk].pristine()))
+            .collect()
+    }
+
+    /// What the members' superblocks say now.
+    pub(super) fn said(&self) -> Option<Said> {
+        Said::read(
+            self.options.version,
+            &self.living(),
+            self.disks[0].sectors(),
+        )
+    }
+
     /// What the members say of themselves holds for their bytes.
     fn verify_promises(&mut self) -> Result<(), Violation> {
         if self.beyond || self.reader.redundancy() == 0 {
             return Ok(());
         }
-        let alive: Vec<Option<&crate::pages::Pages>> = self
-            .slots
-            .iter()
-            .map(|disk| disk.filter(|disk| self.is_alive(*disk)))
-            .map(|disk| disk.map(|disk| self.disks[disk].pristine()))
-            .collect();
-        let Some(said) = inspect::Said::read(self.options.version, &alive, self.disks[0].sectors())
-        else {
+        let Some(said) = self.said() else {
             return Ok(());
         };
         self.statistics.did("crash point inspected");
-        said.verify(&self.reader, &alive)
+        said.verify(&self.reader, &self.living())
             .map_err(|detail| violation("bitmap", detail))
     }
 }

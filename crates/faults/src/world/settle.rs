@@ -52,7 +52,9 @@ impl World<'_> {
     pub(super) fn mend_and_sync(&mut self) -> Result<(), Violation> {
         for _ in 0..8 {
             self.quiet("sync", LONGEST_WAIT_NS)?;
-            if self.in_sync().len() == self.slots.len() && self.unreadable().is_empty() {
+            let whole = self.in_sync().len() == self.slots.len();
+            let alive = self.slots.iter().flatten().all(|disk| self.is_alive(*disk));
+            if whole && alive && self.unreadable().is_empty() {
                 return Ok(());
             }
             self.notice_the_dead()?;

@@ -1,0 +1,24 @@
+//! The mutation table: `cargo run --release -p raidlab-faults --features
+//! mutations --example mutants [-- MOST-SEEDS [NAME-PART]]`.
+
+use raidlab_array::mutation::Mutation;
+use raidlab_faults::Filter;
+use raidlab_faults::md::Md;
+use raidlab_faults::mutants::hunt;
+
+fn main() {
+    let mut arguments = std::env::args().skip(1);
+    let most = arguments
+        .next()
+        .and_then(|most| most.parse().ok())
+        .unwrap_or(2000);
+    let part = arguments.next().unwrap_or_default();
+    std::panic::set_hook(Box::new(|_| {}));
+    println!("| bug | what it does | seeds | found as |");
+    println!("|---|---|---|---|");
+    for mutation in Mutation::ALL {
+        if mutation.name().contains(&part) {
+            println!("{}", hunt(&Md, &Filter::default(), *mutation, 0, most));
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! Seeds through the whole simulation.
+
+use raidlab_faults::exhaustive::Small;
+use raidlab_faults::md::Md;
+use raidlab_faults::{Filter, run_seed, run_seeds};
+use raidlab_geometry::Level;
+
+/// The same seed makes the same run, event by event.
+#[test]
+fn a_seed_is_one_run() {
+    let hashes = |seed: u64| {
+        let outcome = run_seed(&Md, &Filter::default(), seed, false);
+        (outcome.trace_hash, outcome.statistics)
+    };
+    let runs: Vec<_> = (0..12).map(hashes).collect();
+    assert_eq!(runs, (0..12).map(hashes).collect::<Vec<_>>());
+    let mut different: Vec<u64> = runs.iter().map(|(hash, _)| *hash).collect();
+    different.sort_unstable();
+    different.dedup();
+    assert_eq!(different.len(), runs.len());
+}
+
+/// Whether the lines are kept or not changes nothing.
+#[test]
+fn a_trace_that_is_told_is_the_same() {
+    let silent = run_seed(&Md, &Filter::default(), 3, false);
+    let told = run_seed(&Md, &Filter::default(), 3, true);
+    assert_eq!(silent.trace_hash, told.trace_hash);
+    assert!(silent.trace.is_empty());
+    assert!(told.trace.len() as u64 > told.statistics.events);
+}
+
+/// A few seeds of each level without redundancy or with copies.
+#[test]
+fn a_few_seeds_keep_every_promise() {
+    for level in [Level::Linear, Level::Raid0, Level::Raid1, Level::Raid10] {
+        let filter = Filter {
+            level: Some(level),
+            over_budget: Some(false),
+            ..Filter::default()
+        };
+        let summary = run_seeds(&Md, &filter, 0..12);
+        assert_eq!(summary.failures, [], "{level}");
+        assert!(
+            summary.statistics.requests > 100,
+            "{level}: nothing was asked"
+        );
+    }
+}
+
+/// One write on the smallest mirror, cut off everywhere.
+#[test]
+fn a_small_mirror_survives_every_crash() {
+    let mirror = Small::all()
+        .into_iter()
+        .find(|small| small.options.level == Level::Raid1);
+    let enumerated = mirror.map(|small| small.enumerate(&Md)).unwrap_or_default();
+    assert_eq!(enumerated.violation, None);
+    assert!(
+        enumerated.crash_points > 10 && enumerated.cases > 100,
+        "{enumerated:?}"
+    );
+}
+
+/// Seeded bugs are found: the oracle has teeth.
+#[cfg(feature = "mutations")]
+#[test]
+fn seeded_bugs_are_found() {
+    use raidlab_array::mutation::Mutation;
+    let filter = Filter {
+        level: Some(Level::Raid1),
+        ..Filter::default()
+    };
+    for mutation in [
+        Mutation::FlushForgotten,
+        Mutation::WriteErrorIgnored,
+        Mutation::CheckBlind,
+    ] {
+        let hunted = raidlab_faults::mutants::hunt(&Md, &filter, mutation, 0, 200);
+        assert!(hunted.found.is_some(), "{}", mutation.name());
+    }
+}
