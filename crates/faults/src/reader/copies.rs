@@ -78,7 +78,7 @@ impl Reader {
             for _ in 1..far {
                 let set = slot / set_size;
                 slot += near;
-                if members % set_size != 0 && slot > last_set {
+                if !members.is_multiple_of(set_size) && slot > last_set {
                     slot = (slot - last_set) % last_size + last_set;
                 } else {
                     slot = slot % set_size + set * set_size;
