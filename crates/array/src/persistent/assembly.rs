@@ -33,6 +33,7 @@
 //! do.
 
 mod choose;
+mod grow;
 mod sync_plan;
 #[cfg(test)]
 mod tests;
@@ -78,6 +79,9 @@ pub enum Stale {
 pub enum Update {
     /// The array counts as dirty everywhere, whatever the bitmap says.
     Resync,
+    /// The array uses all the room that its members have (mdadm's
+    /// `--grow --size max`).
+    Size,
 }
 
 /// How to assemble.

@@ -122,6 +122,9 @@ pub enum AssembleError {
         "the write log must be replayed before the degraded array is read; not while read-only"
     )]
     ReplayNeedsWrite,
+    /// It cannot be made larger.
+    #[error("the array cannot grow: {0}")]
+    CannotGrow(&'static str),
     /// An external bitmap of something else.
     #[error("the external bitmap does not belong to this array")]
     ForeignBitmap,

@@ -409,8 +409,27 @@ impl PersistentArray {
         }
         self.resync_waits = false;
         self.resume_replacements();
+        self.resume_recovery(out);
         self.pump(out);
         Ok(())
+    }
+
+    /// A recovery that was stopped goes on: a check of nothing ends the hold.
+    fn resume_recovery(&mut self, out: &mut Outputs) {
+        let fills = |device: &Device| matches!(device.place, Place::Recovering { .. });
+        if self.sync.is_some() || !self.devices.values().any(fills) {
+            return;
+        }
+        let now = self.now;
+        let request = SyncRequest {
+            action: SyncAction::Check,
+            ranges: Some(Vec::new()),
+        };
+        self.sync = Some(SyncAction::Check);
+        let started = self.with_engine_do(out, |engine, out| engine.start_sync(now, request, out));
+        if started.is_err() {
+            self.sync = None;
+        }
     }
 
     /// mdadm's `--stop`: no more writes; once all that is under way is done and

@@ -183,6 +183,7 @@ impl StripeArray {
         if self.syncs.running.is_some() {
             return Err(AdminError::SyncRunning);
         }
+        self.syncs.stopped = false;
         let size = self.map.member_size();
         let todo = match &request.ranges {
             None => RangeSet::of([(0, size.0)]),

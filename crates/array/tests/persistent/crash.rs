@@ -6,10 +6,12 @@
 //! anything is assembled: where a chunk's bit is clear, or the array is called
 //! clean, parity fits.
 
-use crate::harness::{DATA_OFFSET, Disk, Landing, Make, SECTOR, USED, World, slot};
+use crate::harness::{
+    DATA_OFFSET, Disk, EXTERNAL, Landing, Make, SECTOR, USED, World, replayed_in_part, slot,
+};
 use raidlab_array::{AssembleError, Operation, RequestId};
 use raidlab_geometry::Level;
-use raidlab_metadata::Superblock;
+use raidlab_metadata::{Bitmap, Superblock};
 use raidlab_random::Stream;
 use raidlab_units::Nanos;
 use std::collections::BTreeMap;
@@ -28,6 +30,9 @@ enum Do {
     Kill(u16),
     /// By the administrator.
     Fail(u16),
+    Replace(u16),
+    /// The disk cannot read this sector of its data area.
+    Spoil(u16, u64),
     Stop,
 }
 
@@ -121,6 +126,13 @@ fn run(
             Do::Fail(handle) => {
                 let _ = world.with(|array, now, out| array.fail(now, slot(handle), out));
             }
+            Do::Replace(handle) => {
+                let _ = world.with(|array, now, out| array.replace(now, slot(handle), None, out));
+            }
+            Do::Spoil(handle, sector) => {
+                let disk = world.disks.get_mut(&handle).unwrap();
+                disk.unreadable.insert(DATA_OFFSET + sector);
+            }
             Do::Stop => world.with(|array, now, out| array.stop(now, out)),
         }
     }
@@ -130,8 +142,7 @@ fn run(
 /// Copies are the same and parity fits on the disks wherever they say so
 /// themselves.
 fn check_sound(make: &Make, disks: &BTreeMap<u16, Disk>, context: &str) {
-    let newest = disks
-        .values()
+    let newest = members_of(disks)
         .map(|disk| disk.metadata().superblock)
         .max_by_key(|superblock| superblock.events)
         .unwrap();
@@ -140,7 +151,12 @@ fn check_sound(make: &Make, disks: &BTreeMap<u16, Disk>, context: &str) {
     if !is_plain || members < make.members {
         return;
     }
-    let bitmaps: Vec<_> = disks.values().map(|disk| disk.metadata().bitmap).collect();
+    let bitmaps: Vec<_> = match disks.get(&EXTERNAL) {
+        Some(file) => vec![Bitmap::decode(&file.durable).ok()],
+        None => members_of(disks)
+            .map(|disk| disk.metadata().bitmap)
+            .collect(),
+    };
     let is_clean = newest.resync_offset == Superblock::IN_SYNC;
     for sector in 0..USED {
         let is_marked = bitmaps.iter().any(|bitmap| {
@@ -152,7 +168,7 @@ fn check_sound(make: &Make, disks: &BTreeMap<u16, Disk>, context: &str) {
             continue;
         }
         let at = usize::try_from(DATA_OFFSET + sector).unwrap() * SECTOR;
-        let mut bytes = disks.values().map(|disk| disk.durable[at]);
+        let mut bytes = members_of(disks).map(|disk| disk.durable[at]);
         let fits = match make.level {
             Level::Raid1 => {
                 let first = bytes.next();
@@ -167,14 +183,24 @@ fn check_sound(make: &Make, disks: &BTreeMap<u16, Disk>, context: &str) {
     }
 }
 
+fn members_of(disks: &BTreeMap<u16, Disk>) -> impl Iterator<Item = &Disk> {
+    let members = disks.iter().filter(|(handle, _)| **handle != EXTERNAL);
+    members.map(|(_, disk)| disk)
+}
+
 fn is_slot(role: &raidlab_metadata::Role) -> bool {
     matches!(role, raidlab_metadata::Role::Slot(_))
 }
 
 /// Cuts the power after each command and restarts; gives the number of cuts.
 fn cut_everywhere(make: Make, script: &[Do], seed: u64) -> usize {
+    cut_each(make, script, seed, 1)
+}
+
+/// Cuts the power after every so many commands.
+fn cut_each(make: Make, script: &[Do], seed: u64, step: usize) -> usize {
     let made = make.disks();
-    for cut in 0.. {
+    for cut in (0..).step_by(step) {
         let mut random = Stream::new(seed);
         let mut world = World::assemble(made.clone(), make.log, |_| ()).unwrap();
         let mut oracle = Oracle {
@@ -193,6 +219,10 @@ fn cut_everywhere(make: Make, script: &[Do], seed: u64) -> usize {
                 .iter_mut()
                 .filter_map(|(handle, disk)| std::mem::take(&mut disk.dead).then_some(*handle))
                 .collect();
+            // The power goes again in the middle of the replay.
+            if let Some(half) = replayed_in_part(&disks, &mut random) {
+                restart(&make, half, &oracle, &died, &context);
+            }
             restart(&make, disks, &oracle, &died, &context);
         }
         if ended {
@@ -211,6 +241,9 @@ fn restart(make: &Make, disks: BTreeMap<u16, Disk>, oracle: &Oracle, died: &[u16
         Err(AssembleError::DirtyDegraded { .. }) if !make.log && !died.is_empty() => return,
         Err(error) => panic!("{error}: {context}"),
     };
+    // A block that could not be read is written anew with what it held: for
+    // that no bit has to be set.
+    world.strict = world.disks.values().all(|disk| disk.unreadable.is_empty());
     check_content(&mut world, oracle, context);
     world.run_for(Nanos::from_secs(600));
     assert!(!world.array.is_syncing(), "{context}");
@@ -411,4 +444,112 @@ fn the_two_halves_of_a_mirror_do_not_meet_again() {
         refused.err(),
         Some(AssembleError::SplitBrain { .. })
     ));
+}
+
+#[test]
+fn an_external_bitmap_is_sound_at_every_cut() {
+    for (number, level, members) in [(12, Level::Raid5, 3), (13, Level::Raid1, 2)] {
+        let make = Make {
+            external: true,
+            ..Make::new(level, members)
+        };
+        let script = if level == Level::Raid5 {
+            &WRITES[..]
+        } else {
+            &COPIES
+        };
+        cut_everywhere(make, script, number);
+    }
+}
+
+/// A write is under way while a member is filled: above and below what is
+/// filled already.
+#[test]
+fn what_was_written_during_a_recovery_is_the_same_on_all_copies() {
+    let script = [
+        Do::Write(0, 100),
+        Do::Flush,
+        Do::Fail(0),
+        Do::Write(0, 8),
+        Do::Write(240, 8),
+        Do::Write(100, 30),
+        Do::Settle,
+        Do::Write(4, 2),
+        Do::Flush,
+    ];
+    for (seed, level, members) in [
+        (14, Level::Raid1, 2),
+        (15, Level::Raid1, 3),
+        (16, Level::Raid10, 4),
+    ] {
+        let make = Make {
+            spares: 1,
+            ..Make::new(level, members)
+        };
+        for seed in [seed, seed + 100] {
+            cut_each(make, &script, seed, 2);
+        }
+    }
+}
+
+#[test]
+fn a_replacement_survives_cuts() {
+    // Where a block cannot be read, copying goes block by block.
+    let script = [
+        Do::Write(0, 100),
+        Do::Flush,
+        Do::Spoil(1, 90),
+        Do::Replace(1),
+        Do::Write(20, 60),
+        Do::Settle,
+        Do::Pause(2),
+        Do::Write(0, 9),
+        Do::Write(90, 9),
+        Do::Flush,
+        Do::Pause(600),
+        Do::Write(3, 60),
+        Do::Flush,
+        Do::Pause(1000),
+    ];
+    for (seed, level, members, log) in [
+        (17, Level::Raid1, 2, false),
+        (18, Level::Raid10, 4, false),
+        (19, Level::Raid5, 3, false),
+        (20, Level::Raid5, 3, true),
+    ] {
+        let make = Make {
+            spares: 1,
+            log,
+            ..Make::new(level, members)
+        };
+        cut_each(make, &script, seed, 5);
+    }
+}
+
+#[test]
+fn the_loss_of_a_member_that_is_being_replaced_survives_cuts() {
+    let script = [
+        Do::Write(0, 100),
+        Do::Flush,
+        Do::Replace(1),
+        Do::Write(20, 60),
+        Do::Settle,
+        Do::Kill(1),
+        Do::Write(0, 30),
+        Do::Write(90, 9),
+        Do::Flush,
+        Do::Pause(1000),
+    ];
+    for (seed, level, members, log) in [
+        (21, Level::Raid1, 2, false),
+        (22, Level::Raid10, 4, false),
+        (23, Level::Raid5, 3, true),
+    ] {
+        let make = Make {
+            spares: 1,
+            log,
+            ..Make::new(level, members)
+        };
+        cut_each(make, &script, seed, 5);
+    }
 }

@@ -10,7 +10,9 @@ use raidlab_geometry::Level;
 use raidlab_metadata::create::{
     BitmapChoice, CreateSpec, InitialSync, LogReserve, MemberSize, plan,
 };
-use raidlab_metadata::{Bitmap, MemberMetadata, Superblock, Uuid, Version, read_member};
+use raidlab_metadata::{
+    Bitmap, Features, MemberMetadata, Role, Superblock, Uuid, Version, read_member,
+};
 use raidlab_payload::{Buffers, BuffersConfig};
 use raidlab_random::Stream;
 use raidlab_units::{Bytes, Nanos, Sectors};
@@ -181,6 +183,56 @@ pub fn candidates(disks: &BTreeMap<u16, Disk>) -> Vec<Candidate> {
         .collect()
 }
 
+fn by_name(name: &str) -> u16 {
+    name.parse().unwrap()
+}
+
+/// What the log wants written: disk, sector, bytes.
+fn replay(assembly: &Assembly, disks: &BTreeMap<u16, Disk>) -> Vec<(u16, u64, Vec<u8>)> {
+    let Some(replay) = &assembly.replay else {
+        return Vec::new();
+    };
+    let name = |member: usize| by_name(&assembly.members[member].candidate.name);
+    let rings = replay.logs.iter().map(|log| {
+        let sectors = usize::try_from(log.ring.end.0 - log.ring.start.0).unwrap();
+        let mut bytes = vec![0; sectors * SECTOR];
+        disks[&name(log.member)].read(log.ring.start.0, &mut bytes);
+        bytes
+    });
+    let rings: Vec<Vec<u8>> = rings.collect();
+    let writes = assembly.replay_writes(&rings).unwrap();
+    writes
+        .into_iter()
+        .map(|write| (name(write.member), write.start.0, write.bytes))
+        .collect()
+}
+
+/// The disks after a start that the power cut off while it replayed the log:
+/// each sector has landed or not.
+pub fn replayed_in_part(
+    disks: &BTreeMap<u16, Disk>,
+    random: &mut Stream,
+) -> Option<BTreeMap<u16, Disk>> {
+    let options = AssembleOptions {
+        run_degraded: true,
+        ..AssembleOptions::default()
+    };
+    let mut part = disks.clone();
+    let assembly = Assembly::decide(candidates(disks), &options).ok()?;
+    let writes = replay(&assembly, disks);
+    if writes.is_empty() {
+        return None;
+    }
+    for (name, start, bytes) in writes {
+        for (sector, bytes) in (start..).zip(bytes.chunks(SECTOR)) {
+            if random.below(2) == 0 {
+                part.get_mut(&name).unwrap().land(sector, bytes);
+            }
+        }
+    }
+    Some(part)
+}
+
 pub fn candidate(handle: u16, disk: &Disk) -> Candidate {
     let metadata = disk.metadata();
     let log = log_area(&metadata).and_then(|area| {
@@ -228,28 +280,10 @@ impl World {
         change(&mut options);
         let mut assembly = Assembly::decide(candidates(&disks), &options)?;
         let mut disks = disks;
-        let by_name = |name: &str| name.parse::<u16>().unwrap();
-        if let Some(replay) = assembly.replay.clone() {
-            let rings: Vec<Vec<u8>> = replay
-                .logs
-                .iter()
-                .map(|log| {
-                    let name = by_name(&assembly.members[log.member].candidate.name);
-                    let sectors = usize::try_from(log.ring.end.0 - log.ring.start.0).unwrap();
-                    let mut bytes = vec![0; sectors * SECTOR];
-                    disks[&name].read(log.ring.start.0, &mut bytes);
-                    bytes
-                })
-                .collect();
-            for write in assembly.replay_writes(&rings).unwrap() {
-                let name = by_name(&assembly.members[write.member].candidate.name);
-                disks
-                    .get_mut(&name)
-                    .unwrap()
-                    .land(write.start.0, &write.bytes);
-            }
-            assembly.replayed();
+        for (name, start, bytes) in replay(&assembly, &disks) {
+            disks.get_mut(&name).unwrap().land(start, &bytes);
         }
+        assembly.replayed();
         let handles: Vec<(u16, u16)> = assembly
             .handles()
             .iter()
@@ -426,6 +460,12 @@ impl World {
                 continue;
             }
             let metadata = self.disks[&device.handle.0].metadata();
+            // One that has just been filled is not yet asked for its bitmap.
+            if metadata.superblock.features.has(Features::RECOVERY_OFFSET)
+                || !matches!(metadata.superblock.role(), Role::Slot(_))
+            {
+                continue;
+            }
             assert_eq!(metadata.superblock.resync_offset, Sectors(0), "{command:?}");
             // The bitmap of a RAID 10 stands for the array's sectors.
             if let Some(bitmap) = metadata.bitmap

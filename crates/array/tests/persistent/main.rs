@@ -4,5 +4,6 @@
 mod crash;
 mod harness;
 mod life;
+mod more_life;
 mod replace;
 mod spares;

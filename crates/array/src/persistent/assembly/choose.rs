@@ -345,18 +345,25 @@ fn find_bitmap(
         bitmap.superblock.array_uuid == array.array_uuid
             && bitmap.superblock.sync_size == bitmap_space(view)
     };
+    let ours = copies
+        .iter()
+        .find(|bitmap| bitmap.superblock.array_uuid == array.array_uuid);
+    // A change of the array's size was cut off: the bitmap has the other size.
+    let all = ours.and_then(|bitmap| {
+        let mut superblock = bitmap.superblock;
+        superblock.sync_size = bitmap_space(view);
+        let fits = superblock.bytes() <= super::grow::room_of(&bitmap.superblock);
+        let all = fits.then(|| Bitmap::new(superblock, true).ok());
+        Some((all.flatten()?, false))
+    });
     let copies: Vec<&Bitmap> = copies.into_iter().filter(fits).collect();
     let mut sound = copies
         .iter()
         .copied()
         .filter(|bitmap| !bitmap.superblock.is_stale(array.array_uuid, array.events));
     let Some(first) = sound.next() else {
-        // Without any copy that fits there is no room to write one.
-        return Ok(copies.first().map(|bitmap| {
-            let mut all = (*bitmap).clone();
-            all.fill(true);
-            (all, false)
-        }));
+        // Without any copy nobody knows how much room there is for one.
+        return Ok(all);
     };
     let mut union = first.clone();
     for other in sound {

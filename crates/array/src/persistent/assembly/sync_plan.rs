@@ -59,7 +59,7 @@ pub(super) fn conclude(
             })
         })
         .collect();
-    Ok(Assembly {
+    let mut assembly = Assembly {
         array,
         newest,
         level,
@@ -73,7 +73,11 @@ pub(super) fn conclude(
         replay,
         forced,
         read_only: options.read_only,
-    })
+    };
+    if options.update == Some(Update::Size) {
+        assembly.grow()?;
+    }
+    Ok(assembly)
 }
 
 /// The candidates that take part: by slot, those that replace behind those

@@ -7,7 +7,7 @@ use crate::failure::{Failure, Kind};
 use crate::output;
 use clap::{Args, ValueEnum};
 use raidlab_array::{
-    AssembleError, AssembleOptions, Assembly, EngineOptions, Part, ReadPolicyKind, Stale,
+    AssembleError, AssembleOptions, Assembly, EngineOptions, Part, ReadPolicyKind, Stale, Update,
 };
 use raidlab_model::presets;
 use raidlab_serve::array::{
@@ -31,6 +31,13 @@ enum StaleMembers {
     ReAdd,
     /// They are filled anew where the bitmap does not know.
     Rebuild,
+}
+
+/// To what size an array grows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Grow {
+    /// What the smallest member has room for.
+    Max,
 }
 
 /// How commands reach the members.
@@ -68,6 +75,11 @@ pub struct Assembling {
     /// What becomes of members that are out of date.
     #[arg(long, value_enum, default_value = "re-add")]
     stale: StaleMembers,
+
+    /// Use all the room that the members have: after each was replaced by a
+    /// larger one.
+    #[arg(long, value_enum, value_name = "max")]
+    size: Option<Grow>,
 
     /// Levels 4, 5, 6: no log, and so a write hole.
     #[arg(long)]
@@ -157,6 +169,9 @@ impl Assembling {
                 .filter(|(set, _)| *set)
                 .map(|(_, flag)| OsString::from(flag)),
         );
+        if let Some(size) = self.size {
+            words.extend(["--size".into(), word(size)]);
+        }
         words.extend(["--stale".into(), word(self.stale)]);
         words.extend(["--backend".into(), word(self.backend)]);
         words.extend(["--read-policy".into(), self.read_policy.to_string().into()]);
@@ -190,6 +205,7 @@ impl Assembling {
                 StaleMembers::ReAdd => Stale::ReAdd,
                 StaleMembers::Rebuild => Stale::Rebuild,
             },
+            update: self.size.map(|Grow::Max| Update::Size),
             ..AssembleOptions::default()
         }
     }

@@ -1,0 +1,158 @@
+//! An array uses all that its members have, once every one was replaced by a
+//! larger one: mdadm's `--grow --size max`, done while assembling.
+//!
+//! Members keep what they hold where it is; the new part follows behind it. So
+//! layouts whose copies lie at places that depend on the members' size (far)
+//! cannot grow, as in md. The new part counts as not in sync, and its bits are
+//! set. The bitmap keeps its room: if it has too little for the new size, its
+//! chunks become larger. Until the first superblock is written, the array is on
+//! its members what it was; a bitmap of the new size beside a superblock of the
+//! old one is replaced by one with all bits set.
+
+use super::{Assembly, NeededSync, Part};
+use crate::engine::Span;
+use crate::persistent::error::AssembleError;
+use raidlab_geometry::{CopyMap, Layout, Level};
+use raidlab_metadata::{Bitmap, BitmapSuperblock, MAXIMUM_BITMAP_BYTES, Version};
+use raidlab_units::{Bytes, Sectors};
+
+impl Assembly {
+    /// Makes the array as large as its smallest member allows. Nothing changes
+    /// if that is what it is already.
+    pub(super) fn grow(&mut self) -> Result<(), AssembleError> {
+        let is_far = match self.layout {
+            Layout::Copies(copies) => copies.far > 1 && !copies.offset,
+            _ => false,
+        };
+        let whole = self
+            .slots()
+            .iter()
+            .all(|member| member.is_some_and(|member| matches!(member.part, Part::InSync(_))));
+        let refusal = if matches!(self.level, Level::Linear | Level::Raid0) {
+            Some("an array without redundancy is as large as its members already")
+        } else if is_far {
+            Some("far copies lie at places that depend on the size")
+        } else if self.read_only {
+            Some("it is read-only")
+        } else if !whole
+            || self
+                .members
+                .iter()
+                .any(|it| matches!(it.part, Part::Replacing(..)))
+        {
+            Some("every member has to be there and in sync")
+        } else {
+            None
+        };
+        if let Some(reason) = refusal {
+            return Err(AssembleError::CannotGrow(reason));
+        }
+        let used = self.room();
+        if used <= self.array.used_size {
+            return Ok(());
+        }
+        let before = self.sync_space();
+        self.array.used_size = used;
+        for member in &mut self.members {
+            let superblock = &mut member.candidate.metadata.superblock;
+            if matches!(member.part, Part::InSync(_)) && superblock.version != Version::V1_0 {
+                let room = member
+                    .candidate
+                    .size
+                    .0
+                    .saturating_sub(superblock.data_offset.0);
+                superblock.data_size = Sectors(room);
+            }
+        }
+        let shape = super::shape_of(&self.array, self.level, self.layout);
+        let size = match self.level.parity_count() {
+            0 => CopyMap::new(&shape).map(|map| map.array_size()),
+            _ => shape.array_size(),
+        };
+        self.size = size.map_err(|source| AssembleError::Impossible {
+            device: self.newest.clone(),
+            source,
+        })?;
+        let new = Span {
+            start: before,
+            end: self.sync_space(),
+        };
+        if let Some(bitmap) = &self.bitmap {
+            let limit = match self.bitmap_is_external {
+                true => MAXIMUM_BITMAP_BYTES,
+                false => room_of(&bitmap.superblock),
+            };
+            self.bitmap = resized(bitmap, new, limit);
+        }
+        let resync = self.resync.take();
+        self.resync = Some(NeededSync {
+            from: resync.as_ref().map_or(before, |it| it.from.min(before)),
+            ranges: match resync {
+                None => Some(vec![new]),
+                Some(NeededSync { ranges, .. }) => ranges.map(|mut ranges| {
+                    ranges.push(new);
+                    ranges
+                }),
+            },
+        });
+        Ok(())
+    }
+
+    /// What the smallest member has room for, in whole chunks.
+    fn room(&self) -> Sectors {
+        let members = self.members.iter();
+        let rooms = members
+            .filter(|member| matches!(member.part, Part::InSync(_)))
+            .map(|member| {
+                let superblock = member.candidate.superblock();
+                match superblock.version {
+                    // The superblock lies behind the data, and stays there.
+                    Version::V1_0 => superblock.data_size.0,
+                    _ => member
+                        .candidate
+                        .size
+                        .0
+                        .saturating_sub(superblock.data_offset.0),
+                }
+            });
+        let unit = self.array.chunk.0.max(8);
+        let room = rooms.min().unwrap_or(0);
+        Sectors(room - room % unit)
+    }
+
+    /// Where the space of `resync_offset` and the bitmap ends.
+    fn sync_space(&self) -> Sectors {
+        match self.level {
+            Level::Raid10 => self.size,
+            _ => self.array.used_size,
+        }
+    }
+}
+
+/// Bytes that a bitmap may have where it lies.
+pub(super) fn room_of(bitmap: &BitmapSuperblock) -> u64 {
+    let bytes = bitmap.bytes().max(bitmap.reserved.to_bytes().0);
+    bytes.next_multiple_of(4096).min(MAXIMUM_BITMAP_BYTES)
+}
+
+/// A bitmap for a larger space, the bits of what is new set. `None` if there is
+/// no chunk that would do.
+fn resized(bitmap: &Bitmap, new: Span, limit: u64) -> Option<Bitmap> {
+    let mut superblock = bitmap.superblock;
+    superblock.sync_size = new.end;
+    while superblock.bytes() > limit {
+        superblock.chunk = Bytes(superblock.chunk.0.checked_mul(2)?);
+    }
+    if superblock.chunk.0 >= 1 << 32 {
+        return None;
+    }
+    let mut larger = Bitmap::new(superblock, false).ok()?;
+    let spans = bitmap.set_spans().chain([new.start..new.end]);
+    for span in spans {
+        let count = Sectors(span.end.0.saturating_sub(span.start.0));
+        for chunk in larger.chunks_of(span.start, count) {
+            larger.set(chunk);
+        }
+    }
+    Some(larger)
+}

@@ -1,0 +1,246 @@
+//! Bad blocks, read-only arrays, failed writes, growth.
+
+use crate::harness::{DATA_OFFSET, Landing, Make, SECTOR, USED, World, slot};
+use raidlab_array::{AssembleError, AssembleOptions, Operation, RequestError, Update};
+use raidlab_geometry::Level;
+use raidlab_metadata::Superblock;
+use raidlab_units::{Nanos, Sectors};
+
+fn check(world: &mut World) {
+    world.with(|array, now, out| array.check(now, out)).unwrap();
+    world.run_for(Nanos::from_secs(60));
+    assert_eq!(world.array.status().mismatches.count, Sectors(0));
+}
+
+#[test]
+fn a_block_that_nobody_has_stays_bad_until_it_is_written() {
+    let make = Make {
+        spares: 1,
+        ..Make::new(Level::Raid1, 2)
+    };
+    let mut world = World::assemble(make.disks(), false, |_| ()).unwrap();
+    world.write(0, 200, 5);
+    world.run_for(Nanos::from_secs(1));
+    let bad = DATA_OFFSET + 42;
+    world.disks.get_mut(&1).unwrap().unreadable.insert(bad);
+    world
+        .with(|array, now, out| array.fail(now, slot(0), out))
+        .unwrap();
+    world.run_for(Nanos::from_secs(60));
+    assert_eq!(world.array.status().health, "[UU]");
+    let spare = world.disks[&2].metadata();
+    assert!(!spare.bad_blocks.is_empty(), "its log names the block");
+    assert!(
+        spare
+            .bad_blocks
+            .iter()
+            .all(|it| it.start.0 <= bad && bad < it.start.0 + it.count.0)
+    );
+    world.with(|array, now, out| array.stop(now, out));
+    world.run_for(Nanos::from_secs(1));
+
+    let mut again = World::assemble(world.disks, false, |_| ()).unwrap();
+    again.run_for(Nanos::from_secs(1));
+    let read = again.submit(Operation::Read, 40, 8, 0);
+    assert_eq!(again.wait(read), Err(RequestError::NoMember));
+    assert_eq!(again.read(0, 40), vec![5; 40 * SECTOR]);
+    assert_eq!(again.read(48, 100), vec![5; 100 * SECTOR]);
+    again.write(40, 8, 9);
+    again.run_for(Nanos::from_secs(1));
+    assert_eq!(again.read(40, 8), vec![9; 8 * SECTOR]);
+    let handles: Vec<u16> = again.disks.keys().copied().collect();
+    for handle in handles {
+        let metadata = again.disks[&handle].metadata();
+        assert!(metadata.bad_blocks.is_empty(), "{handle}");
+    }
+    check(&mut again);
+}
+
+#[test]
+fn read_only_and_back() {
+    for (level, members) in [(Level::Raid5, 3), (Level::Raid1, 2)] {
+        let make = Make {
+            spares: 1,
+            ..Make::new(level, members)
+        };
+        let mut world = World::assemble(make.disks(), false, |_| ()).unwrap();
+        let write = world.submit(Operation::Write, 0, 100, 5);
+        world
+            .with(|array, now, out| array.read_only(now, out))
+            .unwrap();
+        let late = world.submit(Operation::Write, 0, 8, 6);
+        assert_eq!(world.wait(late), Err(RequestError::ReadOnly));
+        world.wait(write).unwrap();
+        world.run_for(Nanos::from_secs(1));
+        assert_eq!(world.superblock(0).resync_offset, Superblock::IN_SYNC);
+        assert!(world.disks.values().all(|disk| disk.cache.is_empty()));
+        let events = world.superblock(0).events;
+        world.run_for(Nanos::from_secs(100));
+        assert_eq!(world.superblock(0).events, events, "nothing is written");
+        // A recovery waits meanwhile.
+        world
+            .with(|array, now, out| array.fail(now, slot(0), out))
+            .unwrap();
+        world.run_for(Nanos::from_secs(10));
+        assert!(world.array.status().health.contains('_'));
+        world
+            .with(|array, now, out| array.read_write(now, out))
+            .unwrap();
+        world.run_for(Nanos::from_millis(1));
+        world
+            .with(|array, now, out| array.read_only(now, out))
+            .unwrap();
+        world.run_for(Nanos::from_secs(10));
+        world
+            .with(|array, now, out| array.read_write(now, out))
+            .unwrap();
+        world.write(50, 8, 7);
+        world.run_for(Nanos::from_secs(60));
+        assert!(!world.array.status().health.contains('_'), "{level:?}");
+        check(&mut world);
+        assert_eq!(world.read(0, 50), vec![5; 50 * SECTOR]);
+        assert_eq!(world.read(50, 8), vec![7; 8 * SECTOR]);
+    }
+}
+
+#[test]
+fn a_dirty_mirror_that_may_not_be_written_is_read_from_one_member() {
+    let mut disks = Make::new(Level::Raid1, 2).disks();
+    for (handle, disk) in &mut disks {
+        let mut superblock = disk.metadata().superblock;
+        superblock.resync_offset = Sectors(0);
+        let bytes = superblock.encode().unwrap();
+        let at = usize::try_from(superblock.super_offset.0).unwrap() * SECTOR;
+        disk.durable[at..at + bytes.len()].copy_from_slice(&bytes);
+        let data = usize::try_from(DATA_OFFSET).unwrap() * SECTOR;
+        disk.durable[data..].fill(u8::try_from(*handle).unwrap() + 1);
+    }
+    let mut world = World::assemble(disks, false, |options| options.read_only = true).unwrap();
+    let reads: Vec<_> = (0..8)
+        .map(|at| world.submit(Operation::Read, at * 8, 8, 0))
+        .collect();
+    let mut seen: Vec<u8> = Vec::new();
+    for read in reads {
+        world.wait(read).unwrap();
+        seen.push(world.read[&read.0][0]);
+    }
+    assert!(seen.iter().all(|byte| *byte == seen[0]), "{seen:?}");
+}
+
+#[test]
+fn a_write_that_failed_is_resynced_at_once() {
+    let mut world = World::assemble(Make::new(Level::Raid1, 2).disks(), false, |_| ()).unwrap();
+    world.write(0, 256, 1);
+    world.run_for(Nanos::from_secs(12));
+    // Neither takes the write; the one that stays must not be trusted to hold
+    // the old bytes.
+    for disk in [0, 1] {
+        world
+            .disks
+            .get_mut(&disk)
+            .unwrap()
+            .unwritable
+            .insert(DATA_OFFSET + 100);
+    }
+    let write = world.submit(Operation::Write, 96, 8, 2);
+    assert!(world.wait(write).is_err());
+    for disk in [0, 1] {
+        world.disks.get_mut(&disk).unwrap().unwritable.clear();
+    }
+    world.run_for(Nanos::from_secs(60));
+    assert!(!world.array.status().state.not_in_sync);
+    assert_eq!(world.array.status().bitmap_chunks.unwrap().1, 4);
+}
+
+const GROWN: u64 = 3 * USED;
+
+fn grown(make: &Make) -> std::collections::BTreeMap<u16, crate::harness::Disk> {
+    let mut world = World::assemble(make.disks(), make.log, |_| ()).unwrap();
+    world.write(0, 256, 5);
+    world.with(|array, now, out| array.stop(now, out));
+    world.run_for(Nanos::from_secs(1));
+    let mut disks = world.disks;
+    for (handle, disk) in &mut disks {
+        // Rubbish, another on each.
+        let rubbish = u8::try_from(*handle).unwrap() + 0x70;
+        let bytes = usize::try_from(DATA_OFFSET + GROWN).unwrap() * SECTOR;
+        disk.durable.resize(bytes, rubbish);
+    }
+    disks
+}
+
+fn to_the_full(options: &mut AssembleOptions) {
+    options.update = Some(Update::Size);
+}
+
+#[test]
+fn an_array_grows_to_what_its_members_have() {
+    for (level, members, log) in [
+        (Level::Raid1, 2, false),
+        (Level::Raid10, 4, false),
+        (Level::Raid5, 3, true),
+        (Level::Raid6, 4, false),
+    ] {
+        let make = Make {
+            log,
+            ..Make::new(level, members)
+        };
+        let mut world = World::assemble(grown(&make), log, to_the_full).unwrap();
+        let size = world.array.size().0;
+        let before = World::assemble(make.disks(), log, |_| ())
+            .unwrap()
+            .array
+            .size()
+            .0;
+        assert_eq!(size, 3 * before, "{level:?}");
+        world.write(size - 20, 20, 8);
+        world.run_for(Nanos::from_secs(60));
+        check(&mut world);
+        assert_eq!(world.superblock(0).used_size, Sectors(GROWN));
+        assert_eq!(world.superblock(0).data_size, Sectors(GROWN));
+        let mut again = World::assemble(world.disks, log, |_| ()).unwrap();
+        assert_eq!(again.array.size().0, size);
+        assert!(again.array.status().bitmap_chunks.unwrap().1 >= 12);
+        assert_eq!(again.read(0, 256), vec![5; 256 * SECTOR]);
+        assert_eq!(again.read(size - 20, 20), vec![8; 20 * SECTOR]);
+        check(&mut again);
+    }
+}
+
+#[test]
+fn growth_survives_cuts() {
+    for log in [false, true] {
+        let make = Make {
+            log,
+            ..Make::new(Level::Raid5, 3)
+        };
+        let disks = grown(&make);
+        // The first superblocks and some of the resync behind them.
+        for cut in (0..30).step_by(if log { 1 } else { 3 }) {
+            let mut world = World::assemble(disks.clone(), log, to_the_full).unwrap();
+            while world.executed < cut && world.step(None) {}
+            for mut landing in Landing::kinds(cut as u64) {
+                let left = world.cut(&mut landing);
+                for change in [|_: &mut AssembleOptions| (), to_the_full] {
+                    let mut again = World::assemble(left.clone(), log, change).unwrap();
+                    again.run_for(Nanos::from_secs(60));
+                    assert!(again.array.status().bitmap_chunks.is_some(), "cut {cut}");
+                    assert_eq!(again.read(0, 256), vec![5; 256 * SECTOR], "cut {cut}");
+                    check(&mut again);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_degraded_array_does_not_grow() {
+    let make = Make::new(Level::Raid5, 3);
+    let mut disks = grown(&make);
+    disks.remove(&1);
+    let refused = World::assemble(disks, false, |options| {
+        options.run_degraded = true;
+        to_the_full(options);
+    });
+    assert!(matches!(refused.err(), Some(AssembleError::CannotGrow(_))));
+}
