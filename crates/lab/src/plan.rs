@@ -2,7 +2,7 @@
 //! `raidlab run --dry-run`.
 
 use crate::experiment::{Experiment, PlannedJob, PlannedStep};
-use crate::subject::{Subject, SubjectKind};
+use crate::subject::Subject;
 use crate::suite::{
     Condition, Event, EventKind, FioText, Job, Rounds, Step, Suite, TimedEvent, Wait, When, Work,
 };
@@ -59,8 +59,7 @@ impl Experiment {
             self.disks.join(", ")
         );
         let modelled = subject.host.as_ref().map_or("", |host| host.title.as_str());
-        let built =
-            !self.host.is_empty() || subject.host.is_none() || subject.kind == SubjectKind::Array;
+        let real = !self.host.is_empty() || subject.host.is_none();
         header(
             &mut text,
             "host",
@@ -70,7 +69,7 @@ impl Experiment {
                 &self.host
             },
         );
-        if let Some(build) = subject.build.as_ref().filter(|_| built) {
+        if let Some(build) = subject.build.as_ref().filter(|_| real) {
             header(&mut text, "built as", &build.system().title());
         }
         if let Some(filesystem) = &self.filesystem {

@@ -8,7 +8,6 @@
 
 mod bench;
 mod build;
-mod md_array;
 mod pool_subject;
 pub mod presets;
 mod row;

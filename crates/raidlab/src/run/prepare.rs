@@ -34,8 +34,7 @@ pub struct Prepared {
 /// When a file is missing or wrong, or names do not go together.
 pub fn prepare(arguments: &Arguments) -> Result<Prepared, Failure> {
     let mut suite = load(arguments)?;
-    let mut subjects = chosen_subjects(&suite, &arguments.subjects)?;
-    let unmodelled = leave_out_unmodelled(arguments, &mut subjects);
+    let subjects = chosen_subjects(&suite, &arguments.subjects)?;
     suite.disks = chosen_disks(&suite, &arguments.disks)?;
     let mut fits = chosen_fits(&suite.disks, &arguments.fit)?;
     if arguments.quick {
@@ -49,7 +48,6 @@ pub fn prepare(arguments: &Arguments) -> Result<Prepared, Failure> {
         ..Choices::default()
     };
     let mut remarks = remarks(arguments, &suite);
-    remarks.extend(unmodelled);
     if let Some(words) = foreign_figures(&suite) {
         suite.published = None;
         remarks.push(remark("Other disks", words));
@@ -58,29 +56,6 @@ pub fn prepare(arguments: &Arguments) -> Result<Prepared, Failure> {
         experiments: suite.experiments(&subjects, &choices),
         suite,
         remarks,
-    })
-}
-
-/// Of a suite whose subjects nobody chose, those that have a model run; the
-/// reader is told of the others. Without any that has, nothing is left out, and
-/// the bench refuses.
-fn leave_out_unmodelled(
-    arguments: &Arguments,
-    subjects: &mut Vec<Subject>,
-) -> Option<AccuracyNote> {
-    let is_modelled = |subject: &Subject| subject.kind != SubjectKind::System;
-    if !arguments.subjects.is_empty() || !subjects.iter().any(is_modelled) {
-        return None;
-    }
-    let (modelled, others): (Vec<_>, Vec<_>) = subjects.drain(..).partition(is_modelled);
-    *subjects = modelled;
-    let names: Vec<&str> = others.iter().map(|other| other.name.as_str()).collect();
-    (!names.is_empty()).then(|| {
-        let statement = format!(
-            "Left out, as only real systems build them: {}.",
-            names.join(", ")
-        );
-        remark("Not modelled", statement)
     })
 }
 
