@@ -1,12 +1,15 @@
 //! Runs one command in a guest over empty disks:
 //! `in_guest [--disks N] [--megabytes N] [--seconds N] [--iops N] [--kvm]
-//! [--put GUEST=HOST]... [--take GUEST=HOST]... -- PROGRAM [ARGUMENT]...`.
+//! [--put GUEST=HOST]... [--take GUEST=HOST]... [--export NAME=SOCKET]...
+//! -- PROGRAM [ARGUMENT]...`.
 //!
+//! An export is a disk that an NBD server of this machine has; it comes behind
+//! the empty ones, with the serial numbers `EXPORT0`, `EXPORT1`...
 //! A file put into the guest comes with the libraries it needs; a file taken
 //! is written after the end. Ends with the command's exit code, or with 125
 //! when there was no sound end.
 
-use raidlab_guest::{Accelerator, Disk, Guest, Initramfs, Job, Kernel, Machine, Stream};
+use raidlab_guest::{Accelerator, Disk, Export, Guest, Initramfs, Job, Kernel, Machine, Stream};
 use raidlab_shell::Command;
 use raidlab_units::Bytes;
 use std::error::Error;
@@ -23,6 +26,7 @@ struct Options {
     kvm: bool,
     put: Vec<(String, String)>,
     take: Vec<(String, String)>,
+    exports: Vec<Export>,
     command: Vec<String>,
 }
 
@@ -35,6 +39,7 @@ fn options() -> Result<Options, Box<dyn Error>> {
         kvm: false,
         put: Vec::new(),
         take: Vec::new(),
+        exports: Vec::new(),
         command: Vec::new(),
     };
     let mut words = std::env::args().skip(1);
@@ -50,7 +55,7 @@ fn options() -> Result<Options, Box<dyn Error>> {
             .next()
             .ok_or_else(|| format!("{word} needs a value"))?;
         let pair = || {
-            let pair = value.split_once('=').ok_or("a pair is GUEST=HOST")?;
+            let pair = value.split_once('=').ok_or("a pair is A=B")?;
             Ok::<_, &str>((pair.0.to_owned(), pair.1.to_owned()))
         };
         match word.as_str() {
@@ -60,6 +65,14 @@ fn options() -> Result<Options, Box<dyn Error>> {
             "--iops" => options.iops = Some(value.parse()?),
             "--put" => options.put.push(pair()?),
             "--take" => options.take.push(pair()?),
+            "--export" => {
+                let (name, socket) = pair()?;
+                options.exports.push(Export {
+                    serial: format!("EXPORT{}", options.exports.len()),
+                    socket: socket.into(),
+                    name,
+                });
+            }
             _ => return Err(format!("unknown option {word}").into()),
         }
     }
@@ -86,6 +99,7 @@ fn run() -> Result<u8, Box<dyn Error>> {
         initramfs,
         machine: Machine {
             disks,
+            exports: options.exports,
             ..Machine::default()
         },
     };

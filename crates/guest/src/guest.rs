@@ -89,6 +89,7 @@ impl Guest {
             machine: Machine {
                 accelerator: Accelerator::Kvm,
                 disks: Vec::new(),
+                exports: Vec::new(),
                 ..self.machine.clone()
             },
             ..self.clone()

@@ -32,6 +32,6 @@ pub use guest::{Finished, Guest, GuestError, Job, Stream};
 pub use initramfs::{Initramfs, InitramfsError};
 pub use kernel::{Kernel, KernelError};
 pub use libraries::LibraryError;
-pub use machine::{Accelerator, Bus, Disk, Machine};
+pub use machine::{Accelerator, Bus, Disk, Export, Machine};
 pub use modules::ModuleError;
 pub use newc::{Archive, ArchiveError, Node};

@@ -71,6 +71,18 @@ impl Disk {
     }
 }
 
+/// A disk that a server of this machine exports over NBD: its contents stay
+/// when the guest is gone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Export {
+    /// Its serial number, as [`Disk::serial`].
+    pub serial: String,
+    /// The Unix socket that the server listens on.
+    pub socket: PathBuf,
+    /// The export's name.
+    pub name: String,
+}
+
 /// The virtual machine.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Machine {
@@ -84,6 +96,8 @@ pub struct Machine {
     pub bus: Bus,
     /// Its disks, in order.
     pub disks: Vec<Disk>,
+    /// Disks behind those, exported by others.
+    pub exports: Vec<Export>,
 }
 
 /// Two processors and 1.5 GiB without disks, translated.
@@ -95,6 +109,7 @@ impl Default for Machine {
             memory: Bytes(1536 << 20),
             bus: Bus::Scsi,
             disks: Vec::new(),
+            exports: Vec::new(),
         }
     }
 }
@@ -167,25 +182,29 @@ impl Machine {
                 format!("virtserialport,chardev={port},name=raidlab.{port}"),
             );
         }
-        if self.bus == Bus::Scsi && !self.disks.is_empty() {
+        let disks = self.disks.len() + self.exports.len();
+        if self.bus == Bus::Scsi && disks > 0 {
             add("device", "virtio-scsi-pci,id=scsi".to_owned());
         }
         for (index, disk) in self.disks.iter().enumerate() {
             add("drive", drive(index, disk, files));
-            add("device", self.device(index, disk));
+            add("device", self.device(index, &disk.serial, disk.rotates));
+        }
+        for (index, export) in (self.disks.len()..).zip(&self.exports) {
+            add("drive", exported(index, export));
+            add("device", self.device(index, &export.serial, false));
         }
         arguments.extend(["-nodefaults", "-no-user-config", "-no-reboot"].map(str::to_owned));
         arguments
     }
 
     /// The disk as the guest sees it.
-    fn device(&self, index: usize, disk: &Disk) -> String {
-        let serial = &disk.serial;
+    fn device(&self, index: usize, serial: &str, rotates: bool) -> String {
         match self.bus {
             // 1 means: no rotating medium (SBC-4, medium rotation rate).
             Bus::Scsi => format!(
                 "scsi-hd,bus=scsi.0,scsi-id={index},drive=disk{index},serial={serial},rotation_rate={}",
-                if disk.rotates { 7200 } else { 1 }
+                if rotates { 7200 } else { 1 }
             ),
             Bus::Block => format!("virtio-blk-pci,drive=disk{index},serial={serial}"),
         }
@@ -206,6 +225,17 @@ fn drive(index: usize, disk: &Disk, files: BootFiles<'_>) -> String {
     text
 }
 
+/// The disk as its server holds it. What the guest flushes must be safe there:
+/// no `cache=unsafe`.
+fn exported(index: usize, export: &Export) -> String {
+    let path = escaped(&export.socket);
+    let name = escaped(Path::new(&export.name));
+    format!(
+        "if=none,id=disk{index},driver=nbd,server.type=unix,server.path={path},export={name},\
+         cache=none,discard=unmap"
+    )
+}
+
 /// A path in an option's value: commas are doubled.
 fn escaped(path: &Path) -> String {
     path.to_string_lossy().replace(',', ",,")
@@ -213,7 +243,7 @@ fn escaped(path: &Path) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Accelerator, BootFiles, Bus, Disk, Machine};
+    use super::{Accelerator, BootFiles, Bus, Disk, Export, Machine};
     use raidlab_units::{Bytes, BytesPerSecond};
     use std::path::Path;
 
@@ -235,6 +265,28 @@ mod tests {
             ..Machine::default()
         };
         insta::assert_snapshot!(shown(&machine));
+    }
+
+    #[test]
+    fn an_exported_disk_comes_behind_the_own_ones() {
+        let machine = Machine {
+            disks: Disk::several(1, Bytes(1 << 20)),
+            exports: vec![Export {
+                serial: "EXPORT0".to_owned(),
+                socket: "/run/a,b.sock".into(),
+                name: "home".to_owned(),
+            }],
+            ..Machine::default()
+        };
+        let shown = shown(&machine);
+        assert!(
+            shown.contains(
+                "-drive if=none,id=disk1,driver=nbd,server.type=unix,server.path=/run/a,,b.sock,\
+                 export=home,cache=none,discard=unmap\n\
+                 -device scsi-hd,bus=scsi.0,scsi-id=1,drive=disk1,serial=EXPORT0,rotation_rate=1\n"
+            ),
+            "{shown}"
+        );
     }
 
     #[test]
