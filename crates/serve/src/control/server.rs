@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Connections at once; more are closed at once.
 const MAXIMUM_CONNECTIONS: usize = 32;
@@ -19,6 +19,11 @@ const MAXIMUM_CONNECTIONS: usize = 32;
 const WAITING_EVENTS: usize = 4096;
 /// How often a connection that carries events looks whether its client has gone.
 const LOOK: Duration = Duration::from_millis(200);
+
+/// How long answers that are under way are waited for at the end.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// How often is looked whether they have gone out.
+const LOOK_AT_END: Duration = Duration::from_millis(5);
 
 /// What a control socket controls.
 pub trait Controlled: Send + Sync {
@@ -109,7 +114,7 @@ pub struct ControlServer {
     path: PathBuf,
     stopping: Arc<AtomicBool>,
     connections: Arc<Mutex<Vec<UnixStream>>>,
-    acceptor: Option<JoinHandle<()>>,
+    acceptor: Option<JoinHandle<Vec<JoinHandle<()>>>>,
 }
 
 impl ControlServer {
@@ -166,18 +171,30 @@ impl Drop for ControlServer {
         // Ends the wait for the next connection.
         let _ = UnixStream::connect(&self.path);
         let _ = std::fs::remove_file(&self.path);
-        if let Some(acceptor) = self.acceptor.take() {
-            // A panic there has been printed; there is nobody to tell.
-            let _ = acceptor.join();
+        // A panic there has been printed; there is nobody to tell.
+        let acceptor = self.acceptor.take();
+        let threads = acceptor.and_then(|acceptor| acceptor.join().ok());
+        let mut connections = self
+            .connections
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        // No more requests; but who asked to stop is still to be told that it
+        // is done.
+        shut_down(&connections, Shutdown::Read);
+        let until = Instant::now() + PATIENCE;
+        let is_over = |thread: &JoinHandle<()>| thread.is_finished();
+        while !threads.iter().flatten().all(is_over) && Instant::now() < until {
+            std::thread::sleep(LOOK_AT_END);
         }
-        let connections = self.connections.lock();
-        for connection in connections
-            .unwrap_or_else(PoisonError::into_inner)
-            .drain(..)
-        {
-            // It may have gone by itself.
-            let _ = connection.shutdown(Shutdown::Both);
-        }
+        shut_down(&connections, Shutdown::Both);
+        connections.clear();
+    }
+}
+
+fn shut_down(connections: &[UnixStream], how: Shutdown) {
+    for connection in connections {
+        // It may have gone by itself.
+        let _ = connection.shutdown(how);
     }
 }
 
@@ -189,11 +206,12 @@ struct Acceptor {
 }
 
 impl Acceptor {
-    fn run(&self) {
+    /// Accepts until it shall stop; gives the connections' threads.
+    fn run(&self) -> Vec<JoinHandle<()>> {
         let mut threads: Vec<JoinHandle<()>> = Vec::new();
         for stream in self.listener.incoming() {
             if self.stopping.load(Ordering::SeqCst) {
-                return;
+                break;
             }
             threads.retain(|thread| !thread.is_finished());
             match stream {
@@ -205,6 +223,7 @@ impl Acceptor {
                 Err(_) => std::thread::sleep(LOOK),
             }
         }
+        threads
     }
 
     fn serve(&self, stream: UnixStream) -> Option<JoinHandle<()>> {

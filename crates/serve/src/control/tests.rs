@@ -223,3 +223,41 @@ fn names_lead_nowhere_else() {
         Err(PlaceError::NotOurs(_))
     ));
 }
+
+/// Tells that it was asked, and answers a moment later.
+struct Slow {
+    asked: std::sync::mpsc::Sender<()>,
+    publisher: Publisher,
+}
+
+impl Controlled for Slow {
+    fn control(&self, _: ControlRequest) -> ControlResponse {
+        self.asked.send(()).expect("the test waits");
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        ControlResponse::Done
+    }
+
+    fn publisher(&self) -> &Publisher {
+        &self.publisher
+    }
+}
+
+#[test]
+fn an_answer_under_way_goes_out_before_the_server_goes() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("control");
+    let (asked, was_asked) = std::sync::mpsc::channel();
+    let slow = Slow {
+        asked,
+        publisher: Publisher::default(),
+    };
+    let server = ControlServer::start(&path, Arc::new(slow)).expect("listening");
+    let mut client = ControlClient::connect(&path).expect("connected");
+    let idle = ControlClient::connect(&path).expect("connected");
+    let answer = std::thread::spawn(move || client.ask(&ControlRequest::Stop));
+    was_asked.recv().expect("asked");
+    drop(server);
+    let answer = answer.join().expect("no panic").expect("an answer");
+    assert_eq!(answer, ControlResponse::Done);
+    drop(idle);
+}

@@ -1,0 +1,304 @@
+# Steps that tests are made of: what raidlab does, what the kernel does, what
+# is compared. Each fails loudly, so that a test is a plain list of steps.
+
+# Seconds until something counts as stuck.
+patience=120
+# What is used of each member, in KiB: small, as every byte is copied and
+# checked several times by a processor that QEMU imitates.
+used=${USED:-10240}
+
+fail() {
+    echo "failed: $*"
+    show_state
+    exit 1
+}
+
+# A moment, without a process.
+nap() {
+    read -rt 0.1 <>"$room/never" || true
+}
+
+# Both systems' view of things, for the reader of a failure.
+show_state() {
+    set +eE
+    trap - ERR
+    cat /proc/mdstat
+    raidlab detail "$array" 2>/dev/null
+    cat "/run/raidlab/$array.log.sock" 2>/dev/null
+    dmesg | tail -n 15
+}
+
+# Nothing of the case before is running, mapped or recognisable.
+clear_away() {
+    trap - ERR
+    if [[ -f $room/server ]]; then
+        kill -9 "$(<"$room/server")" 2>/dev/null || true
+        rm -f "$room/server"
+    fi
+    raidlab stop "$array" 2>/dev/null || true
+    mdadm --stop "$md" 2>/dev/null || true
+    local index
+    for index in "${!disks[@]}"; do
+        dmsetup remove "$array.$index" 2>/dev/null || true
+    done
+    for index in "${disks[@]}"; do
+        # Superblocks of all versions; the data of other cases may stay, so that
+        # a forgotten sync shows.
+        dd if=/dev/zero of="$index" bs=64k count=1 conv=notrunc status=none
+        dd if=/dev/zero of="$index" bs=64k seek=$(($(blockdev --getsize64 "$index") / 65536 - 4)) \
+            count=4 conv=notrunc status=none
+    done
+    rm -rf "${room:?}"/{image,copy,writes,never,snapshot.*}
+    mkfifo "$room/never"
+    trap 'echo "failed: line $LINENO of ${BASH_SOURCE[0]##*/}: $BASH_COMMAND"; show_state' ERR
+}
+
+# The members of this case and one that may join later.
+prepare() {
+    member=("${disks[@]:0:members}")
+    new=${disks[members]:-}
+    size_of_member=(--size "$used")
+    shape=(--chunk 64)
+    case $level in
+    0 | linear)
+        # They take all of a member.
+        size_of_member=()
+        if [[ $layout == *unequal ]]; then
+            cut_members 12 16 16 20
+        else
+            cut_members 12 12 12 12
+        fi
+        ;;
+    esac
+    case $level in
+    1 | linear) shape=() ;;
+    esac
+    layout_words=()
+    if [[ ${layout%%:*} != [-u]* ]]; then
+        layout_words=(--layout "${layout%%:*}")
+    fi
+}
+
+# Members of so many MiB in place of whole disks.
+cut_members() {
+    local index
+    for index in "${!member[@]}"; do
+        shift "$((index > 0))"
+        echo "0 $(($1 * 2048)) linear ${member[index]} 0" |
+            dmsetup create "$array.$index"
+        member[index]=/dev/mapper/$array.$index
+    done
+}
+
+# --- raidlab
+
+socket=/run/raidlab/$array.nbd.sock
+uri="nbd+unix:///$array?socket=$socket"
+
+raidlab_creates() {
+    raidlab create --run --level "$level" --raid-devices "$members" --metadata "$version" \
+        --name "$array" "${shape[@]}" "${size_of_member[@]}" "${layout_words[@]}" "$@" "${member[@]}"
+}
+
+# Assembled from devices, served in the background.
+raidlab_starts() {
+    raidlab assemble "$array" "$@"
+    size=$(raidlab_says size_bytes)
+    echo "raidlab: $size bytes, $(raidlab_says state) $(raidlab_says health)"
+}
+
+# Like it, in a process whose number is known.
+raidlab_starts_to_die() {
+    raidlab serve --name "$array" "$@" 2>"$room/served" &
+    echo $! >"$room/server"
+    local end=$((SECONDS + patience))
+    until [[ -S /run/raidlab/$array.sock ]] && raidlab detail "$array" >/dev/null 2>&1; do
+        kill -0 "$(<"$room/server")" || fail "the server ended: $(<"$room/served")"
+        ((SECONDS < end)) || fail 'the server does not start'
+        nap
+    done
+    size=$(raidlab_says size_bytes)
+}
+
+raidlab_is_killed() {
+    kill -9 "$(<"$room/server")" 2>/dev/null || true
+    wait "$(<"$room/server")" || true
+    rm -f "$room/server"
+}
+
+# One value of its state.
+raidlab_says() {
+    local json
+    json=$(raidlab detail --json "$array")
+    [[ $json =~ \"$1\":(\"([^\"]*)\"|([0-9a-z]+)) ]] || fail "no $1 in $json"
+    echo "${BASH_REMATCH[2]}${BASH_REMATCH[3]}"
+}
+
+# Until all slots are in sync, or those that are told, and nothing runs.
+raidlab_settles() {
+    local health end=$((SECONDS + patience)) wanted=${1:-}
+    if [[ -z $wanted ]]; then
+        printf -v wanted '%*s' "$members" ''
+        wanted="[${wanted// /U}]"
+    fi
+    while :; do
+        raidlab wait "$array" --seconds "$patience"
+        health=$(raidlab_says health)
+        [[ $health != "$wanted" ]] || return 0
+        ((SECONDS < end)) || fail "raidlab stays at $health, not $wanted"
+        nap
+    done
+}
+
+# Until the bitmap says that nothing was written lately.
+raidlab_forgets_writes() {
+    local end=$((SECONDS + patience))
+    until raidlab detail --json "$array" | grep -q '"bitmap_chunks":\[0,'; do
+        ((SECONDS < end)) || fail "bits stay in raidlab's bitmap"
+        nap
+    done
+}
+
+raidlab_checks() {
+    raidlab manage "$array" --action check
+    raidlab wait "$array" --seconds "$patience"
+    local found
+    found=$(raidlab_says mismatch_sectors)
+    ((found == 0)) || fail "raidlab counts $found sectors of mismatches"
+}
+
+raidlab_writes() {
+    nbdcopy --flush "$1" "$uri"
+}
+
+raidlab_reads_the_same() {
+    nbdcopy "$uri" "$room/copy"
+    cmp "$room/copy" "$room/image" || fail 'raidlab reads something else'
+    rm -f "$room/copy"
+}
+
+raidlab_stops() {
+    raidlab stop "$array"
+}
+
+# --- the kernel
+
+kernel_creates() {
+    mdadm --create "$md" --run --force --level "$level" --raid-devices "$members" \
+        --metadata "$version" --homehost=any --name "$array" "${shape[@]}" "${size_of_member[@]}" \
+        "${layout_words[@]}" "$@" "${member[@]}"
+    size=$(blockdev --getsize64 "$md")
+}
+
+kernel_starts() {
+    mdadm --assemble "$md" --run "$@"
+    local found
+    found=$(blockdev --getsize64 "$md")
+    [[ -z ${size:-} ]] || ((found == size)) || fail "the kernel has $found bytes, not $size"
+    size=$found
+}
+
+# Until nothing is missing, or as many members as told, and nothing runs.
+kernel_settles() {
+    [[ -f $md_state/sync_action ]] || return 0
+    local action start degraded end=$((SECONDS + patience))
+    while :; do
+        read -r action <"$md_state/sync_action"
+        read -r start <"$md_state/resync_start"
+        read -r degraded <"$md_state/degraded"
+        if [[ $action == idle && $start == none && $degraded == "${1:-0}" ]]; then
+            return
+        fi
+        ((SECONDS < end)) || fail "the kernel stays at $action, from $start, $degraded missing"
+        nap
+    done
+}
+
+# It was stopped cleanly by the other: nothing to do.
+kernel_has_nothing_to_do() {
+    [[ -f $md_state/sync_action ]] || return 0
+    local action degraded
+    read -r action <"$md_state/sync_action"
+    read -r degraded <"$md_state/degraded"
+    [[ $action == idle && $degraded == "${1:-0}" ]] ||
+        fail "the kernel begins with $action, $degraded missing"
+}
+
+# Like raidlab_forgets_writes, by what stands on the first member.
+kernel_forgets_writes() {
+    local end=$((SECONDS + patience))
+    until mdadm --examine-bitmap "${member[0]}" | grep -q ' 0 dirty'; do
+        ((SECONDS < end)) || fail "bits stay in the kernel's bitmap"
+        nap
+    done
+}
+
+kernel_checks() {
+    [[ -f $md_state/sync_action ]] || return 0
+    echo check >"$md_state/sync_action"
+    local action found
+    while read -r action <"$md_state/sync_action" && [[ $action != idle ]]; do
+        nap
+    done
+    read -r found <"$md_state/mismatch_cnt"
+    ((found == 0)) || fail "the kernel counts $found sectors of mismatches"
+}
+
+kernel_writes() {
+    dd if="$1" of="$md" bs=1M oflag=direct conv=notrunc,fsync status=none
+}
+
+kernel_reads_the_same() {
+    blockdev --flushbufs "$md"
+    cmp "$md" "$room/image" || fail 'the kernel reads something else'
+}
+
+kernel_stops() {
+    mdadm --stop "$md"
+}
+
+# --- both
+
+# mdadm reads what is on the members without a word of complaint.
+mdadm_examines() {
+    local one events=()
+    for one in "$@"; do
+        mdadm --examine "$one" >"$room/examined" 2>"$room/complaints"
+        [[ ! -s $room/complaints ]] || fail "mdadm --examine: $(<"$room/complaints")"
+        grep -q 'Checksum : .* - correct' "$room/examined" || fail "$(<"$room/examined")"
+        grep -q 'State : clean' "$room/examined" || fail "$(<"$room/examined")"
+        events+=("$(sed -n 's/.*Events : //p' "$room/examined")")
+        if grep -q 'Internal Bitmap' "$room/examined"; then
+            mdadm --examine-bitmap "$one" >"$room/examined" 2>"$room/complaints"
+            [[ ! -s $room/complaints ]] || fail "--examine-bitmap: $(<"$room/complaints")"
+            grep -q 'Magic : 6d746962' "$room/examined" || fail "$(<"$room/examined")"
+            events+=("$(sed -n 's/.*Events : //p' "$room/examined")")
+        fi
+    done
+    [[ $(printf '%s\n' "${events[@]}" | sort -u | wc -l) == 1 ]] || fail "events ${events[*]}"
+}
+
+# An image as large as the array, beginning at a place of the noise.
+image() {
+    local skip=${1:-0}
+    dd if=/dev/shm/noise of="$room/image" bs=64k skip="$skip" count=$(((size + 65535) / 65536)) \
+        status=none
+    local got
+    got=$(stat -c %s "$room/image")
+    ((got >= size)) || fail "too little noise for $size bytes"
+    truncate -s "$size" "$room/image"
+}
+
+# Other bytes in a part of the image: MiB number $1, and in the array by the
+# command behind it.
+other_bytes() {
+    dd if=/dev/shm/noise of="$room/patch" bs=1M skip=$((60 - $1)) count=1 status=none
+    dd if="$room/patch" of="$room/image" bs=1M seek="$1" conv=notrunc status=none
+}
+
+# Sectors written to a device since it was switched on.
+sectors_written() {
+    local fields
+    read -ra fields <"/sys/block/${1##*/}/stat"
+    echo "${fields[6]}"
+}
