@@ -191,6 +191,8 @@ pub struct PersistentArray {
     bad_blocks_unrecorded: bool,
 
     pass: Option<pass::Pass>,
+    /// Members whose superblocks are one event behind, as found.
+    behind: BTreeSet<Slot>,
     want_superblocks: bool,
     /// Everything is drained: the next pass with superblocks is the last.
     is_final: bool,
@@ -254,6 +256,7 @@ impl PersistentArray {
             .filter(|_| is_redundant)
             .map(|bitmap| Intent::new(bitmap, resync_from));
         let (devices, served) = build::devices(assembly.members, slots);
+        let behind = build::behind(&assembly.array, &devices);
         for device in devices.values() {
             let writes = is_redundant && !assembly.read_only;
             if writes && let Err(source) = device.own.encode() {
@@ -301,6 +304,7 @@ impl PersistentArray {
             replacements: Replacements::default(),
             bad_blocks_unrecorded: false,
             pass: None,
+            behind,
             want_superblocks: is_redundant,
             is_final: false,
             degraded: false,
@@ -506,11 +510,12 @@ impl PersistentArray {
         &self.served
     }
 
-    /// A sync runs or is about to: members are filled or made to agree.
+    /// A sync runs or is about to: members are filled or made to agree. A
+    /// resync that waits for a missing member does not count.
     #[must_use]
     pub fn is_syncing(&self) -> bool {
         let fills = |device: &Device| matches!(device.place, Place::Recovering { .. });
-        let resyncs = !self.is_in_sync() && !self.resync_waits;
+        let resyncs = !self.is_in_sync() && !self.resync_waits && !self.lacks_for_resync();
         self.engine.sync_status().is_some()
             || !self.replacements.is_empty()
             || self.mode == Mode::ReadWrite && (resyncs || self.devices.values().any(fills))

@@ -240,6 +240,7 @@ fn options(
             whole: 100,
         },
         tear_physical: false,
+        modelled_disks: false,
         latency_low_ns: 50_000,
         latency_high_ns: 200_000,
         sync_block: 64,

@@ -5,15 +5,14 @@
 //! says that the array is in sync (`resync_offset` all ones), then copies and
 //! parity agree everywhere among the members it calls current. If it says
 //! otherwise and there is a bitmap, they agree wherever no current member's
-//! bit is set, and below `resync_offset`... only where the bit is clear: a bit
-//! that is set may be anything.
+//! bit is set.
 //!
 //! Offsets of fields: struct `mdp_superblock_1` (include/uapi/linux/raid/md_p.h)
 //! and `bitmap_super_s` (drivers/md/md-bitmap.h).
 
 use crate::pages::{Pages, SECTOR};
 use crate::reader::{Reader, slot_of};
-use raidlab_geometry::{Level, SlotSet};
+use raidlab_geometry::SlotSet;
 use raidlab_metadata::Version;
 
 const MAGIC: u32 = 0xa92b_4efc;
@@ -186,10 +185,7 @@ impl Said {
         let parity = reader.level.parity_count() > 0;
         let positions = if parity { reader.used } else { reader.size };
         for sector in 0..positions {
-            let marked = self
-                .bitmap
-                .as_ref()
-                .is_some_and(|bits| bits.has(reader, sector));
+            let marked = self.bitmap.as_ref().is_some_and(|bits| bits.has(sector));
             if marked && !self.clean {
                 continue;
             }
@@ -234,8 +230,7 @@ impl Bits {
 
     /// Whether the bit of a position is set. RAID 10's bits count array
     /// sectors, all others' sectors of the members.
-    fn has(&self, reader: &Reader, sector: u64) -> bool {
-        let _units = matches!(reader.level, Level::Raid10);
+    fn has(&self, sector: u64) -> bool {
         let bit = (sector / self.chunk.max(1)) as usize;
         self.bits
             .get(bit / 8)

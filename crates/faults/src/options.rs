@@ -39,6 +39,8 @@ pub struct Options {
     pub tear: TearRates,
     /// A 4 KiB physical sector may become unreadable at a power cut.
     pub tear_physical: bool,
+    /// Latencies come from the model of a mechanical disk, not from a range.
+    pub modelled_disks: bool,
     /// Nanoseconds of the fastest command.
     pub latency_low_ns: u64,
     /// Nanoseconds of an ordinary slow one.
@@ -191,6 +193,7 @@ impl Options {
                 whole: pick(random, &[0, 20, 50, 80, 100]),
             },
             tear_physical: random.percent(20),
+            modelled_disks: random.percent(10),
             latency_low_ns,
             latency_high_ns: latency_low_ns * pick(random, &[1, 4, 40]),
             sync_block: pick(random, &[8, 16, 64, 128, 1024]),

@@ -188,10 +188,9 @@ impl Draw<'_> {
     /// `None`: a long idle time.
     fn action(&mut self) -> Option<Action> {
         let weights = self.options.weights.clone();
-        let kinds = kinds(&weights);
-        let total: u32 = kinds.iter().map(|(weight, _)| weight).sum();
+        let total: u32 = kinds(&weights).map(|(weight, _)| weight).sum();
         let mut left = self.random.below(u64::from(total)) as u32;
-        for (weight, make) in kinds {
+        for (weight, make) in kinds(&weights) {
             if left < weight {
                 return make(self);
             }
@@ -242,7 +241,13 @@ impl Draw<'_> {
 
 type Make = fn(&mut Draw<'_>) -> Option<Action>;
 
-fn kinds(weights: &Weights) -> [(u32, Make); 19] {
+fn kinds(weights: &Weights) -> impl Iterator<Item = (u32, Make)> {
+    let work = work(weights).into_iter();
+    work.chain(faults(weights)).chain(administration(weights))
+}
+
+/// What applications do.
+fn work(weights: &Weights) -> [(u32, Make); 6] {
     [
         (weights.write, |draw| {
             let (start, count) = draw.range();
@@ -264,6 +269,12 @@ fn kinds(weights: &Weights) -> [(u32, Make); 19] {
         }),
         (weights.drain, |_| Some(Action::Drain)),
         (weights.idle, |_| None),
+    ]
+}
+
+/// What disks do.
+fn faults(weights: &Weights) -> [(u32, Make); 5] {
+    [
         (weights.unreadable, |draw| {
             Some(Action::Unreadable {
                 member: draw.member(),
@@ -296,6 +307,12 @@ fn kinds(weights: &Weights) -> [(u32, Make); 19] {
                 member: draw.member(),
             })
         }),
+    ]
+}
+
+/// What administrators and power companies do.
+fn administration(weights: &Weights) -> [(u32, Make); 8] {
+    [
         (weights.fail, |draw| {
             Some(Action::Fail {
                 member: draw.member(),

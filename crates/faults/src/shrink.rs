@@ -82,7 +82,8 @@ impl Shrinker<'_> {
     }
 
     fn plain_options(&mut self) {
-        let plainer: [fn(&mut Options); 9] = [
+        let plainer: [fn(&mut Options); 10] = [
+            |options| options.modelled_disks = false,
             |options| options.log = false,
             |options| options.bitmap_chunk = None,
             |options| options.assume_clean = true,

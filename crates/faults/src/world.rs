@@ -20,6 +20,7 @@
 //! only when everything is settled, a check must find it, and then it is
 //! lifted: see [`silent`].
 
+mod begin;
 mod dispatch;
 mod enumerate;
 mod faults;
@@ -27,6 +28,7 @@ mod restart;
 mod settle;
 mod silent;
 mod split;
+mod timing;
 
 use crate::core::{Assembled, Core, Maker};
 use crate::disk::{Disk, Health};
@@ -38,6 +40,7 @@ use crate::script::{Action, Step};
 use crate::statistics::Statistics;
 use crate::trace::Trace;
 use crate::value::{Origin, Value, fill};
+use begin::{disk_sectors, fill_with_rubbish, first_oracle};
 use dispatch::Flight;
 use raidlab_array::{MemberState, Operation, Outputs, Request, RequestId, Stale};
 use raidlab_geometry::SlotSet;
@@ -46,6 +49,7 @@ use raidlab_random::Stream;
 use raidlab_units::{Nanos, Sectors};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
+use timing::Models;
 
 /// Something that must not be.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -101,6 +105,7 @@ pub struct World<'a> {
     reader: Reader,
     oracle: Oracle,
     latency: Stream,
+    models: Models,
     /// Per disk: commands that will fail.
     transient: Vec<u32>,
     /// Per disk: until when it does not answer, and whether it dies then.
@@ -136,7 +141,7 @@ impl<'a> World<'a> {
     ) -> Result<Self, Violation> {
         let random = Stream::new(seed);
         let mut disks: Vec<Disk> = (0..options.members)
-            .map(|_| Disk::new(disk_sectors(options), options.write_through))
+            .map(|slot| Disk::new(disk_sectors(options, slot), options.write_through))
             .collect();
         if !options.assume_clean {
             fill_with_rubbish(&mut disks, &mut random.fork("rubbish", 0));
@@ -166,6 +171,10 @@ impl<'a> World<'a> {
             reader,
             oracle,
             latency: random.fork("latency", 0),
+            models: match options.modelled_disks {
+                true => Models::new(random.fork("models", 0)),
+                false => Models::default(),
+            },
             transient: vec![0; disks.len()],
             hung: vec![None; disks.len()],
             disks,
@@ -459,7 +468,7 @@ impl<'a> World<'a> {
 
     /// A disk is put in: its number.
     fn new_disk(&mut self) -> usize {
-        let sectors = disk_sectors(self.options);
+        let sectors = disk_sectors(self.options, 0);
         self.disks
             .push(Disk::new(sectors, self.options.write_through));
         self.transient.push(0);
@@ -478,35 +487,6 @@ impl Options {
     const fn overlaps_forbidden(&self) -> bool {
         !self.overlaps || self.level.parity_count() == 0
     }
-}
-
-/// Data and room for metadata and log.
-fn disk_sectors(options: &Options) -> u64 {
-    (options.used + 6144).next_multiple_of(8)
-}
-
-fn fill_with_rubbish(disks: &mut [Disk], random: &mut Stream) {
-    for disk in disks {
-        let mut bytes = vec![0; disk.sectors() as usize * SECTOR];
-        let (words, _) = bytes.as_chunks_mut::<8>();
-        for word in words {
-            *word = random.next_u64().to_le_bytes();
-        }
-        disk.preset(0, &bytes);
-    }
-}
-
-/// What a new array may hold: any copy of each sector.
-fn first_oracle(reader: &Reader, disks: &[Disk]) -> Oracle {
-    let images: Vec<&Pages> = disks.iter().map(Disk::pristine).collect();
-    let values = |sector: u64| {
-        let places = reader.places(sector);
-        places
-            .iter()
-            .map(|place| Value::of(reader.at(&images, *place)))
-            .collect()
-    };
-    Oracle::ambiguous((0..reader.size).map(values))
 }
 
 fn payload_error(error: raidlab_payload::PayloadError) -> Violation {

@@ -27,6 +27,13 @@
 //! array is refused (the write hole), unless every current member has the log of
 //! the same session: then the log is replayed and parity fits again.
 //!
+//! *Members that are being filled.* The resync compares members in sync only. A
+//! copy that is being made had its share of the writes under way below its
+//! recovery offset, and they may have reached it and not its source, or the
+//! other way round. So after a crash it is filled again from the first chunk
+//! whose bit is set (none is cleared while a member is being filled), or from
+//! the beginning if no sound bitmap tells.
+//!
 //! *Bitmaps.* A bitmap is sound if it names the array and its event count is not
 //! lower than the array's (every change of the superblocks is preceded by one of
 //! the bitmaps). The bits of all sound copies count; if there are none, all bits

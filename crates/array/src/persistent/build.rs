@@ -11,7 +11,7 @@ use crate::recovery::RecoveryConfig;
 use crate::request::Slot;
 use crate::stripes::{LogConfig, StripeArray, StripeConfig, WritePolicy};
 use raidlab_geometry::{Layout, Level, ParityLayout, StripeMap};
-use raidlab_metadata::Role;
+use raidlab_metadata::{Role, Superblock};
 use raidlab_units::Sectors;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -96,8 +96,9 @@ pub(super) fn ring(assembly: &Assembly) -> Option<Span> {
     (end.0 >= start.0.checked_add(MINIMUM_RING)?).then_some(Span { start, end })
 }
 
-/// 256 KiB.
-const MINIMUM_RING: u64 = 512;
+/// 128 KiB with the log's superblock: half of what raidlab leaves for a log on
+/// the smallest members, of which rounding and bitmaps may take some.
+const MINIMUM_RING: u64 = super::log_superblock::MINIMUM_AREA - super::LOG_SUPERBLOCK_SECTORS.0;
 /// 64 MiB.
 const MAXIMUM_RING: Sectors = Sectors(64 << 11);
 
@@ -125,6 +126,22 @@ pub(super) fn devices(
         devices.insert(handle, device);
     }
     (devices, served)
+}
+
+/// Members whose superblocks are one event behind the newest, which has them
+/// in service. What was taken by force is not among them: until the first pass
+/// is over nobody else is to take it for current.
+pub(super) fn behind(array: &Superblock, devices: &BTreeMap<Slot, Device>) -> BTreeSet<Slot> {
+    let is_behind = |device: &Device| {
+        let number = usize::try_from(device.own.device_number).unwrap_or(usize::MAX);
+        device.own.events.checked_add(1) == Some(array.events)
+            && matches!(array.roles.get(number), Some(Role::Slot(_)))
+    };
+    devices
+        .iter()
+        .filter(|(_, device)| is_behind(device))
+        .map(|(handle, _)| *handle)
+        .collect()
 }
 
 impl Assembly {

@@ -82,6 +82,9 @@ pub(super) struct Device {
     pub(super) log_area: Option<Span>,
     /// The number of the next log superblock.
     pub(super) log_sequence: u64,
+    /// The session that its log was of when the array was assembled, and below
+    /// which sector the array was in sync by that.
+    pub(super) found_log: Option<(u64, Sectors)>,
     /// Checksum of the superblock written last.
     pub(super) checksum: u32,
     pub(super) counters: DeviceCounters,
@@ -92,6 +95,7 @@ impl Device {
         let AssembledMember { candidate, part } = member;
         let log_area = log_area(&candidate.metadata);
         let own = candidate.metadata.superblock;
+        let log = candidate.log.and_then(|log| log.of(&own));
         let below = |admission: &Admission| match admission {
             Admission::From(sector) => *sector,
             Admission::Ranges(_) => Sectors::ZERO,
@@ -118,10 +122,8 @@ impl Device {
             bad_blocks: candidate.metadata.bad_blocks,
             bad_blocks_changed: false,
             log_area,
-            log_sequence: candidate
-                .log
-                .and_then(|log| log.of(&own))
-                .map_or(0, |block| block.sequence.wrapping_add(1)),
+            log_sequence: log.map_or(0, |block| block.sequence.wrapping_add(1)),
+            found_log: log.map(|block| (block.session, block.in_sync_below)),
             checksum: super::log_superblock::checksum(&own).unwrap_or(0),
             counters: DeviceCounters::default(),
             own,

@@ -140,9 +140,7 @@ impl PersistentArray {
     }
 
     pub(super) fn start_resync(&mut self, out: &mut Outputs) -> bool {
-        // What is missing cannot be compared with: parity is made right once
-        // the members are there.
-        if self.level.parity_count() > 0 && self.is_degraded() {
+        if self.lacks_for_resync() {
             return false;
         }
         let ranges = match (&self.resync_ranges, self.in_sync_below) {
@@ -170,6 +168,12 @@ impl PersistentArray {
             self.resync_done();
         }
         true
+    }
+
+    /// What is missing cannot be compared with: parity is made right once the
+    /// members are there.
+    pub(super) fn lacks_for_resync(&self) -> bool {
+        self.level.parity_count() > 0 && self.is_degraded()
     }
 
     /// Where a sync of all members ends, as `resync_offset` counts.

@@ -13,6 +13,18 @@
 //! power is cut while one is written, the other still stands, and it names the
 //! md superblock that is there, because that is written only afterwards.
 //!
+//! *Two blocks in force.* Between a block and the md superblock that it
+//! announces, both blocks know the md superblock that is there: the older one as
+//! the last one written, the newer one as the one before. They may be of two
+//! sessions, if the newer one is the first of a run. All members get their
+//! blocks before the first of them gets its md superblock, and all of these are
+//! written before the run's first record. So if a crash comes in between, the
+//! run has recorded nothing, what the earlier log held was replayed before (and
+//! may be again), and a session that every member knows tells the truth: the
+//! earlier one while no md superblock was written, the newer one once all blocks
+//! were. The block of the session that was believed is never written over
+//! before the other one: with the next crash it may be all there is in common.
+//!
 //! One block, little-endian:
 //!
 //! | byte | size | what |
@@ -43,8 +55,8 @@ const SEAL: usize = BYTES - 4;
 const MAGIC: [u8; 8] = *b"rlablog1";
 const VERSION: u32 = 1;
 
-/// The smallest area worth having: 256 KiB.
-const MINIMUM_AREA: u64 = 512;
+/// The smallest area worth having: 128 KiB.
+pub(super) const MINIMUM_AREA: u64 = 256;
 
 /// Where on a member a log would lie; `None` where there is no gap that is
 /// large enough.
@@ -103,12 +115,21 @@ impl LogSuperblock {
             .then_some(Self { blocks })
     }
 
-    /// The block that counts for a member with this md superblock: of those
-    /// that were in force when it was written the newest, else the newest.
+    /// The block that counts for a member with this md superblock: the newest
+    /// that was written for it, else the newest that announces its successor,
+    /// else the newest.
     #[must_use]
     pub fn of(&self, superblock: &Superblock) -> Option<LogBlock> {
         let blocks = self.blocks.iter().copied().flatten();
-        blocks.max_by_key(|block| (block.covers(superblock), block.sequence))
+        blocks.max_by_key(|block| block.rank(superblock))
+    }
+
+    /// The blocks in force with this md superblock, the one that counts first.
+    pub(super) fn in_force(&self, superblock: &Superblock) -> Vec<LogBlock> {
+        let blocks = self.blocks.iter().copied().flatten();
+        let mut blocks: Vec<_> = blocks.filter(|it| it.covers(superblock)).collect();
+        blocks.sort_by_key(|block| std::cmp::Reverse(block.rank(superblock)));
+        blocks
     }
 }
 
@@ -175,12 +196,25 @@ impl LogBlock {
     }
 
     /// Whether the log was in force when this md superblock was written to this
-    /// member.
+    /// member, or is in force from its successor on.
     #[must_use]
     pub fn covers(&self, superblock: &Superblock) -> bool {
-        self.array_uuid == superblock.array_uuid
-            && self.device_uuid == superblock.device_uuid
-            && checksum(superblock).is_some_and(|sum| self.checksums.contains(&sum))
+        self.rank(superblock).0 > 0
+    }
+
+    /// How well it fits a member's md superblock: written for it, for its
+    /// successor, or not for it at all; and its age.
+    fn rank(&self, superblock: &Superblock) -> (u8, u64) {
+        let is_its_own =
+            self.array_uuid == superblock.array_uuid && self.device_uuid == superblock.device_uuid;
+        let sum = checksum(superblock).filter(|_| is_its_own);
+        let place = sum.and_then(|sum| self.checksums.iter().position(|it| *it == sum));
+        let rank = match place {
+            Some(0) => 2,
+            Some(_) => 1,
+            None => 0,
+        };
+        (rank, self.sequence)
     }
 }
 

@@ -17,6 +17,18 @@
 //! decided later, because writes may have come that wait for it.
 //!
 //! A device that fails any of it is failed, and the next pass records that.
+//!
+//! *Catching up.* A crash between two members' superblocks leaves some of them
+//! one event behind the others, which assembly allows for. If the next count
+//! were written to one of the others now and there were a crash again, they
+//! would be two behind, like a member that has missed writes, and the array
+//! could lack members that have missed nothing. So in a run that starts with
+//! such members the first pass brings them level, and does nothing else: they
+//! get the newest superblock as it stands, without a new event count, in place
+//! of their own. Until it is over no member is ahead of where the newest one
+//! was found, and all are still at most one behind. What such a superblock says
+//! is what the assembly believed anyway. If a log was replayed, then their log
+//! superblocks go before, of the session that was believed.
 
 use super::PersistentArray;
 use super::device::{Device, Place};
@@ -68,6 +80,8 @@ pub(super) struct Pass {
     pub(super) records_bad_blocks: bool,
     says_dirty: bool,
     empties_logs: bool,
+    /// Members that are behind get the newest superblock as it was found.
+    catches_up: bool,
     /// The array is in sync below this sector once the pass has flushed.
     in_sync_below: Sectors,
 }
@@ -85,6 +99,9 @@ impl PersistentArray {
 
     /// Begins a pass.
     pub(super) fn begin_pass(&mut self, out: &mut Outputs) {
+        if !self.behind.is_empty() {
+            return self.begin_catching_up(out);
+        }
         let writes_superblocks = std::mem::take(&mut self.want_superblocks);
         let had_cleared = self.intent.as_ref().is_some_and(|it| it.has_cleared());
         if writes_superblocks {
@@ -137,11 +154,48 @@ impl PersistentArray {
                 && std::mem::take(&mut self.bad_blocks_unrecorded),
             says_dirty: false,
             empties_logs: self.is_final && self.session != 0,
+            catches_up: false,
             in_sync_below: self.in_sync_below,
         });
         if !skips_flush {
             self.send_flushes(out);
         }
+        self.continue_pass(out);
+    }
+
+    /// Begins the pass that brings members level with the newest one.
+    fn begin_catching_up(&mut self, out: &mut Outputs) {
+        let has_bitmap = self.has_internal_bitmap();
+        let behind = std::mem::take(&mut self.behind);
+        // As it was found: the options may have changed the array since.
+        let is_newest = |device: &&Device| {
+            device.place.slot().is_some() && device.own.events == self.array.events
+        };
+        let newest = self.devices.values().find(is_newest).map(|it| &it.own);
+        let targets = behind.into_iter().filter_map(|handle| {
+            let device = self.devices.get(&handle)?;
+            let is_member = !matches!(device.place, Place::Spare | Place::Faulty);
+            is_member.then_some(())?;
+            Some((handle, device.superblock(newest?, has_bitmap)))
+        });
+        self.pass = Some(Pass {
+            phase: Phase::Flush,
+            outstanding: 0,
+            scratches: Vec::new(),
+            targets: targets.collect(),
+            bad_blocks: Vec::new(),
+            encoded: Vec::new(),
+            writes_superblocks: true,
+            recording: Vec::new(),
+            taken: Vec::new(),
+            may_be_clean: false,
+            records_bad_blocks: false,
+            says_dirty: false,
+            empties_logs: false,
+            catches_up: true,
+            in_sync_below: self.in_sync_below,
+        });
+        self.send_flushes(out);
         self.continue_pass(out);
     }
 
@@ -161,7 +215,9 @@ impl PersistentArray {
                 }
                 Phase::Pages => {
                     pass.phase = Phase::Superblocks;
-                    if let Some(intent) = &mut self.intent {
+                    if let Some(intent) = &mut self.intent
+                        && !pass.catches_up
+                    {
                         intent.pages_arrived();
                     }
                     self.send_superblocks(out);
@@ -223,6 +279,10 @@ impl PersistentArray {
 
     fn send_pages(&mut self, out: &mut Outputs) {
         self.encode_superblocks(out);
+        if self.pass.as_ref().is_some_and(|pass| pass.catches_up) {
+            // Their bitmaps were written before a superblock of this count.
+            return;
+        }
         self.send_bitmap(out);
         self.send_bad_blocks(out);
     }
@@ -234,15 +294,19 @@ impl PersistentArray {
         if !pass.writes_superblocks {
             return;
         }
-        pass.says_dirty = !pass.may_be_clean || !self.held.is_empty();
-        let resync_offset = match pass.says_dirty {
-            true => Sectors::ZERO,
-            false => pass.in_sync_below,
-        };
-        self.array.resync_offset = resync_offset;
+        let catches_up = pass.catches_up;
         let in_sync_below = pass.in_sync_below;
+        if !catches_up {
+            pass.says_dirty = !pass.may_be_clean || !self.held.is_empty();
+            self.array.resync_offset = match pass.says_dirty {
+                true => Sectors::ZERO,
+                false => in_sync_below,
+            };
+        }
         for (handle, superblock) in &mut pass.targets {
-            superblock.resync_offset = resync_offset;
+            if !catches_up {
+                superblock.resync_offset = self.array.resync_offset;
+            }
             // Assembly refuses to write what cannot be encoded.
             if let Ok(bytes) = superblock.encode() {
                 pass.encoded.push((*handle, bytes));
@@ -257,7 +321,16 @@ impl PersistentArray {
             .map(|(handle, bytes)| (*handle, superblock_checksum(bytes).unwrap_or(0)))
             .collect();
         for (handle, sum) in sums {
-            self.send_log_superblock(handle, sum, self.session, in_sync_below, out);
+            let found = self.devices[&handle].found_log;
+            match (catches_up, found) {
+                (true, None) => {}
+                (true, Some((session, below))) => {
+                    self.send_log_superblock(handle, sum, session, below, out);
+                }
+                (false, _) => {
+                    self.send_log_superblock(handle, sum, self.session, in_sync_below, out);
+                }
+            }
         }
     }
 
@@ -454,7 +527,7 @@ impl PersistentArray {
     }
 
     fn pass_done(&mut self, pass: &Pass, out: &mut Outputs) {
-        if !pass.writes_superblocks {
+        if !pass.writes_superblocks || pass.catches_up {
             return;
         }
         self.started = true;

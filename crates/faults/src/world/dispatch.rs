@@ -26,6 +26,8 @@ pub(super) struct Flight {
     mark: u64,
     /// When it was sent, among all commands.
     sent: u64,
+    /// When it was sent, in time.
+    since: u64,
 }
 
 impl Flight {
@@ -134,6 +136,7 @@ impl World<'_> {
             bytes,
             mark: disk.map_or(0, |disk| self.disks[disk].flush_mark()),
             sent: self.order,
+            since: self.now,
         };
         let words = [
             5,
@@ -157,8 +160,12 @@ impl World<'_> {
             command.buffer
         );
         self.trace.note(self.now, &words, text);
-        let at = self.now + self.draw_latency(disk);
-        self.calendar.push(Reverse((at, self.order, command.id.0)));
+        let order = self.order;
+        let modelled = disk.is_some_and(|disk| self.models.submit(self.now, disk, order, command));
+        if !modelled {
+            let at = self.now + self.draw_latency(disk);
+            self.calendar.push(Reverse((at, order, command.id.0)));
+        }
         match self.flights.insert(command.id.0, flight) {
             None => Ok(()),
             Some(_) => Err(violation(
@@ -202,7 +209,11 @@ impl World<'_> {
         let command = self.calendar.peek().map(|Reverse((time, ..))| *time);
         let tick = self.core.as_ref().and_then(|core| core.next_tick());
         let tick = tick.map(|time| time.0.max(self.now));
-        command.into_iter().chain(tick).min()
+        command
+            .into_iter()
+            .chain(self.models.next_event())
+            .chain(tick)
+            .min()
     }
 
     /// One event.
@@ -222,7 +233,25 @@ impl World<'_> {
             };
             return self.arrive(order, id);
         }
+        if self.models.next_event().is_some_and(|time| time <= next) {
+            return self.models_advance();
+        }
         self.call(|core, now, out| core.tick(now, out))
+    }
+
+    /// Commands complete on modelled disks; on slow ones, later.
+    fn models_advance(&mut self) -> Result<(), Violation> {
+        for order in self.models.advance(self.now) {
+            let flights = self.flights.iter();
+            let mut flight = flights.filter(|(_, flight)| flight.sent == order);
+            let Some((id, flight)) = flight.next().map(|(id, flight)| (*id, flight)) else {
+                continue;
+            };
+            let slowness = flight.disk.map_or(1, |disk| self.disks[disk].slowness);
+            let late = (self.now - flight.since) * (slowness - 1);
+            self.calendar.push(Reverse((self.now + late, order, id)));
+        }
+        Ok(())
     }
 
     /// A command reaches its end, unless its disk hangs.

@@ -93,6 +93,7 @@ impl<'a> World<'a> {
             reader: self.reader.clone(),
             oracle: self.oracle.clone(),
             latency: self.latency.clone(),
+            models: super::timing::Models::default(),
             transient: self.transient.clone(),
             hung: self.hung.clone(),
             logged: self.logged,

@@ -92,6 +92,7 @@ impl World<'_> {
     fn forget_flights(&mut self) {
         self.flights.clear();
         self.calendar.clear();
+        self.models.reset();
         self.asked.clear();
         self.transient.fill(0);
         self.core = None;

@@ -3,12 +3,14 @@
 use super::choose::Chosen;
 use super::view::View;
 use super::{
-    AssembleOptions, AssembledMember, Assembly, NeededLog, NeededReplay, NeededSync, Part, Update,
+    AssembleOptions, AssembledMember, Assembly, Candidate, NeededLog, NeededReplay, NeededSync,
+    Part, Update,
 };
 use crate::engine::Admission;
 use crate::mutation::{self, Mutation};
 use crate::persistent::error::{AssembleError, LogFault};
 use crate::persistent::intent::span;
+use crate::persistent::log_superblock::LogBlock;
 use crate::stripes::log::Trust;
 use raidlab_geometry::SlotSet;
 use raidlab_metadata::Superblock;
@@ -22,12 +24,19 @@ struct Plan {
 }
 
 pub(super) fn conclude(
-    view: View,
+    mut view: View,
     chosen: Chosen,
     options: &AssembleOptions,
 ) -> Result<Assembly, AssembleError> {
     let plan = plan(&view, &chosen, options)?;
     let order = order(&chosen);
+    for (session, log) in plan
+        .replay
+        .iter()
+        .flat_map(|(it, logs)| logs.iter().map(move |log| (it, log)))
+    {
+        view.believe(log.member, *session);
+    }
     let replay = plan.replay.map(|(session, logs)| NeededReplay {
         session,
         logs: logs
@@ -173,9 +182,8 @@ fn needed(chosen: &Chosen, from: Sectors) -> NeededSync {
 type Logs = (u64, Vec<NeededLog>, Sectors);
 
 fn log(view: &View, chosen: &Chosen) -> Result<Logs, LogFault> {
-    let mut found: Option<Logs> = None;
+    let mut members = Vec::new();
     for (at, part) in chosen.parts.iter().enumerate() {
-        let candidate = &view.candidates[at];
         // A member that is being filled may hold blocks that are only in the
         // log; what lies above its offset, or in the chunks of the bitmap, is
         // copied again anyway.
@@ -188,29 +196,51 @@ fn log(view: &View, chosen: &Chosen) -> Result<Logs, LogFault> {
             }
             _ => continue,
         };
-        let name = || candidate.name.clone();
-        let log = candidate.log.and_then(|log| log.of(candidate.superblock()));
-        let log = log.ok_or_else(|| LogFault::Absent(name()))?;
-        if log.session == 0 {
-            return Err(LogFault::Absent(name()));
-        }
-        if !log.covers(candidate.superblock()) {
-            return Err(LogFault::Overtaken(name()));
-        }
-        let needed = NeededLog {
-            slot,
-            member: at,
-            ring: log.ring,
-            trust,
-        };
-        match &mut found {
-            None => found = Some((log.session, vec![needed], log.in_sync_below)),
-            Some((session, logs, below)) if *session == log.session => {
-                logs.push(needed);
-                *below = (*below).min(log.in_sync_below);
-            }
-            Some(_) => return Err(LogFault::OtherSession(name())),
-        }
+        members.push((at, slot, trust, blocks(&view.candidates[at])?));
     }
-    found.ok_or_else(|| LogFault::Absent(view.candidates[view.newest].name.clone()))
+    let name = |at: usize| view.candidates[at].name.clone();
+    let first = members
+        .first()
+        .ok_or_else(|| LogFault::Absent(name(view.newest)))?;
+    let has = |blocks: &[LogBlock], session| blocks.iter().any(|it| it.session == session);
+    let lacking = |session| members.iter().find(|(.., blocks)| !has(blocks, session));
+    let sessions = first.3.iter().map(|block| block.session);
+    let session = match sessions.clone().find(|session| lacking(*session).is_none()) {
+        Some(0) => return Err(LogFault::Absent(name(first.0))),
+        Some(session) => session,
+        None => {
+            let other = sessions
+                .clone()
+                .find_map(lacking)
+                .map_or(first.0, |it| it.0);
+            return Err(LogFault::OtherSession(name(other)));
+        }
+    };
+    let mut logs = Vec::new();
+    let mut below = Superblock::IN_SYNC;
+    for (member, slot, trust, blocks) in members {
+        let mut ring = None;
+        for block in blocks.iter().filter(|block| block.session == session) {
+            ring.get_or_insert(block.ring);
+            below = below.min(block.in_sync_below);
+        }
+        logs.extend(ring.map(|ring| NeededLog {
+            slot,
+            member,
+            ring,
+            trust,
+        }));
+    }
+    Ok((session, logs, below))
+}
+
+/// The blocks in force of a member's log superblock, at least one.
+fn blocks(candidate: &Candidate) -> Result<Vec<LogBlock>, LogFault> {
+    let name = || candidate.name.clone();
+    let log = candidate.log.ok_or_else(|| LogFault::Absent(name()))?;
+    let blocks = log.in_force(candidate.superblock());
+    if blocks.is_empty() {
+        return Err(LogFault::Overtaken(name()));
+    }
+    Ok(blocks)
 }

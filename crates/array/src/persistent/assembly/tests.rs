@@ -4,12 +4,13 @@ use super::{AssembleOptions, Assembly, Candidate, LeftOut, NeededSync, Part, Sta
 use crate::engine::{Admission, Span};
 use crate::persistent::error::{AssembleError, LogFault};
 use crate::persistent::log_superblock::{LogBlock, LogSuperblock, checksum};
+use crate::persistent::{EngineOptions, Settings};
 use raidlab_geometry::{Layout, Level, Slot, SlotSet};
 use raidlab_metadata::{
     Bitmap, BitmapSuperblock, DeviceFlags, Features, MemberMetadata, Reshape, Role, Superblock,
     Uuid, Version,
 };
-use raidlab_units::{Bytes, Sectors};
+use raidlab_units::{Bytes, Nanos, Sectors};
 
 const ARRAY: Uuid = Uuid([7; 16]);
 const MEMBER: Sectors = Sectors(8192);
@@ -520,4 +521,146 @@ fn of_two_log_superblocks_the_one_that_knows_the_superblock_counts() {
     assert_eq!(both(torn), Some(old));
     assert_eq!(LogSuperblock::decode(&[0; 8192]), None);
     assert_eq!(LogSuperblock::decode(&[]), None);
+}
+
+#[test]
+fn after_a_crash_a_copy_is_made_again_from_the_first_dirty_chunk() {
+    let mut found = set(Level::Raid1, &[10, 10]);
+    let half = superblock(&mut found[1]);
+    half.features.0 |= Features::RECOVERY_OFFSET;
+    half.recovery_offset = Sectors(2048);
+    let from = |found: &[Candidate]| match &parts(&decide(found).unwrap())[1].1 {
+        Part::Recovering(Slot(1), Admission::From(from)) => from.0,
+        part => panic!("{part:?}"),
+    };
+    assert_eq!(from(&found), 2048, "no write was under way");
+    for member in &mut found {
+        superblock(member).resync_offset = Sectors(0);
+    }
+    assert_eq!(from(&found), 0, "nobody knows where");
+    bitmap(&mut found[0], 10, 3, &[5, 63]);
+    superblock(&mut found[1]).features.0 |= Features::BITMAP;
+    assert_eq!(from(&found), 5 * 64);
+    bitmap(&mut found[0], 10, 3, &[40]);
+    assert_eq!(from(&found), 2048, "a later chunk is copied anyway");
+    bitmap(&mut found[0], 9, 3, &[40]);
+    assert_eq!(from(&found), 0, "a stale bitmap");
+}
+
+#[test]
+fn without_redundancy_every_member_is_needed() {
+    for level in [Level::Raid0, Level::Linear] {
+        let mut found = set(level, &[10, 10, 10]);
+        for member in &mut found {
+            superblock(member).used_size = Sectors(0);
+        }
+        assert!(decide(&found).is_ok());
+        found.remove(1);
+        for force in [false, true] {
+            let refused = decide_with(&found, |options| {
+                options.run_degraded = true;
+                options.force = force;
+            });
+            assert!(
+                matches!(refused, Err(AssembleError::NotEnough { present: 2, .. })),
+                "{refused:?}"
+            );
+        }
+    }
+}
+
+/// A degraded array of two members that crashed, with a log of session 1.
+fn crashed() -> Vec<Candidate> {
+    let mut found = set(Level::Raid5, &[10, 10, 10]);
+    found.remove(2);
+    for member in &mut found {
+        superblock(member).resync_offset = Sectors(0);
+        let events = superblock(member).events;
+        let own = checksum(superblock(member)).unwrap();
+        log_with(member, 1, |block| {
+            block.checksums = [own, 77];
+            block.sequence = events;
+        });
+    }
+    found
+}
+
+/// The first log superblock of session 2 arrives on a member, and the next md
+/// superblock too if `whole`.
+fn starts_again(member: &mut Candidate, whole: bool) {
+    let old = member.log.unwrap();
+    let own = superblock(member);
+    let before = checksum(own).unwrap();
+    let old = old.of(own).unwrap();
+    let mut next = own.clone();
+    next.events += 1;
+    let new = LogBlock {
+        session: 2,
+        checksums: [checksum(&next).unwrap(), before],
+        sequence: old.sequence + 1,
+        ..old
+    };
+    let bytes = [old.encode(), new.encode()].concat();
+    member.log = LogSuperblock::decode(&bytes);
+    if whole {
+        member.metadata.superblock = next;
+    }
+}
+
+#[test]
+fn a_crash_while_a_new_session_begins_leaves_a_log_in_common() {
+    let session = |found: &[Candidate]| {
+        let assembly = decide_with(found, |options| options.run_degraded = true).unwrap();
+        let sequence = |at: usize| {
+            let member = &assembly.members[at].candidate;
+            member
+                .log
+                .unwrap()
+                .of(member.superblock())
+                .unwrap()
+                .sequence
+        };
+        (
+            assembly.replay.as_ref().unwrap().session,
+            [sequence(0), sequence(1)],
+        )
+    };
+    let mut found = crashed();
+    assert_eq!(session(&found), (1, [10, 10]));
+    // One log superblock after the other.
+    starts_again(&mut found[0], false);
+    assert_eq!(session(&found), (1, [10, 10]));
+    // One md superblock after the other.
+    let mut mixed = crashed();
+    starts_again(&mut mixed[0], true);
+    starts_again(&mut mixed[1], false);
+    assert_eq!(session(&mixed), (2, [11, 11]));
+    starts_again(&mut found[1], false);
+    assert_eq!(session(&found), (1, [10, 10]));
+    mixed[1] = crashed().remove(1);
+    starts_again(&mut mixed[1], true);
+    assert_eq!(session(&mixed), (2, [11, 11]));
+    // Nothing in common: the member missed a run.
+    mixed[1] = crashed().remove(1);
+    let refused = decide_with(&mixed, |options| options.run_degraded = true);
+    let other = AssembleError::DirtyDegraded {
+        missing: SlotSet::only(Slot(2)),
+        log: LogFault::OtherSession("b".to_owned()),
+    };
+    assert_eq!(refused.unwrap_err(), other);
+}
+
+#[test]
+fn the_least_room_that_a_plan_leaves_is_enough_for_a_log() {
+    let mut found = set(Level::Raid5, &[10, 10, 10]);
+    let reserve = raidlab_metadata::create::default_log_reserve(Sectors(0));
+    for (start, member) in (600..).step_by(8).zip(&mut found) {
+        member.metadata.log_area = Sectors(start)..Sectors(start) + reserve;
+    }
+    let options = EngineOptions::new("md-6.9".parse().unwrap());
+    let settings = Settings::new(Nanos(0), 7);
+    let config = decide(&found).unwrap().stripe_config(&options, &settings);
+    // What they have in common, behind the superblock of the log.
+    let ring = span(616 + 16, 600 + reserve.0);
+    assert_eq!(config.unwrap().log.unwrap().areas, [Some(ring); 3]);
 }

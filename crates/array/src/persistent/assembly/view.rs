@@ -55,6 +55,19 @@ impl View {
         Ok(view)
     }
 
+    /// Of a candidate's log superblock only the block of this session counts
+    /// from now on.
+    pub(super) fn believe(&mut self, at: usize, session: u64) {
+        let candidate = &mut self.candidates[at];
+        let blocks = candidate
+            .log
+            .map(|log| log.in_force(candidate.superblock()));
+        let mut blocks = blocks.into_iter().flatten();
+        if let Some(block) = blocks.find(|block| block.session == session) {
+            candidate.log = Some(block.into());
+        }
+    }
+
     /// The superblock that is believed.
     pub(super) fn array(&self) -> &Superblock {
         self.candidates[self.newest].superblock()
@@ -76,6 +89,10 @@ impl View {
 
     /// Whether the array has all its data with these members.
     pub(super) fn is_enough(&self, members: SlotSet) -> bool {
+        if !self.is_redundant() {
+            // Where the data lie depends on every member's size.
+            return members.len() >= self.slot_count();
+        }
         match self.level.parity_count() {
             0 => self
                 .copy_sets

@@ -1,0 +1,44 @@
+//! What there is before the first event: disks and what they hold.
+
+use crate::disk::Disk;
+use crate::options::Options;
+use crate::oracle::Oracle;
+use crate::pages::{Pages, SECTOR};
+use crate::reader::Reader;
+use crate::value::Value;
+use raidlab_geometry::Level;
+use raidlab_random::Stream;
+
+/// Data and room for metadata and log. The members of levels without
+/// redundancy, which use all of each, are of different sizes.
+pub(super) fn disk_sectors(options: &Options, slot: usize) -> u64 {
+    let more = match options.level {
+        Level::Linear | Level::Raid0 => slot as u64 % 3 * options.chunk * 3,
+        _ => 0,
+    };
+    (options.used + more + 6144).next_multiple_of(8)
+}
+
+pub(super) fn fill_with_rubbish(disks: &mut [Disk], random: &mut Stream) {
+    for disk in disks {
+        let mut bytes = vec![0; disk.sectors() as usize * SECTOR];
+        let (words, _) = bytes.as_chunks_mut::<8>();
+        for word in words {
+            *word = random.next_u64().to_le_bytes();
+        }
+        disk.preset(0, &bytes);
+    }
+}
+
+/// What a new array may hold: any copy of each sector.
+pub(super) fn first_oracle(reader: &Reader, disks: &[Disk]) -> Oracle {
+    let images: Vec<&Pages> = disks.iter().map(Disk::pristine).collect();
+    let values = |sector: u64| {
+        let places = reader.places(sector);
+        places
+            .iter()
+            .map(|place| Value::of(reader.at(&images, *place)))
+            .collect()
+    };
+    Oracle::ambiguous((0..reader.size).map(values))
+}

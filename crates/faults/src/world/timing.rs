@@ -1,0 +1,95 @@
+//! When a member command completes: drawn from a range, or by the model of a
+//! mechanical disk (crate `disk`) that orders, caches and destages. The model
+//! decides about time alone; what is volatile is the simulated disk's own
+//! affair.
+
+use raidlab_array::{MemberCommand, Operation};
+use raidlab_disk::{Command, CommandKind, Completion, Disk, DiskParameters, Preset};
+use raidlab_random::Stream;
+use raidlab_units::Nanos;
+use std::sync::LazyLock;
+
+/// The shipped preset; `None` only if the file in the source tree is broken.
+static PARAMETERS: LazyLock<Option<DiskParameters>> = LazyLock::new(|| {
+    let text = include_str!("../../../../disks/wd4000fyyz.toml");
+    let preset = Preset::parse("wd4000fyyz.toml", text).ok()?;
+    let set = *preset.set_names().first()?;
+    preset.parameters(set).ok().cloned()
+});
+
+/// The models of the disks; none in a world with drawn latencies.
+#[derive(Debug, Default)]
+pub(super) struct Models {
+    models: Vec<Disk>,
+    random: Option<Stream>,
+    completions: Vec<Completion>,
+}
+
+impl Models {
+    /// Models for every disk that comes.
+    pub(super) fn new(random: Stream) -> Self {
+        Self {
+            random: Some(random),
+            ..Self::default()
+        }
+    }
+
+    /// Gives a command to the disk's model. False if there is none: then its
+    /// time is to be drawn.
+    pub(super) fn submit(
+        &mut self,
+        now: u64,
+        disk: usize,
+        tag: u64,
+        command: &MemberCommand,
+    ) -> bool {
+        let (Some(random), Some(parameters)) = (&self.random, &*PARAMETERS) else {
+            return false;
+        };
+        let kind = match command.operation {
+            Operation::Read => CommandKind::Read,
+            Operation::Write if command.force_unit_access => CommandKind::WriteThrough,
+            Operation::Write => CommandKind::Write,
+            Operation::Flush => CommandKind::Flush,
+            Operation::Discard => return false,
+        };
+        while self.models.len() <= disk {
+            let mut random = random.fork("model", self.models.len() as u64);
+            let phase = Nanos(random.below(parameters.revolution.0));
+            self.models
+                .push(Disk::new(parameters.clone(), phase, random));
+        }
+        let command = Command {
+            tag,
+            kind,
+            start: command.start,
+            count: command.count,
+        };
+        self.models[disk].submit(Nanos(now), command);
+        true
+    }
+
+    /// When the next model has something to do.
+    pub(super) fn next_event(&self) -> Option<u64> {
+        let events = self.models.iter().filter_map(Disk::next_event);
+        events.map(|time| time.0).min()
+    }
+
+    /// The tags of the commands that complete now.
+    pub(super) fn advance(&mut self, now: u64) -> Vec<u64> {
+        for model in &mut self.models {
+            if model.next_event().is_some_and(|next| next.0 <= now) {
+                model.advance(Nanos(now), &mut self.completions);
+            }
+        }
+        self.completions
+            .drain(..)
+            .map(|completion| completion.tag)
+            .collect()
+    }
+
+    /// All disks are at rest again: the power was cut.
+    pub(super) fn reset(&mut self) {
+        self.models.clear();
+    }
+}
