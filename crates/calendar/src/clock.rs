@@ -1,0 +1,287 @@
+//! The guest's clock, as the calendar sees it: who runs, until when, and when the
+//! guest wants to run next.
+
+use crate::channel::{Channel, ChannelError, Received};
+use crate::config::Protocol;
+use crate::error::{CalendarError, ClockError, Outcome, system};
+use crate::halt::Halt;
+use crate::shared_time::{CALENDAR, GUEST, SharedTime};
+use crate::time_travel::{Operation, TimeMessage, framing};
+use raidlab_units::Nanos;
+use std::collections::VecDeque;
+use std::fs::File;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
+
+/// A guest that asks for this time or a later one asks for nothing
+/// (`time_travel_sleep` waits until `S64_MAX`).
+pub(crate) const NEVER: u64 = i64::MAX as u64;
+
+/// What the guest does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Turn {
+    /// It has not said START.
+    Starting,
+    /// It runs.
+    Guest,
+    /// It waits to be run.
+    Calendar,
+}
+
+/// The connection to the guest's clock.
+#[derive(Debug)]
+pub(crate) struct Clock {
+    channel: Channel,
+    shared: Option<SharedTime>,
+    turn: Turn,
+    /// When the guest wants to run, if it has said so.
+    request: Option<u64>,
+    /// What the guest's clock has shown at last.
+    shown: u64,
+    /// The time of the last RUN.
+    run_at: u64,
+    /// The guest's clock may run before this time.
+    free_until: u64,
+    sequence: u32,
+    /// Numbers of messages that the guest has still to answer.
+    unanswered: VecDeque<u32>,
+    /// Messages read.
+    pub(crate) messages: u64,
+}
+
+impl Clock {
+    pub(crate) fn new(
+        socket: OwnedFd,
+        protocol: Protocol,
+        patience: Duration,
+    ) -> Result<Self, CalendarError> {
+        let channel = Channel::new(socket, framing, patience);
+        let channel = channel.map_err(|error| CalendarError::Clock(ClockError::Channel(error)))?;
+        Ok(Self {
+            channel,
+            shared: match protocol {
+                Protocol::Messages => None,
+                Protocol::SharedMemory => Some(SharedTime::new()?),
+            },
+            turn: Turn::Starting,
+            request: None,
+            shown: 0,
+            run_at: 0,
+            free_until: 0,
+            sequence: 0,
+            unanswered: VecDeque::new(),
+            messages: 0,
+        })
+    }
+
+    pub(crate) fn turn(&self) -> Turn {
+        self.turn
+    }
+
+    /// When the guest wants to run.
+    pub(crate) fn request(&self) -> u64 {
+        self.request.unwrap_or(u64::MAX)
+    }
+
+    /// The guest has still to answer a message.
+    pub(crate) fn owes_answers(&self) -> bool {
+        !self.unanswered.is_empty()
+    }
+
+    /// Reads what is there and does what it asks; `now` is the calendar's time.
+    pub(crate) fn serve(&mut self, now: u64, epoch: Nanos) -> Result<(), Halt> {
+        match self.channel.receive() {
+            Ok(Received::Nothing) => Ok(()),
+            Ok(Received::Closed) => Err(Outcome::GuestEnded.into()),
+            Ok(Received::Message(message)) => {
+                self.messages += 1;
+                let message = TimeMessage::decode(&message.bytes).map_err(ClockError::Message)?;
+                self.handle(&message, now, epoch)
+            }
+            Err(error) => Err(ClockError::Channel(error).into()),
+        }
+    }
+
+    fn handle(&mut self, message: &TimeMessage, now: u64, epoch: Nanos) -> Result<(), Halt> {
+        let unexpected = ClockError::Unexpected {
+            operation: message.operation,
+        };
+        if (self.turn == Turn::Starting) != (message.operation == Operation::Start) {
+            return Err(unexpected.into());
+        }
+        match message.operation {
+            Operation::Start => return self.start(message),
+            Operation::Ack => return Ok(self.answered(message.sequence)?),
+            Operation::Request if self.shared.is_none() => {
+                check_request(message.time, now)?;
+                self.request = Some(message.time);
+            }
+            Operation::Wait if self.turn == Turn::Guest => return self.wait(message.sequence, now),
+            Operation::Update if self.turn == Turn::Guest => self.show(message.time)?,
+            Operation::Get => return self.acknowledge(message.sequence, now),
+            Operation::GetTimeOfDay => {
+                return self.acknowledge(message.sequence, epoch.0.saturating_add(now));
+            }
+            // There is nobody else to hear it.
+            Operation::Broadcast => {}
+            _ => return Err(unexpected.into()),
+        }
+        self.acknowledge(message.sequence, 0)
+    }
+
+    fn start(&mut self, message: &TimeMessage) -> Result<(), Halt> {
+        self.turn = Turn::Guest;
+        let Some(shared) = &self.shared else {
+            return self.acknowledge(message.sequence, 0);
+        };
+        shared.name_guest(message.time)?;
+        // The guest wants a descriptor for a log too, and closes it.
+        let log = File::open("/dev/null").map_err(|error| system("open /dev/null", error))?;
+        let answer = TimeMessage {
+            operation: Operation::Ack,
+            sequence: message.sequence,
+            time: u64::from(GUEST),
+        };
+        let descriptors = [shared.descriptor(), log.as_fd()];
+        self.send(&answer.encode(), &descriptors)
+    }
+
+    fn answered(&mut self, sequence: u32) -> Result<(), ClockError> {
+        let unexpected = ClockError::Unexpected {
+            operation: Operation::Ack,
+        };
+        let expected = self.unanswered.pop_front().ok_or(unexpected)?;
+        if expected == sequence {
+            Ok(())
+        } else {
+            Err(ClockError::WrongAnswer { expected, sequence })
+        }
+    }
+
+    /// The guest has stopped. It drops what it was allowed.
+    fn wait(&mut self, sequence: u32, now: u64) -> Result<(), Halt> {
+        self.turn = Turn::Calendar;
+        self.free_until = 0;
+        if self.shared.is_some() {
+            self.see_request(now)
+        } else {
+            self.acknowledge(sequence, 0)
+        }
+    }
+
+    /// Looks up when the guest wants to run, where it says so in shared memory.
+    pub(crate) fn see_request(&mut self, now: u64) -> Result<(), Halt> {
+        if let Some(shared) = &self.shared {
+            self.request = shared.request()?;
+            if let Some(time) = self.request {
+                check_request(time, now)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn show(&mut self, time: u64) -> Result<(), ClockError> {
+        let allowed = self.run_at.max(self.free_until.saturating_sub(1));
+        if time > allowed {
+            return Err(ClockError::RanAhead {
+                shown: Nanos(time),
+                allowed: Nanos(allowed),
+            });
+        }
+        self.shown = self.shown.max(time);
+        Ok(())
+    }
+
+    /// What the guest's clock shows while it runs.
+    pub(crate) fn shown(&mut self) -> Result<u64, Halt> {
+        if let Some(shared) = &self.shared {
+            let time = shared.current_time()?;
+            self.show(time)?;
+        }
+        Ok(self.shown)
+    }
+
+    /// Lets the guest run at `now`, and before `free_until` as it likes.
+    pub(crate) fn run(&mut self, now: u64, free_until: u64) -> Result<(), Halt> {
+        self.turn = Turn::Guest;
+        self.request = None;
+        self.run_at = now;
+        self.free_until = free_until;
+        let run = self.next_message(Operation::Run, now);
+        if let Some(shared) = &self.shared {
+            shared.set(now, GUEST, free_until)?;
+            return self.send(&run.encode(), &[]);
+        }
+        let free = self.next_message(Operation::FreeUntil, free_until);
+        self.unanswered.extend([free.sequence, run.sequence]);
+        self.send(&[free.encode(), run.encode()].concat(), &[])
+    }
+
+    /// The guest, which runs, may run before `time` only. By messages, it has to
+    /// answer before anything else is said.
+    pub(crate) fn restrict(&mut self, time: u64) -> Result<(), Halt> {
+        if time >= self.free_until {
+            return Ok(());
+        }
+        self.free_until = time;
+        if let Some(shared) = &self.shared {
+            if time < shared.free_until()? {
+                shared.set_free_until(time)?;
+            }
+            return Ok(());
+        }
+        let free = self.next_message(Operation::FreeUntil, time);
+        self.unanswered.push_back(free.sequence);
+        self.send(&free.encode(), &[])
+    }
+
+    /// Before the guest, which waits, is interrupted: the time is the calendar's.
+    pub(crate) fn before_interrupt(&self, now: u64) -> Result<(), Halt> {
+        match &self.shared {
+            Some(shared) => Ok(shared.set(now, CALENDAR, now)?),
+            None => Ok(()),
+        }
+    }
+
+    fn next_message(&mut self, operation: Operation, time: u64) -> TimeMessage {
+        self.sequence = self.sequence.wrapping_add(1);
+        TimeMessage {
+            operation,
+            sequence: self.sequence,
+            time,
+        }
+    }
+
+    fn acknowledge(&self, sequence: u32, time: u64) -> Result<(), Halt> {
+        let answer = TimeMessage {
+            operation: Operation::Ack,
+            sequence,
+            time,
+        };
+        self.send(&answer.encode(), &[])
+    }
+
+    fn send(&self, bytes: &[u8], descriptors: &[BorrowedFd<'_>]) -> Result<(), Halt> {
+        match self.channel.send(bytes, descriptors) {
+            Ok(()) => Ok(()),
+            Err(ChannelError::Gone) => Err(Outcome::GuestEnded.into()),
+            Err(error) => Err(ClockError::Channel(error).into()),
+        }
+    }
+}
+
+impl AsFd for Clock {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.channel.as_fd()
+    }
+}
+
+fn check_request(time: u64, now: u64) -> Result<(), ClockError> {
+    if time >= now {
+        return Ok(());
+    }
+    Err(ClockError::InThePast {
+        requested: Nanos(time),
+        now: Nanos(now),
+    })
+}

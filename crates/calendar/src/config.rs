@@ -1,0 +1,206 @@
+//! What a caller says of the disks and of the run.
+
+use crate::error::CalendarError;
+use crate::faults::ScheduledFault;
+use crate::simple::SimpleDiskParameters;
+use raidlab_disk::DiskParameters;
+use raidlab_random::Stream;
+use raidlab_units::{Bytes, Nanos, Sectors};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+/// Bytes of a serial number (virtio 1.2, 5.2.6, `VIRTIO_BLK_T_GET_ID`).
+pub(crate) const SERIAL_BYTES: usize = 20;
+
+/// Where a disk's times come from.
+#[derive(Debug, Clone)]
+pub enum DiskModel {
+    /// A mechanical disk.
+    Modelled {
+        /// Its numbers.
+        parameters: Box<DiskParameters>,
+        /// The platter's angle at time zero; the disks of an array should differ
+        /// in it.
+        phase: Nanos,
+        /// Where its chance comes from.
+        random: Stream,
+    },
+    /// A disk to compute by hand.
+    Simple {
+        /// Its numbers.
+        parameters: SimpleDiskParameters,
+        /// Its size.
+        capacity: Sectors,
+    },
+}
+
+impl DiskModel {
+    /// The size of the whole disk.
+    #[must_use]
+    pub fn capacity(&self) -> Sectors {
+        match self {
+            Self::Modelled { parameters, .. } => parameters.capacity,
+            Self::Simple { capacity, .. } => *capacity,
+        }
+    }
+}
+
+/// A disk that the guest gets.
+#[derive(Debug, Clone)]
+pub struct DeviceConfig {
+    /// Its times.
+    pub model: DiskModel,
+    /// The size that the guest sees, where that is less than the model's: the
+    /// outermost part of the disk.
+    pub size: Option<Sectors>,
+    /// Commands that the disk itself queues, at least 1; 32 for SATA. The guest
+    /// should not send more than it would to such a disk
+    /// (`virtio_blk.queue_depth=`): they wait here in order of arrival, unsorted.
+    pub tags: usize,
+    /// Writes end in the disk's cache, and the guest has to flush it. Without, they
+    /// end on the medium. The guest may change it.
+    pub write_cache: bool,
+    /// By which the guest knows the disk, at most 20 bytes of ASCII.
+    pub serial: String,
+    /// Bytes of a sector as commands count them: 512 or 4096.
+    pub logical_block: Bytes,
+    /// Bytes of a sector on the medium: the logical block's, times a power of two.
+    pub physical_block: Bytes,
+    /// The disk takes discards; what was discarded reads as zeros.
+    pub discard: bool,
+    /// The disk takes a range to zero instead of zeros.
+    pub write_zeroes: bool,
+    /// What shall happen to it, in any order.
+    pub faults: Vec<ScheduledFault>,
+}
+
+impl DeviceConfig {
+    /// A SATA disk with 32 tags, its write cache on, sectors of 512 bytes, without
+    /// discard, and without faults.
+    #[must_use]
+    pub fn new(model: DiskModel, serial: impl Into<String>) -> Self {
+        Self {
+            model,
+            size: None,
+            tags: 32,
+            write_cache: true,
+            serial: serial.into(),
+            logical_block: Bytes(512),
+            physical_block: Bytes(512),
+            discard: false,
+            write_zeroes: false,
+            faults: Vec::new(),
+        }
+    }
+
+    /// The size that the guest sees.
+    #[must_use]
+    pub fn capacity(&self) -> Sectors {
+        let whole = self.model.capacity();
+        self.size.map_or(whole, |size| size.min(whole))
+    }
+
+    pub(crate) fn validate(&self, disk: usize) -> Result<(), CalendarError> {
+        let problem = |problem: &str| CalendarError::Configuration {
+            disk,
+            problem: problem.to_owned(),
+        };
+        if let DiskModel::Modelled { parameters, .. } = &self.model {
+            parameters
+                .validate()
+                .map_err(|source| CalendarError::Parameters { disk, source })?;
+        }
+        let logical = self.logical_block.0;
+        let physical = self.physical_block.0;
+        let checks = [
+            (self.tags >= 1, "a disk needs at least one tag"),
+            (
+                self.serial.len() <= SERIAL_BYTES && self.serial.is_ascii(),
+                "a serial number has at most 20 bytes of ASCII",
+            ),
+            (
+                logical == 512 || logical == 4096,
+                "a logical block has 512 or 4096 bytes",
+            ),
+            (
+                physical >= logical && physical <= 1 << 16 && physical.is_power_of_two(),
+                "a physical block has a power of two of bytes, not less than a logical one, and at most 64 KiB",
+            ),
+            (
+                self.capacity().0 >= 16 && self.capacity().0 < 1 << 42,
+                "a disk has at least 8 KiB and less than 2 PiB",
+            ),
+            (
+                self.capacity().to_bytes().0.is_multiple_of(logical.max(1)),
+                "a disk has a whole number of logical blocks",
+            ),
+        ];
+        match checks.iter().find(|check| !check.0) {
+            Some((_, text)) => Err(problem(text)),
+            None => Ok(()),
+        }
+    }
+}
+
+/// How guest and calendar tell each other the time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Protocol {
+    /// By messages alone: every kernel with external time travel.
+    #[default]
+    Messages,
+    /// By shared memory as far as possible: Linux 6.11 and later. An older kernel
+    /// would ignore the offer and both would wait for ever.
+    SharedMemory,
+}
+
+/// How a run goes.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// How the time is told.
+    pub protocol: Protocol,
+    /// The time of day at virtual time 0, since 1970.
+    pub epoch: Nanos,
+    /// A guest that runs this long of real time without a message is stuck: a
+    /// program that computes without end and makes no system call stops the
+    /// virtual time for ever.
+    pub patience: Duration,
+    /// The guest asks at least this often of virtual time whether it may go on,
+    /// which is what [`Self::patience`] and [`Self::time_limit`] need. At least
+    /// 1 ns; the run's results do not depend on it.
+    pub longest_free_run: Nanos,
+    /// The run ends at this virtual time.
+    pub time_limit: Option<Nanos>,
+    /// The observer gets the counters this often, at least 1 ns.
+    pub sample_every: Nanos,
+    /// Bytes that all disks together may hold, zeros not counted.
+    pub storage_limit: Bytes,
+    /// While a disk is busy the guest need not say that it has more for it; the
+    /// device looks for it whenever a command ends. Saves messages, and changes
+    /// arrival times: only for disks that serve in order of arrival.
+    pub suppress_kicks: bool,
+    /// Where the guest's physical memory begins in its own process: `START` of
+    /// UML's linker script for x86-64.
+    pub physical_memory_at: u64,
+    /// Set by somebody else, it ends the run.
+    pub stop: Option<Arc<AtomicBool>>,
+}
+
+impl Default for Options {
+    /// Messages, the first second of 2026, a minute of patience, a sample each
+    /// second, 8 GiB.
+    fn default() -> Self {
+        Self {
+            protocol: Protocol::Messages,
+            epoch: Nanos::from_secs(1_767_225_600),
+            patience: Duration::from_secs(60),
+            longest_free_run: Nanos::SECOND,
+            time_limit: None,
+            sample_every: Nanos::SECOND,
+            storage_limit: Bytes(8 << 30),
+            suppress_kicks: false,
+            physical_memory_at: 0x6000_0000,
+            stop: None,
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! Why a run cannot go on, and how it ended otherwise.
+
+use crate::channel::ChannelError;
+use crate::memory::MemoryError;
+use crate::time_travel::{Operation, TimeMessageError};
+use crate::vhost_user::FrontendMessageError;
+use raidlab_disk::ParameterError;
+use raidlab_units::Nanos;
+
+/// How a run ended, if nothing was wrong with it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// The guest's process ended: it was switched off, panicked, or was killed.
+    GuestEnded,
+    /// The guest waits for nothing, and no disk will ever answer.
+    IdleForEver {
+        /// Disks that have not answered, and how many commands each.
+        unanswered: Vec<(usize, usize)>,
+    },
+    /// The guest sent no message within the patience: it spins, or was stopped.
+    GuestStuck,
+    /// The virtual time is over.
+    TimeLimit,
+    /// Somebody set the stop flag.
+    Stopped,
+    /// No guest came within the patience.
+    NoGuest,
+}
+
+/// Why a calendar cannot be made or cannot go on.
+#[derive(Debug, thiserror::Error)]
+pub enum CalendarError {
+    /// A disk that cannot be.
+    #[error("disk {disk}: {problem}")]
+    Configuration {
+        /// Which, from 0.
+        disk: usize,
+        /// What is wrong.
+        problem: String,
+    },
+    /// A modelled disk's numbers that no disk has.
+    #[error("disk {disk} cannot be modelled")]
+    Parameters {
+        /// Which, from 0.
+        disk: usize,
+        /// Which number.
+        #[source]
+        source: ParameterError,
+    },
+    /// The system refuses.
+    #[error("cannot {doing}")]
+    System {
+        /// What was tried.
+        doing: &'static str,
+        /// What the system says.
+        #[source]
+        source: std::io::Error,
+    },
+    /// The path of a socket has more bytes than the system allows.
+    #[error("the socket path {path} is too long: at most 107 bytes")]
+    PathTooLong {
+        /// The path.
+        path: String,
+    },
+    /// The guest's clock does what no clock of User-Mode Linux does.
+    #[error("the guest's time-travel protocol is broken")]
+    Clock(#[source] ClockError),
+    /// The guest does with a disk what no driver does.
+    #[error("the guest's driver of disk {disk} is broken")]
+    Device {
+        /// Which, from 0.
+        disk: usize,
+        /// What it did.
+        #[source]
+        source: DeviceError,
+    },
+    /// The disks hold more than they may.
+    #[error("the disks hold {limit_bytes} bytes, which is the limit for this run")]
+    StorageFull {
+        /// The limit.
+        limit_bytes: u64,
+    },
+    /// It ran before.
+    #[error("a calendar runs once")]
+    UsedUp,
+}
+
+/// What can be wrong with a guest's clock.
+#[derive(Debug, thiserror::Error)]
+pub enum ClockError {
+    /// The socket.
+    #[error("the time-travel socket cannot be used")]
+    Channel(#[source] ChannelError),
+    /// The bytes.
+    #[error("a message cannot be read")]
+    Message(#[source] TimeMessageError),
+    /// A message at the wrong moment.
+    #[error("{operation:?} was not to be expected")]
+    Unexpected {
+        /// The message.
+        operation: Operation,
+    },
+    /// An answer to another question.
+    #[error("the answer to message {expected} has number {sequence}")]
+    WrongAnswer {
+        /// The number of the question.
+        expected: u32,
+        /// The number of the answer.
+        sequence: u32,
+    },
+    /// The clock shows a time which it was not allowed to reach.
+    #[error("the guest's clock shows {shown}, but may not pass {allowed}")]
+    RanAhead {
+        /// What it shows.
+        shown: Nanos,
+        /// What it was allowed.
+        allowed: Nanos,
+    },
+    /// The guest wants to run at a time that is over.
+    #[error("the guest asks for {requested}, and it is {now}")]
+    InThePast {
+        /// The time it asks for.
+        requested: Nanos,
+        /// The time it is.
+        now: Nanos,
+    },
+}
+
+/// What can be wrong with a guest's driver of a disk.
+#[derive(Debug, thiserror::Error)]
+pub enum DeviceError {
+    /// The socket.
+    #[error("the device's socket cannot be used")]
+    Channel(#[source] ChannelError),
+    /// The bytes.
+    #[error("a message cannot be read")]
+    Message(#[source] FrontendMessageError),
+    /// A message that needs another one before it.
+    #[error("{request} came before {missing}")]
+    TooEarly {
+        /// The message.
+        request: &'static str,
+        /// What is missing.
+        missing: &'static str,
+    },
+    /// Features that were not offered, or not taken and needed.
+    #[error("features {features:#x} of {kind} cannot be agreed on")]
+    Features {
+        /// Of what.
+        kind: &'static str,
+        /// The bits.
+        features: u64,
+    },
+    /// A queue that the device does not have.
+    #[error("queue {index} does not exist")]
+    NoSuchQueue {
+        /// Its index.
+        index: u32,
+    },
+    /// The guest's memory.
+    #[error("the guest's memory cannot be used")]
+    Memory(#[source] MemoryError),
+    /// The ring's size or place.
+    #[error("the queue cannot be used")]
+    Queue(#[source] virtio_queue::Error),
+    /// The ring is outside the memory.
+    #[error("the queue's rings are not inside the guest's memory")]
+    QueueOutside,
+    /// A chain of descriptors that cannot be answered.
+    #[error("descriptor chain {head} {problem}")]
+    Chain {
+        /// Its first descriptor.
+        head: u16,
+        /// What is wrong with it.
+        problem: &'static str,
+    },
+    /// A buffer in the kernel's image, which cannot be read.
+    #[error(
+        "a buffer at {address:#x} is not in the shared memory, and the guest's process cannot be read"
+    )]
+    Image {
+        /// The first address of the request's data.
+        address: u64,
+        /// Why not.
+        #[source]
+        source: std::io::Error,
+    },
+    /// The guest does not take an interrupt.
+    #[error("the guest did not take an interrupt: it answered {answer:?}")]
+    Interrupt {
+        /// The number it answered, if it was one.
+        answer: Option<u64>,
+    },
+}
+
+pub(crate) fn system(doing: &'static str, source: std::io::Error) -> CalendarError {
+    CalendarError::System { doing, source }
+}

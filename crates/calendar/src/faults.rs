@@ -1,0 +1,139 @@
+//! Faults by schedule: which sectors cannot be read or written, and whether the
+//! disk answers at all.
+//!
+//! A disk is alive, dead or hung. A dead one answers every command with an error,
+//! what is under way at its modelled time and what comes new soon after. A hung
+//! one answers nothing. When it returns, what would have been answered meanwhile
+//! is answered at that moment, and what came meanwhile begins; when it dies
+//! instead, all of that fails. The medium keeps what was acknowledged.
+//!
+//! A sector is bad when a command that touches it ends, however long before it
+//! came. A disk that rewrites a sector puts it elsewhere, so that it can be read
+//! again; with `repaired_by_writing` the model does.
+
+use crate::ranges::RangeSet;
+use raidlab_units::{Nanos, Sectors};
+use std::collections::VecDeque;
+
+/// Something that happens to a disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    /// Reads of these sectors fail.
+    Unreadable {
+        /// First sector.
+        start: Sectors,
+        /// How many.
+        count: Sectors,
+        /// A sector that is written can be read again.
+        repaired_by_writing: bool,
+    },
+    /// Writes of these sectors fail.
+    Unwritable {
+        /// First sector.
+        start: Sectors,
+        /// How many.
+        count: Sectors,
+    },
+    /// Every command fails.
+    Dies,
+    /// No command is answered.
+    Hangs,
+    /// A dead or hung disk is alive again.
+    Returns,
+}
+
+/// A fault and when it happens, in virtual time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ScheduledFault {
+    /// When.
+    pub at: Nanos,
+    /// What.
+    pub fault: Fault,
+}
+
+/// How a disk is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Health {
+    Alive,
+    Dead,
+    Hung,
+}
+
+/// The faults of one disk as time goes on.
+#[derive(Debug)]
+pub(crate) struct Faults {
+    schedule: VecDeque<ScheduledFault>,
+    health: Health,
+    unreadable: RangeSet,
+    unreadable_until_written: RangeSet,
+    unwritable: RangeSet,
+}
+
+impl Faults {
+    /// Faults in any order; those of the same time happen as given.
+    pub(crate) fn new(faults: &[ScheduledFault]) -> Self {
+        let mut schedule = faults.to_vec();
+        schedule.sort_by_key(|scheduled| scheduled.at);
+        Self {
+            schedule: schedule.into(),
+            health: Health::Alive,
+            unreadable: RangeSet::default(),
+            unreadable_until_written: RangeSet::default(),
+            unwritable: RangeSet::default(),
+        }
+    }
+
+    pub(crate) fn health(&self) -> Health {
+        self.health
+    }
+
+    /// When the disk's health next changes.
+    pub(crate) fn next_change(&self) -> Option<Nanos> {
+        let mut changes = self.schedule.iter().filter(|scheduled| {
+            matches!(scheduled.fault, Fault::Dies | Fault::Hangs | Fault::Returns)
+        });
+        changes.next().map(|scheduled| scheduled.at)
+    }
+
+    /// The next thing that has happened by `now`: its time, and how the disk is
+    /// then.
+    pub(crate) fn happen(&mut self, now: Nanos) -> Option<(Nanos, Health)> {
+        let scheduled = self.schedule.pop_front_if(|next| next.at <= now)?;
+        match scheduled.fault {
+            Fault::Unreadable {
+                start,
+                count,
+                repaired_by_writing,
+            } => {
+                let ranges = if repaired_by_writing {
+                    &mut self.unreadable_until_written
+                } else {
+                    &mut self.unreadable
+                };
+                ranges.insert(start.0, start.0.saturating_add(count.0));
+            }
+            Fault::Unwritable { start, count } => {
+                let end = start.0.saturating_add(count.0);
+                self.unwritable.insert(start.0, end);
+            }
+            Fault::Dies => self.health = Health::Dead,
+            Fault::Hangs => self.health = Health::Hung,
+            Fault::Returns => self.health = Health::Alive,
+        }
+        Some((scheduled.at, self.health))
+    }
+
+    /// Whether sectors `[start, end)` can be read.
+    pub(crate) fn can_read(&self, start: u64, end: u64) -> bool {
+        !self.unreadable.overlaps(start, end) && !self.unreadable_until_written.overlaps(start, end)
+    }
+
+    /// Whether sectors `[start, end)` can be written; if so, they are.
+    pub(crate) fn write(&mut self, start: u64, end: u64) -> bool {
+        if self.unwritable.overlaps(start, end) {
+            return false;
+        }
+        self.unreadable_until_written.remove(start, end);
+        true
+    }
+}

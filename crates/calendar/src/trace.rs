@@ -1,0 +1,74 @@
+//! The trace of a run's device I/O, and its digest.
+//!
+//! Two runs did the same if every command came to the same disk at the same time,
+//! asked for the same sectors, and ended at the same time in the same way. The
+//! digest of all that, in the order of the ends, is one number to compare.
+
+use crate::drive::DiskOperation;
+use raidlab_units::{Nanos, Sectors};
+
+/// A command that has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TraceRecord {
+    /// When it came.
+    pub arrived: Nanos,
+    /// When it ended.
+    pub completed: Nanos,
+    /// The disk, from 0.
+    pub disk: usize,
+    /// What it asked.
+    pub operation: DiskOperation,
+    /// First sector of 512 bytes; 0 for a flush.
+    pub start: Sectors,
+    /// Number of sectors; 0 for a flush.
+    pub count: Sectors,
+    /// It succeeded.
+    pub good: bool,
+}
+
+/// The digest of a trace: FNV-1a of 64 bits over the records' numbers, little
+/// endian. Against accident, not against malice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TraceDigest {
+    hash: u64,
+    records: u64,
+}
+
+impl Default for TraceDigest {
+    fn default() -> Self {
+        Self {
+            hash: 0xcbf2_9ce4_8422_2325,
+            records: 0,
+        }
+    }
+}
+
+impl TraceDigest {
+    pub(crate) fn add(&mut self, record: &TraceRecord) {
+        let numbers = [
+            record.arrived.0,
+            record.completed.0,
+            record.disk as u64,
+            record.operation as u64,
+            record.start.0,
+            record.count.0,
+            u64::from(record.good),
+        ];
+        for byte in numbers.iter().flat_map(|number| number.to_le_bytes()) {
+            self.hash = (self.hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+        }
+        self.records += 1;
+    }
+
+    /// The digest as a number.
+    #[must_use]
+    pub fn value(&self) -> u64 {
+        self.hash
+    }
+
+    /// How many records it covers.
+    #[must_use]
+    pub fn records(&self) -> u64 {
+        self.records
+    }
+}
