@@ -25,7 +25,7 @@ mod modules;
 mod newc;
 mod tools;
 
-pub use console::Reason;
+pub use console::{Reason, excerpt, reason};
 pub use elf::ElfError;
 pub use frames::FrameError;
 pub use guest::{Finished, Guest, GuestError, Job, Stream};

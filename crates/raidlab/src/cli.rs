@@ -49,6 +49,8 @@ pub enum Command {
     Resume(crate::resume::Arguments),
     /// Remove what a killed run has left on a machine.
     Cleanup(crate::cleanup::Arguments),
+    /// Build the kernel for `run --on kernel`, list and remove such kernels.
+    Kernel(crate::kernel::Arguments),
     /// Read others' results, logs and figures of articles as a run.
     Import(crate::import::Arguments),
     /// Say which of a run's numbers to believe, and why not the others.
@@ -111,7 +113,7 @@ mod tests {
             .chain(all.get_subcommands_mut().map(|command| command.clone()))
             .filter_map(|command| command.get_after_help().map(ToString::to_string))
             .collect();
-        assert_eq!(helps.len(), 25, "each command has examples");
+        assert_eq!(helps.len(), 26, "each command has examples");
         let mut examples = 0;
         for line in helps.iter().flat_map(|help| help.lines()) {
             let Some(place) = line.find("raidlab ") else {

@@ -17,6 +17,7 @@ mod failure;
 mod fit;
 mod import;
 mod interrupt;
+mod kernel;
 mod output;
 mod report;
 mod resume;
@@ -34,6 +35,7 @@ fn main() -> ExitCode {
         Command::Run(arguments) => run::run(&arguments),
         Command::Resume(arguments) => resume::command(&arguments),
         Command::Cleanup(arguments) => cleanup::command(&arguments),
+        Command::Kernel(arguments) => kernel::command(&arguments),
         Command::Compare(arguments) => compare::command(&arguments),
         Command::Import(arguments) => import::command(&arguments),
         Command::Audit(arguments) => audit::command(&arguments),

@@ -7,6 +7,7 @@
 
 mod host;
 mod keeper;
+mod kernel;
 mod prepare;
 mod progress;
 
@@ -17,6 +18,7 @@ use clap::{Args, ValueEnum, builder::PossibleValue};
 pub use host::TRIAL_FOLDER;
 use keeper::Keeper;
 pub use keeper::{begin_as, command_line};
+pub use kernel::Description;
 use prepare::Prepared;
 use raidlab_lab::{Bench, BenchError, Finish, RunEnd, RunError, RunOptions, run_suite};
 use raidlab_model::{Ablation, ModelBench};
@@ -40,7 +42,9 @@ pub const STORE: &str = "raidlab.db";
     long_about = "\
 Runs a suite: its jobs and events, in order, on each of its subjects. On the model \
 bench the disks are models and the clock is virtual, so that days take seconds, no \
-root is needed, and the same seed gives the same numbers everywhere. On the host bench \
+root is needed, and the same seed gives the same numbers everywhere. On the kernel \
+bench the disks are the same models, and the kernel, its md and file systems, mdadm and \
+fio are the real ones (`raidlab kernel build`). On the host bench \
 everything is real: arrays are built on disks that you name, or on loop devices for a \
 trial, measured, and taken down.
 
@@ -59,6 +63,7 @@ Examples:
   raidlab run mirror-2015 --json > rows.jsonl
   raidlab run ./my-suite.toml --disk ./my-disk.toml --dry-run
   raidlab run ./jobs.fio --subject gmirror
+  raidlab run quick --on kernel --subject md-raid1
   raidlab run quick --on host --dry-run
   raidlab run quick --on host --subject btrfs-raid1 --trial-size 1g"
 )]
@@ -130,6 +135,9 @@ pub struct Arguments {
 
     #[command(flatten)]
     host: host::HostArguments,
+
+    #[command(flatten)]
+    kernel: kernel::KernelArguments,
 }
 
 /// The benches.
@@ -137,7 +145,7 @@ pub struct Arguments {
 enum On {
     /// Modelled disks in virtual time.
     Model,
-    /// The real Linux kernel over modelled disks (not in this version).
+    /// The real Linux kernel over modelled disks, in virtual time.
     Kernel,
     /// Real machines with real disks, this one or others behind ssh.
     Host,
@@ -193,12 +201,15 @@ fn run_from(arguments: &Arguments, resumed: Option<&RunSummary>) -> Result<(), F
             run_on(&ModelBench, arguments, &prepared, resumed)
         }
         On::Kernel => {
-            let error = BenchError::Unsupported {
-                bench: "kernel",
-                what: "anything in this version of raidlab".to_owned(),
-                remedy: "the model and the host bench can".to_owned(),
+            let typed: Vec<String> = match resumed {
+                Some(run) => run.run.arguments.clone(),
+                None => std::env::args().skip(1).collect(),
             };
-            Err(Failure::new(Kind::Usage, error).help("use `--on model` or `--on host`"))
+            let kernel = kernel::prepare(arguments, &typed)?;
+            if arguments.dry_run {
+                return output::print(&kernel.prepared.plan());
+            }
+            run_on(&kernel.bench, arguments, &kernel.prepared, resumed)
         }
         On::Host => {
             // From here on an interruption must find the trial disks' owner.

@@ -182,7 +182,7 @@ impl Finding {
 }
 
 /// Everything written down at one time that is no measurement.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Records {
     /// Settings in force.
     pub settings: Vec<Setting>,

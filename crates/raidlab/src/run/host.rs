@@ -66,6 +66,13 @@ pub struct HostArguments {
     repetitions: Option<std::num::NonZero<u32>>,
 }
 
+impl HostArguments {
+    /// How often everything is to be done, where that is said.
+    pub fn repetitions(&self) -> Option<u32> {
+        self.repetitions.map(std::num::NonZero::get)
+    }
+}
+
 /// A file of machines.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -126,8 +133,8 @@ pub fn prepare(arguments: &Arguments, goes_on: bool) -> Result<HostRun, Failure>
     let mut suite = prepare::load(arguments)?;
     let subjects = prepare::chosen_subjects(&suite, &arguments.subjects)?;
     let own = &arguments.host;
-    if let Some(repetitions) = own.repetitions {
-        suite.repetitions = repetitions.get();
+    if let Some(repetitions) = own.repetitions() {
+        suite.repetitions = repetitions;
     }
     let (machines, trial) = machines(arguments, &suite, goes_on)?;
     let hosts = machines

@@ -4,10 +4,12 @@ use super::Arguments;
 use crate::failure::{Failure, Kind};
 use crate::{report, subjects, suites};
 use raidlab_disk::Preset;
-use raidlab_lab::{Choices, Experiment, Job, LoadError, Step, Subject, SubjectKind, Suite, Work};
+use raidlab_lab::{
+    Choices, Experiment, FioText, Job, LoadError, Step, Subject, SubjectKind, Suite, Work,
+};
 use raidlab_model::presets;
 use raidlab_store::AccuracyNote;
-use raidlab_units::Nanos;
+use raidlab_units::{Nanos, parse_duration};
 use std::fmt::Write;
 use std::path::Path;
 
@@ -109,7 +111,10 @@ pub fn chosen_subjects(suite: &Suite, named: &[String]) -> Result<Vec<Subject>, 
 }
 
 /// Those of the suite, one for all of its members, or one for each member.
-fn chosen_disks(suite: &Suite, named: &[String]) -> Result<Vec<String>, Failure> {
+///
+/// # Errors
+/// When there are too few or too many.
+pub fn chosen_disks(suite: &Suite, named: &[String]) -> Result<Vec<String>, Failure> {
     match named {
         [] => Ok(suite.disks.clone()),
         [one] => Ok(vec![one.clone(); suite.disks.len()]),
@@ -128,7 +133,10 @@ fn chosen_disks(suite: &Suite, named: &[String]) -> Result<Vec<String>, Failure>
 }
 
 /// The parameter sets that every disk has, in the first one's order.
-fn chosen_fits(disks: &[String], asked: &str) -> Result<Vec<String>, Failure> {
+///
+/// # Errors
+/// When a preset is wrong, or lacks the set that is asked for.
+pub fn chosen_fits(disks: &[String], asked: &str) -> Result<Vec<String>, Failure> {
     let presets = disks
         .iter()
         .map(|disk| presets::load(disk))
@@ -160,7 +168,7 @@ fn chosen_fits(disks: &[String], asked: &str) -> Result<Vec<String>, Failure> {
 
 /// Lets no job that ends by time run longer than [`QUICK`]. Jobs that end by
 /// size stay whole: what comes after them relies on what they wrote.
-fn shorten(suite: &mut Suite) {
+pub fn shorten(suite: &mut Suite) {
     for step in &mut suite.steps {
         if let Step::Job(Job {
             work: Work::Fio {
@@ -171,6 +179,39 @@ fn shorten(suite: &mut Suite) {
         {
             for spec in &mut group.jobs {
                 spec.runtime = spec.runtime.map(|runtime| runtime.min(QUICK));
+            }
+        }
+    }
+}
+
+/// The same for fio's own words, where fio itself is to run.
+pub fn shorten_text(suite: &mut Suite) {
+    let shorter = |line: &str| {
+        let words = line.split(' ').map(|word| {
+            let time = word.strip_prefix("--runtime=").and_then(|text| {
+                // fio takes a plain number for seconds.
+                let seconds = text.parse().ok().map(Nanos::from_secs);
+                seconds.or_else(|| parse_duration(text).ok())
+            });
+            match time {
+                Some(time) if time > QUICK => format!("--runtime={}", QUICK.0 / 1_000_000_000),
+                _ => word.to_owned(),
+            }
+        });
+        words.collect::<Vec<_>>().join(" ")
+    };
+    for step in &mut suite.steps {
+        if let Step::Job(Job {
+            work:
+                Work::Fio {
+                    text: FioText::Options(lines),
+                    ..
+                },
+            ..
+        }) = step
+        {
+            for line in lines {
+                *line = shorter(line);
             }
         }
     }
@@ -187,7 +228,7 @@ pub fn remark(title: &str, statement: String) -> AccuracyNote {
 }
 
 /// Figures that were measured on other disks compare with nothing here.
-fn foreign_figures(suite: &Suite) -> Option<String> {
+pub fn foreign_figures(suite: &Suite) -> Option<String> {
     let published = suite.published.as_ref()?;
     (published.disks != suite.disks).then(|| {
         format!(
@@ -198,7 +239,8 @@ fn foreign_figures(suite: &Suite) -> Option<String> {
     })
 }
 
-fn remarks(arguments: &Arguments, suite: &Suite) -> Vec<AccuracyNote> {
+/// What the reader must know of the suite and the options.
+pub fn remarks(arguments: &Arguments, suite: &Suite) -> Vec<AccuracyNote> {
     let mut remarks = Vec::new();
     if !suite.remarks.is_empty() {
         let statement = suite.remarks.join("; ");

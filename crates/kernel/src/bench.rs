@@ -1,0 +1,334 @@
+//! The bench: one boot for each experiment.
+//!
+//! Experiments know nothing of each other: each has a kernel, disks and a clock
+//! of its own, on a processor of its own, so that they can run at the same time
+//! and in any order with the same results.
+
+use crate::devices::{Disks, DisksError, Report};
+use crate::messages::{Ended, Message, MessageError};
+use crate::obstacle::{self, Obstacle};
+use crate::processors::Processors;
+use crate::told::Told;
+use raidlab_calendar::ScheduledFault;
+use raidlab_guest::Archive;
+use raidlab_lab::{Bench, BenchError, Experiment, Finish, Observer};
+use raidlab_random::Stream;
+use raidlab_store::{Observation, Records, Scope};
+use raidlab_uml::{Boot, BootError, Kernel, Machine, Place};
+use raidlab_units::Bytes;
+use std::error::Error;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Between two looks at what the guest has handed out.
+const LOOK: Duration = Duration::from_millis(10);
+/// How long a guest that has ended its experiment may take to switch itself
+/// off, and a calendar to notice that its guest is gone.
+const LAST: Duration = Duration::from_secs(10);
+
+/// How the guests are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// Of each guest's memory.
+    pub memory: Bytes,
+    /// The part of each disk that is used: the outermost; `None`: all of it.
+    pub member: Option<Bytes>,
+    /// Virtual time that reading the clock takes, nanoseconds.
+    pub clock_cost_ns: u32,
+    /// Virtual time that a system call takes, nanoseconds.
+    pub call_cost_ns: u32,
+    /// A guest that shows no sign of life for so long of real time spins.
+    pub patience: Duration,
+    /// What shall happen to disks, by their place among the members.
+    pub faults: Vec<(usize, ScheduledFault)>,
+}
+
+impl Default for Settings {
+    /// 512 MiB, 4 GiB of each disk, 2048 ns for the clock, 1 µs for a call, a
+    /// minute of patience.
+    fn default() -> Self {
+        Self {
+            memory: Bytes(512 << 20),
+            member: Some(Bytes(4 << 30)),
+            clock_cost_ns: 2048,
+            call_cost_ns: 1000,
+            patience: Duration::from_secs(60),
+            faults: Vec::new(),
+        }
+    }
+}
+
+/// Says to the agent in the guest which experiment it is to run: files for the
+/// guest.
+pub type Describe = dyn Fn(&Experiment) -> Archive + Send + Sync;
+
+/// The real Linux over modelled disks.
+pub struct KernelBench {
+    kernel: Kernel,
+    image: Archive,
+    arguments: Vec<String>,
+    settings: Settings,
+    describe: Box<Describe>,
+    processors: Processors,
+}
+
+impl KernelBench {
+    /// With a built kernel, and a first file system whose first program, called
+    /// with `arguments`, runs the experiment that `describe`'s files say.
+    #[must_use]
+    pub fn new(
+        kernel: Kernel,
+        image: Archive,
+        arguments: Vec<String>,
+        settings: Settings,
+        describe: Box<Describe>,
+    ) -> Self {
+        Self {
+            kernel,
+            image,
+            arguments,
+            settings,
+            describe,
+            processors: Processors::of_this_process(),
+        }
+    }
+
+    /// Why an experiment cannot run, if it cannot.
+    ///
+    /// # Errors
+    /// With the first obstacle.
+    pub fn obstacle(&self, experiment: &Experiment) -> Result<(), Obstacle> {
+        // The jobs' regions must lie within what is used of the disks; a whole
+        // disk's size the guest knows.
+        let member = self.settings.member.unwrap_or(Bytes(u64::MAX >> 1));
+        obstacle::check(experiment, &self.kernel, member)
+    }
+
+    fn boot(
+        &self,
+        experiment: &Experiment,
+        observer: &mut dyn Observer,
+    ) -> Result<Finish, KernelError> {
+        let processor = self.processors.take();
+        let place = Place::new(&self.image, &(self.describe)(experiment))?;
+        let disks = Disks::begin(
+            &place,
+            experiment,
+            &self.kernel,
+            &self.settings,
+            processor.number(),
+        )?;
+        let machine = Machine {
+            memory_bytes: self.settings.memory.0,
+            seed: seed(experiment),
+            clock_cost_ns: self.settings.clock_cost_ns,
+            call_cost_ns: self.settings.call_cost_ns,
+            disks: disks.count(),
+            processor: processor.number(),
+            arguments: self.arguments.clone(),
+        };
+        let boot = Boot::start(&self.kernel, &machine, place)?;
+        observer.record(self.facts(experiment));
+        let mut run = Run {
+            boot,
+            disks,
+            told: Told::new(experiment),
+            ended: None,
+        };
+        let finish = run.to_end(observer);
+        // Whatever came of it: nothing of it runs on.
+        run.boot.stop();
+        let report = run.disks.end(LAST);
+        let finish = finish?;
+        if let Ok(report) = report {
+            observer.record(run.told.report(&report));
+        }
+        Ok(finish)
+    }
+
+    /// What the guest is made of.
+    fn facts(&self, experiment: &Experiment) -> Records {
+        let scope = Scope {
+            host: experiment.host.clone(),
+            subject: experiment.subject.name.clone(),
+            filesystem: experiment.filesystem_label(),
+            sequence: None,
+            repetition: Some(experiment.repetition),
+        };
+        let fact = |name: &str, value: String, unit: &str| Observation {
+            scope: scope.clone(),
+            name: name.to_owned(),
+            value,
+            unit: unit.to_owned(),
+            source: "raidlab".to_owned(),
+        };
+        let settings = &self.settings;
+        let mut observations = vec![
+            fact("guest.kernel", self.kernel.release.clone(), ""),
+            fact("guest.kernel_source", self.kernel.source.clone(), ""),
+            fact("guest.memory_bytes", settings.memory.0.to_string(), "bytes"),
+            fact(
+                "guest.clock_cost_ns",
+                settings.clock_cost_ns.to_string(),
+                "ns",
+            ),
+            fact(
+                "guest.call_cost_ns",
+                settings.call_cost_ns.to_string(),
+                "ns",
+            ),
+        ];
+        if let Some(zfs) = &self.kernel.zfs {
+            observations.push(fact("guest.openzfs", zfs.clone(), ""));
+        }
+        if let Some(member) = settings.member {
+            observations.push(fact("guest.member_bytes", member.0.to_string(), "bytes"));
+        }
+        Records {
+            observations,
+            ..Records::default()
+        }
+    }
+}
+
+/// The seed of the guest's entropy: the experiment's own, whatever else runs.
+fn seed(experiment: &Experiment) -> u64 {
+    let label = format!(
+        "{} {} {}",
+        experiment.subject.name,
+        experiment.filesystem_label(),
+        experiment.fit
+    );
+    let stream = Stream::new(experiment.seed).fork("kernel", 0);
+    stream
+        .fork(&label, u64::from(experiment.repetition))
+        .next_u64()
+}
+
+impl Bench for KernelBench {
+    fn name(&self) -> &'static str {
+        "kernel"
+    }
+
+    fn check(&self, experiment: &Experiment) -> Result<(), BenchError> {
+        self.obstacle(experiment)
+            .map_err(|source| setup("the check before the run", source))
+    }
+
+    fn run(
+        &self,
+        experiment: &Experiment,
+        observer: &mut dyn Observer,
+    ) -> Result<Finish, BenchError> {
+        let mut jobs = experiment.jobs().filter(|job| !job.prepares).peekable();
+        let measured =
+            jobs.peek().is_some() && jobs.all(|job| observer.is_finished(&job.cell(experiment)));
+        if measured {
+            return Ok(Finish::Complete);
+        }
+        self.boot(experiment, observer)
+            .map_err(|source| setup("the guest", source))
+    }
+}
+
+fn setup(what: &str, source: impl Error + Send + Sync + 'static) -> BenchError {
+    BenchError::Setup {
+        what: what.to_owned(),
+        source: Box::new(source),
+    }
+}
+
+/// One boot with all that belongs to it.
+struct Run {
+    boot: Boot,
+    disks: Disks,
+    told: Told,
+    ended: Option<Ended>,
+}
+
+impl Run {
+    /// Passes on what the guest tells until it has ended.
+    fn to_end(&mut self, observer: &mut dyn Observer) -> Result<Finish, KernelError> {
+        loop {
+            if observer.cancelled() {
+                return Ok(Finish::Cancelled);
+            }
+            // Looked at before the frames: what it said last is then there.
+            let gone = self.boot.ended()?.is_some();
+            let disks = self.disks.ended();
+            while let Some(frame) = self.boot.frame()? {
+                match Message::read(&frame)? {
+                    Message::Ended(ended) => self.ended = Some(ended),
+                    message => self.told.pass_on(message, observer),
+                }
+            }
+            match (&self.ended, disks) {
+                (Some(ended), _) => return self.judge(ended.clone()),
+                (None, Some(report)) => return Err(self.broken_off(report)),
+                (None, None) if gone => return Err(self.early()),
+                (None, None) => thread::sleep(LOOK),
+            }
+        }
+    }
+
+    fn judge(&mut self, ended: Ended) -> Result<Finish, KernelError> {
+        let limit = Instant::now() + LAST;
+        while self.boot.ended()?.is_none() && Instant::now() < limit {
+            thread::sleep(LOOK);
+        }
+        match ended {
+            Ended::Complete => Ok(Finish::Complete),
+            Ended::Cancelled => Ok(Finish::Cancelled),
+            Ended::Failed(reasons) => Err(KernelError::Experiment {
+                reasons: reasons.join(": "),
+            }),
+        }
+    }
+
+    /// The disks and the clock ended first.
+    fn broken_off(&mut self, report: Result<Report, DisksError>) -> KernelError {
+        match report {
+            Err(error) => KernelError::Disks(error),
+            Ok(report) => {
+                let why = report.why();
+                if report.guest_ended() {
+                    return self.early();
+                }
+                let console = raidlab_guest::excerpt(&self.boot.console());
+                KernelError::BrokenOff { why, console }
+            }
+        }
+    }
+
+    fn early(&self) -> KernelError {
+        KernelError::Boot(self.boot.ended_early())
+    }
+}
+
+/// Why an experiment has failed.
+#[derive(Debug, thiserror::Error)]
+pub enum KernelError {
+    /// The guest could not be booted, or ended early.
+    #[error(transparent)]
+    Boot(#[from] BootError),
+    /// Its disks or its clock failed.
+    #[error(transparent)]
+    Disks(#[from] DisksError),
+    /// It told something that cannot be understood.
+    #[error(transparent)]
+    Message(#[from] MessageError),
+    /// The clock has stopped the guest.
+    #[error("{why}\nits console ends with:\n{console}")]
+    BrokenOff {
+        /// Why.
+        why: String,
+        /// The console's last lines.
+        console: String,
+    },
+    /// The experiment itself failed in the guest.
+    #[error("in the guest: {reasons}")]
+    Experiment {
+        /// Why, the outermost reason first.
+        reasons: String,
+    },
+}

@@ -1,0 +1,261 @@
+//! The guest's disks and its clock: a calendar on a thread of its own.
+
+use crate::bench::Settings;
+use crate::processors::stay_on;
+use raidlab_calendar::{
+    Calendar, CalendarError, DeviceConfig, DiskModel, Options, Outcome, Protocol,
+};
+use raidlab_disk::PresetError;
+use raidlab_lab::Experiment;
+use raidlab_model::presets::{self, LoadPresetError};
+use raidlab_random::Stream;
+use raidlab_uml::{Kernel, Place};
+use raidlab_units::{Bytes, Nanos};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// What all disks of a guest may hold together, in this machine's memory.
+const STORAGE: Bytes = Bytes(24 << 30);
+
+/// Disks and clock of one guest.
+#[derive(Debug)]
+pub(crate) struct Disks {
+    count: usize,
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<Result<Report, CalendarError>>>,
+}
+
+impl Disks {
+    /// Makes the disks of an experiment; their sockets listen in `place` when
+    /// this returns.
+    pub(crate) fn begin(
+        place: &Place,
+        experiment: &Experiment,
+        kernel: &Kernel,
+        settings: &Settings,
+        processor: Option<usize>,
+    ) -> Result<Self, DisksError> {
+        let configs = configs(experiment, settings)?;
+        let stop = Arc::new(AtomicBool::new(false));
+        let options = Options {
+            protocol: if kernel.shared_memory {
+                Protocol::SharedMemory
+            } else {
+                Protocol::Messages
+            },
+            patience: settings.patience,
+            storage_limit: STORAGE,
+            stop: Some(Arc::clone(&stop)),
+            ..Options::default()
+        };
+        Self::bind(place.folder(), configs, options, stop, processor)
+    }
+
+    fn bind(
+        folder: &Path,
+        configs: Vec<DeviceConfig>,
+        options: Options,
+        stop: Arc<AtomicBool>,
+        processor: Option<usize>,
+    ) -> Result<Self, DisksError> {
+        let count = configs.len();
+        let mut calendar = Calendar::bind(folder, configs, options)?;
+        let thread = std::thread::Builder::new()
+            .name("calendar".to_owned())
+            .spawn(move || {
+                stay_on(processor);
+                let outcome = calendar.run(&mut ())?;
+                Ok(Report::of(&calendar, outcome))
+            })
+            .map_err(DisksError::Thread)?;
+        Ok(Self {
+            count,
+            stop,
+            thread: Some(thread),
+        })
+    }
+
+    /// How many disks there are.
+    pub(crate) const fn count(&self) -> usize {
+        self.count
+    }
+
+    /// How the calendar ended; `None` while it runs, and after it was told.
+    pub(crate) fn ended(&mut self) -> Option<Result<Report, DisksError>> {
+        let ended = self.thread.as_ref().is_some_and(JoinHandle::is_finished);
+        if ended { self.join() } else { None }
+    }
+
+    fn join(&mut self) -> Option<Result<Report, DisksError>> {
+        let thread = self.thread.take()?;
+        Some(match thread.join() {
+            Ok(ended) => ended.map_err(DisksError::Calendar),
+            Err(_) => Err(DisksError::Panicked),
+        })
+    }
+
+    /// Waits until the calendar has noticed that its guest is gone, and tells
+    /// it to stop where it has not after a while.
+    pub(crate) fn end(&mut self, patience: Duration) -> Result<Report, DisksError> {
+        let limit = Instant::now() + patience;
+        while Instant::now() < limit
+            && self
+                .thread
+                .as_ref()
+                .is_some_and(|thread| !thread.is_finished())
+        {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        self.stop.store(true, Ordering::Relaxed);
+        self.join().unwrap_or(Err(DisksError::Told))
+    }
+}
+
+impl Drop for Disks {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        // Nobody is left to tell.
+        let _ = self.join();
+    }
+}
+
+/// The disks of an experiment, with the angles and the chance that they have on
+/// the model bench too.
+fn configs(experiment: &Experiment, settings: &Settings) -> Result<Vec<DeviceConfig>, DisksError> {
+    let random = Stream::new(experiment.seed);
+    (0..)
+        .zip(&experiment.disks)
+        .map(|(index, name)| {
+            let preset = presets::load(name)?;
+            let parameters = preset
+                .parameters(&experiment.fit)
+                .map_err(|source| DisksError::Preset {
+                    disk: name.clone(),
+                    source,
+                })?
+                .clone();
+            let phase = random.fork("phase", index).below(parameters.revolution.0);
+            let model = DiskModel::Modelled {
+                parameters: Box::new(parameters),
+                phase: Nanos(phase),
+                random: random.fork("disk", index),
+            };
+            let mut config = DeviceConfig::new(model, format!("raidlab{index}"));
+            config.size = settings.member.map(Bytes::to_sectors);
+            let own = settings
+                .faults
+                .iter()
+                .filter(|(disk, _)| *disk as u64 == index);
+            config.faults = own.map(|(_, fault)| *fault).collect();
+            Ok(config)
+        })
+        .collect()
+}
+
+/// How a run of the disks ended, and what they have done.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Report {
+    outcome: Outcome,
+    now: Nanos,
+    disks: Vec<Vec<(&'static str, u64, &'static str)>>,
+    digest: u64,
+}
+
+impl Report {
+    fn of(calendar: &Calendar, outcome: Outcome) -> Self {
+        let disks = calendar.counters().into_iter().map(|counters| {
+            vec![
+                ("reads", counters.reads, ""),
+                ("read_bytes", counters.read_bytes, "bytes"),
+                ("read_time_ns", counters.read_time.0, "ns"),
+                ("writes", counters.writes, ""),
+                ("written_bytes", counters.written_bytes, "bytes"),
+                ("write_time_ns", counters.write_time.0, "ns"),
+                ("flushes", counters.flushes, ""),
+                ("errors", counters.errors, ""),
+                ("busy_ns", counters.busy.0, "ns"),
+            ]
+        });
+        Self {
+            outcome,
+            now: calendar.now(),
+            disks: disks.collect(),
+            digest: calendar.trace_digest().value(),
+        }
+    }
+
+    /// Name, value and unit of each disk's counters.
+    pub(crate) fn disks(&self) -> &[Vec<(&'static str, u64, &'static str)>] {
+        &self.disks
+    }
+
+    /// Of everything that the disks have done, and when.
+    pub(crate) const fn digest(&self) -> u64 {
+        self.digest
+    }
+
+    /// Whether the guest went first.
+    pub(crate) const fn guest_ended(&self) -> bool {
+        matches!(self.outcome, Outcome::GuestEnded)
+    }
+
+    /// Why it ended, in words.
+    pub(crate) fn why(&self) -> String {
+        let at = self.now.0 / 1_000_000_000;
+        match &self.outcome {
+            Outcome::GuestEnded => "the guest has ended".to_owned(),
+            Outcome::IdleForEver { unanswered } if unanswered.is_empty() => format!(
+                "after {at} s of virtual time the guest waits for nothing that will ever happen"
+            ),
+            Outcome::IdleForEver { unanswered } => {
+                let disks: Vec<String> = unanswered
+                    .iter()
+                    .map(|(disk, commands)| format!("disk {disk} owes {commands} answers"))
+                    .collect();
+                format!(
+                    "after {at} s of virtual time the guest waits for ever: {}",
+                    disks.join(", ")
+                )
+            }
+            Outcome::GuestStuck => format!(
+                "after {at} s of virtual time the guest gave no sign of life any more: a program \
+                 in it computes without end, which takes no virtual time"
+            ),
+            Outcome::TimeLimit => format!("{at} s of virtual time are over"),
+            Outcome::Stopped => "it was stopped".to_owned(),
+            Outcome::NoGuest => "the kernel did not ask for the time".to_owned(),
+        }
+    }
+}
+
+/// Disks or clock cannot be made or have failed.
+#[derive(Debug, thiserror::Error)]
+pub enum DisksError {
+    /// No such disk preset.
+    #[error(transparent)]
+    Load(#[from] LoadPresetError),
+    /// The preset has not these parameters.
+    #[error("disk `{disk}` cannot be had")]
+    Preset {
+        /// The preset.
+        disk: String,
+        /// Why.
+        #[source]
+        source: PresetError,
+    },
+    /// The calendar.
+    #[error("the guest's clock and disks have failed")]
+    Calendar(#[from] CalendarError),
+    /// A thread cannot be had.
+    #[error("no thread for the guest's clock and disks")]
+    Thread(#[source] std::io::Error),
+    /// A defect of ours.
+    #[error("the thread of the guest's clock and disks has panicked")]
+    Panicked,
+    /// It was told before how they ended.
+    #[error("the guest's clock and disks have ended before")]
+    Told,
+}

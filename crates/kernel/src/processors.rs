@@ -1,0 +1,116 @@
+//! Which processor an experiment runs on.
+//!
+//! A guest and the clock's thread run by turns, never at the same time, so the
+//! two belong on one processor: on two, each turn would wake the other one up.
+
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use std::sync::{Mutex, PoisonError};
+
+/// The processors that this process may use, each with how many experiments
+/// run on it.
+#[derive(Debug)]
+pub(crate) struct Processors {
+    used: Mutex<Vec<(usize, usize)>>,
+}
+
+impl Processors {
+    /// Those that this process may use.
+    pub(crate) fn of_this_process() -> Self {
+        let numbers = match sched_getaffinity(None) {
+            Ok(set) => (0..CpuSet::MAX_CPU)
+                .filter(|number| set.is_set(*number))
+                .collect(),
+            // Then everything runs wherever the system puts it.
+            Err(_) => Vec::new(),
+        };
+        Self::new(numbers)
+    }
+
+    fn new(numbers: Vec<usize>) -> Self {
+        Self {
+            used: Mutex::new(numbers.into_iter().map(|number| (number, 0)).collect()),
+        }
+    }
+
+    /// The processor with the fewest experiments on it, the last of equals:
+    /// the first one has most to do for others.
+    pub(crate) fn take(&self) -> Processor<'_> {
+        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        let least = used.iter_mut().rev().min_by_key(|(_, count)| *count);
+        let number = least.map(|(number, count)| {
+            *count += 1;
+            *number
+        });
+        Processor {
+            number,
+            processors: self,
+        }
+    }
+}
+
+/// A processor that an experiment runs on, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Processor<'a> {
+    number: Option<usize>,
+    processors: &'a Processors,
+}
+
+impl Processor<'_> {
+    /// Its number; `None` where nobody knows.
+    pub(crate) const fn number(&self) -> Option<usize> {
+        self.number
+    }
+}
+
+impl Drop for Processor<'_> {
+    fn drop(&mut self) {
+        let used = &self.processors.used;
+        let mut used = used.lock().unwrap_or_else(PoisonError::into_inner);
+        let own = used
+            .iter_mut()
+            .find(|(number, _)| Some(*number) == self.number);
+        if let Some((_, count)) = own {
+            *count -= 1;
+        }
+    }
+}
+
+/// Keeps the calling thread on a processor.
+pub(crate) fn stay_on(processor: Option<usize>) {
+    if let Some(number) = processor {
+        let mut set = CpuSet::new();
+        set.set(number);
+        // Where it is not allowed, everything is only slower.
+        let _ = sched_setaffinity(None, &set);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn experiments_are_spread_over_the_processors() {
+        let processors = Processors::new(vec![2, 5]);
+        let first = processors.take();
+        let second = processors.take();
+        let third = processors.take();
+        let numbers = [&first, &second, &third].map(|processor| processor.number());
+        assert_eq!(numbers, [Some(5), Some(2), Some(5)]);
+        drop(second);
+        assert_eq!(processors.take().number(), Some(2));
+        assert_eq!(Processors::new(Vec::new()).take().number(), None);
+    }
+
+    #[test]
+    fn a_thread_stays_where_it_is_put() {
+        let own = Processors::of_this_process().take().number();
+        let seen = std::thread::spawn(move || {
+            stay_on(own);
+            sched_getaffinity(None).map(|set| set.count())
+        });
+        if own.is_some() {
+            assert_eq!(seen.join().expect("no panic"), Ok(1));
+        }
+    }
+}

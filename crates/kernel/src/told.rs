@@ -1,0 +1,125 @@
+//! What the guest tells, as the experiment outside knows it: the guest calls
+//! itself `localhost`, knows no models of its disks, and thinks that it is a
+//! real machine.
+
+use crate::agent::{MACHINE, devices};
+use crate::devices::Report;
+use crate::messages::Message;
+use raidlab_lab::{Experiment, Observer};
+use raidlab_store::{Cell, CellResult, Measurement, Observation, Records, Role, Scope};
+
+/// Whose words are passed on.
+#[derive(Debug)]
+pub(crate) struct Told {
+    host: String,
+    fit: String,
+    /// The disks' presets, slot by slot.
+    presets: Vec<String>,
+    scope: Scope,
+}
+
+impl Told {
+    pub(crate) fn new(experiment: &Experiment) -> Self {
+        Self {
+            host: experiment.host.clone(),
+            fit: experiment.fit.clone(),
+            presets: experiment.disks.clone(),
+            scope: Scope {
+                host: experiment.host.clone(),
+                subject: experiment.subject.name.clone(),
+                filesystem: experiment.filesystem_label(),
+                sequence: None,
+                repetition: Some(experiment.repetition),
+            },
+        }
+    }
+
+    /// Passes a message on, in the experiment's own words.
+    pub(crate) fn pass_on(&self, message: Message, observer: &mut dyn Observer) {
+        match message {
+            Message::Progress(progress) => observer.progress(progress),
+            Message::Records(records) => observer.record(self.records(records)),
+            Message::Cell(result) => {
+                let result = CellResult {
+                    cell: self.cell(result.cell),
+                    rows: result.rows.into_iter().map(|row| self.row(row)).collect(),
+                    records: self.records(result.records),
+                };
+                // It was measured before an interruption: that one stands.
+                if observer.is_finished(&result.cell) {
+                    observer.record(result.records);
+                } else {
+                    observer.cell(result);
+                }
+            }
+            Message::Ended(_) => {}
+        }
+    }
+
+    /// The counters of the disks at the end.
+    pub(crate) fn report(&self, report: &Report) -> Records {
+        let mut observations = Vec::new();
+        for (device, facts) in devices(report.disks().len()).iter().zip(report.disks()) {
+            let device = device.trim_start_matches("/dev/");
+            for (name, value, unit) in facts {
+                observations.push(Observation {
+                    scope: self.scope.clone(),
+                    name: format!("disk.{device}.modelled_{name}"),
+                    value: value.to_string(),
+                    unit: (*unit).to_owned(),
+                    source: "the modelled disk".to_owned(),
+                });
+            }
+        }
+        observations.push(Observation {
+            scope: self.scope.clone(),
+            name: "guest.trace_digest".to_owned(),
+            value: format!("{:016x}", report.digest()),
+            unit: String::new(),
+            source: "every command of every modelled disk, with its time".to_owned(),
+        });
+        Records {
+            observations,
+            ..Records::default()
+        }
+    }
+
+    fn cell(&self, cell: Cell) -> Cell {
+        Cell {
+            host: self.host.clone(),
+            fit: self.fit.clone(),
+            ..cell
+        }
+    }
+
+    fn row(&self, mut row: Measurement) -> Measurement {
+        "kernel".clone_into(&mut row.bench);
+        row.host.clone_from(&self.host);
+        row.fit.clone_from(&self.fit);
+        // The code is the real one, the disks are not.
+        row.role = Role::Predicted;
+        for (member, preset) in row.members.iter_mut().zip(&self.presets) {
+            member.model.clone_from(preset);
+        }
+        row
+    }
+
+    fn records(&self, mut records: Records) -> Records {
+        let scopes = records
+            .observations
+            .iter_mut()
+            .map(|one| &mut one.scope)
+            .chain(records.commands.iter_mut().map(|one| &mut one.scope))
+            .chain(records.events.iter_mut().map(|one| &mut one.scope))
+            .chain(records.series.iter_mut().map(|one| &mut one.scope));
+        for scope in scopes {
+            if scope.host == MACHINE {
+                scope.host.clone_from(&self.host);
+            }
+        }
+        for setting in &mut records.settings {
+            setting.scope = setting.scope.replace(MACHINE, &self.host);
+        }
+        records
+    }
+}

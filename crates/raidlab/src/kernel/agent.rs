@@ -1,0 +1,42 @@
+//! `raidlab kernel agent`: the first program in the guest of the kernel bench.
+
+use crate::cli::{Cli, Command};
+use crate::failure::{Failure, Kind};
+use crate::run::Description;
+use clap::Parser;
+use raidlab_kernel::agent;
+use raidlab_lab::Experiment;
+
+/// Runs the guest's experiment and switches it off.
+///
+/// # Errors
+/// On every machine but such a guest.
+pub fn command() -> Result<(), Failure> {
+    if !agent::is_first_program() {
+        let words = "`raidlab kernel agent` is the first program of a guest";
+        return Err(Failure::words(Kind::Usage, words).help("use `raidlab run --on kernel`"));
+    }
+    let served = agent::begin().and_then(|()| {
+        let experiment = experiment().map_err(|failure| vec![failure.to_string()]);
+        agent::serve(experiment)
+    });
+    if let Err(error) = served {
+        // The console shows it, and the bench outside reads that.
+        Failure::new(Kind::Run, error).report();
+    }
+    agent::end();
+    Ok(())
+}
+
+fn experiment() -> Result<Experiment, Failure> {
+    let description = Description::read()?;
+    std::env::set_current_dir(description.folder())
+        .map_err(|error| Failure::new(Kind::Run, error))?;
+    match Cli::try_parse_from(description.command_line()).map(|cli| cli.command) {
+        Ok(Command::Run(arguments)) => description.experiment(&arguments),
+        _ => Err(Failure::words(
+            Kind::Input,
+            "the guest got no command line of a run",
+        )),
+    }
+}

@@ -1,0 +1,450 @@
+//! One boot: the kernel's process, with the files around it.
+//!
+//! The kernel runs in a folder of its own in shared memory, in which the
+//! sockets of its clock and its disks stand, and speaks to two files there: its
+//! console, and the frames of what runs in it. Files never make it wait, as
+//! pipes would. What could differ from boot to boot is fixed: its command
+//! line, environment and the length of every path; its addresses (`setarch
+//! -R`); its entropy. It runs on one processor, together with the clock's
+//! thread, since only one of the two ever runs.
+//!
+//! The process leads a group with all programs that run in it, and the group
+//! is killed when this is dropped, and when raidlab is killed, whichever way.
+
+use crate::cache::Kernel;
+use crate::frames::{Frame, FrameError, FrameReader};
+use crate::image::AGENT;
+use raidlab_guest::{Archive, Reason};
+use raidlab_shell::{Command, Local, Output, Running, Target, TargetError};
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Read, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use tempfile::TempDir;
+
+/// Where a boot's folder is made: the kernel's memory is a file beside it, and
+/// must not go to a disk.
+const SHARED_MEMORY: &str = "/dev/shm";
+
+/// The socket of the clock, in the boot's folder.
+pub const CLOCK: &str = "calendar";
+
+/// What the names of such folders begin with; the owner's process follows.
+const PREFIX: &str = "raidlab-kernel-";
+
+/// Commands that the guest lets into one disk at a time: as many as a SATA disk
+/// queues.
+const QUEUE: u32 = 32;
+
+/// How long a kernel that is stopped may take to end.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Starts the kernel in its folder: `$0` is the folder.
+const SCRIPT: &str = r#"cd "$0" && exec "$@" </dev/null >console 2>&1 3>frames"#;
+
+/// What is booted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Machine {
+    /// The guest's memory, bytes.
+    pub memory_bytes: u64,
+    /// Where entropy comes from.
+    pub seed: u64,
+    /// Virtual time that reading the clock takes, nanoseconds.
+    pub clock_cost_ns: u32,
+    /// Virtual time that a system call takes, nanoseconds.
+    pub call_cost_ns: u32,
+    /// How many disks there are: `/dev/vda` and so on.
+    pub disks: usize,
+    /// The processor to run on; `None`: any.
+    pub processor: Option<usize>,
+    /// What the first program is called with.
+    pub arguments: Vec<String>,
+}
+
+impl Machine {
+    /// The kernel's command line.
+    #[must_use]
+    pub fn command_line(&self, kernel: &Kernel) -> Vec<String> {
+        let mut words = vec![
+            format!("mem={}K", self.memory_bytes >> 10),
+            "initrd=root".to_owned(),
+            format!("rdinit={AGENT}"),
+            format!("time-travel=ext:1:{CLOCK}"),
+        ];
+        words.extend((0..self.disks).map(|disk| {
+            // Socket, virtio's number for block devices, number of the device.
+            format!("virtio_uml.device={}:2:{disk}", socket_name(disk))
+        }));
+        words.push(format!("virtio_blk.queue_depth={QUEUE}"));
+        words.extend(
+            [
+                "con=null",
+                "con0=null,fd:1",
+                "con1=null,fd:3",
+                "umid=raidlab",
+                "uml_dir=./",
+                "noreboot",
+                "panic=-1",
+            ]
+            .map(str::to_owned),
+        );
+        if kernel.seccomp {
+            words.push("seccomp=on".to_owned());
+        }
+        words.push(format!("tt-clock-cost={}", self.clock_cost_ns));
+        words.push(format!("tt-syscall-cost={}", self.call_cost_ns));
+        words.push(format!("tt-seed={}", self.seed));
+        words.push("--".to_owned());
+        words.extend(self.arguments.iter().cloned());
+        words
+    }
+}
+
+/// The name of a disk's socket in the boot's folder.
+fn socket_name(disk: usize) -> String {
+    format!("disk{disk}")
+}
+
+/// The folder of a boot, before the kernel runs: the sockets of its clock and
+/// its disks must listen in it by then.
+#[derive(Debug)]
+pub struct Place {
+    folder: TempDir,
+}
+
+impl Place {
+    /// Makes one, with the first file system: a common archive and one more on
+    /// top of it.
+    ///
+    /// # Errors
+    /// When a file cannot be written.
+    pub fn new(base: &Archive, more: &Archive) -> Result<Self, BootError> {
+        remove_abandoned(Path::new(SHARED_MEMORY));
+        let folder = tempfile::Builder::new()
+            .prefix(&format!("{PREFIX}{}-", std::process::id()))
+            .tempdir_in(SHARED_MEMORY)
+            .map_err(|source| BootError::file(Path::new(SHARED_MEMORY), source))?;
+        let root = folder.path().join("root");
+        File::create(&root)
+            .map(BufWriter::new)
+            .and_then(|mut file| {
+                base.write_to(&mut file)?;
+                more.write_to(&mut file)?;
+                file.flush()
+            })
+            .map_err(|source| BootError::file(&root, source))?;
+        Ok(Self { folder })
+    }
+
+    /// The folder.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+}
+
+/// Removes the folders of processes that are gone: who was killed could not.
+fn remove_abandoned(shared: &Path) {
+    for entry in fs::read_dir(shared).into_iter().flatten().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let owner = name
+            .strip_prefix(PREFIX)
+            .and_then(|rest| rest.split_once('-'))
+            .and_then(|(owner, _)| owner.parse::<u32>().ok());
+        if owner.is_some_and(|owner| !Path::new("/proc").join(owner.to_string()).exists()) {
+            // Another run may be doing the same.
+            fs::remove_dir_all(entry.path()).ok();
+        }
+    }
+}
+
+/// A running kernel.
+pub struct Boot {
+    place: Place,
+    running: Box<dyn Running>,
+    frames: File,
+    reader: FrameReader,
+}
+
+impl Boot {
+    /// Starts the kernel; its clock and its disks must listen.
+    ///
+    /// # Errors
+    /// When it cannot be started.
+    pub fn start(kernel: &Kernel, machine: &Machine, place: Place) -> Result<Self, BootError> {
+        let folder = place.folder();
+        let program = folder.join("linux");
+        std::os::unix::fs::symlink(&kernel.program, &program)
+            .map_err(|source| BootError::file(&program, source))?;
+        let frames = folder.join("frames");
+        File::create(&frames).map_err(|source| BootError::file(&frames, source))?;
+        let mut words: Vec<String> = [
+            "-i",
+            "TMPDIR=/dev/shm",
+            "PATH=/usr/bin:/bin",
+            "setarch",
+            "-R",
+        ]
+        .map(str::to_owned)
+        .to_vec();
+        if let Some(processor) = machine.processor {
+            words.extend(["taskset", "-c"].map(str::to_owned));
+            words.push(processor.to_string());
+        }
+        words.extend(["sh", "-c", SCRIPT].map(str::to_owned));
+        words.push(folder.to_string_lossy().into_owned());
+        words.push("./linux".to_owned());
+        words.extend(machine.command_line(kernel));
+        let running = Local::new().start(&Command::changes("env", words))?;
+        let frames = File::open(&frames).map_err(|source| BootError::file(&frames, source))?;
+        Ok(Self {
+            place,
+            running,
+            frames,
+            reader: FrameReader::default(),
+        })
+    }
+
+    /// The next whole frame that the guest has handed out.
+    ///
+    /// # Errors
+    /// When what it handed out is damaged.
+    pub fn frame(&mut self) -> Result<Option<Frame>, BootError> {
+        let mut bytes = Vec::new();
+        self.frames
+            .read_to_end(&mut bytes)
+            .map_err(|source| BootError::file(&self.place.folder().join("frames"), source))?;
+        self.reader.feed(&bytes);
+        Ok(self.reader.take()?)
+    }
+
+    /// How the kernel ended; `None` while it runs.
+    ///
+    /// # Errors
+    /// When that cannot be told.
+    pub fn ended(&mut self) -> Result<Option<Output>, BootError> {
+        Ok(self.running.poll()?)
+    }
+
+    /// Kills the kernel and everything in it.
+    pub fn stop(&mut self) {
+        // It may have ended by itself.
+        self.running.stop(PATIENCE).ok();
+    }
+
+    /// What the kernel said on its console.
+    #[must_use]
+    pub fn console(&self) -> String {
+        let bytes = fs::read(self.place.folder().join("console")).unwrap_or_default();
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+
+    /// The error of a kernel that ended before what ran in it did.
+    #[must_use]
+    pub fn ended_early(&self) -> BootError {
+        let console = self.console();
+        BootError::Early {
+            reason: raidlab_guest::reason(&console),
+            console: raidlab_guest::excerpt(&console),
+        }
+    }
+}
+
+/// A boot that failed.
+#[derive(Debug, thiserror::Error)]
+pub enum BootError {
+    /// A file cannot be used.
+    #[error("cannot use {}", path.display())]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// The kernel cannot be started.
+    #[error("cannot run the kernel")]
+    Start(#[from] TargetError),
+    /// What the guest handed out is damaged.
+    #[error(transparent)]
+    Frames(#[from] FrameError),
+    /// The kernel ended before the experiment.
+    #[error("the guest ended early: {reason}\nits console ends with:\n{console}")]
+    Early {
+        /// Why, as far as is known.
+        reason: Reason,
+        /// The console's last lines.
+        console: String,
+    },
+}
+
+impl BootError {
+    fn file(path: &Path, source: io::Error) -> Self {
+        let path = path.to_owned();
+        Self::File { path, source }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use raidlab_guest::Node;
+    use std::os::unix::fs::PermissionsExt;
+    use std::time::Instant;
+
+    /// A kernel whose program is a shell script.
+    fn kernel(folder: &Path, script: &str) -> Kernel {
+        let program = folder.join("script");
+        fs::write(&program, format!("#!/bin/sh\n{script}")).expect("written");
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("set");
+        Kernel {
+            name: "6.12".to_owned(),
+            release: "6.12.1".to_owned(),
+            source: "a test".to_owned(),
+            zfs: None,
+            shared_memory: true,
+            seccomp: false,
+            program,
+        }
+    }
+
+    fn machine() -> Machine {
+        Machine {
+            memory_bytes: 256 << 20,
+            seed: 7,
+            clock_cost_ns: 2048,
+            call_cost_ns: 1000,
+            disks: 2,
+            processor: None,
+            arguments: vec!["kernel".to_owned(), "agent".to_owned()],
+        }
+    }
+
+    fn place() -> Place {
+        let mut archive = Archive::default();
+        let contents = b"contents".to_vec();
+        archive.insert(
+            "a/file",
+            Node::File {
+                mode: 0o644,
+                contents,
+            },
+        );
+        Place::new(&archive, &Archive::default()).expect("a place")
+    }
+
+    fn wait(boot: &mut Boot) -> Output {
+        let limit = Instant::now() + Duration::from_secs(20);
+        loop {
+            if let Some(output) = boot.ended().expect("it can be told") {
+                return output;
+            }
+            assert!(Instant::now() < limit, "it does not end");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    #[test]
+    fn the_command_line_names_the_clock_and_every_disk() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let kernel = kernel(folder.path(), "");
+        let line = machine().command_line(&kernel).join(" ");
+        assert_eq!(
+            line,
+            "mem=262144K initrd=root rdinit=/raidlab/agent time-travel=ext:1:calendar \
+             virtio_uml.device=disk0:2:0 virtio_uml.device=disk1:2:1 virtio_blk.queue_depth=32 con=null con0=null,fd:1 \
+             con1=null,fd:3 umid=raidlab uml_dir=./ noreboot panic=-1 tt-clock-cost=2048 \
+             tt-syscall-cost=1000 tt-seed=7 -- kernel agent"
+        );
+        let newer = Kernel {
+            seccomp: true,
+            ..kernel
+        };
+        assert!(
+            machine()
+                .command_line(&newer)
+                .contains(&"seccomp=on".to_owned())
+        );
+    }
+
+    #[test]
+    fn frames_and_console_are_read_and_the_environment_is_always_the_same() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let frame = String::from_utf8(Frame::bytes("end", b"")).expect("text");
+        let script = format!(
+            "env | grep -v '^_=\\|^PWD=\\|^SHLVL=\\|^OLDPWD=' | sort\nls\n\
+             printf '{}' >&3\n",
+            frame.replace('\n', "\\n")
+        );
+        let kernel = kernel(folder.path(), &script);
+        let mut boot = Boot::start(&kernel, &machine(), place()).expect("started");
+        wait(&mut boot);
+        let console = boot.console();
+        assert_eq!(
+            console,
+            "PATH=/usr/bin:/bin\nTMPDIR=/dev/shm\nconsole\nframes\nlinux\nroot\n"
+        );
+        let frame = boot.frame().expect("a whole frame");
+        assert_eq!(frame.map(|frame| frame.kind).as_deref(), Some("end"));
+    }
+
+    #[test]
+    fn a_panic_is_told_and_the_place_is_gone_afterwards() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let script = "echo 'Kernel panic - not syncing: No working init found.'\nexit 134\n";
+        let kernel = kernel(folder.path(), script);
+        let mut boot = Boot::start(&kernel, &machine(), place()).expect("started");
+        assert_eq!(wait(&mut boot).code, Some(134));
+        let error = boot.ended_early().to_string();
+        assert!(error.contains("panicked: No working init"), "{error}");
+        let place = boot.place.folder().to_owned();
+        assert!(place.exists());
+        drop(boot);
+        assert!(!place.exists());
+    }
+
+    #[test]
+    fn folders_of_processes_that_are_gone_are_removed() {
+        let shared = tempfile::tempdir().expect("a folder");
+        let own = format!("{PREFIX}{}-abc", std::process::id());
+        // No process has this number (proc(5): pid_max is at most 4194304).
+        let gone = format!("{PREFIX}4194305-abc");
+        let others = [own.as_str(), "raidlab-kernel-x-abc", "raidlab-other"];
+        for name in others.iter().chain([&gone.as_str()]) {
+            fs::create_dir(shared.path().join(name)).expect("made");
+        }
+        remove_abandoned(shared.path());
+        assert!(!shared.path().join(gone).exists());
+        for name in others {
+            assert!(shared.path().join(name).exists(), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_kernel_is_killed_with_all_that_it_started() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let script = "sleep 1000 &\necho $! >child\nwait\n";
+        let kernel = kernel(folder.path(), script);
+        let mut boot = Boot::start(&kernel, &machine(), place()).expect("started");
+        let file = boot.place.folder().join("child");
+        let limit = Instant::now() + Duration::from_secs(20);
+        let child = loop {
+            let text = fs::read_to_string(&file).unwrap_or_default();
+            if text.ends_with('\n') {
+                break text.trim().to_owned();
+            }
+            assert!(Instant::now() < limit, "it does not start");
+            std::thread::sleep(Duration::from_millis(5));
+        };
+        boot.stop();
+        drop(boot);
+        let gone = || {
+            let state = fs::read_to_string(format!("/proc/{child}/stat")).unwrap_or_default();
+            state.is_empty() || state.contains(") Z ")
+        };
+        while !gone() {
+            assert!(Instant::now() < limit, "a child is left");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+}

@@ -1,0 +1,376 @@
+//! The build of a kernel, step by step: unpack, change, configure, compile,
+//! put in place.
+//!
+//! Each step leaves a stamp in the build's folder, so that a build that was
+//! interrupted goes on where it was; `make` itself goes on within the longest
+//! one. What the steps say goes to a log, whose last lines an error shows.
+
+mod run;
+
+use crate::cache::{Cache, CacheError, Kernel, remove_folder};
+use crate::configuration::{FOR_ZFS, lacking, lines};
+use crate::edits::{self, EditError};
+use crate::needs;
+use crate::source::{Release, Source, SourceError, release};
+use crate::zfs::{self, ZfsError};
+use raidlab_shell::{Command, TargetError};
+use run::Runner;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// What an unpacked tree and its objects take.
+const SPACE: u64 = 4 << 30;
+
+/// The lines that `make linux` prints for 6.12; other kernels come near.
+const LINES: u64 = 1750;
+
+/// A kernel to be built.
+#[derive(Debug)]
+pub struct Build {
+    cache: Cache,
+    source: Source,
+    /// OpenZFS's source, to be built in.
+    zfs: Option<zfs::Source>,
+    name: String,
+    jobs: usize,
+}
+
+/// The steps of a build.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// The source is unpacked or copied.
+    Unpack,
+    /// Our changes are made.
+    Change,
+    /// The configuration is made.
+    Configure,
+    /// OpenZFS is prepared and put into the tree.
+    Zfs,
+    /// It is compiled.
+    Compile,
+    /// It is put in its place.
+    Install,
+}
+
+impl Step {
+    /// In a few words.
+    #[must_use]
+    pub const fn title(self) -> &'static str {
+        match self {
+            Self::Unpack => "unpacking the source",
+            Self::Change => "changing the source",
+            Self::Configure => "configuring",
+            Self::Zfs => "preparing OpenZFS",
+            Self::Compile => "compiling",
+            Self::Install => "putting the kernel in place",
+        }
+    }
+
+    const fn stamp(self) -> &'static str {
+        match self {
+            Self::Unpack => "unpacked",
+            Self::Change => "changed",
+            Self::Configure => "configured",
+            Self::Zfs => "zfs",
+            Self::Compile => "compiled",
+            Self::Install => "installed",
+        }
+    }
+}
+
+/// Who is told how a build gets on.
+pub trait Watcher {
+    /// A step begins.
+    fn step(&mut self, step: Step);
+    /// So much of the step is done, from 0 to 1; an estimate.
+    fn share(&mut self, share: f64);
+    /// Whether to stop.
+    fn cancelled(&self) -> bool;
+}
+
+impl Build {
+    /// Looks for the source and decides what is to be done.
+    ///
+    /// # Errors
+    /// When there is no source, or packages that a build needs are missing:
+    /// all of them are named.
+    pub fn new(cache: Cache, source: Source, with_zfs: bool) -> Result<Self, BuildError> {
+        let packages = needs::missing_packages();
+        if !packages.is_empty() {
+            return Err(BuildError::Packages { packages });
+        }
+        let zfs = with_zfs.then(zfs::Source::find).transpose()?;
+        let mut name = source.name()?;
+        if zfs.is_some() {
+            name.push_str("-zfs");
+        }
+        let jobs = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        Ok(Self {
+            cache,
+            source,
+            zfs,
+            name,
+            jobs,
+        })
+    }
+
+    /// What the kernel will be called.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The log of all that is run.
+    #[must_use]
+    pub fn log(&self) -> PathBuf {
+        self.folder().join("build.log")
+    }
+
+    fn folder(&self) -> PathBuf {
+        self.cache.build_folder(&self.name)
+    }
+
+    fn tree(&self) -> PathBuf {
+        self.folder().join("linux")
+    }
+
+    /// Builds, and removes the tree afterwards.
+    ///
+    /// # Errors
+    /// When a step fails; what was done stays, and the next build goes on with
+    /// it.
+    pub fn run(&self, watcher: &mut dyn Watcher) -> Result<Kernel, BuildError> {
+        let folder = self.folder();
+        fs::create_dir_all(&folder).map_err(|source| BuildError::file(&folder, source))?;
+        self.check_space()?;
+        let runner = Runner::new(self.log());
+        let mut steps = vec![Step::Unpack, Step::Change, Step::Configure];
+        if self.zfs.is_some() {
+            steps.push(Step::Zfs);
+        }
+        steps.push(Step::Compile);
+        for step in steps {
+            let stamp = folder.join(step.stamp());
+            if stamp.exists() {
+                continue;
+            }
+            if watcher.cancelled() {
+                return Err(BuildError::Cancelled);
+            }
+            watcher.step(step);
+            self.step(step, &runner, watcher)?;
+            fs::write(&stamp, "").map_err(|source| BuildError::file(&stamp, source))?;
+        }
+        watcher.step(Step::Install);
+        let release = release(&self.tree())?;
+        let kernel = self.kernel(release);
+        let program = self.cache.install(&kernel)?;
+        remove_folder(&folder)?;
+        Ok(Kernel { program, ..kernel })
+    }
+
+    fn step(
+        &self,
+        step: Step,
+        runner: &Runner,
+        watcher: &mut dyn Watcher,
+    ) -> Result<(), BuildError> {
+        match step {
+            Step::Unpack => self.unpack(runner, watcher),
+            Step::Change => Ok(edits::apply(&self.tree())?),
+            Step::Configure => self.configure(runner, watcher),
+            Step::Zfs => match &self.zfs {
+                Some(zfs) => zfs.put_into(&self.tree(), &self.folder(), &mut |command| {
+                    runner.run(command, 0, watcher)
+                }),
+                None => Ok(()),
+            },
+            Step::Compile => {
+                let jobs = format!("-j{}", self.jobs);
+                runner.run(&self.make(&[&jobs, "linux"]), LINES, watcher)
+            }
+            Step::Install => Ok(()),
+        }
+    }
+
+    fn kernel(&self, release: Release) -> Kernel {
+        let since = |major, minor| (release.major, release.minor) >= (major, minor);
+        Kernel {
+            name: self.name.clone(),
+            release: release.to_string(),
+            source: self.source.describe(),
+            zfs: self.zfs.as_ref().map(|zfs| zfs.version().to_owned()),
+            shared_memory: since(6, 11),
+            seccomp: since(6, 16),
+            program: self.tree().join("linux"),
+        }
+    }
+
+    /// A build that could not end is refused at its beginning.
+    fn check_space(&self) -> Result<(), BuildError> {
+        let folder = self.folder();
+        if self.tree().exists() {
+            return Ok(());
+        }
+        match needs::free_bytes(&folder) {
+            Some(free) if free < SPACE => Err(BuildError::Space { folder, free }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Unpacks beside the tree's place, so that half a tree is never taken for
+    /// a whole one.
+    fn unpack(&self, runner: &Runner, watcher: &mut dyn Watcher) -> Result<(), BuildError> {
+        let (tree, fresh) = (self.tree(), self.folder().join("linux.new"));
+        remove_folder(&tree)?;
+        remove_folder(&fresh)?;
+        fs::create_dir(&fresh).map_err(|source| BuildError::file(&fresh, source))?;
+        let into = fresh.to_string_lossy();
+        let command = match &self.source {
+            Source::Archive { file, .. } => {
+                let file = file.to_string_lossy();
+                let words = ["-xJf", &file, "--strip-components=1", "-C", &into];
+                Command::changes("tar", words)
+            }
+            Source::Tree(from) => {
+                let from = from.join(".").to_string_lossy().into_owned();
+                Command::changes("cp", ["-a", &from, &into])
+            }
+        };
+        runner.run(&command, 0, watcher)?;
+        if matches!(self.source, Source::Tree(_)) {
+            // Objects of another configuration may lie in it.
+            let clean = ["-C", &into, "ARCH=um", "mrproper"];
+            runner.run(&Command::changes("make", clean), 0, watcher)?;
+        }
+        fs::rename(&fresh, &tree).map_err(|source| BuildError::file(&tree, source))
+    }
+
+    fn configure(&self, runner: &Runner, watcher: &mut dyn Watcher) -> Result<(), BuildError> {
+        let more = if self.zfs.is_some() { FOR_ZFS } else { "" };
+        runner.run(&self.make(&["defconfig"]), 0, watcher)?;
+        let file = self.tree().join(".config");
+        let read = || fs::read_to_string(&file).map_err(|source| BuildError::file(&file, source));
+        let config = read()? + &lines(more);
+        fs::write(&file, config).map_err(|source| BuildError::file(&file, source))?;
+        runner.run(&self.make(&["olddefconfig"]), 0, watcher)?;
+        let lacking = lacking(&read()?, more);
+        if lacking.is_empty() {
+            return Ok(());
+        }
+        Err(BuildError::Configuration { lacking })
+    }
+
+    /// `make` for User-Mode Linux. What a kernel says of its build is the same
+    /// wherever and whenever it is built.
+    fn make(&self, words: &[&str]) -> Command {
+        let tree = self.tree().to_string_lossy().into_owned();
+        let fixed = [
+            "-C",
+            &tree,
+            "ARCH=um",
+            "KBUILD_BUILD_TIMESTAMP=1970-01-01",
+            "KBUILD_BUILD_USER=raidlab",
+            "KBUILD_BUILD_HOST=raidlab",
+        ];
+        Command::changes("make", fixed.iter().chain(words).copied())
+    }
+}
+
+/// A build that did not come to its end.
+#[derive(Debug, thiserror::Error)]
+pub enum BuildError {
+    /// There is no source.
+    #[error(transparent)]
+    Source(#[from] SourceError),
+    /// Packages that the build needs.
+    #[error("building a kernel needs packages that are not installed: {}", packages.join(", "))]
+    Packages {
+        /// Debian's names.
+        packages: Vec<&'static str>,
+    },
+    /// Too little space for a tree.
+    #[error(
+        "{} has {} MiB free; a build takes up to {} MiB, and less than 20 MiB stay",
+        folder.display(), free >> 20, SPACE >> 20
+    )]
+    Space {
+        /// Where it would be built.
+        folder: PathBuf,
+        /// Bytes that are free.
+        free: u64,
+    },
+    /// The source is not as expected.
+    #[error(transparent)]
+    Edit(#[from] EditError),
+    /// Settings that the kernel does not take.
+    #[error("the kernel does not take these settings: {}", lacking.join(", "))]
+    Configuration {
+        /// Which.
+        lacking: Vec<String>,
+    },
+    /// OpenZFS cannot be built in.
+    #[error(transparent)]
+    Zfs(#[from] ZfsError),
+    /// A program failed.
+    #[error("`{command}` {how}; {} ends with:\n{tail}", log.display())]
+    Command {
+        /// The program with its arguments.
+        command: String,
+        /// How it ended.
+        how: String,
+        /// All that it said.
+        log: PathBuf,
+        /// The log's last lines.
+        tail: String,
+    },
+    /// The disk is full.
+    #[error("no space is left for {}", log.parent().unwrap_or(log).display())]
+    Full {
+        /// All that was said.
+        log: PathBuf,
+    },
+    /// A program cannot be run.
+    #[error("a step of the build cannot be run")]
+    Target(#[from] TargetError),
+    /// A file cannot be used.
+    #[error("cannot use {}", path.display())]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// The cache cannot be used.
+    #[error(transparent)]
+    Cache(#[from] CacheError),
+    /// It was stopped.
+    #[error("the build was stopped")]
+    Cancelled,
+}
+
+impl BuildError {
+    pub(crate) fn file(path: &Path, source: io::Error) -> Self {
+        let path = path.to_owned();
+        Self::File { path, source }
+    }
+
+    /// What would help.
+    #[must_use]
+    pub fn help(&self) -> Option<String> {
+        match self {
+            Self::Source(error) => error.help(),
+            Self::Zfs(error) => error.help(),
+            Self::Packages { packages } => Some(format!("apt-get install {}", packages.join(" "))),
+            Self::Space { .. } | Self::Full { .. } => {
+                Some("free some space, or name a folder elsewhere in XDG_CACHE_HOME".to_owned())
+            }
+            Self::Command { .. } | Self::Cancelled => {
+                Some("the same command goes on where it was".to_owned())
+            }
+            _ => None,
+        }
+    }
+}

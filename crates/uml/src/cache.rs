@@ -1,0 +1,335 @@
+//! Where kernels are kept: the user's cache folder.
+//!
+//! ```text
+//! raidlab/kernels/6.12/linux        the program
+//! raidlab/kernels/6.12/kernel.json  what it is
+//! raidlab/build/6.12/               the source and its objects, while building
+//! ```
+
+use serde::{Deserialize, Serialize};
+use std::env;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The file beside a kernel that says what it is.
+const ABOUT: &str = "kernel.json";
+/// The kernel itself.
+const PROGRAM: &str = "linux";
+
+/// A folder of kernels.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cache {
+    folder: PathBuf,
+}
+
+/// A kernel that has been built.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Kernel {
+    /// What it is called here: `6.12`, `6.1-zfs`.
+    pub name: String,
+    /// Its release: `6.12.117`.
+    pub release: String,
+    /// Where its source came from.
+    pub source: String,
+    /// The version of OpenZFS that is built in.
+    pub zfs: Option<String>,
+    /// Whether it knows the shared-memory form of the time protocol (since
+    /// Linux 6.11).
+    pub shared_memory: bool,
+    /// Whether its programs run under seccomp instead of ptrace (since 6.16).
+    pub seccomp: bool,
+    /// The program.
+    #[serde(skip)]
+    pub program: PathBuf,
+}
+
+impl Cache {
+    /// The user's: below `XDG_CACHE_HOME`, or `~/.cache` where that is not set.
+    ///
+    /// # Errors
+    /// When neither it nor `HOME` is set.
+    pub fn of_user() -> Result<Self, CacheError> {
+        let absolute = |name: &str| {
+            let path = PathBuf::from(env::var_os(name)?);
+            path.is_absolute().then_some(path)
+        };
+        absolute("XDG_CACHE_HOME")
+            .or_else(|| Some(absolute("HOME")?.join(".cache")))
+            .map(|folder| Self::in_folder(folder.join("raidlab")))
+            .ok_or(CacheError::Nowhere)
+    }
+
+    /// One in a folder of its own.
+    #[must_use]
+    pub const fn in_folder(folder: PathBuf) -> Self {
+        Self { folder }
+    }
+
+    /// The folder of a kernel.
+    #[must_use]
+    pub fn kernel_folder(&self, name: &str) -> PathBuf {
+        self.folder.join("kernels").join(name)
+    }
+
+    /// The program of a kernel.
+    #[must_use]
+    pub fn program(&self, name: &str) -> PathBuf {
+        self.kernel_folder(name).join(PROGRAM)
+    }
+
+    /// The folder in which a kernel is built.
+    #[must_use]
+    pub fn build_folder(&self, name: &str) -> PathBuf {
+        self.folder.join("build").join(name)
+    }
+
+    /// The kernels that are there, the newest version last.
+    ///
+    /// # Errors
+    /// When the folder or a description in it cannot be read.
+    pub fn kernels(&self) -> Result<Vec<Kernel>, CacheError> {
+        let mut kernels = Vec::new();
+        for name in self.names("kernels")? {
+            // A folder without a description is a build that was broken off.
+            if let Some(kernel) = self.kernel(&name)? {
+                kernels.push(kernel);
+            }
+        }
+        kernels.sort_by_key(|kernel| (version_key(&kernel.release), kernel.name.clone()));
+        Ok(kernels)
+    }
+
+    /// The names of builds that were begun and not finished, or whose trees
+    /// were kept.
+    ///
+    /// # Errors
+    /// When the folder cannot be read.
+    pub fn builds(&self) -> Result<Vec<String>, CacheError> {
+        self.names("build")
+    }
+
+    fn names(&self, below: &str) -> Result<Vec<String>, CacheError> {
+        let folder = self.folder.join(below);
+        let read = |source| CacheError::read(&folder, source);
+        let entries = match fs::read_dir(&folder) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries.map_err(read)?,
+        };
+        let mut names = Vec::new();
+        for entry in entries {
+            names.push(entry.map_err(read)?.file_name().to_string_lossy().into());
+        }
+        names.sort();
+        Ok(names)
+    }
+
+    /// One kernel; `None` where it was not built.
+    ///
+    /// # Errors
+    /// When its description cannot be read.
+    pub fn kernel(&self, name: &str) -> Result<Option<Kernel>, CacheError> {
+        let about = self.kernel_folder(name).join(ABOUT);
+        let program = self.program(name);
+        let text = match fs::read_to_string(&about) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            text => text.map_err(|source| CacheError::read(&about, source))?,
+        };
+        if !program.is_file() {
+            return Ok(None);
+        }
+        let kernel: Kernel =
+            serde_json::from_str(&text).map_err(|error| CacheError::read(&about, error.into()))?;
+        Ok(Some(Kernel { program, ..kernel }))
+    }
+
+    /// The kernel of that name, or else the newest one without ZFS, or else
+    /// the newest.
+    ///
+    /// # Errors
+    /// [`CacheError::NotBuilt`] where there is none.
+    pub fn choose(&self, name: Option<&str>) -> Result<Kernel, CacheError> {
+        let kernels = self.kernels()?;
+        let newest = |fits: &dyn Fn(&Kernel) -> bool| {
+            let mut fitting = kernels.iter().filter(|kernel| fits(kernel));
+            fitting.next_back().cloned()
+        };
+        let chosen = match name {
+            Some(name) => newest(&|kernel| kernel.name == name),
+            None => newest(&|kernel| kernel.zfs.is_none()).or_else(|| newest(&|_| true)),
+        };
+        chosen.ok_or_else(|| CacheError::NotBuilt {
+            name: name.map(str::to_owned),
+            known: kernels.into_iter().map(|kernel| kernel.name).collect(),
+        })
+    }
+
+    /// Puts a built kernel in its place, whole or not at all.
+    ///
+    /// # Errors
+    /// When a file cannot be written.
+    pub fn install(&self, kernel: &Kernel) -> Result<PathBuf, CacheError> {
+        let folder = self.kernel_folder(&kernel.name);
+        fs::create_dir_all(&folder).map_err(|source| CacheError::write(&folder, source))?;
+        let program = folder.join(PROGRAM);
+        let fresh = folder.join("linux.new");
+        fs::copy(&kernel.program, &fresh)
+            .and_then(|_| fs::rename(&fresh, &program))
+            .map_err(|source| CacheError::write(&program, source))?;
+        let about = folder.join(ABOUT);
+        let text = serde_json::to_string_pretty(kernel)
+            .map_err(|error| CacheError::write(&about, error.into()))?;
+        fs::write(&about, text + "\n").map_err(|source| CacheError::write(&about, source))?;
+        Ok(program)
+    }
+
+    /// Removes a kernel and what was left of its build; says whether there was
+    /// anything.
+    ///
+    /// # Errors
+    /// When something cannot be removed.
+    pub fn remove(&self, name: &str) -> Result<bool, CacheError> {
+        let kernel = remove_folder(&self.kernel_folder(name))?;
+        let build = remove_folder(&self.build_folder(name))?;
+        Ok(kernel || build)
+    }
+}
+
+/// Removes a folder; says whether it was there.
+///
+/// # Errors
+/// When it cannot be removed.
+pub(crate) fn remove_folder(folder: &Path) -> Result<bool, CacheError> {
+    match fs::remove_dir_all(folder) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(source) => Err(CacheError::write(folder, source)),
+    }
+}
+
+/// A release as numbers, to be sorted: 6.9 comes before 6.12.
+fn version_key(release: &str) -> Vec<u32> {
+    release
+        .split('.')
+        .map(|part| part.parse().unwrap_or(0))
+        .collect()
+}
+
+/// Trouble with the folder of kernels.
+#[derive(Debug, thiserror::Error)]
+pub enum CacheError {
+    /// There is no home folder.
+    #[error("neither XDG_CACHE_HOME nor HOME says where kernels could be kept")]
+    Nowhere,
+    /// No such kernel has been built.
+    #[error("{}", not_built(name.as_deref(), known))]
+    NotBuilt {
+        /// The name that was asked for.
+        name: Option<String>,
+        /// Those that are there.
+        known: Vec<String>,
+    },
+    /// Something cannot be read.
+    #[error("cannot read {}", path.display())]
+    Read {
+        /// What.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// Something cannot be written or removed.
+    #[error("cannot change {}", path.display())]
+    Write {
+        /// What.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+}
+
+fn not_built(name: Option<&str>, known: &[String]) -> String {
+    match (name, known) {
+        (None, _) => "no kernel has been built for the kernel bench".to_owned(),
+        (Some(name), []) => format!("kernel `{name}` has not been built, nor any other"),
+        (Some(name), known) => {
+            let known = known.join(", ");
+            format!("kernel `{name}` has not been built; there are: {known}")
+        }
+    }
+}
+
+impl CacheError {
+    fn read(path: &Path, source: io::Error) -> Self {
+        let path = path.to_owned();
+        Self::Read { path, source }
+    }
+
+    fn write(path: &Path, source: io::Error) -> Self {
+        let path = path.to_owned();
+        Self::Write { path, source }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kernel(folder: &Path, name: &str, release: &str, zfs: Option<&str>) -> Kernel {
+        let program = folder.join("built");
+        fs::write(&program, name).expect("written");
+        Kernel {
+            name: name.to_owned(),
+            release: release.to_owned(),
+            source: "a test".to_owned(),
+            zfs: zfs.map(str::to_owned),
+            shared_memory: true,
+            seccomp: false,
+            program,
+        }
+    }
+
+    #[test]
+    fn the_newest_kernel_is_chosen_unless_one_is_named() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let cache = Cache::in_folder(folder.path().join("raidlab"));
+        let error = cache.choose(None).expect_err("nothing is there");
+        assert!(error.to_string().starts_with("no kernel"), "{error}");
+        let put = |name, release, zfs| {
+            let kernel = kernel(folder.path(), name, release, zfs);
+            cache.install(&kernel).expect("installed");
+        };
+        put("6.9", "6.9.12", None);
+        put("6.12", "6.12.117", None);
+        put("6.12-zfs", "6.12.117", Some("2.4.1"));
+        let names = |kernels: Vec<Kernel>| -> Vec<String> {
+            kernels.into_iter().map(|kernel| kernel.name).collect()
+        };
+        let all = names(cache.kernels().expect("read"));
+        assert_eq!(all, ["6.9", "6.12", "6.12-zfs"]);
+        let chosen = cache.choose(None).expect("one is there");
+        assert_eq!(chosen.name, "6.12");
+        assert_eq!(fs::read(&chosen.program).expect("read"), b"6.12");
+        assert_eq!(cache.choose(Some("6.9")).expect("there").release, "6.9.12");
+        let error = cache.choose(Some("5.10")).expect_err("not built");
+        assert!(error.to_string().contains("6.9, 6.12, 6.12-zfs"), "{error}");
+    }
+
+    #[test]
+    fn what_is_removed_is_gone_and_a_broken_off_build_is_no_kernel() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let cache = Cache::in_folder(folder.path().join("raidlab"));
+        let one = kernel(folder.path(), "6.1", "6.1.192", None);
+        cache.install(&one).expect("installed");
+        fs::create_dir_all(cache.build_folder("6.12")).expect("made");
+        fs::create_dir_all(cache.kernel_folder("6.12")).expect("made");
+        assert_eq!(cache.builds().expect("read"), ["6.12"]);
+        assert_eq!(cache.kernels().expect("read").len(), 1);
+        assert!(cache.remove("6.1").expect("removed"));
+        assert!(!cache.remove("6.1").expect("nothing is there"));
+        assert!(cache.remove("6.12").expect("removed"));
+        assert!(cache.kernels().expect("read").is_empty());
+        assert!(cache.builds().expect("read").is_empty());
+    }
+}

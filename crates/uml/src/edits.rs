@@ -1,0 +1,187 @@
+//! What is changed in the kernel's source, and where.
+//!
+//! Three parameters on the kernel's command line, none of which does anything
+//! unless it is given:
+//!
+//! - `tt-clock-cost=NS`: the virtual time that reading the clock takes, instead
+//!   of 256 ns. Programs that read the clock in a loop for a while of real time
+//!   (fio's start does) otherwise need hundreds of thousands of readings.
+//! - `tt-syscall-cost=NS`: the virtual time that each system call takes. It is
+//!   a crude model of a processor, and lets programs that poll come to an end.
+//! - `tt-seed=N`: where entropy comes from, instead of the host's getrandom(2).
+//!
+//! An edit replaces a text that must be in its file exactly once, so that a
+//! kernel in which the place looks different is refused instead of broken.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// One place that changes.
+struct Edit {
+    file: &'static str,
+    from: &'static str,
+    to: &'static str,
+}
+
+const TIME: &str = "arch/um/kernel/time.c";
+const SYSCALL: &str = "arch/um/kernel/skas/syscall.c";
+const UTIL: &str = "arch/um/os-Linux/util.c";
+
+const EDITS: [Edit; 5] = [
+    Edit {
+        file: TIME,
+        from: "static u64 timer_read(struct clocksource *cs)\n{\n",
+        to: include_str!("edits/clock_cost.c"),
+    },
+    Edit {
+        file: TIME,
+        from: "\t\t\ttime_travel_update_time_rel(TIMER_MULTIPLIER);\n",
+        to: "\t\t\ttime_travel_update_time_rel(raidlab_clock_cost);\n",
+    },
+    Edit {
+        file: SYSCALL,
+        from: "void handle_syscall(struct uml_pt_regs *r)\n{\n",
+        to: include_str!("edits/syscall_cost.c"),
+    },
+    Edit {
+        file: SYSCALL,
+        from: "out:\n\tsyscall_trace_leave(regs);\n",
+        to: include_str!("edits/syscall_charge.c"),
+    },
+    Edit {
+        file: UTIL,
+        from: "ssize_t os_getrandom(void *buf, size_t len, unsigned int flags)\n{\n\
+               \treturn getrandom(buf, len, flags);\n",
+        to: include_str!("edits/seed.c"),
+    },
+];
+
+/// Makes the changes. Files that have them already stay as they are, so that an
+/// interrupted build can go on.
+///
+/// # Errors
+/// When a place does not look as expected, or a file cannot be written. Nothing
+/// is written unless every place was found.
+pub fn apply(tree: &Path) -> Result<(), EditError> {
+    let mut files: Vec<(PathBuf, String)> = Vec::new();
+    for edit in &EDITS {
+        let path = tree.join(edit.file);
+        let at = match files.iter().position(|(known, _)| *known == path) {
+            Some(at) => at,
+            None => {
+                let text = fs::read_to_string(&path).map_err(|source| EditError::File {
+                    file: path.clone(),
+                    source,
+                })?;
+                files.push((path, text));
+                files.len() - 1
+            }
+        };
+        let text = &mut files[at].1;
+        *text = changed(text, edit)?;
+    }
+    for (file, text) in files {
+        fs::write(&file, text).map_err(|source| EditError::File { file, source })?;
+    }
+    Ok(())
+}
+
+fn changed(text: &str, edit: &Edit) -> Result<String, EditError> {
+    if text.contains(edit.to) {
+        return Ok(text.to_owned());
+    }
+    match text.matches(edit.from).count() {
+        1 => Ok(text.replacen(edit.from, edit.to, 1)),
+        found => Err(EditError::Place {
+            file: edit.file,
+            place: edit.from.lines().next().unwrap_or_default().trim(),
+            found,
+        }),
+    }
+}
+
+/// A kernel that cannot be changed.
+#[derive(Debug, thiserror::Error)]
+pub enum EditError {
+    /// A file is missing or cannot be written.
+    #[error("cannot change {}", file.display())]
+    File {
+        /// Which.
+        file: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// A place looks different in this kernel.
+    #[error(
+        "{file} has {found} places that look like `{place}`, where one was expected: this \
+         kernel is not among those that can be changed (6.1 to 6.12 were tried)"
+    )]
+    Place {
+        /// The file below the source tree.
+        file: &'static str,
+        /// The first line of what was looked for.
+        place: &'static str,
+        /// How often it is there.
+        found: usize,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A tree that has only the places, each between lines of its own.
+    fn tree() -> tempfile::TempDir {
+        let folder = tempfile::tempdir().expect("a folder");
+        for name in [TIME, SYSCALL, UTIL] {
+            let file = folder.path().join(name);
+            fs::create_dir_all(file.parent().expect("a parent")).expect("made");
+            let places: String = EDITS
+                .iter()
+                .filter(|edit| edit.file == name)
+                .map(|edit| format!("/* before */\n{}/* after */\n", edit.from))
+                .collect();
+            fs::write(file, places).expect("written");
+        }
+        folder
+    }
+
+    fn texts(tree: &Path) -> Vec<String> {
+        let read = |name: &str| fs::read_to_string(tree.join(name)).expect("there");
+        [TIME, SYSCALL, UTIL].map(read).to_vec()
+    }
+
+    #[test]
+    fn every_place_is_changed_once_however_often_it_is_asked() {
+        let tree = tree();
+        let before = texts(tree.path());
+        apply(tree.path()).expect("the places are there");
+        let after = texts(tree.path());
+        for (before, after) in before.iter().zip(&after) {
+            assert_ne!(before, after);
+        }
+        for parameter in ["tt-clock-cost=", "tt-syscall-cost=", "tt-seed="] {
+            let all = after.concat();
+            let found = all.matches(&format!("setup(\"{parameter}\"")).count();
+            assert_eq!(found, 1, "{parameter}");
+        }
+        apply(tree.path()).expect("they are changed already");
+        assert_eq!(texts(tree.path()), after);
+    }
+
+    #[test]
+    fn a_kernel_that_looks_different_is_left_as_it_is() {
+        let tree = tree();
+        let file = tree.path().join(UTIL);
+        fs::write(&file, "int os_getrandom(void);\n").expect("written");
+        let before = texts(tree.path());
+        let error = apply(tree.path()).expect_err("a place is missing");
+        assert!(error.to_string().contains("util.c has 0 places"), "{error}");
+        assert_eq!(texts(tree.path()), before);
+        fs::remove_file(file).expect("removed");
+        let error = apply(tree.path()).expect_err("a file is missing");
+        assert!(matches!(error, EditError::File { .. }), "{error}");
+    }
+}

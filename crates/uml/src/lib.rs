@@ -1,0 +1,29 @@
+//! The User-Mode Linux kernel of the kernel bench: a Linux kernel that is a
+//! program of this machine and runs in virtual time.
+//!
+//! [`Build`] makes it from the distribution's source package, with a
+//! configuration and a few changes of our own, into the user's [`Cache`].
+//! Nothing else of raidlab needs it. A [`Boot`] runs it on a [`Machine`] with the
+//! [`image()`] of this machine's tools, and reads the frames that raidlab's own
+//! program in it hands out.
+
+mod boot;
+mod build;
+mod cache;
+mod configuration;
+mod edits;
+mod frames;
+mod image;
+mod needs;
+mod program;
+mod source;
+mod zfs;
+
+pub use boot::{Boot, BootError, CLOCK, Machine, Place};
+pub use build::{Build, BuildError, Step, Watcher};
+pub use cache::{Cache, CacheError, Kernel};
+pub use edits::EditError;
+pub use frames::{Damage, END, Frame, FrameError, FrameReader};
+pub use image::{AGENT, ImageError, image};
+pub use source::{Source, SourceError};
+pub use zfs::ZfsError;
