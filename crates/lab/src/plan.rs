@@ -2,7 +2,7 @@
 //! `raidlab run --dry-run`.
 
 use crate::experiment::{Experiment, PlannedJob, PlannedStep};
-use crate::subject::Subject;
+use crate::subject::{Subject, SubjectKind};
 use crate::suite::{
     Condition, Event, EventKind, FioText, Job, Rounds, Step, Suite, TimedEvent, Wait, When, Work,
 };
@@ -59,7 +59,8 @@ impl Experiment {
             self.disks.join(", ")
         );
         let modelled = subject.host.as_ref().map_or("", |host| host.title.as_str());
-        let real = !self.host.is_empty() || subject.host.is_none();
+        let built =
+            !self.host.is_empty() || subject.host.is_none() || subject.kind == SubjectKind::Array;
         header(
             &mut text,
             "host",
@@ -69,7 +70,7 @@ impl Experiment {
                 &self.host
             },
         );
-        if let Some(build) = subject.build.as_ref().filter(|_| real) {
+        if let Some(build) = subject.build.as_ref().filter(|_| built) {
             header(&mut text, "built as", &build.system().title());
         }
         if let Some(filesystem) = &self.filesystem {

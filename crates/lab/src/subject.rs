@@ -17,6 +17,10 @@ pub enum SubjectKind {
     Disk,
     /// A mirror of the array core.
     Mirror,
+    /// Linux md of any level by the array core, with the metadata that it keeps:
+    /// its `[build.md]` table says level, layout, chunk and bitmap, for the model
+    /// and for real systems.
+    Array,
     /// A ZFS pool of one mirror, with a volume on it.
     ZfsMirror,
     /// Something that only a real system builds, as its `[build]` table says.
@@ -25,10 +29,12 @@ pub enum SubjectKind {
 
 /// The read policies' names: what the array core calls them. A name may be
 /// followed by `:` and a parameter, `gmirror-split:8k`, `btrfs-devid:1`.
-pub const READ_POLICIES: [&str; 17] = [
+pub const READ_POLICIES: [&str; 19] = [
     "md-3.16",
     "md-4.10",
     "md-6.9",
+    "md-raid10-3.13",
+    "md-raid10-5.4",
     "gmirror-load",
     "gmirror-round-robin",
     "gmirror-split",
@@ -211,14 +217,14 @@ pub struct Subject {
     /// The host it is modelled on; `None` where only a real system builds it.
     pub host: Option<Host>,
     /// Who answers a read: one of [`READ_POLICIES`], with its parameter if
-    /// any; `None` for a single disk.
+    /// any; `None` for a single disk and for arrays without copies.
     pub read_policy: Option<String>,
     /// Where the array's data begins on each member.
     pub data_offset: Bytes,
     /// What else is on the member.
     pub metadata: Metadata,
-    /// How a member is rebuilt; `None` for a single disk and for ZFS, whose
-    /// release decides it.
+    /// How a member is rebuilt; `None` for a single disk, for arrays without
+    /// redundancy, and for ZFS, whose release decides it.
     pub recovery: Option<Recovery>,
     /// ZFS only.
     pub zfs: Option<Zfs>,
@@ -251,7 +257,10 @@ impl Subject {
     /// Its settings that have a meaning on modelled disks, or those that have
     /// one on real ones: what is built.
     pub(crate) fn settings_on(&self, modelled: bool) -> Vec<Setting> {
-        let means_something = |setting: &&Setting| setting.name.starts_with("build.") != modelled;
+        // A modelled array is the one that is built.
+        let both = modelled && self.kind == SubjectKind::Array;
+        let means_something =
+            |setting: &&Setting| both || setting.name.starts_with("build.") != modelled;
         self.settings
             .iter()
             .filter(means_something)
@@ -283,10 +292,14 @@ impl Subject {
     }
 
     /// Bytes of the array that members of `member` bytes give: what jobs may
-    /// use. `None` when a member is too small to hold any.
+    /// use. `None` when a member is too small to hold any, and for
+    /// [`SubjectKind::Array`], whose metadata decide it: the bench knows.
     #[must_use]
     pub fn capacity(&self, member: Bytes) -> Option<Bytes> {
         const UNIT: u64 = 64 * 1024;
+        if self.kind == SubjectKind::Array {
+            return None;
+        }
         let left = member.0.checked_sub(self.data_offset.0)?;
         let array = match self.metadata {
             Metadata::None | Metadata::Md1_2 => left,

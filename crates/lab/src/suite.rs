@@ -305,6 +305,23 @@ impl Suite {
         })
     }
 
+    /// How many disks it takes at least: every member that its steps and subjects
+    /// name must exist.
+    #[must_use]
+    pub fn fewest_disks(&self) -> usize {
+        let of_steps = self.steps.iter().flat_map(|step| match step {
+            Step::Event(event) => vec![event.member],
+            Step::Job(job) => job.events.iter().map(|timed| timed.event.member).collect(),
+            Step::Rounds(_) | Step::Wait(_) => Vec::new(),
+        });
+        let of_subjects = self.subjects.iter().flat_map(|subject| {
+            let members = subject.members.iter().flatten();
+            members.chain(&subject.removed).copied()
+        });
+        let highest = of_steps.chain(of_subjects).max();
+        highest.map_or(1, |member| usize::from(member) + 1)
+    }
+
     /// The jobs in order; their position is a measurement's `sequence`.
     pub fn jobs(&self) -> impl Iterator<Item = &Job> {
         self.steps.iter().flat_map(|step| match step {

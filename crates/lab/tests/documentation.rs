@@ -63,7 +63,7 @@ fn every_suite_subject_and_figure_of_the_documentation_can_be_read() {
             kinds[2] += 1;
         }
     }
-    assert_eq!(kinds, [2, 3, 1], "suites, subjects, figures");
+    assert_eq!(kinds, [2, 4, 1], "suites, subjects, figures");
 }
 
 /// The error that a suite's example gives once `from` is `to`.

@@ -4,7 +4,8 @@ use crate::build::{Ablation, BuildError, Plan};
 use crate::row::rows;
 use raidlab_array::Slot;
 use raidlab_lab::{
-    Bench, BenchError, EventKind, Experiment, Finish, Observer, PlannedStep, Progress, Wait,
+    Bench, BenchError, Condition, EventKind, Experiment, Finish, Observer, PlannedStep, Progress,
+    Wait,
 };
 use raidlab_sim::{Machine, SimError};
 use raidlab_store::{CellResult, Records, Setting};
@@ -88,6 +89,12 @@ fn do_step(
 ) -> Result<(), SimError> {
     match step {
         PlannedStep::Wait(Wait::Time(time)) => machine.wait(*time),
+        PlannedStep::Wait(Wait::Until { condition, at_most }) => match condition {
+            Condition::SyncDone => machine.wait_for_sync(*at_most),
+            Condition::Idle => machine.wait_until_idle(*at_most),
+            // `Plan::new` has refused it.
+            Condition::SyncPercent(_) => Ok(()),
+        },
         PlannedStep::Event(event) => {
             let slot = Slot(event.member);
             match event.kind {
@@ -117,7 +124,7 @@ fn do_step(
             Ok(())
         }
         // `Plan::new` has refused them.
-        PlannedStep::Wait(Wait::Until { .. }) | PlannedStep::Rounds(_) => Ok(()),
+        PlannedStep::Rounds(_) => Ok(()),
     }
 }
 

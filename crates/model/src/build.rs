@@ -1,14 +1,15 @@
 //! From an experiment's description to a machine.
 
+use crate::md_array::{self, MdArray};
 use crate::pool_subject::PoolSubject;
 use crate::presets::{self, LoadPresetError};
 use raidlab_array::{
-    Array, ArrayConfig, CheckpointRule, ConfigError, MemberConfig, ReadPolicyError, ReadRecovered,
-    RecoveringWrites, RecoveryConfig, SyncSource, Throttle, WriteBarrier,
+    Array, ArrayConfig, CheckpointRule, ConfigError, EngineOptions, MemberConfig, ReadPolicyError,
+    ReadRecovered, RecoveringWrites, RecoveryConfig, SyncSource, Throttle, WriteBarrier,
 };
 use raidlab_disk::{Disk, DiskParameters, Feature, Preset, PresetError};
 use raidlab_lab::{
-    self as lab, CapacityError, EventKind, Experiment, PlannedStep, SubjectKind, Wait,
+    self as lab, CapacityError, Condition, EventKind, Experiment, PlannedStep, SubjectKind, Wait,
 };
 use raidlab_random::Stream;
 use raidlab_sim::{ArraySubject, Host, Machine, MachineConfig, Subject};
@@ -103,6 +104,9 @@ pub enum BuildError {
     /// The array.
     #[error("the array cannot be set up")]
     Array(#[source] ConfigError),
+    /// An array of md.
+    #[error(transparent)]
+    Md(#[from] md_array::MdError),
     /// The pool.
     #[error("the pool cannot be set up")]
     Pool(#[source] raidlab_zfs::ConfigError),
@@ -132,6 +136,8 @@ pub(crate) struct Plan {
     pub(crate) ablations: Vec<Ablation>,
     capacity: Bytes,
     host: lab::Host,
+    /// For subjects of kind `array`.
+    md: Option<MdArray>,
 }
 
 impl Plan {
@@ -173,10 +179,17 @@ impl Plan {
             .iter()
             .map(|numbers| numbers.capacity.to_bytes())
             .collect();
-        let capacity = experiment
-            .check_capacity(&sizes)
-            .map_err(BuildError::Capacity)?;
+        let md = match subject.kind {
+            SubjectKind::Array => Some(MdArray::plan(subject, &sizes)?),
+            _ => None,
+        };
+        let capacity = match &md {
+            Some(md) => experiment.check_fits(md.size()).map(|()| md.size()),
+            None => experiment.check_capacity(&sizes),
+        };
+        let capacity = capacity.map_err(BuildError::Capacity)?;
         Ok(Self {
+            md,
             presets,
             parameters,
             ablations,
@@ -217,6 +230,7 @@ impl Plan {
     ) -> Result<Box<dyn Subject>, BuildError> {
         match experiment.subject.kind {
             SubjectKind::Disk | SubjectKind::Mirror => self.array(&experiment.subject),
+            SubjectKind::Array => self.md(&experiment.subject),
             SubjectKind::ZfsMirror => self.pool(&experiment.subject, random),
             SubjectKind::System => Err(BuildError::NotModelled {
                 what: format!("subject `{}`", experiment.subject.name),
@@ -254,6 +268,26 @@ impl Plan {
         ))
         .map_err(BuildError::Array)?;
         Ok(Box::new(ArraySubject::new(array, spare)))
+    }
+
+    fn md(&self, subject: &lab::Subject) -> Result<Box<dyn Subject>, BuildError> {
+        let md = self.md.as_ref().ok_or(BuildError::Incomplete {
+            subject: subject.name.clone(),
+            what: "[build.md] table",
+        })?;
+        // Levels without copies have nothing to choose.
+        let policy = subject.read_policy.as_deref().unwrap_or("nearest-head");
+        let options = EngineOptions {
+            recovery: subject
+                .recovery
+                .as_ref()
+                .map_or_else(RecoveryConfig::md_6, recovery),
+            maximum_request: self.host.maximum_request.to_sectors(),
+            // md computes lost blocks from parity that a resync has not reached.
+            trust_unsynced_parity: true,
+            ..EngineOptions::new(policy.parse().map_err(BuildError::ReadPolicy)?)
+        };
+        Ok(Box::new(md.start(options)?))
     }
 
     fn pool(
@@ -298,10 +332,13 @@ fn check_modelled(experiment: &Experiment) -> Result<(), BuildError> {
     }
     for step in &experiment.steps {
         match step {
-            PlannedStep::Wait(Wait::Time(_)) => {}
-            PlannedStep::Wait(Wait::Until { .. }) => {
-                return refuse("wait for a state of the array: give a time".to_owned());
+            PlannedStep::Wait(Wait::Until {
+                condition: Condition::SyncPercent(_),
+                ..
+            }) => {
+                return refuse("wait for a part of a sync: give a time".to_owned());
             }
+            PlannedStep::Wait(_) => {}
             PlannedStep::Event(event) if event.kind == EventKind::ReAdd => {
                 return refuse("write-intent bitmap to re-add a member by".to_owned());
             }

@@ -8,6 +8,7 @@
 
 mod bench;
 mod build;
+mod md_array;
 mod pool_subject;
 pub mod presets;
 mod row;

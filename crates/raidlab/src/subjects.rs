@@ -76,6 +76,7 @@ const fn kind(kind: SubjectKind) -> &'static str {
         SubjectKind::Disk => "disk",
         SubjectKind::System => "system",
         SubjectKind::Mirror => "mirror",
+        SubjectKind::Array => "array",
         SubjectKind::ZfsMirror => "ZFS mirror",
     }
 }

@@ -415,7 +415,7 @@ impl Machine {
         let now = self.now;
         loop {
             for command in &self.outputs.commands {
-                self.drives[command.slot.index()].submit(now, command);
+                self.drives[self.subject.disk_of(command.slot)].submit(now, command);
             }
             self.finished.append(&mut self.outputs.finished);
             self.events

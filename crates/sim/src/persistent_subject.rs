@@ -5,12 +5,16 @@
 //! move evenly along all members, so both may be leaped; positions of syncs are
 //! told in sectors of the members' data areas.
 //!
+//! The core names devices by handles, which are slots but for spares: mdadm
+//! creates a RAID 5 with its last member as a spare, and this one's handle is a
+//! number behind the slots. A disk keeps its handle for ever.
+//!
 //! A member that is removed leaves when the superblocks of the others call it
 //! failed; what is asked for meanwhile (a new member in its place) waits.
 
 use crate::subject::{Subject, SubjectError, SyncProgress};
 use raidlab_array::{
-    ArrayStatus, CommandId, Copies, Layout, Level, MemberError, MemberState, NewDevice, Outputs,
+    ArrayStatus, CommandId, Copies, Layout, Level, MemberError, NewDevice, Outputs,
     PersistentArray, Request, Slot, StepId, StepResult, VerbError,
 };
 use raidlab_units::{Nanos, Sectors};
@@ -19,19 +23,21 @@ use std::collections::VecDeque;
 /// Longer than any run: no leap is ever planned.
 const NEVER: Nanos = Nanos::from_secs(10 * 365 * 86_400);
 
-/// A verb that waits for the one before.
+/// A verb that waits for the one before, and its disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Verb {
-    Remove(Slot),
-    Insert(Slot),
+    Remove(usize),
+    Insert(usize),
 }
 
 /// An array that keeps md's metadata.
 #[derive(Debug)]
 pub struct PersistentSubject {
     array: PersistentArray,
-    /// What [`Subject::insert`] puts into each slot.
+    /// The disks: what [`Subject::insert`] puts in for each.
     members: Vec<NewDevice>,
+    /// The handle of each disk.
+    handles: Vec<Slot>,
     /// What the array's start ordered, until somebody takes it.
     start: Option<Outputs>,
     verbs: VecDeque<Verb>,
@@ -43,21 +49,24 @@ pub struct PersistentSubject {
 }
 
 impl PersistentSubject {
-    /// A started array, what its start ordered, and the member that is put in
-    /// when one is inserted, slot by slot. `data_offset` and `used` are where
-    /// the data begin on a member and how much of it the array uses.
+    /// A started array, what its start ordered, and for each disk the member
+    /// that is put in when it is inserted, with the handle that it has. `data_offset`
+    /// and `used` are where the data begin on a member and how much of it the array
+    /// uses.
     #[must_use]
     pub fn new(
         array: PersistentArray,
         start: Outputs,
-        members: Vec<NewDevice>,
+        members: Vec<(Slot, NewDevice)>,
         data_offset: Sectors,
         used: Sectors,
     ) -> Self {
         let ArrayStatus { level, layout, .. } = array.status();
+        let (handles, members) = members.into_iter().unzip();
         Self {
             array,
             members,
+            handles,
             start: Some(start),
             verbs: VecDeque::new(),
             layout,
@@ -81,10 +90,10 @@ impl PersistentSubject {
     fn follow_verbs(&mut self, now: Nanos, out: &mut Outputs) {
         while let Some(verb) = self.verbs.front() {
             let done = match *verb {
-                Verb::Remove(slot) => self.array.remove(now, slot, out),
-                Verb::Insert(slot) => {
-                    let member = self.members[slot.index()].clone();
-                    self.array.add(now, slot, member, out)
+                Verb::Remove(disk) => self.array.remove(now, self.handles[disk], out),
+                Verb::Insert(disk) => {
+                    let member = self.members[disk].clone();
+                    self.array.add(now, self.handles[disk], member, out)
                 }
             };
             if done == Err(VerbError::Busy) {
@@ -95,10 +104,14 @@ impl PersistentSubject {
         }
     }
 
-    fn state(&self, slot: Slot) -> Result<MemberState, SubjectError> {
-        let states = self.array.member_states();
-        let state = states.get(slot.index()).copied();
-        state.ok_or_else(|| SubjectError(format!("slot {} does not exist", slot.0)))
+    /// mdadm's word for a disk, if it is part of the array.
+    fn state(&self, slot: Slot) -> Result<Option<&'static str>, SubjectError> {
+        let handle = self.handles.get(slot.index());
+        let handle =
+            *handle.ok_or_else(|| SubjectError(format!("disk {} does not exist", slot.0)))?;
+        let devices = self.array.status().devices;
+        let device = devices.into_iter().find(|device| device.handle == handle);
+        Ok(device.map(|device| device.state))
     }
 
     /// Whether the sync's positions are sectors of the array.
@@ -170,31 +183,30 @@ impl Subject for PersistentSubject {
 
     fn fail(&mut self, now: Nanos, slot: Slot, out: &mut Outputs) -> Result<(), SubjectError> {
         self.begin(out);
-        let failed = self.array.fail(now, slot, out);
+        self.state(slot)?;
+        let failed = self.array.fail(now, self.handles[slot.index()], out);
         failed.map_err(|error| refused(&error))
     }
 
     fn remove(&mut self, now: Nanos, slot: Slot, out: &mut Outputs) -> Result<(), SubjectError> {
         self.begin(out);
         match self.state(slot)? {
-            MemberState::Missing => {
-                return Err(SubjectError(format!("slot {} is empty", slot.0)));
-            }
-            MemberState::Faulty => {}
-            _ => self.fail(now, slot, out)?,
+            None => return Err(SubjectError(format!("disk {} is not in the array", slot.0))),
+            Some("faulty" | "spare") => {}
+            Some(_) => self.fail(now, slot, out)?,
         }
-        self.verbs.push_back(Verb::Remove(slot));
+        self.verbs.push_back(Verb::Remove(slot.index()));
         self.follow_verbs(now, out);
         Ok(())
     }
 
     fn insert(&mut self, now: Nanos, slot: Slot, out: &mut Outputs) -> Result<(), SubjectError> {
         self.begin(out);
-        let leaves = self.verbs.contains(&Verb::Remove(slot));
-        if self.state(slot)? != MemberState::Missing && !leaves {
-            return Err(SubjectError(format!("slot {} is occupied", slot.0)));
+        let leaves = self.verbs.contains(&Verb::Remove(slot.index()));
+        if self.state(slot)?.is_some() && !leaves {
+            return Err(SubjectError(format!("disk {} is in the array", slot.0)));
         }
-        self.verbs.push_back(Verb::Insert(slot));
+        self.verbs.push_back(Verb::Insert(slot.index()));
         self.follow_verbs(now, out);
         Ok(())
     }
@@ -255,6 +267,11 @@ impl Subject for PersistentSubject {
 
     fn is_idle(&self) -> bool {
         self.start.is_none() && self.verbs.is_empty() && self.array.is_idle()
+    }
+
+    fn disk_of(&self, slot: Slot) -> usize {
+        let disk = self.handles.iter().position(|handle| *handle == slot);
+        disk.unwrap_or_else(|| slot.index())
     }
 
     fn health(&self) -> String {

@@ -89,6 +89,10 @@ pub trait Subject {
     }
     /// Nothing in flight to members and nothing that will be without cause.
     fn is_idle(&self) -> bool;
+    /// Which of the machine's disks a command's slot means.
+    fn disk_of(&self, slot: Slot) -> usize {
+        slot.index()
+    }
     /// mdstat's letters.
     fn health(&self) -> String;
     /// Size offered to the jobs.

@@ -8,6 +8,7 @@ use crate::document::{Document, FileError, Problem, Reserved};
 use crate::host::Host;
 use crate::settings::{self, Size, Time};
 use raidlab_systems::ArraySpec;
+use raidlab_systems::array::md::MdLevel;
 use raidlab_units::Bytes;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -142,17 +143,21 @@ fn find_host(
 fn check_kind(document: &Document, raw: &RawSubject) -> Result<(), FileError> {
     let kind = *raw.kind.get_ref();
     let modelled = kind != SubjectKind::System;
+    let level = array_level(document, raw)?;
+    let is_array = kind == SubjectKind::Array;
+    let copies = matches!(level, Some(MdLevel::Raid1 | MdLevel::Raid10));
+    let redundant = !matches!(level, Some(MdLevel::Linear | MdLevel::Raid0));
     let needs = [
         ("host", raw.host.as_ref().map(Spanned::span), modelled),
         (
             "read_policy",
             raw.read_policy.as_ref().map(Spanned::span),
-            modelled && kind != SubjectKind::Disk,
+            modelled && kind != SubjectKind::Disk && (!is_array || copies),
         ),
         (
             "recovery",
             raw.recovery.as_ref().map(Spanned::span),
-            kind == SubjectKind::Mirror,
+            kind == SubjectKind::Mirror || is_array && redundant,
         ),
         (
             "zfs",
@@ -181,6 +186,27 @@ fn check_kind(document: &Document, raw: &RawSubject) -> Result<(), FileError> {
         return Err(document.error(raw.kind.span(), Problem::Missing { field, remedy }));
     }
     Ok(())
+}
+
+/// The level of an array, which its `[build.md]` table says; `None` for other
+/// kinds.
+fn array_level(document: &Document, raw: &RawSubject) -> Result<Option<MdLevel>, FileError> {
+    if *raw.kind.get_ref() != SubjectKind::Array {
+        return Ok(None);
+    }
+    if raw.data_offset.is_some() || raw.metadata.is_some() {
+        let what = "an array's metadata lie where mdadm puts them";
+        let remedy = "remove `data_offset`, and say `metadata` in [build.md]";
+        return Err(document.invalid(raw.kind.span(), what, remedy));
+    }
+    match raw.build.as_ref().map(Spanned::get_ref) {
+        Some(ArraySpec::Md(spec)) => Ok(Some(spec.level)),
+        _ => {
+            let field = "build.md".to_owned();
+            let remedy = "an array is modelled as md is built: say at least its `level`".to_owned();
+            Err(document.error(raw.kind.span(), Problem::Missing { field, remedy }))
+        }
+    }
 }
 
 /// The policy's name exists; its parameter is the array core's business.

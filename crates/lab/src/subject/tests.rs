@@ -81,6 +81,48 @@ fn capacities_are_those_of_the_logs() {
     assert_eq!(md.capacity(Bytes(1000)), None);
 }
 
+/// The rows of real systems must not change by a model of them.
+#[test]
+fn an_array_shows_real_systems_only_what_they_build() {
+    let array = Subject::load("md-raid6").expect("built in");
+    assert_eq!(array.kind, SubjectKind::Array);
+    let built = array.settings_on(false);
+    assert!(built.iter().all(|it| it.name.starts_with("build.md.")));
+    assert_eq!(built.len(), 5);
+    let modelled = array.settings_on(true);
+    let names: Vec<&str> = modelled.iter().map(|it| it.name.as_str()).collect();
+    for name in ["build.md.chunk", "recovery.block", "turnaround"] {
+        assert!(names.contains(&name), "{name} in {names:?}");
+    }
+    assert_eq!(array.capacity(Bytes(1 << 40)), None);
+}
+
+#[test]
+fn an_array_is_md_with_what_its_level_needs() {
+    let raid5 = |more: &str| text_of("md-raid5").replacen("host =", &format!("{more}\nhost ="), 1);
+    let cases = [
+        (
+            text_of("btrfs-raid1").replacen("\"system\"", "\"array\"", 1),
+            "build.md",
+        ),
+        (raid5("data_offset = \"1m\""), "where mdadm puts them"),
+        (raid5("read_policy = \"md-6.9\""), "no use for this"),
+        (
+            text_of("md-raid10").replacen("read_policy = \"md-raid10-5.4\"\n", "", 1),
+            "read_policy",
+        ),
+    ];
+    let hosts = hosts().expect("built in");
+    for (text, words) in cases {
+        let document = Document {
+            file: "mine.toml".to_owned(),
+            text,
+        };
+        let error = Subject::read(&document, &hosts).expect_err(words);
+        assert!(error.to_string().contains(words), "{words}: {error}");
+    }
+}
+
 /// Changes one thing in a built-in subject.
 fn broken() -> Vec<(&'static str, String)> {
     let md = |from: &str, to: &str| text_of("md").replacen(from, to, 1);

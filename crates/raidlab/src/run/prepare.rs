@@ -36,7 +36,8 @@ pub struct Prepared {
 /// When a file is missing or wrong, or names do not go together.
 pub fn prepare(arguments: &Arguments) -> Result<Prepared, Failure> {
     let mut suite = load(arguments)?;
-    let subjects = chosen_subjects(&suite, &arguments.subjects)?;
+    let mut subjects = chosen_subjects(&suite, &arguments.subjects)?;
+    let unmodelled = leave_out_unmodelled(arguments, &mut subjects);
     suite.disks = chosen_disks(&suite, &arguments.disks)?;
     let mut fits = chosen_fits(&suite.disks, &arguments.fit)?;
     if arguments.quick {
@@ -50,6 +51,7 @@ pub fn prepare(arguments: &Arguments) -> Result<Prepared, Failure> {
         ..Choices::default()
     };
     let mut remarks = remarks(arguments, &suite);
+    remarks.extend(unmodelled);
     if let Some(words) = foreign_figures(&suite) {
         suite.published = None;
         remarks.push(remark("Other disks", words));
@@ -58,6 +60,29 @@ pub fn prepare(arguments: &Arguments) -> Result<Prepared, Failure> {
         experiments: suite.experiments(&subjects, &choices),
         suite,
         remarks,
+    })
+}
+
+/// Of a suite whose subjects nobody chose, those that have a model run; the
+/// reader is told of the others. Without any that has, nothing is left out, and
+/// the bench refuses.
+fn leave_out_unmodelled(
+    arguments: &Arguments,
+    subjects: &mut Vec<Subject>,
+) -> Option<AccuracyNote> {
+    let is_modelled = |subject: &Subject| subject.kind != SubjectKind::System;
+    if !arguments.subjects.is_empty() || !subjects.iter().any(is_modelled) {
+        return None;
+    }
+    let (modelled, others): (Vec<_>, Vec<_>) = subjects.drain(..).partition(is_modelled);
+    *subjects = modelled;
+    let names: Vec<&str> = others.iter().map(|other| other.name.as_str()).collect();
+    (!names.is_empty()).then(|| {
+        let statement = format!(
+            "Left out, as only real systems build them: {}.",
+            names.join(", ")
+        );
+        remark("Not modelled", statement)
     })
 }
 
@@ -110,25 +135,26 @@ pub fn chosen_subjects(suite: &Suite, named: &[String]) -> Result<Vec<Subject>, 
     Ok(subjects)
 }
 
-/// Those of the suite, one for all of its members, or one for each member.
+/// Those of the suite, one for all of its members, or one for each member, which
+/// may then be more or fewer than the suite's own.
 ///
 /// # Errors
-/// When there are too few or too many.
+/// When there are fewer than the suite speaks of.
 pub fn chosen_disks(suite: &Suite, named: &[String]) -> Result<Vec<String>, Failure> {
     match named {
         [] => Ok(suite.disks.clone()),
         [one] => Ok(vec![one.clone(); suite.disks.len()]),
-        many if many.len() == suite.disks.len() => Ok(many.to_vec()),
+        many if many.len() >= suite.fewest_disks() => Ok(many.to_vec()),
         few => Err(Failure::words(
             Kind::Usage,
             format!(
-                "{} disks are named, but suite `{}` is for {}",
+                "{} disks are named, but suite `{}` speaks of member {}",
                 few.len(),
                 suite.name,
-                suite.disks.len()
+                suite.fewest_disks() - 1
             ),
         )
-        .help("give --disk once for all members, or once for each member")),
+        .help("give --disk once for all members, or once for each member; members count from 0")),
     }
 }
 

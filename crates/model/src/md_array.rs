@@ -1,0 +1,223 @@
+//! An array of md from its subject file: planned as mdadm creates it, put
+//! together from its superblocks and started, as `raidlab create` and `raidlab
+//! serve` do with real members, but on modelled disks and without a write log.
+//!
+//! What costs time: every command to a member, those for superblocks and bitmap
+//! included. What does not: computing parity.
+
+use raidlab_array::{
+    AssembleError, AssembleOptions, Assembly, Candidate, EngineOptions, Layout, Level, NewDevice,
+    Outputs, PersistentArray, Settings, StartError,
+};
+use raidlab_lab::Subject;
+use raidlab_metadata::create::{
+    BitmapChoice, CreateError, CreatePlan, CreateSpec, InitialSync, LogReserve, MemberSize, plan,
+};
+use raidlab_metadata::{DeviceFlags, MemberMetadata, Uuid, Version};
+use raidlab_sim::PersistentSubject;
+use raidlab_systems::ArraySpec;
+use raidlab_systems::array::md::{Bitmap, MdLevel, MdSpec, Metadata};
+use raidlab_units::{Bytes, Nanos, Sectors};
+use thiserror::Error;
+
+/// 1 January 2026: when modelled arrays are created. It changes nothing.
+const CREATED: u64 = 1_767_225_600;
+
+/// Why an array of md cannot be modelled.
+#[derive(Debug, Error)]
+pub enum MdError {
+    /// A setting that only a real md has.
+    #[error("the model has no md array with {what}: run it with `--on host`")]
+    NotModelled {
+        /// Which.
+        what: &'static str,
+    },
+    /// No such layout.
+    #[error("the layout cannot be used")]
+    Layout(#[source] raidlab_geometry::UnknownLayout),
+    /// mdadm would not create it.
+    #[error("the array cannot be created")]
+    Create(#[source] CreateError),
+    /// The superblocks do not go together.
+    #[error("the array cannot be assembled")]
+    Assemble(#[source] AssembleError),
+    /// The engine.
+    #[error("the array cannot be started")]
+    Start(#[source] StartError),
+}
+
+/// An array that can be started any number of times.
+#[derive(Debug)]
+pub(crate) struct MdArray {
+    spec: MdSpec,
+    plan: CreatePlan,
+    members: Vec<NewDevice>,
+}
+
+impl MdArray {
+    /// Decides as mdadm would for members of these sizes.
+    pub(crate) fn plan(subject: &Subject, sizes: &[Bytes]) -> Result<Self, MdError> {
+        let Some(ArraySpec::Md(spec)) = &subject.build else {
+            let what = "no [build.md] table";
+            return Err(MdError::NotModelled { what });
+        };
+        let create = specification(spec, sizes.len())?;
+        let members: Vec<NewDevice> = (1_u8..)
+            .zip(sizes)
+            .map(|(number, size)| NewDevice {
+                name: format!("disk{}", number - 1),
+                size: size.to_sectors(),
+                rotational: true,
+                write_mostly: spec.write_mostly.contains(&usize::from(number - 1)),
+                uuid: Uuid([number; 16]),
+            })
+            .collect();
+        let sizes: Vec<Option<MemberSize>> = members
+            .iter()
+            .map(|member| {
+                Some(MemberSize {
+                    size: member.size.to_bytes(),
+                    device_uuid: member.uuid,
+                    flags: DeviceFlags(match member.write_mostly {
+                        true => DeviceFlags::WRITE_MOSTLY,
+                        false => 0,
+                    }),
+                    found: Vec::new(),
+                })
+            })
+            .collect();
+        Ok(Self {
+            spec: spec.clone(),
+            plan: plan(&create, &sizes).map_err(MdError::Create)?,
+            members,
+        })
+    }
+
+    /// What the array offers.
+    pub(crate) fn size(&self) -> Bytes {
+        self.plan.array_size.to_bytes()
+    }
+
+    /// The running array as a subject.
+    pub(crate) fn start(&self, mut options: EngineOptions) -> Result<PersistentSubject, MdError> {
+        if let Some(stripes) = self.spec.stripe_cache_size {
+            options.stripes = usize::try_from(stripes).unwrap_or(options.stripes);
+        }
+        let candidates = self.plan.members.iter().map(|planned| {
+            let member = &self.members[planned.index];
+            Candidate {
+                name: member.name.clone(),
+                size: member.size,
+                metadata: MemberMetadata {
+                    superblock: planned.superblock.clone(),
+                    legacy: None,
+                    bitmap: self.plan.bitmap.clone(),
+                    bitmap_error: None,
+                    bad_blocks: Vec::new(),
+                    log_area: planned.log_area.clone(),
+                },
+                log: None,
+                rotational: member.rotational,
+            }
+        });
+        let candidates = candidates.collect();
+        let assembly = Assembly::decide(candidates, &AssembleOptions::default());
+        let assembly = assembly.map_err(MdError::Assemble)?;
+        let handles = assembly.handles();
+        let members = self.members.iter().filter_map(|member| {
+            let (handle, _) = handles.iter().find(|(_, name)| *name == member.name)?;
+            Some((*handle, member.clone()))
+        });
+        let members = members.collect();
+        let first = &self.plan.members[0].superblock;
+        let data_offset = first.data_offset;
+        let used = match first.used_size {
+            // Members of an array without redundancy are used to their ends.
+            Sectors::ZERO => first.data_size,
+            used => used,
+        };
+        // Session 0: no write log, as md.
+        let settings = Settings::new(Nanos::from_secs(CREATED), 0);
+        let mut start = Outputs::default();
+        let mut array =
+            PersistentArray::start(assembly, &options, settings, Nanos::ZERO, &mut start)
+                .map_err(MdError::Start)?;
+        if let (Some(minimum), Some(maximum)) = (self.spec.sync_speed_min, self.spec.sync_speed_max)
+        {
+            array.set_sync_speed(minimum.0 / 1024, maximum.0 / 1024);
+        }
+        Ok(PersistentSubject::new(
+            array,
+            start,
+            members,
+            data_offset,
+            used,
+        ))
+    }
+}
+
+/// The subject's `[build.md]` in `raidlab create`'s words.
+fn specification(spec: &MdSpec, members: usize) -> Result<CreateSpec, MdError> {
+    let refuse = |what| Err(MdError::NotModelled { what });
+    let version = match spec.metadata {
+        Metadata::V0_90 => return refuse("metadata 0.90, which raidlab reads but never writes"),
+        Metadata::V1_0 => Version::V1_0,
+        Metadata::V1_1 => Version::V1_1,
+        Metadata::V1_2 => Version::V1_2,
+    };
+    if spec.consistency_policy.is_some() {
+        return refuse("a consistency policy");
+    }
+    if spec.spares > 0 {
+        return refuse("spares");
+    }
+    if spec.sync_speed_min.is_some() != spec.sync_speed_max.is_some() {
+        return refuse("only one of sync_speed_min and sync_speed_max");
+    }
+    let level = level(spec.level);
+    let layout = spec
+        .layout
+        .as_deref()
+        .map(|name| Layout::parse(level, name));
+    let bitmap = match spec.bitmap {
+        Some(Bitmap::None) => BitmapChoice::None,
+        _ if matches!(spec.level, MdLevel::Linear | MdLevel::Raid0) => BitmapChoice::None,
+        // The host bench asks for one too where nothing is said.
+        _ => BitmapChoice::Internal(spec.bitmap_chunk),
+    };
+    Ok(CreateSpec {
+        version,
+        level,
+        layout: layout.transpose().map_err(MdError::Layout)?,
+        chunk: spec.chunk.map(Bytes::to_sectors),
+        raid_disks: members,
+        array_uuid: Uuid([255; 16]),
+        host: "model".to_owned(),
+        name: "0".to_owned(),
+        created: CREATED,
+        size: None,
+        data_offset: None,
+        bitmap,
+        initial: if spec.assume_clean {
+            InitialSync::AssumeClean
+        } else {
+            // As mdadm does it: a RAID 5 is born with its last member to be
+            // rebuilt.
+            InitialSync::SpareRebuild
+        },
+        log: LogReserve::None,
+        bad_block_log: true,
+    })
+}
+
+const fn level(level: MdLevel) -> Level {
+    match level {
+        MdLevel::Linear => Level::Linear,
+        MdLevel::Raid0 => Level::Raid0,
+        MdLevel::Raid1 => Level::Raid1,
+        MdLevel::Raid4 => Level::Raid4,
+        MdLevel::Raid5 => Level::Raid5,
+        MdLevel::Raid6 => Level::Raid6,
+        MdLevel::Raid10 => Level::Raid10,
+    }
+}
