@@ -181,7 +181,10 @@ impl Clock {
     }
 
     fn show(&mut self, time: u64) -> Result<(), ClockError> {
-        let allowed = self.run_at.max(self.free_until.saturating_sub(1));
+        // It may have been restricted to the very time it shows, by a command that
+        // ends as soon as it comes.
+        let granted = self.free_until.saturating_sub(1);
+        let allowed = self.run_at.max(self.shown).max(granted);
         if time > allowed {
             return Err(ClockError::RanAhead {
                 shown: Nanos(time),

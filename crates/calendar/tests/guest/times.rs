@@ -230,6 +230,27 @@ fn times_by_hand_and_an_hour_of_sleep() {
 }
 
 #[test]
+fn a_command_that_takes_no_time_restricts_the_guest_to_its_present() {
+    for protocol in PROTOCOLS {
+        let run = run(vec![simple(), simple()], options(protocol), |guest| {
+            guest.sleep_until(1_000).unwrap();
+            // Freely, and not because it was run.
+            guest.sleep_until(5_000).unwrap();
+            guest.submit(0, &Transfer::of_kind(FLUSH)).unwrap();
+            guest.submit(1, &Transfer::of_kind(FLUSH)).unwrap();
+            assert_eq!(guest.wait().unwrap().len(), 2);
+            guest.clock.now
+        });
+        assert!(
+            matches!(run.ending, Ok(Outcome::GuestEnded)),
+            "{:?}",
+            run.ending
+        );
+        assert_eq!(run.guest, 5_000);
+    }
+}
+
+#[test]
 fn samples_are_taken_at_their_times_in_the_middle_of_work() {
     let mut options = options(Protocol::Messages);
     options.sample_every = Nanos(5_000_000);
