@@ -66,27 +66,24 @@ pub type Describe = dyn Fn(&Experiment) -> Archive + Send + Sync;
 pub struct KernelBench {
     kernel: Kernel,
     image: Archive,
-    arguments: Vec<String>,
     settings: Settings,
     describe: Box<Describe>,
     processors: Processors,
 }
 
 impl KernelBench {
-    /// With a built kernel, and a first file system whose first program, called
-    /// with `arguments`, runs the experiment that `describe`'s files say.
+    /// With a built kernel, and a first file system whose first program runs the
+    /// experiment that `describe`'s files say.
     #[must_use]
     pub fn new(
         kernel: Kernel,
         image: Archive,
-        arguments: Vec<String>,
         settings: Settings,
         describe: Box<Describe>,
     ) -> Self {
         Self {
             kernel,
             image,
-            arguments,
             settings,
             describe,
             processors: Processors::of_this_process(),
@@ -125,7 +122,6 @@ impl KernelBench {
             call_cost_ns: self.settings.call_cost_ns,
             disks: disks.count(),
             processor: processor.number(),
-            arguments: self.arguments.clone(),
         };
         let boot = Boot::start(&self.kernel, &machine, place)?;
         observer.record(self.facts(experiment));

@@ -1,6 +1,6 @@
 //! `raidlab kernel`: the kernel of the kernel bench is built, listed, removed.
 
-mod agent;
+pub mod agent;
 
 use crate::failure::{Failure, Kind};
 use crate::{interrupt, output};
@@ -41,9 +41,6 @@ enum Action {
     Status,
     /// Remove a kernel and what was left of its build.
     Remove(RemoveArguments),
-    /// The first program of a guest.
-    #[command(hide = true)]
-    Agent,
 }
 
 /// Arguments of `raidlab kernel build`.
@@ -81,7 +78,6 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
         Action::Build(arguments) => build(arguments),
         Action::Status => status(),
         Action::Remove(arguments) => remove(arguments),
-        Action::Agent => agent::command(),
     }
 }
 

@@ -31,6 +31,11 @@ use cli::{Cli, Command};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    // The kernel of a guest gives its first program words of its own choice.
+    if run::is_agent() {
+        kernel::agent::run();
+        return ExitCode::SUCCESS;
+    }
     let done = match Cli::parse().command {
         Command::Run(arguments) => run::run(&arguments),
         Command::Resume(arguments) => resume::command(&arguments),

@@ -18,7 +18,7 @@ use clap::{Args, ValueEnum, builder::PossibleValue};
 pub use host::TRIAL_FOLDER;
 use keeper::Keeper;
 pub use keeper::{begin_as, command_line};
-pub use kernel::Description;
+pub use kernel::{Description, is_agent};
 use prepare::Prepared;
 use raidlab_lab::{Bench, BenchError, Finish, RunEnd, RunError, RunOptions, run_suite};
 use raidlab_model::{Ablation, ModelBench};

@@ -57,8 +57,6 @@ pub struct Machine {
     pub disks: usize,
     /// The processor to run on; `None`: any.
     pub processor: Option<usize>,
-    /// What the first program is called with.
-    pub arguments: Vec<String>,
 }
 
 impl Machine {
@@ -94,8 +92,6 @@ impl Machine {
         words.push(format!("tt-clock-cost={}", self.clock_cost_ns));
         words.push(format!("tt-syscall-cost={}", self.call_cost_ns));
         words.push(format!("tt-seed={}", self.seed));
-        words.push("--".to_owned());
-        words.extend(self.arguments.iter().cloned());
         words
     }
 }
@@ -316,7 +312,6 @@ mod tests {
             call_cost_ns: 1000,
             disks: 2,
             processor: None,
-            arguments: vec!["kernel".to_owned(), "agent".to_owned()],
         }
     }
 
@@ -354,7 +349,7 @@ mod tests {
             "mem=262144K initrd=root rdinit=/raidlab/agent time-travel=ext:1:calendar \
              virtio_uml.device=disk0:2:0 virtio_uml.device=disk1:2:1 virtio_blk.queue_depth=32 con=null con0=null,fd:1 \
              con1=null,fd:3 umid=raidlab uml_dir=./ noreboot panic=-1 tt-clock-cost=2048 \
-             tt-syscall-cost=1000 tt-seed=7 -- kernel agent"
+             tt-syscall-cost=1000 tt-seed=7"
         );
         let newer = Kernel {
             seccomp: true,

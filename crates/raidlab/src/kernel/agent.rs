@@ -1,4 +1,4 @@
-//! `raidlab kernel agent`: the first program in the guest of the kernel bench.
+//! raidlab as the first program in a guest of the kernel bench.
 
 use crate::cli::{Cli, Command};
 use crate::failure::{Failure, Kind};
@@ -8,14 +8,7 @@ use raidlab_kernel::agent;
 use raidlab_lab::Experiment;
 
 /// Runs the guest's experiment and switches it off.
-///
-/// # Errors
-/// On every machine but such a guest.
-pub fn command() -> Result<(), Failure> {
-    if !agent::is_first_program() {
-        let words = "`raidlab kernel agent` is the first program of a guest";
-        return Err(Failure::words(Kind::Usage, words).help("use `raidlab run --on kernel`"));
-    }
+pub fn run() {
     let served = agent::begin().and_then(|()| {
         let experiment = experiment().map_err(|failure| vec![failure.to_string()]);
         agent::serve(experiment)
@@ -25,7 +18,6 @@ pub fn command() -> Result<(), Failure> {
         Failure::new(Kind::Run, error).report();
     }
     agent::end();
-    Ok(())
 }
 
 fn experiment() -> Result<Experiment, Failure> {

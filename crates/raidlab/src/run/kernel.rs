@@ -18,10 +18,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Where the guest finds what it is to run.
-pub const DESCRIPTION: &str = "/raidlab/experiment.json";
-
-/// What the first program of the guest is called with.
-const AGENT: [&str; 2] = ["kernel", "agent"];
+const DESCRIPTION: &str = "/raidlab/experiment.json";
 
 /// Arguments that only the kernel bench has.
 #[derive(Debug, clap::Args)]
@@ -130,8 +127,7 @@ pub fn prepare(arguments: &Arguments, typed: &[String]) -> Result<KernelRun, Fai
     let archive =
         image(&program, kernel.zfs.is_some()).map_err(|error| Failure::new(Kind::Run, error))?;
     let describe = describe(arguments, typed, &all)?;
-    let own_words = AGENT.map(str::to_owned).to_vec();
-    let bench = KernelBench::new(kernel, archive, own_words, settings, describe);
+    let bench = KernelBench::new(kernel, archive, settings, describe);
     let mut kept = Vec::new();
     let mut left_out: Vec<String> = Vec::new();
     for experiment in all {
@@ -268,6 +264,11 @@ fn fingerprint(experiment: &Experiment) -> String {
         (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
     });
     format!("{hash:016x}")
+}
+
+/// Whether this process is the first program of a guest of the kernel bench.
+pub fn is_agent() -> bool {
+    agent::is_first_program() && Path::new(DESCRIPTION).exists()
 }
 
 impl Description {
