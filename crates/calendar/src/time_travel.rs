@@ -7,8 +7,8 @@
 //! says how far the guest's clock may run by itself (`FREE_UNTIL`) and what time it
 //! is (RUN). Each is answered by an ACK with its number.
 //!
-//! Since Linux 6.11 the answer to START may bring shared memory, see
-//! [`crate::shared_time`], in which most of these messages become loads and stores.
+//! Since Linux 6.11 the answer to START may bring shared memory, in which most of
+//! these messages become loads and stores.
 
 use zerocopy::little_endian::{U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
