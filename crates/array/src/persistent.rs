@@ -152,7 +152,9 @@ pub struct PersistentArray {
     /// A log was wanted, and the members have no room for it.
     lacks_log: bool,
 
-    /// The first pass is over.
+    /// Passes with superblocks until anything is written.
+    passes_to_start: u8,
+    /// They are over.
     started: bool,
     /// There are writes, or were a moment ago.
     active: bool,
@@ -257,6 +259,7 @@ impl PersistentArray {
             .map(|bitmap| Intent::new(bitmap, resync_from));
         let (devices, served) = build::devices(assembly.members, slots);
         let behind = build::behind(&assembly.array, &devices);
+        let lacks = build::lacks(&assembly.array, &devices);
         for device in devices.values() {
             let writes = is_redundant && !assembly.read_only;
             if writes && let Err(source) = device.own.encode() {
@@ -284,6 +287,7 @@ impl PersistentArray {
             gone,
             intent,
             bitmap_is_external: assembly.bitmap_is_external,
+            passes_to_start: if lacks { 2 } else { 1 },
             started: false,
             active: false,
             disk_dirty: false,

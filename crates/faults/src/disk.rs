@@ -22,7 +22,7 @@ mod tests;
 
 pub use landing::{Landing, Tear, TearRates};
 
-use crate::pages::{PAGE_SECTORS, Pages, SECTOR};
+use crate::pages::{PAGE, PAGE_SECTORS, Pages, SECTOR};
 use raidlab_array::MemberError;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -133,6 +133,12 @@ impl Disk {
     pub fn preset(&mut self, start: u64, bytes: &[u8]) {
         self.current.write(start, bytes);
         self.durable.write(start, bytes);
+    }
+
+    /// Puts the same bytes into every page before the array's time.
+    pub fn preset_pages(&mut self, page: &[u8; PAGE]) {
+        self.current.fill(page);
+        self.durable = self.current.clone();
     }
 
     /// Puts a fault on a sector.

@@ -115,6 +115,21 @@ fn checksum(bytes: &[u8]) -> bool {
     ((sum & 0xffff_ffff) as u32).wrapping_add((sum >> 32) as u32) != found
 }
 
+/// The event count of a disk's superblock, if it has one.
+#[must_use]
+pub fn events(disk: &Pages, version: Version, size: u64) -> Option<u64> {
+    Superblock::read(disk, version, size).map(|superblock| superblock.events)
+}
+
+/// Whether a disk's superblock counts another disk, under the number that it
+/// has by now, as in service.
+#[must_use]
+pub fn knows(disk: &Pages, other: &Pages, version: Version, size: u64) -> bool {
+    let other = Superblock::read(other, version, size);
+    let own = Superblock::read(disk, version, size);
+    other.is_some_and(|other| own.is_some_and(|own| own.role(other.device).is_some()))
+}
+
 impl Said {
     /// From the disks in their slots; `None` where there is no disk. Nothing if
     /// there is no superblock at all.

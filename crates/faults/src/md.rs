@@ -22,6 +22,7 @@ use raidlab_metadata::create::{
 use raidlab_metadata::{DeviceFlags, ReadAt, Uuid, read_member};
 use raidlab_units::{Bytes, Nanos, SECTOR_BYTES, Sectors};
 use std::io;
+use std::sync::OnceLock;
 
 /// 2026-01-01, at virtual time 0.
 const UNIX_BASE: u64 = 1_767_225_600_000_000_000;
@@ -89,6 +90,7 @@ impl Maker for Md {
             used: areas.first().map_or(0, |(_, size)| *size),
             areas,
             size: plan.array_size.0,
+            rows: OnceLock::new(),
         })
     }
 

@@ -9,7 +9,8 @@ use std::sync::Arc;
 pub const SECTOR: usize = 512;
 /// Sectors of a page, and of a physical sector of a 512e disk.
 pub const PAGE_SECTORS: u64 = 8;
-const PAGE: usize = SECTOR * 8;
+/// Bytes of a page.
+pub const PAGE: usize = SECTOR * 8;
 
 /// A run of sectors, some of them zero for want of ever being written.
 #[derive(Debug, Clone, Default)]
@@ -56,6 +57,11 @@ impl Pages {
         for (sector, bytes) in (start..).zip(into.chunks_exact_mut(SECTOR)) {
             bytes.copy_from_slice(self.sector(sector));
         }
+    }
+
+    /// Fills everything with the same bytes, which are kept once.
+    pub fn fill(&mut self, page: &[u8; PAGE]) {
+        self.pages.fill(Some(Arc::new(*page)));
     }
 
     /// Writes whole sectors.

@@ -19,6 +19,7 @@ mod tests;
 use crate::pages::{PAGE_SECTORS, Pages, SECTOR};
 use raidlab_array::Slot;
 use raidlab_geometry::{Layout, Level, SlotSet, ZoneLayout};
+use std::sync::OnceLock;
 
 pub use parity::Row;
 
@@ -40,6 +41,8 @@ pub struct Reader {
     pub used: u64,
     /// Sectors that the array offers.
     pub size: u64,
+    /// The rows of a level with parity, once they are asked for.
+    pub rows: OnceLock<Vec<Row>>,
 }
 
 /// One place on one member: a sector of its data area.
@@ -148,7 +151,7 @@ impl Reader {
             return None;
         }
         let (row, index) = self.row_of(sector);
-        self.reconstruct(images, lost, &row, index, sector % self.chunk)
+        self.reconstruct(images, lost, row, index, sector % self.chunk)
     }
 
     /// Whether everything agrees among these members: each copy with the

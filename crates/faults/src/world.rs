@@ -144,7 +144,7 @@ impl<'a> World<'a> {
             .map(|slot| Disk::new(disk_sectors(options, slot), options.write_through))
             .collect();
         if !options.assume_clean {
-            fill_with_rubbish(&mut disks, &mut random.fork("rubbish", 0));
+            fill_with_rubbish(&mut disks, options.used, &mut random.fork("rubbish", 0));
         }
         let reader = maker
             .create(options, &mut disks)

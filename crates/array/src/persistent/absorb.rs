@@ -342,7 +342,8 @@ impl PersistentArray {
     /// is acknowledged from now on.
     pub(super) fn break_down(&mut self, out: &mut Outputs) {
         self.mode = match self.mode {
-            Mode::Stopping => Mode::Stopped,
+            // A stopped array has broken down before: it stays stopped.
+            Mode::Stopping | Mode::Stopped => Mode::Stopped,
             _ => Mode::Broken,
         };
         self.clean_at = None;

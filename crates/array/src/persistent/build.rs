@@ -72,14 +72,15 @@ pub(super) fn stripe_map(assembly: &Assembly) -> Option<StripeMap> {
     .ok()
 }
 
-/// Where all devices have room for the records of a write log, behind the
-/// log's superblock.
+/// Where all members have room for the records of a write log, behind the
+/// log's superblock. A spare that has none there is merely not taken.
 pub(super) fn ring(assembly: &Assembly) -> Option<Span> {
     if assembly.level.parity_count() == 0 {
         return None;
     }
     let mut common: Option<Span> = None;
-    for member in &assembly.members {
+    let members = assembly.members.iter();
+    for member in members.filter(|it| it.part != Part::Spare) {
         let area = super::log_area(&member.candidate.metadata)?;
         common = Some(match common {
             None => area,
@@ -126,6 +127,15 @@ pub(super) fn devices(
         devices.insert(handle, device);
     }
     (devices, served)
+}
+
+/// Whether a member that the newest superblock has in service is not here.
+pub(super) fn lacks(array: &Superblock, devices: &BTreeMap<Slot, Device>) -> bool {
+    let mut numbers = (0..).zip(&array.roles);
+    numbers.any(|(number, role)| {
+        let mut devices = devices.values();
+        matches!(role, Role::Slot(_)) && !devices.any(|it| it.own.device_number == number)
+    })
 }
 
 /// Members whose superblocks are one event behind the newest, which has them
@@ -231,7 +241,13 @@ impl Assembly {
             // A degraded array got here by force, or with the log's leave: what
             // is missing is computed from parity as it stands.
             if let Some(resync) = self.resync.as_ref().filter(|_| is_whole) {
-                engine.declare_unsynced(resync.ranges.as_deref());
+                // Exactly what the resync will cover: nothing else would ever
+                // make the rest trusted again.
+                let rest = [Span {
+                    start: resync.from,
+                    end: self.array.used_size,
+                }];
+                engine.declare_unsynced(Some(resync.ranges.as_deref().unwrap_or(&rest)));
             }
             return Ok(Box::new(engine));
         }

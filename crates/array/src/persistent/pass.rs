@@ -29,6 +29,12 @@
 //! was found, and all are still at most one behind. What such a superblock says
 //! is what the assembly believed anyway. If a log was replayed, then their log
 //! superblocks go before, of the session that was believed.
+//!
+//! *Members that stay away.* A member that was in service and is not here may
+//! be one event ahead of those that are, for the same reason. So a run without
+//! it begins only after two passes with superblocks: then the others are ahead
+//! of it whatever it says, and it can never be taken for one that has what was
+//! written meanwhile.
 
 use super::PersistentArray;
 use super::device::{Device, Place};
@@ -530,7 +536,9 @@ impl PersistentArray {
         if !pass.writes_superblocks || pass.catches_up {
             return;
         }
-        self.started = true;
+        self.passes_to_start = self.passes_to_start.saturating_sub(1);
+        self.started = self.passes_to_start == 0;
+        self.want_superblocks |= !self.started;
         self.disk_dirty = pass.says_dirty;
         for slot in &pass.recording {
             if self.unrecorded.remove(slot) {

@@ -296,7 +296,10 @@ impl PersistentArray {
             let device = self.devices.get(&handle);
             device.is_none_or(|device| device.place == Place::Faulty)
         });
-        let is_settled = !self.unrecorded.contains(&slot) && !self.recorded.contains(&slot);
+        // While the others' superblocks call it current, it must stay what it is:
+        // after a crash it would be taken for that, whatever it has lost.
+        let is_settled =
+            self.started && !self.unrecorded.contains(&slot) && !self.recorded.contains(&slot);
         if !is_free || !is_settled || self.replacements.has(slot) {
             return Err(VerbError::SlotTaken(slot));
         }

@@ -1,179 +1,26 @@
 //! Member disks in memory with volatile caches, and a driver that does one
 //! command at a time.
 
+mod disks;
+
+pub use disks::{Disk, Make};
+
 use raidlab_array::{
     AssembleError, AssembleOptions, Assembly, Candidate, EXTERNAL_BITMAP, EngineOptions, Event,
     Finished, LogSuperblock, MemberCommand, MemberError, Operation, Outputs, PersistentArray,
     Purpose, Request, RequestId, Settings, Slot, log_area,
 };
-use raidlab_geometry::Level;
-use raidlab_metadata::create::{
-    BitmapChoice, CreateSpec, InitialSync, LogReserve, MemberSize, plan,
-};
-use raidlab_metadata::{
-    Bitmap, Features, MemberMetadata, Role, Superblock, Uuid, Version, read_member,
-};
+use raidlab_metadata::{Bitmap, Features, Role, Superblock};
 use raidlab_payload::{Buffers, BuffersConfig};
 use raidlab_random::Stream;
-use raidlab_units::{Bytes, Nanos, Sectors};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use raidlab_units::{Nanos, Sectors};
+use std::collections::{BTreeMap, VecDeque};
 
 pub const SECTOR: usize = 512;
 pub const DATA_OFFSET: u64 = 640;
 pub const USED: u64 = 256;
 pub const BITMAP_CHUNK: u64 = 64;
 pub const EXTERNAL: u16 = EXTERNAL_BITMAP.0;
-
-#[derive(Clone, Default)]
-pub struct Disk {
-    pub durable: Vec<u8>,
-    /// Completed writes that a power cut may lose: sector and bytes.
-    pub cache: Vec<(u64, Vec<u8>)>,
-    pub dead: bool,
-    /// Sectors that cannot be read until they are written.
-    pub unreadable: BTreeSet<u64>,
-    /// Sectors that cannot be written.
-    pub unwritable: BTreeSet<u64>,
-}
-
-impl Disk {
-    fn new(sectors: u64) -> Self {
-        Self {
-            durable: vec![0xee; usize::try_from(sectors).unwrap() * SECTOR],
-            ..Self::default()
-        }
-    }
-
-    fn land(&mut self, start: u64, bytes: &[u8]) {
-        let at = usize::try_from(start).unwrap() * SECTOR;
-        self.durable[at..at + bytes.len()].copy_from_slice(bytes);
-    }
-
-    fn flush(&mut self) {
-        for (start, bytes) in std::mem::take(&mut self.cache) {
-            self.land(start, &bytes);
-        }
-    }
-
-    fn read(&self, start: u64, bytes: &mut [u8]) {
-        let at = usize::try_from(start).unwrap() * SECTOR;
-        bytes.copy_from_slice(&self.durable[at..at + bytes.len()]);
-        for (other, cached) in &self.cache {
-            for (index, sector) in (*other..).zip(cached.chunks(SECTOR)) {
-                if (start..start + (bytes.len() / SECTOR) as u64).contains(&index) {
-                    let at = usize::try_from(index - start).unwrap() * SECTOR;
-                    bytes[at..at + SECTOR].copy_from_slice(sector);
-                }
-            }
-        }
-    }
-
-    pub fn metadata(&self) -> MemberMetadata {
-        let size = Bytes(self.durable.len() as u64);
-        read_member(&mut self.durable.as_slice(), size).unwrap()
-    }
-}
-
-/// How an array is made.
-#[derive(Clone, Copy)]
-pub struct Make {
-    pub level: Level,
-    pub members: usize,
-    pub spares: usize,
-    pub bitmap: bool,
-    /// The bitmap in a file of its own, which is the disk `EXTERNAL`.
-    pub external: bool,
-    pub log: bool,
-    pub initial: InitialSync,
-}
-
-impl Make {
-    pub const fn new(level: Level, members: usize) -> Self {
-        Self {
-            level,
-            members,
-            spares: 0,
-            bitmap: true,
-            external: false,
-            log: false,
-            initial: InitialSync::AssumeClean,
-        }
-    }
-
-    pub fn disks(&self) -> BTreeMap<u16, Disk> {
-        let spec = CreateSpec {
-            version: Version::V1_2,
-            level: self.level,
-            layout: None,
-            chunk: (self.level != Level::Raid1).then_some(Sectors(16)),
-            raid_disks: self.members,
-            array_uuid: Uuid([7; 16]),
-            host: "host".to_owned(),
-            name: "0".to_owned(),
-            created: 1_000_000,
-            size: Some(Sectors(USED)),
-            data_offset: Some(Sectors(DATA_OFFSET)),
-            bitmap: match self.bitmap {
-                true if self.external => BitmapChoice::External(Some(Bytes(BITMAP_CHUNK * 512))),
-                true => BitmapChoice::Internal(Some(Bytes(BITMAP_CHUNK * 512))),
-                false => BitmapChoice::None,
-            },
-            initial: self.initial,
-            log: LogReserve::default(),
-            bad_block_log: true,
-        };
-        let count = self.members + self.spares;
-        let mut disks: Vec<Disk> = (0..count).map(|_| Disk::new(DATA_OFFSET + USED)).collect();
-        for disk in &mut disks {
-            let data = usize::try_from(DATA_OFFSET).unwrap() * SECTOR;
-            disk.durable[data..].fill(0);
-        }
-        let sizes: Vec<_> = (0..count)
-            .map(|number| {
-                Some(MemberSize {
-                    size: Bytes((DATA_OFFSET + USED) * 512),
-                    device_uuid: Uuid([u8::try_from(number).unwrap() + 1; 16]),
-                    flags: raidlab_metadata::DeviceFlags(0),
-                    found: Vec::new(),
-                })
-            })
-            .collect();
-        let plan = plan(&spec, &sizes).unwrap();
-        for member in plan.members {
-            for write in member.writes {
-                disks[member.index].land(write.offset.0 / 512, &write.bytes);
-            }
-        }
-        let mut disks: BTreeMap<u16, Disk> = (0..).zip(disks).collect();
-        if let Some(mut bitmap) = plan.external_bitmap {
-            bitmap.fill(false);
-            let durable = bitmap.encode();
-            let file = Disk {
-                durable,
-                ..Disk::default()
-            };
-            disks.insert(EXTERNAL, file);
-        }
-        if self.bitmap && self.initial == InitialSync::AssumeClean {
-            clear_bitmaps(&mut disks);
-        }
-        disks
-    }
-}
-
-/// mdadm sets all bits of a new bitmap; tests want to see which ones get set.
-fn clear_bitmaps(disks: &mut BTreeMap<u16, Disk>) {
-    for (_, disk) in disks.iter_mut().filter(|(handle, _)| **handle != EXTERNAL) {
-        let metadata = disk.metadata();
-        let Some(mut bitmap) = metadata.bitmap else {
-            continue;
-        };
-        bitmap.fill(false);
-        let superblock = &metadata.superblock;
-        let start = superblock.super_offset.0 + u64::try_from(superblock.bitmap_offset).unwrap();
-        disk.land(start, &bitmap.encode());
-    }
-}
 
 pub fn candidates(disks: &BTreeMap<u16, Disk>) -> Vec<Candidate> {
     disks

@@ -6,4 +6,5 @@ mod harness;
 mod life;
 mod more_life;
 mod replace;
+mod restarts;
 mod spares;

@@ -42,7 +42,7 @@ pub fn fail_and_remove(world: &mut World, handle: u16) {
     world.disks.remove(&handle);
 }
 
-const SIZE: u64 = DATA_OFFSET + USED;
+pub const SIZE: u64 = DATA_OFFSET + USED;
 
 #[test]
 fn a_device_added_after_two_losses_is_filled_at_once() {

@@ -27,10 +27,12 @@ impl Version {
             value,
         }
     }
+}
 
-    const fn is_older_than(&self, other: &Self) -> bool {
-        self.done < other.submitted
-    }
+/// The moment up to which a version must have been in flight not to be older
+/// than one of these: older is what was done before the other was submitted.
+fn latest<'a>(versions: impl Iterator<Item = &'a Version>) -> Moment {
+    versions.map(|version| version.submitted).max().unwrap_or(0)
 }
 
 /// A sector.
@@ -77,11 +79,10 @@ impl Sector {
     }
 
     fn readable_versions(&self, submitted: Moment) -> impl Iterator<Item = &Version> {
-        self.versions.iter().filter(move |version| {
-            !self.versions.iter().any(|newer| {
-                newer.acknowledged && newer.done < submitted && version.is_older_than(newer)
-            })
-        })
+        let promised = |version: &&Version| version.acknowledged && version.done < submitted;
+        let limit = latest(self.versions.iter().filter(promised));
+        let versions = self.versions.iter();
+        versions.filter(move |version| version.done >= limit)
     }
 
     /// The values that a read submitted then may return; empty where anything
@@ -127,10 +128,9 @@ impl Sector {
 
     /// What a power cut may leave.
     pub(super) fn survivors(&self) -> impl Iterator<Item = &Version> {
-        self.versions.iter().filter(|version| {
-            let superseded = |newer: &Version| newer.durable && version.is_older_than(newer);
-            !self.versions.iter().any(superseded)
-        })
+        let limit = latest(self.versions.iter().filter(|version| version.durable));
+        let versions = self.versions.iter();
+        versions.filter(move |version| version.done >= limit)
     }
 
     pub(super) fn power_cut(&mut self, now: Moment) {
@@ -154,16 +154,8 @@ impl Sector {
         if self.versions.len() < 2 {
             return;
         }
-        let versions = std::mem::take(&mut self.versions);
-        let gone = |version: &Version| {
-            versions.iter().any(|newer| {
-                newer.durable && newer.done < oldest_read && version.is_older_than(newer)
-            })
-        };
-        self.versions = versions
-            .iter()
-            .filter(|version| !gone(version))
-            .copied()
-            .collect();
+        let settled = |version: &&Version| version.durable && version.done < oldest_read;
+        let limit = latest(self.versions.iter().filter(settled));
+        self.versions.retain(|version| version.done >= limit);
     }
 }

@@ -6,12 +6,15 @@ use std::sync::LazyLock;
 struct Tables {
     power: [u8; 510],
     logarithm: [usize; 256],
+    /// Of each factor, the products with every byte.
+    products: Vec<[u8; 256]>,
 }
 
 static TABLES: LazyLock<Tables> = LazyLock::new(|| {
     let mut tables = Tables {
         power: [0; 510],
         logarithm: [0; 256],
+        products: vec![[0; 256]; 256],
     };
     let mut value = 1_u16;
     for exponent in 0..255 {
@@ -21,6 +24,12 @@ static TABLES: LazyLock<Tables> = LazyLock::new(|| {
         value <<= 1;
         if value & 0x100 != 0 {
             value ^= 0x11d;
+        }
+    }
+    for left in 1..256 {
+        for right in 1..256 {
+            let exponent = tables.logarithm[left] + tables.logarithm[right];
+            tables.products[left][right] = tables.power[exponent];
         }
     }
     tables
@@ -33,11 +42,7 @@ pub(super) fn power(exponent: usize) -> u8 {
 
 /// The product.
 pub(super) fn multiply(left: u8, right: u8) -> u8 {
-    if left == 0 || right == 0 {
-        return 0;
-    }
-    let tables = &*TABLES;
-    tables.power[tables.logarithm[usize::from(left)] + tables.logarithm[usize::from(right)]]
+    TABLES.products[usize::from(left)][usize::from(right)]
 }
 
 /// The quotient; the divisor is not 0.
@@ -57,10 +62,7 @@ pub(super) fn add_multiple(sum: &mut [u8], factor: u8, block: &[u8]) {
         }
         return;
     }
-    let mut products = [0; 256];
-    for (value, product) in (0..=255).zip(&mut products) {
-        *product = multiply(factor, value);
-    }
+    let products = &TABLES.products[usize::from(factor)];
     for (to, from) in sum.iter_mut().zip(block) {
         *to ^= products[usize::from(*from)];
     }

@@ -30,7 +30,7 @@ struct Lost {
 impl Reader {
     /// The row of an array sector, and the index of its data chunk there.
     #[must_use]
-    pub fn row_of(&self, sector: u64) -> (Row, usize) {
+    pub fn row_of(&self, sector: u64) -> (&Row, usize) {
         let data = (self.members() - self.level.parity_count()) as u64;
         let chunk = sector / self.chunk;
         (self.row(chunk / data), (chunk % data) as usize)
@@ -38,7 +38,15 @@ impl Reader {
 
     /// A row of chunks by its number.
     #[must_use]
-    pub fn row(&self, number: u64) -> Row {
+    pub fn row(&self, number: u64) -> &Row {
+        let rows = self.rows.get_or_init(|| {
+            let count = self.used.div_ceil(self.chunk);
+            (0..count).map(|number| self.make_row(number)).collect()
+        });
+        &rows[number as usize]
+    }
+
+    fn make_row(&self, number: u64) -> Row {
         let members = self.members();
         let Layout::Parity(layout) = self.layout else {
             return Row {
@@ -89,16 +97,16 @@ impl Reader {
             return Ok(());
         }
         let row = self.row(sector / self.chunk);
-        let lost = self.lost(&row, SlotSet::first(self.members()) - present);
+        let lost = self.lost(row, SlotSet::first(self.members()) - present);
         let blocks = (self.level.parity_count()).saturating_sub(usize::from(lost.p));
         if lost.data.len() + usize::from(lost.q) >= blocks {
             return Ok(());
         }
-        let mut data = self.data_blocks(images, &row, sector);
-        if !self.fill(images, &row, sector, &lost, &mut data) {
+        let mut data = self.data_blocks(images, row, sector);
+        if !self.fill(images, row, sector, &lost, &mut data) {
             return Ok(());
         }
-        let (p, q) = self.parity(&row, &data);
+        let (p, q) = self.parity(row, &data);
         let differs = |what: &str| Disagreement {
             sector,
             what: format!("{what} does not fit the data"),

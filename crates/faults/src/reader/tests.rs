@@ -1,6 +1,7 @@
 use super::{Place, Reader};
 use crate::pages::Pages;
 use raidlab_geometry::{Copies, FarSets, Layout, Level, ParityLayout, SlotSet, ZoneLayout};
+use std::sync::OnceLock;
 
 fn reader(level: Level, layout: Layout, members: usize) -> Reader {
     Reader {
@@ -10,6 +11,7 @@ fn reader(level: Level, layout: Layout, members: usize) -> Reader {
         areas: vec![(16, 64); members],
         used: 64,
         size: 64,
+        rows: OnceLock::new(),
     }
 }
 
@@ -25,7 +27,7 @@ fn slots(reader: &Reader, chunks: u64) -> Vec<Vec<(usize, u64)>> {
 fn left_symmetric_rows() {
     let five = reader(Level::Raid5, Layout::Parity(ParityLayout::LeftSymmetric), 4);
     let rows: Vec<_> = (0..3)
-        .map(|row| (five.row(row).p, five.row(row).data))
+        .map(|row| (five.row(row).p, five.row(row).data.clone()))
         .collect();
     assert_eq!(
         rows,
@@ -33,12 +35,15 @@ fn left_symmetric_rows() {
     );
     let six = reader(Level::Raid6, Layout::Parity(ParityLayout::LeftSymmetric), 5);
     let row = six.row(1);
-    assert_eq!((row.p, row.q, row.data), (3, Some(4), vec![0, 1, 2]));
+    assert_eq!(
+        (row.p, row.q, row.data.clone()),
+        (3, Some(4), vec![0, 1, 2])
+    );
     assert_eq!(six.row(0).exponents, [0, 1, 2]);
     // Q on member 1, so the count begins at member 2.
     let row = six.row(4);
     assert_eq!(
-        (row.q, row.data, row.exponents),
+        (row.q, row.data.clone(), row.exponents.clone()),
         (Some(1), vec![2, 3, 4], vec![0, 1, 2])
     );
 }
@@ -98,7 +103,7 @@ fn every_loss_of_two_is_computed() {
             for (slot, block) in row.data.iter().zip(&blocks) {
                 images[*slot].write(sector, block);
             }
-            let (p, q) = six.parity(&row, &blocks);
+            let (p, q) = six.parity(row, &blocks);
             images[row.p].write(sector, &p);
             images[row.q.unwrap_or_default()].write(sector, &q);
         }

@@ -3,7 +3,7 @@
 use crate::disk::Disk;
 use crate::options::Options;
 use crate::oracle::Oracle;
-use crate::pages::{Pages, SECTOR};
+use crate::pages::{PAGE, Pages, SECTOR};
 use crate::reader::Reader;
 use crate::value::Value;
 use raidlab_geometry::Level;
@@ -19,14 +19,26 @@ pub(super) fn disk_sectors(options: &Options, slot: usize) -> u64 {
     (options.used + more + 6144).next_multiple_of(8)
 }
 
-pub(super) fn fill_with_rubbish(disks: &mut [Disk], random: &mut Stream) {
+/// Where the data begin at the latest, wherever the superblocks lie.
+const DATA_OFFSET: u64 = 2048;
+
+/// What was on the disks before: other bytes in every sector of the data, the
+/// same page everywhere else.
+pub(super) fn fill_with_rubbish(disks: &mut [Disk], used: u64, random: &mut Stream) {
     for disk in disks {
-        let mut bytes = vec![0; disk.sectors() as usize * SECTOR];
-        let (words, _) = bytes.as_chunks_mut::<8>();
-        for word in words {
-            *word = random.next_u64().to_le_bytes();
-        }
+        let mut page = [0; PAGE];
+        scribble(&mut page, random);
+        disk.preset_pages(&page);
+        let mut bytes = vec![0; (DATA_OFFSET + used) as usize * SECTOR];
+        scribble(&mut bytes, random);
         disk.preset(0, &bytes);
+    }
+}
+
+fn scribble(bytes: &mut [u8], random: &mut Stream) {
+    let (words, _) = bytes.as_chunks_mut::<8>();
+    for word in words {
+        *word = random.next_u64().to_le_bytes();
     }
 }
 

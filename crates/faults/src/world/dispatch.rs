@@ -12,6 +12,7 @@ use raidlab_array::{
 use raidlab_payload::InFlight;
 use raidlab_units::Nanos;
 use std::cmp::Reverse;
+use std::fmt;
 use std::sync::Arc;
 
 /// A member command in flight.
@@ -82,7 +83,7 @@ impl World<'_> {
         for step in &out.steps {
             let result = self.buffers.execute(step).map_err(payload_error)?;
             self.trace
-                .note(self.now, &[3], format_args!("  step {}", short(step)));
+                .note(self.now, &[3], format_args!("  step {}", Short(step)));
             results.extend(result);
         }
         for command in &out.commands {
@@ -378,9 +379,15 @@ impl World<'_> {
 }
 
 /// A step in a few words.
-fn short(step: &ComputeStep) -> String {
-    match step {
-        ComputeStep::Fill { to, bytes } => format!("Fill {to:?} with {} bytes", bytes.len()),
-        step => format!("{step:?}"),
+struct Short<'a>(&'a ComputeStep);
+
+impl fmt::Display for Short<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            ComputeStep::Fill { to, bytes } => {
+                write!(formatter, "Fill {to:?} with {} bytes", bytes.len())
+            }
+            step => write!(formatter, "{step:?}"),
+        }
     }
 }

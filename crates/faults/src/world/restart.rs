@@ -12,7 +12,7 @@
 use super::{LONGEST_WAIT_NS, Violation, World, violation};
 use crate::core::{Assembled, HowToAssemble, Refusal};
 use crate::disk::{Health, PendingWrite, Tear};
-use crate::inspect::Said;
+use crate::inspect::{self, Said};
 use crate::options::Options;
 use crate::pages::Pages;
 use crate::reader::slot_of;
@@ -69,13 +69,22 @@ impl World<'_> {
     }
 
     /// Without a log, an unreadable sector and a torn stripe are two faults in
-    /// one place.
+    /// one place, and so is a disk that dies before the stripes are resynced.
     fn before_a_crash(&mut self) {
         self.look_at_hole();
-        if self.has_hole() && !self.options.over_budget {
-            for disk in &mut self.disks {
-                disk.heal();
-            }
+        if !self.has_hole() {
+            return;
+        }
+        let dies = |hung: &Option<(u64, bool)>| hung.is_some_and(|(_, dies)| dies);
+        if self.options.over_budget {
+            self.beyond |= !self.unreadable().is_empty() || self.hung.iter().any(dies);
+            return;
+        }
+        for disk in &mut self.disks {
+            disk.heal();
+        }
+        for (_, dies) in self.hung.iter_mut().flatten() {
+            *dies = false;
         }
     }
 
@@ -157,13 +166,19 @@ impl World<'_> {
         present.retain(|disk| self.is_alive(*disk));
         let missing = restart
             .missing
-            .and_then(|slot| self.leave_out(slot, degraded));
+            .and_then(|slot| self.leave_out(slot, degraded, restart.seed >> 16 & 1 == 1));
         present.retain(|disk| Some(*disk) != missing);
         shuffle(
             &mut present,
             &mut Stream::new(restart.seed).fork("order", 0),
         );
-        let assembled = match self.assemble(&present, false, restart.again) {
+        if self.beyond && !self.has_newest(&present) {
+            // All who knew that these were out of date are lost: nobody can tell.
+            self.statistics.did("no witness left");
+            self.ended = true;
+            return Ok(());
+        }
+        let mut assembled = match self.assemble(&present, false, restart.again) {
             Err(Refusal::PowerCut) => {
                 self.statistics.did("power cut in replay");
                 self.lose_power(restart.seed ^ 1);
@@ -171,6 +186,9 @@ impl World<'_> {
             }
             assembled => assembled,
         };
+        if matches!(assembled, Err(Refusal::SplitBrain)) && self.drop_strangers(&mut present) {
+            assembled = self.assemble(&present, false, None);
+        }
         if self.has_hole() {
             self.hole_open = true;
         }
@@ -180,17 +198,58 @@ impl World<'_> {
         }
     }
 
-    /// A disk that does not come back, if the budget allows it. Without a log
-    /// it may always stay away: then a dirty array must refuse.
-    fn leave_out(&mut self, slot: usize, degraded: bool) -> Option<usize> {
+    /// Whether a disk with the highest event count of all that ever were is here.
+    fn has_newest(&self, present: &[usize]) -> bool {
+        let events = |disk: usize| {
+            let disk = &self.disks[disk];
+            inspect::events(disk.pristine(), self.options.version, disk.sectors())
+        };
+        let newest = (0..self.disks.len()).filter_map(events).max();
+        present.iter().filter_map(|disk| events(*disk)).max() == newest
+    }
+
+    /// Disks from an earlier time of the array that knew none of those that
+    /// are current now cannot be told from the other side of a split: that they
+    /// are refused is right. True if there were any; then the user has taken
+    /// them away.
+    fn drop_strangers(&mut self, present: &mut Vec<usize>) -> bool {
+        let version = self.options.version;
+        let retired: Vec<usize> = self.retired.iter().map(|(_, disk)| *disk).collect();
+        let is_stranger = |disk: &usize| {
+            let old = &self.disks[*disk];
+            let mut current = self.slots.iter().flatten();
+            let knows = |other: &usize| {
+                let other = self.disks[*other].pristine();
+                inspect::knows(old.pristine(), other, version, old.sectors())
+            };
+            retired.contains(disk)
+                && !current.any(|other| present.contains(other) && other != disk && knows(other))
+        };
+        let strangers: Vec<usize> = present.iter().copied().filter(is_stranger).collect();
+        if strangers.is_empty() {
+            return false;
+        }
+        self.statistics.did("stranger refused");
+        present.retain(|disk| !strangers.contains(disk));
+        true
+    }
+
+    /// A disk that does not come back, or only `later`, out of date by then, if
+    /// the budget allows it. Without a log it may always stay away: then a
+    /// dirty array must refuse.
+    fn leave_out(&mut self, slot: usize, degraded: bool, later: bool) -> Option<usize> {
         let disk = self.slots[slot]?;
         let bad = (self.suspects_at_rest() | self.unreadable()).with(slot_of(slot));
         let within = bad.len() <= self.reader.redundancy() && !degraded && !self.hole_open;
         if !within || !self.is_alive(disk) {
             return None;
         }
-        self.disks[disk].health = Health::Gone;
-        self.statistics.did("disk missing at restart");
+        if later {
+            self.statistics.did("disk late at restart");
+        } else {
+            self.disks[disk].health = Health::Gone;
+            self.statistics.did("disk missing at restart");
+        }
         Some(disk)
     }
 

@@ -14,7 +14,7 @@ use raidlab_array::{MemberState, Operation, SyncAction};
 use raidlab_geometry::SlotSet;
 
 /// Bytes that are read to try all losses in one verification.
-const LOSS_BUDGET: u64 = 24 << 20;
+const LOSS_BUDGET: u64 = 6 << 20;
 
 impl World<'_> {
     /// Settles and verifies.

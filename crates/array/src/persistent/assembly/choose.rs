@@ -142,6 +142,17 @@ impl Chosen {
         self.left_out.push((at, reason));
     }
 
+    /// Takes members out again; false if there are none.
+    pub(super) fn leave_out_laggards(&mut self, view: &View, laggards: &[usize]) -> bool {
+        for at in laggards {
+            if let Some(Part::InSync(slot)) = self.parts[*at].take() {
+                self.in_sync = self.in_sync.without(slot);
+            }
+            self.leave_out_stale(view, *at);
+        }
+        !laggards.is_empty()
+    }
+
     /// Devices that claim a slot nobody current holds, newest first.
     fn stale(&self, view: &View) -> Vec<usize> {
         let mut stale: Vec<usize> = (0..view.candidates.len())

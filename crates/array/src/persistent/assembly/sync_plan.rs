@@ -25,10 +25,17 @@ struct Plan {
 
 pub(super) fn conclude(
     mut view: View,
-    chosen: Chosen,
+    mut chosen: Chosen,
     options: &AssembleOptions,
 ) -> Result<Assembly, AssembleError> {
-    let plan = plan(&view, &chosen, options)?;
+    let plan = match plan(&view, &chosen, options) {
+        Err(AssembleError::DirtyDegraded {
+            log: LogFault::OtherSession(_),
+            ..
+        }) if drop_laggards(&view, &mut chosen) => plan(&view, &chosen, options),
+        plan => plan,
+    }?;
+    find_log_areas(&mut view, &chosen);
     let order = order(&chosen);
     for (session, log) in plan
         .replay
@@ -87,6 +94,43 @@ pub(super) fn conclude(
         assembly.grow()?;
     }
     Ok(assembly)
+}
+
+/// Leaves out members that failed while a session began, in a pass that the
+/// newest superblock tells of and theirs does not: they would have the block of
+/// that session otherwise, for all blocks are written before the first
+/// superblock. True if there were any, and the others are enough.
+fn drop_laggards(view: &View, chosen: &mut Chosen) -> bool {
+    let newest = &view.candidates[view.newest];
+    let blocks = blocks(newest).unwrap_or_default();
+    let Some(session) = blocks.first().map(|block| block.session) else {
+        return false;
+    };
+    let is_laggard = |at: &usize| {
+        let candidate = &view.candidates[*at];
+        let blocks = self::blocks(candidate).unwrap_or_default();
+        matches!(
+            chosen.parts[*at],
+            Some(Part::InSync(_) | Part::Recovering(..))
+        ) && candidate.superblock().events < newest.superblock().events
+            && blocks.iter().all(|block| block.session != session)
+    };
+    let laggards: Vec<usize> = (0..view.candidates.len()).filter(is_laggard).collect();
+    chosen.leave_out_laggards(view, &laggards) && view.is_enough(chosen.in_sync)
+}
+
+/// Where a member's own bitmap was not written yet, the array's says how long
+/// it is, and so where the room for the log begins.
+fn find_log_areas(view: &mut View, chosen: &Chosen) {
+    let Some((bitmap, _)) = &chosen.bitmap else {
+        return;
+    };
+    for candidate in &mut view.candidates {
+        let metadata = &mut candidate.metadata;
+        if metadata.bitmap.is_none() {
+            metadata.log_area = metadata.superblock.log_area(Some(&bitmap.superblock));
+        }
+    }
 }
 
 /// The candidates that take part: by slot, those that replace behind those

@@ -1,0 +1,221 @@
+//! Write logs: whose count.
+
+use super::*;
+
+#[test]
+fn the_write_hole_refuses_unless_the_log_is_whole() {
+    let mut found = set(Level::Raid6, &[10, 10, 10, 10]);
+    for member in &mut found {
+        superblock(member).resync_offset = Sectors(0);
+    }
+    assert!(decide(&found).unwrap().resync.is_some(), "all are there");
+    found.remove(2);
+    let run = |found: &[Candidate]| decide_with(found, |options| options.run_degraded = true);
+    let refused = |log| AssembleError::DirtyDegraded {
+        missing: SlotSet::only(Slot(2)),
+        log,
+    };
+    let absent = refused(LogFault::Absent("a".to_owned()));
+    assert_eq!(run(&found).unwrap_err(), absent);
+    assert!(absent.to_string().contains("write hole"));
+    for member in &mut found {
+        log(member, 77);
+    }
+    let assembly = run(&found).unwrap();
+    let replay = assembly.replay.unwrap();
+    assert_eq!((replay.session, replay.logs.len()), (77, 3));
+    assert_eq!(assembly.resync, None);
+    log(&mut found[1], 78);
+    let other = refused(LogFault::OtherSession("b".to_owned()));
+    assert_eq!(run(&found).unwrap_err(), other);
+    log_with(&mut found[1], 77, |block| block.checksums = [1, 2]);
+    let overtaken = refused(LogFault::Overtaken("b".to_owned()));
+    assert_eq!(run(&found).unwrap_err(), overtaken);
+    let forced = decide_with(&found, |options| options.force = true).unwrap();
+    assert!(forced.resync.is_some() && forced.replay.is_none());
+}
+
+#[test]
+fn a_log_does_not_stand_in_for_a_first_resync() {
+    let mut found = set(Level::Raid5, &[10, 10, 10]);
+    for member in &mut found {
+        superblock(member).resync_offset = Sectors(0);
+        log_with(member, 5, |block| block.in_sync_below = Sectors(1024));
+    }
+    let assembly = decide(&found).unwrap();
+    assert!(assembly.replay.is_some());
+    assert_eq!(assembly.resync.unwrap().from, Sectors(1024));
+    let refused = decide_with(&found[1..], |options| options.run_degraded = true);
+    assert!(matches!(
+        refused,
+        Err(AssembleError::DirtyDegraded {
+            log: LogFault::NeverInSync,
+            ..
+        })
+    ));
+}
+
+#[test]
+fn of_two_log_superblocks_the_one_that_knows_the_superblock_counts() {
+    let mut member = candidate(Level::Raid5, 3, 0, 10);
+    let own = member.metadata.superblock.clone();
+    log(&mut member, 3);
+    let old = member.log.unwrap().of(&own).unwrap();
+    // The next one was written, the superblock after it was not, or is torn.
+    let next = LogBlock {
+        checksums: [5, old.checksums[1]],
+        sequence: 1,
+        ..old
+    };
+    let later = LogBlock {
+        checksums: [6, 5],
+        sequence: 1,
+        ..old
+    };
+    assert_eq!((old.place(), next.place()), (Sectors(0), Sectors(8)));
+    let both = |second: Vec<u8>| {
+        let bytes = [old.encode(), second].concat();
+        LogSuperblock::decode(&bytes).unwrap().of(&own)
+    };
+    assert_eq!(both(next.encode()), Some(next));
+    assert_eq!(both(later.encode()), Some(old));
+    let mut torn = next.encode();
+    torn[0] = 0;
+    assert_eq!(both(torn), Some(old));
+    assert_eq!(LogSuperblock::decode(&[0; 8192]), None);
+    assert_eq!(LogSuperblock::decode(&[]), None);
+}
+
+/// A degraded array of two members that crashed, with a log of session 1.
+fn crashed() -> Vec<Candidate> {
+    let mut found = set(Level::Raid5, &[10, 10, 10]);
+    found.remove(2);
+    for member in &mut found {
+        superblock(member).resync_offset = Sectors(0);
+        let events = superblock(member).events;
+        let own = checksum(superblock(member)).unwrap();
+        log_with(member, 1, |block| {
+            block.checksums = [own, 77];
+            block.sequence = events;
+        });
+    }
+    found
+}
+
+/// The first log superblock of session 2 arrives on a member, and the next md
+/// superblock too if `whole`.
+fn starts_again(member: &mut Candidate, whole: bool) {
+    let old = member.log.unwrap();
+    let own = superblock(member);
+    let before = checksum(own).unwrap();
+    let old = old.of(own).unwrap();
+    let mut next = own.clone();
+    next.events += 1;
+    let new = LogBlock {
+        session: 2,
+        checksums: [checksum(&next).unwrap(), before],
+        sequence: old.sequence + 1,
+        ..old
+    };
+    let bytes = [old.encode(), new.encode()].concat();
+    member.log = LogSuperblock::decode(&bytes);
+    if whole {
+        member.metadata.superblock = next;
+    }
+}
+
+#[test]
+fn a_crash_while_a_new_session_begins_leaves_a_log_in_common() {
+    let session = |found: &[Candidate]| {
+        let assembly = decide_with(found, |options| options.run_degraded = true).unwrap();
+        let sequence = |at: usize| {
+            let member = &assembly.members[at].candidate;
+            member
+                .log
+                .unwrap()
+                .of(member.superblock())
+                .unwrap()
+                .sequence
+        };
+        (
+            assembly.replay.as_ref().unwrap().session,
+            [sequence(0), sequence(1)],
+        )
+    };
+    let mut found = crashed();
+    assert_eq!(session(&found), (1, [10, 10]));
+    // One log superblock after the other.
+    starts_again(&mut found[0], false);
+    assert_eq!(session(&found), (1, [10, 10]));
+    // One md superblock after the other.
+    let mut mixed = crashed();
+    starts_again(&mut mixed[0], true);
+    starts_again(&mut mixed[1], false);
+    assert_eq!(session(&mixed), (2, [11, 11]));
+    starts_again(&mut found[1], false);
+    assert_eq!(session(&found), (1, [10, 10]));
+    mixed[1] = crashed().remove(1);
+    starts_again(&mut mixed[1], true);
+    assert_eq!(session(&mixed), (2, [11, 11]));
+    // Nothing in common: the member missed a run.
+    mixed[1] = crashed().remove(1);
+    let refused = decide_with(&mixed, |options| options.run_degraded = true);
+    let other = AssembleError::DirtyDegraded {
+        missing: SlotSet::only(Slot(2)),
+        log: LogFault::OtherSession("b".to_owned()),
+    };
+    assert_eq!(refused.unwrap_err(), other);
+}
+
+#[test]
+fn the_least_room_that_a_plan_leaves_is_enough_for_a_log() {
+    let mut found = set(Level::Raid5, &[10, 10, 10]);
+    let reserve = raidlab_metadata::create::default_log_reserve(Sectors(0));
+    for (start, member) in (600..).step_by(8).zip(&mut found) {
+        member.metadata.log_area = Sectors(start)..Sectors(start) + reserve;
+    }
+    let options = EngineOptions::new("md-6.9".parse().unwrap());
+    let settings = Settings::new(Nanos(0), 7);
+    let config = decide(&found).unwrap().stripe_config(&options, &settings);
+    // What they have in common, behind the superblock of the log.
+    let ring = span(616 + 16, 600 + reserve.0);
+    assert_eq!(config.unwrap().log.unwrap().areas, [Some(ring); 3]);
+}
+
+#[test]
+fn a_member_that_failed_while_a_session_began_is_left_out() {
+    // The first md superblock of session 2 is on the first member, and its log
+    // superblock on all but the last, which failed in that pass.
+    let mut found = set(Level::Raid6, &[10, 10, 10, 10, 10]);
+    found.pop();
+    for member in &mut found {
+        superblock(member).resync_offset = Sectors(0);
+        let own = checksum(superblock(member)).unwrap();
+        log_with(member, 1, |block| block.checksums = [own, 77]);
+    }
+    starts_again(&mut found[0], true);
+    starts_again(&mut found[1], false);
+    let run = |found: &[Candidate]| decide_with(found, |options| options.run_degraded = true);
+    // Three are lost for a RAID 6 if the two that lag are not believed.
+    let other = AssembleError::DirtyDegraded {
+        missing: SlotSet::only(Slot(4)),
+        log: LogFault::OtherSession("c".to_owned()),
+    };
+    assert_eq!(run(&found).unwrap_err(), other);
+    starts_again(&mut found[2], false);
+    let assembly = run(&found).unwrap();
+    assert_eq!(assembly.replay.as_ref().unwrap().session, 2);
+    assert_eq!(
+        parts(&assembly),
+        [
+            ("a", Part::InSync(Slot(0))),
+            ("b", Part::InSync(Slot(1))),
+            ("c", Part::InSync(Slot(2)))
+        ]
+    );
+    let stale = LeftOut::Stale {
+        events: 10,
+        newest: 11,
+    };
+    assert_eq!(assembly.left_out, [("d".to_owned(), stale)]);
+}

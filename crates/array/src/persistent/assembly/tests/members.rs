@@ -1,0 +1,232 @@
+//! Who is a member, and who is left out.
+
+use super::*;
+
+#[test]
+fn order_and_names_do_not_matter_and_a_lag_of_one_is_taken() {
+    let mut found = set(Level::Raid5, &[10, 9, 10]);
+    found.rotate_left(1);
+    let assembly = decide(&found).unwrap();
+    let slots = [
+        ("a", Part::InSync(Slot(0))),
+        ("b", Part::InSync(Slot(1))),
+        ("c", Part::InSync(Slot(2))),
+    ];
+    assert_eq!(parts(&assembly), slots);
+    assert_eq!((assembly.resync, assembly.left_out), (None, vec![]));
+    assert_eq!(assembly.size, Sectors(2 * USED.0));
+}
+
+#[test]
+fn a_member_two_events_behind_is_stale() {
+    let found = set(Level::Raid1, &[10, 8]);
+    let missed = AssembleError::NeedsRun {
+        present: 1,
+        expected: 2,
+    };
+    assert_eq!(decide(&found).unwrap_err(), missed);
+    let assembly = decide_with(&found, |options| options.run_degraded = true).unwrap();
+    let reason = LeftOut::Stale {
+        events: 8,
+        newest: 10,
+    };
+    assert_eq!(assembly.left_out, [("b".to_owned(), reason)]);
+}
+
+#[test]
+fn a_member_that_the_newest_calls_failed_never_comes_back_as_current() {
+    // One event behind, but the other has recorded the failure.
+    let mut found = set(Level::Raid1, &[10, 9]);
+    roles(&mut found[0], &[Role::Slot(0), FAULTY]);
+    let assembly = decide(&found).unwrap();
+    assert_eq!(parts(&assembly), [("a", Part::InSync(Slot(0)))]);
+    let rebuilt = decide_with(&found, |options| options.stale = Stale::Rebuild).unwrap();
+    let filled = Part::Recovering(Slot(1), Admission::From(Sectors(0)));
+    assert_eq!(parts(&rebuilt)[1], ("b", filled));
+}
+
+#[test]
+fn split_brain_is_refused_and_named() {
+    let mut found = set(Level::Raid1, &[40, 30]);
+    roles(&mut found[0], &[Role::Slot(0), FAULTY]);
+    roles(&mut found[1], &[FAULTY, Role::Slot(1)]);
+    let refused = decide_with(&found, |options| options.run_degraded = true).unwrap_err();
+    let text = refused.to_string();
+    assert!(text.starts_with("split brain: a (events 40) and b (events 30)"));
+    assert!(text.contains("--force would take a"), "{text}");
+    let forced = decide_with(&found, |options| {
+        options.force = true;
+        options.stale = Stale::Rebuild;
+    })
+    .unwrap();
+    assert_eq!(parts(&forced), [("a", Part::InSync(Slot(0)))]);
+    assert_eq!(forced.left_out, [("b".to_owned(), LeftOut::SplitBrain)]);
+    // The vacant slots tell even if nothing is called failed (kernels after
+    // 4.x write 0xffff for what is not there).
+    roles(&mut found[0], &[Role::Slot(0), Role::Spare]);
+    roles(&mut found[1], &[Role::Spare, Role::Slot(1)]);
+    let refused = decide_with(&found, |options| options.run_degraded = true);
+    assert!(matches!(refused, Err(AssembleError::SplitBrain { .. })));
+}
+
+#[test]
+fn members_that_failed_one_after_the_other_are_no_split_brain() {
+    // c failed, then b; then c came back: b and c call each other failed, and
+    // a was in service with both.
+    let mut found = set(Level::Raid1, &[40, 20, 40]);
+    roles(&mut found[0], &[Role::Slot(0), FAULTY, Role::Slot(2)]);
+    roles(&mut found[1], &[Role::Slot(0), Role::Slot(1), FAULTY]);
+    roles(&mut found[2], &[Role::Slot(0), FAULTY, Role::Slot(2)]);
+    for candidates in [found.clone(), found[1..].to_vec()] {
+        let assembly = decide_with(&candidates, |options| options.run_degraded = true).unwrap();
+        assert_eq!(assembly.left_out.len(), 1);
+        assert_eq!(assembly.left_out[0].0, "b");
+    }
+}
+
+#[test]
+fn a_replaced_member_that_returns_is_merely_stale() {
+    // b failed and d (number 1 again) took its place.
+    let mut found = set(Level::Raid1, &[60, 40, 60]);
+    for at in [0, 2] {
+        superblock(&mut found[at]).raid_disks = 2;
+        roles(&mut found[at], &[Role::Slot(0), Role::Slot(1), Role::Spare]);
+    }
+    superblock(&mut found[1]).raid_disks = 2;
+    superblock(&mut found[2]).device_number = 1;
+    roles(&mut found[1], &[Role::Slot(0), Role::Slot(1), Role::Spare]);
+    let assembly = decide(&found).unwrap();
+    let names: Vec<&str> = parts(&assembly).iter().map(|(name, _)| *name).collect();
+    assert_eq!(names, ["a", "c"]);
+}
+
+#[test]
+fn too_few_members_unless_force_takes_stale_ones() {
+    let found = set(Level::Raid5, &[10, 4, 7]);
+    let refused = AssembleError::NotEnough {
+        present: 1,
+        slots: 3,
+        stale: vec!["c".to_owned(), "b".to_owned()],
+    };
+    assert_eq!(decide(&found).unwrap_err(), refused);
+    let forced = decide_with(&found, |options| options.force = true).unwrap();
+    assert_eq!(forced.forced, ["c"]);
+    assert_eq!(forced.left_out[0].0, "b");
+    // Neighbours in a RAID 10 of two near copies hold the same.
+    let found = set(Level::Raid10, &[10, 10, 10, 10]);
+    let run = |at: &[usize]| {
+        let some: Vec<Candidate> = at.iter().map(|at| found[*at].clone()).collect();
+        decide_with(&some, |options| options.run_degraded = true).map(|_| ())
+    };
+    assert_eq!(run(&[0, 2]), Ok(()));
+    assert!(run(&[0, 1]).is_err());
+}
+
+#[test]
+fn copies_twins_misfits_and_strangers() {
+    let mut twin = set(Level::Raid1, &[10, 10, 8]);
+    superblock(&mut twin[2]).device_uuid = Uuid([1; 16]);
+    superblock(&mut twin[2]).device_number = 1;
+    let assembly = decide_with(&twin, |options| options.run_degraded = true).unwrap();
+    let older = LeftOut::OlderCopy("b".to_owned());
+    assert_eq!(assembly.left_out, [("c".to_owned(), older)]);
+    superblock(&mut twin[2]).events = 10;
+    let same = AssembleError::SameDevice {
+        left: "b".to_owned(),
+        right: "c".to_owned(),
+    };
+    assert_eq!(decide(&twin).unwrap_err(), same);
+
+    let mut two = set(Level::Raid1, &[10, 10, 10]);
+    superblock(&mut two[2]).device_number = 1;
+    assert_eq!(
+        decide(&two).unwrap_err(),
+        AssembleError::SlotClaimedTwice {
+            slot: Slot(1),
+            left: "b".to_owned(),
+            right: "c".to_owned()
+        }
+    );
+
+    let mut small = set(Level::Raid1, &[10, 10]);
+    small[1].size = Sectors(DATA.0 + USED.0 - 1);
+    let assembly = decide_with(&small, |options| options.run_degraded = true).unwrap();
+    let reason = LeftOut::TooSmall {
+        size: DATA.0 + USED.0 - 1,
+        needed: DATA.0 + USED.0,
+    };
+    assert_eq!(assembly.left_out, [("b".to_owned(), reason)]);
+
+    let mut strange = set(Level::Raid1, &[10, 10]);
+    superblock(&mut strange[1]).array_uuid = Uuid([9; 16]);
+    assert!(matches!(
+        decide(&strange),
+        Err(AssembleError::DifferentArrays { .. })
+    ));
+    assert_eq!(decide(&[]).unwrap_err(), AssembleError::NoCandidates);
+}
+
+#[test]
+fn what_only_md_can_do_is_refused_by_name() {
+    for (bit, name) in [
+        (Features::RESHAPE, "reshape"),
+        (Features::JOURNAL, "journal"),
+        (Features::PPL, "PPL"),
+        (Features::BITMAP_VERSIONED, "clustered"),
+        (1 << 20, "nothing here knows"),
+    ] {
+        let mut found = set(Level::Raid5, &[10, 10, 10]);
+        superblock(&mut found[1]).features.0 |= bit;
+        let refused = decide(&found).unwrap_err().to_string();
+        assert!(
+            refused.starts_with("b uses") && refused.contains(name),
+            "{refused}"
+        );
+    }
+}
+
+#[test]
+fn spares_and_replacements_keep_their_parts() {
+    let mut found = set(Level::Raid5, &[10, 10, 10, 3, 10]);
+    for member in &mut found {
+        superblock(member).raid_disks = 3;
+        let three = [Role::Slot(0), Role::Slot(1), Role::Slot(2)];
+        roles(member, &three);
+        superblock(member).roles[3] = Role::Spare;
+        superblock(member).roles[4] = Role::Slot(1);
+    }
+    let new = superblock(&mut found[4]);
+    new.features.0 |= Features::REPLACEMENT | Features::RECOVERY_OFFSET;
+    new.recovery_offset = Sectors(512);
+    let assembly = decide(&found).unwrap();
+    let expected = [
+        ("a", Part::InSync(Slot(0))),
+        ("b", Part::InSync(Slot(1))),
+        ("e", Part::Replacing(Slot(1), Admission::From(Sectors(512)))),
+        ("c", Part::InSync(Slot(2))),
+        ("d", Part::Spare),
+    ];
+    assert_eq!(parts(&assembly), expected);
+}
+
+#[test]
+fn without_redundancy_every_member_is_needed() {
+    for level in [Level::Raid0, Level::Linear] {
+        let mut found = set(level, &[10, 10, 10]);
+        for member in &mut found {
+            superblock(member).used_size = Sectors(0);
+        }
+        assert!(decide(&found).is_ok());
+        found.remove(1);
+        for force in [false, true] {
+            let refused = decide_with(&found, |options| {
+                options.run_degraded = true;
+                options.force = force;
+            });
+            assert!(
+                matches!(refused, Err(AssembleError::NotEnough { present: 2, .. })),
+                "{refused:?}"
+            );
+        }
+    }
+}

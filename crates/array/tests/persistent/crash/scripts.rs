@@ -1,0 +1,292 @@
+//! The scripts.
+
+use super::*;
+
+const WRITES: [Do; 12] = [
+    Do::Write(0, 4),
+    Do::Write(40, 32),
+    Do::Flush,
+    Do::Pause(300),
+    Do::Write(2, 10),
+    Do::Settle,
+    Do::Write(400, 16),
+    Do::Flush,
+    Do::Pause(11_000),
+    Do::Write(404, 2),
+    Do::Settle,
+    Do::Stop,
+];
+
+#[test]
+fn bitmap_and_dirty_mark_are_sound_at_every_cut() {
+    let cuts = cut_everywhere(Make::new(Level::Raid5, 3), &WRITES, 1);
+    assert!(cuts > 80, "{cuts}");
+}
+
+#[test]
+fn without_a_bitmap_everything_is_resynced() {
+    let make = Make {
+        bitmap: false,
+        ..Make::new(Level::Raid5, 3)
+    };
+    cut_everywhere(make, &WRITES, 2);
+}
+
+#[test]
+fn the_log_closes_the_write_hole_at_every_cut() {
+    let make = Make {
+        log: true,
+        ..Make::new(Level::Raid5, 3)
+    };
+    cut_everywhere(make, &WRITES, 3);
+}
+
+const FAILURE: [Do; 8] = [
+    Do::Write(0, 40),
+    Do::Flush,
+    Do::Kill(1),
+    Do::Write(8, 20),
+    Do::Settle,
+    Do::Flush,
+    Do::Write(100, 4),
+    Do::Flush,
+];
+
+#[test]
+fn a_failed_member_never_comes_back_as_current() {
+    for log in [false, true] {
+        let make = Make {
+            log,
+            ..Make::new(Level::Raid5, 3)
+        };
+        cut_everywhere(make, &FAILURE, 4);
+    }
+}
+
+#[test]
+fn two_failures_in_the_middle_of_a_superblock_update() {
+    let script = [
+        Do::Write(0, 40),
+        Do::Flush,
+        Do::Fail(1),
+        Do::Kill(2),
+        Do::Write(8, 20),
+        Do::Flush,
+        Do::Pause(300),
+    ];
+    for log in [false, true] {
+        let make = Make {
+            log,
+            ..Make::new(Level::Raid6, 4)
+        };
+        cut_everywhere(make, &script, 5);
+    }
+}
+
+#[test]
+fn recovery_onto_a_spare_survives_cuts() {
+    let script = [
+        Do::Write(0, 100),
+        Do::Flush,
+        Do::Fail(0),
+        Do::Pause(100),
+        Do::Write(20, 60),
+        Do::Flush,
+        Do::Pause(1000),
+    ];
+    let make = Make {
+        spares: 1,
+        log: true,
+        ..Make::new(Level::Raid5, 3)
+    };
+    cut_everywhere(make, &script, 6);
+}
+
+/// The same for copies; half as many sectors.
+const COPIES: [Do; 10] = [
+    Do::Write(0, 4),
+    Do::Write(40, 32),
+    Do::Flush,
+    Do::Pause(300),
+    Do::Write(2, 10),
+    Do::Flush,
+    Do::Pause(11_000),
+    Do::Write(200, 3),
+    Do::Settle,
+    Do::Stop,
+];
+
+#[test]
+fn mirrors_are_sound_at_every_cut() {
+    for (number, level, members) in [
+        (7, Level::Raid1, 2),
+        (8, Level::Raid1, 3),
+        (9, Level::Raid10, 3),
+    ] {
+        cut_everywhere(Make::new(level, members), &COPIES, number);
+    }
+}
+
+#[test]
+fn a_failed_copy_never_comes_back_as_current() {
+    for (level, members, lost) in [
+        (Level::Raid1, 2, 0),
+        (Level::Raid1, 2, 1),
+        (Level::Raid10, 4, 2),
+    ] {
+        let script = FAILURE.map(|action| match action {
+            Do::Kill(_) => Do::Kill(lost),
+            action => action,
+        });
+        cut_everywhere(Make::new(level, members), &script, 10);
+    }
+}
+
+#[test]
+fn recovery_of_a_mirror_survives_cuts() {
+    let make = Make {
+        spares: 1,
+        ..Make::new(Level::Raid1, 2)
+    };
+    let script = [
+        Do::Write(0, 100),
+        Do::Flush,
+        Do::Fail(0),
+        Do::Pause(100),
+        Do::Write(20, 60),
+        Do::Flush,
+        Do::Pause(1000),
+    ];
+    cut_everywhere(make, &script, 11);
+}
+
+#[test]
+fn the_two_halves_of_a_mirror_do_not_meet_again() {
+    let disks = Make::new(Level::Raid1, 2).disks();
+    let halves: Vec<BTreeMap<u16, Disk>> = [0, 1]
+        .map(|half| {
+            let mut alone = disks.clone();
+            alone.retain(|handle, _| *handle == half);
+            let run = |options: &mut raidlab_array::AssembleOptions| options.run_degraded = true;
+            let mut world = World::assemble(alone, false, run).unwrap();
+            world.write(0, 8, u8::try_from(half).unwrap() + 1);
+            world.flush();
+            world.run_for(Nanos::from_secs(1));
+            world.disks
+        })
+        .into();
+    let both: BTreeMap<u16, Disk> = halves.into_iter().flatten().collect();
+    let refused = World::assemble(both, false, |options| options.run_degraded = true);
+    assert!(matches!(
+        refused.err(),
+        Some(AssembleError::SplitBrain { .. })
+    ));
+}
+
+#[test]
+fn an_external_bitmap_is_sound_at_every_cut() {
+    for (number, level, members) in [(12, Level::Raid5, 3), (13, Level::Raid1, 2)] {
+        let make = Make {
+            external: true,
+            ..Make::new(level, members)
+        };
+        let script = if level == Level::Raid5 {
+            &WRITES[..]
+        } else {
+            &COPIES
+        };
+        cut_everywhere(make, script, number);
+    }
+}
+
+/// A write is under way while a member is filled: above and below what is
+/// filled already.
+#[test]
+fn what_was_written_during_a_recovery_is_the_same_on_all_copies() {
+    let script = [
+        Do::Write(0, 100),
+        Do::Flush,
+        Do::Fail(0),
+        Do::Write(0, 8),
+        Do::Write(240, 8),
+        Do::Write(100, 30),
+        Do::Settle,
+        Do::Write(4, 2),
+        Do::Flush,
+    ];
+    for (seed, level, members) in [
+        (14, Level::Raid1, 2),
+        (15, Level::Raid1, 3),
+        (16, Level::Raid10, 4),
+    ] {
+        let make = Make {
+            spares: 1,
+            ..Make::new(level, members)
+        };
+        for seed in [seed, seed + 100] {
+            cut_each(make, &script, seed, 2);
+        }
+    }
+}
+
+#[test]
+fn a_replacement_survives_cuts() {
+    // Where a block cannot be read, copying goes block by block.
+    let script = [
+        Do::Write(0, 100),
+        Do::Flush,
+        Do::Spoil(1, 90),
+        Do::Replace(1),
+        Do::Write(20, 60),
+        Do::Settle,
+        Do::Pause(2),
+        Do::Write(0, 9),
+        Do::Write(90, 9),
+        Do::Flush,
+        Do::Pause(600),
+        Do::Write(3, 60),
+        Do::Flush,
+        Do::Pause(1000),
+    ];
+    for (seed, level, members, log) in [
+        (17, Level::Raid1, 2, false),
+        (18, Level::Raid10, 4, false),
+        (19, Level::Raid5, 3, false),
+        (20, Level::Raid5, 3, true),
+    ] {
+        let make = Make {
+            spares: 1,
+            log,
+            ..Make::new(level, members)
+        };
+        cut_each(make, &script, seed, 5);
+    }
+}
+
+#[test]
+fn the_loss_of_a_member_that_is_being_replaced_survives_cuts() {
+    let script = [
+        Do::Write(0, 100),
+        Do::Flush,
+        Do::Replace(1),
+        Do::Write(20, 60),
+        Do::Settle,
+        Do::Kill(1),
+        Do::Write(0, 30),
+        Do::Write(90, 9),
+        Do::Flush,
+        Do::Pause(1000),
+    ];
+    for (seed, level, members, log) in [
+        (21, Level::Raid1, 2, false),
+        (22, Level::Raid10, 4, false),
+        (23, Level::Raid5, 3, true),
+    ] {
+        let make = Make {
+            spares: 1,
+            log,
+            ..Make::new(level, members)
+        };
+        cut_each(make, &script, seed, 5);
+    }
+}

@@ -1,0 +1,139 @@
+//! Starts after crashes: what must not be believed, and what must not be lost.
+
+use crate::harness::{Disk, Make, SECTOR, World, candidate, slot};
+use crate::spares::{add, fail_and_remove};
+use raidlab_array::{AssembleOptions, VerbError};
+use raidlab_geometry::Level;
+use raidlab_metadata::Superblock;
+use raidlab_units::{Nanos, Sectors};
+
+fn run_degraded(options: &mut AssembleOptions) {
+    options.run_degraded = true;
+}
+
+/// Changes a disk's superblock.
+fn change(disk: &mut Disk, change: impl FnOnce(&mut Superblock)) {
+    let mut superblock = disk.metadata().superblock;
+    change(&mut superblock);
+    let bytes = superblock.encode().unwrap();
+    let at = usize::try_from(superblock.super_offset.0).unwrap() * SECTOR;
+    disk.durable[at..at + bytes.len()].copy_from_slice(&bytes);
+}
+
+#[test]
+fn a_former_member_waits_until_its_absence_is_recorded() {
+    for level in [Level::Raid1, Level::Raid5] {
+        let make = Make {
+            log: level == Level::Raid5,
+            ..Make::new(level, 3)
+        };
+        let mut disks = make.disks();
+        let late = disks.remove(&1).unwrap();
+        let mut world = World::assemble(disks, make.log, run_degraded).unwrap();
+        let re_add = |world: &mut World| {
+            world.disks.insert(1, late.clone());
+            let late = candidate(1, &late);
+            world.with(|array, now, out| array.re_add(now, slot(1), late, out))
+        };
+        // The others' superblocks still call it current: with its log emptied
+        // it would be taken for that after a crash.
+        assert_eq!(re_add(&mut world), Err(VerbError::SlotTaken(slot(1))));
+        world.run_for(Nanos::from_millis(10));
+        assert_eq!(re_add(&mut world), Ok(()));
+        world.run_for(Nanos::from_secs(60));
+        assert_eq!(world.array.status().health, "[UUU]");
+    }
+}
+
+/// The power was cut between two members' superblocks, and the one that got the
+/// newer one stays away.
+#[test]
+fn a_run_without_a_member_overtakes_it() {
+    for level in [Level::Raid1, Level::Raid5] {
+        let make = Make {
+            bitmap: false,
+            log: level == Level::Raid5,
+            ..Make::new(level, 3)
+        };
+        let mut disks = make.disks();
+        let mut away = disks.remove(&0).unwrap();
+        change(&mut away, |superblock| superblock.events += 1);
+        let mut world = World::assemble(disks, make.log, run_degraded).unwrap();
+        world.write(0, 8, 5);
+        let mut disks = world.disks.clone();
+        for disk in disks.values_mut() {
+            for (start, bytes) in std::mem::take(&mut disk.cache) {
+                let at = usize::try_from(start).unwrap() * SECTOR;
+                disk.durable[at..at + bytes.len()].copy_from_slice(&bytes);
+            }
+        }
+        disks.insert(0, away);
+        let mut world = World::assemble(disks, make.log, run_degraded).unwrap();
+        assert_eq!(world.read(0, 8), vec![5; 8 * SECTOR], "{level:?}");
+        assert_eq!(world.array.status().health, "[_UU]");
+    }
+}
+
+/// Its superblock was written, its bitmap was not.
+#[test]
+fn a_spare_without_its_bitmap_costs_the_array_no_log() {
+    let make = Make {
+        spares: 1,
+        log: true,
+        ..Make::new(Level::Raid5, 3)
+    };
+    let mut disks = make.disks();
+    let spare = disks.get_mut(&3).unwrap();
+    change(spare, |superblock| {
+        superblock.features.0 |= raidlab_metadata::Features::BITMAP;
+        superblock.bitmap_offset = 8;
+    });
+    let at = 16 * SECTOR;
+    spare.durable[at..at + 8 * SECTOR].fill(0xee);
+    assert_eq!(spare.metadata().bitmap, None);
+    let mut world = World::assemble(disks, true, |_| ()).unwrap();
+    let status = world.array.status();
+    assert!(status.log > Sectors(0), "{status:?}");
+    world.write(0, 64, 3);
+    fail_and_remove(&mut world, 1);
+    world.run_for(Nanos::from_secs(60));
+    let status = world.array.status();
+    assert_eq!(status.health, "[UUU]", "{status:?}");
+}
+
+#[test]
+fn an_array_that_breaks_down_while_it_stops_stays_stopped() {
+    for level in [Level::Raid1, Level::Raid5] {
+        let make = Make::new(level, 2);
+        let mut world = World::assemble(make.disks(), false, |_| ()).unwrap();
+        world.with(|array, now, out| array.stop(now, out));
+        for disk in world.disks.values_mut() {
+            disk.dead = true;
+        }
+        world.run_for(Nanos::from_secs(60));
+        assert!(world.array.is_stopped(), "{:?}", world.array.status());
+    }
+}
+
+/// Below the offset parity was made to fit before.
+#[test]
+fn what_was_resynced_before_a_restart_is_trusted() {
+    let make = Make {
+        bitmap: false,
+        ..Make::new(Level::Raid5, 3)
+    };
+    let mut disks = make.disks();
+    for disk in disks.values_mut() {
+        change(disk, |superblock| superblock.resync_offset = Sectors(64));
+    }
+    let mut world = World::assemble(disks, false, |_| ()).unwrap();
+    world.run_for(Nanos::from_secs(60));
+    assert_eq!(world.superblock(0).resync_offset, Superblock::IN_SYNC);
+    world.write(0, 32, 6);
+    fail_and_remove(&mut world, 0);
+    assert_eq!(world.read(0, 32), vec![6; 32 * SECTOR]);
+    world.read(32, 480);
+    add(&mut world, 5, crate::spares::SIZE).unwrap();
+    world.run_for(Nanos::from_secs(60));
+    assert_eq!(world.array.status().health, "[UUU]");
+}
