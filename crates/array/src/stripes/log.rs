@@ -20,19 +20,23 @@
 //!
 //! **Reuse.** A transaction is *retired* when its in-place writes were flushed
 //! on all members (by anybody's flush, or by the log's own when a ring is half
-//! full). A ring takes back the space of its oldest records once they are
-//! retired, but never that of its newest durable batch.
+//! full). The oldest records of a ring are *void* once they are retired, but
+//! never those of its newest durable batch. The header of every later record
+//! *announces* the oldest one that is not void, and when it is durable the space
+//! of the void ones is free. So no write over void records, torn or in part,
+//! can bring an older one back to life. If a ring has void records and yet no
+//! room, records without extents announce them.
 //!
-//! **Replay** ([`replay`]). A transaction is *committed* if every participant
-//! that survives and is trusted in the window has its record, or if any record
-//! of a later batch exists: batches follow each other, so all records of the
-//! earlier one were durable, and one that is not there any more was retired
-//! (each ring keeps its newest batch, so a ring that took space back shows a
-//! later batch). All committed transactions are written again, each survivor its
-//! own blocks, in the order of their numbers. That is right also for those
-//! that were retired: a member's ring forgets in order, so whatever was written
-//! in place after a transaction that is still there is there too, or was never
-//! begun.
+//! **Replay** ([`replay`]). What a ring's newest announcement makes void does not
+//! count. A transaction is *committed* if every participant that survives and is
+//! trusted in the window has its record, or if any record of a later batch
+//! exists: batches follow each other, so all records of the earlier one were
+//! durable, and one that is void was retired (each ring keeps its newest batch,
+//! so a ring that took space back shows a later batch). All committed
+//! transactions are written again, each survivor its own blocks, in the order of
+//! their numbers. That is right also for those that were retired: what counts in
+//! a ring is complete, so whatever was written in place after a transaction that
+//! counts there counts too, or was never begun.
 //!
 //! A member that is added while the array runs has its ring emptied before any
 //! other write, lest records of an earlier stay count.
@@ -43,20 +47,19 @@ mod ring;
 #[cfg(test)]
 mod tests;
 mod wipe;
+mod write;
 
 pub use replay::{LogArea, LogError, ReplayWrite, Trust, replay};
 
 pub(super) use record::MOST_EXTENTS;
 
 use super::config::{BLOCK, LogConfig};
-use super::flow::{Role, Transfer};
 use super::flush::Flush;
 use super::job::{Item, Job, JobId, Phase};
 use super::{Mutation, StripeArray, mutated};
 use crate::engine::Span;
-use crate::request::{BufferId, ComputeStep, Operation, Outputs, Purpose, ScratchId, Slot};
+use crate::request::{Outputs, ScratchId, Slot};
 use raidlab_geometry::SlotSet;
-use raidlab_units::Sectors;
 use record::Header;
 use ring::Ring;
 use std::collections::{BTreeMap, VecDeque};
@@ -99,6 +102,8 @@ pub(super) struct Log {
     live: BTreeMap<u64, bool>,
     /// A flush for the log's own sake is in flight.
     flushing: bool,
+    /// The rings in which the job tried last found no room.
+    without_room: SlotSet,
     wipes: BTreeMap<ScratchId, Wipe>,
 }
 
@@ -127,6 +132,7 @@ impl Log {
             batch: None,
             live: BTreeMap::new(),
             flushing: false,
+            without_room: SlotSet::EMPTY,
             wipes: BTreeMap::new(),
         }
     }
@@ -154,22 +160,27 @@ impl Log {
         self.rings.get_mut(slot.index())?.as_mut()
     }
 
-    /// Finds a place in every participant's ring, or in none.
-    fn place(&mut self, transaction: u64, needs: &[(Slot, u64)]) -> Option<Vec<u64>> {
+    /// Finds a place in every participant's ring, or in none: each place, and
+    /// the oldest transaction that counts in its ring.
+    fn place(&mut self, transaction: u64, needs: &[(Slot, u64)]) -> Option<Vec<(u64, u64)>> {
         let batch = self.next_batch;
         let rings = &self.rings;
-        let ring = |slot: Slot| rings.get(slot.index())?.as_ref();
-        let places: Option<Vec<u64>> = needs
+        let find = |slot: Slot, sectors| rings.get(slot.index())?.as_ref()?.find(batch, sectors);
+        let places: Vec<_> = needs
             .iter()
-            .map(|(slot, sectors)| ring(*slot)?.find(batch, *sectors))
+            .map(|(slot, sectors)| find(*slot, *sectors))
             .collect();
-        let places = places?;
-        for ((slot, sectors), at) in needs.iter().zip(&places) {
-            if let Some(ring) = self.ring(*slot) {
-                ring.take(transaction, batch, *at, *sectors);
-            }
-        }
-        Some(places)
+        let lacking = needs
+            .iter()
+            .zip(&places)
+            .filter(|(_, place)| place.is_none());
+        self.without_room = lacking.map(|((slot, _), _)| *slot).collect();
+        let places: Vec<u64> = places.into_iter().collect::<Option<_>>()?;
+        let taken = needs.iter().zip(places).map(|((slot, sectors), at)| {
+            let ring = self.ring(*slot)?;
+            Some((at, ring.take(transaction, batch, at, *sectors)))
+        });
+        taken.collect()
     }
 
     fn retire(&mut self, transactions: &[u64]) {
@@ -178,7 +189,7 @@ impl Log {
         }
         let live = &self.live;
         for ring in self.rings.iter_mut().flatten() {
-            ring.take_back(|transaction| !live.contains_key(&transaction));
+            ring.retire(|transaction| !live.contains_key(&transaction));
         }
     }
 
@@ -246,6 +257,10 @@ impl StripeArray {
             batch.jobs.push(id);
             moved = true;
         }
+        if !moved && let Some(log) = &mut self.log {
+            records = log.announcements();
+            moved = !records.is_empty();
+        }
         self.write_records(records, &mut batch, out);
         let flush_due = self.log.as_ref().is_some_and(|log| {
             let waits = !log.queue.is_empty() || log.is_half_full();
@@ -298,11 +313,12 @@ impl StripeArray {
         log.next_transaction += 1;
         log.live.insert(transaction, false);
         job.transaction = Some(transaction);
-        for ((slot, items), at) in per_slot.into_iter().zip(places) {
+        for ((slot, items), (at, oldest)) in per_slot.into_iter().zip(places) {
             let header = Header {
                 session: log.session,
                 batch: log.next_batch,
                 transaction,
+                oldest,
                 position: at,
                 slot,
                 participants,
@@ -318,49 +334,6 @@ impl StripeArray {
             });
         }
         true
-    }
-
-    /// Puts records that lie beside each other together, seals them and sends
-    /// them.
-    fn write_records(&mut self, mut records: Vec<Placed>, batch: &mut Batch, out: &mut Outputs) {
-        records.sort_by_key(|record| (record.slot, record.header.transaction));
-        let mut rest = records.as_slice();
-        while let Some(first) = rest.first() {
-            let mut end = first.at;
-            let mut run = 0;
-            for record in rest {
-                if record.slot != first.slot || record.at != end {
-                    break;
-                }
-                end += record.header.sectors();
-                run += 1;
-            }
-            let (together, others) = rest.split_at(run);
-            rest = others;
-            let count = Sectors(end - first.at);
-            let scratch = self.allocate(count, out);
-            batch.scratch.push(scratch);
-            for record in together {
-                seal_record(record, scratch, record.at - first.at, out);
-            }
-            let ring = self.log.as_mut().and_then(|log| log.ring(first.slot));
-            let Some(start) = ring.map(|ring| ring.area.start.0) else {
-                continue;
-            };
-            batch.outstanding += 1;
-            let transfer = Transfer {
-                operation: Operation::Write,
-                start: start + first.at,
-                count: count.0,
-                buffer: BufferId::Scratch {
-                    scratch,
-                    skip: Sectors::ZERO,
-                },
-                purpose: Purpose::Metadata,
-                force_unit_access: !mutated(Mutation::LogVolatile),
-            };
-            self.issue(first.slot, Role::Log, transfer, out);
-        }
     }
 
     pub(super) fn log_part_done(&mut self, out: &mut Outputs) {
@@ -435,42 +408,4 @@ impl StripeArray {
             wipe.dead = true;
         }
     }
-}
-
-/// Fills one record's part of a scratch buffer.
-fn seal_record(record: &Placed, scratch: ScratchId, skip: u64, out: &mut Outputs) {
-    let to = |sectors: u64| BufferId::Scratch {
-        scratch,
-        skip: Sectors(skip + sectors),
-    };
-    out.steps.push(ComputeStep::Fill {
-        to: to(0),
-        bytes: record.header.encode_unsealed(),
-    });
-    let mut at = BLOCK;
-    let mut blocks = Vec::new();
-    for item in &record.items {
-        let count = Sectors(item.count);
-        out.steps.push(ComputeStep::Copy {
-            from: item.buffer,
-            to: to(at),
-            count,
-        });
-        blocks.push((to(at), count));
-        at += item.count;
-    }
-    let slack = record.header.sectors() - at;
-    if slack > 0 {
-        out.steps.push(ComputeStep::Zero {
-            to: to(at),
-            count: Sectors(slack),
-        });
-    }
-    out.steps.push(ComputeStep::Seal {
-        header: to(0),
-        header_bytes: record::HEADER_BYTES,
-        at: record::CHECKSUMS_AT,
-        seal_at: record::SEAL_AT,
-        blocks,
-    });
 }

@@ -11,9 +11,10 @@
 //! | 48 | 8 | the window's first sector of the members' data areas |
 //! | 56 | 8 | the sector after its last |
 //! | 64 | 2 | slot |
-//! | 66 | 2 | extents, 1 to 16 |
+//! | 66 | 2 | extents, 0 to 16 |
 //! | 72 | 16 each | extents: first sector, sectors |
 //! | 328 | 4 each | CRC-32C of each extent's bytes |
+//! | 392 | 8 | the oldest transaction whose record in this ring still counts |
 //! | 4092 | 4 | CRC-32C of the block with these four bytes as 0 |
 //!
 //! After it come the extents' bytes one after the other, filled up to a whole
@@ -32,6 +33,7 @@ pub(super) const SEAL_AT: u32 = 4092;
 
 const MAGIC: [u8; 8] = *b"rlrecord";
 const EXTENTS_AT: usize = 72;
+const OLDEST_AT: usize = 392;
 const BYTES: usize = HEADER_BYTES as usize;
 const SEAL: usize = SEAL_AT as usize;
 
@@ -41,6 +43,8 @@ pub(super) struct Header {
     pub(super) session: u64,
     pub(super) batch: u64,
     pub(super) transaction: u64,
+    /// Records of earlier transactions in the same ring are void.
+    pub(super) oldest: u64,
     pub(super) position: u64,
     pub(super) slot: Slot,
     pub(super) participants: SlotSet,
@@ -91,6 +95,7 @@ impl Header {
         put(56, &self.window.1.to_le_bytes());
         put(64, &self.slot.0.to_le_bytes());
         put(66, &(self.extents.len() as u16).to_le_bytes());
+        put(OLDEST_AT, &self.oldest.to_le_bytes());
         for (index, (start, count)) in self.extents.iter().enumerate() {
             put(EXTENTS_AT + 16 * index, &start.to_le_bytes());
             put(EXTENTS_AT + 16 * index + 8, &count.to_le_bytes());
@@ -107,7 +112,7 @@ impl Header {
         }
         let sealed = crc32c::crc32c_append(crc32c::crc32c(&bytes[..SEAL]), &[0; 4]);
         let extents = usize::from(half(bytes, 66));
-        if sealed != word(bytes, SEAL) || !(1..=MOST_EXTENTS).contains(&extents) {
+        if sealed != word(bytes, SEAL) || extents > MOST_EXTENTS {
             return None;
         }
         let bits = long(bytes, 40);
@@ -116,6 +121,7 @@ impl Header {
             session: long(bytes, 8),
             batch: long(bytes, 16),
             transaction: long(bytes, 24),
+            oldest: long(bytes, OLDEST_AT),
             position: long(bytes, 32),
             slot: Slot(half(bytes, 64)),
             participants: slots.filter(|slot| bits & 1 << slot.0 != 0).collect(),

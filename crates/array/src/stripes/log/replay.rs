@@ -86,7 +86,13 @@ pub fn replay(
         if trust.insert(area.slot, area.trust).is_some() {
             return Err(LogError::TwoLogs(area.slot));
         }
-        for found in records(area, session, member_size) {
+        let records = records(area, session, member_size);
+        // The ring's newest announcement.
+        let oldest = records.iter().map(|found| found.header.oldest).max();
+        for found in records {
+            if Some(found.header.transaction) < oldest {
+                continue;
+            }
             let header = &found.header;
             newest_batch = newest_batch.max(header.batch);
             let transaction =

@@ -17,6 +17,7 @@ fn record(slot: u16, batch: u64, transaction: u64, position: u64, to: &[u16], fi
         session: SESSION,
         batch,
         transaction,
+        oldest: 0,
         position,
         slot: Slot(slot),
         participants: to.iter().map(|slot| Slot(*slot)).collect(),
@@ -96,6 +97,27 @@ fn transactions_are_replayed_in_their_order() {
     let older = record(0, 1, 3, 16, &[0], 3);
     let bytes = ring(&[newer, older]);
     assert_eq!(replayed(&[area(0, &bytes)]), [(0, 3), (0, 9)]);
+}
+
+#[test]
+fn what_a_ring_announces_as_void_does_not_count() {
+    let mut announcement = Header {
+        oldest: 3,
+        extents: Vec::new(),
+        window: (0, 0),
+        ..Header::decode(&record(0, 3, 4, 32, &[0], 0)).expect("sealed")
+    }
+    .encode_unsealed();
+    let seal = crc32c::crc32c(&announcement);
+    announcement[SEAL_AT as usize..].copy_from_slice(&seal.to_le_bytes());
+    let older = record(0, 1, 2, 0, &[0, 1], 2);
+    let newer = record(0, 2, 3, 16, &[0, 1], 3);
+    let (a, b) = (
+        ring(&[older, newer, announcement]),
+        ring(&[record(1, 1, 2, 0, &[0, 1], 12)]),
+    );
+    // The other ring has announced nothing: there it counts still.
+    assert_eq!(replayed(&[area(0, &a), area(1, &b)]), [(1, 12), (0, 3)]);
 }
 
 #[test]
