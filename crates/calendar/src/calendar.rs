@@ -17,6 +17,7 @@ use crate::drive::{Answer, DiskCounters};
 use crate::error::{CalendarError, Outcome, system};
 use crate::halt::Halt;
 use crate::sparse::Arena;
+use crate::starvation::Processes;
 use crate::trace::{TraceDigest, TraceRecord};
 use raidlab_units::{Bytes, Nanos};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -195,7 +196,7 @@ impl Calendar {
 
     fn welcome(&self, listener: &UnixListener) -> Result<Clock, Halt> {
         let mut descriptors = [PollFd::new(listener, PollFlags::IN)];
-        if !self.wait_for_one(&mut descriptors)? {
+        if !self.wait_for_one(&mut descriptors, None)? {
             return Err(Outcome::NoGuest.into());
         }
         let (stream, _) = listener
@@ -219,17 +220,33 @@ impl Calendar {
         }
     }
 
-    /// Waits until one of the descriptors has something; false if the patience is
-    /// at its end.
-    fn wait_for_one(&self, descriptors: &mut [PollFd<'_>]) -> Result<bool, Halt> {
+    /// Waits until one of the descriptors has something; false if the patience with
+    /// `guest` is at its end.
+    fn wait_for_one(
+        &self,
+        descriptors: &mut [PollFd<'_>],
+        guest: Option<Processes>,
+    ) -> Result<bool, Halt> {
+        let kept_waiting = || guest.map_or(Duration::ZERO, Processes::kept_waiting);
         let begin = Instant::now();
+        let mut before = None;
+        let mut starved = Duration::ZERO;
         loop {
             self.check_stop()?;
-            let left = self.options.patience.saturating_sub(begin.elapsed());
+            let silent = begin.elapsed().saturating_sub(starved);
+            let left = self.options.patience.saturating_sub(silent);
             let glance = Timespec::try_from(left.min(GLANCE)).ok();
             match poll(descriptors, glance.as_ref()) {
-                Ok(0) if left.is_zero() => return Ok(false),
-                Ok(0) | Err(Errno::INTR) => {}
+                Ok(0) => {
+                    // Most messages come long before anybody looks.
+                    let now = kept_waiting();
+                    starved = now.saturating_sub(*before.get_or_insert(now));
+                    let silent = begin.elapsed().saturating_sub(starved);
+                    if silent >= self.options.patience {
+                        return Ok(false);
+                    }
+                }
+                Err(Errno::INTR) => {}
                 Ok(_) => return Ok(true),
                 Err(error) => return Err(system("wait for the guest", error.into()).into()),
             }
@@ -265,7 +282,7 @@ impl Calendar {
                 }
             }
         }
-        if !self.wait_for_one(&mut descriptors)? {
+        if !self.wait_for_one(&mut descriptors, clock.processes())? {
             return Err(Outcome::GuestStuck.into());
         }
         let ready = descriptors

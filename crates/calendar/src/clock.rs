@@ -6,8 +6,10 @@ use crate::config::Protocol;
 use crate::error::{CalendarError, ClockError, Outcome, system};
 use crate::halt::Halt;
 use crate::shared_time::{CALENDAR, GUEST, SharedTime};
+use crate::starvation::Processes;
 use crate::time_travel::{Operation, TimeMessage, framing};
 use raidlab_units::Nanos;
+use rustix::net::sockopt::socket_peercred;
 use std::collections::VecDeque;
 use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -32,6 +34,7 @@ pub(crate) enum Turn {
 #[derive(Debug)]
 pub(crate) struct Clock {
     channel: Channel,
+    processes: Option<Processes>,
     shared: Option<SharedTime>,
     turn: Turn,
     /// When the guest wants to run, if it has said so.
@@ -55,10 +58,12 @@ impl Clock {
         protocol: Protocol,
         patience: Duration,
     ) -> Result<Self, CalendarError> {
+        let kernel = socket_peercred(&socket).map(|peer| peer.pid.as_raw_pid());
         let channel = Channel::new(socket, framing, patience);
         let channel = channel.map_err(|error| CalendarError::Clock(ClockError::Channel(error)))?;
         Ok(Self {
             channel,
+            processes: kernel.map(|kernel| Processes { kernel }).ok(),
             shared: match protocol {
                 Protocol::Messages => None,
                 Protocol::SharedMemory => Some(SharedTime::new()?),
@@ -72,6 +77,11 @@ impl Clock {
             unanswered: VecDeque::new(),
             messages: 0,
         })
+    }
+
+    /// The guest's processes, where the system tells them.
+    pub(crate) fn processes(&self) -> Option<Processes> {
+        self.processes
     }
 
     pub(crate) fn turn(&self) -> Turn {

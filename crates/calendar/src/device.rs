@@ -179,7 +179,7 @@ impl Device {
             .map_err(|error| system("accept a guest's driver", error))?;
         let peer = socket_peercred(&stream)
             .map_err(|error| system("ask for a guest's process", error.into()))?;
-        match Process::open(peer.pid.as_raw_nonzero().get(), self.physical_memory_at) {
+        match Process::open(peer.pid.as_raw_pid(), self.physical_memory_at) {
             Ok(process) => self.process = Some(process),
             Err(error) => self.process_error = Some(error),
         }

@@ -42,6 +42,7 @@ mod ranges;
 mod shared_time;
 mod simple;
 mod sparse;
+mod starvation;
 pub mod time_travel;
 mod trace;
 pub mod vhost_user;
