@@ -33,7 +33,13 @@ pub struct Invocation {
 /// When the tool cannot do it there.
 pub fn invocation(session: &Session<'_>, job: &PlannedJob) -> Result<Invocation, HostError> {
     let state = memory_state(&session.target, session.machine.system())?;
-    planned(job, &session.place, state.total_bytes)
+    let mut invocation = planned(job, &session.place, state.total_bytes)?;
+    if let (Tool::Fio, Some(clock)) = (invocation.tool, session.machine.fio_clock()) {
+        // Before any job's name it holds for all jobs.
+        let option = format!("--clocksource={clock}");
+        invocation.command.arguments.insert(0, option);
+    }
+    Ok(invocation)
 }
 
 /// The same for a place that may not exist yet.

@@ -23,6 +23,7 @@ pub struct Machine {
     system: System,
     disks: Vec<Chosen>,
     warnings: Vec<Warning>,
+    fio_clock: Option<String>,
     /// One experiment at a time.
     pub(crate) busy: Mutex<()>,
 }
@@ -58,6 +59,7 @@ impl Machine {
             target,
             disks: Vec::new(),
             warnings: Vec::new(),
+            fio_clock: None,
             busy: Mutex::new(()),
         })
     }
@@ -79,6 +81,21 @@ impl Machine {
         self.disks = choice.disks;
         self.warnings = choice.warnings;
         Ok(self)
+    }
+
+    /// With the clock that fio is to read (`clocksource` of fio(1)), where its own
+    /// choice, the processor's counter, does not tell the machine's time: in
+    /// a guest whose time is virtual.
+    #[must_use]
+    pub fn with_fio_clock(mut self, clock: &str) -> Self {
+        self.fio_clock = Some(clock.to_owned());
+        self
+    }
+
+    /// The clock that fio is to read, if it is not to choose.
+    #[must_use]
+    pub fn fio_clock(&self) -> Option<&str> {
+        self.fio_clock.as_deref()
     }
 
     /// What rows call it: `localhost`, `root@store1`.

@@ -25,6 +25,9 @@ const CONSOLE: &str = "/dev/tty1";
 /// What the host bench calls the machine that it runs on.
 pub const MACHINE: &str = "localhost";
 
+/// Of its own accord fio reads the processor's counter, whose time is real.
+const FIO_CLOCK: &str = "clock_gettime";
+
 /// Between two words on how far an experiment is.
 const PROGRESS: Nanos = Nanos::SECOND;
 
@@ -120,7 +123,9 @@ fn run(experiment: &Experiment, outlet: &mut Outlet) -> Ended {
         let consent = Consent {
             wipe_signatures: true,
         };
-        machine.with_disks(&experiment.disks, consent)
+        machine
+            .with_fio_clock(FIO_CLOCK)
+            .with_disks(&experiment.disks, consent)
     });
     let machine = match machine {
         Ok(machine) => machine,

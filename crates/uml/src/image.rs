@@ -17,7 +17,7 @@ const NEEDED: [&str; 15] = [
 ];
 
 /// These are taken along where they are installed.
-const WELCOME: [&str; 30] = [
+const WELCOME: [&str; 32] = [
     "bash",
     "dd",
     "tee",
@@ -31,6 +31,8 @@ const WELCOME: [&str; 30] = [
     "pvs",
     "vgchange",
     "vgcreate",
+    "vgextend",
+    "vgreduce",
     "vgremove",
     "vgs",
     "lvchange",
@@ -52,13 +54,6 @@ const WELCOME: [&str; 30] = [
 
 /// OpenZFS's programs, for a kernel that has it.
 const FOR_ZFS: [&str; 4] = ["zpool", "zfs", "zdb", "partx"];
-
-/// Where programs are looked for first in the guest.
-const FIRST_FOLDER: &str = "/usr/local/sbin";
-
-/// fio, by its full path, with a clock that is virtual: of its own accord it
-/// reads the processor's counter, which is not.
-const FIO: &str = "#!/bin/sh\nexec FIO --clocksource=clock_gettime \"$@\"\n";
 
 /// The settings of tools; Debian's paths.
 const PATHS: [&str; 3] = ["/etc/mke2fs.conf", "/etc/lvm/lvm.conf", "/etc/lvm/profile"];
@@ -89,16 +84,6 @@ pub fn image(agent: &Path, with_zfs: bool) -> Result<Archive, ImageError> {
         contents: trimmed(contents),
     };
     archive.insert(AGENT, node);
-    if let Some(path) = ["/usr/bin/fio", "/usr/local/bin/fio"]
-        .into_iter()
-        .find(|path| archive.get(path).is_some())
-    {
-        let node = Node::File {
-            mode: 0o755,
-            contents: FIO.replace("FIO", path).into_bytes(),
-        };
-        archive.insert(&format!("{FIRST_FOLDER}/fio"), node);
-    }
     archive.insert("/etc/mtab", Node::Link("/proc/self/mounts".to_owned()));
     Ok(archive)
 }
