@@ -27,10 +27,12 @@ use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// How often the stop flag is looked at while nothing comes.
 const GLANCE: Duration = Duration::from_millis(100);
+/// And at most this often.
+const SHORTEST_GLANCE: Duration = Duration::from_millis(1);
 
 /// Who wants to know what happens in a run.
 pub trait Observer {
@@ -228,21 +230,21 @@ impl Calendar {
         guest: Option<Processes>,
     ) -> Result<bool, Halt> {
         let kept_waiting = || guest.map_or(Duration::ZERO, Processes::kept_waiting);
-        let begin = Instant::now();
         let mut before = None;
-        let mut starved = Duration::ZERO;
+        let mut looked = Duration::ZERO;
         loop {
             self.check_stop()?;
-            let silent = begin.elapsed().saturating_sub(starved);
-            let left = self.options.patience.saturating_sub(silent);
-            let glance = Timespec::try_from(left.min(GLANCE)).ok();
-            match poll(descriptors, glance.as_ref()) {
+            let left = self.options.patience.saturating_sub(looked);
+            let glance = left.clamp(SHORTEST_GLANCE, GLANCE);
+            match poll(descriptors, Timespec::try_from(glance).ok().as_ref()) {
                 Ok(0) => {
-                    // Most messages come long before anybody looks.
+                    // Most messages come before anybody looks for the guest. What a
+                    // glance takes longer than it should, this process was not
+                    // running either: that is nothing that the guest has done.
+                    looked += glance;
                     let now = kept_waiting();
-                    starved = now.saturating_sub(*before.get_or_insert(now));
-                    let silent = begin.elapsed().saturating_sub(starved);
-                    if silent >= self.options.patience {
+                    let starved = now.saturating_sub(*before.get_or_insert(now));
+                    if looked.saturating_sub(starved) >= self.options.patience {
                         return Ok(false);
                     }
                 }

@@ -164,7 +164,7 @@ pub struct Options {
     /// A guest that runs this long of real time without a message is stuck: a
     /// program that computes without end and makes no system call stops the
     /// virtual time for ever. Time in which the machine lets it wait for a
-    /// processor does not count.
+    /// processor, or does not run at all, does not count.
     pub patience: Duration,
     /// The guest asks at least this often of virtual time whether it may go on,
     /// which is what [`Self::patience`] and [`Self::time_limit`] need. At least
