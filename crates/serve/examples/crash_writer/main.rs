@@ -8,9 +8,10 @@
 //! `fill` writes every sector once and flushes. `write` keeps 16 requests in
 //! flight, writes of 512 bytes to 512 KiB, some with FUA, zeros and flushes
 //! among them, no two in flight on the same sector, until the connection is
-//! lost or the time is over. `verify` reads the whole disk, over NBD or from
-//! a file or device, and fails at a sector that holds what it must not. FILE
-//! remembers what was sent, acknowledged and flushed.
+//! lost or the time is over; it says `connected` before the first. `verify`
+//! reads the whole disk, over NBD or from a file or device, and fails at a
+//! sector that holds what it must not. FILE remembers what was sent,
+//! acknowledged and flushed.
 
 mod memory;
 
@@ -146,6 +147,8 @@ fn write(uri: &str, file: &Path, seed: u64, limit: Duration) -> Result<(), Box<d
         durable: 0,
         flushes: 0,
     };
+    // Who kills the server waits for it.
+    println!("connected");
     let begun = Instant::now();
     let ended = loop {
         if begun.elapsed() > limit {
