@@ -2,7 +2,7 @@
 //! run on any bench.
 
 use crate::host::QueueStyle;
-use crate::subject::{Subject, SubjectKind};
+use crate::subject::Subject;
 use crate::suite::{
     Condition, Event, EventKind, Job, QueueRule, Rounds, Step, Suite, TimedEvent, Wait, Work,
 };
@@ -35,8 +35,8 @@ pub struct Experiment {
     pub without: Vec<String>,
     /// What is done, in this order.
     pub steps: Vec<PlannedStep>,
-    /// Steps at the suite's end that this subject cannot do: a single disk
-    /// has no member to take out.
+    /// Steps at the suite's end that this subject cannot do: a single disk and an
+    /// array without redundancy have no member to take out.
     pub left_out: usize,
 }
 
@@ -204,7 +204,7 @@ impl Experiment {
         host: &HostChoice,
         choices: &Choices,
     ) -> Self {
-        let single = subject.kind == SubjectKind::Disk;
+        let whole = !subject.can_lose_a_member();
         let queue = if host.name.is_empty() {
             subject
                 .host
@@ -218,8 +218,8 @@ impl Experiment {
         let mut sequence = 0;
         for step in &suite.steps {
             steps.push(match step {
-                Step::Event(_) if single => break,
-                Step::Job(job) if single && !job.events.is_empty() => break,
+                Step::Event(_) if whole => break,
+                Step::Job(job) if whole && !job.events.is_empty() => break,
                 Step::Event(event) => PlannedStep::Event(*event),
                 Step::Wait(wait) => PlannedStep::Wait(*wait),
                 Step::Job(job) => PlannedStep::Job(plan_job(job, &mut sequence, queue)),

@@ -94,7 +94,7 @@ impl Experiment {
         if self.left_out > 0 {
             let _ = writeln!(
                 text,
-                "  the suite's last {} steps are left out: a single disk has no member to take out",
+                "  the suite's last {} steps are left out: nothing can be taken out of it",
                 self.left_out
             );
         }

@@ -5,6 +5,7 @@ mod reader;
 use crate::catalogue::{self, Kind, LoadError};
 use crate::host::Host;
 use raidlab_store::Setting;
+use raidlab_systems::array::md::MdLevel;
 use raidlab_systems::{ArraySpec, FileSystemSpec};
 use raidlab_units::{Bytes, Nanos};
 use serde::Deserialize;
@@ -289,6 +290,17 @@ impl Subject {
                 .collect(),
             None => disks[..self.member_count(disks.len())].to_vec(),
         }
+    }
+
+    /// Whether it goes on without one of its members: not a single disk, not md's
+    /// linear and RAID 0.
+    #[must_use]
+    pub fn can_lose_a_member(&self) -> bool {
+        let bare = matches!(
+            &self.build,
+            Some(ArraySpec::Md(md)) if matches!(md.level, MdLevel::Linear | MdLevel::Raid0)
+        );
+        self.kind != SubjectKind::Disk && !bare
     }
 
     /// Bytes of the array that members of `member` bytes give: what jobs may
