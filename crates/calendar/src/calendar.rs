@@ -27,7 +27,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How often the stop flag is looked at while nothing comes.
 const GLANCE: Duration = Duration::from_millis(100);
@@ -230,21 +230,24 @@ impl Calendar {
         guest: Option<Processes>,
     ) -> Result<bool, Halt> {
         let kept_waiting = || guest.map_or(Duration::ZERO, Processes::kept_waiting);
-        let mut before = None;
-        let mut looked = Duration::ZERO;
+        let mut silent = Duration::ZERO;
+        let mut looked = Instant::now();
+        let mut waited = None;
         loop {
             self.check_stop()?;
-            let left = self.options.patience.saturating_sub(looked);
+            let left = self.options.patience.saturating_sub(silent);
             let glance = left.clamp(SHORTEST_GLANCE, GLANCE);
             match poll(descriptors, Timespec::try_from(glance).ok().as_ref()) {
                 Ok(0) => {
-                    // Most messages come before anybody looks for the guest. What a
-                    // glance takes longer than it should, this process was not
-                    // running either: that is nothing that the guest has done.
-                    looked += glance;
-                    let now = kept_waiting();
-                    let starved = now.saturating_sub(*before.get_or_insert(now));
-                    if looked.saturating_sub(starved) >= self.options.patience {
+                    // Most messages come before anybody looks for the guest.
+                    let now = (Instant::now(), kept_waiting());
+                    let starved = now.1.saturating_sub(*waited.get_or_insert(now.1));
+                    let could_run = now.0.duration_since(looked).saturating_sub(starved);
+                    // Where a glance takes much longer than it should, the whole
+                    // machine stood still.
+                    silent += could_run.min(glance);
+                    (looked, waited) = (now.0, Some(now.1));
+                    if silent >= self.options.patience {
                         return Ok(false);
                     }
                 }
