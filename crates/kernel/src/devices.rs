@@ -6,7 +6,7 @@ use raidlab_calendar::{
     Calendar, CalendarError, DeviceConfig, DiskModel, Options, Outcome, Protocol,
 };
 use raidlab_disk::PresetError;
-use raidlab_lab::Experiment;
+use raidlab_lab::{Experiment, PlannedJob, PlannedStep, Wait};
 use raidlab_model::presets::{self, LoadPresetError};
 use raidlab_random::Stream;
 use raidlab_uml::{Kernel, Place};
@@ -19,6 +19,11 @@ use std::time::{Duration, Instant};
 
 /// What all disks of a guest may hold together, in this machine's memory.
 const STORAGE: Bytes = Bytes(24 << 30);
+
+/// Beyond the time that the steps may take: building and taking down.
+const SLACK: Nanos = Nanos::from_secs(3600);
+const DAY: Nanos = Nanos::from_secs(24 * 3600);
+const MINUTE: Nanos = Nanos::from_secs(60);
 
 /// Disks and clock of one guest.
 #[derive(Debug)]
@@ -47,6 +52,7 @@ impl Disks {
                 Protocol::Messages
             },
             patience: settings.patience,
+            time_limit: Some(time_limit(experiment)),
             storage_limit: STORAGE,
             stop: Some(Arc::clone(&stop)),
             ..Options::default()
@@ -122,6 +128,36 @@ impl Drop for Disks {
     }
 }
 
+/// Virtual time in which every step must be done: a guest that waits for a disk
+/// which never answers still looks at its counters each second, and would do so
+/// for ever.
+fn time_limit(experiment: &Experiment) -> Nanos {
+    let steps = experiment.steps.iter().map(|step| match step {
+        PlannedStep::Wait(Wait::Time(time) | Wait::Until { at_most: time, .. }) => *time,
+        PlannedStep::Event(_) => Nanos::ZERO,
+        PlannedStep::Job(job) => longest(job),
+        PlannedStep::Rounds(rounds) => {
+            let once = rounds.jobs.iter().map(longest).fold(Nanos::ZERO, sum);
+            Nanos(once.0.saturating_mul(u64::from(rounds.at_most)))
+        }
+    });
+    steps.fold(SLACK, sum)
+}
+
+fn sum(one: Nanos, other: Nanos) -> Nanos {
+    Nanos(one.0.saturating_add(other.0))
+}
+
+/// How long a job may take: those that end by size have a day.
+fn longest(job: &PlannedJob) -> Nanos {
+    let Ok(group) = job.work.group() else {
+        return DAY;
+    };
+    let times = group.jobs.iter().map(|job| job.runtime.unwrap_or(DAY));
+    // One after the other, if they wait for each other.
+    sum(times.fold(Nanos::ZERO, sum), MINUTE)
+}
+
 /// The disks of an experiment, with the angles and the chance that they have on
 /// the model bench too.
 fn configs(experiment: &Experiment, settings: &Settings) -> Result<Vec<DeviceConfig>, DisksError> {
@@ -161,12 +197,17 @@ pub(crate) struct Report {
     outcome: Outcome,
     now: Nanos,
     disks: Vec<Vec<(&'static str, u64, &'static str)>>,
+    /// Commands that each disk has not answered.
+    unanswered: Vec<u64>,
     digest: u64,
 }
 
 impl Report {
     fn of(calendar: &Calendar, outcome: Outcome) -> Self {
-        let disks = calendar.counters().into_iter().map(|counters| {
+        let counters = calendar.counters();
+        let unanswered = counters.iter().map(|counters| counters.in_flight);
+        let unanswered = unanswered.collect();
+        let disks = counters.into_iter().map(|counters| {
             vec![
                 ("reads", counters.reads, ""),
                 ("read_bytes", counters.read_bytes, "bytes"),
@@ -183,6 +224,7 @@ impl Report {
             outcome,
             now: calendar.now(),
             disks: disks.collect(),
+            unanswered,
             digest: calendar.trace_digest().value(),
         }
     }
@@ -202,29 +244,38 @@ impl Report {
         matches!(self.outcome, Outcome::GuestEnded)
     }
 
+    /// The disks that have not answered.
+    fn owing(&self) -> String {
+        let disks = self.unanswered.iter().enumerate();
+        let owing: Vec<String> = disks
+            .filter(|(_, commands)| **commands > 0)
+            .map(|(disk, commands)| format!("disk {disk} owes {commands} answers"))
+            .collect();
+        if owing.is_empty() {
+            String::new()
+        } else {
+            format!("; {}", owing.join(", "))
+        }
+    }
+
     /// Why it ended, in words.
     pub(crate) fn why(&self) -> String {
         let at = self.now.0 / 1_000_000_000;
         match &self.outcome {
             Outcome::GuestEnded => "the guest has ended".to_owned(),
-            Outcome::IdleForEver { unanswered } if unanswered.is_empty() => format!(
-                "after {at} s of virtual time the guest waits for nothing that will ever happen"
+            Outcome::IdleForEver { .. } => format!(
+                "after {at} s of virtual time the guest waits for nothing that will ever happen{}",
+                self.owing()
             ),
-            Outcome::IdleForEver { unanswered } => {
-                let disks: Vec<String> = unanswered
-                    .iter()
-                    .map(|(disk, commands)| format!("disk {disk} owes {commands} answers"))
-                    .collect();
-                format!(
-                    "after {at} s of virtual time the guest waits for ever: {}",
-                    disks.join(", ")
-                )
-            }
             Outcome::GuestStuck => format!(
                 "after {at} s of virtual time the guest gave no sign of life any more: a program \
                  in it computes without end, which takes no virtual time"
             ),
-            Outcome::TimeLimit => format!("{at} s of virtual time are over"),
+            Outcome::TimeLimit => format!(
+                "after {at} s of virtual time, more than its steps may take, the experiment has \
+                 not ended{}",
+                self.owing()
+            ),
             Outcome::Stopped => "it was stopped".to_owned(),
             Outcome::NoGuest => "the kernel did not ask for the time".to_owned(),
         }
@@ -258,4 +309,40 @@ pub enum DisksError {
     /// It was told before how they ended.
     #[error("the guest's clock and disks have ended before")]
     Told,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use raidlab_lab::{Choices, Suite};
+
+    #[test]
+    fn the_time_limit_covers_every_step() {
+        let suite = Suite::load("quick").expect("built in");
+        let experiments = suite.experiments(&suite.subjects, &Choices::default());
+        let limit = time_limit(&experiments[0]);
+        // An hour, two waits of a day, a filling by size, a minute of waiting, one
+        // job of 6 s and eight of 5 s with a minute each.
+        let jobs = 6 + 8 * 5 + 9 * 60;
+        let seconds = 3600 + 3 * 24 * 3600 + 60 + 60 + jobs;
+        assert_eq!(limit, Nanos::from_secs(seconds));
+    }
+
+    #[test]
+    fn a_disk_that_owes_answers_is_named() {
+        let report = |outcome, unanswered| Report {
+            outcome,
+            now: Nanos::from_secs(40),
+            disks: Vec::new(),
+            unanswered,
+            digest: 0,
+        };
+        let why = report(Outcome::TimeLimit, vec![0, 3]).why();
+        assert!(why.ends_with("not ended; disk 1 owes 3 answers"), "{why}");
+        let why = report(Outcome::GuestStuck, vec![0, 0]).why();
+        assert!(
+            why.contains("after 40 s") && why.contains("no sign of life"),
+            "{why}"
+        );
+    }
 }

@@ -125,6 +125,8 @@ impl Lab {
             // The width of help and the look of tables.
             .env_remove("COLUMNS")
             .env_remove("TERM")
+            // No kernel that somebody has built here.
+            .env("XDG_CACHE_HOME", self.folder.path().join("cache"))
             .stdin(Stdio::null());
         command
     }
