@@ -6,22 +6,24 @@
 //! waits until no read is in flight, and replies to writes are too short to
 //! fill anything.
 
+mod meeting;
 mod stream;
 mod uri;
 
 pub use uri::{DEFAULT_PORT, Place, Uri, UriError};
 
+use meeting::{Input, Met, meet};
 use raidlab_nbd::{
     ErrorCode, Extent, ProtocolError,
-    client::{Handshake, HandshakeEvent, Purpose, Refusal, Replies, ReplyEvent, Window, Wishes},
+    client::{Purpose, Refusal, Replies, ReplyEvent, Window},
     wire::{Command, command_flag},
 };
 use std::{
     collections::{BTreeMap, VecDeque},
-    io::{self, Read, Write},
+    io,
     path::PathBuf,
 };
-use stream::{Bytes, connect, ended, secure};
+use stream::Bytes;
 
 pub use raidlab_nbd::client::Session;
 
@@ -138,88 +140,6 @@ pub struct Client {
     partial: BTreeMap<u64, Partial>,
     done: VecDeque<Completed>,
     reads: usize,
-}
-
-struct Input {
-    bytes: Vec<u8>,
-    begin: usize,
-    end: usize,
-}
-
-impl Input {
-    fn new() -> Self {
-        Self {
-            bytes: vec![0; 64 << 10],
-            begin: 0,
-            end: 0,
-        }
-    }
-
-    fn unread(&self) -> &[u8] {
-        &self.bytes[self.begin..self.end]
-    }
-
-    /// Waits for bytes; there are some after it.
-    fn fill(&mut self, stream: &mut dyn Bytes) -> Result<(), ClientError> {
-        loop {
-            match stream.read(&mut self.bytes) {
-                Ok(0) => return Err(ended()),
-                Ok(count) => {
-                    (self.begin, self.end) = (0, count);
-                    return Ok(());
-                }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
-    }
-}
-
-enum Met {
-    Ready(Box<Session>),
-    Listed(Vec<(String, String)>),
-}
-
-fn meet(
-    uri: &Uri,
-    options: &ClientOptions,
-    purpose: Purpose,
-) -> Result<(Box<dyn Bytes>, Input, Met), ClientError> {
-    let mut stream = connect(&uri.place)?;
-    let mut input = Input::new();
-    let mut output = Vec::new();
-    let mut handshake = Handshake::new(Wishes {
-        purpose,
-        export: uri.export.clone(),
-        tls: uri.tls,
-        structured: options.structured,
-        contexts: options.contexts.clone(),
-    });
-    loop {
-        let (taken, event) = handshake.receive(input.unread(), &mut output)?;
-        input.begin += taken;
-        stream.write_all(&output)?;
-        output.clear();
-        match event {
-            Some(HandshakeEvent::StartTls) => {
-                let tls = options.tls.as_ref().ok_or(ClientError::NoAuthority)?;
-                // What came early was not encrypted: nobody knows who said it.
-                input = Input::new();
-                stream = secure(stream, &uri.place, tls)?;
-                handshake.secured(&mut output);
-                stream.write_all(&output)?;
-                output.clear();
-            }
-            Some(HandshakeEvent::Ready(session)) => {
-                return Ok((stream, input, Met::Ready(session)));
-            }
-            Some(HandshakeEvent::Listed(names)) => {
-                return Ok((stream, input, Met::Listed(names)));
-            }
-            None if taken > 0 => {}
-            None => input.fill(&mut *stream)?,
-        }
-    }
 }
 
 /// Names and descriptions of a server's exports.
@@ -343,7 +263,7 @@ impl Client {
     fn receive(&mut self) -> Result<(), ClientError> {
         loop {
             let (taken, event) = self.replies.next(self.input.unread(), &mut self.window)?;
-            self.input.begin += taken;
+            self.input.taken(taken);
             match event {
                 Some(ReplyEvent::Data { cookie, skip, .. }) => self.payload(cookie, skip)?,
                 // The bytes are zero already.
@@ -387,7 +307,7 @@ impl Client {
         let count = early.len().min(length);
         let (first, rest) = target.split_at_mut(count);
         first.copy_from_slice(&early[..count]);
-        self.input.begin += count;
+        self.input.taken(count);
         self.stream.read_exact(rest)?;
         // The length was a u32.
         self.replies.payload_taken(length as u32);

@@ -49,6 +49,9 @@ pub enum ServeError {
     /// The array cannot run.
     #[error("cannot start the array")]
     Array(#[from] StartError),
+    /// The environment asks for parity kernels that there are not.
+    #[error("cannot compute parity as {} asks", raidlab_parity::SIMD_VARIABLE)]
+    Parity(#[from] raidlab_parity::TierError),
     /// The array's thread is gone.
     #[error("the array has stopped")]
     Stopped,
@@ -99,8 +102,10 @@ impl ArrayExport {
     /// Starts an assembled array.
     ///
     /// # Errors
-    /// When the array cannot run, or its thread cannot be started.
+    /// When the array cannot run, its thread cannot be started, or the
+    /// environment names no parity kernels of this processor.
     pub fn start(assembled: Assembled, options: &ServeOptions) -> Result<Self, ServeError> {
+        raidlab_parity::forced()?;
         let session = match options.log {
             true => random_u64().map_err(ServeError::Start)?.max(1),
             false => 0,

@@ -18,8 +18,11 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// How long a lock is waited for.
+/// How long a lock is waited for whose holder runs.
 const LOCK_PATIENCE: Duration = Duration::from_secs(1);
+/// How long a lock is waited for whose holder nobody knows: a killed program
+/// most likely, whose ring the kernel still takes down.
+const ORPHAN_PATIENCE: Duration = Duration::from_secs(30);
 
 /// How a member is to be opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -197,17 +200,54 @@ fn claim_file(path: &Path, file: &impl std::os::fd::AsFd) -> Result<(), OpenErro
 }
 
 /// Locks a file. The kernel lets go of the files of a ring some time after the
-/// end of a program that was killed: whoever starts it again must wait a moment.
+/// end of a program that was killed: whoever starts it again must wait a moment,
+/// on a busy machine a long one.
 fn lock(file: &impl std::os::fd::AsFd) -> rustix::io::Result<()> {
     let begun = Instant::now();
     loop {
-        match flock(file, FlockOperation::NonBlockingLockExclusive) {
-            Err(Errno::WOULDBLOCK) if begun.elapsed() < LOCK_PATIENCE => {
-                std::thread::sleep(Duration::from_millis(10));
-            }
-            result => return result,
+        let result = flock(file, FlockOperation::NonBlockingLockExclusive);
+        let waited = begun.elapsed();
+        let waits = result == Err(Errno::WOULDBLOCK)
+            && (waited < LOCK_PATIENCE
+                || waited < ORPHAN_PATIENCE && !is_held(fstat(file)?.st_ino));
+        if !waits {
+            return result;
         }
+        std::thread::sleep(Duration::from_millis(10));
     }
+}
+
+/// Whether a process that runs holds a lock on the file with this inode, as far
+/// as `/proc/locks` knows; it is silent about, or has number 0 for, those that
+/// are gone.
+fn is_held(inode: u64) -> bool {
+    let locks = std::fs::read_to_string("/proc/locks");
+    locks.is_ok_and(|locks| {
+        locks
+            .lines()
+            .any(|line| holder(line, inode).is_some_and(runs))
+    })
+}
+
+/// The process in a line of `/proc/locks`, if it is about this inode:
+/// `1: FLOCK ADVISORY WRITE 1234 08:01:131090 0 EOF`.
+fn holder(line: &str, inode: u64) -> Option<u32> {
+    let mut words = line
+        .split_ascii_whitespace()
+        .skip_while(|word| *word != "FLOCK");
+    let process = words.nth(3)?.parse().ok()?;
+    let locked = words.next()?.rsplit(':').next()?.parse::<u64>().ok()?;
+    (locked == inode).then_some(process)
+}
+
+/// Whether a process is there and not merely waited for by its parent.
+fn runs(process: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat"));
+    // The name in parentheses may contain anything.
+    let state = stat
+        .ok()
+        .and_then(|stat| Some(stat.rsplit_once(") ")?.1.starts_with(['Z', 'X'])));
+    state == Some(false)
 }
 
 fn claim_refused(path: &Path, source: Errno, device: u64) -> OpenError {

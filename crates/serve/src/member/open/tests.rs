@@ -85,3 +85,19 @@ fn a_mount_is_found_by_its_numbers() {
         );
     }
 }
+
+#[test]
+fn holders_of_locks_are_told_from_those_that_are_gone() {
+    let line = "3: FLOCK  ADVISORY  WRITE 1234 08:01:131090 0 EOF";
+    assert_eq!(super::holder(line, 131_090), Some(1234));
+    assert_eq!(super::holder(line, 1310), None);
+    let waiting = "3: -> FLOCK  ADVISORY  WRITE 77 08:01:5 0 EOF";
+    assert_eq!(super::holder(waiting, 5), Some(77));
+    assert_eq!(
+        super::holder("1: POSIX  ADVISORY  WRITE 9 08:01:5 0 EOF", 5),
+        None
+    );
+    assert_eq!(super::holder("1: FLOCK  ADVISORY", 5), None);
+    assert!(super::runs(std::process::id()));
+    assert!(!super::runs(0));
+}
