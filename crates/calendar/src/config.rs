@@ -172,6 +172,10 @@ pub struct Options {
     pub longest_free_run: Nanos,
     /// The run ends at this virtual time.
     pub time_limit: Option<Nanos>,
+    /// A guest that waits for a disk which will never answer still has its timers.
+    /// It counts as idle for ever when no disk has had anything to do for this
+    /// long, and one owes an answer that will not come.
+    pub hung_limit: Nanos,
     /// The observer gets the counters this often, at least 1 ns.
     pub sample_every: Nanos,
     /// Bytes that all disks together may hold, zeros not counted.
@@ -188,8 +192,8 @@ pub struct Options {
 }
 
 impl Default for Options {
-    /// Messages, the first second of 2026, a minute of patience, a sample each
-    /// second, 8 GiB.
+    /// Messages, the first second of 2026, a minute of patience, six hours with a
+    /// hung disk, a sample each second, 8 GiB.
     fn default() -> Self {
         Self {
             protocol: Protocol::Messages,
@@ -197,6 +201,7 @@ impl Default for Options {
             patience: Duration::from_secs(60),
             longest_free_run: Nanos::SECOND,
             time_limit: None,
+            hung_limit: Nanos::from_secs(6 * 3600),
             sample_every: Nanos::SECOND,
             storage_limit: Bytes(8 << 30),
             suppress_kicks: false,

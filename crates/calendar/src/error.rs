@@ -12,7 +12,8 @@ use raidlab_units::Nanos;
 pub enum Outcome {
     /// The guest's process ended: it was switched off, panicked, or was killed.
     GuestEnded,
-    /// The guest waits for nothing, and no disk will ever answer.
+    /// The guest waits for nothing but perhaps its own timers, and no disk will ever
+    /// answer.
     IdleForEver {
         /// Disks that have not answered, and how many commands each.
         unanswered: Vec<(usize, usize)>,

@@ -75,6 +75,7 @@ impl Calendar {
     ) -> Result<(), Halt> {
         let shown = clock.shown()?;
         self.pass(shown, observer)?;
+        self.last_command = self.now;
         let now = self.now();
         let device = &mut self.devices[disk];
         let taken = device.take_requests(now);
@@ -106,7 +107,7 @@ impl Calendar {
         let (event, disk) = self.next_disk_event();
         let request = clock.request();
         let next = event.min(request);
-        if next >= NEVER {
+        if next >= NEVER || self.hangs_for_ever(event, request) {
             let unanswered = self.devices.iter().map(Device::unanswered).enumerate();
             return Err(Outcome::IdleForEver {
                 unanswered: unanswered.filter(|&(_, count)| count > 0).collect(),
@@ -126,6 +127,14 @@ impl Calendar {
         let longest = self.options.longest_free_run.0.max(1);
         let free_until = event.min(self.now.saturating_add(longest));
         clock.run(self.now, free_until)
+    }
+
+    /// No disk will do anything by itself, one owes an answer, and the guest's only
+    /// events for long have been its own timers.
+    fn hangs_for_ever(&self, event: u64, request: u64) -> bool {
+        event == u64::MAX
+            && request.saturating_sub(self.last_command) > self.options.hung_limit.0
+            && self.devices.iter().any(|device| device.unanswered() > 0)
     }
 
     /// Time passes up to `time`; the observer gets its samples on the way.
@@ -153,6 +162,7 @@ impl Calendar {
         disk: usize,
         observer: &mut dyn Observer,
     ) -> Result<(), Halt> {
+        self.last_command = self.now;
         let now = self.now();
         let device = &mut self.devices[disk];
         let mut answers = std::mem::take(&mut self.answers);

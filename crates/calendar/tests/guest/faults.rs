@@ -121,6 +121,38 @@ fn a_disk_that_hangs_leaves_an_idle_guest_for_ever() {
 }
 
 #[test]
+fn a_guest_with_a_hung_disk_and_timers_is_given_up_after_hours() {
+    for (hangs, outcome) in [(true, "IdleForEver"), (false, "GuestEnded")] {
+        let faults = [(10_000_000, Fault::Hangs)];
+        let disk = failing(if hangs { &faults } else { &[] });
+        let run = run(
+            vec![simple(), disk],
+            options(Protocol::SharedMemory),
+            |guest| {
+                guest.submit(1, &Transfer::read(1000, 4096)).unwrap();
+                guest.submit(1, &Transfer::read(2000, 4096)).unwrap();
+                // Work on the other disk is a sign of life, for an hour.
+                while guest.clock.now < 3_600_000_000_000 {
+                    guest.sleep_until(3_600_000_000_000).unwrap();
+                }
+                guest.submit(0, &Transfer::read(0, 512)).unwrap();
+                let mut hour = 2;
+                while hour < 10 && guest.sleep_until(hour * 3_600_000_000_000).is_ok() {
+                    hour += u64::from(guest.clock.now == hour * 3_600_000_000_000);
+                }
+                hour
+            },
+        );
+        assert!(
+            format!("{:?}", run.ending).contains(outcome),
+            "{:?}",
+            run.ending
+        );
+        assert_eq!(run.guest, if hangs { 8 } else { 10 });
+    }
+}
+
+#[test]
 fn a_hung_disk_that_returns_answers_what_it_owes_at_that_moment() {
     let disk = failing(&[(10_000_000, Fault::Hangs), (100_000_000, Fault::Returns)]);
     let run = run(vec![disk], options(Protocol::SharedMemory), |guest| {
