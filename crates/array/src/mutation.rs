@@ -53,7 +53,7 @@ mutations! {
     FailureNotAwaited "failure-not-awaited" "writes go on before the failure of a member is recorded";
     FailureNotRecorded "failure-not-recorded" "the superblocks keep naming a failed member as current";
     EventsNotCounted "events-not-counted" "a change of the members does not raise the event count";
-    StaleTrusted "stale-trusted" "assembly takes a member with an old event count as current";
+    StaleTrusted "stale-trusted" "assembly takes a member for current because it claims to be";
     TieTakenWrongly "tie-taken-wrongly" "assembly takes the oldest superblock for the array's truth, not the newest";
     SplitBrainAccepted "split-brain-accepted" "assembly takes members that call each other failed together";
     SuperblockVolatile "superblock-volatile" "superblocks are written without force-unit-access";
@@ -65,7 +65,7 @@ mutations! {
     // The bitmap.
     BitmapSetLate "bitmap-set-late" "a write goes out before its bitmap bit is durable";
     BitmapClearedEarly "bitmap-cleared-early" "a bitmap bit is cleared while a write to its chunk is in flight";
-    BitmapClearedDegraded "bitmap-cleared-degraded" "bitmap bits are cleared while a member is missing";
+    BitmapClearedDegraded "bitmap-cleared-degraded" "bitmap bits are cleared while a member is missing, and the bitmap does not tell";
     BitmapClearedWithoutFlush "bitmap-cleared-without-flush" "a bitmap bit is cleared before the members were flushed";
     BitmapLastChunk "bitmap-last-chunk" "the last bitmap chunk that a write touches is not marked";
     BitmapVolatile "bitmap-volatile" "bitmap pages are written without force-unit-access";

@@ -28,12 +28,15 @@ mod block;
 mod config;
 mod need;
 mod spans;
+mod status;
 mod throttle;
 
 pub use config::{
     CheckpointRule, ReadRecovered, RecoveringWrites, RecoveryConfig, RecoveryConfigError,
     SyncSource, Throttle, WriteBarrier,
 };
+
+pub use status::{SyncKind, SyncStatus};
 
 pub(crate) use barrier::{Barrier, Range, WriteTicket};
 pub(crate) use block::{Block, NewBlock, is_part, part};
@@ -46,39 +49,6 @@ use barrier::Front;
 use raidlab_geometry::SlotSet;
 use raidlab_units::{Nanos, Sectors};
 pub(crate) use throttle::{Governor, Verdict};
-
-/// What a sync does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum SyncKind {
-    /// Fills members that were put in.
-    Recovery,
-    /// Makes the copies, or data and parity, of a dirty array agree.
-    Resync,
-    /// Compares copies, or data and parity, and changes nothing.
-    Check,
-    /// Compares, and makes agree what does not.
-    Repair,
-}
-
-/// How far a sync is. Positions are array sectors; for levels with parity, and
-/// for the recovery of a RAID 10, sectors of the members' data areas.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SyncStatus {
-    /// What it does.
-    pub kind: SyncKind,
-    /// Everything below is done.
-    pub position: Sectors,
-    /// Reads may be served from the targets below (recovery); reads are balanced
-    /// below (resync).
-    pub readable_below: Sectors,
-    /// Where it ends.
-    pub total: Sectors,
-    /// Blocks in flight, one that waits for its range included.
-    pub in_flight: u32,
-    /// Sectors found to differ so far (check and repair): of each copy that is
-    /// not as the first one, of each parity block that does not fit.
-    pub mismatches: Sectors,
-}
 
 /// What to do next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

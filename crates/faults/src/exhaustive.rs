@@ -240,6 +240,8 @@ fn options(
             whole: 100,
         },
         tear_physical: false,
+        safe_mode_ms: 200,
+        short_log: false,
         modelled_disks: false,
         latency_low_ns: 50_000,
         latency_high_ns: 200_000,

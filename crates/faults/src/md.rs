@@ -19,13 +19,17 @@ use raidlab_geometry::Level;
 use raidlab_metadata::create::{
     BitmapChoice, CreateSpec, InitialSync, LogReserve, MemberSize, plan,
 };
-use raidlab_metadata::{DeviceFlags, ReadAt, Uuid, read_member};
+use raidlab_metadata::{DeviceFlags, ReadAt, Uuid, Version, read_member};
 use raidlab_units::{Bytes, Nanos, SECTOR_BYTES, Sectors};
 use std::io;
 use std::sync::OnceLock;
 
 /// 2026-01-01, at virtual time 0.
 const UNIX_BASE: u64 = 1_767_225_600_000_000_000;
+
+/// Where the data begin if the log is to be short: behind 4 KiB each of
+/// superblock, bitmap and bad-block log, and some 150 KiB for the log.
+const SHORT_LOG_OFFSET: Sectors = Sectors(344);
 
 /// Arrays with md's metadata.
 #[derive(Debug, Clone, Copy, Default)]
@@ -128,9 +132,13 @@ impl Maker for Md {
         let in_service = current
             .filter_map(|member| number(&member.candidate.name))
             .collect();
+        let session = if options.log { how.session } else { 0 };
         let core = MdCore {
             members: options.members,
-            settings: Settings::new(Nanos(UNIX_BASE), if options.log { how.session } else { 0 }),
+            settings: Settings {
+                safe_mode_delay: Nanos::from_millis(options.safe_mode_ms),
+                ..Settings::new(Nanos(UNIX_BASE), session)
+            },
             engine: options.engine(),
             assembly: Some(assembly),
             array: None,
@@ -159,7 +167,9 @@ fn spec(options: &Options) -> CreateSpec {
             Level::Linear | Level::Raid0 => None,
             _ => Some(Sectors(options.used)),
         },
-        data_offset: None,
+        // Metadata in front of the data leave what little there is to the log.
+        data_offset: (options.log && options.short_log && options.version != Version::V1_0)
+            .then_some(SHORT_LOG_OFFSET),
         bitmap: match bitmap_chunk {
             None => BitmapChoice::None,
             chunk => BitmapChoice::Internal(chunk),

@@ -39,6 +39,11 @@ pub struct Options {
     pub tear: TearRates,
     /// A 4 KiB physical sector may become unreadable at a power cut.
     pub tear_physical: bool,
+    /// Without writes for so long, the array is marked clean (md's
+    /// `safe_mode_delay`).
+    pub safe_mode_ms: u64,
+    /// The write log's rings are so short that they go round many times.
+    pub short_log: bool,
     /// Latencies come from the model of a mechanical disk, not from a range.
     pub modelled_disks: bool,
     /// Nanoseconds of the fastest command.
@@ -174,6 +179,9 @@ impl Options {
             1 => Version::V1_1,
             _ => Version::V1_2,
         };
+        // Of a stream of their own: the seeds from before they came stay as
+        // they were.
+        let late = &mut random.fork("late options", 0);
         let latency_low_ns = pick(random, &[5_000, 50_000, 1_000_000]);
         Self {
             level,
@@ -193,6 +201,8 @@ impl Options {
                 whole: pick(random, &[0, 20, 50, 80, 100]),
             },
             tear_physical: random.percent(20),
+            safe_mode_ms: pick(late, &[200, 200, 200, 30_000]),
+            short_log: late.percent(50),
             modelled_disks: random.percent(10),
             latency_low_ns,
             latency_high_ns: latency_low_ns * pick(random, &[1, 4, 40]),

@@ -62,8 +62,9 @@ pub struct Oracle {
     /// Grows with power cuts and changes of members: what reads fixed before
     /// is not fixed any more.
     era: u64,
-    /// The moments when the reads and flushes in flight were submitted.
-    in_flight: BTreeMap<OperationId, Moment>,
+    /// The moments and eras in which the reads and flushes in flight were
+    /// submitted.
+    in_flight: BTreeMap<OperationId, (Moment, u64)>,
 }
 
 impl Oracle {
@@ -146,13 +147,13 @@ impl Oracle {
     /// A read or a flush is submitted.
     pub fn submitted(&mut self, operation: OperationId) {
         let now = self.moment();
-        self.in_flight.insert(operation, now);
+        self.in_flight.insert(operation, (now, self.era));
     }
 
     /// A flush is acknowledged: what had been acknowledged when it was
     /// submitted is durable.
     pub fn flushed(&mut self, flush: OperationId) {
-        let Some(submitted) = self.in_flight.remove(&flush) else {
+        let Some((submitted, _)) = self.in_flight.remove(&flush) else {
             return;
         };
         self.moment();
@@ -183,10 +184,11 @@ impl Oracle {
         start: u64,
         values: impl IntoIterator<Item = Value>,
     ) -> Result<(), Wrong> {
-        let Some(submitted) = self.in_flight.remove(&read) else {
+        let Some((submitted, era)) = self.in_flight.remove(&read) else {
             return Ok(());
         };
-        let era = self.era;
+        // A read during which a member failed may be of two members.
+        let era = Some(era).filter(|era| *era == self.era);
         for (sector, found) in (start..).zip(values) {
             let state = &mut self.sectors[sector as usize];
             state.check(submitted, era, found).map_err(|stale| Wrong {
@@ -233,7 +235,7 @@ impl Oracle {
     /// It must not hold it.
     pub fn settle(&mut self, sector: u64, found: Value) -> Result<(), Wrong> {
         let now = self.now;
-        let era = self.era;
+        let era = Some(self.era);
         let state = &mut self.sectors[sector as usize];
         if state.is_plain() && state.versions[0].value == Some(found) {
             return Ok(());
@@ -262,6 +264,10 @@ impl Oracle {
     }
 
     fn oldest_in_flight(&self) -> Moment {
-        self.in_flight.values().copied().min().unwrap_or(self.now)
+        self.in_flight
+            .values()
+            .map(|(moment, _)| *moment)
+            .min()
+            .unwrap_or(self.now)
     }
 }

@@ -88,7 +88,9 @@ impl Shrinker<'_> {
     }
 
     fn plain_options(&mut self) {
-        let plainer: [fn(&mut Options); 10] = [
+        let plainer: [fn(&mut Options); 12] = [
+            |options| options.safe_mode_ms = 200,
+            |options| options.short_log = false,
             |options| options.modelled_disks = false,
             |options| options.log = false,
             |options| options.bitmap_chunk = None,

@@ -454,6 +454,11 @@ impl<'a> World<'a> {
         self.call(|core, now, out| started = core.start(now, out))?;
         self.follow_slots();
         self.logged = self.core.as_ref().is_some_and(|core| core.keeps_log());
+        let syncs = self.core.as_ref().is_some_and(|core| core.is_syncing());
+        if syncs && self.in_sync().len() == self.slots.len() {
+            // Not a recovery: parity is made to fit, whatever the reason.
+            self.hole_open |= self.options.level.parity_count() > 0;
+        }
         started.map_err(|error| violation("start", error))
     }
 

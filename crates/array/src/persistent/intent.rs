@@ -199,7 +199,8 @@ impl Intent {
             self.lazy.insert(self.bitmap.page_of(at as u64));
             cleared = true;
         }
-        if cleared && self.bitmap.superblock.events_cleared != events {
+        let is_told = !mutation::is(Mutation::BitmapClearedDegraded);
+        if cleared && is_told && self.bitmap.superblock.events_cleared != events {
             self.bitmap.superblock.events_cleared = events;
             self.lazy.insert(0);
         }

@@ -17,38 +17,17 @@
 //! decided later, because writes may have come that wait for it.
 //!
 //! A device that fails any of it is failed, and the next pass records that.
-//!
-//! *Catching up.* A crash between two members' superblocks leaves some of them
-//! one event behind the others, which assembly allows for. If the next count
-//! were written to one of the others now and there were a crash again, they
-//! would be two behind, like a member that has missed writes, and the array
-//! could lack members that have missed nothing. So in a run that starts with
-//! such members the first pass brings them level, and does nothing else: they
-//! get the newest superblock as it stands, without a new event count, in place
-//! of their own. Until it is over no member is ahead of where the newest one
-//! was found, and all are still at most one behind. What such a superblock says
-//! is what the assembly believed anyway. If a log was replayed, then their log
-//! superblocks go before, of the session that was believed.
-//!
-//! *Members that stay away.* A member that was in service and is not here may
-//! be one event ahead of those that are, for the same reason. So a run without
-//! it begins only after two passes with superblocks: then the others are ahead
-//! of it whatever it says, and it can never be taken for one that has what was
-//! written meanwhile.
+
+mod catch_up;
+mod send;
 
 use super::PersistentArray;
 use super::device::{Device, Place};
-use super::intent::PAGE_SECTORS;
-use super::log_superblock::LogBlock;
 use super::now_since_1970;
-use crate::engine::EXTERNAL_BITMAP;
 use crate::mutation::{self, Mutation};
-use crate::request::{
-    BufferId, CommandId, ComputeStep, MemberCommand, MemberError, Operation, Outputs, Purpose,
-    ScratchId, Slot,
-};
-use raidlab_metadata::{PAGE_BYTES, Role, Superblock, superblock_checksum};
-use raidlab_units::{SECTOR_BYTES, Sectors};
+use crate::request::{ComputeStep, MemberError, Operation, Outputs, ScratchId, Slot};
+use raidlab_metadata::{Role, Superblock, superblock_checksum};
+use raidlab_units::Sectors;
 
 /// Bytes and the sector that they go to.
 type Placed = (Sectors, Vec<u8>);
@@ -166,42 +145,6 @@ impl PersistentArray {
         if !skips_flush {
             self.send_flushes(out);
         }
-        self.continue_pass(out);
-    }
-
-    /// Begins the pass that brings members level with the newest one.
-    fn begin_catching_up(&mut self, out: &mut Outputs) {
-        let has_bitmap = self.has_internal_bitmap();
-        let behind = std::mem::take(&mut self.behind);
-        // As it was found: the options may have changed the array since.
-        let is_newest = |device: &&Device| {
-            device.place.slot().is_some() && device.own.events == self.array.events
-        };
-        let newest = self.devices.values().find(is_newest).map(|it| &it.own);
-        let targets = behind.into_iter().filter_map(|handle| {
-            let device = self.devices.get(&handle)?;
-            let is_member = !matches!(device.place, Place::Spare | Place::Faulty);
-            is_member.then_some(())?;
-            Some((handle, device.superblock(newest?, has_bitmap)))
-        });
-        self.pass = Some(Pass {
-            phase: Phase::Flush,
-            outstanding: 0,
-            scratches: Vec::new(),
-            targets: targets.collect(),
-            bad_blocks: Vec::new(),
-            encoded: Vec::new(),
-            writes_superblocks: true,
-            recording: Vec::new(),
-            taken: Vec::new(),
-            may_be_clean: false,
-            records_bad_blocks: false,
-            says_dirty: false,
-            empties_logs: false,
-            catches_up: true,
-            in_sync_below: self.in_sync_below,
-        });
-        self.send_flushes(out);
         self.continue_pass(out);
     }
 
@@ -340,101 +283,6 @@ impl PersistentArray {
         }
     }
 
-    /// Writes the superblock of a device's log.
-    fn send_log_superblock(
-        &mut self,
-        handle: Slot,
-        sum: u32,
-        session: u64,
-        in_sync_below: Sectors,
-        out: &mut Outputs,
-    ) {
-        let (Some(ring), Some(device)) = (self.ring, self.devices.get_mut(&handle)) else {
-            return;
-        };
-        let Some(area) = device.log_area else { return };
-        if matches!(device.place, Place::Faulty | Place::Spare) {
-            return;
-        }
-        let block = LogBlock {
-            array_uuid: self.array.array_uuid,
-            device_uuid: device.own.device_uuid,
-            session,
-            in_sync_below,
-            checksums: [sum, device.checksum],
-            ring,
-            sequence: device.log_sequence,
-        };
-        device.log_sequence = device.log_sequence.wrapping_add(1);
-        let start = area.start + block.place();
-        self.send(handle, Operation::Write, start, Some(block.encode()), out);
-    }
-
-    fn send_bitmap(&mut self, out: &mut Outputs) {
-        let events = self.array.events;
-        let Some(intent) = &mut self.intent else {
-            return;
-        };
-        let bytes_used = usize::try_from(intent.superblock().bytes()).unwrap_or(usize::MAX);
-        let end = bytes_used.next_multiple_of(512);
-        let runs = intent.take_pages(true, events);
-        for (page, mut bytes) in runs {
-            bytes.truncate(end.saturating_sub(page * PAGE_BYTES));
-            let skip = page as u64 * PAGE_SECTORS;
-            if self.bitmap_is_external {
-                self.send(
-                    EXTERNAL_BITMAP,
-                    Operation::Write,
-                    Sectors(skip),
-                    Some(bytes),
-                    out,
-                );
-                continue;
-            }
-            for handle in self.targets() {
-                let device = &self.devices[&handle];
-                let start = device.beside(device.own.bitmap_offset);
-                let (Some(start), false) = (start, device.place == Place::Spare) else {
-                    continue;
-                };
-                let start = start + Sectors(skip);
-                self.send(handle, Operation::Write, start, Some(bytes.clone()), out);
-            }
-        }
-    }
-
-    /// The bad-block logs that have changed.
-    fn bad_block_logs(&mut self) -> Vec<(Slot, Option<Placed>)> {
-        let mut logs = Vec::new();
-        for (handle, device) in &mut self.devices {
-            if device.place == Place::Faulty || !std::mem::take(&mut device.bad_blocks_changed) {
-                continue;
-            }
-            let place = device.own.bad_block_log;
-            let log = place.and_then(|log| {
-                let start = device.beside(log.offset)?;
-                Some((start, log.encode(&device.bad_blocks).ok()?))
-            });
-            logs.push((*handle, log));
-        }
-        logs
-    }
-
-    fn send_bad_blocks(&mut self, out: &mut Outputs) {
-        let alive = self.targets();
-        let Some(pass) = &mut self.pass else { return };
-        for (handle, log) in std::mem::take(&mut pass.bad_blocks) {
-            match log {
-                _ if !alive.contains(&handle) => {}
-                Some((start, bytes)) => {
-                    self.send(handle, Operation::Write, start, Some(bytes), out);
-                }
-                // What cannot be remembered cannot be left to the member.
-                None => self.metadata_failed(handle, out),
-            }
-        }
-    }
-
     /// A device leaves: this pass has nothing more to do with it.
     pub(super) fn forget(&mut self, handle: Slot) {
         if let Some(pass) = &mut self.pass {
@@ -476,60 +324,6 @@ impl PersistentArray {
             let sum = self.devices[&handle].checksum;
             self.send_log_superblock(handle, sum, 0, in_sync_below, out);
         }
-    }
-
-    pub(super) fn new_scratch(&mut self) -> ScratchId {
-        let scratch = ScratchId(self.next_scratch);
-        // Long before it wraps around, the first ones are free again.
-        self.next_scratch = self.next_scratch.checked_add(1).unwrap_or(FIRST_SCRATCH);
-        scratch
-    }
-
-    /// Sends a command to a device, with its bytes in a buffer of its own.
-    fn send(
-        &mut self,
-        handle: Slot,
-        operation: Operation,
-        start: Sectors,
-        bytes: Option<Vec<u8>>,
-        out: &mut Outputs,
-    ) {
-        let Some(pass) = &mut self.pass else { return };
-        pass.outstanding += 1;
-        let phase = pass.phase;
-        let id = CommandId(self.next_command);
-        self.next_command += 1;
-        self.metadata_commands.insert(id, Some(handle));
-        let mut count = Sectors::ZERO;
-        let mut buffer = BufferId::None;
-        if let Some(bytes) = bytes {
-            let scratch = self.new_scratch();
-            if let Some(pass) = &mut self.pass {
-                pass.scratches.push(scratch);
-            }
-            count = Sectors(bytes.len() as u64 / SECTOR_BYTES);
-            buffer = BufferId::Scratch {
-                scratch,
-                skip: Sectors::ZERO,
-            };
-            out.steps.push(ComputeStep::Allocate { scratch, count });
-            out.steps.push(ComputeStep::Fill { to: buffer, bytes });
-        }
-        let volatile = match phase {
-            Phase::Superblocks => mutation::is(Mutation::SuperblockVolatile),
-            Phase::Pages => mutation::is(Mutation::BitmapVolatile),
-            Phase::Flush | Phase::EmptyLogs => false,
-        };
-        out.commands.push(MemberCommand {
-            id,
-            slot: handle,
-            operation,
-            start,
-            count,
-            force_unit_access: operation == Operation::Write && !volatile,
-            purpose: Purpose::Metadata,
-            buffer,
-        });
     }
 
     fn pass_done(&mut self, pass: &Pass, out: &mut Outputs) {

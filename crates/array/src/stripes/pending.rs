@@ -230,10 +230,12 @@ impl Pending {
         let upper = window.split(at);
         counts.extend(&upper.requests);
         self.windows.insert(at, upper);
-        for set in [&mut self.ready, &mut self.delayed] {
-            if set.contains(&start) {
-                set.insert(at);
-            }
+        if self.delayed.contains(&start) {
+            self.delayed.insert(at);
+        } else {
+            // What waits for a lock may be blocked in one part only, and the
+            // lock's end would not wake the other.
+            self.ready.extend([start, at]);
         }
     }
 
@@ -324,5 +326,39 @@ impl Pending {
         }
         self.windows.insert(start, below);
         self.release(start);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Pending, Segment};
+    use crate::request::RequestId;
+
+    fn write(start: u64, end: u64, request: u64) -> Segment {
+        Segment {
+            start,
+            end,
+            request: RequestId(request),
+            skip: 0,
+        }
+    }
+
+    /// The lock that a window waited for may lie in one part of it.
+    #[test]
+    fn the_parts_of_a_window_that_waited_for_a_lock_are_tried_again() {
+        let mut pending = Pending::default();
+        let mut counts = Vec::new();
+        let touched = pending.insert(0, write(0, 128, 1), 128, false, &mut counts);
+        assert_eq!(touched, [0]);
+        pending.release(0);
+        assert_eq!(pending.next_ready(), Some((0, 128)));
+        assert_eq!(pending.next_ready(), None);
+        // It was locked from 40 to 48; now a write cuts it.
+        pending.insert(1, write(47, 117, 2), 128, false, &mut counts);
+        let parts: Vec<_> = std::iter::from_fn(|| pending.next_ready()).collect();
+        assert_eq!(
+            parts,
+            [(0, 40), (40, 48), (48, 112), (112, 120), (120, 128)]
+        );
     }
 }

@@ -49,7 +49,7 @@ impl StripeArray {
     }
 
     /// Whether parity fits the data there.
-    fn parity_fits(&self, job: &Job) -> bool {
+    pub(super) fn parity_fits(&self, job: &Job) -> bool {
         !self.unsynced.overlaps(job.start, job.end)
     }
 

@@ -1,10 +1,11 @@
 //! Starts after crashes: what must not be believed, and what must not be lost.
 
-use crate::harness::{Disk, Make, SECTOR, World, candidate, slot};
+use crate::harness::{DATA_OFFSET, Disk, Make, SECTOR, World, candidate, slot};
 use crate::spares::{add, fail_and_remove};
-use raidlab_array::{AssembleOptions, VerbError};
+use raidlab_array::{AssembleOptions, Operation, RequestError, VerbError};
 use raidlab_geometry::Level;
 use raidlab_metadata::Superblock;
+use raidlab_metadata::create::InitialSync;
 use raidlab_units::{Nanos, Sectors};
 
 fn run_degraded(options: &mut AssembleOptions) {
@@ -136,4 +137,31 @@ fn what_was_resynced_before_a_restart_is_trusted() {
     add(&mut world, 5, crate::spares::SIZE).unwrap();
     world.run_for(Nanos::from_secs(60));
     assert_eq!(world.array.status().health, "[UUU]");
+}
+
+/// What could not be read when parity was to be made to fit is not computed
+/// from it afterwards.
+#[test]
+fn a_resync_past_an_unreadable_block_invents_nothing() {
+    let make = Make {
+        bitmap: false,
+        initial: InitialSync::Resync,
+        ..Make::new(Level::Raid5, 3)
+    };
+    let mut disks = make.disks();
+    let disk = disks.get_mut(&0).unwrap();
+    let at = usize::try_from(DATA_OFFSET).unwrap() * SECTOR;
+    disk.durable[at..at + 8 * SECTOR].fill(9);
+    disk.unreadable.insert(DATA_OFFSET + 3);
+    let mut world = World::assemble(disks, false, |_| ()).unwrap();
+    world.run_for(Nanos::from_secs(60));
+    world.with(|array, now, out| array.stop(now, out));
+    world.run_for(Nanos::from_secs(60));
+    let disks = world.disks.clone();
+    let mut world = World::assemble(disks, false, |_| ()).unwrap();
+    let lost = world.submit(Operation::Read, 0, 8, 0);
+    assert_eq!(world.wait(lost), Err(RequestError::NoMember));
+    world.read(8, 504);
+    world.write(0, 16, 4);
+    assert_eq!(world.read(0, 16), vec![4; 16 * SECTOR]);
 }

@@ -95,9 +95,14 @@ impl Sector {
             .unwrap_or_default()
     }
 
-    /// A read submitted then found this value. `Err` says whether it is an old
-    /// one.
-    pub(super) fn check(&mut self, submitted: Moment, era: u64, found: Value) -> Result<(), bool> {
+    /// A read submitted then found this value; `era` is `None` if it fixes
+    /// nothing. `Err` says whether it is an old one.
+    pub(super) fn check(
+        &mut self,
+        submitted: Moment,
+        era: Option<u64>,
+        found: Value,
+    ) -> Result<(), bool> {
         let right = self
             .readable_versions(submitted)
             .any(|version| version.value.is_none_or(|value| value == found));
@@ -117,6 +122,9 @@ impl Sector {
         if self.versions.iter().any(|version| version.done > submitted) {
             return Ok(());
         }
+        let Some(era) = era else {
+            return Ok(());
+        };
         match self.fixed {
             Some((value, fixed_era)) if fixed_era == era && value != found => Err(true),
             _ => {

@@ -108,6 +108,11 @@ impl World<'_> {
             if !busy && self.flights.is_empty() && self.asked.is_empty() {
                 return Ok(());
             }
+            // With more lost than the level can bear, what is left to be
+            // filled stays so.
+            if self.beyond && self.asked.is_empty() && self.next_event().is_none() {
+                return Ok(());
+            }
             self.wait_for(what, deadline)?;
         }
     }

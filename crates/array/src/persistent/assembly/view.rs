@@ -110,9 +110,9 @@ impl View {
         let Some(slot) = claim(superblock) else {
             return false;
         };
-        let is_recent = superblock.events.saturating_add(1) >= array.events
-            || mutation::is(Mutation::StaleTrusted);
+        let is_recent = superblock.events.saturating_add(1) >= array.events;
         is_recent && role_of(array, superblock.device_number) == Role::Slot(slot.0)
+            || mutation::is(Mutation::StaleTrusted)
     }
 
     /// Sectors that a member must have.

@@ -34,6 +34,20 @@ impl StripeArray {
         let lost_data = lost & job.data();
         // RAID 6 with one data block lost: P makes it, Q tests it.
         let unknown = !(lost_data - job.known).is_empty() && self.solve(job, lost_data).is_err();
+        let resyncs = matches!(
+            self.sync_mode(),
+            Some((Mode::Action(SyncAction::Resync), _))
+        );
+        if unknown && resyncs && !self.parity_fits(job) && !self.lacks_members(job, lost_data) {
+            if job.end - job.start > BLOCK {
+                return Next::Split;
+            }
+            // Parity cannot be made to fit what nobody can read, and once the
+            // resync is over nobody would know that it does not.
+            for slot in (job.parities() - lost).iter() {
+                self.mark_bad(slot, job.start, job.end, out);
+            }
+        }
         if lost.len() >= spare || unknown || mutated(Mutation::CheckBlind) {
             job.phase = Phase::Computed;
             return self.proceed(job, out);

@@ -1,0 +1,62 @@
+//! What a run must see to first, so that a second crash does no harm.
+//!
+//! *Catching up.* A crash between two members' superblocks leaves some of them
+//! one event behind the others, which assembly allows for. If the next count
+//! were written to one of the others now and there were a crash again, they
+//! would be two behind, like a member that has missed writes, and the array
+//! could lack members that have missed nothing. So in a run that starts with
+//! such members the first pass brings them level, and does nothing else: they
+//! get the newest superblock as it stands, without a new event count, in place
+//! of their own. Until it is over no member is ahead of where the newest one
+//! was found, and all are still at most one behind. What such a superblock says
+//! is what the assembly believed anyway. If a log was replayed, then their log
+//! superblocks go before, of the session that was believed.
+//!
+//! *Members that stay away.* A member that was in service and is not here may
+//! be one event ahead of those that are, for the same reason. So a run without
+//! it begins only after two passes with superblocks: then the others are ahead
+//! of it whatever it says, and it can never be taken for one that has what was
+//! written meanwhile.
+
+use super::{Pass, Phase};
+use crate::persistent::PersistentArray;
+use crate::persistent::device::{Device, Place};
+use crate::request::Outputs;
+
+impl PersistentArray {
+    /// Begins the pass that brings members level with the newest one.
+    pub(super) fn begin_catching_up(&mut self, out: &mut Outputs) {
+        let has_bitmap = self.has_internal_bitmap();
+        let behind = std::mem::take(&mut self.behind);
+        // As it was found: the options may have changed the array since.
+        let is_newest = |device: &&Device| {
+            device.place.slot().is_some() && device.own.events == self.array.events
+        };
+        let newest = self.devices.values().find(is_newest).map(|it| &it.own);
+        let targets = behind.into_iter().filter_map(|handle| {
+            let device = self.devices.get(&handle)?;
+            let is_member = !matches!(device.place, Place::Spare | Place::Faulty);
+            is_member.then_some(())?;
+            Some((handle, device.superblock(newest?, has_bitmap)))
+        });
+        self.pass = Some(Pass {
+            phase: Phase::Flush,
+            outstanding: 0,
+            scratches: Vec::new(),
+            targets: targets.collect(),
+            bad_blocks: Vec::new(),
+            encoded: Vec::new(),
+            writes_superblocks: true,
+            recording: Vec::new(),
+            taken: Vec::new(),
+            may_be_clean: false,
+            records_bad_blocks: false,
+            says_dirty: false,
+            empties_logs: false,
+            catches_up: true,
+            in_sync_below: self.in_sync_below,
+        });
+        self.send_flushes(out);
+        self.continue_pass(out);
+    }
+}

@@ -1,0 +1,166 @@
+//! What a pass sends beside the superblocks: bitmap pages, bad-block logs, the
+//! superblocks of write logs; and how a metadata command is made.
+
+use super::{FIRST_SCRATCH, Phase, Placed};
+use crate::engine::EXTERNAL_BITMAP;
+use crate::mutation::{self, Mutation};
+use crate::persistent::PersistentArray;
+use crate::persistent::device::Place;
+use crate::persistent::intent::PAGE_SECTORS;
+use crate::persistent::log_superblock::LogBlock;
+use crate::request::{
+    BufferId, CommandId, ComputeStep, MemberCommand, Operation, Outputs, Purpose, ScratchId, Slot,
+};
+use raidlab_metadata::PAGE_BYTES;
+use raidlab_units::{SECTOR_BYTES, Sectors};
+
+impl PersistentArray {
+    /// Writes the superblock of a device's log.
+    pub(super) fn send_log_superblock(
+        &mut self,
+        handle: Slot,
+        sum: u32,
+        session: u64,
+        in_sync_below: Sectors,
+        out: &mut Outputs,
+    ) {
+        let (Some(ring), Some(device)) = (self.ring, self.devices.get_mut(&handle)) else {
+            return;
+        };
+        let Some(area) = device.log_area else { return };
+        if matches!(device.place, Place::Faulty | Place::Spare) {
+            return;
+        }
+        let block = LogBlock {
+            array_uuid: self.array.array_uuid,
+            device_uuid: device.own.device_uuid,
+            session,
+            in_sync_below,
+            checksums: [sum, device.checksum],
+            ring,
+            sequence: device.log_sequence,
+        };
+        device.log_sequence = device.log_sequence.wrapping_add(1);
+        let start = area.start + block.place();
+        self.send(handle, Operation::Write, start, Some(block.encode()), out);
+    }
+
+    pub(super) fn send_bitmap(&mut self, out: &mut Outputs) {
+        let events = self.array.events;
+        let Some(intent) = &mut self.intent else {
+            return;
+        };
+        let bytes_used = usize::try_from(intent.superblock().bytes()).unwrap_or(usize::MAX);
+        let end = bytes_used.next_multiple_of(512);
+        let runs = intent.take_pages(true, events);
+        for (page, mut bytes) in runs {
+            bytes.truncate(end.saturating_sub(page * PAGE_BYTES));
+            let skip = page as u64 * PAGE_SECTORS;
+            if self.bitmap_is_external {
+                self.send(
+                    EXTERNAL_BITMAP,
+                    Operation::Write,
+                    Sectors(skip),
+                    Some(bytes),
+                    out,
+                );
+                continue;
+            }
+            for handle in self.targets() {
+                let device = &self.devices[&handle];
+                let start = device.beside(device.own.bitmap_offset);
+                let (Some(start), false) = (start, device.place == Place::Spare) else {
+                    continue;
+                };
+                let start = start + Sectors(skip);
+                self.send(handle, Operation::Write, start, Some(bytes.clone()), out);
+            }
+        }
+    }
+
+    /// The bad-block logs that have changed.
+    pub(super) fn bad_block_logs(&mut self) -> Vec<(Slot, Option<Placed>)> {
+        let mut logs = Vec::new();
+        for (handle, device) in &mut self.devices {
+            if device.place == Place::Faulty || !std::mem::take(&mut device.bad_blocks_changed) {
+                continue;
+            }
+            let place = device.own.bad_block_log;
+            let log = place.and_then(|log| {
+                let start = device.beside(log.offset)?;
+                Some((start, log.encode(&device.bad_blocks).ok()?))
+            });
+            logs.push((*handle, log));
+        }
+        logs
+    }
+
+    pub(super) fn send_bad_blocks(&mut self, out: &mut Outputs) {
+        let alive = self.targets();
+        let Some(pass) = &mut self.pass else { return };
+        for (handle, log) in std::mem::take(&mut pass.bad_blocks) {
+            match log {
+                _ if !alive.contains(&handle) => {}
+                Some((start, bytes)) => {
+                    self.send(handle, Operation::Write, start, Some(bytes), out);
+                }
+                // What cannot be remembered cannot be left to the member.
+                None => self.metadata_failed(handle, out),
+            }
+        }
+    }
+
+    pub(in crate::persistent) fn new_scratch(&mut self) -> ScratchId {
+        let scratch = ScratchId(self.next_scratch);
+        // Long before it wraps around, the first ones are free again.
+        self.next_scratch = self.next_scratch.checked_add(1).unwrap_or(FIRST_SCRATCH);
+        scratch
+    }
+
+    /// Sends a command to a device, with its bytes in a buffer of its own.
+    pub(super) fn send(
+        &mut self,
+        handle: Slot,
+        operation: Operation,
+        start: Sectors,
+        bytes: Option<Vec<u8>>,
+        out: &mut Outputs,
+    ) {
+        let Some(pass) = &mut self.pass else { return };
+        pass.outstanding += 1;
+        let phase = pass.phase;
+        let id = CommandId(self.next_command);
+        self.next_command += 1;
+        self.metadata_commands.insert(id, Some(handle));
+        let mut count = Sectors::ZERO;
+        let mut buffer = BufferId::None;
+        if let Some(bytes) = bytes {
+            let scratch = self.new_scratch();
+            if let Some(pass) = &mut self.pass {
+                pass.scratches.push(scratch);
+            }
+            count = Sectors(bytes.len() as u64 / SECTOR_BYTES);
+            buffer = BufferId::Scratch {
+                scratch,
+                skip: Sectors::ZERO,
+            };
+            out.steps.push(ComputeStep::Allocate { scratch, count });
+            out.steps.push(ComputeStep::Fill { to: buffer, bytes });
+        }
+        let volatile = match phase {
+            Phase::Superblocks => mutation::is(Mutation::SuperblockVolatile),
+            Phase::Pages => mutation::is(Mutation::BitmapVolatile),
+            Phase::Flush | Phase::EmptyLogs => false,
+        };
+        out.commands.push(MemberCommand {
+            id,
+            slot: handle,
+            operation,
+            start,
+            count,
+            force_unit_access: operation == Operation::Write && !volatile,
+            purpose: Purpose::Metadata,
+            buffer,
+        });
+    }
+}

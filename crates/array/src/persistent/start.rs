@@ -1,0 +1,157 @@
+//! An assembled array starts.
+
+use super::assembly::Assembly;
+use super::build::{self, EngineOptions};
+use super::error::StartError;
+use super::intent::Intent;
+use super::replace::Replacements;
+use super::{Mode, PersistentArray, Settings, status};
+use crate::engine::{Engine, FIRST_OUTER_ID, FIRST_OUTER_SCRATCH};
+use crate::recovery::Spans;
+use crate::request::Outputs;
+use raidlab_metadata::Superblock;
+use raidlab_units::Nanos;
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+
+impl PersistentArray {
+    /// Starts an assembled array on an engine that was built for it:
+    /// [`Assembly::slots`] says what the engine must have been told, and the
+    /// engine must await the recording of failures.
+    ///
+    /// # Errors
+    /// When the log has not been replayed, the engine's size is not that of the
+    /// superblocks, or superblocks of version 0.90 would have to be written.
+    pub fn with_engine(
+        assembly: Assembly,
+        engine: Box<dyn Engine>,
+        settings: Settings,
+        now: Nanos,
+        out: &mut Outputs,
+    ) -> Result<Self, StartError> {
+        let mut array = Self::new(assembly, engine, settings, now)?;
+        array.begin(out);
+        Ok(array)
+    }
+
+    /// Builds the engine for an assembled array and starts it.
+    ///
+    /// # Errors
+    /// See [`StartError`].
+    pub fn start(
+        assembly: Assembly,
+        options: &EngineOptions,
+        settings: Settings,
+        now: Nanos,
+        out: &mut Outputs,
+    ) -> Result<Self, StartError> {
+        let engine = assembly.build_engine(options, &settings)?;
+        Self::with_engine(assembly, engine, settings, now, out)
+    }
+
+    fn new(
+        assembly: Assembly,
+        engine: Box<dyn Engine>,
+        settings: Settings,
+        now: Nanos,
+    ) -> Result<Self, StartError> {
+        if assembly.replay.is_some() && !assembly.read_only {
+            return Err(StartError::ReplayPending);
+        }
+        if engine.size() != assembly.size {
+            return Err(StartError::Size {
+                engine: engine.size().0,
+                superblocks: assembly.size.0,
+            });
+        }
+        let is_redundant = build::is_redundant(assembly.level);
+        let gone = build::gone(&assembly);
+        let stripes = build::stripe_map(&assembly);
+        let wants_log = settings.session != 0 && assembly.level.parity_count() > 0;
+        let ring = build::ring(&assembly).filter(|_| settings.session != 0);
+        let (level, layout, slots) = (assembly.level, assembly.layout, assembly.slot_count());
+        let (resync_from, resync_ranges) = match assembly.resync {
+            Some(resync) => (Some(resync.from), resync.ranges),
+            None => (None, None),
+        };
+        let intent = assembly
+            .bitmap
+            .filter(|_| is_redundant)
+            .map(|bitmap| Intent::new(bitmap, resync_from));
+        let (devices, served) = build::devices(assembly.members, slots);
+        let behind = build::behind(&assembly.array, &devices);
+        let lacks = build::lacks(&assembly.array, &devices);
+        for device in devices.values() {
+            let writes = is_redundant && !assembly.read_only;
+            if writes && let Err(source) = device.own.encode() {
+                return Err(StartError::Superblock(source));
+            }
+        }
+        Ok(Self {
+            engine,
+            inner: Outputs::default(),
+            settings,
+            now,
+            mode: match assembly.read_only {
+                true => Mode::Untouched,
+                false => Mode::ReadWrite,
+            },
+            level,
+            layout,
+            stripes,
+            session: ring.map_or(0, |_| settings.session),
+            lacks_log: wants_log && ring.is_none(),
+            ring,
+            array: assembly.array,
+            devices,
+            served,
+            gone,
+            intent,
+            bitmap_is_external: assembly.bitmap_is_external,
+            passes_to_start: if lacks { 2 } else { 1 },
+            started: false,
+            active: false,
+            disk_dirty: false,
+            clean_at: None,
+            daemon_at: None,
+            in_sync_below: resync_from.unwrap_or(Superblock::IN_SYNC),
+            resync_ranges,
+            resync_again: Spans::default(),
+            sync: None,
+            resync_waits: false,
+            mismatches: status::MismatchStatus::default(),
+            held: VecDeque::new(),
+            tracked: HashMap::new(),
+            writes: 0,
+            held_finished: Vec::new(),
+            unrecorded: BTreeSet::new(),
+            recorded: BTreeSet::new(),
+            replacements: Replacements::default(),
+            bad_blocks_unrecorded: false,
+            pass: None,
+            behind,
+            want_superblocks: is_redundant,
+            is_final: false,
+            degraded: false,
+            metadata_commands: BTreeMap::new(),
+            data_commands: HashMap::new(),
+            next_command: FIRST_OUTER_ID,
+            next_scratch: FIRST_OUTER_SCRATCH,
+        })
+    }
+
+    /// The first steps of a new run.
+    fn begin(&mut self, out: &mut Outputs) {
+        // Superblocks that say "dirty" say so until a resync or the first pass
+        // in which there are no writes.
+        self.follow_members();
+        if self.mode == Mode::ReadWrite {
+            self.resume_replacements();
+        }
+        let resync = self.in_sync_below != Superblock::IN_SYNC;
+        if resync && self.mode == Mode::ReadWrite {
+            // Before anything is read: copies that differ must not be mixed.
+            self.start_resync(out);
+        }
+        self.pump(out);
+    }
+}

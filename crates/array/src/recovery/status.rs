@@ -1,0 +1,36 @@
+//! What is told of a sync.
+
+use raidlab_units::Sectors;
+
+/// What a sync does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum SyncKind {
+    /// Fills members that were put in.
+    Recovery,
+    /// Makes the copies, or data and parity, of a dirty array agree.
+    Resync,
+    /// Compares copies, or data and parity, and changes nothing.
+    Check,
+    /// Compares, and makes agree what does not.
+    Repair,
+}
+
+/// How far a sync is. Positions are array sectors; for levels with parity, and
+/// for the recovery of a RAID 10, sectors of the members' data areas.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SyncStatus {
+    /// What it does.
+    pub kind: SyncKind,
+    /// Everything below is done.
+    pub position: Sectors,
+    /// Reads may be served from the targets below (recovery); reads are balanced
+    /// below (resync).
+    pub readable_below: Sectors,
+    /// Where it ends.
+    pub total: Sectors,
+    /// Blocks in flight, one that waits for its range included.
+    pub in_flight: u32,
+    /// Sectors found to differ so far (check and repair): of each copy that is
+    /// not as the first one, of each parity block that does not fit.
+    pub mismatches: Sectors,
+}
