@@ -59,7 +59,7 @@ fill_one() {
 }
 
 sums() {
-    (cd "/mnt/$1" && find . -type f ! -name sums | sort | xargs -d '\n' md5sum)
+    (cd "/mnt/$1" && find . -type f ! -name sums -print0 | xargs -0 md5sum | sort -k 2)
 }
 
 fsck() {

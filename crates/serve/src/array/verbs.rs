@@ -23,6 +23,14 @@ use raidlab_units::Nanos;
 use std::error::Error;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How long a removal waits for a failure to be recorded, and how often it is
+/// tried. The others' superblocks may take as long as a member may take to
+/// answer; mdadm waits 5 s when it is told to use force (`hot_remove_disk` in
+/// util.c, mdadm 4.2).
+const REMOVAL_PATIENCE: Duration = Duration::from_secs(30);
+const REMOVAL_PAUSE: Duration = Duration::from_millis(10);
 
 /// Why a verb is refused, in one line with its causes.
 type Refusal = String;
@@ -74,7 +82,7 @@ impl ArrayExport {
                     array.fail(now, handle, out).map_err(verb_error)
                 })?;
             }
-            ControlRequest::Remove { device } => self.remove(device)?,
+            ControlRequest::Remove { device } => self.remove(&device)?,
             ControlRequest::Add { path } => self.add(&path)?,
             ControlRequest::ReAdd { path } => self.re_add(&path)?,
             ControlRequest::Replace { device, with } => {
@@ -116,18 +124,30 @@ impl ArrayExport {
         Ok(ControlResponse::Done)
     }
 
-    fn remove(&self, device: String) -> Result<(), Refusal> {
-        self.on_array(move |owner, now| {
-            let Core::Array(array) = &mut owner.core else {
-                return Err(no_array());
-            };
-            let handle = find(array, &device)?;
-            let removed = array.remove(now, handle, &mut owner.out);
-            removed.map_err(verb_error)?;
-            owner.settle(now);
-            owner.members.detach(place_of(handle));
-            Ok(())
-        })
+    /// Removes a device; as mdadm does, waits for one that has just failed.
+    fn remove(&self, device: &str) -> Result<(), Refusal> {
+        let until = Instant::now() + REMOVAL_PATIENCE;
+        loop {
+            let name = device.to_owned();
+            let is_last = Instant::now() >= until;
+            let removed = self.on_array(move |owner, now| {
+                let Core::Array(array) = &mut owner.core else {
+                    return Err(no_array());
+                };
+                let handle = find(array, &name)?;
+                match array.remove(now, handle, &mut owner.out) {
+                    Err(VerbError::Busy) if !is_last => return Ok(false),
+                    removed => removed.map_err(verb_error)?,
+                }
+                owner.settle(now);
+                owner.members.detach(place_of(handle));
+                Ok(true)
+            });
+            if removed? {
+                return Ok(());
+            }
+            std::thread::sleep(REMOVAL_PAUSE);
+        }
     }
 
     fn add(&self, path: &str) -> Result<(), Refusal> {
