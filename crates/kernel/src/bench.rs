@@ -4,7 +4,7 @@
 //! of its own, on a processor of its own, so that they can run at the same time
 //! and in any order with the same results.
 
-use crate::devices::{Disks, DisksError, Report};
+use crate::devices::{self, Disks, DisksError, Report};
 use crate::messages::{Ended, Message, MessageError};
 use crate::obstacle::{self, Obstacle};
 use crate::processors::Processors;
@@ -95,10 +95,12 @@ impl KernelBench {
     /// # Errors
     /// With the first obstacle.
     pub fn obstacle(&self, experiment: &Experiment) -> Result<(), Obstacle> {
-        // The jobs' regions must lie within what is used of the disks; a whole
-        // disk's size the guest knows.
-        let member = self.settings.member.unwrap_or(Bytes(u64::MAX >> 1));
-        obstacle::check(experiment, &self.kernel, member)
+        // The jobs' regions must lie within what is used of the disks.
+        let whole = || devices::smallest(experiment);
+        match self.settings.member.or_else(whole) {
+            Some(member) => obstacle::check(experiment, &self.kernel, member),
+            None => Ok(()),
+        }
     }
 
     fn boot(
@@ -131,7 +133,7 @@ impl KernelBench {
             told: Told::new(experiment),
             ended: None,
         };
-        let finish = run.to_end(observer);
+        let finish = run.follow(observer);
         // Whatever came of it: nothing of it runs on.
         run.boot.stop();
         let report = run.disks.end(LAST);
@@ -244,7 +246,7 @@ struct Run {
 
 impl Run {
     /// Passes on what the guest tells until it has ended.
-    fn to_end(&mut self, observer: &mut dyn Observer) -> Result<Finish, KernelError> {
+    fn follow(&mut self, observer: &mut dyn Observer) -> Result<Finish, KernelError> {
         loop {
             if observer.cancelled() {
                 return Ok(Finish::Cancelled);
