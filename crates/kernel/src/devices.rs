@@ -158,6 +158,17 @@ fn longest(job: &PlannedJob) -> Nanos {
     sum(times.fold(Nanos::ZERO, sum), MINUTE)
 }
 
+/// The capacity of the smallest disk; `None` where a preset cannot be read, which
+/// the run itself says.
+pub(crate) fn smallest(experiment: &Experiment) -> Option<Bytes> {
+    let sizes = experiment.disks.iter().map(|name| {
+        let preset = presets::load(name).ok()?;
+        let parameters = preset.parameters(&experiment.fit).ok()?;
+        Some(parameters.capacity.to_bytes())
+    });
+    sizes.min().flatten()
+}
+
 /// The disks of an experiment, with the angles and the chance that they have on
 /// the model bench too.
 fn configs(experiment: &Experiment, settings: &Settings) -> Result<Vec<DeviceConfig>, DisksError> {
