@@ -31,15 +31,15 @@ const FIO_CLOCK: &str = "clock_gettime";
 /// Between two words on how far an experiment is.
 const PROGRESS: Nanos = Nanos::SECOND;
 
-/// File systems that programs expect: what, where.
-const MOUNTS: [(&str, &str); 7] = [
+/// File systems that programs expect: what, where. `/tmp` and `/run` are folders
+/// of the first file system, which is in memory too: a user's own files may lie
+/// below `/tmp`, and would be hidden.
+const MOUNTS: [(&str, &str); 5] = [
     ("proc", "/proc"),
     ("sysfs", "/sys"),
     ("devtmpfs", "/dev"),
     ("devpts", "/dev/pts"),
     ("tmpfs", "/dev/shm"),
-    ("tmpfs", "/run"),
-    ("tmpfs", "/tmp"),
 ];
 
 /// The names of the guest's disks, in order.
@@ -84,7 +84,7 @@ pub fn begin() -> Result<(), AgentError> {
         mount(kind, folder, kind, MountFlags::empty(), None)
             .map_err(|error| failed(error.into()))?;
     }
-    for folder in ["/mnt", "/root", "/var/tmp", "/run/lock"] {
+    for folder in ["/mnt", "/root", "/tmp", "/var/tmp", "/run/lock"] {
         fs::create_dir_all(folder).map_err(|source| AgentError::System {
             what: format!("make {folder}"),
             source,

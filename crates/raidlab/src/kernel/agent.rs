@@ -22,8 +22,14 @@ pub fn run() {
 
 fn experiment() -> Result<Experiment, Failure> {
     let description = Description::read()?;
-    std::env::set_current_dir(description.folder())
-        .map_err(|error| Failure::new(Kind::Run, error))?;
+    let folder = description.folder();
+    std::env::set_current_dir(folder).map_err(|error| {
+        let words = format!(
+            "the guest has no folder {}: {error}; start from another one",
+            folder.display()
+        );
+        Failure::words(Kind::Run, words)
+    })?;
     match Cli::try_parse_from(description.command_line()).map(|cli| cli.command) {
         Ok(Command::Run(arguments)) => description.experiment(&arguments),
         _ => Err(Failure::words(
