@@ -174,7 +174,10 @@ impl Machine {
         add("initrd", files.initrd().to_string_lossy().into_owned());
         // A kernel that looks for its timer gives up too early where this
         // machine is so busy that the guest stands still for a moment.
-        add("append", "console=ttyS0 panic=-1 quiet no_timer_check".to_owned());
+        add(
+            "append",
+            "console=ttyS0 panic=-1 quiet no_timer_check".to_owned(),
+        );
         add("device", "virtio-serial-pci".to_owned());
         for port in PORTS {
             let path = escaped(&files.port(port));
