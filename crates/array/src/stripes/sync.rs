@@ -244,7 +244,9 @@ impl StripeArray {
             sync.governor = Governor::new(*throttle, self.now, &self.members);
             // What is in flight will be reported as finished.
             sync.throttle_due = sync.governor.issued(Sectors(sync.in_flight_sectors));
-            sync.pause = Pause::None;
+            // It goes on with the next tick, not with the next request, which
+            // may never come.
+            sync.pause = Pause::Until(self.now);
         }
     }
 

@@ -148,6 +148,37 @@ fn recovery_fills_a_new_member_and_serves_reads_from_it() {
     }
 }
 
+/// Nothing else may happen to the array that would set it going again.
+#[test]
+fn a_recovery_that_sleeps_goes_on_when_it_may_be_faster() {
+    let mut bench = filled_with(config(Level::Raid5, ParityLayout::LeftSymmetric, 4, 16, 64));
+    bench.fail(1);
+    let (now, out) = (bench.now, &mut bench.out);
+    bench.array.remove(now, Slot(1), out).expect("it failed");
+    bench.array.set_sync_speed(1, 1);
+    let admission = Admission::From(Sectors::ZERO);
+    bench
+        .array
+        .add(now, Slot(1), member(1024), admission, out)
+        .expect("an empty slot");
+    bench.take_outputs();
+    while !bench.flights.is_empty() {
+        bench.land(0);
+    }
+    let wakes = bench.array.next_tick().expect("it is not done");
+    assert!(wakes > bench.now, "it sleeps");
+    bench.array.set_sync_speed(100_000, 1_000_000);
+    assert!(
+        bench
+            .array
+            .next_tick()
+            .is_some_and(|time| time <= bench.now)
+    );
+    bench.run();
+    assert!(bench.events.contains(&Event::SyncFinished));
+    assert_eq!(bench.check_parity(), all(bench.map().size().0));
+}
+
 #[test]
 fn a_member_that_comes_back_is_filled_only_where_it_lags() {
     let mut bench = filled(Level::Raid5, 4);
