@@ -1,0 +1,107 @@
+//! How a replacement ends: the new device takes the slot, or one of the two fails.
+
+use super::Stage;
+use crate::engine::Admission;
+use crate::persistent::device::Place;
+use crate::persistent::{Mode, PersistentArray};
+use crate::request::{Event, Outputs, Slot};
+
+impl PersistentArray {
+    /// The new device no longer takes part.
+    pub(in crate::persistent) fn replacement_failed(&mut self, device: Slot, out: &mut Outputs) {
+        let running = self.replacements.running.iter();
+        let found = running
+            .filter(|(_, it)| it.new == device && it.stage != Stage::Taken)
+            .map(|(slot, _)| *slot)
+            .next();
+        let Some(slot) = found else { return };
+        self.abandon_replacement(slot, out);
+        self.retire(device);
+        out.events.push(Event::MemberFailed(device));
+    }
+
+    /// Ends a replacement as it stands.
+    pub(super) fn abandon_replacement(&mut self, slot: Slot, out: &mut Outputs) {
+        self.want_superblocks = true;
+        let Some(mut replacement) = self.replacements.running.remove(&slot) else {
+            return;
+        };
+        out.commands.append(&mut replacement.held);
+    }
+
+    /// A slot's member has failed.
+    pub(in crate::persistent) fn replaced_member_failed(&mut self, slot: Slot, out: &mut Outputs) {
+        match self.replacements.running.get_mut(&slot) {
+            None => {}
+            Some(replacement) if replacement.stage == Stage::Copying => {
+                replacement.stage = Stage::Orphaned;
+            }
+            Some(_) => self.abandon_replacement(slot, out),
+        }
+    }
+
+    /// The superblocks name the new device: the old one is done with.
+    pub(in crate::persistent) fn replacement_recorded(&mut self, slot: Slot) {
+        let running = self.replacements.running.get(&slot);
+        if running.is_some_and(|it| it.stage == Stage::Taken) {
+            self.replacements.running.remove(&slot);
+        }
+    }
+
+    /// Everything is copied: the new device takes the slot.
+    pub(super) fn take_place(&mut self, slot: Slot) -> bool {
+        let Some(replacement) = self.replacements.running.get_mut(&slot) else {
+            return false;
+        };
+        // Doubles in flight have the old device's answer for the engine.
+        if !replacement.is_drained() || !self.unrecorded.is_empty() || self.pass.is_some() {
+            return false;
+        }
+        // First that it has everything, then that it is the member: a crash
+        // between two superblocks of the second pass must not cost a member.
+        if replacement.recorded < self.array.used_size {
+            return !std::mem::replace(&mut self.want_superblocks, true);
+        }
+        replacement.stage = Stage::Taken;
+        let (old, new) = (replacement.old, replacement.new);
+        self.served[slot.index()] = Some(new);
+        if let Some(device) = self.devices.get_mut(&new) {
+            device.place = Place::InSync(slot);
+        }
+        self.retire(old);
+        self.want_superblocks = true;
+        true
+    }
+
+    /// The old device has failed, and the superblocks know: the new one takes
+    /// its slot and is filled from the others.
+    pub(super) fn take_orphan(&mut self, slot: Slot, out: &mut Outputs) -> bool {
+        if !self.recorded.contains(&slot) {
+            return false;
+        }
+        let Some(replacement) = self.replacements.running.get(&slot) else {
+            return false;
+        };
+        if replacement.stage != Stage::Orphaned || !replacement.is_drained() {
+            return false;
+        }
+        if self.mode != Mode::ReadWrite {
+            // The next assembly finds it as it is.
+            self.replacements.running.remove(&slot);
+            return true;
+        }
+        let new = replacement.new;
+        let mut below = replacement.below(self.data_span(new));
+        self.replacements.running.remove(&slot);
+        if let Some(device) = self.devices.get_mut(&new) {
+            let bad = device.bad_spans();
+            below = bad.first().map_or(below, |bad| below.min(bad.start));
+            // All of it is filled now.
+            device.bad_blocks_changed |= !device.bad_blocks.is_empty();
+            device.bad_blocks.clear();
+            device.place = Place::Spare;
+        }
+        self.seat(new, slot, Admission::From(below), true, out);
+        true
+    }
+}

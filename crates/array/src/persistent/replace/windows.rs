@@ -1,0 +1,272 @@
+//! The rest is copied in windows, upwards, where and when the engine lets it.
+
+use super::{
+    ATTEMPTS, BLOCK, CHECKPOINTS, Copying, PATIENCE, Replacement, Stage, Unreadable, WINDOW,
+    Window, overlap,
+};
+use crate::engine::{Span, SyncAction, SyncRequest};
+use crate::persistent::device::Place;
+use crate::persistent::{Mode, PersistentArray, assembly};
+use crate::request::{
+    BufferId, CommandId, ComputeStep, Event, MemberCommand, MemberError, Operation, Outputs,
+    Purpose, ScratchId, Slot,
+};
+use raidlab_geometry::CopyMap;
+use raidlab_units::{Nanos, Sectors};
+
+impl PersistentArray {
+    pub(super) fn window_answered(
+        &mut self,
+        (slot, new): (Slot, Slot),
+        scratch: ScratchId,
+        is_write: bool,
+        result: Result<(), MemberError>,
+        out: &mut Outputs,
+    ) {
+        let running = self.replacements.running.get_mut(&slot);
+        let of = |it: &Replacement| it.window.filter(|window| window.scratch == scratch);
+        let found = running.and_then(|it| of(it).map(|window| (it, window)));
+        let Some((replacement, window)) = found else {
+            // The new device has failed meanwhile.
+            out.steps.push(ComputeStep::Release { scratch });
+            return;
+        };
+        if result.is_ok() && !is_write && replacement.stage == Stage::Copying {
+            self.send_window(slot, window, true, out);
+            return;
+        }
+        replacement.window = None;
+        out.steps.push(ComputeStep::Release { scratch });
+        if result.is_ok() && is_write {
+            replacement.log.remove(window.span);
+            replacement.data.remove(window.span);
+            replacement.unreadable = None;
+            let is_busy = self.replacements.engine_commands != replacement.commands_seen;
+            replacement.commands_seen = self.replacements.engine_commands;
+            let (minimum, maximum) = self.replacements.speeds;
+            let speed = if is_busy { minimum } else { maximum };
+            let sectors = window.span.end.0 - window.span.start.0;
+            let time = sectors * Nanos::SECOND.0 / (2 * speed.min(maximum));
+            replacement.due = self.now + Nanos(time);
+        }
+        for command in std::mem::take(&mut replacement.held) {
+            self.send_to_both(slot, command, out);
+        }
+        match (is_write, result) {
+            (_, Ok(())) => self.note_position(slot),
+            (true, Err(_)) => self.replacement_failed(new, out),
+            (false, Err(error)) => self.window_unreadable(slot, window.span, error, out),
+        }
+    }
+
+    /// Takes down how far the new device is filled.
+    pub(super) fn note_position(&mut self, slot: Slot) {
+        let Some(replacement) = self.replacements.running.get(&slot) else {
+            return;
+        };
+        let new = replacement.new;
+        let position = replacement.below(self.data_span(new));
+        let Some(device) = self.devices.get_mut(&new) else {
+            return;
+        };
+        if let Place::Replacing { below, .. } = &mut device.place {
+            *below = position;
+        }
+        let step = (self.array.used_size.0 / CHECKPOINTS).max(1);
+        let recorded = self.replacements.running[&slot].recorded;
+        self.want_superblocks |= position.0 >= recorded.0.saturating_add(step);
+    }
+
+    /// The old device could not read a window.
+    pub(super) fn window_unreadable(
+        &mut self,
+        slot: Slot,
+        span: Span,
+        error: MemberError,
+        out: &mut Outputs,
+    ) {
+        let Some(replacement) = self.replacements.running.get_mut(&slot) else {
+            return;
+        };
+        if replacement.stage != Stage::Copying {
+            return;
+        }
+        if error == MemberError::Medium && span.end.0 - span.start.0 > BLOCK {
+            replacement.careful_below = span.end;
+            return;
+        }
+        let before = replacement.unreadable.filter(|it| it.start == span.start);
+        let attempts = before.map_or(1, |it| it.attempts + 1);
+        let is_data = replacement.log.is_empty();
+        if error == MemberError::Medium && is_data && attempts < ATTEMPTS {
+            replacement.unreadable = Some(Unreadable {
+                start: span.start,
+                attempts,
+                was_checked: false,
+            });
+            return;
+        }
+        let (now, new) = (self.now, replacement.new);
+        let failed = self.with_engine_do(out, |engine, out| engine.fail(now, slot, out));
+        if failed.is_err() {
+            // It is the last one that has some of the data: it stays as it is.
+            self.abandon_replacement(slot, out);
+            let mut commands = self.replacements.commands.values();
+            let is_used = commands.any(|it| matches!(it, Copying::Double(_, to) if *to == new));
+            if let Some(device) = self.devices.get_mut(&new) {
+                device.place = if is_used { Place::Faulty } else { Place::Spare };
+            }
+            out.events.push(Event::SyncAborted);
+        }
+    }
+
+    /// Copies what can be copied now; true if something has changed.
+    pub(in crate::persistent) fn go_on_replacing(&mut self, out: &mut Outputs) -> bool {
+        let slots: Vec<Slot> = self.replacements.running.keys().copied().collect();
+        let mut progress = false;
+        for slot in slots {
+            progress |= self.take_orphan(slot, out) || self.copy_on(slot, out);
+        }
+        progress
+    }
+
+    pub(super) fn copy_on(&mut self, slot: Slot, out: &mut Outputs) -> bool {
+        let may_go = self.mode == Mode::ReadWrite && self.started;
+        let is_syncing = self.engine.sync_status().is_some();
+        let Some(replacement) = self.replacements.running.get_mut(&slot) else {
+            return false;
+        };
+        let is_free = replacement.stage == Stage::Copying && replacement.window.is_none();
+        if !is_free || !may_go || is_syncing || replacement.due > self.now {
+            return false;
+        }
+        let first = replacement.log.iter().next();
+        let Some(rest) = first.or_else(|| replacement.data.iter().next()) else {
+            return self.take_place(slot);
+        };
+        if let Some(unreadable) = &mut replacement.unreadable
+            && !std::mem::replace(&mut unreadable.was_checked, true)
+        {
+            let start = unreadable.start;
+            return self.correct(slot, start, out);
+        }
+        let careful = replacement.careful_below > rest.start || replacement.unreadable.is_some();
+        let length = if careful { BLOCK } else { WINDOW };
+        let span = Span {
+            start: rest.start,
+            end: rest.end.min(Sectors(rest.start.0 + length)),
+        };
+        if replacement
+            .writes
+            .values()
+            .any(|write| overlap(write, &span))
+        {
+            return false;
+        }
+        let scratch = self.new_scratch();
+        let count = Sectors(span.end.0 - span.start.0);
+        out.steps.push(ComputeStep::Allocate { scratch, count });
+        let window = Window { span, scratch };
+        if let Some(replacement) = self.replacements.running.get_mut(&slot) {
+            replacement.window = Some(window);
+        }
+        self.send_window(slot, window, false, out);
+        true
+    }
+
+    pub(super) fn send_window(
+        &mut self,
+        slot: Slot,
+        window: Window,
+        is_write: bool,
+        out: &mut Outputs,
+    ) {
+        let Some(replacement) = self.replacements.running.get(&slot) else {
+            return;
+        };
+        let (old, new) = (replacement.old, replacement.new);
+        let (device, operation) = match is_write {
+            true => (new, Operation::Write),
+            false => (old, Operation::Read),
+        };
+        let id = CommandId(self.next_command);
+        self.next_command += 1;
+        let count = Sectors(window.span.end.0 - window.span.start.0);
+        let copying = Copying::Window {
+            slot,
+            new,
+            window: window.scratch,
+            is_write,
+        };
+        self.replacements.commands.insert(id, copying);
+        self.data_commands.insert(id, (device, operation, count));
+        out.commands.push(MemberCommand {
+            id,
+            slot: device,
+            operation,
+            start: window.span.start,
+            count,
+            force_unit_access: false,
+            purpose: Purpose::Sync,
+            buffer: BufferId::Scratch {
+                scratch: window.scratch,
+                skip: Sectors::ZERO,
+            },
+        });
+    }
+
+    /// Has the engine look at a block that the old device cannot read, and write
+    /// it anew.
+    pub(super) fn correct(&mut self, slot: Slot, start: Sectors, out: &mut Outputs) -> bool {
+        let Some(replacement) = self.replacements.running.get_mut(&slot) else {
+            return false;
+        };
+        replacement.due = self.now + PATIENCE;
+        let old = replacement.old;
+        let data = self.data_span(old);
+        let on_member = start - data.start;
+        let shape = assembly::shape_of(&self.array, self.level, self.layout);
+        let position = match (&self.stripes, CopyMap::new(&shape)) {
+            (None, Ok(map)) => match map.inverse(slot, on_member).content {
+                Some(content) => content.start,
+                None => {
+                    // Nothing lies there.
+                    let end = data.end.min(Sectors(start.0 + BLOCK));
+                    if let Some(replacement) = self.replacements.running.get_mut(&slot) {
+                        replacement.data.remove(Span { start, end });
+                        replacement.unreadable = None;
+                    }
+                    return true;
+                }
+            },
+            _ => on_member,
+        };
+        let end = Sectors(position.0 + BLOCK).min(self.sync_end());
+        let request = SyncRequest {
+            action: SyncAction::Check,
+            ranges: Some(vec![Span {
+                start: position,
+                end,
+            }]),
+        };
+        let now = self.now;
+        self.sync = Some(SyncAction::Check);
+        self.replacements.is_correcting = true;
+        let started = self.with_engine_do(out, |engine, out| engine.start_sync(now, request, out));
+        if started.is_err() || self.engine.sync_status().is_none() {
+            self.sync = None;
+            self.replacements.is_correcting = false;
+        }
+        true
+    }
+
+    /// When the next window is due.
+    pub(in crate::persistent) fn next_window_at(&self) -> Option<Nanos> {
+        let waits = self.mode == Mode::ReadWrite && self.engine.sync_status().is_none();
+        let running = self.replacements.running.values();
+        let due = running
+            .filter(|it| it.stage == Stage::Copying && it.window.is_none() && it.due > self.now)
+            .map(|it| it.due);
+        due.min().filter(|_| waits)
+    }
+}
