@@ -4,6 +4,7 @@ use crate::error::CalendarError;
 use crate::faults::ScheduledFault;
 use crate::simple::SimpleDiskParameters;
 use raidlab_disk::DiskParameters;
+use raidlab_disk::shared::Attached;
 use raidlab_random::Stream;
 use raidlab_units::{Bytes, Nanos, Sectors};
 use std::sync::Arc;
@@ -26,6 +27,14 @@ pub enum DiskModel {
         /// Where its chance comes from.
         random: Stream,
     },
+    /// A mechanical disk that is there already, or a way to one that several devices
+    /// share: all devices of a group belong to one calendar.
+    Made {
+        /// The disk; a copy of the model is another disk, or the same way.
+        disk: Attached,
+        /// How much of it is the device's.
+        capacity: Sectors,
+    },
     /// A disk to compute by hand.
     Simple {
         /// Its numbers.
@@ -41,7 +50,7 @@ impl DiskModel {
     pub fn capacity(&self) -> Sectors {
         match self {
             Self::Modelled { parameters, .. } => parameters.capacity,
-            Self::Simple { capacity, .. } => *capacity,
+            Self::Made { capacity, .. } | Self::Simple { capacity, .. } => *capacity,
         }
     }
 }

@@ -8,6 +8,7 @@
 use crate::config::DiskModel;
 use crate::faults::{Faults, Health, ScheduledFault};
 use crate::simple::SimpleDisk;
+use raidlab_disk::shared::Attached;
 use raidlab_disk::{Command, CommandKind, Completion, Disk};
 use raidlab_units::{Nanos, Sectors};
 use std::collections::{BTreeMap, VecDeque};
@@ -81,7 +82,7 @@ pub struct DiskCounters {
 
 #[derive(Debug)]
 enum Mechanism {
-    Modelled(Box<Disk>),
+    Modelled(Attached),
     Simple(SimpleDisk),
 }
 
@@ -145,7 +146,8 @@ impl Drive {
                 parameters,
                 phase,
                 random,
-            } => Mechanism::Modelled(Box::new(Disk::new(*parameters, phase, random))),
+            } => Mechanism::Modelled(Disk::new(*parameters, phase, random).into()),
+            DiskModel::Made { disk, .. } => Mechanism::Modelled(disk),
             DiskModel::Simple { parameters, .. } => Mechanism::Simple(SimpleDisk::new(parameters)),
         };
         Self {

@@ -8,7 +8,8 @@
 //! What is modelled, and where: the platters' rate and angle ([`surface`]),
 //! the arm ([`seek`]), the choice of the next command ([`scheduling`]), the
 //! read-ahead segments ([`segments`]), what happens to sequential streams
-//! ([`stream`]), the write-back cache and the life of a command ([`Disk`]).
+//! ([`stream`]), the write-back cache and the life of a command ([`Disk`]), what
+//! several members share ([`shared`]).
 //! Parameters come from a [`Preset`]: a TOML file in which every number names
 //! its source.
 
@@ -21,6 +22,7 @@ mod preset;
 pub mod scheduling;
 pub mod seek;
 pub mod segments;
+pub mod shared;
 pub mod stream;
 pub mod surface;
 

@@ -104,7 +104,7 @@ fn machine(fact: &Fact, parameters: &DiskParameters, seed: u64) -> Result<Machin
         .map(|index| {
             let mut phase = random.fork("phase", index);
             let phase = Nanos(phase.below(parameters.revolution.0));
-            Disk::new(parameters.clone(), phase, random.fork("disk", index))
+            Disk::new(parameters.clone(), phase, random.fork("disk", index)).into()
         })
         .collect();
     Ok(Machine::new(MachineConfig {

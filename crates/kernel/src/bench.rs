@@ -96,8 +96,7 @@ impl KernelBench {
     /// With the first obstacle.
     pub fn obstacle(&self, experiment: &Experiment) -> Result<(), Obstacle> {
         // The jobs' regions must lie within what is used of the disks.
-        let whole = || devices::smallest(experiment);
-        match self.settings.member.or_else(whole) {
+        match devices::smallest(experiment, self.settings.member) {
             Some(member) => obstacle::check(experiment, &self.kernel, member),
             None => Ok(()),
         }
@@ -123,6 +122,7 @@ impl KernelBench {
             clock_cost_ns: self.settings.clock_cost_ns,
             call_cost_ns: self.settings.call_cost_ns,
             disks: disks.count(),
+            queue_depth: disks.queue_depth(),
             processor: processor.number(),
         };
         let boot = Boot::start(&self.kernel, &machine, place)?;

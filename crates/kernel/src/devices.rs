@@ -8,9 +8,10 @@ use raidlab_calendar::{
 use raidlab_disk::PresetError;
 use raidlab_lab::{Experiment, PlannedJob, PlannedStep, Wait};
 use raidlab_model::presets::{self, LoadPresetError};
+use raidlab_model::wiring::{self, Wired, WiringError};
 use raidlab_random::Stream;
 use raidlab_uml::{Kernel, Place};
-use raidlab_units::{Bytes, Nanos};
+use raidlab_units::{Bytes, Nanos, Sectors};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,6 +23,8 @@ const STORAGE: Bytes = Bytes(24 << 30);
 
 /// Beyond the time that the steps may take: building and taking down.
 const SLACK: Nanos = Nanos::from_secs(3600);
+/// Commands that a SATA disk queues.
+const TAGS: usize = 32;
 const DAY: Nanos = Nanos::from_secs(24 * 3600);
 const MINUTE: Nanos = Nanos::from_secs(60);
 
@@ -29,6 +32,7 @@ const MINUTE: Nanos = Nanos::from_secs(60);
 #[derive(Debug)]
 pub(crate) struct Disks {
     count: usize,
+    queue_depth: usize,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<Result<Report, CalendarError>>>,
 }
@@ -68,6 +72,7 @@ impl Disks {
         processor: Option<usize>,
     ) -> Result<Self, DisksError> {
         let count = configs.len();
+        let queue_depth = configs.iter().map(|config| config.tags).min().unwrap_or(1);
         let mut calendar = Calendar::bind(folder, configs, options)?;
         let thread = std::thread::Builder::new()
             .name("calendar".to_owned())
@@ -79,6 +84,7 @@ impl Disks {
             .map_err(DisksError::Thread)?;
         Ok(Self {
             count,
+            queue_depth,
             stop,
             thread: Some(thread),
         })
@@ -87,6 +93,11 @@ impl Disks {
     /// How many disks there are.
     pub(crate) const fn count(&self) -> usize {
         self.count
+    }
+
+    /// Commands that the guest may let into each of them at a time.
+    pub(crate) const fn queue_depth(&self) -> usize {
+        self.queue_depth
     }
 
     /// How the calendar ended; `None` while it runs, and after it was told.
@@ -158,48 +169,54 @@ fn longest(job: &PlannedJob) -> Nanos {
     sum(times.fold(Nanos::ZERO, sum), MINUTE)
 }
 
-/// The capacity of the smallest disk; `None` where a preset cannot be read, which
-/// the run itself says.
-pub(crate) fn smallest(experiment: &Experiment) -> Option<Bytes> {
-    let sizes = experiment.disks.iter().map(|name| {
-        let preset = presets::load(name).ok()?;
-        let parameters = preset.parameters(&experiment.fit).ok()?;
-        Some(parameters.capacity.to_bytes())
-    });
-    sizes.min().flatten()
+/// The size of the smallest member, of each of which at most `limit` is used;
+/// `None` where a preset cannot be read, which the run itself says.
+pub(crate) fn smallest(experiment: &Experiment, limit: Option<Bytes>) -> Option<Bytes> {
+    let wired = wire(experiment).ok()?;
+    wired.iter().map(|one| used(one, limit).to_bytes()).min()
+}
+
+/// How much of a member is used: what its suite says, else the limit.
+fn used(wired: &Wired, limit: Option<Bytes>) -> Sectors {
+    let limit = limit.filter(|_| !wired.fixed_size).map(Bytes::to_sectors);
+    limit.map_or(wired.size, |limit| wired.size.min(limit))
 }
 
 /// The disks of an experiment, with the angles and the chance that they have on
 /// the model bench too.
-fn configs(experiment: &Experiment, settings: &Settings) -> Result<Vec<DeviceConfig>, DisksError> {
-    let random = Stream::new(experiment.seed);
-    (0..)
-        .zip(&experiment.disks)
-        .map(|(index, name)| {
-            let preset = presets::load(name)?;
-            let parameters = preset
-                .parameters(&experiment.fit)
-                .map_err(|source| DisksError::Preset {
-                    disk: name.clone(),
-                    source,
-                })?
-                .clone();
-            let phase = random.fork("phase", index).below(parameters.revolution.0);
-            let model = DiskModel::Modelled {
-                parameters: Box::new(parameters),
-                phase: Nanos(phase),
-                random: random.fork("disk", index),
-            };
-            let mut config = DeviceConfig::new(model, format!("raidlab{index}"));
-            config.size = settings.member.map(Bytes::to_sectors);
-            let own = settings
-                .faults
-                .iter()
-                .filter(|(disk, _)| *disk as u64 == index);
-            config.faults = own.map(|(_, fault)| *fault).collect();
-            Ok(config)
+fn wire(experiment: &Experiment) -> Result<Vec<Wired>, DisksError> {
+    let parameters = experiment.disks.iter().map(|name| {
+        let preset = presets::load(name)?;
+        let parameters = preset.parameters(&experiment.fit);
+        parameters.cloned().map_err(|source| DisksError::Preset {
+            disk: name.clone(),
+            source,
         })
-        .collect()
+    });
+    let parameters = parameters.collect::<Result<Vec<_>, _>>()?;
+    let random = Stream::new(experiment.seed);
+    Ok(wiring::wire(&experiment.regions, &parameters, &random)?)
+}
+
+/// The devices of an experiment.
+fn configs(experiment: &Experiment, settings: &Settings) -> Result<Vec<DeviceConfig>, DisksError> {
+    let wired = wire(experiment)?.into_iter().enumerate();
+    let configs = wired.map(|(index, wired)| {
+        let size = used(&wired, settings.member);
+        // A PATA disk has no queue: the guest sorts what waits.
+        let tags = if wired.disk.one_at_a_time() { 1 } else { TAGS };
+        let model = DiskModel::Made {
+            disk: wired.disk,
+            capacity: wired.size,
+        };
+        let mut config = DeviceConfig::new(model, format!("raidlab{index}"));
+        config.tags = tags;
+        config.size = Some(size);
+        let faults = settings.faults.iter().filter(|(disk, _)| *disk == index);
+        config.faults = faults.map(|(_, fault)| *fault).collect();
+        config
+    });
+    Ok(configs.collect())
 }
 
 /// How a run of the disks ended, and what they have done.
@@ -299,6 +316,9 @@ pub enum DisksError {
     /// No such disk preset.
     #[error(transparent)]
     Load(#[from] LoadPresetError),
+    /// A part that its drive has not.
+    #[error("the suite's disks cannot be had")]
+    Wiring(#[from] WiringError),
     /// The preset has not these parameters.
     #[error("disk `{disk}` cannot be had")]
     Preset {

@@ -75,7 +75,7 @@ macro_rules! entries {
 
 const SUITES: &[Entry] = entries!(
     "suites": "mirror-2015", "md-levels", "quick", "snia-steady-state", "unequal-2008", "gmirror-md-2010",
-    "ars-md-zfs-2020", "freebsd-zfs-2021",
+    "ars-md-zfs-2020", "ars-md-zfs-2020-small", "freebsd-zfs-2021",
 );
 const PUBLISHED: &[Entry] = entries!("published": "mirror-2015");
 const SUBJECTS: &[Entry] = entries!(

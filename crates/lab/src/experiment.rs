@@ -4,7 +4,8 @@
 use crate::host::QueueStyle;
 use crate::subject::Subject;
 use crate::suite::{
-    Condition, Event, EventKind, Job, QueueRule, Rounds, Step, Suite, TimedEvent, Wait, Work,
+    Condition, Event, EventKind, Job, QueueRule, Region, Rounds, Step, Suite, TimedEvent, Wait,
+    Work,
 };
 use raidlab_store::{Cell, Measurement, Operation, Role};
 use raidlab_systems::FileSystemSpec;
@@ -26,6 +27,8 @@ pub struct Experiment {
     pub repetition: u32,
     /// One disk per member: a preset by name or path, or a device.
     pub disks: Vec<String>,
+    /// Which part of which modelled drive each of them is.
+    pub regions: Vec<Region>,
     /// Parameter set of the disk models: `strict`, `joint`; empty on real
     /// disks.
     pub fit: String,
@@ -240,6 +243,7 @@ impl Experiment {
         } else {
             &host.disks
         });
+        let regions = subject.choose(&suite.regions);
         let subject = Subject {
             settings: subject.settings_on(host.name.is_empty()),
             ..subject.clone()
@@ -250,6 +254,7 @@ impl Experiment {
             subject,
             filesystem: None,
             repetition: 0,
+            regions,
             disks,
             fit: fit.to_owned(),
             seed: choices.seed,

@@ -37,6 +37,6 @@ pub use subject::{
     SubjectKind, SyncSource, Throttle, WriteBarrier, Zfs, ZfsRelease,
 };
 pub use suite::{
-    Condition, Event, EventKind, FioText, Job, QueueRule, Rounds, Step, Suite, TimedEvent, Wait,
-    When, Work,
+    Condition, Event, EventKind, FioText, Job, QueueRule, Region, Rounds, Step, Suite, TimedEvent,
+    Wait, When, Work,
 };

@@ -4,7 +4,8 @@
 use crate::experiment::{Experiment, PlannedJob, PlannedStep};
 use crate::subject::{Subject, SubjectKind};
 use crate::suite::{
-    Condition, Event, EventKind, FioText, Job, Rounds, Step, Suite, TimedEvent, Wait, When, Work,
+    Condition, Event, EventKind, FioText, Job, Region, Rounds, Step, Suite, TimedEvent, Wait, When,
+    Work,
 };
 use raidlab_systems::FileSystemSpec;
 use raidlab_units::Nanos;
@@ -18,7 +19,11 @@ impl Suite {
     pub fn plan(&self) -> String {
         let mut text = format!("{}: {}\n", self.name, self.title);
         header(&mut text, "source", &self.source);
-        header(&mut text, "disks", &self.disks.join(", "));
+        header(
+            &mut text,
+            "disks",
+            &disks_in_words(&self.disks, &self.regions),
+        );
         header(&mut text, "subjects", &subjects_in_words(&self.subjects));
         if self.filesystems.iter().any(Option::is_some) {
             header(&mut text, "on", &filesystems_in_words(&self.filesystems));
@@ -46,6 +51,20 @@ impl Suite {
     }
 }
 
+/// The disks with what is said of their places.
+fn disks_in_words(disks: &[String], regions: &[Region]) -> String {
+    let whole = Region::default();
+    let words = disks.iter().enumerate().map(|(member, disk)| {
+        let region = regions.get(member).unwrap_or(&whole).in_words();
+        if region.is_empty() {
+            disk.clone()
+        } else {
+            format!("{disk} ({region})")
+        }
+    });
+    words.collect::<Vec<_>>().join(", ")
+}
+
 impl Experiment {
     /// The experiment's steps in words, with each job as this subject's host
     /// runs it.
@@ -56,7 +75,7 @@ impl Experiment {
             "{}: {} on {}\n",
             subject.name,
             subject.title,
-            self.disks.join(", ")
+            disks_in_words(&self.disks, &self.regions)
         );
         let modelled = subject.host.as_ref().map_or("", |host| host.title.as_str());
         let built =

@@ -4,6 +4,7 @@ mod checker;
 mod freshness;
 mod matrix;
 mod reader;
+mod regions;
 mod selection;
 mod step;
 #[cfg(test)]
@@ -21,6 +22,8 @@ use raidlab_workload::JobGroup;
 use serde::Deserialize;
 use std::path::Path;
 
+pub use regions::Region;
+
 /// An experiment's recipe, before a subject is chosen.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Suite {
@@ -35,6 +38,9 @@ pub struct Suite {
     /// One disk preset per member, by name or path: the model's disks. Where
     /// disks are real, as many are needed.
     pub disks: Vec<String>,
+    /// Which part of which drive each of them is, on the benches that model disks;
+    /// as long as `disks`.
+    pub regions: Vec<Region>,
     /// The file systems that each subject is measured with, one after the
     /// other; `None` is the raw array. Never empty.
     pub filesystems: Vec<Option<FileSystemSpec>>,
@@ -289,6 +295,7 @@ impl Suite {
                 note: String::new(),
             })
         });
+        let regions = vec![Region::default(); disks.len()];
         let stem = path.file_stem().unwrap_or(path.as_os_str());
         Ok(Self {
             name: stem.to_string_lossy().into_owned(),
@@ -296,6 +303,7 @@ impl Suite {
             description: String::new(),
             source: name.clone(),
             disks,
+            regions,
             filesystems: vec![None],
             repetitions: 1,
             subjects,
@@ -303,6 +311,12 @@ impl Suite {
             steps: steps.collect(),
             remarks,
         })
+    }
+
+    /// Replaces the disks: each is a whole one, with a way of its own.
+    pub fn use_disks(&mut self, disks: Vec<String>) {
+        self.regions = vec![Region::default(); disks.len()];
+        self.disks = disks;
     }
 
     /// How many disks it takes at least: every member that its steps and subjects

@@ -3,17 +3,18 @@
 use crate::md_array::{self, MdArray};
 use crate::pool_subject::PoolSubject;
 use crate::presets::{self, LoadPresetError};
+use crate::wiring::{self, WiringError};
 use raidlab_array::{
     Array, ArrayConfig, CheckpointRule, ConfigError, EngineOptions, MemberConfig, ReadPolicyError,
     ReadRecovered, RecoveringWrites, RecoveryConfig, SyncSource, Throttle, WriteBarrier,
 };
-use raidlab_disk::{Disk, DiskParameters, Feature, Preset, PresetError};
+use raidlab_disk::{DiskParameters, Feature, Preset, PresetError};
 use raidlab_lab::{
     self as lab, CapacityError, Condition, EventKind, Experiment, PlannedStep, SubjectKind, Wait,
 };
 use raidlab_random::Stream;
 use raidlab_sim::{ArraySubject, Host, Machine, MachineConfig, Subject};
-use raidlab_units::{Bytes, Nanos, Sectors};
+use raidlab_units::{Bytes, Sectors};
 use raidlab_zfs::{Pool, PoolConfig};
 use std::str::FromStr;
 use thiserror::Error;
@@ -95,6 +96,9 @@ pub enum BuildError {
         #[source]
         source: PresetError,
     },
+    /// A part of a drive.
+    #[error("the suite's disks cannot be had")]
+    Wiring(#[from] WiringError),
     /// The jobs do not fit.
     #[error("the suite does not fit")]
     Capacity(#[source] CapacityError),
@@ -133,6 +137,8 @@ pub enum BuildError {
 pub(crate) struct Plan {
     pub(crate) presets: Vec<Preset>,
     pub(crate) parameters: Vec<DiskParameters>,
+    /// Of each member.
+    sizes: Vec<Bytes>,
     pub(crate) ablations: Vec<Ablation>,
     capacity: Bytes,
     host: lab::Host,
@@ -175,10 +181,8 @@ impl Plan {
             presets.push(preset);
             parameters.push(numbers);
         }
-        let sizes: Vec<Bytes> = parameters
-            .iter()
-            .map(|numbers| numbers.capacity.to_bytes())
-            .collect();
+        let sizes = wiring::sizes(&experiment.regions, &parameters)?;
+        let sizes: Vec<Bytes> = sizes.into_iter().map(Sectors::to_bytes).collect();
         let md = match subject.kind {
             SubjectKind::Array => Some(MdArray::plan(subject, &sizes)?),
             _ => None,
@@ -192,6 +196,7 @@ impl Plan {
             md,
             presets,
             parameters,
+            sizes,
             ablations,
             capacity,
             host,
@@ -200,15 +205,8 @@ impl Plan {
 
     pub(crate) fn machine(&self, experiment: &Experiment) -> Result<Machine, BuildError> {
         let random = Stream::new(experiment.seed);
-        let disks = (0..)
-            .zip(&self.parameters)
-            .map(|(index, numbers)| {
-                // Spindles are not synchronised: each has an angle of its own.
-                let phase = random.fork("phase", index).below(numbers.revolution.0);
-                let random = random.fork("disk", index);
-                Disk::new(numbers.clone(), Nanos(phase), random)
-            })
-            .collect();
+        let disks = wiring::wire(&experiment.regions, &self.parameters, &random)?;
+        let disks = disks.into_iter().map(|wired| wired.disk).collect();
         let host = &self.host;
         Ok(Machine::new(MachineConfig {
             subject: self.subject(experiment, &random)?,
@@ -240,10 +238,10 @@ impl Plan {
 
     fn array(&self, subject: &lab::Subject) -> Result<Box<dyn Subject>, BuildError> {
         let members: Vec<MemberConfig> = self
-            .parameters
+            .sizes
             .iter()
-            .map(|numbers| MemberConfig {
-                size: numbers.capacity,
+            .map(|size| MemberConfig {
+                size: size.to_sectors(),
                 data_offset: subject.data_offset.to_sectors(),
                 rotational: true,
                 write_mostly: false,
@@ -300,10 +298,10 @@ impl Plan {
             what: "[zfs] table",
         })?;
         let members = self
-            .parameters
+            .sizes
             .iter()
-            .map(|numbers| raidlab_zfs::MemberConfig {
-                size: numbers.capacity,
+            .map(|size| raidlab_zfs::MemberConfig {
+                size: size.to_sectors(),
                 rotational: true,
             })
             .collect();

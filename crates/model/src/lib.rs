@@ -12,6 +12,7 @@ mod md_array;
 mod pool_subject;
 pub mod presets;
 mod row;
+pub mod wiring;
 
 pub use bench::ModelBench;
 pub use build::{Ablation, BuildError, UnknownAblation};

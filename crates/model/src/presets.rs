@@ -4,8 +4,21 @@ use raidlab_disk::{Preset, PresetError};
 use thiserror::Error;
 
 /// Every built-in preset: its name and the text of its file.
-const BUILT_IN: [(&str, &str); 1] =
-    [("wd4000fyyz", include_str!("../../../disks/wd4000fyyz.toml"))];
+const BUILT_IN: [(&str, &str); 7] = [
+    ("wd4000fyyz", include_str!("../../../disks/wd4000fyyz.toml")),
+    ("sp1614n", include_str!("../../../disks/sp1614n.toml")),
+    (
+        "st12000vn0007",
+        include_str!("../../../disks/st12000vn0007.toml"),
+    ),
+    ("st3160215a", include_str!("../../../disks/st3160215a.toml")),
+    ("st340015a", include_str!("../../../disks/st340015a.toml")),
+    (
+        "st6000vn001",
+        include_str!("../../../disks/st6000vn001.toml"),
+    ),
+    ("wd15ears", include_str!("../../../disks/wd15ears.toml")),
+];
 
 /// Why a preset cannot be had.
 #[derive(Debug, Error)]

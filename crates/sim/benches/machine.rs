@@ -37,7 +37,7 @@ fn machine(members: u64) -> Machine {
         disks: (0..members)
             .map(|index| {
                 let phase = Nanos(index * 1_234_567);
-                Disk::new(parameters.clone(), phase, random.fork("disk", index))
+                Disk::new(parameters.clone(), phase, random.fork("disk", index)).into()
             })
             .collect(),
         host: Host {

@@ -2,7 +2,9 @@
 
 use crate::result::MemberStatistics;
 use raidlab_array::{CommandId, MemberCommand, Operation, Purpose};
-use raidlab_disk::{Command, CommandKind, Completion, Disk};
+use raidlab_disk::shared::Attached;
+use raidlab_disk::surface::Surface;
+use raidlab_disk::{Command, CommandKind, Completion};
 use raidlab_units::{Nanos, Sectors};
 
 /// A member command on its way.
@@ -18,7 +20,7 @@ struct Flight {
 /// One slot of the machine.
 #[derive(Debug)]
 pub(crate) struct Drive {
-    disk: Disk,
+    disk: Attached,
     tags: u32,
     in_drive: u32,
     flights: Vec<Option<Flight>>,
@@ -29,15 +31,17 @@ pub(crate) struct Drive {
     busy_since: Option<Nanos>,
     pub(crate) statistics: MemberStatistics,
     pub(crate) tag_overflows: u64,
-    /// Cached [`Disk::next_event`]; `u64::MAX` for none.
+    /// Cached [`Attached::next_event`]; `u64::MAX` for none.
     pub(crate) next: u64,
 }
 
 impl Drive {
-    pub(crate) fn new(disk: Disk, tags: u32) -> Self {
+    /// A disk that takes `tags` commands at a time, or one where its cable carries no
+    /// more.
+    pub(crate) fn new(disk: Attached, tags: u32) -> Self {
         Self {
+            tags: if disk.one_at_a_time() { 1 } else { tags },
             disk,
-            tags,
             in_drive: 0,
             flights: Vec::new(),
             free: Vec::new(),
@@ -50,8 +54,17 @@ impl Drive {
         }
     }
 
-    pub(crate) fn disk(&self) -> &Disk {
-        &self.disk
+    /// The platters of a disk of its own.
+    pub(crate) fn surface(&self) -> Option<&Surface> {
+        match &self.disk {
+            Attached::Whole(disk) => Some(disk.surface()),
+            Attached::Port(_) => None,
+        }
+    }
+
+    /// Whether others may have changed when it has something to do.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.disk.is_shared()
     }
 
     pub(crate) fn is_quiet(&self) -> bool {
@@ -59,11 +72,14 @@ impl Drive {
     }
 
     pub(crate) fn leap(&mut self, sector: Sectors) {
-        self.disk.leap(sector);
-        self.refresh();
+        if let Attached::Whole(disk) = &mut self.disk {
+            disk.leap(sector);
+            self.refresh();
+        }
     }
 
-    fn refresh(&mut self) {
+    /// Looks when the disk next has something to do.
+    pub(crate) fn refresh(&mut self) {
         self.next = self.disk.next_event().map_or(u64::MAX, |time| time.0);
     }
 

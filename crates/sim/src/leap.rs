@@ -61,22 +61,27 @@ impl Machine {
         Bytes(self.subject.leap_sample().0 / 1_000_000_000 * 4 * 200_000_000 + (1 << 30))
     }
 
+    /// A position on the first disk. Leaps are made only where that is a whole one.
+    fn position(&self, sector: u64) -> u64 {
+        let surface = self.drives[0].surface();
+        surface.map_or(sector, |surface| surface.position(sector))
+    }
+
     /// The place of an address of the subject, on the first disk.
     fn place(&self, sector: Sectors) -> u64 {
-        let surface = self.drives[0].disk().surface();
-        surface.position(self.subject.member_sector(sector).0)
+        self.position(self.subject.member_sector(sector).0)
     }
 
     /// The place of a position of the sync, on the first disk.
     fn sync_place(&self, position: Sectors) -> u64 {
-        let surface = self.drives[0].disk().surface();
-        surface.position(self.subject.member_sync_sector(position).0)
+        self.position(self.subject.member_sync_sector(position).0)
     }
 
     fn sync_position_of(&self, place: u64) -> Sectors {
-        let surface = self.drives[0].disk().surface();
+        let surface = self.drives[0].surface();
+        let sector = surface.map_or(place, |surface| surface.sector_at(place));
         let offset = self.subject.member_sync_sector(Sectors::ZERO);
-        Sectors(surface.sector_at(place).saturating_sub(offset.0))
+        Sectors(sector.saturating_sub(offset.0))
     }
 
     /// Called before each event of a leapable job: samples, and leaps when

@@ -13,7 +13,8 @@ use crate::result::{JobResult, MemberStatistics};
 use crate::steps::answer;
 use crate::subject::{Subject, SubjectError, SyncProgress};
 use raidlab_array::{Event, Finished, Outputs, Request, Slot, StepId, StepResult};
-use raidlab_disk::{Completion, Disk};
+use raidlab_disk::Completion;
+use raidlab_disk::shared::Attached;
 use raidlab_random::Stream;
 use raidlab_units::{Bytes, Nanos, Sectors};
 use raidlab_workload::{JobError, JobGroup};
@@ -24,12 +25,13 @@ pub struct MachineConfig {
     /// What is measured.
     pub subject: Box<dyn Subject>,
     /// Its members, in slot order.
-    pub disks: Vec<Disk>,
+    pub disks: Vec<Attached>,
     /// The operating system.
     pub host: Host,
     /// Randomness for the jobs.
     pub random: Stream,
-    /// Skip long uniform phases analytically.
+    /// Skip long uniform phases analytically. Only where every member has a disk of
+    /// its own: what shares an arm or a cable is simulated as a whole.
     pub leaps: bool,
 }
 
@@ -101,6 +103,8 @@ pub struct Machine {
     pub(crate) now: Nanos,
     pub(crate) calendar: Calendar<Issue>,
     pub(crate) leaps: bool,
+    /// A member shares its arm or its cable.
+    shared: bool,
     random: Stream,
     outputs: Outputs,
     finished: Vec<Finished>,
@@ -116,7 +120,9 @@ impl Machine {
     #[must_use]
     pub fn new(config: MachineConfig) -> Self {
         let tags = config.host.tags.max(1);
+        let shared = config.disks.iter().any(Attached::is_shared);
         Self {
+            shared,
             subject: config.subject,
             drives: config
                 .disks
@@ -126,7 +132,7 @@ impl Machine {
             host: config.host,
             now: Nanos::ZERO,
             calendar: Calendar::new(),
-            leaps: config.leaps,
+            leaps: config.leaps && !shared,
             random: config.random,
             outputs: Outputs::default(),
             finished: Vec::new(),
@@ -340,6 +346,10 @@ impl Machine {
     pub(crate) fn step(&mut self, jobs: Option<&mut Jobs>, end: Nanos) -> Result<bool, SimError> {
         let host = self.calendar.next_time().map_or(u64::MAX, |time| time.0);
         let tick = self.subject.next_tick().map_or(u64::MAX, |time| time.0);
+        if self.shared {
+            let shared = self.drives.iter_mut().filter(|drive| drive.is_shared());
+            shared.for_each(Drive::refresh);
+        }
         let mut disk = u64::MAX;
         let mut slot = 0;
         for (index, drive) in self.drives.iter().enumerate() {

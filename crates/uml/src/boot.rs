@@ -32,10 +32,6 @@ pub const CLOCK: &str = "calendar";
 /// What the names of such folders begin with; the owner's process follows.
 const PREFIX: &str = "raidlab-kernel-";
 
-/// Commands that the guest lets into one disk at a time: as many as a SATA disk
-/// queues.
-const QUEUE: u32 = 32;
-
 /// How long a kernel that is stopped may take to end.
 const PATIENCE: Duration = Duration::from_secs(1);
 
@@ -55,6 +51,8 @@ pub struct Machine {
     pub call_cost_ns: u32,
     /// How many disks there are: `/dev/vda` and so on.
     pub disks: usize,
+    /// Commands that the guest lets into one disk at a time, at least 1: 32 for SATA.
+    pub queue_depth: usize,
     /// The processor to run on; `None`: any.
     pub processor: Option<usize>,
 }
@@ -73,7 +71,7 @@ impl Machine {
             // Socket, virtio's number for block devices, number of the device.
             format!("virtio_uml.device={}:2:{disk}", socket_name(disk))
         }));
-        words.push(format!("virtio_blk.queue_depth={QUEUE}"));
+        words.push(format!("virtio_blk.queue_depth={}", self.queue_depth));
         words.extend(
             [
                 "con=null",
@@ -311,6 +309,7 @@ mod tests {
             clock_cost_ns: 2048,
             call_cost_ns: 1000,
             disks: 2,
+            queue_depth: 32,
             processor: None,
         }
     }

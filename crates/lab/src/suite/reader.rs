@@ -2,6 +2,7 @@
 
 use super::checker::Checker;
 use super::freshness::{self, Footprint};
+use super::regions::{RawDisk, read_disks};
 use super::selection::{RawSelection, read_filesystems, read_subjects};
 use super::step::{Context, RawStep, ReadStep, read_step};
 use super::{Job, Rounds, Step, Suite};
@@ -23,7 +24,7 @@ struct RawSuite {
     title: String,
     description: String,
     source: String,
-    disks: Spanned<Vec<String>>,
+    disks: Spanned<Vec<Spanned<RawDisk>>>,
     subjects: Spanned<Vec<Spanned<RawSelection>>>,
     filesystems: Option<Spanned<Vec<Spanned<super::selection::RawFileSystem>>>>,
     repetitions: Option<Spanned<u32>>,
@@ -67,7 +68,7 @@ impl Suite {
             let error = document.invalid(raw.disks.span(), "no disks", remedy);
             return Err(error.into());
         }
-        let disks = raw.disks.into_inner();
+        let (disks, regions) = read_disks(document, raw.disks.get_ref())?;
         let subjects = read_subjects(document, &raw.subjects, folder, disks.len())?;
         let filesystems = read_filesystems(document, raw.filesystems.as_ref())?;
         let repetitions = read_repetitions(document, raw.repetitions.as_ref())?;
@@ -94,6 +95,7 @@ impl Suite {
                 .iter()
                 .map(|disk| catalogue::resolve(disk, folder))
                 .collect(),
+            regions,
             filesystems: filesystems.unwrap_or_else(|| vec![None]),
             repetitions,
             subjects,

@@ -6,7 +6,7 @@ use super::{QueueRule, Step, Suite, Wait};
 use crate::catalogue::LoadError;
 use crate::subject::Subject;
 use proptest::prelude::*;
-use raidlab_units::Nanos;
+use raidlab_units::{Bytes, Nanos};
 use std::fmt::Write;
 use std::path::Path;
 
@@ -68,6 +68,7 @@ fn the_other_articles_plans_read_like_their_procedures() {
         "unequal-2008",
         "gmirror-md-2010",
         "ars-md-zfs-2020",
+        "ars-md-zfs-2020-small",
         "freebsd-zfs-2021",
     ] {
         let plan = Suite::load(name).expect("built in").plan();
@@ -81,6 +82,41 @@ fn our_own_suites_plans() {
         let plan = Suite::load(name).expect("built in").plan();
         insta::assert_snapshot!(name, plan);
     }
+}
+
+/// A suite of two parts of one drive.
+fn parts(fields: &[&str; 2]) -> String {
+    let [first, second] =
+        fields.map(|fields| format!("{{ disk = \"wd4000fyyz\", drive = \"a\", {fields} }}"));
+    let plain = "\"wd4000fyyz\", \"wd4000fyyz\"";
+    format!("{HEAD}{JOB}").replace(plain, &format!("{first}, {second}"))
+}
+
+#[test]
+fn members_may_be_parts_of_drives_on_channels() {
+    let fields = [
+        "channel = \"ide0\", size = \"8g\"",
+        "channel = \"ide0\", start = \"8g\", size = \"1m\"",
+    ];
+    let suite = parse(&parts(&fields)).expect("two parts of a drive");
+    assert_eq!(suite.disks, ["wd4000fyyz", "wd4000fyyz"]);
+    let sizes: Vec<_> = suite
+        .regions
+        .iter()
+        .map(|one| (one.start.0, one.size))
+        .collect();
+    assert_eq!(
+        sizes,
+        [(0, Some(Bytes(8 << 30))), (8 << 30, Some(Bytes(1 << 20)))]
+    );
+    assert!(
+        suite
+            .regions
+            .iter()
+            .all(|one| one.drive == "a" && one.channel == "ide0")
+    );
+    let plain = parse(&format!("{HEAD}{JOB}")).expect("two disks");
+    assert_eq!(plain.regions, vec![super::Region::default(); 2]);
 }
 
 /// Suites with one mistake each.
@@ -114,6 +150,33 @@ fn broken() -> Vec<(&'static str, String)> {
             "no disks",
             with("").replace("\"wd4000fyyz\", \"wd4000fyyz\"", ""),
         ),
+        (
+            "parts that overlap",
+            parts(&[
+                "start = \"0\", size = \"8g\"",
+                "start = \"7g\", size = \"8g\"",
+            ]),
+        ),
+        (
+            "a part without an end",
+            parts(&["start = \"0\"", "start = \"7g\", size = \"8g\""]),
+        ),
+        (
+            "a drive on two channels",
+            parts(&[
+                "size = \"4k\"",
+                "start = \"4k\", size = \"4k\", channel = \"ide1\"",
+            ]),
+        ),
+        (
+            "a part between pages",
+            parts(&["size = \"512\"", "start = \"4k\", size = \"4k\""]),
+        ),
+        (
+            "a part of nothing",
+            parts(&["size = \"0\"", "start = \"4k\", size = \"4k\""]),
+        ),
+        ("a part misspelt", parts(&["from = \"0\"", "size = \"4k\""])),
         ("no steps", format!("{HEAD}step = []\n")),
         (
             "two things in a step",

@@ -10,7 +10,7 @@ use super::Arguments;
 use super::prepare::{self, Prepared};
 use crate::failure::{Failure, Kind};
 use raidlab_kernel::{Fault, KernelBench, Obstacle, ScheduledFault, Settings, agent};
-use raidlab_lab::{Choices, Experiment, HostChoice, QueueStyle, Suite};
+use raidlab_lab::{Choices, Experiment, HostChoice, QueueStyle, Region, Suite};
 use raidlab_uml::{Cache, image};
 use raidlab_units::{Bytes, parse_bytes, parse_duration};
 use serde::{Deserialize, Serialize};
@@ -98,7 +98,7 @@ pub fn prepare(arguments: &Arguments, typed: &[String]) -> Result<KernelRun, Fai
         ..Settings::default()
     };
     let mut suite = load(arguments)?;
-    suite.disks = prepare::chosen_disks(&suite, &arguments.disks)?;
+    prepare::choose_disks(&mut suite, &arguments.disks)?;
     let mut fits = prepare::chosen_fits(&suite.disks, &arguments.fit)?;
     // A band of parameter sets is the model's; here one is enough.
     fits.truncate(1);
@@ -109,7 +109,10 @@ pub fn prepare(arguments: &Arguments, typed: &[String]) -> Result<KernelRun, Fai
     };
     let all = experiments(arguments, &suite, fits, host)?;
     let mut remarks = prepare::remarks(arguments, &suite);
-    if let Some(member) = settings.member {
+    let whole = |region: &Region| region.size.is_none();
+    if let Some(member) = settings.member
+        && suite.regions.iter().any(whole)
+    {
         let statement = format!(
             "Members are the outermost {member} of their disks: the arm travels less than over \
              whole ones, so random access is faster. `--member-size` changes that."

@@ -38,7 +38,7 @@ pub fn prepare(arguments: &Arguments) -> Result<Prepared, Failure> {
     let mut suite = load(arguments)?;
     let mut subjects = chosen_subjects(&suite, &arguments.subjects)?;
     let unmodelled = leave_out_unmodelled(arguments, &mut subjects);
-    suite.disks = chosen_disks(&suite, &arguments.disks)?;
+    choose_disks(&mut suite, &arguments.disks)?;
     let mut fits = chosen_fits(&suite.disks, &arguments.fit)?;
     if arguments.quick {
         fits.truncate(1);
@@ -140,22 +140,24 @@ pub fn chosen_subjects(suite: &Suite, named: &[String]) -> Result<Vec<Subject>, 
 ///
 /// # Errors
 /// When there are fewer than the suite speaks of.
-pub fn chosen_disks(suite: &Suite, named: &[String]) -> Result<Vec<String>, Failure> {
+pub fn choose_disks(suite: &mut Suite, named: &[String]) -> Result<(), Failure> {
     match named {
-        [] => Ok(suite.disks.clone()),
-        [one] => Ok(vec![one.clone(); suite.disks.len()]),
-        many if many.len() >= suite.fewest_disks() => Ok(many.to_vec()),
-        few => Err(Failure::words(
-            Kind::Usage,
-            format!(
+        [] => {}
+        [one] => suite.use_disks(vec![one.clone(); suite.disks.len()]),
+        many if many.len() >= suite.fewest_disks() => suite.use_disks(many.to_vec()),
+        few => {
+            let words = format!(
                 "{} disks are named, but suite `{}` speaks of member {}",
                 few.len(),
                 suite.name,
                 suite.fewest_disks() - 1
-            ),
-        )
-        .help("give --disk once for all members, or once for each member; members count from 0")),
+            );
+            return Err(Failure::words(Kind::Usage, words).help(
+                "give --disk once for all members, or once for each member; members count from 0",
+            ));
+        }
     }
+    Ok(())
 }
 
 /// The parameter sets that every disk has, in the first one's order.

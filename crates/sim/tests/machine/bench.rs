@@ -1,6 +1,7 @@
 //! What the tests run on: the shipped disk, alone or mirrored.
 
 use raidlab_array::{Array, ArrayConfig, MemberConfig, RecoveryConfig};
+use raidlab_disk::shared::{Attached, Region, Sharing, ports};
 use raidlab_disk::{Disk, DiskParameters, Preset};
 use raidlab_random::Stream;
 use raidlab_sim::{ArraySubject, Host, Machine, MachineConfig};
@@ -17,6 +18,8 @@ pub struct Bench {
     pub turnaround: Nanos,
     pub tags: u32,
     pub leaps: bool,
+    /// The members hang on one cable, which carries one command at a time.
+    pub cable: bool,
     pub seed: u64,
 }
 
@@ -30,6 +33,7 @@ impl Default for Bench {
             turnaround: Nanos::from_micros(59),
             tags: 31,
             leaps: false,
+            cable: false,
             seed: 1,
         }
     }
@@ -69,9 +73,19 @@ impl Bench {
             let phase = Nanos(index * 1_234_567);
             Disk::new(parameters.clone(), phase, random.fork("disk", index))
         };
+        let disks = (0..self.members).map(disk);
+        let disks: Vec<Attached> = if self.cable {
+            let disks: Vec<Disk> = disks.collect();
+            let start = Sectors::ZERO;
+            let regions = (0..disks.len()).map(|disk| Region { disk, start });
+            let ports = ports(disks, &regions.collect::<Vec<_>>(), Sharing::Cable);
+            ports.into_iter().map(Attached::Port).collect()
+        } else {
+            disks.map(Attached::from).collect()
+        };
         Machine::new(MachineConfig {
             subject: Box::new(ArraySubject::new(array, member)),
-            disks: (0..self.members).map(disk).collect(),
+            disks,
             host: Host {
                 turnaround: self.turnaround,
                 tags: self.tags,

@@ -189,3 +189,28 @@ fn a_verb_that_cannot_be_is_refused() {
     );
     assert_eq!(machine.health(), "[U_]");
 }
+
+/// On one cable two members read no more than one of them can alone, whatever waits.
+/// On ways of their own they read far more; twice as much is out of reach, since
+/// fewer requests wait at each for the host to sort.
+#[test]
+fn members_on_a_cable_read_in_turns() {
+    let iops = |members: u64, cable: bool| {
+        let bench = Bench {
+            members,
+            cable,
+            policy: "gmirror-round-robin",
+            tags: 1,
+            ..Bench::default()
+        };
+        let mut machine = bench.machine();
+        let result = machine.run(&group([random(Pattern::RandRead, 8, 2000)]));
+        let result = result.expect("runs");
+        result.reads().iops(result.runtime)
+    };
+    let alone = iops(1, false);
+    let apart = iops(2, false) / alone;
+    let together = iops(2, true) / alone;
+    assert!(apart > 1.4, "{apart}");
+    assert!((0.7..1.05).contains(&together), "{together}");
+}

@@ -1,0 +1,288 @@
+//! Members that share something: two partitions of one disk share its arm, two
+//! disks of one PATA cable share the cable.
+//!
+//! A host sees *ports*: each leads to a region of a disk, and behaves as a disk of
+//! that size. The ports of a group share what the group has:
+//!
+//! - **An arm** ([`Sharing::Arm`]): commands of all ports go to their disk as they
+//!   come, and the disk chooses among all of them. This is what partitions are.
+//! - **A cable** ([`Sharing::Cable`]): one command at a time, whichever disk it is
+//!   for. It holds the cable from its start to its completion, so the reads of one
+//!   disk keep the other from even starting; only what a disk does on its own, as
+//!   writing out its cache, goes on beside it. Commands that come meanwhile wait at
+//!   their ports in order of arrival, and when the cable is free the ports take
+//!   turns: the next one with a command waiting, counted from the port that was
+//!   served last. That is how Linux drove two ATA disks of a channel, which have no
+//!   means to overlap: `ide_do_request` starts nothing while `hwgroup->busy`, and
+//!   `choose_drive` prefers the drive that was served less recently
+//!   (`drivers/ide/ide-io.c` of 2.6.21; its account of service times is left out).
+
+use crate::command::{Command, CommandKind, Completion};
+use crate::disk::Disk;
+use raidlab_units::{Nanos, Sectors};
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// What the ports of a group have in common.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sharing {
+    /// Their disks' arms alone.
+    Arm,
+    /// A cable that carries one command at a time.
+    Cable,
+}
+
+/// Where a port leads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Region {
+    /// Which of the group's disks, from 0.
+    pub disk: usize,
+    /// Its sector that is the port's first.
+    pub start: Sectors,
+}
+
+/// One way to a disk that others use too. A clone is the same port.
+#[derive(Debug, Clone)]
+pub struct Port {
+    hub: Arc<Mutex<Hub>>,
+    number: usize,
+}
+
+/// The ports to a group of disks, one for each region, in their order. Regions
+/// must name disks that there are; commands must stay within the disk.
+#[must_use]
+pub fn ports(disks: Vec<Disk>, regions: &[Region], sharing: Sharing) -> Vec<Port> {
+    let lines = regions.iter().map(|&region| Line {
+        region,
+        waiting: VecDeque::new(),
+        done: VecDeque::new(),
+    });
+    let hub = Arc::new(Mutex::new(Hub {
+        disks,
+        lines: lines.collect(),
+        sharing,
+        held: false,
+        last: regions.len().saturating_sub(1),
+        flights: Vec::new(),
+        free: Vec::new(),
+        completions: Vec::new(),
+    }));
+    (0..regions.len())
+        .map(|number| Port {
+            hub: Arc::clone(&hub),
+            number,
+        })
+        .collect()
+}
+
+impl Port {
+    fn hub(&self) -> MutexGuard<'_, Hub> {
+        self.hub.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// As [`Disk::submit`], in the port's own sectors.
+    pub fn submit(&self, now: Nanos, command: Command) {
+        self.hub().submit(now, self.number, command);
+    }
+
+    /// As [`Disk::next_event`]; events of the whole group count.
+    #[must_use]
+    pub fn next_event(&self) -> Option<Nanos> {
+        self.hub().next_event(self.number)
+    }
+
+    /// As [`Disk::advance`]; the other ports get theirs when they are asked.
+    pub fn advance(&self, now: Nanos, completions: &mut Vec<Completion>) {
+        let mut hub = self.hub();
+        hub.advance(now);
+        let done = hub.lines[self.number].done.drain(..);
+        completions.extend(done.map(|(_, tag)| Completion { tag }));
+    }
+
+    /// What it shares.
+    #[must_use]
+    pub fn sharing(&self) -> Sharing {
+        self.hub().sharing
+    }
+
+    /// Nothing waits or is under way in the whole group.
+    #[must_use]
+    pub fn is_quiet(&self) -> bool {
+        let hub = self.hub();
+        let idle = |line: &Line| line.waiting.is_empty() && line.done.is_empty();
+        hub.disks.iter().all(Disk::is_quiet) && hub.lines.iter().all(idle)
+    }
+}
+
+/// A port's own.
+#[derive(Debug)]
+struct Line {
+    region: Region,
+    /// Commands that wait for the cable.
+    waiting: VecDeque<Command>,
+    /// Completions that nobody has fetched yet.
+    done: VecDeque<(Nanos, u64)>,
+}
+
+#[derive(Debug)]
+struct Hub {
+    disks: Vec<Disk>,
+    lines: Vec<Line>,
+    sharing: Sharing,
+    /// The cable carries a command.
+    held: bool,
+    /// Whose command it carries or carried last.
+    last: usize,
+    /// Commands in the disks, by the tag that those know: port and its own tag.
+    flights: Vec<Option<(usize, u64)>>,
+    free: Vec<usize>,
+    completions: Vec<Completion>,
+}
+
+impl Hub {
+    fn submit(&mut self, now: Nanos, port: usize, command: Command) {
+        if self.sharing == Sharing::Cable && self.held {
+            self.lines[port].waiting.push_back(command);
+        } else {
+            self.start(now, port, command);
+        }
+    }
+
+    fn start(&mut self, now: Nanos, port: usize, command: Command) {
+        self.held = true;
+        self.last = port;
+        let flight = Some((port, command.tag));
+        let slot = match self.free.pop() {
+            Some(slot) => {
+                self.flights[slot] = flight;
+                slot
+            }
+            None => {
+                self.flights.push(flight);
+                self.flights.len() - 1
+            }
+        };
+        let Region { disk, start } = self.lines[port].region;
+        let start = match command.kind {
+            CommandKind::Flush => command.start,
+            _ => command.start + start,
+        };
+        let tag = slot as u64;
+        self.disks[disk].submit(
+            now,
+            Command {
+                tag,
+                start,
+                ..command
+            },
+        );
+    }
+
+    fn next_event(&self, port: usize) -> Option<Nanos> {
+        let fetched = self.lines[port].done.front().map(|done| done.0);
+        let disks = self.disks.iter().filter_map(Disk::next_event);
+        disks.chain(fetched).min()
+    }
+
+    fn advance(&mut self, now: Nanos) {
+        loop {
+            let next = |(disk, one): (usize, &Disk)| one.next_event().map(|at| (at, disk));
+            let due = self.disks.iter().enumerate().filter_map(next).min();
+            let Some((at, disk)) = due.filter(|due| due.0 <= now) else {
+                return;
+            };
+            let mut completions = std::mem::take(&mut self.completions);
+            self.disks[disk].advance(at, &mut completions);
+            for completion in completions.drain(..) {
+                self.complete(at, completion);
+            }
+            self.completions = completions;
+        }
+    }
+
+    fn complete(&mut self, at: Nanos, completion: Completion) {
+        let slot = usize::try_from(completion.tag).unwrap_or(usize::MAX);
+        let Some((port, tag)) = self.flights.get_mut(slot).and_then(Option::take) else {
+            return;
+        };
+        self.free.push(slot);
+        self.lines[port].done.push_back((at, tag));
+        if self.sharing == Sharing::Arm {
+            return;
+        }
+        self.held = false;
+        let count = self.lines.len();
+        let turns = (1..=count).map(|turn| (self.last + turn) % count);
+        let next = turns
+            .into_iter()
+            .find(|&port| !self.lines[port].waiting.is_empty());
+        if let Some(port) = next
+            && let Some(command) = self.lines[port].waiting.pop_front()
+        {
+            self.start(at, port, command);
+        }
+    }
+}
+
+/// A disk as a host has it: a whole one of its own, or a port.
+#[derive(Debug, Clone)]
+pub enum Attached {
+    /// A whole disk that nobody else uses.
+    Whole(Box<Disk>),
+    /// A way to one that is shared.
+    Port(Port),
+}
+
+impl From<Disk> for Attached {
+    fn from(disk: Disk) -> Self {
+        Self::Whole(Box::new(disk))
+    }
+}
+
+impl Attached {
+    /// Whether it is a port, whose events depend on what others do.
+    #[must_use]
+    pub fn is_shared(&self) -> bool {
+        matches!(self, Self::Port(_))
+    }
+
+    /// Whether it hangs on a cable that carries one command at a time.
+    #[must_use]
+    pub fn one_at_a_time(&self) -> bool {
+        matches!(self, Self::Port(port) if port.sharing() == Sharing::Cable)
+    }
+
+    /// As [`Disk::submit`].
+    pub fn submit(&mut self, now: Nanos, command: Command) {
+        match self {
+            Self::Whole(disk) => disk.submit(now, command),
+            Self::Port(port) => port.submit(now, command),
+        }
+    }
+
+    /// As [`Disk::next_event`].
+    #[must_use]
+    pub fn next_event(&self) -> Option<Nanos> {
+        match self {
+            Self::Whole(disk) => disk.next_event(),
+            Self::Port(port) => port.next_event(),
+        }
+    }
+
+    /// As [`Disk::advance`].
+    pub fn advance(&mut self, now: Nanos, completions: &mut Vec<Completion>) {
+        match self {
+            Self::Whole(disk) => disk.advance(now, completions),
+            Self::Port(port) => port.advance(now, completions),
+        }
+    }
+
+    /// As [`Disk::is_quiet`].
+    #[must_use]
+    pub fn is_quiet(&self) -> bool {
+        match self {
+            Self::Whole(disk) => disk.is_quiet(),
+            Self::Port(port) => port.is_quiet(),
+        }
+    }
+}

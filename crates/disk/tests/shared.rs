@@ -1,0 +1,208 @@
+//! What holds for ports: on an arm they are one disk; on a cable one command is
+//! under way at a time, and the ports take turns.
+
+use proptest::prelude::*;
+use raidlab_disk::shared::{Port, Region, Sharing, ports};
+use raidlab_disk::{Command, CommandKind, Completion, Disk, DiskParameters, Preset};
+use raidlab_random::Stream;
+use raidlab_units::{Nanos, Sectors};
+use std::collections::VecDeque;
+
+fn parameters(name: &str, text: &str) -> DiskParameters {
+    let preset = Preset::parse(name, text).expect("the shipped preset is valid");
+    preset.parameters("rated").expect("a shipped set").clone()
+}
+
+/// The two disks of the cable of 2008.
+fn disks() -> Vec<Disk> {
+    let a = parameters("a", include_str!("../../../disks/st3160215a.toml"));
+    let b = parameters("b", include_str!("../../../disks/st340015a.toml"));
+    let made = [(a, 1), (b, 2)]
+        .map(|(numbers, index)| Disk::new(numbers, Nanos(index * 1_234_567), Stream::new(index)));
+    made.into()
+}
+
+/// Three ports: two parts of the first disk, and the second disk.
+const REGIONS: [Region; 3] = [
+    Region {
+        disk: 0,
+        start: Sectors(200_000_000),
+    },
+    Region {
+        disk: 1,
+        start: Sectors(0),
+    },
+    Region {
+        disk: 0,
+        start: Sectors(100_000_000),
+    },
+];
+
+/// A command to a port at a time.
+#[derive(Debug, Clone, Copy)]
+struct Order {
+    at: Nanos,
+    port: usize,
+    command: Command,
+}
+
+fn orders() -> impl Strategy<Value = Vec<Order>> {
+    use CommandKind::{Flush, Read, Write, WriteThrough};
+    let kind = prop::sample::select(vec![Read, Read, Read, Write, Write, WriteThrough, Flush]);
+    let pause = prop_oneof![Just(0_u64), 0_u64..100_000, 0_u64..30_000_000];
+    let start = prop_oneof![0_u64..2_000, 0_u64..60_000_000];
+    let order = (pause, 0_usize..3, kind, start, 1_u64..512);
+    prop::collection::vec(order, 1..40).prop_map(|orders| {
+        let mut at = Nanos::ZERO;
+        let orders = orders.into_iter().enumerate();
+        let orders = orders.map(|(tag, (pause, port, kind, start, count))| {
+            at += Nanos(pause);
+            let command = Command {
+                tag: tag as u64,
+                kind,
+                start: Sectors(start),
+                count: Sectors(count),
+            };
+            Order { at, port, command }
+        });
+        orders.collect()
+    })
+}
+
+/// When each order was completed.
+fn run(ports: &[Port], orders: &[Order]) -> Vec<Nanos> {
+    let mut done: Vec<Option<Nanos>> = vec![None; orders.len()];
+    let mut waiting = orders.iter().peekable();
+    let mut now = Nanos::ZERO;
+    let mut completions = Vec::new();
+    while done.iter().any(Option::is_none) {
+        let events = ports.iter().enumerate();
+        let next = events.filter_map(|(port, one)| one.next_event().map(|at| (at, port)));
+        let next = next.min();
+        match waiting.peek() {
+            Some(order) if next.is_none_or(|(event, _)| order.at < event) => {
+                now = order.at;
+                ports[order.port].submit(now, order.command);
+                waiting.next();
+            }
+            _ => {
+                let (at, port) = next.expect("commands in flight need an event");
+                assert!(at >= now, "an event at {at} in the past of {now}");
+                now = at;
+                ports[port].advance(now, &mut completions);
+                for Completion { tag } in completions.drain(..) {
+                    let tag = usize::try_from(tag).expect("a tag of the script");
+                    assert_eq!(orders[tag].port, port, "answered at another port");
+                    assert_eq!(done[tag].replace(now), None, "{tag} completed twice");
+                }
+            }
+        }
+    }
+    done.into_iter().flatten().collect()
+}
+
+/// The command as its disk gets it.
+fn on_disk(order: &Order) -> (usize, Command) {
+    let Region { disk, start } = REGIONS[order.port];
+    let mut command = order.command;
+    if command.kind != CommandKind::Flush {
+        command.start = command.start + start;
+    }
+    (disk, command)
+}
+
+/// The same without a cable's state: a list of who waits, and disks that are asked
+/// one after the other.
+fn one_after_the_other(mut disks: Vec<Disk>, orders: &[Order]) -> Vec<Nanos> {
+    let mut done = vec![Nanos::ZERO; orders.len()];
+    let mut queues = [VecDeque::new(), VecDeque::new(), VecDeque::new()];
+    let mut arriving = orders.iter().peekable();
+    let mut free = Nanos::ZERO;
+    let mut last = 2;
+    let mut left = orders.len();
+    while left > 0 {
+        while let Some(order) = arriving.next_if(|order| order.at < free) {
+            queues[order.port].push_back(order);
+        }
+        let turn = [1, 2, 3].map(|turn| (last + turn) % 3);
+        let waiting = turn.into_iter().find(|&port| !queues[port].is_empty());
+        let order = match waiting.and_then(|port| queues[port].pop_front()) {
+            Some(order) => order,
+            None => arriving.next().expect("not all are done"),
+        };
+        let begin = free.max(order.at);
+        last = order.port;
+        let (disk, command) = on_disk(order);
+        let mut completions = Vec::new();
+        disks[disk].advance(begin, &mut completions);
+        assert_eq!(completions, [], "its command before was the only one");
+        disks[disk].submit(begin, command);
+        while completions.is_empty() {
+            free = disks[disk].next_event().expect("a command is under way");
+            disks[disk].advance(free, &mut completions);
+        }
+        let tag = usize::try_from(completions[0].tag).expect("a tag of the script");
+        done[tag] = free;
+        left -= 1;
+    }
+    done
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn a_cable_carries_one_command_at_a_time_in_turns(orders in orders()) {
+        let ports = ports(disks(), &REGIONS, Sharing::Cable);
+        let expected = one_after_the_other(disks(), &orders);
+        prop_assert_eq!(run(&ports, &orders), expected);
+    }
+
+    #[test]
+    fn ports_to_one_arm_are_one_disk(orders in orders()) {
+        // All to the first disk, through two ports that lead there.
+        let mut orders = orders;
+        for order in &mut orders {
+            order.port %= 2;
+        }
+        let regions = [REGIONS[0], REGIONS[2]];
+        let many = ports(disks(), &regions, Sharing::Arm);
+        let one = ports(disks(), &[Region { disk: 0, start: Sectors(0) }], Sharing::Arm);
+        let moved: Vec<Order> = orders
+            .iter()
+            .map(|order| {
+                let mut order = *order;
+                if order.command.kind != CommandKind::Flush {
+                    order.command.start = order.command.start + regions[order.port].start;
+                }
+                order.port = 0;
+                order
+            })
+            .collect();
+        prop_assert_eq!(run(&many, &orders), run(&one, &moved));
+    }
+}
+
+/// Two readers with a command always waiting: each gets every other turn, however
+/// near the one's next sector is.
+#[test]
+fn readers_on_a_cable_alternate() {
+    let regions = [REGIONS[0], REGIONS[1]];
+    let ports = ports(disks(), &regions, Sharing::Cable);
+    let read = |port: usize, count: u64| Order {
+        at: Nanos::ZERO,
+        port,
+        command: Command {
+            tag: 2 * count + port as u64,
+            kind: CommandKind::Read,
+            start: Sectors(count * 256),
+            count: Sectors(256),
+        },
+    };
+    let mut orders: Vec<Order> = (0..20).map(|count| read(0, count)).collect();
+    orders.extend((0..20).map(|count| read(1, count)));
+    orders.sort_by_key(|order| order.command.tag);
+    let done = run(&ports, &orders);
+    assert!(done.is_sorted(), "in turns: {done:?}");
+    assert!(ports.iter().all(|port| port.sharing() == Sharing::Cable));
+}

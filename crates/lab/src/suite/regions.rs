@@ -1,0 +1,171 @@
+//! Where a suite's disks lie: an entry of `disks` is a preset's name or path, or a
+//! table that also says which part of which drive a member is, and on which
+//! channel that drive hangs.
+
+use crate::document::{Document, FileError};
+use crate::settings::Size;
+use raidlab_units::Bytes;
+use serde::Deserialize;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Deserializer, Error, MapAccess, Visitor};
+use std::fmt;
+use toml::Spanned;
+
+/// A page: what regions begin and end at.
+const UNIT: u64 = 4096;
+
+/// Which part of which modelled drive a member is. Benches with real disks do not
+/// look at it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Region {
+    /// Members that name the same drive share its arm; empty: a drive of its own.
+    pub drive: String,
+    /// Drives that name the same channel share a cable that carries one command at
+    /// a time; empty: a way of its own.
+    pub channel: String,
+    /// Where on the drive the member begins.
+    pub start: Bytes,
+    /// How much of it it has; `None`: all from there on.
+    pub size: Option<Bytes>,
+}
+
+impl Region {
+    /// In words; empty for a whole drive with a way of its own.
+    pub(crate) fn in_words(&self) -> String {
+        let mut words = Vec::new();
+        match self.size {
+            Some(size) => words.push(format!("{size} at {}", self.start)),
+            None if self.start.0 > 0 => words.push(format!("from {}", self.start)),
+            None => {}
+        }
+        if !self.drive.is_empty() {
+            words.push(format!("drive {}", self.drive));
+        }
+        if !self.channel.is_empty() {
+            words.push(format!("channel {}", self.channel));
+        }
+        words.join(", ")
+    }
+}
+
+/// An entry of `disks` as written.
+pub(super) enum RawDisk {
+    Plain(String),
+    Table(RawRegion),
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawRegion {
+    disk: String,
+    #[serde(default)]
+    drive: String,
+    #[serde(default)]
+    channel: String,
+    start: Option<Spanned<Size>>,
+    size: Option<Spanned<Size>>,
+}
+
+/// Read by hand for the same reason as subjects: an untagged enum forgets where a
+/// mistake is.
+impl<'de> Deserialize<'de> for RawDisk {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Reader;
+        impl<'de> Visitor<'de> for Reader {
+            type Value = RawDisk;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("a disk preset's name, or a table with `disk`")
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
+                Ok(RawDisk::Plain(text.to_owned()))
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+                let table = RawRegion::deserialize(MapAccessDeserializer::new(map))?;
+                Ok(RawDisk::Table(table))
+            }
+        }
+        deserializer.deserialize_any(Reader)
+    }
+}
+
+/// The presets and the regions, member by member.
+///
+/// # Errors
+/// When regions of a drive contradict each other.
+pub(super) fn read_disks(
+    document: &Document,
+    entries: &[Spanned<RawDisk>],
+) -> Result<(Vec<String>, Vec<Region>), FileError> {
+    let mut disks: Vec<String> = Vec::new();
+    let mut regions: Vec<Region> = Vec::new();
+    for entry in entries {
+        let (disk, region) = match entry.get_ref() {
+            RawDisk::Plain(name) => (name.clone(), Region::default()),
+            RawDisk::Table(raw) => (raw.disk.clone(), read_region(document, raw)?),
+        };
+        for (other, before) in disks.iter().zip(&regions) {
+            if region.drive.is_empty() || before.drive != region.drive {
+                continue;
+            }
+            if let Some((what, remedy)) = contradiction((other, before), (&disk, &region)) {
+                let what = format!("drive `{}` {what}", region.drive);
+                return Err(document.invalid(entry.span(), &what, remedy));
+            }
+        }
+        disks.push(disk);
+        regions.push(region);
+    }
+    Ok((disks, regions))
+}
+
+fn read_region(document: &Document, raw: &RawRegion) -> Result<Region, FileError> {
+    for size in [&raw.start, &raw.size].into_iter().flatten() {
+        if !size.get_ref().0.0.is_multiple_of(UNIT) {
+            let remedy = "write a multiple of 4k";
+            return Err(document.invalid(size.span(), "regions lie on whole pages", remedy));
+        }
+    }
+    if let Some(size) = raw.size.as_ref().filter(|size| size.get_ref().0.0 == 0) {
+        let remedy = "write 8k or more, or leave it out for the whole drive";
+        return Err(document.invalid(size.span(), "nothing is left of the drive", remedy));
+    }
+    let value = |size: &Spanned<Size>| size.get_ref().0;
+    Ok(Region {
+        drive: raw.drive.clone(),
+        channel: raw.channel.clone(),
+        start: raw.start.as_ref().map_or(Bytes(0), value),
+        size: raw.size.as_ref().map(value),
+    })
+}
+
+/// What two members of one drive cannot both be, and what would help.
+fn contradiction(
+    (one, first): (&String, &Region),
+    (other, second): (&String, &Region),
+) -> Option<(&'static str, &'static str)> {
+    if one != other {
+        return Some((
+            "is two different disks",
+            "name one preset for all its parts",
+        ));
+    }
+    if first.channel != second.channel {
+        return Some((
+            "hangs on two channels",
+            "name one channel for all its parts",
+        ));
+    }
+    let (Some(first_size), Some(second_size)) = (first.size, second.size) else {
+        return Some(("has a part without an end", "give every part its `size`"));
+    };
+    let ends = |region: &Region, size: Bytes| region.start.0.saturating_add(size.0);
+    let apart =
+        ends(first, first_size) <= second.start.0 || ends(second, second_size) <= first.start.0;
+    (!apart).then_some((
+        "has parts that overlap",
+        "let one begin where the other ends",
+    ))
+}

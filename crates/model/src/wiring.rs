@@ -1,0 +1,154 @@
+//! The disks of an experiment as its suite lays them out: whole ones, parts of one
+//! drive, drives of one channel.
+//!
+//! Members that share neither arm nor cable get a disk of their own each. The
+//! others are put together by channel, or by drive where there is none: each group
+//! has its drives once, and its members are ports to them.
+
+use raidlab_disk::shared::{self, Attached, Sharing};
+use raidlab_disk::{Disk, DiskParameters};
+use raidlab_lab::Region;
+use raidlab_random::Stream;
+use raidlab_units::{Bytes, Nanos, Sectors};
+use thiserror::Error;
+
+/// A part that its drive has not.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("member {member} ends at {end}, but its drive has {capacity}")]
+pub struct WiringError {
+    /// The member, from 0.
+    pub member: usize,
+    /// Where its region would end.
+    pub end: Bytes,
+    /// The drive's size.
+    pub capacity: Bytes,
+}
+
+/// A member's disk, or its way to one.
+#[derive(Debug, Clone)]
+pub struct Wired {
+    /// The disk.
+    pub disk: Attached,
+    /// How much of it is the member's.
+    pub size: Sectors,
+    /// The suite itself says how much that is.
+    pub fixed_size: bool,
+}
+
+/// The size of each member.
+///
+/// # Errors
+/// When a region ends behind its drive.
+pub fn sizes(
+    regions: &[Region],
+    parameters: &[DiskParameters],
+) -> Result<Vec<Sectors>, WiringError> {
+    let numbers = parameters.iter().enumerate();
+    numbers
+        .map(|(member, numbers)| {
+            let whole = Region::default();
+            let region = regions.get(member).unwrap_or(&whole);
+            let start = region.start.to_sectors();
+            let rest = numbers.capacity.0.saturating_sub(start.0);
+            let size = region.size.map_or(Sectors(rest), Bytes::to_sectors);
+            if size.0 == 0 || size.0 > rest {
+                return Err(WiringError {
+                    member,
+                    end: (start + size).to_bytes(),
+                    capacity: numbers.capacity.to_bytes(),
+                });
+            }
+            Ok(size)
+        })
+        .collect()
+}
+
+/// The disks of an experiment, member by member; `regions` may be shorter than
+/// `parameters`: the others are whole. `random` is the experiment's own stream.
+///
+/// # Errors
+/// When a region ends behind its drive.
+pub fn wire(
+    regions: &[Region],
+    parameters: &[DiskParameters],
+    random: &Stream,
+) -> Result<Vec<Wired>, WiringError> {
+    let sizes = sizes(regions, parameters)?;
+    let whole = Region::default();
+    let region = |member: usize| regions.get(member).unwrap_or(&whole);
+    let mut wired: Vec<Option<Wired>> = vec![None; parameters.len()];
+    for member in 0..parameters.len() {
+        if wired[member].is_some() {
+            continue;
+        }
+        let group: Vec<usize> = (member..parameters.len())
+            .filter(|&other| other == member || together(region(member), region(other)))
+            .collect();
+        let disks = attach(&group, &region, parameters, random);
+        for (&member, disk) in group.iter().zip(disks) {
+            wired[member] = Some(Wired {
+                disk,
+                size: sizes[member],
+                fixed_size: region(member).size.is_some(),
+            });
+        }
+    }
+    Ok(wired.into_iter().flatten().collect())
+}
+
+/// Whether two members share a cable or an arm.
+fn together(one: &Region, other: &Region) -> bool {
+    if one.channel.is_empty() || other.channel.is_empty() {
+        one.channel == other.channel && !one.drive.is_empty() && one.drive == other.drive
+    } else {
+        one.channel == other.channel
+    }
+}
+
+/// The ways to the disks of a group of members.
+fn attach<'a>(
+    group: &[usize],
+    region: &impl Fn(usize) -> &'a Region,
+    parameters: &[DiskParameters],
+    random: &Stream,
+) -> Vec<Attached> {
+    let make = |member: usize| {
+        let numbers = &parameters[member];
+        let index = member as u64;
+        // Spindles are not synchronised: each has an angle of its own.
+        let phase = random.fork("phase", index).below(numbers.revolution.0);
+        let random = random.fork("disk", index);
+        Disk::new(numbers.clone(), Nanos(phase), random)
+    };
+    let first = region(group[0]);
+    let alone = group.len() == 1 && first.channel.is_empty() && first.start.0 == 0;
+    if alone {
+        return vec![make(group[0]).into()];
+    }
+    // Each drive once: that of the first member that names it.
+    let mut drives: Vec<usize> = Vec::new();
+    let mut ports = Vec::new();
+    for &member in group {
+        let own = region(member);
+        let same = |&drive: &usize| !own.drive.is_empty() && region(drive).drive == own.drive;
+        let disk = drives.iter().position(same).unwrap_or_else(|| {
+            drives.push(member);
+            drives.len() - 1
+        });
+        ports.push(shared::Region {
+            disk,
+            start: own.start.to_sectors(),
+        });
+    }
+    let disks = drives.into_iter().map(make).collect();
+    let sharing = if first.channel.is_empty() {
+        Sharing::Arm
+    } else {
+        Sharing::Cable
+    };
+    let ports = shared::ports(disks, &ports, sharing);
+    ports.into_iter().map(Attached::Port).collect()
+}
+
+#[cfg(test)]
+mod tests;
