@@ -64,8 +64,8 @@ pub use persistent::{
     ArrayState, ArrayStatus, AssembleError, AssembleOptions, AssembledMember, Assembly, Candidate,
     DeviceCounters, DeviceStatus, EngineOptions, LOG_SUPERBLOCK_SECTORS, LeftOut, LogBlock,
     LogFault, LogSuperblock, LogWrite, MismatchStatus, NeededLog, NeededReplay, NeededSync,
-    NewDevice, Part, PersistentArray, Settings, Stale, StartError, SyncProgress, Update, VerbError,
-    log_area,
+    NewDevice, Numbers, Part, PersistentArray, Replay, Settings, Stale, StartError, SyncProgress,
+    Update, VerbError, log_area,
 };
 pub use policy::{
     Choice, Io, IoKind, MemberView, Places, Read, ReadPolicy, ReadPolicyError, ReadPolicyKind,

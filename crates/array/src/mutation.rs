@@ -90,6 +90,8 @@ mutations! {
     LogSkipped "log-skipped" "in-place writes go out without a log record";
     LogVolatile "log-volatile" "log records are written without force-unit-access";
     LogReusedEarly "log-reused-early" "log space is reused before the in-place writes were flushed";
+    ArrivalUnmarked "arrival-unmarked" "a member is added, and the log's records of before go on to count";
+    AbsenceUnnamed "absence-unnamed" "a replay does not say which members it did without";
     ReplayIncomplete "replay-incomplete" "replay takes a transaction of which a participant has no record";
     ReplayReversed "replay-reversed" "replay goes from the newest transaction to the oldest";
     // Check and bad blocks.

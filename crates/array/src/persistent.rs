@@ -49,12 +49,12 @@ mod verbs;
 
 pub use assembly::{
     AssembleOptions, AssembledMember, Assembly, Candidate, LeftOut, LogWrite, NeededLog,
-    NeededReplay, NeededSync, Part, Stale, Update,
+    NeededReplay, NeededSync, Part, Replay, Stale, Update,
 };
 pub use build::EngineOptions;
 pub use device::DeviceCounters;
 pub use error::{AssembleError, LogFault, StartError, VerbError};
-pub use log_superblock::{LOG_SUPERBLOCK_SECTORS, LogBlock, LogSuperblock, log_area};
+pub use log_superblock::{LOG_SUPERBLOCK_SECTORS, LogBlock, LogSuperblock, Numbers, log_area};
 pub use status::{ArrayState, ArrayStatus, DeviceStatus, MismatchStatus, SyncProgress};
 pub use verbs::NewDevice;
 
@@ -150,6 +150,8 @@ pub struct PersistentArray {
     ring: Option<Span>,
     /// 0 if no log is kept.
     session: u64,
+    /// Numbers of members that were away when the log was replayed.
+    absent: Numbers,
     /// A log was wanted, and the members have no room for it.
     lacks_log: bool,
 

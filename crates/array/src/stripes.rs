@@ -241,8 +241,7 @@ impl StripeArray {
 
     /// Nothing may be written yet.
     fn writes_must_wait(&self) -> bool {
-        let wiping = self.log.as_ref().is_some_and(Log::is_wiping);
-        !self.unrecorded.is_empty() && !mutated(Mutation::FailureNotAwaited) || wiping
+        !self.unrecorded.is_empty() && !mutated(Mutation::FailureNotAwaited)
     }
 
     fn allocate(&mut self, count: Sectors, out: &mut Outputs) -> ScratchId {

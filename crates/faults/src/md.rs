@@ -218,7 +218,7 @@ fn replay(assembly: &mut Assembly, disks: &mut [Disk], how: HowToAssemble) -> Re
         return Ok(());
     };
     let other = |error: &dyn std::fmt::Display| Refusal::Other(error.to_string());
-    let disk_of = |member: usize| {
+    let disk_of = |assembly: &Assembly, member: usize| {
         let name = &assembly.members[member].candidate.name;
         name.parse::<usize>().map_err(|error| other(&error))
     };
@@ -227,25 +227,27 @@ fn replay(assembly: &mut Assembly, disks: &mut [Disk], how: HowToAssemble) -> Re
     for log in &needed.logs {
         let sectors = log.ring.end.0 - log.ring.start.0;
         let mut bytes = vec![0; sectors as usize * SECTOR];
-        let number = disk_of(log.member)?;
+        let number = disk_of(assembly, log.member)?;
         let read = disks[number].read(log.ring.start.0, &mut bytes);
         read.map_err(|error| other(&error))?;
         rings.push(bytes);
         numbers.push(number);
     }
-    let writes = assembly
-        .replay_writes(&rings)
-        .map_err(|error| other(&error))?;
-    for (count, write) in (0..).zip(writes) {
-        if how.cut_replay_after == Some(count) {
-            return Err(Refusal::PowerCut);
+    let replay = assembly.replay(&rings).map_err(|error| other(&error))?;
+    let mut count = 0;
+    for step in [replay.absences, replay.writes] {
+        for write in step {
+            if how.cut_replay_after == Some(count) {
+                return Err(Refusal::PowerCut);
+            }
+            count += 1;
+            let number = disk_of(assembly, write.member)?;
+            disks[number].write(write.start.0, write.bytes.into(), false);
         }
-        let number = disk_of(write.member)?;
-        disks[number].write(write.start.0, write.bytes.into(), false);
-    }
-    for number in numbers {
-        let mark = disks[number].flush_mark();
-        disks[number].flush(mark);
+        for number in &numbers {
+            let mark = disks[*number].flush_mark();
+            disks[*number].flush(mark);
+        }
     }
     assembly.replayed();
     Ok(())

@@ -6,7 +6,9 @@
 //! (`guess_super`): the others are remains. A superblock that looks like one
 //! (magic number, major version, its own place) but is not sound is an error
 //! even if another place has a sound one: which of them is the member's own
-//! cannot be told.
+//! cannot be told. A place that cannot be read is passed over if another has a
+//! sound one, as mdadm does; a bitmap that cannot be read is one that cannot be
+//! used.
 
 use crate::bad_blocks::{BadBlockEntry, BadBlockError};
 use crate::bitmap::MAXIMUM_BITMAP_BYTES;
@@ -155,9 +157,15 @@ pub fn read_member(device: &mut dyn ReadAt, size: Bytes) -> Result<MemberMetadat
         return Err(ProbeError::TooSmall(size.0));
     }
     let mut best: Option<(Superblock, Option<Legacy>)> = None;
+    let mut unreadable = None;
     for version in Version::PROBED {
-        let Some((place, bytes)) = read_place(device, version, sectors)? else {
-            continue;
+        let (place, bytes) = match read_place(device, version, sectors) {
+            Ok(Some(found)) => found,
+            Ok(None) => continue,
+            Err(error) => {
+                unreadable.get_or_insert(error);
+                continue;
+            }
         };
         let decoded = match version {
             Version::V0_90 => {
@@ -177,9 +185,13 @@ pub fn read_member(device: &mut dyn ReadAt, size: Bytes) -> Result<MemberMetadat
             best = Some(found);
         }
     }
-    let (superblock, legacy) = best.ok_or(ProbeError::None)?;
+    let (superblock, legacy) = best.ok_or_else(|| unreadable.unwrap_or(ProbeError::None))?;
     let bad_blocks = read_bad_blocks(device, &superblock, sectors)?;
-    let (bitmap, bitmap_error) = match read_bitmap(device, &superblock, sectors)? {
+    let found = match read_bitmap(device, &superblock, sectors) {
+        Err(ProbeError::Read { offset, .. }) => Some(Err(BitmapError::Unreadable { offset })),
+        found => found?,
+    };
+    let (bitmap, bitmap_error) = match found {
         None => (None, None),
         Some(Ok(mut bitmap)) => {
             let native = legacy.as_ref().is_some_and(|legacy| !legacy.big_endian);

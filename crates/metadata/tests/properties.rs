@@ -42,6 +42,22 @@ impl ReadAt for Sparse {
     }
 }
 
+/// A device with a sector that cannot be read.
+struct Unreadable {
+    device: Sparse,
+    sector: u64,
+}
+
+impl ReadAt for Unreadable {
+    fn read_at(&mut self, offset: Bytes, bytes: &mut [u8]) -> io::Result<()> {
+        let place = self.sector * 512;
+        if (offset.0..offset.0 + bytes.len() as u64).contains(&place) {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+        self.device.read_at(offset, bytes)
+    }
+}
+
 /// Everything that can be done with a member: none of it may panic.
 fn exercise(device: &mut Sparse) {
     let size = device.size;
@@ -248,6 +264,34 @@ proptest! {
         };
         let _ = version;
         exercise(&mut device);
+    }
+
+    /// Whatever cannot be read, another version's place does not hide the
+    /// superblock, and an unreadable bitmap is one that cannot be used.
+    #[test]
+    fn an_unreadable_sector_hides_only_what_lies_there(
+        (version, superblock) in version().prop_flat_map(|version| (Just(version), superblock(version, SIZE))),
+        sector in prop_oneof![0..80_u64, SIZE.0 - 160..SIZE.0],
+    ) {
+        let mut superblock = superblock;
+        superblock.features.0 &= !(Features::BITMAP | Features::BAD_BLOCKS);
+        let own = superblock.super_offset.0;
+        let bytes = superblock.encode().expect("a superblock");
+        let whole = Sparse {
+            size: SIZE.to_bytes(),
+            parts: vec![(own * 512, bytes)],
+            largest: 0,
+        };
+        let mut device = Unreadable { device: whole, sector };
+        let found = read_member(&mut device, SIZE.to_bytes());
+        let _ = version;
+        match (own..own + 8).contains(&sector) {
+            true => {
+                let is_unreadable = matches!(found, Err(ProbeError::Read { .. }));
+                prop_assert!(is_unreadable);
+            }
+            false => prop_assert_eq!(found.expect("it can be read").superblock, superblock),
+        }
     }
 
     #[test]

@@ -47,8 +47,9 @@ mod tests;
 mod view;
 
 use super::error::AssembleError;
-use super::log_superblock::LogSuperblock;
+use super::log_superblock::{self, LogBlock, LogSuperblock, Numbers, log_area};
 use crate::engine::{Admission, Span};
+use crate::mutation::{self, Mutation};
 use crate::stripes::log::{LogArea, LogError, ReplayWrite, Trust};
 use raidlab_geometry::{Layout, Level, Shape, Slot};
 use raidlab_metadata::{Bitmap, MemberMetadata, Superblock};
@@ -208,6 +209,17 @@ pub struct LogWrite {
     pub bytes: Vec<u8>,
 }
 
+/// What a write log wants done, in two steps.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Replay {
+    /// First, in any order: the names of the members that are away. Nothing, if
+    /// none is.
+    pub absences: Vec<LogWrite>,
+    /// When the first step was flushed on all members, in this order: what the
+    /// log makes good.
+    pub writes: Vec<LogWrite>,
+}
+
 /// An array put together.
 #[derive(Debug, Clone)]
 pub struct Assembly {
@@ -233,6 +245,8 @@ pub struct Assembly {
     pub resync: Option<NeededSync>,
     /// The log that has to be replayed first.
     pub replay: Option<NeededReplay>,
+    /// Numbers of members that the replay does without.
+    pub(super) absent: Numbers,
     /// Devices that were taken only because of `force`.
     pub forced: Vec<String>,
     /// Nothing will be written.
@@ -275,15 +289,15 @@ impl Assembly {
             .collect()
     }
 
-    /// What has to be written, in this order, before the array starts. `rings`:
-    /// the bytes of each of [`NeededReplay::logs`]. The caller writes it,
-    /// flushes the members, and says so with [`Self::replayed`].
+    /// What has to be written before the array starts. `rings`: the bytes of
+    /// each of [`NeededReplay::logs`]. The caller writes and flushes each of the
+    /// two steps, and says so with [`Self::replayed`].
     ///
     /// # Errors
     /// When the logs are not of one array.
-    pub fn replay_writes(&self, rings: &[Vec<u8>]) -> Result<Vec<LogWrite>, LogError> {
+    pub fn replay(&mut self, rings: &[Vec<u8>]) -> Result<Replay, LogError> {
         let Some(replay) = &self.replay else {
-            return Ok(Vec::new());
+            return Ok(Replay::default());
         };
         let areas: Vec<LogArea<'_>> = replay
             .logs
@@ -305,7 +319,42 @@ impl Assembly {
                 bytes: write.bytes,
             })
         };
-        Ok(writes.into_iter().filter_map(place).collect())
+        let writes: Vec<LogWrite> = writes.into_iter().filter_map(place).collect();
+        let names_none = writes.is_empty() || self.absent.is_empty();
+        let absences = match names_none || mutation::is(Mutation::AbsenceUnnamed) {
+            true => Vec::new(),
+            false => self.name_absent(),
+        };
+        Ok(Replay { absences, writes })
+    }
+
+    /// A further log superblock for each member whose log counts, which names
+    /// the members that are away.
+    fn name_absent(&mut self) -> Vec<LogWrite> {
+        let logs = self.replay.iter().flat_map(|replay| &replay.logs);
+        let mut writes = Vec::new();
+        for log in logs {
+            let candidate = &mut self.members[log.member].candidate;
+            let own = candidate.superblock();
+            let block = candidate.log.and_then(|log| log.of(own));
+            let (Some(block), Some(area)) = (block, log_area(&candidate.metadata)) else {
+                continue;
+            };
+            let sum = log_superblock::checksum(own).unwrap_or(0);
+            let block = LogBlock {
+                checksums: [sum; 2],
+                sequence: block.sequence.wrapping_add(1),
+                absent: self.absent,
+                ..block
+            };
+            writes.push(LogWrite {
+                member: log.member,
+                start: area.start + block.place(),
+                bytes: block.encode(),
+            });
+            candidate.log = Some(block.into());
+        }
+        writes
     }
 
     /// The log was replayed and what it wrote was flushed.

@@ -25,6 +25,14 @@
 //! were. The block of the session that was believed is never written over
 //! before the other one: with the next crash it may be all there is in common.
 //!
+//! *Members that stay away.* What a log makes good depends on whose records are
+//! there. A member that was in service and is away while the log is replayed may
+//! come back before any md superblock calls it failed; it has missed the replay
+//! then, and with its records, or for lack of them, another choice would be made.
+//! So before the first write of a replay, blocks of the same session name the
+//! members that are away, until the md superblocks do. They never count as
+//! current, whatever their md superblocks say.
+//!
 //! One block, little-endian:
 //!
 //! | byte | size | what |
@@ -41,6 +49,7 @@
 //! | 72 | 8 | first sector of the records, on the member |
 //! | 80 | 8 | sectors of the records |
 //! | 88 | 8 | how many blocks were written before; even ones are the first block |
+//! | 96 | 240 | device numbers of members that were away when the log was replayed, one bit each, the lowest first |
 //! | 4092 | 4 | CRC-32C of all before |
 
 use crate::engine::Span;
@@ -54,6 +63,7 @@ const BYTES: usize = 4096;
 const SEAL: usize = BYTES - 4;
 const MAGIC: [u8; 8] = *b"rlablog1";
 const VERSION: u32 = 1;
+const ABSENT_AT: usize = 96;
 
 /// The smallest area worth having: 128 KiB.
 pub(super) const MINIMUM_AREA: u64 = 256;
@@ -74,6 +84,44 @@ pub fn log_area(metadata: &MemberMetadata) -> Option<Span> {
 /// 0.90, beside which no log is kept.
 pub(super) fn checksum(superblock: &Superblock) -> Option<u32> {
     superblock_checksum(&superblock.encode().ok()?)
+}
+
+/// Device numbers: as many as a superblock of version 1 can have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Numbers([u64; 30]);
+
+impl Numbers {
+    /// With another number; beyond the highest there is none.
+    #[must_use]
+    pub fn with(mut self, number: u32) -> Self {
+        let word = usize::try_from(number / 64).unwrap_or(usize::MAX);
+        if let Some(word) = self.0.get_mut(word) {
+            *word |= 1 << (number % 64);
+        }
+        self
+    }
+
+    /// Whether a number is among them.
+    #[must_use]
+    pub fn contains(&self, number: u32) -> bool {
+        let word = usize::try_from(number / 64).unwrap_or(usize::MAX);
+        self.0
+            .get(word)
+            .is_some_and(|word| word & 1 << (number % 64) != 0)
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Both together.
+    pub(super) fn join(&mut self, other: &Self) {
+        for (own, other) in self.0.iter_mut().zip(other.0) {
+            *own |= other;
+        }
+    }
 }
 
 /// What is found of a log superblock: its intact blocks, at least one.
@@ -101,6 +149,8 @@ pub struct LogBlock {
     pub ring: Span,
     /// How many were written before.
     pub sequence: u64,
+    /// Members that were away when the log was replayed.
+    pub absent: Numbers,
 }
 
 impl LogSuperblock {
@@ -158,6 +208,9 @@ impl LogBlock {
         put(72, &self.ring.start.0.to_le_bytes());
         put(80, &(self.ring.end.0 - self.ring.start.0).to_le_bytes());
         put(88, &self.sequence.to_le_bytes());
+        for (at, word) in (ABSENT_AT..).step_by(8).zip(self.absent.0) {
+            put(at, &word.to_le_bytes());
+        }
         let seal = crc32c::crc32c(&bytes[..SEAL]);
         bytes[SEAL..].copy_from_slice(&seal.to_le_bytes());
         bytes
@@ -192,6 +245,9 @@ impl LogBlock {
                 end: Sectors(start.0.checked_add(long(bytes, 80))?),
             },
             sequence: long(bytes, 88),
+            absent: Numbers(std::array::from_fn(|word| {
+                long(bytes, ABSENT_AT + 8 * word)
+            })),
         })
     }
 

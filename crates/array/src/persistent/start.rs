@@ -99,6 +99,7 @@ impl PersistentArray {
             layout,
             stripes,
             session: ring.map_or(0, |_| settings.session),
+            absent: assembly.absent,
             lacks_log: wants_log && ring.is_none(),
             ring,
             array: assembly.array,

@@ -94,7 +94,9 @@ impl StripeArray {
         }
         out.events.push(Event::MemberAdded(slot));
         self.sync_member_added();
-        self.wipe_log(slot, out);
+        if let Some(log) = &mut self.log {
+            log.arrives(slot);
+        }
         Ok(())
     }
 }

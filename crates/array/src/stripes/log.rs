@@ -38,15 +38,14 @@
 //! a ring is complete, so whatever was written in place after a transaction that
 //! counts there counts too, or was never begun.
 //!
-//! A member that is added while the array runs has its ring emptied before any
-//! other write, lest records of an earlier stay count.
+//! When a member is added, nothing of before counts any more ([`arrival`]).
 
+mod arrival;
 mod record;
 mod replay;
 mod ring;
 #[cfg(test)]
 mod tests;
-mod wipe;
 mod write;
 
 pub use replay::{LogArea, LogError, ReplayWrite, Trust, replay};
@@ -73,6 +72,8 @@ struct Batch {
     outstanding: usize,
     jobs: Vec<JobId>,
     scratch: Vec<ScratchId>,
+    /// Members that arrive, if it is a batch of marks for them.
+    arrivals: SlotSet,
 }
 
 /// A ring being emptied.
@@ -104,6 +105,8 @@ pub(super) struct Log {
     flushing: bool,
     /// The rings in which the job tried last found no room.
     without_room: SlotSet,
+    /// Members that were added, and whose rings nobody may write to yet.
+    arrivals: SlotSet,
     wipes: BTreeMap<ScratchId, Wipe>,
 }
 
@@ -133,6 +136,7 @@ impl Log {
             live: BTreeMap::new(),
             flushing: false,
             without_room: SlotSet::EMPTY,
+            arrivals: SlotSet::EMPTY,
             wipes: BTreeMap::new(),
         }
     }
@@ -150,10 +154,6 @@ impl Log {
         let ring = self.rings.get(slot.index())?.as_ref();
         ring.map(|ring| ring.area)
             .or_else(|| self.lost_areas.get(&slot).copied())
-    }
-
-    pub(super) fn is_wiping(&self) -> bool {
-        self.wipes.values().any(|wipe| !wipe.dead)
     }
 
     fn ring(&mut self, slot: Slot) -> Option<&mut Ring> {
@@ -228,7 +228,13 @@ impl StripeArray {
         let Some(log) = &mut self.log else {
             return false;
         };
-        if log.batch.is_some() || log.queue.is_empty() || must_wait {
+        if log.batch.is_some() || must_wait {
+            return false;
+        }
+        if !log.arrivals.is_empty() {
+            return self.pump_arrivals(out);
+        }
+        if log.queue.is_empty() || log.is_admitting() {
             return false;
         }
         if mutated(Mutation::LogReusedEarly) {
@@ -239,6 +245,7 @@ impl StripeArray {
             outstanding: 0,
             jobs: Vec::new(),
             scratch: Vec::new(),
+            arrivals: SlotSet::EMPTY,
         };
         let mut records = Vec::new();
         let mut moved = false;
@@ -359,6 +366,7 @@ impl StripeArray {
         for scratch in batch.scratch {
             self.release(scratch, out);
         }
+        self.marked(batch.arrivals, out);
         for id in batch.jobs {
             self.with_job(id, out, |array, job, out| {
                 job.phase = Phase::Logged;
@@ -404,6 +412,7 @@ impl StripeArray {
         if let Some(ring) = ring {
             log.lost_areas.insert(slot, ring.area);
         }
+        log.arrivals = log.arrivals.without(slot);
         for wipe in log.wipes.values_mut().filter(|wipe| wipe.slot == slot) {
             wipe.dead = true;
         }

@@ -150,8 +150,8 @@ impl StripeArray {
     }
 
     fn wants_recovery(&self) -> bool {
-        let wiping = self.log.as_ref().is_some_and(super::Log::is_wiping);
-        !(self.members.recovering().is_empty() || self.syncs.stopped || self.is_broken() || wiping)
+        let admits = self.log.as_ref().is_some_and(super::Log::is_admitting);
+        !(self.members.recovering().is_empty() || self.syncs.stopped || self.is_broken() || admits)
     }
 
     fn launch(&mut self, mode: Mode, targets: SlotSet, todo: RangeSet, out: &mut Outputs) {

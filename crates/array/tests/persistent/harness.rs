@@ -34,8 +34,8 @@ fn by_name(name: &str) -> u16 {
     name.parse().unwrap()
 }
 
-/// What the log wants written: disk, sector, bytes.
-fn replay(assembly: &Assembly, disks: &BTreeMap<u16, Disk>) -> Vec<(u16, u64, Vec<u8>)> {
+/// What the log wants written, both steps: disk, sector, bytes.
+fn replay(assembly: &mut Assembly, disks: &BTreeMap<u16, Disk>) -> Vec<(u16, u64, Vec<u8>)> {
     let Some(replay) = &assembly.replay else {
         return Vec::new();
     };
@@ -47,9 +47,10 @@ fn replay(assembly: &Assembly, disks: &BTreeMap<u16, Disk>) -> Vec<(u16, u64, Ve
         bytes
     });
     let rings: Vec<Vec<u8>> = rings.collect();
-    let writes = assembly.replay_writes(&rings).unwrap();
+    let replay = assembly.replay(&rings).unwrap();
+    let name = |member: usize| by_name(&assembly.members[member].candidate.name);
+    let writes = replay.absences.into_iter().chain(replay.writes);
     writes
-        .into_iter()
         .map(|write| (name(write.member), write.start.0, write.bytes))
         .collect()
 }
@@ -65,8 +66,8 @@ pub fn replayed_in_part(
         ..AssembleOptions::default()
     };
     let mut part = disks.clone();
-    let assembly = Assembly::decide(candidates(disks), &options).ok()?;
-    let writes = replay(&assembly, disks);
+    let mut assembly = Assembly::decide(candidates(disks), &options).ok()?;
+    let writes = replay(&mut assembly, disks);
     if writes.is_empty() {
         return None;
     }
@@ -127,7 +128,7 @@ impl World {
         change(&mut options);
         let mut assembly = Assembly::decide(candidates(&disks), &options)?;
         let mut disks = disks;
-        for (name, start, bytes) in replay(&assembly, &disks) {
+        for (name, start, bytes) in replay(&mut assembly, &disks) {
             disks.get_mut(&name).unwrap().land(start, &bytes);
         }
         assembly.replayed();

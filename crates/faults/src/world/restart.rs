@@ -161,9 +161,7 @@ impl World<'_> {
         let mut present: Vec<usize> = self.handles.iter().copied().flatten().collect();
         self.stale = [Stale::LeaveOut, Stale::ReAdd, Stale::Rebuild][(restart.seed % 3) as usize];
         if restart.stale {
-            let retired = self.retired.iter().map(|(_, disk)| *disk);
-            let back = retired.filter(|disk| !self.may_have_missed_a_replay(*disk));
-            present.extend(back.collect::<Vec<usize>>());
+            present.extend(self.retired.iter().map(|(_, disk)| *disk));
         }
         present.retain(|disk| self.is_alive(*disk));
         let missing = restart
@@ -198,18 +196,6 @@ impl World<'_> {
             Ok(assembled) => self.take(assembled),
             Err(refusal) => self.refused(&refusal, &present, missing, degraded),
         }
-    }
-
-    /// A member that was away while the log was replayed, and that the others
-    /// still call current, is a known fault of the array: it comes back later.
-    fn may_have_missed_a_replay(&self, disk: usize) -> bool {
-        let late = self.disks[disk].pristine();
-        let mut members = self.slots.iter().flatten().map(|disk| &self.disks[*disk]);
-        self.options.log
-            && members.any(|other| {
-                let version = self.options.version;
-                inspect::knows(other.pristine(), late, version, other.sectors())
-            })
     }
 
     /// Whether a disk with the highest event count of all that ever were is here.

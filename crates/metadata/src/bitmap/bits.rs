@@ -39,6 +39,12 @@ pub enum BitmapError {
         /// As the superblock says.
         offset: i32,
     },
+    /// The member cannot be read there.
+    #[error("the bitmap cannot be read at byte {offset}")]
+    Unreadable {
+        /// First byte.
+        offset: u64,
+    },
 }
 
 /// A bitmap in memory.

@@ -194,7 +194,7 @@ pub fn assemble(
         .iter()
         .filter_map(|member| file_of(&member.candidate.name))
         .collect();
-    let replayed = replay(&assembly, &members)?;
+    let replayed = replay(&mut assembly, &members)?;
     assembly.replayed();
     let handles = assembly.handles();
     let files = handles
@@ -209,7 +209,7 @@ pub fn assemble(
 }
 
 /// Makes good what the log says; `members` as in the assembly.
-fn replay(assembly: &Assembly, members: &[&Arc<MemberFile>]) -> Result<usize, FilesError> {
+fn replay(assembly: &mut Assembly, members: &[&Arc<MemberFile>]) -> Result<usize, FilesError> {
     let Some(needed) = &assembly.replay else {
         return Ok(0);
     };
@@ -227,16 +227,19 @@ fn replay(assembly: &Assembly, members: &[&Arc<MemberFile>]) -> Result<usize, Fi
         }
         rings.push(ring);
     }
-    let writes = assembly.replay_writes(&rings).map_err(FilesError::Log)?;
-    let count = writes.len();
-    for write in writes {
-        let offset = write.start.to_bytes().0;
-        for (piece, start) in write.bytes.chunks(1 << 20).zip((0_u64..).step_by(1 << 20)) {
-            write_at(members[write.member], offset + start, piece)?;
+    let logs: Vec<usize> = needed.logs.iter().map(|log| log.member).collect();
+    let replay = assembly.replay(&rings).map_err(FilesError::Log)?;
+    let count = replay.writes.len();
+    for step in [replay.absences, replay.writes] {
+        for write in step {
+            let offset = write.start.to_bytes().0;
+            for (piece, start) in write.bytes.chunks(1 << 20).zip((0_u64..).step_by(1 << 20)) {
+                write_at(members[write.member], offset + start, piece)?;
+            }
         }
-    }
-    for log in &needed.logs {
-        flush(members[log.member])?;
+        for member in &logs {
+            flush(members[*member])?;
+        }
     }
     Ok(count)
 }

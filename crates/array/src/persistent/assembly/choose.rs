@@ -1,6 +1,6 @@
 //! Which devices take part, and as what.
 
-use super::view::View;
+use super::view::{View, role_of};
 use super::{AssembleOptions, LeftOut, Part, Stale};
 use crate::engine::{Admission, Span};
 use crate::persistent::error::AssembleError;
@@ -8,6 +8,7 @@ use crate::persistent::intent::span;
 use raidlab_geometry::{Level, Slot, SlotSet};
 use raidlab_metadata::{Bitmap, Features, Role, Superblock};
 use raidlab_units::Sectors;
+use std::collections::BTreeSet;
 
 /// The devices' parts.
 pub(super) struct Chosen {
@@ -142,17 +143,6 @@ impl Chosen {
         self.left_out.push((at, reason));
     }
 
-    /// Takes members out again; false if there are none.
-    pub(super) fn leave_out_laggards(&mut self, view: &View, laggards: &[usize]) -> bool {
-        for at in laggards {
-            if let Some(Part::InSync(slot)) = self.parts[*at].take() {
-                self.in_sync = self.in_sync.without(slot);
-            }
-            self.leave_out_stale(view, *at);
-        }
-        !laggards.is_empty()
-    }
-
     /// Devices that claim a slot nobody current holds, newest first.
     fn stale(&self, view: &View) -> Vec<usize> {
         let mut stale: Vec<usize> = (0..view.candidates.len())
@@ -211,11 +201,10 @@ impl Chosen {
 
     /// Members that were in service must not be missed by accident.
     fn check_presence(&self, view: &View, options: &AssembleOptions) -> Result<(), AssembleError> {
-        let expected: SlotSet = view
-            .array()
-            .roles
-            .iter()
-            .filter_map(|role| match role {
+        let roles = (0..).zip(&view.array().roles);
+        let expected: SlotSet = roles
+            .filter(|(number, _)| !view.is_absent(*number))
+            .filter_map(|(_, role)| match role {
                 Role::Slot(slot) if usize::from(*slot) < view.slot_count() => Some(Slot(*slot)),
                 _ => None,
             })
@@ -279,6 +268,36 @@ impl Chosen {
             if view.verdicts[at].is_none() && candidate.superblock().role() == Role::Spare {
                 self.parts[at] = Some(Part::Spare);
             }
+        }
+    }
+
+    /// Gives spares, and members that were out of date, numbers of their own,
+    /// where those that they had belong to others by now: their number may have
+    /// been given away while they were gone, or they come from two sides of the
+    /// array that ran by themselves.
+    pub(super) fn number_anew(&mut self, view: &mut View) {
+        let mut others: Vec<usize> = (0..self.parts.len()).collect();
+        others.retain(|at| self.parts[*at].is_some());
+        others.sort_by_key(|at| !view.is_current(*at));
+        let numbers = 0..u32::try_from(view.array().roles.len()).unwrap_or(u32::MAX);
+        let mut taken = BTreeSet::new();
+        for at in others {
+            let own = view.candidates[at].superblock().device_number;
+            // One that nobody had, if there is one.
+            let unknown = |number: &u32| role_of(view.array(), *number) == Role::Spare;
+            let free = numbers.clone().filter(|number| !taken.contains(number));
+            let number = match taken.contains(&own) {
+                false => Some(own),
+                true => free.clone().find(unknown).or_else(|| free.clone().next()),
+            };
+            let Some(number) = number else {
+                self.parts[at] = None;
+                self.leave_out_stale(view, at);
+                continue;
+            };
+            taken.insert(number);
+            let metadata = &mut view.candidates[at].metadata;
+            metadata.superblock.device_number = number;
         }
     }
 

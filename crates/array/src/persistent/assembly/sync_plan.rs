@@ -10,17 +10,29 @@ use crate::engine::Admission;
 use crate::mutation::{self, Mutation};
 use crate::persistent::error::{AssembleError, LogFault};
 use crate::persistent::intent::span;
-use crate::persistent::log_superblock::LogBlock;
+use crate::persistent::log_superblock::{LogBlock, Numbers};
 use crate::stripes::log::Trust;
-use raidlab_geometry::SlotSet;
-use raidlab_metadata::Superblock;
+use raidlab_geometry::{Slot, SlotSet};
+use raidlab_metadata::{Role, Superblock};
 use raidlab_units::Sectors;
 
 /// How far the array is from being in sync.
 struct Plan {
     resync: Option<NeededSync>,
-    /// Session and the candidates whose logs are replayed.
-    replay: Option<(u64, Vec<NeededLog>)>,
+    /// The logs that are replayed.
+    replay: Option<Logs>,
+}
+
+/// Logs that hold all that was being written. Members are the candidates'
+/// indices.
+struct Logs {
+    session: u64,
+    /// Below this sector the array was in sync.
+    in_sync_below: Sectors,
+    /// The members that hold data.
+    members: Vec<usize>,
+    /// Those of them whose logs are of this session.
+    logs: Vec<NeededLog>,
 }
 
 pub(super) fn conclude(
@@ -28,31 +40,26 @@ pub(super) fn conclude(
     mut chosen: Chosen,
     options: &AssembleOptions,
 ) -> Result<Assembly, AssembleError> {
-    let plan = match plan(&view, &chosen, options) {
-        Err(AssembleError::DirtyDegraded {
-            log: LogFault::OtherSession(_),
-            ..
-        }) if drop_laggards(&view, &mut chosen) => plan(&view, &chosen, options),
-        plan => plan,
-    }?;
+    chosen.number_anew(&mut view);
+    let plan = plan(&view, &chosen, options)?;
     find_log_areas(&mut view, &chosen);
     let order = order(&chosen);
-    for (session, log) in plan
-        .replay
-        .iter()
-        .flat_map(|(it, logs)| logs.iter().map(move |log| (it, log)))
-    {
-        view.believe(log.member, *session);
-    }
-    let replay = plan.replay.map(|(session, logs)| NeededReplay {
-        session,
-        logs: logs
-            .into_iter()
-            .filter_map(|log| {
-                let member = order.iter().position(|at| *at == log.member)?;
-                Some(NeededLog { member, ..log })
-            })
-            .collect(),
+    let absent = match &plan.replay {
+        Some(_) => absent(&view, &chosen),
+        None => Numbers::default(),
+    };
+    let replay = plan.replay.map(|logs| {
+        for at in &logs.members {
+            view.believe(*at, logs.session, logs.in_sync_below);
+        }
+        let place = |log: NeededLog| {
+            let member = order.iter().position(|at| *at == log.member)?;
+            Some(NeededLog { member, ..log })
+        };
+        NeededReplay {
+            session: logs.session,
+            logs: logs.logs.into_iter().filter_map(place).collect(),
+        }
     });
     let array = view.array().clone();
     let (level, layout, size, newest) = (view.level, view.layout, view.size, view.newest);
@@ -87,6 +94,7 @@ pub(super) fn conclude(
         bitmap_is_external: options.external_bitmap.is_some(),
         resync: plan.resync,
         replay,
+        absent,
         forced,
         read_only: options.read_only,
     };
@@ -96,27 +104,20 @@ pub(super) fn conclude(
     Ok(assembly)
 }
 
-/// Leaves out members that failed while a session began, in a pass that the
-/// newest superblock tells of and theirs does not: they would have the block of
-/// that session otherwise, for all blocks are written before the first
-/// superblock. True if there were any, and the others are enough.
-fn drop_laggards(view: &View, chosen: &mut Chosen) -> bool {
-    let newest = &view.candidates[view.newest];
-    let blocks = blocks(newest).unwrap_or_default();
-    let Some(session) = blocks.first().map(|block| block.session) else {
-        return false;
+/// Numbers of members that were in service and take no part.
+fn absent(view: &View, chosen: &Chosen) -> Numbers {
+    let takes_part = |number: u32| {
+        let parts = view.candidates.iter().zip(&chosen.parts);
+        parts
+            .filter(|(_, part)| part.is_some())
+            .any(|(candidate, _)| candidate.superblock().device_number == number)
     };
-    let is_laggard = |at: &usize| {
-        let candidate = &view.candidates[*at];
-        let blocks = self::blocks(candidate).unwrap_or_default();
-        matches!(
-            chosen.parts[*at],
-            Some(Part::InSync(_) | Part::Recovering(..))
-        ) && candidate.superblock().events < newest.superblock().events
-            && blocks.iter().all(|block| block.session != session)
-    };
-    let laggards: Vec<usize> = (0..view.candidates.len()).filter(is_laggard).collect();
-    chosen.leave_out_laggards(view, &laggards) && view.is_enough(chosen.in_sync)
+    (0..)
+        .zip(&view.array().roles)
+        .filter(|(number, role)| matches!(role, Role::Slot(_)) && !takes_part(*number))
+        .fold(Numbers::default(), |absent, (number, _)| {
+            absent.with(number)
+        })
 }
 
 /// Where a member's own bitmap was not written yet, the array's says how long
@@ -189,17 +190,18 @@ fn plan_dirty(
     };
     if has_parity {
         match log(view, chosen) {
-            Ok((session, logs, in_sync_below)) => {
+            Ok(logs) => {
                 if options.read_only && needs_parity {
                     return Err(AssembleError::ReplayNeedsWrite);
                 }
-                let rest = (in_sync_below != Superblock::IN_SYNC).then_some(in_sync_below);
+                let below = logs.in_sync_below;
+                let rest = (below != Superblock::IN_SYNC).then_some(below);
                 if rest.is_some() {
                     refuse(LogFault::NeverInSync)?;
                 }
                 return Ok(Plan {
                     resync: rest.map(|from| needed(chosen, from)),
-                    replay: Some((session, logs)),
+                    replay: Some(logs),
                 });
             }
             Err(log) => refuse(log)?,
@@ -220,11 +222,12 @@ fn needed(chosen: &Chosen, from: Sectors) -> NeededSync {
     NeededSync { from, ranges }
 }
 
-/// The logs' session, whose they are, and below which sector the array was in
-/// sync, if every member that holds data has the log of the same session. The
-/// members are still candidates' indices.
-type Logs = (u64, Vec<NeededLog>, Sectors);
-
+/// The logs, if every member that holds data has the log of the same session.
+///
+/// Members that failed while a session began do not have it: all are given its
+/// block before the first of them is given an md superblock that knows it. If
+/// the failure was not recorded, the run has not begun, its log is empty, and
+/// what they hold is what they held when it was begun with them.
 fn log(view: &View, chosen: &Chosen) -> Result<Logs, LogFault> {
     let mut members = Vec::new();
     for (at, part) in chosen.parts.iter().enumerate() {
@@ -242,40 +245,58 @@ fn log(view: &View, chosen: &Chosen) -> Result<Logs, LogFault> {
         };
         members.push((at, slot, trust, blocks(&view.candidates[at])?));
     }
+    let session = session(view, &members)?;
+    let mut logs = Vec::new();
+    let mut in_sync_below = Superblock::IN_SYNC;
+    for (member, slot, trust, blocks) in &members {
+        let mut ring = None;
+        for block in blocks.iter().filter(|block| block.session == session) {
+            ring.get_or_insert(block.ring);
+            in_sync_below = in_sync_below.min(block.in_sync_below);
+        }
+        logs.extend(ring.map(|ring| NeededLog {
+            slot: *slot,
+            member: *member,
+            ring,
+            trust: *trust,
+        }));
+    }
+    Ok(Logs {
+        session,
+        in_sync_below,
+        members: members.into_iter().map(|(at, ..)| at).collect(),
+        logs,
+    })
+}
+
+type WithBlocks = (usize, Slot, Trust, Vec<LogBlock>);
+
+/// The session that counts.
+fn session(view: &View, members: &[WithBlocks]) -> Result<u64, LogFault> {
     let name = |at: usize| view.candidates[at].name.clone();
     let first = members
         .first()
         .ok_or_else(|| LogFault::Absent(name(view.newest)))?;
     let has = |blocks: &[LogBlock], session| blocks.iter().any(|it| it.session == session);
-    let lacking = |session| members.iter().find(|(.., blocks)| !has(blocks, session));
-    let sessions = first.3.iter().map(|block| block.session);
-    let session = match sessions.clone().find(|session| lacking(*session).is_none()) {
-        Some(0) => return Err(LogFault::Absent(name(first.0))),
-        Some(session) => session,
-        None => {
-            let other = sessions
-                .clone()
-                .find_map(lacking)
-                .map_or(first.0, |it| it.0);
-            return Err(LogFault::OtherSession(name(other)));
-        }
+    let lacking = |session| {
+        members
+            .iter()
+            .filter(move |(.., blocks)| !has(blocks, session))
     };
-    let mut logs = Vec::new();
-    let mut below = Superblock::IN_SYNC;
-    for (member, slot, trust, blocks) in members {
-        let mut ring = None;
-        for block in blocks.iter().filter(|block| block.session == session) {
-            ring.get_or_insert(block.ring);
-            below = below.min(block.in_sync_below);
-        }
-        logs.extend(ring.map(|ring| NeededLog {
-            slot,
-            member,
-            ring,
-            trust,
-        }));
+    let mut sessions = first.3.iter().map(|block| block.session);
+    match sessions.find(|session| lacking(*session).next().is_none()) {
+        Some(0) => return Err(LogFault::Absent(name(first.0))),
+        Some(session) => return Ok(session),
+        None => {}
     }
-    Ok((session, logs, below))
+    let newest = &view.candidates[view.newest];
+    let begun = blocks(newest)?.first().map_or(0, |block| block.session);
+    let is_behind =
+        |at: usize| view.candidates[at].superblock().events < newest.superblock().events;
+    match lacking(begun).find(|(at, ..)| begun == 0 || !is_behind(*at)) {
+        Some((other, ..)) => Err(LogFault::OtherSession(name(*other))),
+        None => Ok(begun),
+    }
 }
 
 /// The blocks in force of a member's log superblock, at least one.

@@ -7,7 +7,7 @@ mod syncs;
 use super::{AssembleOptions, Assembly, Candidate, LeftOut, NeededSync, Part, Stale, Update};
 use crate::engine::{Admission, Span};
 use crate::persistent::error::{AssembleError, LogFault};
-use crate::persistent::log_superblock::{LogBlock, LogSuperblock, checksum};
+use crate::persistent::log_superblock::{LogBlock, LogSuperblock, Numbers, checksum};
 use crate::persistent::{EngineOptions, Settings};
 use raidlab_geometry::{Layout, Level, Slot, SlotSet};
 use raidlab_metadata::{
@@ -138,6 +138,7 @@ fn log_with(candidate: &mut Candidate, session: u64, change: impl FnOnce(&mut Lo
             end: DATA,
         },
         sequence: 0,
+        absent: Numbers::default(),
     };
     change(&mut block);
     candidate.log = Some(block.into());

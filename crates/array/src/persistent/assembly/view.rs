@@ -3,6 +3,7 @@
 use super::{AssembleOptions, Candidate, LeftOut};
 use crate::mutation::{self, Mutation};
 use crate::persistent::error::AssembleError;
+use crate::persistent::log_superblock::{LogBlock, Numbers};
 use raidlab_geometry::{CopyMap, Layout, Level, Slot, SlotSet};
 use raidlab_metadata::{Features, Role, Superblock, Uuid};
 use raidlab_units::Sectors;
@@ -20,6 +21,8 @@ pub(super) struct View {
     pub(super) size: Sectors,
     /// Sets of members of which each needs one, for levels without parity.
     copy_sets: Vec<SlotSet>,
+    /// Numbers of members that a replay of the log did without.
+    absent: Numbers,
 }
 
 impl View {
@@ -49,23 +52,47 @@ impl View {
             size,
             copy_sets,
             candidates,
+            absent: Numbers::default(),
         };
         view.leave_out_misfits();
+        view.absent = view.named_absent();
         view.refuse_split_brain(options)?;
         Ok(view)
     }
 
     /// Of a candidate's log superblock only the block of this session counts
-    /// from now on.
-    pub(super) fn believe(&mut self, at: usize, session: u64) {
+    /// from now on; of a member that failed while the session began, and has
+    /// none, what the others' say.
+    pub(super) fn believe(&mut self, at: usize, session: u64, in_sync_below: Sectors) {
         let candidate = &mut self.candidates[at];
-        let blocks = candidate
-            .log
-            .map(|log| log.in_force(candidate.superblock()));
-        let mut blocks = blocks.into_iter().flatten();
-        if let Some(block) = blocks.find(|block| block.session == session) {
+        let Some(log) = candidate.log else { return };
+        let blocks = log.in_force(candidate.superblock());
+        let own = blocks.iter().find(|block| block.session == session);
+        if let Some(block) = own.or(blocks.first()) {
+            let block = LogBlock {
+                session,
+                in_sync_below: own.map_or(in_sync_below, |own| own.in_sync_below),
+                ..*block
+            };
             candidate.log = Some(block.into());
         }
+    }
+
+    /// The members that the log superblocks of recent ones name as away.
+    fn named_absent(&self) -> Numbers {
+        let mut absent = Numbers::default();
+        for at in 0..self.candidates.len() {
+            let candidate = &self.candidates[at];
+            if self.verdicts[at].is_none() && self.is_recent(at) {
+                let log = candidate
+                    .log
+                    .map(|log| log.in_force(candidate.superblock()));
+                for block in log.iter().flatten() {
+                    absent.join(&block.absent);
+                }
+            }
+        }
+        absent
     }
 
     /// The superblock that is believed.
@@ -102,9 +129,21 @@ impl View {
         }
     }
 
-    /// Whether a candidate is a current member: the newest superblock gives it
-    /// the slot that it claims, and its event count is at most one behind.
+    /// Whether a candidate is a current member: recent, and there when the log
+    /// was replayed.
     pub(super) fn is_current(&self, at: usize) -> bool {
+        let number = self.candidates[at].superblock().device_number;
+        self.is_recent(at) && !self.is_absent(number) || mutation::is(Mutation::StaleTrusted)
+    }
+
+    /// Whether a replay of the log did without the member of this number.
+    pub(super) fn is_absent(&self, number: u32) -> bool {
+        self.absent.contains(number)
+    }
+
+    /// Whether the newest superblock gives a candidate the slot that it claims,
+    /// and its event count is at most one behind.
+    fn is_recent(&self, at: usize) -> bool {
         let array = self.array();
         let superblock = self.candidates[at].superblock();
         let Some(slot) = claim(superblock) else {
@@ -112,7 +151,6 @@ impl View {
         };
         let is_recent = superblock.events.saturating_add(1) >= array.events;
         is_recent && role_of(array, superblock.device_number) == Role::Slot(slot.0)
-            || mutation::is(Mutation::StaleTrusted)
     }
 
     /// Sectors that a member must have.

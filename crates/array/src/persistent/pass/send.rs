@@ -7,7 +7,7 @@ use crate::mutation::{self, Mutation};
 use crate::persistent::PersistentArray;
 use crate::persistent::device::Place;
 use crate::persistent::intent::PAGE_SECTORS;
-use crate::persistent::log_superblock::LogBlock;
+use crate::persistent::log_superblock::{LogBlock, Numbers};
 use crate::request::{
     BufferId, CommandId, ComputeStep, MemberCommand, Operation, Outputs, Purpose, ScratchId, Slot,
 };
@@ -24,6 +24,11 @@ impl PersistentArray {
         in_sync_below: Sectors,
         out: &mut Outputs,
     ) {
+        // Once the run has begun, md's superblocks call them failed.
+        let absent = match self.started {
+            true => Numbers::default(),
+            false => self.absent,
+        };
         let (Some(ring), Some(device)) = (self.ring, self.devices.get_mut(&handle)) else {
             return;
         };
@@ -39,6 +44,7 @@ impl PersistentArray {
             checksums: [sum, device.checksum],
             ring,
             sequence: device.log_sequence,
+            absent,
         };
         device.log_sequence = device.log_sequence.wrapping_add(1);
         let start = area.start + block.place();

@@ -71,6 +71,11 @@ fn half(bytes: &[u8], at: usize) -> u16 {
 }
 
 impl Header {
+    /// Whether nothing older counts in any ring (`arrival`).
+    pub(super) fn is_mark(&self) -> bool {
+        self.extents.is_empty() && self.participants.len() > 1
+    }
+
     /// Sectors of the whole record.
     pub(super) fn sectors(&self) -> u64 {
         let payload: u64 = self.extents.iter().map(|(_, count)| count).sum();

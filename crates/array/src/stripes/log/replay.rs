@@ -79,6 +79,8 @@ pub fn replay(
     let mut trust = BTreeMap::new();
     let mut transactions: BTreeMap<u64, Transaction> = BTreeMap::new();
     let mut newest_batch = 0;
+    // Below the newest mark nothing counts, in no ring.
+    let mut floor = 0;
     for area in areas {
         if area.slot.index() >= MAXIMUM_MEMBERS {
             return Err(LogError::NoSuchSlot(area.slot));
@@ -92,6 +94,9 @@ pub fn replay(
         for found in records {
             if Some(found.header.transaction) < oldest {
                 continue;
+            }
+            if found.header.is_mark() {
+                floor = floor.max(found.header.oldest);
             }
             let header = &found.header;
             newest_batch = newest_batch.max(header.batch);
@@ -107,6 +112,7 @@ pub fn replay(
             transaction.records.insert(area.slot, found);
         }
     }
+    transactions.retain(|number, _| *number >= floor);
     let counts = |slot: Slot, end: u64| match trust.get(&slot) {
         None => false,
         Some(Trust::Everywhere) => true,

@@ -1,11 +1,12 @@
-//! The write hole: power cuts at any moment, with any subset of what was not
-//! durable, then any members lost, then replay. What was flushed is there,
+//! The write hole: members that fail and are replaced, power cuts at any moment,
+//! with any subset of what was not durable, then any members lost, then replay. What was flushed is there,
 //! what nobody wrote has not changed, and what was being written is old or new.
 
-use super::bench::{Bench, LOG_START, OFFSET, SECTOR, SESSION};
+use super::bench::{Bench, LOG_START, OFFSET, SECTOR, SESSION, member};
 use super::random::{Plan, bench, content, plans};
-use crate::engine::{Engine, Initial, SyncAction, SyncRequest};
-use crate::request::{Operation, RequestId};
+use crate::engine::{Admission, Engine, Initial, SyncAction, SyncRequest};
+use crate::member::MemberState;
+use crate::request::{Operation, RequestId, Slot};
 use crate::stripes::StripeConfig;
 use crate::stripes::log::{LogArea, Trust, replay};
 use proptest::prelude::*;
@@ -17,6 +18,7 @@ use std::collections::BTreeMap;
 /// have an order.
 struct World {
     bench: Bench,
+    parity: usize,
     random: Stream,
     /// In flight: range and version; for a flush, the floor it brings.
     writes: BTreeMap<RequestId, (u64, u64, u64, bool)>,
@@ -31,8 +33,9 @@ struct World {
 impl World {
     fn step(&mut self) {
         let size = self.newest.len() as u64;
-        match self.random.below(10) {
-            0 | 1 => {
+        match self.random.below(120) {
+            0 => self.replace_member(),
+            1..25 => {
                 let start = self.random.below(size);
                 let longest = [1, 8, 64, size][self.random.below(4) as usize];
                 let count = 1 + self.random.below(longest.min(size - start));
@@ -49,7 +52,7 @@ impl World {
                 let payload = (start..end).flat_map(|it| content(it, version)).collect();
                 self.bench.submit(Operation::Write, start, payload, durable);
             }
-            2 => {
+            25..37 => {
                 let id = RequestId(self.bench.next_id);
                 self.flushes.insert(id, self.acknowledged.clone());
                 self.bench.submit(Operation::Flush, 0, Vec::new(), false);
@@ -78,6 +81,47 @@ impl World {
                 }
             }
         }
+    }
+
+    /// A member fails and its disk, with all that was on it, is added again as
+    /// a new one.
+    fn replace_member(&mut self) {
+        let states = self.bench.array.member_states();
+        let in_sync = states.iter().filter(|it| **it == MemberState::InSync);
+        if in_sync.count() + self.parity <= states.len() {
+            return;
+        }
+        let slot = self.random.below(states.len() as u64);
+        if states[slot as usize] != MemberState::InSync {
+            return;
+        }
+        let slot = Slot(slot as u16);
+        let (now, out) = (self.bench.now, &mut self.bench.out);
+        let array = &mut self.bench.array;
+        array.fail(now, slot, out).expect("the others are enough");
+        array.remove(now, slot, out).expect("it failed");
+        let size = array.map().member_size();
+        let admission = Admission::From(Sectors::ZERO);
+        array
+            .add(now, slot, member(size.0), admission, out)
+            .expect("it was large enough before");
+        self.bench.take_outputs();
+    }
+
+    /// Slots whose members hold no data, and any others as far as the level
+    /// bears it.
+    fn lose(&mut self) -> Vec<usize> {
+        let states = self.bench.array.member_states();
+        let members = states.len();
+        let unfilled = |slot: &usize| states[*slot] != MemberState::InSync;
+        let mut lost: Vec<usize> = (0..members).filter(unfilled).collect();
+        for _ in 0..self.random.below((self.parity + 1 - lost.len()) as u64) {
+            let slot = self.random.below(members as u64) as usize;
+            if !lost.contains(&slot) {
+                lost.push(slot);
+            }
+        }
+        lost
     }
 
     /// The power goes: of what is not durable, any part stays.
@@ -112,7 +156,7 @@ impl World {
         let survivors = (0..plan.members).filter(|slot| !lost.contains(slot));
         let areas: Vec<LogArea> = survivors
             .map(|slot| LogArea {
-                slot: crate::request::Slot(slot as u16),
+                slot: Slot(slot as u16),
                 bytes: &self.bench.disks[slot].bytes[from..from + ring * SECTOR],
                 trust: Trust::Everywhere,
             })
@@ -156,6 +200,7 @@ proptest! {
         let size = bench.map().size().0 as usize;
         let mut world = World {
             bench,
+            parity: plan.level.parity_count(),
             random: Stream::new(plan.seed),
             writes: BTreeMap::new(),
             flushes: BTreeMap::new(),
@@ -168,13 +213,7 @@ proptest! {
             world.step();
         }
         world.cut_power();
-        let mut lost = Vec::new();
-        for _ in 0..world.random.below(plan.level.parity_count() as u64 + 1) {
-            let slot = world.random.below(plan.members as u64) as usize;
-            if !lost.contains(&slot) {
-                lost.push(slot);
-            }
-        }
+        let lost = world.lose();
         let (floor, newest) = (world.floor.clone(), world.newest.clone());
         let mut bench = world.restart(&plan, &lost);
         let bytes = bench.read(0, size as u64).expect("no more are lost than the level bears");

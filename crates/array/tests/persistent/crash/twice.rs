@@ -3,8 +3,9 @@
 use super::*;
 
 /// Cuts the power after each command of a script, then again after each
-/// command of a start without one member: the rest must still be enough. Gives
-/// the number of second cuts.
+/// command of a start without one member: the rest must still be enough, and if
+/// the member comes back, it must not be taken for one that has missed nothing.
+/// Gives the number of second cuts.
 fn cut_twice(make: &Make, script: &[Do], missing: u16, seed: u64) -> usize {
     let made = make.disks();
     let mut cuts = 0;
@@ -18,7 +19,7 @@ fn cut_twice(make: &Make, script: &[Do], missing: u16, seed: u64) -> usize {
         let ended = run(&mut world, script, &mut oracle, first, &mut random);
         let [_, _, mut landing, _] = Landing::kinds(seed + first as u64);
         let mut disks = world.cut(&mut landing);
-        disks.remove(&missing);
+        let away = disks.remove(&missing).unwrap();
         for second in 0.. {
             let context = format!("cuts {first} and {second}, seed {seed}");
             let run = |options: &mut raidlab_array::AssembleOptions| options.run_degraded = true;
@@ -28,7 +29,11 @@ fn cut_twice(make: &Make, script: &[Do], missing: u16, seed: u64) -> usize {
             };
             while world.executed < second && world.step(Some(&mut random)) {}
             let is_whole = world.executed < second;
-            restart(make, world.cut(&mut landing), &oracle, &[], &context);
+            let mut rest = world.cut(&mut landing);
+            restart(make, rest.clone(), &oracle, &[], &context);
+            rest.insert(missing, away.clone());
+            let context = format!("{context}, disk {missing} is back");
+            restart(make, rest, &oracle, &[], &context);
             cuts += 1;
             if is_whole {
                 break;

@@ -157,8 +157,13 @@ fn a_crash_while_a_new_session_begins_leaves_a_log_in_common() {
     mixed[1] = crashed().remove(1);
     starts_again(&mut mixed[1], true);
     assert_eq!(session(&mixed), (2, [11, 11]));
-    // Nothing in common: the member missed a run.
+    // Nothing in common: the member failed in the pass, and nothing came after.
     mixed[1] = crashed().remove(1);
+    assert_eq!(session(&mixed), (2, [11, 10]));
+    // Nothing in common, and none is behind: this cannot be.
+    log(&mut mixed[1], 3);
+    superblock(&mut mixed[1]).events = 11;
+    log(&mut mixed[1], 3);
     let refused = decide_with(&mixed, |options| options.run_degraded = true);
     let other = AssembleError::DirtyDegraded {
         missing: SlotSet::only(Slot(2)),
@@ -183,9 +188,9 @@ fn the_least_room_that_a_plan_leaves_is_enough_for_a_log() {
 }
 
 #[test]
-fn a_member_that_failed_while_a_session_began_is_left_out() {
+fn members_that_failed_while_a_session_began_have_missed_nothing() {
     // The first md superblock of session 2 is on the first member, and its log
-    // superblock on all but the last, which failed in that pass.
+    // superblock on the second; the others failed in that pass.
     let mut found = set(Level::Raid6, &[10, 10, 10, 10, 10]);
     found.pop();
     for member in &mut found {
@@ -195,27 +200,37 @@ fn a_member_that_failed_while_a_session_began_is_left_out() {
     }
     starts_again(&mut found[0], true);
     starts_again(&mut found[1], false);
-    let run = |found: &[Candidate]| decide_with(found, |options| options.run_degraded = true);
-    // Three are lost for a RAID 6 if the two that lag are not believed.
-    let other = AssembleError::DirtyDegraded {
-        missing: SlotSet::only(Slot(4)),
-        log: LogFault::OtherSession("c".to_owned()),
-    };
-    assert_eq!(run(&found).unwrap_err(), other);
-    starts_again(&mut found[2], false);
-    let assembly = run(&found).unwrap();
-    assert_eq!(assembly.replay.as_ref().unwrap().session, 2);
-    assert_eq!(
-        parts(&assembly),
-        [
-            ("a", Part::InSync(Slot(0))),
-            ("b", Part::InSync(Slot(1))),
-            ("c", Part::InSync(Slot(2)))
-        ]
-    );
-    let stale = LeftOut::Stale {
-        events: 10,
-        newest: 11,
-    };
-    assert_eq!(assembly.left_out, [("d".to_owned(), stale)]);
+    let assembly = decide_with(&found, |options| options.run_degraded = true).unwrap();
+    let replay = assembly.replay.as_ref().unwrap();
+    assert_eq!((replay.session, replay.logs.len()), (2, 2));
+    let in_sync = (0..4).map(|slot| Part::InSync(Slot(slot)));
+    let own = parts(&assembly).into_iter().map(|(_, part)| part);
+    assert!(own.eq(in_sync));
+    // From here on they have the log of the others.
+    for member in &assembly.members {
+        let log = member.candidate.log.unwrap();
+        assert_eq!(log.of(member.candidate.superblock()).unwrap().session, 2);
+    }
+}
+
+#[test]
+fn a_member_that_a_replay_did_without_is_out_of_date() {
+    let mut found = set(Level::Raid5, &[10, 10, 10]);
+    for member in &mut found {
+        superblock(member).resync_offset = Sectors(0);
+        log(member, 1);
+    }
+    log_with(&mut found[0], 1, |block| {
+        block.absent = Numbers::default().with(2);
+    });
+    let assembly = decide(&found).unwrap();
+    assert_eq!(assembly.left_out[0].0, "c");
+    assert_eq!(assembly.replay.as_ref().unwrap().logs.len(), 2);
+    assert!(assembly.absent.contains(2) && !assembly.absent.contains(1));
+    // Without it there is nothing to say.
+    assert!(!decide(&found[..2]).unwrap().absent.is_empty());
+    found[0].log = None;
+    log(&mut found[0], 1);
+    let whole = decide(&found).unwrap();
+    assert!(whole.left_out.is_empty() && whole.absent.is_empty());
 }

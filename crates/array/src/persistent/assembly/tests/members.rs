@@ -230,3 +230,21 @@ fn without_redundancy_every_member_is_needed() {
         }
     }
 }
+
+#[test]
+fn a_number_that_was_given_away_is_not_used_twice() {
+    // The spare had the number of the second member before that came back.
+    let mut found = set(Level::Raid1, &[10, 10, 10]);
+    superblock(&mut found[2]).device_number = 1;
+    superblock(&mut found[2]).roles[1] = Role::Spare;
+    for member in &mut found[..2] {
+        superblock(member).roles[2] = FAULTY;
+    }
+    let assembly = decide(&found).unwrap();
+    let numbers = assembly
+        .members
+        .iter()
+        .map(|member| member.candidate.superblock().device_number);
+    assert_eq!(numbers.collect::<Vec<_>>(), [0, 1, 3]);
+    assert_eq!(parts(&assembly)[2], ("c", Part::Spare));
+}

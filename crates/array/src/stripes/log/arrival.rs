@@ -1,0 +1,201 @@
+//! A member is added to an array that keeps a log.
+//!
+//! The records of before do not know it: they name the member that had the slot
+//! then, and the new one has none of them. If they counted after a crash, the
+//! newest would lack a participant's record and be passed over, and older ones
+//! would be written over what they brought. So nothing of before may count once
+//! the new member does. While it *arrives*, no batch begins; the transactions
+//! of before are written in place and flushed, until all are retired; then a
+//! batch of *marks*, one record in each of the other rings, says that nothing
+//! older counts *in any ring*; and when they are durable the ring of the new
+//! member is emptied. A crash before the first mark is durable finds all as it
+//! was; one after it finds nothing of before, whichever rings have theirs. Only
+//! when the ring is empty do batches and the recovery begin.
+//!
+//! A mark is a record without extents that names several participants.
+
+use super::super::StripeArray;
+use super::super::config::BLOCK;
+use super::super::flow::{Role, Transfer};
+use super::record::Header;
+use super::{Batch, Log, Mutation, Placed, WIPE, Wipe, mutated};
+use crate::request::{
+    BufferId, ComputeStep, MemberError, Operation, Outputs, Purpose, ScratchId, Slot,
+};
+use raidlab_geometry::SlotSet;
+use raidlab_units::Sectors;
+
+impl Log {
+    /// A member was added to a slot.
+    pub(in super::super) fn arrives(&mut self, slot: Slot) {
+        self.arrivals = self.arrivals.with(slot);
+    }
+
+    /// Members arrive, or their rings are being emptied.
+    pub(in super::super) fn is_admitting(&self) -> bool {
+        !self.arrivals.is_empty() || self.wipes.values().any(|wipe| !wipe.dead)
+    }
+
+    /// A mark for each ring but those of the members that arrive; `None` if
+    /// there is no room now.
+    fn marks(&mut self) -> Option<Vec<Placed>> {
+        // Everything is retired, but the newest batch may not know it.
+        self.retire(&[]);
+        let transaction = self.next_transaction;
+        let rings = (0..).map(Slot).zip(&self.rings);
+        let present = rings.filter_map(|(slot, ring)| Some((slot, ring.as_ref()?)));
+        let mut participants = self.arrivals;
+        let mut places = Vec::new();
+        for (slot, ring) in present.filter(|(slot, _)| !self.arrivals.contains(*slot)) {
+            participants = participants.with(slot);
+            places.push((slot, ring.find_announcement()?));
+        }
+        self.next_transaction += 1;
+        let mut marks = Vec::new();
+        for (slot, at) in places {
+            let batch = self.next_batch;
+            if let Some(ring) = self.ring(slot) {
+                ring.take(transaction, batch, at, BLOCK);
+            }
+            let header = Header {
+                session: self.session,
+                batch,
+                transaction,
+                oldest: transaction,
+                position: at,
+                slot,
+                participants,
+                window: (0, 0),
+                extents: Vec::new(),
+                checksums: Vec::new(),
+            };
+            marks.push(Placed {
+                slot,
+                at,
+                items: Vec::new(),
+                header,
+            });
+        }
+        Some(marks)
+    }
+}
+
+impl StripeArray {
+    /// Goes on with the members that arrive, while no batch is in flight; true
+    /// if there was anything to do.
+    pub(super) fn pump_arrivals(&mut self, out: &mut Outputs) -> bool {
+        let Some(log) = &mut self.log else {
+            return false;
+        };
+        if mutated(Mutation::ArrivalUnmarked) {
+            let arrivals = log.arrivals;
+            self.marked(arrivals, out);
+            return true;
+        }
+        if !log.live.is_empty() {
+            let flushes = !log.flushing && log.live.values().all(|written| *written);
+            if flushes {
+                log.flushing = true;
+                self.flush_members(None, out);
+            }
+            return flushes;
+        }
+        let Some(marks) = log.marks() else {
+            return false;
+        };
+        let mut batch = Batch {
+            outstanding: 0,
+            jobs: Vec::new(),
+            scratch: Vec::new(),
+            arrivals: log.arrivals,
+        };
+        self.write_records(marks, &mut batch, out);
+        if let Some(log) = &mut self.log {
+            log.next_batch += 1;
+            let is_durable = batch.outstanding == 0;
+            log.batch = Some(batch);
+            if is_durable {
+                self.batch_done(out);
+            }
+        }
+        true
+    }
+
+    /// The marks for these members are durable.
+    pub(super) fn marked(&mut self, arrivals: SlotSet, out: &mut Outputs) {
+        for slot in arrivals.iter() {
+            let Some(log) = &mut self.log else { return };
+            if log.arrivals.contains(slot) {
+                log.arrivals = log.arrivals.without(slot);
+                self.wipe_log(slot, out);
+            }
+        }
+    }
+
+    /// Empties the ring of a member that was added.
+    fn wipe_log(&mut self, slot: Slot, out: &mut Outputs) {
+        let scratch = self.allocate(Sectors(WIPE), out);
+        out.steps.push(ComputeStep::Zero {
+            to: BufferId::Scratch {
+                scratch,
+                skip: Sectors::ZERO,
+            },
+            count: Sectors(WIPE),
+        });
+        let wipe = Wipe {
+            slot,
+            dead: false,
+            next: 0,
+        };
+        if let Some(log) = &mut self.log {
+            log.wipes.insert(scratch, wipe);
+        }
+        self.wipe_more(scratch, out);
+    }
+
+    fn wipe_more(&mut self, scratch: ScratchId, out: &mut Outputs) {
+        let Some(log) = &mut self.log else {
+            return;
+        };
+        let Some(wipe) = log.wipes.get_mut(&scratch) else {
+            return;
+        };
+        let slot = wipe.slot;
+        let ring = log.rings.get(slot.index()).and_then(Option::as_ref);
+        let area = ring.filter(|_| !wipe.dead).map(|ring| ring.area);
+        let left = area.map_or(0, |area| area.end.0 - area.start.0 - wipe.next);
+        let Some(area) = area.filter(|_| left > 0) else {
+            log.wipes.remove(&scratch);
+            self.release(scratch, out);
+            return;
+        };
+        let transfer = Transfer {
+            operation: Operation::Write,
+            start: area.start.0 + wipe.next,
+            count: left.min(WIPE),
+            buffer: BufferId::Scratch {
+                scratch,
+                skip: Sectors::ZERO,
+            },
+            purpose: Purpose::Metadata,
+            force_unit_access: true,
+        };
+        wipe.next += transfer.count;
+        self.issue(slot, Role::Wipe(scratch), transfer, out);
+    }
+
+    pub(in super::super) fn wipe_done(
+        &mut self,
+        slot: Slot,
+        scratch: ScratchId,
+        result: Result<(), MemberError>,
+        out: &mut Outputs,
+    ) {
+        let wipes = self.log.as_ref().map(|log| &log.wipes);
+        let dead = wipes.is_none_or(|wipes| wipes.get(&scratch).is_none_or(|wipe| wipe.dead));
+        if result.is_err() && !dead {
+            self.lose_member(slot, out);
+        }
+        self.wipe_more(scratch, out);
+    }
+}
