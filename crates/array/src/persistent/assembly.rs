@@ -18,8 +18,10 @@
 //! without any of those that are current: both sides hold data that the other
 //! lacks. Two members that call each other failed are not enough for that: one
 //! may have failed first and have come back while the other was out, which a
-//! third member, in service with both, bears witness to. Such a set is refused. With `force`
-//! the newer side is taken, and the other can only be filled anew.
+//! third member, in service with both, bears witness to; so does one that was in
+//! service with the older, and later with another that did not run by itself.
+//! Such a set is refused. With `force` the newer side is taken, and the other
+//! can only be filled anew.
 //!
 //! *Dirty arrays.* An array that was not stopped cleanly is resynced: only the
 //! chunks whose bit is set if there is a sound bitmap, else from the recorded

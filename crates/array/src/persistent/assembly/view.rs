@@ -7,6 +7,7 @@ use crate::persistent::log_superblock::{LogBlock, Numbers};
 use raidlab_geometry::{CopyMap, Layout, Level, Slot, SlotSet};
 use raidlab_metadata::{Features, Role, Superblock, Uuid};
 use raidlab_units::Sectors;
+use std::collections::BTreeSet;
 
 /// The candidates, sifted.
 pub(super) struct View {
@@ -198,14 +199,14 @@ impl View {
         if mutation::is(Mutation::SplitBrainAccepted) {
             return Ok(());
         }
-        let newest = self.service(self.newest);
+        let kin = self.kin();
         for at in 0..self.candidates.len() {
             let eligible = self.verdicts[at].is_none() && self.claim(at).is_some();
             if !eligible || at == self.newest || self.is_current(at) {
                 continue;
             }
-            let own = self.service(at);
-            if own.meets(&newest) || own.is_full && !self.call_each_other_failed(at) {
+            let is_full = self.service(at).is_full;
+            if kin.contains(&at) || is_full && !self.call_each_other_failed(at) {
                 continue;
             }
             if !options.force {
@@ -220,6 +221,33 @@ impl View {
             self.verdicts[at] = Some(LeftOut::SplitBrain);
         }
         Ok(())
+    }
+
+    /// The candidates that did not run without those that are current: some
+    /// member may have been in service both by their superblock and by the
+    /// newest, or by their superblock and with one of these later on.
+    fn kin(&self) -> BTreeSet<usize> {
+        let newest = self.service(self.newest);
+        let eligible = |at: &usize| self.verdicts[*at].is_none() && self.claim(*at).is_some();
+        let all = (0..self.candidates.len()).filter(eligible);
+        let sets: Vec<(usize, Service)> = all.map(|at| (at, self.service(at))).collect();
+        let meeting = sets.iter().filter(|(_, set)| set.meets(&newest));
+        let mut kin: BTreeSet<usize> = meeting.map(|(at, _)| *at).collect();
+        let mut before = 0;
+        while kin.len() > before {
+            before = kin.len();
+            for (at, set) in &sets {
+                let own = self.candidates[*at].superblock();
+                let names = |other: &usize| {
+                    let other = self.candidates[*other].superblock();
+                    other.events >= own.events && set.names(other)
+                };
+                if kin.iter().any(names) {
+                    kin.insert(*at);
+                }
+            }
+        }
+        kin
     }
 
     /// Whether a candidate and the newest name each other as failed.
@@ -271,6 +299,14 @@ struct Service {
 }
 
 impl Service {
+    /// Whether a device is one of them.
+    fn names(&self, superblock: &Superblock) -> bool {
+        self.members.iter().any(|(number, identity)| {
+            *number == superblock.device_number
+                && identity.is_none_or(|identity| identity == superblock.device_uuid)
+        })
+    }
+
     /// Whether a member may be in both.
     fn meets(&self, other: &Self) -> bool {
         self.members.iter().any(|(number, identity)| {

@@ -248,3 +248,22 @@ fn a_number_that_was_given_away_is_not_used_twice() {
     assert_eq!(numbers.collect::<Vec<_>>(), [0, 1, 3]);
     assert_eq!(parts(&assembly)[2], ("c", Part::Spare));
 }
+
+#[test]
+fn a_witness_of_a_witness_is_enough() {
+    // The second member failed, then the first, while the third took over.
+    let mut found = set(Level::Raid1, &[40, 30, 41]);
+    roles(&mut found[0], &[Role::Slot(0), FAULTY, Role::Slot(2)]);
+    roles(&mut found[1], &[Role::Slot(0), Role::Slot(1), FAULTY]);
+    roles(&mut found[2], &[FAULTY, FAULTY, Role::Slot(2)]);
+    let assembly = decide(&found).unwrap();
+    assert_eq!(parts(&assembly), [("c", Part::InSync(Slot(2)))]);
+    // Without the first one nobody knows; and one that is older than the
+    // second bears no witness.
+    found.rotate_left(1);
+    let refused =
+        |found: &[Candidate]| matches!(decide(found), Err(AssembleError::SplitBrain { .. }));
+    assert!(refused(&found[..2]));
+    superblock(&mut found[2]).events = 29;
+    assert!(refused(&found));
+}
