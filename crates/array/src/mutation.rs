@@ -64,11 +64,11 @@ mutations! {
     ResyncSkipped "resync-skipped" "no resync follows an unclean stop";
     // The bitmap.
     BitmapSetLate "bitmap-set-late" "a write goes out before its bitmap bit is durable";
-    BitmapClearedEarly "bitmap-cleared-early" "a bitmap bit is cleared while a write to its chunk is in flight";
     BitmapClearedDegraded "bitmap-cleared-degraded" "bitmap bits are cleared while a member is missing, and the bitmap does not tell";
     BitmapClearedWithoutFlush "bitmap-cleared-without-flush" "a bitmap bit is cleared before the members were flushed";
     BitmapLastChunk "bitmap-last-chunk" "the last bitmap chunk that a write touches is not marked";
     BitmapVolatile "bitmap-volatile" "bitmap pages are written without force-unit-access";
+    ReAddTooOld "re-add-too-old" "a member is re-added although bits have been cleared since it left";
     ReAddTrusted "re-add-trusted" "a member that is re-added is in sync at once";
     // Copies.
     CopyReadUnrecovered "copy-read-unrecovered" "reads are served by a member above its recovered part";

@@ -20,6 +20,7 @@
 //! only when everything is settled, a check must find it, and then it is
 //! lifted: see [`silent`].
 
+mod asking;
 mod begin;
 mod dispatch;
 mod enumerate;
@@ -39,14 +40,14 @@ use crate::reader::{Reader, slot_of};
 use crate::script::{Action, Step};
 use crate::statistics::Statistics;
 use crate::trace::Trace;
-use crate::value::{Origin, Value, fill};
+use crate::value::Origin;
 use begin::{disk_sectors, fill_with_rubbish, first_oracle};
 use dispatch::Flight;
-use raidlab_array::{MemberState, Operation, Outputs, Request, RequestId, Stale};
+use raidlab_array::{MemberState, Operation, Outputs, Request, Stale};
 use raidlab_geometry::SlotSet;
 use raidlab_payload::{Buffers, BuffersConfig};
 use raidlab_random::Stream;
-use raidlab_units::{Nanos, Sectors};
+use raidlab_units::Nanos;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use timing::Models;
@@ -261,98 +262,6 @@ impl<'a> World<'a> {
     #[must_use]
     pub const fn array_size(&self) -> u64 {
         self.reader.size
-    }
-
-    /// A request begins; it waits first while too many are in flight.
-    fn ask(
-        &mut self,
-        operation: Operation,
-        start: u64,
-        count: u64,
-        force_unit_access: bool,
-    ) -> Result<(), Violation> {
-        while self.asked.len() >= self.options.depth {
-            self.step_event()?;
-        }
-        if self.options.overlaps_forbidden() {
-            self.wait_for_overlaps(operation, start, count)?;
-        }
-        let id = self.next_request;
-        self.next_request += 1;
-        let request = Request {
-            id: RequestId(id),
-            operation,
-            start: Sectors(start),
-            count: Sectors(count),
-            force_unit_access,
-            process: 0,
-        };
-        self.prepare(&request)?;
-        self.statistics.requests += 1;
-        let operation = OperationId(id);
-        self.asked.insert(id, Asked { request, operation });
-        let words = [2, id, start, count, u64::from(force_unit_access)];
-        let text = format_args!("request {id}: {:?} {start}+{count}", request.operation);
-        self.trace.note(self.now, &words, text);
-        self.call(|core, now, out| core.submit(now, request, out))
-    }
-
-    /// The oracle is told, and the payload made.
-    fn prepare(&mut self, request: &Request) -> Result<(), Violation> {
-        let operation = OperationId(request.id.0);
-        let (start, count) = (request.start.0, request.count.0);
-        match request.operation {
-            Operation::Flush | Operation::Read => self.oracle.submitted(operation),
-            Operation::Discard => self.oracle.discard_submitted(operation, start, count),
-            Operation::Write => {}
-        }
-        if matches!(request.operation, Operation::Flush | Operation::Discard) {
-            return Ok(());
-        }
-        let bytes = count as usize * SECTOR;
-        let mut payload = self.buffers.take(bytes).map_err(payload_error)?;
-        if request.operation == Operation::Write {
-            let sectors = (start..).zip(payload.chunks_exact_mut(SECTOR));
-            for (sector, bytes) in sectors {
-                fill(request.id.0, sector, bytes);
-            }
-            let (sectors, _) = payload.as_chunks::<SECTOR>();
-            let values = sectors.iter().map(Value::of);
-            self.oracle.write_submitted(operation, start, values);
-        }
-        self.buffers
-            .insert(request.id, payload)
-            .map_err(payload_error)
-    }
-
-    fn write(&mut self, start: u64, count: u64, durable: bool) -> Result<(), Violation> {
-        self.ask(Operation::Write, start, count, durable)
-    }
-
-    fn discard(&mut self, start: u64, count: u64) -> Result<(), Violation> {
-        self.ask(Operation::Discard, start, count, false)
-    }
-
-    /// Waits until no write in flight overlaps this request's range.
-    fn wait_for_overlaps(
-        &mut self,
-        operation: Operation,
-        start: u64,
-        count: u64,
-    ) -> Result<(), Violation> {
-        if matches!(operation, Operation::Read | Operation::Flush) {
-            return Ok(());
-        }
-        let overlaps = |asked: &Asked| {
-            let other = &asked.request;
-            matches!(other.operation, Operation::Write | Operation::Discard)
-                && other.start.0 < start + count
-                && start < other.start.0 + other.count.0
-        };
-        while self.asked.values().any(overlaps) {
-            self.step_event()?;
-        }
-        Ok(())
     }
 
     /// Everything goes on until this time.

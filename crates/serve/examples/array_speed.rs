@@ -139,7 +139,7 @@ fn array(
         log: false,
         driver,
     };
-    let assembled = assemble(&files, &AssembleOptions::default())?;
+    let assembled = assemble(&files, None, &AssembleOptions::default())?;
     Ok(ArrayExport::start(assembled, &options)?)
 }
 

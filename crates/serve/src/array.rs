@@ -20,7 +20,9 @@ mod serve;
 mod steps;
 mod verbs;
 
-pub use files::{Assembled, FilesError, assemble, create, read_candidate, versions_on, write_all};
+pub use files::{
+    Assembled, FilesError, assemble, create, read_bitmap, read_candidate, versions_on, write_all,
+};
 pub use owner::Broken;
 pub use payloads::PayloadError;
 pub use serve::{ArrayExport, DriverConfig, FileExport, ServeError, ServeOptions, monotonic_now};

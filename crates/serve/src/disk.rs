@@ -276,12 +276,11 @@ impl Spindle {
         let now = self.now();
         while let Some(done) = self.pace.advance(now) {
             let (request, result) = done.payload;
+            // Whoever has the answer and asks is told of it too.
+            let punctuality = self.punctuality.lock();
+            let mut punctuality = punctuality.unwrap_or_else(PoisonError::into_inner);
             request.complete(result);
-            let answered = self.now();
-            self.punctuality
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .count(done.arrived, done.due, answered);
+            punctuality.count(done.arrived, done.due, self.now());
         }
     }
 

@@ -185,8 +185,7 @@ impl Intent {
         let mut cleared = false;
         for at in 0..self.chunks.len() {
             let flags = self.chunks[at];
-            let is_busy =
-                self.writes.contains_key(&at) && !mutation::is(Mutation::BitmapClearedEarly);
+            let is_busy = self.writes.contains_key(&at);
             if flags & SET == 0 || flags & NEEDED != 0 || is_busy {
                 continue;
             }

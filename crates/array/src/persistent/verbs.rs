@@ -309,7 +309,8 @@ impl PersistentArray {
         };
         let was_whole = !old.features.has(Features::RECOVERY_OFFSET)
             && !old.features.has(Features::RECOVERY_BITMAP);
-        if old.events < cleared || !was_whole {
+        let is_too_old = old.events < cleared && !mutation::is(Mutation::ReAddTooOld);
+        if is_too_old || !was_whole {
             return Err(VerbError::TooOld {
                 events: old.events,
                 cleared,

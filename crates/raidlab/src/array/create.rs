@@ -14,7 +14,7 @@ use raidlab_units::Sectors;
 use std::fmt::Write;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The word for a member that is not there.
@@ -87,10 +87,11 @@ pub struct Arguments {
     #[arg(short = 'e', long, default_value = "1.2", value_parser = version)]
     metadata: Version,
 
-    /// Write-intent bitmap: internal or none; default: internal if more than
-    /// 100 GiB of each member are used.
+    /// Write-intent bitmap: internal, none, or a file for it, whose name has a
+    /// slash in it; default: internal if more than 100 GiB of each member are
+    /// used.
     #[arg(short, long, value_name = "WORD", value_parser = bitmap)]
-    bitmap: Option<BitmapChoice>,
+    bitmap: Option<BitmapWord>,
 
     /// Data that a bit of the bitmap stands for.
     #[arg(long, value_name = "SIZE", value_parser = mdadm_size)]
@@ -132,11 +133,20 @@ fn version(text: &str) -> Result<Version, String> {
     }
 }
 
-fn bitmap(text: &str) -> Result<BitmapChoice, String> {
+/// Where the bitmap is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum BitmapWord {
+    None,
+    Internal,
+    File(PathBuf),
+}
+
+fn bitmap(text: &str) -> Result<BitmapWord, String> {
     match text {
-        "none" => Ok(BitmapChoice::None),
-        "internal" => Ok(BitmapChoice::Internal(None)),
-        _ => Err("use internal or none".to_owned()),
+        "none" => Ok(BitmapWord::None),
+        "internal" => Ok(BitmapWord::Internal),
+        file if file.contains('/') => Ok(BitmapWord::File(file.into())),
+        _ => Err("use internal, none, or a file name with a slash, as in ./FILE".to_owned()),
     }
 }
 
@@ -165,15 +175,24 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
     if arguments.dry_run {
         return output::print(&format!("{report}nothing was written\n"));
     }
-    let full: Vec<String> = claimed
+    let bitmap = match &arguments.bitmap {
+        Some(BitmapWord::File(path)) => Some(path),
+        _ => None,
+    };
+    let mut full: Vec<String> = claimed
         .iter()
         .flatten()
         .filter(|member| has_content(member.file()))
         .map(|member| format!("  {}", member.path().display()))
         .collect();
+    let old_bitmap = bitmap.filter(|path| File::open(path).is_ok_and(|file| has_content(&file)));
+    full.extend(old_bitmap.map(|path| format!("  {}", path.display())));
     if !full.is_empty() {
         let question = format!("these are not empty and will be lost:\n{}", full.join("\n"));
         consent(&question, arguments.run, "--run")?;
+    }
+    if let (Some(path), Some(bitmap)) = (bitmap, &plan.external_bitmap) {
+        write_bitmap(path, &bitmap.encode())?;
     }
     for planned in &plan.members {
         if let Some(member) = &claimed[planned.index] {
@@ -228,10 +247,11 @@ fn specification(arguments: &Arguments) -> Result<CreateSpec, Failure> {
     }
     let chunk = arguments.bitmap_chunk.map(Sectors::to_bytes);
     let bitmap = match (&arguments.bitmap, policy) {
-        (Some(BitmapChoice::Internal(_)), _) | (None, Some(ConsistencyPolicy::Bitmap)) => {
+        (Some(BitmapWord::Internal), _) | (None, Some(ConsistencyPolicy::Bitmap)) => {
             BitmapChoice::Internal(chunk)
         }
-        (Some(choice), _) => *choice,
+        (Some(BitmapWord::File(_)), _) => BitmapChoice::External(chunk),
+        (Some(BitmapWord::None), _) => BitmapChoice::None,
         (None, _) => BitmapChoice::Automatic,
     };
     let log = match policy {
@@ -290,6 +310,14 @@ fn write(member: &MemberFile, writes: &[raidlab_metadata::create::Write]) -> Res
     Ok(())
 }
 
+/// Before the members: an array whose bitmap is not there is resynced wholly.
+fn write_bitmap(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    let failed = |source| Failure::write_file(path, source);
+    let file = File::create(path).map_err(failed)?;
+    file.write_all_at(bytes, 0).map_err(failed)?;
+    file.sync_all().map_err(failed)
+}
+
 fn words(arguments: &Arguments, spec: &CreateSpec, plan: &CreatePlan) -> String {
     let mut text = String::new();
     let layout = spec.layout.unwrap_or(Layout::default_of(spec.level));
@@ -304,13 +332,19 @@ fn words(arguments: &Arguments, spec: &CreateSpec, plan: &CreatePlan) -> String 
         spec.raid_disks,
         plan.array_size.to_bytes()
     );
-    let _ = match &plan.bitmap {
-        Some(bitmap) => writeln!(
+    let _ = match (&plan.bitmap, &plan.external_bitmap, &arguments.bitmap) {
+        (Some(bitmap), ..) => writeln!(
             text,
             "  bitmap: internal, a bit for {}",
             bitmap.superblock.chunk
         ),
-        None => writeln!(text, "  bitmap: none"),
+        (None, Some(bitmap), Some(BitmapWord::File(path))) => writeln!(
+            text,
+            "  bitmap: in {}, a bit for {}",
+            path.display(),
+            bitmap.superblock.chunk
+        ),
+        _ => writeln!(text, "  bitmap: none"),
     };
     for member in &plan.members {
         let log = Sectors(member.log_area.end.0 - member.log_area.start.0);

@@ -8,6 +8,7 @@ use raidlab_metadata::detail::{
     DetailOptions, brief, examine, examine_bad_blocks, examine_bitmap, utc,
 };
 use raidlab_metadata::{MemberMetadata, ProbeError, read_member};
+use raidlab_serve::array::read_bitmap;
 use std::path::PathBuf;
 
 /// Arguments of `raidlab examine`.
@@ -31,7 +32,7 @@ pub struct Arguments {
     #[arg(short, long, requires = "brief")]
     verbose: bool,
 
-    /// The write-intent bitmap.
+    /// The write-intent bitmap: a member's, or that in a file of its own.
     #[arg(short = 'X', long, conflicts_with = "bad_blocks")]
     bitmap: bool,
 
@@ -56,6 +57,13 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
         let member = look_at(path)?;
         let name = path.display().to_string();
         let size = member.size().to_bytes();
+        if arguments.bitmap
+            && let Ok(bitmap) = read_bitmap(&member)
+        {
+            // A file of its own begins with the bitmap.
+            output::print(&examine_bitmap(&bitmap, &name))?;
+            continue;
+        }
         let metadata = read_member(&mut Bare(member.file()), size).map_err(|source| {
             let name = name.clone();
             Failure::new(Kind::Input, ExamineError { name, source })

@@ -211,6 +211,53 @@ fn a_raid_6_loses_two_members_is_killed_and_gets_new_ones() {
 }
 
 #[test]
+fn a_bitmap_in_a_file_of_its_own_says_what_to_resync() {
+    let place = Place::new(2);
+    let members = ["m0", "m1"];
+    let create = [
+        "create",
+        "-l",
+        "1",
+        "-n",
+        "2",
+        "--assume-clean",
+        "-b",
+        "./bits",
+    ];
+    let chunk = ["--bitmap-chunk", "64k"];
+    let said = place.must(&[&create[..], &chunk, &members].concat());
+    assert!(
+        said.contains("bitmap: in ./bits, a bit for 64 KiB"),
+        "{said}"
+    );
+    let serve = ["--bitmap", "bits", "m0", "m1"];
+    let server = place.serve(&serve);
+    let mut client = server.client();
+    let data = pattern(3, 65536);
+    client.write(1 << 20, &data, true).expect("a write");
+    server.kill();
+    let bits = place.must(&["examine", "-X", "bits"]);
+    assert!(bits.contains("Bitmap : 256 bits"), "{bits}");
+    let verdict = |bitmap: &[&str]| {
+        let words = [&["assemble", "home", "--dry-run"], bitmap, &members].concat();
+        place.must(&words)
+    };
+    let known = verdict(&["--bitmap", "bits"]);
+    assert!(known.contains("a resync of "), "{known}");
+    let unknown = verdict(&[]);
+    assert!(unknown.contains("a resync is needed"), "{unknown}");
+    let server = place.serve(&serve);
+    let mut client = server.client();
+    assert_eq!(client.read(1 << 20, 65536).expect("a read"), data);
+    drop(server);
+    // Not taken for a bitmap, and not overwritten.
+    let said = place.refused(&["serve", "--bitmap", "m0", "m1"], 3);
+    assert!(said.contains("cannot use the bitmap"), "{said}");
+    let said = place.refused(&[&create[..], &members].concat(), 2);
+    assert!(said.contains("./bits"), "{said}");
+}
+
+#[test]
 fn in_the_background_too() {
     let place = Place::new(2);
     place.must(&[

@@ -6,11 +6,13 @@ use crate::export::{BufferError, BufferPool};
 use crate::member::MemberFile;
 use raidlab_array::stripe_log::LogError;
 use raidlab_array::{
-    AssembleError, AssembleOptions, Assembly, Candidate, LOG_SUPERBLOCK_SECTORS, LogSuperblock,
-    Slot, log_area,
+    AssembleError, AssembleOptions, Assembly, Candidate, EXTERNAL_BITMAP, LOG_SUPERBLOCK_SECTORS,
+    LogSuperblock, Slot, log_area,
 };
 use raidlab_metadata::create::{CreatePlan, Write};
-use raidlab_metadata::{ProbeError, ReadAt, read_member};
+use raidlab_metadata::{
+    Bitmap, BitmapError, MAXIMUM_BITMAP_BYTES, ProbeError, ReadAt, read_member,
+};
 use raidlab_units::{Bytes, SECTOR_BYTES, Sectors};
 use rustix::fs::fdatasync;
 use std::io;
@@ -33,6 +35,15 @@ pub enum FilesError {
     /// The devices do not make an array.
     #[error("cannot assemble")]
     Assemble(#[from] AssembleError),
+    /// A bitmap's file that has none, or a damaged one.
+    #[error("cannot use the bitmap {}", .path.display())]
+    Bitmap {
+        /// Which.
+        path: PathBuf,
+        /// Why not.
+        #[source]
+        source: BitmapError,
+    },
     /// The logs contradict each other.
     #[error("cannot replay the write log")]
     Log(#[source] LogError),
@@ -173,15 +184,40 @@ fn io_error(what: &'static str, file: &MemberFile, source: io::Error) -> FilesEr
     }
 }
 
-/// Puts an array together and replays its write log.
+/// The bitmap in a file of its own.
+///
+/// # Errors
+/// When it cannot be read or is none.
+pub fn read_bitmap(file: &MemberFile) -> Result<Bitmap, FilesError> {
+    // Whatever the file is, more is never looked at.
+    let bytes = file.size().to_bytes().0.min(MAXIMUM_BITMAP_BYTES);
+    let mut bytes = vec![0; usize::try_from(bytes).unwrap_or(0)];
+    for (piece, start) in bytes.chunks_mut(1 << 20).zip((0..).step_by(1 << 20)) {
+        Reader(file)
+            .read_at(Bytes(start), piece)
+            .map_err(|source| io_error("read", file, source))?;
+    }
+    Bitmap::decode(&bytes).map_err(|source| FilesError::Bitmap {
+        path: file.path().to_owned(),
+        source,
+    })
+}
+
+/// Puts an array together and replays its write log. `bitmap`: the file with
+/// its bitmap, if that is not on the members.
 ///
 /// # Errors
 /// When the devices do not make an array that may be started, or the replay
 /// fails; a replay may be repeated.
 pub fn assemble(
     files: &[Arc<MemberFile>],
+    bitmap: Option<&Arc<MemberFile>>,
     options: &AssembleOptions,
 ) -> Result<Assembled, FilesError> {
+    let options = &AssembleOptions {
+        external_bitmap: bitmap.map(|file| read_bitmap(file)).transpose()?,
+        ..options.clone()
+    };
     let candidates = files.iter().map(|file| read_candidate(file));
     let candidates = candidates.collect::<Result<Vec<_>, _>>()?;
     let mut assembly = Assembly::decide(candidates, options)?;
@@ -200,6 +236,7 @@ pub fn assemble(
     let files = handles
         .into_iter()
         .filter_map(|(handle, name)| Some((handle, Arc::clone(file_of(name)?))))
+        .chain(bitmap.map(|file| (EXTERNAL_BITMAP, Arc::clone(file))))
         .collect();
     Ok(Assembled {
         assembly,

@@ -3,6 +3,7 @@
 use super::view::{View, role_of};
 use super::{AssembleOptions, LeftOut, Part, Stale};
 use crate::engine::{Admission, Span};
+use crate::mutation::{self, Mutation};
 use crate::persistent::error::AssembleError;
 use crate::persistent::intent::span;
 use raidlab_geometry::{Level, Slot, SlotSet};
@@ -333,7 +334,8 @@ impl Chosen {
         let superblock = view.candidates[at].superblock();
         let (bitmap, is_sound) = self.bitmap.as_ref()?;
         let knows = *is_sound
-            && superblock.events >= bitmap.superblock.events_cleared
+            && (superblock.events >= bitmap.superblock.events_cleared
+                || mutation::is(Mutation::ReAddTooOld))
             && superblock.used_size == view.array().used_size
             && is_whole(view, at);
         knows.then(|| bitmap.set_spans().map(span).collect())

@@ -12,7 +12,7 @@ use raidlab_array::{
 use raidlab_model::presets;
 use raidlab_serve::array::{
     ArrayExport, Assembled, DriverConfig, FileExport, FilesError, ServeOptions, assemble,
-    read_candidate,
+    read_bitmap, read_candidate,
 };
 use raidlab_serve::disk::{DiskConfig, DiskExport, DiskStorage};
 use raidlab_serve::member::{BackendKind, MemberFile, MembersConfig, OpenOptions};
@@ -75,6 +75,10 @@ pub struct Assembling {
     /// What becomes of members that are out of date.
     #[arg(long, value_enum, default_value = "re-add")]
     stale: StaleMembers,
+
+    /// The file with the array's write-intent bitmap, where it was created so.
+    #[arg(short, long, value_name = "FILE")]
+    bitmap: Option<PathBuf>,
 
     /// Use all the room that the members have: after each was replaced by a
     /// larger one.
@@ -147,7 +151,14 @@ impl Assembling {
         };
         let candidates = self.devices.iter().map(candidate);
         let candidates = candidates.collect::<Result<Vec<_>, _>>()?;
-        Assembly::decide(candidates, &self.options())
+        let bitmap = self.bitmap.as_ref().map(|path| {
+            read_bitmap(&look_at(path)?).map_err(|error| not_assembled(error, self.run))
+        });
+        let options = AssembleOptions {
+            external_bitmap: bitmap.transpose()?,
+            ..self.options()
+        };
+        Assembly::decide(candidates, &options)
             .map(|assembly| words(&assembly))
             .map_err(|error| not_assembled(FilesError::Assemble(error), self.run))
     }
@@ -171,6 +182,9 @@ impl Assembling {
         );
         if let Some(size) = self.size {
             words.extend(["--size".into(), word(size)]);
+        }
+        if let Some(bitmap) = &self.bitmap {
+            words.extend(["--bitmap".into(), bitmap.clone().into_os_string()]);
         }
         words.extend(["--stale".into(), word(self.stale)]);
         words.extend(["--backend".into(), word(self.backend)]);
@@ -214,7 +228,10 @@ impl Assembling {
     fn assemble(&self) -> Result<Assembled, Failure> {
         let files = self.devices.iter().map(|path| self.open(path));
         let files = files.collect::<Result<Vec<_>, _>>()?;
-        assemble(&files, &self.options()).map_err(|error| not_assembled(error, self.run))
+        let bitmap = self.bitmap.as_ref().map(|path| self.open(path));
+        let bitmap = bitmap.transpose()?;
+        assemble(&files, bitmap.as_ref(), &self.options())
+            .map_err(|error| not_assembled(error, self.run))
     }
 }
 
@@ -270,6 +287,7 @@ fn not_assembled(error: FilesError, run: bool) -> Failure {
             Some("`raidlab examine` shows what each device says; `--run` starts a degraded array")
         }
         FilesError::Examine { .. } => Some("`raidlab create` makes an array"),
+        FilesError::Bitmap { .. } => Some("without --bitmap it starts, and resyncs everything"),
         _ => None,
     };
     let failure = Failure::new(Kind::Input, error);

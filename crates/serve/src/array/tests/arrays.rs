@@ -96,7 +96,7 @@ impl Scene {
     ) -> Result<ArrayExport, FilesError> {
         let present = (0..self.members).filter(|member| !without.contains(member));
         let files: Vec<_> = present.map(|member| open(&self.path(member))).collect();
-        let assembled = assemble(&files, how)?;
+        let assembled = assemble(&files, None, how)?;
         Ok(ArrayExport::start(assembled, &options(backend)).expect("starts"))
     }
 
@@ -346,6 +346,6 @@ fn too_few_members_are_refused() {
     );
     assert!(refused);
     let blank = scene.make(9);
-    let error = assemble(&[blank], &how).expect_err("no superblock");
+    let error = assemble(&[blank], None, &how).expect_err("no superblock");
     assert!(matches!(error, FilesError::Examine { .. }), "{error}");
 }

@@ -119,7 +119,7 @@ fn mirror(folder: &std::path::Path) -> (PersistentArray, Outputs, Vec<Arc<Member
         })
     });
     create(&plan(&spec, &sizes).expect("a plan"), &files).expect("writes");
-    let assembled = assemble(&files, &AssembleOptions::default()).expect("assembles");
+    let assembled = assemble(&files, None, &AssembleOptions::default()).expect("assembles");
     let mut out = Outputs::default();
     let array = PersistentArray::start(
         assembled.assembly,
