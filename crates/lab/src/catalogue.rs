@@ -2,7 +2,7 @@
 //!
 //! A name with a `/` in it or ending in `.toml` is a path and wins; any other
 //! name is looked up among the files built in from the repository's `suites`,
-//! `subjects` and `published` folders.
+//! `subjects`, `published` and `claims` folders.
 
 use crate::document::{Document, FileError};
 use crate::host::{Host, read_hosts};
@@ -52,6 +52,8 @@ pub enum Kind {
     Subject,
     /// [`Published`] figures.
     Published,
+    /// An article's [`Claims`](crate::claims::Claims).
+    Claims,
 }
 
 /// A file built into the program.
@@ -75,9 +77,12 @@ macro_rules! entries {
 
 const SUITES: &[Entry] = entries!(
     "suites": "mirror-2015", "md-levels", "quick", "snia-steady-state", "unequal-2008", "gmirror-md-2010",
-    "ars-md-zfs-2020", "ars-md-zfs-2020-small", "freebsd-zfs-2021",
+    "gmirror-md-2010-small", "ars-md-zfs-2020", "ars-md-zfs-2020-small", "freebsd-zfs-2021",
 );
 const PUBLISHED: &[Entry] = entries!("published": "mirror-2015");
+const CLAIMS: &[Entry] = entries!(
+    "claims": "unequal-2008", "gmirror-md-2010", "ars-md-zfs-2020", "freebsd-zfs-2021",
+);
 const SUBJECTS: &[Entry] = entries!(
     "subjects": "md", "gflash", "gmirror", "zfs", "disk", "md-6.9", "gmirror-round-robin",
     "gmirror-split", "gmirror-prefer", "zol-0.6", "btrfs-pid", "btrfs-round-robin", "spdk",
@@ -101,6 +106,7 @@ impl Kind {
             Self::Suite => "suite",
             Self::Subject => "subject",
             Self::Published => "published figures",
+            Self::Claims => "claims",
         }
     }
 
@@ -111,6 +117,7 @@ impl Kind {
             Self::Suite => SUITES,
             Self::Subject => SUBJECTS,
             Self::Published => PUBLISHED,
+            Self::Claims => CLAIMS,
         }
     }
 }

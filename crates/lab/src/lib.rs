@@ -10,6 +10,7 @@
 
 mod bench;
 pub mod catalogue;
+pub mod claims;
 mod document;
 mod experiment;
 mod fio;

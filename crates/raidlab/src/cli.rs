@@ -57,6 +57,8 @@ pub enum Command {
     Audit(crate::audit::Arguments),
     /// Show, export, list or delete runs of a store.
     Report(crate::report::Arguments),
+    /// Say which of an article's sentences hold of what was measured.
+    Claims(crate::claims::Arguments),
     /// Say what is better, worse or cannot be told between runs.
     Compare(crate::compare::Arguments),
     /// Make an array of files or devices, in md's format.

@@ -7,6 +7,7 @@
 mod ablations;
 mod array;
 mod audit;
+mod claims;
 mod cleanup;
 mod cli;
 mod compare;
@@ -41,6 +42,7 @@ fn main() -> ExitCode {
         Command::Resume(arguments) => resume::command(&arguments),
         Command::Cleanup(arguments) => cleanup::command(&arguments),
         Command::Kernel(arguments) => kernel::command(&arguments),
+        Command::Claims(arguments) => claims::command(&arguments),
         Command::Compare(arguments) => compare::command(&arguments),
         Command::Import(arguments) => import::command(&arguments),
         Command::Audit(arguments) => audit::command(&arguments),

@@ -17,7 +17,7 @@ const NEEDED: [&str; 15] = [
 ];
 
 /// These are taken along where they are installed.
-const WELCOME: [&str; 32] = [
+const WELCOME: [&str; 35] = [
     "bash",
     "dd",
     "tee",
@@ -44,6 +44,9 @@ const WELCOME: [&str; 32] = [
     "dumpe2fs",
     "mkfs.xfs",
     "xfs_info",
+    "xfs_spaceman",
+    "findmnt",
+    "losetup",
     "xfs_db",
     "mkfs.btrfs",
     "btrfs",

@@ -67,6 +67,7 @@ fn the_other_articles_plans_read_like_their_procedures() {
     for name in [
         "unequal-2008",
         "gmirror-md-2010",
+        "gmirror-md-2010-small",
         "ars-md-zfs-2020",
         "ars-md-zfs-2020-small",
         "freebsd-zfs-2021",

@@ -1,0 +1,377 @@
+//! What an article says of its figures, held against measured rows.
+//!
+//! A claim is a sentence and one or more tests: the ratio of a cell to another, or
+//! to several together, lies within bounds. A claim is reproduced when all its tests
+//! hold, in part when some do. The bounds stand in the claim's file, written before
+//! the rows were measured or for the sentence's sake alone: where an article says
+//! "twice", they are generous around two; where it says "more", they begin at one.
+//! What cannot be tested says why.
+//!
+//! A cell is named `subject job operation`, with `subject/filesystem` where a suite
+//! measures a subject on several; the operation may be left out where the job has
+//! one only. Its value is the mean of the rows of the newest run that has any:
+//! repetitions, and parts such as iozone's record sizes.
+
+use crate::catalogue::{self, Kind, LoadError};
+use crate::document::{Document, FileError};
+use crate::settings;
+use raidlab_store::{Measurement, Metric};
+use serde::Deserialize;
+use toml::Spanned;
+
+#[cfg(test)]
+mod tests;
+
+/// The claims of one article.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Claims {
+    /// Short name: the file's.
+    pub name: String,
+    /// For people, in headings.
+    pub title: String,
+    /// Whose claims they are.
+    pub source: String,
+    /// The suites whose rows they are held against.
+    pub suites: Vec<String>,
+    /// What measures those rows.
+    pub commands: Vec<String>,
+    /// What the rows are not; may be empty.
+    pub remark: String,
+    /// In the article's order.
+    pub claims: Vec<Claim>,
+}
+
+/// One sentence of an article.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Claim {
+    /// Short and unique: `P1`.
+    pub id: String,
+    /// The sentence.
+    pub says: String,
+    /// Why it comes out as it does; may be empty.
+    pub why: String,
+    /// Why it cannot be tested, where it cannot.
+    untestable: Option<String>,
+    tests: Vec<Test>,
+}
+
+/// One comparison.
+#[derive(Debug, Clone, PartialEq)]
+struct Test {
+    of: Selector,
+    /// Their values are added.
+    to: Vec<Selector>,
+    at_least: f64,
+    at_most: f64,
+}
+
+/// The name of a cell.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Selector {
+    subject: String,
+    filesystem: Option<String>,
+    job: String,
+    operation: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawClaims {
+    schema: Spanned<u32>,
+    name: String,
+    title: String,
+    source: String,
+    suites: Vec<String>,
+    commands: Vec<String>,
+    #[serde(default)]
+    remark: String,
+    claim: Vec<Spanned<RawClaim>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawClaim {
+    id: String,
+    says: String,
+    #[serde(default)]
+    why: String,
+    untestable: Option<String>,
+    /// Each test is done for each of these; `{job}` in it is replaced.
+    #[serde(default)]
+    jobs: Vec<String>,
+    #[serde(default)]
+    tests: Vec<Spanned<RawTest>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawTest {
+    of: String,
+    to: Vec<String>,
+    #[serde(default)]
+    at_least: f64,
+    at_most: Option<f64>,
+}
+
+/// What became of a claim.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Judged<'a> {
+    /// The claim.
+    pub claim: &'a Claim,
+    /// The answer.
+    pub verdict: Verdict,
+    /// Each comparison that has its rows.
+    pub outcomes: Vec<Outcome>,
+}
+
+/// The answer to a claim.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// Every test holds.
+    Reproduced,
+    /// Some do.
+    InPart {
+        /// So many.
+        holds: usize,
+        /// Of so many.
+        of: usize,
+    },
+    /// None does.
+    NotReproduced,
+    /// There are no rows for it.
+    NotRun,
+    /// It cannot be tested.
+    NotTestable,
+}
+
+/// One comparison, measured.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Outcome {
+    /// The cells and their values in words.
+    pub words: String,
+    /// The first over the others together.
+    pub ratio: f64,
+    /// Within the bounds.
+    pub holds: bool,
+    /// The bounds in words.
+    pub asked: String,
+}
+
+impl Claims {
+    /// Built-in claims by name, or a file by path.
+    ///
+    /// # Errors
+    /// When there are none or the file is wrong.
+    pub fn load(name_or_path: &str) -> Result<Self, LoadError> {
+        let document = catalogue::find(Kind::Claims, name_or_path)?;
+        Ok(Self::read(&document)?)
+    }
+
+    pub(crate) fn read(document: &Document) -> Result<Self, FileError> {
+        let raw: RawClaims = document.decode(&[])?;
+        settings::check_schema(document, &raw.schema)?;
+        let mut claims: Vec<Claim> = Vec::new();
+        for spanned in raw.claim {
+            let span = spanned.span();
+            let claim = spanned.into_inner();
+            if claims.iter().any(|other| other.id == claim.id) {
+                let what = format!("claim `{}` is there twice", claim.id);
+                return Err(document.invalid(span, what, "give each an id of its own"));
+            }
+            if claim.untestable.is_some() != claim.tests.is_empty() {
+                let remedy = "give it `tests`, or say why not in `untestable`";
+                return Err(document.invalid(span, "a claim is tested or it is not", remedy));
+            }
+            let mut tests = Vec::new();
+            for test in &claim.tests {
+                tests.extend(read_test(document, test, &claim.jobs)?);
+            }
+            claims.push(Claim {
+                id: claim.id,
+                says: claim.says,
+                why: claim.why,
+                untestable: claim.untestable,
+                tests,
+            });
+        }
+        Ok(Self {
+            name: raw.name,
+            title: raw.title,
+            source: raw.source,
+            suites: raw.suites,
+            commands: raw.commands,
+            remark: raw.remark,
+            claims,
+        })
+    }
+
+    /// Holds every claim against rows, run by run, the newest first.
+    #[must_use]
+    pub fn judge(&self, runs: &[Vec<Measurement>]) -> Vec<Judged<'_>> {
+        let claims = self.claims.iter();
+        claims.map(|claim| claim.judge(&self.suites, runs)).collect()
+    }
+}
+
+/// The test for each of the jobs, or as it is where there are none.
+fn read_test(
+    document: &Document,
+    raw: &Spanned<RawTest>,
+    jobs: &[String],
+) -> Result<Vec<Test>, FileError> {
+    let test = raw.get_ref();
+    let at_most = test.at_most.unwrap_or(f64::INFINITY);
+    if test.to.is_empty() || test.at_least > at_most {
+        let remedy = "name a cell in `to`, and let `at_least` be below `at_most`";
+        return Err(document.invalid(raw.span(), "nothing can hold here", remedy));
+    }
+    let one = |job: &str| {
+        let select = |text: &String| Selector::read(&text.replace("{job}", job));
+        let to: Option<Vec<Selector>> = test.to.iter().map(select).collect();
+        Some(Test {
+            of: select(&test.of)?,
+            to: to?,
+            at_least: test.at_least,
+            at_most,
+        })
+    };
+    let whole = [String::new()];
+    let jobs = if jobs.is_empty() { &whole } else { jobs };
+    let tests: Option<Vec<Test>> = jobs.iter().map(|job| one(job)).collect();
+    tests.ok_or_else(|| {
+        let remedy = "write `subject job`, `subject/filesystem job` or either with an operation";
+        document.invalid(raw.span(), "a cell has two or three words", remedy)
+    })
+}
+
+impl Selector {
+    fn read(text: &str) -> Option<Self> {
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let (&subject, rest) = words.split_first()?;
+        let (&job, rest) = rest.split_first()?;
+        let (subject, filesystem) = match subject.split_once('/') {
+            Some((subject, filesystem)) => (subject, Some(filesystem.to_owned())),
+            None => (subject, None),
+        };
+        (rest.len() <= 1).then(|| Self {
+            subject: subject.to_owned(),
+            filesystem,
+            job: job.to_owned(),
+            operation: rest.first().map(|&word| word.to_owned()),
+        })
+    }
+
+    fn covers(&self, suites: &[String], row: &Measurement) -> bool {
+        let filesystem = self.filesystem.as_ref();
+        suites.contains(&row.suite)
+            && row.subject == self.subject
+            && row.job == self.job
+            && filesystem.is_none_or(|name| *name == row.filesystem)
+            && (self.operation.as_ref()).is_none_or(|name| name == row.op.name())
+    }
+
+    /// The mean of the newest run's rows.
+    fn value(&self, suites: &[String], runs: &[Vec<Measurement>]) -> Option<(f64, Metric)> {
+        runs.iter().find_map(|rows| {
+            let own: Vec<&Measurement> = rows.iter().filter(|row| self.covers(suites, row)).collect();
+            let metric = own.first()?.metric();
+            let (count, sum) = own.iter().fold((0.0, 0.0), |(count, sum), row| {
+                (count + 1.0, sum + row.value())
+            });
+            Some((sum / count, metric))
+        })
+    }
+
+    fn in_words(&self) -> String {
+        let filesystem = self.filesystem.as_ref();
+        let filesystem = filesystem.map_or_else(String::new, |name| format!("/{name}"));
+        format!("{}{filesystem}", self.subject)
+    }
+}
+
+impl Claim {
+    /// Why it cannot be tested, else why it comes out as it does.
+    #[must_use]
+    pub fn reason(&self) -> &str {
+        self.untestable.as_deref().unwrap_or(&self.why)
+    }
+
+    fn judge(&self, suites: &[String], runs: &[Vec<Measurement>]) -> Judged<'_> {
+        let tests = self.tests.iter();
+        let outcomes: Vec<Outcome> = tests.filter_map(|test| test.measure(suites, runs)).collect();
+        let holds = outcomes.iter().filter(|outcome| outcome.holds).count();
+        let verdict = match (holds, outcomes.len()) {
+            _ if self.untestable.is_some() => Verdict::NotTestable,
+            (_, 0) => Verdict::NotRun,
+            (holds, of) if holds == of => Verdict::Reproduced,
+            (0, _) => Verdict::NotReproduced,
+            (holds, of) => Verdict::InPart { holds, of },
+        };
+        Judged {
+            claim: self,
+            verdict,
+            outcomes,
+        }
+    }
+}
+
+impl Test {
+    fn measure(&self, suites: &[String], runs: &[Vec<Measurement>]) -> Option<Outcome> {
+        let (of, metric) = self.of.value(suites, runs)?;
+        let to = self.to.iter().map(|one| one.value(suites, runs));
+        let to: Vec<(f64, Metric)> = to.collect::<Option<_>>()?;
+        let sum: f64 = to.iter().map(|one| one.0).sum();
+        let ratio = if sum > 0.0 { of / sum } else { f64::NAN };
+        let others = self.to.iter().zip(&to);
+        let others: Vec<String> = others
+            .map(|(cell, (value, metric))| format!("{} {}", cell.in_words(), number(*value, *metric)))
+            .collect();
+        let operation = self.of.operation.as_ref();
+        let operation = operation.map_or_else(String::new, |name| format!(" {name}"));
+        Some(Outcome {
+            words: format!(
+                "{}{operation}: {} {} : {}",
+                self.of.job,
+                self.of.in_words(),
+                number(of, metric),
+                others.join(" + ")
+            ),
+            ratio,
+            holds: (self.at_least..=self.at_most).contains(&ratio),
+            asked: match (self.at_least > 0.0, self.at_most.is_finite()) {
+                (true, true) => format!("{} to {}", self.at_least, self.at_most),
+                (true, false) => format!("at least {}", self.at_least),
+                (false, true) => format!("at most {}", self.at_most),
+                (false, false) => "anything".to_owned(),
+            },
+        })
+    }
+}
+
+/// Three digits and a unit.
+fn number(value: f64, metric: Metric) -> String {
+    let (value, unit) = match metric {
+        Metric::BytesPerSecond => (value / 1e6, "MB/s"),
+        Metric::OperationsPerSecond => (value, "/s"),
+    };
+    let digits = match value {
+        value if value >= 100.0 => 0,
+        value if value >= 10.0 => 1,
+        _ => 2,
+    };
+    format!("{value:.digits$} {unit}")
+}
+
+impl Verdict {
+    /// In words.
+    #[must_use]
+    pub fn in_words(self) -> String {
+        match self {
+            Self::Reproduced => "reproduced".to_owned(),
+            Self::InPart { holds, of } => format!("in part: {holds} of {of}"),
+            Self::NotReproduced => "not reproduced".to_owned(),
+            Self::NotRun => "not run".to_owned(),
+            Self::NotTestable => "not testable here".to_owned(),
+        }
+    }
+}

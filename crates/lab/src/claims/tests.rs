@@ -1,0 +1,116 @@
+use super::*;
+use crate::suite::Suite;
+use raidlab_store::Operation;
+use std::collections::BTreeSet;
+
+const FILE: &str = r#"
+schema = 1
+name = "own"
+title = "Own"
+source = "here"
+suites = ["s"]
+commands = ["raidlab run s"]
+
+[[claim]]
+id = "A"
+says = "striped is faster than both together"
+tests = [{ of = "both j read", to = ["one j read", "two j read"], at_least = 1.0 }]
+
+[[claim]]
+id = "B"
+says = "as fast in both jobs"
+jobs = ["j", "k"]
+tests = [{ of = "one {job} read", to = ["two {job} read"], at_least = 0.9, at_most = 1.1 }]
+
+[[claim]]
+id = "C"
+says = "nobody has measured this"
+tests = [{ of = "one/xfs j read", to = ["two/xfs j read"] }]
+
+[[claim]]
+id = "D"
+says = "blue is nicer"
+untestable = "raidlab has no taste"
+"#;
+
+fn claims(text: &str) -> Result<Claims, FileError> {
+    let (file, text) = ("own.toml".to_owned(), text.to_owned());
+    Claims::read(&Document { file, text })
+}
+
+fn row(subject: &str, job: &str, megabytes: f64) -> Measurement {
+    Measurement {
+        suite: "s".to_owned(),
+        subject: subject.to_owned(),
+        job: job.to_owned(),
+        op: Operation::Read,
+        block_size_bytes: 1 << 20,
+        bytes_per_second: megabytes * 1e6,
+        ..Measurement::blank("kernel")
+    }
+}
+
+#[test]
+fn verdicts_are_of_the_newest_rows() {
+    let claims = claims(FILE).expect("valid");
+    let newest = vec![
+        row("one", "j", 40.0),
+        row("two", "j", 60.0),
+        row("both", "j", 89.0),
+        // A second repetition: 91 on average.
+        row("both", "j", 93.0),
+    ];
+    let older = vec![row("both", "j", 400.0), row("one", "k", 52.0), row("two", "k", 50.0)];
+    let judged = claims.judge(&[newest, older]);
+    let verdicts: Vec<Verdict> = judged.iter().map(|one| one.verdict).collect();
+    use Verdict::{InPart, NotReproduced, NotRun, NotTestable};
+    let in_part = InPart { holds: 1, of: 2 };
+    assert_eq!(verdicts, [NotReproduced, in_part, NotRun, NotTestable]);
+    assert!((judged[0].outcomes[0].ratio - 0.91).abs() < 1e-9);
+    assert_eq!(
+        judged[0].outcomes[0].words,
+        "j read: both 91.0 MB/s : one 40.0 MB/s + two 60.0 MB/s"
+    );
+    assert_eq!(judged[3].claim.reason(), "raidlab has no taste");
+}
+
+#[test]
+fn mistakes_are_refused_with_their_lines() {
+    let broken = [
+        ("id = \"B\"", "id = \"A\"", "twice"),
+        ("untestable = \"raidlab has no taste\"", "", "tested or it is not"),
+        ("both j read\"", "both\"", "two or three words"),
+        ("at_least = 0.9", "at_least = 9", "nothing can hold"),
+        ("says = \"blue", "say = \"blue", "did you mean `says`"),
+    ];
+    for (from, to, expected) in broken {
+        let error = claims(&FILE.replace(from, to)).expect_err(expected);
+        assert!(error.to_string().contains(expected), "{error}");
+        assert!(error.line > 1, "{error}");
+    }
+}
+
+/// Every cell that a built-in claim names is one of its suites.
+#[test]
+fn built_in_claims_name_cells_that_there_are() {
+    for entry in Kind::Claims.entries() {
+        let claims = Claims::load(entry.name).expect(entry.name);
+        assert_eq!(claims.name, entry.name);
+        let suites = claims.suites.iter().map(|name| Suite::load(name).expect("a suite"));
+        let mut cells = BTreeSet::new();
+        for suite in suites {
+            for subject in &suite.subjects {
+                for job in suite.jobs() {
+                    cells.insert((subject.name.clone(), job.name.clone()));
+                }
+            }
+        }
+        let tests = claims.claims.iter().flat_map(|claim| &claim.tests);
+        for cell in tests.flat_map(|test| test.to.iter().chain([&test.of])) {
+            let known = cells.contains(&(cell.subject.clone(), cell.job.clone()));
+            assert!(known, "{}: {cell:?}", claims.name);
+            let operation = cell.operation.as_ref();
+            assert!(operation.is_none_or(|name| name.parse::<Operation>().is_ok()));
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! `raidlab claims`: what an article says, held against the rows of a store.
+
+use crate::failure::{Failure, Kind};
+use crate::output;
+use crate::run::STORE;
+use clap::Args;
+use raidlab_lab::claims::{Claims, Judged, Outcome};
+use raidlab_store::{Measurement, Store};
+use std::fmt::Write;
+use std::path::PathBuf;
+
+/// Arguments of `raidlab claims`.
+#[derive(Debug, Args)]
+#[command(
+    long_about = "\
+Holds the sentences of an article against measured rows: each claim is one or more \
+ratios with bounds. The newest rows of each cell in the store count. A claim is \
+reproduced, reproduced in part, not reproduced, not run, or not testable here, with the \
+figures and the reason. Nothing is measured by this.",
+    after_help = "\
+Examples:
+  raidlab claims unequal-2008
+  raidlab claims ars-md-zfs-2020 --store other.db --markdown"
+)]
+pub struct Arguments {
+    /// Whose claims: a built-in name or the path of a file.
+    #[arg(value_name = "CLAIMS|CLAIMS.toml")]
+    claims: String,
+
+    /// The file that keeps the runs.
+    #[arg(long, value_name = "FILE", default_value = STORE)]
+    store: PathBuf,
+
+    /// Print a Markdown table.
+    #[arg(long)]
+    markdown: bool,
+}
+
+/// Judges the claims.
+///
+/// # Errors
+/// When there are no such claims or no such store.
+pub fn command(arguments: &Arguments) -> Result<(), Failure> {
+    let claims = Claims::load(&arguments.claims)?;
+    let store = Store::open_existing(&arguments.store)?;
+    let mut runs: Vec<Vec<Measurement>> = Vec::new();
+    for summary in store.runs()?.iter().rev() {
+        runs.push(store.measurements(summary.id)?);
+    }
+    let judged = claims.judge(&runs);
+    if judged.iter().all(|one| one.outcomes.is_empty()) {
+        let words = format!("the store has no rows for the claims of `{}`", claims.name);
+        let help = format!("measure them: {}", claims.commands.join("; "));
+        return Err(Failure::words(Kind::Input, words).help(help));
+    }
+    output::print(&if arguments.markdown {
+        markdown(&claims, &judged)
+    } else {
+        text(&claims, &judged)
+    })
+}
+
+fn text(claims: &Claims, judged: &[Judged<'_>]) -> String {
+    let mut text = format!("{}\n{}\n", claims.title, claims.source);
+    for one in judged {
+        let claim = one.claim;
+        let verdict = one.verdict.in_words();
+        let _ = write!(text, "\n{} {}: {verdict}\n", claim.id, claim.says);
+        for outcome in &one.outcomes {
+            let _ = writeln!(text, "    {}", outcome_in_words(outcome));
+        }
+        if !claim.reason().is_empty() {
+            let _ = writeln!(text, "    {}", claim.reason());
+        }
+    }
+    if !claims.remark.is_empty() {
+        let _ = write!(text, "\n{}\n", claims.remark);
+    }
+    text
+}
+
+fn outcome_in_words(outcome: &Outcome) -> String {
+    let mark = if outcome.holds { "" } else { ", does not hold" };
+    format!(
+        "{} = {:.2} ({}{mark})",
+        outcome.words, outcome.ratio, outcome.asked
+    )
+}
+
+fn markdown(claims: &Claims, judged: &[Judged<'_>]) -> String {
+    let mut text = String::from("| | claim | verdict | figures | reason |\n|---|---|---|---|---|\n");
+    for one in judged {
+        let figures: Vec<String> = one.outcomes.iter().map(outcome_in_words).collect();
+        let _ = writeln!(
+            text,
+            "| {} | {} | {} | {} | {} |",
+            one.claim.id,
+            escaped(&one.claim.says),
+            one.verdict.in_words(),
+            escaped(&figures.join("<br>")),
+            escaped(one.claim.reason())
+        );
+    }
+    if !claims.remark.is_empty() {
+        let _ = write!(text, "\n{}\n", claims.remark);
+    }
+    text
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('|', "\\|")
+}
