@@ -16,13 +16,16 @@
 //! is integer nanoseconds.
 
 mod arm;
+mod clean;
 mod reads;
 mod writes;
 
 use crate::command::{Command, CommandKind, Completion};
+use crate::flash::Flash;
 use crate::parameters::DiskParameters;
 use crate::scheduling::{Candidate, Pool};
 use crate::segments::Segments;
+use crate::shingles::{Dirty, Shingles};
 use crate::surface::Surface;
 use raidlab_random::Stream;
 use raidlab_units::{Nanos, SECTOR_BYTES, Sectors};
@@ -52,6 +55,7 @@ enum Arm {
 enum Work {
     Read(Candidate),
     Destage(Candidate),
+    Clean(Dirty),
 }
 
 impl Work {
@@ -62,7 +66,7 @@ impl Work {
                 start: head.min(read.start),
                 ..read
             }),
-            Self::Destage(_) => self,
+            Self::Destage(_) | Self::Clean(_) => self,
         }
     }
 }
@@ -103,6 +107,12 @@ pub struct Disk {
     /// A run of destages has gone before the reads: one of them comes next.
     read_owed: bool,
     bus_free: u64,
+    /// Of a shingled disk.
+    shingles: Option<Shingles>,
+    /// When an idle shingled disk begins to clean.
+    clean_at: u64,
+    /// Of a solid-state disk.
+    flash: Option<Flash>,
     done: BinaryHeap<Reverse<(u64, u64, u64)>>,
 }
 
@@ -131,6 +141,9 @@ impl Disk {
             visit_is_stream: false,
             read_owed: false,
             bus_free: 0,
+            shingles: parameters.shingles.map(Shingles::new),
+            clean_at: u64::MAX,
+            flash: (parameters.flash).map(|flash| Flash::new(flash, parameters.write_window)),
             done: BinaryHeap::new(),
             surface,
             parameters,
@@ -167,16 +180,26 @@ impl Disk {
         self.arm = Arm::Idle;
         self.head = self.surface.position(sector.0);
         self.segments = Segments::new(self.parameters.segments);
+        self.clean_at = u64::MAX;
+        if let Some(shingles) = &mut self.shingles {
+            shingles.rest();
+        }
     }
 
     /// Takes a command at time `now`, which must not be earlier than that of
     /// any call before.
     pub fn submit(&mut self, now: Nanos, command: Command) {
+        if self.flash.is_some() {
+            self.submit_to_flash(now.0, &command);
+            return;
+        }
+        self.clean_at = u64::MAX;
         match command.kind {
             CommandKind::Read => self.submit_read(now.0, &command),
             CommandKind::Write | CommandKind::WriteThrough => self.submit_write(now.0, command),
             CommandKind::Flush => self.submit_flush(now.0, command.tag),
         }
+        self.rest_if_free(now.0);
     }
 
     /// When [`Self::advance`] next has something to do.
@@ -189,7 +212,7 @@ impl Disk {
             Arm::Idle => u64::MAX,
         };
         let done = self.done.peek().map_or(u64::MAX, |entry| entry.0.0);
-        let next = arm.min(done);
+        let next = arm.min(done).min(self.clean_at);
         (next != u64::MAX).then_some(Nanos(next))
     }
 
@@ -206,6 +229,7 @@ impl Disk {
             }
             match self.arm {
                 Arm::Busy { until, what } if until <= at => self.finish(until, what, completions),
+                _ if self.clean_at <= at => self.begin_cleaning(at),
                 Arm::Streaming { decide_at, .. } if decide_at <= at => {
                     let streaming = self.stop_streaming(at);
                     self.dispatch(at, streaming);
@@ -228,18 +252,46 @@ impl Disk {
         }
     }
 
+    /// How long so many bytes take to cross the interface.
+    #[expect(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a transfer takes well under a second"
+    )]
+    fn transfer_time(&self, bytes: u64) -> u64 {
+        (bytes as f64 / self.parameters.interface.0 * 1e9) as u64
+    }
+
     /// Completes `tag` over the interface, the data being ready at `ready`.
     fn transfer(&mut self, ready: u64, bytes: u64, tag: u64) {
-        #[expect(
-            clippy::cast_precision_loss,
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "a transfer takes well under a second"
-        )]
-        let duration = (bytes as f64 / self.parameters.interface.0 * 1e9) as u64;
-        let end = self.bus_free.max(ready) + duration;
+        let end = self.bus_free.max(ready) + self.transfer_time(bytes);
         self.bus_free = end;
         self.complete_at(end, tag);
+    }
+
+    /// The whole life of a solid-state disk's command.
+    fn submit_to_flash(&mut self, now: u64, command: &Command) {
+        let time = self.transfer_time(command.count.0 * SECTOR_BYTES);
+        let ready = now + self.parameters.overhead_cached.0;
+        let Some(flash) = &mut self.flash else {
+            return;
+        };
+        match command.kind {
+            CommandKind::Read => {
+                let served = flash.serve(ready, command);
+                self.transfer(served, command.count.0 * SECTOR_BYTES, command.tag);
+            }
+            CommandKind::Write | CommandKind::WriteThrough => {
+                let arrived = flash.receive(ready, time);
+                let served = flash.serve(arrived, command);
+                self.complete_at(served, command.tag);
+            }
+            CommandKind::Flush => {
+                let served = flash.serve(ready, command);
+                self.complete_at(served, command.tag);
+            }
+        }
     }
 
     fn complete_at(&mut self, time: u64, tag: u64) {

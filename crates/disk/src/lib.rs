@@ -9,13 +9,15 @@
 //! the arm ([`seek`]), the choice of the next command ([`scheduling`]), the
 //! read-ahead segments ([`segments`]), what happens to sequential streams
 //! ([`stream`]), the write-back cache and the life of a command ([`Disk`]), what
-//! several members share ([`shared`]).
+//! several members share ([`shared`]). Two other kinds of disks are told by a few more
+//! numbers: shingled ones ([`shingles`]) and solid-state ones ([`flash`]).
 //! Parameters come from a [`Preset`]: a TOML file in which every number names
 //! its source.
 
 mod command;
 mod disk;
 mod feature;
+pub mod flash;
 mod named;
 mod parameters;
 mod preset;
@@ -23,6 +25,7 @@ pub mod scheduling;
 pub mod seek;
 pub mod segments;
 pub mod shared;
+pub mod shingles;
 pub mod stream;
 pub mod surface;
 

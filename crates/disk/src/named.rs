@@ -1,8 +1,10 @@
 //! Parameters by name: what preset files, fits and listings call them.
 
+use crate::flash::FlashParameters;
 use crate::parameters::DiskParameters;
 use crate::scheduling::{Order, Scheduling};
 use crate::seek::SeekCurve;
+use crate::shingles::ShingleParameters;
 use crate::stream::StreamPolicy;
 use crate::surface::RatePoint;
 use raidlab_units::{Bytes, BytesPerSecond, Nanos, Sectors};
@@ -32,6 +34,25 @@ pub(crate) const NAMES: [&str; 23] = [
     "follow_on_wait_us",
     "visit_budget_bytes",
     "visit_queue_limit",
+];
+
+/// Those that only shingled disks have, all or none.
+pub(crate) const SHINGLED: [&str; 3] = [
+    "shingle_cache_bytes",
+    "shingle_band_bytes",
+    "shingle_idle_ms",
+];
+
+/// All that a solid-state disk has.
+pub(crate) const FLASH: [&str; 8] = [
+    "capacity_sectors",
+    "overhead_cached_ms",
+    "interface_bytes_per_second",
+    "write_window",
+    "flash_dies",
+    "flash_page_bytes",
+    "flash_read_us",
+    "flash_program_us",
 ];
 
 impl DiskParameters {
@@ -71,6 +92,8 @@ impl DiskParameters {
                 visit_budget: None,
                 visit_queue_limit: 0,
             },
+            shingles: None,
+            flash: None,
         }
     }
 
@@ -111,12 +134,42 @@ impl DiskParameters {
                 self.stream.visit_budget = (whole > 0).then_some(Bytes(whole));
             }
             "visit_queue_limit" => self.stream.visit_queue_limit = whole as usize,
+            _ => return self.set_other_media(name, whole, microseconds, milliseconds),
+        }
+        true
+    }
+
+    /// The numbers of disks that are not plain platters.
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "more dies than 4096 are refused"
+    )]
+    fn set_other_media(&mut self, name: &str, whole: u64, micro: Nanos, milli: Nanos) -> bool {
+        let none = ShingleParameters {
+            cache: Bytes(0),
+            band: Bytes(0),
+            idle: Nanos::ZERO,
+        };
+        let nothing = FlashParameters {
+            dies: 0,
+            page: Bytes(0),
+            read: Nanos::ZERO,
+            program: Nanos::ZERO,
+        };
+        match name {
+            "shingle_cache_bytes" => self.shingles.get_or_insert(none).cache = Bytes(whole),
+            "shingle_band_bytes" => self.shingles.get_or_insert(none).band = Bytes(whole),
+            "shingle_idle_ms" => self.shingles.get_or_insert(none).idle = milli,
+            "flash_dies" => self.flash.get_or_insert(nothing).dies = whole as usize,
+            "flash_page_bytes" => self.flash.get_or_insert(nothing).page = Bytes(whole),
+            "flash_read_us" => self.flash.get_or_insert(nothing).read = micro,
+            "flash_program_us" => self.flash.get_or_insert(nothing).program = micro,
             _ => return false,
         }
         true
     }
 
-    /// Every parameter name, unit last.
+    /// Every name that the parameters of platters have, unit last.
     #[must_use]
     pub fn names() -> &'static [&'static str] {
         &NAMES
@@ -125,11 +178,11 @@ impl DiskParameters {
 
 #[cfg(test)]
 mod tests {
-    use super::{DiskParameters, NAMES};
+    use super::{DiskParameters, FLASH, NAMES, SHINGLED};
 
     #[test]
     fn every_name_sets_something() {
-        for name in NAMES {
+        for name in NAMES.into_iter().chain(SHINGLED).chain(FLASH) {
             let blank = DiskParameters::blank(Vec::new());
             let mut set = blank.clone();
             assert!(set.set_named(name, 3.0), "{name}");

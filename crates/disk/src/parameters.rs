@@ -1,7 +1,9 @@
 //! The numbers of a mechanical disk.
 
+use crate::flash::FlashParameters;
 use crate::scheduling::Scheduling;
 use crate::seek::SeekCurve;
+use crate::shingles::ShingleParameters;
 use crate::stream::StreamPolicy;
 use crate::surface::RatePoint;
 use raidlab_units::{BytesPerSecond, Nanos, Sectors};
@@ -38,6 +40,11 @@ pub struct DiskParameters {
     pub write_settle: Nanos,
     /// Sequential streams.
     pub stream: StreamPolicy,
+    /// Shingled tracks; `None`: tracks that do not overlap.
+    pub shingles: Option<ShingleParameters>,
+    /// Flash in place of arm and platters, whose numbers mean nothing then; the
+    /// write window counts its pages.
+    pub flash: Option<FlashParameters>,
 }
 
 /// A number that no disk can have.
@@ -126,6 +133,27 @@ impl DiskParameters {
                 "write_settle",
                 self.write_settle.0 < 1_000_000_000,
                 "must be below 1 s",
+            ),
+            (
+                "shingles",
+                self.shingles.is_none_or(|shingles| {
+                    shingles.band.0 >= 1 << 20
+                        && shingles.band.0 <= self.capacity.to_bytes().0
+                        && shingles.cache.0 >= 1 << 20
+                        && shingles.idle.0 < 1 << 50
+                }),
+                "a band and the cache have at least 1 MiB, and bands fit on the disk",
+            ),
+            (
+                "flash",
+                self.flash.is_none_or(|flash| {
+                    (1..=4096).contains(&flash.dies)
+                        && (512..=1 << 20).contains(&flash.page.0)
+                        && flash.page.0.is_multiple_of(512)
+                        && flash.read.0 < 1_000_000_000
+                        && flash.program.0 < 1_000_000_000
+                }),
+                "1 to 4096 dies, pages of 512 bytes to 1 MiB, times below 1 s",
             ),
             ("segments", self.segments <= 4096, "must be at most 4096"),
             (

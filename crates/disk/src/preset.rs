@@ -6,9 +6,10 @@
 //! table `{ value = 0.9, source = "..." }`; its name carries its unit. The
 //! rate curve stands alone, as a list of `[place, kibibytes_per_second]`.
 
-use crate::named::NAMES;
+use crate::named::{FLASH, NAMES, SHINGLED};
 use crate::parameters::{DiskParameters, ParameterError};
 use crate::surface::RatePoint;
+use raidlab_units::Nanos;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use thiserror::Error;
@@ -285,7 +286,18 @@ impl Reader<'_> {
                 .collect(),
         );
         let mut provenance = Vec::new();
-        for name in NAMES {
+        let flash = merged.contains_key("flash_dies");
+        let shingled = merged.keys().any(|name| SHINGLED.contains(name));
+        let required: Vec<&'static str> = if flash {
+            // What turns nothing needs some revolution all the same.
+            parameters.revolution = Nanos::from_millis(10);
+            FLASH.to_vec()
+        } else if shingled {
+            NAMES.into_iter().chain(SHINGLED).collect()
+        } else {
+            NAMES.to_vec()
+        };
+        for name in required {
             let value = merged
                 .get(name)
                 .ok_or_else(|| PresetError::Missing {
@@ -331,7 +343,8 @@ impl Reader<'_> {
 
     fn check(&self, name: &str, value: &Spanned<Value>) -> Result<(), PresetError> {
         let line = line_of(self.text, value.span().start);
-        if !NAMES.contains(&name) {
+        let mut known = NAMES.iter().chain(&SHINGLED).chain(&FLASH);
+        if !known.any(|known| *known == name) {
             return Err(PresetError::Unknown {
                 file: self.file.to_owned(),
                 line,

@@ -209,7 +209,9 @@ impl Claims {
     #[must_use]
     pub fn judge(&self, runs: &[Vec<Measurement>]) -> Vec<Judged<'_>> {
         let claims = self.claims.iter();
-        claims.map(|claim| claim.judge(&self.suites, runs)).collect()
+        claims
+            .map(|claim| claim.judge(&self.suites, runs))
+            .collect()
     }
 }
 
@@ -273,7 +275,8 @@ impl Selector {
     /// The mean of the newest run's rows.
     fn value(&self, suites: &[String], runs: &[Vec<Measurement>]) -> Option<(f64, Metric)> {
         runs.iter().find_map(|rows| {
-            let own: Vec<&Measurement> = rows.iter().filter(|row| self.covers(suites, row)).collect();
+            let own: Vec<&Measurement> =
+                rows.iter().filter(|row| self.covers(suites, row)).collect();
             let metric = own.first()?.metric();
             let (count, sum) = own.iter().fold((0.0, 0.0), |(count, sum), row| {
                 (count + 1.0, sum + row.value())
@@ -298,7 +301,9 @@ impl Claim {
 
     fn judge(&self, suites: &[String], runs: &[Vec<Measurement>]) -> Judged<'_> {
         let tests = self.tests.iter();
-        let outcomes: Vec<Outcome> = tests.filter_map(|test| test.measure(suites, runs)).collect();
+        let outcomes: Vec<Outcome> = tests
+            .filter_map(|test| test.measure(suites, runs))
+            .collect();
         let holds = outcomes.iter().filter(|outcome| outcome.holds).count();
         let verdict = match (holds, outcomes.len()) {
             _ if self.untestable.is_some() => Verdict::NotTestable,
@@ -324,7 +329,9 @@ impl Test {
         let ratio = if sum > 0.0 { of / sum } else { f64::NAN };
         let others = self.to.iter().zip(&to);
         let others: Vec<String> = others
-            .map(|(cell, (value, metric))| format!("{} {}", cell.in_words(), number(*value, *metric)))
+            .map(|(cell, (value, metric))| {
+                format!("{} {}", cell.in_words(), number(*value, *metric))
+            })
             .collect();
         let operation = self.of.operation.as_ref();
         let operation = operation.map_or_else(String::new, |name| format!(" {name}"));

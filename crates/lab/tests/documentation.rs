@@ -4,6 +4,7 @@
 //! block of TOML. The examples of disks and facts belong to other rooms and
 //! are only written beside the others.
 
+use raidlab_lab::claims::Claims;
 use raidlab_lab::{Published, Subject, Suite};
 use std::path::Path;
 
@@ -48,7 +49,7 @@ fn path(folder: &Path, name: &str) -> String {
 #[test]
 fn every_suite_subject_and_figure_of_the_documentation_can_be_read() {
     let folder = written();
-    let mut kinds = [0; 3];
+    let mut kinds = [0; 4];
     for (name, text) in examples() {
         let path = path(folder.path(), &name);
         let has = |start: &str| text.lines().any(|line| line.starts_with(start));
@@ -61,9 +62,12 @@ fn every_suite_subject_and_figure_of_the_documentation_can_be_read() {
         } else if has("[[figures]]") {
             Published::load(&path).expect(&name);
             kinds[2] += 1;
+        } else if has("[[claim]]") {
+            Claims::load(&path).expect(&name);
+            kinds[3] += 1;
         }
     }
-    assert_eq!(kinds, [2, 4, 1], "suites, subjects, figures");
+    assert_eq!(kinds, [2, 4, 1, 1], "suites, subjects, figures, claims");
 }
 
 /// The error that a suite's example gives once `from` is `to`.

@@ -4,7 +4,7 @@ use raidlab_disk::{Preset, PresetError};
 use thiserror::Error;
 
 /// Every built-in preset: its name and the text of its file.
-const BUILT_IN: [(&str, &str); 7] = [
+const BUILT_IN: [(&str, &str); 9] = [
     ("wd4000fyyz", include_str!("../../../disks/wd4000fyyz.toml")),
     ("sp1614n", include_str!("../../../disks/sp1614n.toml")),
     (
@@ -14,9 +14,14 @@ const BUILT_IN: [(&str, &str); 7] = [
     ("st3160215a", include_str!("../../../disks/st3160215a.toml")),
     ("st340015a", include_str!("../../../disks/st340015a.toml")),
     (
+        "st4000dm004",
+        include_str!("../../../disks/st4000dm004.toml"),
+    ),
+    (
         "st6000vn001",
         include_str!("../../../disks/st6000vn001.toml"),
     ),
+    ("ssd950pro", include_str!("../../../disks/ssd950pro.toml")),
     ("wd15ears", include_str!("../../../disks/wd15ears.toml")),
 ];
 

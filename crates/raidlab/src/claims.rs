@@ -88,7 +88,8 @@ fn outcome_in_words(outcome: &Outcome) -> String {
 }
 
 fn markdown(claims: &Claims, judged: &[Judged<'_>]) -> String {
-    let mut text = String::from("| | claim | verdict | figures | reason |\n|---|---|---|---|---|\n");
+    let mut text =
+        String::from("| | claim | verdict | figures | reason |\n|---|---|---|---|---|\n");
     for one in judged {
         let figures: Vec<String> = one.outcomes.iter().map(outcome_in_words).collect();
         let _ = writeln!(

@@ -31,6 +31,7 @@ impl Disk {
                 }
                 self.after_read(now, &read);
             }
+            Work::Clean(band) => self.finish_cleaning(now, &band),
             Work::Destage(write) => {
                 self.head = write.end;
                 self.visit_bytes += write.bytes;
@@ -39,9 +40,7 @@ impl Disk {
                     self.awaited -= 1;
                     completions.push(Completion { tag });
                 }
-                if let Some(command) = self.door.pop_front() {
-                    self.accept_write(now, &command);
-                }
+                self.admit(now);
                 self.finish_flushes(now);
                 self.dispatch(now, true);
             }
@@ -53,6 +52,10 @@ impl Disk {
         let must_destage = !self.dirty.is_empty()
             && !self.read_owed
             && (!self.door.is_empty() || !self.flushes.is_empty() || self.awaited > 0);
+        if self.must_clean() {
+            self.begin_cleaning(at);
+            return;
+        }
         if self.parameters.scheduling.single_pool && !self.reads.is_empty() {
             self.dispatch_single_pool(at, streaming);
         } else if !self.dirty.is_empty() && (must_destage || self.reads.is_empty()) {
@@ -61,6 +64,7 @@ impl Disk {
             self.start_read(at, streaming);
         } else {
             self.arm = Arm::Idle;
+            self.rest(at);
         }
     }
 

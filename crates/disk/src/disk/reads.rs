@@ -164,6 +164,7 @@ impl Disk {
             limit: read.end + self.read_ahead_distance(read, sequential),
             decide_at,
         };
+        self.rest_if_free(now);
     }
 
     /// Reads that came while the head was on its way past them.

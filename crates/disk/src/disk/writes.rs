@@ -2,6 +2,7 @@
 
 use super::{Arm, Disk, Work};
 use crate::command::{Command, CommandKind};
+use crate::shingles::Shingles;
 
 impl Disk {
     pub(super) fn submit_write(&mut self, now: u64, command: Command) {
@@ -10,7 +11,7 @@ impl Disk {
             let end = self.surface.position(command.end());
             self.segments.invalidate(start, end);
         }
-        if self.dirty.len() < self.parameters.write_window.max(1) {
+        if self.has_room() {
             self.accept_write(now, &command);
         } else {
             self.door.push_back(command);
@@ -18,10 +19,26 @@ impl Disk {
         self.wake(now);
     }
 
+    /// Whether the write cache, and a shingled disk's own, take one more.
+    pub(super) fn has_room(&self) -> bool {
+        let full = self.shingles.as_ref().is_some_and(Shingles::is_full);
+        !full && self.dirty.len() < self.parameters.write_window.max(1)
+    }
+
+    /// A write is on the medium, or a band is clean: one that waits at the door comes
+    /// in, unless a shingled disk's own cache is full.
+    pub(super) fn admit(&mut self, now: u64) {
+        let full = self.shingles.as_ref().is_some_and(Shingles::is_full);
+        if !full && let Some(command) = self.door.pop_front() {
+            self.accept_write(now, &command);
+        }
+    }
+
     pub(super) fn accept_write(&mut self, now: u64, command: &Command) {
         let through =
             command.kind == CommandKind::WriteThrough || self.parameters.write_window == 0;
-        let write = self.candidate(now, command, through.then_some(command.tag));
+        let mut write = self.candidate(now, command, through.then_some(command.tag));
+        self.place_write(&mut write, command);
         self.dirty.insert(write);
         if through {
             self.awaited += 1;

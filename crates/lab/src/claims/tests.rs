@@ -60,7 +60,11 @@ fn verdicts_are_of_the_newest_rows() {
         // A second repetition: 91 on average.
         row("both", "j", 93.0),
     ];
-    let older = vec![row("both", "j", 400.0), row("one", "k", 52.0), row("two", "k", 50.0)];
+    let older = vec![
+        row("both", "j", 400.0),
+        row("one", "k", 52.0),
+        row("two", "k", 50.0),
+    ];
     let judged = claims.judge(&[newest, older]);
     let verdicts: Vec<Verdict> = judged.iter().map(|one| one.verdict).collect();
     use Verdict::{InPart, NotReproduced, NotRun, NotTestable};
@@ -78,7 +82,11 @@ fn verdicts_are_of_the_newest_rows() {
 fn mistakes_are_refused_with_their_lines() {
     let broken = [
         ("id = \"B\"", "id = \"A\"", "twice"),
-        ("untestable = \"raidlab has no taste\"", "", "tested or it is not"),
+        (
+            "untestable = \"raidlab has no taste\"",
+            "",
+            "tested or it is not",
+        ),
         ("both j read\"", "both\"", "two or three words"),
         ("at_least = 0.9", "at_least = 9", "nothing can hold"),
         ("says = \"blue", "say = \"blue", "did you mean `says`"),
@@ -96,7 +104,10 @@ fn built_in_claims_name_cells_that_there_are() {
     for entry in Kind::Claims.entries() {
         let claims = Claims::load(entry.name).expect(entry.name);
         assert_eq!(claims.name, entry.name);
-        let suites = claims.suites.iter().map(|name| Suite::load(name).expect("a suite"));
+        let suites = claims
+            .suites
+            .iter()
+            .map(|name| Suite::load(name).expect("a suite"));
         let mut cells = BTreeSet::new();
         for suite in suites {
             for subject in &suite.subjects {

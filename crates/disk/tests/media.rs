@@ -1,0 +1,182 @@
+//! Disks that are not plain platters: shingled ones and solid-state ones.
+
+use proptest::prelude::*;
+use raidlab_disk::{Command, CommandKind, Completion, Disk, DiskParameters, Preset};
+use raidlab_random::Stream;
+use raidlab_units::{Bytes, Nanos, Sectors};
+
+fn parameters(name: &str) -> DiskParameters {
+    let text = match name {
+        "ssd" => include_str!("../../../disks/ssd950pro.toml"),
+        _ => include_str!("../../../disks/st4000dm004.toml"),
+    };
+    let preset = Preset::parse(name, text).expect("the shipped preset is valid");
+    preset.parameters("rated").expect("a shipped set").clone()
+}
+
+/// A shingled disk whose cache is full after 16 MiB.
+fn small_cache() -> DiskParameters {
+    let mut numbers = parameters("smr");
+    let shingles = numbers.shingles.as_mut().expect("it is shingled");
+    shingles.cache = Bytes(16 << 20);
+    numbers
+}
+
+fn disk(parameters: DiskParameters) -> Disk {
+    Disk::new(parameters, Nanos(0), Stream::new(7))
+}
+
+/// Keeps `depth` commands in flight; how long all of them took.
+fn keep_busy(disk: &mut Disk, begin: Nanos, depth: usize, commands: &[Command]) -> Nanos {
+    let mut now = begin;
+    let mut left = commands.iter();
+    for command in left.by_ref().take(depth) {
+        disk.submit(now, *command);
+    }
+    let mut done = 0;
+    let mut completions = Vec::new();
+    while done < commands.len() {
+        now = disk.next_event().expect("commands in flight need an event");
+        disk.advance(now, &mut completions);
+        for _ in completions.drain(..) {
+            done += 1;
+            if let Some(command) = left.next() {
+                disk.submit(now, *command);
+            }
+        }
+    }
+    now - begin
+}
+
+fn commands(kind: CommandKind, count: u64, place: impl Fn(u64) -> u64, size: u64) -> Vec<Command> {
+    let command = |tag| Command {
+        tag,
+        kind,
+        start: Sectors(place(tag)),
+        count: Sectors(size),
+    };
+    (0..count).map(command).collect()
+}
+
+/// Somewhere in the first 200 GB.
+fn scattered(tag: u64) -> u64 {
+    Stream::new(tag).below(50_000_000) * 8
+}
+
+fn per_second(count: u64, time: Nanos) -> f64 {
+    count as f64 * 1e9 / time.0 as f64
+}
+
+#[test]
+fn a_solid_state_disk_does_what_its_maker_rates() {
+    let rate = |kind, count, size, depth, place: fn(u64) -> u64| {
+        let mut disk = disk(parameters("ssd"));
+        let all = commands(kind, count, place, size);
+        per_second(count, keep_busy(&mut disk, Nanos(0), depth, &all))
+    };
+    let one = rate(CommandKind::Read, 2000, 8, 1, scattered);
+    assert!((10_500.0..11_500.0).contains(&one), "{one}");
+    let many = rate(CommandKind::Read, 20_000, 8, 32, scattered);
+    assert!((240_000.0..300_000.0).contains(&many), "{many}");
+    let write = rate(CommandKind::Write, 2000, 8, 1, scattered);
+    assert!((40_000.0..46_000.0).contains(&write), "{write}");
+    let stream = |kind| rate(kind, 4000, 2048, 4, |tag| tag * 2048) * 1.048_576;
+    let (read, write) = (stream(CommandKind::Read), stream(CommandKind::Write));
+    assert!((1900.0..2300.0).contains(&read), "{read} MB/s");
+    assert!((850.0..960.0).contains(&write), "{write} MB/s");
+}
+
+#[test]
+fn random_writes_are_fast_until_the_cache_is_full() {
+    let mut disk = disk(small_cache());
+    let writes = |from: u64, count| {
+        let place = move |tag| scattered(from + tag);
+        commands(CommandKind::Write, count, place, 8)
+    };
+    // 12 MiB, then the rest and 2 MiB more.
+    let fresh = keep_busy(&mut disk, Nanos(0), 4, &writes(0, 3072));
+    let full = keep_busy(&mut disk, fresh, 4, &writes(3072, 1536));
+    let (fresh, full) = (per_second(3072, fresh), per_second(1536, full));
+    assert!(fresh > 1000.0, "{fresh}");
+    assert!(full < fresh / 10.0, "{full} after {fresh}");
+}
+
+#[test]
+fn idle_time_cleans_the_cache() {
+    let mut disk = disk(small_cache());
+    let all = commands(CommandKind::Write, 3072, scattered, 8);
+    let mut now = keep_busy(&mut disk, Nanos(0), 4, &all);
+    let mut completions = Vec::new();
+    // Every band takes at most two seconds.
+    while let Some(at) = disk.next_event() {
+        assert!(at <= now + Nanos::from_secs(3), "{at} after {now}");
+        now = at;
+        disk.advance(now, &mut completions);
+    }
+    assert!(completions.is_empty() && disk.is_quiet());
+    let again = keep_busy(&mut disk, now, 4, &all);
+    let again = per_second(3072, again);
+    assert!(again > 1000.0, "{again}");
+}
+
+#[test]
+fn a_stream_of_writes_never_needs_the_cache() {
+    let mut disk = disk(small_cache());
+    let all = commands(CommandKind::Write, 1024, |tag| tag * 1024, 1024);
+    let time = keep_busy(&mut disk, Nanos(0), 4, &all);
+    let rate = per_second(1024, time) * 0.524_288;
+    assert!((170.0..195.0).contains(&rate), "{rate} MB/s");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    /// Every command is completed once, whatever the disk does beside.
+    #[test]
+    fn every_command_ends_once(
+        ssd in any::<bool>(),
+        depth in 1_usize..40,
+        script in prop::collection::vec((0_u8..5, 0_u64..200_000, 1_u64..600), 1..300),
+    ) {
+        let numbers = if ssd { parameters("ssd") } else {
+            let mut numbers = small_cache();
+            numbers.shingles.as_mut().expect("it is shingled").cache = Bytes(1 << 20);
+            numbers
+        };
+        let mut disk = disk(numbers);
+        let mut seen = vec![false; script.len()];
+        let mut now = Nanos(0);
+        let mut completions = Vec::new();
+        let mut in_flight = 0;
+        let mut orders = script.iter().enumerate().peekable();
+        while in_flight > 0 || orders.peek().is_some() {
+            while in_flight < depth && let Some((tag, &(kind, start, count))) = orders.next() {
+                let kind = match kind {
+                    0 => CommandKind::Flush,
+                    1 => CommandKind::WriteThrough,
+                    2 | 3 => CommandKind::Write,
+                    _ => CommandKind::Read,
+                };
+                let (start, count) = (Sectors(start), Sectors(count));
+                disk.submit(now, Command { tag: tag as u64, kind, start, count });
+                in_flight += 1;
+            }
+            let next = disk.next_event().expect("commands in flight need an event");
+            prop_assert!(next >= now);
+            now = next;
+            disk.advance(now, &mut completions);
+            for Completion { tag } in completions.drain(..) {
+                let tag = usize::try_from(tag).expect("a tag of the script");
+                prop_assert!(!seen[tag], "{} twice", tag);
+                seen[tag] = true;
+                in_flight -= 1;
+            }
+        }
+        while let Some(next) = disk.next_event() {
+            prop_assert!(next >= now);
+            now = next;
+            disk.advance(now, &mut completions);
+        }
+        prop_assert!(completions.is_empty() && disk.is_quiet());
+    }
+}
