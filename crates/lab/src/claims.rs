@@ -272,16 +272,26 @@ impl Selector {
             && (self.operation.as_ref()).is_none_or(|name| name == row.op.name())
     }
 
-    /// The mean of the newest run's rows.
-    fn value(&self, suites: &[String], runs: &[Vec<Measurement>]) -> Option<(f64, Metric)> {
+    /// What the newest run with such rows says.
+    fn value(&self, suites: &[String], runs: &[Vec<Measurement>]) -> Option<Value> {
         runs.iter().find_map(|rows| {
-            let own: Vec<&Measurement> =
-                rows.iter().filter(|row| self.covers(suites, row)).collect();
+            let own = rows.iter().filter(|row| self.covers(suites, row));
+            let own: Vec<&Measurement> = own.collect();
             let metric = own.first()?.metric();
-            let (count, sum) = own.iter().fold((0.0, 0.0), |(count, sum), row| {
-                (count + 1.0, sum + row.value())
-            });
-            Some((sum / count, metric))
+            let values = own.iter().map(|row| row.value());
+            let (mut count, mut sum) = (0.0, 0.0);
+            let (mut least, mut most) = (f64::INFINITY, 0.0_f64);
+            for value in values {
+                count += 1.0;
+                sum += value;
+                least = least.min(value);
+                most = most.max(value);
+            }
+            Some(Value {
+                mean: sum / count,
+                half_range: (most - least) / 2.0,
+                metric,
+            })
         })
     }
 
@@ -322,16 +332,14 @@ impl Claim {
 
 impl Test {
     fn measure(&self, suites: &[String], runs: &[Vec<Measurement>]) -> Option<Outcome> {
-        let (of, metric) = self.of.value(suites, runs)?;
+        let of = self.of.value(suites, runs)?;
         let to = self.to.iter().map(|one| one.value(suites, runs));
-        let to: Vec<(f64, Metric)> = to.collect::<Option<_>>()?;
-        let sum: f64 = to.iter().map(|one| one.0).sum();
-        let ratio = if sum > 0.0 { of / sum } else { f64::NAN };
+        let to: Vec<Value> = to.collect::<Option<_>>()?;
+        let sum: f64 = to.iter().map(|one| one.mean).sum();
+        let ratio = if sum > 0.0 { of.mean / sum } else { f64::NAN };
         let others = self.to.iter().zip(&to);
         let others: Vec<String> = others
-            .map(|(cell, (value, metric))| {
-                format!("{} {}", cell.in_words(), number(*value, *metric))
-            })
+            .map(|(cell, value)| format!("{} {}", cell.in_words(), value.in_words()))
             .collect();
         let operation = self.of.operation.as_ref();
         let operation = operation.map_or_else(String::new, |name| format!(" {name}"));
@@ -340,7 +348,7 @@ impl Test {
                 "{}{operation}: {} {} : {}",
                 self.of.job,
                 self.of.in_words(),
-                number(of, metric),
+                of.in_words(),
                 others.join(" + ")
             ),
             ratio,
@@ -355,18 +363,34 @@ impl Test {
     }
 }
 
-/// Three digits and a unit.
-fn number(value: f64, metric: Metric) -> String {
-    let (value, unit) = match metric {
-        Metric::BytesPerSecond => (value / 1e6, "MB/s"),
-        Metric::OperationsPerSecond => (value, "/s"),
-    };
-    let digits = match value {
-        value if value >= 100.0 => 0,
-        value if value >= 10.0 => 1,
-        _ => 2,
-    };
-    format!("{value:.digits$} {unit}")
+/// A cell's value.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Value {
+    mean: f64,
+    /// Half of what lies between its least row and its greatest.
+    half_range: f64,
+    metric: Metric,
+}
+
+impl Value {
+    /// About three digits, how far the rows lie apart, and a unit.
+    fn in_words(self) -> String {
+        let (scale, unit) = match self.metric {
+            Metric::BytesPerSecond => (1e6, "MB/s"),
+            Metric::OperationsPerSecond => (1.0, "/s"),
+        };
+        let (mean, half_range) = (self.mean / scale, self.half_range / scale);
+        let digits = match mean {
+            mean if mean >= 100.0 => 0,
+            mean if mean >= 10.0 => 1,
+            _ => 2,
+        };
+        if half_range > 0.0 {
+            format!("{mean:.digits$} ± {half_range:.digits$} {unit}")
+        } else {
+            format!("{mean:.digits$} {unit}")
+        }
+    }
 }
 
 impl Verdict {

@@ -73,7 +73,7 @@ fn verdicts_are_of_the_newest_rows() {
     assert!((judged[0].outcomes[0].ratio - 0.91).abs() < 1e-9);
     assert_eq!(
         judged[0].outcomes[0].words,
-        "j read: both 91.0 MB/s : one 40.0 MB/s + two 60.0 MB/s"
+        "j read: both 91.0 ± 2.0 MB/s : one 40.0 MB/s + two 60.0 MB/s"
     );
     assert_eq!(judged[3].claim.reason(), "raidlab has no taste");
 }
