@@ -106,7 +106,7 @@ fn on_disk(order: &Order) -> (usize, Command) {
     let Region { disk, start } = REGIONS[order.port];
     let mut command = order.command;
     if command.kind != CommandKind::Flush {
-        command.start = command.start + start;
+        command.start += start;
     }
     (disk, command)
 }
@@ -173,7 +173,7 @@ proptest! {
             .map(|order| {
                 let mut order = *order;
                 if order.command.kind != CommandKind::Flush {
-                    order.command.start = order.command.start + regions[order.port].start;
+                    order.command.start += regions[order.port].start;
                 }
                 order.port = 0;
                 order
