@@ -273,12 +273,15 @@ impl Selector {
     }
 
     /// What the newest run with such rows says.
-    fn value(&self, suites: &[String], runs: &[Vec<Measurement>]) -> Option<Value> {
+    fn value(&self, suites: &[String], runs: &[Vec<Measurement>], metric: Metric) -> Option<Value> {
         runs.iter().find_map(|rows| {
             let own = rows.iter().filter(|row| self.covers(suites, row));
             let own: Vec<&Measurement> = own.collect();
-            let metric = own.first()?.metric();
-            let values = own.iter().map(|row| row.value());
+            own.first()?;
+            let values = own.iter().map(|row| match metric {
+                Metric::BytesPerSecond => row.bytes_per_second,
+                Metric::OperationsPerSecond => row.iops,
+            });
             let (mut count, mut sum) = (0.0, 0.0);
             let (mut least, mut most) = (f64::INFINITY, 0.0_f64);
             for value in values {
@@ -293,6 +296,13 @@ impl Selector {
                 metric,
             })
         })
+    }
+
+    /// What the newest run's rows count of their own accord.
+    fn metric(&self, suites: &[String], runs: &[Vec<Measurement>]) -> Option<Metric> {
+        let mut rows = runs.iter().flatten();
+        let row = rows.find(|row| self.covers(suites, row))?;
+        Some(row.metric())
     }
 
     fn in_words(&self) -> String {
@@ -332,8 +342,17 @@ impl Claim {
 
 impl Test {
     fn measure(&self, suites: &[String], runs: &[Vec<Measurement>]) -> Option<Outcome> {
-        let of = self.of.value(suites, runs)?;
-        let to = self.to.iter().map(|one| one.value(suites, runs));
+        // Blocks of different sizes are compared by their bytes.
+        let metrics = self.to.iter().chain([&self.of]);
+        let metrics = metrics.map(|one| one.metric(suites, runs));
+        let metrics: Vec<Metric> = metrics.collect::<Option<_>>()?;
+        let metric = if metrics.contains(&Metric::BytesPerSecond) {
+            Metric::BytesPerSecond
+        } else {
+            Metric::OperationsPerSecond
+        };
+        let of = self.of.value(suites, runs, metric)?;
+        let to = self.to.iter().map(|one| one.value(suites, runs, metric));
         let to: Vec<Value> = to.collect::<Option<_>>()?;
         let sum: f64 = to.iter().map(|one| one.mean).sum();
         let ratio = if sum > 0.0 { of.mean / sum } else { f64::NAN };

@@ -79,6 +79,20 @@ fn verdicts_are_of_the_newest_rows() {
 }
 
 #[test]
+fn blocks_of_different_sizes_are_compared_by_bytes() {
+    let claims = claims(FILE).expect("valid");
+    let small = Measurement {
+        block_size_bytes: 4096,
+        iops: 10_000.0,
+        ..row("both", "j", 40.96)
+    };
+    let rows = vec![small, row("one", "j", 20.0), row("two", "j", 20.0)];
+    let judged = claims.judge(&[rows]);
+    assert_eq!(judged[0].verdict, Verdict::Reproduced);
+    assert!((judged[0].outcomes[0].ratio - 1.024).abs() < 1e-9);
+}
+
+#[test]
 fn mistakes_are_refused_with_their_lines() {
     let broken = [
         ("id = \"B\"", "id = \"A\"", "twice"),
