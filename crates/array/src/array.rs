@@ -63,6 +63,8 @@ pub struct Array {
     scratch: Slab<()>,
     /// Pieces that the write barrier holds back, oldest first.
     waiting: VecDeque<u32>,
+    /// Reads that it holds back, where it does (`WriteBarrier::MdArray`).
+    waiting_reads: VecDeque<u32>,
     /// Pieces that wait for a correction or for a failure to be recorded.
     gated: VecDeque<u32>,
     /// Pieces that are done and are answered when a failure is recorded.
@@ -164,7 +166,7 @@ impl Array {
             _ => Copies::near(1),
         };
         let mut recovery = config.recovery;
-        if !is_mirror {
+        if !is_mirror && recovery.barrier != WriteBarrier::MdArray {
             recovery.barrier = WriteBarrier::Overlap;
         }
         let readable = recovery.read_recovered != ReadRecovered::AtEnd;
@@ -186,6 +188,7 @@ impl Array {
             commands: Slab::new(),
             scratch: Slab::new(),
             waiting: VecDeque::new(),
+            waiting_reads: VecDeque::new(),
             gated: VecDeque::new(),
             unanswered: Vec::new(),
             comparisons: (0..recovery.depth).map(|_| None).collect(),
@@ -267,6 +270,11 @@ impl Array {
             failed: false,
         });
         match request.operation {
+            Operation::Read if self.recovery.read_waits() => {
+                let barrier = self.recovery.barrier_mut();
+                barrier.write_begins_waiting(request.start);
+                self.waiting_reads.push_back(key);
+            }
             Operation::Read => self.submit_read(key, &request, out),
             Operation::Write | Operation::Discard => self.submit_write(key, &request, out),
             Operation::Flush => self.submit_flush(key, out),
@@ -313,6 +321,15 @@ impl Array {
             }
             Role::Correction => self.complete_correction(&command, result, out),
         }
+    }
+
+    /// Whether the barrier holds back a request of this process: see
+    /// [`Engine::holds_submitter`](crate::Engine::holds_submitter).
+    #[must_use]
+    pub fn holds_submitter(&self, process: u32) -> bool {
+        let pieces = self.waiting.iter().map(|key| self.pieces.get(*key).request);
+        let mut requests = pieces.chain(self.waiting_reads.iter().copied());
+        requests.any(|key| self.requests.get(key).request.process == process)
     }
 
     fn is_inside(&self, request: &Request) -> bool {

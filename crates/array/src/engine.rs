@@ -103,6 +103,13 @@ pub trait Engine: std::fmt::Debug + Send {
     fn sync_status(&self) -> Option<SyncStatus>;
     /// Nothing in flight, nothing held back.
     fn is_idle(&self) -> bool;
+    /// Whether a request of this process waits in a place where md has its
+    /// submitter sleep: then the process submits nothing more, and does not look
+    /// at what completes, until it goes on.
+    fn holds_submitter(&self, process: u32) -> bool;
+    /// Metadata are being written from now on, or no longer: what waits for them
+    /// by the driver's own way of doing it waits.
+    fn set_metadata_pass(&mut self, now: Nanos, runs: bool, out: &mut Outputs);
     /// Marks a member failed.
     ///
     /// # Errors

@@ -83,6 +83,6 @@ pub use request::{
     Outputs, Purpose, Request, RequestError, RequestId, ScratchId, Slot, StepId, StepResult,
 };
 pub use stripes::{
-    CheckReport, LogConfig, MismatchPlace, RmwLevel, StripeArray, StripeConfig, StripeConfigError,
-    WritePolicy, log as stripe_log,
+    CheckReport, LogConfig, MdHabits, MismatchPlace, RmwLevel, StripeArray, StripeConfig,
+    StripeConfigError, WritePolicy, log as stripe_log,
 };

@@ -18,6 +18,9 @@
 //! 2. If a checkpoint is due, the blocks in flight finish, then it is taken.
 //! 3. The write barrier must admit the block (see `barrier`).
 //!
+//! Where blocks are merged, all that pass these in the same instant and lie side
+//! by side are one command, as the plug of md's sync thread has it.
+//!
 //! A member that fails leaves the targets; with none left the sync is aborted
 //! once its blocks in flight have finished. A block that no member can read
 //! fails the targets. The new member is marked in sync only after every block
@@ -29,6 +32,7 @@ mod config;
 mod need;
 mod spans;
 mod status;
+mod sync;
 mod throttle;
 
 pub use config::{
@@ -45,10 +49,11 @@ pub(crate) use spans::Spans;
 
 use crate::member::Members;
 use crate::request::ScratchId;
-use barrier::Front;
+use barrier::{Courtesy, Front};
 use raidlab_geometry::SlotSet;
 use raidlab_units::{Nanos, Sectors};
-pub(crate) use throttle::{Governor, Verdict};
+use sync::Sync;
+pub(crate) use throttle::{Governor, Pause};
 
 /// What to do next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,67 +70,6 @@ pub(crate) enum Step {
     Abort,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Pause {
-    None,
-    /// md's short sleeps; on waking the throttle is asked again if it was due.
-    Until(Nanos),
-    /// Until no block is in flight.
-    Drain,
-}
-
-/// A sync under way.
-#[derive(Debug)]
-struct Sync {
-    kind: SyncKind,
-    targets: SlotSet,
-    next: Sectors,
-    total: Sectors,
-    /// Array sectors to which it is restricted.
-    ranges: Option<Spans>,
-    mismatches: u64,
-    /// The last checkpoint; md calls it `curr_resync_completed`.
-    completed: Sectors,
-    checkpointed_at: Nanos,
-    pause: Pause,
-    /// The courtesy sleep before this block was taken.
-    was_courteous: bool,
-    throttle_due: bool,
-    aborted: bool,
-    governor: Governor,
-}
-
-impl Sync {
-    /// The array sector of a placement that is to be copied, and how far that
-    /// goes on.
-    fn wanted(&self, placement: Placement) -> Option<(Sectors, Sectors)> {
-        let start = placement.array?;
-        let Some(ranges) = &self.ranges else {
-            return Some((start, placement.contiguous));
-        };
-        let (inside, until) = ranges.at(start);
-        let contiguous = placement.contiguous.min(Sectors(until.0 - start.0));
-        inside.then_some((start, contiguous))
-    }
-
-    /// Passes over positions that hold nothing or are not asked for.
-    fn skip_unwanted(&mut self, place: &dyn Fn(Sectors) -> Placement) {
-        while self.next < self.total {
-            let placement = place(self.next);
-            if self.wanted(placement).is_some() {
-                return;
-            }
-            let mut count = placement.contiguous;
-            if let (Some(start), Some(ranges)) = (placement.array, &self.ranges) {
-                count = count.min(Sectors(ranges.at(start).1.0 - start.0));
-            }
-            // Until the end at once where nothing follows.
-            self.next = Sectors(self.next.0.saturating_add(count.0)).min(self.total);
-        }
-        self.throttle_due = false;
-    }
-}
-
 /// The engine.
 #[derive(Debug)]
 pub(crate) struct Recovery {
@@ -135,6 +79,8 @@ pub(crate) struct Recovery {
     frozen: Option<Nanos>,
     blocks: Vec<Option<Block>>,
     in_flight: u32,
+    /// Blocks that the commands in flight were merged of.
+    units_in_flight: u64,
     in_flight_sectors: u64,
     barrier: Barrier,
 }
@@ -148,6 +94,7 @@ impl Recovery {
             frozen: None,
             blocks: vec![None; config.depth as usize],
             in_flight: 0,
+            units_in_flight: 0,
             in_flight_sectors: 0,
             barrier: Barrier::new(config.barrier, block, config.depth),
             config,
@@ -302,29 +249,52 @@ impl Recovery {
         let Some(sync) = &mut self.sync else {
             return Step::Wait;
         };
-        if self.in_flight >= self.config.depth {
+        if self.units_in_flight >= u64::from(self.config.depth) {
             return Step::Wait;
         }
         let Some((start, contiguous)) = sync.wanted(place(sync.next)) else {
             return Step::Wait;
         };
-        let count = self
-            .block
-            .min(contiguous)
-            .min(Sectors(sync.total.0 - sync.next.0));
-        let range = self.barrier.clip(Range {
+        let contiguous = contiguous.min(Sectors(sync.total.0 - sync.next.0));
+        let mut range = self.barrier.clip(Range {
             start,
-            end: start + count,
+            end: start + self.block.min(contiguous),
         });
         if !self.barrier.admit_sync(range, writes) {
             return Step::Wait;
         }
-        let start = sync.next;
-        let count = Sectors(range.end.0 - range.start.0);
-        sync.next += count;
-        sync.was_courteous = false;
-        sync.throttle_due = sync.governor.issued(count) && sync.next < sync.total;
-        Step::Start(NewBlock { start, range })
+        let at = sync.next;
+        sync.advance(range.count());
+        if let Some(merged) = self.config.merged
+            && self.barrier.counts_io()
+            && self.frozen.is_none()
+        {
+            let end = start + contiguous.min(merged.to_sectors());
+            let end = self.barrier.clip(Range { start, end }).end;
+            self.grow(now, members, &mut range, end);
+        }
+        Step::Start(NewBlock { start: at, range })
+    }
+
+    /// Merges the blocks that follow, up to `end`, into one that starts: as long
+    /// as each could start in this instant.
+    fn grow(&mut self, now: Nanos, members: &Members, range: &mut Range, end: Sectors) {
+        let Some(sync) = &mut self.sync else { return };
+        let block = self.block;
+        let most = u64::from(self.config.depth) - self.units_in_flight;
+        let end = end.min(range.start + Sectors(block.0 * most));
+        while range.end < end {
+            let in_flight = self.in_flight_sectors + range.count().0;
+            let fast = sync.governor.is_fast();
+            if sync.asked_to_pause(now, in_flight, members)
+                || self.barrier.courtesy(sync.next, fast).is_some()
+            {
+                return;
+            }
+            let count = block.min(Sectors(end.0 - range.end.0));
+            range.end += count;
+            sync.advance(count);
+        }
     }
 
     /// Everything that comes before the barrier; `None` lets the block go on.
@@ -350,17 +320,8 @@ impl Recovery {
             _ => sync.pause = Pause::None,
         }
         sync.skip_unwanted(place);
-        if sync.throttle_due {
-            let verdict = sync.governor.check(now, self.in_flight_sectors, members);
-            sync.throttle_due = matches!(verdict, Verdict::Sleep(_));
-            match verdict {
-                Verdict::Sleep(time) => sync.pause = Pause::Until(time),
-                Verdict::Drain if !drained => sync.pause = Pause::Drain,
-                Verdict::Drain | Verdict::Go => {}
-            }
-            if sync.pause != Pause::None {
-                return Some(Step::Wait);
-            }
+        if sync.asked_to_pause(now, self.in_flight_sectors, members) {
+            return Some(Step::Wait);
         }
         if sync.next >= sync.total {
             return Some(if drained { Step::Finish } else { Step::Wait });
@@ -386,7 +347,10 @@ impl Recovery {
             && !sync.was_courteous
         {
             sync.was_courteous = true;
-            sync.pause = Pause::Until(now + sleep);
+            sync.pause = Pause::Until(match sleep {
+                Courtesy::For(time) => now + time,
+                Courtesy::Tick => self.config.after_a_tick(now),
+            });
             return Some(Step::Wait);
         }
         None
@@ -400,6 +364,7 @@ impl Recovery {
         let place = place.expect("no more blocks than the depth are started");
         self.blocks[place] = Some(Block::new(new, scratch));
         self.in_flight += 1;
+        self.units_in_flight += count.0.div_ceil(self.block.0);
         self.in_flight_sectors += count.0;
         self.barrier.sync_started(start);
         u32::try_from(place).expect("the depth is 32 bits")
@@ -414,6 +379,7 @@ impl Recovery {
     pub(crate) fn block_finished(&mut self, number: u32) {
         if let Some(block) = self.blocks[number as usize].take() {
             self.in_flight -= 1;
+            self.units_in_flight -= block.count.0.div_ceil(self.block.0);
             self.in_flight_sectors -= block.count.0;
             self.barrier.sync_finished(block.start);
         }
@@ -435,6 +401,11 @@ impl Recovery {
             in_flight: self.in_flight,
         };
         self.barrier.write_waits(range, &front)
+    }
+
+    /// Whether reads must wait for sync blocks.
+    pub(crate) fn read_waits(&self) -> bool {
+        self.sync.is_some() && self.barrier.read_waits()
     }
 
     /// Whether a write that waits must go on waiting.

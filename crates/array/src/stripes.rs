@@ -40,6 +40,7 @@ mod config;
 mod finish;
 mod flow;
 mod flush;
+mod habits;
 mod job;
 pub mod log;
 mod pending;
@@ -51,7 +52,7 @@ mod sync;
 mod tests;
 mod write;
 
-pub use config::{LogConfig, RmwLevel, StripeConfig, StripeConfigError, WritePolicy};
+pub use config::{LogConfig, MdHabits, RmwLevel, StripeConfig, StripeConfigError, WritePolicy};
 pub use sync::{CheckReport, MismatchPlace};
 
 use crate::config::{AdminError, MemberConfig};
@@ -67,6 +68,7 @@ use crate::slab::Slab;
 use config::BLOCK;
 use flow::Command;
 use flush::Flush;
+use habits::Habits;
 use job::{Job, JobId};
 use log::Log;
 use pending::Pending;
@@ -130,6 +132,7 @@ pub struct StripeArray {
     next_scratch: u32,
     syncs: Syncs,
     log: Option<Log>,
+    habits: Habits,
 }
 
 impl StripeArray {
@@ -199,6 +202,7 @@ impl StripeArray {
             next_step: 0,
             free_scratch: Vec::new(),
             next_scratch: 0,
+            habits: Habits::default(),
             config,
         })
     }
@@ -273,6 +277,7 @@ impl StripeArray {
         let result = active.error.map_or(Ok(()), Err);
         let reads = active.operation == Operation::Read;
         self.requests.remove(&id);
+        self.give_stripes_back(id);
         let finished = Finished { id, result };
         if reads || self.unrecorded.is_empty() {
             out.finished.push(finished);
@@ -335,6 +340,7 @@ impl Engine for StripeArray {
         self.requests.insert(id, active);
         let mut result = Ok(());
         match request.operation {
+            Operation::Read if self.must_wait_for_stripes(&request) => return,
             Operation::Read => self.submit_read(&request, out),
             Operation::Write if self.is_broken() => result = Err(RequestError::Failed),
             Operation::Write => self.submit_write(&request),
@@ -354,8 +360,10 @@ impl Engine for StripeArray {
         out: &mut Outputs,
     ) {
         self.now = now;
-        self.command_done(command, result, out);
-        self.pump(out);
+        if !self.is_put_off(command, result) {
+            self.command_done(command, result, out);
+            self.pump(out);
+        }
     }
 
     fn computed(&mut self, now: Nanos, step: StepId, result: StepResult, out: &mut Outputs) {
@@ -392,6 +400,15 @@ impl Engine for StripeArray {
 
     fn sync_status(&self) -> Option<SyncStatus> {
         self.status_of_sync()
+    }
+
+    fn holds_submitter(&self, process: u32) -> bool {
+        self.waits_for_stripes(process)
+    }
+
+    fn set_metadata_pass(&mut self, now: Nanos, runs: bool, out: &mut Outputs) {
+        self.now = now;
+        self.stall(runs, out);
     }
 
     fn is_idle(&self) -> bool {

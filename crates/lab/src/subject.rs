@@ -72,6 +72,8 @@ pub enum WriteBarrier {
     MdWindow,
     /// md of Linux 4.11 and later: units of 64 MiB.
     MdBuckets,
+    /// md's RAID 10: the rebuild and all else, reads included, take turns.
+    MdArray,
 }
 
 /// Which writes a member gets that is being rebuilt.
@@ -144,6 +146,10 @@ pub struct Recovery {
     pub block: Bytes,
     /// Commands in flight at most.
     pub depth: u32,
+    /// Blocks that start together go as one command of up to this size.
+    pub merged: Option<Bytes>,
+    /// A tick of the kernel's timer; `None`: 4 ms.
+    pub tick: Option<Nanos>,
     /// Who is read.
     pub source: SyncSource,
     /// What keeps writes and the rebuild apart.

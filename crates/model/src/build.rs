@@ -5,8 +5,9 @@ use crate::pool_subject::PoolSubject;
 use crate::presets::{self, LoadPresetError};
 use crate::wiring::{self, WiringError};
 use raidlab_array::{
-    Array, ArrayConfig, CheckpointRule, ConfigError, EngineOptions, MemberConfig, ReadPolicyError,
-    ReadRecovered, RecoveringWrites, RecoveryConfig, SyncSource, Throttle, WriteBarrier,
+    Array, ArrayConfig, CheckpointRule, ConfigError, EngineOptions, MdHabits, MemberConfig,
+    ReadPolicyError, ReadRecovered, RecoveringWrites, RecoveryConfig, SyncSource, Throttle,
+    WriteBarrier,
 };
 use raidlab_disk::{DiskParameters, Feature, Preset, PresetError};
 use raidlab_lab::{
@@ -283,6 +284,9 @@ impl Plan {
             maximum_request: self.host.maximum_request.to_sectors(),
             // md computes lost blocks from parity that a resync has not reached.
             trust_unsynced_parity: true,
+            habits: MdHabits::LINUX_6_12,
+            // Jobs write directly, and md does not let such writes wait for more.
+            preread_threshold: u32::MAX,
             ..EngineOptions::new(policy.parse().map_err(BuildError::ReadPolicy)?)
         };
         Ok(Box::new(md.start(options)?))
@@ -361,6 +365,8 @@ fn recovery(recovery: &lab::Recovery) -> RecoveryConfig {
     RecoveryConfig {
         block: recovery.block,
         depth: recovery.depth,
+        merged: recovery.merged,
+        tick: recovery.tick.unwrap_or(RecoveryConfig::md_6().tick),
         source: match recovery.source {
             lab::SyncSource::LowestInSync => SyncSource::LowestInSync,
             lab::SyncSource::Balanced => SyncSource::Balanced,
@@ -369,6 +375,7 @@ fn recovery(recovery: &lab::Recovery) -> RecoveryConfig {
             lab::WriteBarrier::Overlap => WriteBarrier::Overlap,
             lab::WriteBarrier::MdWindow => WriteBarrier::MdWindow,
             lab::WriteBarrier::MdBuckets => WriteBarrier::MdBuckets,
+            lab::WriteBarrier::MdArray => WriteBarrier::MdArray,
         },
         recovering_writes: match recovery.recovering_writes {
             lab::RecoveringWrites::Everywhere => RecoveringWrites::Everywhere,

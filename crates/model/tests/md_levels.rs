@@ -4,27 +4,11 @@
 //! nor stripes that wait for each other; counts of commands are exact but for
 //! the few that are in flight at a job's ends and for the bitmap.
 
-use raidlab_lab::{Bench, BenchError, Choices, Finish, Observer, Progress, Suite};
-use raidlab_model::ModelBench;
-use raidlab_store::{Cell, CellResult, Measurement, Records};
+mod rows;
+
+use raidlab_lab::{BenchError, Choices, Suite};
+use raidlab_store::Measurement;
 use std::fmt::Write;
-
-#[derive(Default)]
-struct Rows(Vec<Measurement>);
-
-impl Observer for Rows {
-    fn progress(&mut self, _: Progress) {}
-    fn record(&mut self, _: Records) {}
-    fn cell(&mut self, result: CellResult) {
-        self.0.extend(result.rows);
-    }
-    fn is_finished(&self, _: &Cell) -> bool {
-        false
-    }
-    fn cancelled(&self) -> bool {
-        false
-    }
-}
 
 /// Rows of these steps on so many disks of 4 TB.
 fn try_run(
@@ -48,10 +32,7 @@ fn try_run(
         ..Choices::default()
     };
     let experiments = suite.experiments(&suite.subjects, &choices);
-    let mut rows = Rows::default();
-    let finish = ModelBench.run(&experiments[0], &mut rows)?;
-    assert_eq!(finish, Finish::Complete);
-    Ok(rows.0)
+    rows::of(&experiments[0])
 }
 
 fn run(name: &str, subject: &str, disks: usize, steps: &str) -> Vec<Measurement> {

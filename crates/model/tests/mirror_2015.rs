@@ -3,29 +3,13 @@
 //! Suite `mirror-2015` on the strict parameter set, seed 2, against the issued
 //! requests and run times of the original logs.
 
-use raidlab_lab::{Bench, Choices, Finish, Observer, Progress, Published, Subject, Suite};
-use raidlab_model::{Ablation, ModelBench, presets};
-use raidlab_store::{Cell, CellResult, Measurement, Operation, Records, published_error_percent};
+mod rows;
+
+use raidlab_lab::{Choices, Published, Subject, Suite};
+use raidlab_model::{Ablation, presets};
+use raidlab_store::{Measurement, Operation, published_error_percent};
 use std::path::Path;
 use std::sync::OnceLock;
-
-/// Keeps what was measured.
-#[derive(Default)]
-struct Rows(Vec<Measurement>);
-
-impl Observer for Rows {
-    fn progress(&mut self, _: Progress) {}
-    fn record(&mut self, _: Records) {}
-    fn cell(&mut self, result: CellResult) {
-        self.0.extend(result.rows);
-    }
-    fn is_finished(&self, _: &Cell) -> bool {
-        false
-    }
-    fn cancelled(&self) -> bool {
-        false
-    }
-}
 
 fn run(suite: &Suite, subject: &str, without: &[&str]) -> Vec<Measurement> {
     let subject: Subject = suite.subject(subject).expect("a built-in subject");
@@ -37,10 +21,7 @@ fn run(suite: &Suite, subject: &str, without: &[&str]) -> Vec<Measurement> {
     };
     let experiments = suite.experiments(&[subject], &choices);
     assert_eq!(experiments.len(), 1);
-    let mut rows = Rows::default();
-    let finish = ModelBench.run(&experiments[0], &mut rows).expect("runs");
-    assert_eq!(finish, Finish::Complete);
-    rows.0
+    rows::of(&experiments[0]).expect("runs")
 }
 
 /// The block mirrors; ZFS has promises of its own.

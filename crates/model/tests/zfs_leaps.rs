@@ -1,25 +1,8 @@
 //! The pool's leaps give the slow path's numbers.
 
-use raidlab_lab::{Bench, Choices, Finish, Observer, Progress, Suite};
-use raidlab_model::ModelBench;
-use raidlab_store::{Cell, CellResult, Measurement, Records};
+mod rows;
 
-#[derive(Default)]
-struct Rows(Vec<Measurement>);
-
-impl Observer for Rows {
-    fn progress(&mut self, _: Progress) {}
-    fn record(&mut self, _: Records) {}
-    fn cell(&mut self, result: CellResult) {
-        self.0.extend(result.rows);
-    }
-    fn is_finished(&self, _: &Cell) -> bool {
-        false
-    }
-    fn cancelled(&self) -> bool {
-        false
-    }
-}
+use raidlab_lab::{Choices, Suite};
 
 const SUITE: &str = r#"
 schema = 1
@@ -56,10 +39,8 @@ fn run(without: &[&str]) -> (f64, f64) {
     };
     let subject = suite.subject("zfs").expect("built in");
     let experiments = suite.experiments(&[subject], &choices);
-    let mut rows = Rows::default();
-    let finish = ModelBench.run(&experiments[0], &mut rows).expect("runs");
-    assert_eq!(finish, Finish::Complete);
-    let row = rows.0.last().expect("two jobs");
+    let rows = rows::of(&experiments[0]).expect("runs");
+    let row = rows.last().expect("two jobs");
     (row.iops, row.leaped_percent)
 }
 

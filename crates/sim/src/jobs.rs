@@ -3,7 +3,8 @@
 //! Each clone of each job has its own request stream and its own stop clock,
 //! as in fio. A clone with an asynchronous engine keeps its depth in flight; a
 //! synchronous one has one request in flight. After a completion the clone
-//! issues again one host turnaround later.
+//! issues again one host turnaround later. A subject may have a clone sleep with
+//! a request; then it issues nothing before it wakes.
 
 use crate::machine::{Issue, Machine, SimError};
 use crate::result::{JobOperations, MemberStatistics};
@@ -29,6 +30,9 @@ struct Clone {
     /// that came meanwhile are counted.
     flushing: bool,
     turns_owed: u32,
+    /// The subject has it sleep with a request; turns that came meanwhile are
+    /// counted.
+    asleep: bool,
     /// No new requests: the amount is done or the time is up.
     stopped: bool,
     /// Issuing is held back for a leap.
@@ -52,6 +56,8 @@ pub(crate) struct Jobs {
     clones: Vec<Clone>,
     flights: Vec<Option<Flight>>,
     free: Vec<usize>,
+    /// Clones that sleep in the subject.
+    sleepers: usize,
     started: Nanos,
     last_end: Nanos,
     stop_together: bool,
@@ -92,6 +98,7 @@ impl Jobs {
                     wrote: false,
                     flushing: false,
                     turns_owed: 0,
+                    asleep: false,
                     stopped: false,
                     held: false,
                     era: 0,
@@ -120,6 +127,7 @@ impl Jobs {
             clones,
             flights: Vec::new(),
             free: Vec::new(),
+            sleepers: 0,
             started: machine.now,
             last_end: machine.now,
             stop_together: group.stop_together,
@@ -163,7 +171,7 @@ impl Jobs {
             self.end_if_drained(machine, index);
             return;
         }
-        if clone.flushing {
+        if clone.flushing || clone.asleep {
             clone.turns_owed += 1;
             return;
         }
@@ -184,6 +192,7 @@ impl Jobs {
     }
 
     fn send(&mut self, machine: &mut Machine, index: usize, unit: IoUnit) {
+        let process = u32::try_from(index).unwrap_or(u32::MAX);
         let clone = &mut self.clones[index];
         clone.in_flight += 1;
         clone.wrote |= unit.direction == Direction::Write;
@@ -217,8 +226,32 @@ impl Jobs {
             start: Sectors(first),
             count: Sectors(end - first),
             force_unit_access: unit.direction == Direction::Write && clone.job.sync_writes,
-            process: u32::try_from(index).unwrap_or(u32::MAX),
+            process,
         });
+        self.clones[index].asleep = machine.subject.holds_submitter(process);
+        self.sleepers += usize::from(self.clones[index].asleep);
+    }
+
+    /// Lets go on whom the subject no longer has sleep.
+    pub(crate) fn wake(&mut self, machine: &mut Machine) {
+        if self.sleepers == 0 {
+            return;
+        }
+        for (index, clone) in self.clones.iter_mut().enumerate() {
+            let process = u32::try_from(index).unwrap_or(u32::MAX);
+            if !clone.asleep || machine.subject.holds_submitter(process) {
+                continue;
+            }
+            clone.asleep = false;
+            self.sleepers -= 1;
+            let issue = Issue {
+                clone: index,
+                era: clone.era,
+            };
+            for _ in 0..std::mem::take(&mut clone.turns_owed) {
+                machine.calendar.schedule(machine.now, issue);
+            }
+        }
     }
 
     /// A request came back: its clone will issue again after the turnaround.
@@ -319,8 +352,10 @@ impl Jobs {
     /// Holds back the lone clone: what is in flight completes, nothing new is
     /// issued.
     pub(crate) fn hold(&mut self) {
-        self.clones[0].held = true;
-        self.clones[0].era += 1;
+        let clone = &mut self.clones[0];
+        clone.held = true;
+        clone.era += 1;
+        clone.turns_owed = 0;
     }
 
     /// Goes on issuing after [`Self::hold`] and a drain.

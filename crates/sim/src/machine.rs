@@ -449,6 +449,7 @@ impl Machine {
             jobs.completed(self, finished.id);
         }
         self.finished.clear();
+        jobs.wake(self);
         Ok(())
     }
 }

@@ -265,6 +265,10 @@ impl Subject for PersistentSubject {
         }
     }
 
+    fn holds_submitter(&self, process: u32) -> bool {
+        self.array.holds_submitter(process)
+    }
+
     fn is_idle(&self) -> bool {
         self.start.is_none() && self.verbs.is_empty() && self.array.is_idle()
     }

@@ -87,6 +87,11 @@ pub trait Subject {
     fn longest_sync_leap(&self) -> Nanos {
         Nanos::from_secs(600)
     }
+    /// Whether the process sleeps in the subject with a request that it has just
+    /// submitted, so that it submits nothing more until it wakes.
+    fn holds_submitter(&self, _process: u32) -> bool {
+        false
+    }
     /// Nothing in flight to members and nothing that will be without cause.
     fn is_idle(&self) -> bool;
     /// Which of the machine's disks a command's slot means.

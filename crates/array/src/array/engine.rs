@@ -51,6 +51,12 @@ impl Engine for Array {
         self.is_idle()
     }
 
+    fn holds_submitter(&self, process: u32) -> bool {
+        self.holds_submitter(process)
+    }
+
+    fn set_metadata_pass(&mut self, _: Nanos, _: bool, _: &mut Outputs) {}
+
     fn fail(&mut self, now: Nanos, slot: Slot, out: &mut Outputs) -> Result<(), AdminError> {
         self.fail(now, slot, out)
     }

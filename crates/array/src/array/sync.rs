@@ -14,11 +14,12 @@ use raidlab_units::Sectors;
 impl Array {
     /// Lets waiting writes and the sync go as far as they can.
     pub(super) fn pump_sync(&mut self, out: &mut Outputs) {
-        if !self.recovery.is_running() && self.waiting.is_empty() {
+        let waits = !self.waiting.is_empty() || !self.waiting_reads.is_empty();
+        if !self.recovery.is_running() && !waits {
             return;
         }
         loop {
-            self.release_writes(out);
+            self.release_waiting(out);
             match self.next_step() {
                 Step::Wait => return,
                 Step::Start(new) => self.start_block(new, out),

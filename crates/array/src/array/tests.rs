@@ -2,6 +2,7 @@
 
 mod disks;
 mod levels;
+mod merging;
 mod oracle;
 mod pace;
 mod plan;

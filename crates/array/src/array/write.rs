@@ -247,8 +247,17 @@ impl Array {
         self.finish_if_done(piece.request, out);
     }
 
-    /// Sends the waiting pieces that need to wait no longer, oldest first.
-    pub(super) fn release_writes(&mut self, out: &mut Outputs) {
+    /// Sends the waiting pieces and reads that need to wait no longer, oldest
+    /// first.
+    pub(super) fn release_waiting(&mut self, out: &mut Outputs) {
+        while !self.recovery.read_waits()
+            && let Some(key) = self.waiting_reads.pop_front()
+        {
+            let request = self.requests.get(key).request;
+            let barrier = self.recovery.barrier_mut();
+            barrier.write_stops_waiting(request.start);
+            self.submit_read(key, &request, out);
+        }
         let mut at = 0;
         while let Some(&key) = self.waiting.get(at) {
             let range = self.pieces.get(key).range;

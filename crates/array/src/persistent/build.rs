@@ -9,7 +9,7 @@ use crate::engine::{Engine, Initial, Span};
 use crate::policy::ReadPolicyKind;
 use crate::recovery::RecoveryConfig;
 use crate::request::Slot;
-use crate::stripes::{LogConfig, StripeArray, StripeConfig, WritePolicy};
+use crate::stripes::{LogConfig, MdHabits, StripeArray, StripeConfig, WritePolicy};
 use raidlab_geometry::{Layout, Level, ParityLayout, StripeMap};
 use raidlab_metadata::{Role, Superblock};
 use raidlab_units::Sectors;
@@ -34,6 +34,8 @@ pub struct EngineOptions {
     pub window: Sectors,
     /// Levels with parity: md's way with parity that was never synced.
     pub trust_unsynced_parity: bool,
+    /// Levels with parity: what md does at a cost.
+    pub habits: MdHabits,
 }
 
 /// Whether the level can lose a member.
@@ -221,6 +223,7 @@ impl EngineOptions {
             stripes: stripes.stripes,
             window: stripes.window,
             trust_unsynced_parity: stripes.trust_unsynced_parity,
+            habits: stripes.habits,
         }
     }
 }
@@ -311,6 +314,7 @@ impl Assembly {
             sync: options.recovery.clone(),
             record_failures: true,
             trust_unsynced_parity: options.trust_unsynced_parity,
+            habits: options.habits,
             log: ring.map(|ring| LogConfig {
                 session: settings.session,
                 areas: vec![Some(ring); self.slot_count()],

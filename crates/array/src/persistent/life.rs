@@ -63,6 +63,20 @@ impl PersistentArray {
         intent.is_durable(tracked.chunks.clone()) || mutation::is(Mutation::BitmapSetLate)
     }
 
+    /// Whether md would have the process sleep that submitted a request which
+    /// waits: for the dirty mark (Linux 6.12 drivers/md/md.c, `md_write_start`),
+    /// at levels with copies for the bits too (raid1.c and raid10.c,
+    /// `raid1_unplug` and `raid10_unplug`, which wait for `md_bitmap_unplug`; since
+    /// 6.10 `__submit_bio` of block/blk-core.c unplugs after every request), or
+    /// for the engine. With parity, md's own thread waits for the bits.
+    #[must_use]
+    pub fn holds_submitter(&self, process: u32) -> bool {
+        let waits_for_bits = self.stripes.is_none();
+        let for_metadata = waits_for_bits || !self.disk_dirty || !self.started;
+        let is_held = self.held.iter().any(|held| held.process == process);
+        is_held && for_metadata || self.engine.holds_submitter(process)
+    }
+
     /// Sets the clean mark's timer when the last write is done, and sees to it
     /// that the dirty mark is written when the first one waits.
     fn follow_writes(&mut self) {

@@ -12,12 +12,15 @@
 //!    bitmaps have by now, so that a bitmap is never behind its superblock;
 //! 4. at the end of an array's run: the write logs are declared empty.
 //!
+//! A pass that only sets bits is shorter (see `bits`).
+//!
 //! Writes are with force-unit-access. What a pass says of the members is taken
 //! down when it begins, before the flush; only whether the array is dirty is
 //! decided later, because writes may have come that wait for it.
 //!
 //! A device that fails any of it is failed, and the next pass records that.
 
+mod bits;
 mod catch_up;
 mod send;
 
@@ -28,12 +31,15 @@ use crate::mutation::{self, Mutation};
 use crate::request::{ComputeStep, MemberError, Operation, Outputs, ScratchId, Slot};
 use raidlab_metadata::{Role, Superblock, superblock_checksum};
 use raidlab_units::Sectors;
+use std::collections::BTreeSet;
 
 /// Bytes and the sector that they go to.
 type Placed = (Sectors, Vec<u8>);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
+    /// Each member by itself: flush, then pages.
+    Bits,
     Flush,
     Pages,
     Superblocks,
@@ -44,6 +50,10 @@ pub(super) enum Phase {
 #[derive(Debug)]
 pub(super) struct Pass {
     phase: Phase,
+    /// Pages that only set bits: by their distance from the bitmap's beginning.
+    bits: Vec<Placed>,
+    /// Members that are being flushed for these.
+    flushing: BTreeSet<Slot>,
     /// Commands that have not been answered.
     outstanding: usize,
     /// Buffers of this phase.
@@ -104,6 +114,7 @@ impl PersistentArray {
             return self.break_down(out);
         }
         let has_bitmap = self.has_internal_bitmap();
+        let only_sets_bits = !writes_superblocks && has_bitmap && !had_cleared;
         let bad_blocks = match writes_superblocks {
             true => self.bad_block_logs(),
             false => Vec::new(),
@@ -126,6 +137,8 @@ impl PersistentArray {
             || had_cleared && mutation::is(Mutation::BitmapClearedWithoutFlush);
         self.pass = Some(Pass {
             phase: Phase::Flush,
+            bits: Vec::new(),
+            flushing: BTreeSet::new(),
             outstanding: 0,
             scratches: Vec::new(),
             targets,
@@ -142,10 +155,18 @@ impl PersistentArray {
             catches_up: false,
             in_sync_below: self.in_sync_below,
         });
-        if !skips_flush {
+        self.tell_engine_of_pass(true, out);
+        if only_sets_bits {
+            self.send_bits(out);
+        } else if !skips_flush {
             self.send_flushes(out);
         }
         self.continue_pass(out);
+    }
+
+    fn tell_engine_of_pass(&mut self, runs: bool, out: &mut Outputs) {
+        let now = self.now;
+        self.with_engine_do(out, |engine, out| engine.set_metadata_pass(now, runs, out));
     }
 
     /// Goes on to the next phases while nothing is outstanding.
@@ -158,6 +179,14 @@ impl PersistentArray {
                 out.steps.push(ComputeStep::Release { scratch });
             }
             match pass.phase {
+                Phase::Bits => {
+                    self.pass = None;
+                    if let Some(intent) = &mut self.intent {
+                        intent.pages_arrived();
+                    }
+                    self.tell_engine_of_pass(false, out);
+                    return;
+                }
                 Phase::Flush => {
                     pass.phase = Phase::Pages;
                     self.send_pages(out);
@@ -180,6 +209,7 @@ impl PersistentArray {
                     if let Some(pass) = pass {
                         self.pass_done(&pass, out);
                     }
+                    self.tell_engine_of_pass(false, out);
                     return;
                 }
             }
@@ -196,8 +226,10 @@ impl PersistentArray {
         if let Some(pass) = &mut self.pass {
             pass.outstanding -= 1;
         }
-        if let (Some(handle), Err(_)) = (handle, result) {
-            self.metadata_failed(handle, out);
+        match (handle, result) {
+            (Some(handle), Err(_)) => self.metadata_failed(handle, out),
+            (Some(handle), Ok(())) => self.send_bits_to(handle, out),
+            (None, _) => {}
         }
         self.continue_pass(out);
     }

@@ -30,8 +30,14 @@
 //! cut at unit ends. A write waits while the barrier of its unit is up. A block
 //! waits until no write waits in its unit, raises the barrier, and waits until
 //! no read or write is in flight in the unit. If writes wait there, it sleeps
-//! one jiffy first (4 ms here, HZ = 250). md hashes units into 1024 counters;
-//! here a unit's counter is its number mod 1024.
+//! one timer tick first. md hashes units into 1024 counters; here a unit's
+//! counter is its number mod 1024.
+//!
+//! **Array** (Linux 6.12 drivers/md/raid10.c): as buckets, with a single unit
+//! that is the whole array; reads wait for the barrier like writes. So under
+//! load blocks and other I/O take turns: the barrier goes up, what is in flight
+//! drains, one block goes (or several, as long as nobody waits), and what came
+//! meanwhile follows.
 //!
 //! Whatever the rule, a block never starts over a write in flight.
 
@@ -42,8 +48,6 @@ use raidlab_units::{Nanos, Sectors};
 
 /// The sleep before a block while writes wait, by the window rule.
 const WINDOW_COURTESY: Nanos = Nanos::from_secs(1);
-/// The same by the bucket rule.
-const BUCKET_COURTESY: Nanos = Nanos::from_millis(4);
 /// Sectors of a unit, 64 MiB.
 const UNIT: u64 = 1 << 17;
 /// Counters of units.
@@ -71,6 +75,15 @@ impl Range {
     pub(crate) fn overlaps(&self, other: &Self) -> bool {
         self.start < other.end && other.start < self.end
     }
+}
+
+/// How long a block sleeps before it raises the barrier.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Courtesy {
+    /// This long.
+    For(Nanos),
+    /// A tick of the timer.
+    Tick,
 }
 
 /// How a write was counted, to be given back when it is done.
@@ -127,10 +140,10 @@ struct Bucket {
 
 impl Barrier {
     pub(super) fn new(rule: WriteBarrier, block: Sectors, depth: u32) -> Self {
-        let buckets = if rule == WriteBarrier::MdBuckets {
-            vec![Bucket::default(); usize::try_from(BUCKETS).unwrap_or(0)]
-        } else {
-            Vec::new()
+        let buckets = match rule {
+            WriteBarrier::MdBuckets => usize::try_from(BUCKETS).unwrap_or(0),
+            WriteBarrier::MdArray => 1,
+            WriteBarrier::Overlap | WriteBarrier::MdWindow => 0,
         };
         Self {
             rule,
@@ -139,8 +152,20 @@ impl Barrier {
             newest: Sectors::ZERO,
             waiting: 0,
             windows: Windows::default(),
-            buckets,
+            buckets: vec![Bucket::default(); buckets],
         }
+    }
+
+    /// Whether blocks wait until no other I/O is in flight in their unit, so
+    /// that one that is admitted may grow to the unit's end.
+    pub(super) const fn counts_io(&self) -> bool {
+        !self.buckets.is_empty()
+    }
+
+    /// Whether a read must wait.
+    pub(super) fn read_waits(&self) -> bool {
+        let blocks = self.buckets.first().map_or(0, |bucket| bucket.blocks);
+        self.rule == WriteBarrier::MdArray && (blocks > 0 || self.raised.is_some())
     }
 
     pub(super) const fn raised(&self) -> Option<Sectors> {
@@ -172,10 +197,14 @@ impl Barrier {
     }
 
     /// How long a block at `next` sleeps out of courtesy to waiting writes.
-    pub(super) fn courtesy(&self, next: Sectors, fast: bool) -> Option<Nanos> {
+    pub(super) fn courtesy(&self, next: Sectors, fast: bool) -> Option<Courtesy> {
         match self.rule {
-            WriteBarrier::MdWindow if fast && self.waiting > 0 => Some(WINDOW_COURTESY),
-            WriteBarrier::MdBuckets if self.bucket(next).waiting > 0 => Some(BUCKET_COURTESY),
+            WriteBarrier::MdWindow if fast && self.waiting > 0 => {
+                Some(Courtesy::For(WINDOW_COURTESY))
+            }
+            WriteBarrier::MdBuckets | WriteBarrier::MdArray if self.bucket(next).waiting > 0 => {
+                Some(Courtesy::Tick)
+            }
             _ => None,
         }
     }
@@ -190,7 +219,7 @@ impl Barrier {
             let waiting = match self.rule {
                 WriteBarrier::Overlap => 0,
                 WriteBarrier::MdWindow => self.waiting,
-                WriteBarrier::MdBuckets => self.bucket(block.start).waiting,
+                WriteBarrier::MdBuckets | WriteBarrier::MdArray => self.bucket(block.start).waiting,
             };
             if waiting > 0 {
                 return false;
@@ -206,7 +235,9 @@ impl Barrier {
                 self.windows.current == 0
                     && self.windows.start.is_none_or(|start| start >= block.end)
             }
-            WriteBarrier::MdBuckets => self.bucket(block.start).pending == 0,
+            WriteBarrier::MdBuckets | WriteBarrier::MdArray => {
+                self.bucket(block.start).pending == 0
+            }
         };
         let admitted = admitted && !writes.any(|write| write.overlaps(&block));
         if admitted {
@@ -246,6 +277,7 @@ impl Barrier {
                         .raised
                         .is_some_and(|start| bucket_number(start) == number)
             }
+            WriteBarrier::MdArray => self.read_waits(),
         }
     }
 
@@ -273,7 +305,7 @@ impl Barrier {
     pub(crate) fn write_started(&mut self, write: Range, completed: Sectors) -> WriteTicket {
         match self.rule {
             WriteBarrier::Overlap => WriteTicket::Uncounted,
-            WriteBarrier::MdBuckets => {
+            WriteBarrier::MdBuckets | WriteBarrier::MdArray => {
                 self.io_started(write.start);
                 WriteTicket::Uncounted
             }
@@ -320,7 +352,7 @@ impl Barrier {
     /// Whether reads are counted.
     #[inline]
     pub(crate) const fn counts_reads(&self) -> bool {
-        !self.buckets.is_empty()
+        self.counts_io()
     }
 
     /// A read or write goes to a member.
@@ -338,14 +370,20 @@ impl Barrier {
     }
 
     fn bucket(&self, start: Sectors) -> Bucket {
-        self.buckets
-            .get(bucket_number(start))
-            .copied()
-            .unwrap_or_default()
+        let bucket = self.buckets.get(self.place_of(start));
+        bucket.copied().unwrap_or_default()
     }
 
     fn bucket_mut(&mut self, start: Sectors) -> Option<&mut Bucket> {
-        self.buckets.get_mut(bucket_number(start))
+        let place = self.place_of(start);
+        self.buckets.get_mut(place)
+    }
+
+    fn place_of(&self, start: Sectors) -> usize {
+        match self.rule {
+            WriteBarrier::MdArray => 0,
+            _ => bucket_number(start),
+        }
     }
 }
 
@@ -354,138 +392,4 @@ fn bucket_number(start: Sectors) -> usize {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::{Barrier, Front, Range, UNIT, WriteTicket};
-    use crate::recovery::config::WriteBarrier;
-    use raidlab_units::{Nanos, Sectors};
-
-    /// Blocks of 10 sectors, two in flight: D is 60 sectors.
-    fn barrier(rule: WriteBarrier) -> Barrier {
-        Barrier::new(rule, Sectors(10), 2)
-    }
-
-    fn range(start: u64, count: u64) -> Range {
-        Range {
-            start: Sectors(start),
-            end: Sectors(start + count),
-        }
-    }
-
-    fn admits(barrier: &mut Barrier, start: u64) -> bool {
-        barrier.admit_sync(range(start, 10), std::iter::empty())
-    }
-
-    fn waits(barrier: &Barrier, write: Range, completed: u64, in_flight: u32) -> bool {
-        let front = Front {
-            completed: Sectors(completed),
-            blocks: &[],
-            in_flight,
-        };
-        barrier.write_waits(write, &front)
-    }
-
-    #[test]
-    fn writes_pass_below_the_checkpoint_and_from_d_above_the_newest_block() {
-        let mut barrier = barrier(WriteBarrier::MdWindow);
-        assert!(!waits(&barrier, range(100, 1), 0, 0), "the barrier is down");
-        assert!(admits(&mut barrier, 100));
-        barrier.sync_started(Sectors(100));
-        assert!(!waits(&barrier, range(80, 10), 90, 1));
-        assert!(waits(&barrier, range(80, 11), 90, 1));
-        assert!(waits(&barrier, range(159, 1), 90, 1));
-        assert!(!waits(&barrier, range(160, 1), 90, 1));
-        assert!(!waits(&barrier, range(100, 1), 90, 0), "down again");
-        assert!(barrier.keeps_waiting(true) && !barrier.keeps_waiting(false));
-    }
-
-    #[test]
-    fn counted_writes_hold_blocks_back() {
-        let mut barrier = barrier(WriteBarrier::MdWindow);
-        // No window yet: it starts at 0 + D = 60. Below 120 is current.
-        let current = barrier.write_started(range(119, 1), Sectors::ZERO);
-        let next = barrier.write_started(range(120, 1), Sectors::ZERO);
-        assert!(!admits(&mut barrier, 0), "a write in the current window");
-        assert_eq!(barrier.raised(), Some(Sectors(0)));
-        assert!(waits(&barrier, range(5, 1), 0, 0), "a raised barrier is up");
-        barrier.write_finished(Sectors(119), current);
-        // The window moves to 120 and the other write becomes current.
-        assert!(!admits(&mut barrier, 0));
-        barrier.write_finished(Sectors(120), next);
-        assert!(admits(&mut barrier, 0));
-    }
-
-    #[test]
-    fn writes_of_the_next_window_let_blocks_come_up_to_the_window() {
-        let mut barrier = barrier(WriteBarrier::MdWindow);
-        let far = barrier.write_started(range(500, 1), Sectors::ZERO);
-        for start in [0, 10, 20, 30, 40, 50] {
-            assert!(admits(&mut barrier, start), "{start}");
-            barrier.sync_started(Sectors(start));
-        }
-        assert!(!admits(&mut barrier, 60), "the window starts at 60");
-        barrier.write_finished(Sectors(500), far);
-        assert!(admits(&mut barrier, 60));
-    }
-
-    #[test]
-    fn writes_below_the_checkpoint_are_not_counted() {
-        let mut barrier = barrier(WriteBarrier::MdWindow);
-        let below = barrier.write_started(range(40, 10), Sectors(50));
-        assert_eq!(below, WriteTicket::Uncounted);
-        let across = barrier.write_started(range(41, 10), Sectors(50));
-        assert_ne!(across, WriteTicket::Uncounted, "md would not count it");
-    }
-
-    #[test]
-    fn a_block_waits_for_waiting_writes_and_sleeps_if_sync_is_fast() {
-        let mut barrier = barrier(WriteBarrier::MdWindow);
-        assert_eq!(barrier.courtesy(Sectors(0), true), None);
-        barrier.write_begins_waiting(Sectors(5));
-        assert_eq!(barrier.courtesy(Sectors(0), false), None);
-        assert_eq!(barrier.courtesy(Sectors(0), true), Some(Nanos::SECOND));
-        assert!(!admits(&mut barrier, 0));
-        assert_eq!(barrier.raised(), None);
-        barrier.write_stops_waiting(Sectors(5));
-        assert!(admits(&mut barrier, 0));
-    }
-
-    #[test]
-    fn buckets_know_only_their_own_unit() {
-        let mut barrier = barrier(WriteBarrier::MdBuckets);
-        barrier.io_started(Sectors(3));
-        let unit = |start| Sectors(start * UNIT);
-        assert!(admits(&mut barrier, UNIT), "the read is in another unit");
-        barrier.sync_started(unit(1));
-        assert!(waits(&barrier, range(2 * UNIT - 1, 1), 0, 1));
-        assert!(!waits(&barrier, range(2 * UNIT, 1), 0, 1));
-        assert!(!admits(&mut barrier, 0), "the read is in this unit");
-        assert!(waits(&barrier, range(7, 1), 0, 1), "the barrier is raised");
-        barrier.io_finished(Sectors(3));
-        assert!(admits(&mut barrier, 0));
-        barrier.sync_finished(unit(1));
-        assert!(!waits(&barrier, range(UNIT, 1), 0, 1));
-        assert_eq!(barrier.clip(range(UNIT - 4, 10)), range(UNIT - 4, 4));
-    }
-
-    #[test]
-    fn no_rule_lets_a_block_start_over_a_write_in_flight() {
-        let rules = [
-            WriteBarrier::Overlap,
-            WriteBarrier::MdWindow,
-            WriteBarrier::MdBuckets,
-        ];
-        for rule in rules {
-            let mut barrier = barrier(rule);
-            let overlapping = [range(500, 9), range(9, 1)];
-            assert!(
-                !barrier.admit_sync(range(0, 10), overlapping.into_iter()),
-                "{rule:?}"
-            );
-            let beside = [range(500, 9), range(10, 1)];
-            assert!(
-                barrier.admit_sync(range(0, 10), beside.into_iter()),
-                "{rule:?}"
-            );
-        }
-    }
-}
+mod tests;

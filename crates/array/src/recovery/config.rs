@@ -10,10 +10,20 @@ pub struct RecoveryConfig {
     /// md's own block is 64 KiB, but it plugs the queue while it submits, and
     /// the block layer merges adjacent blocks into commands of up to the
     /// queue's limit (512 KiB in Linux 3.16): give the merged size, as the
-    /// core has no block layer. Whole sectors, at least one.
+    /// core has no block layer, or say the size to `merged`. Whole sectors, at
+    /// least one.
     pub block: Bytes,
     /// Blocks in flight at once, at least 1.
     pub depth: u32,
+    /// Adjacent blocks that start in the same instant go as one command of at
+    /// most this size: what a plugged block layer does with md's blocks. `None`:
+    /// each goes by itself. Levels with copies merge only behind a barrier that
+    /// counts all I/O (`MdBuckets`, `MdArray`).
+    pub merged: Option<Bytes>,
+    /// A tick of the kernel's timer, 1/HZ s: where md sleeps for one out of
+    /// courtesy (`schedule_timeout_uninterruptible(1)`), it wakes at the second
+    /// tick from then.
+    pub tick: Nanos,
     /// Who is read.
     pub source: SyncSource,
     /// What keeps foreground writes and sync blocks apart.
@@ -52,6 +62,9 @@ pub enum WriteBarrier {
     /// md of Linux 4.11 and later: units of 64 MiB; a write waits while blocks
     /// are in flight in its unit, a block while other I/O is.
     MdBuckets,
+    /// md's RAID 10 (Linux 6.12 drivers/md/raid10.c, `raise_barrier` and
+    /// `wait_barrier`): one unit, the whole array, and reads wait as well.
+    MdArray,
 }
 
 /// Which foreground writes a member under recovery gets.
@@ -129,6 +142,15 @@ pub enum RecoveryConfigError {
     /// Nothing in flight.
     #[error("a depth of 0 copies nothing")]
     Depth,
+    /// A merged command smaller than a block, or not of whole sectors.
+    #[error("a merged command of {bytes} bytes does not hold whole sectors of at least one block")]
+    Merged {
+        /// As given.
+        bytes: u64,
+    },
+    /// Time that stands still.
+    #[error("a timer tick of 0 never comes")]
+    Tick,
     /// A pace that never gets on.
     #[error("a rate of 0 KiB/s copies nothing")]
     Rate,
@@ -154,6 +176,9 @@ const MD_CHECKPOINT: CheckpointRule = CheckpointRule {
     interval: Nanos::from_secs(300),
 };
 
+/// HZ = 250, as Debian's and Ubuntu's kernels have it.
+const TICK: Nanos = Nanos::from_millis(4);
+
 /// `sysctl_speed_limit_min` and `_max` of drivers/md/md.c.
 const MD_SPEEDS: (u64, u64) = (1000, 200_000);
 
@@ -165,6 +190,8 @@ impl RecoveryConfig {
         Self {
             block: Bytes(512 << 10),
             depth: 4,
+            merged: None,
+            tick: TICK,
             source: SyncSource::LowestInSync,
             barrier: WriteBarrier::MdWindow,
             recovering_writes: RecoveringWrites::Everywhere,
@@ -190,6 +217,12 @@ impl RecoveryConfig {
         }
     }
 
+    /// Until when a sleep of one tick lasts that begins now: the timer rounds up
+    /// once for the tick that is under way and once for its own wheel.
+    pub(crate) const fn after_a_tick(&self, now: Nanos) -> Nanos {
+        Nanos((now.0 / self.tick.0 + 2) * self.tick.0)
+    }
+
     /// gmirror of FreeBSD 10 (sys/geom/mirror/g_mirror.c): `sync_requests` 2,
     /// blocks of MAXPHYS, read through the mirror.
     #[must_use]
@@ -197,6 +230,8 @@ impl RecoveryConfig {
         Self {
             block: Bytes(128 << 10),
             depth: 2,
+            merged: None,
+            tick: TICK,
             source: SyncSource::Balanced,
             barrier: WriteBarrier::Overlap,
             recovering_writes: RecoveringWrites::BelowPosition,
@@ -225,6 +260,14 @@ impl RecoveryConfig {
         }
         if self.depth == 0 {
             return Err(RecoveryConfigError::Depth);
+        }
+        if let Some(Bytes(bytes)) = self.merged
+            && (bytes < self.block.0 || !bytes.is_multiple_of(SECTOR_BYTES))
+        {
+            return Err(RecoveryConfigError::Merged { bytes });
+        }
+        if self.tick == Nanos::ZERO {
+            return Err(RecoveryConfigError::Tick);
         }
         if let Throttle::Rate {
             maximum_kib_per_second: maximum,
@@ -330,6 +373,20 @@ mod tests {
             (
                 RecoveryConfig { depth: 0, ..good() },
                 RecoveryConfigError::Depth,
+            ),
+            (
+                RecoveryConfig {
+                    merged: Some(Bytes(256 << 10)),
+                    ..good()
+                },
+                RecoveryConfigError::Merged { bytes: 256 << 10 },
+            ),
+            (
+                RecoveryConfig {
+                    tick: Nanos::ZERO,
+                    ..good()
+                },
+                RecoveryConfigError::Tick,
             ),
             (
                 RecoveryConfig {

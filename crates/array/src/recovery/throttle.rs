@@ -36,9 +36,20 @@ struct Mark {
     finished: u64,
 }
 
+/// Why no block starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Pause {
+    /// One may.
+    None,
+    /// md's short sleeps; on waking the throttle is asked again if it was due.
+    Until(Nanos),
+    /// Until no block is in flight.
+    Drain,
+}
+
 /// What the throttle says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Verdict {
+enum Verdict {
     Go,
     /// Until then; then ask again.
     Sleep(Nanos),
@@ -127,8 +138,29 @@ impl Governor {
         }
     }
 
-    /// The check; `in_flight` is the sectors of blocks not finished.
-    pub(crate) fn check(&mut self, now: Nanos, in_flight: u64, members: &Members) -> Verdict {
+    /// Asks the throttle if that is `due`, which says afterwards whether it is
+    /// still; `in_flight` is the sectors of blocks not finished.
+    pub(crate) fn pause(
+        &mut self,
+        due: &mut bool,
+        now: Nanos,
+        in_flight: u64,
+        members: &Members,
+    ) -> Pause {
+        if !std::mem::take(due) {
+            return Pause::None;
+        }
+        match self.check(now, in_flight, members) {
+            Verdict::Sleep(time) => {
+                *due = true;
+                Pause::Until(time)
+            }
+            Verdict::Drain if in_flight > 0 => Pause::Drain,
+            Verdict::Drain | Verdict::Go => Pause::None,
+        }
+    }
+
+    fn check(&mut self, now: Nanos, in_flight: u64, members: &Members) -> Verdict {
         let (minimum, maximum, sleeps) = match self.rule {
             Throttle::None => return Verdict::Go,
             Throttle::Rate { .. } if now < self.due => return Verdict::Sleep(self.due),

@@ -51,6 +51,34 @@ impl WritePolicy {
     }
 }
 
+/// What md does at a cost and an array need not do: for arrays that are to
+/// behave as md. All are of Linux 6.12, drivers/md/raid5.c.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct MdHabits {
+    /// A lost block is computed from all others, both parities included
+    /// (`need_this_block`: "If we want to read from a failed device, then we need
+    /// to actually read every other device"; a sync reads everything). Without it
+    /// from as many as are needed.
+    pub reads_all_for_lost: bool,
+    /// Stripes are handled by the thread that writes bitmap pages and superblocks,
+    /// and that waits for them (`raid5d`): meanwhile no job goes on.
+    pub one_thread: bool,
+    /// While a member is missing or being filled, every read takes stripes of the
+    /// cache (`raid5_make_request`), of which a sync may hold all; the reader then
+    /// sleeps until fewer than three quarters are in use
+    /// (`raid5_get_active_stripe`).
+    pub reads_take_stripes: bool,
+}
+
+impl MdHabits {
+    /// All of them.
+    pub const LINUX_6_12: Self = Self {
+        reads_all_for_lost: true,
+        one_thread: true,
+        reads_take_stripes: true,
+    };
+}
+
 /// The write log, which closes the write hole.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogConfig {
@@ -81,7 +109,10 @@ pub struct StripeConfig {
     /// The choice between read-modify-write and reconstruct-write.
     pub write_policy: WritePolicy,
     /// Windows that wait for more writes go when fewer than this many windows
-    /// read for a write: md's `IO_THRESHOLD`, 1. `u32::MAX`: nothing waits.
+    /// read for a write: md's `IO_THRESHOLD`, 1. `u32::MAX`: nothing waits, as
+    /// md has it for synchronous writes, direct ones included (Linux 6.12
+    /// drivers/md/raid5.c, `make_stripe_request`: `REQ_SYNC` sets
+    /// `STRIPE_PREREAD_ACTIVE`).
     pub preread_threshold: u32,
     /// Windows gathered before all of them go; at least 1; md's stripe cache
     /// has 256 stripes.
@@ -96,6 +127,8 @@ pub struct StripeConfig {
     /// Whether lost blocks are computed from parity that a resync has not
     /// reached yet, as md does. Without it such reads fail.
     pub trust_unsynced_parity: bool,
+    /// What md does at a cost.
+    pub habits: MdHabits,
     /// The write log, if there is one.
     pub log: Option<LogConfig>,
 }
@@ -165,6 +198,7 @@ impl StripeConfig {
             },
             record_failures: true,
             trust_unsynced_parity: false,
+            habits: MdHabits::default(),
             log: None,
         }
     }

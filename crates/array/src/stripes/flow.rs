@@ -36,7 +36,7 @@ pub(super) struct Command {
     epoch: u32,
     start: u64,
     count: u64,
-    role: Role,
+    pub(super) role: Role,
 }
 
 /// What becomes of a job after a step.
@@ -225,8 +225,11 @@ impl StripeArray {
 
     /// Lets everything go as far as it can.
     pub(super) fn pump(&mut self, out: &mut Outputs) {
+        if self.is_stalled() {
+            return;
+        }
         loop {
-            let mut moved = false;
+            let mut moved = self.wake_readers(out);
             if !self.writes_must_wait() {
                 for id in std::mem::take(&mut self.held) {
                     moved = true;

@@ -5,7 +5,8 @@
 //! refuse it to this job. Lost data can be computed if no more data blocks of
 //! the row are unreadable than parities are readable and fit their data
 //! (a resync has passed them); then all readable data and as many parities as
-//! there are unknowns are read, P before Q.
+//! there are unknowns are read, P before Q; by md's rule all that there are
+//! ([`MdHabits`](super::MdHabits)).
 //!
 //! A write that leaves data alone can *modify* (read the old blocks that it
 //! writes and all parity) or *reconstruct* (read the data blocks that it does
@@ -13,7 +14,7 @@
 //! where parity does not fit yet, the write reconstructs.
 
 use super::StripeArray;
-use super::job::Job;
+use super::job::{Job, Kind};
 use super::pending::{Blocks, covers};
 use raidlab_geometry::{Slot, SlotSet};
 
@@ -69,7 +70,9 @@ impl StripeArray {
         if lost.len() > parities.len() {
             return Err(Unsolvable);
         }
-        let used: SlotSet = parities.iter().take(lost.len()).collect();
+        let all = self.config.habits.reads_all_for_lost && !matches!(job.kind, Kind::Write { .. });
+        let count = if all { parities.len() } else { lost.len() };
+        let used: SlotSet = parities.iter().take(count).collect();
         Ok((job.data() - lost) | used | (needed & readable))
     }
 

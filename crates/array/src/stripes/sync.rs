@@ -20,6 +20,7 @@
 
 mod check;
 mod leap;
+mod window;
 
 use super::config::BLOCK;
 use super::flow::Next;
@@ -28,7 +29,7 @@ use super::ranges::RangeSet;
 use super::{Mutation, StripeArray, mutated};
 use crate::config::AdminError;
 use crate::engine::{SyncAction, SyncRequest};
-use crate::recovery::{Governor, SyncKind, SyncStatus, Throttle, Verdict};
+use crate::recovery::{Governor, Pause, SyncKind, SyncStatus, Throttle};
 use crate::request::{Event, Outputs, RequestError, Slot};
 use raidlab_geometry::SlotSet;
 use raidlab_units::{Nanos, Sectors};
@@ -64,13 +65,6 @@ enum Mode {
     Action(SyncAction),
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Pause {
-    None,
-    Until(Nanos),
-    Drain,
-}
-
 #[derive(Debug)]
 struct Sync {
     mode: Mode,
@@ -86,6 +80,8 @@ struct Sync {
     checkpoint_at: Nanos,
     pause: Pause,
     throttle_due: bool,
+    /// As many blocks as may be were in work when the last one was wanted.
+    starved: bool,
     cancelled: bool,
     governor: Governor,
 }
@@ -170,6 +166,7 @@ impl StripeArray {
             checkpoint_at: self.now,
             pause: Pause::None,
             throttle_due: false,
+            starved: false,
             cancelled: false,
             governor: Governor::new(self.config.sync.throttle, self.now, &self.members),
         });
@@ -266,23 +263,7 @@ impl StripeArray {
         let mut moved = false;
         while let Some(start) = self.next_sync_window(out) {
             moved = true;
-            let Some(sync) = &mut self.syncs.running else {
-                break;
-            };
-            let end = match sync.blocks.pop_first() {
-                Some(_) => start + BLOCK,
-                None => {
-                    let (_, to) = sync.todo.first().unwrap_or((start, start + BLOCK));
-                    let block = (self.config.sync.block.to_sectors().0 / BLOCK * BLOCK).max(BLOCK);
-                    let chunk = self.map.chunk().0;
-                    let row_end = start / chunk * chunk + chunk;
-                    to.min(row_end).min(start + block.min(self.longest))
-                }
-            };
-            sync.todo.remove(start, end);
-            sync.in_work.insert(start);
-            sync.in_flight_sectors += end - start;
-            sync.throttle_due = sync.governor.issued(Sectors(end - start));
+            let end = self.take_window(start);
             let row = self.map.row(self.map.row_of(Sectors(start)));
             self.enqueue(Job::new(row, (start, end), Kind::Sync, Vec::new()));
         }
@@ -292,7 +273,6 @@ impl StripeArray {
     /// Where the next window begins, if one may begin now.
     fn next_sync_window(&mut self, out: &mut Outputs) -> Option<u64> {
         let total = self.map.member_size().0;
-        let depth = self.config.sync.depth as usize;
         let rule = self.config.sync.checkpoint;
         let sync = self.syncs.running.as_mut()?;
         let drained = sync.in_work.is_empty();
@@ -331,23 +311,13 @@ impl StripeArray {
             Pause::Drain if !drained => return None,
             _ => sync.pause = Pause::None,
         }
-        if sync.throttle_due {
-            let verdict = sync
-                .governor
-                .check(self.now, sync.in_flight_sectors, &self.members);
-            sync.throttle_due = matches!(verdict, Verdict::Sleep(_));
-            match verdict {
-                Verdict::Sleep(time) => sync.pause = Pause::Until(time),
-                Verdict::Drain if !drained => sync.pause = Pause::Drain,
-                Verdict::Drain | Verdict::Go => {}
-            }
-            if sync.pause != Pause::None {
-                return None;
-            }
-        }
-        if sync.in_work.len() >= depth {
+        let in_flight = sync.in_flight_sectors;
+        let due = &mut sync.throttle_due;
+        sync.pause = sync.governor.pause(due, self.now, in_flight, &self.members);
+        if sync.pause != Pause::None || self.is_sync_full() {
             return None;
         }
+        let sync = self.syncs.running.as_ref()?;
         let block = sync.blocks.first().copied();
         block.or_else(|| sync.todo.first().map(|(start, _)| start))
     }

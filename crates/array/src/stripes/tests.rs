@@ -5,5 +5,6 @@ mod costs;
 mod crash;
 mod disk;
 mod field;
+mod habits;
 mod random;
 mod stories;

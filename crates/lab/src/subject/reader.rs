@@ -38,6 +38,8 @@ struct RawSubject {
 struct RawRecovery {
     block: Spanned<Size>,
     depth: Spanned<u32>,
+    merged: Option<Spanned<Size>>,
+    tick: Option<Time>,
     source: SyncSource,
     barrier: WriteBarrier,
     recovering_writes: RecoveringWrites,
@@ -242,7 +244,16 @@ fn read_recovery(document: &Document, raw: Spanned<RawRecovery>) -> Result<Recov
         let remedy = "block must be a multiple of 512";
         return Err(document.invalid(raw.block.span(), what, remedy));
     }
+    if let Some(merged) = &raw.merged
+        && (merged.get_ref().0 < block || !merged.get_ref().0.0.is_multiple_of(512))
+    {
+        let what = "a merged sync request must hold a block";
+        let remedy = "merged must be a multiple of 512, not below block";
+        return Err(document.invalid(merged.span(), what, remedy));
+    }
     Ok(Recovery {
+        merged: raw.merged.as_ref().map(|merged| merged.get_ref().0),
+        tick: raw.tick.map(|tick| tick.0),
         checkpoint: read_checkpoint(document, &raw)?,
         throttle: read_throttle(document, &raw)?,
         block,

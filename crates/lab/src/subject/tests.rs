@@ -29,6 +29,8 @@ fn md_is_read_as_it_was_created_in_2015() {
     let expected = Recovery {
         block: Bytes(512 * 1024),
         depth: 4,
+        merged: None,
+        tick: None,
         source: SyncSource::LowestInSync,
         barrier: WriteBarrier::MdWindow,
         recovering_writes: RecoveringWrites::Everywhere,

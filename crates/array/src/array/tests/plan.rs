@@ -47,7 +47,7 @@ fn recovery() -> impl Strategy<Value = RecoveryConfig> {
     ];
     (
         1..12_u64,
-        1..5_u32,
+        (1..5_u32, proptest::option::of(1..4_u64)),
         prop_oneof![
             Just(SyncSource::LowestInSync),
             Just(SyncSource::Balanced),
@@ -56,7 +56,8 @@ fn recovery() -> impl Strategy<Value = RecoveryConfig> {
         prop_oneof![
             Just(WriteBarrier::Overlap),
             Just(WriteBarrier::MdWindow),
-            Just(WriteBarrier::MdBuckets)
+            Just(WriteBarrier::MdBuckets),
+            Just(WriteBarrier::MdArray)
         ],
         prop_oneof![
             Just(RecoveringWrites::Everywhere),
@@ -70,8 +71,18 @@ fn recovery() -> impl Strategy<Value = RecoveryConfig> {
         ],
     )
         .prop_map(
-            |(sectors, depth, source, barrier, recovering_writes, throttle, read_recovered)| {
+            |(
+                sectors,
+                (depth, merged),
+                source,
+                barrier,
+                recovering_writes,
+                throttle,
+                read_recovered,
+            )| {
                 RecoveryConfig {
+                    merged: merged.map(|blocks| Bytes(blocks * sectors * 512)),
+                    tick: Nanos::from_millis(4),
                     block: Bytes(sectors * 512),
                     depth,
                     source,

@@ -22,6 +22,7 @@ use super::{Pass, Phase};
 use crate::persistent::PersistentArray;
 use crate::persistent::device::{Device, Place};
 use crate::request::Outputs;
+use std::collections::BTreeSet;
 
 impl PersistentArray {
     /// Begins the pass that brings members level with the newest one.
@@ -41,6 +42,8 @@ impl PersistentArray {
         });
         self.pass = Some(Pass {
             phase: Phase::Flush,
+            bits: Vec::new(),
+            flushing: BTreeSet::new(),
             outstanding: 0,
             scratches: Vec::new(),
             targets: targets.collect(),

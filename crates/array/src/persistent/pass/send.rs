@@ -155,7 +155,7 @@ impl PersistentArray {
         }
         let volatile = match phase {
             Phase::Superblocks => mutation::is(Mutation::SuperblockVolatile),
-            Phase::Pages => mutation::is(Mutation::BitmapVolatile),
+            Phase::Pages | Phase::Bits => mutation::is(Mutation::BitmapVolatile),
             Phase::Flush | Phase::EmptyLogs => false,
         };
         out.commands.push(MemberCommand {

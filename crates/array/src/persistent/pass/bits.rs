@@ -1,0 +1,63 @@
+//! A pass that only sets bits: the one that writes wait for.
+//!
+//! Nothing in it says of one member what another has to make true first, so each
+//! member flushes and gets its pages by itself, and none waits for another's flush,
+//! as md has it (Linux drivers/md/md.c, `md_super_write`: every page is a write with
+//! PREFLUSH and FUA to each member). What is set meanwhile goes with the next pass.
+
+use super::Phase;
+use crate::persistent::PersistentArray;
+use crate::persistent::device::Place;
+use crate::persistent::intent::PAGE_SECTORS;
+use crate::request::{Operation, Outputs, Slot};
+use raidlab_metadata::PAGE_BYTES;
+use raidlab_units::Sectors;
+
+impl PersistentArray {
+    /// Begins it: all members are flushed.
+    pub(super) fn send_bits(&mut self, out: &mut Outputs) {
+        let events = self.array.events;
+        let (Some(pass), Some(intent)) = (&mut self.pass, &mut self.intent) else {
+            return;
+        };
+        let bytes = usize::try_from(intent.superblock().bytes()).unwrap_or(usize::MAX);
+        let end = bytes.next_multiple_of(512);
+        pass.phase = Phase::Bits;
+        for (page, mut bytes) in intent.take_pages(false, events) {
+            bytes.truncate(end.saturating_sub(page * PAGE_BYTES));
+            pass.bits.push((Sectors(page as u64 * PAGE_SECTORS), bytes));
+        }
+        for handle in self.targets() {
+            if self.bitmap_start(handle).is_some() {
+                if let Some(pass) = &mut self.pass {
+                    pass.flushing.insert(handle);
+                }
+                self.send(handle, Operation::Flush, Sectors::ZERO, None, out);
+            }
+        }
+    }
+
+    /// A member was flushed, or has answered to something else.
+    pub(super) fn send_bits_to(&mut self, handle: Slot, out: &mut Outputs) {
+        let Some(pass) = &mut self.pass else { return };
+        if !pass.flushing.remove(&handle) {
+            return;
+        }
+        let pages = pass.bits.clone();
+        let Some(start) = self.bitmap_start(handle) else {
+            return;
+        };
+        for (skip, bytes) in pages {
+            self.send(handle, Operation::Write, start + skip, Some(bytes), out);
+        }
+    }
+
+    /// Where a member that holds data keeps its bitmap.
+    fn bitmap_start(&self, handle: Slot) -> Option<Sectors> {
+        let device = self.devices.get(&handle)?;
+        let holds_data = !matches!(device.place, Place::Spare | Place::Faulty);
+        device
+            .beside(device.own.bitmap_offset)
+            .filter(|_| holds_data)
+    }
+}

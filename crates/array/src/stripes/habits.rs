@@ -1,0 +1,131 @@
+//! What md does at a cost (see [`MdHabits`](super::MdHabits)): a thread that does
+//! everything, and reads that take stripes of the cache.
+//!
+//! *One thread.* While bitmap or superblocks are written, the answers to the
+//! commands of jobs are put off, and no job begins; when it is over, all go on in
+//! the order in which they came. Reads that a member serves by itself are not the
+//! thread's business.
+//!
+//! *Stripes.* A read of an array that is not whole takes a stripe of 4 KiB for each
+//! block of its range, and gives them back when it is done; what a sync has in work
+//! takes stripes too. A read that finds too few sleeps, and with it those behind
+//! it, until fewer than three quarters are in use. While somebody sleeps, a sync
+//! starts nothing either. Writes are not counted.
+
+use super::StripeArray;
+use super::config::BLOCK;
+use super::flow::Role;
+use crate::request::{CommandId, MemberError, Outputs, Request, RequestId};
+use std::collections::{BTreeMap, VecDeque};
+
+/// What the habits remember.
+#[derive(Debug, Default)]
+pub(super) struct Habits {
+    /// The thread writes metadata.
+    stalled: bool,
+    /// Answers that it has not looked at.
+    put_off: Vec<(CommandId, Result<(), MemberError>)>,
+    /// Stripes that reads hold, by request.
+    taken: BTreeMap<RequestId, u64>,
+    /// Reads that sleep.
+    asleep: VecDeque<Request>,
+}
+
+impl StripeArray {
+    /// Whether no job may begin or go on.
+    pub(super) const fn is_stalled(&self) -> bool {
+        self.habits.stalled
+    }
+
+    pub(super) fn stall(&mut self, runs: bool, out: &mut Outputs) {
+        if !self.config.habits.one_thread || self.habits.stalled == runs {
+            return;
+        }
+        self.habits.stalled = runs;
+        if runs {
+            return;
+        }
+        for (command, result) in std::mem::take(&mut self.habits.put_off) {
+            self.command_done(command, result, out);
+        }
+        self.pump(out);
+    }
+
+    /// Whether an answer is looked at later.
+    pub(super) fn is_put_off(&mut self, id: CommandId, result: Result<(), MemberError>) -> bool {
+        let waits = self.habits.stalled
+            && self.commands.find(id.0).is_some_and(|command| {
+                matches!(command.role, Role::JobRead(_) | Role::JobWrite(_))
+            });
+        if waits {
+            self.habits.put_off.push((id, result));
+        }
+        waits
+    }
+
+    /// Stripes in use, of those that are counted.
+    fn stripes_in_use(&self) -> u64 {
+        self.habits.taken.values().sum::<u64>() + self.sync_sectors_in_work() / BLOCK
+    }
+
+    /// Whether the cache has no stripe left for a sync, or somebody sleeps for one.
+    pub(super) fn lacks_stripes_for_sync(&self) -> bool {
+        self.config.habits.reads_take_stripes
+            && (!self.habits.asleep.is_empty()
+                || self.stripes_in_use() >= self.config.stripes as u64)
+    }
+
+    /// A read takes its stripes, or goes to sleep: true.
+    pub(super) fn must_wait_for_stripes(&mut self, request: &Request) -> bool {
+        let is_whole = self.members.in_sync().len() == self.map.members();
+        if !self.config.habits.reads_take_stripes || is_whole {
+            return false;
+        }
+        if !self.habits.asleep.is_empty() || !self.takes_stripes(request) {
+            self.habits.asleep.push_back(*request);
+            return true;
+        }
+        false
+    }
+
+    fn takes_stripes(&mut self, request: &Request) -> bool {
+        let first = request.start.0 / BLOCK;
+        let count = (request.start.0 + request.count.0).div_ceil(BLOCK) - first;
+        let in_use = self.stripes_in_use();
+        // What is larger than the cache goes when that is empty.
+        let fits = in_use + count <= self.config.stripes as u64 || in_use == 0;
+        if fits {
+            self.habits.taken.insert(request.id, count);
+        }
+        fits
+    }
+
+    pub(super) fn give_stripes_back(&mut self, id: RequestId) {
+        self.habits.taken.remove(&id);
+    }
+
+    pub(super) fn waits_for_stripes(&self, process: u32) -> bool {
+        let mut asleep = self.habits.asleep.iter();
+        asleep.any(|request| request.process == process)
+    }
+
+    /// Wakes the reads that sleep, if enough stripes are free.
+    pub(super) fn wake_readers(&mut self, out: &mut Outputs) -> bool {
+        if self.habits.asleep.is_empty()
+            || self.stripes_in_use() * 4 >= self.config.stripes as u64 * 3
+        {
+            return false;
+        }
+        let mut moved = false;
+        while let Some(request) = self.habits.asleep.front().copied() {
+            if !self.takes_stripes(&request) {
+                break;
+            }
+            moved = true;
+            self.habits.asleep.pop_front();
+            self.submit_read(&request, out);
+            self.settle(request.id, Ok(()), out);
+        }
+        moved
+    }
+}

@@ -1,0 +1,31 @@
+//! What a bench measured, kept in memory.
+
+use raidlab_lab::{Bench, BenchError, Experiment, Finish, Observer, Progress};
+use raidlab_model::ModelBench;
+use raidlab_store::{Cell, CellResult, Measurement, Records};
+
+/// Keeps the rows.
+#[derive(Default)]
+struct Rows(Vec<Measurement>);
+
+impl Observer for Rows {
+    fn progress(&mut self, _: Progress) {}
+    fn record(&mut self, _: Records) {}
+    fn cell(&mut self, result: CellResult) {
+        self.0.extend(result.rows);
+    }
+    fn is_finished(&self, _: &Cell) -> bool {
+        false
+    }
+    fn cancelled(&self) -> bool {
+        false
+    }
+}
+
+/// The rows of a whole experiment on the model.
+pub fn of(experiment: &Experiment) -> Result<Vec<Measurement>, BenchError> {
+    let mut rows = Rows::default();
+    let finish = ModelBench.run(experiment, &mut rows)?;
+    assert_eq!(finish, Finish::Complete);
+    Ok(rows.0)
+}
