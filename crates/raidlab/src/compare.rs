@@ -4,7 +4,7 @@ use crate::failure::{Failure, Kind};
 use crate::output;
 use crate::run::STORE;
 use clap::Args;
-use raidlab_report::{RunData, compare};
+use raidlab_report::{Bound, RunData, compare};
 use raidlab_store::Store;
 use std::path::PathBuf;
 
@@ -21,7 +21,8 @@ a single figure cannot tell.",
 Examples:
   raidlab compare latest 20261121T021000Z-quick
   raidlab compare RUN OTHER --html compare.html
-  raidlab compare RUN OTHER --markdown - --other-store theirs.db"
+  raidlab compare RUN OTHER --markdown - --other-store theirs.db
+  raidlab compare KERNEL MODEL --within random-read=3 --within 10"
 )]
 pub struct Arguments {
     /// The run to compare with, by name or `latest`.
@@ -39,6 +40,11 @@ pub struct Arguments {
     /// The file that keeps the others, where it is not the same.
     #[arg(long, value_name = "FILE")]
     other_store: Option<PathBuf>,
+
+    /// Show too how far each cell is from the base, judged by this bound: percent,
+    /// or a class of jobs with percent, as `random-read=3`. With the members' counts.
+    #[arg(long, value_name = "BOUND")]
+    within: Vec<Bound>,
 
     /// Write an offline HTML page.
     #[arg(long, value_name = "FILE")]
@@ -65,6 +71,7 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
     let comparison = compare(&runs).map_err(|error| {
         Failure::new(Kind::Input, error).help("`raidlab report --list` lists the runs")
     })?;
+    let comparison = comparison.within(&arguments.within);
     let mut written = false;
     if let Some(path) = &arguments.html {
         output::write_or_print(path, comparison.html()?.as_bytes())?;

@@ -6,12 +6,17 @@
 //! series where it was measured once; the rows of a run are corrected together
 //! for being many. Figures that an audit struck out are shown and not compared.
 
+mod agreement;
 mod differences;
 mod page;
 mod text;
 
 #[cfg(test)]
 mod tests;
+
+pub use agreement::{
+    Agreement, AgreementCell, AgreementRow, Bound, BoundError, ClassAgreement, MemberCounts,
+};
 
 use crate::compute::certainty::{Side, compare as compare_sides};
 use crate::compute::findings::sign;
@@ -23,7 +28,7 @@ use crate::data::RunData;
 use crate::format::figure;
 use crate::html::ReportError;
 use raidlab_statistics::{Change, Comparison, Correction, Verdict, correct_table};
-use raidlab_store::{Finding, Measurement, Operation, Severity};
+use raidlab_store::{Finding, Measurement, MemberUse, Operation, Severity};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -42,6 +47,9 @@ pub struct RunComparison {
     pub rows: Vec<ComparedRow>,
     /// How verdicts were corrected for their number, in words.
     pub correction: String,
+    /// Of each run after the base, how far it agrees with it, where bounds were
+    /// declared.
+    pub agreements: Vec<Agreement>,
 }
 
 /// A run's head, with how its rows stand to the base's.
@@ -85,6 +93,11 @@ pub struct ComparedRow {
     pub label: String,
     /// The job in words.
     pub title: String,
+    /// The job's class.
+    pub class: String,
+    /// Its place in the first run that has it.
+    #[serde(skip)]
+    pub(crate) position: usize,
     /// Subject, file system and host, as far as they are not the same
     /// everywhere.
     pub place: String,
@@ -95,7 +108,7 @@ pub struct ComparedRow {
 }
 
 /// One run's figure.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct ComparedCell {
     /// The figure in the row's unit.
     pub value: f64,
@@ -107,6 +120,9 @@ pub struct ComparedCell {
     pub struck: bool,
     /// Signs and rules of fatal findings and warnings: `✗ C1`.
     pub marks: Vec<String>,
+    /// What each member did, of several repetitions in the one nearest to the
+    /// median.
+    pub members: Vec<MemberCounts>,
     /// How it stands to the base; `None` for the base, and where either is
     /// struck out or not there.
     pub verdict: Option<ComparedVerdict>,
@@ -175,6 +191,9 @@ pub fn compare(runs: &[RunData]) -> Result<RunComparison, ReportError> {
         .zip(places)
         .map(|((_, found), place)| compared_row(runs, found, place))
         .collect();
+    for (position, row) in rows.iter_mut().enumerate() {
+        row.position = position;
+    }
     let mut heads: Vec<ComparedRun> = runs.iter().map(head).collect();
     let mut correction = String::new();
     for run in 1..runs.len() {
@@ -191,7 +210,30 @@ pub fn compare(runs: &[RunData]) -> Result<RunComparison, ReportError> {
         runs: heads,
         rows,
         correction,
+        agreements: Vec::new(),
     })
+}
+
+impl RunComparison {
+    /// Judges every cell by these bounds too: what prints the comparison shows how
+    /// far each run agrees with the base, with the members' counts.
+    #[must_use]
+    pub fn within(mut self, bounds: &[Bound]) -> Self {
+        if !bounds.is_empty() {
+            let runs = 1..self.runs.len();
+            self.agreements = runs.map(|run| self.agreement(run, bounds)).collect();
+        }
+        self
+    }
+}
+
+const fn counts(member: &MemberUse) -> MemberCounts {
+    MemberCounts {
+        reads: member.read_ios,
+        writes: member.write_ios,
+        read_bytes: member.read_bytes,
+        written_bytes: member.write_bytes,
+    }
 }
 
 fn has_several_hosts(view: &View<'_>) -> bool {
@@ -260,12 +302,15 @@ fn compared_row(runs: &[RunData], found: &[Option<Found<'_, '_>>], place: String
             repetitions: cell.used,
             struck: cell.fatal,
             marks: marks(&run.findings, &row.findings[column]),
+            members: cell.m.members.iter().map(counts).collect(),
             verdict: None,
         })
     });
     ComparedRow {
         label: head.map_or_else(String::new, |row| row.label.clone()),
         title: head.map_or_else(String::new, |row| row.head.job_title.clone()),
+        class: head.map_or_else(String::new, |row| row.head.class.clone()),
+        position: 0,
         place,
         unit: rate.unit(),
         cells: cells.collect(),

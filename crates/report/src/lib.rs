@@ -21,8 +21,9 @@ mod terminal;
 mod sample;
 
 pub use compare::{
-    Answer, ComparedCell, ComparedRow, ComparedRun, ComparedVerdict, Difference, RunComparison,
-    compare,
+    Agreement, AgreementCell, AgreementRow, Answer, Bound, BoundError, ClassAgreement,
+    ComparedCell, ComparedRow, ComparedRun, ComparedVerdict, Difference, MemberCounts,
+    RunComparison, compare,
 };
 pub use compute::findings::AUDIT_NOTE_CLASS;
 pub use data::RunData;

@@ -40,6 +40,9 @@ impl RunComparison {
         }
         for run in 1..self.runs.len() {
             self.verdicts_text(&mut text, run, style);
+            if let Some(agreement) = self.agreements.get(run - 1) {
+                agreement.text(&mut text, style);
+            }
         }
         style.finish(text)
     }
@@ -140,6 +143,9 @@ impl RunComparison {
                 rows,
             );
             let _ = writeln!(text, "\n{}", self.correction);
+            if let Some(agreement) = self.agreements.get(run - 1) {
+                agreement.markdown(&mut text);
+            }
         }
         text
     }
