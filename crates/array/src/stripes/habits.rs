@@ -29,6 +29,22 @@ pub(super) struct Habits {
     taken: BTreeMap<RequestId, u64>,
     /// Reads that sleep.
     asleep: VecDeque<Request>,
+    /// Stripes that the cache has grown by.
+    grown: u64,
+}
+
+/// The largest cache that md takes (drivers/md/raid5.c, `raid5_set_cache_size`).
+const MOST_STRIPES: u64 = 32_768;
+
+impl Habits {
+    pub(super) const fn grown(&self) -> u64 {
+        self.grown
+    }
+
+    /// A sync found no stripe free.
+    pub(super) fn grow(&mut self) {
+        self.grown = (self.grown + 1).min(MOST_STRIPES);
+    }
 }
 
 impl StripeArray {
@@ -71,8 +87,12 @@ impl StripeArray {
     /// Whether the cache has no stripe left for a sync, or somebody sleeps for one.
     pub(super) fn lacks_stripes_for_sync(&self) -> bool {
         self.config.habits.reads_take_stripes
-            && (!self.habits.asleep.is_empty()
-                || self.stripes_in_use() >= self.config.stripes as u64)
+            && (!self.habits.asleep.is_empty() || self.stripes_in_use() >= self.stripes())
+    }
+
+    /// Stripes of the cache.
+    fn stripes(&self) -> u64 {
+        self.config.stripes as u64 + self.habits.grown
     }
 
     /// A read takes its stripes, or goes to sleep: true.
@@ -93,7 +113,7 @@ impl StripeArray {
         let count = (request.start.0 + request.count.0).div_ceil(BLOCK) - first;
         let in_use = self.stripes_in_use();
         // What is larger than the cache goes when that is empty.
-        let fits = in_use + count <= self.config.stripes as u64 || in_use == 0;
+        let fits = in_use + count <= self.stripes() || in_use == 0;
         if fits {
             self.habits.taken.insert(request.id, count);
         }
@@ -111,9 +131,7 @@ impl StripeArray {
 
     /// Wakes the reads that sleep, if enough stripes are free.
     pub(super) fn wake_readers(&mut self, out: &mut Outputs) -> bool {
-        if self.habits.asleep.is_empty()
-            || self.stripes_in_use() * 4 >= self.config.stripes as u64 * 3
-        {
+        if self.habits.asleep.is_empty() || self.stripes_in_use() * 4 >= self.stripes() * 3 {
             return false;
         }
         let mut moved = false;

@@ -9,6 +9,7 @@ impl StripeArray {
     /// end. Blocks that could all start in this instant are one window.
     pub(super) fn take_window(&mut self, start: u64) -> u64 {
         let unit = self.sync_unit();
+        let depth = self.sync_depth();
         let rule = &self.config.sync;
         let longest = rule.merged.map_or(unit, |merged| merged.to_sectors().0);
         let chunk = self.map.chunk().0;
@@ -19,13 +20,14 @@ impl StripeArray {
         let (mut end, mut limit) = (start + BLOCK, start + BLOCK);
         if sync.blocks.pop_first().is_none() {
             let (_, to) = sync.todo.first().unwrap_or((start, end));
-            let left = (unit * u64::from(rule.depth)).saturating_sub(sync.in_flight_sectors);
+            let left = (unit * depth).saturating_sub(sync.in_flight_sectors);
             limit = to.min(row_end).min(start + longest.min(self.longest));
             end = limit.min(start + unit);
             limit = limit.min(start + left.max(unit));
         }
         if std::mem::take(&mut sync.starved) {
             limit = end;
+            self.habits.grow();
             sync.pause = Pause::Until(rule.after_a_tick(self.now));
         }
         let mut at = start;
@@ -55,13 +57,19 @@ impl StripeArray {
         block.clamp(BLOCK, self.longest)
     }
 
+    /// Blocks that may be in work.
+    fn sync_depth(&self) -> u64 {
+        u64::from(self.config.sync.depth) + self.habits.grown()
+    }
+
     /// Whether as many blocks are in work as may be. md's are stripes of its
     /// cache: once it had none left, it waits until fewer than three quarters are
     /// in use, takes one and sleeps for a tick (Linux 6.12 drivers/md/raid5.c,
-    /// `raid5_get_active_stripe` and `raid5_sync_request`).
+    /// `raid5_get_active_stripe` and `raid5_sync_request`), and its cache grows by
+    /// one (`raid5d`, `grow_one_stripe`).
     pub(super) fn is_sync_full(&mut self) -> bool {
         let unit = self.sync_unit();
-        let depth = u64::from(self.config.sync.depth);
+        let depth = self.sync_depth();
         let merges = self.config.sync.merged.is_some();
         let lacks_stripes = self.lacks_stripes_for_sync();
         let Some(sync) = &mut self.syncs.running else {
