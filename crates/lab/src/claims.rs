@@ -2,10 +2,10 @@
 //!
 //! A claim is a sentence and one or more tests: the ratio of a cell to another, or
 //! to several together, lies within bounds. A claim is reproduced when all its tests
-//! hold, in part when some do. The bounds stand in the claim's file, written before
-//! the rows were measured or for the sentence's sake alone: where an article says
-//! "twice", they are generous around two; where it says "more", they begin at one.
-//! What cannot be tested says why.
+//! hold, in part when some do. The bounds stand in the claim's file and follow the
+//! words of the sentence: where an article says "twice", they are generous around
+//! two; where it says "more", they begin at one. Some were written after rows had
+//! been seen: they are no blind test. What cannot be tested says why.
 //!
 //! A cell is named `subject job operation`, with `subject/filesystem` where a suite
 //! measures a subject on several; the operation may be left out where the job has

@@ -237,7 +237,7 @@ fn a_bitmap_in_a_file_of_its_own_says_what_to_resync() {
     client.write(1 << 20, &data, true).expect("a write");
     server.kill();
     let bits = place.must(&["examine", "-X", "bits"]);
-    assert!(bits.contains("Bitmap : 256 bits"), "{bits}");
+    assert!(bits.contains("Chunksize : 64 KB"), "{bits}");
     let verdict = |bitmap: &[&str]| {
         let words = [&["assemble", "home", "--dry-run"], bitmap, &members].concat();
         place.must(&words)

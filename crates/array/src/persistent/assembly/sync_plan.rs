@@ -3,8 +3,7 @@
 use super::choose::Chosen;
 use super::view::View;
 use super::{
-    AssembleOptions, AssembledMember, Assembly, Candidate, NeededLog, NeededReplay, NeededSync,
-    Part, Update,
+    AssembleOptions, AssembledMember, Assembly, NeededLog, NeededReplay, NeededSync, Part, Update,
 };
 use crate::engine::Admission;
 use crate::mutation::{self, Mutation};
@@ -243,7 +242,7 @@ fn log(view: &View, chosen: &Chosen) -> Result<Logs, LogFault> {
             }
             _ => continue,
         };
-        members.push((at, slot, trust, blocks(&view.candidates[at])?));
+        members.push((at, slot, trust, view.blocks(at)));
     }
     let session = session(view, &members)?;
     let mut logs = Vec::new();
@@ -289,23 +288,23 @@ fn session(view: &View, members: &[WithBlocks]) -> Result<u64, LogFault> {
         Some(session) => return Ok(session),
         None => {}
     }
-    let newest = &view.candidates[view.newest];
-    let begun = blocks(newest)?.first().map_or(0, |block| block.session);
-    let is_behind =
-        |at: usize| view.candidates[at].superblock().events < newest.superblock().events;
-    match lacking(begun).find(|(at, ..)| begun == 0 || !is_behind(*at)) {
-        Some((other, ..)) => Err(LogFault::OtherSession(name(*other))),
-        None => Ok(begun),
-    }
-}
-
-/// The blocks in force of a member's log superblock, at least one.
-fn blocks(candidate: &Candidate) -> Result<Vec<LogBlock>, LogFault> {
-    let name = || candidate.name.clone();
-    let log = candidate.log.ok_or_else(|| LogFault::Absent(name()))?;
-    let blocks = log.in_force(candidate.superblock());
-    if blocks.is_empty() {
-        return Err(LogFault::Overtaken(name()));
-    }
-    Ok(blocks)
+    let newest = view.array().events;
+    let begun = view.blocks(view.newest).first().map(|block| block.session);
+    let begun = begun.filter(|session| *session != 0);
+    let is_behind = |at: usize| view.candidates[at].superblock().events < newest;
+    let fault = match begun {
+        Some(begun) => match lacking(begun).find(|(at, ..)| !is_behind(*at)) {
+            None => return Ok(begun),
+            Some((at, ..)) => *at,
+        },
+        None => first.0,
+    };
+    let lacks = members.iter().find(|(.., blocks)| blocks.is_empty());
+    Err(
+        match (lacks, view.candidates[lacks.map_or(fault, |it| it.0)].log) {
+            (None, _) => LogFault::OtherSession(name(fault)),
+            (Some((at, ..)), None) => LogFault::Absent(name(*at)),
+            (Some((at, ..)), Some(_)) => LogFault::Overtaken(name(*at)),
+        },
+    )
 }

@@ -3,7 +3,7 @@
 use super::{AssembleOptions, Candidate, LeftOut};
 use crate::mutation::{self, Mutation};
 use crate::persistent::error::AssembleError;
-use crate::persistent::log_superblock::{LogBlock, Numbers};
+use crate::persistent::log_superblock::{LogBlock, Numbers, checksum};
 use raidlab_geometry::{CopyMap, Layout, Level, Slot, SlotSet};
 use raidlab_metadata::{Features, Role, Superblock, Uuid};
 use raidlab_units::Sectors;
@@ -65,18 +65,32 @@ impl View {
     /// from now on; of a member that failed while the session began, and has
     /// none, what the others' say.
     pub(super) fn believe(&mut self, at: usize, session: u64, in_sync_below: Sectors) {
+        let of_newest = self.blocks(self.newest).first().copied();
+        let blocks = self.blocks(at);
         let candidate = &mut self.candidates[at];
-        let Some(log) = candidate.log else { return };
-        let blocks = log.in_force(candidate.superblock());
+        let superblock = candidate.superblock();
         let own = blocks.iter().find(|block| block.session == session);
-        if let Some(block) = own.or(blocks.first()) {
-            let block = LogBlock {
+        let block = own.copied().or_else(|| {
+            let sequence = blocks.iter().map(|block| block.sequence).max();
+            Some(LogBlock {
+                device_uuid: superblock.device_uuid,
                 session,
-                in_sync_below: own.map_or(in_sync_below, |own| own.in_sync_below),
-                ..*block
-            };
+                in_sync_below,
+                checksums: [checksum(superblock).unwrap_or(0); 2],
+                sequence: sequence.unwrap_or(0),
+                ..of_newest?
+            })
+        });
+        if let Some(block) = block {
             candidate.log = Some(block.into());
         }
+    }
+
+    /// The blocks in force of a candidate's log superblock.
+    pub(super) fn blocks(&self, at: usize) -> Vec<LogBlock> {
+        let candidate = &self.candidates[at];
+        let log = candidate.log.as_ref();
+        log.map_or_else(Vec::new, |log| log.in_force(candidate.superblock()))
     }
 
     /// The members that the log superblocks of recent ones name as away.
