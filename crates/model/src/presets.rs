@@ -1,6 +1,7 @@
 //! The disk presets: built in, or read from a file.
 
 use raidlab_disk::{Preset, PresetError};
+use std::borrow::Cow;
 use thiserror::Error;
 
 /// Every built-in preset: its name and the text of its file.
@@ -63,20 +64,31 @@ pub fn names() -> Vec<&'static str> {
 /// # Errors
 /// When there is none of that name, or its file is wrong.
 pub fn load(name: &str) -> Result<Preset, LoadPresetError> {
+    let text = text(name)?;
+    Ok(match text {
+        Cow::Owned(text) => Preset::parse(name, &text)?,
+        Cow::Borrowed(text) => Preset::parse(&format!("disks/{name}.toml"), text)?,
+    })
+}
+
+/// The text of a preset's file, comments included.
+///
+/// # Errors
+/// When there is none of that name, or its file cannot be read.
+pub fn text(name: &str) -> Result<Cow<'static, str>, LoadPresetError> {
     if raidlab_lab::catalogue::is_path(name) {
         let text = std::fs::read_to_string(name).map_err(|source| LoadPresetError::Read {
             path: name.to_owned(),
             source,
         })?;
-        return Ok(Preset::parse(name, &text)?);
+        return Ok(text.into());
     }
-    let Some((_, text)) = BUILT_IN.iter().find(|entry| entry.0 == name) else {
-        return Err(LoadPresetError::Unknown {
-            name: name.to_owned(),
-            known: names().join(", "),
-        });
-    };
-    Ok(Preset::parse(&format!("disks/{name}.toml"), text)?)
+    let built_in = BUILT_IN.iter().find(|entry| entry.0 == name);
+    let text = built_in.map(|(_, text)| Cow::Borrowed(*text));
+    text.ok_or_else(|| LoadPresetError::Unknown {
+        name: name.to_owned(),
+        known: names().join(", "),
+    })
 }
 
 #[cfg(test)]

@@ -115,7 +115,7 @@ mod tests {
             .chain(all.get_subcommands_mut().map(|command| command.clone()))
             .filter_map(|command| command.get_after_help().map(ToString::to_string))
             .collect();
-        assert_eq!(helps.len(), 26, "each command has examples");
+        assert_eq!(helps.len(), 27, "each command has examples");
         let mut examples = 0;
         for line in helps.iter().flat_map(|help| help.lines()) {
             let Some(place) = line.find("raidlab ") else {

@@ -1,10 +1,10 @@
 //! `raidlab disks`: what members can be.
 
 use crate::failure::{Failure, Kind};
-use crate::{data, output};
+use crate::output;
 use clap::Args;
 use raidlab_disk::Preset;
-use raidlab_model::presets::{self, LoadPresetError};
+use raidlab_model::presets;
 use std::fmt::Write;
 
 /// Arguments of `raidlab disks`.
@@ -50,7 +50,7 @@ pub fn disks(arguments: &Arguments) -> Result<(), Failure> {
     };
     let preset = presets::load(name)?;
     if arguments.toml {
-        return output::print(&text(name)?);
+        return output::print(&presets::text(name)?);
     }
     let set = set(&preset, arguments.set.as_deref())?;
     output::print(&show(&preset, &set)?)
@@ -67,17 +67,6 @@ pub fn set(preset: &Preset, asked: Option<&str>) -> Result<String, Failure> {
         .parameters(set)
         .map_err(|error| Failure::new(Kind::Usage, error))?;
     Ok(set.to_owned())
-}
-
-/// The text of a preset's file.
-fn text(name: &str) -> Result<String, Failure> {
-    match data::disk(name) {
-        Some(entry) => Ok(entry.preset.to_owned()),
-        None => std::fs::read_to_string(name).map_err(|source| {
-            let path = name.to_owned();
-            LoadPresetError::Read { path, source }.into()
-        }),
-    }
 }
 
 fn show(preset: &Preset, set: &str) -> Result<String, Failure> {

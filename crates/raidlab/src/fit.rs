@@ -136,13 +136,14 @@ fn facts(arguments: &Arguments) -> Result<Facts, Failure> {
         })?;
         return Ok(Facts::parse(&path.display().to_string(), &text)?);
     }
-    let Some(entry) = data::disk(&arguments.disk) else {
+    let disk = &arguments.disk;
+    let Some(text) = data::facts(disk) else {
         let words = format!("no facts are built in for `{}`", arguments.disk);
         return Err(Failure::words(Kind::Usage, words).help("name a file: --facts FILE"));
     };
     Ok(Facts::parse(
-        &format!("facts/{}.toml (built in)", entry.name),
-        entry.facts,
+        &format!("facts/{disk}.toml (built in)"),
+        text,
     )?)
 }
 
