@@ -69,7 +69,10 @@ fn kill_9_leaves_complete_rows() {
         if !path.exists() {
             continue;
         }
-        let store = Store::open(&path).unwrap();
+        // On a crowded machine the child may hold it for long.
+        let Ok(store) = Store::open(&path) else {
+            continue;
+        };
         let rows = store.run_by_name(LATEST).map_or(0, |s| s.measurements);
         if rows >= 5 {
             break rows;
