@@ -94,6 +94,7 @@ impl StripeArray {
     /// Sends a command. Log areas are named in the member's own sectors, all
     /// else in sectors of its data area.
     pub(super) fn issue(&mut self, slot: Slot, role: Role, transfer: Transfer, out: &mut Outputs) {
+        debug_assert!(self.in_service().contains(slot), "{slot:?}: {role:?}");
         let index = self.commands.insert(Command {
             slot,
             epoch: self.members.epoch(slot),

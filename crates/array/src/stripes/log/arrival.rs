@@ -36,17 +36,18 @@ impl Log {
         !self.arrivals.is_empty() || self.wipes.values().any(|wipe| !wipe.dead)
     }
 
-    /// A mark for each ring but those of the members that arrive; `None` if
-    /// there is no room now.
-    fn marks(&mut self) -> Option<Vec<Placed>> {
+    /// A mark for the ring of each member in service but those that arrive;
+    /// `None` if there is no room now.
+    fn marks(&mut self, service: SlotSet) -> Option<Vec<Placed>> {
         // Everything is retired, but the newest batch may not know it.
         self.retire(&[]);
         let transaction = self.next_transaction;
         let rings = (0..).map(Slot).zip(&self.rings);
         let present = rings.filter_map(|(slot, ring)| Some((slot, ring.as_ref()?)));
+        let others = service - self.arrivals;
         let mut participants = self.arrivals;
         let mut places = Vec::new();
-        for (slot, ring) in present.filter(|(slot, _)| !self.arrivals.contains(*slot)) {
+        for (slot, ring) in present.filter(|(slot, _)| others.contains(*slot)) {
             participants = participants.with(slot);
             places.push((slot, ring.find_announcement()?));
         }
@@ -84,6 +85,7 @@ impl StripeArray {
     /// Goes on with the members that arrive, while no batch is in flight; true
     /// if there was anything to do.
     pub(super) fn pump_arrivals(&mut self, out: &mut Outputs) -> bool {
+        let service = self.in_service();
         let Some(log) = &mut self.log else {
             return false;
         };
@@ -100,7 +102,7 @@ impl StripeArray {
             }
             return flushes;
         }
-        let Some(marks) = log.marks() else {
+        let Some(marks) = log.marks(service) else {
             return false;
         };
         let mut batch = Batch {
