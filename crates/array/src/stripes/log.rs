@@ -38,7 +38,7 @@
 //! a ring is complete, so whatever was written in place after a transaction that
 //! counts there counts too, or was never begun.
 //!
-//! When a member is added, nothing of before counts any more ([`arrival`]).
+//! When a member is added, nothing of before counts any more (`arrival`).
 
 mod arrival;
 mod record;
