@@ -8,12 +8,12 @@
 mod run;
 
 use crate::cache::{Cache, CacheError, Kernel, remove_folder};
-use crate::configuration::{FOR_ZFS, lacking, lines};
+use crate::configuration::{FOR_ZFS, WITH_ZFS, lacking, lines};
 use crate::edits::{self, EditError};
 use crate::needs;
 use crate::source::{Release, Source, SourceError, release};
 use crate::zfs::{self, ZfsError};
-use raidlab_shell::{Command, TargetError};
+use raidlab_shell::{Command, Local, Target, TargetError};
 use run::Runner;
 use std::fs;
 use std::io;
@@ -152,7 +152,7 @@ impl Build {
         steps.push(Step::Compile);
         for step in steps {
             let stamp = folder.join(step.stamp());
-            if stamp.exists() {
+            if stamp.is_file() {
                 continue;
             }
             if watcher.cancelled() {
@@ -165,6 +165,7 @@ impl Build {
         watcher.step(Step::Install);
         let release = release(&self.tree())?;
         let kernel = self.kernel(release);
+        self.confirm(&kernel.program)?;
         let program = self.cache.install(&kernel)?;
         remove_folder(&folder)?;
         Ok(Kernel { program, ..kernel })
@@ -181,9 +182,12 @@ impl Build {
             Step::Change => Ok(edits::apply(&self.tree())?),
             Step::Configure => self.configure(runner, watcher),
             Step::Zfs => match &self.zfs {
-                Some(zfs) => zfs.put_into(&self.tree(), &self.folder(), &mut |command| {
-                    runner.run(command, 0, watcher)
-                }),
+                Some(zfs) => {
+                    zfs.put_into(&self.tree(), &self.folder(), &mut |command| {
+                        runner.run(command, 0, watcher)
+                    })?;
+                    check_configuration(&self.read_configuration()?, WITH_ZFS)
+                }
                 None => Ok(()),
             },
             Step::Compile => {
@@ -251,15 +255,24 @@ impl Build {
         let more = if self.zfs.is_some() { FOR_ZFS } else { "" };
         runner.run(&self.make(&["defconfig"]), 0, watcher)?;
         let file = self.tree().join(".config");
-        let read = || fs::read_to_string(&file).map_err(|source| BuildError::file(&file, source));
-        let config = read()? + &lines(more);
+        let config = self.read_configuration()? + &lines(more);
         fs::write(&file, config).map_err(|source| BuildError::file(&file, source))?;
         runner.run(&self.make(&["olddefconfig"]), 0, watcher)?;
-        let lacking = lacking(&read()?, more);
-        if lacking.is_empty() {
-            return Ok(());
-        }
-        Err(BuildError::Configuration { lacking })
+        check_configuration(&self.read_configuration()?, more)
+    }
+
+    fn read_configuration(&self) -> Result<String, BuildError> {
+        let file = self.tree().join(".config");
+        fs::read_to_string(&file).map_err(|source| BuildError::file(&file, source))
+    }
+
+    /// Asks the kernel itself what it was built with: the tree may have changed
+    /// since it was configured.
+    fn confirm(&self, program: &Path) -> Result<(), BuildError> {
+        let program = program.to_string_lossy();
+        let config = Local::new().run(&Command::reads(&program, ["--showconfig"]))?;
+        let more = if self.zfs.is_some() { WITH_ZFS } else { "" };
+        check_configuration(&config.stdout, more)
     }
 
     /// `make` for User-Mode Linux. What a kernel says of its build is the same
@@ -276,6 +289,15 @@ impl Build {
         ];
         Command::changes("make", fixed.iter().chain(words).copied())
     }
+}
+
+/// Refuses a configuration without the wanted settings.
+fn check_configuration(config: &str, more: &str) -> Result<(), BuildError> {
+    let lacking = lacking(config, more);
+    if lacking.is_empty() {
+        return Ok(());
+    }
+    Err(BuildError::Configuration { lacking })
 }
 
 /// A build that did not come to its end.
@@ -372,5 +394,63 @@ impl BuildError {
             }
             _ => None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    const STEPS: [Step; 6] = [
+        Step::Unpack,
+        Step::Change,
+        Step::Configure,
+        Step::Zfs,
+        Step::Compile,
+        Step::Install,
+    ];
+
+    fn build(folder: &Path, zfs: bool) -> Build {
+        Build {
+            cache: Cache::in_folder(folder.to_owned()),
+            source: Source::Tree(folder.to_owned()),
+            zfs: zfs.then(|| zfs::Source::of("2.3.2", folder)),
+            name: "6.12".to_owned(),
+            jobs: 1,
+        }
+    }
+
+    /// What a step makes in the build's folder must never pass for a stamp: the
+    /// step would be skipped when the build goes on.
+    #[test]
+    fn no_step_leaves_a_stamp_by_the_name_of_what_it_makes() {
+        let made = ["linux", "linux.new", "build.log", zfs::COPY];
+        for step in STEPS {
+            assert!(!made.contains(&step.stamp()), "{}", step.stamp());
+        }
+    }
+
+    #[test]
+    fn a_kernel_without_what_it_shall_have_is_not_put_in_place() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let program = folder.path().join("linux");
+        let write = |config: &str| {
+            let script = format!("#!/bin/sh\ncat <<END\n{config}END\n");
+            fs::write(&program, script).expect("written");
+            let mode = fs::Permissions::from_mode(0o755);
+            fs::set_permissions(&program, mode).expect("set");
+            program.clone()
+        };
+        let without = write(&lines(FOR_ZFS).replace("# CONFIG_MODULES is not set\n", ""));
+        let build_with = build(folder.path(), true);
+        let error = build_with.confirm(&without).expect_err("no OpenZFS");
+        assert!(error.to_string().ends_with("CONFIG_ZFS=y"), "{error}");
+        let with = write(&lines(WITH_ZFS).replace("# CONFIG_MODULES is not set\n", ""));
+        build_with.confirm(&with).expect("it has all");
+        let plain = write(&lines(""));
+        build(folder.path(), false)
+            .confirm(&plain)
+            .expect("a kernel without OpenZFS");
     }
 }

@@ -17,6 +17,16 @@ CONFIG_ZLIB_DEFLATE=y
 CONFIG_EFI_PARTITION=y
 ";
 
+/// The same with the setting that it brings with it, which is there once it is in
+/// the tree.
+pub(crate) const WITH_ZFS: &str = "\
+CONFIG_MODULES=y
+CONFIG_ZLIB_INFLATE=y
+CONFIG_ZLIB_DEFLATE=y
+CONFIG_EFI_PARTITION=y
+CONFIG_ZFS=y
+";
+
 /// The lines for a `.config`, without comments. Later lines win.
 pub(crate) fn lines(more: &str) -> String {
     let mut text = String::new();

@@ -16,6 +16,10 @@ use std::path::{Path, PathBuf};
 const FOLDER: &str = "/usr/src";
 const PREFIX: &str = "zfs-";
 
+/// The folder of the configured copy while a kernel is built, beside the kernel's
+/// tree and the stamps of the steps.
+pub(crate) const COPY: &str = "openzfs";
+
 /// The kernel's menu entry for it.
 const KCONFIG: &str = "config ZFS\n\ttristate \"OpenZFS\"\n\tdepends on EFI_PARTITION\n\
                        \tselect ZLIB_INFLATE\n\tselect ZLIB_DEFLATE\n";
@@ -34,6 +38,15 @@ impl Source {
     /// When there is none.
     pub fn find() -> Result<Self, ZfsError> {
         Self::find_in(Path::new(FOLDER))
+    }
+
+    /// One of that version in a folder.
+    #[cfg(test)]
+    pub(crate) fn of(version: &str, folder: &Path) -> Self {
+        Self {
+            version: version.to_owned(),
+            folder: folder.to_owned(),
+        }
     }
 
     fn find_in(folder: &Path) -> Result<Self, ZfsError> {
@@ -68,7 +81,7 @@ impl Source {
         folder: &Path,
         run: &mut dyn FnMut(&Command) -> Result<(), BuildError>,
     ) -> Result<(), BuildError> {
-        let copy = folder.join("zfs");
+        let copy = folder.join(COPY);
         crate::cache::remove_folder(&copy)?;
         let word = |path: &Path| path.to_string_lossy().into_owned();
         let tree_word = word(tree);
