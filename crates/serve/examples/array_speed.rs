@@ -2,13 +2,18 @@
 //! files in memory. No network: the export is asked directly.
 //!
 //!     cargo run --release -p raidlab-serve --example array_speed -- \
-//!         [FOLDER [ROUNDS [ring|threads [DEPTH]]]]
+//!         [FOLDER [ROUNDS [ring|threads|registered [DEPTH]]]]
 //!
 //! FOLDER should be on tmpfs (/dev/shm). Each round measures every subject in
 //! turn, so that what else the machine does falls on all of them; the table has
 //! the median of the rounds. RAID 6 is 8+2, RAID 0 has 4 members, chunks are
 //! 64 KiB, the write log is off, no bitmap. Reads are 128 KiB, writes one full
 //! stripe; the file gets writes of the same size.
+//!
+//! `registered` compares io_uring with payloads in memory that is registered with
+//! the kernel to io_uring without, subject by subject: throughput, and the whole
+//! process's processor time for a request. It matters past the page cache, so
+//! FOLDER should be on a disk.
 
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use raidlab_array::{AssembleOptions, EngineOptions, Level};
@@ -16,7 +21,9 @@ use raidlab_metadata::create::{
     BitmapChoice, CreateSpec, InitialSync, LogReserve, MemberSize, plan,
 };
 use raidlab_metadata::{DeviceFlags, Uuid, Version};
-use raidlab_serve::array::{ArrayExport, DriverConfig, FileExport, ServeOptions, assemble, create};
+use raidlab_serve::array::{
+    ArrayExport, DEFAULT_REGISTERED_BYTES, DriverConfig, FileExport, ServeOptions, assemble, create,
+};
 use raidlab_serve::export::{
     Buffer, BufferPool, Completions, ErrorCode, Export, Operation, Request, RequestFlags,
 };
@@ -26,6 +33,19 @@ use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
+
+/// What one pass took.
+#[derive(Clone, Copy)]
+struct Pass {
+    mib_per_second: f64,
+    /// Processor time for a request, in microseconds.
+    cpu_us: f64,
+}
+
+fn processor_us() -> f64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    now.tv_sec as f64 * 1e6 + now.tv_nsec as f64 / 1e3
+}
 
 /// Bytes that each subject offers at least, and that each measurement moves.
 const WHOLE: u64 = 256 << 20;
@@ -51,15 +71,15 @@ struct Client {
 }
 
 impl Client {
-    /// MiB/s of one pass in order over the first [`WHOLE`] bytes.
+    /// One pass in order over the first [`WHOLE`] bytes.
     fn pass(
         &self,
         export: &dyn Export,
         operation: Operation,
         length: u32,
-    ) -> Result<f64, Box<dyn Error>> {
+    ) -> Result<Pass, Box<dyn Error>> {
         let count = WHOLE / u64::from(length);
-        let started = Instant::now();
+        let (started, cpu) = (Instant::now(), processor_us());
         let (mut sent, mut done) = (0, 0);
         while done < count {
             while sent < count && sent - done < self.depth as u64 {
@@ -83,7 +103,11 @@ impl Client {
                 done += 1;
             }
         }
-        Ok((count * u64::from(length)) as f64 / started.elapsed().as_secs_f64() / 1048576.0)
+        let mib = (count * u64::from(length)) as f64 / 1048576.0;
+        Ok(Pass {
+            mib_per_second: mib / started.elapsed().as_secs_f64(),
+            cpu_us: (processor_us() - cpu) / count as f64,
+        })
     }
 }
 
@@ -160,19 +184,29 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 fn measure(folder: &Path, arguments: &[String]) -> Result<(), Box<dyn Error>> {
     let rounds: usize = arguments.get(1).map_or(Ok(7), |rounds| rounds.parse())?;
-    let driver = DriverConfig {
-        backend: match arguments.get(2).map(String::as_str) {
-            Some("threads") => BackendKind::Threads,
-            _ => BackendKind::Ring,
-        },
-        ..DriverConfig::default()
-    };
     let (sender, answers) = unbounded();
     let client = Client {
         mailbox: Arc::new(Mailbox(sender)),
         answers,
         pool: BufferPool::default(),
         depth: arguments.get(3).map_or(Ok(16), |depth| depth.parse())?,
+    };
+    match arguments.get(2).map(String::as_str) {
+        Some("registered") => compare_registered(folder, rounds, client),
+        Some("threads") => compare_arrays(folder, rounds, &client, BackendKind::Threads),
+        _ => compare_arrays(folder, rounds, &client, BackendKind::Ring),
+    }
+}
+
+fn compare_arrays(
+    folder: &Path,
+    rounds: usize,
+    client: &Client,
+    backend: BackendKind,
+) -> Result<(), Box<dyn Error>> {
+    let driver = DriverConfig {
+        backend,
+        ..DriverConfig::default()
     };
     let file = open(&make(folder, "file", WHOLE)?)?;
     let file = FileExport::start(file, driver)?;
@@ -194,7 +228,7 @@ fn measure(folder: &Path, arguments: &[String]) -> Result<(), Box<dyn Error>> {
     let mut results = vec![Vec::new(); subjects.len()];
     for _ in 0..rounds {
         for ((_, export, operation, length), results) in subjects.iter().zip(&mut results) {
-            results.push(client.pass(*export, *operation, *length)?);
+            results.push(client.pass(*export, *operation, *length)?.mib_per_second);
         }
     }
     let medians: Vec<f64> = results.iter_mut().map(|values| median(values)).collect();
@@ -203,6 +237,97 @@ fn measure(folder: &Path, arguments: &[String]) -> Result<(), Box<dyn Error>> {
         let base = medians[[0, 1, 2, 0, 1, 0, 2][index]];
         let share = 100.0 * medians[index] / base;
         println!("{name:<24} {:>10.0} {share:>9.0} %", medians[index]);
+    }
+    Ok(())
+}
+
+/// The same with registered memory and without, each with buffers of its own.
+struct Pair {
+    exports: [Box<dyn Export>; 2],
+    clients: [Client; 2],
+}
+
+impl Pair {
+    fn new(
+        client: &Client,
+        make: impl Fn(&str, DriverConfig) -> Result<Box<dyn Export>, Box<dyn Error>>,
+    ) -> Result<Self, Box<dyn Error>> {
+        let driver = |registered_bytes| DriverConfig {
+            backend: BackendKind::Ring,
+            registered_bytes,
+            ..DriverConfig::default()
+        };
+        let with_pool = || Client {
+            mailbox: Arc::clone(&client.mailbox),
+            answers: client.answers.clone(),
+            pool: BufferPool::default(),
+            depth: client.depth,
+        };
+        Ok(Self {
+            exports: [
+                make("registered", driver(DEFAULT_REGISTERED_BYTES))?,
+                make("plain", driver(0))?,
+            ],
+            clients: [with_pool(), with_pool()],
+        })
+    }
+}
+
+fn compare_registered(folder: &Path, rounds: usize, client: Client) -> Result<(), Box<dyn Error>> {
+    let file = Pair::new(&client, |name, driver| {
+        let file = open(&make(folder, name, WHOLE)?)?;
+        println!("{name}: past the page cache: {}", file.direct());
+        Ok(Box::new(FileExport::start(file, driver)?))
+    })?;
+    let raid6 = Pair::new(&client, |name, driver| {
+        let folder = folder.join(format!("raid6-{name}"));
+        std::fs::create_dir(&folder)?;
+        Ok(Box::new(array(&folder, Level::Raid6, (8, 2), driver)?))
+    })?;
+    let stripe = 8 * CHUNK as u32;
+    let subjects = [
+        ("file, 4 KiB reads", &file, Operation::Read, 4096),
+        ("file, 4 KiB writes", &file, Operation::Write, 4096),
+        ("file, 128 KiB reads", &file, Operation::Read, READ),
+        ("file, 512 KiB writes", &file, Operation::Write, stripe),
+        ("RAID 6, 128 KiB reads", &raid6, Operation::Read, READ),
+        ("RAID 6, full stripes", &raid6, Operation::Write, stripe),
+    ];
+    for pair in [&file, &raid6] {
+        for (export, client) in pair.exports.iter().zip(&pair.clients) {
+            client.pass(&**export, Operation::Write, stripe)?;
+        }
+    }
+    println!(
+        "{:<24} {:>8} {:>8} {:>6} {:>10} {:>10} {:>6}",
+        "", "MiB/s", "plain", "ratio", "us/request", "plain", "ratio"
+    );
+    for (name, pair, operation, length) in subjects {
+        let mut speeds = [Vec::new(), Vec::new(), Vec::new()];
+        let mut costs = [Vec::new(), Vec::new(), Vec::new()];
+        for round in 0..rounds {
+            let mut passes = [None; 2];
+            // Who goes first changes from round to round.
+            for which in [round % 2, 1 - round % 2] {
+                let export = &*pair.exports[which];
+                passes[which] = Some(pair.clients[which].pass(export, operation, length)?);
+            }
+            let [Some(ours), Some(plain)] = passes else {
+                continue;
+            };
+            for (values, [ours, plain]) in [
+                (&mut speeds, [ours.mib_per_second, plain.mib_per_second]),
+                (&mut costs, [ours.cpu_us, plain.cpu_us]),
+            ] {
+                values[0].push(ours);
+                values[1].push(plain);
+                values[2].push(ours / plain);
+            }
+        }
+        let [speed, plain, ratio] = speeds.each_mut().map(|values| median(values));
+        print!("{name:<24} {speed:>8.0} {plain:>8.0} {ratio:>6.2} ");
+        let [cost, plain, ratio] = costs.each_mut().map(|values| median(values));
+        println!("{cost:>10.1} {plain:>10.1} {ratio:>6.2}");
     }
     Ok(())
 }

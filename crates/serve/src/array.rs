@@ -25,7 +25,10 @@ pub use files::{
 };
 pub use owner::Broken;
 pub use payloads::PayloadError;
-pub use serve::{ArrayExport, DriverConfig, FileExport, ServeError, ServeOptions, monotonic_now};
+pub use serve::{
+    ArrayExport, DEFAULT_REGISTERED_BYTES, DriverConfig, FileExport, ServeError, ServeOptions,
+    monotonic_now,
+};
 
 #[cfg(test)]
 mod tests;

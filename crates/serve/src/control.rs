@@ -24,6 +24,7 @@ pub use client::{ClientError, ControlClient};
 pub use place::{PlaceError, control_path};
 pub use server::{ControlError, ControlServer, Controlled, Publisher, Subscription, converse};
 
+use crate::member::RegisteredMemory;
 use serde::{Deserialize, Serialize};
 
 /// The longest line in either direction, its end included.
@@ -142,6 +143,9 @@ pub struct StatusReport {
     pub log_bytes: u64,
     /// `io_uring` or `threads`.
     pub backend: String,
+    /// What of the payloads' memory is registered with the kernel.
+    #[serde(default)]
+    pub registered_memory: Option<RegisteredMemory>,
     /// What somebody should know and may want to change.
     #[serde(default)]
     pub warnings: Vec<String>,

@@ -10,7 +10,7 @@ mod buffer;
 mod memory;
 mod null;
 
-pub use buffer::{Buffer, BufferError, BufferPool, MAXIMUM_BUFFER_BYTES, PAGE_BYTES};
+pub use buffer::{Buffer, BufferError, BufferPool, Identity, MAXIMUM_BUFFER_BYTES, PAGE_BYTES};
 pub use memory::MemoryExport;
 pub use null::NullExport;
 pub use raidlab_nbd::ErrorCode;

@@ -21,7 +21,7 @@ mod wake;
 pub use commands::{Answer, MemberCounters, Members, MembersConfig};
 pub use memory::{BorrowError, Exclusive, Memory, Shared};
 pub use open::{MemberFile, OpenError, OpenOptions};
-pub use ring::Ring;
+pub use ring::{RegisteredMemory, Ring};
 pub use threads::Threads;
 pub use wake::Waker;
 
@@ -98,6 +98,12 @@ pub trait Backend: Debug + Send {
     /// # Errors
     /// When the backend itself no longer works.
     fn wait(&mut self, timeout: Option<Duration>, ended: &mut Vec<(Job, Ended)>) -> io::Result<()>;
+
+    /// What of the payloads' memory is registered with the kernel; `None` for a
+    /// backend that was not to register any.
+    fn registered(&self) -> Option<RegisteredMemory> {
+        None
+    }
 }
 
 /// Which backend to use.
@@ -113,15 +119,20 @@ pub enum BackendKind {
 }
 
 /// Starts a backend. The thread that calls this must be the one that uses it.
+/// `registered_bytes`: so much memory a ring may register with the kernel.
 ///
 /// # Errors
 /// When an `io_uring` was asked for and refused, or no wake-up descriptor can be
 /// made.
-pub fn start_backend(kind: BackendKind, waker: &Arc<Waker>) -> io::Result<Box<dyn Backend>> {
+pub fn start_backend(
+    kind: BackendKind,
+    registered_bytes: u64,
+    waker: &Arc<Waker>,
+) -> io::Result<Box<dyn Backend>> {
     match kind {
         BackendKind::Threads => Ok(Box::new(Threads::new(waker))),
-        BackendKind::Ring => Ok(Box::new(Ring::new(waker)?)),
-        BackendKind::Automatic => match Ring::new(waker) {
+        BackendKind::Ring => Ok(Box::new(Ring::new(waker, registered_bytes)?)),
+        BackendKind::Automatic => match Ring::new(waker, registered_bytes) {
             Ok(ring) => Ok(Box::new(ring)),
             Err(_) => Ok(Box::new(Threads::new(waker))),
         },

@@ -334,6 +334,18 @@ pub fn words(status: &StatusReport) -> String {
     if status.log_bytes > 0 {
         line("Log", format!("{} on each member", Bytes(status.log_bytes)));
     }
+    line("Backend", status.backend.clone());
+    if let Some(registered) = &status.registered_memory {
+        let mut words = format!(
+            "{} of at most {} registered",
+            Bytes(registered.bytes),
+            Bytes(registered.limit_bytes)
+        );
+        if let Some(why) = &registered.refused {
+            let _ = write!(words, "; the rest is not: {why}");
+        }
+        line("Memory", words);
+    }
     if status.mismatch_sectors > 0 {
         line("Mismatches", format!("{} sectors", status.mismatch_sectors));
     }

@@ -20,13 +20,28 @@ use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime};
 
 /// How members are driven.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DriverConfig {
     /// How commands reach the members.
     pub backend: BackendKind,
+    /// Memory for payloads that a ring may register with the kernel; 0: none.
+    pub registered_bytes: u64,
     /// Time limits.
     pub members: MembersConfig,
 }
+
+impl Default for DriverConfig {
+    fn default() -> Self {
+        Self {
+            backend: BackendKind::default(),
+            registered_bytes: DEFAULT_REGISTERED_BYTES,
+            members: MembersConfig::default(),
+        }
+    }
+}
+
+/// 64 MiB: a connection's 32 MiB in flight, and as much for parity and syncs.
+pub const DEFAULT_REGISTERED_BYTES: u64 = 64 << 20;
 
 /// How an array is served.
 #[derive(Debug, Clone)]
@@ -228,7 +243,7 @@ fn attach(
     driver: DriverConfig,
     waker: &Arc<Waker>,
 ) -> io::Result<Members> {
-    let backend = start_backend(driver.backend, waker)?;
+    let backend = start_backend(driver.backend, driver.registered_bytes, waker)?;
     let mut members = Members::new(backend, driver.members);
     for (handle, file) in files {
         members.attach(place_of(*handle), file)?;

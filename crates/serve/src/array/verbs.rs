@@ -64,6 +64,7 @@ impl ArrayExport {
                 fill_in(device, owner, Slot(handle));
             }
             report.backend = owner.members.backend_name().to_owned();
+            report.registered_memory = owner.members.registered();
             report.broken = owner.broken.as_ref().map(|error| one_line(error));
             report.at_ns = (owner.clock)().0;
             Ok(report)

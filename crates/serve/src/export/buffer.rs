@@ -6,12 +6,15 @@
 //! come in powers of two from one page up; the list of free ones is last in,
 //! first out, so that the memory which is warm in the cache is used again.
 //! The pool keeps a bounded number of bytes; what goes beyond is given back
-//! to the system. Some buffers may be made in advance: these never leave the
-//! pool for the system, so that a ring can register them once.
+//! to the system. A ring that has registered a buffer's memory with the kernel
+//! says so ([`Identity::keep`]): such memory stays in the pool and is taken
+//! first, so that it is registered once and used many times. Rings bound what
+//! they register.
 
 use std::{
     ops::{Deref, DerefMut},
-    sync::{Arc, Mutex, PoisonError},
+    sync::atomic::{AtomicBool, AtomicU64, Ordering},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout};
 
@@ -28,6 +31,39 @@ const CLASSES: usize = (MAXIMUM_BUFFER_BYTES / PAGE_BYTES).ilog2() as usize + 1;
 #[repr(C, align(4096))]
 struct Page([u8; PAGE_BYTES]);
 
+/// Which memory a buffer has, for a ring that registers it: an address alone
+/// would not tell memory from what took its place after it was freed.
+#[derive(Debug)]
+pub struct Identity {
+    number: u64,
+    kept: AtomicBool,
+}
+
+impl Identity {
+    fn new() -> Arc<Self> {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        Arc::new(Self {
+            number: NEXT.fetch_add(1, Ordering::Relaxed),
+            kept: AtomicBool::new(false),
+        })
+    }
+
+    /// A number that no other memory has or will have in this process.
+    #[must_use]
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// From now on the pool keeps this memory, beyond its bound too.
+    pub fn keep(&self) {
+        self.kept.store(true, Ordering::Relaxed);
+    }
+
+    fn is_kept(&self) -> bool {
+        self.kept.load(Ordering::Relaxed)
+    }
+}
+
 /// Bytes of a request: aligned to [`PAGE_BYTES`], with a length of its own
 /// that may be less than what is allocated.
 #[derive(Default)]
@@ -35,7 +71,7 @@ pub struct Buffer {
     pages: Box<[Page]>,
     length: usize,
     home: Option<Arc<Shelves>>,
-    registration: Option<u16>,
+    identity: Option<Arc<Identity>>,
 }
 
 impl Buffer {
@@ -51,10 +87,10 @@ impl Buffer {
         self.pages.len() * PAGE_BYTES
     }
 
-    /// Its place in [`BufferPool::registrable`], if it was made in advance.
+    /// Which memory this is; `None` without any.
     #[must_use]
-    pub fn registration(&self) -> Option<u16> {
-        self.registration
+    pub fn identity(&self) -> Option<&Arc<Identity>> {
+        self.identity.as_ref()
     }
 }
 
@@ -80,10 +116,10 @@ impl std::fmt::Debug for Buffer {
 
 impl Drop for Buffer {
     fn drop(&mut self) {
-        if let Some(home) = self.home.take() {
+        if let (Some(home), Some(identity)) = (self.home.take(), self.identity.take()) {
             home.put(Shelved {
                 pages: std::mem::take(&mut self.pages),
-                registration: self.registration,
+                identity,
             });
         }
     }
@@ -91,11 +127,18 @@ impl Drop for Buffer {
 
 struct Shelved {
     pages: Box<[Page]>,
-    registration: Option<u16>,
+    identity: Arc<Identity>,
+}
+
+/// Free buffers of one size.
+#[derive(Default)]
+struct Shelf {
+    kept: Vec<Shelved>,
+    others: Vec<Shelved>,
 }
 
 struct Shelves {
-    by_class: [Mutex<Vec<Shelved>>; CLASSES],
+    by_class: [Mutex<Shelf>; CLASSES],
     /// Bytes that one class may keep.
     keep_bytes: usize,
 }
@@ -103,15 +146,23 @@ struct Shelves {
 impl Shelves {
     fn put(&self, shelved: Shelved) {
         let bytes = shelved.pages.len() * PAGE_BYTES;
-        if bytes == 0 {
-            return;
+        let mut shelf = self.lock(class(bytes));
+        if shelved.identity.is_kept() {
+            shelf.kept.push(shelved);
+        } else if shelf.others.len() * bytes < self.keep_bytes {
+            shelf.others.push(shelved);
         }
-        let mut shelf = self.by_class[class(bytes)]
+    }
+
+    fn take(&self, class: usize) -> Option<Shelved> {
+        let mut shelf = self.lock(class);
+        shelf.kept.pop().or_else(|| shelf.others.pop())
+    }
+
+    fn lock(&self, class: usize) -> MutexGuard<'_, Shelf> {
+        self.by_class[class]
             .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        if shelved.registration.is_some() || shelf.len() * bytes < self.keep_bytes {
-            shelf.push(shelved);
-        }
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -138,7 +189,6 @@ pub enum BufferError {
 #[derive(Clone)]
 pub struct BufferPool {
     shelves: Arc<Shelves>,
-    registrable: Arc<[(usize, usize)]>,
 }
 
 impl std::fmt::Debug for BufferPool {
@@ -163,43 +213,7 @@ impl BufferPool {
                 by_class: std::array::from_fn(|_| Mutex::default()),
                 keep_bytes,
             }),
-            registrable: Arc::new([]),
         }
-    }
-
-    /// A pool with `count` buffers of each of `sizes` made in advance, whose
-    /// addresses never change: [`BufferPool::registrable`] lists them. At most
-    /// 65,536 buffers.
-    ///
-    /// # Errors
-    ///
-    /// A size is too long, or the system has no memory.
-    pub fn with_registrable(
-        keep_bytes: usize,
-        sizes: &[usize],
-        count: u16,
-    ) -> Result<Self, BufferError> {
-        let mut pool = Self::new(keep_bytes);
-        let mut registrable = Vec::new();
-        for &size in sizes {
-            for _ in 0..count {
-                let Ok(index) = u16::try_from(registrable.len()) else {
-                    break;
-                };
-                let mut buffer = pool.allocate(size)?;
-                buffer.registration = Some(index);
-                registrable.push((buffer.pages.as_bytes().as_ptr().addr(), buffer.capacity()));
-            }
-        }
-        pool.registrable = registrable.into();
-        Ok(pool)
-    }
-
-    /// Address and bytes of each buffer that was made in advance, by its
-    /// [`Buffer::registration`]. They live as long as any clone of the pool.
-    #[must_use]
-    pub fn registrable(&self) -> &[(usize, usize)] {
-        &self.registrable
     }
 
     /// A buffer of `length` bytes. Its content is what its last user left.
@@ -212,28 +226,18 @@ impl BufferPool {
         if length > MAXIMUM_BUFFER_BYTES {
             return Err(BufferError::TooLong(length));
         }
-        let shelved = self.shelves.by_class[class(length.max(1))]
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .pop();
-        match shelved {
-            Some(Shelved {
-                pages,
-                registration,
-            }) => Ok(Buffer {
+        match self.shelves.take(class(length.max(1))) {
+            Some(Shelved { pages, identity }) => Ok(Buffer {
                 pages,
                 length,
                 home: Some(Arc::clone(&self.shelves)),
-                registration,
+                identity: Some(identity),
             }),
             None => self.allocate(length),
         }
     }
 
     fn allocate(&self, length: usize) -> Result<Buffer, BufferError> {
-        if length > MAXIMUM_BUFFER_BYTES {
-            return Err(BufferError::TooLong(length));
-        }
         let pages = 1_usize << class(length.max(1));
         let pages = <[Page]>::new_box_zeroed_with_elems(pages)
             .map_err(|_| BufferError::OutOfMemory(length))?;
@@ -241,7 +245,7 @@ impl BufferPool {
             pages,
             length,
             home: Some(Arc::clone(&self.shelves)),
-            registration: None,
+            identity: Some(Identity::new()),
         })
     }
 }
@@ -274,23 +278,24 @@ mod tests {
         let pool = BufferPool::new(2 * PAGE_BYTES);
         let taken: Vec<_> = (0..5).map(|_| pool.take(PAGE_BYTES).unwrap()).collect();
         drop(taken);
-        assert_eq!(pool.shelves.by_class[0].lock().unwrap().len(), 2);
+        assert_eq!(pool.shelves.lock(0).others.len(), 2);
     }
 
     #[test]
-    fn buffers_made_in_advance_keep_their_number_and_place() {
-        let pool = BufferPool::with_registrable(0, &[4096, 65_536], 2).unwrap();
-        assert_eq!(pool.registrable().len(), 4);
-        for length in [100, 65_536] {
-            let buffer = pool.take(length).unwrap();
-            let index = usize::from(buffer.registration().unwrap());
-            let (address, bytes) = pool.registrable()[index];
-            assert_eq!(
-                (address, bytes),
-                (buffer.as_ptr().addr(), buffer.capacity())
-            );
-        }
-        assert_eq!(pool.shelves.by_class[0].lock().unwrap().len(), 2);
+    fn memory_that_is_to_be_kept_stays_and_is_taken_first() {
+        let pool = BufferPool::new(PAGE_BYTES);
+        let number = |buffer: &Buffer| buffer.identity().unwrap().number();
+        let taken: Vec<_> = (0..4).map(|_| pool.take(PAGE_BYTES).unwrap()).collect();
+        let kept = [number(&taken[1]), number(&taken[2])];
+        taken[1].identity().unwrap().keep();
+        taken[2].identity().unwrap().keep();
+        let last = number(&taken[3]);
+        drop(taken);
+        let again: Vec<_> = (0..4).map(|_| pool.take(100).unwrap()).collect();
+        assert_eq!([number(&again[1]), number(&again[0])], kept);
+        // Of the others the pool had room for the first; the last is gone, and
+        // so is its number.
+        assert!(number(&again[2]) < kept[0] && number(&again[3]) > last);
     }
 
     #[test]

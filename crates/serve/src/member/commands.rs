@@ -1,7 +1,7 @@
 //! Commands to the members of one array: short ones continued, errors in the
 //! core's words, hung members given up.
 
-use super::{Backend, Ended, Job, MemberFile, Transfer};
+use super::{Backend, Ended, Job, MemberFile, RegisteredMemory, Transfer};
 use raidlab_array::{CommandId, MemberError};
 use raidlab_units::Nanos;
 use rustix::io::Errno;
@@ -113,6 +113,12 @@ impl Members {
     #[must_use]
     pub fn backend_name(&self) -> &'static str {
         self.backend.name()
+    }
+
+    /// What of the payloads' memory is registered with the kernel.
+    #[must_use]
+    pub fn registered(&self) -> Option<RegisteredMemory> {
+        self.backend.registered()
     }
 
     /// Puts a member at a place; the one that was there is let go.

@@ -8,7 +8,7 @@
 //! keeps the memory alive, whoever else lets go of it; a borrow that conflicts
 //! is refused, never granted.
 
-use crate::export::Buffer;
+use crate::export::{Buffer, Identity};
 use std::cell::UnsafeCell;
 use std::fmt;
 use std::ops::{Deref, DerefMut, Range};
@@ -22,7 +22,8 @@ pub struct Memory {
     buffer: UnsafeCell<Buffer>,
     base: NonNull<u8>,
     len: usize,
-    registration: Option<u16>,
+    capacity: usize,
+    identity: Option<Arc<Identity>>,
     borrows: Mutex<Vec<Borrow>>,
 }
 
@@ -57,7 +58,8 @@ impl Memory {
         let mut memory = Arc::new(Self {
             base: NonNull::dangling(),
             len: buffer.len(),
-            registration: buffer.registration(),
+            capacity: buffer.capacity(),
+            identity: buffer.identity().cloned(),
             buffer: UnsafeCell::new(buffer),
             borrows: Mutex::new(Vec::new()),
         });
@@ -85,10 +87,15 @@ impl Memory {
         self.len == 0
     }
 
-    /// The buffer's place among those made in advance.
-    #[must_use]
-    pub fn registration(&self) -> Option<u16> {
-        self.registration
+    /// Which memory this is; `None` without bytes.
+    pub(super) fn identity(&self) -> Option<&Arc<Identity>> {
+        self.identity.as_ref()
+    }
+
+    /// Where all that was allocated lies, its address and bytes: the same for
+    /// every buffer with this identity.
+    pub(super) fn allocation(&self) -> (NonNull<u8>, usize) {
+        (self.base, self.capacity)
     }
 
     /// Borrows a range for reading.

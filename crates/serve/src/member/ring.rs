@@ -1,19 +1,25 @@
 //! Commands by `io_uring`: one ring for an array, used by its owner alone.
 //!
 //! Jobs wait in the submission queue and go to the kernel in one call, together
-//! with the wait for completions. Members are registered files. A read of the
-//! waker's eventfd is always under way, so that a request from another thread
-//! ends the wait like any completion.
+//! with the wait for completions. Members are registered files; payloads lie in
+//! registered memory as far as there is room for it (see `registered`). A read
+//! of the waker's eventfd is always under way, so that a request from another
+//! thread ends the wait like any completion.
 //!
 //! The kernel reads and writes through addresses taken from a job's borrow. The
 //! job, and with it the borrow, stays in `jobs` until its completion has been
 //! seen; a ring that is dropped earlier leaks the jobs rather than free what the
 //! kernel may still touch.
 
+mod registered;
+
+pub use registered::RegisteredMemory;
+
 use super::{Backend, Ended, Job, MemberFile, Memory, Transfer, Waker};
 use crate::export::BufferPool;
 use io_uring::types::{Fd, Fixed, FsyncFlags, SubmitArgs, Timespec};
 use io_uring::{IoUring, Probe, cqueue, opcode, squeue};
+use registered::Registered;
 use rustix::fs::FallocateFlags;
 use rustix::io::{Errno, ReadWriteFlags};
 use std::fmt;
@@ -35,6 +41,7 @@ const WAKE: u64 = u64::MAX;
 /// A ring and the jobs in it.
 pub struct Ring {
     ring: IoUring,
+    registered: Option<Registered>,
     waker: Arc<Waker>,
     jobs: Vec<Option<Job>>,
     free: Vec<usize>,
@@ -46,11 +53,12 @@ pub struct Ring {
 }
 
 impl Ring {
-    /// Sets a ring up for the calling thread.
+    /// Sets a ring up for the calling thread. It registers up to
+    /// `registered_bytes` of the payloads' memory.
     ///
     /// # Errors
     /// When the kernel has no `io_uring`, refuses it or lacks an operation.
-    pub fn new(waker: &Arc<Waker>) -> io::Result<Self> {
+    pub fn new(waker: &Arc<Waker>, registered_bytes: u64) -> io::Result<Self> {
         let ring = IoUring::builder()
             .setup_single_issuer()
             .setup_defer_taskrun()
@@ -80,8 +88,11 @@ impl Ring {
         let wake_bytes = Memory::new(wake_bytes)
             .write(0..8)
             .map_err(io::Error::other)?;
+        let registered =
+            (registered_bytes > 0).then(|| Registered::new(&ring.submitter(), registered_bytes));
         Ok(Self {
             ring,
+            registered,
             waker: Arc::clone(waker),
             jobs: Vec::new(),
             free: Vec::new(),
@@ -150,16 +161,23 @@ fn outcome(completion: &cqueue::Entry) -> Ended {
 /// call (`MAX_RW_COUNT`).
 const MAXIMUM_BYTES: usize = 0x7fff_f000;
 
-fn entry(job: &mut Job) -> squeue::Entry {
+/// `buffer`: where its memory is registered.
+fn entry(job: &mut Job, buffer: Option<u16>) -> squeue::Entry {
     let file = Fixed(u32::try_from(job.place).unwrap_or(u32::MAX));
     let offset = job.offset + job.moved as u64;
     let length = |bytes: usize| u32::try_from(bytes.min(MAXIMUM_BYTES)).unwrap_or(u32::MAX);
     match &mut job.transfer {
         Transfer::Read(bytes) => {
             let bytes = &mut bytes[job.moved..];
-            opcode::Read::new(file, bytes.as_mut_ptr(), length(bytes.len()))
-                .offset(offset)
-                .build()
+            let (start, length) = (bytes.as_mut_ptr(), length(bytes.len()));
+            match buffer {
+                Some(buffer) => opcode::ReadFixed::new(file, start, length, buffer)
+                    .offset(offset)
+                    .build(),
+                None => opcode::Read::new(file, start, length)
+                    .offset(offset)
+                    .build(),
+            }
         }
         Transfer::Write {
             data,
@@ -171,10 +189,18 @@ fn entry(job: &mut Job) -> squeue::Entry {
             } else {
                 ReadWriteFlags::empty()
             };
-            opcode::Write::new(file, bytes.as_ptr(), length(bytes.len()))
-                .offset(offset)
-                .rw_flags(flags.bits().cast_signed())
-                .build()
+            let flags = flags.bits().cast_signed();
+            let (start, length) = (bytes.as_ptr(), length(bytes.len()));
+            match buffer {
+                Some(buffer) => opcode::WriteFixed::new(file, start, length, buffer)
+                    .offset(offset)
+                    .rw_flags(flags)
+                    .build(),
+                None => opcode::Write::new(file, start, length)
+                    .offset(offset)
+                    .rw_flags(flags)
+                    .build(),
+            }
         }
         Transfer::Flush => opcode::Fsync::new(file).flags(FsyncFlags::DATASYNC).build(),
         Transfer::Discard { bytes } => {
@@ -226,7 +252,15 @@ impl Backend for Ring {
             self.jobs.push(None);
             self.jobs.len() - 1
         });
-        let entry = entry(&mut job).user_data(index as u64);
+        let buffer = self.registered.as_mut().and_then(|registered| {
+            let memory = match &job.transfer {
+                Transfer::Read(bytes) => bytes.memory(),
+                Transfer::Write { data, .. } => data.memory(),
+                Transfer::Flush | Transfer::Discard { .. } => return None,
+            };
+            registered.index(&self.ring.submitter(), memory)
+        });
+        let entry = entry(&mut job, buffer).user_data(index as u64);
         self.jobs[index] = Some(job);
         if self.push(&entry).is_err()
             && let Some(job) = self.jobs[index].take()
@@ -263,6 +297,10 @@ impl Backend for Ring {
         }
         self.collect(ended);
         Ok(())
+    }
+
+    fn registered(&self) -> Option<RegisteredMemory> {
+        self.registered.as_ref().map(Registered::report)
     }
 }
 

@@ -1,7 +1,7 @@
 //! What is served: arrays put together from devices, files, modelled disks.
 
 use super::Served;
-use crate::array::{claim_refused, look_at};
+use crate::array::{claim_refused, look_at, mdadm_size};
 use crate::disks;
 use crate::failure::{Failure, Kind};
 use crate::output;
@@ -16,7 +16,7 @@ use raidlab_serve::array::{
 };
 use raidlab_serve::disk::{DiskConfig, DiskExport, DiskStorage};
 use raidlab_serve::member::{BackendKind, MemberFile, MembersConfig, OpenOptions};
-use raidlab_units::Nanos;
+use raidlab_units::{Nanos, Sectors};
 use std::ffi::OsString;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -97,6 +97,11 @@ pub struct Assembling {
     #[arg(long, value_enum, default_value = "auto")]
     backend: Backend,
 
+    /// With `io_uring`: register up to so much of the payloads' memory with the
+    /// kernel (the rest goes unregistered); 0 for none.
+    #[arg(long, value_name = "SIZE", default_value = "64M", value_parser = mdadm_size)]
+    registered_memory: Sectors,
+
     /// Through the page cache, even where a member could do without.
     #[arg(long)]
     buffered: bool,
@@ -124,6 +129,7 @@ impl Assembling {
                 Backend::IoUring => BackendKind::Ring,
                 Backend::Threads => BackendKind::Threads,
             },
+            registered_bytes: self.registered_memory.to_bytes().0,
             members: MembersConfig {
                 command_limit: Nanos::from_secs(self.member_timeout),
             },
@@ -188,6 +194,8 @@ impl Assembling {
         }
         words.extend(["--stale".into(), word(self.stale)]);
         words.extend(["--backend".into(), word(self.backend)]);
+        let registered = format!("{}k", self.registered_memory.0.div_ceil(2));
+        words.extend(["--registered-memory".into(), registered.into()]);
         words.extend(["--read-policy".into(), self.read_policy.to_string().into()]);
         words.extend([
             "--member-timeout".into(),

@@ -7,12 +7,13 @@ use std::sync::Arc;
 
 const SECTORS: u64 = 8192;
 
-fn export(kind: BackendKind) -> (tempfile::NamedTempFile, FileExport) {
+fn export(kind: BackendKind, registered_bytes: u64) -> (tempfile::NamedTempFile, FileExport) {
     let file = tempfile::NamedTempFile::new().expect("a file");
     file.as_file().set_len(SECTORS * 512).expect("room");
     let member = MemberFile::open(file.path(), OpenOptions::default()).expect("opens");
     let config = DriverConfig {
         backend: kind,
+        registered_bytes,
         ..DriverConfig::default()
     };
     let export = FileExport::start(Arc::new(member), config).expect("starts");
@@ -20,8 +21,8 @@ fn export(kind: BackendKind) -> (tempfile::NamedTempFile, FileExport) {
 }
 
 /// Batches of requests that do not overlap within a batch, against a flat array.
-fn run(kind: BackendKind, batches: &[Vec<(u8, u64, u64, u8)>]) {
-    let (file, export) = export(kind);
+fn run(kind: BackendKind, registered_bytes: u64, batches: &[Vec<(u8, u64, u64, u8)>]) {
+    let (file, export) = export(kind, registered_bytes);
     let client = Client::new();
     let mut oracle = vec![0_u8; (SECTORS * 512) as usize];
     for batch in batches {
@@ -74,18 +75,20 @@ proptest! {
 
     #[test]
     fn a_file_by_a_ring_is_a_flat_array(batches in batches()) {
-        run(BackendKind::Ring, &batches);
+        for registered_bytes in [0, 4 << 20, 64 << 20] {
+            run(BackendKind::Ring, registered_bytes, &batches);
+        }
     }
 
     #[test]
     fn a_file_by_threads_is_a_flat_array(batches in batches()) {
-        run(BackendKind::Threads, &batches);
+        run(BackendKind::Threads, 0, &batches);
     }
 }
 
 #[test]
 fn beyond_the_end_is_invalid() {
-    let (_file, export) = export(BackendKind::Automatic);
+    let (_file, export) = export(BackendKind::Automatic, 1 << 20);
     let client = Client::new();
     let beyond = (Operation::Read, (SECTORS - 1) * 512, 1024);
     let (_, result) = client.ask(&export, beyond, &[]);
@@ -94,7 +97,7 @@ fn beyond_the_end_is_invalid() {
 
 #[test]
 fn what_is_under_way_is_finished_when_the_export_is_dropped() {
-    let (file, export) = export(BackendKind::Automatic);
+    let (file, export) = export(BackendKind::Automatic, 1 << 20);
     let client = Client::new();
     for piece in 0..64 {
         let write = (Operation::Write, piece * 65_536, 65_536);

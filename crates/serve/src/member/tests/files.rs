@@ -3,6 +3,8 @@ use super::super::{
     start_backend,
 };
 use super::{memory, read, zero};
+use crate::export::BufferPool;
+use crate::member::Memory;
 use proptest::prelude::*;
 use raidlab_array::CommandId;
 use std::sync::Arc;
@@ -12,8 +14,12 @@ const SECTOR: usize = 512;
 const SECTORS: usize = 256;
 
 fn members(kind: BackendKind) -> (Members, Arc<Waker>) {
+    members_with(kind, 1 << 20)
+}
+
+fn members_with(kind: BackendKind, registered_bytes: u64) -> (Members, Arc<Waker>) {
     let waker = Arc::new(Waker::new().expect("a descriptor"));
-    let backend = start_backend(kind, &waker).expect("a backend");
+    let backend = start_backend(kind, registered_bytes, &waker).expect("a backend");
     (Members::new(backend, MembersConfig::default()), waker)
 }
 
@@ -57,13 +63,17 @@ fn pattern(step: &Step) -> Vec<u8> {
         .collect()
 }
 
-fn run(kind: BackendKind, options: OpenOptions, steps: &[Step]) {
+fn run(kind: BackendKind, registered_bytes: u64, buffered: bool, steps: &[Step]) {
     let file = tempfile::NamedTempFile::new().expect("a file");
     file.as_file()
         .set_len((SECTORS * SECTOR) as u64)
         .expect("room");
+    let options = OpenOptions {
+        buffered,
+        read_only: false,
+    };
     let member = Arc::new(MemberFile::open(file.path(), options).expect("opens"));
-    let (mut members, waker) = members(kind);
+    let (mut members, waker) = members_with(kind, registered_bytes);
     members.attach(0, &member).expect("room");
     let mut oracle = vec![0_u8; SECTORS * SECTOR];
     for (number, step) in (0..).zip(steps) {
@@ -106,12 +116,15 @@ proptest! {
 
     #[test]
     fn a_ring_keeps_a_flat_array(steps in steps(), buffered in any::<bool>()) {
-        run(BackendKind::Ring, OpenOptions { buffered, read_only: false }, &steps);
+        // No registered memory, room for a few buffers, room for all.
+        for registered_bytes in [0, 65_536, 64 << 20] {
+            run(BackendKind::Ring, registered_bytes, buffered, &steps);
+        }
     }
 
     #[test]
     fn threads_keep_a_flat_array(steps in steps(), buffered in any::<bool>()) {
-        run(BackendKind::Threads, OpenOptions { buffered, read_only: false }, &steps);
+        run(BackendKind::Threads, 0, buffered, &steps);
     }
 }
 
@@ -216,4 +229,68 @@ fn another_thread_ends_the_wait() {
             thread.join().expect("joins");
         }
     }
+}
+
+/// A pool with many buffers in use at once, and room for some of them only in
+/// the table: what is registered stays within the bound, is used again, and all
+/// commands give what they should.
+#[test]
+fn what_is_registered_stays_within_its_bound() {
+    const BUFFERS: u64 = 40;
+    const BYTES: usize = 8192;
+    let file = tempfile::NamedTempFile::new().expect("a file");
+    file.as_file()
+        .set_len(BUFFERS * BYTES as u64)
+        .expect("room");
+    let member = Arc::new(MemberFile::open(file.path(), OpenOptions::default()).expect("opens"));
+    // Fifteen whole buffers and a half.
+    let limit = 127_000;
+    let (mut members, waker) = members_with(BackendKind::Ring, limit);
+    members.attach(0, &member).expect("room");
+    let pool = BufferPool::new(0);
+    for round in 0..3_u8 {
+        for writes in [true, false] {
+            for number in 0..BUFFERS {
+                let mut buffer = pool.take(BYTES).expect("room");
+                let fill = if writes { number as u8 ^ round } else { 0xee };
+                buffer.fill(fill);
+                let memory = Memory::new(buffer);
+                let transfer = if writes {
+                    Transfer::Write {
+                        data: memory.read(0..BYTES).expect("free"),
+                        force_unit_access: false,
+                    }
+                } else {
+                    Transfer::Read(memory.write(0..BYTES).expect("free"))
+                };
+                let offset = number * BYTES as u64;
+                members.submit(zero(), CommandId(number), 0, offset, transfer);
+            }
+            let mut answered = 0;
+            while answered < BUFFERS {
+                for answer in answer(&mut members, &waker) {
+                    assert_eq!(answer.result, Ok(()));
+                    if let Some(Transfer::Read(bytes)) = answer.transfer {
+                        let expected = answer.id.0 as u8 ^ round;
+                        assert!(bytes.iter().all(|&byte| byte == expected));
+                    }
+                    answered += 1;
+                }
+            }
+            let registered = members.registered().expect("was asked for");
+            assert_eq!(
+                (registered.bytes, registered.limit_bytes),
+                (15 * 8192, limit)
+            );
+            assert_eq!(registered.refused, None);
+        }
+    }
+}
+
+#[test]
+fn threads_register_nothing() {
+    let (members, _) = members_with(BackendKind::Threads, 1 << 20);
+    assert_eq!(members.registered(), None);
+    let (members, _) = members_with(BackendKind::Ring, 0);
+    assert_eq!(members.registered(), None);
 }
