@@ -166,7 +166,11 @@ impl Buffers {
     /// # Errors
     /// When there is no such buffer or it is too short.
     pub fn slice(&self, buffer: BufferId, count: Sectors) -> Result<&[u8], PayloadError> {
-        let region = self.region(buffer, length(count))?;
+        self.bytes_of(buffer, length(count))
+    }
+
+    pub(crate) fn bytes_of(&self, buffer: BufferId, bytes: usize) -> Result<&[u8], PayloadError> {
+        let region = self.region(buffer, bytes)?;
         Ok(&self.bytes(region.entry)[region.start..region.end])
     }
 

@@ -1,255 +1,325 @@
-//! The compute steps on bytes.
+//! The compute steps on bytes, whatever keeps them.
+//!
+//! Every range of a step is borrowed before a byte changes: a step that names
+//! what does not exist, overlaps itself or asks for what cannot be is an error,
+//! not damage.
 
 use crate::PayloadError;
-use crate::buffers::{Buffers, length};
-use crate::pieces::{Overlap, borrow};
-use raidlab_array::{BufferId, ComputeStep, StepId, StepResult};
+use crate::buffers::length;
+use raidlab_array::{BufferId, ComputeStep, ScratchId, StepId, StepResult};
 use raidlab_parity::MAXIMUM_DATA;
 use raidlab_units::{SECTOR_BYTES, Sectors};
 
 const SECTOR: usize = SECTOR_BYTES as usize;
 
-impl Buffers {
-    /// Executes one step. Gives back the result of a step with an id.
+/// What a step borrows: from each buffer so many bytes. [`BufferId::None`] is
+/// nothing.
+#[derive(Debug, Clone, Copy)]
+pub struct Ranges<'a> {
+    /// How many bytes of each.
+    pub bytes: usize,
+    /// What is read.
+    pub reads: &'a [BufferId],
+    /// What is read and written.
+    pub writes: &'a [BufferId],
+}
+
+/// Keeps the bytes that steps work on.
+pub trait Store {
+    /// Why a step cannot be executed.
+    type Error: From<PayloadError>;
+
+    /// Makes a scratch buffer; its bytes are undefined.
     ///
     /// # Errors
-    /// When the step names buffers that are not there, too short, or overlap,
-    /// or asks for what cannot be. No byte has changed then.
-    pub fn execute(
+    /// When there is one of this name, or no memory.
+    fn allocate(&mut self, scratch: ScratchId, count: Sectors) -> Result<(), Self::Error>;
+
+    /// Lets a scratch buffer go.
+    ///
+    /// # Errors
+    /// When there is none of this name.
+    fn release(&mut self, scratch: ScratchId) -> Result<(), Self::Error>;
+
+    /// Does something with ranges of buffers, all borrowed at once: what is
+    /// read and what is written, in the order of `ranges`, `None` for
+    /// [`BufferId::None`].
+    ///
+    /// # Errors
+    /// When a range does not exist, or one that is written overlaps another.
+    fn with<R>(
         &mut self,
-        step: &ComputeStep,
-    ) -> Result<Option<(StepId, StepResult)>, PayloadError> {
-        match step {
-            ComputeStep::Allocate { scratch, count } => self.allocate(*scratch, *count)?,
-            ComputeStep::Release { scratch } => self.release(*scratch)?,
-            ComputeStep::Fill { to, bytes } => self.fill(*to, bytes)?,
-            ComputeStep::Zero { to, count } => self.slice_mut(*to, *count)?.fill(0),
-            ComputeStep::Copy { from, to, count } => self.copy(*from, *to, *count)?,
-            ComputeStep::Fetch { id, from, count } => {
-                let bytes = self.slice(*from, *count)?.to_vec();
-                return Ok(Some((*id, StepResult::Bytes(bytes))));
-            }
-            ComputeStep::Compare {
-                id,
-                left,
-                right,
-                count,
-            } => {
-                let left = self.slice(*left, *count)?;
-                let different = different_sectors(left, self.slice(*right, *count)?);
-                return Ok(Some((*id, StepResult::Compared { different })));
-            }
-            ComputeStep::Generate { count, data, p, q } => self.generate(*count, data, *p, *q)?,
-            ComputeStep::Update {
-                count,
-                index,
-                old,
-                new,
-                p,
-                q,
-            } => self.update(*count, *index, [*old, *new, *p, *q])?,
-            ComputeStep::Recover {
-                count,
-                data,
-                p,
-                q,
-                lost,
-            } => self.recover(*count, data, *p, *q, lost)?,
-            ComputeStep::Check {
-                id,
-                count,
-                data,
-                p,
-                q,
-            } => return Ok(Some((*id, self.check(*count, data, *p, *q)?))),
-            ComputeStep::Seal {
-                header,
-                header_bytes,
-                at,
-                seal_at,
-                blocks,
-            } => self.seal(*header, *header_bytes, *at, *seal_at, blocks)?,
-        }
-        Ok(None)
-    }
+        ranges: Ranges<'_>,
+        work: impl FnOnce(&[Option<&[u8]>], &mut [Option<&mut [u8]>]) -> R,
+    ) -> Result<R, Self::Error>;
+}
 
-    fn fill(&mut self, to: BufferId, bytes: &[u8]) -> Result<(), PayloadError> {
-        if !bytes.len().is_multiple_of(SECTOR) {
-            return Err(PayloadError::NotWholeSectors(bytes.len()));
+/// Executes one step. Gives back the result of a step with an id.
+///
+/// # Errors
+/// When the step names buffers that are not there, too short, or overlap, or
+/// asks for what cannot be. No byte has changed then.
+pub fn execute<S: Store>(
+    store: &mut S,
+    step: &ComputeStep,
+) -> Result<Option<(StepId, StepResult)>, S::Error> {
+    match step {
+        ComputeStep::Allocate { scratch, count } => store.allocate(*scratch, *count)?,
+        ComputeStep::Release { scratch } => store.release(*scratch)?,
+        ComputeStep::Fill { to, bytes } => {
+            if !bytes.len().is_multiple_of(SECTOR) {
+                return Err(PayloadError::NotWholeSectors(bytes.len()).into());
+            }
+            write(store, *to, bytes.len(), |to| to.copy_from_slice(bytes))?;
         }
-        let count = Sectors((bytes.len() / SECTOR) as u64);
-        self.slice_mut(to, count)?.copy_from_slice(bytes);
-        Ok(())
+        ComputeStep::Zero { to, count } => write(store, *to, length(*count), |to| to.fill(0))?,
+        ComputeStep::Copy { from, to, count } => copy(store, *from, *to, *count)?,
+        ComputeStep::Fetch { id, from, count } => {
+            let bytes = read(store, *from, length(*count), <[u8]>::to_vec)?;
+            return Ok(Some((*id, StepResult::Bytes(bytes))));
+        }
+        ComputeStep::Compare {
+            id,
+            left,
+            right,
+            count,
+        } => return Ok(Some((*id, compare(store, [*left, *right], *count)?))),
+        ComputeStep::Generate { count, data, p, q } => generate(store, *count, data, [*p, *q])?,
+        ComputeStep::Update {
+            count,
+            index,
+            old,
+            new,
+            p,
+            q,
+        } => update(store, *count, usize::from(*index), [*old, *new], [*p, *q])?,
+        ComputeStep::Recover {
+            count,
+            data,
+            p,
+            q,
+            lost,
+        } => recover(store, *count, data, [*p, *q], lost)?,
+        ComputeStep::Check {
+            id,
+            count,
+            data,
+            p,
+            q,
+        } => return Ok(Some((*id, check(store, *count, data, [*p, *q])?))),
+        ComputeStep::Seal {
+            header,
+            header_bytes,
+            at,
+            seal_at,
+            blocks,
+        } => seal(store, *header, [*header_bytes, *at, *seal_at], blocks)?,
     }
+    Ok(None)
+}
 
-    fn copy(&mut self, from: BufferId, to: BufferId, count: Sectors) -> Result<(), PayloadError> {
-        // Both are needed, so `None` is an error here.
-        self.region(from, 0)?;
-        self.region(to, 0)?;
-        let mut pieces = self.borrow(count, [from, to])?;
-        if let [Some(from), Some(to)] = &mut pieces[..] {
+/// A step needs this buffer.
+fn needed(buffer: BufferId) -> Result<BufferId, PayloadError> {
+    match buffer {
+        BufferId::None => Err(PayloadError::NoBuffer),
+        buffer => Ok(buffer),
+    }
+}
+
+fn read<S: Store, R>(
+    store: &mut S,
+    buffer: BufferId,
+    bytes: usize,
+    work: impl FnOnce(&[u8]) -> R,
+) -> Result<R, S::Error> {
+    let ranges = Ranges {
+        bytes,
+        reads: &[needed(buffer)?],
+        writes: &[],
+    };
+    store.with(ranges, |reads, _| work(reads[0].unwrap_or_default()))
+}
+
+fn write<S: Store>(
+    store: &mut S,
+    buffer: BufferId,
+    bytes: usize,
+    work: impl FnOnce(&mut [u8]),
+) -> Result<(), S::Error> {
+    let ranges = Ranges {
+        bytes,
+        reads: &[],
+        writes: &[needed(buffer)?],
+    };
+    store.with(ranges, |_, writes| {
+        work(writes[0].as_deref_mut().unwrap_or_default());
+    })
+}
+
+fn copy<S: Store>(
+    store: &mut S,
+    from: BufferId,
+    to: BufferId,
+    count: Sectors,
+) -> Result<(), S::Error> {
+    let ranges = Ranges {
+        bytes: length(count),
+        reads: &[needed(from)?],
+        writes: &[needed(to)?],
+    };
+    store.with(ranges, |reads, writes| {
+        if let ([Some(from)], [Some(to)]) = (reads, writes) {
             to.copy_from_slice(from);
         }
-        Ok(())
-    }
+    })
+}
 
-    fn generate(
-        &mut self,
-        count: Sectors,
-        data: &[BufferId],
-        p: BufferId,
-        q: BufferId,
-    ) -> Result<(), PayloadError> {
-        let mut pieces = self.borrow_stripe(count, data, p, q)?;
-        let (data, parity) = pieces.split_at_mut(data.len());
-        match parity {
-            [Some(p), Some(q)] => raidlab_parity::generate_pq(data, p, q),
-            [Some(p), None] => raidlab_parity::generate_p(data, p),
-            [None, Some(q)] => raidlab_parity::generate_q(data, q),
-            _ => {}
-        }
-        Ok(())
-    }
-
-    /// `buffers`: the data block before and after, P, Q.
-    fn update(
-        &mut self,
-        count: Sectors,
-        index: u8,
-        buffers: [BufferId; 4],
-    ) -> Result<(), PayloadError> {
-        let index = usize::from(index);
-        if index >= MAXIMUM_DATA {
-            return Err(PayloadError::TooManyBlocks(index + 1));
-        }
-        let mut pieces = self.borrow(count, buffers)?;
-        if let [old, new, p, q] = &mut pieces[..] {
-            raidlab_parity::update(
-                index,
-                old.as_deref(),
-                new.as_deref(),
-                p.as_deref_mut(),
-                q.as_deref_mut(),
-            );
-        }
-        Ok(())
-    }
-
-    fn recover(
-        &mut self,
-        count: Sectors,
-        data: &[BufferId],
-        p: BufferId,
-        q: BufferId,
-        lost: &[u8],
-    ) -> Result<(), PayloadError> {
-        let mut pieces = self.borrow_stripe(count, data, p, q)?;
-        let (data, parity) = pieces.split_at_mut(data.len());
-        if let [p, q] = parity {
-            let lost = lost.iter().map(|&block| usize::from(block));
-            let lost: Vec<usize> = lost.collect();
-            raidlab_parity::recover(data, p.as_deref_mut(), q.as_deref_mut(), &lost)?;
-        }
-        Ok(())
-    }
-
-    fn check(
-        &mut self,
-        count: Sectors,
-        data: &[BufferId],
-        p: BufferId,
-        q: BufferId,
-    ) -> Result<StepResult, PayloadError> {
-        let pieces = self.borrow_stripe(count, data, p, q)?;
-        let (data, parity) = pieces.split_at(data.len());
-        let [Some(p), q] = parity else {
-            return Err(PayloadError::NoBuffer);
+fn compare<S: Store>(
+    store: &mut S,
+    [left, right]: [BufferId; 2],
+    count: Sectors,
+) -> Result<StepResult, S::Error> {
+    let ranges = Ranges {
+        bytes: length(count),
+        reads: &[needed(left)?, needed(right)?],
+        writes: &[],
+    };
+    store.with(ranges, |reads, _| {
+        let different = match reads {
+            [Some(left), Some(right)] => different_sectors(left, right),
+            _ => Sectors::ZERO,
         };
-        let found = raidlab_parity::check(data, p, q.as_deref());
-        Ok(StepResult::Parity {
-            p_different: Sectors(found.p_sectors),
-            q_different: Sectors(found.q_sectors),
-            culprit: found.culprit.and_then(|block| u8::try_from(block).ok()),
-        })
-    }
+        StepResult::Compared { different }
+    })
+}
 
-    fn seal(
-        &mut self,
-        header: BufferId,
-        header_bytes: u32,
-        at: u32,
-        seal_at: u32,
-        blocks: &[(BufferId, Sectors)],
-    ) -> Result<(), PayloadError> {
-        let bytes = header_bytes as usize;
-        let (at, seal_at) = (at as usize, seal_at as usize);
-        let end = blocks.len().saturating_mul(4).saturating_add(at);
-        if end > bytes || seal_at + 4 > bytes {
-            return Err(PayloadError::Seal {
-                blocks: blocks.len(),
-                header_bytes,
-            });
+fn generate<S: Store>(
+    store: &mut S,
+    count: Sectors,
+    data: &[BufferId],
+    parity: [BufferId; 2],
+) -> Result<(), S::Error> {
+    let ranges = Ranges {
+        bytes: length(count),
+        reads: few(data)?,
+        writes: &parity,
+    };
+    store.with(ranges, |data, parity| match parity {
+        [Some(p), Some(q)] => raidlab_parity::generate_pq(data, p, q),
+        [Some(p), None] => raidlab_parity::generate_p(data, p),
+        [None, Some(q)] => raidlab_parity::generate_q(data, q),
+        _ => {}
+    })
+}
+
+/// `blocks`: the data block before and after.
+fn update<S: Store>(
+    store: &mut S,
+    count: Sectors,
+    index: usize,
+    blocks: [BufferId; 2],
+    parity: [BufferId; 2],
+) -> Result<(), S::Error> {
+    if index >= MAXIMUM_DATA {
+        return Err(PayloadError::TooManyBlocks(index + 1).into());
+    }
+    let ranges = Ranges {
+        bytes: length(count),
+        reads: &blocks,
+        writes: &parity,
+    };
+    store.with(ranges, |blocks, parity| {
+        if let ([old, new], [p, q]) = (blocks, parity) {
+            raidlab_parity::update(index, *old, *new, p.as_deref_mut(), q.as_deref_mut());
         }
-        // Every block is looked up before the header changes.
-        self.region(header, bytes)?;
-        let mut checksums = Vec::with_capacity(blocks.len() * 4);
-        for &(block, count) in blocks {
-            let block = self.slice(block, count)?;
-            checksums.extend(crc32c::crc32c(block).to_le_bytes());
+    })
+}
+
+fn recover<S: Store>(
+    store: &mut S,
+    count: Sectors,
+    data: &[BufferId],
+    parity: [BufferId; 2],
+    lost: &[u8],
+) -> Result<(), S::Error> {
+    let blocks: Vec<BufferId> = few(data)?.iter().copied().chain(parity).collect();
+    let ranges = Ranges {
+        bytes: length(count),
+        reads: &[],
+        writes: &blocks,
+    };
+    let lost: Vec<usize> = lost.iter().map(|&block| usize::from(block)).collect();
+    let recovered = store.with(ranges, |_, blocks| {
+        let (data, parity) = blocks.split_at_mut(data.len());
+        match parity {
+            [p, q] => raidlab_parity::recover(data, p.as_deref_mut(), q.as_deref_mut(), &lost),
+            _ => Ok(()),
         }
-        let count = Sectors(u64::from(header_bytes).div_ceil(SECTOR_BYTES));
-        let header = &mut self.slice_mut(header, count)?[..bytes];
+    })?;
+    Ok(recovered.map_err(PayloadError::Recover)?)
+}
+
+fn check<S: Store>(
+    store: &mut S,
+    count: Sectors,
+    data: &[BufferId],
+    [p, q]: [BufferId; 2],
+) -> Result<StepResult, S::Error> {
+    let parity = [needed(p)?, q];
+    let blocks: Vec<BufferId> = few(data)?.iter().copied().chain(parity).collect();
+    let ranges = Ranges {
+        bytes: length(count),
+        reads: &blocks,
+        writes: &[],
+    };
+    let found = store.with(ranges, |blocks, _| {
+        let (data, parity) = blocks.split_at(data.len());
+        let p = parity[0].unwrap_or_default();
+        raidlab_parity::check(data, p, parity[1])
+    })?;
+    Ok(StepResult::Parity {
+        p_different: Sectors(found.p_sectors),
+        q_different: Sectors(found.q_sectors),
+        culprit: found.culprit.and_then(|block| u8::try_from(block).ok()),
+    })
+}
+
+/// `numbers`: bytes of the header, where the checksums go, where the seal goes.
+fn seal<S: Store>(
+    store: &mut S,
+    header: BufferId,
+    numbers: [u32; 3],
+    blocks: &[(BufferId, Sectors)],
+) -> Result<(), S::Error> {
+    let [bytes, at, seal_at] = numbers.map(|number| number as usize);
+    let end = blocks.len().saturating_mul(4).saturating_add(at);
+    if end > bytes || seal_at.saturating_add(4) > bytes {
+        let refused = PayloadError::Seal {
+            blocks: blocks.len(),
+            header_bytes: numbers[0],
+        };
+        return Err(refused.into());
+    }
+    // Everything is looked up before the header changes.
+    read(store, header, bytes, |_| ())?;
+    let mut checksums = Vec::with_capacity(blocks.len() * 4);
+    for &(block, count) in blocks {
+        let checksum = read(store, block, length(count), crc32c::crc32c)?;
+        checksums.extend(checksum.to_le_bytes());
+    }
+    write(store, header, bytes, |header| {
         header[at..end].copy_from_slice(&checksums);
         header[seal_at..seal_at + 4].fill(0);
         let seal = crc32c::crc32c(header);
         header[seal_at..seal_at + 4].copy_from_slice(&seal.to_le_bytes());
-        Ok(())
-    }
+    })
+}
 
-    /// The bytes of all data blocks, then P and Q; `None` for a buffer that is
-    /// `None`.
-    fn borrow_stripe(
-        &mut self,
-        count: Sectors,
-        data: &[BufferId],
-        p: BufferId,
-        q: BufferId,
-    ) -> Result<Vec<Option<&mut [u8]>>, PayloadError> {
-        if data.len() > MAXIMUM_DATA {
-            return Err(PayloadError::TooManyBlocks(data.len()));
-        }
-        self.borrow(count, data.iter().copied().chain([p, q]))
-    }
-
-    /// The bytes of several buffers at once.
-    fn borrow(
-        &mut self,
-        count: Sectors,
-        buffers: impl IntoIterator<Item = BufferId, IntoIter: Clone>,
-    ) -> Result<Vec<Option<&mut [u8]>>, PayloadError> {
-        let bytes = length(count);
-        let mut regions = std::mem::take(&mut self.regions);
-        regions.clear();
-        let buffers = buffers.into_iter();
-        let mut places = 0;
-        for buffer in buffers.clone() {
-            if buffer != BufferId::None {
-                let mut region = self.region(buffer, bytes)?;
-                region.place = places;
-                regions.push(region);
-            }
-            places += 1;
-        }
-        self.regions = regions;
-        borrow(&mut self.entries, &mut self.regions, places as usize).map_err(
-            |Overlap(first, second)| {
-                let [first, second] = [first, second].map(|place| {
-                    let buffer = buffers.clone().nth(place as usize);
-                    buffer.unwrap_or(BufferId::None)
-                });
-                PayloadError::Overlap(first, second)
-            },
-        )
+/// Not more data blocks than parity can bear.
+fn few(data: &[BufferId]) -> Result<&[BufferId], PayloadError> {
+    match data.len() {
+        0..=MAXIMUM_DATA => Ok(data),
+        count => Err(PayloadError::TooManyBlocks(count)),
     }
 }
 

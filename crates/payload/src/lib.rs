@@ -31,6 +31,10 @@
 //! # Ok::<(), raidlab_payload::PayloadError>(())
 //! ```
 //!
+//! The steps themselves work on any [`Store`]: a driver whose commands and steps
+//! run at the same time keeps its buffers in a store of its own, and calls
+//! [`execute`].
+//!
 //! An error here is a bug of the core, or of the driver: the bytes of the array
 //! can no longer be trusted, and the driver stops.
 
@@ -41,6 +45,7 @@ mod pieces;
 
 pub use buffer::{ALIGNMENT, Buffer, MAXIMUM_BUFFER_BYTES, Memory};
 pub use buffers::{Buffers, BuffersConfig, InFlight};
+pub use execute::{Ranges, Store, execute};
 
 use raidlab_array::{BufferId, RequestId, ScratchId};
 use raidlab_parity::RecoverError;

@@ -5,7 +5,11 @@
 //! writing at the same time: sorted by buffer and start, each is split off the
 //! front of what is left of the table, and of its buffer.
 
-use crate::buffers::Entry;
+use crate::PayloadError;
+use crate::buffers::{Buffers, Entry};
+use crate::execute::{Ranges, Store, execute};
+use raidlab_array::{BufferId, ComputeStep, ScratchId, StepId, StepResult};
+use raidlab_units::Sectors;
 
 /// A range of a buffer that a step names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,4 +67,73 @@ pub(crate) fn borrow<'a>(
         last = Some(*region);
     }
     Ok(pieces)
+}
+
+impl Buffers {
+    /// Executes one step. Gives back the result of a step with an id.
+    ///
+    /// # Errors
+    /// See [`execute`].
+    pub fn execute(
+        &mut self,
+        step: &ComputeStep,
+    ) -> Result<Option<(StepId, StepResult)>, PayloadError> {
+        execute(self, step)
+    }
+
+    /// The bytes of several buffers at once.
+    fn borrow(&mut self, ranges: Ranges<'_>) -> Result<Vec<Option<&mut [u8]>>, PayloadError> {
+        let buffers = || ranges.reads.iter().chain(ranges.writes).copied();
+        let mut regions = std::mem::take(&mut self.regions);
+        regions.clear();
+        for (place, buffer) in (0..).zip(buffers()) {
+            if buffer != BufferId::None {
+                let mut region = self.region(buffer, ranges.bytes)?;
+                region.place = place;
+                regions.push(region);
+            }
+        }
+        self.regions = regions;
+        borrow(&mut self.entries, &mut self.regions, buffers().count()).map_err(
+            |Overlap(first, second)| {
+                let [first, second] = [first, second].map(|place| {
+                    let buffer = buffers().nth(place as usize);
+                    buffer.unwrap_or(BufferId::None)
+                });
+                PayloadError::Overlap(first, second)
+            },
+        )
+    }
+}
+
+impl Store for Buffers {
+    type Error = PayloadError;
+
+    fn allocate(&mut self, scratch: ScratchId, count: Sectors) -> Result<(), PayloadError> {
+        Self::allocate(self, scratch, count)
+    }
+
+    fn release(&mut self, scratch: ScratchId) -> Result<(), PayloadError> {
+        Self::release(self, scratch)
+    }
+
+    fn with<R>(
+        &mut self,
+        ranges: Ranges<'_>,
+        work: impl FnOnce(&[Option<&[u8]>], &mut [Option<&mut [u8]>]) -> R,
+    ) -> Result<R, PayloadError> {
+        if ranges.writes.is_empty() {
+            // What is only read may overlap.
+            let slice = |&buffer: &BufferId| match buffer {
+                BufferId::None => Ok(None),
+                buffer => self.bytes_of(buffer, ranges.bytes).map(Some),
+            };
+            let reads = ranges.reads.iter().map(slice);
+            return Ok(work(&reads.collect::<Result<Vec<_>, _>>()?, &mut []));
+        }
+        let mut pieces = self.borrow(ranges)?;
+        let (reads, writes) = pieces.split_at_mut(ranges.reads.len());
+        let reads: Vec<_> = reads.iter().map(Option::as_deref).collect();
+        Ok(work(&reads, writes))
+    }
 }

@@ -17,7 +17,6 @@ mod payloads;
 mod random;
 mod requests;
 mod serve;
-mod steps;
 mod verbs;
 
 pub use files::{

@@ -11,7 +11,8 @@
 
 use crate::export::{Buffer, BufferError, BufferPool};
 use crate::member::{BorrowError, Exclusive, Memory, Shared};
-use raidlab_array::{BufferId, RequestId, ScratchId};
+use raidlab_array::{BufferId, ComputeStep, RequestId, ScratchId, StepId, StepResult};
+use raidlab_payload::{Ranges, Store};
 use raidlab_units::{SECTOR_BYTES, Sectors};
 use std::collections::HashMap;
 use std::ops::Range;
@@ -42,11 +43,8 @@ pub enum PayloadError {
     #[error("no scratch buffer")]
     Memory(#[source] BufferError),
     /// A step that makes no sense.
-    #[error("a step cannot be executed: {0}")]
-    Step(&'static str),
-    /// Lost blocks that cannot be recovered from what was named.
-    #[error("lost blocks cannot be recovered")]
-    Recover(#[source] raidlab_parity::RecoverError),
+    #[error("a step cannot be executed")]
+    Step(#[from] raidlab_payload::PayloadError),
 }
 
 /// All buffers that the core may name.
@@ -73,11 +71,15 @@ impl Payloads {
         self.pool.take(bytes).map_err(PayloadError::Memory)
     }
 
-    pub(crate) fn allocate(
+    /// Executes a step of the core's.
+    pub(crate) fn execute(
         &mut self,
-        scratch: ScratchId,
-        count: Sectors,
-    ) -> Result<(), PayloadError> {
+        step: &ComputeStep,
+    ) -> Result<Option<(StepId, StepResult)>, PayloadError> {
+        raidlab_payload::execute(self, step)
+    }
+
+    fn allocate(&mut self, scratch: ScratchId, count: Sectors) -> Result<(), PayloadError> {
         let memory = Memory::new(self.take(length(count))?);
         match self.scratches.insert(scratch, memory) {
             None => Ok(()),
@@ -88,7 +90,7 @@ impl Payloads {
         }
     }
 
-    pub(crate) fn release(&mut self, scratch: ScratchId) -> Result<(), PayloadError> {
+    fn release(&mut self, scratch: ScratchId) -> Result<(), PayloadError> {
         let released = self.scratches.remove(&scratch);
         released.map(drop).ok_or({
             PayloadError::Unknown(BufferId::Scratch {
@@ -173,6 +175,42 @@ impl Payloads {
             }
             _ => Ok(()),
         }
+    }
+}
+
+impl Store for Payloads {
+    type Error = PayloadError;
+
+    fn allocate(&mut self, scratch: ScratchId, count: Sectors) -> Result<(), PayloadError> {
+        Self::allocate(self, scratch, count)
+    }
+
+    fn release(&mut self, scratch: ScratchId) -> Result<(), PayloadError> {
+        Self::release(self, scratch)
+    }
+
+    fn with<R>(
+        &mut self,
+        ranges: Ranges<'_>,
+        work: impl FnOnce(&[Option<&[u8]>], &mut [Option<&mut [u8]>]) -> R,
+    ) -> Result<R, PayloadError> {
+        let is_there = |&buffer: &BufferId| (buffer != BufferId::None).then_some(buffer);
+        let read = |buffer| {
+            is_there(buffer)
+                .map(|buffer| self.read(buffer, ranges.bytes))
+                .transpose()
+        };
+        let write = |buffer| {
+            is_there(buffer)
+                .map(|buffer| self.write(buffer, ranges.bytes))
+                .transpose()
+        };
+        let reads: Vec<Option<Shared>> = ranges.reads.iter().map(read).collect::<Result<_, _>>()?;
+        let mut writes: Vec<Option<Exclusive>> =
+            ranges.writes.iter().map(write).collect::<Result<_, _>>()?;
+        let reads: Vec<_> = reads.iter().map(Option::as_deref).collect();
+        let mut writes: Vec<_> = writes.iter_mut().map(Option::as_deref_mut).collect();
+        Ok(work(&reads, &mut writes))
     }
 }
 

@@ -1,9 +1,8 @@
 //! Opening a file or a block device so that nobody else uses it.
 //!
-//! A block device is opened with `O_EXCL`, which the kernel refuses while a
-//! file system, a swap area, md or the device mapper holds it or one of its
-//! partitions. A file is locked with flock; a file behind a loop device is
-//! refused. Neither stops a program that asks nobody.
+//! How a member is claimed: see `claim`.
+
+mod claim;
 
 use crate::export::BufferPool;
 use raidlab_units::Sectors;
@@ -16,13 +15,6 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
-
-/// How long a lock is waited for whose holder runs.
-const LOCK_PATIENCE: Duration = Duration::from_secs(1);
-/// How long a lock is waited for whose holder nobody knows: a killed program
-/// most likely, whose ring the kernel still takes down.
-const ORPHAN_PATIENCE: Duration = Duration::from_secs(30);
 
 /// How a member is to be opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -110,10 +102,11 @@ impl MemberFile {
         };
         if !options.read_only {
             if block {
-                file = open(path, flags | OFlags::EXCL, Mode::empty())
-                    .map_err(|source| claim_refused(path, source, stat.st_rdev))?;
+                // Else it would seem to be held by this program.
+                drop(file);
+                file = claim::device(path, flags, stat.st_rdev)?;
             } else {
-                claim_file(path, &file)?;
+                claim::file(path, &file)?;
             }
         }
         fcntl_setfl(&file, access).map_err(failed)?;
@@ -176,122 +169,6 @@ impl Drop for MemberFile {
         // Without a lock, as on a block device, there is none to let go.
         let _ = flock(&self.file, FlockOperation::Unlock);
     }
-}
-
-fn claim_file(path: &Path, file: &impl std::os::fd::AsFd) -> Result<(), OpenError> {
-    let in_use = |by: String| OpenError::InUse {
-        path: path.to_owned(),
-        by,
-    };
-    match lock(file) {
-        Ok(()) => {}
-        Err(Errno::WOULDBLOCK) => return Err(in_use("a program that has locked it".to_owned())),
-        Err(source) => {
-            return Err(OpenError::Open {
-                path: path.to_owned(),
-                source: source.into(),
-            });
-        }
-    }
-    match loop_device_of(path) {
-        Some(device) => Err(in_use(device)),
-        None => Ok(()),
-    }
-}
-
-/// Locks a file. The kernel lets go of the files of a ring some time after the
-/// end of a program that was killed: whoever starts it again must wait a moment,
-/// on a busy machine a long one.
-fn lock(file: &impl std::os::fd::AsFd) -> rustix::io::Result<()> {
-    let begun = Instant::now();
-    loop {
-        let result = flock(file, FlockOperation::NonBlockingLockExclusive);
-        let waited = begun.elapsed();
-        let waits = result == Err(Errno::WOULDBLOCK)
-            && (waited < LOCK_PATIENCE
-                || waited < ORPHAN_PATIENCE && !is_held(fstat(file)?.st_ino));
-        if !waits {
-            return result;
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    }
-}
-
-/// Whether a process that runs holds a lock on the file with this inode, as far
-/// as `/proc/locks` knows; it is silent about, or has number 0 for, those that
-/// are gone.
-fn is_held(inode: u64) -> bool {
-    let locks = std::fs::read_to_string("/proc/locks");
-    locks.is_ok_and(|locks| {
-        locks
-            .lines()
-            .any(|line| holder(line, inode).is_some_and(runs))
-    })
-}
-
-/// The process in a line of `/proc/locks`, if it is about this inode:
-/// `1: FLOCK ADVISORY WRITE 1234 08:01:131090 0 EOF`.
-fn holder(line: &str, inode: u64) -> Option<u32> {
-    let mut words = line
-        .split_ascii_whitespace()
-        .skip_while(|word| *word != "FLOCK");
-    let process = words.nth(3)?.parse().ok()?;
-    let locked = words.next()?.rsplit(':').next()?.parse::<u64>().ok()?;
-    (locked == inode).then_some(process)
-}
-
-/// Whether a process is there and not merely waited for by its parent.
-fn runs(process: u32) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/{process}/stat"));
-    // The name in parentheses may contain anything.
-    let state = stat
-        .ok()
-        .and_then(|stat| Some(stat.rsplit_once(") ")?.1.starts_with(['Z', 'X'])));
-    state == Some(false)
-}
-
-fn claim_refused(path: &Path, source: Errno, device: u64) -> OpenError {
-    if source != Errno::BUSY {
-        return OpenError::Open {
-            path: path.to_owned(),
-            source: source.into(),
-        };
-    }
-    let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
-    match mount_point(&mounts, major(device), minor(device)) {
-        Some(on) => OpenError::Mounted {
-            path: path.to_owned(),
-            on,
-        },
-        None => OpenError::InUse {
-            path: path.to_owned(),
-            by: "the kernel (a partition, md, the device mapper or swap)".to_owned(),
-        },
-    }
-}
-
-/// Where a device is mounted, from the text of `/proc/self/mountinfo`
-/// (proc(5): the third word is `major:minor`, the fifth the mount point).
-fn mount_point(mounts: &str, major: u32, minor: u32) -> Option<PathBuf> {
-    let device = format!("{major}:{minor}");
-    mounts.lines().find_map(|line| {
-        let mut words = line.split(' ').skip(2);
-        let found = words.next()? == device;
-        let point = words.nth(1)?;
-        found.then(|| PathBuf::from(point.replace("\\040", " ")))
-    })
-}
-
-/// The loop device that a file backs, if there is one.
-fn loop_device_of(path: &Path) -> Option<String> {
-    let path = path.canonicalize().ok()?;
-    let mut devices: Vec<_> = std::fs::read_dir("/sys/block").ok()?.flatten().collect();
-    devices.sort_by_key(std::fs::DirEntry::file_name);
-    devices.into_iter().find_map(|device| {
-        let backing = std::fs::read_to_string(device.path().join("loop/backing_file")).ok()?;
-        (Path::new(backing.trim_end()) == path)
-            .then(|| format!("/dev/{}", device.file_name().to_string_lossy()))
-    })
 }
 
 fn logical_block(file: &File, block: bool) -> u32 {

@@ -1,3 +1,5 @@
+mod stores;
+
 use super::{PayloadError, Payloads, gaps};
 use crate::member::{BorrowError, Memory};
 use raidlab_array::{BufferId, RequestId, ScratchId};

@@ -1,7 +1,7 @@
-use super::{MemberFile, OpenError, OpenOptions, mount_point};
+use super::{MemberFile, OpenError, OpenOptions};
 use raidlab_units::Sectors;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 fn file(bytes: usize) -> tempfile::NamedTempFile {
     let mut file = tempfile::NamedTempFile::new().expect("a temporary file");
@@ -64,40 +64,4 @@ fn buffered_means_buffered() {
     };
     let member = MemberFile::open(file.path(), options).expect("opens");
     assert!(!member.direct());
-}
-
-#[test]
-fn a_mount_is_found_by_its_numbers() {
-    let mounts = "\
-22 1 254:0 / / rw,relatime shared:1 - ext4 /dev/root rw
-31 22 8:17 / /mnt/my\\040disk rw,relatime shared:2 - xfs /dev/sdb1 rw
-";
-    let cases = [
-        ((254, 0), Some("/")),
-        ((8, 17), Some("/mnt/my disk")),
-        ((8, 1), None),
-    ];
-    for ((major, minor), point) in cases {
-        assert_eq!(
-            mount_point(mounts, major, minor),
-            point.map(PathBuf::from),
-            "{major}:{minor}"
-        );
-    }
-}
-
-#[test]
-fn holders_of_locks_are_told_from_those_that_are_gone() {
-    let line = "3: FLOCK  ADVISORY  WRITE 1234 08:01:131090 0 EOF";
-    assert_eq!(super::holder(line, 131_090), Some(1234));
-    assert_eq!(super::holder(line, 1310), None);
-    let waiting = "3: -> FLOCK  ADVISORY  WRITE 77 08:01:5 0 EOF";
-    assert_eq!(super::holder(waiting, 5), Some(77));
-    assert_eq!(
-        super::holder("1: POSIX  ADVISORY  WRITE 9 08:01:5 0 EOF", 5),
-        None
-    );
-    assert_eq!(super::holder("1: FLOCK  ADVISORY", 5), None);
-    assert!(super::runs(std::process::id()));
-    assert!(!super::runs(0));
 }

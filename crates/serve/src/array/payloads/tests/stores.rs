@@ -1,7 +1,8 @@
-//! The steps against crate `payload`, which the fault simulation runs: the same
-//! steps leave the same bytes and find the same, and fail together.
+//! The steps on payloads that are lent, against the same steps on crate
+//! `payload`'s own buffers, which the fault simulation has: they leave the same
+//! bytes, find the same, and fail together.
 
-use super::super::payloads::Payloads;
+use super::Payloads;
 use crate::member::Memory;
 use proptest::prelude::*;
 use raidlab_array::{BufferId, ComputeStep, RequestId, ScratchId, StepId};
@@ -95,12 +96,12 @@ fn step() -> impl Strategy<Value = ComputeStep> {
     ]
 }
 
-/// Reading alone may overlap here; crate `payload` borrows everything for
-/// writing and refuses it.
+/// What is read may overlap here; crate `payload` borrows everything for
+/// writing if anything is to be written, and refuses it.
 fn may_differ(step: &ComputeStep) -> bool {
     matches!(
         step,
-        ComputeStep::Generate { .. } | ComputeStep::Update { .. } | ComputeStep::Check { .. }
+        ComputeStep::Generate { .. } | ComputeStep::Update { .. }
     )
 }
 
@@ -132,7 +133,7 @@ fn contents(payloads: &Payloads, buffers: &Buffers) -> Vec<(Vec<u8>, Vec<u8>)> {
 
 proptest! {
     #[test]
-    fn both_executors_agree(
+    fn both_stores_agree(
         steps in prop::collection::vec(step(), 1..40),
         seed in any::<u8>(),
     ) {

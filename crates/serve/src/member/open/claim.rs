@@ -1,0 +1,237 @@
+//! Claiming a member, so that nobody else uses it.
+//!
+//! A block device is opened with `O_EXCL`, which the kernel refuses while a file
+//! system, a swap area, md or the device mapper holds it or one of its
+//! partitions, or another program has opened it so. A file is locked with
+//! flock; a file behind a loop device is refused. Neither stops a program that
+//! asks nobody.
+//!
+//! A server that was killed leaves its members claimed until the kernel has
+//! taken down its ring, some time after the process has ended. Whoever starts it
+//! again waits for that: a short time where somebody is seen to hold the claim,
+//! a long one where nobody is.
+
+use super::OpenError;
+use rustix::fd::OwnedFd;
+use rustix::fs::{FlockOperation, Mode, OFlags, flock, fstat, major, minor, open};
+use rustix::io::Errno;
+use std::fs;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// How long a claim is waited for whose holder runs.
+const HELD_PATIENCE: Duration = Duration::from_secs(1);
+/// How long a file's lock is waited for that no process holds.
+const ORPHAN_PATIENCE: Duration = Duration::from_secs(30);
+/// How long a block device is waited for that no process has open. Shorter: it
+/// may be a part of a pool (ZFS, Btrfs), which the kernel does not tell.
+const ORPHAN_DEVICE_PATIENCE: Duration = Duration::from_secs(10);
+/// How often it is tried.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// Opens a block device for this program alone.
+pub(super) fn device(path: &Path, flags: OFlags, device: u64) -> Result<OwnedFd, OpenError> {
+    let begun = Instant::now();
+    loop {
+        let source = match open(path, flags | OFlags::EXCL, Mode::empty()) {
+            Ok(file) => return Ok(file),
+            Err(source) => source,
+        };
+        if source != Errno::BUSY {
+            return Err(OpenError::Open {
+                path: path.to_owned(),
+                source: source.into(),
+            });
+        }
+        if let Some(refusal) = kernel_claim(path, device) {
+            return Err(refusal);
+        }
+        let waited = begun.elapsed();
+        if waited >= ORPHAN_DEVICE_PATIENCE || waited >= HELD_PATIENCE && is_open(device) {
+            return Err(OpenError::InUse {
+                path: path.to_owned(),
+                by: "another program, or a pool of the kernel's".to_owned(),
+            });
+        }
+        std::thread::sleep(PAUSE);
+    }
+}
+
+/// What of the kernel's has claimed a device, its partitions or the disk that
+/// it is a part of, as far as it is told.
+fn kernel_claim(path: &Path, device: u64) -> Option<OpenError> {
+    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    let swaps = fs::read_to_string("/proc/swaps").unwrap_or_default();
+    related(major(device), minor(device))
+        .into_iter()
+        .find_map(|(numbers, folder)| {
+            if let Some(on) = mount_point(&mounts, numbers) {
+                let path = path.to_owned();
+                return Some(OpenError::Mounted { path, on });
+            }
+            let in_use = |by: String| OpenError::InUse {
+                path: path.to_owned(),
+                by,
+            };
+            if let Some(holder) = names(&folder.join("holders")).first() {
+                return Some(in_use(format!("/dev/{holder}")));
+            }
+            is_swap(&swaps, numbers).then(|| in_use("the kernel, as swap".to_owned()))
+        })
+}
+
+/// A device's numbers with its folder in `/sys`: itself, its partitions, and the
+/// disk that it is a partition of.
+fn related(major: u32, minor: u32) -> Vec<((u32, u32), PathBuf)> {
+    let own = PathBuf::from(format!("/sys/dev/block/{major}:{minor}"));
+    let mut folders = vec![own.clone()];
+    let partitions = names(&own).into_iter().map(|name| own.join(name));
+    folders.extend(partitions.filter(|folder| folder.join("partition").exists()));
+    if own.join("partition").exists()
+        && let Ok(real) = own.canonicalize()
+    {
+        folders.extend(real.parent().map(Path::to_owned));
+    }
+    let with_numbers = |folder: PathBuf| {
+        let numbers = fs::read_to_string(folder.join("dev")).ok()?;
+        let (major, minor) = numbers.trim().split_once(':')?;
+        Some(((major.parse().ok()?, minor.parse().ok()?), folder))
+    };
+    folders.into_iter().filter_map(with_numbers).collect()
+}
+
+/// What is in a folder, in order; nothing if it cannot be read.
+fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut names: Vec<_> = entries
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    names
+}
+
+/// Whether the text of `/proc/swaps` names a device: a line for each, which
+/// begins with its path.
+fn is_swap(swaps: &str, numbers: (u32, u32)) -> bool {
+    swaps.lines().skip(1).any(|line| {
+        let path = line.split_ascii_whitespace().next().unwrap_or_default();
+        fs::metadata(path).is_ok_and(|found| {
+            let device = found.rdev();
+            found.file_type().is_block_device() && (major(device), minor(device)) == numbers
+        })
+    })
+}
+
+/// Whether any process that can be looked at has the device open.
+fn is_open(device: u64) -> bool {
+    let processes = names(Path::new("/proc"));
+    let mut processes = processes.iter().filter(|name| name.parse::<u32>().is_ok());
+    processes.any(|process| {
+        let folder = Path::new("/proc").join(process).join("fd");
+        names(&folder).iter().any(|number| {
+            fs::metadata(folder.join(number))
+                .is_ok_and(|found| found.file_type().is_block_device() && found.rdev() == device)
+        })
+    })
+}
+
+/// Locks a file for this program alone.
+pub(super) fn file(path: &Path, file: &impl std::os::fd::AsFd) -> Result<(), OpenError> {
+    let in_use = |by: String| OpenError::InUse {
+        path: path.to_owned(),
+        by,
+    };
+    match lock(file) {
+        Ok(()) => {}
+        Err(Errno::WOULDBLOCK) => return Err(in_use("a program that has locked it".to_owned())),
+        Err(source) => {
+            return Err(OpenError::Open {
+                path: path.to_owned(),
+                source: source.into(),
+            });
+        }
+    }
+    match loop_device_of(path) {
+        Some(device) => Err(in_use(device)),
+        None => Ok(()),
+    }
+}
+
+/// Locks a file. The kernel lets go of the files of a ring some time after the
+/// end of a program that was killed: whoever starts it again must wait a moment,
+/// on a busy machine a long one.
+fn lock(file: &impl std::os::fd::AsFd) -> rustix::io::Result<()> {
+    let begun = Instant::now();
+    loop {
+        let result = flock(file, FlockOperation::NonBlockingLockExclusive);
+        let waited = begun.elapsed();
+        let waits = result == Err(Errno::WOULDBLOCK)
+            && (waited < HELD_PATIENCE
+                || waited < ORPHAN_PATIENCE && !is_held(fstat(file)?.st_ino));
+        if !waits {
+            return result;
+        }
+        std::thread::sleep(PAUSE);
+    }
+}
+
+/// Whether a process that runs holds a lock on the file with this inode, as far
+/// as `/proc/locks` knows; it is silent about, or has number 0 for, those that
+/// are gone.
+fn is_held(inode: u64) -> bool {
+    let locks = fs::read_to_string("/proc/locks");
+    locks.is_ok_and(|locks| {
+        locks
+            .lines()
+            .any(|line| holder(line, inode).is_some_and(runs))
+    })
+}
+
+/// The process in a line of `/proc/locks`, if it is about this inode:
+/// `1: FLOCK ADVISORY WRITE 1234 08:01:131090 0 EOF`.
+fn holder(line: &str, inode: u64) -> Option<u32> {
+    let mut words = line
+        .split_ascii_whitespace()
+        .skip_while(|word| *word != "FLOCK");
+    let process = words.nth(3)?.parse().ok()?;
+    let locked = words.next()?.rsplit(':').next()?.parse::<u64>().ok()?;
+    (locked == inode).then_some(process)
+}
+
+/// Whether a process is there and not merely waited for by its parent.
+fn runs(process: u32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat"));
+    // The name in parentheses may contain anything.
+    let state = stat
+        .ok()
+        .and_then(|stat| Some(stat.rsplit_once(") ")?.1.starts_with(['Z', 'X'])));
+    state == Some(false)
+}
+
+/// Where a device is mounted, from the text of `/proc/self/mountinfo`
+/// (proc(5): the third word is `major:minor`, the fifth the mount point).
+fn mount_point(mounts: &str, (major, minor): (u32, u32)) -> Option<PathBuf> {
+    let device = format!("{major}:{minor}");
+    mounts.lines().find_map(|line| {
+        let mut words = line.split(' ').skip(2);
+        let found = words.next()? == device;
+        let point = words.nth(1)?;
+        found.then(|| PathBuf::from(point.replace("\\040", " ")))
+    })
+}
+
+/// The loop device that a file backs, if there is one.
+fn loop_device_of(path: &Path) -> Option<String> {
+    let path = path.canonicalize().ok()?;
+    let mut devices: Vec<_> = fs::read_dir("/sys/block").ok()?.flatten().collect();
+    devices.sort_by_key(fs::DirEntry::file_name);
+    devices.into_iter().find_map(|device| {
+        let backing = fs::read_to_string(device.path().join("loop/backing_file")).ok()?;
+        (Path::new(backing.trim_end()) == path)
+            .then(|| format!("/dev/{}", device.file_name().to_string_lossy()))
+    })
+}
+
+#[cfg(test)]
+mod tests;
