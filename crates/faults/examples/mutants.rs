@@ -2,9 +2,8 @@
 //! mutations --example mutants [-- MOST-SEEDS [NAME-PART]]`.
 
 use raidlab_array::mutation::Mutation;
-use raidlab_faults::Filter;
 use raidlab_faults::md::Md;
-use raidlab_faults::mutants::hunt;
+use raidlab_faults::mutants::{filter_for, hunt};
 
 fn main() {
     let mut arguments = std::env::args().skip(1);
@@ -18,7 +17,7 @@ fn main() {
     println!("|---|---|---|---|");
     for mutation in Mutation::ALL {
         if mutation.name().contains(&part) {
-            println!("{}", hunt(&Md, &Filter::default(), *mutation, 0, most));
+            println!("{}", hunt(&Md, &filter_for(*mutation), *mutation, 0, most));
         }
     }
 }

@@ -126,6 +126,8 @@ pub struct Assembled {
     pub handles: Vec<Option<usize>>,
     /// Those that are current.
     pub in_service: Vec<usize>,
+    /// Those of them that are out of date, and were taken by force.
+    pub forced: Vec<usize>,
 }
 
 /// Creates and assembles arrays on simulated disks.

@@ -84,7 +84,7 @@ impl Pattern {
 }
 
 impl Small {
-    /// The arrays of the issue, each with every short script.
+    /// The small arrays, each with every short script.
     #[must_use]
     pub fn all() -> Vec<Self> {
         let near = Layout::Copies(Copies {

@@ -132,6 +132,8 @@ impl Maker for Md {
         let in_service = current
             .filter_map(|member| number(&member.candidate.name))
             .collect();
+        let forced = assembly.forced.iter().filter_map(|name| number(name));
+        let forced = forced.collect();
         let session = if options.log { how.session } else { 0 };
         let core = MdCore {
             members: options.members,
@@ -147,6 +149,7 @@ impl Maker for Md {
             core: Box::new(core),
             handles,
             in_service,
+            forced,
         })
     }
 }

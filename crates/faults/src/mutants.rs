@@ -1,7 +1,8 @@
 //! The mutation table: how many seeds it takes to find each seeded bug.
 //!
 //! A bug counts as found by a seed that passes without it and breaks a promise
-//! with it.
+//! with it. Bugs of the write log are looked for in arrays that have one, and
+//! whose faults stay within the budget.
 
 use crate::core::Maker;
 use crate::options::Filter;
@@ -34,6 +35,26 @@ pub fn run_with_mutation(
     let outcome = run_seed(maker, filter, seed, false);
     mutation::choose(before);
     outcome.violation
+}
+
+/// The runs in which a bug can show.
+#[must_use]
+pub fn filter_for(mutation: Mutation) -> Filter {
+    let is_of_log = matches!(
+        mutation,
+        Mutation::LogSkipped
+            | Mutation::LogVolatile
+            | Mutation::LogReusedEarly
+            | Mutation::ArrivalUnmarked
+            | Mutation::AbsenceUnnamed
+            | Mutation::ReplayIncomplete
+            | Mutation::ReplayReversed
+    );
+    Filter {
+        log: is_of_log.then_some(true),
+        over_budget: is_of_log.then_some(false),
+        ..Filter::default()
+    }
 }
 
 /// Looks for a bug with the seeds from `from` on, at most so many.

@@ -113,6 +113,7 @@ impl Oracle {
                 .versions
                 .push(Version::written(write, now, Some(value)));
             sector.fixed = None;
+            sector.changed = now;
         }
     }
 
@@ -122,6 +123,7 @@ impl Oracle {
         for sector in &mut self.sectors[start as usize..(start + count) as usize] {
             sector.versions.push(Version::written(discard, now, None));
             sector.fixed = None;
+            sector.changed = now;
         }
     }
 
@@ -140,6 +142,7 @@ impl Oracle {
                 version.done = now;
                 version.acknowledged = acknowledged;
                 version.durable = acknowledged && force_unit_access;
+                sector.changed = now;
             }
         }
     }
@@ -156,12 +159,13 @@ impl Oracle {
         let Some((submitted, _)) = self.in_flight.remove(&flush) else {
             return;
         };
-        self.moment();
+        let now = self.moment();
         let oldest_read = self.oldest_in_flight();
         for sector in &mut self.sectors {
             if sector.is_plain() {
                 continue;
             }
+            sector.changed = now;
             for version in &mut sector.versions {
                 version.durable |= version.acknowledged && version.done < submitted;
             }
@@ -225,7 +229,22 @@ impl Oracle {
             version.done = now;
             sector.versions.push(version);
             sector.fixed = None;
+            sector.changed = now;
         }
+    }
+
+    /// The last moment.
+    #[must_use]
+    pub const fn now(&self) -> Moment {
+        self.now
+    }
+
+    /// The sectors of which something was written, ended or became durable
+    /// after this moment, or may still be in a cache.
+    pub fn changed_since(&self, moment: Moment) -> impl Iterator<Item = u64> + '_ {
+        let sectors = (0..).zip(&self.sectors);
+        let changed = sectors.filter(move |(_, it)| it.changed > moment || !it.is_plain());
+        changed.map(|(sector, _)| sector)
     }
 
     /// Everything is in sync, nothing is in flight, all is flushed, and the
@@ -246,7 +265,10 @@ impl Oracle {
             allowed: state.readable(now + 1),
             stale,
         })?;
-        *state = Sector::new(found);
+        *state = Sector {
+            changed: now,
+            ..Sector::new(found)
+        };
         Ok(())
     }
 

@@ -4,6 +4,8 @@
 //! A fault in the list is a wish: it comes true if the budget allows it when
 //! its turn comes. Everything random about a step stands in the step.
 
+mod stories;
+
 use crate::options::{Options, Weights, between};
 use raidlab_random::Stream;
 
@@ -158,7 +160,10 @@ pub fn draw(seed: u64, options: &Options, array_size: u64) -> Vec<Step> {
         options,
         array_size,
     };
-    (0..options.steps).map(|_| draw.step()).collect()
+    let mut steps: Vec<Step> = (0..options.steps).map(|_| draw.step()).collect();
+    let story = Stream::new(seed).fork("story", 0);
+    stories::insert(story, &draw, &mut steps);
+    steps
 }
 
 struct Draw<'a> {

@@ -13,8 +13,11 @@
 //! may lose none until its resync has ended: that is the write hole, which it
 //! does not promise to survive. Such an array that crashes while degraded must
 //! refuse to start; forced, it may have lost the stripes that were being
-//! written, and nothing else. With `over_budget` everything is let through;
-//! from the first fault too many on, errors are right and wrong bytes are not.
+//! written, and nothing else. A disk with an error that passes counts until the
+//! array has dealt with it and with all that was in work meanwhile. With
+//! `over_budget` everything is let through; from the first fault too many on,
+//! errors are right and wrong bytes are not, except what a member lacks that was
+//! out of date and is taken by force because nothing newer is left.
 //!
 //! Silent corruption is outside what RAID without checksums promises. It comes
 //! only when everything is settled, a check must find it, and then it is
@@ -34,7 +37,7 @@ mod timing;
 use crate::core::{Assembled, Core, Maker};
 use crate::disk::{Disk, Health};
 use crate::options::Options;
-use crate::oracle::{OperationId, Oracle, Wrong};
+use crate::oracle::{Moment, OperationId, Oracle, Wrong};
 use crate::pages::{Pages, SECTOR};
 use crate::reader::{Reader, slot_of};
 use crate::script::{Action, Step};
@@ -109,6 +112,10 @@ pub struct World<'a> {
     models: Models,
     /// Per disk: commands that will fail.
     transient: Vec<u32>,
+    /// Per disk: errors of it may still be in work.
+    erring: Vec<bool>,
+    /// Per disk: the oracle's moment when it was last seen in sync.
+    in_sync_until: Vec<Moment>,
     /// Per disk: until when it does not answer, and whether it dies then.
     hung: Vec<Option<(u64, bool)>>,
     /// The array has a write log.
@@ -177,6 +184,8 @@ impl<'a> World<'a> {
                 false => Models::default(),
             },
             transient: vec![0; disks.len()],
+            erring: vec![false; disks.len()],
+            in_sync_until: vec![0; disks.len()],
             hung: vec![None; disks.len()],
             disks,
             logged: false,
@@ -355,6 +364,7 @@ impl<'a> World<'a> {
                 self.retired.push((slot, disk));
             }
         }
+        self.forget_what_they_missed(&assembled.forced);
         self.handles = assembled.handles;
         self.core = Some(assembled.core);
         self.statistics.assemblies += 1;
@@ -386,6 +396,8 @@ impl<'a> World<'a> {
         self.disks
             .push(Disk::new(sectors, self.options.write_through));
         self.transient.push(0);
+        self.erring.push(false);
+        self.in_sync_until.push(0);
         self.hung.push(None);
         self.disks.len() - 1
     }

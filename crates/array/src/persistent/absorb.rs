@@ -127,6 +127,9 @@ impl PersistentArray {
         self.resync_waits = false;
         self.degraded = true;
         self.unrecorded.insert(slot);
+        if let Some(intent) = &mut self.intent {
+            intent.keep_cleared();
+        }
         self.want_superblocks = true;
     }
 

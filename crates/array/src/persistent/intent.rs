@@ -205,6 +205,18 @@ impl Intent {
         }
     }
 
+    /// A member has failed: bits that were cleared and are still set on the
+    /// members stay. The flush that had to come before was not for all.
+    pub(super) fn keep_cleared(&mut self) {
+        for page in std::mem::take(&mut self.lazy) {
+            for at in self.chunks_of_page(page) {
+                if self.chunks[at] & SENT != 0 {
+                    self.set(at);
+                }
+            }
+        }
+    }
+
     /// Whether the daemon has anything to do.
     pub(super) fn can_age(&self) -> bool {
         self.set_count > 0

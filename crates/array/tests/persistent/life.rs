@@ -46,6 +46,19 @@ fn dirty_before_data_clean_after_a_pause_bits_after_two_passes() {
 }
 
 #[test]
+fn a_bit_stays_when_the_flush_before_its_clearing_fails() {
+    let mut world = start(&raid5());
+    world.run_for(Nanos::from_millis(1));
+    world.write(0, 8, 1);
+    world.run_for(Nanos::from_secs(6));
+    world.disks.get_mut(&1).unwrap().dead = true;
+    world.run_for(Nanos::from_secs(60));
+    assert_eq!(world.array.status().health, "[U_U]");
+    assert_eq!(bits(&world.disks[&0]), 1, "what disk 1 lacks of it");
+    assert_eq!(bits(&world.disks[&2]), 1);
+}
+
+#[test]
 fn many_writes_share_a_pass() {
     let mut world = start(&raid5());
     world.run_for(Nanos::from_millis(1));

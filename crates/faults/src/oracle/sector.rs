@@ -41,6 +41,8 @@ pub(super) struct Sector {
     pub(super) versions: Vec<Version>,
     /// What a read returned, and in which era.
     pub(super) fixed: Option<(Value, u64)>,
+    /// When a version was last added, ended, or became durable.
+    pub(super) changed: Moment,
 }
 
 impl Sector {
@@ -55,6 +57,7 @@ impl Sector {
                 value: Some(value),
             }],
             fixed: None,
+            changed: 0,
         }
     }
 
@@ -70,6 +73,7 @@ impl Sector {
         Self {
             versions: values.into_iter().map(version).collect(),
             fixed: None,
+            changed: 0,
         }
     }
 
@@ -146,6 +150,7 @@ impl Sector {
         if self.is_plain() {
             return;
         }
+        self.changed = now;
         let survivors: Vec<Version> = self.survivors().copied().collect();
         self.versions = survivors;
         let one = self.versions.len() == 1;

@@ -75,7 +75,22 @@ impl World<'_> {
             }
         }
         self.out = out;
+        self.follow_members();
         Ok(())
+    }
+
+    /// Notes who is in sync, and whether errors are over.
+    fn follow_members(&mut self) {
+        if self.erring.contains(&true) {
+            self.look_at_errors();
+        }
+        if self.options.over_budget {
+            for slot in self.in_sync().iter() {
+                if let Some(disk) = self.slots[slot.index()] {
+                    self.in_sync_until[disk] = self.oracle.now();
+                }
+            }
+        }
     }
 
     fn perform(&mut self, out: &Outputs) -> Result<Vec<(StepId, StepResult)>, Violation> {

@@ -95,6 +95,8 @@ impl<'a> World<'a> {
             latency: self.latency.clone(),
             models: super::timing::Models::default(),
             transient: self.transient.clone(),
+            erring: self.erring.clone(),
+            in_sync_until: self.in_sync_until.clone(),
             hung: self.hung.clone(),
             logged: self.logged,
             hole_open: self.hole_open,

@@ -19,7 +19,7 @@ impl World<'_> {
             states.get(*slot) != Some(&MemberState::InSync)
                 || self.disks[disk].health == Health::Gone
                 || self.hung[disk].is_some_and(|(_, dies)| dies)
-                || self.transient[disk] > 0
+                || self.erring[disk]
         };
         let suspects: SlotSet = (0..self.slots.len()).filter(suspect).map(slot_of).collect();
         suspects | self.unrecorded()
@@ -51,11 +51,25 @@ impl World<'_> {
     }
 
     /// Parity fits again once the resync after a crash has ended and the
-    /// superblocks say so: only then is it flushed as well.
+    /// superblocks say so: only then is it flushed as well. While a member is
+    /// missing there is no resync: started by force, such an array calls itself
+    /// clean, and the parity of its open rows goes on from wrong to wrong.
     pub(super) fn look_at_hole(&mut self) {
         let syncing = self.core.as_ref().is_some_and(|core| core.is_syncing());
-        if self.hole_open && !syncing && self.said().is_some_and(|said| said.is_clean()) {
+        let is_whole = self.in_sync().len() == self.slots.len();
+        let is_due = self.hole_open && !syncing && is_whole;
+        if is_due && self.said().is_some_and(|said| said.is_clean()) {
             self.hole_open = false;
+        }
+    }
+
+    /// Errors that pass are dealt with once nothing is in work.
+    pub(super) fn look_at_errors(&mut self) {
+        let is_quiet = self.asked.is_empty()
+            && self.flights.is_empty()
+            && self.core.as_ref().is_some_and(|core| core.is_idle());
+        for (erring, left) in self.erring.iter_mut().zip(&self.transient) {
+            *erring &= *left > 0 || !is_quiet;
         }
     }
 
@@ -69,6 +83,10 @@ impl World<'_> {
         }
         if self.options.over_budget {
             self.beyond = true;
+            if self.hole_open {
+                // What is computed without this disk may be wrong.
+                self.oracle.forget(0, self.reader.size);
+            }
         }
         self.options.over_budget
     }
@@ -85,6 +103,7 @@ impl World<'_> {
                 .filter(|_| self.allows(member))
                 .map(|disk| {
                     self.transient[disk] = commands;
+                    self.erring[disk] = true;
                     "transient error"
                 }),
             Action::Slow { member, factor } => self.slots[member].map(|disk| {

@@ -104,6 +104,7 @@ impl World<'_> {
         self.models.reset();
         self.asked.clear();
         self.transient.fill(0);
+        self.erring.fill(false);
         self.core = None;
         // Commands in flight pinned buffers that nobody will hand back.
         self.buffers = Buffers::new(BuffersConfig::default());
@@ -214,7 +215,10 @@ impl World<'_> {
     /// them away.
     fn drop_strangers(&mut self, present: &mut Vec<usize>) -> bool {
         let version = self.options.version;
-        let retired: Vec<usize> = self.retired.iter().map(|(_, disk)| *disk).collect();
+        let mut retired: Vec<usize> = self.retired.iter().map(|(_, disk)| *disk).collect();
+        // Also one that has just been put in, and does not know it yet.
+        let unrecorded = self.unrecorded().iter();
+        retired.extend(unrecorded.filter_map(|slot| self.slots[slot.index()]));
         let is_stranger = |disk: &usize| {
             let old = &self.disks[*disk];
             let mut current = self.slots.iter().flatten();
@@ -308,6 +312,25 @@ impl World<'_> {
                 "assembly",
                 format!("refused with force: {refusal:?}"),
             )),
+        }
+    }
+
+    /// Members out of date that were taken because nothing newer is left: what
+    /// changed since they were in sync is lost, and what is computed from it.
+    pub(super) fn forget_what_they_missed(&mut self, forced: &[usize]) {
+        let since = forced.iter().map(|disk| self.in_sync_until[*disk]).min();
+        let Some(since) = since.filter(|_| self.beyond) else {
+            return;
+        };
+        let changed: Vec<u64> = self.oracle.changed_since(since).collect();
+        for sector in changed {
+            if self.options.level.parity_count() == 0 {
+                self.oracle.forget(sector, 1);
+                continue;
+            }
+            for other in self.reader.window_of(sector) {
+                self.oracle.forget(other, 1);
+            }
         }
     }
 

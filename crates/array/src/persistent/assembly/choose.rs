@@ -226,7 +226,9 @@ impl Chosen {
     /// Says of members that are being filled what they lack.
     ///
     /// What was being written at a crash may differ on such a member even where
-    /// it is filled, and a resync is among those in sync alone.
+    /// it is filled, and a resync is among those in sync alone. One that is an
+    /// event behind may have been about to be told just that: by the newest
+    /// superblock the array is in sync again, but its own offset is from before.
     fn admit_recovering(&mut self, view: &View) {
         let same_below = match &self.bitmap {
             _ if view.array().resync_offset == Superblock::IN_SYNC => Superblock::IN_SYNC,
@@ -243,7 +245,8 @@ impl Chosen {
                 continue;
             };
             let superblock = view.candidates[at].superblock();
-            let from = match superblock.features.has(Features::RECOVERY_OFFSET) {
+            let is_told = superblock.events == view.array().events;
+            let from = match superblock.features.has(Features::RECOVERY_OFFSET) && is_told {
                 true => superblock.recovery_offset.min(same_below),
                 false => Sectors::ZERO,
             };

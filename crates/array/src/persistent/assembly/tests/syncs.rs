@@ -109,3 +109,17 @@ fn after_a_crash_a_copy_is_made_again_from_the_first_dirty_chunk() {
     bitmap(&mut found[0], 9, 3, &[40]);
     assert_eq!(from(&found), 0, "a stale bitmap");
 }
+
+#[test]
+fn a_copy_that_was_not_told_of_the_crash_is_made_again() {
+    let mut found = set(Level::Raid1, &[11, 10]);
+    let half = superblock(&mut found[1]);
+    half.features.0 |= Features::RECOVERY_OFFSET;
+    half.recovery_offset = Sectors(2048);
+    // The newest superblock calls the array in sync, for there is one member.
+    let anew = Part::Recovering(Slot(1), Admission::From(Sectors(0)));
+    assert_eq!(parts(&decide(&found).unwrap())[1].1, anew);
+    superblock(&mut found[1]).events = 11;
+    let further = Part::Recovering(Slot(1), Admission::From(Sectors(2048)));
+    assert_eq!(parts(&decide(&found).unwrap())[1].1, further);
+}
