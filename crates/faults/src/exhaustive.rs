@@ -2,9 +2,10 @@
 //!
 //! A short script runs up to its n-th event, for every n. There the power is
 //! cut, and the writes that are not durable land in each of these ways: all,
-//! none, all but one, only one, a prefix of one (and the others whole). Then
-//! every set of up to as many members as the level can bear is lost, the rest
-//! is assembled, read, mended, synced and verified. Most crash bugs need no
+//! none, all but one, only one, a prefix of one (and the others whole; of every
+//! length within its first 4 KiB, and beyond in whole 4 KiB). Then every set of
+//! up to as many members as the level can bear is lost, the rest is assembled,
+//! read, mended, synced and verified. Most crash bugs need no
 //! more than three operations (the small-scope lesson of CrashMonkey, OSDI
 //! 2018), so this proves much for its size.
 
@@ -17,6 +18,9 @@ use raidlab_array::{RmwLevel, WritePolicy};
 use raidlab_geometry::{Copies, FarSets, Layout, Level, ParityLayout, SlotSet};
 use raidlab_metadata::Version;
 use rayon::prelude::*;
+
+/// Sectors of 4 KiB, in which nothing is special about one sector or the next.
+const PAGE: usize = 8;
 
 /// One enumeration.
 #[derive(Debug, Clone)]
@@ -77,7 +81,8 @@ impl Pattern {
             patterns.push(Self::AllBut(*disk, *place));
             patterns.push(Self::Only(*disk, *place));
             let prefixes = 1..*sectors as usize;
-            patterns.extend(prefixes.map(|count| Self::Torn(*disk, *place, count)));
+            let told = prefixes.filter(|count| *count < PAGE || count.is_multiple_of(PAGE));
+            patterns.extend(told.map(|count| Self::Torn(*disk, *place, count)));
         }
         patterns
     }
