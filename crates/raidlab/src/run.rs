@@ -350,7 +350,8 @@ fn carry_out(
 struct Kept<'a> {
     run: &'a str,
     store: &'a Path,
-    planned: usize,
+    /// How many rows there were to be, where that was known.
+    planned: Option<usize>,
 }
 
 impl Kept<'_> {
@@ -363,8 +364,8 @@ impl Kept<'_> {
             );
         }
         let words = format!(
-            "interrupted; {rows} of {} rows are kept in {} as run {}",
-            self.planned,
+            "interrupted; {} kept in {} as run {}",
+            kept_words(rows, self.planned),
             self.store.display(),
             self.run
         );
@@ -380,10 +381,9 @@ impl Kept<'_> {
         let (index, source) = end.failures.into_iter().next()?;
         let experiment = prepared.label(index);
         let help = format!(
-            "{failures} of {} experiments failed, {} of {} rows are kept; {}",
+            "{failures} of {} experiments failed, {} kept; {}",
             prepared.experiments.len(),
-            end.rows,
-            self.planned,
+            kept_words(end.rows, self.planned),
             self.help()
         );
         Some(Failure::new(Kind::Run, ExperimentFailed { experiment, source }).help(help))
@@ -391,6 +391,16 @@ impl Kept<'_> {
 
     fn help(&self) -> String {
         format!("`{}` shows them", see(self.run, self.store))
+    }
+}
+
+/// `3 of 12 rows are`; where nobody knows how many there would have been, `3 rows
+/// are`.
+fn kept_words(rows: usize, planned: Option<usize>) -> String {
+    match planned {
+        Some(planned) => format!("{rows} of {planned} rows are"),
+        None if rows == 1 => "1 row is".to_owned(),
+        None => format!("{rows} rows are"),
     }
 }
 
@@ -427,4 +437,16 @@ fn places(run: &str, store: &Path, report: Option<&Path>) -> String {
     let _ = writeln!(text, "store   {}", absolute(store));
     let _ = writeln!(text, "run     {run}");
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::kept_words;
+
+    #[test]
+    fn rows_are_counted_against_a_plan_where_there_is_one() {
+        assert_eq!(kept_words(3, Some(12)), "3 of 12 rows are");
+        assert_eq!(kept_words(56, None), "56 rows are");
+        assert_eq!(kept_words(1, None), "1 row is");
+    }
 }

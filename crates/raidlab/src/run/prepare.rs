@@ -290,10 +290,15 @@ pub fn remarks(arguments: &Arguments, suite: &Suite) -> Vec<AccuracyNote> {
 }
 
 impl Prepared {
-    /// How many rows there will be.
-    pub fn rows(&self) -> usize {
-        let jobs = self.experiments.iter().flat_map(Experiment::jobs);
-        jobs.map(|job| job.operations().len()).sum()
+    /// How many rows there will be; `None` where a job is not one that is read
+    /// beforehand, whose rows are known once it has run: bonnie++, iozone, or
+    /// options that only a real fio understands.
+    pub fn rows(&self) -> Option<usize> {
+        let mut jobs = self.experiments.iter().flat_map(Experiment::jobs);
+        jobs.try_fold(0, |rows, job| {
+            job.work.group().ok()?;
+            Some(rows + job.operations().len())
+        })
     }
 
     /// Whether a subject is a real system that no model stands for.
@@ -371,12 +376,15 @@ impl Prepared {
                 let _ = writeln!(text, "{}", experiment.plan());
             }
         }
+        let rows = self.rows().map_or_else(
+            || "rows as the programs report".to_owned(),
+            |rows| format!("{rows} rows"),
+        );
         let _ = writeln!(
             text,
-            "{} experiments with the parameter sets {}; {} rows; nothing was run or written",
+            "{} experiments with the parameter sets {}; {rows}; nothing was run or written",
             self.experiments.len(),
             fits.join(", "),
-            self.rows()
         );
         text
     }

@@ -11,6 +11,10 @@ struct Page<'a> {
     comparison: &'a RunComparison,
     /// Of each run, how its rows stand to the base.
     counts: Vec<String>,
+    /// How much differs, by kinds.
+    difference_counts: String,
+    /// Whether that is folded away.
+    folded: bool,
 }
 
 impl RunComparison {
@@ -30,6 +34,8 @@ impl RunComparison {
         Ok(page.render(Serde(Page {
             comparison: self,
             counts: (0..self.runs.len()).map(|run| self.counts(run)).collect(),
+            difference_counts: self.difference_counts(),
+            folded: self.differences_are_many(),
         }))?)
     }
 }

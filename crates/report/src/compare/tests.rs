@@ -1,4 +1,4 @@
-use super::{Answer, RunComparison, compare};
+use super::{Answer, Bound, RunComparison, compare};
 use crate::data::RunData;
 use crate::sample;
 use crate::terminal::Style;
@@ -162,6 +162,57 @@ fn on_a_terminal() {
 #[test]
 fn in_markdown() {
     insta::assert_snapshot!(compare(&runs()).unwrap().markdown());
+}
+
+/// The runs, with a bound for reads and one for all else.
+fn judged(runs: &[RunData]) -> RunComparison {
+    let bounds = ["random-read=22", "3"].map(|bound| bound.parse::<Bound>().unwrap());
+    compare(runs).unwrap().within(&bounds)
+}
+
+/// The runs, the second with more facts than anyone reads through.
+fn runs_with_much_that_differs() -> Vec<RunData> {
+    let mut runs = runs();
+    let fact = runs[1].observations[0].clone();
+    for number in 0..30 {
+        let mut own = fact.clone();
+        own.name = format!("environment.of.{number}");
+        runs[1].observations.push(own);
+    }
+    runs
+}
+
+#[test]
+fn within_bounds_on_a_terminal() {
+    let style = Style {
+        width: Some(140),
+        ..Style::default()
+    };
+    insta::assert_snapshot!(judged(&runs_with_much_that_differs()).text(&style));
+}
+
+#[test]
+fn within_bounds_in_markdown() {
+    insta::assert_snapshot!(judged(&runs()).markdown());
+}
+
+#[test]
+fn what_differs_comes_last_and_much_of_it_is_folded() {
+    for (runs, many) in [(runs(), false), (runs_with_much_that_differs(), true)] {
+        let found = judged(&runs);
+        let (page, markdown) = (found.html().unwrap(), found.markdown());
+        let place = |text: &str, part: &str| text.find(part).unwrap();
+        assert!(place(&page, "id=\"agreement-1\"") < place(&page, "id=\"rows\""));
+        assert!(place(&page, "id=\"rows\"") < place(&page, "id=\"differences\""));
+        assert!(place(&markdown, "### Agreement") < place(&markdown, "### Row by row"));
+        assert!(place(&markdown, "### Row by row") < place(&markdown, "## What differs"));
+        assert_eq!(page.contains("<details open>"), !many);
+        assert_eq!(markdown.contains("<details>"), many);
+        assert_eq!(
+            found.text(&Style::default()).contains("`--html FILE`"),
+            many
+        );
+    }
 }
 
 #[test]

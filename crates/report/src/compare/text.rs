@@ -1,6 +1,6 @@
 //! A comparison on a terminal and in Markdown.
 
-use super::{Answer, ComparedCell, ComparedRow, RunComparison};
+use super::{Answer, ComparedCell, ComparedRow, Difference, RunComparison};
 use crate::format::count;
 use crate::markdown::{Alignment, escaped, table};
 use crate::table::Tone;
@@ -8,9 +8,15 @@ use crate::terminal::Style;
 use comfy_table::{Cell, CellAlignment};
 use std::fmt::Write;
 
+/// Up to so many differences are shown in full and unfolded.
+const FEW_DIFFERENCES: usize = 20;
+
+/// The kinds that say what runs these are; shown however many others there are.
+const HEAD_KINDS: [&str; 2] = ["run", "tool"];
+
 impl RunComparison {
-    /// What differs, then each row's verdict, one table for each run after the
-    /// base.
+    /// Of each run after the base how far it agrees, where bounds were declared,
+    /// and each row's verdict; what else differs comes last.
     #[must_use]
     pub fn text(&self, style: &Style) -> String {
         let mut text = String::new();
@@ -22,29 +28,61 @@ impl RunComparison {
                 run.name, run.title, run.bench
             );
         }
-        let names: Vec<String> = self.runs.iter().map(|run| run.name.clone()).collect();
+        for run in 1..self.runs.len() {
+            if let Some(agreement) = self.agreements.get(run - 1) {
+                agreement.text(&mut text, &self.runs[run].name, style);
+            }
+            self.verdicts_text(&mut text, run, style);
+        }
+        self.differences_text(&mut text, style);
+        style.finish(text)
+    }
+
+    /// What differs; of much only the heads of the runs and their tools.
+    fn differences_text(&self, text: &mut String, style: &Style) {
         text.push_str("\nWhat differs\n");
         if self.differences.is_empty() {
             text.push_str("  nothing that was written down\n");
-        } else {
-            let mut table = style.table(&["kind", "place", "name"], &names);
-            for one in &self.differences {
-                let head = [one.kind, &one.place, &one.name].map(Cell::new);
-                let values = one.values.iter().map(|value| {
-                    Cell::new(if value.is_empty() { "-" } else { value })
-                        .set_alignment(CellAlignment::Right)
-                });
-                table.add_row(head.into_iter().chain(values).collect::<Vec<_>>());
-            }
-            style.print(&mut text, &mut table, 0..3);
+            return;
         }
-        for run in 1..self.runs.len() {
-            self.verdicts_text(&mut text, run, style);
-            if let Some(agreement) = self.agreements.get(run - 1) {
-                agreement.text(&mut text, style);
+        let folded = self.differences_are_many();
+        let names: Vec<String> = self.runs.iter().map(|run| run.name.clone()).collect();
+        let mut table = style.table(&["kind", "place", "name"], &names);
+        let is_shown = |one: &&Difference| !folded || HEAD_KINDS.contains(&one.kind);
+        for one in self.differences.iter().filter(is_shown) {
+            let head = [one.kind, &one.place, &one.name].map(Cell::new);
+            let values = one.values.iter().map(|value| {
+                Cell::new(if value.is_empty() { "-" } else { value })
+                    .set_alignment(CellAlignment::Right)
+            });
+            table.add_row(head.into_iter().chain(values).collect::<Vec<_>>());
+        }
+        style.print(text, &mut table, 0..3);
+        if folded {
+            let _ = writeln!(
+                text,
+                "{} in all; `--html FILE` and `--markdown FILE` have them",
+                self.difference_counts()
+            );
+        }
+    }
+
+    /// Whether there is so much that differs that it would hide the rest.
+    pub(super) const fn differences_are_many(&self) -> bool {
+        self.differences.len() > FEW_DIFFERENCES
+    }
+
+    /// `run 4, tool 1, environment 870, setting 112`.
+    pub(super) fn difference_counts(&self) -> String {
+        let mut counts: Vec<(&str, usize)> = Vec::new();
+        for one in &self.differences {
+            match counts.iter_mut().find(|(kind, _)| *kind == one.kind) {
+                Some((_, count)) => *count += 1,
+                None => counts.push((one.kind, 1)),
             }
         }
-        style.finish(text)
+        let words = counts.iter().map(|(kind, count)| format!("{kind} {count}"));
+        words.collect::<Vec<_>>().join(", ")
     }
 
     fn verdicts_text(&self, text: &mut String, run: usize, style: &Style) {
@@ -95,18 +133,6 @@ impl RunComparison {
                 run.bench
             );
         }
-        text.push_str("\n## What differs\n\n");
-        if self.differences.is_empty() {
-            text.push_str("Nothing that was written down.\n");
-        } else {
-            let mut heads = vec!["kind".to_owned(), "place".to_owned(), "name".to_owned()];
-            heads.extend(self.runs.iter().map(|run| run.name.clone()));
-            let rows = self.differences.iter().map(|one| {
-                let head = [one.kind.to_owned(), one.place.clone(), one.name.clone()];
-                head.into_iter().chain(one.values.iter().cloned()).collect()
-            });
-            table(&mut text, &heads, &[Alignment::Left], rows);
-        }
         for run in 1..self.runs.len() {
             let _ = writeln!(
                 text,
@@ -114,6 +140,10 @@ impl RunComparison {
                 escaped(&self.runs[run].name),
                 self.counts(run)
             );
+            if let Some(agreement) = self.agreements.get(run - 1) {
+                agreement.markdown(&mut text);
+                text.push_str("\n### Row by row\n\n");
+            }
             let heads = [
                 "job", "subject", "unit", "base", "this", "change", "verdict",
             ]
@@ -143,11 +173,33 @@ impl RunComparison {
                 rows,
             );
             let _ = writeln!(text, "\n{}", self.correction);
-            if let Some(agreement) = self.agreements.get(run - 1) {
-                agreement.markdown(&mut text);
-            }
         }
+        self.differences_markdown(&mut text);
         text
+    }
+
+    /// What differs; much of it is folded away.
+    fn differences_markdown(&self, text: &mut String) {
+        text.push_str("\n## What differs\n\n");
+        if self.differences.is_empty() {
+            text.push_str("Nothing that was written down.\n");
+            return;
+        }
+        let folded = self.differences_are_many();
+        if folded {
+            let counts = self.difference_counts();
+            let _ = writeln!(text, "<details><summary>{counts}</summary>\n");
+        }
+        let mut heads = vec!["kind".to_owned(), "place".to_owned(), "name".to_owned()];
+        heads.extend(self.runs.iter().map(|run| run.name.clone()));
+        let rows = self.differences.iter().map(|one| {
+            let head = [one.kind.to_owned(), one.place.clone(), one.name.clone()];
+            head.into_iter().chain(one.values.iter().cloned()).collect()
+        });
+        table(text, &heads, &[Alignment::Left], rows);
+        if folded {
+            text.push_str("\n</details>\n");
+        }
     }
 }
 

@@ -12,8 +12,8 @@ const BEYOND: &str = "\u{a0}✗";
 
 impl Agreement {
     /// The three tables for a terminal.
-    pub(crate) fn text(&self, text: &mut String, style: &Style) {
-        text.push_str("\nAgreement, percent of the base\n");
+    pub(crate) fn text(&self, text: &mut String, run: &str, style: &Style) {
+        let _ = writeln!(text, "\nHow far {run} agrees, percent of the base");
         let mut table = style.table(&["job"], &self.places);
         for job in &self.jobs {
             let mut cells = vec![Cell::new(&job.label)];
@@ -46,7 +46,7 @@ impl Agreement {
     /// The same as tables of GitHub's Markdown.
     pub(crate) fn markdown(&self, text: &mut String) {
         use Alignment::{Left, Right};
-        text.push_str("\n### Agreement, percent of the base\n\n");
+        text.push_str("### Agreement, percent of the base\n\n");
         let heads = std::iter::once("job".to_owned()).chain(self.places.iter().cloned());
         let rows = self.jobs.iter().map(|job| {
             let cells = job.cells.iter().map(|cell| percent_words(cell.as_ref()));
