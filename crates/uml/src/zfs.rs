@@ -2,8 +2,8 @@
 //! `zfs-dkms` puts into `/usr/src`.
 //!
 //! As modules it cannot be had for User-Mode Linux, so its sources are copied
-//! into the kernel's tree, as its own script `copy-builtin` does, which is not
-//! in the package. The licences of the two do not go together: the result is
+//! into the kernel's tree, as its own script `copy-builtin` does, which older
+//! packages lack. The licences of the two do not go together: the result is
 //! for the machine that it was built on, and must not be passed on.
 
 use crate::build::BuildError;
@@ -90,14 +90,9 @@ impl Source {
             ["-a", &word(&self.folder), &word(&copy)],
         ))?;
         // Its configure compiles small modules, for which the kernel has to be
-        // prepared.
-        for target in [["linux"], ["modules"]] {
-            let jobs = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-            let mut words = vec!["-C".to_owned(), tree_word.clone(), "ARCH=um".to_owned()];
-            words.push(format!("-j{jobs}"));
-            words.extend(target.iter().map(|word| (*word).to_owned()));
-            run(&Command::changes("make", words))?;
-        }
+        // prepared; what is built in need not be linked for that.
+        let prepare = ["-C", &tree_word, "ARCH=um", "modules_prepare"];
+        run(&Command::changes("make", prepare))?;
         let script = "cd \"$0\" && ARCH=um ARCH_UM=ARCH=um ./configure --with-config=kernel \
                       --enable-linux-builtin --with-linux=\"$1\" --with-linux-obj=\"$1\"";
         let words = ["-c", script, &word(&copy), &tree_word];
