@@ -39,6 +39,8 @@ pub struct Said {
     current: SlotSet,
     /// All is in sync.
     clean: bool,
+    /// All is in sync, whichever member is asked.
+    clean_by_all: bool,
     bitmap: Option<Bits>,
 }
 
@@ -165,7 +167,10 @@ impl Said {
                 bitmap = Some(own.with(bitmap));
             }
         }
+        let mut asked = current.iter().filter_map(|slot| found[*slot].as_ref());
+        let clean_by_all = asked.all(|found| found.resync_offset == u64::MAX);
         Some(Self {
+            clean_by_all,
             current: current.into_iter().map(slot_of).collect(),
             clean: newest.resync_offset == u64::MAX,
             bitmap,
@@ -178,10 +183,10 @@ impl Said {
         self.current
     }
 
-    /// Whether everything is said to agree.
+    /// Whether every current member says that everything agrees.
     #[must_use]
-    pub const fn is_clean(&self) -> bool {
-        self.clean
+    pub const fn is_clean_by_all(&self) -> bool {
+        self.clean_by_all
     }
 
     /// Whether the bytes bear it out.

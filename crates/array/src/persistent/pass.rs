@@ -18,7 +18,9 @@
 //! down when it begins, before the flush; only whether the array is dirty is
 //! decided later, because writes may have come that wait for it.
 //!
-//! A device that fails any of it is failed, and the next pass records that.
+//! A device that fails any of it is failed. If that was before the end of the
+//! flush, the same pass records it: what it says was not true of that device's
+//! medium. Otherwise the next one does.
 
 mod bits;
 mod catch_up;
@@ -164,6 +166,25 @@ impl PersistentArray {
         self.continue_pass(out);
     }
 
+    /// Members that failed while the others were flushed are named with the rest.
+    fn record_failures_since(&mut self) {
+        let roles = self.roles();
+        let Some(pass) = &mut self.pass else { return };
+        if !pass.writes_superblocks || pass.catches_up {
+            return;
+        }
+        for (number, role) in roles.into_iter().enumerate() {
+            if role != Role::Faulty || self.array.roles[number] == role {
+                continue;
+            }
+            self.array.roles[number] = role;
+            for (_, superblock) in &mut pass.targets {
+                superblock.roles[number] = role;
+            }
+        }
+        pass.recording = self.unrecorded.iter().copied().collect();
+    }
+
     fn tell_engine_of_pass(&mut self, runs: bool, out: &mut Outputs) {
         let now = self.now;
         self.with_engine_do(out, |engine, out| engine.set_metadata_pass(now, runs, out));
@@ -189,6 +210,7 @@ impl PersistentArray {
                 }
                 Phase::Flush => {
                     pass.phase = Phase::Pages;
+                    self.record_failures_since();
                     self.send_pages(out);
                 }
                 Phase::Pages => {

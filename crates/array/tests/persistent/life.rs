@@ -46,6 +46,20 @@ fn dirty_before_data_clean_after_a_pause_bits_after_two_passes() {
 }
 
 #[test]
+fn clean_is_not_said_of_a_member_whose_flush_failed() {
+    let mut world = start(&raid5());
+    world.run_for(Nanos::from_millis(1));
+    world.write(0, 8, 1);
+    world.disks.get_mut(&1).unwrap().dead = true;
+    world.now += Nanos::from_millis(201);
+    world.with(|array, now, out| array.tick(now, out));
+    while world.superblock(0).resync_offset != Superblock::IN_SYNC {
+        assert!(world.step(None), "the array never became clean");
+    }
+    assert_eq!(world.superblock(0).roles[1], Role::Faulty);
+}
+
+#[test]
 fn a_bit_stays_when_the_flush_before_its_clearing_fails() {
     let mut world = start(&raid5());
     world.run_for(Nanos::from_millis(1));

@@ -50,15 +50,16 @@ impl World<'_> {
         self.options.level.parity_count() > 0 && !self.logged
     }
 
-    /// Parity fits again once the resync after a crash has ended and the
-    /// superblocks say so: only then is it flushed as well. While a member is
+    /// Parity fits again once the resync after a crash has ended and all
+    /// superblocks say so: only then is it flushed as well, and known to those
+    /// that are left when others are lost. While a member is
     /// missing there is no resync: started by force, such an array calls itself
     /// clean, and the parity of its open rows goes on from wrong to wrong.
     pub(super) fn look_at_hole(&mut self) {
         let syncing = self.core.as_ref().is_some_and(|core| core.is_syncing());
         let is_whole = self.in_sync().len() == self.slots.len();
         let is_due = self.hole_open && !syncing && is_whole;
-        if is_due && self.said().is_some_and(|said| said.is_clean()) {
+        if is_due && self.said().is_some_and(|said| said.is_clean_by_all()) {
             self.hole_open = false;
         }
     }

@@ -313,6 +313,16 @@ impl Chosen {
                 continue;
             };
             let by_bitmap = self.ranges_missed(view, at);
+            let number = view.candidates[at].superblock().device_number;
+            if view.is_absent(number) {
+                // Its superblock is hardly older than the newest: given its slot
+                // at once, it would count as current if it did not hear of that.
+                match options.stale {
+                    Stale::Rebuild => self.parts[at] = Some(Part::Spare),
+                    Stale::LeaveOut | Stale::ReAdd => self.leave_out_stale(view, at),
+                }
+                continue;
+            }
             let admission = match (options.stale, by_bitmap) {
                 _ if !view.is_redundant() => None,
                 (Stale::ReAdd | Stale::Rebuild, Some(ranges)) => Some(Admission::Ranges(ranges)),

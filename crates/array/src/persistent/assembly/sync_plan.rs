@@ -108,7 +108,7 @@ fn absent(view: &View, chosen: &Chosen) -> Numbers {
     let takes_part = |number: u32| {
         let parts = view.candidates.iter().zip(&chosen.parts);
         parts
-            .filter(|(_, part)| part.is_some())
+            .filter(|(_, part)| !matches!(part, None | Some(Part::Spare)))
             .any(|(candidate, _)| candidate.superblock().device_number == number)
     };
     (0..)
