@@ -229,6 +229,12 @@ fn a_member_that_a_replay_did_without_is_out_of_date() {
     assert_eq!(assembly.left_out[0].0, "c");
     assert_eq!(assembly.replay.as_ref().unwrap().logs.len(), 2);
     assert!(assembly.absent.contains(2) && !assembly.absent.contains(1));
+    // It comes back as a spare: with its slot, it would soon look current.
+    let rebuilt = decide_with(&found, |options| options.stale = Stale::Rebuild).unwrap();
+    assert_eq!(parts(&rebuilt)[2], ("c", Part::Spare));
+    assert!(rebuilt.absent.contains(2), "still not in service");
+    let by_bitmap = decide_with(&found, |options| options.stale = Stale::ReAdd).unwrap();
+    assert_eq!(by_bitmap.left_out[0].0, "c");
     // Without it there is nothing to say.
     assert!(!decide(&found[..2]).unwrap().absent.is_empty());
     found[0].log = None;
