@@ -4,15 +4,16 @@
 //! The guest gets the command line and the files that it names, and works out
 //! the same list of experiments; a fingerprint tells whether it did.
 
+mod fault;
 mod files;
 
 use super::Arguments;
 use super::prepare::{self, Prepared};
 use crate::failure::{Failure, Kind};
-use raidlab_kernel::{Fault, KernelBench, Obstacle, ScheduledFault, Settings, agent};
+use raidlab_kernel::{KernelBench, Obstacle, Settings, agent};
 use raidlab_lab::{Choices, Experiment, HostChoice, QueueStyle, Region, Suite};
 use raidlab_uml::{Cache, image};
-use raidlab_units::{Bytes, parse_bytes, parse_duration};
+use raidlab_units::{Bytes, parse_bytes};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -48,7 +49,9 @@ pub struct KernelArguments {
     patience: u64,
 
     /// Something happens to a disk: its place among the members, the virtual
-    /// time, and `dies`, `hangs` or `returns`: `1:40s:dies`. May be repeated.
+    /// time, and `dies`, `hangs` or `returns`: `1:40s:dies`; or sectors go bad:
+    /// `1:40s:unreadable=1g+64k` (until they are written), `unreadable-for-good`,
+    /// `unwritable`. May be repeated.
     #[arg(long = "disk-fault", value_name = "DISK:TIME:WHAT")]
     faults: Vec<String>,
 }
@@ -93,7 +96,7 @@ pub fn prepare(arguments: &Arguments, typed: &[String]) -> Result<KernelRun, Fai
         faults: own
             .faults
             .iter()
-            .map(|text| fault(text))
+            .map(|text| fault::fault(text))
             .collect::<Result<_, _>>()?,
         ..Settings::default()
     };
@@ -180,29 +183,6 @@ fn size(option: &str, text: &str) -> Result<Bytes, Failure> {
     parse_bytes(text).map_err(|error| {
         Failure::new(Kind::Usage, error).help(format!("{option} takes `512m` or `4g`"))
     })
-}
-
-/// `1:40s:dies`.
-fn fault(text: &str) -> Result<(usize, ScheduledFault), Failure> {
-    let wrong = || {
-        Failure::words(Kind::Usage, format!("`{text}` is no fault of a disk"))
-            .help("say `1:40s:dies`, `1:40s:hangs` or `1:50s:returns`")
-    };
-    let mut words = text.split(':');
-    let (Some(disk), Some(at), Some(what), None) =
-        (words.next(), words.next(), words.next(), words.next())
-    else {
-        return Err(wrong());
-    };
-    let fault = match what {
-        "dies" => Fault::Dies,
-        "hangs" => Fault::Hangs,
-        "returns" => Fault::Returns,
-        _ => return Err(wrong()),
-    };
-    let disk = disk.parse().map_err(|_| wrong())?;
-    let at = parse_duration(at).map_err(|_| wrong())?;
-    Ok((disk, ScheduledFault { at, fault }))
 }
 
 /// The suite as it is asked for.

@@ -1,0 +1,118 @@
+//! What `--disk-fault` says: something that happens to a disk, and when.
+
+use crate::failure::{Failure, Kind};
+use raidlab_kernel::{Fault, ScheduledFault};
+use raidlab_units::{Sectors, parse_bytes, parse_duration};
+
+/// Bytes of a sector.
+const SECTOR: u64 = 512;
+
+/// The disk's place among the members with its fault, of `1:40s:dies` or
+/// `1:40s:unreadable=1g+64k`.
+///
+/// # Errors
+/// When the text is not of that form.
+pub(super) fn fault(text: &str) -> Result<(usize, ScheduledFault), Failure> {
+    read(text).ok_or_else(|| {
+        Failure::words(Kind::Usage, format!("`{text}` is no fault of a disk")).help(
+            "say `1:40s:dies`, `1:40s:hangs` or `1:50s:returns`; for sectors \
+             `1:40s:unreadable=1g+64k`, from where on and how much, in whole sectors of 512 \
+             bytes (also `unreadable-for-good`, `unwritable`)",
+        )
+    })
+}
+
+fn read(text: &str) -> Option<(usize, ScheduledFault)> {
+    let mut words = text.splitn(3, ':');
+    let disk = words.next()?.parse().ok()?;
+    let at = parse_duration(words.next()?).ok()?;
+    let fault = what(words.next()?)?;
+    Some((disk, ScheduledFault { at, fault }))
+}
+
+fn what(text: &str) -> Option<Fault> {
+    let unreadable = |range: &str, repaired_by_writing| {
+        let (start, count) = sectors(range)?;
+        Some(Fault::Unreadable {
+            start,
+            count,
+            repaired_by_writing,
+        })
+    };
+    match text.split_once('=') {
+        None => match text {
+            "dies" => Some(Fault::Dies),
+            "hangs" => Some(Fault::Hangs),
+            "returns" => Some(Fault::Returns),
+            _ => None,
+        },
+        Some(("unreadable", range)) => unreadable(range, true),
+        Some(("unreadable-for-good", range)) => unreadable(range, false),
+        Some(("unwritable", range)) => {
+            let (start, count) = sectors(range)?;
+            Some(Fault::Unwritable { start, count })
+        }
+        Some(_) => None,
+    }
+}
+
+/// `1g+64k`: the first sector and how many.
+fn sectors(range: &str) -> Option<(Sectors, Sectors)> {
+    let (start, size) = range.split_once('+')?;
+    let whole = |text: &str| {
+        let bytes = parse_bytes(text).ok()?.0;
+        bytes
+            .is_multiple_of(SECTOR)
+            .then_some(Sectors(bytes / SECTOR))
+    };
+    let (start, count) = (whole(start)?, whole(size)?);
+    (count.0 > 0).then_some((start, count))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use raidlab_units::Nanos;
+
+    #[test]
+    fn a_fault_is_of_the_disk_or_of_sectors() {
+        let at = Nanos::from_secs(40);
+        let (start, count) = (Sectors(2 << 20), Sectors(128));
+        let unreadable = |repaired_by_writing| Fault::Unreadable {
+            start,
+            count,
+            repaired_by_writing,
+        };
+        let cases = [
+            ("dies", Fault::Dies),
+            ("hangs", Fault::Hangs),
+            ("returns", Fault::Returns),
+            ("unreadable=1g+64k", unreadable(true)),
+            ("unreadable-for-good=1g+64k", unreadable(false)),
+            ("unwritable=1g+64k", Fault::Unwritable { start, count }),
+        ];
+        for (text, fault) in cases {
+            let found = read(&format!("1:40s:{text}"));
+            assert_eq!(found, Some((1, ScheduledFault { at, fault })), "{text}");
+        }
+    }
+
+    #[test]
+    fn other_words_are_refused_with_an_example() {
+        for wrong in [
+            "",
+            "1:40s",
+            "x:40s:dies",
+            "1:soon:dies",
+            "1:40s:sleeps",
+            "1:40s:dies=1g+64k",
+            "1:40s:unreadable",
+            "1:40s:unreadable=1g",
+            "1:40s:unreadable=1g+0",
+            "1:40s:unreadable=100+64k",
+            "1:40s:unwritable=1g+100",
+        ] {
+            assert!(fault(wrong).is_err(), "{wrong}");
+        }
+    }
+}
