@@ -27,7 +27,7 @@ use raidlab_serve::array::{
 use raidlab_serve::export::{
     Buffer, BufferPool, Completions, ErrorCode, Export, Operation, Request, RequestFlags,
 };
-use raidlab_serve::member::{BackendKind, MemberFile, OpenOptions};
+use raidlab_serve::member::{BackendKind, Member, MemberFile, OpenOptions};
 use raidlab_units::{Bytes, Sectors};
 use std::error::Error;
 use std::path::{Path, PathBuf};
@@ -111,8 +111,8 @@ impl Client {
     }
 }
 
-fn open(path: &Path) -> Result<Arc<MemberFile>, Box<dyn Error>> {
-    Ok(Arc::new(MemberFile::open(path, OpenOptions::default())?))
+fn open(path: &Path) -> Result<MemberFile, Box<dyn Error>> {
+    Ok(MemberFile::open(path, OpenOptions::default())?)
 }
 
 fn make(folder: &Path, name: &str, bytes: u64) -> Result<PathBuf, Box<dyn Error>> {
@@ -130,7 +130,10 @@ fn array(
     let member_bytes = WHOLE / data + (8 << 20);
     let members = data + parity;
     let files = (0..members)
-        .map(|member| open(&make(folder, &format!("{level}-{member}"), member_bytes)?))
+        .map(|member| {
+            let path = make(folder, &format!("{level}-{member}"), member_bytes)?;
+            open(&path).map(Member::from)
+        })
         .collect::<Result<Vec<_>, _>>()?;
     let spec = CreateSpec {
         version: Version::V1_2,
@@ -209,7 +212,7 @@ fn compare_arrays(
         ..DriverConfig::default()
     };
     let file = open(&make(folder, "file", WHOLE)?)?;
-    let file = FileExport::start(file, driver)?;
+    let file = FileExport::start(Arc::new(file), driver)?;
     let raid0 = array(folder, Level::Raid0, (4, 0), driver)?;
     let raid6 = array(folder, Level::Raid6, (8, 2), driver)?;
     let [stripe0, stripe6] = [4 * CHUNK as u32, 8 * CHUNK as u32];

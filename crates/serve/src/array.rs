@@ -11,6 +11,7 @@
 
 mod engine;
 mod files;
+mod nest;
 mod owner;
 mod passthrough;
 mod payloads;
@@ -22,6 +23,7 @@ mod verbs;
 pub use files::{
     Assembled, FilesError, assemble, create, read_bitmap, read_candidate, versions_on, write_all,
 };
+pub use nest::{Nest, NestError};
 pub use owner::Broken;
 pub use payloads::PayloadError;
 pub use serve::{

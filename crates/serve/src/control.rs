@@ -51,6 +51,11 @@ pub enum ControlRequest {
         /// Its path.
         path: String,
     },
+    /// Starts an array of these devices, for adding it as `array:NAME`.
+    Assemble {
+        /// Their paths.
+        paths: Vec<String>,
+    },
     /// A former member comes back and gets what it lacks.
     ReAdd {
         /// Its path.

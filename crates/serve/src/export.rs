@@ -238,6 +238,12 @@ pub trait Export: Send + Sync {
         let _ = (context, offset, length, limit, extents);
     }
 
+    /// Whether it has lost so much that parts of it will not come back: asked
+    /// after an error, to tell it from one that concerns a place.
+    fn has_failed(&self) -> bool {
+        false
+    }
+
     /// Takes a request; answers it now or later, from any thread.
     fn submit(&self, request: Request);
 

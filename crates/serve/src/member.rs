@@ -1,4 +1,4 @@
-//! Real members: files and block devices, and commands to them.
+//! Members, which are files, block devices or other arrays, and commands to them.
 //!
 //! Fault model: a command can fail with an error, be cut short, or never
 //! complete. What is cut short goes on where it ended. An error becomes one of
@@ -12,6 +12,7 @@
 mod commands;
 #[expect(unsafe_code, reason = "memory shared with the kernel")]
 mod memory;
+mod nested;
 mod open;
 #[expect(unsafe_code, reason = "io_uring")]
 mod ring;
@@ -20,6 +21,7 @@ mod wake;
 
 pub use commands::{Answer, MemberCounters, Members, MembersConfig};
 pub use memory::{BorrowError, Exclusive, Memory, Shared};
+pub use nested::{Member, NestedMember};
 pub use open::{MemberFile, OpenError, OpenOptions};
 pub use ring::{RegisteredMemory, Ring};
 pub use threads::Threads;

@@ -1,8 +1,10 @@
 //! What an owner runs: an array, or a single member without one.
 
+use super::owner::place_of;
 use super::passthrough::Passthrough;
+use crate::member::Members;
 use raidlab_array::{
-    CommandId, MemberError, Outputs, PersistentArray, Request, StepId, StepResult,
+    CommandId, MemberError, MemberState, Outputs, PersistentArray, Request, StepId, StepResult,
 };
 use raidlab_units::{Nanos, Sectors};
 
@@ -68,6 +70,25 @@ impl Core {
         if let Self::Array(array) = self {
             array.stop(now, out);
         }
+    }
+
+    /// Whether more is lost than the level can bear: more members out of
+    /// service than there is parity, or one gone that is needed so much that it
+    /// was kept in service.
+    pub(super) fn has_failed(&self, members: &Members) -> bool {
+        let array = match self {
+            Self::Array(array) => array,
+            Self::Plain(_) => return members.is_lost(0),
+        };
+        let states = array.member_states();
+        let in_sync = |state: &MemberState| *state == MemberState::InSync;
+        let missing = states.iter().filter(|state| !in_sync(state)).count();
+        let status = array.status();
+        let parity = status.level.parity_count();
+        let gone = states.iter().zip(array.served()).any(|(state, handle)| {
+            in_sync(state) && handle.is_some_and(|handle| members.is_lost(place_of(handle)))
+        });
+        gone || parity > 0 && missing > parity || status.state.failed
     }
 
     pub(super) fn is_stopped(&self) -> bool {

@@ -3,7 +3,7 @@
 //! way yet.
 
 use crate::export::{BufferError, BufferPool};
-use crate::member::MemberFile;
+use crate::member::Member;
 use raidlab_array::stripe_log::LogError;
 use raidlab_array::{
     AssembleError, AssembleOptions, Assembly, Candidate, EXTERNAL_BITMAP, LOG_SUPERBLOCK_SECTORS,
@@ -14,11 +14,8 @@ use raidlab_metadata::{
     Bitmap, BitmapError, MAXIMUM_BITMAP_BYTES, ProbeError, ReadAt, read_member,
 };
 use raidlab_units::{Bytes, SECTOR_BYTES, Sectors};
-use rustix::fs::fdatasync;
 use std::io;
-use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
-use std::sync::Arc;
 
 /// Why an array cannot be put together from files.
 #[derive(Debug, thiserror::Error)]
@@ -69,13 +66,13 @@ pub struct Assembled {
     /// What they make.
     pub assembly: Assembly,
     /// Each device that takes part, by its handle.
-    pub files: Vec<(Slot, Arc<MemberFile>)>,
+    pub files: Vec<(Slot, Member)>,
     /// Writes that the log had to make good.
     pub replayed: usize,
 }
 
 /// Reads at any place and length, past the page cache too.
-struct Reader<'a>(&'a MemberFile);
+struct Reader<'a>(&'a Member);
 
 impl ReadAt for Reader<'_> {
     fn read_at(&mut self, offset: Bytes, bytes: &mut [u8]) -> io::Result<()> {
@@ -83,7 +80,7 @@ impl ReadAt for Reader<'_> {
         let skip = usize::try_from(offset.0 - start).unwrap_or(0);
         let whole = (skip + bytes.len()).next_multiple_of(SECTOR_BYTES as usize);
         let mut buffer = pool_buffer(whole)?;
-        self.0.file().read_exact_at(&mut buffer, start)?;
+        self.0.read_exact_at(&mut buffer, start)?;
         bytes.copy_from_slice(&buffer[skip..skip + bytes.len()]);
         Ok(())
     }
@@ -100,7 +97,7 @@ fn pool_buffer(bytes: usize) -> io::Result<crate::export::Buffer> {
 ///
 /// # Errors
 /// When it has none that can be used, or cannot be read.
-pub fn read_candidate(file: &MemberFile) -> Result<Candidate, FilesError> {
+pub fn read_candidate(file: &Member) -> Result<Candidate, FilesError> {
     let failed = |source| FilesError::Examine {
         path: file.path().to_owned(),
         source,
@@ -125,7 +122,7 @@ pub fn read_candidate(file: &MemberFile) -> Result<Candidate, FilesError> {
 ///
 /// # Errors
 /// When it cannot be read.
-pub fn versions_on(file: &MemberFile) -> Result<Vec<raidlab_metadata::Version>, FilesError> {
+pub fn versions_on(file: &Member) -> Result<Vec<raidlab_metadata::Version>, FilesError> {
     let size = file.size().to_bytes();
     raidlab_metadata::versions_present(&mut Reader(file), size).map_err(|source| {
         FilesError::Examine {
@@ -140,7 +137,7 @@ pub fn versions_on(file: &MemberFile) -> Result<Vec<raidlab_metadata::Version>, 
 ///
 /// # Errors
 /// When a device cannot be written.
-pub fn create(plan: &CreatePlan, files: &[Arc<MemberFile>]) -> Result<(), FilesError> {
+pub fn create(plan: &CreatePlan, files: &[Member]) -> Result<(), FilesError> {
     for member in &plan.members {
         let file = files
             .get(member.index)
@@ -155,7 +152,7 @@ pub fn create(plan: &CreatePlan, files: &[Arc<MemberFile>]) -> Result<(), FilesE
 ///
 /// # Errors
 /// When the device cannot be written.
-pub fn write_all(file: &MemberFile, writes: &[Write]) -> Result<(), FilesError> {
+pub fn write_all(file: &Member, writes: &[Write]) -> Result<(), FilesError> {
     for write in writes {
         write_at(file, write.offset.0, &write.bytes)?;
         flush(file)?;
@@ -163,20 +160,21 @@ pub fn write_all(file: &MemberFile, writes: &[Write]) -> Result<(), FilesError> 
     Ok(())
 }
 
-fn write_at(file: &MemberFile, offset: u64, bytes: &[u8]) -> Result<(), FilesError> {
+fn write_at(file: &Member, offset: u64, bytes: &[u8]) -> Result<(), FilesError> {
     pool_buffer(bytes.len())
         .and_then(|mut buffer| {
             buffer.copy_from_slice(bytes);
-            file.file().write_all_at(&buffer, offset)
+            file.write_all_at(&buffer, offset)
         })
         .map_err(|source| io_error("write", file, source))
 }
 
-fn flush(file: &MemberFile) -> Result<(), FilesError> {
-    fdatasync(file.file()).map_err(|source| io_error("write", file, source.into()))
+fn flush(file: &Member) -> Result<(), FilesError> {
+    file.flush()
+        .map_err(|source| io_error("write", file, source))
 }
 
-fn io_error(what: &'static str, file: &MemberFile, source: io::Error) -> FilesError {
+fn io_error(what: &'static str, file: &Member, source: io::Error) -> FilesError {
     FilesError::Io {
         what,
         path: file.path().to_owned(),
@@ -188,7 +186,7 @@ fn io_error(what: &'static str, file: &MemberFile, source: io::Error) -> FilesEr
 ///
 /// # Errors
 /// When it cannot be read or is none.
-pub fn read_bitmap(file: &MemberFile) -> Result<Bitmap, FilesError> {
+pub fn read_bitmap(file: &Member) -> Result<Bitmap, FilesError> {
     // Whatever the file is, more is never looked at.
     let bytes = file.size().to_bytes().0.min(MAXIMUM_BITMAP_BYTES);
     let mut bytes = vec![0; usize::try_from(bytes).unwrap_or(0)];
@@ -210,8 +208,8 @@ pub fn read_bitmap(file: &MemberFile) -> Result<Bitmap, FilesError> {
 /// When the devices do not make an array that may be started, or the replay
 /// fails; a replay may be repeated.
 pub fn assemble(
-    files: &[Arc<MemberFile>],
-    bitmap: Option<&Arc<MemberFile>>,
+    files: &[Member],
+    bitmap: Option<&Member>,
     options: &AssembleOptions,
 ) -> Result<Assembled, FilesError> {
     let options = &AssembleOptions {
@@ -222,10 +220,10 @@ pub fn assemble(
     let candidates = candidates.collect::<Result<Vec<_>, _>>()?;
     let mut assembly = Assembly::decide(candidates, options)?;
     let file_of = |name: &str| {
-        let named = |file: &&Arc<MemberFile>| file.path().display().to_string() == name;
+        let named = |file: &&Member| file.path().display().to_string() == name;
         files.iter().find(named)
     };
-    let members: Vec<&Arc<MemberFile>> = assembly
+    let members: Vec<&Member> = assembly
         .members
         .iter()
         .filter_map(|member| file_of(&member.candidate.name))
@@ -235,8 +233,8 @@ pub fn assemble(
     let handles = assembly.handles();
     let files = handles
         .into_iter()
-        .filter_map(|(handle, name)| Some((handle, Arc::clone(file_of(name)?))))
-        .chain(bitmap.map(|file| (EXTERNAL_BITMAP, Arc::clone(file))))
+        .filter_map(|(handle, name)| Some((handle, file_of(name)?.clone())))
+        .chain(bitmap.map(|file| (EXTERNAL_BITMAP, file.clone())))
         .collect();
     Ok(Assembled {
         assembly,
@@ -246,7 +244,7 @@ pub fn assemble(
 }
 
 /// Makes good what the log says; `members` as in the assembly.
-fn replay(assembly: &mut Assembly, members: &[&Arc<MemberFile>]) -> Result<usize, FilesError> {
+fn replay(assembly: &mut Assembly, members: &[&Member]) -> Result<usize, FilesError> {
     let Some(needed) = &assembly.replay else {
         return Ok(0);
     };

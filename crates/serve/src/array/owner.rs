@@ -13,11 +13,12 @@ use crate::member::{Answer, Members, Transfer, Waker};
 use crossbeam_channel::Receiver;
 use raidlab_array::{
     BufferId, CommandId, EXTERNAL_BITMAP, Event, MemberCommand, MemberError, Operation, Outputs,
-    Slot,
+    RequestError, Slot,
 };
 use raidlab_units::{Nanos, SECTOR_BYTES};
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// What reaches the owner from other threads.
@@ -47,6 +48,8 @@ pub(crate) struct Owner {
     pub(super) waker: Arc<Waker>,
     pub(super) clock: Box<dyn Fn() -> Nanos + Send>,
     pub(super) on_event: Box<dyn FnMut(Nanos, Event) + Send>,
+    /// Set, before the error is answered, once the array has lost what it needs.
+    pub(super) failed: Arc<AtomicBool>,
     pub(super) broken: Option<Broken>,
     pub(super) stopping: bool,
     payloads: Payloads,
@@ -74,6 +77,7 @@ impl Owner {
             waker,
             clock,
             on_event,
+            failed: Arc::default(),
             broken: None,
             stopping: false,
             payloads: Payloads::default(),
@@ -208,6 +212,10 @@ impl Owner {
         for command in &wanted.commands {
             self.send(now, command)?;
         }
+        let is_loss = |result| matches!(result, Err(RequestError::NoMember | RequestError::Failed));
+        if wanted.finished.iter().any(|one| is_loss(one.result)) {
+            self.note_failure();
+        }
         for finished in wanted.finished.drain(..) {
             if let Some(part) = self.requests.finished(finished, &mut self.payloads) {
                 self.core.submit(now, part, &mut self.out);
@@ -240,7 +248,7 @@ impl Owner {
         };
         let place = place_of(command.slot);
         let offset = command.start.0.saturating_mul(SECTOR_BYTES);
-        let size = self.members.file(place).map_or(0, |file| file.size().0);
+        let size = self.members.member(place).map_or(0, |file| file.size().0);
         if command.start.0.saturating_add(command.count.0) > size {
             // Never beyond a member, whatever a superblock made the core believe.
             self.members.refuse(command.id, MemberError::Gone, transfer);
@@ -251,8 +259,16 @@ impl Owner {
         Ok(())
     }
 
+    /// After an error: whether it is the array that has failed.
+    fn note_failure(&self) {
+        if !self.failed.load(Ordering::Relaxed) && self.core.has_failed(&self.members) {
+            self.failed.store(true, Ordering::SeqCst);
+        }
+    }
+
     fn break_down(&mut self, why: Broken) {
         if self.broken.is_none() {
+            self.failed.store(true, Ordering::SeqCst);
             self.broken = Some(why);
             self.out.clear();
             self.requests.fail_all(&mut self.payloads);

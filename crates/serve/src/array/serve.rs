@@ -2,6 +2,7 @@
 
 use super::engine::Core;
 use super::files::Assembled;
+use super::nest::Nest;
 use super::owner::{Message, Owner, place_of};
 use super::passthrough::Passthrough;
 use super::random::random_u64;
@@ -9,13 +10,14 @@ use super::verbs::event_report;
 use crate::control::Publisher;
 use crate::export::{BlockSizes, Export, Features, MAXIMUM_BUFFER_BYTES, Request};
 use crate::member::{
-    BackendKind, MemberCounters, MemberFile, Members, MembersConfig, Waker, start_backend,
+    BackendKind, Member, MemberCounters, MemberFile, Members, MembersConfig, Waker, start_backend,
 };
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded, unbounded};
 use raidlab_array::{EngineOptions, Event, Outputs, PersistentArray, Settings, Slot, StartError};
 use raidlab_units::Nanos;
 use std::io;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime};
 
@@ -94,7 +96,7 @@ struct Setup {
     core: Core,
     /// What the core wants first.
     out: Outputs,
-    members: Vec<(Slot, Arc<MemberFile>)>,
+    members: Vec<(Slot, Member)>,
     description: String,
     driver: DriverConfig,
 }
@@ -111,6 +113,9 @@ pub struct ArrayExport {
     size_bytes: u64,
     rotational: bool,
     description: String,
+    failed: Arc<AtomicBool>,
+    /// The arrays that it may take as members, and how deep it lies itself.
+    nest: (Weak<Nest>, usize),
 }
 
 impl ArrayExport {
@@ -158,7 +163,10 @@ impl ArrayExport {
             size_bytes: setup.core.size().to_bytes().0,
             rotational: setup.members.iter().any(|(_, file)| file.rotational()),
             description: setup.description,
+            failed: Arc::default(),
+            nest: (Weak::new(), 0),
         };
+        let failed = Arc::clone(&export.failed);
         let (started, result) = bounded(1);
         let body = move || {
             let members = attach(&setup.members, setup.driver, &waker);
@@ -176,7 +184,8 @@ impl ArrayExport {
             };
             let core = (setup.core, setup.out);
             let clock = Box::new(monotonic_now);
-            let owner = Owner::new(core, members, messages, waker, clock, Box::new(on_event));
+            let mut owner = Owner::new(core, members, messages, waker, clock, Box::new(on_event));
+            owner.failed = failed;
             let _ = started.send(Ok(()));
             owner.run();
             drop(end);
@@ -189,6 +198,19 @@ impl ArrayExport {
         let started = result.recv().map_err(|_| ServeError::Stopped)?;
         started.map_err(ServeError::Start)?;
         Ok(export)
+    }
+
+    /// Makes the arrays of a nest known to it: those that lie less deep can be
+    /// added to it.
+    #[must_use]
+    pub(super) fn in_nest(mut self, nest: &Arc<Nest>, depth: usize) -> Self {
+        self.nest = (Arc::downgrade(nest), depth);
+        self
+    }
+
+    /// Its nest, if that is there still, and how deep it lies in it.
+    pub(super) fn nest(&self) -> Option<(Arc<Nest>, usize)> {
+        self.nest.0.upgrade().map(|nest| (nest, self.nest.1))
     }
 
     /// Has the owner do something between two requests, and waits for it.
@@ -239,12 +261,12 @@ impl ArrayExport {
 
 /// The backend with all members. A ring belongs to the thread that makes it.
 fn attach(
-    files: &[(Slot, Arc<MemberFile>)],
+    files: &[(Slot, Member)],
     driver: DriverConfig,
     waker: &Arc<Waker>,
 ) -> io::Result<Members> {
     let backend = start_backend(driver.backend, driver.registered_bytes, waker)?;
-    let mut members = Members::new(backend, driver.members);
+    let mut members = Members::new(backend, driver.members, waker);
     for (handle, file) in files {
         members.attach(place_of(*handle), file)?;
     }
@@ -277,6 +299,10 @@ impl Export for ArrayExport {
             preferred: 4096,
             maximum: MAXIMUM_BUFFER_BYTES as u32,
         }
+    }
+
+    fn has_failed(&self) -> bool {
+        self.failed.load(Ordering::SeqCst)
     }
 
     fn submit(&self, request: Request) {
@@ -313,7 +339,7 @@ impl FileExport {
             core: Core::Plain(Passthrough::new(file.size())),
             out: Outputs::default(),
             description: format!("the file {}", file.path().display()),
-            members: vec![(Slot(0), file)],
+            members: vec![(Slot(0), Member::File(file))],
             driver,
         })
         .map(Self)

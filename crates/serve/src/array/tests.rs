@@ -3,3 +3,4 @@
 mod arrays;
 mod file;
 mod hung;
+mod nested;

@@ -6,6 +6,7 @@
 
 use super::engine::Core;
 use super::files::{read_candidate, versions_on, write_all};
+use super::nest::TOP;
 use super::owner::{Owner, place_of};
 use super::random::random_uuid;
 use super::serve::{ArrayExport, monotonic_now};
@@ -13,16 +14,15 @@ use crate::control::{
     ControlRequest, ControlResponse, Controlled, DeviceReport, EventReport, Publisher,
     StatusReport, SyncReport,
 };
-use crate::member::{MemberFile, OpenOptions};
+use crate::member::{Member, MemberFile, OpenOptions};
 use raidlab_array::{
-    ArrayStatus, DeviceStatus, Event, NewDevice, Outputs, PersistentArray, Slot, SyncKind,
-    VerbError,
+    ArrayStatus, AssembleOptions, DeviceStatus, Event, NewDevice, Outputs, PersistentArray, Slot,
+    SyncKind, VerbError,
 };
 use raidlab_metadata::{detail, erase};
 use raidlab_units::Nanos;
 use std::error::Error;
 use std::path::Path;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// How long a removal waits for a failure to be recorded, and how often it is
@@ -86,6 +86,7 @@ impl ArrayExport {
             ControlRequest::Remove { device } => self.remove(&device)?,
             ControlRequest::Add { path } => self.add(&path)?,
             ControlRequest::ReAdd { path } => self.re_add(&path)?,
+            ControlRequest::Assemble { paths } => self.assemble(&paths)?,
             ControlRequest::Replace { device, with } => {
                 self.on_core(move |array, now, out| {
                     let handle = find(array, &device)?;
@@ -152,7 +153,7 @@ impl ArrayExport {
     }
 
     fn add(&self, path: &str) -> Result<(), Refusal> {
-        let file = open(path)?;
+        let file = self.open(path)?;
         let found = versions_on(&file).map_err(|error| one_line(&error))?;
         let new = NewDevice {
             name: path.to_owned(),
@@ -183,7 +184,7 @@ impl ArrayExport {
     }
 
     fn re_add(&self, path: &str) -> Result<(), Refusal> {
-        let file = open(path)?;
+        let file = self.open(path)?;
         let mut candidate = read_candidate(&file).map_err(|error| one_line(&error))?;
         path.clone_into(&mut candidate.name);
         self.on_array(move |owner, now| {
@@ -197,6 +198,29 @@ impl ArrayExport {
             }
             added.map_err(verb_error)
         })
+    }
+
+    /// A file or block device, or an array that this process serves.
+    fn open(&self, path: &str) -> Result<Member, Refusal> {
+        if let Some(name) = path.strip_prefix("array:") {
+            let (nest, depth) = self.nest().ok_or("no other array is served here")?;
+            return nest.claim(name, depth).map_err(|error| one_line(&error));
+        }
+        MemberFile::open(Path::new(path), OpenOptions::default())
+            .map(Member::from)
+            .map_err(|error| one_line(&error))
+    }
+
+    /// Starts the array that these devices make, for a later `add`.
+    fn assemble(&self, paths: &[String]) -> Result<(), Refusal> {
+        let (nest, depth) = self.nest().ok_or("no other array is served here")?;
+        if depth != TOP {
+            return Err("only the outermost array's server assembles others".to_owned());
+        }
+        let devices = paths.iter().map(|path| self.open(path));
+        let devices = devices.collect::<Result<Vec<_>, _>>()?;
+        let started = nest.start(&devices, &AssembleOptions::default(), &mut |_| {});
+        started.map(drop).map_err(|error| one_line(&error))
     }
 
     fn on_core(
@@ -227,15 +251,9 @@ fn no_array() -> Refusal {
     "this is a single file, not an array".to_owned()
 }
 
-fn open(path: &str) -> Result<Arc<MemberFile>, Refusal> {
-    MemberFile::open(Path::new(path), OpenOptions::default())
-        .map(Arc::new)
-        .map_err(|error| one_line(&error))
-}
-
 /// Attaches a file at the lowest handle that no device has and no slot will
 /// want.
-fn attach(owner: &mut Owner, file: &Arc<MemberFile>) -> Result<Slot, Refusal> {
+fn attach(owner: &mut Owner, file: &Member) -> Result<Slot, Refusal> {
     let Core::Array(array) = &owner.core else {
         return Err(no_array());
     };
@@ -244,7 +262,7 @@ fn attach(owner: &mut Owner, file: &Arc<MemberFile>) -> Result<Slot, Refusal> {
     let handle = (slots..512)
         .map(Slot)
         .find(|handle| {
-            owner.members.file(place_of(*handle)).is_none()
+            owner.members.member(place_of(*handle)).is_none()
                 && devices.iter().all(|device| device.handle != *handle)
         })
         .ok_or("the array has too many devices")?;
@@ -271,7 +289,7 @@ fn verb_error(error: VerbError) -> Refusal {
 }
 
 /// An error with its causes.
-fn one_line(error: &dyn Error) -> String {
+pub(super) fn one_line(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {

@@ -1,7 +1,8 @@
 //! Commands to the members of one array: short ones continued, errors in the
 //! core's words, hung members given up.
 
-use super::{Backend, Ended, Job, MemberFile, RegisteredMemory, Transfer};
+use super::nested::{NestedEnded, NestedJobs};
+use super::{Backend, Ended, Job, Member, RegisteredMemory, Transfer, Waker};
 use raidlab_array::{CommandId, MemberError};
 use raidlab_units::Nanos;
 use rustix::io::Errno;
@@ -9,6 +10,10 @@ use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
+
+/// Tokens from here on are those of commands to inner arrays, which have no
+/// time limit: they sort behind all that have one.
+const NESTED_TOKENS: u64 = 1 << 63;
 
 /// Attempts of a command that the kernel asks to repeat (EINTR, EAGAIN).
 const ATTEMPTS: u32 = 100;
@@ -71,10 +76,12 @@ struct Flight {
     attempts: u32,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Place {
-    file: Option<Arc<MemberFile>>,
+    member: Option<Member>,
     hung: bool,
+    /// A command failed so that the whole member is gone.
+    lost: bool,
     counters: MemberCounters,
 }
 
@@ -82,6 +89,7 @@ struct Place {
 #[derive(Debug)]
 pub struct Members {
     backend: Box<dyn Backend>,
+    nested: NestedJobs,
     config: MembersConfig,
     places: Vec<Place>,
     /// By token: the oldest first, as tokens only grow.
@@ -91,14 +99,16 @@ pub struct Members {
     next_token: u64,
     ready: Vec<Answer>,
     ended: Vec<(Job, Ended)>,
+    nested_ended: Vec<NestedEnded>,
 }
 
 impl Members {
-    /// No members yet.
+    /// No members yet. `waker`: the one with which the backend was started.
     #[must_use]
-    pub fn new(backend: Box<dyn Backend>, config: MembersConfig) -> Self {
+    pub fn new(backend: Box<dyn Backend>, config: MembersConfig, waker: &Arc<Waker>) -> Self {
         Self {
             backend,
+            nested: NestedJobs::new(waker),
             config,
             places: Vec::new(),
             flights: BTreeMap::new(),
@@ -106,6 +116,7 @@ impl Members {
             next_token: 0,
             ready: Vec::new(),
             ended: Vec::new(),
+            nested_ended: Vec::new(),
         }
     }
 
@@ -125,20 +136,17 @@ impl Members {
     ///
     /// # Errors
     /// When the backend has no room.
-    pub fn attach(&mut self, place: usize, file: &Arc<MemberFile>) -> io::Result<()> {
+    pub fn attach(&mut self, place: usize, member: &Member) -> io::Result<()> {
         self.detach(place);
         while self.places.len() <= place {
-            self.places.push(Place {
-                file: None,
-                hung: false,
-                counters: MemberCounters::default(),
-            });
+            self.places.push(Place::default());
         }
-        self.backend.attach(place, file)?;
+        if let Member::File(file) = member {
+            self.backend.attach(place, file)?;
+        }
         self.places[place] = Place {
-            file: Some(Arc::clone(file)),
-            hung: false,
-            counters: MemberCounters::default(),
+            member: Some(member.clone()),
+            ..Place::default()
         };
         Ok(())
     }
@@ -147,7 +155,7 @@ impl Members {
     /// claimed until the last of them, hung ones included, has ended.
     pub fn detach(&mut self, place: usize) {
         if let Some(found) = self.places.get_mut(place)
-            && found.file.take().is_some()
+            && let Some(Member::File(_)) = found.member.take()
         {
             self.backend.detach(place);
         }
@@ -155,8 +163,16 @@ impl Members {
 
     /// The member at a place.
     #[must_use]
-    pub fn file(&self, place: usize) -> Option<&Arc<MemberFile>> {
-        self.places.get(place)?.file.as_ref()
+    pub fn member(&self, place: usize) -> Option<&Member> {
+        self.places.get(place)?.member.as_ref()
+    }
+
+    /// Whether the member at a place has failed a command so, or hung so long,
+    /// that it counts as gone.
+    #[must_use]
+    pub fn is_lost(&self, place: usize) -> bool {
+        let found = self.places.get(place);
+        found.is_some_and(|found| found.hung || found.lost)
     }
 
     /// What was done at a place.
@@ -190,14 +206,17 @@ impl Members {
         transfer: Transfer,
     ) {
         let found = self.places.get_mut(place);
-        let file = found
+        let member = found
             .filter(|found| !found.hung)
-            .and_then(|found| found.file.clone());
-        let Some(file) = file else {
+            .and_then(|found| found.member.clone());
+        let Some(member) = member else {
             self.refuse(id, MemberError::Gone, transfer);
             return;
         };
-        let token = self.next_token;
+        let token = match &member {
+            Member::File(_) => self.next_token,
+            Member::Array(_) => self.next_token | NESTED_TOKENS,
+        };
         self.next_token += 1;
         self.places[place].counters.in_flight += 1;
         self.flights.insert(
@@ -209,14 +228,17 @@ impl Members {
                 attempts: 0,
             },
         );
-        self.backend.submit(Job {
-            token,
-            place,
-            file,
-            offset,
-            transfer,
-            moved: 0,
-        });
+        match member {
+            Member::File(file) => self.backend.submit(Job {
+                token,
+                place,
+                file,
+                offset,
+                transfer,
+                moved: 0,
+            }),
+            Member::Array(array) => self.nested.submit(token, &array, offset, transfer),
+        }
     }
 
     /// Answers a command that is not to be sent, at the next wait.
@@ -239,15 +261,23 @@ impl Members {
         clock: &dyn Fn() -> Nanos,
         answers: &mut Vec<Answer>,
     ) -> io::Result<()> {
-        let timeout = if self.ready.is_empty() {
+        self.nested.start();
+        let mut nested_ended = std::mem::take(&mut self.nested_ended);
+        self.nested.collect(&mut nested_ended);
+        let timeout = if self.ready.is_empty() && nested_ended.is_empty() {
             timeout
         } else {
             Some(Duration::ZERO)
         };
         let mut ended = std::mem::take(&mut self.ended);
         let waited = self.backend.wait(timeout, &mut ended);
+        self.nested.collect(&mut nested_ended);
         answers.append(&mut self.ready);
         let now = clock();
+        for one in nested_ended.drain(..) {
+            self.finish(now, one.token, one.transfer, one.result, answers);
+        }
+        self.nested_ended = nested_ended;
         for (job, result) in ended.drain(..) {
             self.take(now, job, result, answers);
         }
@@ -259,8 +289,8 @@ impl Members {
     /// When the oldest command's time is up.
     #[must_use]
     pub fn next_deadline(&self) -> Option<Nanos> {
-        let (_, oldest) = self.flights.first_key_value()?;
-        Some(Nanos(
+        let (token, oldest) = self.flights.first_key_value()?;
+        (*token < NESTED_TOKENS).then_some(Nanos(
             oldest.sent.0.saturating_add(self.config.command_limit.0),
         ))
     }
@@ -284,14 +314,26 @@ impl Members {
             Verdict::Failed(error) => Err(error),
             Verdict::Again { .. } => Err(MemberError::Gone),
         };
-        if let Some(flight) = self.flights.remove(&job.token) {
-            let counters = &mut self.places[flight.place].counters;
-            counters.count(&job.transfer, result.is_ok());
-            counters.service_ns += now.0.saturating_sub(flight.sent.0);
+        self.finish(now, job.token, job.transfer, result, answers);
+    }
+
+    fn finish(
+        &mut self,
+        now: Nanos,
+        token: u64,
+        transfer: Transfer,
+        result: Result<(), MemberError>,
+        answers: &mut Vec<Answer>,
+    ) {
+        if let Some(flight) = self.flights.remove(&token) {
+            let place = &mut self.places[flight.place];
+            place.lost |= result == Err(MemberError::Gone);
+            place.counters.count(&transfer, result.is_ok());
+            place.counters.service_ns += now.0.saturating_sub(flight.sent.0);
             answers.push(Answer {
                 id: flight.id,
                 result,
-                transfer: Some(job.transfer),
+                transfer: Some(transfer),
             });
         }
     }
@@ -323,7 +365,7 @@ impl Members {
 
 impl MemberCounters {
     fn count(&mut self, transfer: &Transfer, good: bool) {
-        self.in_flight -= 1;
+        self.in_flight = self.in_flight.saturating_sub(1);
         if !good {
             self.errors += 1;
             return;

@@ -6,7 +6,7 @@ use crate::array::testing::Client;
 use crate::array::{ArrayExport, DriverConfig, FilesError, ServeOptions, assemble, create};
 use crate::control::{ControlRequest, ControlResponse, Controlled, StatusReport};
 use crate::export::{Export, Operation};
-use crate::member::{BackendKind, MemberFile, OpenOptions};
+use crate::member::{BackendKind, Member, MemberFile, OpenOptions};
 use proptest::prelude::*;
 use raidlab_array::{AssembleError, AssembleOptions, EngineOptions, Level, Stale};
 use raidlab_metadata::create::{
@@ -15,7 +15,6 @@ use raidlab_metadata::create::{
 use raidlab_metadata::{DeviceFlags, Uuid, Version};
 use raidlab_units::{Bytes, Sectors};
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 const MEMBER_BYTES: u64 = 8 << 20;
@@ -25,11 +24,13 @@ struct Scene {
     members: usize,
 }
 
-fn open(path: &std::path::Path) -> Arc<MemberFile> {
-    Arc::new(MemberFile::open(path, OpenOptions::default()).expect("opens"))
+fn open(path: &std::path::Path) -> Member {
+    MemberFile::open(path, OpenOptions::default())
+        .expect("opens")
+        .into()
 }
 
-fn options(backend: BackendKind) -> ServeOptions {
+pub(super) fn options(backend: BackendKind) -> ServeOptions {
     ServeOptions {
         engine: EngineOptions::new("md-6.9".parse().expect("a policy")),
         log: true,
@@ -82,7 +83,7 @@ impl Scene {
         self.folder.path().join(format!("member-{member}"))
     }
 
-    fn make(&self, member: usize) -> Arc<MemberFile> {
+    fn make(&self, member: usize) -> Member {
         let file = std::fs::File::create(self.path(member)).expect("a file");
         file.set_len(MEMBER_BYTES).expect("room");
         open(&self.path(member))
@@ -110,7 +111,7 @@ impl Scene {
     }
 }
 
-fn ask(array: &ArrayExport, request: ControlRequest) -> Result<(), String> {
+pub(super) fn ask(array: &ArrayExport, request: ControlRequest) -> Result<(), String> {
     match array.control(request) {
         ControlResponse::Done => Ok(()),
         ControlResponse::Refused { error } => Err(error),
@@ -119,7 +120,10 @@ fn ask(array: &ArrayExport, request: ControlRequest) -> Result<(), String> {
 }
 
 /// Asks again and again until the array is as wanted.
-fn wait_for(array: &ArrayExport, wanted: impl Fn(&StatusReport) -> bool) -> StatusReport {
+pub(super) fn wait_for(
+    array: &ArrayExport,
+    wanted: impl Fn(&StatusReport) -> bool,
+) -> StatusReport {
     for _ in 0..6000 {
         let status = array.status().expect("runs");
         if wanted(&status) {
@@ -131,7 +135,7 @@ fn wait_for(array: &ArrayExport, wanted: impl Fn(&StatusReport) -> bool) -> Stat
 }
 
 /// Writes and reads in batches without overlaps, keeping `oracle`.
-fn exercise(array: &ArrayExport, oracle: &mut [u8], steps: &[(bool, u64, u64, u8)]) {
+pub(super) fn exercise(array: &ArrayExport, oracle: &mut [u8], steps: &[(bool, u64, u64, u8)]) {
     let client = Client::new();
     let sectors = oracle.len() as u64 / 512;
     for batch in steps.chunks(6) {
@@ -164,7 +168,7 @@ fn exercise(array: &ArrayExport, oracle: &mut [u8], steps: &[(bool, u64, u64, u8
     }
 }
 
-fn holds(array: &ArrayExport, oracle: &[u8]) {
+pub(super) fn holds(array: &ArrayExport, oracle: &[u8]) {
     let client = Client::new();
     for (piece, start) in oracle.chunks(1 << 20).zip((0_u64..).step_by(1 << 20)) {
         let read = (Operation::Read, start, piece.len() as u32);
@@ -174,7 +178,7 @@ fn holds(array: &ArrayExport, oracle: &[u8]) {
     }
 }
 
-fn steps() -> impl Strategy<Value = Vec<(bool, u64, u64, u8)>> {
+pub(super) fn steps() -> impl Strategy<Value = Vec<(bool, u64, u64, u8)>> {
     let step = (
         prop::bool::weighted(0.7),
         any::<u64>(),

@@ -8,7 +8,8 @@ use crate::array::monotonic_now;
 use crate::array::testing::Client;
 use crate::export::{ErrorCode, Export, Features, Operation, Request};
 use crate::member::{
-    Backend, Ended, Job, MemberFile, Members, MembersConfig, OpenOptions, Threads, Transfer, Waker,
+    Backend, Ended, Job, Member, MemberFile, Members, MembersConfig, OpenOptions, Threads,
+    Transfer, Waker,
 };
 use crossbeam_channel::{Sender, unbounded};
 use raidlab_array::{AssembleOptions, EngineOptions, Level, Outputs, PersistentArray, Settings};
@@ -84,13 +85,13 @@ impl Export for Bare {
     }
 }
 
-fn mirror(folder: &std::path::Path) -> (PersistentArray, Outputs, Vec<Arc<MemberFile>>) {
+fn mirror(folder: &std::path::Path) -> (PersistentArray, Outputs, Vec<Member>) {
     let files: Vec<_> = (0..2)
         .map(|member| {
             let path = folder.join(member.to_string());
             let file = std::fs::File::create(&path).expect("a file");
             file.set_len(4 << 20).expect("room");
-            Arc::new(MemberFile::open(&path, OpenOptions::default()).expect("opens"))
+            Member::from(MemberFile::open(&path, OpenOptions::default()).expect("opens"))
         })
         .collect();
     let spec = CreateSpec {
@@ -146,7 +147,7 @@ fn a_hung_member_does_not_take_the_array_along() {
     let config = MembersConfig {
         command_limit: Nanos::from_millis(300),
     };
-    let mut members = Members::new(Box::new(backend), config);
+    let mut members = Members::new(Box::new(backend), config, &waker);
     for (place, file) in files.iter().enumerate() {
         members.attach(place, file).expect("attaches");
     }

@@ -1,5 +1,5 @@
 use super::super::{
-    Answer, BackendKind, MemberFile, Members, MembersConfig, OpenOptions, Transfer, Waker,
+    Answer, BackendKind, Member, MemberFile, Members, MembersConfig, OpenOptions, Transfer, Waker,
     start_backend,
 };
 use super::{memory, read, zero};
@@ -20,7 +20,8 @@ fn members(kind: BackendKind) -> (Members, Arc<Waker>) {
 fn members_with(kind: BackendKind, registered_bytes: u64) -> (Members, Arc<Waker>) {
     let waker = Arc::new(Waker::new().expect("a descriptor"));
     let backend = start_backend(kind, registered_bytes, &waker).expect("a backend");
-    (Members::new(backend, MembersConfig::default()), waker)
+    let members = Members::new(backend, MembersConfig::default(), &waker);
+    (members, waker)
 }
 
 /// Sleeps as an owner does, until something is answered.
@@ -72,7 +73,7 @@ fn run(kind: BackendKind, registered_bytes: u64, buffered: bool, steps: &[Step])
         buffered,
         read_only: false,
     };
-    let member = Arc::new(MemberFile::open(file.path(), options).expect("opens"));
+    let member = Member::from(MemberFile::open(file.path(), options).expect("opens"));
     let (mut members, waker) = members_with(kind, registered_bytes);
     members.attach(0, &member).expect("room");
     let mut oracle = vec![0_u8; SECTORS * SECTOR];
@@ -136,7 +137,8 @@ fn many_at_once(kind: BackendKind) {
     file.as_file()
         .set_len((PIECES * SECTOR) as u64)
         .expect("room");
-    let member = Arc::new(MemberFile::open(file.path(), OpenOptions::default()).expect("opens"));
+    let member =
+        Member::from(MemberFile::open(file.path(), OpenOptions::default()).expect("opens"));
     let (mut members, waker) = members(kind);
     members.attach(3, &member).expect("room");
     let bytes: Vec<u8> = (0..PIECES * SECTOR)
@@ -190,7 +192,7 @@ fn the_end_of_a_shortened_file_is_a_medium_error() {
         file.as_file().set_len(8192).expect("room");
         let member = MemberFile::open(file.path(), OpenOptions::default()).expect("opens");
         let (mut members, waker) = members(kind);
-        members.attach(0, &Arc::new(member)).expect("room");
+        members.attach(0, &Member::from(member)).expect("room");
         file.as_file().set_len(4096).expect("shorter");
         members.submit(zero(), CommandId(1), 0, 0, read(8192));
         let answers = answer(&mut members, &waker);

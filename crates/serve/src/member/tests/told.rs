@@ -1,5 +1,5 @@
 use super::super::{
-    Backend, Ended, Job, MemberFile, Members, MembersConfig, OpenOptions, Transfer,
+    Backend, Ended, Job, Member, MemberFile, Members, MembersConfig, OpenOptions, Transfer, Waker,
 };
 use super::{memory, read, write, zero};
 use raidlab_array::{CommandId, MemberError};
@@ -60,9 +60,12 @@ fn scene(script: impl IntoIterator<Item = Option<Ended>>) -> Scene {
     let told = Told::default();
     *told.script.lock().expect("whole") = script.into_iter().collect();
     let (script, attempts) = (Arc::clone(&told.script), Arc::clone(&told.attempts));
-    let mut members = Members::new(Box::new(told), MembersConfig::default());
-    members.attach(0, &member).expect("attaches");
-    members.attach(1, &member).expect("attaches");
+    let waker = Arc::new(Waker::new().expect("a waker"));
+    let mut members = Members::new(Box::new(told), MembersConfig::default(), &waker);
+    for place in 0..2 {
+        let member = Member::File(Arc::clone(&member));
+        members.attach(place, &member).expect("attaches");
+    }
     Scene {
         members,
         script,

@@ -1,0 +1,325 @@
+//! The inner arrays of a process: those that are, or may become, members of
+//! others.
+//!
+//! As with md, an inner array is put together and started like any other, by its
+//! own thread, and goes by a name, `array:NAME`. The outer array's superblocks
+//! lie on its data. Each has a control socket of its own, so that all verbs work
+//! on it.
+//!
+//! Rules that keep the bytes whole:
+//! * An array is a member of one other array at most, and while it is one it can
+//!   neither be stopped nor made read-only.
+//! * Depths forbid circles: an array takes only those that lie less deep than
+//!   itself. Arrays of files have depth 0, the outermost one is above all.
+//! * The outer array stops first, so that its last superblocks still reach the
+//!   leaves.
+
+use super::files::{Assembled, FilesError, assemble};
+use super::serve::{ArrayExport, ServeError, ServeOptions};
+use crate::control::{
+    ControlError, ControlRequest, ControlResponse, ControlServer, Controlled, PlaceError,
+    Publisher, control_path,
+};
+use crate::export::Export;
+use crate::member::{Member, NestedMember};
+use raidlab_array::AssembleOptions;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+/// The depth of the outermost array.
+pub(super) const TOP: usize = usize::MAX;
+
+/// Why an array cannot be a member.
+#[derive(Debug, thiserror::Error)]
+pub enum NestError {
+    /// Its devices do not make an array that may be started.
+    #[error(transparent)]
+    Files(#[from] FilesError),
+    /// It cannot run.
+    #[error(transparent)]
+    Serve(#[from] ServeError),
+    /// No array has this name.
+    #[error("no array `{0}` is served here")]
+    Unknown(String),
+    /// It is a member of another array.
+    #[error("array:{0} is a member of another array")]
+    InUse(String),
+    /// It does not lie less deep than the array that shall take it.
+    #[error("array:{0} lies too deep: an inner array takes only those below it")]
+    TooDeep(String),
+    /// There is no place for its control socket.
+    #[error("array:{name} gets no control socket")]
+    Place {
+        /// Whose.
+        name: String,
+        /// Why not.
+        #[source]
+        source: PlaceError,
+    },
+    /// Its control socket cannot be made.
+    #[error("array:{name} gets no control socket")]
+    Control {
+        /// Whose.
+        name: String,
+        /// Why not.
+        #[source]
+        source: ControlError,
+    },
+}
+
+#[derive(Debug)]
+struct Inner {
+    name: String,
+    depth: usize,
+    array: Arc<ArrayExport>,
+    /// Its role as a member, as long as it has one.
+    member: Weak<NestedMember>,
+    control: Option<ControlServer>,
+}
+
+impl Inner {
+    fn is_in_use(&self) -> bool {
+        self.member.strong_count() > 0
+    }
+}
+
+/// The inner arrays of a process. Dropped, all of them are stopped cleanly.
+#[derive(Debug)]
+pub struct Nest {
+    options: ServeOptions,
+    arrays: Mutex<Vec<Inner>>,
+    /// What the names of control sockets begin with, once there are any.
+    prefix: Mutex<Option<String>>,
+}
+
+impl Nest {
+    /// No arrays yet; they will be served like this.
+    #[must_use]
+    pub fn new(options: ServeOptions) -> Arc<Self> {
+        Arc::new(Self {
+            options,
+            arrays: Mutex::default(),
+            prefix: Mutex::default(),
+        })
+    }
+
+    /// Puts an inner array together and starts it; its name, by which
+    /// [`Self::claim`] knows it: the array's own, with a number if that is taken.
+    /// `report` sees what the devices make before it is started.
+    ///
+    /// # Errors
+    /// When the devices do not make an array that may be started, or its control
+    /// socket cannot be made.
+    pub fn start(
+        self: &Arc<Self>,
+        devices: &[Member],
+        how: &AssembleOptions,
+        report: &mut dyn FnMut(&Assembled),
+    ) -> Result<String, NestError> {
+        let assembled = assemble(devices, None, how)?;
+        report(&assembled);
+        let wanted = plain_name(&assembled.assembly.array.name);
+        let depth = self.depth_over(devices);
+        let array = ArrayExport::start(assembled, &self.options)?.in_nest(self, depth);
+        let mut arrays = self.lock();
+        let is_free = |name: &String| arrays.iter().all(|other| other.name != *name);
+        let name = std::iter::once(wanted.clone())
+            .chain((2..).map(|number: u32| format!("{wanted}-{number}")))
+            .find(is_free)
+            .unwrap_or_default();
+        let mut inner = Inner {
+            name: name.clone(),
+            depth,
+            array: Arc::new(array),
+            member: Weak::new(),
+            control: None,
+        };
+        let prefix = self.prefix.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(prefix) = &*prefix {
+            inner.control = Some(self.control(prefix, &inner)?);
+        }
+        arrays.push(inner);
+        Ok(name)
+    }
+
+    /// Starts the outermost array, which may take any of these as members.
+    ///
+    /// # Errors
+    /// As [`ArrayExport::start`].
+    pub fn start_top(self: &Arc<Self>, assembled: Assembled) -> Result<ArrayExport, ServeError> {
+        Ok(ArrayExport::start(assembled, &self.options)?.in_nest(self, TOP))
+    }
+
+    /// An array as a member of the outermost one.
+    ///
+    /// # Errors
+    /// When there is no such array, or it is a member already.
+    pub fn claim_for_top(&self, name: &str) -> Result<Member, NestError> {
+        self.claim(name, TOP)
+    }
+
+    /// An array as a member of one of depth `below`. It is in use until the
+    /// last clone of what is given here is dropped.
+    pub(super) fn claim(&self, name: &str, below: usize) -> Result<Member, NestError> {
+        let mut arrays = self.lock();
+        let found = arrays
+            .iter_mut()
+            .find(|inner| inner.name == name && !has_stopped(inner))
+            .ok_or_else(|| NestError::Unknown(name.to_owned()))?;
+        if found.is_in_use() {
+            return Err(NestError::InUse(name.to_owned()));
+        }
+        if found.depth >= below {
+            return Err(NestError::TooDeep(name.to_owned()));
+        }
+        let export = Arc::clone(&found.array) as Arc<dyn Export>;
+        let member = Arc::new(NestedMember::new(name, export));
+        found.member = Arc::downgrade(&member);
+        Ok(Member::Array(member))
+    }
+
+    /// Gives each array, and those that come later, a control socket named
+    /// `PREFIX.NAME`. Where they are.
+    ///
+    /// # Errors
+    /// When one cannot be made.
+    pub fn listen(self: &Arc<Self>, prefix: &str) -> Result<Vec<PathBuf>, NestError> {
+        let mut arrays = self.lock();
+        let mut paths = Vec::new();
+        for inner in arrays.iter_mut() {
+            let control = self.control(prefix, inner)?;
+            paths.push(control.path().to_owned());
+            inner.control = Some(control);
+        }
+        let mut kept = self.prefix.lock().unwrap_or_else(PoisonError::into_inner);
+        *kept = Some(prefix.to_owned());
+        Ok(paths)
+    }
+
+    /// Whether an array is a member of another.
+    fn is_in_use(&self, name: &str) -> bool {
+        let arrays = self.lock();
+        arrays
+            .iter()
+            .any(|inner| inner.name == name && inner.is_in_use())
+    }
+
+    /// Lets go of arrays that were stopped. To be called now and then, by a
+    /// thread that serves no control socket.
+    pub fn reap(&self) {
+        let stopped: Vec<Inner> = self.lock().extract_if(.., |one| has_stopped(one)).collect();
+        // Out of the lock: control sockets wait for the conversations under way.
+        drop(stopped);
+    }
+
+    /// Stops all, those above others first, each within `patience`. Whether all
+    /// have stopped. The outermost array must have stopped before.
+    #[must_use]
+    pub fn stop(&self, patience: Duration) -> bool {
+        let mut arrays: Vec<_> = self
+            .lock()
+            .iter()
+            .map(|inner| (inner.depth, Arc::clone(&inner.array)))
+            .collect();
+        arrays.sort_by_key(|(depth, _)| std::cmp::Reverse(*depth));
+        // Of the same depth at once.
+        arrays
+            .chunk_by(|left, right| left.0 == right.0)
+            .all(|equals| {
+                equals.iter().for_each(|(_, array)| array.stop());
+                equals
+                    .iter()
+                    .all(|(_, array)| array.wait_until_stopped(patience))
+            })
+    }
+
+    /// An array, to look at what lies on it.
+    #[cfg(test)]
+    pub(super) fn peek(&self, name: &str) -> Option<Arc<ArrayExport>> {
+        let arrays = self.lock();
+        let found = arrays.iter().find(|inner| inner.name == name);
+        found.map(|inner| Arc::clone(&inner.array))
+    }
+
+    fn depth_over(&self, devices: &[Member]) -> usize {
+        let arrays = self.lock();
+        let depths = arrays.iter().filter_map(|inner| {
+            let member = inner.member.upgrade()?;
+            let holds =
+                |device: &Member| matches!(device, Member::Array(own) if Arc::ptr_eq(own, &member));
+            devices.iter().any(holds).then_some(inner.depth + 1)
+        });
+        depths.max().unwrap_or(0)
+    }
+
+    fn control(self: &Arc<Self>, prefix: &str, inner: &Inner) -> Result<ControlServer, NestError> {
+        let name = inner.name.clone();
+        let path = control_path(&format!("{prefix}.{name}")).map_err(|source| {
+            let name = name.clone();
+            NestError::Place { name, source }
+        })?;
+        let controlled = Arc::new(InnerControl {
+            name: name.clone(),
+            array: Arc::clone(&inner.array),
+            nest: Arc::downgrade(self),
+        });
+        ControlServer::start(&path, controlled)
+            .map_err(|source| NestError::Control { name, source })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Inner>> {
+        // The list is whole after every step that could panic.
+        self.arrays.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Nest {
+    fn drop(&mut self) {
+        let mut arrays = std::mem::take(&mut *self.lock());
+        arrays.sort_by_key(|inner| std::cmp::Reverse(inner.depth));
+        // Each is stopped as it goes, the upper ones first.
+        drop(arrays);
+    }
+}
+
+fn has_stopped(inner: &Inner) -> bool {
+    inner.array.wait_until_stopped(Duration::ZERO)
+}
+
+/// An array's name without its host, as far as it fits a socket's name.
+fn plain_name(full: &str) -> String {
+    let name = full.rsplit(':').next().unwrap_or_default();
+    let plain = |one: &char| one.is_ascii_alphanumeric() || "-_".contains(*one);
+    let name: String = name.chars().filter(plain).take(24).collect();
+    if name.is_empty() {
+        "array".to_owned()
+    } else {
+        name
+    }
+}
+
+/// An inner array's control socket.
+struct InnerControl {
+    name: String,
+    array: Arc<ArrayExport>,
+    nest: Weak<Nest>,
+}
+
+impl Controlled for InnerControl {
+    fn control(&self, request: ControlRequest) -> ControlResponse {
+        let ends_service = matches!(request, ControlRequest::Stop | ControlRequest::ReadOnly);
+        if ends_service
+            && let Some(nest) = self.nest.upgrade()
+            && nest.is_in_use(&self.name)
+        {
+            let error = NestError::InUse(self.name.clone()).to_string();
+            return ControlResponse::Refused { error };
+        }
+        self.array.control(request)
+    }
+
+    fn publisher(&self) -> &Publisher {
+        self.array.publisher()
+    }
+}

@@ -1,0 +1,526 @@
+//! Arrays of arrays over leaves in memory: filled, stopped, cut off, put
+//! together again, degraded and mended at both layers. Afterwards the bytes are
+//! those of a flat array, and lie on the leaves where the geometry says.
+
+use super::arrays::{ask, exercise, holds, options, steps, wait_for};
+use crate::array::testing::Client;
+use crate::array::{ArrayExport, Nest, NestError, assemble, create, read_candidate, versions_on};
+use crate::control::{ControlRequest, StatusReport};
+use crate::export::{ErrorCode, Export, Features, MemoryExport, Operation, Request};
+use crate::member::{BackendKind, Member, NestedMember};
+use proptest::prelude::*;
+use raidlab_array::{AssembleOptions, Layout, Level, Shape, Stale};
+use raidlab_geometry::{NestedMap, NestedMember as Slot, NestedRole};
+use raidlab_metadata::create::{
+    BitmapChoice, CreateSpec, InitialSync, LogReserve, MemberSize, plan,
+};
+use raidlab_metadata::{DeviceFlags, Uuid, Version};
+use raidlab_units::{Bytes, Sectors};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+const LEAF_BYTES: u64 = 6 << 20;
+
+/// A disk in memory that counts what matters for durability, and may break.
+struct Leaf {
+    memory: MemoryExport,
+    broken: AtomicBool,
+    /// Cannot be read, until it is written.
+    bad: Mutex<Option<u64>>,
+    flushes: AtomicU64,
+    /// Byte offsets written with FUA.
+    forced: Mutex<Vec<u64>>,
+}
+
+impl Leaf {
+    fn new() -> Arc<Self> {
+        Arc::new(Self {
+            memory: MemoryExport::new(LEAF_BYTES).expect("room"),
+            broken: AtomicBool::new(false),
+            bad: Mutex::default(),
+            flushes: AtomicU64::new(0),
+            forced: Mutex::default(),
+        })
+    }
+
+    fn member(self: &Arc<Self>, number: usize) -> Member {
+        let export = Arc::clone(self) as Arc<dyn Export>;
+        Member::Array(Arc::new(NestedMember::new(
+            &format!("leaf-{number}"),
+            export,
+        )))
+    }
+
+    fn bytes(self: &Arc<Self>) -> Vec<u8> {
+        let mut bytes = vec![0; LEAF_BYTES as usize];
+        let read = self.member(0).read_exact_at(&mut bytes, 0);
+        read.expect("reads");
+        bytes
+    }
+
+    /// Another disk with the bytes of now.
+    fn copy(self: &Arc<Self>) -> Arc<Self> {
+        let copy = Self::new();
+        let written = copy.member(0).write_all_at(&self.bytes(), 0);
+        written.expect("writes");
+        copy
+    }
+}
+
+impl Export for Leaf {
+    fn size_bytes(&self) -> u64 {
+        self.memory.size_bytes()
+    }
+
+    fn features(&self) -> Features {
+        self.memory.features()
+    }
+
+    fn has_failed(&self) -> bool {
+        self.broken.load(Ordering::SeqCst)
+    }
+
+    fn submit(&self, request: Request) {
+        if self.has_failed() {
+            return request.complete(Err(ErrorCode::Io));
+        }
+        let mut bad = self.bad.lock().expect("whole");
+        let touches =
+            |bad: u64| (request.offset..request.offset + u64::from(request.length)).contains(&bad);
+        match request.operation {
+            Operation::Read if bad.is_some_and(touches) => {
+                return request.complete(Err(ErrorCode::Io));
+            }
+            Operation::Write if bad.is_some_and(touches) => *bad = None,
+            _ => {}
+        }
+        drop(bad);
+        if request.operation == Operation::Flush {
+            self.flushes.fetch_add(1, Ordering::SeqCst);
+        }
+        if request.flags.force_unit_access {
+            self.forced.lock().expect("whole").push(request.offset);
+        }
+        self.memory.submit(request);
+    }
+}
+
+/// Levels of both layers: the outer one over inner ones with so many leaves, and
+/// leaves of its own.
+#[derive(Debug, Clone)]
+struct Design {
+    outer: Level,
+    inner: Vec<(Level, usize)>,
+    own: usize,
+}
+
+impl Design {
+    fn new(outer: Level, inner: &[(Level, usize)], own: usize) -> Self {
+        let inner = inner.to_vec();
+        Self { outer, inner, own }
+    }
+
+    fn leaves(&self) -> Vec<Arc<Leaf>> {
+        let inner: usize = self.inner.iter().map(|(_, leaves)| leaves).sum();
+        (0..inner + self.own).map(|_| Leaf::new()).collect()
+    }
+
+    fn name(number: usize) -> String {
+        format!("inner{number}")
+    }
+
+    /// The members of the arrays, those of the outer one that are leaves last.
+    fn split<'a>(&self, mut members: &'a [Member]) -> (Vec<&'a [Member]>, &'a [Member]) {
+        let mut groups = Vec::new();
+        for (_, leaves) in &self.inner {
+            let (group, rest) = members.split_at(*leaves);
+            groups.push(group);
+            members = rest;
+        }
+        (groups, members)
+    }
+
+    /// Makes all arrays.
+    fn create(&self, leaves: &[Arc<Leaf>]) {
+        let members: Vec<_> = (0..)
+            .zip(leaves)
+            .map(|(number, leaf)| leaf.member(number))
+            .collect();
+        let (groups, own) = self.split(&members);
+        let nest = Nest::new(options(BackendKind::Threads));
+        let mut outer = Vec::new();
+        for ((number, (level, _)), group) in (0..).zip(&self.inner).zip(groups) {
+            make(*level, &Self::name(number), group);
+            let how = AssembleOptions::default();
+            let name = nest.start(group, &how, &mut |_| {}).expect("starts");
+            outer.push(nest.claim_for_top(&name).expect("is free"));
+        }
+        outer.extend_from_slice(own);
+        make(self.outer, "outer", &outer);
+    }
+
+    /// Starts all of them; leaves that are `None` are missing.
+    fn start(&self, leaves: &[Option<Arc<Leaf>>], backend: BackendKind) -> Stack {
+        let how = AssembleOptions {
+            run_degraded: leaves.iter().any(Option::is_none),
+            stale: Stale::ReAdd,
+            ..AssembleOptions::default()
+        };
+        let nest = Nest::new(options(backend));
+        let mut numbered = (0..).zip(leaves);
+        let mut take = |count: usize| -> Vec<Member> {
+            let next = numbered.by_ref().take(count);
+            next.filter_map(|(number, leaf)| Some(leaf.as_ref()?.member(number)))
+                .collect()
+        };
+        let mut outer = Vec::new();
+        for (number, (_, count)) in self.inner.iter().enumerate() {
+            let group = take(*count);
+            let name = nest.start(&group, &how, &mut |_| {}).expect("starts");
+            assert_eq!(name, Self::name(number));
+            outer.push(nest.claim_for_top(&name).expect("is free"));
+        }
+        outer.extend(take(self.own));
+        let assembled = assemble(&outer, None, &how).expect("assembles");
+        let top = nest.start_top(assembled).expect("starts");
+        Stack { top, nest }
+    }
+}
+
+struct Stack {
+    top: ArrayExport,
+    nest: Arc<Nest>,
+}
+
+impl Stack {
+    fn stop(self) {
+        self.top.stop();
+        assert!(self.top.wait_until_stopped(Duration::from_secs(60)));
+        assert!(self.nest.stop(Duration::from_secs(60)));
+    }
+}
+
+fn make(level: Level, name: &str, members: &[Member]) {
+    let redundant = !matches!(level, Level::Linear | Level::Raid0);
+    let mut uuid = [0; 16];
+    uuid[..name.len()].copy_from_slice(name.as_bytes());
+    let spec = CreateSpec {
+        version: Version::V1_2,
+        level,
+        layout: None,
+        chunk: (level != Level::Raid1).then_some(Sectors(64)),
+        raid_disks: members.len(),
+        array_uuid: Uuid(uuid),
+        host: "here".to_owned(),
+        name: name.to_owned(),
+        created: 1_700_000_000,
+        size: None,
+        data_offset: None,
+        bitmap: match redundant {
+            true => BitmapChoice::Internal(Some(Bytes(65_536))),
+            false => BitmapChoice::None,
+        },
+        initial: InitialSync::AssumeClean,
+        log: LogReserve::AtLeast(Sectors(1024)),
+        bad_block_log: true,
+    };
+    let size = |(number, member): (u8, &Member)| {
+        Some(MemberSize {
+            size: member.size().to_bytes(),
+            device_uuid: Uuid([number; 16]),
+            flags: DeviceFlags::default(),
+            found: versions_on(member).expect("reads"),
+        })
+    };
+    let sizes: Vec<_> = (0..).zip(members).map(size).collect();
+    let plan = plan(&spec, &sizes).expect("a plan");
+    create(&plan, members).expect("writes");
+}
+
+fn present(leaves: &[Arc<Leaf>]) -> Vec<Option<Arc<Leaf>>> {
+    leaves.iter().cloned().map(Some).collect()
+}
+
+/// RAID 1+0, 0+1, 50, 60, 51, linear over parity, and members of both kinds.
+fn designs() -> impl Strategy<Value = Design> {
+    use Level::{Linear, Raid0, Raid1, Raid5, Raid6, Raid10};
+    prop::sample::select(vec![
+        Design::new(Raid0, &[(Raid1, 2), (Raid1, 2)], 0),
+        Design::new(Raid1, &[(Raid0, 2), (Raid0, 2)], 0),
+        Design::new(Raid0, &[(Raid5, 3), (Raid5, 3)], 0),
+        Design::new(Raid0, &[(Raid6, 4), (Raid6, 4)], 0),
+        Design::new(Raid1, &[(Raid5, 3)], 1),
+        Design::new(Linear, &[(Raid1, 2), (Raid5, 3)], 1),
+        Design::new(Raid5, &[(Raid1, 2), (Raid0, 2)], 1),
+        Design::new(Raid10, &[(Raid1, 2), (Raid1, 1)], 2),
+    ])
+}
+
+/// The map of a design, and the first sector of each leaf's data area, as the
+/// superblocks say.
+fn layout(design: &Design, leaves: &[Arc<Leaf>], stack: &Stack) -> (NestedMap, Vec<u64>) {
+    let mut starts = Vec::new();
+    let mut offset_of = |leaf: &Arc<Leaf>| {
+        let found = read_candidate(&leaf.member(0)).expect("a superblock");
+        starts.push(found.metadata.superblock.data_offset.0);
+        found
+    };
+    let shape_of = |candidates: &[raidlab_array::Candidate]| {
+        let one = &candidates[0].metadata.superblock;
+        let level = Level::from_md_number(one.level).expect("known");
+        let sizes = candidates
+            .iter()
+            .map(|each| each.metadata.superblock.data_size);
+        Shape {
+            level,
+            layout: Layout::default_of(level),
+            chunk: one.chunk,
+            member_sizes: sizes.collect(),
+            used_size: one.used_size,
+        }
+    };
+    let mut slots = Vec::new();
+    let mut outer = Vec::new();
+    let mut rest = leaves;
+    for (number, (_, count)) in design.inner.iter().enumerate() {
+        let (group, after) = rest.split_at(*count);
+        rest = after;
+        let candidates: Vec<_> = group.iter().map(&mut offset_of).collect();
+        let map = NestedMap::new(&shape_of(&candidates), vec![Slot::Leaf; *count]);
+        // What lies on the inner array is read from outside, past its thread.
+        let name = format!("array:{}", Design::name(number));
+        let status = stack.top.status().expect("runs");
+        assert!(status.devices.iter().any(|device| device.path == name));
+        let inner = stack.nest.peek(&Design::name(number)).expect("is there");
+        let member = Member::Array(Arc::new(NestedMember::new("look", inner)));
+        let candidate = read_candidate(&member).expect("the outer superblock");
+        slots.push(Slot::Array {
+            map: Box::new(map.expect("sound")),
+            data_offset: candidate.metadata.superblock.data_offset,
+        });
+        outer.push(candidate);
+    }
+    for leaf in rest {
+        outer.push(offset_of(leaf));
+        slots.push(Slot::Leaf);
+    }
+    let map = NestedMap::new(&shape_of(&outer), slots).expect("sound");
+    (map, starts)
+}
+
+/// Every data sector of the array stands on the leaves where the map says.
+fn lies_as_computed(map: &NestedMap, starts: &[u64], leaves: &[Arc<Leaf>], oracle: &[u8]) {
+    let images: Vec<_> = leaves.iter().map(Leaf::bytes).collect();
+    assert_eq!(map.array_size().to_bytes().0, oracle.len() as u64);
+    for (sector, expected) in (0..).zip(oracle.chunks(512)) {
+        for place in map.extent(Sectors(sector)).places {
+            let at = ((starts[place.leaf] + place.sector.0) * 512) as usize;
+            assert!(
+                images[place.leaf][at..at + 512] == *expected,
+                "sector {sector} on {place:?}"
+            );
+            assert_eq!(map.role(place), NestedRole::Data(Sectors(sector)));
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(16))]
+
+    #[test]
+    fn nested_arrays_are_flat_across_stops_cuts_and_losses(
+        design in designs(),
+        first in steps(),
+        second in steps(),
+        lost in any::<prop::sample::Index>(),
+    ) {
+        let leaves = design.leaves();
+        design.create(&leaves);
+        let stack = design.start(&present(&leaves), BackendKind::Threads);
+        let mut oracle = vec![0; stack.top.size_bytes() as usize];
+        exercise(&stack.top, &mut oracle, &first);
+        stack.stop();
+
+        let stack = design.start(&present(&leaves), BackendKind::Automatic);
+        prop_assert_eq!(stack.top.status().expect("runs").state, "clean");
+        holds(&stack.top, &oracle);
+        exercise(&stack.top, &mut oracle, &second);
+        let (_, flushed) = Client::new().ask(&stack.top, (Operation::Flush, 0, 0), &[]);
+        prop_assert_eq!(flushed, Ok(()));
+        let (map, starts) = layout(&design, &leaves, &stack);
+        lies_as_computed(&map, &starts, &leaves, &oracle);
+
+        // Cut off here: what the leaves have is all there is.
+        let copies: Vec<_> = leaves.iter().map(Leaf::copy).collect();
+        stack.stop();
+        let stack = design.start(&present(&copies), BackendKind::Threads);
+        holds(&stack.top, &oracle);
+        exercise(&stack.top, &mut oracle, &first);
+        stack.stop();
+
+        // And without one of them, if the design can bear that.
+        let lost = lost.index(copies.len());
+        if bears(&design, lost) {
+            let mut left = present(&copies);
+            left[lost] = None;
+            let stack = design.start(&left, BackendKind::Threads);
+            holds(&stack.top, &oracle);
+            exercise(&stack.top, &mut oracle, &second);
+            holds(&stack.top, &oracle);
+            stack.stop();
+        }
+    }
+}
+
+/// Whether the array that a leaf belongs to can start without it.
+fn bears(design: &Design, leaf: usize) -> bool {
+    let mut first = 0;
+    for (level, count) in &design.inner {
+        if (first..first + count).contains(&leaf) {
+            return *count > 1 && !matches!(level, Level::Raid0 | Level::Linear);
+        }
+        first += count;
+    }
+    !matches!(design.outer, Level::Raid0 | Level::Linear)
+}
+
+#[test]
+fn flush_and_fua_reach_the_leaves() {
+    let design = Design::new(Level::Raid0, &[(Level::Raid1, 2), (Level::Raid1, 2)], 0);
+    let leaves = design.leaves();
+    design.create(&leaves);
+    let stack = design.start(&present(&leaves), BackendKind::Automatic);
+    let client = Client::new();
+    let write = (Operation::Write, 64 * 512, 512);
+    let flags = |leaf: &Arc<Leaf>| leaf.forced.lock().expect("whole").len();
+    let before: Vec<_> = leaves.iter().map(flags).collect();
+    client.send(&stack.top, 1, write, &[7; 512], true);
+    stack.top.submitted();
+    assert_eq!(client.next().2, Ok(()));
+    let (map, starts) = layout(&design, &leaves, &stack);
+    let places = map.extent(Sectors(64)).places;
+    assert_eq!(places.len(), 2, "both of one pair");
+    for place in places {
+        let forced = leaves[place.leaf].forced.lock().expect("whole").clone();
+        let at = (starts[place.leaf] + place.sector.0) * 512;
+        assert!(forced[before[place.leaf]..].contains(&at), "{place:?}");
+    }
+    let flushes = |leaf: &Arc<Leaf>| leaf.flushes.load(Ordering::SeqCst);
+    let before: Vec<_> = leaves.iter().map(flushes).collect();
+    let (_, flushed) = client.ask(&stack.top, (Operation::Flush, 0, 0), &[]);
+    assert_eq!(flushed, Ok(()));
+    let after: Vec<_> = leaves.iter().map(flushes).collect();
+    assert!(
+        before
+            .iter()
+            .zip(&after)
+            .all(|(before, after)| after > before)
+    );
+    stack.stop();
+}
+
+#[test]
+fn a_failed_inner_array_is_a_failed_member_and_is_replaced_while_serving() {
+    let design = Design::new(Level::Raid1, &[(Level::Raid0, 2), (Level::Raid0, 2)], 0);
+    let leaves = design.leaves();
+    design.create(&leaves);
+    let stack = design.start(&present(&leaves), BackendKind::Automatic);
+    let steps: Vec<_> = (0..24_u64)
+        .map(|step| (step % 3 != 0, step * 7919, 1 + step * 37 % 900, step as u8))
+        .collect();
+    let mut oracle = vec![0; stack.top.size_bytes() as usize];
+    exercise(&stack.top, &mut oracle, &steps);
+    leaves[3].broken.store(true, Ordering::SeqCst);
+    exercise(&stack.top, &mut oracle, &steps[2..]);
+    holds(&stack.top, &oracle);
+    let status = wait_for(&stack.top, |status| status.state.contains("degraded"));
+    assert_eq!(status.health, "[U_]");
+    let device = || "array:inner1".to_owned();
+    ask(&stack.top, ControlRequest::Remove { device: device() }).expect("leaves");
+
+    // A new stripe of three leaves takes its place, while clients go on.
+    let new: Vec<_> = (10..13).map(|number| Leaf::new().member(number)).collect();
+    make(Level::Raid0, "new", &new);
+    let how = AssembleOptions::default();
+    let name = stack.nest.start(&new, &how, &mut |_| {}).expect("starts");
+    let path = format!("array:{name}");
+    ask(&stack.top, ControlRequest::Add { path: path.clone() }).expect("joins");
+    exercise(&stack.top, &mut oracle, &steps);
+    let whole = |status: &StatusReport| status.health == "[UU]" && status.sync.is_none();
+    wait_for(&stack.top, whole);
+    ask(&stack.top, ControlRequest::Check).expect("starts");
+    let status = wait_for(&stack.top, |status| status.sync.is_none());
+    assert_eq!(status.mismatch_sectors, 0);
+    holds(&stack.top, &oracle);
+
+    // Twice a member is too often; the one that was removed may be stopped.
+    let again = ask(&stack.top, ControlRequest::Add { path });
+    assert_eq!(
+        again,
+        Err("array:new is a member of another array".to_owned())
+    );
+    let unknown = ControlRequest::Add {
+        path: "array:nothing".to_owned(),
+    };
+    let unknown = ask(&stack.top, unknown);
+    assert_eq!(unknown, Err("no array `nothing` is served here".to_owned()));
+    stack.stop();
+}
+
+#[test]
+fn a_circle_of_arrays_is_refused() {
+    let design = Design::new(Level::Raid1, &[(Level::Raid1, 2), (Level::Raid1, 2)], 0);
+    let leaves = design.leaves();
+    design.create(&leaves);
+    let stack = design.start(&present(&leaves), BackendKind::Automatic);
+    let device = "array:inner1".to_owned();
+    ask(
+        &stack.top,
+        ControlRequest::Fail {
+            device: device.clone(),
+        },
+    )
+    .expect("fails");
+    ask(&stack.top, ControlRequest::Remove { device }).expect("leaves");
+    // Inner arrays of one depth do not take each other, nor themselves.
+    let deep = stack.nest.claim("inner1", 0);
+    assert!(matches!(deep, Err(NestError::TooDeep(_))), "{deep:?}");
+    assert!(stack.nest.claim("inner1", 1).is_ok());
+    stack.stop();
+}
+
+#[test]
+fn a_sector_that_no_copy_below_can_give_is_made_good_from_above() {
+    // One half of the outer mirror is a mirror both of whose leaves have lost a
+    // sector: the half is not failed for that, but corrected.
+    let design = Design::new(Level::Raid1, &[(Level::Raid1, 2), (Level::Raid1, 2)], 0);
+    let leaves = design.leaves();
+    design.create(&leaves);
+    let stack = design.start(&present(&leaves), BackendKind::Automatic);
+    let size = stack.top.size_bytes();
+    let oracle: Vec<u8> = (0..size).map(|at| (at / 512 % 251) as u8).collect();
+    let client = Client::new();
+    for (piece, start) in oracle.chunks(1 << 20).zip((0..).step_by(1 << 20)) {
+        let write = (Operation::Write, start, piece.len() as u32);
+        assert_eq!(client.ask(&stack.top, write, piece).1, Ok(()));
+    }
+    let (map, starts) = layout(&design, &leaves, &stack);
+    let places = map.extent(Sectors(3000)).places;
+    for place in &places[..2] {
+        let at = (starts[place.leaf] + place.sector.0) * 512;
+        *leaves[place.leaf].bad.lock().expect("whole") = Some(at);
+    }
+    ask(&stack.top, ControlRequest::Repair).expect("starts");
+    wait_for(&stack.top, |status| status.sync.is_none());
+    let is_bad = |leaf: &Arc<Leaf>| leaf.bad.lock().expect("whole").is_some();
+    assert!(!leaves.iter().any(is_bad), "written again");
+    let status = stack.top.status().expect("runs");
+    assert_eq!(status.health, "[UU]");
+    let inner = stack.nest.peek("inner0").expect("is there");
+    let inner = inner.status().expect("runs");
+    assert_eq!(inner.health, "[UU]");
+    assert!(inner.devices.iter().all(|device| device.bad_sectors == 0));
+    lies_as_computed(&map, &starts, &leaves, &oracle);
+    stack.stop();
+}
