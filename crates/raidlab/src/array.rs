@@ -4,6 +4,7 @@
 pub mod assemble;
 pub mod control;
 pub mod create;
+pub mod devices;
 pub mod examine;
 pub mod serve;
 pub mod watch;
@@ -13,19 +14,25 @@ use crate::failure::{Failure, Kind};
 use crate::output;
 use console::Term;
 use raidlab_metadata::{ReadAt, Uuid};
-use raidlab_serve::member::{MemberFile, OpenError, OpenOptions};
-use raidlab_units::{Bytes, Sectors, parse_bytes};
+use raidlab_serve::member::{Member, MemberFile, OpenError, OpenOptions};
+use raidlab_units::{Bytes, SECTOR_BYTES, Sectors, parse_bytes};
 use std::fs::File;
 use std::io::{self, Read};
-use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// A member's file or device for the reader of metadata.
-pub struct Bare<'a>(pub &'a File);
+/// A member for the reader of metadata.
+pub struct Bare<'a>(pub &'a Member);
 
 impl ReadAt for Bare<'_> {
     fn read_at(&mut self, offset: Bytes, bytes: &mut [u8]) -> io::Result<()> {
-        self.0.read_exact_at(bytes, offset.0)
+        // An array takes whole sectors only.
+        let start = offset.0 / SECTOR_BYTES * SECTOR_BYTES;
+        let skip = (offset.0 - start) as usize;
+        let whole = (skip + bytes.len()).next_multiple_of(SECTOR_BYTES as usize);
+        let mut buffer = vec![0; whole];
+        self.0.read_exact_at(&mut buffer, start)?;
+        bytes.copy_from_slice(&buffer[skip..skip + bytes.len()]);
+        Ok(())
     }
 }
 
@@ -33,24 +40,28 @@ impl ReadAt for Bare<'_> {
 ///
 /// # Errors
 /// When it does not exist, is not a file or block device, or is in use.
-pub fn claim(path: &Path) -> Result<MemberFile, Failure> {
+pub fn claim(path: &Path) -> Result<Member, Failure> {
     let options = OpenOptions {
         buffered: true,
         read_only: false,
     };
-    MemberFile::open(path, options).map_err(claim_refused)
+    MemberFile::open(path, options)
+        .map(Member::from)
+        .map_err(claim_refused)
 }
 
 /// Opens a member for looking at it.
 ///
 /// # Errors
 /// When it does not exist or is not a file or block device.
-pub fn look_at(path: &Path) -> Result<MemberFile, Failure> {
+pub fn look_at(path: &Path) -> Result<Member, Failure> {
     let options = OpenOptions {
         buffered: true,
         read_only: true,
     };
-    MemberFile::open(path, options).map_err(claim_refused)
+    MemberFile::open(path, options)
+        .map(Member::from)
+        .map_err(claim_refused)
 }
 
 /// Why a member cannot be used, with the remedy that its cause has.

@@ -66,8 +66,8 @@ pub struct DetailArguments {
 #[command(
     long_about = "\
 Changes an array while it is being served, in mdadm's words. Several changes are made \
-in this order: fail, remove, add, re-add, replace, then the action. A device is named \
-by its path or by its number.",
+in this order: fail, remove, assemble, add, re-add, replace, then the action. A device \
+is named by its path or by its number, an inner array `left` by `array:left`.",
     after_help = "\
 Examples:
   raidlab manage home --fail b.img --remove b.img
@@ -75,6 +75,8 @@ Examples:
   raidlab manage home --re-add b.img
   raidlab manage home --replace b.img --with new.img
   raidlab manage home --action check
+  raidlab manage home --assemble e.img f.img
+  raidlab manage home --add array:new
   raidlab manage home --sync-speed 1000 50000"
 )]
 pub struct ManageArguments {
@@ -88,6 +90,11 @@ pub struct ManageArguments {
     /// A failed or spare device leaves the array.
     #[arg(short, long, value_name = "DEVICE")]
     remove: Vec<String>,
+
+    /// Start the array that these devices make, in the same server: to be added
+    /// as `array:NAME`.
+    #[arg(long, value_name = "DEVICE", num_args = 1..)]
+    assemble: Vec<PathBuf>,
 
     /// A new device joins; what was on it is lost.
     #[arg(short, long, value_name = "PATH")]
@@ -221,14 +228,19 @@ fn requests(arguments: &ManageArguments) -> Result<Vec<ControlRequest>, Failure>
     for device in arguments.remove.iter().cloned() {
         requests.push(ControlRequest::Remove { device });
     }
+    if !arguments.assemble.is_empty() {
+        let paths = arguments.assemble.iter().map(|path| device(path));
+        let paths = paths.collect::<Result<_, _>>()?;
+        requests.push(ControlRequest::Assemble { paths });
+    }
     for path in &arguments.add {
         requests.push(ControlRequest::Add {
-            path: absolute(path)?,
+            path: device(path)?,
         });
     }
     for path in &arguments.re_add {
         requests.push(ControlRequest::ReAdd {
-            path: absolute(path)?,
+            path: device(path)?,
         });
     }
     let mut spares = arguments.with.iter().cloned();
@@ -258,8 +270,12 @@ fn requests(arguments: &ManageArguments) -> Result<Vec<ControlRequest>, Failure>
     Ok(requests)
 }
 
-/// The server may have another working folder.
-fn absolute(path: &Path) -> Result<String, Failure> {
+/// A device as the server knows it: `array:NAME`, or a path, for which the
+/// server may have another working folder.
+fn device(path: &Path) -> Result<String, Failure> {
+    if let Some(name) = path.to_str().filter(|name| name.starts_with("array:")) {
+        return Ok(name.to_owned());
+    }
     std::path::absolute(path)
         .map(|path| path.display().to_string())
         .map_err(|error| Failure::new(Kind::Usage, error))

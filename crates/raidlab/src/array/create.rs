@@ -1,21 +1,29 @@
 //! `raidlab create`: makes an array of files or devices.
 
-use super::{Bare, claim, consent, host_name, mdadm_size, new_uuid, parse_uuid};
+use super::devices::{Named, Opening, brief_nest, named};
+use super::{claim, consent, host_name, look_at, mdadm_size, new_uuid, parse_uuid};
 use crate::failure::{Failure, Kind};
 use crate::output;
 use clap::{Args, ValueEnum};
+use raidlab_array::AssembleOptions;
 use raidlab_geometry::{Layout, Level};
 use raidlab_metadata::create::{
     BitmapChoice, CreatePlan, CreateSpec, InitialSync, LogReserve, MemberSize, plan,
 };
-use raidlab_metadata::{DeviceFlags, Uuid, Version, versions_present};
-use raidlab_serve::member::MemberFile;
+use raidlab_metadata::{DeviceFlags, Uuid, Version};
+use raidlab_serve::array::{Assembled, Nest, versions_on};
+use raidlab_serve::member::Member;
 use raidlab_units::Sectors;
 use std::fmt::Write;
 use std::fs::File;
+use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// How long inner arrays may take to stop.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The word for a member that is not there.
 const MISSING: &str = "missing";
@@ -39,12 +47,15 @@ enum ConsistencyPolicy {
 Makes an array of files or block devices, in md's own format: `raidlab serve` serves \
 it, and mdadm and the Linux kernel assemble it too. Options have mdadm's names; a size \
 without a unit is in KiB. Nothing is written before every member was looked at; what \
-has content is overwritten only with consent.",
+has content is overwritten only with consent. A member may be an array itself: \
+`[ DEVICE... ]`, the brackets being words of their own, is the array that these devices \
+make.",
     after_help = "\
 Examples:
   raidlab create --level 6 --raid-devices 5 a.img b.img c.img d.img e.img
   raidlab create --level 1 --raid-devices 2 --name home disk0.img missing
-  raidlab create --level 10 --layout f2 --raid-devices 4 --run /dev/sdb /dev/sdc /dev/sdd /dev/sde"
+  raidlab create --level 10 --layout f2 --raid-devices 4 --run /dev/sdb /dev/sdc /dev/sdd /dev/sde
+  raidlab create --level 0 --raid-devices 2 [ a.img b.img ] [ c.img d.img ]"
 )]
 pub struct Arguments {
     /// linear, 0, 1, 4, 5, 6 or 10.
@@ -117,8 +128,8 @@ pub struct Arguments {
     #[arg(long)]
     dry_run: bool,
 
-    /// Files or block devices in the order of the slots; `missing` leaves a
-    /// slot empty.
+    /// Files or block devices in the order of the slots, or arrays of them in
+    /// brackets; `missing` leaves a slot empty.
     #[arg(required = true, value_name = "DEVICE")]
     devices: Vec<PathBuf>,
 }
@@ -157,21 +168,23 @@ fn bitmap(text: &str) -> Result<BitmapWord, String> {
 /// array cannot be made so.
 pub fn command(arguments: &Arguments) -> Result<(), Failure> {
     let wanted = arguments.raid_devices + arguments.spare_devices;
-    if arguments.devices.len() != wanted {
+    let devices = named(&arguments.devices)?;
+    if devices.len() != wanted {
         let words = format!(
             "{} devices are named, {} slots and {} spares need {wanted}",
-            arguments.devices.len(),
+            devices.len(),
             arguments.raid_devices,
             arguments.spare_devices
         );
         return Err(Failure::words(Kind::Usage, words)
             .help("the word `missing` stands for a member that is not there"));
     }
-    let claimed = claim_all(&arguments.devices)?;
+    let nest = brief_nest(!arguments.dry_run);
+    let claimed = claim_all(arguments, &devices, &nest)?;
     let members = sizes(&claimed)?;
     let spec = specification(arguments)?;
     let plan = plan(&spec, &members).map_err(|error| Failure::new(Kind::Usage, error))?;
-    let report = words(arguments, &spec, &plan);
+    let report = words(arguments, &claimed, &spec, &plan);
     if arguments.dry_run {
         return output::print(&format!("{report}nothing was written\n"));
     }
@@ -182,10 +195,18 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
     let mut full: Vec<String> = claimed
         .iter()
         .flatten()
-        .filter(|member| has_content(member.file()))
+        .filter(|member| {
+            let size = member.size().to_bytes().0;
+            has_content(size, |bytes, offset| member.read_exact_at(bytes, offset))
+        })
         .map(|member| format!("  {}", member.path().display()))
         .collect();
-    let old_bitmap = bitmap.filter(|path| File::open(path).is_ok_and(|file| has_content(&file)));
+    let old_bitmap = bitmap.filter(|path| {
+        File::open(path).is_ok_and(|file| {
+            let size = file.metadata().map_or(0, |metadata| metadata.len());
+            has_content(size, |bytes, offset| file.read_exact_at(bytes, offset))
+        })
+    });
     full.extend(old_bitmap.map(|path| format!("  {}", path.display())));
     if !full.is_empty() {
         let question = format!("these are not empty and will be lost:\n{}", full.join("\n"));
@@ -199,29 +220,65 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
             write(member, &planned.writes)?;
         }
     }
+    drop(claimed);
+    if !nest.stop(PATIENCE) {
+        output::say("warning: an inner array could not be stopped in time");
+    }
     output::print(&report)
 }
 
-fn claim_all(paths: &[PathBuf]) -> Result<Vec<Option<MemberFile>>, Failure> {
-    let claim_one = |path: &PathBuf| {
-        if path.as_os_str() == MISSING {
-            Ok(None)
-        } else {
-            claim(path).map(Some)
+/// Claims the members, and starts those that are arrays; nothing is written to
+/// them if nothing shall be.
+fn claim_all(
+    arguments: &Arguments,
+    devices: &[Named],
+    nest: &Arc<Nest>,
+) -> Result<Vec<Option<Member>>, Failure> {
+    let how = AssembleOptions {
+        read_only: arguments.dry_run,
+        ..AssembleOptions::default()
+    };
+    let opening = Opening {
+        nest,
+        how: &how,
+        file: if arguments.dry_run { &look_at } else { &claim },
+    };
+    let mut at_end = None;
+    let mut note = |assembled: &Assembled| {
+        let is_at_end = assembled.assembly.members.iter().any(|member| {
+            let version = member.candidate.metadata.superblock.version;
+            matches!(version, Version::V1_0 | Version::V0_90)
+        });
+        if is_at_end {
+            at_end = Some(assembled.assembly.array.name.clone());
         }
     };
-    paths.iter().map(claim_one).collect()
+    let claim_one = |device: &Named| match device {
+        Named::File(path) if path.as_os_str() == MISSING => Ok(None),
+        device => opening.open(device, &mut note).map(Some),
+    };
+    let claimed = devices.iter().map(claim_one);
+    let claimed = claimed.collect::<Result<Vec<_>, _>>()?;
+    // Both kinds of superblocks would be found on the same devices.
+    match at_end.filter(|_| arguments.metadata != Version::V1_0) {
+        Some(name) => {
+            let words = format!(
+                "the superblocks of `{name}` are at the end of its members: those of an array on \
+                 it would be taken for theirs"
+            );
+            Err(Failure::words(Kind::Usage, words).help("make it with `--metadata 1.2`"))
+        }
+        None => Ok(claimed),
+    }
 }
 
-fn sizes(claimed: &[Option<MemberFile>]) -> Result<Vec<Option<MemberSize>>, Failure> {
-    let size = |member: &MemberFile| {
-        let size = member.size().to_bytes();
+fn sizes(claimed: &[Option<Member>]) -> Result<Vec<Option<MemberSize>>, Failure> {
+    let size = |member: &Member| {
         Ok(MemberSize {
-            size,
+            size: member.size().to_bytes(),
             device_uuid: new_uuid()?,
             flags: DeviceFlags::default(),
-            found: versions_present(&mut Bare(member.file()), size)
-                .map_err(|error| Failure::new(Kind::Input, error))?,
+            found: versions_on(member).map_err(|error| Failure::new(Kind::Input, error))?,
         })
     };
     claimed
@@ -286,26 +343,21 @@ fn specification(arguments: &Arguments) -> Result<CreateSpec, Failure> {
 
 /// Whether anything but zeros stands at the beginning or at the end, where
 /// partition tables, file systems and other members have their marks.
-fn has_content(file: &File) -> bool {
+fn has_content(end: u64, read: impl Fn(&mut [u8], u64) -> io::Result<()>) -> bool {
     const LOOK: u64 = 1 << 20;
-    let Ok(end) = rustix::fs::seek(file, rustix::fs::SeekFrom::End(0)) else {
-        return true;
-    };
     let mut bytes = vec![0; usize::try_from(LOOK.min(end)).unwrap_or(0)];
-    [0, end.saturating_sub(LOOK)].iter().any(|start| {
-        file.read_exact_at(&mut bytes, *start).is_err() || bytes.iter().any(|byte| *byte != 0)
-    })
+    [0, end.saturating_sub(LOOK)]
+        .iter()
+        .any(|start| read(&mut bytes, *start).is_err() || bytes.iter().any(|byte| *byte != 0))
 }
 
-fn write(member: &MemberFile, writes: &[raidlab_metadata::create::Write]) -> Result<(), Failure> {
+fn write(member: &Member, writes: &[raidlab_metadata::create::Write]) -> Result<(), Failure> {
     let failed = |source| Failure::write_file(member.path(), source);
     for write in writes {
         // A superblock must not be there before what it speaks of is.
-        member
-            .file()
-            .write_all_at(&write.bytes, write.offset.0)
-            .map_err(failed)?;
-        member.file().sync_data().map_err(failed)?;
+        let written = member.write_all_at(&write.bytes, write.offset.0);
+        written.map_err(failed)?;
+        member.flush().map_err(failed)?;
     }
     Ok(())
 }
@@ -318,7 +370,12 @@ fn write_bitmap(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     file.sync_all().map_err(failed)
 }
 
-fn words(arguments: &Arguments, spec: &CreateSpec, plan: &CreatePlan) -> String {
+fn words(
+    arguments: &Arguments,
+    claimed: &[Option<Member>],
+    spec: &CreateSpec,
+    plan: &CreatePlan,
+) -> String {
     let mut text = String::new();
     let layout = spec.layout.unwrap_or(Layout::default_of(spec.level));
     let shown = layout.to_string();
@@ -351,7 +408,10 @@ fn words(arguments: &Arguments, spec: &CreateSpec, plan: &CreatePlan) -> String 
         let _ = writeln!(
             text,
             "  {}: {}, data from {}, room for the log {}",
-            arguments.devices[member.index].display(),
+            claimed[member.index]
+                .as_ref()
+                .map_or(Path::new(MISSING), Member::path)
+                .display(),
             role(&member.superblock),
             member.superblock.data_offset.to_bytes(),
             log.to_bytes()

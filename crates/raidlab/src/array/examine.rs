@@ -1,9 +1,11 @@
 //! `raidlab examine`: what a member's metadata say.
 
+use super::devices::{Named, Opening, brief_nest, named};
 use super::{Bare, host_name, look_at};
 use crate::failure::{Failure, Kind};
 use crate::output;
 use clap::Args;
+use raidlab_array::AssembleOptions;
 use raidlab_metadata::detail::{
     DetailOptions, brief, examine, examine_bad_blocks, examine_bitmap, utc,
 };
@@ -16,12 +18,14 @@ use std::path::PathBuf;
 #[command(
     long_about = "\
 Prints the md metadata of files or devices, line by line as mdadm does (times are UTC). \
-Nothing is written and nothing is claimed: members of a running array can be examined.",
+Nothing is written and nothing is claimed: members of a running array can be examined. \
+`[ DEVICE... ]` is the array that these devices make, as a member of another.",
     after_help = "\
 Examples:
   raidlab examine disk0.img
   raidlab examine --brief disk0.img disk1.img
-  raidlab examine --bitmap disk0.img"
+  raidlab examine --bitmap disk0.img
+  raidlab examine [ a.img b.img ]"
 )]
 pub struct Arguments {
     /// One ARRAY line for mdadm.conf instead of all.
@@ -40,7 +44,7 @@ pub struct Arguments {
     #[arg(long)]
     bad_blocks: bool,
 
-    /// Files or block devices.
+    /// Files or block devices, or arrays of them in brackets.
     #[arg(required = true, value_name = "DEVICE")]
     devices: Vec<PathBuf>,
 }
@@ -53,9 +57,23 @@ pub struct Arguments {
 pub fn command(arguments: &Arguments) -> Result<(), Failure> {
     let host = host_name();
     let mut members = Vec::new();
-    for path in &arguments.devices {
-        let member = look_at(path)?;
-        let name = path.display().to_string();
+    let nest = brief_nest(false);
+    let how = AssembleOptions {
+        read_only: true,
+        run_degraded: true,
+        ..AssembleOptions::default()
+    };
+    let opening = Opening {
+        nest: &nest,
+        how: &how,
+        file: &look_at,
+    };
+    for device in named(&arguments.devices)? {
+        let member = opening.open(&device, &mut |_| {})?;
+        let name = match &device {
+            Named::File(path) => path.display().to_string(),
+            Named::Array(_) => member.path().display().to_string(),
+        };
         let size = member.size().to_bytes();
         if arguments.bitmap
             && let Ok(bitmap) = read_bitmap(&member)
@@ -64,7 +82,7 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
             output::print(&examine_bitmap(&bitmap, &name))?;
             continue;
         }
-        let metadata = read_member(&mut Bare(member.file()), size).map_err(|source| {
+        let metadata = read_member(&mut Bare(&member), size).map_err(|source| {
             let name = name.clone();
             Failure::new(Kind::Input, ExamineError { name, source })
         })?;

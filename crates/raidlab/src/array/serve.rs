@@ -6,13 +6,13 @@ mod tls;
 use crate::failure::{Failure, Kind};
 use crate::{interrupt, output};
 use clap::Args;
-use raidlab_serve::array::ArrayExport;
+use raidlab_serve::array::{ArrayExport, Nest};
 use raidlab_serve::control::{ControlServer, Controlled, control_path};
 use raidlab_serve::disk::DiskExport;
 use raidlab_serve::export::{Export, MemoryExport, NullExport};
 use raidlab_serve::server::{Exports, Limits, Listen, Server, ServerOptions};
-pub use source::Assembling;
 use source::Source;
+pub use source::{Assembling, not_assembled};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -32,10 +32,14 @@ Serves over NBD, in the foreground until Ctrl-C, SIGTERM or `raidlab stop`: the 
 that the named files or devices make (made by `raidlab create` or by mdadm), a single \
 file, or a modelled disk that takes as long as a real one. Without --unix or --tcp it \
 listens on a Unix socket beside its control socket, for its owner alone. `raidlab \
-detail`, `manage`, `watch` and `stop` speak to a served array by its name.",
+detail`, `manage`, `watch` and `stop` speak to a served array by its name. A member may \
+be an array itself: `[ DEVICE... ]`, the brackets being words of their own, is the array \
+that these devices make; if it is called `left`, it is the device `array:left` of the \
+array `home`, and `home.left` for the commands.",
     after_help = "\
 Examples:
   raidlab serve a.img b.img c.img d.img e.img
+  raidlab serve [ a.img b.img ] [ c.img d.img ]
   raidlab serve --name home --tcp 127.0.0.1:10809 /dev/sdb /dev/sdc
   raidlab serve --model wd4000fyyz --unix /tmp/disk.sock
   raidlab serve --file plain.img --unix /tmp/plain.sock"
@@ -115,7 +119,8 @@ pub struct Arguments {
 
 /// Something that is served, and what is done with it at the end.
 pub(super) enum Served {
-    Array(Arc<ArrayExport>),
+    /// And the arrays that are its members.
+    Array(Arc<ArrayExport>, Arc<Nest>),
     Disk(Arc<DiskExport>),
     Other(Arc<dyn Export>),
 }
@@ -123,7 +128,7 @@ pub(super) enum Served {
 impl Served {
     fn export(&self) -> Arc<dyn Export> {
         match self {
-            Self::Array(array) => Arc::clone(array) as Arc<dyn Export>,
+            Self::Array(array, _) => Arc::clone(array) as Arc<dyn Export>,
             Self::Disk(disk) => Arc::clone(disk) as Arc<dyn Export>,
             Self::Other(other) => Arc::clone(other),
         }
@@ -140,7 +145,7 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
     let (served, default_name) = start(arguments)?;
     let name = arguments.name.clone().unwrap_or(default_name);
     let control = match &served {
-        Served::Array(array) => Some(control(arguments, &name, array)?),
+        Served::Array(array, _) => Some(control(arguments, &name, array)?),
         _ => None,
     };
     let places = places(arguments, &name)?;
@@ -161,11 +166,18 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
         output::say(&format!("client {number}: {error}"));
     })
     .map_err(listen_failed)?;
+    if let Served::Array(_, nest) = &served {
+        let help = "`--name` gives them other places";
+        let sockets = nest.listen(&name);
+        for path in sockets.map_err(|error| Failure::new(Kind::Run, error).help(help))? {
+            output::say(&format!("inner array: control {}", path.display()));
+        }
+    }
     announce(&name, &served, &places, &server, control.as_ref());
     while !stop.load(Ordering::Relaxed) {
         match &served {
-            Served::Array(array) if array.wait_until_stopped(LOOK) => break,
-            Served::Array(_) => {}
+            Served::Array(array, _) if array.wait_until_stopped(LOOK) => break,
+            Served::Array(_, nest) => nest.reap(),
             _ => std::thread::sleep(LOOK),
         }
     }
@@ -284,9 +296,9 @@ fn end(server: Server, control: Option<ControlServer>, served: Served) -> Result
         output::say("warning: a client's requests were not answered in time");
     }
     match &served {
-        Served::Array(array) => {
+        Served::Array(array, nest) => {
             array.stop();
-            if !array.wait_until_stopped(PATIENCE) {
+            if !(array.wait_until_stopped(PATIENCE) && nest.stop(PATIENCE)) {
                 let words = "the array could not be stopped in time; it is recovered when it is \
                              assembled again";
                 return Err(Failure::words(Kind::Run, words));

@@ -6,7 +6,6 @@ use crate::output;
 use clap::Args;
 use raidlab_metadata::{erase, versions_present};
 use std::fmt::Write;
-use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
 /// Arguments of `raidlab zero-superblock`.
@@ -35,17 +34,17 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
     for path in &arguments.devices {
         let member = claim(path)?;
         let size = member.size().to_bytes();
-        let versions = versions_present(&mut Bare(member.file()), size)
+        let versions = versions_present(&mut Bare(&member), size)
             .map_err(|error| Failure::new(Kind::Input, error))?;
         if versions.is_empty() {
             let words = format!("{} has no md superblock", path.display());
             return Err(Failure::words(Kind::Input, words));
         }
         for write in erase(&versions, size) {
-            let written = member.file().write_all_at(&write.bytes, write.offset.0);
+            let written = member.write_all_at(&write.bytes, write.offset.0);
             written.map_err(|source| Failure::write_file(path, source))?;
         }
-        let durable = member.file().sync_all();
+        let durable = member.flush();
         durable.map_err(|source| Failure::write_file(path, source))?;
         let _ = writeln!(text, "{}: superblock erased", path.display());
     }

@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 const MEMBER_BYTES: u64 = 16 << 20;
 
 /// A folder with members, and the sockets of what is served from it.
-struct Place {
+pub(crate) struct Place {
     folder: tempfile::TempDir,
 }
 
 impl Place {
-    fn new(members: usize) -> Self {
+    pub(crate) fn new(members: usize) -> Self {
         let place = Self {
             folder: tempfile::tempdir().expect("a folder"),
         };
@@ -24,12 +24,12 @@ impl Place {
         place
     }
 
-    fn member(&self, name: &str) {
+    pub(crate) fn member(&self, name: &str) {
         let file = std::fs::File::create(self.path(name)).expect("a member");
         file.set_len(MEMBER_BYTES).expect("its size");
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
@@ -48,7 +48,7 @@ impl Place {
     }
 
     /// Runs what must work; gives what it printed.
-    fn must(&self, words: &[&str]) -> String {
+    pub(crate) fn must(&self, words: &[&str]) -> String {
         let output = self.run(words);
         let errors = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(output.status.success(), "{words:?}: {errors}");
@@ -56,14 +56,14 @@ impl Place {
     }
 
     /// Runs what must be refused with this code; gives what it said.
-    fn refused(&self, words: &[&str], code: i32) -> String {
+    pub(crate) fn refused(&self, words: &[&str], code: i32) -> String {
         let output = self.run(words);
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(code), "{words:?}: {said}");
         said
     }
 
-    fn serve(&self, words: &[&str]) -> Server {
+    pub(crate) fn serve(&self, words: &[&str]) -> Server {
         let socket = self.path("nbd.sock");
         let mut all = vec!["serve", "--name", "test", "--unix"];
         let shown = socket.display().to_string();
@@ -101,7 +101,7 @@ fn patiently(mut done: impl FnMut() -> bool) -> bool {
     false
 }
 
-struct Server {
+pub(crate) struct Server {
     child: Child,
     uri: String,
 }
@@ -112,11 +112,11 @@ impl Server {
         Client::connect(&uri, &ClientOptions::default()).ok()
     }
 
-    fn client(&self) -> Client {
+    pub(crate) fn client(&self) -> Client {
         self.try_connect().expect("a connection")
     }
 
-    fn kill(mut self) {
+    pub(crate) fn kill(mut self) {
         self.child.kill().expect("a kill");
         self.child.wait().expect("its end");
     }
@@ -130,7 +130,7 @@ impl Drop for Server {
     }
 }
 
-fn pattern(seed: u8, bytes: usize) -> Vec<u8> {
+pub(crate) fn pattern(seed: u8, bytes: usize) -> Vec<u8> {
     (0..bytes)
         .map(|place| (place as u8).wrapping_mul(31) ^ (place >> 8) as u8 ^ seed)
         .collect()

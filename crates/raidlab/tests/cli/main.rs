@@ -9,4 +9,6 @@ mod interrupt;
 mod lab;
 mod listings;
 mod manners;
+#[cfg(target_os = "linux")]
+mod nested;
 mod run;

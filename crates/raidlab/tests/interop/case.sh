@@ -8,6 +8,8 @@ read -ra disks <<<"$2"
 what=$3 level=$4 layout=$5 members=$6 version=$7
 array=w$1
 md=/dev/md$1
+# The arrays that are members of it, in the nested cases.
+inner=(/dev/md1$1 /dev/md2$1)
 md_state=/sys/block/md$1/md
 room=/dev/shm/$array
 

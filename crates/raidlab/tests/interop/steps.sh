@@ -37,6 +37,7 @@ clear_away() {
     fi
     raidlab stop "$array" 2>/dev/null || true
     mdadm --stop "$md" 2>/dev/null || true
+    mdadm --stop "${inner[@]}" 2>/dev/null || true
     local index
     for index in "${!disks[@]}"; do
         dmsetup remove "$array.$index" 2>/dev/null || true

@@ -268,3 +268,59 @@ crashed_under_kernel() {
     raidlab_checks
     raidlab_stops
 }
+
+# What both halves of a nested array are: mirrors of two, RAID 5 of three.
+halves() {
+    half=$((members / 2))
+    first=("${member[@]:0:half}")
+    second=("${member[@]:half:half}")
+    nested=('[' "${first[@]}" ']' '[' "${second[@]}" ']')
+    below=(--level 1)
+    ((half == 2)) || below=(--level 5 --chunk 64)
+    below+=(--raid-devices "$half" --size "$used")
+    above=(--level "$level" --raid-devices 2)
+    ((level == 1)) || above+=(--chunk 64)
+}
+
+nested_by_raidlab() {
+    halves
+    raidlab create --run "${below[@]}" --name left "${first[@]}"
+    raidlab create --run "${below[@]}" --name right "${second[@]}"
+    raidlab create --run "${above[@]}" --name "$array" "${nested[@]}"
+    raidlab_starts "${nested[@]}"
+    image
+    raidlab_writes "$room/image"
+    local one
+    for one in "$array" "$array.left" "$array.right"; do
+        raidlab wait "$one" --seconds "$patience"
+    done
+    raidlab_stops
+    mdadm_examines "${first[@]}"
+    mdadm_examines "${second[@]}"
+    mdadm --assemble "${inner[0]}" --run "${first[@]}"
+    mdadm --assemble "${inner[1]}" --run "${second[@]}"
+    mdadm_examines "${inner[@]}"
+    kernel_starts "${inner[@]}"
+    kernel_has_nothing_to_do
+    kernel_reads_the_same
+    kernel_checks
+    kernel_stops
+    mdadm --stop "${inner[@]}"
+}
+
+nested_by_kernel() {
+    halves
+    mdadm --create "${inner[0]}" --run --force "${below[@]}" --name left "${first[@]}"
+    mdadm --create "${inner[1]}" --run --force "${below[@]}" --name right "${second[@]}"
+    mdadm --create "$md" --run --force "${above[@]}" --name "$array" "${inner[@]}"
+    size=$(blockdev --getsize64 "$md")
+    image
+    kernel_writes "$room/image"
+    # It says 1 when there is nothing to wait for.
+    mdadm --wait "${inner[@]}" || true
+    kernel_stops
+    mdadm --stop "${inner[@]}"
+    raidlab_starts "${nested[@]}"
+    raidlab_reads_the_same
+    raidlab_stops
+}

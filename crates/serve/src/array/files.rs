@@ -228,8 +228,13 @@ pub fn assemble(
         .iter()
         .filter_map(|member| file_of(&member.candidate.name))
         .collect();
-    let replayed = replay(&mut assembly, &members)?;
-    assembly.replayed();
+    let mut replayed = 0;
+    // Without it the data are whole, if no member is missing; the core refuses
+    // where one is.
+    if !options.read_only {
+        replayed = replay(&mut assembly, &members)?;
+        assembly.replayed();
+    }
     let handles = assembly.handles();
     let files = handles
         .into_iter()

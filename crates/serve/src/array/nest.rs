@@ -121,7 +121,11 @@ impl Nest {
         report(&assembled);
         let wanted = plain_name(&assembled.assembly.array.name);
         let depth = self.depth_over(devices);
-        let array = ArrayExport::start(assembled, &self.options)?.in_nest(self, depth);
+        let options = ServeOptions {
+            log: self.options.log && !how.read_only,
+            ..self.options.clone()
+        };
+        let array = ArrayExport::start(assembled, &options)?.in_nest(self, depth);
         let mut arrays = self.lock();
         let is_free = |name: &String| arrays.iter().all(|other| other.name != *name);
         let name = std::iter::once(wanted.clone())
@@ -151,11 +155,11 @@ impl Nest {
         Ok(ArrayExport::start(assembled, &self.options)?.in_nest(self, TOP))
     }
 
-    /// An array as a member of the outermost one.
+    /// An array as a member of one that is put together now.
     ///
     /// # Errors
     /// When there is no such array, or it is a member already.
-    pub fn claim_for_top(&self, name: &str) -> Result<Member, NestError> {
+    pub fn claim_for_new(&self, name: &str) -> Result<Member, NestError> {
         self.claim(name, TOP)
     }
 

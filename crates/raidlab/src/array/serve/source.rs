@@ -1,6 +1,7 @@
 //! What is served: arrays put together from devices, files, modelled disks.
 
 use super::Served;
+use crate::array::devices::{Named, Opening, named};
 use crate::array::{claim_refused, look_at, mdadm_size};
 use crate::disks;
 use crate::failure::{Failure, Kind};
@@ -11,11 +12,11 @@ use raidlab_array::{
 };
 use raidlab_model::presets;
 use raidlab_serve::array::{
-    ArrayExport, Assembled, DriverConfig, FileExport, FilesError, ServeOptions, assemble,
-    read_bitmap, read_candidate,
+    Assembled, DriverConfig, FileExport, FilesError, Nest, ServeOptions, assemble, read_bitmap,
+    read_candidate,
 };
 use raidlab_serve::disk::{DiskConfig, DiskExport, DiskStorage};
-use raidlab_serve::member::{BackendKind, MemberFile, MembersConfig, OpenOptions};
+use raidlab_serve::member::{BackendKind, Member, MemberFile, MembersConfig, OpenOptions};
 use raidlab_units::{Nanos, Sectors};
 use std::ffi::OsString;
 use std::fmt::Write;
@@ -55,7 +56,8 @@ enum Backend {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "The array")]
 pub struct Assembling {
-    /// Members, in any order: files or block devices.
+    /// Members, in any order: files or block devices, or arrays of them in
+    /// brackets.
     #[arg(value_name = "DEVICE")]
     devices: Vec<PathBuf>,
 
@@ -112,14 +114,34 @@ pub struct Assembling {
 }
 
 impl Assembling {
-    fn open(&self, path: &Path) -> Result<Arc<MemberFile>, Failure> {
+    fn open(&self, path: &Path) -> Result<MemberFile, Failure> {
         let options = OpenOptions {
             buffered: self.buffered,
             read_only: self.readonly,
         };
-        MemberFile::open(path, options)
-            .map(Arc::new)
-            .map_err(claim_refused)
+        MemberFile::open(path, options).map_err(claim_refused)
+    }
+
+    /// Opens all members, and starts those that are arrays.
+    fn members(
+        &self,
+        nest: &Arc<Nest>,
+        how: &AssembleOptions,
+        file: &dyn Fn(&Path) -> Result<Member, Failure>,
+        report: &mut dyn FnMut(&Assembled),
+    ) -> Result<Vec<Member>, Failure> {
+        let opening = Opening { nest, how, file };
+        let devices: Vec<Named> = named(&self.devices)?;
+        let members = devices.iter().map(|device| opening.open(device, report));
+        members.collect()
+    }
+
+    fn nest(&self, log: bool) -> Arc<Nest> {
+        Nest::new(ServeOptions {
+            engine: EngineOptions::new(self.read_policy),
+            log,
+            driver: self.driver(),
+        })
     }
 
     fn driver(&self) -> DriverConfig {
@@ -141,7 +163,7 @@ impl Assembling {
     /// # Errors
     /// When it cannot be used.
     pub(super) fn file(&self, path: &Path) -> Result<Served, Failure> {
-        let export = FileExport::start(self.open(path)?, self.driver())
+        let export = FileExport::start(Arc::new(self.open(path)?), self.driver())
             .map_err(|error| Failure::new(Kind::Run, error))?;
         Ok(Served::Other(Arc::new(export)))
     }
@@ -151,11 +173,16 @@ impl Assembling {
     /// # Errors
     /// When they do not make an array that may be started.
     pub fn verdict(&self) -> Result<String, Failure> {
-        let candidate = |path: &PathBuf| {
-            let file = look_at(path)?;
-            read_candidate(&file).map_err(|error| not_assembled(error, self.run))
+        let how = AssembleOptions {
+            read_only: true,
+            ..self.options()
         };
-        let candidates = self.devices.iter().map(candidate);
+        let mut text = String::new();
+        let mut report = |one: &Assembled| text.push_str(&words(&one.assembly));
+        let members = self.members(&self.nest(false), &how, &look_at, &mut report)?;
+        let candidate =
+            |member| read_candidate(member).map_err(|error| not_assembled(error, self.run));
+        let candidates = members.iter().map(candidate);
         let candidates = candidates.collect::<Result<Vec<_>, _>>()?;
         let bitmap = self.bitmap.as_ref().map(|path| {
             read_bitmap(&look_at(path)?).map_err(|error| not_assembled(error, self.run))
@@ -165,7 +192,7 @@ impl Assembling {
             ..self.options()
         };
         Assembly::decide(candidates, &options)
-            .map(|assembly| words(&assembly))
+            .map(|assembly| text + &words(&assembly))
             .map_err(|error| not_assembled(FilesError::Assemble(error), self.run))
     }
 
@@ -233,12 +260,11 @@ impl Assembling {
     }
 
     /// The devices put together, the log replayed; nothing is started.
-    fn assemble(&self) -> Result<Assembled, Failure> {
-        let files = self.devices.iter().map(|path| self.open(path));
-        let files = files.collect::<Result<Vec<_>, _>>()?;
-        let bitmap = self.bitmap.as_ref().map(|path| self.open(path));
-        let bitmap = bitmap.transpose()?;
-        assemble(&files, bitmap.as_ref(), &self.options())
+    fn assemble(&self, nest: &Arc<Nest>) -> Result<Assembled, Failure> {
+        let open = |path: &Path| self.open(path).map(Member::from);
+        let members = self.members(nest, &self.options(), &open, &mut announce)?;
+        let bitmap = self.bitmap.as_ref().map(|path| open(path)).transpose()?;
+        assemble(&members, bitmap.as_ref(), &self.options())
             .map_err(|error| not_assembled(error, self.run))
     }
 }
@@ -249,28 +275,30 @@ impl Assembling {
     /// # Errors
     /// When the devices do not make an array that may be started.
     pub(super) fn array(&self) -> Result<(Served, String), Failure> {
-        let assembled = self.assemble()?;
-        output::say(words(&assembled.assembly).trim_end());
-        if assembled.replayed > 0 {
-            output::say(&format!(
-                "  the log made {} writes good",
-                assembled.replayed
-            ));
-        }
+        let nest = self.nest(!self.no_log && !self.readonly);
+        let assembled = self.assemble(&nest)?;
+        announce(&assembled);
         let full = assembled.assembly.array.name.clone();
         let name = full.rsplit(':').next().unwrap_or_default();
         let name = if name.is_empty() { "array" } else { name }.to_owned();
-        let options = ServeOptions {
-            engine: EngineOptions::new(self.read_policy),
-            log: !self.no_log && !self.readonly,
-            driver: self.driver(),
-        };
-        let export = ArrayExport::start(assembled, &options)
+        let export = nest
+            .start_top(assembled)
             .map_err(|error| Failure::new(Kind::Run, error))?;
         for warning in export.status().map(|it| it.warnings).unwrap_or_default() {
             output::say(&format!("warning: {warning}"));
         }
-        Ok((Served::Array(Arc::new(export)), name))
+        Ok((Served::Array(Arc::new(export), nest), name))
+    }
+}
+
+/// Says what devices make, before it is started.
+fn announce(assembled: &Assembled) {
+    output::say(words(&assembled.assembly).trim_end());
+    if assembled.replayed > 0 {
+        output::say(&format!(
+            "  the log made {} writes good",
+            assembled.replayed
+        ));
     }
 }
 
@@ -283,7 +311,7 @@ fn word(choice: impl ValueEnum) -> OsString {
 }
 
 /// Why there is no array, and what could be done.
-fn not_assembled(error: FilesError, run: bool) -> Failure {
+pub fn not_assembled(error: FilesError, run: bool) -> Failure {
     let help = match &error {
         FilesError::Assemble(AssembleError::SplitBrain { .. }) => {
             Some("leave out the devices whose data are not wanted, or `--force` keeps the newest")

@@ -2,245 +2,21 @@
 //! together again, degraded and mended at both layers. Afterwards the bytes are
 //! those of a flat array, and lie on the leaves where the geometry says.
 
-use super::arrays::{ask, exercise, holds, options, steps, wait_for};
+mod scene;
+
+use super::arrays::{ask, exercise, holds, steps, wait_for};
 use crate::array::testing::Client;
-use crate::array::{ArrayExport, Nest, NestError, assemble, create, read_candidate, versions_on};
+use crate::array::{NestError, read_candidate};
 use crate::control::{ControlRequest, StatusReport};
-use crate::export::{ErrorCode, Export, Features, MemoryExport, Operation, Request};
+use crate::export::{Export, Operation};
 use crate::member::{BackendKind, Member, NestedMember};
 use proptest::prelude::*;
-use raidlab_array::{AssembleOptions, Layout, Level, Shape, Stale};
+use raidlab_array::{AssembleOptions, Layout, Level, Shape};
 use raidlab_geometry::{NestedMap, NestedMember as Slot, NestedRole};
-use raidlab_metadata::create::{
-    BitmapChoice, CreateSpec, InitialSync, LogReserve, MemberSize, plan,
-};
-use raidlab_metadata::{DeviceFlags, Uuid, Version};
-use raidlab_units::{Bytes, Sectors};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
-
-const LEAF_BYTES: u64 = 6 << 20;
-
-/// A disk in memory that counts what matters for durability, and may break.
-struct Leaf {
-    memory: MemoryExport,
-    broken: AtomicBool,
-    /// Cannot be read, until it is written.
-    bad: Mutex<Option<u64>>,
-    flushes: AtomicU64,
-    /// Byte offsets written with FUA.
-    forced: Mutex<Vec<u64>>,
-}
-
-impl Leaf {
-    fn new() -> Arc<Self> {
-        Arc::new(Self {
-            memory: MemoryExport::new(LEAF_BYTES).expect("room"),
-            broken: AtomicBool::new(false),
-            bad: Mutex::default(),
-            flushes: AtomicU64::new(0),
-            forced: Mutex::default(),
-        })
-    }
-
-    fn member(self: &Arc<Self>, number: usize) -> Member {
-        let export = Arc::clone(self) as Arc<dyn Export>;
-        Member::Array(Arc::new(NestedMember::new(
-            &format!("leaf-{number}"),
-            export,
-        )))
-    }
-
-    fn bytes(self: &Arc<Self>) -> Vec<u8> {
-        let mut bytes = vec![0; LEAF_BYTES as usize];
-        let read = self.member(0).read_exact_at(&mut bytes, 0);
-        read.expect("reads");
-        bytes
-    }
-
-    /// Another disk with the bytes of now.
-    fn copy(self: &Arc<Self>) -> Arc<Self> {
-        let copy = Self::new();
-        let written = copy.member(0).write_all_at(&self.bytes(), 0);
-        written.expect("writes");
-        copy
-    }
-}
-
-impl Export for Leaf {
-    fn size_bytes(&self) -> u64 {
-        self.memory.size_bytes()
-    }
-
-    fn features(&self) -> Features {
-        self.memory.features()
-    }
-
-    fn has_failed(&self) -> bool {
-        self.broken.load(Ordering::SeqCst)
-    }
-
-    fn submit(&self, request: Request) {
-        if self.has_failed() {
-            return request.complete(Err(ErrorCode::Io));
-        }
-        let mut bad = self.bad.lock().expect("whole");
-        let touches =
-            |bad: u64| (request.offset..request.offset + u64::from(request.length)).contains(&bad);
-        match request.operation {
-            Operation::Read if bad.is_some_and(touches) => {
-                return request.complete(Err(ErrorCode::Io));
-            }
-            Operation::Write if bad.is_some_and(touches) => *bad = None,
-            _ => {}
-        }
-        drop(bad);
-        if request.operation == Operation::Flush {
-            self.flushes.fetch_add(1, Ordering::SeqCst);
-        }
-        if request.flags.force_unit_access {
-            self.forced.lock().expect("whole").push(request.offset);
-        }
-        self.memory.submit(request);
-    }
-}
-
-/// Levels of both layers: the outer one over inner ones with so many leaves, and
-/// leaves of its own.
-#[derive(Debug, Clone)]
-struct Design {
-    outer: Level,
-    inner: Vec<(Level, usize)>,
-    own: usize,
-}
-
-impl Design {
-    fn new(outer: Level, inner: &[(Level, usize)], own: usize) -> Self {
-        let inner = inner.to_vec();
-        Self { outer, inner, own }
-    }
-
-    fn leaves(&self) -> Vec<Arc<Leaf>> {
-        let inner: usize = self.inner.iter().map(|(_, leaves)| leaves).sum();
-        (0..inner + self.own).map(|_| Leaf::new()).collect()
-    }
-
-    fn name(number: usize) -> String {
-        format!("inner{number}")
-    }
-
-    /// The members of the arrays, those of the outer one that are leaves last.
-    fn split<'a>(&self, mut members: &'a [Member]) -> (Vec<&'a [Member]>, &'a [Member]) {
-        let mut groups = Vec::new();
-        for (_, leaves) in &self.inner {
-            let (group, rest) = members.split_at(*leaves);
-            groups.push(group);
-            members = rest;
-        }
-        (groups, members)
-    }
-
-    /// Makes all arrays.
-    fn create(&self, leaves: &[Arc<Leaf>]) {
-        let members: Vec<_> = (0..)
-            .zip(leaves)
-            .map(|(number, leaf)| leaf.member(number))
-            .collect();
-        let (groups, own) = self.split(&members);
-        let nest = Nest::new(options(BackendKind::Threads));
-        let mut outer = Vec::new();
-        for ((number, (level, _)), group) in (0..).zip(&self.inner).zip(groups) {
-            make(*level, &Self::name(number), group);
-            let how = AssembleOptions::default();
-            let name = nest.start(group, &how, &mut |_| {}).expect("starts");
-            outer.push(nest.claim_for_top(&name).expect("is free"));
-        }
-        outer.extend_from_slice(own);
-        make(self.outer, "outer", &outer);
-    }
-
-    /// Starts all of them; leaves that are `None` are missing.
-    fn start(&self, leaves: &[Option<Arc<Leaf>>], backend: BackendKind) -> Stack {
-        let how = AssembleOptions {
-            run_degraded: leaves.iter().any(Option::is_none),
-            stale: Stale::ReAdd,
-            ..AssembleOptions::default()
-        };
-        let nest = Nest::new(options(backend));
-        let mut numbered = (0..).zip(leaves);
-        let mut take = |count: usize| -> Vec<Member> {
-            let next = numbered.by_ref().take(count);
-            next.filter_map(|(number, leaf)| Some(leaf.as_ref()?.member(number)))
-                .collect()
-        };
-        let mut outer = Vec::new();
-        for (number, (_, count)) in self.inner.iter().enumerate() {
-            let group = take(*count);
-            let name = nest.start(&group, &how, &mut |_| {}).expect("starts");
-            assert_eq!(name, Self::name(number));
-            outer.push(nest.claim_for_top(&name).expect("is free"));
-        }
-        outer.extend(take(self.own));
-        let assembled = assemble(&outer, None, &how).expect("assembles");
-        let top = nest.start_top(assembled).expect("starts");
-        Stack { top, nest }
-    }
-}
-
-struct Stack {
-    top: ArrayExport,
-    nest: Arc<Nest>,
-}
-
-impl Stack {
-    fn stop(self) {
-        self.top.stop();
-        assert!(self.top.wait_until_stopped(Duration::from_secs(60)));
-        assert!(self.nest.stop(Duration::from_secs(60)));
-    }
-}
-
-fn make(level: Level, name: &str, members: &[Member]) {
-    let redundant = !matches!(level, Level::Linear | Level::Raid0);
-    let mut uuid = [0; 16];
-    uuid[..name.len()].copy_from_slice(name.as_bytes());
-    let spec = CreateSpec {
-        version: Version::V1_2,
-        level,
-        layout: None,
-        chunk: (level != Level::Raid1).then_some(Sectors(64)),
-        raid_disks: members.len(),
-        array_uuid: Uuid(uuid),
-        host: "here".to_owned(),
-        name: name.to_owned(),
-        created: 1_700_000_000,
-        size: None,
-        data_offset: None,
-        bitmap: match redundant {
-            true => BitmapChoice::Internal(Some(Bytes(65_536))),
-            false => BitmapChoice::None,
-        },
-        initial: InitialSync::AssumeClean,
-        log: LogReserve::AtLeast(Sectors(1024)),
-        bad_block_log: true,
-    };
-    let size = |(number, member): (u8, &Member)| {
-        Some(MemberSize {
-            size: member.size().to_bytes(),
-            device_uuid: Uuid([number; 16]),
-            flags: DeviceFlags::default(),
-            found: versions_on(member).expect("reads"),
-        })
-    };
-    let sizes: Vec<_> = (0..).zip(members).map(size).collect();
-    let plan = plan(&spec, &sizes).expect("a plan");
-    create(&plan, members).expect("writes");
-}
-
-fn present(leaves: &[Arc<Leaf>]) -> Vec<Option<Arc<Leaf>>> {
-    leaves.iter().cloned().map(Some).collect()
-}
+use raidlab_units::Sectors;
+use scene::{Design, Leaf, Stack, make, present};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 /// RAID 1+0, 0+1, 50, 60, 51, linear over parity, and members of both kinds.
 fn designs() -> impl Strategy<Value = Design> {
@@ -466,6 +242,37 @@ fn a_failed_inner_array_is_a_failed_member_and_is_replaced_while_serving() {
     let unknown = ask(&stack.top, unknown);
     assert_eq!(unknown, Err("no array `nothing` is served here".to_owned()));
     stack.stop();
+}
+
+#[test]
+fn read_only_writes_nothing_even_after_a_cut() {
+    // The inner array has a write log, which would have to be replayed.
+    let design = Design::new(Level::Raid0, &[(Level::Raid5, 3), (Level::Raid1, 2)], 0);
+    let leaves = design.leaves();
+    design.create(&leaves);
+    let stack = design.start(&present(&leaves), BackendKind::Threads);
+    let mut oracle = vec![0; stack.top.size_bytes() as usize];
+    let steps: Vec<_> = (0..18_u64)
+        .map(|step| (true, step * 6101, 1 + step * 41 % 700, step as u8))
+        .collect();
+    exercise(&stack.top, &mut oracle, &steps);
+    let copies: Vec<_> = leaves.iter().map(Leaf::copy).collect();
+    stack.stop();
+    let writes = |leaves: &[Arc<Leaf>]| -> u64 {
+        let counts = leaves.iter().map(|leaf| leaf.writes.load(Ordering::SeqCst));
+        counts.sum()
+    };
+    let before = writes(&copies);
+    let how = AssembleOptions {
+        read_only: true,
+        ..AssembleOptions::default()
+    };
+    let stack = design.start_so(&present(&copies), BackendKind::Threads, &how);
+    holds(&stack.top, &oracle);
+    let write = Client::new().ask(&stack.top, (Operation::Write, 0, 512), &[1; 512]);
+    assert!(write.1.is_err());
+    stack.stop();
+    assert_eq!(writes(&copies), before);
 }
 
 #[test]

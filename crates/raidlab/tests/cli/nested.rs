@@ -1,0 +1,155 @@
+//! Arrays whose members are arrays, as their users meet them.
+
+use crate::array::{Place, pattern};
+
+/// RAID 1+0 of four members: `left` and `right`, and `test` over them.
+fn raid_10(place: &Place) {
+    for (name, members) in [("left", ["m0", "m1"]), ("right", ["m2", "m3"])] {
+        let create = ["create", "-l", "1", "-n", "2", "--assume-clean", "-N", name];
+        place.must(&[&create[..], &members].concat());
+    }
+    let create = ["create", "-l", "0", "-n", "2", "-c", "64", "-N", "test"];
+    let said = place.must(&[&create[..], &MEMBERS].concat());
+    assert!(said.contains("array:left: slot 0"), "{said}");
+}
+
+const MEMBERS: [&str; 8] = ["[", "m0", "m1", "]", "[", "m2", "m3", "]"];
+
+#[test]
+fn raid_1_plus_0_lives_with_each_of_its_arrays_at_hand() {
+    let place = Place::new(4);
+    raid_10(&place);
+    let planned = place.must(&[&["assemble", "test", "--dry-run"][..], &MEMBERS].concat());
+    assert!(planned.contains("raid1 `"), "{planned}");
+    assert!(
+        planned.contains("array:right: slot 1, in sync"),
+        "{planned}"
+    );
+
+    let server = place.serve(&MEMBERS);
+    let mut client = server.client();
+    let first = pattern(1, 3 << 20);
+    client.write(4321 * 512, &first, false).expect("a write");
+    client.flush().expect("a flush");
+    place.must(&["manage", "test.right", "--fail", "m2", "--remove", "m2"]);
+    let inner = place.must(&["detail", "test.right"]);
+    assert!(inner.contains("degraded [_U]"), "{inner}");
+    let outer = place.must(&["detail", "test"]);
+    assert!(
+        outer.contains("[UU]") && outer.contains("array:right"),
+        "{outer}"
+    );
+    let second = pattern(2, 1 << 20);
+    client.write(4321 * 512, &second, true).expect("a write");
+    let said = place.refused(&["stop", "test.right"], 1);
+    assert!(said.contains("is a member of another array"), "{said}");
+    server.kill();
+
+    // The half that lacks a member needs `--run`; nothing is lost.
+    let missing = ["[", "m0", "m1", "]", "[", "m3", "]"];
+    let said = place.refused(&[&["serve", "--name", "test"][..], &missing].concat(), 3);
+    assert!(said.contains("cannot assemble"), "{said}");
+    let server = place.serve(&[&["--run"][..], &missing].concat());
+    let mut client = server.client();
+    let read = client.read(4321 * 512, 3 << 20).expect("a read");
+    assert!(read[..1 << 20] == second && read[1 << 20..] == first[1 << 20..]);
+    place.member("new");
+    place.must(&["manage", "test.right", "--add", "new"]);
+    place.must(&["wait", "test.right", "--seconds", "60"]);
+    let watched = place.must(&["watch", "test.right", "--count", "1"]);
+    assert!(watched.contains("[UU]"), "{watched}");
+    place.must(&["stop", "test"]);
+    drop(server);
+
+    let examined = place.must(&["examine", "new"]);
+    assert!(examined.contains("right"), "{examined}");
+    let examined = place.must(&["examine", "[", "m3", "new", "]"]);
+    assert!(examined.contains("Raid Level : raid0"), "{examined}");
+    let members = ["[", "m0", "m1", "]", "[", "m3", "new", "]"];
+    let server = place.serve(&members);
+    let read = server.client().read(4321 * 512, 1 << 20).expect("a read");
+    assert!(read == second);
+}
+
+#[test]
+fn a_stripe_that_failed_is_made_anew_while_the_mirror_serves() {
+    let place = Place::new(5);
+    let stripe = |name: &str, members: [&str; 2]| {
+        let create = ["create", "-l", "0", "-n", "2", "--run", "-N", name];
+        place.must(&[&create[..], &members].concat());
+    };
+    stripe("left", ["m0", "m1"]);
+    // One half is a plain file: members of both kinds mix.
+    let create = [
+        "create",
+        "-l",
+        "1",
+        "-n",
+        "2",
+        "-N",
+        "test",
+        "--assume-clean",
+    ];
+    let members = ["[", "m0", "m1", "]", "m4"];
+    place.must(&[&create[..], &members].concat());
+    let server = place.serve(&members);
+    let mut client = server.client();
+    let data = pattern(3, 1 << 20);
+    client.write(0, &data, true).expect("a write");
+    let left = "array:left";
+    place.must(&["manage", "test", "--fail", left, "--remove", left]);
+    place.must(&["stop", "test.left"]);
+    // The members of the stopped array are free, and two others make a new one.
+    place.must(&["zero-superblock", "m0"]);
+    stripe("new", ["m2", "m3"]);
+    place.must(&[
+        "manage",
+        "test",
+        "--assemble",
+        "m2",
+        "m3",
+        "--add",
+        "array:new",
+    ]);
+    place.must(&["wait", "test", "--seconds", "60"]);
+    place.must(&["manage", "test", "--fail", "m4"]);
+    assert_eq!(client.read(0, 1 << 20).expect("a read"), data);
+    let said = place.refused(&["manage", "test", "--add", "array:nothing"], 1);
+    assert!(said.contains("no array `nothing`"), "{said}");
+}
+
+#[test]
+fn brackets_and_members_that_cannot_be_are_told() {
+    let place = Place::new(3);
+    for words in [
+        &["serve", "[", "m0"][..],
+        &["examine", "m0", "]"],
+        &["create", "-l", "0", "-n", "1", "[", "]"],
+    ] {
+        let said = place.refused(words, 2);
+        assert!(
+            said.contains("help:") && said.contains("a.img b.img"),
+            "{said}"
+        );
+    }
+    let old = [
+        "create",
+        "-l",
+        "1",
+        "-n",
+        "2",
+        "-e",
+        "1.0",
+        "--assume-clean",
+    ];
+    place.must(&[&old[..], &["m0", "m1"]].concat());
+    let before = std::fs::read(place.path("m0")).expect("a member");
+    let over = ["create", "-l", "1", "-n", "2", "[", "m0", "m1", "]", "m2"];
+    let said = place.refused(&over, 2);
+    assert!(said.contains("at the end of its members"), "{said}");
+    let after = std::fs::read(place.path("m0")).expect("a member");
+    assert!(
+        before[..1 << 20] == after[..1 << 20],
+        "nothing was written to its data"
+    );
+}
