@@ -280,7 +280,7 @@ fn compare_registered(folder: &Path, rounds: usize, client: Client) -> Result<()
     let file = Pair::new(&client, |name, driver| {
         let file = open(&make(folder, name, WHOLE)?)?;
         println!("{name}: past the page cache: {}", file.direct());
-        Ok(Box::new(FileExport::start(file, driver)?))
+        Ok(Box::new(FileExport::start(Arc::new(file), driver)?))
     })?;
     let raid6 = Pair::new(&client, |name, driver| {
         let folder = folder.join(format!("raid6-{name}"));

@@ -244,7 +244,8 @@ fn what_is_registered_stays_within_its_bound() {
     file.as_file()
         .set_len(BUFFERS * BYTES as u64)
         .expect("room");
-    let member = Member::from(MemberFile::open(file.path(), OpenOptions::default()).expect("opens"));
+    let member =
+        Member::from(MemberFile::open(file.path(), OpenOptions::default()).expect("opens"));
     // Fifteen whole buffers and a half.
     let limit = 127_000;
     let (mut members, waker) = members_with(BackendKind::Ring, limit);
