@@ -12,7 +12,7 @@ use raidlab_serve::array::{ArrayExport, DriverConfig, FilesError, ServeOptions, 
 use raidlab_serve::export::{
     Buffer, BufferPool, Completions, ErrorCode, Export, Operation, Request, RequestFlags,
 };
-use raidlab_serve::member::{MemberFile, OpenError, OpenOptions};
+use raidlab_serve::member::{Member, MemberFile, OpenError, OpenOptions};
 use raidlab_units::{Bytes, Sectors};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -125,7 +125,7 @@ impl Client {
 fn make(loops: &[Loop]) {
     let files: Vec<_> = loops
         .iter()
-        .map(|one| Arc::new(one.open().expect("free")))
+        .map(|one| Member::from(one.open().expect("free")))
         .collect();
     let spec = CreateSpec {
         version: Version::V1_2,
@@ -160,7 +160,7 @@ fn start(paths: &[&Path]) -> Result<ArrayExport, FilesError> {
     let files: Vec<_> = paths
         .iter()
         .map(|path| MemberFile::open(path, OpenOptions::default()))
-        .map(|file| Arc::new(file.expect("free")))
+        .map(|file| Member::from(file.expect("free")))
         .collect();
     let assembled = assemble(&files, None, &AssembleOptions::default())?;
     let options = ServeOptions {

@@ -5,7 +5,7 @@
 use raidlab_array::CommandId;
 use raidlab_serve::export::BufferPool;
 use raidlab_serve::member::{
-    BackendKind, MemberFile, Members, MembersConfig, Memory, OpenOptions, Transfer, Waker,
+    BackendKind, Member, MemberFile, Members, MembersConfig, Memory, OpenOptions, Transfer, Waker,
     start_backend,
 };
 use raidlab_units::Nanos;
@@ -40,8 +40,8 @@ fn a_refusal_falls_back_and_is_told() {
     let member = MemberFile::open(file.path(), OpenOptions::default()).expect("opens");
     let waker = Arc::new(Waker::new().expect("a descriptor"));
     let backend = start_backend(BackendKind::Ring, 64 << 20, &waker).expect("a ring");
-    let mut members = Members::new(backend, MembersConfig::default());
-    members.attach(0, &Arc::new(member)).expect("room");
+    let mut members = Members::new(backend, MembersConfig::default(), &waker);
+    members.attach(0, &Member::from(member)).expect("room");
     let pool = BufferPool::default();
     for number in 0..BUFFERS {
         let mut buffer = pool.take(BYTES).expect("room");
