@@ -213,10 +213,10 @@ pub fn assemble(
     options: &AssembleOptions,
 ) -> Result<Assembled, FilesError> {
     let options = &AssembleOptions {
-        external_bitmap: bitmap.map(|file| read_bitmap(file)).transpose()?,
+        external_bitmap: bitmap.map(read_bitmap).transpose()?,
         ..options.clone()
     };
-    let candidates = files.iter().map(|file| read_candidate(file));
+    let candidates = files.iter().map(read_candidate);
     let candidates = candidates.collect::<Result<Vec<_>, _>>()?;
     let mut assembly = Assembly::decide(candidates, options)?;
     let file_of = |name: &str| {
