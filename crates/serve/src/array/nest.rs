@@ -105,7 +105,7 @@ impl Nest {
     }
 
     /// Puts an inner array together and starts it; its name, by which
-    /// [`Self::claim`] knows it: the array's own, with a number if that is taken.
+    /// it is claimed: the array's own, with a number if that is taken.
     /// `report` sees what the devices make before it is started.
     ///
     /// # Errors
