@@ -79,27 +79,6 @@ impl Payloads {
         raidlab_payload::execute(self, step)
     }
 
-    fn allocate(&mut self, scratch: ScratchId, count: Sectors) -> Result<(), PayloadError> {
-        let memory = Memory::new(self.take(length(count))?);
-        match self.scratches.insert(scratch, memory) {
-            None => Ok(()),
-            Some(_) => Err(PayloadError::Exists(BufferId::Scratch {
-                scratch,
-                skip: Sectors::ZERO,
-            })),
-        }
-    }
-
-    fn release(&mut self, scratch: ScratchId) -> Result<(), PayloadError> {
-        let released = self.scratches.remove(&scratch);
-        released.map(drop).ok_or({
-            PayloadError::Unknown(BufferId::Scratch {
-                scratch,
-                skip: Sectors::ZERO,
-            })
-        })
-    }
-
     /// Borrows a range for reading.
     pub(crate) fn read(&self, buffer: BufferId, bytes: usize) -> Result<Shared, PayloadError> {
         let (memory, start) = self.find(buffer)?;
@@ -182,11 +161,24 @@ impl Store for Payloads {
     type Error = PayloadError;
 
     fn allocate(&mut self, scratch: ScratchId, count: Sectors) -> Result<(), PayloadError> {
-        Self::allocate(self, scratch, count)
+        let memory = Memory::new(self.take(length(count))?);
+        match self.scratches.insert(scratch, memory) {
+            None => Ok(()),
+            Some(_) => Err(PayloadError::Exists(BufferId::Scratch {
+                scratch,
+                skip: Sectors::ZERO,
+            })),
+        }
     }
 
     fn release(&mut self, scratch: ScratchId) -> Result<(), PayloadError> {
-        Self::release(self, scratch)
+        let released = self.scratches.remove(&scratch);
+        released.map(drop).ok_or({
+            PayloadError::Unknown(BufferId::Scratch {
+                scratch,
+                skip: Sectors::ZERO,
+            })
+        })
     }
 
     fn with<R>(

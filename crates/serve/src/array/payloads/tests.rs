@@ -3,6 +3,7 @@ mod stores;
 use super::{PayloadError, Payloads, gaps};
 use crate::member::{BorrowError, Memory};
 use raidlab_array::{BufferId, RequestId, ScratchId};
+use raidlab_payload::Store;
 use raidlab_units::Sectors;
 
 fn request(skip: u64) -> BufferId {
