@@ -7,6 +7,8 @@
 //! go out as frames on a console of their own. When all is said the machine is
 //! switched off.
 
+mod udev;
+
 use crate::messages::{Ended, Message, MessageError};
 use raidlab_host::{HostBench, HostError, Machine};
 use raidlab_inventory::choose::Consent;
@@ -90,6 +92,10 @@ pub fn begin() -> Result<(), AgentError> {
             source,
         })?;
     }
+    udev::prepare(Path::new("/")).map_err(|source| AgentError::System {
+        what: "note the disks for OpenZFS".to_owned(),
+        source,
+    })?;
     let name = rustix::system::sethostname(b"raidlab-guest");
     name.map_err(|error| AgentError::System {
         what: "name the machine".to_owned(),
