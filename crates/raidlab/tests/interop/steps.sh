@@ -60,8 +60,10 @@ prepare() {
     new=${disks[members]:-}
     size_of_member=(--size "$used")
     shape=(--chunk 64)
-    case $level in
-    0 | linear)
+    case $what:$level in
+    # The members of its members have a size.
+    nested*) ;;
+    *:0 | *:linear)
         # They take all of a member.
         size_of_member=()
         if [[ $layout == *unequal ]]; then
