@@ -179,13 +179,14 @@ impl Build {
     ) -> Result<(), BuildError> {
         match step {
             Step::Unpack => self.unpack(runner, watcher),
-            Step::Change => Ok(edits::apply(&self.tree())?),
+            Step::Change => Ok(edits::apply(&self.tree(), &edits::KERNEL)?),
             Step::Configure => self.configure(runner, watcher),
             Step::Zfs => match &self.zfs {
                 Some(zfs) => {
                     zfs.put_into(&self.tree(), &self.folder(), &mut |command| {
                         runner.run(command, 0, watcher)
                     })?;
+                    edits::apply(&self.tree(), &edits::OPENZFS)?;
                     check_configuration(&self.read_configuration()?, WITH_ZFS)
                 }
                 None => Ok(()),

@@ -14,6 +14,14 @@
 //! point state. On a processor with AMX it has 11008 bytes, and ptrace(2) takes
 //! all or nothing.
 //!
+//! In OpenZFS, where it is built in, two things. As it starts it measures for a
+//! millisecond each how fast its checksums and parities are computed, and takes
+//! the fastest; computing takes no virtual time here, so only the readings of the
+//! clock would end that, after minutes of real time. Each is run once instead, and
+//! of equals the first is taken. And its Lua jumps out of an error by a `longjmp`
+//! of its own with one argument; the kernel's, which takes its place, has a second
+//! one, what `setjmp` then returns.
+//!
 //! An edit replaces a text that must be in its file exactly once, so that a
 //! kernel in which the place looks different is refused instead of broken.
 
@@ -22,11 +30,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 /// One place that changes.
-struct Edit {
+pub(crate) struct Edit {
     file: &'static str,
     from: &'static str,
     to: &'static str,
-    /// Kernels without the place do not need the change.
+    /// Versions without the place do not need the change.
     optional: bool,
 }
 
@@ -34,8 +42,13 @@ const TIME: &str = "arch/um/kernel/time.c";
 const SYSCALL: &str = "arch/um/kernel/skas/syscall.c";
 const UTIL: &str = "arch/um/os-Linux/util.c";
 const OFFSETS: &str = "arch/x86/um/user-offsets.c";
+const CHECKSUMS: &str = "fs/zfs/zfs/zfs_chksum.c";
+const FLETCHER: &str = "fs/zfs/zcommon/zfs_fletcher.c";
+const RAIDZ: &str = "fs/zfs/zfs/vdev_raidz_math.c";
+const LUA: &str = "fs/zfs/lua/ldo.c";
 
-const EDITS: [Edit; 6] = [
+/// What changes in the kernel itself.
+pub(crate) const KERNEL: [Edit; 6] = [
     Edit {
         file: TIME,
         from: "static u64 timer_read(struct clocksource *cs)\n{\n",
@@ -75,23 +88,66 @@ const EDITS: [Edit; 6] = [
     },
 ];
 
+/// What changes in OpenZFS, below the kernel's tree. 2.1 measures no checksums
+/// other than Fletcher's.
+pub(crate) const OPENZFS: [Edit; 6] = [
+    Edit {
+        file: CHECKSUMS,
+        from: "\t} while (run_time_ns < MSEC2NSEC(1));\n",
+        to: "\t} while (0);\n",
+        optional: true,
+    },
+    Edit {
+        // Below this speed the larger sizes are left out.
+        file: CHECKSUMS,
+        from: "#define\tLIMIT_PERF_MBS\t300\n",
+        to: "#define\tLIMIT_PERF_MBS\t(~0ULL)\n",
+        optional: true,
+    },
+    Edit {
+        file: FLETCHER,
+        from: "#define\tFLETCHER_4_BENCH_NS\t(MSEC2NSEC(1))",
+        to: "#define\tFLETCHER_4_BENCH_NS\t(0)",
+        optional: false,
+    },
+    Edit {
+        file: RAIDZ,
+        from: "#define\tBENCH_NS\tMSEC2NSEC(1)",
+        to: "#define\tBENCH_NS\t(0)",
+        optional: false,
+    },
+    Edit {
+        file: LUA,
+        from: "void ASMABI longjmp(label_t *);\n",
+        to: "void ASMABI longjmp(label_t *, int);\n",
+        optional: false,
+    },
+    Edit {
+        file: LUA,
+        from: "longjmp(&(c)->b)\n",
+        to: "longjmp(&(c)->b, 1)\n",
+        optional: false,
+    },
+];
+
 /// Makes the changes. Files that have them already stay as they are, so that an
 /// interrupted build can go on.
 ///
 /// # Errors
 /// When a place does not look as expected, or a file cannot be written. Nothing
 /// is written unless every place was found.
-pub fn apply(tree: &Path) -> Result<(), EditError> {
+pub(crate) fn apply(tree: &Path, edits: &[Edit]) -> Result<(), EditError> {
     let mut files: Vec<(PathBuf, String)> = Vec::new();
-    for edit in &EDITS {
+    for edit in edits {
         let path = tree.join(edit.file);
         let at = match files.iter().position(|(known, _)| *known == path) {
             Some(at) => at,
             None => {
-                let text = fs::read_to_string(&path).map_err(|source| EditError::File {
-                    file: path.clone(),
-                    source,
-                })?;
+                let text = match fs::read_to_string(&path) {
+                    Ok(text) => text,
+                    Err(_) if edit.optional && !path.exists() => continue,
+                    Err(source) => return Err(EditError::File { file: path, source }),
+                };
                 files.push((path, text));
                 files.len() - 1
             }
@@ -135,7 +191,7 @@ pub enum EditError {
     /// A place looks different in this kernel.
     #[error(
         "{file} has {found} places that look like `{place}`, where one was expected: this \
-         kernel is not among those that can be changed (6.1 to 6.12 were tried)"
+         source is not among those that can be changed (kernels 6.1 to 6.12 and OpenZFS 2.3.2 were tried)"
     )]
     Place {
         /// The file below the source tree.
@@ -152,12 +208,12 @@ mod tests {
     use super::*;
 
     /// A tree that has only the places, each between lines of its own.
-    fn tree() -> tempfile::TempDir {
+    fn tree(edits: &[Edit]) -> tempfile::TempDir {
         let folder = tempfile::tempdir().expect("a folder");
-        for name in [TIME, SYSCALL, UTIL, OFFSETS] {
+        for name in edits.iter().map(|edit| edit.file) {
             let file = folder.path().join(name);
             fs::create_dir_all(file.parent().expect("a parent")).expect("made");
-            let places: String = EDITS
+            let places: String = edits
                 .iter()
                 .filter(|edit| edit.file == name)
                 .map(|edit| format!("/* before */\n{}/* after */\n", edit.from))
@@ -174,9 +230,9 @@ mod tests {
 
     #[test]
     fn every_place_is_changed_once_however_often_it_is_asked() {
-        let tree = tree();
+        let tree = tree(&KERNEL);
         let before = texts(tree.path());
-        apply(tree.path()).expect("the places are there");
+        apply(tree.path(), &KERNEL).expect("the places are there");
         let after = texts(tree.path());
         for (before, after) in before.iter().zip(&after) {
             assert_ne!(before, after);
@@ -186,29 +242,44 @@ mod tests {
             let found = all.matches(&format!("setup(\"{parameter}\"")).count();
             assert_eq!(found, 1, "{parameter}");
         }
-        apply(tree.path()).expect("they are changed already");
+        apply(tree.path(), &KERNEL).expect("they are changed already");
         assert_eq!(texts(tree.path()), after);
     }
 
     #[test]
     fn a_change_that_newer_kernels_do_not_need_is_left_out() {
-        let tree = tree();
+        let tree = tree(&KERNEL);
         fs::write(tree.path().join(OFFSETS), "/* another way */\n").expect("written");
-        apply(tree.path()).expect("the others are there");
+        apply(tree.path(), &KERNEL).expect("the others are there");
         assert_eq!(texts(tree.path())[3], "/* another way */\n");
     }
 
     #[test]
+    fn openzfs_is_changed_and_one_that_measures_less_too() {
+        let tree = tree(&OPENZFS);
+        let text = |name: &str| fs::read_to_string(tree.path().join(name)).expect("there");
+        apply(tree.path(), &OPENZFS).expect("the places are there");
+        assert!(text(LUA).contains("longjmp(&(c)->b, 1)"));
+        assert!(text(RAIDZ).contains("BENCH_NS\t(0)"));
+        let after = text(CHECKSUMS);
+        assert!(!after.contains("MSEC2NSEC"), "{after}");
+        apply(tree.path(), &OPENZFS).expect("they are changed already");
+        assert_eq!(text(CHECKSUMS), after);
+        fs::remove_file(tree.path().join(CHECKSUMS)).expect("removed");
+        apply(tree.path(), &OPENZFS).expect("2.1 does without");
+    }
+
+    #[test]
     fn a_kernel_that_looks_different_is_left_as_it_is() {
-        let tree = tree();
+        let tree = tree(&KERNEL);
         let file = tree.path().join(UTIL);
         fs::write(&file, "int os_getrandom(void);\n").expect("written");
         let before = texts(tree.path());
-        let error = apply(tree.path()).expect_err("a place is missing");
+        let error = apply(tree.path(), &KERNEL).expect_err("a place is missing");
         assert!(error.to_string().contains("util.c has 0 places"), "{error}");
         assert_eq!(texts(tree.path()), before);
         fs::remove_file(file).expect("removed");
-        let error = apply(tree.path()).expect_err("a file is missing");
+        let error = apply(tree.path(), &KERNEL).expect_err("a file is missing");
         assert!(matches!(error, EditError::File { .. }), "{error}");
     }
 }
