@@ -56,7 +56,7 @@ const WELCOME: [&str; 35] = [
 ];
 
 /// OpenZFS's programs, for a kernel that has it.
-const FOR_ZFS: [&str; 4] = ["zpool", "zfs", "zdb", "partx"];
+const FOR_ZFS: [&str; 5] = ["zpool", "zfs", "zdb", "partx", "grep"];
 
 /// The settings of tools; Debian's paths.
 const PATHS: [&str; 3] = ["/etc/mke2fs.conf", "/etc/lvm/lvm.conf", "/etc/lvm/profile"];
