@@ -11,7 +11,7 @@
 
 use crate::core::Maker;
 use crate::disk::{Landing, PendingWrite, TearRates};
-use crate::options::{Options, Weights};
+use crate::options::{Filter, Options, Weights};
 use crate::script::{Action, Step};
 use crate::world::{Violation, World};
 use raidlab_array::{RmwLevel, WritePolicy};
@@ -89,9 +89,9 @@ impl Pattern {
 }
 
 impl Small {
-    /// The small arrays, each with every short script.
+    /// The small arrays that the filter takes, each with every short script.
     #[must_use]
-    pub fn all() -> Vec<Self> {
+    pub fn all(filter: &Filter) -> Vec<Self> {
         let near = Layout::Copies(Copies {
             near: 2,
             far: 1,
@@ -141,6 +141,7 @@ impl Small {
                 }));
             }
         }
+        all.retain(|small| filter.takes(&small.options));
         all
     }
 

@@ -135,6 +135,17 @@ pub struct Filter {
     pub bitmap: Option<bool>,
 }
 
+impl Filter {
+    /// Whether an array that is not drawn from a seed is one of these.
+    pub(crate) fn takes(&self, options: &Options) -> bool {
+        let agrees = |wanted: Option<bool>, is: bool| wanted.is_none_or(|wanted| wanted == is);
+        self.level.is_none_or(|level| level == options.level)
+            && agrees(self.over_budget, options.over_budget)
+            && agrees(self.log, options.log)
+            && agrees(self.bitmap, options.bitmap_chunk.is_some())
+    }
+}
+
 const LEVELS: [Level; 7] = [
     Level::Raid1,
     Level::Raid5,

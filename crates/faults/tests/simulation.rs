@@ -51,10 +51,17 @@ fn a_few_seeds_keep_every_promise() {
 /// One write on the smallest mirror, cut off everywhere.
 #[test]
 fn a_small_mirror_survives_every_crash() {
-    let mirror = Small::all()
-        .into_iter()
-        .find(|small| small.options.level == Level::Raid1);
-    let enumerated = mirror.map(|small| small.enumerate(&Md)).unwrap_or_default();
+    let mirrors = Small::all(&Filter {
+        level: Some(Level::Raid1),
+        bitmap: Some(true),
+        ..Filter::default()
+    });
+    for mirror in &mirrors {
+        assert_eq!(mirror.options.level, Level::Raid1);
+        assert!(mirror.options.bitmap_chunk.is_some());
+    }
+    let mirror = mirrors.first().expect("a mirror with a bitmap");
+    let enumerated = mirror.enumerate(&Md);
     assert_eq!(enumerated.violation, None);
     assert!(
         enumerated.crash_points > 10 && enumerated.cases > 100,

@@ -36,7 +36,7 @@ Examples:
   raidlab simulate
   raidlab simulate --seeds 100000 --from 1000000 --level raid6
   raidlab simulate --replay 4711
-  raidlab simulate --exhaustive"
+  raidlab simulate --exhaustive --level raid5"
 )]
 pub struct Arguments {
     /// How many seeds.
@@ -71,8 +71,8 @@ pub struct Arguments {
 
     /// Cut the power at every event of every short script on small arrays, with
     /// every landing of the writes, and lose every set of members that the level
-    /// can bear.
-    #[arg(long, conflicts_with_all = ["seeds", "from", "replay", "level", "bitmap", "log", "over_budget"])]
+    /// can bear. `--level`, `--log` and `--bitmap` choose among the arrays.
+    #[arg(long, conflicts_with_all = ["seeds", "from", "replay", "over_budget"])]
     exhaustive: bool,
 }
 
@@ -91,7 +91,7 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
     };
     let stop = interrupt::listen()?;
     if arguments.exhaustive {
-        return exhaustive(stop);
+        return exhaustive(&filter, stop);
     }
     match arguments.replay {
         Some(seed) => replay(&filter, seed),
@@ -174,12 +174,40 @@ fn options(arguments: &Arguments) -> String {
     text
 }
 
-fn exhaustive(stop: &AtomicBool) -> Result<(), Failure> {
-    let mut arrays: Vec<(&str, Enumerated, u64)> = Vec::new();
-    let mut first = None;
-    for small in Small::all() {
-        if stop.load(Ordering::Relaxed) {
-            return Err(Failure::words(Kind::Interrupted, "interrupted"));
+/// The scripts of one small array.
+struct Row {
+    array: &'static str,
+    /// How many there are, and how many have run.
+    scripts: usize,
+    ran: usize,
+    sum: Enumerated,
+}
+
+fn exhaustive(filter: &Filter, stop: &AtomicBool) -> Result<(), Failure> {
+    let all = Small::all(filter);
+    if all.is_empty() {
+        let words = "none of the small arrays is one of these".to_owned();
+        let help = "there are RAID 5 and 6 with and without a log, RAID 1 and 10";
+        return Err(Failure::words(Kind::Usage, words).help(help.to_owned()));
+    }
+    let mut rows: Vec<Row> = Vec::new();
+    let (mut first, mut interrupted) = (None, false);
+    for small in all {
+        let known = rows.iter().position(|row| row.array == small.name);
+        let at = known.unwrap_or_else(|| {
+            rows.push(Row {
+                array: small.name,
+                scripts: 0,
+                ran: 0,
+                sum: Enumerated::default(),
+            });
+            rows.len() - 1
+        });
+        let row = &mut rows[at];
+        row.scripts += 1;
+        interrupted |= stop.load(Ordering::Relaxed);
+        if interrupted {
+            continue;
         }
         let enumerated = small.enumerate(&Md);
         if let Some((place, violation)) = &enumerated.violation {
@@ -187,29 +215,35 @@ fn exhaustive(stop: &AtomicBool) -> Result<(), Failure> {
             let words = format!("{}, {actions:?}: {place}: {violation}", small.name);
             first.get_or_insert(words);
         }
-        match arrays.iter_mut().find(|(name, ..)| *name == small.name) {
-            Some((_, sum, scripts)) => {
-                *sum = std::mem::take(sum).with(enumerated);
-                *scripts += 1;
-            }
-            None => arrays.push((small.name, enumerated, 1)),
-        }
+        row.sum = std::mem::take(&mut row.sum).with(enumerated);
+        row.ran += 1;
     }
-    let rows = arrays.iter().map(|(name, sum, scripts)| {
-        let verdict = if sum.violation.is_some() {
-            "broken"
-        } else {
-            "kept"
+    output::print(&enumeration(&rows))?;
+    match first {
+        Some(words) => Err(Failure::words(Kind::Run, words)),
+        None if interrupted => {
+            let words = "interrupted; no promise was broken until then".to_owned();
+            Err(Failure::words(Kind::Interrupted, words))
+        }
+        None => Ok(()),
+    }
+}
+
+fn enumeration(rows: &[Row]) -> String {
+    let cells = rows.iter().map(|row| {
+        let verdict = match (&row.sum.violation, row.ran) {
+            (Some(_), _) => "broken",
+            (None, 0) => "-",
+            (None, _) => "kept",
         };
         vec![
-            (*name).to_owned(),
-            scripts.to_string(),
-            sum.crash_points.to_string(),
-            sum.cases.to_string(),
+            row.array.to_owned(),
+            format!("{} of {}", row.ran, row.scripts),
+            row.sum.crash_points.to_string(),
+            row.sum.cases.to_string(),
             verdict.to_owned(),
         ]
     });
     let head = ["array", "scripts", "crash points", "cases", "promises"];
-    output::print(&output::table(&head, &[1, 2, 3], rows.collect()))?;
-    first.map_or(Ok(()), |words| Err(Failure::words(Kind::Run, words)))
+    output::table(&head, &[1, 2, 3], cells.collect())
 }

@@ -188,13 +188,24 @@ impl TargetError {
     }
 }
 
-/// How a command ended, with the last line it wrote.
+/// The last lines of a command that failed which its error repeats: the reason
+/// often comes before a last line that says only that it failed.
+const REPEATED_LINES: usize = 3;
+
+/// How a command ended, with the last lines it wrote.
 fn ending(output: &Output) -> String {
-    let said = [&output.stderr, &output.stdout]
-        .into_iter()
-        .find_map(|text| text.lines().rev().find(|line| !line.trim().is_empty()))
-        .map(|line| format!(": {}", line.trim()))
-        .unwrap_or_default();
+    let mut last: Vec<&str> = Vec::new();
+    for stream in [&output.stderr, &output.stdout] {
+        if last.is_empty() {
+            let lines = stream.lines().rev().map(str::trim);
+            last.extend(lines.filter(|line| !line.is_empty()).take(REPEATED_LINES));
+        }
+    }
+    last.reverse();
+    let said = match last.as_slice() {
+        [] => String::new(),
+        last => format!(": {}", last.join(" / ")),
+    };
     match (output.code, output.signal) {
         (Some(code), _) => format!("ended with exit code {code}{said}"),
         (None, Some(signal)) => format!("was ended by signal {signal}{said}"),

@@ -373,6 +373,8 @@ fn seeds_are_simulated_and_replayed() {
     );
     let said = place.must(&["simulate", "--replay", "3", "--level", "raid1"]);
     assert!(said.contains("every promise was kept"), "{said}");
+    let said = place.refused(&["simulate", "--exhaustive", "--level", "raid0"], 2);
+    assert!(said.contains("none of the small arrays"), "{said}");
 }
 
 /// Members are where they were named; nothing else is left in the folder.

@@ -42,6 +42,9 @@ fn a_command_gets_its_input_and_gives_code_and_both_streams() {
     assert_eq!((&*output.stdout, &*output.stderr), ("hello", "oops\n"));
     let error = Local::new().run(&command).unwrap_err().to_string();
     assert!(error.ends_with("ended with exit code 7: oops"), "{error}");
+    let long = sh("printf '1\n2\nwhy\n\nnot done\n' >&2; exit 1");
+    let error = Local::new().run(&long).unwrap_err().to_string();
+    assert!(error.ends_with("code 1: 2 / why / not done"), "{error}");
 }
 
 #[test]
