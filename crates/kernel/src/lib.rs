@@ -24,5 +24,5 @@ pub use agent::AgentError;
 pub use bench::{Describe, KernelBench, KernelError, Settings};
 pub use devices::DisksError;
 pub use messages::MessageError;
-pub use obstacle::Obstacle;
+pub use obstacle::{Obstacle, wants_openzfs};
 pub use raidlab_calendar::{Fault, ScheduledFault};

@@ -1,7 +1,7 @@
 //! What stands in the way of an experiment, known before anything is booted.
 
 use crate::agent::devices;
-use raidlab_lab::{CapacityError, Experiment, Work};
+use raidlab_lab::{CapacityError, Experiment, Subject, Work};
 use raidlab_systems::{Member, Need, OperatingSystem, SystemError};
 use raidlab_uml::Kernel;
 use raidlab_units::Bytes;
@@ -124,6 +124,13 @@ pub fn check(experiment: &Experiment, kernel: &Kernel, member: Bytes) -> Result<
         None => experiment.check_fits(system.capacity(&members))?,
     }
     Ok(())
+}
+
+/// Whether a subject can only be built on a kernel with OpenZFS.
+#[must_use]
+pub fn wants_openzfs(subject: &Subject) -> bool {
+    let spec = subject.build.as_ref();
+    spec.is_some_and(|spec| spec.system().needs().contains(&Need::Module("zfs")))
 }
 
 fn lacks(need: &Need, kernel: &Kernel) -> Option<String> {

@@ -76,7 +76,7 @@ macro_rules! entries {
 }
 
 const SUITES: &[Entry] = entries!(
-    "suites": "mirror-2015", "md-levels", "quick", "snia-steady-state", "unequal-2008", "gmirror-md-2010",
+    "suites": "mirror-2015", "mirror-2015-small", "md-levels", "quick", "snia-steady-state", "unequal-2008", "gmirror-md-2010",
     "gmirror-md-2010-small", "ars-md-zfs-2020", "ars-md-zfs-2020-small", "freebsd-zfs-2021",
 );
 const PUBLISHED: &[Entry] = entries!("published": "mirror-2015");
@@ -90,7 +90,7 @@ const SUBJECTS: &[Entry] = entries!(
     "md-raid5", "md-raid5-clean", "md-raid5-clean-bitmap", "md-raid6", "md-raid10",
     "btrfs-raid1", "btrfs-raid10", "lvm-raid1", "zfs-single", "zfs-mirror", "zfs-raidz1",
     "zfs-mirror-cache", "zfs-mirror-log-cache", "zfs-mirror-log-cache-512", "zfs-raidz2",
-    "zfs-raidz2-1m", "zfs-raidz2-4k", "zfs-mirrors", "zfs-mirrors-1m", "zfs-mirrors-4k",
+    "zfs-raidz2-1m", "zfs-raidz2-4k", "zfs-mirrors", "zfs-mirrors-1m", "zfs-mirrors-4k", "zfs-mirror-volume",
     "mdadm-2.6-raid0", "mdadm-2.6-raid1", "mdadm-2.6-raid5", "md-raid6-clean",
     "md-raid6-clean-bitmap", "md-raid10-clean", "md-raid10-clean-bitmap",
 );

@@ -164,7 +164,8 @@ pub struct Superblock {
     pub device_number: u32,
     /// Read errors corrected so far.
     pub corrected_read_errors: u32,
-    /// This member.
+    /// This member; for 0.90, which has no such thing, the array's UUID with the
+    /// device's number.
     pub device_uuid: Uuid,
     /// Flags of this member.
     pub device_flags: DeviceFlags,

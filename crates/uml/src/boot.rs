@@ -87,6 +87,11 @@ impl Machine {
         if kernel.seccomp {
             words.push("seccomp=on".to_owned());
         }
+        if kernel.zfs.is_some() {
+            // Its default since 2.3 is five eighths, and more of larger memories; here
+            // the first file system lies in memory too. Until 2.2 it was this.
+            words.push(format!("zfs.zfs_arc_max={}", self.memory_bytes / 2));
+        }
         words.push(format!("tt-clock-cost={}", self.clock_cost_ns));
         words.push(format!("tt-syscall-cost={}", self.call_cost_ns));
         words.push(format!("tt-seed={}", self.seed));
@@ -359,6 +364,12 @@ mod tests {
                 .command_line(&newer)
                 .contains(&"seccomp=on".to_owned())
         );
+        let with_zfs = Kernel {
+            zfs: Some("2.3.2".to_owned()),
+            ..newer
+        };
+        let words = machine().command_line(&with_zfs);
+        assert!(words.contains(&"zfs.zfs_arc_max=134217728".to_owned()));
     }
 
     #[test]

@@ -143,12 +143,12 @@ impl Cache {
         Ok(Some(Kernel { program, ..kernel }))
     }
 
-    /// The kernel of that name, or else the newest one without ZFS, or else
-    /// the newest.
+    /// The kernel of that name, or else the newest one with OpenZFS, or without
+    /// it, as is wanted, or else the newest.
     ///
     /// # Errors
     /// [`CacheError::NotBuilt`] where there is none.
-    pub fn choose(&self, name: Option<&str>) -> Result<Kernel, CacheError> {
+    pub fn choose(&self, name: Option<&str>, with_zfs: bool) -> Result<Kernel, CacheError> {
         let kernels = self.kernels()?;
         let newest = |fits: &dyn Fn(&Kernel) -> bool| {
             let mut fitting = kernels.iter().filter(|kernel| fits(kernel));
@@ -156,7 +156,9 @@ impl Cache {
         };
         let chosen = match name {
             Some(name) => newest(&|kernel| kernel.name == name),
-            None => newest(&|kernel| kernel.zfs.is_none()).or_else(|| newest(&|_| true)),
+            None => {
+                newest(&|kernel| kernel.zfs.is_some() == with_zfs).or_else(|| newest(&|_| true))
+            }
         };
         chosen.ok_or_else(|| CacheError::NotBuilt {
             name: name.map(str::to_owned),
@@ -294,7 +296,7 @@ mod tests {
     fn the_newest_kernel_is_chosen_unless_one_is_named() {
         let folder = tempfile::tempdir().expect("a folder");
         let cache = Cache::in_folder(folder.path().join("raidlab"));
-        let error = cache.choose(None).expect_err("nothing is there");
+        let error = cache.choose(None, false).expect_err("nothing is there");
         assert!(error.to_string().starts_with("no kernel"), "{error}");
         let put = |name, release, zfs| {
             let kernel = kernel(folder.path(), name, release, zfs);
@@ -308,11 +310,16 @@ mod tests {
         };
         let all = names(cache.kernels().expect("read"));
         assert_eq!(all, ["6.9", "6.12", "6.12-zfs"]);
-        let chosen = cache.choose(None).expect("one is there");
+        let chosen = cache.choose(None, false).expect("one is there");
         assert_eq!(chosen.name, "6.12");
         assert_eq!(fs::read(&chosen.program).expect("read"), b"6.12");
-        assert_eq!(cache.choose(Some("6.9")).expect("there").release, "6.9.12");
-        let error = cache.choose(Some("5.10")).expect_err("not built");
+        let chosen = cache.choose(None, true).expect("one is there");
+        assert_eq!(chosen.name, "6.12-zfs");
+        assert_eq!(
+            cache.choose(Some("6.9"), true).expect("there").release,
+            "6.9.12"
+        );
+        let error = cache.choose(Some("5.10"), false).expect_err("not built");
         assert!(error.to_string().contains("6.9, 6.12, 6.12-zfs"), "{error}");
     }
 

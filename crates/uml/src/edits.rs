@@ -14,13 +14,15 @@
 //! point state. On a processor with AMX it has 11008 bytes, and ptrace(2) takes
 //! all or nothing.
 //!
-//! In OpenZFS, where it is built in, two things. As it starts it measures for a
+//! Where OpenZFS is built in, three things. As it starts it measures for a
 //! millisecond each how fast its checksums and parities are computed, and takes
 //! the fastest; computing takes no virtual time here, so only the readings of the
 //! clock would end that, after minutes of real time. Each is run once instead, and
 //! of equals the first is taken. And its Lua jumps out of an error by a `longjmp`
 //! of its own with one argument; the kernel's, which takes its place, has a second
-//! one, what `setjmp` then returns.
+//! one, what `setjmp` then returns. And a thread that finds no free memory spends
+//! 10 us on its search: OpenZFS's cache promises to give some back later, by a
+//! thread that never runs if no time passes meanwhile.
 //!
 //! An edit replaces a text that must be in its file exactly once, so that a
 //! kernel in which the place looks different is refused instead of broken.
@@ -46,6 +48,7 @@ const CHECKSUMS: &str = "fs/zfs/zfs/zfs_chksum.c";
 const FLETCHER: &str = "fs/zfs/zcommon/zfs_fletcher.c";
 const RAIDZ: &str = "fs/zfs/zfs/vdev_raidz_math.c";
 const LUA: &str = "fs/zfs/lua/ldo.c";
+const PAGES: &str = "mm/page_alloc.c";
 
 /// What changes in the kernel itself.
 pub(crate) const KERNEL: [Edit; 6] = [
@@ -88,9 +91,9 @@ pub(crate) const KERNEL: [Edit; 6] = [
     },
 ];
 
-/// What changes in OpenZFS, below the kernel's tree. 2.1 measures no checksums
-/// other than Fletcher's.
-pub(crate) const OPENZFS: [Edit; 6] = [
+/// What changes in OpenZFS, below the kernel's tree, and in the kernel for it. 2.1
+/// measures no checksums other than Fletcher's.
+pub(crate) const OPENZFS: [Edit; 8] = [
     Edit {
         file: CHECKSUMS,
         from: "\t} while (run_time_ns < MSEC2NSEC(1));\n",
@@ -126,6 +129,18 @@ pub(crate) const OPENZFS: [Edit; 6] = [
         file: LUA,
         from: "longjmp(&(c)->b)\n",
         to: "longjmp(&(c)->b, 1)\n",
+        optional: false,
+    },
+    Edit {
+        file: PAGES,
+        from: "#include <linux/stddef.h>\n",
+        to: "#include <linux/delay.h>\n#include <linux/stddef.h>\n",
+        optional: false,
+    },
+    Edit {
+        file: PAGES,
+        from: "\tcond_resched();\n\n\t/* We now go into synchronous reclaim */\n",
+        to: "\tcond_resched();\n\tudelay(10);\n\n\t/* We now go into synchronous reclaim */\n",
         optional: false,
     },
 ];

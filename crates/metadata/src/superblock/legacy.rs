@@ -314,7 +314,7 @@ impl Legacy {
             recovery_offset: Sectors(0),
             device_number: self.this_device.number,
             corrected_read_errors: 0,
-            device_uuid: Uuid::default(),
+            device_uuid: self.member(words),
             device_flags,
             bad_block_log: None,
             updated: words.word(32).into(),
@@ -327,6 +327,17 @@ impl Legacy {
     /// The checkpoint counts if the events at it are the array's events.
     fn checkpoint_is_valid(&self, words: &Words) -> bool {
         words.word(39) == words.word(41) && words.word(40) == words.word(42)
+    }
+
+    /// What stands for the UUID that members of 0.90 do not have: the array's, with
+    /// the number by which the array knows the member (`this_disk`).
+    fn member(&self, words: &Words) -> Uuid {
+        let mut uuid = words.uuid();
+        let number = self.this_device.number.to_be_bytes();
+        for (byte, number) in uuid.0[12..].iter_mut().zip(number) {
+            *byte ^= number;
+        }
+        uuid
     }
 
     fn roles(&self) -> Vec<Role> {

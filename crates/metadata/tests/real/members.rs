@@ -5,7 +5,7 @@ use crate::support::{Recorded, recorded};
 use raidlab_metadata::detail::{
     DetailOptions, brief, examine, examine_bad_blocks, examine_bitmap, utc,
 };
-use raidlab_metadata::{Features, MemberMetadata, ReadAt, Role, Version, read_member};
+use raidlab_metadata::{Features, MemberMetadata, ReadAt, Role, Uuid, Version, read_member};
 use raidlab_units::Sectors;
 
 /// Every member with its metadata.
@@ -41,6 +41,23 @@ fn superblocks_come_back_as_the_same_bytes() {
         seen += 1;
     }
     assert!(seen >= 60, "{seen} members of version 1");
+}
+
+/// 0.90 has no UUID of its own for a member; what stands for it must tell them
+/// apart, or two of them are taken for copies of one.
+#[test]
+fn members_of_an_array_are_told_apart() {
+    let mut seen: Vec<(String, Uuid)> = Vec::new();
+    for (member, found) in members() {
+        let superblock = &found.superblock;
+        if superblock.version == Version::V0_90 {
+            let array = member.name.split('.').next().unwrap_or_default();
+            let identity = (array.to_owned(), superblock.device_uuid);
+            assert!(!seen.contains(&identity), "{}", member.name);
+            seen.push(identity);
+        }
+    }
+    assert!(seen.len() >= 10, "{} members of 0.90", seen.len());
 }
 
 #[test]

@@ -11,7 +11,7 @@ use super::Arguments;
 use super::prepare::{self, Prepared};
 use crate::failure::{Failure, Kind};
 use raidlab_kernel::{KernelBench, Obstacle, Settings, agent};
-use raidlab_lab::{Choices, Experiment, HostChoice, QueueStyle, Region, Suite};
+use raidlab_lab::{Choices, Experiment, HostChoice, QueueStyle, Region, Subject, Suite};
 use raidlab_uml::{Cache, image};
 use raidlab_units::{Bytes, parse_bytes};
 use serde::{Deserialize, Serialize};
@@ -25,8 +25,8 @@ const DESCRIPTION: &str = "/raidlab/experiment.json";
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "On the kernel bench (--on kernel)")]
 pub struct KernelArguments {
-    /// The kernel, as `raidlab kernel status` calls it. Default: the newest
-    /// without OpenZFS.
+    /// The kernel, as `raidlab kernel status` calls it. Default: the newest; one
+    /// with OpenZFS if a subject is a pool, one without it otherwise.
     #[arg(long, value_name = "NAME")]
     kernel: Option<String>,
 
@@ -84,7 +84,10 @@ pub struct Description {
 /// When no kernel is built, a file is wrong, or nothing is left to run.
 pub fn prepare(arguments: &Arguments, typed: &[String]) -> Result<KernelRun, Failure> {
     let own = &arguments.kernel;
-    let kernel = Cache::of_user()?.choose(own.kernel.as_deref())?;
+    let mut suite = load(arguments)?;
+    let subjects = prepare::chosen_subjects(&suite, &arguments.subjects)?;
+    let with_zfs = subjects.iter().any(raidlab_kernel::wants_openzfs);
+    let kernel = Cache::of_user()?.choose(own.kernel.as_deref(), with_zfs)?;
     let settings = Settings {
         memory: size("--memory", &own.memory)?,
         member: match own.member_size.as_str() {
@@ -100,7 +103,6 @@ pub fn prepare(arguments: &Arguments, typed: &[String]) -> Result<KernelRun, Fai
             .collect::<Result<_, _>>()?,
         ..Settings::default()
     };
-    let mut suite = load(arguments)?;
     prepare::choose_disks(&mut suite, &arguments.disks)?;
     let mut fits = prepare::chosen_fits(&suite.disks, &arguments.fit)?;
     // A band of parameter sets is the model's; here one is enough.
@@ -110,7 +112,7 @@ pub fn prepare(arguments: &Arguments, typed: &[String]) -> Result<KernelRun, Fai
         queue: QueueStyle::Libaio,
         disks: suite.disks.clone(),
     };
-    let all = experiments(arguments, &suite, fits, host)?;
+    let all = experiments(arguments, &suite, &subjects, fits, host);
     let mut remarks = prepare::remarks(arguments, &suite);
     let whole = |region: &Region| region.size.is_none();
     if let Some(member) = settings.member
@@ -201,17 +203,17 @@ fn load(arguments: &Arguments) -> Result<Suite, Failure> {
 fn experiments(
     arguments: &Arguments,
     suite: &Suite,
+    subjects: &[Subject],
     fits: Vec<String>,
     host: HostChoice,
-) -> Result<Vec<Experiment>, Failure> {
-    let subjects = prepare::chosen_subjects(suite, &arguments.subjects)?;
+) -> Vec<Experiment> {
     let choices = Choices {
         fits,
         seed: arguments.seed,
         hosts: vec![host],
         ..Choices::default()
     };
-    Ok(suite.experiments(&subjects, &choices))
+    suite.experiments(subjects, &choices)
 }
 
 /// What the guest gets for each experiment.
@@ -287,7 +289,8 @@ impl Description {
             disks: agent::devices(suite.disks.len()),
         };
         let fits = vec![String::new()];
-        let experiments = experiments(arguments, &suite, fits, host)?;
+        let subjects = prepare::chosen_subjects(&suite, &arguments.subjects)?;
+        let experiments = experiments(arguments, &suite, &subjects, fits, host);
         let found = experiments.into_iter().nth(self.index);
         let mut experiment = found
             .filter(|one| fingerprint(one) == self.fingerprint)
