@@ -254,7 +254,7 @@ mod tests {
 
     fn shown(machine: &Machine) -> String {
         machine
-            .arguments(Path::new("/boot/vmlinuz"), BootFiles(Path::new("/tmp/a,b")))
+            .arguments(Path::new("/boot/vmlinuz"), BootFiles(Path::new("/a,b")))
             .join(" ")
             .replace(" -", "\n-")
     }

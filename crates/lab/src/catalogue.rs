@@ -76,8 +76,9 @@ macro_rules! entries {
 }
 
 const SUITES: &[Entry] = entries!(
-    "suites": "mirror-2015", "mirror-2015-small", "md-levels", "quick", "snia-steady-state", "unequal-2008", "gmirror-md-2010",
-    "gmirror-md-2010-small", "ars-md-zfs-2020", "ars-md-zfs-2020-small", "freebsd-zfs-2021",
+    "suites": "mirror-2015", "mirror-2015-small", "md-levels", "zfs-volume", "quick",
+    "snia-steady-state", "unequal-2008", "gmirror-md-2010", "gmirror-md-2010-small",
+    "ars-md-zfs-2020", "ars-md-zfs-2020-small", "freebsd-zfs-2021",
 );
 const PUBLISHED: &[Entry] = entries!("published": "mirror-2015");
 const CLAIMS: &[Entry] = entries!(
@@ -91,6 +92,7 @@ const SUBJECTS: &[Entry] = entries!(
     "btrfs-raid1", "btrfs-raid10", "lvm-raid1", "zfs-single", "zfs-mirror", "zfs-raidz1",
     "zfs-mirror-cache", "zfs-mirror-log-cache", "zfs-mirror-log-cache-512", "zfs-raidz2",
     "zfs-raidz2-1m", "zfs-raidz2-4k", "zfs-mirrors", "zfs-mirrors-1m", "zfs-mirrors-4k", "zfs-mirror-volume",
+    "openzfs-2.3",
     "mdadm-2.6-raid0", "mdadm-2.6-raid1", "mdadm-2.6-raid5", "md-raid6-clean",
     "md-raid6-clean-bitmap", "md-raid10-clean", "md-raid10-clean-bitmap",
 );

@@ -187,7 +187,7 @@ pub enum Metadata {
 /// The volume of a ZFS subject and what shapes its speed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Zfs {
-    /// `freebsd-10.1` or `zol-0.6.4`.
+    /// `freebsd-10.1`, `zol-0.6.4` or `openzfs-2.3`.
     pub release: ZfsRelease,
     /// Size of the volume.
     pub volume_size: Bytes,
@@ -208,6 +208,9 @@ pub enum ZfsRelease {
     /// ZFS on Linux 0.6.4, April 2015.
     #[serde(rename = "zol-0.6.4")]
     Zol0_6_4,
+    /// OpenZFS 2.3 on Linux, 2025.
+    #[serde(rename = "openzfs-2.3")]
+    OpenZfs2_3,
 }
 
 /// What is measured.

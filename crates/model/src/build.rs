@@ -314,6 +314,7 @@ impl Plan {
         let mut config = match zfs.release {
             lab::ZfsRelease::Freebsd10_1 => PoolConfig::freebsd_10_1(members, volume, memory),
             lab::ZfsRelease::Zol0_6_4 => PoolConfig::zol_0_6_4(members, volume, memory),
+            lab::ZfsRelease::OpenZfs2_3 => PoolConfig::openzfs_2_3(members, volume, memory),
         };
         config.volume_block = zfs.volume_block;
         config.ashift = zfs.ashift;

@@ -11,6 +11,7 @@ mod channel;
 mod connection;
 mod exports;
 mod outgoing;
+mod polling;
 mod socket;
 mod tls;
 

@@ -1,4 +1,4 @@
-//! What a pool is made of, and the constants of the two systems of 2014-15.
+//! What a pool is made of, and the constants of its releases.
 //!
 //! Every number says where it comes from. "Log" is the published log of the
 //! 2015 comparison (geomflash/geomflash on GitHub,
@@ -7,6 +7,8 @@
 //! not throughput figures but facts about the system (`iostat` totals, fio's
 //! `cpu` lines); they are used here, throughput figures only where it says
 //! "fitted".
+
+mod releases;
 
 use raidlab_units::{Bytes, Nanos, Sectors};
 
@@ -48,6 +50,22 @@ pub struct QueueConfig {
     pub aggregation_limit: Sectors,
     /// Reads this far apart are merged, the gap read and thrown away.
     pub read_gap_limit: Sectors,
+    /// How scrub and resilver give way to what somebody waits for.
+    pub courtesy: Option<Courtesy>,
+    /// What came within one such interval is served by address, before what came
+    /// later (`VDQ_T_SHIFT`: 2^29 ns); `None`: everything by address.
+    pub batch: Option<Nanos>,
+}
+
+/// How scrub and resilver give way, since OpenZFS 2.1 (`vdev_queue.c`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Courtesy {
+    /// So many commands for each one that somebody waited for
+    /// (`zfs_vdev_nia_credit`).
+    pub credit: u32,
+    /// So many of their own with nobody waiting, before there may be more than
+    /// the minimum at once (`zfs_vdev_nia_delay`).
+    pub delay: u32,
 }
 
 /// How a read chooses among the mirror's children. Members count the commands
@@ -71,29 +89,39 @@ pub struct HostTime {
     pub block: Nanos,
 }
 
-/// Prefetch of sequential reads (`dmu_zfetch.c` before its rewrite of 2015).
+/// Prefetch of sequential reads (`dmu_zfetch.c`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct PrefetchConfig {
-    /// Streams followed at once (`zfetch_max_streams`); 0 turns it off.
-    pub streams: usize,
-    /// Blocks of a stream that count and, about, that are ordered ahead of it
-    /// (`zfetch_block_cap`).
-    pub blocks: u64,
-    /// A stream not used for this long may be replaced
-    /// (`zfetch_min_sec_reap`).
-    pub reap: Nanos,
-}
-
-impl PrefetchConfig {
-    /// The constants of illumos, FreeBSD 10.1 and ZFS on Linux 0.6.
-    #[must_use]
-    pub const fn of_2014() -> Self {
-        Self {
-            streams: 8,
-            blocks: 256,
-            reap: Nanos::from_secs(2),
-        }
-    }
+pub enum PrefetchConfig {
+    /// Before its rewrite of 2015: streams reach ahead by as many blocks as they
+    /// are long.
+    ByLength {
+        /// Streams followed at once (`zfetch_max_streams`); 0 turns it off.
+        streams: usize,
+        /// Blocks of a stream that count and, about, that are ordered ahead of it
+        /// (`zfetch_block_cap`).
+        blocks: u64,
+        /// A stream not used for this long may be replaced
+        /// (`zfetch_min_sec_reap`).
+        reap: Nanos,
+    },
+    /// Of OpenZFS 2.2 and 2.3: streams reach ahead by a distance that grows while
+    /// blocks come too late.
+    ByDistance {
+        /// Streams followed at once (`zfetch_max_streams`); fewer on a volume of
+        /// less than that many greatest distances.
+        streams: usize,
+        /// The distance doubles up to this (`zfetch_min_distance`) ...
+        minimum: Bytes,
+        /// ... and grows by eighths up to this (`zfetch_max_distance`).
+        maximum: Bytes,
+        /// Reads this far from where a stream is belong to it
+        /// (`zfetch_max_reorder`).
+        reorder: Bytes,
+        /// Whole seconds without use after which a stream may be replaced when
+        /// there are too many (`zfetch_min_sec_reap`), and goes by itself
+        /// (`zfetch_max_sec_reap`).
+        reap_seconds: (u64, u64),
+    },
 }
 
 /// The resilver of the old block-tree order (`dsl_scan.c`).
@@ -215,77 +243,6 @@ pub enum ConfigError {
 }
 
 impl PoolConfig {
-    /// FreeBSD 10.1 on a host with `memory` bytes of RAM, as in the log.
-    ///
-    /// The indirect blocks have 128 pointers: jobs 2-4 of the log read
-    /// 581 792 blocks of 0.65 KiB while they overwrote what job 1 had left
-    /// behind, and 576 766 random writes leave 527 000 level-1 blocks of 1 MiB
-    /// (303 000 if they had 1024 pointers). The same lines give 1.8 KiB for a
-    /// full level-1 block on disk, and job 5's give 4.7 KiB for level 2.
-    #[must_use]
-    pub fn freebsd_10_1(members: Vec<MemberConfig>, volume_size: Sectors, memory: Bytes) -> Self {
-        // arc_max = RAM - 1 GiB, arc_meta_limit = a quarter of it (arc_init).
-        let cache = memory.0.saturating_sub(1 << 30).max(memory.0 / 2);
-        Self {
-            members,
-            volume_size,
-            volume_block: Bytes(8 << 10),
-            indirect_pointers: 128,
-            indirect_memory: Bytes(16 << 10),
-            level_1_pointer_bytes: 13,
-            level_2_pointer_bytes: 37,
-            metadata_copies: 2,
-            ashift: 9,
-            cache: Bytes(cache),
-            metadata_limit: Bytes(cache / 4 - headers(cache)),
-            dirty_data_max: Bytes((memory.0 / 10).min(4 << 30)),
-            delay_min_percent: 60,
-            delay_scale: Nanos::from_micros(500),
-            delay_max: Nanos::from_millis(100),
-            async_write_ramp_percent: (30, 60),
-            txg_timeout: Nanos::from_secs(5),
-            txg_dirty_sync: Bytes(64 << 20),
-            // Fitted on job 1, where the syncing thread sets the pace: 9608
-            // writes/s, with 2 to 2.5 blocks each.
-            sync_block_time: Nanos::from_micros(54),
-            queue: QueueConfig::of_2014(),
-            prefetch: PrefetchConfig::of_2014(),
-            selection: ChildSelection::FreeBsd10,
-            // fio's cpu lines: 36 us of system time for a 4 KiB write (job 1),
-            // 111 us for a 128 KiB write (job 2), 149 us for a 128 KiB read
-            // (job 17), each of 16 blocks.
-            read_time: HostTime {
-                request: Nanos::from_micros(31),
-                block: Nanos(7_400),
-            },
-            write_time: HostTime {
-                request: Nanos::from_micros(31),
-                block: Nanos(5_000),
-            },
-            resilver: ResilverConfig {
-                max_in_flight: 32,
-                min_time: Nanos::from_secs(3),
-                idle: Nanos::from_millis(50),
-                delay: Nanos::from_millis(2),
-                // Fitted on the first hour of the log's resilver (8.39 %).
-                block_time: Nanos::from_micros(70),
-            },
-        }
-    }
-
-    /// ZFS on Linux 0.6.4 on a host with `memory` bytes of RAM. It differs
-    /// from FreeBSD 10.1 in child selection and in the cache: half of RAM,
-    /// three quarters of that for metadata.
-    #[must_use]
-    pub fn zol_0_6_4(members: Vec<MemberConfig>, volume_size: Sectors, memory: Bytes) -> Self {
-        let cache = memory.0 / 2;
-        let mut config = Self::freebsd_10_1(members, volume_size, memory);
-        config.selection = ChildSelection::Zol06;
-        config.cache = Bytes(cache);
-        config.metadata_limit = Bytes(cache / 4 * 3 - headers(cache));
-        config
-    }
-
     /// Whether a pool can be built from this.
     ///
     /// # Errors
@@ -369,39 +326,8 @@ impl PoolConfig {
     }
 }
 
-/// Headers of a cache full of blocks of 8 KiB: an `arc_buf_hdr_t` and an
-/// `arc_buf_t` each, about 330 bytes on amd64 (`arc_space_consume` counts them
-/// as metadata).
-const fn headers(cache: u64) -> u64 {
-    cache / (8 << 10) * 330
-}
-
 /// Two labels and the boot block in front (4 MiB), two labels behind
 /// (512 KiB): the allocatable space lies between.
 pub(crate) const LABEL_FRONT: Sectors = Sectors(4 << 11);
 /// What the labels take of a disk.
 pub(crate) const LABELS: Sectors = Sectors((4 << 11) + (1 << 10));
-
-impl QueueConfig {
-    /// illumos 4045 (August 2013) and what took it over: FreeBSD 10, ZFS on
-    /// Linux 0.6.3. Merging limits as in FreeBSD 10.
-    #[must_use]
-    pub const fn of_2014() -> Self {
-        const fn limits(min_active: u32, max_active: u32) -> ClassLimits {
-            ClassLimits {
-                min_active,
-                max_active,
-            }
-        }
-        Self {
-            sync_read: limits(10, 10),
-            sync_write: limits(10, 10),
-            async_read: limits(1, 3),
-            async_write: limits(1, 10),
-            scrub: limits(1, 2),
-            total_active: 1000,
-            aggregation_limit: Sectors(256),
-            read_gap_limit: Sectors(64),
-        }
-    }
-}

@@ -7,13 +7,19 @@
 //! - Synchronous classes are served in order of arrival, the others by
 //!   address, upwards from the start of the last issued command, then again
 //!   from the lowest.
+//! - Since OpenZFS 2.1 the class below its minimum is sought behind the one that
+//!   issued last, in a ring. By address goes what came in the same half second, and
+//!   before what came later. And scrub and resilver live on credit while anything
+//!   else is in the disk: one command when that begins, five after each of it that
+//!   completes; when nothing else is, one at a time until five have completed.
 //! - The chosen I/O is merged with its neighbours of the same class up to 128
 //!   KiB; reads over gaps of up to 32 KiB. (FreeBSD 10.4 also merges across
 //!   classes of the same direction; that needs two classes side by side at
 //!   one address and is left out.)
 
 use crate::config::{ClassLimits, QueueConfig};
-use std::collections::BTreeMap;
+use raidlab_units::Nanos;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Classes in order of precedence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,9 +62,16 @@ pub(crate) struct Issue {
     pub(crate) owners: Vec<Owner>,
 }
 
-/// Waiting I/Os of one class. The key is (arrival, 0) where arrival decides
-/// and (sector, arrival) where the address does.
-type Waiting = BTreeMap<(u64, u64), Io>;
+/// (arrival, 0) where arrival decides and (sector, arrival) where the address does.
+type Key = (u64, u64);
+
+/// Waiting I/Os of one class, each with the interval in which it came.
+#[derive(Debug, Default)]
+struct Waiting {
+    ios: BTreeMap<Key, (Io, u64)>,
+    /// The same by interval; empty if intervals do not count.
+    batches: BTreeSet<(u64, Key)>,
+}
 
 /// See the file's head.
 #[derive(Debug)]
@@ -70,6 +83,12 @@ pub(crate) struct LeafQueue {
     total_waiting: usize,
     arrivals: u64,
     last_start: u64,
+    last_end: u64,
+    /// The class that issued last.
+    last_class: usize,
+    /// Commands in the disk that are neither scrub nor resilver.
+    interactive: u32,
+    credit: u32,
 }
 
 impl Class {
@@ -90,12 +109,16 @@ impl LeafQueue {
     pub(crate) fn new(config: QueueConfig) -> Self {
         Self {
             config,
-            waiting: std::array::from_fn(|_| Waiting::new()),
+            waiting: std::array::from_fn(|_| Waiting::default()),
             active: [0; 5],
             total_active: 0,
             total_waiting: 0,
             arrivals: 0,
             last_start: 0,
+            last_end: 0,
+            last_class: 0,
+            interactive: 0,
+            credit: 0,
         }
     }
 
@@ -104,14 +127,21 @@ impl LeafQueue {
         self.total_active
     }
 
-    pub(crate) fn push(&mut self, class: Class, io: Io) {
+    pub(crate) fn push(&mut self, now: Nanos, class: Class, io: Io) {
         self.arrivals += 1;
         let key = if class.by_arrival() {
             (self.arrivals, 0)
         } else {
             (io.start, self.arrivals)
         };
-        self.waiting[class.index()].insert(key, io);
+        let batch = self.config.batch.map(|length| now.0 / length.0.max(1));
+        let waiting = &mut self.waiting[class.index()];
+        waiting.ios.insert(key, (io, batch.unwrap_or(0)));
+        if let Some(batch) = batch
+            && !class.by_arrival()
+        {
+            waiting.batches.insert((batch, key));
+        }
         self.total_waiting += 1;
     }
 
@@ -127,12 +157,33 @@ impl LeafQueue {
         self.active[class.index()] += 1;
         self.total_active += 1;
         self.last_start = issue.start;
+        self.last_end = issue.start + issue.count;
+        self.last_class = class.index();
+        if class == Class::Scrub {
+            if self.interactive > 0 {
+                self.credit = self.credit.saturating_sub(1);
+            }
+        } else {
+            self.interactive += 1;
+            if self.interactive == 1 {
+                self.credit = 1;
+            }
+        }
         Some((class, issue))
     }
 
     pub(crate) fn completed(&mut self, class: Class) {
         self.active[class.index()] -= 1;
         self.total_active -= 1;
+        let renewed = self.config.courtesy.map_or(0, |courtesy| courtesy.credit);
+        if class == Class::Scrub {
+            if self.interactive == 0 {
+                self.credit += 1;
+            }
+        } else {
+            self.interactive -= 1;
+            self.credit = if self.interactive == 0 { 0 } else { renewed };
+        }
     }
 
     /// Empties the queue: its disk is gone.
@@ -140,7 +191,7 @@ impl LeafQueue {
         self.total_waiting = 0;
         let waiting = self.waiting.iter_mut().map(std::mem::take);
         waiting
-            .flat_map(|class| class.into_values().map(|io| io.owner))
+            .flat_map(|class| class.ios.into_values().map(|(io, _)| io.owner))
             .collect()
     }
 
@@ -154,39 +205,57 @@ impl LeafQueue {
         }
     }
 
-    fn class_to_issue(&self, maximum_async_writes: u32) -> Option<Class> {
-        let waits = |class: &Class| !self.waiting[class.index()].is_empty();
-        let below_minimum =
-            |class: &Class| self.active[class.index()] < self.limits(*class).min_active;
-        let below_maximum = |class: &Class| {
-            let maximum = match class {
-                Class::AsyncWrite => maximum_async_writes,
-                class => self.limits(*class).max_active,
-            };
-            self.active[class.index()] < maximum
-        };
-        let mut classes = CLASSES.into_iter().filter(waits);
-        classes
-            .clone()
-            .find(below_minimum)
-            .or_else(|| classes.find(below_maximum))
+    /// How many commands of a class make it wait for others, and how many there
+    /// may be at most.
+    fn limits_now(&self, class: Class, maximum_async_writes: u32) -> ClassLimits {
+        let mut limits = self.limits(class);
+        match (class, self.config.courtesy) {
+            (Class::AsyncWrite, _) => limits.max_active = maximum_async_writes,
+            (Class::Scrub, Some(_)) if self.interactive > 0 => {
+                limits.min_active = limits.min_active.min(self.credit);
+                limits.max_active = limits.min_active;
+            }
+            (Class::Scrub, Some(courtesy)) if self.credit < courtesy.delay => {
+                limits.max_active = limits.min_active.max(1);
+            }
+            _ => {}
+        }
+        limits
     }
 
-    fn first_key(&self, class: Class) -> Option<(u64, u64)> {
+    fn class_to_issue(&self, maximum_async_writes: u32) -> Option<Class> {
+        let waits = |class: &Class| !self.waiting[class.index()].ios.is_empty();
+        let limits = |class: &Class| self.limits_now(*class, maximum_async_writes);
+        let below_minimum = |class: &Class| self.active[class.index()] < limits(class).min_active;
+        let below_maximum = |class: &Class| self.active[class.index()] < limits(class).max_active;
+        let first = match self.config.courtesy {
+            Some(_) => self.last_class + 1,
+            None => 0,
+        };
+        let ring = CLASSES.into_iter().cycle().skip(first).take(CLASSES.len());
+        let mut in_need = ring.filter(waits).filter(below_minimum);
+        let mut others = CLASSES.into_iter().filter(waits).filter(below_maximum);
+        in_need.next().or_else(|| others.next())
+    }
+
+    fn first_key(&self, class: Class) -> Option<Key> {
         let waiting = &self.waiting[class.index()];
+        if let Some(&(batch, first)) = waiting.batches.first() {
+            let following = waiting.batches.range((batch, (self.last_end, 0))..);
+            let mut following = following.take_while(|(other, _)| *other == batch);
+            return Some(following.next().map_or(first, |&(_, key)| key));
+        }
         let from = if class.by_arrival() {
             (0, 0)
         } else {
             (self.last_start + 1, 0)
         };
-        let next = waiting
-            .range(from..)
-            .next()
-            .or_else(|| waiting.iter().next());
+        let next = waiting.ios.range(from..).next();
+        let next = next.or_else(|| waiting.ios.iter().next());
         next.map(|(&key, _)| key)
     }
 
-    fn merge(&mut self, class: Class, key: (u64, u64)) -> Option<Issue> {
+    fn merge(&mut self, class: Class, key: Key) -> Option<Issue> {
         let io = self.take(class, key)?;
         let mut issue = Issue {
             start: io.start,
@@ -207,13 +276,15 @@ impl LeafQueue {
         Some(issue)
     }
 
-    fn take(&mut self, class: Class, key: (u64, u64)) -> Option<Io> {
-        let io = self.waiting[class.index()].remove(&key)?;
+    fn take(&mut self, class: Class, key: Key) -> Option<Io> {
+        let waiting = &mut self.waiting[class.index()];
+        let (io, batch) = waiting.ios.remove(&key)?;
+        waiting.batches.remove(&(batch, key));
         self.total_waiting -= 1;
         Some(io)
     }
 
-    fn absorb(&mut self, class: Class, key: (u64, u64), issue: &mut Issue) {
+    fn absorb(&mut self, class: Class, key: Key, issue: &mut Issue) {
         if let Some(io) = self.take(class, key) {
             let end = (issue.start + issue.count).max(io.start + io.count);
             issue.start = issue.start.min(io.start);
@@ -223,8 +294,8 @@ impl LeafQueue {
     }
 
     /// The waiting I/O nearest before or behind the run that may be merged.
-    fn neighbour(&self, class: Class, run: &Issue, gap: u64, behind: bool) -> Option<(u64, u64)> {
-        let waiting = &self.waiting[class.index()];
+    fn neighbour(&self, class: Class, run: &Issue, gap: u64, behind: bool) -> Option<Key> {
+        let waiting = &self.waiting[class.index()].ios;
         let limit = self.config.aggregation_limit.0;
         let end = run.start + run.count;
         let fits = |io: &Io| {
@@ -237,8 +308,8 @@ impl LeafQueue {
             span <= limit && near
         };
         if class.by_arrival() {
-            let near = waiting.iter().filter(|(_, io)| fits(io));
-            let nearest = near.min_by_key(|(_, io)| io.start.abs_diff(run.start));
+            let near = waiting.iter().filter(|(_, (io, _))| fits(io));
+            let nearest = near.min_by_key(|(_, (io, _))| io.start.abs_diff(run.start));
             return nearest.map(|(&key, _)| key);
         }
         let next = if behind {
@@ -246,7 +317,7 @@ impl LeafQueue {
         } else {
             waiting.range(..(run.start, 0)).next_back()
         };
-        next.filter(|(_, io)| fits(io)).map(|(&key, _)| key)
+        next.filter(|(_, (io, _))| fits(io)).map(|(&key, _)| key)
     }
 }
 
@@ -254,6 +325,7 @@ impl LeafQueue {
 mod tests {
     use super::{Class, Io, LeafQueue, Owner};
     use crate::config::QueueConfig;
+    use raidlab_units::Nanos;
 
     fn queue() -> LeafQueue {
         LeafQueue::new(QueueConfig::of_2014())
@@ -277,7 +349,7 @@ mod tests {
     fn ten_synchronous_reads_in_order_of_arrival() {
         let mut queue = queue();
         for index in 0..12 {
-            queue.push(Class::SyncRead, io((50 - index) * 1000, 16, 0));
+            queue.push(Nanos::ZERO, Class::SyncRead, io((50 - index) * 1000, 16, 0));
         }
         let starts: Vec<u64> = issued(&mut queue, 10).iter().map(|run| run.0).collect();
         let expected: Vec<u64> = (0..10).map(|index| (50 - index) * 1000).collect();
@@ -292,9 +364,17 @@ mod tests {
     fn classes_compete_by_minimum_then_maximum() {
         let mut queue = queue();
         for index in 0..4 {
-            queue.push(Class::Scrub, io(100_000 + index * 1000, 16, 0));
-            queue.push(Class::AsyncWrite, io(200_000 + index * 1000, 16, 0));
-            queue.push(Class::AsyncRead, io(300_000 + index * 1000, 16, 0));
+            queue.push(Nanos::ZERO, Class::Scrub, io(100_000 + index * 1000, 16, 0));
+            queue.push(
+                Nanos::ZERO,
+                Class::AsyncWrite,
+                io(200_000 + index * 1000, 16, 0),
+            );
+            queue.push(
+                Nanos::ZERO,
+                Class::AsyncRead,
+                io(300_000 + index * 1000, 16, 0),
+            );
         }
         let order: Vec<Class> = std::iter::from_fn(|| queue.next(2))
             .map(|(class, _)| class)
@@ -312,7 +392,7 @@ mod tests {
     fn asynchronous_classes_go_up_and_wrap() {
         let mut queue = queue();
         for start in [5000, 1000, 9000] {
-            queue.push(Class::AsyncWrite, io(start, 16, 0));
+            queue.push(Nanos::ZERO, Class::AsyncWrite, io(start, 16, 0));
         }
         queue.last_start = 5000;
         assert_eq!(issued(&mut queue, 10), [(9000, 16), (1000, 16), (5000, 16)]);
@@ -324,13 +404,13 @@ mod tests {
     fn neighbours_are_merged_up_to_the_limit() {
         let mut queue = queue();
         for index in 0..20 {
-            queue.push(Class::AsyncWrite, io(index * 16, 16, 0));
+            queue.push(Nanos::ZERO, Class::AsyncWrite, io(index * 16, 16, 0));
         }
-        queue.push(Class::AsyncWrite, io(328, 16, 0));
+        queue.push(Nanos::ZERO, Class::AsyncWrite, io(328, 16, 0));
         queue.last_start = 150;
         assert_eq!(issued(&mut queue, 10), [(0, 256), (256, 64), (328, 16)]);
         for start in [0, 80, 180] {
-            queue.push(Class::SyncRead, io(start, 16, 7));
+            queue.push(Nanos::ZERO, Class::SyncRead, io(start, 16, 7));
         }
         let (_, issue) = queue.next(10).expect("reads wait");
         assert_eq!((issue.start, issue.count), (0, 96));
@@ -338,11 +418,60 @@ mod tests {
         assert_eq!(issued(&mut queue, 10), [(180, 16)]);
     }
 
+    /// By hand from the rules of 2021.
+    #[test]
+    fn scrub_lives_on_credit_while_others_are_served() {
+        let mut queue = LeafQueue::new(QueueConfig::of_2_3());
+        for index in 0..20 {
+            queue.push(Nanos::ZERO, Class::Scrub, io(index * 100_000, 16, 0));
+        }
+        // Alone: one at a time, until five have completed; then three.
+        for _ in 0..5 {
+            assert_eq!(issued(&mut queue, 10).len(), 1);
+            queue.completed(Class::Scrub);
+        }
+        assert_eq!(issued(&mut queue, 10).len(), 3);
+        for _ in 0..3 {
+            queue.completed(Class::Scrub);
+        }
+        // With a read in the disk: one, and none until a read has completed while
+        // another was there.
+        for start in [3_000_000, 5_000_000] {
+            queue.push(Nanos::ZERO, Class::SyncRead, io(start, 16, 1));
+        }
+        let order: Vec<Class> = std::iter::from_fn(|| queue.next(10))
+            .map(|(class, _)| class)
+            .collect();
+        assert_eq!(order, [Class::SyncRead, Class::Scrub, Class::SyncRead]);
+        queue.completed(Class::Scrub);
+        assert!(queue.next(10).is_none(), "the credit is used up");
+        queue.completed(Class::SyncRead);
+        for _ in 0..5 {
+            assert_eq!(queue.next(10).map(|(class, _)| class), Some(Class::Scrub));
+            assert!(queue.next(10).is_none(), "one at a time");
+            queue.completed(Class::Scrub);
+        }
+        assert!(queue.next(10).is_none(), "five for each");
+    }
+
+    #[test]
+    fn half_seconds_are_served_one_after_the_other() {
+        let mut queue = LeafQueue::new(QueueConfig::of_2_3());
+        queue.push(Nanos::from_secs(1), Class::AsyncWrite, io(100_000, 16, 0));
+        queue.push(Nanos::ZERO, Class::AsyncWrite, io(900_000, 16, 0));
+        queue.push(Nanos::ZERO, Class::AsyncWrite, io(500_000, 16, 0));
+        // Merged with its neighbour, whenever that came.
+        queue.push(Nanos::from_secs(1), Class::AsyncWrite, io(500_016, 16, 0));
+        queue.last_end = 600_000;
+        let starts = issued(&mut queue, 10);
+        assert_eq!(starts, [(900_000, 16), (500_000, 32), (100_000, 16)]);
+    }
+
     #[test]
     fn a_drained_queue_names_everyone_who_waits() {
         let mut queue = queue();
-        queue.push(Class::SyncRead, io(0, 8, 1));
-        queue.push(Class::Scrub, io(0, 8, 2));
+        queue.push(Nanos::ZERO, Class::SyncRead, io(0, 8, 1));
+        queue.push(Nanos::ZERO, Class::Scrub, io(0, 8, 2));
         assert_eq!(queue.drain(), [Owner::Read(1), Owner::Read(2)]);
         assert!(queue.next(10).is_none());
     }

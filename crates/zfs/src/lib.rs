@@ -51,7 +51,7 @@ mod prefetch;
 mod slab;
 
 pub use config::{
-    ChildSelection, ClassLimits, ConfigError, HostTime, MemberConfig, PoolConfig, PrefetchConfig,
-    QueueConfig, ResilverConfig,
+    ChildSelection, ClassLimits, ConfigError, Courtesy, HostTime, MemberConfig, PoolConfig,
+    PrefetchConfig, QueueConfig, ResilverConfig,
 };
 pub use pool::{Pool, SyncStatus};

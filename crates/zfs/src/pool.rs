@@ -132,6 +132,7 @@ impl Pool {
     pub fn new(config: PoolConfig, mut random: Stream) -> Result<Self, ConfigError> {
         config.check()?;
         let map = BlockMap::new(&config);
+        let blocks = map.volume_blocks();
         let first_deadline = Nanos(random.below(config.txg_timeout.0));
         let selection: Box<dyn ReadPolicy> = match config.selection {
             ChildSelection::FreeBsd10 => Box::new(ZfsFreebsd10::new(config.members.len())),
@@ -155,7 +156,7 @@ impl Pool {
             map,
             fetches: HashMap::new(),
             flights: Vec::new(),
-            prefetch: Prefetch::new(config.prefetch),
+            prefetch: Prefetch::new(config.prefetch, blocks, config.volume_block),
             jobs: Slab::new(),
             reads: Slab::new(),
             writes: Slab::new(),

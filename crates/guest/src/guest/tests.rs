@@ -21,7 +21,7 @@ fn a_job_is_a_script_with_its_input_and_wishes() {
     let job = Job {
         command,
         files,
-        take: vec!["/root/store.db".to_owned(), "/tmp/out".to_owned()],
+        take: vec!["/root/store.db".to_owned(), "/root/out".to_owned()],
     };
     let archive = job_archive(&job);
     let file = |path: &str| String::from_utf8_lossy(archive.file(path).expect(path)).into_owned();
@@ -30,7 +30,7 @@ fn a_job_is_a_script_with_its_input_and_wishes() {
     exec env LC_ALL=C 'MARK=a b' raidlab run 'it'\''s quick' ''
     ");
     assert_eq!(file("/raidlab/input"), "yes\n");
-    assert_eq!(file("/raidlab/take"), "/root/store.db\n/tmp/out\n");
+    assert_eq!(file("/raidlab/take"), "/root/store.db\n/root/out\n");
     assert_eq!(file("/root/suite.toml"), "x");
 }
 

@@ -66,6 +66,7 @@ fn the_plan_reads_like_the_original_procedure() {
 fn the_other_articles_plans_read_like_their_procedures() {
     for name in [
         "mirror-2015-small",
+        "zfs-volume",
         "unequal-2008",
         "gmirror-md-2010",
         "gmirror-md-2010-small",

@@ -301,6 +301,8 @@ fn end(server: Server, control: Option<ControlServer>, served: Served) -> Result
             if !(array.wait_until_stopped(PATIENCE) && nest.stop(PATIENCE)) {
                 let words = "the array could not be stopped in time; it is recovered when it is \
                              assembled again";
+                // Going, it would be waited for without end.
+                std::mem::forget(served);
                 return Err(Failure::words(Kind::Run, words));
             }
         }

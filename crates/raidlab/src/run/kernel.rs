@@ -136,6 +136,29 @@ pub fn prepare(arguments: &Arguments, typed: &[String]) -> Result<KernelRun, Fai
         image(&program, kernel.zfs.is_some()).map_err(|error| Failure::new(Kind::Run, error))?;
     let describe = describe(arguments, typed, &all)?;
     let bench = KernelBench::new(kernel, archive, settings, describe);
+    let (kept, left_out) = possible(&bench, all, arguments, &suite.name)?;
+    for line in left_out {
+        remarks.push(prepare::remark("Left out", line));
+    }
+    Ok(KernelRun {
+        bench,
+        prepared: Prepared {
+            suite,
+            experiments: kept,
+            remarks,
+        },
+    })
+}
+
+/// Those of `all` that `bench` can run, and a line for every subject that it
+/// cannot. A subject that was asked for by name is an error instead, and so is
+/// a suite of which nothing is left.
+fn possible(
+    bench: &KernelBench,
+    all: Vec<Experiment>,
+    arguments: &Arguments,
+    suite: &str,
+) -> Result<(Vec<Experiment>, Vec<String>), Failure> {
     let mut kept = Vec::new();
     let mut left_out: Vec<String> = Vec::new();
     for experiment in all {
@@ -151,20 +174,10 @@ pub fn prepare(arguments: &Arguments, typed: &[String]) -> Result<KernelRun, Fai
         }
     }
     if kept.is_empty() {
-        let words = format!("nothing of suite `{}` can run on this kernel", suite.name);
+        let words = format!("nothing of suite `{suite}` can run on this kernel");
         return Err(Failure::words(Kind::Run, words).help(left_out.join("\n      ")));
     }
-    for line in left_out {
-        remarks.push(prepare::remark("Left out", line));
-    }
-    Ok(KernelRun {
-        bench,
-        prepared: Prepared {
-            suite,
-            experiments: kept,
-            remarks,
-        },
-    })
+    Ok((kept, left_out))
 }
 
 fn refused(experiment: &Experiment, obstacle: Obstacle) -> Failure {

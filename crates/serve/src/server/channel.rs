@@ -20,6 +20,16 @@ impl Channel {
         }
     }
 
+    /// As [`Self::read_into`], what is there already, 0 at the end; `None` if
+    /// nothing is, or that cannot be told.
+    pub fn read_now(&self, first: &mut [u8], second: &mut [u8]) -> Option<usize> {
+        let parts = &mut [IoSliceMut::new(first), IoSliceMut::new(second)];
+        match &self.tls {
+            None => self.socket.read_now(parts),
+            Some(_) => None,
+        }
+    }
+
     /// Some bytes into `first`, and perhaps more into `second`.
     pub fn read_into(&self, first: &mut [u8], second: &mut [u8]) -> io::Result<usize> {
         match &self.tls {

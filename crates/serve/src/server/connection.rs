@@ -5,6 +5,7 @@ use super::{
     channel::Channel,
     exports::Exports,
     outgoing::{Bounds, Outgoing, Run, held_bytes},
+    polling::Polling,
     socket::Socket,
     tls::TlsChannel,
 };
@@ -87,6 +88,7 @@ pub(super) fn serve(shared: &Shared, socket: Socket, client: u32) -> Result<(), 
         client,
         corked: false,
         submitted: false,
+        polling: Polling::default(),
     };
     thread::scope(|scope| {
         scope.spawn(|| outgoing.write_replies());
@@ -195,6 +197,7 @@ struct Reader<'a> {
     client: u32,
     corked: bool,
     submitted: bool,
+    polling: Polling,
 }
 
 impl Reader<'_> {
@@ -220,16 +223,39 @@ impl Reader<'_> {
                 None if taken > 0 => {}
                 None => {
                     self.pause();
-                    let count = self
-                        .outgoing
-                        .channel
-                        .read(&mut self.input.bytes[..length])?;
+                    let count = self.read(length)?;
                     (self.input.begin, self.input.end) = (0, count);
                     if count == 0 {
                         return Ok(());
                     }
                 }
             }
+        }
+    }
+
+    /// At most `length` bytes of requests; 0 at the end.
+    fn read(&mut self, length: usize) -> io::Result<usize> {
+        let Outgoing { channel, .. } = &*self.outgoing;
+        let bytes = &mut self.input.bytes[..length];
+        if self.outgoing.is_idle()
+            && let Some(count) = self.polling.look(|| channel.read_now(bytes, &mut []))
+        {
+            return Ok(count);
+        }
+        self.polling.wait(|| channel.read(bytes))
+    }
+
+    /// Some of a payload into `target`, whose client is about to send it, and
+    /// perhaps more into `rest`.
+    fn read_payload(
+        polling: &mut Polling,
+        channel: &Channel,
+        target: &mut [u8],
+        rest: &mut [u8],
+    ) -> io::Result<usize> {
+        match polling.look(|| channel.read_now(target, rest)) {
+            Some(count) => Ok(count),
+            None => polling.wait(|| channel.read_into(target, rest)),
         }
     }
 
@@ -323,6 +349,8 @@ impl Reader<'_> {
             answer,
         );
         request.client = self.client;
+        // Waiting for the payload gave it up.
+        self.outgoing.cork(&mut self.corked);
         self.export.submit(request);
         self.submitted = true;
         Ok(true)
@@ -351,7 +379,8 @@ impl Reader<'_> {
                 let rest = &mut self.input.bytes[..SHORT_INPUT_BYTES];
                 let long = target.len() == left;
                 let rest = if long { rest } else { &mut [] };
-                let count = self.outgoing.channel.read_into(target, rest)?;
+                let channel = &self.outgoing.channel;
+                let count = Self::read_payload(&mut self.polling, channel, target, rest)?;
                 if count == 0 {
                     return Ok(false);
                 }

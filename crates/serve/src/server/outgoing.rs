@@ -173,6 +173,21 @@ impl Outgoing {
         true
     }
 
+    /// The caller gets the right to send if nobody has it, so that what is
+    /// answered at once leaves with what comes after it.
+    pub fn cork(&self, corked: &mut bool) {
+        let mut state = self.lock();
+        if !state.sending {
+            state.sending = true;
+            *corked = true;
+        }
+    }
+
+    /// Whether every request has been answered, and the reply has left.
+    pub fn is_idle(&self) -> bool {
+        self.lock().requests == 0
+    }
+
     /// Waits until there is room; the caller must not have the right to send.
     pub fn wait_for_room(&self, bytes: usize) {
         let mut state = self.lock();

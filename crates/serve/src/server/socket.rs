@@ -1,7 +1,7 @@
 //! Unix and TCP sockets behind one face.
 
 use super::{Listen, ServeError};
-use rustix::net::sockopt;
+use rustix::net::{RecvAncillaryBuffer, RecvFlags, recvmsg, sockopt};
 use std::{
     fs, io,
     io::{IoSlice, IoSliceMut, Read, Write},
@@ -36,6 +36,14 @@ macro_rules! either {
 impl Socket {
     pub fn read(&self, bytes: &mut [u8]) -> io::Result<usize> {
         either!(self, socket => retried(|| { let mut socket = socket; socket.read(bytes) }))
+    }
+
+    /// What is there already; `None` if that is nothing. Errors are left to the
+    /// next read.
+    pub fn read_now(&self, parts: &mut [IoSliceMut<'_>]) -> Option<usize> {
+        let (mut control, flags) = (RecvAncillaryBuffer::default(), RecvFlags::DONTWAIT);
+        let received = either!(self, socket => recvmsg(socket, parts, &mut control, flags));
+        received.ok().map(|received| received.bytes)
     }
 
     pub fn read_vectored(&self, parts: &mut [IoSliceMut<'_>]) -> io::Result<usize> {

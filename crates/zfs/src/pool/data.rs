@@ -22,6 +22,8 @@ pub(super) struct DataRun {
 #[derive(Debug)]
 pub(super) struct Flight {
     run: DataRun,
+    /// Nobody waited when it was ordered.
+    ahead: bool,
     jobs: Vec<u32>,
 }
 
@@ -84,6 +86,7 @@ impl Pool {
                 self.last_foreground = Some(now);
                 self.flights.push(Flight {
                     run,
+                    ahead: job.is_none(),
                     jobs: Vec::new(),
                 });
                 self.wait_for(self.flights.len() - 1, job);
@@ -116,6 +119,9 @@ impl Pool {
         let flight = self.flights.swap_remove(index);
         if good {
             self.cache.insert_data(run.first, run.end);
+        }
+        if flight.ahead {
+            self.prefetch.arrived(run.end);
         }
         for index in flight.jobs {
             if let Some(job) = self.jobs.get_mut(index) {

@@ -168,13 +168,19 @@ impl Pool {
             count: count.0,
             owner: Owner::Read(index),
         };
-        self.leaves[slot.index()].queue.push(read.class, io);
+        self.leaves[slot.index()].queue.push(now, read.class, io);
         true
     }
 
     /// Orders a write of a place on every disk; on the resilvering ones only,
     /// if it is the resilver's. False if there is none.
-    pub(super) fn start_write(&mut self, place: Place, class: Class, purpose: WriteFor) -> bool {
+    pub(super) fn start_write(
+        &mut self,
+        now: Nanos,
+        place: Place,
+        class: Class,
+        purpose: WriteFor,
+    ) -> bool {
         let repair = matches!(purpose, WriteFor::Resilver { .. });
         let index = self.writes.insert(Write {
             remaining: 0,
@@ -186,6 +192,7 @@ impl Pool {
                 let owner = Owner::Write(index);
                 let (start, count) = (place.start, place.count);
                 leaf.queue.push(
+                    now,
                     class,
                     Io {
                         start,

@@ -304,7 +304,7 @@ impl Pool {
     pub(super) fn scan_read_done(&mut self, now: Nanos, place: Place, good: bool) {
         let blocks = place.count / self.map.block_sectors();
         let purpose = WriteFor::Resilver { blocks };
-        if !good || !self.start_write(place, Class::AsyncWrite, purpose) {
+        if !good || !self.start_write(now, place, Class::AsyncWrite, purpose) {
             self.scan_blocks_done(now, blocks);
         }
     }

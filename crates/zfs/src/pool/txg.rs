@@ -66,6 +66,8 @@ pub(super) struct Groups {
 #[derive(Debug)]
 struct Sync {
     stage: Stage,
+    /// When the syncing thread was last at work.
+    now: Nanos,
     /// Dirty blocks not yet placed, as runs (first, number) in rising order.
     runs: VecDeque<(u64, u64)>,
     /// Pointers changed so far in the present block of level 1 and of level 2.
@@ -231,6 +233,7 @@ impl Pool {
         self.txg.deadline = now + self.config.txg_timeout;
         self.txg.sync = Some(Sync {
             stage: Stage::Blocks,
+            now,
             runs,
             changed: [0; 2],
             run: None,
@@ -247,6 +250,7 @@ impl Pool {
         let Some(mut sync) = self.txg.sync.take() else {
             return;
         };
+        sync.now = now;
         let limit = self.config.queue.aggregation_limit.0;
         let mut handled = 0;
         while let Some(&(first, dirty)) = sync.runs.front()
@@ -336,28 +340,37 @@ impl Pool {
 
     fn send_run(&mut self, sync: &mut Sync) {
         if let Some((place, dirty)) = sync.run.take() {
-            self.sync_write(&mut sync.outstanding, place, Class::AsyncWrite, dirty);
+            let at = (sync.now, place);
+            self.sync_write(&mut sync.outstanding, at, Class::AsyncWrite, dirty);
         }
     }
 
     fn send_copies(&mut self, sync: &mut Sync) {
         if let Some(place) = sync.copies.take() {
-            self.sync_write(&mut sync.outstanding, place, Class::AsyncWrite, 0);
+            let at = (sync.now, place);
+            self.sync_write(&mut sync.outstanding, at, Class::AsyncWrite, 0);
         }
     }
 
-    fn sync_copies(&mut self, outstanding: &mut u32, place: Place, copies: u64) {
+    fn sync_copies(&mut self, outstanding: &mut u32, (now, place): (Nanos, Place), copies: u64) {
         let space = self.map.space();
         for copy in 0..copies {
             let start = (place.start + copy * (space / COPY_DISTANCE)) % space;
             let start = start.min(space - place.count);
             let count = place.count;
-            self.sync_write(outstanding, Place { start, count }, Class::AsyncWrite, 0);
+            let at = (now, Place { start, count });
+            self.sync_write(outstanding, at, Class::AsyncWrite, 0);
         }
     }
 
-    fn sync_write(&mut self, outstanding: &mut u32, place: Place, class: Class, dirty_blocks: u64) {
-        if self.start_write(place, class, WriteFor::Sync { dirty_blocks }) {
+    fn sync_write(
+        &mut self,
+        outstanding: &mut u32,
+        (now, place): (Nanos, Place),
+        class: Class,
+        dirty_blocks: u64,
+    ) {
+        if self.start_write(now, place, class, WriteFor::Sync { dirty_blocks }) {
             *outstanding += 1;
         } else {
             // No disk is left: nothing can stay dirty for ever.
@@ -423,14 +436,15 @@ impl Pool {
             }
             Stage::PoolMetadata(_) => {
                 let place = self.map.allocate(POOL_METADATA_SECTORS);
-                self.sync_copies(&mut sent, place, self.config.metadata_copies + 1);
+                self.sync_copies(&mut sent, (now, place), self.config.metadata_copies + 1);
             }
             Stage::FlushBefore | Stage::FlushAfter => sent = self.start_flush(out),
             Stage::Uberblocks => {
                 let last = self.map.space() - UBERBLOCK_SECTORS;
                 for start in [0, LABEL_SECTORS, last - LABEL_SECTORS, last] {
                     let count = UBERBLOCK_SECTORS;
-                    self.sync_write(&mut sent, Place { start, count }, Class::SyncWrite, 0);
+                    let at = (now, Place { start, count });
+                    self.sync_write(&mut sent, at, Class::SyncWrite, 0);
                 }
             }
             Stage::Blocks | Stage::Settle | Stage::Scanned => {}

@@ -1,0 +1,180 @@
+//! The constants of each release.
+
+use super::{
+    ChildSelection, ClassLimits, Courtesy, HostTime, MemberConfig, PoolConfig, PrefetchConfig,
+    QueueConfig, ResilverConfig,
+};
+use raidlab_units::{Bytes, Nanos, Sectors};
+
+impl PoolConfig {
+    /// FreeBSD 10.1 on a host with `memory` bytes of RAM, as in the log.
+    ///
+    /// The indirect blocks have 128 pointers: jobs 2-4 of the log read
+    /// 581 792 blocks of 0.65 KiB while they overwrote what job 1 had left
+    /// behind, and 576 766 random writes leave 527 000 level-1 blocks of 1 MiB
+    /// (303 000 if they had 1024 pointers). The same lines give 1.8 KiB for a
+    /// full level-1 block on disk, and job 5's give 4.7 KiB for level 2.
+    #[must_use]
+    pub fn freebsd_10_1(members: Vec<MemberConfig>, volume_size: Sectors, memory: Bytes) -> Self {
+        // arc_max = RAM - 1 GiB, arc_meta_limit = a quarter of it (arc_init).
+        let cache = memory.0.saturating_sub(1 << 30).max(memory.0 / 2);
+        Self {
+            members,
+            volume_size,
+            volume_block: Bytes(8 << 10),
+            indirect_pointers: 128,
+            indirect_memory: Bytes(16 << 10),
+            level_1_pointer_bytes: 13,
+            level_2_pointer_bytes: 37,
+            metadata_copies: 2,
+            ashift: 9,
+            cache: Bytes(cache),
+            metadata_limit: Bytes(cache / 4 - headers(cache)),
+            dirty_data_max: Bytes((memory.0 / 10).min(4 << 30)),
+            delay_min_percent: 60,
+            delay_scale: Nanos::from_micros(500),
+            delay_max: Nanos::from_millis(100),
+            async_write_ramp_percent: (30, 60),
+            txg_timeout: Nanos::from_secs(5),
+            txg_dirty_sync: Bytes(64 << 20),
+            // Fitted on job 1, where the syncing thread sets the pace: 9608
+            // writes/s, with 2 to 2.5 blocks each.
+            sync_block_time: Nanos::from_micros(54),
+            queue: QueueConfig::of_2014(),
+            prefetch: PrefetchConfig::of_2014(),
+            selection: ChildSelection::FreeBsd10,
+            // fio's cpu lines: 36 us of system time for a 4 KiB write (job 1),
+            // 111 us for a 128 KiB write (job 2), 149 us for a 128 KiB read
+            // (job 17), each of 16 blocks.
+            read_time: HostTime {
+                request: Nanos::from_micros(31),
+                block: Nanos(7_400),
+            },
+            write_time: HostTime {
+                request: Nanos::from_micros(31),
+                block: Nanos(5_000),
+            },
+            resilver: ResilverConfig {
+                max_in_flight: 32,
+                min_time: Nanos::from_secs(3),
+                idle: Nanos::from_millis(50),
+                delay: Nanos::from_millis(2),
+                // Fitted on the first hour of the log's resilver (8.39 %).
+                block_time: Nanos::from_micros(70),
+            },
+        }
+    }
+
+    /// ZFS on Linux 0.6.4 on a host with `memory` bytes of RAM. It differs
+    /// from FreeBSD 10.1 in child selection and in the cache: half of RAM,
+    /// three quarters of that for metadata.
+    #[must_use]
+    pub fn zol_0_6_4(members: Vec<MemberConfig>, volume_size: Sectors, memory: Bytes) -> Self {
+        let cache = memory.0 / 2;
+        let mut config = Self::freebsd_10_1(members, volume_size, memory);
+        config.selection = ChildSelection::Zol06;
+        config.cache = Bytes(cache);
+        config.metadata_limit = Bytes(cache / 4 * 3 - headers(cache));
+        config
+    }
+
+    /// OpenZFS 2.3.2 on Linux on a host with `memory` bytes of RAM whose processor
+    /// takes no time, as on the kernel bench. Its resilver is not that of 2.3 (see
+    /// the head of `scan`).
+    #[must_use]
+    pub fn openzfs_2_3(members: Vec<MemberConfig>, volume_size: Sectors, memory: Bytes) -> Self {
+        const NO_TIME: HostTime = HostTime {
+            request: Nanos::ZERO,
+            block: Nanos::ZERO,
+        };
+        let mut config = Self::freebsd_10_1(members, volume_size, memory);
+        // `zfs_arc_max` as the bench sets it; nothing is kept for metadata alone.
+        config.cache = Bytes(memory.0 / 2);
+        config.metadata_limit = config.cache;
+        // DN_MAX_INDBLKSHIFT 17. In the cache as on the disk: compressed.
+        config.indirect_pointers = 1024;
+        config.indirect_memory = Bytes(1024 * config.level_1_pointer_bytes);
+        // dsl_pool.c: `zfs_dirty_data_max_percent` 10, `zfs_dirty_data_sync_percent` 20.
+        config.txg_dirty_sync = Bytes(config.dirty_data_max.0 / 5);
+        config.sync_block_time = Nanos::ZERO;
+        config.queue = QueueConfig::of_2_3();
+        config.prefetch = PrefetchConfig::of_2_3();
+        config.read_time = NO_TIME;
+        config.write_time = NO_TIME;
+        config.resilver.block_time = Nanos::ZERO;
+        config.resilver.delay = Nanos::ZERO;
+        config
+    }
+}
+
+/// Headers of a cache full of blocks of 8 KiB: an `arc_buf_hdr_t` and an
+/// `arc_buf_t` each, about 330 bytes on amd64 (`arc_space_consume` counts them
+/// as metadata).
+const fn headers(cache: u64) -> u64 {
+    cache / (8 << 10) * 330
+}
+
+impl PrefetchConfig {
+    /// The constants of illumos, FreeBSD 10.1 and ZFS on Linux 0.6.
+    #[must_use]
+    pub const fn of_2014() -> Self {
+        Self::ByLength {
+            streams: 8,
+            blocks: 256,
+            reap: Nanos::from_secs(2),
+        }
+    }
+
+    /// Those of OpenZFS 2.3.2 on machines of 64 bits.
+    #[must_use]
+    pub const fn of_2_3() -> Self {
+        Self::ByDistance {
+            streams: 8,
+            minimum: Bytes(4 << 20),
+            maximum: Bytes(64 << 20),
+            reorder: Bytes(16 << 20),
+            reap_seconds: (1, 2),
+        }
+    }
+}
+
+impl QueueConfig {
+    /// illumos 4045 (August 2013) and what took it over: FreeBSD 10, ZFS on
+    /// Linux 0.6.3. Merging limits as in FreeBSD 10.
+    #[must_use]
+    pub const fn of_2014() -> Self {
+        const fn limits(min_active: u32, max_active: u32) -> ClassLimits {
+            ClassLimits {
+                min_active,
+                max_active,
+            }
+        }
+        Self {
+            sync_read: limits(10, 10),
+            sync_write: limits(10, 10),
+            async_read: limits(1, 3),
+            async_write: limits(1, 10),
+            scrub: limits(1, 2),
+            total_active: 1000,
+            aggregation_limit: Sectors(256),
+            read_gap_limit: Sectors(64),
+            courtesy: None,
+            batch: None,
+        }
+    }
+
+    /// OpenZFS 2.3.2 (`vdev_queue.c`), for disks that turn.
+    #[must_use]
+    pub const fn of_2_3() -> Self {
+        let mut config = Self::of_2014();
+        config.async_write.min_active = 2;
+        config.scrub.max_active = 3;
+        config.aggregation_limit = Sectors(2048);
+        config.batch = Some(Nanos(1 << 29));
+        config.courtesy = Some(Courtesy {
+            credit: 5,
+            delay: 5,
+        });
+        config
+    }
+}

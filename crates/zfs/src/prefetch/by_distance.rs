@@ -1,0 +1,255 @@
+//! Prefetch in OpenZFS 2.3 (`dmu_zfetch_prepare`, `dmu_zfetch_stream_create`).
+//!
+//! A read that begins where a stream is, or in its last block, or that crosses
+//! its position, moves the stream on. Then the stream's distance, which begins with
+//! the length of a read, doubles up to a minimum (4 MiB), and from then on grows by
+//! an eighth whenever a block ordered ahead came after the stream had passed it, up to
+//! a maximum (64 MiB); all blocks within the distance are ordered that have not
+//! been. A read a little ahead of a stream, or behind one that is in use, leaves all
+//! as it is. Any other read begins a stream: in place of one that nobody has used for
+//! more than two seconds, or, when there are as many as there may be, for more than
+//! one; a new one counts as a second old until it is hit. Times are whole
+//! seconds.
+//!
+//! Left out: streams of which parts are read in another order come back to life
+//! once enough of them has been read (`dmu_zfetch_future`); indirect blocks are
+//! ordered further ahead than data; less is ordered when prefetch fills a
+//! sixteenth of the cache.
+
+use crate::config::PrefetchConfig;
+use raidlab_units::{Bytes, Nanos};
+use std::ops::Range;
+
+#[derive(Debug)]
+struct Stream {
+    /// The next block that it should read.
+    next: u64,
+    /// How far it reaches ahead, in bytes.
+    distance: u64,
+    /// Ordered up to here.
+    ordered: u64,
+    /// Something came too late.
+    late: bool,
+    /// In whole seconds.
+    used: u64,
+}
+
+/// See the file's head.
+#[derive(Debug)]
+pub(crate) struct ByDistance {
+    most: usize,
+    blocks: u64,
+    block: u64,
+    minimum: u64,
+    maximum: u64,
+    reorder_blocks: u64,
+    reap_seconds: (u64, u64),
+    /// The newest first.
+    streams: Vec<Stream>,
+}
+
+impl ByDistance {
+    /// For a volume of so many blocks of a size; without streams for rules of
+    /// another kind.
+    pub(super) fn new(config: PrefetchConfig, blocks: u64, block: Bytes) -> Self {
+        let PrefetchConfig::ByDistance {
+            streams,
+            minimum,
+            maximum,
+            reorder,
+            reap_seconds,
+        } = config
+        else {
+            return Self::new(PrefetchConfig::of_2_3(), 0, block);
+        };
+        // Streams shall not meet.
+        let without_meeting = (blocks * block.0 / maximum.0.max(1)).max(1);
+        Self {
+            most: streams.min(usize::try_from(without_meeting).unwrap_or(usize::MAX)),
+            blocks,
+            block: block.0,
+            minimum: minimum.0,
+            maximum: maximum.0,
+            reorder_blocks: reorder.0 / block.0 + 1,
+            reap_seconds,
+            streams: Vec::new(),
+        }
+    }
+
+    /// Blocks `first..end` are read: the blocks to order now, perhaps none.
+    pub(super) fn read(&mut self, now: Nanos, first: u64, end: u64) -> Range<u64> {
+        let now = now.0 / Nanos::SECOND.0;
+        let follows = |stream: &Stream| stream.next == first || stream.next == first + 1;
+        let crosses = |stream: &Stream| first <= stream.next && end >= stream.next;
+        let find = |test: &dyn Fn(&Stream) -> bool| self.streams.iter().position(test);
+        if let Some(index) = find(&follows) {
+            return self.hit(now, index, end);
+        }
+        let reorder = self.reorder_blocks;
+        let recent = now.saturating_sub(self.reap_seconds.1);
+        for index in 0..self.streams.len() {
+            let stream = &mut self.streams[index];
+            if crosses(stream) {
+                return self.hit(now, index, end);
+            }
+            if first > stream.next && end <= stream.next + reorder {
+                stream.used = now;
+                return 0..0;
+            }
+            if end < stream.next && end + reorder > stream.next && stream.used >= recent {
+                stream.used = now;
+                return 0..0;
+            }
+        }
+        if end < self.blocks {
+            self.begin(now, end);
+        }
+        0..0
+    }
+
+    fn hit(&mut self, now: u64, index: usize, end: u64) -> Range<u64> {
+        let stream = &mut self.streams[index];
+        stream.used = now;
+        let length = end.saturating_sub(stream.next) * self.block;
+        if length == 0 {
+            return 0..0;
+        }
+        stream.next = end;
+        if end >= self.blocks {
+            self.streams.remove(index);
+            return 0..0;
+        }
+        if stream.distance < length {
+            stream.distance = length;
+        } else if stream.distance < self.minimum {
+            stream.distance *= 2;
+        } else if stream.late {
+            stream.distance += stream.distance / 8;
+        }
+        stream.late = false;
+        stream.distance = stream.distance.min(self.maximum);
+        let from = stream.ordered.max(end);
+        let to = (end + stream.distance / self.block).min(self.blocks);
+        stream.ordered = from.max(to);
+        from..stream.ordered
+    }
+
+    fn begin(&mut self, now: u64, next: u64) {
+        let (short, long) = self.reap_seconds;
+        let unused = |stream: &Stream, seconds| stream.used < now.saturating_sub(seconds);
+        self.streams.retain(|stream| !unused(stream, long));
+        if self.streams.len() >= self.most {
+            let old = self.streams.iter().enumerate();
+            let old = old.filter(|(_, stream)| unused(stream, short));
+            let Some((index, _)) = old.min_by_key(|(_, stream)| stream.used) else {
+                return;
+            };
+            self.streams.remove(index);
+        }
+        let stream = Stream {
+            next,
+            distance: 0,
+            ordered: next,
+            late: false,
+            used: now.saturating_sub(short),
+        };
+        self.streams.insert(0, stream);
+    }
+
+    /// Blocks that were ordered ahead, up to `end`, have been read.
+    pub(super) fn arrived(&mut self, end: u64) {
+        let near = |stream: &&mut Stream| {
+            end <= stream.next && end + self.maximum / self.block > stream.next
+        };
+        if let Some(stream) = self.streams.iter_mut().find(near) {
+            stream.late = true;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ByDistance;
+    use crate::config::PrefetchConfig;
+    use raidlab_units::{Bytes, Nanos};
+
+    const BLOCKS: u64 = 3 << 20;
+
+    fn prefetch() -> ByDistance {
+        ByDistance::new(PrefetchConfig::of_2_3(), BLOCKS, Bytes(8 << 10))
+    }
+
+    fn read(prefetch: &mut ByDistance, first: u64) -> (u64, u64) {
+        let range = prefetch.read(Nanos::ZERO, first, first + 16);
+        (range.start, range.end)
+    }
+
+    /// Reads of 128 KiB: distances of 128, 256, 512 KiB ... 4 MiB, which is 512
+    /// blocks.
+    #[test]
+    fn the_distance_doubles_up_to_four_mebibytes() {
+        let mut prefetch = prefetch();
+        assert_eq!(read(&mut prefetch, 160), (0, 0));
+        assert_eq!(read(&mut prefetch, 176), (192, 208));
+        assert_eq!(read(&mut prefetch, 192), (208, 240));
+        assert_eq!(read(&mut prefetch, 208), (240, 288));
+        for first in (224..4000).step_by(16) {
+            read(&mut prefetch, first);
+        }
+        assert_eq!(read(&mut prefetch, 4000), (4512, 4528));
+    }
+
+    #[test]
+    fn blocks_that_come_too_late_make_it_grow_by_an_eighth() {
+        let mut prefetch = prefetch();
+        for first in (160..4000).step_by(16) {
+            read(&mut prefetch, first);
+        }
+        prefetch.arrived(9000);
+        assert_eq!(read(&mut prefetch, 4000), (4512, 4528), "that was in time");
+        prefetch.arrived(4010);
+        assert_eq!(read(&mut prefetch, 4016), (4528, 4608));
+        for first in (4032..200_000).step_by(16) {
+            prefetch.arrived(first - 16);
+            read(&mut prefetch, first);
+        }
+        let last = prefetch.streams[0].ordered - prefetch.streams[0].next;
+        assert_eq!(last, 8192, "64 MiB");
+    }
+
+    #[test]
+    fn random_reads_order_nothing_and_take_no_used_stream() {
+        let mut prefetch = prefetch();
+        read(&mut prefetch, 160);
+        read(&mut prefetch, 176);
+        for index in 1..20 {
+            assert_eq!(read(&mut prefetch, index * 100_000), (0, 0));
+        }
+        assert_eq!(prefetch.streams.len(), 8, "never more");
+        assert_eq!(read(&mut prefetch, 192), (208, 240), "still known");
+        let later = Nanos::from_secs(3);
+        prefetch.read(later, 1_000_000, 1_000_001);
+        assert_eq!(prefetch.streams.len(), 1, "all others were too old");
+    }
+
+    #[test]
+    fn what_is_near_a_stream_begins_none() {
+        let mut prefetch = prefetch();
+        read(&mut prefetch, 160);
+        read(&mut prefetch, 176);
+        assert_eq!(read(&mut prefetch, 300), (0, 0), "ahead");
+        assert_eq!(read(&mut prefetch, 0), (0, 0), "behind");
+        assert_eq!(prefetch.streams.len(), 1);
+        // Across its position: what is new moves it on, and 128 KiB become 256.
+        assert_eq!(read(&mut prefetch, 184), (208, 232));
+    }
+
+    #[test]
+    fn a_stream_ends_with_the_volume() {
+        let mut prefetch = ByDistance::new(PrefetchConfig::of_2_3(), 48, Bytes(8 << 10));
+        assert_eq!(read(&mut prefetch, 0), (0, 0));
+        assert_eq!(read(&mut prefetch, 16), (32, 48));
+        assert_eq!(read(&mut prefetch, 32), (0, 0));
+        assert!(prefetch.streams.is_empty());
+    }
+}
