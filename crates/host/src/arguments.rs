@@ -158,6 +158,7 @@ fn options(lines: &[String], job: &PlannedJob, place: &Place) -> Vec<String> {
             arguments.push(on.clone());
         }
         queue_as(&mut words, job.queue);
+        heed_seed(&mut words);
         arguments.extend(words);
     }
     arguments
@@ -185,6 +186,16 @@ fn switched(word: &str) -> String {
         format!("--{option}")
     } else {
         format!("--{option}=1")
+    }
+}
+
+/// Before fio 3.35 the offsets' generator looks at a seed only together with
+/// `randrepeat=0` (axboe/fio issue 1502, mended in commit 95282650); with it all
+/// versions do, and the run is repeatable still.
+fn heed_seed(words: &mut Vec<String>) {
+    let has = |name: &str| words.iter().any(|word| word.starts_with(name));
+    if has("--randseed=") && !has("--randrepeat=") && !has("--allrandrepeat=") {
+        words.push("--randrepeat=0".to_owned());
     }
 }
 

@@ -194,9 +194,19 @@ pub fn between(facts: &mut Facts, before: &Frame, after: &Frame) {
         let (then, now) = (arc(before, name)?, arc(after, name)?);
         now.checked_sub(then)
     };
+    let none = |name: &str| passed(name).unwrap_or(0);
+    // What prefetch had fetched came from the disks all the same, and so does what
+    // it is still fetching (since OpenZFS 2.2 a count of its own).
+    let hits = passed("demand_data_hits")
+        .map(|hits| hits.saturating_sub(none("demand_hit_predictive_prefetch")));
+    let misses = passed("demand_data_misses").map(|misses| {
+        misses
+            .saturating_add(none("demand_data_iohits"))
+            .saturating_add(none("demand_hit_predictive_prefetch"))
+    });
     let source = "/proc/spl/kstat/zfs/arcstats";
-    facts.maybe(fact::ARC_HITS, passed("hits"), "", source);
-    facts.maybe(fact::ARC_MISSES, passed("misses"), "", source);
+    facts.maybe(fact::ARC_HITS, hits, "", source);
+    facts.maybe(fact::ARC_MISSES, misses, "", source);
     // Linux works out the time of boot from the difference of the two clocks:
     // it moves when the wall clock is set (fs/proc/stat.c, `getboottime64`).
     if let (Some(then), Some(now)) = (boot_time(before), boot_time(after)) {

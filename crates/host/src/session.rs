@@ -104,12 +104,11 @@ impl<'a> Session<'a> {
             Access::Folder(_) | Access::Export(_) => None,
         };
         let place = mount(machine, experiment, &target, system, &built)?;
+        let members = built.members.iter().map(|member| member.device.clone());
+        // Nothing says of a ZFS volume's device that it lies above the members.
+        let above = array.iter().map(|name| format!("/dev/{name}"));
+        let own: Vec<String> = members.chain(above).collect();
         let sampler = Sampler::new(&target, machine.system(), system, &built, array, begun)?;
-        let own: Vec<String> = built
-            .members
-            .iter()
-            .map(|member| member.device.clone())
-            .collect();
         let foreign = Inventory::of(&target)?.foreign_to(&own);
         Ok(Self {
             machine,

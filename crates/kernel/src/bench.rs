@@ -17,6 +17,7 @@ use raidlab_store::{Observation, Records, Scope};
 use raidlab_uml::{Boot, BootError, Kernel, Machine, Place};
 use raidlab_units::Bytes;
 use std::error::Error;
+use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -41,6 +42,9 @@ pub struct Settings {
     pub patience: Duration,
     /// What shall happen to disks, by their place among the members.
     pub faults: Vec<(usize, ScheduledFault)>,
+    /// Where every command of every disk is written down, a file for each
+    /// experiment.
+    pub commands: Option<PathBuf>,
 }
 
 impl Default for Settings {
@@ -54,6 +58,7 @@ impl Default for Settings {
             call_cost_ns: 1000,
             patience: Duration::from_secs(60),
             faults: Vec::new(),
+            commands: None,
         }
     }
 }

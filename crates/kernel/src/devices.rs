@@ -1,6 +1,7 @@
 //! The guest's disks and its clock: a calendar on a thread of its own.
 
 use crate::bench::Settings;
+use crate::commands::Commands;
 use crate::processors::stay_on;
 use raidlab_calendar::{
     Calendar, CalendarError, DeviceConfig, DiskModel, Options, Outcome, Protocol,
@@ -34,7 +35,7 @@ pub(crate) struct Disks {
     count: usize,
     queue_depth: usize,
     stop: Arc<AtomicBool>,
-    thread: Option<JoinHandle<Result<Report, CalendarError>>>,
+    thread: Option<JoinHandle<Result<Report, DisksError>>>,
 }
 
 impl Disks {
@@ -61,14 +62,22 @@ impl Disks {
             stop: Some(Arc::clone(&stop)),
             ..Options::default()
         };
-        Self::bind(place.folder(), configs, options, stop, processor)
+        let commands = Commands::of(settings.commands.as_deref(), experiment);
+        let observer = commands.map_err(DisksError::Commands)?;
+        Self::bind(
+            place.folder(),
+            configs,
+            options,
+            (stop, observer),
+            processor,
+        )
     }
 
     fn bind(
         folder: &Path,
         configs: Vec<DeviceConfig>,
         options: Options,
-        stop: Arc<AtomicBool>,
+        (stop, mut observer): (Arc<AtomicBool>, Commands),
         processor: Option<usize>,
     ) -> Result<Self, DisksError> {
         let count = configs.len();
@@ -78,7 +87,8 @@ impl Disks {
             .name("calendar".to_owned())
             .spawn(move || {
                 stay_on(processor);
-                let outcome = calendar.run(&mut ())?;
+                let outcome = calendar.run(&mut observer).map_err(DisksError::Calendar)?;
+                observer.finish().map_err(DisksError::Commands)?;
                 Ok(Report::of(&calendar, outcome))
             })
             .map_err(DisksError::Thread)?;
@@ -109,7 +119,7 @@ impl Disks {
     fn join(&mut self) -> Option<Result<Report, DisksError>> {
         let thread = self.thread.take()?;
         Some(match thread.join() {
-            Ok(ended) => ended.map_err(DisksError::Calendar),
+            Ok(ended) => ended,
             Err(_) => Err(DisksError::Panicked),
         })
     }
@@ -331,6 +341,9 @@ pub enum DisksError {
     /// The calendar.
     #[error("the guest's clock and disks have failed")]
     Calendar(#[from] CalendarError),
+    /// The file of the disks' commands.
+    #[error("the disks' commands cannot be written down")]
+    Commands(#[source] std::io::Error),
     /// A thread cannot be had.
     #[error("no thread for the guest's clock and disks")]
     Thread(#[source] std::io::Error),

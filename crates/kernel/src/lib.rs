@@ -14,6 +14,7 @@
 
 pub mod agent;
 mod bench;
+mod commands;
 mod devices;
 mod messages;
 mod obstacle;

@@ -99,6 +99,10 @@ impl Subject for PoolSubject {
         Nanos::from_secs(3600)
     }
 
+    fn job_begins(&mut self) {
+        self.pool.drop_caches();
+    }
+
     fn is_idle(&self) -> bool {
         self.pool.is_idle()
     }

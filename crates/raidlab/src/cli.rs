@@ -44,7 +44,7 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Run a suite or a fio job file and show who is fastest at what.
-    Run(crate::run::Arguments),
+    Run(Box<crate::run::Arguments>),
     /// Go on with a run that was interrupted or killed.
     Resume(crate::resume::Arguments),
     /// Remove what a killed run has left on a machine.

@@ -369,8 +369,7 @@ impl Kept<'_> {
             self.store.display(),
             self.run
         );
-        let again = see(self.run, self.store).replace("raidlab report", "raidlab resume");
-        let help = format!("{}; `{again}` goes on", self.help());
+        let help = format!("{}; `{}` goes on", self.help(), self.again());
         Failure::words(Kind::Interrupted, words).help(help)
     }
 
@@ -381,16 +380,21 @@ impl Kept<'_> {
         let (index, source) = end.failures.into_iter().next()?;
         let experiment = prepared.label(index);
         let help = format!(
-            "{failures} of {} experiments failed, {} kept; {}",
+            "{failures} of {} experiments failed, {} kept; {}; `{}` tries again",
             prepared.experiments.len(),
             kept_words(end.rows, self.planned),
-            self.help()
+            self.help(),
+            self.again()
         );
         Some(Failure::new(Kind::Run, ExperimentFailed { experiment, source }).help(help))
     }
 
     fn help(&self) -> String {
         format!("`{}` shows them", see(self.run, self.store))
+    }
+
+    fn again(&self) -> String {
+        see(self.run, self.store).replace("raidlab report", "raidlab resume")
     }
 }
 

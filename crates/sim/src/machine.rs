@@ -284,6 +284,7 @@ impl Machine {
         let overflows: u64 = self.tag_overflows();
         let health = self.health();
         let sync = self.sync().map(|sync| sync.percent());
+        self.subject.job_begins();
         let mut jobs = Jobs::start(group, self, &random)?;
         let limit = self.now + ENDLESS;
         let mut leap = self.leap_plan(&jobs);

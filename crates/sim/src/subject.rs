@@ -92,6 +92,9 @@ pub trait Subject {
     fn holds_submitter(&self, _process: u32) -> bool {
         false
     }
+    /// A job is about to begin: what the host's memory keeps of the subject's data
+    /// is let go, where the bench that is modelled drops caches.
+    fn job_begins(&mut self) {}
     /// Nothing in flight to members and nothing that will be without cause.
     fn is_idle(&self) -> bool;
     /// Which of the machine's disks a command's slot means.

@@ -325,9 +325,10 @@ pub fn arc_size_bytes(moment: &str) -> String {
 
 /// `true` where the caches were told to drop before the job.
 pub const CACHES_DROPPED: &str = "caches.dropped";
-/// Reads that the ARC answered during the job.
+/// Blocks of data that somebody waited for during the job and the ARC had, other
+/// than by prefetch.
 pub const ARC_HITS: &str = "arc.hits";
-/// Reads that it did not.
+/// Those that it did not have: they came from the disks, for prefetch or now.
 pub const ARC_MISSES: &str = "arc.misses";
 /// Commands that reached cache devices during the job.
 pub const CACHE_DEVICE_IOS: &str = "cache_device.ios";

@@ -329,6 +329,11 @@ impl Cache {
         self.make_room();
     }
 
+    /// Lets data go beyond so many blocks, the oldest first.
+    pub(crate) fn keep_data(&mut self, blocks: u64) {
+        self.data.shrink_to(blocks);
+    }
+
     /// Lets all data go.
     pub(crate) fn forget_data(&mut self) {
         self.data.shrink_to(0);

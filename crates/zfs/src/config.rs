@@ -170,6 +170,9 @@ pub struct PoolConfig {
     /// lies under them, more (`arc_meta_limit`, less the headers of all buffers
     /// in the cache, which count as metadata).
     pub metadata_limit: Bytes,
+    /// What of it holds data still when the host's caches were dropped before a job;
+    /// `None`: they are not.
+    pub kept_when_dropped: Option<Bytes>,
     /// Writers block at this much dirty data (`zfs_dirty_data_max`).
     pub dirty_data_max: Bytes,
     /// Writers are delayed above this percentage of it
@@ -187,6 +190,15 @@ pub struct PoolConfig {
     pub txg_timeout: Nanos,
     /// ... or with this much dirty data (`zfs_dirty_data_sync`).
     pub txg_dirty_sync: Bytes,
+    /// Pool metadata (space maps, the dataset's own block) that each of the two
+    /// rounds of a group's sync writes, one command for each copy.
+    pub pool_metadata: Sectors,
+    /// How far the copies of metadata lie from each other; `None`: an eighth of the
+    /// disk.
+    pub copies_apart: Option<Sectors>,
+    /// Blocks that a sync has under way when it begins, and after how many there may
+    /// be one more; `None`: no limit.
+    pub allocations: Option<(u32, u32)>,
     /// Host time of the syncing thread for one block, data or indirect.
     pub sync_block_time: Nanos,
     /// The leaf queues.

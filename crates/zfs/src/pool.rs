@@ -294,6 +294,14 @@ impl Pool {
         self.stream.1 >= self.cache.capacity()
     }
 
+    /// The host is told to drop its caches: data beyond what the cache always keeps
+    /// go, where the configuration says so.
+    pub fn drop_caches(&mut self) {
+        if let Some(kept) = self.config.kept_when_dropped {
+            self.cache.keep_data(kept.0 / self.config.volume_block.0);
+        }
+    }
+
     /// The size of the cache.
     #[must_use]
     pub const fn cache_size(&self) -> Bytes {

@@ -48,10 +48,10 @@ impl Prefetch {
         }
     }
 
-    /// Blocks that were ordered ahead, up to `end`, have been read.
-    pub(crate) fn arrived(&mut self, end: u64) {
+    /// Blocks from `first` on that were ordered ahead have been read.
+    pub(crate) fn arrived(&mut self, first: u64) {
         if let Self::ByDistance(streams) = self {
-            streams.arrived(end);
+            streams.arrived(first);
         }
     }
 }

@@ -6,6 +6,7 @@ use crate::case::Case;
 use crate::devices::{dd_operand, is_random, may_be_cached, member_bytes, tool, working_set};
 use crate::finding::Ruling;
 use crate::rule::{Check, Family, Rule};
+use crate::rules::fio::{OffsetsSeed, offsets_seed};
 use raidlab_store::Severity::{Fatal, Note, Warning};
 use raidlab_store::{Measurement, fact};
 
@@ -44,8 +45,8 @@ pub(super) const RULES: &[Rule] = &[
         family: Family::Cache,
         title: "cache or compression answered",
         explanation: "The working set is large enough, yet the disks did not deliver the bytes: \
-            the members read less than 0.9 of what the job read, or the ARC answered more than a \
-            tenth of the reads, or the data set compresses by more than 1.05, or the rate is \
+            the members read less than 0.9 of what the job read, or more than a tenth of the \
+            data came from the ARC (not counting what prefetch had fetched), or the data set compresses by more than 1.05, or the rate is \
             beyond the physical bound (B1). Compressed data make the effective working set \
             smaller than memory.",
         effect: "The rate is that of memory and processor, in part or whole.",
@@ -109,10 +110,12 @@ pub(super) const RULES: &[Rule] = &[
         title: "the same random sequence again",
         explanation: "Two cached jobs of the subject read at random with the same seed from the \
             same place with the same block size: fio draws the same offsets in each run unless \
-            told otherwise (`randrepeat=1`).",
+            told otherwise (`randrepeat=1`); before 3.35 a `randseed` counts only with \
+            `randrepeat=0`.",
         effect: "The later job finds the earlier one's blocks in a cache: later steps of a queue \
             depth ladder are too fast.",
-        remedy: "Shift the offset of each job, or give each one its own recorded `randseed`.",
+        remedy: "Shift the offset of each job, or give each one its own recorded `randseed`, \
+            with `randrepeat=0`.",
         source: "the 2015 comparison shifts the offset by 1 MiB for each job",
         check: Check::Whole(same_sequence),
     },
@@ -375,7 +378,12 @@ fn same_sequence(case: &Case<'_>, ruling: &mut Ruling) {
             continue;
         };
         ruling.judged();
-        if !cached || option("randrepeat") == Some("0") {
+        let seed = match offsets_seed(row, option("randrepeat"), option("randseed")) {
+            OffsetsSeed::Own(seed) => seed,
+            OffsetsSeed::Default => "",
+            OffsetsSeed::Random => continue,
+        };
+        if !cached {
             continue;
         }
         let key = [
@@ -387,7 +395,7 @@ fn same_sequence(case: &Case<'_>, ruling: &mut Ruling) {
             &row.part,
             offset,
             range.unwrap_or_default(),
-            option("randseed").unwrap_or_default(),
+            seed,
         ]
         .map(str::to_owned)
         .to_vec();

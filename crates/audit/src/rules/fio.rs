@@ -55,11 +55,12 @@ pub(super) const RULES: &[Rule] = &[
         family: Family::Tools,
         title: "every repetition draws the same random blocks",
         explanation: "A random job was repeated without a seed of its own: fio's default \
-            (`randrepeat=1`) gives each run the same offsets.",
+            (`randrepeat=1`) gives each run the same offsets. Before fio 3.35 a `randseed` \
+            changes them only together with `randrepeat=0`.",
         effect: "Repetitions are not independent, so their spread is too small; and a cache may \
             know the blocks.",
-        remedy: "Give each repetition its own recorded `randseed`.",
-        source: "fio(1)",
+        remedy: "Give each repetition its own recorded `randseed`, with `randrepeat=0`.",
+        source: "fio(1); axboe/fio issue 1502, mended in 3.35",
         check: Check::Rows(same_seed),
     },
     Rule {
@@ -246,15 +247,45 @@ fn same_seed(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Option<
     let known = own || reports_options(case, row);
     ruling.need(known.then_some(()), "fio.option.randseed")?;
     ruling.judged();
-    let own = option("randrepeat") == Some("0") || option("randseed").is_some();
-    if row.repetition > 0 && !own {
-        ruling.row(
-            Note,
-            row,
-            "neither randseed nor randrepeat=0 is set".to_owned(),
-        );
+    let (repeats, seed) = (option("randrepeat"), option("randseed"));
+    if row.repetition > 0 && offsets_seed(row, repeats, seed) == OffsetsSeed::Default {
+        let words = match seed {
+            None => "neither randseed nor randrepeat=0 is set",
+            Some(_) => "randseed without randrepeat=0, which this fio does not heed",
+        };
+        ruling.row(Note, row, words.to_owned());
     }
     Some(())
+}
+
+/// What a fio job's random offsets begin with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum OffsetsSeed<'a> {
+    /// The same in each run.
+    Default,
+    /// As told.
+    Own(&'a str),
+    /// Another one in each run.
+    Random,
+}
+
+/// By its options `randrepeat` and `randseed`, as its version heeds them.
+pub(super) fn offsets_seed<'a>(
+    row: &Measurement,
+    repeats: Option<&str>,
+    seed: Option<&'a str>,
+) -> OffsetsSeed<'a> {
+    let version = row.tool.strip_prefix("fio").map(|rest| {
+        let mut numbers = rest.split(|letter: char| !letter.is_ascii_digit());
+        let mut next = || numbers.find(|word| !word.is_empty())?.parse::<u32>().ok();
+        (next().unwrap_or(0), next().unwrap_or(0))
+    });
+    let heeds = repeats == Some("0") || version.is_some_and(|version| version >= (3, 35));
+    match seed {
+        Some(seed) if heeds => OffsetsSeed::Own(seed),
+        None if repeats == Some("0") => OffsetsSeed::Random,
+        _ => OffsetsSeed::Default,
+    }
 }
 
 fn ended_early(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Option<()> {

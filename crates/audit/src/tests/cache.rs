@@ -52,6 +52,19 @@ fn data_set() -> Vec<Pair> {
             .cell_fact(0, fact::JOB_OFFSET_BYTES, "0", "bytes")
             .cell_fact(1, fact::JOB_OFFSET_BYTES, second_offset, "bytes")
     };
+    let seeded = |tool: &str| {
+        let job = |sequence, rate| Measurement {
+            sequence,
+            tool: tool.to_owned(),
+            ..random(Read, rate)
+        };
+        let name = fact::fio_option("randseed");
+        Lab::mirror([job(0, 170.0), job(1, 180.0)])
+            .fact(&fact::fio_option("direct"), "0")
+            .fact(fact::JOB_OFFSET_BYTES, "0")
+            .cell_fact(0, &name, "101", "")
+            .cell_fact(1, &name, "102", "")
+    };
     vec![
         pair(
             "B1",
@@ -83,6 +96,7 @@ fn data_set() -> Vec<Pair> {
         pair("C8", Warning, zeros("zero"), zeros("random")),
         pair("C9", Warning, deduplicated("on"), deduplicated("off")),
         pair("C11", Warning, ladder("0"), ladder("1048576")),
+        pair("C11", Warning, seeded("fio 3.33"), seeded("fio 3.35")),
     ]
 }
 

@@ -61,6 +61,17 @@ fn options() -> Vec<Pair> {
         };
         option(Lab::of([random(Read, 170.0), again]), "randrepeat", repeat)
     };
+    let seeded = |tool: &str| {
+        let first = Measurement {
+            tool: tool.to_owned(),
+            ..random(Read, 170.0)
+        };
+        let again = Measurement {
+            repetition: 1,
+            ..first.clone()
+        };
+        option(Lab::of([first, again]), "randseed", "11")
+    };
     let zfs = |version: &str| {
         let lab = Lab::of([row(Read)]).fact(fact::ARRAY_SYSTEM, "zfs");
         option(lab.fact(&fact::version("zfs"), version), "direct", "1")
@@ -85,6 +96,7 @@ fn options() -> Vec<Pair> {
         pair("T2", Note, threads("32"), threads("1")),
         pair("T3", Warning, maps("tausworthe"), maps("lfsr")),
         pair("T4", Note, seeds("1"), seeds("0")),
+        pair("T4", Note, seeded("fio 3.33"), seeded("fio 3.35")),
         pair("T6", Note, timed(4036, 20.0), timed(4036, 60.0)),
         pair(
             "T6",

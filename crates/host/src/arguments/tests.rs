@@ -66,6 +66,18 @@ fn a_depth_is_reached_as_the_host_does_it() {
 }
 
 #[test]
+fn a_seed_is_heeded_by_every_fio() {
+    let options = |more: &str| {
+        let step = format!("fio = \"--rw=randread --size=1m {more}\"");
+        line(&step, QueueStyle::Libaio, &device()).unwrap()
+    };
+    assert!(options("--randseed=7").ends_with(" --randrepeat=0"));
+    assert!(!options("").contains("randrepeat"));
+    let own = options("--randseed=7 --randrepeat=1");
+    assert!(!own.contains("--randrepeat=0"), "{own}");
+}
+
+#[test]
 fn a_colon_in_a_path_is_no_list_of_files() {
     let place = Place::planned("/dev/disk/by-path/pci-0000:02".to_owned(), false, 1 << 30);
     let line = line("fio = \"--rw=read --size=1m\"", QueueStyle::Libaio, &place).unwrap();

@@ -115,7 +115,8 @@ pub fn go_on(run: &RunSummary, prepared: &Prepared) -> Result<Begun, Failure> {
     })
 }
 
-/// Writes down that a run has gone to its end, and which experiments failed.
+/// Writes down which experiments of a run failed; one without failures has gone to
+/// its end, and another can be resumed.
 ///
 /// # Errors
 /// When the store cannot be written.
@@ -138,7 +139,10 @@ pub fn end(
         )
     });
     store.add_notes(run, &remarks.collect::<Vec<_>>())?;
-    store.finish_run(run, &seconds(Timestamp::now()))
+    if end.failures.is_empty() {
+        store.finish_run(run, &seconds(Timestamp::now()))?;
+    }
+    Ok(())
 }
 
 /// RFC 3339 in UTC, to the second.

@@ -54,6 +54,11 @@ pub struct KernelArguments {
     /// `unwritable`. May be repeated.
     #[arg(long = "disk-fault", value_name = "DISK:TIME:WHAT")]
     faults: Vec<String>,
+
+    /// Write every command of every disk, with its virtual times, into this folder:
+    /// a file of comma-separated values for each experiment.
+    #[arg(long, value_name = "FOLDER")]
+    disk_commands: Option<PathBuf>,
 }
 
 /// The bench with all that is to be done on it.
@@ -101,6 +106,7 @@ pub fn prepare(arguments: &Arguments, typed: &[String]) -> Result<KernelRun, Fai
             .iter()
             .map(|text| fault::fault(text))
             .collect::<Result<_, _>>()?,
+        commands: own.disk_commands.clone(),
         ..Settings::default()
     };
     prepare::choose_disks(&mut suite, &arguments.disks)?;

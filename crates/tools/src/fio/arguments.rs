@@ -256,6 +256,9 @@ impl Arguments {
         }
         if let Some(seed) = job.random_seed {
             self.add("randseed", &seed.to_string());
+            // Before 3.35 the offsets' generator looks at the seed with this only
+            // (axboe/fio issue 1502, commit 95282650).
+            self.add("randrepeat", "0");
         }
         self.add_if(!job.random_map, "norandommap");
     }

@@ -30,6 +30,7 @@ impl PoolConfig {
             ashift: 9,
             cache: Bytes(cache),
             metadata_limit: Bytes(cache / 4 - headers(cache)),
+            kept_when_dropped: None,
             dirty_data_max: Bytes((memory.0 / 10).min(4 << 30)),
             delay_min_percent: 60,
             delay_scale: Nanos::from_micros(500),
@@ -37,6 +38,11 @@ impl PoolConfig {
             async_write_ramp_percent: (30, 60),
             txg_timeout: Nanos::from_secs(5),
             txg_dirty_sync: Bytes(64 << 20),
+            // From job 5 of the log: about 1 MiB of writes per group that are neither
+            // data nor indirect blocks of the volume.
+            pool_metadata: Sectors(256),
+            copies_apart: None,
+            allocations: None,
             // Fitted on job 1, where the syncing thread sets the pace: 9608
             // writes/s, with 2 to 2.5 blocks each.
             sync_block_time: Nanos::from_micros(54),
@@ -91,11 +97,20 @@ impl PoolConfig {
         // `zfs_arc_max` as the bench sets it; nothing is kept for metadata alone.
         config.cache = Bytes(memory.0 / 2);
         config.metadata_limit = config.cache;
+        // The host bench drops caches before each job on Linux; the cache gives way
+        // down to `arc_c_min`, a thirty-second of memory.
+        config.kept_when_dropped = Some(Bytes(memory.0 / 32));
         // DN_MAX_INDBLKSHIFT 17. In the cache as on the disk: compressed.
         config.indirect_pointers = 1024;
         config.indirect_memory = Bytes(1024 * config.level_1_pointer_bytes);
         // dsl_pool.c: `zfs_dirty_data_max_percent` 10, `zfs_dirty_data_sync_percent` 20.
         config.txg_dirty_sync = Bytes(config.dirty_data_max.0 / 5);
+        // Read off the members' commands on the kernel bench: 40 to 100 sectors in
+        // each of the rounds. The copies are in metaslabs of their own.
+        config.pool_metadata = Sectors(64);
+        config.copies_apart = Some(metaslab(config.smallest_member()));
+        // `zfs_vdev_def_queue_depth`; the growth is read off the members' commands.
+        config.allocations = Some((32, 1700));
         config.sync_block_time = Nanos::ZERO;
         config.queue = QueueConfig::of_2_3();
         config.prefetch = PrefetchConfig::of_2_3();
@@ -104,6 +119,20 @@ impl PoolConfig {
         config.resilver.block_time = Nanos::ZERO;
         config.resilver.delay = Nanos::ZERO;
         config
+    }
+}
+
+/// The size of a metaslab (OpenZFS 2.3.2 vdev.c, `vdev_metaslab_set_size`): about 200
+/// of them, of 512 MiB at least and 16 GiB at most.
+const fn metaslab(member: Sectors) -> Sectors {
+    let (least, most) = (1 << 20, 1 << 25);
+    let size = (member.0 / 200).next_power_of_two();
+    if size < least {
+        Sectors(least)
+    } else if size > most {
+        Sectors(most)
+    } else {
+        Sectors(size)
     }
 }
 

@@ -121,7 +121,7 @@ impl Pool {
             self.cache.insert_data(run.first, run.end);
         }
         if flight.ahead {
-            self.prefetch.arrived(run.end);
+            self.prefetch.arrived(run.first);
         }
         for index in flight.jobs {
             if let Some(job) = self.jobs.get_mut(index) {

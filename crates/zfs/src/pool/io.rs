@@ -302,6 +302,12 @@ impl Pool {
         if current && let Some(class) = command.class {
             leaf.queue.completed(class);
         }
+        if self.config.allocations.is_some() {
+            // Its place in the disk is taken before anybody hears of its end
+            // (`vdev_queue_io_done`).
+            self.issue(out);
+        }
+        let leaf = &mut self.leaves[command.slot.index()];
         if current && result == Err(MemberError::Gone) && leaf.is_writable() {
             self.fail_leaf(now, command.slot, out);
         }

@@ -25,21 +25,15 @@
 //! to the queue already merged up to its limit: the queue would merge them,
 //! the log's writes are 126 KB on average.
 
-use super::io::WriteFor;
+mod place;
+
 use super::{Pool, Timer, finish};
-use crate::cache::IndirectId;
 use crate::leaf_queue::Class;
 use crate::map::Place;
 use raidlab_array::{Outputs, RequestId};
 use raidlab_units::{Bytes, Nanos};
 use std::collections::VecDeque;
 
-/// Pool metadata (space maps, the dataset's own block) in each of the two
-/// rounds, one command for each copy. From job 5 of the log: about 1 MiB of
-/// writes per group that are neither data nor indirect blocks of the volume.
-const POOL_METADATA_SECTORS: u64 = 256;
-/// The second and third copy of metadata lie this part of the disk further.
-const COPY_DISTANCE: u64 = 8;
 /// A slot of the uberblock ring, and the distance between two labels.
 const UBERBLOCK_SECTORS: u64 = 2;
 const LABEL_SECTORS: u64 = 512;
@@ -78,6 +72,8 @@ struct Sync {
     copies: Option<Place>,
     copy_cursor: u64,
     outstanding: u32,
+    /// Writes that have ended.
+    written: u32,
     flushes: Vec<RequestId>,
 }
 
@@ -238,144 +234,12 @@ impl Pool {
             changed: [0; 2],
             run: None,
             copies: None,
-            copy_cursor: (self.map.cursor() + self.map.space() / COPY_DISTANCE) % self.map.space(),
+            copy_cursor: (self.map.cursor() + self.copies_apart()) % self.map.space(),
             outstanding: 0,
+            written: 0,
             flushes: std::mem::take(&mut self.txg.open_flushes),
         });
         self.emit(now, out);
-    }
-
-    /// The syncing thread orders the next run of blocks, or has no more.
-    pub(super) fn emit(&mut self, now: Nanos, out: &mut Outputs) {
-        let Some(mut sync) = self.txg.sync.take() else {
-            return;
-        };
-        sync.now = now;
-        let limit = self.config.queue.aggregation_limit.0;
-        let mut handled = 0;
-        while let Some(&(first, dirty)) = sync.runs.front()
-            && sync.run.is_none_or(|(run, _)| run.count < limit)
-        {
-            handled += self.place_blocks(&mut sync, first, dirty, limit);
-        }
-        self.send_run(&mut sync);
-        if handled == 0 {
-            self.send_copies(&mut sync);
-            sync.stage = Stage::Settle;
-        }
-        self.txg.sync = Some(sync);
-        if handled > 0 {
-            self.set_timer(now + self.config.sync_block_time * handled, Timer::Emit);
-        } else {
-            self.sync_settled(now, out);
-        }
-    }
-
-    /// Places the next consecutive dirty blocks under one level-1 block, and
-    /// what is above them if they are its last. The number of blocks placed.
-    fn place_blocks(&mut self, sync: &mut Sync, first: u64, dirty: u64, limit: u64) -> u64 {
-        let room = limit - sync.run.map_or(0, |(run, _)| run.count);
-        let room = (room / self.map.block_sectors()).max(1);
-        let parent = |level, block| self.map.indirect_index(level, block);
-        let (level_1, level_2) = (parent(1, first), parent(2, first));
-        let under = self.map.pointers() - first % self.map.pointers();
-        let blocks = dirty.min(room).min(under);
-        sync.runs.pop_front();
-        if blocks < dirty {
-            sync.runs.push_front((first + blocks, dirty - blocks));
-        }
-        let next = sync.runs.front().map(|run| run.0);
-        let last_1 = next.is_none_or(|next| parent(1, next) != level_1);
-        let last_2 = next.is_none_or(|next| parent(2, next) != level_2);
-
-        let place = self.map.write_blocks(first, blocks);
-        self.append(sync, place, blocks);
-        sync.changed[0] += blocks;
-        if last_1 {
-            self.place_indirect(sync, 1, level_1);
-            sync.changed[1] += 1;
-        }
-        if last_2 {
-            self.place_indirect(sync, 2, level_2);
-        }
-        blocks + u64::from(last_1) + u64::from(last_2)
-    }
-
-    fn place_indirect(&mut self, sync: &mut Sync, level: u8, index: u64) {
-        let changed = std::mem::take(&mut sync.changed[usize::from(level) - 1]);
-        let place = self.map.write_indirect(level, index, changed);
-        self.cache.insert_indirect(IndirectId { level, index });
-        self.append(sync, place, 0);
-        for _ in 1..self.config.metadata_copies {
-            if sync.copy_cursor + place.count > self.map.space() {
-                sync.copy_cursor = 0;
-            }
-            let start = sync.copy_cursor;
-            let grown = sync.copies.filter(|copies| {
-                copies.start + copies.count == start
-                    && copies.count + place.count <= self.config.queue.aggregation_limit.0
-            });
-            if grown.is_none() {
-                self.send_copies(sync);
-            }
-            sync.copies = Some(Place {
-                start: grown.map_or(start, |copies| copies.start),
-                count: grown.map_or(0, |copies| copies.count) + place.count,
-            });
-            sync.copy_cursor += place.count;
-        }
-    }
-
-    /// Adds a place to the run, which goes out if it ends elsewhere.
-    fn append(&mut self, sync: &mut Sync, place: Place, dirty: u64) {
-        let adjoins = |run: &(Place, u64)| run.0.start + run.0.count == place.start;
-        if let Some((run, dirty_before)) = sync.run.filter(adjoins) {
-            let (start, count) = (run.start, run.count + place.count);
-            sync.run = Some((Place { start, count }, dirty_before + dirty));
-        } else {
-            self.send_run(sync);
-            sync.run = Some((place, dirty));
-        }
-    }
-
-    fn send_run(&mut self, sync: &mut Sync) {
-        if let Some((place, dirty)) = sync.run.take() {
-            let at = (sync.now, place);
-            self.sync_write(&mut sync.outstanding, at, Class::AsyncWrite, dirty);
-        }
-    }
-
-    fn send_copies(&mut self, sync: &mut Sync) {
-        if let Some(place) = sync.copies.take() {
-            let at = (sync.now, place);
-            self.sync_write(&mut sync.outstanding, at, Class::AsyncWrite, 0);
-        }
-    }
-
-    fn sync_copies(&mut self, outstanding: &mut u32, (now, place): (Nanos, Place), copies: u64) {
-        let space = self.map.space();
-        for copy in 0..copies {
-            let start = (place.start + copy * (space / COPY_DISTANCE)) % space;
-            let start = start.min(space - place.count);
-            let count = place.count;
-            let at = (now, Place { start, count });
-            self.sync_write(outstanding, at, Class::AsyncWrite, 0);
-        }
-    }
-
-    fn sync_write(
-        &mut self,
-        outstanding: &mut u32,
-        (now, place): (Nanos, Place),
-        class: Class,
-        dirty_blocks: u64,
-    ) {
-        if self.start_write(now, place, class, WriteFor::Sync { dirty_blocks }) {
-            *outstanding += 1;
-        } else {
-            // No disk is left: nothing can stay dirty for ever.
-            self.txg.dirty -= dirty_blocks;
-        }
     }
 
     /// A write of the sync is on all disks.
@@ -384,10 +248,17 @@ impl Pool {
         if dirty_blocks > 0 {
             self.unblock(now);
         }
+        let mut goes_on = false;
         if let Some(sync) = &mut self.txg.sync {
             sync.outstanding -= 1;
+            sync.written += 1;
+            goes_on = sync.stage == Stage::Blocks;
         }
-        self.sync_settled(now, out);
+        if goes_on && self.config.allocations.is_some() {
+            self.emit(now, out);
+        } else {
+            self.sync_settled(now, out);
+        }
     }
 
     fn unblock(&mut self, now: Nanos) {
@@ -435,7 +306,7 @@ impl Pool {
                 }
             }
             Stage::PoolMetadata(_) => {
-                let place = self.map.allocate(POOL_METADATA_SECTORS);
+                let place = self.map.allocate(self.config.pool_metadata.0);
                 self.sync_copies(&mut sent, (now, place), self.config.metadata_copies + 1);
             }
             Stage::FlushBefore | Stage::FlushAfter => sent = self.start_flush(out),

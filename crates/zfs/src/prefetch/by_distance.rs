@@ -156,10 +156,10 @@ impl ByDistance {
         self.streams.insert(0, stream);
     }
 
-    /// Blocks that were ordered ahead, up to `end`, have been read.
-    pub(super) fn arrived(&mut self, end: u64) {
+    /// Blocks from `first` on that were ordered ahead have been read.
+    pub(super) fn arrived(&mut self, first: u64) {
         let near = |stream: &&mut Stream| {
-            end <= stream.next && end + self.maximum / self.block > stream.next
+            first < stream.next && first + self.maximum / self.block > stream.next
         };
         if let Some(stream) = self.streams.iter_mut().find(near) {
             stream.late = true;

@@ -1,0 +1,195 @@
+//! The syncing thread gives places to dirty blocks and sends them.
+//!
+//! Until 2015 it goes its own pace, and runs are handed to the queues already merged
+//! up to their limit. In OpenZFS 2.3 a block gets its place only while fewer than so
+//! many are on their way (`zio_dva_throttle`): 32 when a group's sync begins
+//! (`zfs_vdev_def_queue_depth`). So the first ones go to the disks one by one, and
+//! only those that wait behind them are merged: with a disk that takes writes into
+//! its cache most commands are single blocks. By the source
+//! (`metaslab_group_increment_qdepth`) the limit rises by one for each block that has
+//! ended, up to 100; in the members' commands on the kernel bench it rises by one for
+//! some 1 700 blocks, and that is what is done here.
+
+use super::{Stage, Sync};
+use crate::cache::IndirectId;
+use crate::leaf_queue::Class;
+use crate::map::Place;
+use crate::pool::io::WriteFor;
+use crate::pool::{Pool, Timer};
+use raidlab_array::Outputs;
+use raidlab_units::Nanos;
+
+/// The second and third copy of metadata lie this part of the disk further, if the
+/// configuration says nothing else.
+const COPY_DISTANCE: u64 = 8;
+
+impl Pool {
+    /// The syncing thread orders the next run of blocks, or has no more.
+    pub(in crate::pool) fn emit(&mut self, now: Nanos, out: &mut Outputs) {
+        let Some(mut sync) = self.txg.sync.take() else {
+            return;
+        };
+        sync.now = now;
+        let limit = self.config.queue.aggregation_limit.0;
+        if self.config.allocations.is_some() {
+            self.place_some(&mut sync, out);
+            self.txg.sync = Some(sync);
+            self.sync_settled(now, out);
+            return;
+        }
+        let mut handled = 0;
+        while let Some(&(first, dirty)) = sync.runs.front()
+            && sync.run.is_none_or(|(run, _)| run.count < limit)
+        {
+            handled += self.place_blocks(&mut sync, first, dirty, limit);
+        }
+        self.send_run(&mut sync);
+        if handled == 0 {
+            self.send_copies(&mut sync);
+            sync.stage = Stage::Settle;
+        }
+        self.txg.sync = Some(sync);
+        if handled > 0 {
+            self.set_timer(now + self.config.sync_block_time * handled, Timer::Emit);
+        } else {
+            self.sync_settled(now, out);
+        }
+    }
+
+    /// Gives places to blocks, one by one, as long as so many writes may be
+    /// outstanding; each goes to the queues at once.
+    fn place_some(&mut self, sync: &mut Sync, out: &mut Outputs) {
+        let (first, growth) = self.config.allocations.unwrap_or_default();
+        let at_most = first + sync.written / growth.max(1);
+        let limit = self.map.block_sectors();
+        while sync.outstanding < at_most
+            && let Some(&(first, dirty)) = sync.runs.front()
+        {
+            self.place_blocks(sync, first, dirty, limit);
+            self.send_run(sync);
+            self.send_copies(sync);
+            self.issue(out);
+        }
+        if sync.runs.is_empty() {
+            sync.stage = Stage::Settle;
+        }
+    }
+
+    /// Places the next consecutive dirty blocks under one level-1 block, and
+    /// what is above them if they are its last. The number of blocks placed.
+    fn place_blocks(&mut self, sync: &mut Sync, first: u64, dirty: u64, limit: u64) -> u64 {
+        let room = limit - sync.run.map_or(0, |(run, _)| run.count);
+        let room = (room / self.map.block_sectors()).max(1);
+        let parent = |level, block| self.map.indirect_index(level, block);
+        let (level_1, level_2) = (parent(1, first), parent(2, first));
+        let under = self.map.pointers() - first % self.map.pointers();
+        let blocks = dirty.min(room).min(under);
+        sync.runs.pop_front();
+        if blocks < dirty {
+            sync.runs.push_front((first + blocks, dirty - blocks));
+        }
+        let next = sync.runs.front().map(|run| run.0);
+        let last_1 = next.is_none_or(|next| parent(1, next) != level_1);
+        let last_2 = next.is_none_or(|next| parent(2, next) != level_2);
+
+        let place = self.map.write_blocks(first, blocks);
+        self.append(sync, place, blocks);
+        sync.changed[0] += blocks;
+        if last_1 {
+            self.place_indirect(sync, 1, level_1);
+            sync.changed[1] += 1;
+        }
+        if last_2 {
+            self.place_indirect(sync, 2, level_2);
+        }
+        blocks + u64::from(last_1) + u64::from(last_2)
+    }
+
+    fn place_indirect(&mut self, sync: &mut Sync, level: u8, index: u64) {
+        let changed = std::mem::take(&mut sync.changed[usize::from(level) - 1]);
+        let place = self.map.write_indirect(level, index, changed);
+        self.cache.insert_indirect(IndirectId { level, index });
+        self.append(sync, place, 0);
+        for _ in 1..self.config.metadata_copies {
+            if sync.copy_cursor + place.count > self.map.space() {
+                sync.copy_cursor = 0;
+            }
+            let start = sync.copy_cursor;
+            let grown = sync.copies.filter(|copies| {
+                copies.start + copies.count == start
+                    && copies.count + place.count <= self.config.queue.aggregation_limit.0
+            });
+            if grown.is_none() {
+                self.send_copies(sync);
+            }
+            sync.copies = Some(Place {
+                start: grown.map_or(start, |copies| copies.start),
+                count: grown.map_or(0, |copies| copies.count) + place.count,
+            });
+            sync.copy_cursor += place.count;
+        }
+    }
+
+    /// Adds a place to the run, which goes out if it ends elsewhere.
+    fn append(&mut self, sync: &mut Sync, place: Place, dirty: u64) {
+        let adjoins = |run: &(Place, u64)| run.0.start + run.0.count == place.start;
+        if let Some((run, dirty_before)) = sync.run.filter(adjoins) {
+            let (start, count) = (run.start, run.count + place.count);
+            sync.run = Some((Place { start, count }, dirty_before + dirty));
+        } else {
+            self.send_run(sync);
+            sync.run = Some((place, dirty));
+        }
+    }
+
+    fn send_run(&mut self, sync: &mut Sync) {
+        if let Some((place, dirty)) = sync.run.take() {
+            let at = (sync.now, place);
+            self.sync_write(&mut sync.outstanding, at, Class::AsyncWrite, dirty);
+        }
+    }
+
+    fn send_copies(&mut self, sync: &mut Sync) {
+        if let Some(place) = sync.copies.take() {
+            let at = (sync.now, place);
+            self.sync_write(&mut sync.outstanding, at, Class::AsyncWrite, 0);
+        }
+    }
+
+    /// How far a block's second copy lies from its first.
+    pub(super) fn copies_apart(&self) -> u64 {
+        let told = self.config.copies_apart.map(|apart| apart.0);
+        told.unwrap_or(self.map.space() / COPY_DISTANCE)
+    }
+
+    pub(super) fn sync_copies(
+        &mut self,
+        outstanding: &mut u32,
+        (now, place): (Nanos, Place),
+        copies: u64,
+    ) {
+        let space = self.map.space();
+        for copy in 0..copies {
+            let start = (place.start + copy * self.copies_apart()) % space;
+            let start = start.min(space - place.count);
+            let count = place.count;
+            let at = (now, Place { start, count });
+            self.sync_write(outstanding, at, Class::AsyncWrite, 0);
+        }
+    }
+
+    pub(super) fn sync_write(
+        &mut self,
+        outstanding: &mut u32,
+        (now, place): (Nanos, Place),
+        class: Class,
+        dirty_blocks: u64,
+    ) {
+        if self.start_write(now, place, class, WriteFor::Sync { dirty_blocks }) {
+            *outstanding += 1;
+        } else {
+            // No disk is left: nothing can stay dirty for ever.
+            self.txg.dirty -= dirty_blocks;
+        }
+    }
+}
