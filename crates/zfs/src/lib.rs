@@ -19,10 +19,16 @@
 //! (every write is asynchronous; a flush waits for the current transaction
 //! group), level 3 and above of the block tree, fragmentation, snapshots.
 //!
+//! Releases differ in constants and in rules: the queue's, prefetch, and how many
+//! blocks a sync has under way (`config::releases`, `leaf_queue`, `prefetch`,
+//! `pool::txg::place`). The resilver of all of them is that of 2014-15.
+//!
 //! What is not from the sources or from sizes:
 //! - fitted: the syncing thread's time for a block on job 1 of the comparison
 //!   of 2015, the resilver thread's on its first hour (8.39 %), both in
 //!   `config`;
+//! - read off the commands that OpenZFS 2.3 sends to modelled disks: how fast that
+//!   number of blocks rises, and how much pool metadata a group writes;
 //! - read off facts of the log that are not rates (`iostat` totals, fio's `cpu`
 //!   and `ctx`): pointers and compressed size of indirect blocks, the host's
 //!   times, that prefetch is on;

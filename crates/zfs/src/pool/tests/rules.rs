@@ -323,3 +323,58 @@ fn a_bad_configuration_is_refused() {
     let linux = PoolConfig::zol_0_6_4(config().members, Sectors(1 << 26), Bytes(16 << 30));
     assert_eq!(linux.check(), Ok(()));
 }
+
+/// OpenZFS 2.3: 32 blocks are under way, of which a disk has two while little is
+/// dirty; the others are merged when one of these has ended.
+#[test]
+fn the_first_blocks_of_a_group_go_one_by_one_and_those_behind_them_together() {
+    let config = PoolConfig::openzfs_2_3(config().members, Sectors(1 << 26), Bytes(16 << 30));
+    let mut pool = Pool::new(config, Stream::new(1)).expect("a good configuration");
+    let write = request(1, Operation::Write, 0, 64 * 16);
+    let flush = request(2, Operation::Flush, 0, 0);
+    let counts = |out: &Outputs| -> Vec<u64> {
+        let commands = out
+            .commands
+            .iter()
+            .filter(|command| command.slot == Slot(0));
+        commands.map(|command| command.count.0).collect()
+    };
+    call(&mut pool, |pool, out| pool.submit(Nanos::ZERO, write, out));
+    let out = call(&mut pool, |pool, out| pool.submit(Nanos::ZERO, flush, out));
+    assert_eq!(counts(&out), [16, 16]);
+    let first = out.commands[0];
+    assert_eq!(first.slot, Slot(0));
+    let out = call(&mut pool, |pool, out| {
+        pool.complete(Nanos(1000), first.id, Ok(()), out);
+    });
+    assert_eq!(counts(&out), [30 * 16]);
+}
+
+/// A job begins: of the data a thirty-second of memory stays.
+#[test]
+fn dropped_caches_keep_what_the_cache_always_keeps() {
+    let read_again = |drops: bool| {
+        let config = PoolConfig::openzfs_2_3(config().members, Sectors(1 << 17), Bytes(1 << 30));
+        let mut pool = Pool::new(config, Stream::new(1)).expect("a good configuration");
+        let mut now = Nanos::ZERO;
+        // 64 MiB, the whole volume, a mebibyte at a time.
+        for part in 0..64 {
+            let write = request(part, Operation::Write, part * 2048, 2048);
+            let out = call(&mut pool, |pool, out| pool.submit(now, write, out));
+            settle(&mut pool, &mut now, out.commands);
+        }
+        if drops {
+            pool.drop_caches();
+        }
+        let old = request(64, Operation::Read, 0, 16);
+        let new = request(65, Operation::Read, (1 << 17) - 16, 16);
+        [old, new].map(|read| {
+            let out = call(&mut pool, |pool, out| pool.submit(now, read, out));
+            let commands = out.commands.len();
+            settle(&mut pool, &mut now, out.commands);
+            commands
+        })
+    };
+    assert_eq!(read_again(false), [0, 0]);
+    assert_eq!(read_again(true), [1, 0]);
+}
