@@ -2,6 +2,7 @@
 //! values: one line for each command, in the order in which they ended. What a
 //! layer above the disks really asked for is seen there, and nowhere else.
 
+use crate::devices::DisksError;
 use raidlab_calendar::{DiskOperation, Observer, TraceRecord};
 use raidlab_lab::Experiment;
 use std::fs::File;
@@ -14,32 +15,45 @@ const HEAD: &str = "arrived_ns,completed_ns,disk,operation,first_sector,sectors,
 /// Writes commands down, if that was asked for.
 #[derive(Debug, Default)]
 pub(crate) struct Commands {
+    path: PathBuf,
     file: Option<BufWriter<File>>,
     failed: Option<io::Error>,
 }
 
 impl Commands {
     /// Into a new file of the folder; `None`: nowhere.
-    pub(crate) fn of(folder: Option<&Path>, experiment: &Experiment) -> io::Result<Self> {
+    pub(crate) fn of(folder: Option<&Path>, experiment: &Experiment) -> Result<Self, DisksError> {
         let Some(folder) = folder else {
             return Ok(Self::default());
         };
-        std::fs::create_dir_all(folder)?;
-        let mut file = BufWriter::new(File::create(path(folder, experiment))?);
-        writeln!(file, "{HEAD}")?;
-        Ok(Self {
-            file: Some(file),
-            failed: None,
-        })
+        let path = path(folder, experiment);
+        match begin(folder, &path) {
+            Ok(file) => Ok(Self {
+                path,
+                file: Some(file),
+                failed: None,
+            }),
+            Err(source) => Err(DisksError::Commands { path, source }),
+        }
     }
 
     /// All of it is in the file, or what went wrong.
-    pub(crate) fn finish(self) -> io::Result<()> {
-        if let Some(error) = self.failed {
-            return Err(error);
-        }
-        self.file.map_or(Ok(()), |mut file| file.flush())
+    pub(crate) fn finish(self) -> Result<(), DisksError> {
+        let flushed = match (self.failed, self.file) {
+            (Some(error), _) => Err(error),
+            (None, Some(mut file)) => file.flush(),
+            (None, None) => Ok(()),
+        };
+        let path = self.path;
+        flushed.map_err(|source| DisksError::Commands { path, source })
     }
+}
+
+fn begin(folder: &Path, path: &Path) -> io::Result<BufWriter<File>> {
+    std::fs::create_dir_all(folder)?;
+    let mut file = BufWriter::new(File::create(path)?);
+    writeln!(file, "{HEAD}")?;
+    Ok(file)
 }
 
 impl Observer for Commands {

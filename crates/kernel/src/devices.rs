@@ -13,7 +13,7 @@ use raidlab_model::wiring::{self, Wired, WiringError};
 use raidlab_random::Stream;
 use raidlab_uml::{Kernel, Place};
 use raidlab_units::{Bytes, Nanos, Sectors};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
@@ -62,8 +62,7 @@ impl Disks {
             stop: Some(Arc::clone(&stop)),
             ..Options::default()
         };
-        let commands = Commands::of(settings.commands.as_deref(), experiment);
-        let observer = commands.map_err(DisksError::Commands)?;
+        let observer = Commands::of(settings.commands.as_deref(), experiment)?;
         Self::bind(
             place.folder(),
             configs,
@@ -88,7 +87,7 @@ impl Disks {
             .spawn(move || {
                 stay_on(processor);
                 let outcome = calendar.run(&mut observer).map_err(DisksError::Calendar)?;
-                observer.finish().map_err(DisksError::Commands)?;
+                observer.finish()?;
                 Ok(Report::of(&calendar, outcome))
             })
             .map_err(DisksError::Thread)?;
@@ -342,8 +341,14 @@ pub enum DisksError {
     #[error("the guest's clock and disks have failed")]
     Calendar(#[from] CalendarError),
     /// The file of the disks' commands.
-    #[error("the disks' commands cannot be written down")]
-    Commands(#[source] std::io::Error),
+    #[error("the disks' commands cannot be written to {}", path.display())]
+    Commands {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
     /// A thread cannot be had.
     #[error("no thread for the guest's clock and disks")]
     Thread(#[source] std::io::Error),

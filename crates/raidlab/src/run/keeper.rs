@@ -273,3 +273,40 @@ impl Sink for Keeper<'_> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use raidlab_lab::{BenchError, Choices, Finish, Suite};
+
+    /// Whether a run that went so can be resumed.
+    fn goes_on(failures: Vec<(usize, BenchError)>) -> bool {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut store = Store::open(folder.path().join("s.db")).expect("a new store");
+        let suite = Suite::load("quick").expect("built in");
+        let prepared = Prepared {
+            experiments: suite.experiments(&suite.subjects, &Choices::default()),
+            suite,
+            remarks: Vec::new(),
+        };
+        let run = begin("model", &prepared, &mut store).expect("room for a run");
+        let ended = RunEnd {
+            finish: Finish::Complete,
+            failures,
+            rows: 0,
+        };
+        end(&mut store, run.id, &ended, &prepared).expect("room for its end");
+        let found = store.run_by_name(&run.name).expect("it is there");
+        found.run.finished.is_none()
+    }
+
+    #[test]
+    fn a_run_has_come_to_its_end_when_no_experiment_failed() {
+        assert!(!goes_on(Vec::new()));
+        let failed = BenchError::Setup {
+            what: "the guest".to_owned(),
+            source: "it spins".into(),
+        };
+        assert!(goes_on(vec![(0, failed)]));
+    }
+}
