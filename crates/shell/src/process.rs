@@ -104,6 +104,7 @@ impl Process {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .process_group(0);
+        warden::stand_by();
         let begun = Instant::now();
         let child = command.spawn()?;
         warden::guard(child.id());

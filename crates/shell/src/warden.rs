@@ -39,6 +39,12 @@ done
 
 static WARDEN: Mutex<Option<ChildStdin>> = Mutex::new(None);
 
+/// To be called before a command is started: it is known to the warden a moment
+/// later then, and not only once there is one.
+pub fn stand_by() {
+    begin_if_none(&mut WARDEN.lock().unwrap_or_else(PoisonError::into_inner));
+}
+
 /// From now on the group dies with raidlab.
 pub fn guard(group: u32) {
     tell(&format!("+ {group}\n"));
@@ -53,14 +59,18 @@ pub fn release(group: u32) {
 /// only the leftovers' search.
 fn tell(line: &str) {
     let mut warden = WARDEN.lock().unwrap_or_else(PoisonError::into_inner);
-    if warden.is_none() {
-        *warden = begin();
-    }
+    begin_if_none(&mut warden);
     let told = warden
         .as_mut()
         .is_none_or(|pipe| pipe.write_all(line.as_bytes()).is_ok());
     if !told {
         *warden = None;
+    }
+}
+
+fn begin_if_none(warden: &mut Option<ChildStdin>) {
+    if warden.is_none() {
+        *warden = begin();
     }
 }
 
