@@ -10,7 +10,7 @@ set -eu
 
 port=${RAIDLAB_TEST_SSH_PORT:-20622}
 crate=$(cd "$(dirname "$0")/.." && pwd)
-folder=$(mktemp -d /tmp/raidlab-sshd-XXXXXX)
+folder=$(mktemp -d "${TMPDIR:-/tmp}/raidlab-sshd-XXXXXX")
 server=
 end() {
     [ -z "$server" ] || kill "$server"
