@@ -98,9 +98,9 @@ mod tests {
 
     #[test]
     fn files_of_another_run_are_not_touched() {
-        let machine = Recorded::new("localhost").folder("/var/tmp", &["raidlab-disk-0.img"]);
-        let error = make(&machine, "/var/tmp", 2, Bytes(1 << 20)).unwrap_err();
-        let words = "localhost is taken: trial disk /var/tmp/raidlab-disk-0.img is there";
+        let machine = Recorded::new("localhost").folder("/srv/trial", &["raidlab-disk-0.img"]);
+        let error = make(&machine, "/srv/trial", 2, Bytes(1 << 20)).unwrap_err();
+        let words = "localhost is taken: trial disk /srv/trial/raidlab-disk-0.img is there";
         assert_eq!(error.to_string(), words);
         assert!(machine.commands().is_empty());
     }

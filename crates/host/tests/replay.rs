@@ -347,7 +347,7 @@ fn cleanup_takes_down_what_it_finds_from_the_top() {
         ["--noheadings", "--raw", "--output", "NAME,BACK-FILE"],
     );
     let folder = "/run/raidlab/raidlab0";
-    let file = "/var/tmp/raidlab-disk-0.img";
+    let file = "/srv/trial/raidlab-disk-0.img";
     let mut machine = Recorded::new("localhost")
         .says(&Command::reads("uname", ["-s"]), "Linux\n")
         .file(
@@ -360,7 +360,7 @@ fn cleanup_takes_down_what_it_finds_from_the_top() {
         )
         .folder("/proc", &[])
         .folder("/sys/block", &[])
-        .folder("/var/tmp", &["raidlab-disk-0.img", "other"])
+        .folder("/srv/trial", &["raidlab-disk-0.img", "other"])
         .says(&marked, "")
         .says(&find, show)
         .says(&find, "")
@@ -381,14 +381,14 @@ fn cleanup_takes_down_what_it_finds_from_the_top() {
     let recorded = Arc::new(machine);
     let target: Arc<dyn Target> = Arc::clone(&recorded) as Arc<dyn Target>;
     let machine = Machine::behind(target).unwrap();
-    let removed = cleanup(&machine, "/var/tmp").unwrap();
+    let removed = cleanup(&machine, "/srv/trial").unwrap();
     assert_eq!(
         removed,
         [
             "mount /run/raidlab/raidlab0",
             "btrfs raid1 raidlab0",
-            "/dev/loop0 on /var/tmp/raidlab-disk-0.img",
-            "/var/tmp/raidlab-disk-0.img",
+            "/dev/loop0 on /srv/trial/raidlab-disk-0.img",
+            "/srv/trial/raidlab-disk-0.img",
         ]
     );
 }

@@ -21,7 +21,7 @@ pub struct FileDisk {
 #[derive(Debug, thiserror::Error)]
 pub enum FileDiskError {
     /// The form is another.
-    #[error("`{text}` is not of the form file:/PATH:SIZE, such as file:/var/tmp/a.img:1g")]
+    #[error("`{text}` is not of the form file:/PATH:SIZE, such as file:/srv/a.img:1g")]
     Form {
         /// What was given.
         text: String,
@@ -117,12 +117,12 @@ mod tests {
     #[test]
     fn files_are_told_from_disks() {
         assert!(FileDisk::parse("/dev/sdb").is_none());
-        let file = FileDisk::parse("file:/var/tmp/a:b.img:2g")
+        let file = FileDisk::parse("file:/srv/a:b.img:2g")
             .unwrap()
             .unwrap();
         assert_eq!(
             (file.path.as_str(), file.size.0),
-            ("/var/tmp/a:b.img", 2 << 30)
+            ("/srv/a:b.img", 2 << 30)
         );
         for bad in ["file:", "file:a.img:1g", "file:/a.img", "file:/a.img:big"] {
             assert!(FileDisk::parse(bad).unwrap().is_err(), "{bad}");

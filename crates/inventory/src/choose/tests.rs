@@ -36,13 +36,13 @@ fn a_blank_loop_device_is_given() {
 
 #[test]
 fn a_mounted_disk_is_refused_whatever_the_consent() {
-    insta::assert_snapshot!(refusals(&Machine::loops(), "/dev/loop0", WIPE), @"/dev/loop0: mounted (/dev/loop0 at /tmp/inventory-rec/mnt, ext4); umount /tmp/inventory-rec/mnt, or use another disk");
+    insta::assert_snapshot!(refusals(&Machine::loops(), "/dev/loop0", WIPE), @"/dev/loop0: mounted (/dev/loop0 at /srv/inventory/mnt, ext4); umount /srv/inventory/mnt, or use another disk");
 }
 
 #[test]
 fn both_members_of_a_mounted_btrfs_are_refused() {
     insta::assert_snapshot!(refusals(&Machine::loops(), "/dev/loop1", WIPE), @r"
-    /dev/loop1: mounted (/dev/loop1 at /tmp/inventory-rec/bmnt, btrfs); umount /tmp/inventory-rec/bmnt, or use another disk
+    /dev/loop1: mounted (/dev/loop1 at /srv/inventory/bmnt, btrfs); umount /srv/inventory/bmnt, or use another disk
     /dev/loop1: a member of something that runs (/dev/loop1 in btrfs 1c8c9655-38a7-4039-b189-a93951d120dc); take btrfs 1c8c9655-38a7-4039-b189-a93951d120dc down, or use another disk
     ");
     insta::assert_snapshot!(refusals(&Machine::loops(), "/dev/loop2", WIPE), @"/dev/loop2: a member of something that runs (/dev/loop2 in btrfs 1c8c9655-38a7-4039-b189-a93951d120dc); take btrfs 1c8c9655-38a7-4039-b189-a93951d120dc down, or use another disk");
@@ -152,7 +152,7 @@ fn one_disk_under_two_names_is_refused() {
 
 #[test]
 fn two_loop_devices_on_one_file_are_one_disk() {
-    let file = "/tmp/one.img\n";
+    let file = "/srv/one.img\n";
     let machine = Machine::loops()
         .file("/sys/block/loop3/loop/backing_file", file)
         .file("/sys/block/loop4/loop/backing_file", file);

@@ -288,7 +288,7 @@ mod tests {
         1 PART ada0p3 801112064 512 i 3 o 15032406016 ty freebsd-swap xs GPT xt 516e7cb5\n\
         1 PART ada0p2 15031566336 512 i 2 o 839680 ty freebsd-ufs xs GPT xt 516e7cb6\n\
         2 LABEL gpt/root 15031566336 512 i 0 o 0\n\
-        0 MD md0 268435456 512 u 0 s 512 f 0 fs 0 l 268435456 t vnode file /tmp/a.img\n";
+        0 MD md0 268435456 512 u 0 s 512 f 0 fs 0 l 268435456 t vnode file /srv/a.img\n";
 
     fn machine() -> Machine {
         Machine::default()
@@ -331,7 +331,7 @@ mod tests {
         let file = inventory.find("/dev/md0").unwrap();
         assert_eq!(
             (file.kind, file.backing_file.as_deref()),
-            (DiskKind::Loop, Some("/tmp/a.img"))
+            (DiskKind::Loop, Some("/srv/a.img"))
         );
         assert_eq!(inventory.root, ["/dev/ada0p2", "/dev/ada0"]);
         assert_eq!(inventory.find("/dev/mirror/m0").unwrap().on, ["/dev/ada3"]);

@@ -75,7 +75,7 @@ fn the_facts_of_a_linux_machine() {
     ");
     assert_eq!(
         value(&facts, "disk.loop3.backing_file"),
-        Some("/tmp/inventory-rec/ext4.img")
+        Some("/srv/inventory/ext4.img")
     );
     assert_eq!(value(&facts, "disk.loop3.kind"), Some("loop device"));
 }

@@ -41,8 +41,8 @@ Examples:
   raidlab serve a.img b.img c.img d.img e.img
   raidlab serve [ a.img b.img ] [ c.img d.img ]
   raidlab serve --name home --tcp 127.0.0.1:10809 /dev/sdb /dev/sdc
-  raidlab serve --model wd4000fyyz --unix /tmp/disk.sock
-  raidlab serve --file plain.img --unix /tmp/plain.sock"
+  raidlab serve --model wd4000fyyz --unix disk.sock
+  raidlab serve --file plain.img --unix plain.sock"
 )]
 pub struct Arguments {
     #[command(flatten)]

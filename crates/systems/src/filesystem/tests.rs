@@ -58,7 +58,7 @@ fn a_wrong_value_is_refused_at_its_line() {
 }
 
 fn settings(spec: &FileSystemSpec, machine: &Recorded, device: &str) -> String {
-    let settings = spec.settings(machine, device, "/tmp/systems-fs/m");
+    let settings = spec.settings(machine, device, "/mnt/measured");
     let rows = settings.expect("settings").into_iter().map(|row| {
         let verdict = if row.applied { "" } else { " NOT APPLIED" };
         let asked = row.asked.unwrap_or_else(|| "-".to_owned());
@@ -75,7 +75,7 @@ fn settings_of_ext4_are_read_back() {
     let machine = Recorded::new("recorded")
         .file(
             "/proc/mounts",
-            "/dev/loop0 /tmp/systems-fs/m ext4 rw,noatime,stripe=48 0 0\n",
+            "/dev/loop0 /mnt/measured ext4 rw,noatime,stripe=48 0 0\n",
         )
         .says(
             &Command::reads("dumpe2fs", ["-h", "/dev/loop0"]),
@@ -92,10 +92,10 @@ fn settings_of_xfs_are_read_back() {
     let machine = Recorded::new("recorded")
         .file(
             "/proc/mounts",
-            "/dev/loop0 /tmp/systems-fs/m xfs rw,noatime,inode64,logbufs=8,logbsize=64k,sunit=128,swidth=384,noquota 0 0\n",
+            "/dev/loop0 /mnt/measured xfs rw,noatime,inode64,logbufs=8,logbsize=64k,sunit=128,swidth=384,noquota 0 0\n",
         )
         .says(
-            &Command::reads("xfs_info", ["/tmp/systems-fs/m"]),
+            &Command::reads("xfs_info", ["/mnt/measured"]),
             include_str!("data/xfs_info.txt"),
         );
     let spec = spec("type = 'xfs'\nstripe = { chunk = '64k', data_members = 3 }");
@@ -115,7 +115,7 @@ tunefs: trim: (-t)                                         enabled
     let machine = Recorded::new("recorded")
         .says(
             &Command::reads("mount", ["-p"]),
-            "/dev/mirror/m0\t\t/tmp/systems-fs/m\tufs\trw,noatime\t2 2\n",
+            "/dev/mirror/m0\t\t/mnt/measured\tufs\trw,noatime\t2 2\n",
         )
         .answers(
             &Command::reads("tunefs", ["-p", "/dev/mirror/m0"]),

@@ -45,7 +45,7 @@ fn every_option_has_its_value() {
         clock_source: Some("clock_gettime"),
         report_together: true,
         logs: Some(LogRequest {
-            prefix: "/tmp/run/31",
+            prefix: "/run/31",
             average_ms: 1000,
         }),
         extra: &extra,
@@ -59,9 +59,9 @@ fn every_option_has_its_value() {
 --filename=/dev/disk/by-path/pci-0000\:00\:1f.2
 --clocksource=clock_gettime
 --group_reporting=1
---write_bw_log=/tmp/run/31
---write_iops_log=/tmp/run/31
---write_lat_log=/tmp/run/31
+--write_bw_log=/run/31
+--write_iops_log=/run/31
+--write_lat_log=/run/31
 --log_avg_msec=1000
 --direct=1
 --name=31_32rr4k

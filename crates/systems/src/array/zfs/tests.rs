@@ -10,7 +10,7 @@ fn spec(toml: &str) -> ZfsSpec {
 
 fn in_folder(devices: &[&str]) -> Built {
     Built {
-        folder: "/tmp/raidlab0".to_owned(),
+        folder: "/mnt/raidlab0".to_owned(),
         ..array("raidlab0", devices)
     }
 }
@@ -84,12 +84,12 @@ fn members_are_data_then_log_then_cache() {
     let pool = in_folder(&["sdb", "sdc", "sdd", "sde", "nvme0n1", "nvme1n1", "nvme2n1"]);
     insta::assert_snapshot!(short_plan(&spec.create(&pool).unwrap()), @r#"
     Destroys: zpool create -f -o failmode=continue -m none raidlab0 mirror /dev/sdb /dev/sdc mirror /dev/sdd /dev/sde log mirror /dev/nvme0n1 /dev/nvme1n1 cache /dev/nvme2n1
-    Changes: zfs create -o mountpoint=/tmp/raidlab0 -o recordsize=1048576 -o atime=off -o xattr=sa raidlab0/data
+    Changes: zfs create -o mountpoint=/mnt/raidlab0 -o recordsize=1048576 -o atime=off -o xattr=sa raidlab0/data
     "#);
     assert_eq!(spec.title(), "ZFS striped mirrors + log + cache");
     assert_eq!(
         spec.access(&pool),
-        Access::Folder("/tmp/raidlab0".to_owned())
+        Access::Folder("/mnt/raidlab0".to_owned())
     );
     let verbs = |slot: usize| {
         let mut text = String::new();
@@ -133,7 +133,7 @@ fn a_member_of_raidz_is_taken_offline_and_replaced_by_itself() {
     let pool = in_folder(&["sdb", "sdc", "sdd", "sde", "sdf"]);
     insta::assert_snapshot!(short_plan(&spec.create(&pool).unwrap()), @r#"
     Destroys: zpool create -f -m none raidlab0 raidz2 /dev/sdb /dev/sdc /dev/sdd /dev/sde log /dev/sdf
-    Changes: zfs create -o mountpoint=/tmp/raidlab0 raidlab0/data
+    Changes: zfs create -o mountpoint=/mnt/raidlab0 raidlab0/data
     "#);
     insta::assert_snapshot!(plan(&spec.remove(&pool, 3).unwrap()), @"Changes: zpool offline raidlab0 /dev/sde");
     insta::assert_snapshot!(plan(&spec.add(&pool, 3).unwrap()), @r#"
