@@ -117,13 +117,8 @@ mod tests {
     #[test]
     fn files_are_told_from_disks() {
         assert!(FileDisk::parse("/dev/sdb").is_none());
-        let file = FileDisk::parse("file:/srv/a:b.img:2g")
-            .unwrap()
-            .unwrap();
-        assert_eq!(
-            (file.path.as_str(), file.size.0),
-            ("/srv/a:b.img", 2 << 30)
-        );
+        let file = FileDisk::parse("file:/srv/a:b.img:2g").unwrap().unwrap();
+        assert_eq!((file.path.as_str(), file.size.0), ("/srv/a:b.img", 2 << 30));
         for bad in ["file:", "file:a.img:1g", "file:/a.img", "file:/a.img:big"] {
             assert!(FileDisk::parse(bad).unwrap().is_err(), "{bad}");
         }
