@@ -192,6 +192,8 @@ pub struct PersistentArray {
     /// Failures that they know, and the engine is still to be told of.
     recorded: BTreeSet<Slot>,
     replacements: Replacements,
+    /// A request has woken the engine's thread, which runs when the submitter sleeps.
+    thread_is_due: bool,
     /// Bad blocks that the logs do not know yet.
     bad_blocks_unrecorded: bool,
 
@@ -235,7 +237,10 @@ impl PersistentArray {
                 self.tracked.insert(request.id, flush);
                 self.pass_to_engine(request, out);
             }
-            Operation::Write | Operation::Discard => self.submit_write(request, out),
+            Operation::Write | Operation::Discard => {
+                self.submit_write(request, out);
+                self.thread_is_due = self.engine.has_a_thread();
+            }
         }
         self.pump(out);
     }
@@ -347,6 +352,10 @@ impl PersistentArray {
     /// Time has passed.
     pub fn tick(&mut self, now: Nanos, out: &mut Outputs) {
         self.now = now;
+        if std::mem::take(&mut self.thread_is_due) {
+            // Bits come before jobs.
+            self.pump(out);
+        }
         self.with_engine_do(out, |engine, out| engine.tick(now, out));
         self.tick_life();
         self.pump(out);
@@ -358,7 +367,8 @@ impl PersistentArray {
         let daemon = self.daemon_at.filter(|_| self.pass.is_none());
         let clean = self.clean_at;
         let window = self.next_window_at();
-        [self.engine.next_tick(), daemon, clean, window]
+        let thread = self.thread_is_due.then_some(self.now);
+        [self.engine.next_tick(), daemon, clean, window, thread]
             .into_iter()
             .flatten()
             .min()

@@ -376,10 +376,16 @@ impl Engine for StripeArray {
 
     fn tick(&mut self, now: Nanos, out: &mut Outputs) {
         self.now = now;
+        if self.wants_turn() {
+            self.take_turn(out);
+        }
         self.pump(out);
     }
 
     fn next_tick(&self) -> Option<Nanos> {
+        if self.wants_turn() {
+            return Some(self.now);
+        }
         self.sync_wakes_at()
     }
 
@@ -404,6 +410,10 @@ impl Engine for StripeArray {
 
     fn holds_submitter(&self, process: u32) -> bool {
         self.waits_for_stripes(process)
+    }
+
+    fn has_a_thread(&self) -> bool {
+        self.config.habits.one_thread
     }
 
     fn set_metadata_pass(&mut self, now: Nanos, runs: bool, out: &mut Outputs) {

@@ -22,7 +22,8 @@ impl PersistentArray {
             progress |= self.go_on_with_resync(out);
             self.follow_stop();
             self.record_nothing(out);
-            if self.pass.is_none() && self.may_write() && self.wants_pass() {
+            let may_begin = self.pass.is_none() && !self.thread_is_due;
+            if may_begin && self.may_write() && self.wants_pass() {
                 self.begin_pass(out);
                 progress = true;
             }

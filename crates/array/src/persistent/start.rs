@@ -127,6 +127,7 @@ impl PersistentArray {
             unrecorded: BTreeSet::new(),
             recorded: BTreeSet::new(),
             replacements: Replacements::default(),
+            thread_is_due: false,
             bad_blocks_unrecorded: false,
             pass: None,
             behind,

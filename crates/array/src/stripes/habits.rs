@@ -2,9 +2,14 @@
 //! everything, and reads that take stripes of the cache.
 //!
 //! *One thread.* While bitmap or superblocks are written, the answers to the
-//! commands of jobs are put off, and no job begins; when it is over, all go on in
-//! the order in which they came. Reads that a member serves by itself are not the
-//! thread's business.
+//! commands of jobs are put off, and no job begins. Reads that a member serves by
+//! itself are not the thread's business. When it is over, the thread goes on as
+//! `raid5d` does: by turns, of eight jobs each, in the order in which they came. A
+//! turn brings a job whose blocks have been read no further than to its parity; its
+//! writes are the business of another one. Between two turns those get to run whose
+//! requests have ended, and when they ask for a bit that is not set, the thread writes
+//! bitmap pages again before it looks at what else has come. So what came during
+//! one such write may have to wait for the next one too.
 //!
 //! *Stripes.* A read of an array that is not whole takes a stripe of 4 KiB for each
 //! block of its range, and gives them back when it is done; what a sync has in work
@@ -16,15 +21,17 @@ use super::StripeArray;
 use super::config::BLOCK;
 use super::flow::Role;
 use crate::request::{CommandId, MemberError, Outputs, Request, RequestId};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// What the habits remember.
 #[derive(Debug, Default)]
 pub(super) struct Habits {
     /// The thread writes metadata.
     stalled: bool,
-    /// Answers that it has not looked at.
-    put_off: Vec<(CommandId, Result<(), MemberError>)>,
+    /// Answers that came since.
+    arrived: Vec<Answer>,
+    /// Answers for its next turns.
+    ready: VecDeque<Answer>,
     /// Stripes that reads hold, by request.
     taken: BTreeMap<RequestId, u64>,
     /// Reads that sleep.
@@ -32,6 +39,18 @@ pub(super) struct Habits {
     /// Stripes that the cache has grown by.
     grown: u64,
 }
+
+/// An answer that the thread has not looked at, or not for the last time.
+#[derive(Debug, Clone, Copy)]
+struct Answer {
+    command: CommandId,
+    result: Result<(), MemberError>,
+    /// Of a read: parity is computed.
+    seen: bool,
+}
+
+/// Jobs of a turn (drivers/md/raid5.h, `MAX_STRIPE_BATCH`).
+const JOBS_OF_A_TURN: usize = 8;
 
 /// The largest cache that md takes (drivers/md/raid5.c, `raid5_set_cache_size`).
 const MOST_STRIPES: u64 = 32_768;
@@ -61,20 +80,57 @@ impl StripeArray {
         if runs {
             return;
         }
-        for (command, result) in std::mem::take(&mut self.habits.put_off) {
-            self.command_done(command, result, out);
-        }
+        self.take_turn(out);
+        let Habits { arrived, ready, .. } = &mut self.habits;
+        ready.extend(arrived.drain(..));
         self.pump(out);
     }
 
+    /// Whether the thread has not done all that it can do now.
+    pub(super) fn wants_turn(&self) -> bool {
+        !self.habits.stalled && !self.habits.ready.is_empty()
+    }
+
+    /// Brings the next few jobs forward.
+    pub(super) fn take_turn(&mut self, out: &mut Outputs) {
+        let mut jobs = BTreeSet::new();
+        let mut again = Vec::new();
+        while let Some(mut answer) = self.habits.ready.pop_front() {
+            let role = self.commands.find(answer.command.0).map(|it| it.role);
+            if let Some(Role::JobRead(job) | Role::JobWrite(job)) = role {
+                if !jobs.contains(&job) && jobs.len() == JOBS_OF_A_TURN {
+                    self.habits.ready.push_front(answer);
+                    break;
+                }
+                jobs.insert(job);
+            }
+            if matches!(role, Some(Role::JobRead(_))) && !answer.seen {
+                answer.seen = true;
+                again.push(answer);
+            } else {
+                self.command_done(answer.command, answer.result, out);
+            }
+        }
+        let Habits { arrived, ready, .. } = &mut self.habits;
+        ready.extend(arrived.drain(..));
+        ready.extend(again);
+    }
+
     /// Whether an answer is looked at later.
-    pub(super) fn is_put_off(&mut self, id: CommandId, result: Result<(), MemberError>) -> bool {
-        let waits = self.habits.stalled
-            && self.commands.find(id.0).is_some_and(|command| {
-                matches!(command.role, Role::JobRead(_) | Role::JobWrite(_))
-            });
+    pub(super) fn is_put_off(
+        &mut self,
+        command: CommandId,
+        result: Result<(), MemberError>,
+    ) -> bool {
+        let is_busy = self.habits.stalled || !self.habits.ready.is_empty();
+        let role = self.commands.find(command.0).map(|it| it.role);
+        let waits = is_busy && matches!(role, Some(Role::JobRead(_) | Role::JobWrite(_)));
         if waits {
-            self.habits.put_off.push((id, result));
+            self.habits.arrived.push(Answer {
+                command,
+                result,
+                seen: false,
+            });
         }
         waits
     }

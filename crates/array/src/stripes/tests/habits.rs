@@ -43,9 +43,7 @@ fn while_metadata_are_written_no_job_goes_on() {
     let mut bench = array(Level::Raid5, 4, MdHabits::LINUX_6_12);
     bench.submit(Operation::Write, 0, vec![7; 8 * SECTOR], false);
     assert_eq!(bench.flights.len(), 2, "the old block and its parity");
-    bench
-        .array
-        .set_metadata_pass(bench.now, true, &mut bench.out);
+    stall(&mut bench, true);
     bench.land(0);
     bench.land(0);
     assert!(bench.flights.is_empty() && bench.finished.is_empty());
@@ -54,13 +52,58 @@ fn while_metadata_are_written_no_job_goes_on() {
     assert_eq!(bench.flights.len(), 1);
     bench.land(0);
     assert_eq!(bench.finished.len(), 1);
-    bench
-        .array
-        .set_metadata_pass(bench.now, false, &mut bench.out);
-    bench.take_outputs();
-    assert_eq!(bench.flights.len(), 2, "both are written");
+    stall(&mut bench, false);
+    assert_eq!(bench.flights.len(), 0, "that is for the next turns");
     bench.run();
     assert_eq!(bench.finished.len(), 2);
+    bench.check_parity();
+}
+
+/// Metadata are being written from now on, or no longer.
+fn stall(bench: &mut Bench, runs: bool) {
+    bench
+        .array
+        .set_metadata_pass(bench.now, runs, &mut bench.out);
+    bench.take_outputs();
+}
+
+/// The thread's next turn.
+fn turn(bench: &mut Bench) {
+    assert_eq!(bench.array.next_tick(), Some(bench.now), "at once");
+    bench.array.tick(bench.now, &mut bench.out);
+    bench.take_outputs();
+}
+
+#[test]
+fn after_metadata_jobs_go_on_by_turns_of_eight() {
+    let mut bench = Bench::new(StripeConfig {
+        habits: MdHabits::LINUX_6_12,
+        ..config(Level::Raid5, ParityLayout::LeftSymmetric, 4, 16, 10)
+    });
+    for row in 0..10 {
+        // Forced, so that it waits for no others of its stripe.
+        bench.submit(Operation::Write, row * 48, vec![7; 8 * SECTOR], true);
+    }
+    assert_eq!(bench.flights.len(), 20, "old blocks and parity");
+    stall(&mut bench, true);
+    for _ in 0..20 {
+        bench.land(0);
+    }
+    stall(&mut bench, false);
+    assert!(bench.flights.is_empty());
+    // Eight get their parity.
+    turn(&mut bench);
+    assert!(bench.flights.is_empty());
+    // The two others get theirs, six of the eight are written.
+    turn(&mut bench);
+    assert_eq!(bench.flights.len(), 12);
+    // Whoever wants a bit now is served first.
+    stall(&mut bench, true);
+    assert_eq!(bench.array.next_tick(), None);
+    stall(&mut bench, false);
+    assert_eq!(bench.flights.len(), 20, "the rest");
+    bench.run();
+    assert_eq!(bench.finished.len(), 10);
     bench.check_parity();
 }
 
