@@ -101,8 +101,8 @@ impl KernelBench {
     /// With the first obstacle.
     pub fn obstacle(&self, experiment: &Experiment) -> Result<(), Obstacle> {
         // The jobs' regions must lie within what is used of the disks.
-        match devices::smallest(experiment, self.settings.member) {
-            Some(member) => obstacle::check(experiment, &self.kernel, member),
+        match devices::sizes(experiment, self.settings.member) {
+            Some(sizes) => obstacle::check(experiment, &self.kernel, &sizes),
             None => Ok(()),
         }
     }
@@ -166,9 +166,11 @@ impl KernelBench {
             source: "raidlab".to_owned(),
         };
         let settings = &self.settings;
+        let made_by = self.kernel.made_with().made_by();
         let mut observations = vec![
             fact("guest.kernel", self.kernel.release.clone(), ""),
             fact("guest.kernel_source", self.kernel.source.clone(), ""),
+            fact("guest.kernel_made_by", made_by.to_owned(), ""),
             fact("guest.memory_bytes", settings.memory.0.to_string(), "bytes"),
             fact(
                 "guest.clock_cost_ns",
@@ -181,6 +183,9 @@ impl KernelBench {
                 "ns",
             ),
         ];
+        if let Some(changes) = &self.kernel.changes {
+            observations.push(fact("guest.kernel_changes", changes.clone(), ""));
+        }
         if let Some(zfs) = &self.kernel.zfs {
             observations.push(fact("guest.openzfs", zfs.clone(), ""));
         }

@@ -178,11 +178,12 @@ fn longest(job: &PlannedJob) -> Nanos {
     sum(times.fold(Nanos::ZERO, sum), MINUTE)
 }
 
-/// The size of the smallest member, of each of which at most `limit` is used;
+/// The members' sizes, slot by slot, of each of which at most `limit` is used;
 /// `None` where a preset cannot be read, which the run itself says.
-pub(crate) fn smallest(experiment: &Experiment, limit: Option<Bytes>) -> Option<Bytes> {
+pub(crate) fn sizes(experiment: &Experiment, limit: Option<Bytes>) -> Option<Vec<Bytes>> {
     let wired = wire(experiment).ok()?;
-    wired.iter().map(|one| used(one, limit).to_bytes()).min()
+    let sizes = wired.iter().map(|one| used(one, limit).to_bytes());
+    Some(sizes.collect())
 }
 
 /// How much of a member is used: what its suite says, else the limit.

@@ -10,6 +10,7 @@ mod files;
 use super::Arguments;
 use super::prepare::{self, Prepared};
 use crate::failure::{Failure, Kind};
+use crate::output;
 use raidlab_kernel::{KernelBench, Obstacle, Settings, agent};
 use raidlab_lab::{Choices, Experiment, HostChoice, QueueStyle, Region, Subject, Suite};
 use raidlab_uml::{Cache, image};
@@ -129,6 +130,10 @@ pub fn prepare(arguments: &Arguments, typed: &[String]) -> Result<KernelRun, Fai
              whole ones, so random access is faster. `--member-size` changes that."
         );
         remarks.push(prepare::remark("A part of the disks", statement));
+    }
+    if let Some(words) = kernel.warning() {
+        output::say(&format!("warning: {words}"));
+        remarks.push(prepare::remark("An older kernel", words));
     }
     if let Some(words) = prepare::foreign_figures(&suite) {
         suite.published = None;
