@@ -82,9 +82,11 @@ mod tests {
     fn a_tags_descriptor_is_found() {
         let mut file = tempfile::tempfile().expect("a file");
         for tag in 0..3_u32 {
-            let mut descriptor = Descriptor::default();
-            descriptor.sectors = 10 + tag;
-            descriptor.start_sector = u64::from(tag) << 40;
+            let descriptor = Descriptor {
+                sectors: 10 + tag,
+                start_sector: u64::from(tag) << 40,
+                ..Descriptor::default()
+            };
             file.write_all(descriptor.as_bytes()).expect("written");
         }
         let descriptors = Descriptors::map(&file, 3).expect("mapped");
