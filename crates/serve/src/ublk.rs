@@ -186,7 +186,10 @@ struct Running {
 pub struct UblkDevice {
     number: u32,
     path: PathBuf,
+    /// Its queue is served no more.
     over: Arc<AtomicBool>,
+    /// It was asked to end.
+    stopping: AtomicBool,
     running: Mutex<Option<Running>>,
 }
 
@@ -234,6 +237,7 @@ impl UblkDevice {
             number,
             path: PathBuf::from(format!("/dev/ublkb{number}")),
             over: queue.over(),
+            stopping: AtomicBool::new(false),
             running: Mutex::new(Some(Running { control, queue })),
         };
         Ok((device, Swept { gone, held }))
@@ -251,11 +255,11 @@ impl UblkDevice {
         &self.path
     }
 
-    /// Whether it takes no more requests: stopped here, or deleted by another
-    /// program.
+    /// Whether it takes no more requests although it was not stopped here:
+    /// another program has deleted it, or the kernel takes no answers.
     #[must_use]
-    pub fn is_over(&self) -> bool {
-        self.over.load(Ordering::SeqCst)
+    pub fn is_lost(&self) -> bool {
+        self.over.load(Ordering::SeqCst) && !self.stopping.load(Ordering::SeqCst)
     }
 
     /// Whether it is mounted, part of an array, swap, or otherwise claimed.
@@ -277,6 +281,7 @@ impl UblkDevice {
     /// When that takes longer than `patience`: the device goes with the
     /// process.
     pub fn stop(&self, patience: Duration) -> Result<Deletion, UblkError> {
+        self.stopping.store(true, Ordering::SeqCst);
         let mut running = self.lock();
         let Some(Running { mut control, queue }) = running.take() else {
             return Ok(Deletion::Gone);

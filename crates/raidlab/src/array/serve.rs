@@ -191,14 +191,20 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
     if let Some(device) = &device {
         output::say(&format!("  as {}", device.path().display()));
     }
-    while !stop.load(Ordering::Relaxed) && !device.as_ref().is_some_and(BlockDevice::is_over) {
+    let is_lost = || device.as_ref().is_some_and(BlockDevice::is_lost);
+    while !stop.load(Ordering::Relaxed) && !is_lost() {
         match &served {
             Served::Array(array, _) if array.wait_until_stopped(LOOK) => break,
             Served::Array(_, nest) => nest.reap(),
             _ => std::thread::sleep(LOOK),
         }
     }
-    end(device.as_ref(), server, control, served)
+    let lost = is_lost();
+    end(device.as_ref(), server, control, served)?;
+    match device {
+        Some(device) if lost => Err(device.failure()),
+        _ => Ok(()),
+    }
 }
 
 fn start(arguments: &Arguments) -> Result<(Served, String), Failure> {

@@ -115,18 +115,28 @@ size=$(raidlab detail "$control" --json | sed 's/.*"size_bytes":\([0-9]*\).*/\1/
 [[ $(<"$disk/queue/discard_max_bytes") -gt 0 ]] || fail 'discard'
 [[ $(<"$disk/queue/write_zeroes_max_bytes") -gt 0 ]] || fail 'write zeroes'
 [[ $(blockdev --getro "$device") == 0 ]] || fail 'it is read-only'
-verify 24
-say 'RAID 6: fio verifies'
+verify 24 &
+verifying=$!
+several=
+while [[ -z $several ]] && kill -0 "$verifying" 2>/dev/null; do
+    read -r reads writes <"$disk/inflight"
+    ((reads + writes < 2)) || several=yes
+done
+wait "$verifying" || fail 'fio found differences'
+[[ -n $several ]] || fail 'never two requests at once'
+say 'RAID 6: fio verifies, with several requests at once'
 verify 8 --sync=1
 say 'RAID 6: fio verifies, every write with FUA'
 
-verify 48 --loops=2 &
+# Not faster than that, so that there is time for what happens meanwhile.
+(verify 48 --rate=4m && touch /run/verified) &
 verifying=$!
 sleep 2
 raidlab manage "$control" --fail a --remove a
 sleep 2
 echo "  $(health)"
 raidlab manage "$control" --re-add a
+[[ ! -e /run/verified ]] || fail 'fio ended before the member came back'
 wait "$verifying" || fail 'fio found differences'
 mended '[UUUUU]'
 say 'RAID 6: fio verifies while a member fails and is re-added'
@@ -258,7 +268,7 @@ until [[ -b /dev/ublkb0 && -b /dev/ublkb3 ]]; do
 done
 [[ $(</sys/block/ublkb3/queue/rotational) == 1 ]] || fail 'it does not rotate'
 dd if=/dev/ublkb3 of=/dev/null bs=4k count=16 skip=100000 iflag=direct status=none
-verify 16 &
+verify 16 --rate=4m &
 verifying=$!
 sleep 1
 raidlab manage "$control" --fail m --remove m --re-add m

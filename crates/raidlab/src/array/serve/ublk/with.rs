@@ -56,9 +56,18 @@ impl BlockDevice {
         self.0.path()
     }
 
-    /// Whether it takes no more requests.
-    pub fn is_over(&self) -> bool {
-        self.0.is_over()
+    /// Whether it is gone although nobody asked us.
+    pub fn is_lost(&self) -> bool {
+        self.0.is_lost()
+    }
+
+    /// What is told when it is lost.
+    pub fn failure(&self) -> Failure {
+        let words = format!(
+            "{} is gone: another program has deleted it, or the kernel takes no answers",
+            self.path().display()
+        );
+        Failure::words(Kind::Run, words)
     }
 
     /// Verbs that respect it.

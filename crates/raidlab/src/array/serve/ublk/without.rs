@@ -38,7 +38,12 @@ impl BlockDevice {
     }
 
     /// Never called.
-    pub fn is_over(&self) -> bool {
+    pub fn is_lost(&self) -> bool {
+        match *self {}
+    }
+
+    /// Never called.
+    pub fn failure(&self) -> Failure {
         match *self {}
     }
 
