@@ -4,7 +4,8 @@
 //! -- PROGRAM [ARGUMENT]...`.
 //!
 //! The kernel is the newest of the user's cache, or the one whose package was
-//! unpacked in the folder, its modules not compressed. An export is a disk that an NBD server of this machine has; it comes behind
+//! unpacked in the folder, its modules not compressed.
+//! An export is a disk that an NBD server of this machine has; it comes behind
 //! the empty ones, with the serial numbers `EXPORT0`, `EXPORT1`...
 //! A file put into the guest comes with the libraries it needs; a file taken
 //! is written after the end. Ends with the command's exit code, or with 125

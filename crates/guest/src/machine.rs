@@ -160,8 +160,8 @@ impl Machine {
             arguments.push(format!("-{option}"));
             arguments.push(value);
         };
-        // Translated by QEMU 7.2, kernels of Linux 6.12 fault behind cmpxchg16b
-        // before they have started.
+        // Translated by QEMU 7.2, most starts of Linux 6.12 end in a fault, often
+        // behind cmpxchg16b; without that instruction few do.
         let (accelerator, processor) = match self.accelerator {
             Accelerator::Tcg => ("tcg,thread=multi", "max,-cx16"),
             Accelerator::Kvm => ("kvm", "max"),
