@@ -27,7 +27,6 @@ pub struct UblkArguments {
         require_equals = true,
         hide = cfg!(not(feature = "ublk"))
     )]
-    #[expect(clippy::option_option, reason = "--ublk and --ublk=N")]
     number: Option<Option<u32>>,
 
     /// With --ublk: requests at once, 1 to 4096.

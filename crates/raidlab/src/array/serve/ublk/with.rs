@@ -15,7 +15,6 @@ use std::time::Duration;
 ///
 /// # Errors
 /// None.
-#[expect(clippy::unnecessary_wraps, reason = "as the build without it")]
 pub fn prepare() -> Result<(), Failure> {
     prepare_process();
     Ok(())
