@@ -308,8 +308,13 @@ impl Run {
         }
     }
 
-    fn early(&self) -> KernelError {
-        KernelError::Boot(self.boot.ended_early())
+    /// The guest is gone. If its disks had no room left it has lost its clock, and
+    /// panicked for that; the thread that knows may end after it.
+    fn early(&mut self) -> KernelError {
+        match self.disks.end(LAST) {
+            Err(error) if error.is_without_room() => KernelError::Disks(error),
+            _ => KernelError::Boot(self.boot.ended_early()),
+        }
     }
 }
 

@@ -363,6 +363,16 @@ pub enum DisksError {
     Told,
 }
 
+impl DisksError {
+    /// What the disks hold could not be kept.
+    pub(crate) const fn is_without_room(&self) -> bool {
+        matches!(
+            self,
+            Self::Calendar(CalendarError::Storage(_) | CalendarError::StorageFull { .. })
+        )
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
