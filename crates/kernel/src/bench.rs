@@ -9,7 +9,7 @@ use crate::messages::{Ended, Message, MessageError};
 use crate::obstacle::{self, Obstacle};
 use crate::processors::Processors;
 use crate::told::Told;
-use raidlab_calendar::ScheduledFault;
+use raidlab_calendar::{ScheduledFault, Storage};
 use raidlab_guest::Archive;
 use raidlab_lab::{Bench, BenchError, Experiment, Finish, Observer};
 use raidlab_random::Stream;
@@ -72,24 +72,28 @@ pub struct KernelBench {
     kernel: Kernel,
     image: Archive,
     settings: Settings,
+    storage: Storage,
     describe: Box<Describe>,
     processors: Processors,
 }
 
 impl KernelBench {
     /// With a built kernel, and a first file system whose first program runs the
-    /// experiment that `describe`'s files say.
+    /// experiment that `describe`'s files say. What the disks of all experiments hold
+    /// is kept in `storage`.
     #[must_use]
     pub fn new(
         kernel: Kernel,
         image: Archive,
         settings: Settings,
+        storage: Storage,
         describe: Box<Describe>,
     ) -> Self {
         Self {
             kernel,
             image,
             settings,
+            storage,
             describe,
             processors: Processors::of_this_process(),
         }
@@ -119,6 +123,7 @@ impl KernelBench {
             experiment,
             &self.kernel,
             &self.settings,
+            &self.storage,
             processor.number(),
         )?;
         let machine = Machine {
@@ -308,8 +313,13 @@ impl Run {
         }
     }
 
-    fn early(&self) -> KernelError {
-        KernelError::Boot(self.boot.ended_early())
+    /// The guest is gone. If its disks had no room left it has lost its clock, and
+    /// panicked for that; the thread that knows may end after it.
+    fn early(&mut self) -> KernelError {
+        match self.disks.end(LAST) {
+            Err(error) if error.is_without_room() => KernelError::Disks(error),
+            _ => KernelError::Boot(self.boot.ended_early()),
+        }
     }
 }
 
