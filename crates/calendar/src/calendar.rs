@@ -109,7 +109,7 @@ impl Calendar {
             path,
             listener: Some(listener),
             devices: Vec::with_capacity(devices.len()),
-            arena: Arena::new(options.storage_limit.0),
+            arena: Arena::new(options.storage_limit.0, options.storage.clone()),
             now: 0,
             last_command: 0,
             next_sample: options.sample_every.0.max(1),
@@ -160,7 +160,8 @@ impl Calendar {
         self.digest
     }
 
-    /// What the disks hold, in whole pages of 4 KiB.
+    /// What is kept of what the disks hold, in whole pages of 4 KiB: no zeros, and
+    /// no page twice.
     #[must_use]
     pub fn stored(&self) -> Bytes {
         Bytes(self.arena.stored_bytes())

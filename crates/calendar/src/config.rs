@@ -3,6 +3,7 @@
 use crate::error::CalendarError;
 use crate::faults::ScheduledFault;
 use crate::simple::SimpleDiskParameters;
+use crate::storage::Storage;
 use raidlab_disk::DiskParameters;
 use raidlab_disk::shared::Attached;
 use raidlab_random::Stream;
@@ -187,8 +188,11 @@ pub struct Options {
     pub hung_limit: Nanos,
     /// The observer gets the counters this often, at least 1 ns.
     pub sample_every: Nanos,
-    /// Bytes that all disks together may hold, zeros not counted.
+    /// Bytes that all disks together may hold, zeros not counted, and of pages that
+    /// are equal one.
     pub storage_limit: Bytes,
+    /// Where they are kept; the run's results do not depend on it.
+    pub storage: Storage,
     /// While a disk is busy the guest need not say that it has more for it; the
     /// device looks for it whenever a command ends. Saves messages, and changes
     /// arrival times: only for disks that serve in order of arrival.
@@ -202,7 +206,7 @@ pub struct Options {
 
 impl Default for Options {
     /// Messages, the first second of 2026, a minute of patience, six hours with a
-    /// hung disk, a sample each second, 8 GiB.
+    /// hung disk, a sample each second, 8 GiB in memory.
     fn default() -> Self {
         Self {
             protocol: Protocol::Messages,
@@ -213,6 +217,7 @@ impl Default for Options {
             hung_limit: Nanos::from_secs(6 * 3600),
             sample_every: Nanos::SECOND,
             storage_limit: Bytes(8 << 30),
+            storage: Storage::in_memory(),
             suppress_kicks: false,
             physical_memory_at: 0x6000_0000,
             stop: None,

@@ -2,6 +2,7 @@
 
 use crate::channel::ChannelError;
 use crate::memory::MemoryError;
+use crate::storage::StorageError;
 use crate::time_travel::{Operation, TimeMessageError};
 use crate::vhost_user::FrontendMessageError;
 use raidlab_disk::ParameterError;
@@ -81,6 +82,9 @@ pub enum CalendarError {
         /// The limit.
         limit_bytes: u64,
     },
+    /// What they hold cannot be kept.
+    #[error("what the disks hold cannot be kept")]
+    Storage(#[source] StorageError),
     /// It ran before.
     #[error("a calendar runs once")]
     UsedUp,

@@ -1,5 +1,5 @@
 //! What the disks hold: pages of 4 KiB, of which only those exist that hold
-//! something.
+//! something, and each content once.
 //!
 //! All disks of a calendar keep their pages in one arena, so that one limit holds
 //! for the whole run. A disk's page table has three levels of small arrays of page
@@ -7,9 +7,24 @@
 //! and 1/1000 of what is written after that. The arena is filled from its start,
 //! in slabs: a page that is written at random costs 4 KiB and no more, whatever
 //! the size of the pages below it (a mapping as large as the disk would cost 2 MiB
-//! a write where the system uses huge pages by itself).
+//! a write where the system uses huge pages by itself). Slabs are in memory as far
+//! as the [`Storage`]'s budget goes, and then in its file.
 //!
-//! Zeros written to where nothing is are not kept: they are what is read there.
+//! A page's bytes are found again by their hash, and compared: pages with the same
+//! bytes, on any of the disks, are one page with several holders. A file system that
+//! copies on write needs that. It writes a whole record for a few bytes, elsewhere,
+//! and never says that the old one is free, if the disks take no discards: what it
+//! has written in an hour would all have to be kept. All but one page of such a
+//! record are pages that are there already, and the second disk of a mirror costs
+//! nothing. A page that has one holder is overwritten in its place; one that has
+//! more is left to the others.
+//!
+//! Zeros are not kept: they are what is read where nothing is.
+
+use crate::storage::{Overflow, Storage, StorageError};
+use foldhash::fast::FixedState;
+use std::collections::HashMap;
+use std::hash::BuildHasher;
 
 /// Bytes of a page.
 pub(crate) const PAGE_BYTES: usize = 4096;
@@ -17,6 +32,7 @@ pub(crate) const PAGE_BYTES: usize = 4096;
 const PAGE_SHIFT: u32 = 12;
 /// Pages of a slab: 2 MiB.
 const SLAB_PAGES: usize = 512;
+const SLAB_BYTES: u64 = (SLAB_PAGES * PAGE_BYTES) as u64;
 /// Pages under a leaf: 4 MiB.
 const LEAF_PAGES: u64 = 1024;
 /// Leaves under a branch: 4 GiB.
@@ -25,26 +41,70 @@ const BRANCH_LEAVES: u64 = 1024;
 /// One page's bytes.
 type Page = [u8; PAGE_BYTES];
 
-/// Pages of all disks.
+/// Zeros.
+const NOTHING: Page = [0; PAGE_BYTES];
+
+/// Where a slab's pages are.
+#[derive(Debug)]
+enum Slab {
+    Memory(Box<[Page]>),
+    /// Its offset in the file.
+    File(u64),
+}
+
+/// What is known of a page.
+#[derive(Debug, Clone, Copy, Default)]
+struct Kept {
+    hash: u64,
+    /// Entries of page tables that have its number; 0: it is free.
+    holders: u64,
+}
+
+/// Pages of all disks. The numbers of pages begin with 1.
 #[derive(Debug)]
 pub(crate) struct Arena {
-    slabs: Vec<Box<[Page]>>,
-    /// Pages given out so far; the numbers of pages begin with 1.
-    used: u32,
+    storage: Storage,
+    slabs: Vec<Slab>,
+    /// For the slabs that are not in memory.
+    file: Option<Overflow>,
+    /// Of memory, taken from the storage's budget.
+    taken_bytes: u64,
+    /// Of page `number` at `number - 1`.
+    kept: Vec<Kept>,
+    /// The number of a page by the hash of its bytes. Of two pages with one hash,
+    /// which are rare, the second is not found and kept as often as it is written.
+    by_hash: HashMap<u64, u32, FixedState>,
+    hasher: FixedState,
     free: Vec<u32>,
     limit: u32,
 }
 
-/// The arena is full.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Full;
+/// Why the arena has not done what it should.
+#[derive(Debug)]
+pub(crate) enum ArenaError {
+    /// As many pages as there may be are in use.
+    Full,
+    /// The storage.
+    Storage(StorageError),
+}
+
+impl From<StorageError> for ArenaError {
+    fn from(error: StorageError) -> Self {
+        Self::Storage(error)
+    }
+}
 
 impl Arena {
     /// Room for `limit_bytes`, rounded down to pages.
-    pub(crate) fn new(limit_bytes: u64) -> Self {
+    pub(crate) fn new(limit_bytes: u64, storage: Storage) -> Self {
         Self {
+            storage,
             slabs: Vec::new(),
-            used: 0,
+            file: None,
+            taken_bytes: 0,
+            kept: Vec::new(),
+            by_hash: HashMap::default(),
+            hasher: FixedState::default(),
             free: Vec::new(),
             limit: u32::try_from(limit_bytes >> PAGE_SHIFT).unwrap_or(u32::MAX - 1),
         }
@@ -52,33 +112,132 @@ impl Arena {
 
     /// Bytes in pages that are in use.
     pub(crate) fn stored_bytes(&self) -> u64 {
-        (u64::from(self.used) - self.free.len() as u64) << PAGE_SHIFT
+        (self.kept.len() as u64 - self.free.len() as u64) << PAGE_SHIFT
     }
 
-    fn allocate(&mut self) -> Result<u32, Full> {
+    /// Keeps a content for one who held page `old` until now, 0 for none, and holds
+    /// the page that is returned from now on.
+    fn store(&mut self, old: u32, content: &Page) -> Result<u32, ArenaError> {
+        if *content == NOTHING {
+            self.release(old);
+            return Ok(0);
+        }
+        let hash = self.hasher.hash_one(content.as_slice());
+        if let Some(same) = self.find(hash, content)? {
+            if same != old {
+                self.kept[same as usize - 1].holders += 1;
+                self.release(old);
+            }
+            return Ok(same);
+        }
+        let alone = old != 0 && self.kept[old as usize - 1].holders == 1;
+        let number = if alone {
+            self.forget(old);
+            old
+        } else {
+            let number = self.allocate()?;
+            self.release(old);
+            number
+        };
+        self.put(number, content)?;
+        self.kept[number as usize - 1] = Kept { hash, holders: 1 };
+        self.by_hash.entry(hash).or_insert(number);
+        Ok(number)
+    }
+
+    /// The page that holds these bytes.
+    fn find(&self, hash: u64, content: &Page) -> Result<Option<u32>, ArenaError> {
+        let Some(&number) = self.by_hash.get(&hash) else {
+            return Ok(None);
+        };
+        let mut buffer = NOTHING;
+        let same = self.page(number, &mut buffer)? == content;
+        Ok(same.then_some(number))
+    }
+
+    /// One holder less, if there is a page.
+    fn release(&mut self, number: u32) {
+        if number == 0 {
+            return;
+        }
+        let kept = &mut self.kept[number as usize - 1];
+        kept.holders -= 1;
+        if kept.holders == 0 {
+            self.forget(number);
+            self.free.push(number);
+        }
+    }
+
+    /// The page is no longer found by its bytes.
+    fn forget(&mut self, number: u32) {
+        let hash = self.kept[number as usize - 1].hash;
+        if self.by_hash.get(&hash) == Some(&number) {
+            self.by_hash.remove(&hash);
+        }
+    }
+
+    /// A page that nobody holds; its bytes are any.
+    fn allocate(&mut self) -> Result<u32, ArenaError> {
         if let Some(number) = self.free.pop() {
-            self.page_mut(number).fill(0);
             return Ok(number);
         }
-        if self.used >= self.limit {
-            return Err(Full);
+        if self.kept.len() >= self.limit as usize {
+            return Err(ArenaError::Full);
         }
-        if self.used as usize == self.slabs.len() * SLAB_PAGES {
-            let slab = vec![[0; PAGE_BYTES]; SLAB_PAGES].into_boxed_slice();
+        if self.kept.len() == self.slabs.len() * SLAB_PAGES {
+            let slab = self.slab()?;
             self.slabs.push(slab);
         }
-        self.used += 1;
-        Ok(self.used)
+        self.kept.push(Kept::default());
+        Ok(u32::try_from(self.kept.len()).unwrap_or(self.limit))
     }
 
-    fn page(&self, number: u32) -> &Page {
-        let index = number as usize - 1;
-        &self.slabs[index / SLAB_PAGES][index % SLAB_PAGES]
+    fn slab(&mut self) -> Result<Slab, StorageError> {
+        if self.storage.take_memory(SLAB_BYTES) {
+            self.taken_bytes += SLAB_BYTES;
+            let pages = vec![NOTHING; SLAB_PAGES];
+            return Ok(Slab::Memory(pages.into_boxed_slice()));
+        }
+        let file = match &mut self.file {
+            Some(file) => file,
+            none => none.insert(self.storage.file()?),
+        };
+        Ok(Slab::File(file.extend(SLAB_BYTES)?))
     }
 
-    fn page_mut(&mut self, number: u32) -> &mut Page {
+    /// A page's bytes, in `buffer` if they are not in memory.
+    fn page<'a>(&'a self, number: u32, buffer: &'a mut Page) -> Result<&'a Page, StorageError> {
         let index = number as usize - 1;
-        &mut self.slabs[index / SLAB_PAGES][index % SLAB_PAGES]
+        match &self.slabs[index / SLAB_PAGES] {
+            Slab::Memory(pages) => Ok(&pages[index % SLAB_PAGES]),
+            Slab::File(offset) => {
+                if let Some(file) = &self.file {
+                    let within = (index % SLAB_PAGES * PAGE_BYTES) as u64;
+                    file.read(offset + within, buffer)?;
+                }
+                Ok(buffer)
+            }
+        }
+    }
+
+    fn put(&mut self, number: u32, content: &Page) -> Result<(), StorageError> {
+        let index = number as usize - 1;
+        match &mut self.slabs[index / SLAB_PAGES] {
+            Slab::Memory(pages) => pages[index % SLAB_PAGES] = *content,
+            Slab::File(offset) => {
+                if let Some(file) = &self.file {
+                    let within = (index % SLAB_PAGES * PAGE_BYTES) as u64;
+                    file.write(*offset + within, content)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Arena {
+    fn drop(&mut self) {
+        self.storage.give_back(self.taken_bytes);
     }
 }
 
@@ -122,15 +281,15 @@ impl Pages {
     }
 
     /// Hands `length` bytes from `at` on to `take`, piece by piece in order, and
-    /// stops at its first error. No piece is longer than a page.
-    pub(crate) fn read<E>(
+    /// stops at the first error. No piece is longer than a page.
+    pub(crate) fn read<E: From<ArenaError>>(
         &self,
         arena: &Arena,
         at: u64,
         length: usize,
         mut take: impl FnMut(&[u8]) -> Result<(), E>,
     ) -> Result<(), E> {
-        const NOTHING: Page = [0; PAGE_BYTES];
+        let mut buffer = NOTHING;
         let mut done = 0;
         while done < length {
             let here = at + done as u64;
@@ -138,7 +297,7 @@ impl Pages {
             let offset = here as usize % PAGE_BYTES;
             let page = match self.number(here >> PAGE_SHIFT) {
                 0 => &NOTHING,
-                number => arena.page(number),
+                number => arena.page(number, &mut buffer).map_err(ArenaError::from)?,
             };
             take(&page[offset..offset + count])?;
             done += count;
@@ -147,42 +306,73 @@ impl Pages {
     }
 
     /// Stores bytes at `at`.
-    pub(crate) fn write(&mut self, arena: &mut Arena, at: u64, bytes: &[u8]) -> Result<(), Full> {
+    pub(crate) fn write(
+        &mut self,
+        arena: &mut Arena,
+        at: u64,
+        bytes: &[u8],
+    ) -> Result<(), ArenaError> {
         let mut done = 0;
         while done < bytes.len() {
             let here = at + done as u64;
             let count = within_page(here, bytes.len() - done);
             let piece = &bytes[done..done + count];
-            let mut number = self.number(here >> PAGE_SHIFT);
-            if number == 0 && piece.iter().any(|&byte| byte != 0) {
-                number = arena.allocate()?;
-                *self.entry(here >> PAGE_SHIFT) = number;
-            }
-            if number != 0 {
-                let offset = here as usize % PAGE_BYTES;
-                arena.page_mut(number)[offset..offset + count].copy_from_slice(piece);
+            match <&Page>::try_from(piece) {
+                Ok(whole) => self.store(arena, here >> PAGE_SHIFT, whole)?,
+                Err(_) => self.change(arena, here, count, |old| old.copy_from_slice(piece))?,
             }
             done += count;
         }
         Ok(())
     }
 
-    /// Makes `length` bytes from `at` on zero; whole pages are given back.
-    pub(crate) fn clear(&mut self, arena: &mut Arena, at: u64, length: u64) {
+    /// Makes `length` bytes from `at` on zero; pages of zeros are given back.
+    pub(crate) fn clear(
+        &mut self,
+        arena: &mut Arena,
+        at: u64,
+        length: u64,
+    ) -> Result<(), ArenaError> {
         let mut done = 0;
         while done < length {
             let here = at + done;
             let count = within_page(here, usize::try_from(length - done).unwrap_or(usize::MAX));
-            let number = self.number(here >> PAGE_SHIFT);
-            if number != 0 && count == PAGE_BYTES {
-                arena.free.push(number);
-                *self.entry(here >> PAGE_SHIFT) = 0;
-            } else if number != 0 {
-                let offset = here as usize % PAGE_BYTES;
-                arena.page_mut(number)[offset..offset + count].fill(0);
+            if count == PAGE_BYTES {
+                self.store(arena, here >> PAGE_SHIFT, &NOTHING)?;
+            } else {
+                self.change(arena, here, count, |old| old.fill(0))?;
             }
             done += count as u64;
         }
+        Ok(())
+    }
+
+    /// Changes `count` bytes from `at` on, which lie in one page.
+    fn change(
+        &mut self,
+        arena: &mut Arena,
+        at: u64,
+        count: usize,
+        change: impl FnOnce(&mut [u8]),
+    ) -> Result<(), ArenaError> {
+        let mut buffer = NOTHING;
+        let mut content = match self.number(at >> PAGE_SHIFT) {
+            0 => NOTHING,
+            number => *arena.page(number, &mut buffer)?,
+        };
+        let offset = at as usize % PAGE_BYTES;
+        change(&mut content[offset..offset + count]);
+        self.store(arena, at >> PAGE_SHIFT, &content)
+    }
+
+    fn store(&mut self, arena: &mut Arena, page: u64, content: &Page) -> Result<(), ArenaError> {
+        let old = self.number(page);
+        let new = arena.store(old, content)?;
+        // Where nothing was and nothing is, no table is made.
+        if new != old {
+            *self.entry(page) = new;
+        }
+        Ok(())
     }
 }
 

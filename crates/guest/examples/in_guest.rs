@@ -1,8 +1,10 @@
 //! Runs one command in a guest over empty disks:
-//! `in_guest [--disks N] [--megabytes N] [--seconds N] [--iops N] [--kvm]
+//! `in_guest [--kernel FOLDER] [--disks N] [--megabytes N] [--seconds N] [--iops N] [--kvm]
 //! [--put GUEST=HOST]... [--take GUEST=HOST]... [--export NAME=SOCKET]...
 //! -- PROGRAM [ARGUMENT]...`.
 //!
+//! The kernel is the newest of the user's cache, or the one whose package was
+//! unpacked in the folder, its modules not compressed.
 //! An export is a disk that an NBD server of this machine has; it comes behind
 //! the empty ones, with the serial numbers `EXPORT0`, `EXPORT1`...
 //! A file put into the guest comes with the libraries it needs; a file taken
@@ -13,12 +15,13 @@ use raidlab_guest::{Accelerator, Disk, Export, Guest, Initramfs, Job, Kernel, Ma
 use raidlab_shell::Command;
 use raidlab_units::Bytes;
 use std::error::Error;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
 /// What stands before `--`.
 struct Options {
+    kernel: Option<PathBuf>,
     disks: usize,
     megabytes: u64,
     seconds: u64,
@@ -32,6 +35,7 @@ struct Options {
 
 fn options() -> Result<Options, Box<dyn Error>> {
     let mut options = Options {
+        kernel: None,
         disks: 6,
         megabytes: 256,
         seconds: 600,
@@ -59,6 +63,7 @@ fn options() -> Result<Options, Box<dyn Error>> {
             Ok::<_, &str>((pair.0.to_owned(), pair.1.to_owned()))
         };
         match word.as_str() {
+            "--kernel" => options.kernel = Some(value.into()),
             "--disks" => options.disks = value.parse()?,
             "--megabytes" => options.megabytes = value.parse()?,
             "--seconds" => options.seconds = value.parse()?,
@@ -85,7 +90,11 @@ fn options() -> Result<Options, Box<dyn Error>> {
 
 fn run() -> Result<u8, Box<dyn Error>> {
     let options = options()?;
-    let kernel = Kernel::find_or_fetch()?;
+    let kernel = match &options.kernel {
+        None => Kernel::find_or_fetch()?,
+        Some(folder) => Kernel::unpacked(folder)
+            .ok_or_else(|| format!("no kernel with modules in {}", folder.display()))?,
+    };
     let mut initramfs = Initramfs::with_host_tools(&kernel)?;
     for (guest, host) in &options.put {
         initramfs.file(guest, Path::new(host))?;

@@ -2,6 +2,8 @@
 
 use object::read::elf::{FileHeader, ProgramHeader};
 use object::{Endianness, Object, ObjectSection, elf};
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 /// What a program or library needs to run.
@@ -15,6 +17,8 @@ pub struct Needs {
     /// Folders to look in before all others, in order, as written: they may
     /// begin with `$ORIGIN`.
     pub run_path: Vec<String>,
+    /// The processor it is for, as ELF numbers them (`e_machine`).
+    pub machine: u16,
 }
 
 impl Needs {
@@ -35,7 +39,10 @@ impl Needs {
 fn parse(bytes: &[u8]) -> object::Result<Needs> {
     let header = elf::FileHeader64::<Endianness>::parse(bytes)?;
     let endian = header.endian()?;
-    let mut needs = Needs::default();
+    let mut needs = Needs {
+        machine: header.e_machine(endian).0,
+        ..Needs::default()
+    };
     for segment in header.program_headers(endian, bytes)? {
         if let Some(text) = segment.interpreter(endian, bytes)? {
             needs.interpreter = Some(lossy(text));
@@ -55,6 +62,17 @@ fn parse(bytes: &[u8]) -> object::Result<Needs> {
         }
     }
     Ok(needs)
+}
+
+/// The processor that a 64-bit ELF file is for; `None` for all other files, and for
+/// what cannot be read.
+pub(crate) fn machine(file: &Path) -> Option<u16> {
+    let mut bytes = Vec::new();
+    let header = size_of::<elf::FileHeader64<Endianness>>() as u64;
+    let file = File::open(file).ok()?;
+    file.take(header).read_to_end(&mut bytes).ok()?;
+    let header = elf::FileHeader64::<Endianness>::parse(bytes.as_slice()).ok()?;
+    Some(header.e_machine(header.endian().ok()?).0)
 }
 
 fn lossy(text: &[u8]) -> String {

@@ -59,17 +59,17 @@ impl Initramfs {
         for folder in ["usr/bin", "usr/sbin", "usr/lib", "usr/lib64", "etc", "root"] {
             initramfs.archive.insert(folder, Node::Folder);
         }
-        for name in LOADED_LATER {
-            if let Some(path) = initramfs.libraries.named(name) {
-                initramfs.copy(&path)?;
-            }
-        }
         initramfs.text("/etc/passwd", 0o644, "root:x:0:0:root:/root:/bin/sh\n");
         initramfs.text("/etc/group", 0o644, GROUPS);
         initramfs.text("/init", 0o755, INIT);
         let busybox = find("busybox").ok_or_else(|| InitramfsError::missing(&["busybox"]))?;
         initramfs.copy_program(&busybox)?;
         initramfs.file("/busybox", &busybox)?;
+        for name in LOADED_LATER {
+            if let Some(path) = initramfs.libraries.named(name, &busybox) {
+                initramfs.copy(&path)?;
+            }
+        }
         Ok(initramfs)
     }
 

@@ -2,10 +2,12 @@
 //!
 //! As ld.so(8) does it: a name with a slash is a path; any other is looked for
 //! in the run path of the file that needs it, in the folders of
-//! `/etc/ld.so.conf`, and in the standard ones. What a program loads later by
-//! its own decision (`dlopen`) cannot be seen from outside.
+//! `/etc/ld.so.conf`, and in the standard ones. A library for another processor
+//! is passed over: a machine with a foreign architecture's packages has both in
+//! its folders. What a program loads later by its own decision (`dlopen`) cannot
+//! be seen from outside.
 
-use crate::elf::{ElfError, Needs};
+use crate::elf::{self, ElfError, Needs};
 use std::collections::BTreeSet;
 use std::fs;
 use std::io;
@@ -46,12 +48,12 @@ impl Libraries {
             })?;
             let needs = Needs::read(&file, &bytes)?;
             for name in &needs.libraries {
-                let path = self.find(name, &file, &needs.run_path).ok_or_else(|| {
-                    LibraryError::Missing {
+                let path = self
+                    .find(name, &file, &needs)
+                    .ok_or_else(|| LibraryError::Missing {
                         library: name.clone(),
                         file: file.clone(),
-                    }
-                })?;
+                    })?;
                 if found.insert(path.clone()) {
                     unread.push(path);
                 }
@@ -62,35 +64,30 @@ impl Libraries {
     }
 
     /// Where a library is that `file` needs.
-    fn find(&self, name: &str, file: &Path, run_path: &[String]) -> Option<PathBuf> {
+    fn find(&self, name: &str, file: &Path, needs: &Needs) -> Option<PathBuf> {
         if name.contains('/') {
             return Some(PathBuf::from(name));
         }
         let origin = fs::canonicalize(file).ok();
         let origin = origin.as_deref().and_then(Path::parent)?;
-        run_path
-            .iter()
-            .map(|folder| {
-                let origin = origin.to_string_lossy();
-                PathBuf::from(
-                    folder
-                        .replace("${ORIGIN}", &origin)
-                        .replace("$ORIGIN", &origin),
-                )
-            })
-            .chain(self.folders.iter().cloned())
+        let near = needs.run_path.iter();
+        let near = near.map(|folder| {
+            let origin = origin.to_string_lossy();
+            let folder = folder.replace("${ORIGIN}", &origin);
+            PathBuf::from(folder.replace("$ORIGIN", &origin))
+        });
+        near.chain(self.folders.iter().cloned())
             .map(|folder| folder.join(name))
-            .find(|path| path.is_file())
+            .find(|path| elf::machine(path) == Some(needs.machine))
     }
 
-    /// Where the library of a name is, for what programs load by their own
-    /// decision.
+    /// Where the library of a name is that `program` may load by its own decision.
     #[must_use]
-    pub fn named(&self, name: &str) -> Option<PathBuf> {
-        self.folders
-            .iter()
-            .map(|folder| folder.join(name))
-            .find(|path| path.is_file())
+    pub fn named(&self, name: &str, program: &Path) -> Option<PathBuf> {
+        let machine = elf::machine(program)?;
+        let paths = self.folders.iter().map(|folder| folder.join(name));
+        let mut fitting = paths.filter(|path| elf::machine(path) == Some(machine));
+        fitting.next()
     }
 }
 
@@ -166,6 +163,7 @@ pub enum LibraryError {
 #[cfg(test)]
 mod tests {
     use super::{Libraries, LibraryError, matching, read_configuration};
+    use crate::elf::{Needs, machine};
     use std::fs;
     use std::path::{Path, PathBuf};
 
@@ -208,6 +206,36 @@ mod tests {
         let found = Libraries::of_this_machine().of(&program).expect("it runs");
         let found = found.iter().filter_map(|path| fs::canonicalize(path).ok());
         assert_eq!(found.collect::<std::collections::BTreeSet<_>>(), told);
+    }
+
+    #[test]
+    fn a_library_for_another_processor_is_passed_over() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let at = |name: &str| folder.path().join(name);
+        let program = std::env::current_exe().expect("it runs");
+        let header = fs::read(&program).expect("it can be read")[..64].to_vec();
+        let mut foreign = header.clone();
+        // `e_machine`: 2 bytes at 18 (ELF-64 object file format, version 1.5, table 2).
+        foreign[18..20].fill(0xee);
+        for (name, bytes) in [
+            ("foreign", foreign),
+            ("own", header),
+            ("text", b"no".to_vec()),
+        ] {
+            fs::create_dir(at(name)).expect("made");
+            fs::write(at(name).join("lib.so.1"), bytes).expect("written");
+        }
+        let libraries = Libraries {
+            folders: ["text", "foreign", "own"].map(at).to_vec(),
+        };
+        let found = libraries.named("lib.so.1", &program);
+        assert_eq!(found, Some(at("own").join("lib.so.1")));
+        assert_eq!(libraries.named("other.so.1", &program), None);
+        let needs = Needs {
+            machine: machine(&program).expect("an ELF file"),
+            ..Needs::default()
+        };
+        assert_eq!(libraries.find("lib.so.1", &program, &needs), found);
     }
 
     #[test]

@@ -160,12 +160,14 @@ impl Machine {
             arguments.push(format!("-{option}"));
             arguments.push(value);
         };
-        let accelerator = match self.accelerator {
-            Accelerator::Tcg => "tcg,thread=multi",
-            Accelerator::Kvm => "kvm",
+        // Translated by QEMU 7.2, most starts of Linux 6.12 end in a fault, often
+        // behind cmpxchg16b; without that instruction few do.
+        let (accelerator, processor) = match self.accelerator {
+            Accelerator::Tcg => ("tcg,thread=multi", "max,-cx16"),
+            Accelerator::Kvm => ("kvm", "max"),
         };
         add("accel", accelerator.to_owned());
-        add("cpu", "max".to_owned());
+        add("cpu", processor.to_owned());
         add("smp", self.processors.to_string());
         add("m", format!("{}k", self.memory.0 >> 10));
         add("display", "none".to_owned());

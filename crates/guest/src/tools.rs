@@ -99,8 +99,8 @@ const FIRST: [&str; 9] = [
     "raid0",
 ];
 
-/// Loaded when the kernel asks for them.
-const ON_DEMAND: [&str; 22] = [
+/// Loaded when the kernel asks for them, or somebody does.
+const ON_DEMAND: [&str; 23] = [
     "linear",
     "dm_mod",
     "dm_raid",
@@ -110,6 +110,7 @@ const ON_DEMAND: [&str; 22] = [
     "nbd",
     "loop",
     "null_blk",
+    "ublk_drv",
     "scsi_debug",
     "ext4",
     "xfs",

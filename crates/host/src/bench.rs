@@ -1,6 +1,7 @@
 //! The bench: an experiment's steps on a machine, one after the other.
 
 use crate::arguments;
+use crate::clean;
 use crate::error::HostError;
 use crate::job::{self, Watcher};
 use crate::machine::Machine;
@@ -313,6 +314,13 @@ fn pass(session: &mut Session<'_>, wait: Wait, watch: &mut Watch<'_>) -> Result<
     {
         return idle(session, limit, watch);
     }
+    if let Wait::Until {
+        condition: Condition::Clean,
+        ..
+    } = wait
+    {
+        return clean::wait(session, limit, watch);
+    }
     let mut idle_since = None;
     loop {
         if watch.cancelled() {
@@ -332,7 +340,7 @@ fn pass(session: &mut Session<'_>, wait: Wait, watch: &mut Watch<'_>) -> Result<
                     // It was over before anybody looked.
                     None => session.settled(status),
                 },
-                Condition::Idle => true,
+                Condition::Idle | Condition::Clean => true,
             }),
         };
         if met {

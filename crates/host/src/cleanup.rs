@@ -79,7 +79,9 @@ fn remove(system: &dyn ArraySystem, machine: &Machine) -> Result<Vec<String>, Ho
 
 /// The least that each kind of array is described by: what it is looked for
 /// with.
-const KINDS: [&str; 9] = [
+const KINDS: [&str; 10] = [
+    // Before what may be behind it.
+    "bcache = { mode = \"writethrough\" }",
     "md = { level = \"raid1\" }",
     "btrfs = { data = \"raid1\" }",
     "zfs = { topology = \"mirror\" }",

@@ -7,6 +7,7 @@ use raidlab_inventory::counters::Snapshot;
 use raidlab_lab::{PlannedJob, Work};
 use raidlab_shell::Frame;
 use raidlab_store::{Observation, Scope, fact};
+use raidlab_systems::CacheState;
 use raidlab_tools::Tool;
 use raidlab_units::{Bytes, parse_bytes};
 use raidlab_workload::JobGroup;
@@ -213,6 +214,32 @@ pub fn between(facts: &mut Facts, before: &Frame, after: &Frame) {
         let step = now.abs_diff(then).saturating_mul(1_000_000_000);
         let source = "/proc/stat, btime: whole seconds";
         facts.add(fact::CLOCK_STEP_NS, step, "ns", source);
+    }
+}
+
+/// What a cache on disks of its own did between two moments.
+pub fn cache(facts: &mut Facts, before: &CacheState, after: &CacheState) {
+    let source = "the cache's state";
+    for (moment, state) in [(fact::moment::BEFORE, before), (fact::moment::AFTER, after)] {
+        let name = fact::cache_dirty_bytes(moment);
+        facts.add(name, state.dirty.0, "bytes", source);
+    }
+    let (Some(then), Some(now)) = (before.counts, after.counts) else {
+        return;
+    };
+    for (name, then, now) in [
+        (fact::CACHE_READ_HITS, then.read_hits, now.read_hits),
+        (fact::CACHE_READ_MISSES, then.read_misses, now.read_misses),
+        (fact::CACHE_WRITE_HITS, then.write_hits, now.write_hits),
+        (
+            fact::CACHE_WRITE_MISSES,
+            then.write_misses,
+            now.write_misses,
+        ),
+        (fact::CACHE_PROMOTIONS, then.promotions, now.promotions),
+        (fact::CACHE_DEMOTIONS, then.demotions, now.demotions),
+    ] {
+        facts.maybe(name, now.checked_sub(then), "", source);
     }
 }
 

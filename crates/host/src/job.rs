@@ -19,7 +19,7 @@ use raidlab_inventory::counters::{Activity, Snapshot, memory_state};
 use raidlab_lab::{EventKind, PlannedJob, TimedEvent, When};
 use raidlab_shell::{Frame, Output};
 use raidlab_store::{CellResult, Measurement, MemberUse, Operation, Records, Role, Scope, fact};
-use raidlab_systems::{ArrayStatus, MemberState, read_all};
+use raidlab_systems::{ArrayStatus, CacheState, MemberState, read_all};
 use raidlab_tools::{Tool, ToolResult};
 use std::time::Duration;
 
@@ -46,6 +46,7 @@ struct Moment {
     status: Option<ArrayStatus>,
     frame: Frame,
     counters: Snapshot,
+    cache: Option<CacheState>,
 }
 
 /// Runs a job; `round` numbers its rows where it is one of several rounds.
@@ -227,8 +228,11 @@ fn moment(session: &Session<'_>) -> Result<Moment, HostError> {
         at: session.now(),
         contents: read_all(&session.target, &counters.sources())?,
     };
+    // Nor is what its cache holds.
+    let cache = session.system().cache(&session.target, &session.built);
     Ok(Moment {
         at: frame.at,
+        cache: cache.ok().flatten(),
         status: status.ok(),
         counters: counters.parse(&frame),
         frame,
@@ -333,6 +337,9 @@ fn after_job(
     let source = "the system's counters";
     facts.add(fact::FOREIGN_BYTES, foreign, "bytes", source);
     facts::between(facts, &before.frame, &after.frame);
+    if let (Some(before), Some(after)) = (&before.cache, &after.cache) {
+        facts::cache(facts, before, after);
+    }
     facts::temperatures(facts, &member_names(session), &after.counters);
     if let Some(steal) = activity.steal() {
         facts.add(

@@ -9,6 +9,7 @@
 
 mod arguments;
 mod bench;
+mod clean;
 mod cleanup;
 mod error;
 mod facts;

@@ -55,7 +55,7 @@ fn programs(target: &dyn Target) -> Result<BTreeSet<String>, HostError> {
 
 /// A module is there when it is loaded or built in, or when it can be loaded,
 /// which is tried: md's levels are. A level that is built in and has no
-/// parameters shows in `/proc/mdstat` only.
+/// parameters shows in `/proc/mdstat` only, and so does bcache elsewhere.
 fn has_module(
     machine: &Machine,
     programs: &BTreeSet<String>,
@@ -78,7 +78,10 @@ fn has_module(
     };
     let level = if name == "raid456" { "raid5" } else { name };
     let personality = |text: String| text.contains(&format!("[{level}]"));
-    if target.list("/sys/module")?.contains(&spelled)
+    // bcache built in shows by its folder of cache sets only.
+    let sets = name == "bcache" && !target.list("/sys/fs/bcache")?.is_empty();
+    if sets
+        || target.list("/sys/module")?.contains(&spelled)
         || target.read("/proc/filesystems").is_ok_and(file_system)
         || target.read("/proc/mdstat").is_ok_and(personality)
     {
@@ -119,6 +122,18 @@ mod tests {
             recorded = recorded.folder(folder, names);
         }
         let needs = ["dm-raid", "raid1", "xfs", "raid456", "raid10"].map(Need::Module);
+        assert!(missing(&machine(recorded), &needs).unwrap().is_empty());
+    }
+
+    #[test]
+    fn bcache_that_is_built_in_shows_by_its_cache_sets() {
+        let mut recorded = Recorded::new("store1")
+            .folder("/sys/fs/bcache", &["register", "register_quiet"])
+            .folder("/sys/module", &[]);
+        for folder in TOOL_FOLDERS {
+            recorded = recorded.folder(folder, &[]);
+        }
+        let needs = [Need::Module("bcache")];
         assert!(missing(&machine(recorded), &needs).unwrap().is_empty());
     }
 

@@ -8,7 +8,8 @@ use crate::session::{built, make_and_mount, spec};
 use crate::standing::take_down_commands;
 use raidlab_inventory::counters::memory_state;
 use raidlab_lab::{
-    Event, EventKind, Experiment, PlannedJob, PlannedStep, When, event_in_words, wait_in_words,
+    Condition, Event, EventKind, Experiment, PlannedJob, PlannedStep, Wait, When, event_in_words,
+    wait_in_words,
 };
 use raidlab_shell::{Command, Effect};
 use raidlab_systems::{Access, ArraySystem, Built, Need, SystemError};
@@ -217,7 +218,8 @@ impl Plan {
     ) -> Result<(), HostError> {
         match step {
             PlannedStep::Wait(wait) => {
-                self.line(&format!("  step {number:<3}  {}", wait_in_words(*wait)))
+                self.line(&format!("  step {number:<3}  {}", wait_in_words(*wait)));
+                self.wait(*wait, system, built);
             }
             PlannedStep::Event(event) => {
                 self.line(&format!("  step {number:<3}  {}", event_in_words(*event)));
@@ -244,6 +246,21 @@ impl Plan {
             }
         }
         Ok(())
+    }
+
+    /// What is done for a wait's condition to come about.
+    fn wait(&mut self, wait: Wait, system: &dyn ArraySystem, built: &Built) {
+        let Wait::Until {
+            condition: Condition::Clean,
+            ..
+        } = wait
+        else {
+            return;
+        };
+        if let Some(write_back) = system.write_back(built) {
+            self.commands(&write_back.begin);
+            self.commands(&write_back.end);
+        }
     }
 
     fn job(

@@ -92,6 +92,10 @@ fn identity(spec: &ArraySpec) -> (&'static str, Option<&'static str>) {
         ArraySpec::Graid3(_) => ("graid3", Some("raid3")),
         ArraySpec::Gflash(_) => ("gflash", Some("mirror")),
         ArraySpec::Lvm(lvm) => ("lvm", Some(lvm.level.name())),
+        ArraySpec::Bcache(bcache) => (
+            "bcache",
+            Some(bcache.md.as_ref().map_or("single", |md| md.level.name())),
+        ),
         ArraySpec::Nbd(_) => ("nbd", None),
         ArraySpec::Disk(_) => ("disk", Some("single")),
     }
@@ -102,7 +106,14 @@ fn identity(spec: &ArraySpec) -> (&'static str, Option<&'static str>) {
 fn data_members(spec: &ArraySpec, count: usize) -> Option<u64> {
     let (level, active) = match spec {
         ArraySpec::Md(md) => (md.level.name(), active(md, count)),
-        ArraySpec::Lvm(lvm) => (lvm.level.name(), count),
+        ArraySpec::Lvm(lvm) => {
+            let cache = lvm.cache.as_ref().map_or(0, |cache| cache.devices);
+            (lvm.level.name(), count.saturating_sub(cache))
+        }
+        ArraySpec::Bcache(bcache) => {
+            let md = bcache.md.as_ref()?;
+            (md.level.name(), active(md, count.saturating_sub(1)))
+        }
         ArraySpec::Gstripe(_) => ("raid0", count),
         _ => return None,
     };

@@ -9,7 +9,7 @@ use crate::messages::{Ended, Message, MessageError};
 use crate::obstacle::{self, Obstacle};
 use crate::processors::Processors;
 use crate::told::Told;
-use raidlab_calendar::ScheduledFault;
+use raidlab_calendar::{ScheduledFault, Storage};
 use raidlab_guest::Archive;
 use raidlab_lab::{Bench, BenchError, Experiment, Finish, Observer};
 use raidlab_random::Stream;
@@ -72,24 +72,28 @@ pub struct KernelBench {
     kernel: Kernel,
     image: Archive,
     settings: Settings,
+    storage: Storage,
     describe: Box<Describe>,
     processors: Processors,
 }
 
 impl KernelBench {
     /// With a built kernel, and a first file system whose first program runs the
-    /// experiment that `describe`'s files say.
+    /// experiment that `describe`'s files say. What the disks of all experiments hold
+    /// is kept in `storage`.
     #[must_use]
     pub fn new(
         kernel: Kernel,
         image: Archive,
         settings: Settings,
+        storage: Storage,
         describe: Box<Describe>,
     ) -> Self {
         Self {
             kernel,
             image,
             settings,
+            storage,
             describe,
             processors: Processors::of_this_process(),
         }
@@ -101,8 +105,8 @@ impl KernelBench {
     /// With the first obstacle.
     pub fn obstacle(&self, experiment: &Experiment) -> Result<(), Obstacle> {
         // The jobs' regions must lie within what is used of the disks.
-        match devices::smallest(experiment, self.settings.member) {
-            Some(member) => obstacle::check(experiment, &self.kernel, member),
+        match devices::sizes(experiment, self.settings.member) {
+            Some(sizes) => obstacle::check(experiment, &self.kernel, &sizes),
             None => Ok(()),
         }
     }
@@ -119,6 +123,7 @@ impl KernelBench {
             experiment,
             &self.kernel,
             &self.settings,
+            &self.storage,
             processor.number(),
         )?;
         let machine = Machine {
@@ -166,9 +171,11 @@ impl KernelBench {
             source: "raidlab".to_owned(),
         };
         let settings = &self.settings;
+        let made_by = self.kernel.made_with().made_by();
         let mut observations = vec![
             fact("guest.kernel", self.kernel.release.clone(), ""),
             fact("guest.kernel_source", self.kernel.source.clone(), ""),
+            fact("guest.kernel_made_by", made_by.to_owned(), ""),
             fact("guest.memory_bytes", settings.memory.0.to_string(), "bytes"),
             fact(
                 "guest.clock_cost_ns",
@@ -181,6 +188,9 @@ impl KernelBench {
                 "ns",
             ),
         ];
+        if let Some(changes) = &self.kernel.changes {
+            observations.push(fact("guest.kernel_changes", changes.clone(), ""));
+        }
         if let Some(zfs) = &self.kernel.zfs {
             observations.push(fact("guest.openzfs", zfs.clone(), ""));
         }
@@ -303,8 +313,13 @@ impl Run {
         }
     }
 
-    fn early(&self) -> KernelError {
-        KernelError::Boot(self.boot.ended_early())
+    /// The guest is gone. If its disks had no room left it has lost its clock, and
+    /// panicked for that; the thread that knows may end after it.
+    fn early(&mut self) -> KernelError {
+        match self.disks.end(LAST) {
+            Err(error) if error.is_without_room() => KernelError::Disks(error),
+            _ => KernelError::Boot(self.boot.ended_early()),
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use crate::bench::Settings;
 use crate::commands::Commands;
 use crate::processors::stay_on;
 use raidlab_calendar::{
-    Calendar, CalendarError, DeviceConfig, DiskModel, Options, Outcome, Protocol,
+    Calendar, CalendarError, DeviceConfig, DiskModel, Options, Outcome, Protocol, Storage,
 };
 use raidlab_disk::PresetError;
 use raidlab_lab::{Experiment, PlannedJob, PlannedStep, Wait};
@@ -19,8 +19,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// What all disks of a guest may hold together, in this machine's memory.
-const STORAGE: Bytes = Bytes(24 << 30);
+/// What all disks of a guest may hold together: as much as pages can be counted.
+/// The [`Storage`] says no much earlier.
+const STORAGE: Bytes = Bytes(15 << 40);
 
 /// Beyond the time that the steps may take: building and taking down.
 const SLACK: Nanos = Nanos::from_secs(3600);
@@ -46,6 +47,7 @@ impl Disks {
         experiment: &Experiment,
         kernel: &Kernel,
         settings: &Settings,
+        storage: &Storage,
         processor: Option<usize>,
     ) -> Result<Self, DisksError> {
         let configs = configs(experiment, settings)?;
@@ -59,6 +61,7 @@ impl Disks {
             patience: settings.patience,
             time_limit: Some(time_limit(experiment)),
             storage_limit: STORAGE,
+            storage: storage.clone(),
             stop: Some(Arc::clone(&stop)),
             ..Options::default()
         };
@@ -178,11 +181,12 @@ fn longest(job: &PlannedJob) -> Nanos {
     sum(times.fold(Nanos::ZERO, sum), MINUTE)
 }
 
-/// The size of the smallest member, of each of which at most `limit` is used;
+/// The members' sizes, slot by slot, of each of which at most `limit` is used;
 /// `None` where a preset cannot be read, which the run itself says.
-pub(crate) fn smallest(experiment: &Experiment, limit: Option<Bytes>) -> Option<Bytes> {
+pub(crate) fn sizes(experiment: &Experiment, limit: Option<Bytes>) -> Option<Vec<Bytes>> {
     let wired = wire(experiment).ok()?;
-    wired.iter().map(|one| used(one, limit).to_bytes()).min()
+    let sizes = wired.iter().map(|one| used(one, limit).to_bytes());
+    Some(sizes.collect())
 }
 
 /// How much of a member is used: what its suite says, else the limit.
@@ -358,6 +362,16 @@ pub enum DisksError {
     /// It was told before how they ended.
     #[error("the guest's clock and disks have ended before")]
     Told,
+}
+
+impl DisksError {
+    /// What the disks hold could not be kept.
+    pub(crate) const fn is_without_room(&self) -> bool {
+        matches!(
+            self,
+            Self::Calendar(CalendarError::Storage(_) | CalendarError::StorageFull { .. })
+        )
+    }
 }
 
 #[cfg(test)]

@@ -19,6 +19,7 @@ mod devices;
 mod messages;
 mod obstacle;
 mod processors;
+mod room;
 mod told;
 
 pub use agent::AgentError;
@@ -26,4 +27,5 @@ pub use bench::{Describe, KernelBench, KernelError, Settings};
 pub use devices::DisksError;
 pub use messages::MessageError;
 pub use obstacle::{Obstacle, wants_openzfs};
-pub use raidlab_calendar::{Fault, ScheduledFault};
+pub use raidlab_calendar::{Fault, ScheduledFault, Storage, StorageError};
+pub use room::Room;

@@ -12,7 +12,9 @@ use std::path::PathBuf;
 const ADMINISTRATION: [&str; 3] = ["/usr/local/sbin", "/usr/sbin", "/sbin"];
 
 /// What the kernel has, by the names that the host bench asks for.
-const BUILT_IN: [&str; 13] = [
+const BUILT_IN: [&str; 16] = [
+    "bcache",
+    "dm-cache",
     "linear",
     "raid0",
     "raid1",
@@ -21,6 +23,7 @@ const BUILT_IN: [&str; 13] = [
     "dm-raid",
     "dm_raid",
     "dm-mirror",
+    "dm-mod",
     "dm_mod",
     "ext3",
     "ext4",
@@ -68,11 +71,11 @@ impl Obstacle {
     }
 }
 
-/// Checks an experiment whose members have this size.
+/// Checks an experiment whose members have these sizes, slot by slot.
 ///
 /// # Errors
 /// With the first thing that stands in the way.
-pub fn check(experiment: &Experiment, kernel: &Kernel, member: Bytes) -> Result<(), Obstacle> {
+pub fn check(experiment: &Experiment, kernel: &Kernel, sizes: &[Bytes]) -> Result<(), Obstacle> {
     let subject = &experiment.subject;
     let spec = subject
         .build
@@ -111,9 +114,10 @@ pub fn check(experiment: &Experiment, kernel: &Kernel, member: Bytes) -> Result<
     }
     let members: Vec<Member> = devices(experiment.disks.len())
         .into_iter()
-        .map(|device| Member {
+        .zip(sizes)
+        .map(|(device, size)| Member {
             device,
-            size: member,
+            size: *size,
             backing: None,
         })
         .collect();
@@ -183,6 +187,7 @@ mod tests {
             zfs: zfs.map(str::to_owned),
             shared_memory: true,
             seccomp: false,
+            changes: None,
             program: PathBuf::new(),
         }
     }
@@ -190,7 +195,8 @@ mod tests {
     fn of(subject: &str, suite: &str, kernel: &Kernel, member: Bytes) -> Result<(), Obstacle> {
         let experiments = experiments(suite);
         let mut found = experiments.iter().filter(|one| one.subject.name == subject);
-        check(found.next().expect("in the suite"), kernel, member)
+        let experiment = found.next().expect("in the suite");
+        check(experiment, kernel, &vec![member; experiment.disks.len()])
     }
 
     const MEMBER: Bytes = Bytes(4 << 30);
@@ -218,7 +224,9 @@ mod tests {
     #[test]
     fn what_the_kernel_lacks_is_named() {
         let lacks = |name: &'static str, kernel: &Kernel| lacks(&Need::Module(name), kernel);
-        assert_eq!(lacks("raid456", &kernel(None)), None);
+        for built_in in ["raid456", "dm-mod", "dm-cache", "bcache"] {
+            assert_eq!(lacks(built_in, &kernel(None)), None);
+        }
         assert!(lacks("nbd", &kernel(None)).is_some());
         let zfs = lacks("zfs", &kernel(None)).expect("not built in");
         assert!(zfs.contains("--zfs"), "{zfs}");

@@ -78,7 +78,7 @@ macro_rules! entries {
 const SUITES: &[Entry] = entries!(
     "suites": "mirror-2015", "mirror-2015-small", "md-levels", "zfs-volume", "quick",
     "snia-steady-state", "unequal-2008", "gmirror-md-2010", "gmirror-md-2010-small",
-    "ars-md-zfs-2020", "ars-md-zfs-2020-small", "freebsd-zfs-2021",
+    "ars-md-zfs-2020", "ars-md-zfs-2020-small", "freebsd-zfs-2021", "cache",
 );
 const PUBLISHED: &[Entry] = entries!("published": "mirror-2015");
 const CLAIMS: &[Entry] = entries!(
@@ -95,6 +95,8 @@ const SUBJECTS: &[Entry] = entries!(
     "openzfs-2.3",
     "mdadm-2.6-raid0", "mdadm-2.6-raid1", "mdadm-2.6-raid5", "md-raid6-clean",
     "md-raid6-clean-bitmap", "md-raid10-clean", "md-raid10-clean-bitmap",
+    "lvm-cache", "lvm-cache-writeback", "lvm-raid1-cache", "bcache", "bcache-writeback",
+    "bcache-writearound", "bcache-md-raid1",
 );
 const HOSTS: Entry = Entry {
     name: "hosts",

@@ -298,6 +298,7 @@ pub fn wait_in_words(wait: Wait) -> String {
                     format!("the background copying has done {percent} %")
                 }
                 Condition::Idle => "the members are idle".to_owned(),
+                Condition::Clean => "nothing is dirty in the cache".to_owned(),
             };
             format!("wait until {condition}, at most {}", time_in_words(at_most))
         }

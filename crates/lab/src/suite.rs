@@ -108,6 +108,8 @@ pub enum Condition {
     SyncPercent(f64),
     /// The members have done nothing for some seconds.
     Idle,
+    /// Nothing is dirty in the array's cache; it is made to write back meanwhile.
+    Clean,
 }
 
 /// A run of a tool: for fio one job, or several together.

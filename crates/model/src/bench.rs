@@ -92,6 +92,8 @@ fn do_step(
         PlannedStep::Wait(Wait::Until { condition, at_most }) => match condition {
             Condition::SyncDone => machine.wait_for_sync(*at_most),
             Condition::Idle => machine.wait_until_idle(*at_most),
+            // No modelled array has a cache on disks of its own.
+            Condition::Clean => Ok(()),
             // `Plan::new` has refused it.
             Condition::SyncPercent(_) => Ok(()),
         },

@@ -18,11 +18,15 @@ mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
 mod generic;
-#[cfg(target_arch = "x86_64")]
+#[cfg(target_arch = "aarch64")]
+mod neon;
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod nibbles;
 mod portable;
 #[cfg(target_arch = "x86_64")]
 mod ssse3;
+#[cfg(target_arch = "x86_64")]
+mod x86;
 
 use crate::Tier;
 
@@ -60,6 +64,7 @@ impl Table {
         let gfni = || is_x86_feature_detected!("gfni");
         match tier {
             Tier::Portable => Some(&portable::TABLE),
+            Tier::Neon => None,
             Tier::Ssse3 => is_x86_feature_detected!("ssse3").then_some(&ssse3::TABLE),
             Tier::Avx2 => avx2().then_some(&avx2::TABLE),
             Tier::Avx2Gfni => (avx2() && gfni()).then_some(&avx2::gfni::TABLE),
@@ -69,7 +74,18 @@ impl Table {
     }
 
     /// The functions of a tier; `None` if this processor cannot run them.
-    #[cfg(not(target_arch = "x86_64"))]
+    #[cfg(target_arch = "aarch64")]
+    pub(crate) fn of(tier: Tier) -> Option<&'static Self> {
+        let neon = || std::arch::is_aarch64_feature_detected!("neon");
+        match tier {
+            Tier::Portable => Some(&portable::TABLE),
+            Tier::Neon => neon().then_some(&neon::TABLE),
+            _ => None,
+        }
+    }
+
+    /// The functions of a tier; `None` if this processor cannot run them.
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
     pub(crate) fn of(tier: Tier) -> Option<&'static Self> {
         (tier == Tier::Portable).then_some(&portable::TABLE)
     }

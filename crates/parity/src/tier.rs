@@ -13,6 +13,8 @@ pub const SIMD_VARIABLE: &str = "RAIDLAB_SIMD";
 pub enum Tier {
     /// 64-bit integers; the compiler may use what its target has.
     Portable,
+    /// 64-bit Arm with NEON: 128 bits.
+    Neon,
     /// x86-64 with SSSE3: 128 bits.
     Ssse3,
     /// x86-64 with AVX2: 256 bits.
@@ -69,9 +71,10 @@ impl std::str::FromStr for Tier {
 }
 
 impl Tier {
-    /// Every tier, on any architecture, slowest first.
-    pub const ALL: [Self; 6] = [
+    /// Every tier, of all architectures; those of one from slow to fast.
+    pub const ALL: [Self; 7] = [
         Self::Portable,
+        Self::Neon,
         Self::Ssse3,
         Self::Avx2,
         Self::Avx2Gfni,
@@ -84,6 +87,7 @@ impl Tier {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Portable => "portable",
+            Self::Neon => "neon",
             Self::Ssse3 => "ssse3",
             Self::Avx2 => "avx2",
             Self::Avx2Gfni => "avx2-gfni",

@@ -44,7 +44,8 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
     let claims = Claims::load(&arguments.claims)?;
     let store = Store::open_existing(&arguments.store)?;
     let mut runs: Vec<Vec<Measurement>> = Vec::new();
-    for summary in store.runs()?.iter().rev() {
+    // The store gives the newest first.
+    for summary in &store.runs()? {
         runs.push(store.measurements(summary.id)?);
     }
     let judged = claims.judge(&runs);

@@ -6,7 +6,7 @@ use crate::failure::{Failure, Kind};
 use crate::{interrupt, output};
 use clap::{Args, Subcommand};
 use indicatif::{ProgressBar, ProgressStyle};
-use raidlab_uml::{Build, BuildError, Cache, CacheError, Source, Step, Watcher};
+use raidlab_uml::{Build, BuildError, Cache, CacheError, Changes, Kernel, Source, Step, Watcher};
 use std::fmt::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -119,11 +119,15 @@ fn build(arguments: &BuildArguments) -> Result<(), Failure> {
     if let Some(kernel) = cache.kernel(build.name())?
         && !arguments.again
     {
-        return output::print(&format!(
+        let mut text = format!(
             "kernel {} is built already: {}\n`--again` builds it anew\n",
             kernel.name,
             kernel.program.display()
-        ));
+        );
+        if kernel.made_with() == Changes::Older {
+            text.push_str("it was made by an older raidlab, with other changes\n");
+        }
+        return output::print(&text);
     }
     output::say(&format!(
         "kernel {} of {described}; log: {}",
@@ -199,6 +203,7 @@ fn status() -> Result<(), Failure> {
             kernel.name.clone(),
             kernel.release.clone(),
             kernel.zfs.clone().unwrap_or_else(|| "-".to_owned()),
+            kernel.made_with().made_by().to_owned(),
             kernel.source.clone(),
             kernel.program.display().to_string(),
         ]
@@ -206,9 +211,14 @@ fn status() -> Result<(), Failure> {
     let mut text = if kernels.is_empty() {
         "no kernel is built; `raidlab kernel build` builds one\n".to_owned()
     } else {
-        let head = ["kernel", "release", "OpenZFS", "source", "program"];
+        let head = [
+            "kernel", "release", "OpenZFS", "made by", "source", "program",
+        ];
         output::table(&head, &[], rows.collect())
     };
+    for warning in kernels.iter().filter_map(Kernel::warning) {
+        let _ = writeln!(text, "{warning}");
+    }
     for name in cache.builds()? {
         let folder = cache.build_folder(&name);
         let _ = writeln!(

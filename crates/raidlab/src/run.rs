@@ -99,7 +99,8 @@ pub struct Arguments {
     seed: u64,
 
     /// Experiments at the same time; the output does not depend on it.
-    /// Default: one for each processor.
+    /// Default: one for each processor; on the kernel bench as far as the memory
+    /// goes.
     #[arg(long, value_name = "N")]
     threads: Option<NonZero<u16>>,
 
@@ -198,7 +199,8 @@ fn run_from(arguments: &Arguments, resumed: Option<&RunSummary>) -> Result<(), F
             if arguments.dry_run {
                 return output::print(&prepared.plan());
             }
-            run_on(&ModelBench, arguments, &prepared, resumed)
+            let threads = threads(arguments.threads);
+            run_on(&ModelBench, arguments, &prepared, threads, resumed)
         }
         On::Kernel => {
             let typed: Vec<String> = match resumed {
@@ -209,7 +211,8 @@ fn run_from(arguments: &Arguments, resumed: Option<&RunSummary>) -> Result<(), F
             if arguments.dry_run {
                 return output::print(&kernel.prepared.plan());
             }
-            run_on(&kernel.bench, arguments, &kernel.prepared, resumed)
+            let (bench, prepared) = (&kernel.bench, &kernel.prepared);
+            run_on(bench, arguments, prepared, kernel.threads, resumed)
         }
         On::Host => {
             // From here on an interruption must find the trial disks' owner.
@@ -223,7 +226,14 @@ fn run_from(arguments: &Arguments, resumed: Option<&RunSummary>) -> Result<(), F
                 host::check_unchanged(&host, &store, run)?;
             }
             host.consent(arguments)?;
-            run_on(&host.bench, arguments, &host.prepared, resumed)
+            let prepared = &host.prepared;
+            run_on(
+                &host.bench,
+                arguments,
+                prepared,
+                prepared.machines(),
+                resumed,
+            )
         }
     }
 }
@@ -232,6 +242,7 @@ fn run_on(
     bench: &dyn Bench,
     arguments: &Arguments,
     prepared: &Prepared,
+    threads: usize,
     resumed: Option<&RunSummary>,
 ) -> Result<(), Failure> {
     let report = (!arguments.no_report).then_some(arguments.report.as_path());
@@ -239,7 +250,7 @@ fn run_on(
         output::check(path)?;
     }
     let mut store = Store::open(&arguments.store)?;
-    let ended = carry_out(bench, arguments, prepared, &mut store, resumed)?;
+    let ended = carry_out(bench, arguments, prepared, &mut store, threads, resumed)?;
     audit::renew(&mut store, &ended.name)?;
     show(arguments, &store, &ended.name, report)?;
     ended.failure.map_or(Ok(()), Err)
@@ -291,6 +302,7 @@ fn carry_out(
     arguments: &Arguments,
     prepared: &Prepared,
     store: &mut Store,
+    threads: usize,
     resumed: Option<&RunSummary>,
 ) -> Result<Ended, Failure> {
     let stop = interrupt::listen()?;
@@ -302,11 +314,7 @@ fn carry_out(
     let finished = store.finished_cells(run.id)?.into_iter().collect();
     let mut keeper = Keeper::new(store, run.id, prepared, arguments.json);
     let options = RunOptions {
-        threads: if real {
-            prepared.machines()
-        } else {
-            threads(arguments.threads)
-        },
+        threads,
         cancel: stop,
         published: prepared.suite.published.as_ref(),
         finished: &finished,

@@ -7,3 +7,5 @@ pub mod disk;
 pub mod export;
 pub mod member;
 pub mod server;
+#[cfg(feature = "ublk")]
+pub mod ublk;

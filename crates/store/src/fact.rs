@@ -330,6 +330,25 @@ pub const CACHES_DROPPED: &str = "caches.dropped";
 pub const ARC_HITS: &str = "arc.hits";
 /// Those that it did not have: they came from the disks, for prefetch or now.
 pub const ARC_MISSES: &str = "arc.misses";
+/// What the array's cache on disks of its own held that was not behind it yet,
+/// bytes: `cache.before.dirty_bytes`.
+#[must_use]
+pub fn cache_dirty_bytes(moment: &str) -> String {
+    format!("cache.{moment}.dirty_bytes")
+}
+
+/// Reads during the job that the array's cache on disks of its own had.
+pub const CACHE_READ_HITS: &str = "cache.read_hits";
+/// Those that it did not have.
+pub const CACHE_READ_MISSES: &str = "cache.read_misses";
+/// Writes during the job to what that cache had.
+pub const CACHE_WRITE_HITS: &str = "cache.write_hits";
+/// Those to what it did not have.
+pub const CACHE_WRITE_MISSES: &str = "cache.write_misses";
+/// Blocks that the cache took in during the job.
+pub const CACHE_PROMOTIONS: &str = "cache.promotions";
+/// Blocks that it gave up.
+pub const CACHE_DEMOTIONS: &str = "cache.demotions";
 /// Commands that reached cache devices during the job.
 pub const CACHE_DEVICE_IOS: &str = "cache_device.ios";
 /// Commands that reached log devices during the job.

@@ -4,6 +4,7 @@ use raidlab_shell::{Command, Target, TargetError, Watched};
 use raidlab_units::Bytes;
 use serde::{Deserialize, Serialize};
 
+pub mod bcache;
 mod blank;
 pub mod btrfs;
 pub mod disk;
@@ -155,6 +156,44 @@ pub struct ArrayStatus {
     pub sync: Option<SyncStatus>,
 }
 
+/// What a cache on disks of its own, before an array, holds and has done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct CacheState {
+    /// What was written to it and is not on the disks behind it yet; bcache tells
+    /// it with two digits or a little more.
+    pub dirty: Bytes,
+    /// What it has answered since it was attached; `None` where the system does
+    /// not tell at once.
+    pub counts: Option<CacheCounts>,
+}
+
+/// What a cache has done since it was attached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct CacheCounts {
+    /// Reads that it had.
+    pub read_hits: u64,
+    /// Reads that it did not have.
+    pub read_misses: u64,
+    /// Writes to what it had.
+    pub write_hits: u64,
+    /// Writes to what it did not have.
+    pub write_misses: u64,
+    /// Blocks that it has taken in.
+    pub promotions: u64,
+    /// Blocks that it has given up.
+    pub demotions: u64,
+}
+
+/// How a cache is made to write back all that is dirty in it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct WriteBack {
+    /// The commands that begin it; none where the cache does so whenever it has
+    /// nothing else to do.
+    pub begin: Vec<Command>,
+    /// Those after which the cache goes on as before.
+    pub end: Vec<Command>,
+}
+
 /// A setting as it is in force, beside what was asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReadBack {
@@ -284,6 +323,24 @@ pub trait ArraySystem: Send + Sync {
     /// # Errors
     /// Where the system has no such verb.
     fn re_add(&self, array: &Built, slot: usize) -> Result<Vec<Command>, SystemError>;
+
+    /// What its cache holds and has done; `None` where it has none.
+    ///
+    /// # Errors
+    /// When it cannot be read or understood.
+    fn cache(
+        &self,
+        _target: &dyn Target,
+        _array: &Built,
+    ) -> Result<Option<CacheState>, SystemError> {
+        Ok(None)
+    }
+
+    /// How its cache is made to write back all that is dirty in it; `None` where
+    /// it has no cache.
+    fn write_back(&self, _array: &Built) -> Option<WriteBack> {
+        None
+    }
 
     /// Every setting that matters to a measurement, as it is in force.
     ///

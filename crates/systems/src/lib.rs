@@ -14,7 +14,8 @@ mod mounts;
 
 pub use array::spec::ArraySpec;
 pub use array::{
-    Access, ArrayStatus, ArraySystem, Built, Health, Member, MemberState, MemberStatus, Need,
-    OperatingSystem, ReadBack, SyncKind, SyncStatus, SystemError, read_all,
+    Access, ArrayStatus, ArraySystem, Built, CacheCounts, CacheState, Health, Member, MemberState,
+    MemberStatus, Need, OperatingSystem, ReadBack, SyncKind, SyncStatus, SystemError, WriteBack,
+    read_all,
 };
 pub use filesystem::{FileSystemKind, FileSystemSpec, StripeGeometry};

@@ -303,6 +303,7 @@ mod tests {
             zfs: None,
             shared_memory: true,
             seccomp: false,
+            changes: None,
             program,
         }
     }
@@ -357,6 +358,7 @@ mod tests {
         );
         let newer = Kernel {
             seccomp: true,
+            changes: None,
             ..kernel
         };
         assert!(

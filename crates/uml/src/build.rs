@@ -8,6 +8,7 @@
 mod run;
 
 use crate::cache::{Cache, CacheError, Kernel, remove_folder};
+use crate::changes;
 use crate::configuration::{FOR_ZFS, WITH_ZFS, lacking, lines};
 use crate::edits::{self, EditError};
 use crate::needs;
@@ -21,6 +22,9 @@ use std::path::{Path, PathBuf};
 
 /// What an unpacked tree and its objects take.
 const SPACE: u64 = 4 << 30;
+
+/// The file in a build's folder that says which changes the tree has.
+const CHANGES: &str = "changes";
 
 /// The lines that `make linux` prints for 6.12; other kernels come near.
 const LINES: u64 = 1750;
@@ -142,7 +146,7 @@ impl Build {
     /// it.
     pub fn run(&self, watcher: &mut dyn Watcher) -> Result<Kernel, BuildError> {
         let folder = self.folder();
-        fs::create_dir_all(&folder).map_err(|source| BuildError::file(&folder, source))?;
+        self.begin()?;
         self.check_space()?;
         let runner = Runner::new(self.log());
         let mut steps = vec![Step::Unpack, Step::Change, Step::Configure];
@@ -169,6 +173,23 @@ impl Build {
         let program = self.cache.install(&kernel)?;
         remove_folder(&folder)?;
         Ok(Kernel { program, ..kernel })
+    }
+
+    /// Makes the build's folder. One that another raidlab has begun is of no use: its
+    /// tree has other changes.
+    fn begin(&self) -> Result<(), BuildError> {
+        let folder = self.folder();
+        let (file, changes) = (folder.join(CHANGES), self.changes());
+        if folder.exists() && fs::read_to_string(&file).is_ok_and(|known| known == changes) {
+            return Ok(());
+        }
+        remove_folder(&folder)?;
+        fs::create_dir_all(&folder).map_err(|source| BuildError::file(&folder, source))?;
+        fs::write(&file, changes).map_err(|source| BuildError::file(&file, source))
+    }
+
+    fn changes(&self) -> String {
+        changes::digest(self.zfs.is_some())
     }
 
     fn step(
@@ -208,6 +229,7 @@ impl Build {
             zfs: self.zfs.as_ref().map(|zfs| zfs.version().to_owned()),
             shared_memory: since(6, 11),
             seccomp: since(6, 16),
+            changes: Some(self.changes()),
             program: self.tree().join("linux"),
         }
     }
@@ -426,10 +448,28 @@ mod tests {
     /// step would be skipped when the build goes on.
     #[test]
     fn no_step_leaves_a_stamp_by_the_name_of_what_it_makes() {
-        let made = ["linux", "linux.new", "build.log", zfs::COPY];
+        let made = ["linux", "linux.new", "build.log", CHANGES, zfs::COPY];
         for step in STEPS {
             assert!(!made.contains(&step.stamp()), "{}", step.stamp());
         }
+    }
+
+    #[test]
+    fn a_build_goes_on_unless_another_raidlab_has_begun_it() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let build = build(folder.path(), false);
+        build.begin().expect("begun");
+        let stamp = build.folder().join(Step::Unpack.stamp());
+        fs::write(&stamp, "").expect("written");
+        build.begin().expect("it goes on");
+        assert!(stamp.exists());
+        fs::write(build.folder().join(CHANGES), "0123456789abcdef").expect("written");
+        build.begin().expect("begun anew");
+        assert!(!stamp.exists());
+        fs::write(&stamp, "").expect("written");
+        fs::remove_file(build.folder().join(CHANGES)).expect("removed");
+        build.begin().expect("begun anew");
+        assert!(!stamp.exists());
     }
 
     #[test]

@@ -39,6 +39,10 @@ pub struct Kernel {
     pub shared_memory: bool,
     /// Whether its programs run under seccomp instead of ptrace (since 6.16).
     pub seccomp: bool,
+    /// What raidlab changed of it, as a digest; `None` where that was not written
+    /// down.
+    #[serde(default)]
+    pub changes: Option<String>,
     /// The program.
     #[serde(skip)]
     pub program: PathBuf,
@@ -288,6 +292,7 @@ mod tests {
             zfs: zfs.map(str::to_owned),
             shared_memory: true,
             seccomp: false,
+            changes: None,
             program,
         }
     }
@@ -321,6 +326,27 @@ mod tests {
         );
         let error = cache.choose(Some("5.10"), false).expect_err("not built");
         assert!(error.to_string().contains("6.9, 6.12, 6.12-zfs"), "{error}");
+    }
+
+    #[test]
+    fn a_kernel_that_was_built_before_its_changes_were_written_down_works() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let cache = Cache::in_folder(folder.path().join("raidlab"));
+        let one = kernel(folder.path(), "6.12", "6.12.117", None);
+        cache.install(&one).expect("installed");
+        let about = cache.kernel_folder("6.12").join(ABOUT);
+        let old = r#"{"name": "6.12", "release": "6.12.117", "source": "a test",
+                      "zfs": null, "shared_memory": true, "seccomp": false}"#;
+        fs::write(&about, old).expect("written");
+        let found = cache.choose(None, false).expect("it is there");
+        assert_eq!(found.changes, None);
+        let known = Kernel {
+            changes: Some("0123456789abcdef".to_owned()),
+            ..one
+        };
+        cache.install(&known).expect("installed");
+        let found = cache.choose(None, false).expect("it is there");
+        assert_eq!(found.changes, known.changes);
     }
 
     #[test]

@@ -40,6 +40,14 @@ pub(crate) struct Edit {
     optional: bool,
 }
 
+impl Edit {
+    /// All that it consists of, as texts.
+    pub(crate) const fn texts(&self) -> [&'static str; 4] {
+        let optional = if self.optional { "optional" } else { "" };
+        [self.file, self.from, self.to, optional]
+    }
+}
+
 const TIME: &str = "arch/um/kernel/time.c";
 const SYSCALL: &str = "arch/um/kernel/skas/syscall.c";
 const UTIL: &str = "arch/um/os-Linux/util.c";

@@ -17,7 +17,7 @@ const NEEDED: [&str; 15] = [
 ];
 
 /// These are taken along where they are installed.
-const WELCOME: [&str; 35] = [
+const WELCOME: [&str; 43] = [
     "bash",
     "dd",
     "tee",
@@ -36,6 +36,7 @@ const WELCOME: [&str; 35] = [
     "vgremove",
     "vgs",
     "lvchange",
+    "lvconvert",
     "lvcreate",
     "lvremove",
     "lvs",
@@ -53,6 +54,13 @@ const WELCOME: [&str; 35] = [
     "bonnie++",
     "iozone",
     "make-bcache",
+    "bcache-super-show",
+    "cache_check",
+    "cache_dump",
+    "cache_repair",
+    "ln",
+    "readlink",
+    "rmdir",
 ];
 
 /// OpenZFS's programs, for a kernel that has it.

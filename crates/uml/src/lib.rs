@@ -10,6 +10,7 @@
 mod boot;
 mod build;
 mod cache;
+mod changes;
 mod configuration;
 mod edits;
 mod frames;
@@ -22,6 +23,7 @@ mod zfs;
 pub use boot::{Boot, BootError, CLOCK, Machine, Place};
 pub use build::{Build, BuildError, Step, Watcher};
 pub use cache::{Cache, CacheError, Kernel};
+pub use changes::Changes;
 pub use edits::EditError;
 pub use frames::{Damage, END, Frame, FrameError, FrameReader};
 pub use image::{AGENT, ImageError, image};

@@ -10,6 +10,9 @@ const FOLDER: &str = "/usr/src";
 const PREFIX: &str = "linux-source-";
 const SUFFIX: &str = ".tar.xz";
 
+/// What the description of a tree begins with, before its folder.
+pub(crate) const TREE: &str = "the tree ";
+
 /// The oldest kernel that the bench's changes were tried on.
 const OLDEST: (u32, u32) = (6, 1);
 
@@ -79,7 +82,7 @@ impl Source {
     pub fn describe(&self) -> String {
         match self {
             Self::Archive { version, .. } => format!("Debian's package {PREFIX}{version}"),
-            Self::Tree(path) => format!("the tree {}", path.display()),
+            Self::Tree(path) => format!("{TREE}{}", path.display()),
         }
     }
 }

@@ -21,7 +21,7 @@ const PREFIX: &str = "zfs-";
 pub(crate) const COPY: &str = "openzfs";
 
 /// The kernel's menu entry for it.
-const KCONFIG: &str = "config ZFS\n\ttristate \"OpenZFS\"\n\tdepends on EFI_PARTITION\n\
+pub(crate) const KCONFIG: &str = "config ZFS\n\ttristate \"OpenZFS\"\n\tdepends on EFI_PARTITION\n\
                        \tselect ZLIB_INFLATE\n\tselect ZLIB_DEFLATE\n";
 
 /// OpenZFS's source.

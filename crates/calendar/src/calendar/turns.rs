@@ -6,6 +6,7 @@ use crate::clock::{Clock, NEVER};
 use crate::device::{AnswerError, Device, Reaction};
 use crate::error::{CalendarError, DeviceError, Outcome};
 use crate::halt::Halt;
+use crate::sparse::ArenaError;
 use raidlab_units::Nanos;
 
 impl Calendar {
@@ -174,7 +175,10 @@ impl Calendar {
             observer.completed(&record);
             match device.answer(answer, &mut self.arena) {
                 Ok(()) => {}
-                Err(AnswerError::Full) => {
+                Err(AnswerError::Arena(ArenaError::Storage(error))) => {
+                    return Err(CalendarError::Storage(error).into());
+                }
+                Err(AnswerError::Arena(ArenaError::Full)) => {
                     return Err(CalendarError::StorageFull {
                         limit_bytes: self.options.storage_limit.0,
                     }

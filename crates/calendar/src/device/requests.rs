@@ -5,7 +5,7 @@ use crate::block::{self, Request, SECTOR, Segment, Status, Want};
 use crate::config::SERIAL_BYTES;
 use crate::drive::DiskOperation;
 use crate::memory::{GuestMemory, Outside};
-use crate::sparse::{Full, PAGE_BYTES};
+use crate::sparse::{ArenaError, PAGE_BYTES};
 use std::sync::atomic::Ordering;
 use virtio_queue::{QueueOwnedT, QueueT};
 use vm_memory::{Bytes, GuestAddress};
@@ -17,8 +17,8 @@ const NO_INTERRUPT: u16 = 1;
 enum Failure {
     /// The guest's buffer is nowhere: its own fault.
     Outside,
-    /// The disks hold all that they may.
-    Full,
+    /// What the disks hold cannot be kept.
+    Arena(ArenaError),
 }
 
 impl From<Outside> for Failure {
@@ -27,9 +27,9 @@ impl From<Outside> for Failure {
     }
 }
 
-impl From<Full> for Failure {
-    fn from(Full: Full) -> Self {
-        Self::Full
+impl From<ArenaError> for Failure {
+    fn from(error: ArenaError) -> Self {
+        Self::Arena(error)
     }
 }
 
@@ -38,8 +38,8 @@ impl From<Full> for Failure {
 pub(crate) enum AnswerError {
     /// The guest's ring is broken.
     Device(DeviceError),
-    /// The disks hold all that they may.
-    Full,
+    /// What the disks hold cannot be kept.
+    Arena(ArenaError),
 }
 
 impl From<DeviceError> for AnswerError {
@@ -128,7 +128,7 @@ impl Device {
                 }
                 _ => (Status::IoError, 0),
             },
-            Err(Failure::Full) => return Err(AnswerError::Full),
+            Err(Failure::Arena(error)) => return Err(AnswerError::Arena(error)),
         };
         let no_status = DeviceError::Chain {
             head: request.head,
@@ -189,7 +189,7 @@ impl Moving<'_> {
             }
             DiskOperation::Write => self.write(at, &request.data)?,
             DiskOperation::Discard | DiskOperation::WriteZeroes => {
-                self.pages.clear(self.arena, at, length);
+                self.pages.clear(self.arena, at, length)?;
             }
             DiskOperation::Flush | DiskOperation::Other => {}
         }
@@ -204,7 +204,7 @@ impl Moving<'_> {
                 self.memory.write(address, piece)?;
                 // The write has found all of the piece: its end is an address.
                 address = address.wrapping_add(piece.len() as u64);
-                Ok::<(), Outside>(())
+                Ok::<(), Failure>(())
             })?;
             at += length as u64;
         }

@@ -7,9 +7,12 @@ use raidlab_calendar::{CalendarError, DiskOperation, Outcome, Protocol};
 use raidlab_units::{Bytes, Sectors};
 
 fn pattern(bytes: usize, seed: u8) -> Vec<u8> {
-    (0..bytes)
-        .map(|index| (index as u8).wrapping_mul(31) ^ (index >> 8) as u8 ^ seed)
-        .collect()
+    // No word of 8 bytes comes twice, so that no two pages are equal.
+    let word = |index: u64| (u64::from(seed) << 32 | index).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let words = (0..bytes.div_ceil(8) as u64).map(word);
+    let mut all: Vec<u8> = words.flat_map(u64::to_le_bytes).collect();
+    all.truncate(bytes);
+    all
 }
 
 /// Performs a request on disk 0 that is to succeed.
@@ -211,7 +214,7 @@ fn a_full_store_ends_the_run_with_the_limit_in_its_error() {
     options.storage_limit = Bytes(64 * 1024);
     let run = run(vec![simple(), simple()], options, |guest| {
         good(guest, &Transfer::write(0, pattern(60 * 1024, 1)));
-        guest.perform(1, &Transfer::write(0, pattern(8192, 1)))
+        guest.perform(1, &Transfer::write(0, pattern(8192, 2)))
     });
     assert_eq!(run.guest, Err(crate::peer::Gone));
     let full = matches!(

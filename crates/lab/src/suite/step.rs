@@ -55,6 +55,7 @@ enum RawWait {
     Time(Nanos),
     SyncDone,
     Idle,
+    Clean,
 }
 
 impl<'de> Deserialize<'de> for RawWait {
@@ -63,9 +64,10 @@ impl<'de> Deserialize<'de> for RawWait {
         match text.as_str() {
             "sync-done" => Ok(Self::SyncDone),
             "idle" => Ok(Self::Idle),
-            word if word.starts_with(|letter: char| letter.is_ascii_alphabetic()) => {
-                Err(D::Error::unknown_variant(word, &["sync-done", "idle"]))
-            }
+            "clean" => Ok(Self::Clean),
+            word if word.starts_with(|letter: char| letter.is_ascii_alphabetic()) => Err(
+                D::Error::unknown_variant(word, &["sync-done", "idle", "clean"]),
+            ),
             time => parse_duration(time)
                 .map(Self::Time)
                 .map_err(D::Error::custom),
@@ -200,12 +202,14 @@ fn read_wait(document: &Document, raw: &RawStep, named: Range<usize>) -> Result<
                 None => Ok(Wait::Time(*time)),
                 Some(limit) => {
                     let what = "a time has no limit";
-                    let remedy = "remove `at_most`, or wait for \"sync-done\" or \"idle\"";
+                    let remedy =
+                        "remove `at_most`, or wait for \"sync-done\", \"idle\" or \"clean\"";
                     Err(document.invalid(limit.span(), what, remedy))
                 }
             };
         }
         (Some(RawWait::Idle), _) => Condition::Idle,
+        (Some(RawWait::Clean), _) => Condition::Clean,
         (None, Some(percent)) => Condition::SyncPercent(read_percent(document, percent)?),
         (Some(RawWait::SyncDone), _) | (None, None) => Condition::SyncDone,
     };

@@ -1,7 +1,8 @@
 //! 256-bit vectors, with and without the affine transformations of GFNI.
 
 use super::generic::{Vector, table};
-use super::nibbles::{FIXED_POINT, Nibbles, TWICE, matrix};
+use super::nibbles::Nibbles;
+use super::x86::{FIXED_POINT, TWICE, matrix};
 use crate::field::REDUCTION;
 use std::arch::x86_64::{
     __m256i, _mm_loadu_si128, _mm256_add_epi8, _mm256_and_si256, _mm256_broadcastsi128_si256,

@@ -3,7 +3,8 @@
 //! One instruction adds three vectors, so blocks are taken in pairs.
 
 use super::generic::{Vector, table};
-use super::nibbles::{FIXED_POINT, FOUR_TIMES, Nibbles, TWICE, matrix};
+use super::nibbles::Nibbles;
+use super::x86::{FIXED_POINT, FOUR_TIMES, TWICE, matrix};
 use crate::field::REDUCTION;
 use std::arch::x86_64::{
     __m512i, _mm_loadu_si128, _mm512_add_epi8, _mm512_and_si512, _mm512_broadcast_i32x4,

@@ -1,7 +1,8 @@
 //! 128-bit vectors of any x86-64 processor since 2006.
 
 use super::generic::{Vector, table};
-use super::nibbles::{FIXED_POINT, Nibbles};
+use super::nibbles::Nibbles;
+use super::x86::FIXED_POINT;
 use crate::field::REDUCTION;
 use std::arch::x86_64::{
     __m128i, _mm_add_epi8, _mm_and_si128, _mm_loadu_si128, _mm_set1_epi8, _mm_shuffle_epi8,

@@ -8,8 +8,8 @@ fn names_lead_back_to_tiers() {
     let error = "sse9".parse::<Tier>().expect_err("no such tier");
     assert_eq!(
         error.to_string(),
-        "no SIMD tier \"sse9\" (there are portable, ssse3, avx2, avx2-gfni, avx512bw, \
-         avx512bw-gfni)"
+        "no SIMD tier \"sse9\" (there are portable, neon, ssse3, avx2, avx2-gfni, \
+         avx512bw, avx512bw-gfni)"
     );
 }
 
@@ -35,6 +35,10 @@ fn the_tier_in_use_is_available() {
     assert!(available.contains(&tier()));
     assert_eq!(available.first(), Some(&Tier::Portable));
     assert!(available.is_sorted());
+    assert_eq!(
+        available.contains(&Tier::Neon),
+        cfg!(target_arch = "aarch64")
+    );
 }
 
 /// Set in the processes that the next test starts.

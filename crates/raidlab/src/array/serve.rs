@@ -2,6 +2,7 @@
 
 mod source;
 mod tls;
+mod ublk;
 
 use crate::failure::{Failure, Kind};
 use crate::{interrupt, output};
@@ -18,6 +19,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
+use ublk::{BlockDevice, UblkArguments};
 
 /// How long clients and members are waited for at the end.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -107,6 +109,9 @@ pub struct Arguments {
     #[command(flatten)]
     tls: tls::TlsArguments,
 
+    #[command(flatten)]
+    ublk: UblkArguments,
+
     /// Clients at once.
     #[arg(long, value_name = "N", default_value_t = 64)]
     connections: usize,
@@ -141,11 +146,20 @@ impl Served {
 /// When a device cannot be used, the devices do not make an array that may be
 /// started, or nobody can listen there.
 pub fn command(arguments: &Arguments) -> Result<(), Failure> {
+    arguments.ublk.prepare()?;
     let stop = interrupt::listen()?;
     let (served, default_name) = start(arguments)?;
     let name = arguments.name.clone().unwrap_or(default_name);
+    let device = arguments.ublk.start(served.export())?;
     let control = match &served {
-        Served::Array(array, _) => Some(control(arguments, &name, array)?),
+        Served::Array(array, _) => {
+            let controlled = Arc::clone(array) as Arc<dyn Controlled>;
+            let controlled = match &device {
+                Some(device) => device.guard(controlled, PATIENCE),
+                None => controlled,
+            };
+            Some(control(arguments, &name, controlled)?)
+        }
         _ => None,
     };
     let places = places(arguments, &name)?;
@@ -174,14 +188,23 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
         }
     }
     announce(&name, &served, &places, &server, control.as_ref());
-    while !stop.load(Ordering::Relaxed) {
+    if let Some(device) = &device {
+        output::say(&format!("  as {}", device.path().display()));
+    }
+    let is_lost = || device.as_ref().is_some_and(BlockDevice::is_lost);
+    while !stop.load(Ordering::Relaxed) && !is_lost() {
         match &served {
             Served::Array(array, _) if array.wait_until_stopped(LOOK) => break,
             Served::Array(_, nest) => nest.reap(),
             _ => std::thread::sleep(LOOK),
         }
     }
-    end(server, control, served)
+    let lost = is_lost();
+    end(device.as_ref(), server, control, served)?;
+    match device {
+        Some(device) if lost => Err(device.failure()),
+        _ => Ok(()),
+    }
 }
 
 fn start(arguments: &Arguments) -> Result<(Served, String), Failure> {
@@ -220,20 +243,20 @@ fn start(arguments: &Arguments) -> Result<(Served, String), Failure> {
 fn control(
     arguments: &Arguments,
     name: &str,
-    array: &Arc<ArrayExport>,
+    controlled: Arc<dyn Controlled>,
 ) -> Result<ControlServer, Failure> {
     let path = match &arguments.control {
         Some(path) => path.clone(),
         None => control_path(name)
             .map_err(|error| Failure::new(Kind::Usage, error).help("name the array with --name"))?,
     };
-    let controlled = Arc::clone(array) as Arc<dyn Controlled>;
     ControlServer::start(&path, controlled).map_err(|error| {
         Failure::new(Kind::Run, error).help("`--name` or `--control` gives it another place")
     })
 }
 
-/// Where to listen: as asked, or beside the control socket.
+/// Where to listen: as asked, or beside the control socket if there is no
+/// other way to what is served.
 fn places(arguments: &Arguments, name: &str) -> Result<Vec<Listen>, Failure> {
     let unix = arguments.unix.iter().cloned().map(Listen::Unix);
     let tcp = arguments.tcp.iter().map(|address| Listen::Tcp {
@@ -241,7 +264,7 @@ fn places(arguments: &Arguments, name: &str) -> Result<Vec<Listen>, Failure> {
         anywhere: arguments.anywhere,
     });
     let mut places: Vec<Listen> = unix.chain(tcp).collect();
-    if places.is_empty() {
+    if places.is_empty() && !arguments.ublk.is_wanted() {
         let path = control_path(&format!("{name}.nbd"));
         let path = path.map_err(|error| {
             Failure::new(Kind::Usage, error).help("say where to listen with --unix or --tcp")
@@ -290,8 +313,16 @@ fn announce(
     }
 }
 
-/// Answers what is in flight, then stops what is served.
-fn end(server: Server, control: Option<ControlServer>, served: Served) -> Result<(), Failure> {
+/// Deletes the block device, answers what is in flight, then stops what is
+/// served.
+fn end(
+    device: Option<&BlockDevice>,
+    server: Server,
+    control: Option<ControlServer>,
+    served: Served,
+) -> Result<(), Failure> {
+    // If it does not end by itself, it does when the array takes no more.
+    let deleted = device.map_or(Ok(()), |device| device.stop(PATIENCE));
     if !server.shut_down(PATIENCE) {
         output::say("warning: a client's requests were not answered in time");
     }
@@ -310,5 +341,5 @@ fn end(server: Server, control: Option<ControlServer>, served: Served) -> Result
         Served::Other(_) => {}
     }
     drop(control);
-    Ok(())
+    deleted
 }

@@ -7,10 +7,12 @@
 mod fault;
 mod files;
 
-use super::Arguments;
+use super::host::TRIAL_FOLDER;
 use super::prepare::{self, Prepared};
+use super::{Arguments, threads};
 use crate::failure::{Failure, Kind};
-use raidlab_kernel::{KernelBench, Obstacle, Settings, agent};
+use crate::output;
+use raidlab_kernel::{KernelBench, Obstacle, Room, Settings, Storage, agent};
 use raidlab_lab::{Choices, Experiment, HostChoice, QueueStyle, Region, Subject, Suite};
 use raidlab_uml::{Cache, image};
 use raidlab_units::{Bytes, parse_bytes};
@@ -55,6 +57,17 @@ pub struct KernelArguments {
     #[arg(long = "disk-fault", value_name = "DISK:TIME:WHAT")]
     faults: Vec<String>,
 
+    /// What the disks hold stays in this machine's memory up to this size, for all
+    /// experiments of the run together; what is more goes into a file. Default: three
+    /// quarters of what is available, less what the guests need.
+    #[arg(long, value_name = "SIZE")]
+    storage_memory: Option<String>,
+
+    /// The folder for that file, which has no name in it. It should not be in memory
+    /// itself.
+    #[arg(long, value_name = "FOLDER", default_value = TRIAL_FOLDER)]
+    storage_folder: PathBuf,
+
     /// Write every command of every disk, with its virtual times, into this folder:
     /// a file of comma-separated values for each experiment.
     #[arg(long, value_name = "FOLDER")]
@@ -67,6 +80,8 @@ pub struct KernelRun {
     pub bench: KernelBench,
     /// The experiments.
     pub prepared: Prepared,
+    /// How many of them at the same time.
+    pub threads: usize,
 }
 
 /// What the guest is to run.
@@ -130,6 +145,10 @@ pub fn prepare(arguments: &Arguments, typed: &[String]) -> Result<KernelRun, Fai
         );
         remarks.push(prepare::remark("A part of the disks", statement));
     }
+    if let Some(words) = kernel.warning() {
+        output::say(&format!("warning: {words}"));
+        remarks.push(prepare::remark("An older kernel", words));
+    }
     if let Some(words) = prepare::foreign_figures(&suite) {
         suite.published = None;
         remarks.push(prepare::remark("Other disks", words));
@@ -141,7 +160,8 @@ pub fn prepare(arguments: &Arguments, typed: &[String]) -> Result<KernelRun, Fai
     let archive =
         image(&program, kernel.zfs.is_some()).map_err(|error| Failure::new(Kind::Run, error))?;
     let describe = describe(arguments, typed, &all)?;
-    let bench = KernelBench::new(kernel, archive, settings, describe);
+    let (threads, storage) = share(arguments, settings.memory, all.len())?;
+    let bench = KernelBench::new(kernel, archive, settings, storage, describe);
     let (kept, left_out) = possible(&bench, all, arguments, &suite.name)?;
     for line in left_out {
         remarks.push(prepare::remark("Left out", line));
@@ -153,7 +173,34 @@ pub fn prepare(arguments: &Arguments, typed: &[String]) -> Result<KernelRun, Fai
             experiments: kept,
             remarks,
         },
+        threads,
     })
+}
+
+/// How many guests run at a time, and where what their disks hold is kept.
+fn share(
+    arguments: &Arguments,
+    memory: Bytes,
+    experiments: usize,
+) -> Result<(usize, Storage), Failure> {
+    let own = &arguments.kernel;
+    let wanted = threads(arguments.threads).min(experiments.max(1));
+    let room = Room::of_this_machine(memory, wanted);
+    let room = room.map_err(|error| Failure::new(Kind::Run, error))?;
+    let guests = match arguments.threads {
+        Some(_) => wanted,
+        None => room.guests,
+    };
+    let budget = match &own.storage_memory {
+        Some(text) => size("--storage-memory", text)?,
+        None => room.storage,
+    };
+    if !own.storage_folder.is_dir() {
+        let words = format!("{} is not a folder", own.storage_folder.display());
+        let help = "name one with --storage-folder";
+        return Err(Failure::words(Kind::Input, words).help(help));
+    }
+    Ok((guests, Storage::new(budget, &own.storage_folder)))
 }
 
 /// Those of `all` that `bench` can run, and a line for every subject that it

@@ -398,3 +398,25 @@ fn a_stopped_array_leaves_no_socket() {
     );
     assert!(left(&place.path("raidlab")).is_empty());
 }
+
+#[test]
+fn a_block_device_needs_what_it_needs() {
+    if Path::new("/dev/ublk-control").exists() {
+        // Here one could be made; ./check-ublk does it where it is nobody's.
+        return;
+    }
+    let place = Place::new(0);
+    let (code, why) = match cfg!(feature = "ublk") {
+        true => (1, ["no ublk driver", "modprobe ublk_drv"]),
+        false => (2, ["built without ublk", "--features ublk"]),
+    };
+    let said = place.refused(&["serve", "--ublk", "--memory", "1M"], code);
+    assert!(why.iter().all(|words| said.contains(words)), "{said}");
+    // The number belongs to the option, or a member's name would be taken for it.
+    place.refused(&["serve", "--ublk=x", "--memory", "1M"], 2);
+    place.refused(
+        &["serve", "--ublk", "--ublk-depth", "0", "--memory", "1M"],
+        2,
+    );
+    place.refused(&["serve", "--ublk-depth", "8", "--memory", "1M"], 2);
+}

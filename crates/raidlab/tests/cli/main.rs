@@ -6,6 +6,8 @@ mod array;
 mod faults;
 #[cfg(unix)]
 mod interrupt;
+#[cfg(target_os = "linux")]
+mod kernel;
 mod lab;
 mod listings;
 mod manners;

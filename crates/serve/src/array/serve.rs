@@ -98,6 +98,7 @@ struct Setup {
     out: Outputs,
     members: Vec<(Slot, Member)>,
     description: String,
+    read_only: bool,
     driver: DriverConfig,
 }
 
@@ -112,6 +113,8 @@ pub struct ArrayExport {
     publisher: Publisher,
     size_bytes: u64,
     rotational: bool,
+    /// From its start; one that is made read-only later refuses writes.
+    read_only: bool,
     description: String,
     failed: Arc<AtomicBool>,
     /// The arrays that it may take as members, and how deep it lies itself.
@@ -133,6 +136,7 @@ impl ArrayExport {
         let mut out = Outputs::default();
         let name = assembled.assembly.array.name.clone();
         let description = format!("{} {name}", assembled.assembly.level);
+        let read_only = assembled.assembly.read_only;
         let array = PersistentArray::start(
             assembled.assembly,
             &options.engine,
@@ -145,6 +149,7 @@ impl ArrayExport {
             out,
             members: assembled.files,
             description,
+            read_only,
             driver: options.driver,
         })
     }
@@ -163,6 +168,7 @@ impl ArrayExport {
             size_bytes: setup.core.size().to_bytes().0,
             rotational: setup.members.iter().any(|(_, file)| file.rotational()),
             description: setup.description,
+            read_only: setup.read_only,
             failed: Arc::default(),
             nest: (Weak::new(), 0),
         };
@@ -284,6 +290,7 @@ impl Export for ArrayExport {
 
     fn features(&self) -> Features {
         Features {
+            read_only: self.read_only,
             flush: true,
             trim: true,
             write_zeroes: true,
@@ -339,6 +346,7 @@ impl FileExport {
             core: Core::Plain(Passthrough::new(file.size())),
             out: Outputs::default(),
             description: format!("the file {}", file.path().display()),
+            read_only: file.is_read_only(),
             members: vec![(Slot(0), Member::File(file))],
             driver,
         })

@@ -34,6 +34,7 @@ pub struct MemberFile {
     logical_block_bytes: u32,
     rotational: bool,
     direct: bool,
+    read_only: bool,
 }
 
 /// Why a member could not be opened.
@@ -122,6 +123,7 @@ impl MemberFile {
             path: path.to_owned(),
             logical_block_bytes,
             direct,
+            read_only: options.read_only,
         })
     }
 
@@ -135,6 +137,12 @@ impl MemberFile {
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Whether it was opened for reading alone.
+    #[must_use]
+    pub fn is_read_only(&self) -> bool {
+        self.read_only
     }
 
     /// Whole sectors of 512 bytes.

@@ -48,7 +48,7 @@ impl Waker {
         self.asleep.store(false, Ordering::SeqCst);
     }
 
-    pub(super) fn descriptor(&self) -> &OwnedFd {
+    pub(crate) fn descriptor(&self) -> &OwnedFd {
         &self.descriptor
     }
 

@@ -11,13 +11,16 @@
 //! `lvconvert --repair` put it in the lost one's place. `re_add` switches off
 //! and on again with it: the kernel copies the regions that its bitmap has.
 
+mod cache;
 mod plan;
 mod state;
 
 use super::steps::{cannot_build, smallest};
 use super::{
-    Access, ArrayStatus, ArraySystem, Built, Member, Need, OperatingSystem, ReadBack, SystemError,
+    Access, ArrayStatus, ArraySystem, Built, CacheState, Member, Need, OperatingSystem, ReadBack,
+    SystemError, WriteBack,
 };
+pub use cache::{LvmCacheMode, LvmCacheSpec};
 use raidlab_shell::{Command, Target, Watched};
 use raidlab_units::Bytes;
 use serde::Deserialize;
@@ -40,6 +43,8 @@ pub struct LvmSpec {
     /// Bytes of the volume that one bit of the bitmap stands for.
     #[serde(default, deserialize_with = "super::spec::optional_size")]
     pub region_size: Option<Bytes>,
+    /// A cache before the volume, on the last members.
+    pub cache: Option<LvmCacheSpec>,
 }
 
 /// LVM's segment types, as far as they make arrays.
@@ -119,6 +124,12 @@ impl LvmLevel {
 }
 
 impl LvmSpec {
+    /// How many of `count` members hold data.
+    fn data_count(&self, count: usize) -> usize {
+        let cache = self.cache.as_ref().map_or(0, |cache| cache.devices);
+        count.saturating_sub(cache)
+    }
+
     fn refuse(&self, reason: impl Into<String>) -> Result<(), SystemError> {
         Err(cannot_build(&self.title(), reason))
     }
@@ -126,7 +137,10 @@ impl LvmSpec {
 
 impl ArraySystem for LvmSpec {
     fn title(&self) -> String {
-        format!("LVM {}", self.level.name())
+        match &self.cache {
+            Some(cache) => format!("LVM {} + {} cache", self.level.name(), cache.mode.name()),
+            None => format!("LVM {}", self.level.name()),
+        }
     }
 
     fn runs_on(&self) -> &'static [OperatingSystem] {
@@ -134,18 +148,26 @@ impl ArraySystem for LvmSpec {
     }
 
     fn needs(&self) -> Vec<Need> {
-        vec![
-            Need::Program {
-                name: "lvm",
-                apt: "apt-get install lvm2",
-                pkg: "",
-            },
+        let program = |name, apt| Need::Program { name, apt, pkg: "" };
+        let mut needs = vec![
+            program("lvm", "apt-get install lvm2"),
             Need::Module(self.level.module()),
-        ]
+        ];
+        if self.cache.is_some() {
+            // LVM has the cache's metadata checked whenever it switches it on.
+            let check = "apt-get install thin-provisioning-tools";
+            needs.push(program("cache_check", check));
+            needs.push(program("dmsetup", "apt-get install dmsetup"));
+            needs.push(Need::Module("dm-cache"));
+        }
+        needs
     }
 
     fn check(&self, members: &[Member]) -> Result<(), SystemError> {
-        let (level, count) = (self.level, members.len());
+        let (level, count) = (self.level, self.data_count(members.len()));
+        if let Some(Err(reason)) = self.cache.as_ref().map(LvmCacheSpec::check) {
+            return self.refuse(reason);
+        }
         if count < level.fewest() {
             return self.refuse(format!(
                 "it needs {} members and there are {count}",
@@ -180,6 +202,7 @@ impl ArraySystem for LvmSpec {
     fn capacity(&self, members: &[Member]) -> Bytes {
         const EXTENT: u64 = 4 << 20;
         let usable = |size: Bytes| size.0.saturating_sub(1 << 20) / EXTENT * EXTENT;
+        let members = &members[..self.data_count(members.len())];
         if self.level == LvmLevel::Linear {
             return Bytes(members.iter().map(|member| usable(member.size)).sum());
         }
@@ -197,7 +220,7 @@ impl ArraySystem for LvmSpec {
     }
 
     fn sources(&self, array: &Built) -> Vec<Watched> {
-        state::sources(array)
+        state::sources(self, array)
     }
 
     fn interpret(
@@ -226,6 +249,17 @@ impl ArraySystem for LvmSpec {
 
     fn re_add(&self, array: &Built, slot: usize) -> Result<Vec<Command>, SystemError> {
         plan::re_add(self, array, slot)
+    }
+
+    fn cache(&self, target: &dyn Target, array: &Built) -> Result<Option<CacheState>, SystemError> {
+        let cached = self.cache.as_ref();
+        cached.map(|_| cache::state(target, array)).transpose()
+    }
+
+    /// By its policy's own doing: `smq` writes back everything whenever nobody uses
+    /// the volume, `cleaner` at once.
+    fn write_back(&self, _: &Built) -> Option<WriteBack> {
+        self.cache.as_ref().map(|_| WriteBack::default())
     }
 
     fn settings(&self, target: &dyn Target, array: &Built) -> Result<Vec<ReadBack>, SystemError> {

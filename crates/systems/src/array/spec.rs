@@ -14,6 +14,7 @@
 //! rather than at the table's.
 
 use super::ArraySystem;
+use super::bcache::BcacheSpec;
 use super::btrfs::BtrfsSpec;
 use super::disk::DiskSpec;
 use super::gflash::GflashSpec;
@@ -47,6 +48,8 @@ pub enum ArraySpec {
     Gflash(GflashSpec),
     /// A volume of LVM.
     Lvm(LvmSpec),
+    /// bcache: a cache before one disk or before md.
+    Bcache(BcacheSpec),
     /// An export of an NBD server.
     Nbd(NbdSpec),
     /// One disk as it is.
@@ -66,6 +69,7 @@ impl ArraySpec {
             Self::Graid3(spec) => spec,
             Self::Gflash(spec) => spec,
             Self::Lvm(spec) => spec,
+            Self::Bcache(spec) => spec,
             Self::Nbd(spec) => spec,
             Self::Disk(spec) => spec,
         }

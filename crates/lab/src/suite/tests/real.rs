@@ -167,6 +167,18 @@ fn tools_waits_and_events_are_read() {
 }
 
 #[test]
+fn a_cache_can_be_waited_for() {
+    let suite = Suite::load("cache").expect("built in");
+    let wait = Wait::Until {
+        condition: Condition::Clean,
+        at_most: Nanos::from_secs(3600),
+    };
+    assert_eq!(suite.steps[2], Step::Wait(wait));
+    let words = crate::plan::wait_in_words(wait);
+    assert!(words.contains("nothing is dirty in the cache"), "{words}");
+}
+
+#[test]
 fn a_matrix_is_written_out_in_its_order_and_rounds_are_one_step() {
     let suite = real();
     let Step::Rounds(rounds) = &suite.steps[2] else {

@@ -19,22 +19,23 @@ fn only(devices: &[&str]) -> [String; 4] {
     ]
 }
 
-fn lvm(program: &str, seen: &[&str], words: &[&str]) -> Command {
+pub(super) fn lvm(program: &str, seen: &[&str], words: &[&str]) -> Command {
     let words = words.iter().map(|word| (*word).to_owned());
     Command::changes(program, only(seen).into_iter().chain(words))
 }
 
-fn volume(array: &Built) -> String {
+pub(super) fn volume(array: &Built) -> String {
     format!("{}/{VOLUME}", array.name)
 }
 
 pub(super) fn create(spec: &LvmSpec, array: &Built) -> Vec<Command> {
-    let devices = devices(&array.members);
-    let with_devices = |program: &str, words: &[&str]| {
-        let all: Vec<&str> = words.iter().chain(&devices).copied().collect();
+    let all = devices(&array.members);
+    let data = spec.data_count(all.len());
+    let with_devices = |program: &str, words: &[&str], devices: &[&str]| {
+        let words: Vec<&str> = words.iter().chain(devices).copied().collect();
         Command {
             effect: raidlab_shell::Effect::Destroys,
-            ..lvm(program, &devices, &all)
+            ..lvm(program, &all, &words)
         }
     };
     let mut words: Vec<String> = [
@@ -50,18 +51,19 @@ pub(super) fn create(spec: &LvmSpec, array: &Built) -> Vec<Command> {
     ]
     .map(str::to_owned)
     .into();
-    words.extend(level_words(spec, devices.len()));
+    words.extend(level_words(spec, data));
     words.push(array.name.clone());
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    vec![
-        wipe(&devices),
-        with_devices("pvcreate", &["--yes"]),
-        with_devices("vgcreate", &["--yes", &array.name]),
-        Command {
-            effect: raidlab_shell::Effect::Destroys,
-            ..lvm("lvcreate", &devices, &words)
-        },
-    ]
+    let mut commands = vec![
+        wipe(&all),
+        with_devices("pvcreate", &["--yes"], &all),
+        with_devices("vgcreate", &["--yes", &array.name], &all[..data]),
+        with_devices("lvcreate", &words, &[]),
+    ];
+    if let Some(cache) = &spec.cache {
+        commands.extend(cache.attach(array, data));
+    }
+    commands
 }
 
 fn level_words(spec: &LvmSpec, members: usize) -> Vec<String> {
@@ -102,6 +104,9 @@ fn redundant(spec: &LvmSpec) -> Result<(), SystemError> {
             reason: reason.to_owned(),
         })
     };
+    if spec.cache.is_some() {
+        return refuse("LVM would repair the cache in front of them: measure that without a cache");
+    }
     match spec.level {
         LvmLevel::Mirror => refuse("the old mirror target drops a lost member for good: use raid1"),
         level if !level.redundant() => refuse("it has no redundancy"),

@@ -4,8 +4,8 @@
 //! start, from the page cache or by direct reads: it is the one source here
 //! that is not free. With `--devices` it is kept to our members.
 
-use super::LvmSpec;
 use super::plan::VOLUME;
+use super::{LvmSpec, cache};
 use crate::array::steps::{Reader, devices, kernel_name};
 use crate::array::{
     ArrayStatus, Built, Health, Member, MemberState, MemberStatus, ReadBack, SyncKind, SyncStatus,
@@ -19,7 +19,22 @@ use std::collections::BTreeMap;
 const LVS: &str = "lvs --reportformat json";
 const COLUMNS: &str = "lv_name,lv_attr,sync_percent,raid_sync_action,lv_health_status,devices";
 
-fn lvs(array: &Built) -> Command {
+/// The volume that the members make: another than the one that is used where a
+/// cache is before it.
+const fn made_of_members(spec: &LvmSpec) -> &'static str {
+    if spec.cache.is_some() {
+        cache::ORIGIN
+    } else {
+        VOLUME
+    }
+}
+
+fn lvs(spec: &LvmSpec, array: &Built) -> Command {
+    let more = if spec.cache.is_some() {
+        format!(",{}", cache::COLUMNS)
+    } else {
+        String::new()
+    };
     let words = [
         "--devices".to_owned(),
         devices(&array.members).join(","),
@@ -30,14 +45,14 @@ fn lvs(array: &Built) -> Command {
         "b".to_owned(),
         "--nosuffix".to_owned(),
         "--options".to_owned(),
-        format!("{COLUMNS},segtype,stripe_size,region_size"),
+        format!("{COLUMNS},segtype,stripe_size,region_size{more}"),
         array.name.clone(),
     ];
     Command::reads("lvs", words)
 }
 
-pub(super) fn sources(array: &Built) -> Vec<Watched> {
-    vec![Watched::Command(lvs(array))]
+pub(super) fn sources(spec: &LvmSpec, array: &Built) -> Vec<Watched> {
+    vec![Watched::Command(lvs(spec, array))]
 }
 
 /// A report: each row by the columns' names.
@@ -88,7 +103,7 @@ pub(super) fn interpret(
     let rows = rows(text, "lv", LVS)?;
     let volume = rows
         .iter()
-        .find(|row| name(row) == VOLUME)
+        .find(|row| name(row) == made_of_members(spec))
         .ok_or_else(no_array)?;
     let sync = sync(volume)?;
     let members = members(spec, array, &rows, sync.as_ref());
@@ -144,14 +159,16 @@ fn members(
     rows: &[Row],
     sync: Option<&SyncStatus>,
 ) -> Vec<MemberStatus> {
+    let data = spec.data_count(array.members.len());
     let recovers = sync.is_some_and(|sync| sync.kind == SyncKind::Recovery);
     array
         .members
         .iter()
         .enumerate()
         .map(|(slot, member)| {
-            let image = format!("{VOLUME}_rimage_{slot}");
-            let mirror = format!("{VOLUME}_mimage_{slot}");
+            let volume = made_of_members(spec);
+            let image = format!("{volume}_rimage_{slot}");
+            let mirror = format!("{volume}_mimage_{slot}");
             let row = rows
                 .iter()
                 .find(|row| name(row) == image || name(row) == mirror);
@@ -160,7 +177,9 @@ fn members(
             let away = matches!(at(8), Some('p' | 'r'))
                 || row.is_none_or(|row| column(row, "devices").contains("[unknown]"));
             let behind = at(0) == Some('I') && recovers;
-            let state = match (spec.level.redundant(), away, behind || away && recovers) {
+            // A cache that is gone takes the whole volume with it.
+            let redundant = spec.level.redundant() && slot < data;
+            let state = match (redundant, away, behind || away && recovers) {
                 (true, _, true) => MemberState::Recovering,
                 (true, true, false) => MemberState::Missing,
                 _ => MemberState::InSync,
@@ -182,14 +201,15 @@ pub(super) fn settings(
     target: &dyn Target,
     array: &Built,
 ) -> Result<Vec<ReadBack>, SystemError> {
-    let output = target.run(&lvs(array))?;
+    let output = target.run(&lvs(spec, array))?;
     let rows = rows(&output.stdout, "lv", LVS)?;
-    let volume =
-        rows.iter()
-            .find(|row| name(row) == VOLUME)
-            .ok_or_else(|| SystemError::NoArray {
-                name: array.name.clone(),
-            })?;
+    let find = |wanted: &str| {
+        let found = rows.iter().find(|row| name(row) == wanted);
+        found.ok_or_else(|| SystemError::NoArray {
+            name: array.name.clone(),
+        })
+    };
+    let volume = find(made_of_members(spec))?;
     let mut reader = Reader::new(target);
     // LVM calls its default layout of raid5 and raid6 by its full name.
     let found = match (spec.level.name(), column(volume, "segtype")) {
@@ -207,6 +227,13 @@ pub(super) fn settings(
     if spec.level.redundant() {
         let found = column(volume, "region_size").to_owned();
         reader.found("region_size", bytes(spec.region_size), found, LVS);
+    }
+    if let Some(cached) = &spec.cache {
+        let row = find(VOLUME)?;
+        cached.settings(&mut reader, &|name| column(row, name).to_owned());
+        let dirty = cache::state(target, array)?.dirty;
+        let source = "dmsetup status";
+        reader.found("dirty_bytes", None, dirty.0.to_string(), source);
     }
     Ok(reader.done())
 }

@@ -1,6 +1,7 @@
 use super::state::interpret;
 use super::{ArraySystem, Built, LvmSpec, Member};
 use proptest::prelude::*;
+use raidlab_shell::{Command, Recorded, Watched};
 use raidlab_units::Bytes;
 
 fn spec(text: &str) -> LvmSpec {
@@ -44,6 +45,64 @@ fn each_level_has_its_plan() {
     insta::assert_snapshot!(plans);
 }
 
+const CACHED: &str = "level = 'raid1'\n[cache]\nmode = 'writeback'\nchunk = '128k'\n\
+    policy = 'smq'\nsettings = { migration_threshold = 4096 }\n";
+
+#[test]
+fn a_cache_is_put_before_the_volume_on_the_last_members() {
+    let (system, array) = (spec(CACHED), array(3));
+    let commands = system.create(&array).expect("a plan");
+    let lines = commands.iter().map(|command| format!("{command}\n"));
+    let capacity = system.capacity(&array.members);
+    let plan: String = lines.collect();
+    insta::assert_snapshot!(format!("{}, {capacity}\n{plan}", system.title()));
+    // The cache's size does not count.
+    assert_eq!(
+        capacity,
+        spec("level = 'raid1'").capacity(&array.members[..2])
+    );
+    let error = system.remove(&array, 0).expect_err("LVM cannot");
+    assert!(error.to_string().contains("without a cache"), "{error}");
+}
+
+/// As LVM 2.03.16 reports it in the kernel bench's guest.
+const REPORT: &str = r#"{"report": [{"lv": [
+    {"lv_name":"[cache_cvol]", "lv_attr":"Cwi-aoC---", "sync_percent":"", "raid_sync_action":"", "lv_health_status":"", "devices":"/dev/vdc(0)", "cache_mode":"", "kernel_cache_policy":"", "chunk_size":"0", "kernel_cache_settings":"", "kernel_metadata_format":"", "segtype":"linear", "stripe_size":"0", "region_size":"0"},
+    {"lv_name":"volume", "lv_attr":"Cwi-a-C---", "sync_percent":"0.00", "raid_sync_action":"", "lv_health_status":"", "devices":"volume_corig(0)", "cache_mode":"writeback", "kernel_cache_policy":"mq", "chunk_size":"65536", "kernel_cache_settings":"migration_threshold=2048,random_threshold=0,sequential_threshold=0,discard_promote_adjustment=0,read_promote_adjustment=0,write_promote_adjustment=0", "kernel_metadata_format":"2", "segtype":"cache", "stripe_size":"0", "region_size":"0"},
+    {"lv_name":"[volume_corig]", "lv_attr":"rwi-aoC---", "sync_percent":"0.00", "raid_sync_action":"resync", "lv_health_status":"", "devices":"volume_corig_rimage_0(0),volume_corig_rimage_1(0)", "cache_mode":"", "kernel_cache_policy":"", "chunk_size":"0", "kernel_cache_settings":"", "kernel_metadata_format":"", "segtype":"raid1", "stripe_size":"0", "region_size":"2097152"},
+    {"lv_name":"[volume_corig_rimage_0]", "lv_attr":"Iwi-aor---", "sync_percent":"", "raid_sync_action":"", "lv_health_status":"", "devices":"/dev/vda(1)", "segtype":"linear"},
+    {"lv_name":"[volume_corig_rimage_1]", "lv_attr":"Iwi-aor---", "sync_percent":"", "raid_sync_action":"", "lv_health_status":"", "devices":"/dev/vdb(1)", "segtype":"linear"}
+]}]}"#;
+
+#[test]
+fn the_state_behind_a_cache_is_that_of_the_volume_that_the_members_make() {
+    let status = interpret(&spec(CACHED), &array(3), &[Some(REPORT.to_owned())]);
+    insta::assert_snapshot!(format!("{:?}", status.expect("a state")));
+}
+
+#[test]
+fn settings_of_a_cache_are_read_back() {
+    let status = "0 8372224 cache 8 27/2048 128 64/8000 0 0 0 0 0 64 64 3 metadata2 \
+                  writeback no_discard_passdown 2 migration_threshold 2048 mq 10 \
+                  random_threshold 0 sequential_threshold 0 rw - ";
+    let (system, array) = (spec(CACHED), array(3));
+    let Watched::Command(lvs) = system.sources(&array).remove(0) else {
+        panic!("lvs is a command");
+    };
+    let dmsetup = Command::reads("dmsetup", ["status", "--noflush", "raidlab0-volume"]);
+    let machine = Recorded::new("localhost")
+        .says(&lvs, REPORT)
+        .says(&dmsetup, status);
+    let settings = system.settings(&machine, &array).expect("read");
+    let lines = settings.iter().map(|one| {
+        let asked = one.asked.as_deref().unwrap_or("-");
+        format!("{} {asked} {} {}\n", one.name, one.found, one.applied)
+    });
+    insta::assert_snapshot!(lines.collect::<String>());
+    let cache = system.cache(&machine, &array).expect("read");
+    assert_eq!(cache.expect("a cache").dirty, Bytes(64 << 16));
+}
+
 #[test]
 fn settings_that_exclude_each_other_are_refused() {
     let cases = [
@@ -53,6 +112,15 @@ fn settings_that_exclude_each_other_are_refused() {
         ("level = 'raid5'\nstripe_size = '65k'", 3),
         ("level = 'raid6'\nnosync = true", 5),
         ("level = 'striped'\nregion_size = '2m'", 2),
+        ("level = 'raid1'\n[cache]\nmode = 'writeback'", 2),
+        (
+            "level = 'linear'\n[cache]\nmode = 'writeback'\nchunk = '48k'",
+            2,
+        ),
+        (
+            "level = 'linear'\n[cache]\nmode = 'writeback'\ndevices = 0",
+            2,
+        ),
     ];
     let seen: String = cases
         .into_iter()

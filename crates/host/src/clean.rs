@@ -1,0 +1,65 @@
+//! Waiting until a cache has written back everything.
+
+use crate::error::HostError;
+use crate::job::Watcher;
+use crate::session::Session;
+use raidlab_shell::Target;
+use std::time::Duration;
+
+/// Between two looks at what is dirty: device-mapper is asked by a program, which
+/// takes a moment itself.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// Has the cache write back what is dirty in it, and waits until nothing is.
+///
+/// # Errors
+/// When the cache cannot be asked, something is dirty still after `limit`, or the
+/// watcher wants no more.
+pub fn wait(
+    session: &mut Session<'_>,
+    limit: Duration,
+    watch: &mut dyn Watcher,
+) -> Result<(), HostError> {
+    let system = session.system();
+    // An array without a cache has nothing dirty in it.
+    let Some(write_back) = system.write_back(&session.built) else {
+        return Ok(());
+    };
+    for command in &write_back.begin {
+        session.target.run(command)?;
+    }
+    let waited = until_clean(session, limit, watch);
+    // Whatever came of it, the cache goes on as it was asked for.
+    for command in &write_back.end {
+        session.target.run(command)?;
+    }
+    waited
+}
+
+fn until_clean(
+    session: &mut Session<'_>,
+    limit: Duration,
+    watch: &mut dyn Watcher,
+) -> Result<(), HostError> {
+    let begun = session.now();
+    loop {
+        if watch.cancelled() {
+            return Err(HostError::Interrupted);
+        }
+        session.poll()?;
+        let now = session.now();
+        watch.look(now);
+        let state = session.system().cache(&session.target, &session.built)?;
+        let dirty = state.map_or(0, |state| state.dirty.0);
+        if dirty == 0 {
+            return Ok(());
+        }
+        if now - begun >= limit {
+            return Err(HostError::Late {
+                what: format!("the cache still has {dirty} bytes to write back"),
+                seconds: limit.as_secs(),
+            });
+        }
+        std::thread::sleep(LOOK.min(limit.saturating_sub(now - begun)));
+    }
+}

@@ -1,0 +1,42 @@
+//! What the tiers of x86 have in common.
+//!
+//! The byte shuffles of x86 give zero where the index has its top bit set and
+//! the table's byte otherwise. So a shuffle of a table full of the polynomial
+//! gives the reduction of exactly those bytes that need none, in one
+//! instruction where compare and mask are two:
+//! `(q + q) ^ shuffle = 2 q ^ polynomial`. The polynomial that is too much has
+//! a fixed point: with `f = polynomial / (g + 1)`, `2 (q ^ f) ^ polynomial` is
+//! `2 q ^ f`. So Q's sums carry f along all the way, and it is taken off at the
+//! end.
+
+use crate::field::{REDUCTION, multiply};
+
+/// What Q's sums carry in the loop.
+pub(super) const FIXED_POINT: u8 = 0x0b;
+
+const _: () = assert!((FIXED_POINT << 1) ^ REDUCTION == FIXED_POINT);
+
+/// The product with a factor as a matrix over bits, as
+/// `vgf2p8affineqb` wants it: the row of output bit i in byte 7 - i.
+///
+/// (The same extension's `vgf2p8mulb` is for AES's field, 0x11b.)
+pub(super) const fn matrix(by: u8) -> u64 {
+    let mut rows = 0;
+    let mut column = 0;
+    while column < 8 {
+        let product = multiply(1 << column, by);
+        let mut bit = 0;
+        while bit < 8 {
+            let row = 7 - bit;
+            rows |= ((product >> bit & 1) as u64) << (8 * row + column);
+            bit += 1;
+        }
+        column += 1;
+    }
+    rows
+}
+
+/// The matrix of twice.
+pub(super) const TWICE: u64 = matrix(2);
+/// The matrix of four times.
+pub(super) const FOUR_TIMES: u64 = matrix(4);

@@ -1,0 +1,69 @@
+//! What is served as a block device too, where raidlab was built with it.
+
+use crate::failure::Failure;
+use raidlab_serve::export::Export;
+use std::sync::Arc;
+
+#[cfg(feature = "ublk")]
+#[path = "ublk/with.rs"]
+mod device;
+#[cfg(not(feature = "ublk"))]
+#[path = "ublk/without.rs"]
+mod device;
+
+pub use device::BlockDevice;
+
+/// Whether and how there is to be a block device.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Block device")]
+pub struct UblkArguments {
+    /// Make it a block device of this machine, /dev/ublkbN; without =N the first
+    /// that is free. As root, with Linux 6.5 or later and its module ublk_drv.
+    /// NBD is then served only where --unix or --tcp says so.
+    #[arg(
+        long = "ublk",
+        value_name = "N",
+        num_args = 0..=1,
+        require_equals = true,
+        hide = cfg!(not(feature = "ublk"))
+    )]
+    number: Option<Option<u32>>,
+
+    /// With --ublk: requests at once, 1 to 4096.
+    #[arg(
+        long = "ublk-depth",
+        value_name = "N",
+        requires = "number",
+        default_value_t = 128,
+        value_parser = clap::value_parser!(u16).range(1..=4096),
+        hide = cfg!(not(feature = "ublk"))
+    )]
+    depth: u16,
+}
+
+impl UblkArguments {
+    /// Whether there is to be one.
+    pub fn is_wanted(&self) -> bool {
+        self.number.is_some()
+    }
+
+    /// What must be done before any thread is started.
+    ///
+    /// # Errors
+    /// When this raidlab cannot do it.
+    pub fn prepare(&self) -> Result<(), Failure> {
+        match self.is_wanted() {
+            true => device::prepare(),
+            false => Ok(()),
+        }
+    }
+
+    /// The block device, if there is to be one.
+    ///
+    /// # Errors
+    /// When there cannot be one.
+    pub fn start(&self, export: Arc<dyn Export>) -> Result<Option<BlockDevice>, Failure> {
+        let start = |number| BlockDevice::start(export, number, self.depth);
+        self.number.map(start).transpose()
+    }
+}

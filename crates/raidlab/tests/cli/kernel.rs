@@ -1,0 +1,127 @@
+//! `raidlab kernel` and the kernel bench: what is told of kernels in the cache, and
+//! one boot where a kernel has been built on this machine.
+
+use crate::lab::Lab;
+use serde_json::Value;
+use std::env;
+use std::fs;
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+/// Two seconds of random reads on a mirror that needs no resync.
+const SUITE: &str = r#"schema = 1
+name = "boot"
+title = "One boot"
+description = "For tests."
+source = "here"
+disks = ["wd4000fyyz", "wd4000fyyz"]
+subjects = ["md-raid1-clean"]
+
+[[step]]
+job = "reads"
+title = "random read 4 KiB, queue depth 2"
+class = "random-read"
+fio = "--rw=randread --bs=4k --iodepth=2 --time_based --runtime=2 --direct=1 --norandommap"
+"#;
+
+/// Puts a kernel into the lab's cache that is none.
+fn put(lab: &Lab, name: &str, more: &str) {
+    let folder = lab.path("cache").join("raidlab/kernels").join(name);
+    fs::create_dir_all(&folder).expect("made");
+    fs::write(folder.join("linux"), "").expect("written");
+    let about = format!(
+        r#"{{"name": "{name}", "release": "6.12.1", "source": "Debian's package linux-source-6.12",
+            "zfs": null, "shared_memory": true, "seccomp": false{more}}}"#
+    );
+    fs::write(folder.join("kernel.json"), about).expect("written");
+}
+
+#[test]
+fn kernels_made_by_other_changes_are_told() {
+    let lab = Lab::new();
+    put(&lab, "6.11", "");
+    put(&lab, "6.12", r#", "changes": "0123456789abcdef""#);
+    let told = lab.ok(&["kernel", "status"]);
+    let line = |name: &str| {
+        let mut lines = told.lines().map(str::trim);
+        lines.find(|line| line.starts_with(name)).expect(name)
+    };
+    assert!(line("6.11").contains("unknown"), "{told}");
+    assert!(line("6.12").contains("an older raidlab"), "{told}");
+    let remedy = "kernel 6.12 was made by an older raidlab: `raidlab kernel build --source 6.12 \
+                  --again`";
+    assert!(told.contains(remedy), "{told}");
+    assert_eq!(told.matches("was made by").count(), 1, "{told}");
+
+    // Whatever comes of the run: this kernel cannot be booted.
+    lab.write("boot.toml", SUITE);
+    let run = |name: &str| {
+        let words = ["run", "./boot.toml", "--on", "kernel", "--kernel", name];
+        lab.run(&words).stderr
+    };
+    let said = run("6.12");
+    assert!(said.contains(&format!("warning: {remedy}")), "{said}");
+    let said = run("6.11");
+    assert!(!said.contains("warning:"), "{said}");
+}
+
+/// The cache folder of who runs the tests, if a kernel is in it.
+fn cache_with_a_kernel() -> Option<PathBuf> {
+    let absolute = |name: &str| {
+        let path = PathBuf::from(env::var_os(name)?);
+        path.is_absolute().then_some(path)
+    };
+    let cache = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")))?;
+    let kernels = fs::read_dir(cache.join("raidlab/kernels")).ok()?;
+    let built = |folder: PathBuf| folder.join("kernel.json").is_file();
+    let mut kernels = kernels.flatten().map(|entry| entry.path());
+    kernels.any(built).then_some(cache)
+}
+
+/// What the guest needs of this machine.
+fn installed(program: &str) -> bool {
+    let path = env::var_os("PATH").unwrap_or_default();
+    let more = ["/usr/sbin", "/sbin"].map(PathBuf::from);
+    let mut folders = env::split_paths(&path).chain(more);
+    folders.any(|folder| folder.join(program).is_file())
+}
+
+/// Past what the tests' own runner keeps to itself: a test that does nothing says so.
+fn skipped(why: &str) {
+    writeln!(io::stderr(), "no guest was booted: {why}").expect("said");
+}
+
+#[test]
+fn a_kernel_that_is_built_boots_and_measures() {
+    let Some(cache) = cache_with_a_kernel() else {
+        return skipped("no kernel is built (`raidlab kernel build`)");
+    };
+    if let Some(missing) = ["mdadm", "fio"].iter().find(|name| !installed(name)) {
+        return skipped(&format!("{missing} is not installed"));
+    }
+    let lab = Lab::new();
+    lab.write("boot.toml", SUITE);
+    let mut command = lab.command(&[
+        "run",
+        "./boot.toml",
+        "--on",
+        "kernel",
+        "--json",
+        "--no-report",
+    ]);
+    let output = command.env("XDG_CACHE_HOME", cache).output();
+    let output = output.expect("it starts");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    let told = String::from_utf8_lossy(&output.stdout);
+    let rows: Vec<Value> = told
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("a JSON object"))
+        .collect();
+    assert_eq!(rows.len(), 1, "{told}");
+    assert_eq!(rows[0]["bench"], "kernel");
+    assert_eq!(rows[0]["array_state_end"], "[UU]");
+    // Two disks of 7200 rotations a minute, one request each.
+    let iops = rows[0]["iops"].as_f64().expect("a number");
+    assert!((100.0..1000.0).contains(&iops), "{iops}");
+}

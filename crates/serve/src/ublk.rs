@@ -1,0 +1,421 @@
+//! An export as a block device of this machine, `/dev/ublkbN`, by Linux's
+//! driver for block devices in user space.
+//!
+//! A device is added, told its parameters, its queue is served by a thread
+//! (see `queue`), and only then is it started: the block device appears. The
+//! end is the reverse: stopped (the page cache is written, requests are
+//! answered, the block device disappears), no more served, deleted. Who is
+//! killed leaves the number behind; the next server sweeps it up (see
+//! `leftover`).
+//!
+//! Needs root and Linux 6.5: payloads are copied by pread(2) and pwrite(2) on
+//! the device's character device, straight between the block layer's pages and
+//! the buffers that requests travel with, so that no memory is bound to a tag.
+//!
+//! The crate `libublk` does the same and more. It is not used, as it brings a
+//! hundred crates, bindgen and an asynchronous runtime among them, and would
+//! have the build need libclang.
+
+#[expect(unsafe_code, reason = "io_uring")]
+mod control;
+#[expect(unsafe_code, reason = "memory shared with the kernel")]
+mod descriptors;
+mod guard;
+mod leftover;
+mod parameters;
+#[expect(unsafe_code, reason = "io_uring")]
+mod queue;
+mod request;
+mod wire;
+
+pub use guard::UblkGuard;
+
+use crate::export::Export;
+use control::{CommandError, Control};
+use leftover::{MARK, character_path, open_character};
+use queue::Queue;
+use request::Shape;
+use rustix::io::Errno;
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use wire::{ANY_NUMBER, DeviceInformation, MAXIMUM_DEPTH, flag};
+
+/// How long a block device may take to appear: its partitions are looked for.
+const START_PATIENCE: Duration = Duration::from_secs(60);
+
+/// How long is waited at the end for those who still have it open.
+const DELETE_PATIENCE: Duration = Duration::from_secs(3);
+
+/// How long udev may take to make a device's node, and to open it up.
+const NODE_PATIENCE: Duration = Duration::from_secs(5);
+const NODE_PAUSE: Duration = Duration::from_millis(20);
+
+/// What a device is to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UblkOptions {
+    /// `N` of `/dev/ublkbN`; `None`: the first that is free.
+    pub number: Option<u32>,
+    /// Requests at once, 1 to 4096.
+    pub depth: u16,
+}
+
+impl Default for UblkOptions {
+    fn default() -> Self {
+        Self {
+            number: None,
+            depth: 128,
+        }
+    }
+}
+
+/// Why there is no block device, or it does not end.
+#[derive(Debug, thiserror::Error)]
+pub enum UblkError {
+    /// The driver is not there.
+    #[error("this kernel has no ublk driver: there is no /dev/ublk-control")]
+    NoDriver,
+    /// The driver cannot do what is needed.
+    #[error("this kernel's ublk driver is too old: it does not copy by pread and pwrite")]
+    TooOld,
+    /// The control device refuses.
+    #[error("cannot use /dev/ublk-control")]
+    Control(#[source] io::Error),
+    /// The ring for commands cannot be had.
+    #[error("cannot use io_uring")]
+    Ring(#[source] io::Error),
+    /// Another server is adding a device and does not come to an end.
+    #[error("another server adds a device and does not end")]
+    Turn,
+    /// The driver has no such number.
+    #[error("the depth is 1 to 4096, not {0}")]
+    Depth(u16),
+    /// The export's blocks are larger than a page.
+    #[error("a block device cannot have blocks of {0} bytes")]
+    Blocks(u32),
+    /// The export takes less than a page at once.
+    #[error("requests of at most {0} bytes are too short for a block device")]
+    Short(u32),
+    /// The export has no whole block.
+    #[error("{0} bytes are no whole block")]
+    Empty(u64),
+    /// The number is in use.
+    #[error("there is a device {number} already, {}", of(.process))]
+    Taken {
+        /// Which.
+        number: u32,
+        /// Its server, if that lives.
+        process: Option<i32>,
+    },
+    /// The driver refuses.
+    #[error("the ublk driver does not {what}")]
+    Refused {
+        /// What was wanted.
+        what: &'static str,
+        /// Why not.
+        #[source]
+        source: io::Error,
+    },
+    /// The queue's thread, or what it needs, cannot be had.
+    #[error("cannot serve {}", .path.display())]
+    Queue {
+        /// The character device.
+        path: PathBuf,
+        /// Why not.
+        #[source]
+        source: io::Error,
+    },
+}
+
+fn of(process: &Option<i32>) -> String {
+    match process {
+        Some(process) => format!("served by process {process}"),
+        None => "without a server".to_owned(),
+    }
+}
+
+fn refused(what: &'static str) -> impl Fn(CommandError) -> UblkError {
+    move |error| UblkError::Refused {
+        what,
+        source: match error {
+            CommandError::Refused(errno) => errno.into(),
+            CommandError::Slow => io::ErrorKind::TimedOut.into(),
+            CommandError::Ring(error) => error,
+        },
+    }
+}
+
+/// Tells the kernel that this process serves a block device: memory that its
+/// threads need is not to be had by writing to that very device. To be called
+/// before the threads are started; without the right to it (`CAP_SYS_RESOURCE`)
+/// nothing changes.
+pub fn prepare_process() {
+    let _ = rustix::process::configure_io_flusher_behavior(true);
+}
+
+/// What was found of killed servers' devices.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Swept {
+    /// Numbers of those that are gone now.
+    pub gone: Vec<u32>,
+    /// Numbers of those that are still open or mounted somewhere; they go when
+    /// that ends.
+    pub held: Vec<u32>,
+}
+
+/// What became of a device at its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Deletion {
+    /// It is gone.
+    Gone,
+    /// Somebody has the block device open still: it takes no more requests, and
+    /// its number is free when that ends.
+    Held,
+}
+
+struct Running {
+    control: Control,
+    queue: Queue,
+}
+
+/// A block device over an export. Dropped, it is stopped and deleted.
+pub struct UblkDevice {
+    number: u32,
+    path: PathBuf,
+    /// Its queue is served no more.
+    over: Arc<AtomicBool>,
+    /// It was asked to end.
+    stopping: AtomicBool,
+    running: Mutex<Option<Running>>,
+}
+
+impl std::fmt::Debug for UblkDevice {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "UblkDevice({})", self.path.display())
+    }
+}
+
+impl UblkDevice {
+    /// Sweeps up what killed servers have left, and makes an export a block
+    /// device.
+    ///
+    /// # Errors
+    /// When there is no driver, it is too old or refuses, the number is taken,
+    /// or the export cannot be a block device.
+    pub fn start(
+        export: Arc<dyn Export>,
+        options: UblkOptions,
+    ) -> Result<(Self, Swept), UblkError> {
+        if !(1..=MAXIMUM_DEPTH).contains(&options.depth) {
+            return Err(UblkError::Depth(options.depth));
+        }
+        let shape = Shape::of(&*export);
+        let parameters = parameters::parameters(&shape)?;
+        let mut control = Control::open()?;
+        control.take_turn()?;
+        let (gone, held) = leftover::sweep(&mut control)
+            .map_err(refused("delete what a killed server has left"))?;
+        let number = add(&mut control, options, &shape)?;
+        let started = control
+            .set_parameters(number, &parameters)
+            .map_err(refused("take the device's parameters"))
+            .and_then(|()| serve(&mut control, number, export, options.depth));
+        let queue = match started {
+            Ok(queue) => queue,
+            Err(error) => {
+                // That there is no device is what is to be told.
+                let _ = control.delete(number, DELETE_PATIENCE);
+                return Err(error);
+            }
+        };
+        control.end_turn();
+        let device = Self {
+            number,
+            path: PathBuf::from(format!("/dev/ublkb{number}")),
+            over: queue.over(),
+            stopping: AtomicBool::new(false),
+            running: Mutex::new(Some(Running { control, queue })),
+        };
+        Ok((device, Swept { gone, held }))
+    }
+
+    /// `N` of `/dev/ublkbN`.
+    #[must_use]
+    pub fn number(&self) -> u32 {
+        self.number
+    }
+
+    /// The block device.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether it takes no more requests although it was not stopped here:
+    /// another program has deleted it, or the kernel takes no answers.
+    #[must_use]
+    pub fn is_lost(&self) -> bool {
+        self.over.load(Ordering::SeqCst) && !self.stopping.load(Ordering::SeqCst)
+    }
+
+    /// Whether it is mounted, part of an array, swap, or otherwise claimed.
+    #[must_use]
+    pub fn is_in_use(&self) -> bool {
+        // Bits of open(2), which the library wants as a number of its own kind.
+        let exclusive = rustix::fs::OFlags::EXCL.bits().cast_signed();
+        let opened = OpenOptions::new()
+            .read(true)
+            .custom_flags(exclusive)
+            .open(&self.path);
+        matches!(opened, Err(error) if error.kind() == io::ErrorKind::ResourceBusy)
+    }
+
+    /// Writes what the page cache holds for it, waits for its requests, and
+    /// deletes it. Doing so again does nothing.
+    ///
+    /// # Errors
+    /// When that takes longer than `patience`: the device goes with the
+    /// process.
+    pub fn stop(&self, patience: Duration) -> Result<Deletion, UblkError> {
+        self.stopping.store(true, Ordering::SeqCst);
+        let mut running = self.lock();
+        let Some(Running { mut control, queue }) = running.take() else {
+            return Ok(Deletion::Gone);
+        };
+        match control.stop(self.number, patience) {
+            // Deleted by another program.
+            Ok(()) | Err(CommandError::Refused(Errno::NODEV)) => {}
+            // The queue's thread goes on; nobody may wait for it.
+            Err(error) => return Err(refused("stop the device in time")(error)),
+        }
+        queue.join();
+        delete(&mut control, self.number)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Running>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for UblkDevice {
+    fn drop(&mut self) {
+        // There is nobody to tell.
+        let _ = self.stop(START_PATIENCE);
+    }
+}
+
+fn delete(control: &mut Control, number: u32) -> Result<Deletion, UblkError> {
+    match control.delete(number, DELETE_PATIENCE) {
+        Ok(()) | Err(CommandError::Refused(Errno::NODEV)) => Ok(Deletion::Gone),
+        Err(CommandError::Slow | CommandError::Refused(Errno::INTR)) => Ok(Deletion::Held),
+        Err(error) => Err(refused("delete the device")(error)),
+    }
+}
+
+/// Adds a device; its number.
+fn add(control: &mut Control, options: UblkOptions, shape: &Shape) -> Result<u32, UblkError> {
+    let wanted = options.number.unwrap_or(ANY_NUMBER);
+    let mut information = DeviceInformation {
+        queues: 1,
+        depth: options.depth,
+        maximum_request_bytes: parameters::maximum_request_bytes(shape)?,
+        device: wanted,
+        flags: flag::USER_COPY | flag::IOCTL_ENCODING,
+        mark: MARK,
+        ..DeviceInformation::default()
+    };
+    match control.add(&mut information) {
+        Ok(()) => Ok(information.device),
+        Err(CommandError::Refused(Errno::EXIST)) => {
+            let process = control.information(wanted).ok().map(|one| one.process);
+            Err(UblkError::Taken {
+                number: wanted,
+                process: process.filter(|&process| process > 0),
+            })
+        }
+        Err(error) => Err(refused("add a device")(error)),
+    }
+}
+
+/// Serves a device's queue and has the block device appear.
+fn serve(
+    control: &mut Control,
+    number: u32,
+    export: Arc<dyn Export>,
+    depth: u16,
+) -> Result<Queue, UblkError> {
+    let queue = character(number).and_then(|character| Queue::start(export, character, depth));
+    let queue = queue.map_err(|source| UblkError::Queue {
+        path: character_path(number),
+        source,
+    })?;
+    match control.start(number, START_PATIENCE) {
+        Ok(()) => Ok(queue),
+        Err(error) => {
+            // Gives all tags back, and with the last the thread ends.
+            if control.stop(number, DELETE_PATIENCE).is_ok() {
+                queue.join();
+            }
+            Err(refused("start the device")(error))
+        }
+    }
+}
+
+/// Opens the character device as soon as there is a node that may be opened.
+fn character(number: u32) -> io::Result<File> {
+    let until = Instant::now() + NODE_PATIENCE;
+    loop {
+        match open_character(number) {
+            Err(error) if is_early(&error) && Instant::now() < until => {
+                std::thread::sleep(NODE_PAUSE);
+            }
+            opened => return opened,
+        }
+    }
+}
+
+fn is_early(error: &io::Error) -> bool {
+    use io::ErrorKind::{NotFound, PermissionDenied, ResourceBusy};
+    matches!(error.kind(), NotFound | PermissionDenied | ResourceBusy)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::export::NullExport;
+
+    #[test]
+    fn what_cannot_be_a_device_is_refused_before_the_driver_is_asked() {
+        let start = |bytes, depth| {
+            let options = UblkOptions {
+                number: None,
+                depth,
+            };
+            UblkDevice::start(Arc::new(NullExport::new(bytes)), options).map(drop)
+        };
+        assert!(matches!(start(1 << 20, 0), Err(UblkError::Depth(0))));
+        assert!(matches!(start(1 << 20, 4097), Err(UblkError::Depth(4097))));
+        assert!(matches!(start(511, 1), Err(UblkError::Empty(511))));
+    }
+
+    #[test]
+    fn errors_say_what_is_wrong() {
+        let taken = |process| UblkError::Taken { number: 3, process }.to_string();
+        assert_eq!(
+            taken(Some(42)),
+            "there is a device 3 already, served by process 42"
+        );
+        assert_eq!(taken(None), "there is a device 3 already, without a server");
+        let slow = refused("stop the device in time")(CommandError::Slow);
+        assert_eq!(
+            slow.to_string(),
+            "the ublk driver does not stop the device in time"
+        );
+        assert!(matches!(slow, UblkError::Refused { source, .. }
+            if source.kind() == io::ErrorKind::TimedOut));
+    }
+}

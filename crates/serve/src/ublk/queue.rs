@@ -1,0 +1,385 @@
+//! The one thread that takes a device's requests from the driver and gives the
+//! answers back.
+//!
+//! For each tag there is one command in the ring. The driver completes it when
+//! the block layer has a request; its descriptor then lies in shared memory. A
+//! write's payload is read from the character device into a buffer of the
+//! pool, and the request goes to the export, which answers it in any order and
+//! from any thread: such answers wait in a list, and a read of the waker's
+//! eventfd ends this thread's wait. A read's payload is written to the
+//! character device, and the tag's next command carries the result and fetches
+//! the next request.
+//!
+//! The driver takes commands only from the thread that sent the first ones.
+//! When the device is stopped it completes them all with `ENODEV`; with the
+//! last of them the thread ends, and with it all that keeps the device open.
+
+use super::descriptors::Descriptors;
+use super::request::{Shape, Wanted, errno, result, wanted};
+use super::wire::{QueueCommand, command, payload_offset};
+use crate::export::{
+    Buffer, BufferError, BufferPool, Completions, ErrorCode, Export, Operation, Request,
+};
+use crate::member::Waker;
+use crossbeam_channel::{Sender, bounded};
+use io_uring::types::Fd;
+use io_uring::{IoUring, opcode, squeue};
+use rustix::io::Errno;
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+
+/// The eventfd's read among the completions.
+const WAKE: u64 = u64::MAX;
+
+/// Which client the export sees; connections are numbered from 0.
+const CLIENT: u32 = u32::MAX;
+
+/// What the export has answered and the driver has not been told yet.
+struct Answers {
+    list: Mutex<Vec<Answered>>,
+    waker: Waker,
+}
+
+struct Answered {
+    tag: u16,
+    buffer: Buffer,
+    result: Result<(), ErrorCode>,
+}
+
+impl Answers {
+    fn lock(&self) -> MutexGuard<'_, Vec<Answered>> {
+        self.list.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Completions for Answers {
+    fn completed(&self, token: u64, buffer: Buffer, result: Result<(), ErrorCode>) {
+        // Tokens are tags.
+        let tag = u16::try_from(token).unwrap_or(u16::MAX);
+        self.lock().push(Answered {
+            tag,
+            buffer,
+            result,
+        });
+        self.waker.wake();
+    }
+}
+
+/// A device's queue while it is served.
+pub(super) struct Queue {
+    thread: JoinHandle<()>,
+    over: Arc<AtomicBool>,
+}
+
+impl Queue {
+    /// Serves the requests of an open character device with so many tags by an
+    /// export, until the device is stopped.
+    ///
+    /// # Errors
+    /// When the thread, its ring or the mapping cannot be had.
+    pub(super) fn start(export: Arc<dyn Export>, character: File, depth: u16) -> io::Result<Self> {
+        let over = Arc::new(AtomicBool::new(false));
+        let at_end = SetAtEnd(Arc::clone(&over));
+        let (started, result) = bounded(1);
+        let thread = std::thread::Builder::new()
+            .name("ublk".to_owned())
+            .spawn(move || {
+                let _at_end = at_end;
+                serve(export, character, depth, &started);
+            })?;
+        // Without an answer the thread has panicked.
+        result.recv().map_err(io::Error::other)??;
+        Ok(Self { thread, over })
+    }
+
+    /// Tells when it has ended, from anywhere.
+    pub(super) fn over(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.over)
+    }
+
+    /// Waits for the end of a queue whose device was stopped.
+    pub(super) fn join(self) {
+        // A panic there has been printed.
+        let _ = self.thread.join();
+    }
+}
+
+struct SetAtEnd(Arc<AtomicBool>);
+
+impl Drop for SetAtEnd {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
+fn serve(export: Arc<dyn Export>, character: File, depth: u16, started: &Sender<io::Result<()>>) {
+    let mut worker = match Worker::new(export, character, depth) {
+        Ok(worker) => worker,
+        Err(error) => {
+            let _ = started.send(Err(error));
+            return;
+        }
+    };
+    let fetched = worker.fetch_all();
+    let goes_on = fetched.is_ok();
+    let _ = started.send(fetched);
+    if goes_on {
+        // Whatever the ring says, there is nobody to go on with: with it goes
+        // the device, and its users get errors.
+        let _ = worker.run();
+    }
+}
+
+struct Worker {
+    ring: IoUring,
+    character: File,
+    descriptors: Descriptors,
+    export: Arc<dyn Export>,
+    shape: Shape,
+    answers: Arc<Answers>,
+    pool: BufferPool,
+    /// By tag, what the export has in its hands.
+    asked: Vec<Option<Wanted>>,
+    /// Tags whose command the driver has.
+    fetching: usize,
+    /// Tags whose request the export has.
+    busy: usize,
+    /// Borrowed by the kernel while `wake_armed`.
+    wake_bytes: Option<Box<[u8; 8]>>,
+    wake_armed: bool,
+}
+
+impl Worker {
+    fn new(export: Arc<dyn Export>, character: File, depth: u16) -> io::Result<Self> {
+        let entries = (u32::from(depth) + 1).next_power_of_two();
+        let ring = IoUring::builder()
+            .setup_single_issuer()
+            .setup_defer_taskrun()
+            .build(entries)
+            .or_else(|_| IoUring::new(entries))?;
+        Ok(Self {
+            ring,
+            descriptors: Descriptors::map(&character, depth)?,
+            character,
+            shape: Shape::of(&*export),
+            export,
+            answers: Arc::new(Answers {
+                list: Mutex::default(),
+                waker: Waker::new()?,
+            }),
+            pool: BufferPool::default(),
+            asked: vec![None; usize::from(depth)],
+            fetching: 0,
+            busy: 0,
+            wake_bytes: Some(Box::default()),
+            wake_armed: false,
+        })
+    }
+
+    fn push(&mut self, entry: &squeue::Entry) -> io::Result<()> {
+        loop {
+            // SAFETY: an entry names the open character device or the waker's
+            // eventfd, which live as long as the ring, and no memory but
+            // `self.wake_bytes`, which is leaked if the kernel has it still.
+            if unsafe { self.ring.submission().push(entry) }.is_ok() {
+                return Ok(());
+            }
+            // Full: the kernel takes what is there.
+            self.ring.submit()?;
+        }
+    }
+
+    fn command(&mut self, code: u32, tag: u16, result: i32) -> io::Result<()> {
+        let entry = opcode::UringCmd16::new(Fd(self.character.as_raw_fd()), code)
+            .cmd(QueueCommand::of(tag, result).in_entry())
+            .build()
+            .user_data(u64::from(tag));
+        self.push(&entry)?;
+        self.fetching += 1;
+        Ok(())
+    }
+
+    /// The first command of every tag.
+    fn fetch_all(&mut self) -> io::Result<()> {
+        for tag in 0..self.asked.len() {
+            // There are at most 4096.
+            self.command(command::FETCH, tag as u16, 0)?;
+        }
+        self.ring.submit()?;
+        Ok(())
+    }
+
+    /// Until the device is stopped and every request answered.
+    fn run(&mut self) -> io::Result<()> {
+        let mut completed = Vec::new();
+        while self.fetching + self.busy > 0 {
+            self.give_answers()?;
+            self.arm_wake()?;
+            self.answers.waker.announce();
+            // What was answered before the announcement woke nobody up.
+            let least = usize::from(self.answers.lock().is_empty());
+            let waited = self.ring.submit_and_wait(least);
+            self.answers.waker.awake();
+            if let Err(error) = waited {
+                match Errno::from_io_error(&error) {
+                    Some(Errno::INTR | Errno::BUSY | Errno::AGAIN) => {}
+                    _ => return Err(error),
+                }
+            }
+            let completions = self.ring.completion();
+            completed.extend(completions.map(|one| (one.user_data(), one.result())));
+            let mut submitted = false;
+            for (name, result) in completed.drain(..) {
+                match u16::try_from(name) {
+                    Ok(tag) => submitted |= self.arrived(tag, result)?,
+                    // WAKE.
+                    Err(_) => self.wake_armed = false,
+                }
+            }
+            if submitted {
+                self.export.submitted();
+            }
+        }
+        Ok(())
+    }
+
+    fn arm_wake(&mut self) -> io::Result<()> {
+        if self.wake_armed {
+            return Ok(());
+        }
+        let Some(bytes) = &mut self.wake_bytes else {
+            return Ok(());
+        };
+        let eventfd = Fd(self.answers.waker.descriptor().as_raw_fd());
+        let entry = opcode::Read::new(eventfd, bytes.as_mut_ptr(), 8)
+            .build()
+            .user_data(WAKE);
+        self.push(&entry)?;
+        self.wake_armed = true;
+        Ok(())
+    }
+
+    /// A tag's command was completed; whether a request went to the export.
+    fn arrived(&mut self, tag: u16, result: i32) -> io::Result<bool> {
+        self.fetching -= 1;
+        if result < 0 {
+            // The device is stopped, or refuses the tag: no more of it.
+            return Ok(false);
+        }
+        let descriptor = self.descriptors.get(tag).unwrap_or_default();
+        match wanted(&descriptor, &self.shape).and_then(|asked| self.prepare(tag, asked)) {
+            Ok(request) => {
+                self.busy += 1;
+                self.export.submit(request);
+                Ok(true)
+            }
+            Err(error) => self.answer(tag, Err(error)).map(|()| false),
+        }
+    }
+
+    /// The request with its payload.
+    fn prepare(&mut self, tag: u16, asked: Wanted) -> Result<Request, Errno> {
+        let mut buffer = Buffer::empty();
+        if asked.has_payload() {
+            buffer = self
+                .pool
+                .take(asked.length as usize)
+                .map_err(|error| match error {
+                    BufferError::TooLong(_) => Errno::INVAL,
+                    BufferError::OutOfMemory(_) => Errno::NOMEM,
+                })?;
+        }
+        if asked.operation == Operation::Write {
+            copy_in(&self.character, payload_offset(tag), &mut buffer)?;
+        }
+        self.asked[usize::from(tag)] = Some(asked);
+        let answer = Arc::clone(&self.answers) as Arc<dyn Completions>;
+        let mut request = Request::new(
+            asked.operation,
+            asked.offset,
+            asked.length,
+            asked.flags,
+            buffer,
+            (answer, u64::from(tag)),
+        );
+        request.client = CLIENT;
+        Ok(request)
+    }
+
+    /// Tells the driver what the export has answered.
+    fn give_answers(&mut self) -> io::Result<()> {
+        let list = std::mem::take(&mut *self.answers.lock());
+        for Answered {
+            tag,
+            buffer,
+            result,
+        } in list
+        {
+            let asked = self.asked.get_mut(usize::from(tag));
+            let Some(asked) = asked.and_then(Option::take) else {
+                continue;
+            };
+            self.busy -= 1;
+            let done = result
+                .map_err(errno)
+                .and_then(|()| self.finish(tag, asked, &buffer));
+            self.answer(tag, done)?;
+        }
+        Ok(())
+    }
+
+    /// Gives a read's bytes to the driver; how many bytes were done.
+    fn finish(&self, tag: u16, asked: Wanted, buffer: &Buffer) -> Result<u32, Errno> {
+        if asked.operation == Operation::Read {
+            if buffer.len() != asked.length as usize {
+                return Err(Errno::IO);
+            }
+            copy_out(&self.character, payload_offset(tag), buffer)?;
+        }
+        Ok(asked.length)
+    }
+
+    fn answer(&mut self, tag: u16, done: Result<u32, Errno>) -> io::Result<()> {
+        self.command(command::ANSWER_AND_FETCH, tag, result(done))
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        if self.wake_armed {
+            std::mem::forget(self.wake_bytes.take());
+        }
+    }
+}
+
+/// Reads all of a payload.
+fn copy_in(character: &File, offset: u64, bytes: &mut [u8]) -> Result<(), Errno> {
+    let mut done = 0;
+    while done < bytes.len() {
+        match rustix::io::pread(character, &mut bytes[done..], offset + done as u64) {
+            Ok(0) => return Err(Errno::IO),
+            Ok(count) => done += count,
+            Err(Errno::INTR) => {}
+            Err(_) => return Err(Errno::IO),
+        }
+    }
+    Ok(())
+}
+
+/// Writes all of a payload.
+fn copy_out(character: &File, offset: u64, bytes: &[u8]) -> Result<(), Errno> {
+    let mut done = 0;
+    while done < bytes.len() {
+        match rustix::io::pwrite(character, &bytes[done..], offset + done as u64) {
+            Ok(0) => return Err(Errno::IO),
+            Ok(count) => done += count,
+            Err(Errno::INTR) => {}
+            Err(_) => return Err(Errno::IO),
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,288 @@
+//! bcache: a cache on a solid-state disk before one disk, or before an array of
+//! md's, in the kernel.
+//!
+//! The last member is the cache; the others are behind it: one disk as it is, or
+//! those of `[build.bcache.md]`. `make-bcache` formats both sides with the same
+//! cache set, by which the kernel puts them together once both are registered.
+//!
+//! The cache set's UUID is the array's name in ASCII: its folder below
+//! `/sys/fs/bcache` is then known before it is built, and what a crash left is
+//! found by it, without any device being read. The kernel numbers the finished
+//! devices by itself, `/dev/bcache0` and on; a link with the array's name leads to
+//! ours.
+//!
+//! A finished device is stopped without its dirty data being written back: it is
+//! blank afterwards anyway.
+
+mod plan;
+mod state;
+
+use super::md::MdSpec;
+use super::steps::cannot_build;
+use super::{
+    Access, ArrayStatus, ArraySystem, Built, CacheState, Member, Need, OperatingSystem, ReadBack,
+    SystemError, WriteBack,
+};
+use raidlab_shell::{Command, Target, Watched};
+use raidlab_units::Bytes;
+use serde::Deserialize;
+
+/// What to build with bcache.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BcacheSpec {
+    /// `writethrough`, `writeback`, `writearound` or `none`.
+    pub mode: CacheMode,
+    /// Bytes of a bucket, what is allocated and given up at once: a power of two
+    /// from 8k to 16m; `make-bcache`'s default is 512k.
+    #[serde(default, deserialize_with = "super::spec::optional_size")]
+    pub bucket: Option<Bytes>,
+    /// Bytes of a block, the smallest that is read or written: a power of two from
+    /// 512 to 4k.
+    #[serde(default, deserialize_with = "super::spec::optional_size")]
+    pub block: Option<Bytes>,
+    /// From so many bytes on a sequential stream goes past the cache; `0` means
+    /// never; the kernel's default is 4m.
+    #[serde(default, deserialize_with = "super::spec::optional_size")]
+    pub sequential_cutoff: Option<Bytes>,
+    /// Which share of the cache may stay dirty, percent, 0 to 40: `0` writes back
+    /// at full speed; the kernel's default is 10.
+    pub writeback_percent: Option<u32>,
+    /// How long the first dirty data wait before they are written back, seconds;
+    /// the kernel's default is 30.
+    pub writeback_delay_s: Option<u32>,
+    /// A cache that takes longer than this to read, microseconds, is left out for a
+    /// while; `0` means never; the kernel's default is 2000.
+    pub congested_read_threshold_us: Option<u32>,
+    /// The same for writes; the kernel's default is 20000.
+    pub congested_write_threshold_us: Option<u32>,
+    /// Which bucket is given up: `lru`, `fifo` or `random`.
+    pub replacement: Option<Replacement>,
+    /// The array behind the cache; without it one disk.
+    pub md: Option<MdSpec>,
+}
+
+/// What a cache does with writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CacheMode {
+    /// They go to the cache and to the disk, and are done when both have them.
+    WriteThrough,
+    /// They are done when the cache has them; the disk gets them later.
+    WriteBack,
+    /// They go past the cache, which forgets what it had there.
+    WriteAround,
+    /// Nothing is cached.
+    None,
+}
+
+impl CacheMode {
+    /// The kernel's name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::WriteThrough => "writethrough",
+            Self::WriteBack => "writeback",
+            Self::WriteAround => "writearound",
+            Self::None => "none",
+        }
+    }
+}
+
+/// Which bucket a cache gives up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Replacement {
+    /// The one that was not used for longest.
+    Lru,
+    /// The oldest one.
+    Fifo,
+    /// Any.
+    Random,
+}
+
+impl Replacement {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Lru => "lru",
+            Self::Fifo => "fifo",
+            Self::Random => "random",
+        }
+    }
+}
+
+/// What `make-bcache` keeps at a backing device's start: 16 sectors
+/// (`BDEV_DATA_START_DEFAULT`).
+const DATA_START_BYTES: u64 = 16 * 512;
+
+impl BcacheSpec {
+    fn refuse<T>(&self, reason: impl Into<String>) -> Result<T, SystemError> {
+        Err(cannot_build(&self.title(), reason))
+    }
+
+    fn check_settings(&self) -> Result<(), SystemError> {
+        let whole = |size: Option<Bytes>, least: u64, most: u64| {
+            size.is_none_or(|size| size.0.is_power_of_two() && (least..=most).contains(&size.0))
+        };
+        if !whole(self.block, 512, 4096) {
+            return self.refuse("`block` must be a power of two from 512 to 4k");
+        }
+        if !whole(self.bucket, 8 << 10, 16 << 20) {
+            return self.refuse("`bucket` must be a power of two from 8k to 16m");
+        }
+        if self.writeback_percent.is_some_and(|percent| percent > 40) {
+            return self.refuse("`writeback_percent` is at most 40");
+        }
+        let dirty = self.writeback_percent.is_some() || self.writeback_delay_s.is_some();
+        if dirty && self.mode != CacheMode::WriteBack {
+            return self.refuse("only `writeback` has dirty data to be written back");
+        }
+        Ok(())
+    }
+
+    /// The array behind the cache, with the members that are its own.
+    fn behind<'a>(&'a self, array: &Built) -> Option<(&'a MdSpec, Built)> {
+        let md = self.md.as_ref()?;
+        let (_, members) = array.members.split_last()?;
+        let mut behind = array.clone();
+        behind.members = members.to_vec();
+        Some((md, behind))
+    }
+
+    /// A verb of the array behind the cache.
+    fn of_md(
+        &self,
+        array: &Built,
+        slot: usize,
+        what: &str,
+        verb: impl FnOnce(&MdSpec, &Built) -> Result<Vec<Command>, SystemError>,
+    ) -> Result<Vec<Command>, SystemError> {
+        let reason = match self.behind(array) {
+            Some((md, behind)) if slot < behind.members.len() => return verb(md, &behind),
+            Some(_) => "the cache stays where it is",
+            None => "there is no second copy of its data",
+        };
+        Err(SystemError::Unsupported {
+            system: self.title(),
+            what: what.to_owned(),
+            reason: reason.to_owned(),
+        })
+    }
+}
+
+impl ArraySystem for BcacheSpec {
+    fn title(&self) -> String {
+        match &self.md {
+            Some(md) => format!("bcache {} before {}", self.mode.name(), md.title()),
+            None => format!("bcache {}", self.mode.name()),
+        }
+    }
+
+    fn runs_on(&self) -> &'static [OperatingSystem] {
+        &[OperatingSystem::Linux]
+    }
+
+    fn needs(&self) -> Vec<Need> {
+        let mut needs = vec![
+            Need::Program {
+                name: "make-bcache",
+                apt: "apt-get install bcache-tools",
+                pkg: "",
+            },
+            Need::Module("bcache"),
+        ];
+        needs.extend(self.md.iter().flat_map(ArraySystem::needs));
+        needs
+    }
+
+    fn check(&self, members: &[Member]) -> Result<(), SystemError> {
+        self.check_settings()?;
+        match (&self.md, members.split_last()) {
+            (Some(md), Some((_, behind))) => md.check(behind),
+            (None, Some((_, [_]))) => Ok(()),
+            _ => self.refuse(format!(
+                "it takes one disk and the cache's, and there are {}: say [build.bcache.md] for \
+                 an array",
+                members.len()
+            )),
+        }
+    }
+
+    fn capacity(&self, members: &[Member]) -> Bytes {
+        let behind = match (&self.md, members.split_last()) {
+            (Some(md), Some((_, behind))) => md.capacity(behind),
+            _ => members.first().map_or(Bytes(0), |member| member.size),
+        };
+        Bytes(behind.0.saturating_sub(DATA_START_BYTES))
+    }
+
+    fn create(&self, array: &Built) -> Result<Vec<Command>, SystemError> {
+        self.check(&array.members)?;
+        plan::create(self, array)
+    }
+
+    fn access(&self, array: &Built) -> Access {
+        Access::Device(plan::link(&array.name))
+    }
+
+    fn sources(&self, array: &Built) -> Vec<Watched> {
+        state::sources(self, array)
+    }
+
+    fn interpret(
+        &self,
+        array: &Built,
+        contents: &[Option<String>],
+    ) -> Result<ArrayStatus, SystemError> {
+        state::interpret(self, array, contents)
+    }
+
+    fn fail(&self, array: &Built, slot: usize) -> Result<Vec<Command>, SystemError> {
+        self.of_md(array, slot, "make that member fail", |md, behind| {
+            md.fail(behind, slot)
+        })
+    }
+
+    fn remove(&self, array: &Built, slot: usize) -> Result<Vec<Command>, SystemError> {
+        self.of_md(array, slot, "remove that member", |md, behind| {
+            md.remove(behind, slot)
+        })
+    }
+
+    fn add(&self, array: &Built, slot: usize) -> Result<Vec<Command>, SystemError> {
+        self.of_md(array, slot, "add that member", |md, behind| {
+            md.add(behind, slot)
+        })
+    }
+
+    fn re_add(&self, array: &Built, slot: usize) -> Result<Vec<Command>, SystemError> {
+        self.of_md(array, slot, "re-add that member", |md, behind| {
+            md.re_add(behind, slot)
+        })
+    }
+
+    fn cache(&self, target: &dyn Target, array: &Built) -> Result<Option<CacheState>, SystemError> {
+        state::cache(target, array).map(Some)
+    }
+
+    /// Without a share that may stay dirty the kernel writes back all there is, as
+    /// fast as the disk takes it.
+    fn write_back(&self, array: &Built) -> Option<WriteBack> {
+        Some(plan::write_back(self, array))
+    }
+
+    fn settings(&self, target: &dyn Target, array: &Built) -> Result<Vec<ReadBack>, SystemError> {
+        state::settings(self, target, array)
+    }
+
+    fn destroy(&self, array: &Built) -> Vec<Command> {
+        plan::destroy(self, array)
+    }
+
+    fn find(&self, target: &dyn Target, prefix: &str) -> Result<Vec<Built>, SystemError> {
+        state::find(target, prefix)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,145 @@
+//! What raidlab changes of a kernel, in one number: a kernel in the cache that was
+//! made by another set of edits or settings is told from one that was not.
+//!
+//! The digest is FNV-1a of 64 bits over every edit's file, place, replacement and
+//! whether it may be left out, then over the wanted settings; with OpenZFS its
+//! edits, settings and menu entry follow. Each text ends with a byte that is in
+//! none of them, so that no two sets run together. The source's version and the
+//! compiler do not count: they are not raidlab's.
+
+use crate::cache::Kernel;
+use crate::configuration::{FOR_ZFS, WITH_ZFS, lines};
+use crate::edits::{Edit, KERNEL, OPENZFS};
+use crate::source::TREE;
+use crate::zfs;
+
+/// Whose changes a kernel has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Changes {
+    /// Those that this raidlab makes.
+    Current,
+    /// Others: an older raidlab has built it.
+    Older,
+    /// It was built before that was written down.
+    Unknown,
+}
+
+impl Changes {
+    /// Who has made the kernel, in a few words.
+    #[must_use]
+    pub const fn made_by(self) -> &'static str {
+        match self {
+            Self::Current => "this raidlab",
+            Self::Older => "an older raidlab",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+impl Kernel {
+    /// Whether it has the changes that a build would make now.
+    #[must_use]
+    pub fn made_with(&self) -> Changes {
+        match &self.changes {
+            None => Changes::Unknown,
+            Some(known) if *known == digest(self.zfs.is_some()) => Changes::Current,
+            Some(_) => Changes::Older,
+        }
+    }
+
+    /// What is to be said of one that another raidlab has made, with the remedy.
+    #[must_use]
+    pub fn warning(&self) -> Option<String> {
+        if self.made_with() != Changes::Older {
+            return None;
+        }
+        let version = || self.name.strip_suffix("-zfs").unwrap_or(&self.name);
+        let source = self.source.strip_prefix(TREE).unwrap_or_else(version);
+        let zfs = if self.zfs.is_some() { " --zfs" } else { "" };
+        Some(format!(
+            "kernel {} was made by an older raidlab: `raidlab kernel build --source {source}{zfs} \
+             --again`",
+            self.name
+        ))
+    }
+}
+
+/// The digest of what a build changes, in hexadecimal digits.
+pub(crate) fn digest(with_zfs: bool) -> String {
+    if with_zfs {
+        of(
+            &[&KERNEL, &OPENZFS],
+            &[&lines(FOR_ZFS), &lines(WITH_ZFS), zfs::KCONFIG],
+        )
+    } else {
+        of(&[&KERNEL], &[&lines("")])
+    }
+}
+
+fn of(edits: &[&[Edit]], settings: &[&str]) -> String {
+    /// In no text that is UTF-8.
+    const END: u8 = 0xff;
+    let edits = edits.iter().flat_map(|edits| edits.iter());
+    let edits = edits.flat_map(|edit| edit.texts().into_iter());
+    let bytes = edits
+        .chain(settings.iter().copied())
+        .flat_map(|text| text.bytes().chain([END]));
+    let hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    });
+    format!("{hash:016x}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::PathBuf;
+
+    fn kernel(name: &str, changes: Option<String>, zfs: bool) -> Kernel {
+        Kernel {
+            name: name.to_owned(),
+            release: "6.12.117".to_owned(),
+            source: "a test".to_owned(),
+            zfs: zfs.then(|| "2.3.2".to_owned()),
+            shared_memory: true,
+            seccomp: false,
+            changes,
+            program: PathBuf::new(),
+        }
+    }
+
+    #[test]
+    fn every_edit_and_every_setting_counts() {
+        let whole = of(&[&KERNEL], &[&lines("")]);
+        assert_eq!(whole, digest(false));
+        assert_eq!(whole.len(), 16);
+        assert_ne!(of(&[&KERNEL[1..]], &[&lines("")]), whole);
+        assert_ne!(of(&[&KERNEL], &[&lines(FOR_ZFS)]), whole);
+        // Where one text ends and the next begins counts too.
+        assert_ne!(of(&[], &["ab", "c"]), of(&[], &["a", "bc"]));
+        assert_ne!(digest(true), digest(false));
+    }
+
+    #[test]
+    fn a_kernel_of_other_changes_is_told_with_the_remedy() {
+        let current = kernel("6.12", Some(digest(false)), false);
+        assert_eq!(current.made_with(), Changes::Current);
+        assert_eq!(current.warning(), None);
+        let unknown = kernel("6.12", None, false);
+        assert_eq!(unknown.made_with(), Changes::Unknown);
+        assert_eq!(unknown.warning(), None);
+        // The changes of a kernel without OpenZFS are not those of one with it.
+        let other = kernel("6.12-zfs", Some(digest(false)), true);
+        assert_eq!(other.made_with(), Changes::Older);
+        let warning = other.warning().expect("a warning");
+        let remedy = "raidlab kernel build --source 6.12 --zfs --again";
+        assert!(warning.contains(remedy), "{warning}");
+        let mut of_tree = kernel("6.12.1", Some(String::new()), false);
+        of_tree.source = "the tree /usr/src/linux".to_owned();
+        let warning = of_tree.warning().expect("a warning");
+        assert!(
+            warning.contains("--source /usr/src/linux --again"),
+            "{warning}"
+        );
+    }
+}
