@@ -16,7 +16,7 @@ use crate::source::{Release, Source, SourceError, release};
 use crate::zfs::{self, ZfsError};
 use raidlab_shell::{Command, Local, Target, TargetError};
 use run::Runner;
-use std::fs;
+use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -146,6 +146,7 @@ impl Build {
     /// it.
     pub fn run(&self, watcher: &mut dyn Watcher) -> Result<Kernel, BuildError> {
         let folder = self.folder();
+        let _alone = self.alone()?;
         self.begin()?;
         self.check_space()?;
         let runner = Runner::new(self.log());
@@ -173,6 +174,21 @@ impl Build {
         let program = self.cache.install(&kernel)?;
         remove_folder(&folder)?;
         Ok(Kernel { program, ..kernel })
+    }
+
+    /// Keeps other builds of this kernel away until the file is closed.
+    fn alone(&self) -> Result<File, BuildError> {
+        let path = self.cache.lock_file(&self.name);
+        let failed = |source| BuildError::file(&path, source);
+        fs::create_dir_all(path.parent().unwrap_or(&path)).map_err(failed)?;
+        let file = File::create(&path).map_err(failed)?;
+        match file.try_lock() {
+            Ok(()) => Ok(file),
+            Err(TryLockError::WouldBlock) => Err(BuildError::Busy {
+                name: self.name.clone(),
+            }),
+            Err(TryLockError::Error(source)) => Err(BuildError::file(&path, source)),
+        }
     }
 
     /// Makes the build's folder. One that another raidlab has begun is of no use: its
@@ -335,6 +351,12 @@ pub enum BuildError {
         /// Debian's names.
         packages: Vec<&'static str>,
     },
+    /// Somebody builds it already.
+    #[error("the kernel {name} is being built by another raidlab")]
+    Busy {
+        /// Which.
+        name: String,
+    },
     /// Too little space for a tree.
     #[error(
         "{} has {} MiB free; a build takes up to {} MiB, and less than 20 MiB stay",
@@ -470,6 +492,17 @@ mod tests {
         fs::remove_file(build.folder().join(CHANGES)).expect("removed");
         build.begin().expect("begun anew");
         assert!(!stamp.exists());
+    }
+
+    #[test]
+    fn a_kernel_is_built_by_one_at_a_time() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let build = build(folder.path(), false);
+        let alone = build.alone().expect("nobody else");
+        let error = build.alone().expect_err("it is being built");
+        assert!(matches!(error, BuildError::Busy { .. }), "{error}");
+        drop(alone);
+        build.alone().expect("nobody any more");
     }
 
     #[test]

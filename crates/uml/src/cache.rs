@@ -88,6 +88,11 @@ impl Cache {
         self.folder.join("build").join(name)
     }
 
+    /// What a build holds locked: it stays when the build's folder goes.
+    pub(crate) fn lock_file(&self, name: &str) -> PathBuf {
+        self.folder.join(format!("{name}.lock"))
+    }
+
     /// The kernels that are there, the newest version last.
     ///
     /// # Errors
