@@ -360,6 +360,7 @@ fn cleanup_takes_down_what_it_finds_from_the_top() {
         )
         .folder("/proc", &[])
         .folder("/sys/block", &[])
+        .folder("/sys/fs/bcache", &[])
         .folder("/srv/trial", &["raidlab-disk-0.img", "other"])
         .says(&marked, "")
         .says(&find, show)
