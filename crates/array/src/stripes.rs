@@ -390,18 +390,7 @@ impl Engine for StripeArray {
     }
 
     fn member_states(&self) -> Vec<MemberState> {
-        let slots = (0..).map(Slot).take(self.map.members());
-        let state = |slot: Slot| match self.members.state(slot) {
-            MemberState::Recovering { .. } => {
-                let unfilled = self.extras[slot.index()].unfilled.first();
-                let below = unfilled.map_or(self.map.member_size().0, |(start, _)| start);
-                MemberState::Recovering {
-                    readable_below: Sectors(below),
-                }
-            }
-            state => state,
-        };
-        slots.map(state).collect()
+        self.states()
     }
 
     fn sync_status(&self) -> Option<SyncStatus> {

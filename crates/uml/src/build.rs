@@ -5,19 +5,21 @@
 //! interrupted goes on where it was; `make` itself goes on within the longest
 //! one. What the steps say goes to a log, whose last lines an error shows.
 
+mod error;
 mod run;
 
-use crate::cache::{Cache, CacheError, Kernel, remove_folder};
+pub use error::BuildError;
+
+use crate::cache::{Cache, Kernel, remove_folder};
 use crate::changes;
 use crate::configuration::{FOR_ZFS, WITH_ZFS, lacking, lines};
-use crate::edits::{self, EditError};
+use crate::edits;
 use crate::needs;
-use crate::source::{Release, Source, SourceError, release};
-use crate::zfs::{self, ZfsError};
-use raidlab_shell::{Command, Local, Target, TargetError};
+use crate::source::{Release, Source, release};
+use crate::zfs;
+use raidlab_shell::{Command, Local, Target};
 use run::Runner;
 use std::fs::{self, File, TryLockError};
-use std::io;
 use std::path::{Path, PathBuf};
 
 /// What an unpacked tree and its objects take.
@@ -337,109 +339,6 @@ fn check_configuration(config: &str, more: &str) -> Result<(), BuildError> {
         return Ok(());
     }
     Err(BuildError::Configuration { lacking })
-}
-
-/// A build that did not come to its end.
-#[derive(Debug, thiserror::Error)]
-pub enum BuildError {
-    /// There is no source.
-    #[error(transparent)]
-    Source(#[from] SourceError),
-    /// Packages that the build needs.
-    #[error("building a kernel needs packages that are not installed: {}", packages.join(", "))]
-    Packages {
-        /// Debian's names.
-        packages: Vec<&'static str>,
-    },
-    /// Somebody builds it already.
-    #[error("the kernel {name} is being built by another raidlab")]
-    Busy {
-        /// Which.
-        name: String,
-    },
-    /// Too little space for a tree.
-    #[error(
-        "{} has {} MiB free; a build takes up to {} MiB, and less than 20 MiB stay",
-        folder.display(), free >> 20, SPACE >> 20
-    )]
-    Space {
-        /// Where it would be built.
-        folder: PathBuf,
-        /// Bytes that are free.
-        free: u64,
-    },
-    /// The source is not as expected.
-    #[error(transparent)]
-    Edit(#[from] EditError),
-    /// Settings that the kernel does not take.
-    #[error("the kernel does not take these settings: {}", lacking.join(", "))]
-    Configuration {
-        /// Which.
-        lacking: Vec<String>,
-    },
-    /// OpenZFS cannot be built in.
-    #[error(transparent)]
-    Zfs(#[from] ZfsError),
-    /// A program failed.
-    #[error("`{command}` {how}; {} ends with:\n{tail}", log.display())]
-    Command {
-        /// The program with its arguments.
-        command: String,
-        /// How it ended.
-        how: String,
-        /// All that it said.
-        log: PathBuf,
-        /// The log's last lines.
-        tail: String,
-    },
-    /// The disk is full.
-    #[error("no space is left for {}", log.parent().unwrap_or(log).display())]
-    Full {
-        /// All that was said.
-        log: PathBuf,
-    },
-    /// A program cannot be run.
-    #[error("a step of the build cannot be run")]
-    Target(#[from] TargetError),
-    /// A file cannot be used.
-    #[error("cannot use {}", path.display())]
-    File {
-        /// Which.
-        path: PathBuf,
-        /// Why.
-        #[source]
-        source: io::Error,
-    },
-    /// The cache cannot be used.
-    #[error(transparent)]
-    Cache(#[from] CacheError),
-    /// It was stopped.
-    #[error("the build was stopped")]
-    Cancelled,
-}
-
-impl BuildError {
-    pub(crate) fn file(path: &Path, source: io::Error) -> Self {
-        let path = path.to_owned();
-        Self::File { path, source }
-    }
-
-    /// What would help.
-    #[must_use]
-    pub fn help(&self) -> Option<String> {
-        match self {
-            Self::Source(error) => error.help(),
-            Self::Zfs(error) => error.help(),
-            Self::Packages { packages } => Some(format!("apt-get install {}", packages.join(" "))),
-            Self::Space { .. } | Self::Full { .. } => {
-                Some("free some space, or name a folder elsewhere in XDG_CACHE_HOME".to_owned())
-            }
-            Self::Command { .. } | Self::Cancelled => {
-                Some("the same command goes on where it was".to_owned())
-            }
-            _ => None,
-        }
-    }
 }
 
 #[cfg(test)]

@@ -4,10 +4,28 @@ use super::config::{ring_is_sound, ring_window};
 use super::{StripeArray, unfilled};
 use crate::config::{AdminError, MemberConfig};
 use crate::engine::{Admission, Span};
+use crate::member::MemberState;
 use crate::request::{Event, Outputs};
 use raidlab_geometry::Slot;
+use raidlab_units::Sectors;
 
 impl StripeArray {
+    /// What each slot holds, and how far a new member has been filled.
+    pub(super) fn states(&self) -> Vec<MemberState> {
+        let slots = (0..).map(Slot).take(self.map.members());
+        let state = |slot: Slot| match self.members.state(slot) {
+            MemberState::Recovering { .. } => {
+                let unfilled = self.extras[slot.index()].unfilled.first();
+                let below = unfilled.map_or(self.map.member_size().0, |(start, _)| start);
+                MemberState::Recovering {
+                    readable_below: Sectors(below),
+                }
+            }
+            state => state,
+        };
+        slots.map(state).collect()
+    }
+
     /// Where the log of the member that will be added to a slot lies; asked
     /// for before [`Engine::add`](crate::Engine::add) if the array has a log.
     pub fn set_log_area(&mut self, slot: Slot, area: Option<Span>) {

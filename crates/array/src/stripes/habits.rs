@@ -81,8 +81,6 @@ impl StripeArray {
             return;
         }
         self.take_turn(out);
-        let Habits { arrived, ready, .. } = &mut self.habits;
-        ready.extend(arrived.drain(..));
         self.pump(out);
     }
 
@@ -91,7 +89,7 @@ impl StripeArray {
         !self.habits.stalled && !self.habits.ready.is_empty()
     }
 
-    /// Brings the next few jobs forward.
+    /// Brings the next few jobs forward, and lines up what has come since.
     pub(super) fn take_turn(&mut self, out: &mut Outputs) {
         let mut jobs = BTreeSet::new();
         let mut again = Vec::new();

@@ -25,7 +25,8 @@ pub enum PlaceError {
 }
 
 /// The socket of the array `name`: in `$XDG_RUNTIME_DIR/raidlab`, else for root
-/// in `/run/raidlab`, else in `/tmp/raidlab-UID`. The folder is made, for its
+/// in `/run/raidlab`, else in `raidlab-UID` in the system's
+/// folder for temporary files (`TMPDIR`). The folder is made, for its
 /// owner alone.
 ///
 /// # Errors
@@ -36,7 +37,7 @@ pub fn control_path(name: &str) -> Result<PathBuf, PlaceError> {
     let folder = match std::env::var_os("XDG_RUNTIME_DIR") {
         Some(runtime) if Path::new(&runtime).is_absolute() => Path::new(&runtime).join("raidlab"),
         _ if user.is_root() => PathBuf::from("/run/raidlab"),
-        _ => PathBuf::from(format!("/tmp/raidlab-{}", user.as_raw())),
+        _ => std::env::temp_dir().join(format!("raidlab-{}", user.as_raw())),
     };
     socket_in(&folder, name)
 }
