@@ -107,12 +107,14 @@ pub trait Engine: std::fmt::Debug + Send {
     /// submitter sleep: then the process submits nothing more, and does not look
     /// at what completes, until it goes on.
     fn holds_submitter(&self, process: u32) -> bool;
-    /// Whether a thread of its own writes metadata, as md's does where
-    /// [`MdHabits::one_thread`](crate::stripes::MdHabits) says so: it runs once the
-    /// submitter sleeps, so all that was submitted in one instant is in one pass.
+    /// Whether a thread of its own writes metadata, as md's does for levels with
+    /// parity: it runs once the submitter sleeps, so all that was submitted in one
+    /// instant is in one pass.
     fn has_a_thread(&self) -> bool {
         false
     }
+    /// The host lets go of what its caches need not keep.
+    fn drop_caches(&mut self) {}
     /// Metadata are being written from now on, or no longer: what waits for them
     /// by the driver's own way of doing it waits.
     fn set_metadata_pass(&mut self, now: Nanos, runs: bool, out: &mut Outputs);

@@ -48,6 +48,8 @@ mod member;
 pub mod mutation;
 mod persistent;
 mod policy;
+mod raid5d;
+mod ranges;
 mod recovery;
 mod request;
 mod slab;
@@ -64,13 +66,14 @@ pub use persistent::{
     ArrayState, ArrayStatus, AssembleError, AssembleOptions, AssembledMember, Assembly, Candidate,
     DeviceCounters, DeviceStatus, EngineOptions, LOG_SUPERBLOCK_SECTORS, LeftOut, LogBlock,
     LogFault, LogSuperblock, LogWrite, MismatchStatus, NeededLog, NeededReplay, NeededSync,
-    NewDevice, Numbers, Part, PersistentArray, Replay, Settings, Stale, StartError, SyncProgress,
-    Update, VerbError, log_area,
+    NewDevice, Numbers, ParityEngine, Part, PersistentArray, Replay, Settings, Stale, StartError,
+    SyncProgress, Update, VerbError, log_area,
 };
 pub use policy::{
     Choice, Io, IoKind, MemberView, Places, Read, ReadPolicy, ReadPolicyError, ReadPolicyKind,
     ZfsFreebsd10, Zol06,
 };
+pub use raid5d::Raid5d;
 pub use raidlab_geometry::{
     Copies, CopyMap, Layout, Level, MAXIMUM_MEMBERS, Shape, ShapeError, SlotSet,
 };
@@ -83,6 +86,6 @@ pub use request::{
     Outputs, Purpose, Request, RequestError, RequestId, ScratchId, Slot, StepId, StepResult,
 };
 pub use stripes::{
-    CheckReport, LogConfig, MdHabits, MismatchPlace, RmwLevel, StripeArray, StripeConfig,
-    StripeConfigError, WritePolicy, log as stripe_log,
+    CheckReport, LogConfig, MismatchPlace, RmwLevel, StripeArray, StripeConfig, StripeConfigError,
+    WritePolicy, log as stripe_log,
 };

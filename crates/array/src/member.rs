@@ -9,7 +9,7 @@
 //! area that have no right bytes, which reads avoid until a write made them
 //! right again.
 
-use crate::config::MemberConfig;
+use crate::config::{AdminError, MemberConfig};
 use crate::engine::{Admission, Initial, Span};
 use crate::policy::MemberView;
 use crate::recovery::{Need, Range, Spans};
@@ -124,6 +124,43 @@ impl Members {
 
     pub(crate) fn exists(&self, slot: Slot) -> bool {
         slot.index() < self.members.len()
+    }
+
+    /// Whether a slot holds a member.
+    ///
+    /// # Errors
+    /// When there is no such slot, or it is empty.
+    pub(crate) fn occupied(&self, slot: Slot) -> Result<(), AdminError> {
+        if !self.exists(slot) {
+            return Err(AdminError::NoSuchSlot(slot));
+        }
+        if self.is_missing(slot) {
+            return Err(AdminError::Empty(slot));
+        }
+        Ok(())
+    }
+
+    /// Whether a member can be put into a slot of an array that uses so much of it.
+    ///
+    /// # Errors
+    /// When there is no such slot, it is not empty, or the member is too small.
+    pub(crate) fn takes(
+        &self,
+        slot: Slot,
+        member: &MemberConfig,
+        used: Sectors,
+    ) -> Result<(), AdminError> {
+        if !self.exists(slot) {
+            return Err(AdminError::NoSuchSlot(slot));
+        }
+        if !self.is_missing(slot) {
+            return Err(AdminError::Occupied(slot));
+        }
+        let (size, needed) = (member.size.0, member.needed(used));
+        if size < needed {
+            return Err(AdminError::TooSmall { size, needed });
+        }
+        Ok(())
     }
 
     pub(crate) fn is_missing(&self, slot: Slot) -> bool {

@@ -51,7 +51,7 @@ pub use assembly::{
     AssembleOptions, AssembledMember, Assembly, Candidate, LeftOut, LogWrite, NeededLog,
     NeededReplay, NeededSync, Part, Replay, Stale, Update,
 };
-pub use build::EngineOptions;
+pub use build::{EngineOptions, ParityEngine};
 pub use device::DeviceCounters;
 pub use error::{AssembleError, LogFault, StartError, VerbError};
 pub use log_superblock::{LOG_SUPERBLOCK_SECTORS, LogBlock, LogSuperblock, Numbers, log_area};

@@ -76,18 +76,6 @@ impl<T: Copy> Slab<T> {
         Some(self.take(index))
     }
 
-    /// The entry of a key; `None` for a key that is not live.
-    pub(crate) fn find(&self, key: u64) -> Option<&T> {
-        #[expect(
-            clippy::cast_possible_truncation,
-            reason = "a key is two 32-bit halves"
-        )]
-        let (index, generation) = (key as u32, (key >> 32) as u32);
-        let entry = self.entries.get(index as usize)?;
-        let live = entry.generation & GENERATION == generation && generation & 1 == 1;
-        live.then_some(&entry.value)
-    }
-
     /// Takes a live entry out by its index.
     #[inline]
     pub(crate) fn take(&mut self, index: u32) -> T {

@@ -40,25 +40,24 @@ mod config;
 mod finish;
 mod flow;
 mod flush;
-mod habits;
 mod job;
 pub mod log;
 mod pending;
 mod plan;
-mod ranges;
 mod read;
 mod sync;
 #[cfg(test)]
 mod tests;
 mod write;
 
-pub use config::{LogConfig, MdHabits, RmwLevel, StripeConfig, StripeConfigError, WritePolicy};
+pub use config::{LogConfig, RmwLevel, StripeConfig, StripeConfigError, WritePolicy};
 pub use sync::{CheckReport, MismatchPlace};
 
 use crate::config::{AdminError, MemberConfig};
 use crate::engine::{Admission, Engine, Initial, Span, SyncRequest};
 use crate::member::{MemberState, Members};
 use crate::mutation::{Mutation, is as mutated};
+use crate::ranges::RangeSet;
 use crate::recovery::SyncStatus;
 use crate::request::{
     CommandId, ComputeStep, Finished, MemberError, Operation, Outputs, Request, RequestError,
@@ -68,13 +67,11 @@ use crate::slab::Slab;
 use config::BLOCK;
 use flow::Command;
 use flush::Flush;
-use habits::Habits;
 use job::{Job, JobId};
 use log::Log;
 use pending::Pending;
 use raidlab_geometry::{SlotSet, StripeMap};
 use raidlab_units::{Nanos, Sectors};
-use ranges::RangeSet;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use sync::Syncs;
 
@@ -132,7 +129,6 @@ pub struct StripeArray {
     next_scratch: u32,
     syncs: Syncs,
     log: Option<Log>,
-    habits: Habits,
 }
 
 impl StripeArray {
@@ -159,14 +155,14 @@ impl StripeArray {
             let bad = config.bad_blocks.get(slot.index()).into_iter().flatten();
             let mut extra = Extra {
                 unfilled: RangeSet::default(),
-                bad: blocks_of(bad, map.member_size()),
+                bad: RangeSet::blocks_of(bad, map.member_size(), BLOCK),
             };
             match member {
                 Initial::InSync(_) => {}
                 Initial::Recovering(config, admission) => {
                     members.set_faulty(slot);
                     members.set_recovering(slot, config.clone());
-                    extra.unfilled = unfilled(admission, map.member_size());
+                    extra.unfilled = RangeSet::unfilled(admission, map.member_size(), BLOCK);
                 }
                 Initial::Missing => {
                     members.set_faulty(slot);
@@ -202,7 +198,6 @@ impl StripeArray {
             next_step: 0,
             free_scratch: Vec::new(),
             next_scratch: 0,
-            habits: Habits::default(),
             config,
         })
     }
@@ -225,7 +220,7 @@ impl StripeArray {
     pub fn declare_unsynced(&mut self, spans: Option<&[Span]>) {
         let size = self.map.member_size();
         let spans = match spans {
-            Some(spans) => blocks_of(spans, size),
+            Some(spans) => RangeSet::blocks_of(spans, size, BLOCK),
             None => RangeSet::of([(0, size.0)]),
         };
         for (start, end) in spans.iter() {
@@ -277,7 +272,6 @@ impl StripeArray {
         let result = active.error.map_or(Ok(()), Err);
         let reads = active.operation == Operation::Read;
         self.requests.remove(&id);
-        self.give_stripes_back(id);
         let finished = Finished { id, result };
         if reads || self.unrecorded.is_empty() {
             out.finished.push(finished);
@@ -289,28 +283,6 @@ impl StripeArray {
     fn check_range(&self, request: &Request) -> bool {
         let end = request.start.0.checked_add(request.count.0);
         request.count.0 > 0 && end.is_some_and(|end| end <= self.map.size().0)
-    }
-}
-
-/// Whole blocks that cover spans of a member.
-fn blocks_of<'a>(spans: impl IntoIterator<Item = &'a Span>, size: Sectors) -> RangeSet {
-    let aligned = spans.into_iter().map(|span| {
-        let end = span.end.0.min(size.0).next_multiple_of(BLOCK);
-        (span.start.0 / BLOCK * BLOCK, end)
-    });
-    RangeSet::of(aligned)
-}
-
-fn unfilled(admission: &Admission, size: Sectors) -> RangeSet {
-    match admission {
-        Admission::From(start) => {
-            let span = Span {
-                start: *start,
-                end: size,
-            };
-            blocks_of([&span], size)
-        }
-        Admission::Ranges(spans) => blocks_of(spans, size),
     }
 }
 
@@ -340,7 +312,6 @@ impl Engine for StripeArray {
         self.requests.insert(id, active);
         let mut result = Ok(());
         match request.operation {
-            Operation::Read if self.must_wait_for_stripes(&request) => return,
             Operation::Read => self.submit_read(&request, out),
             Operation::Write if self.is_broken() => result = Err(RequestError::Failed),
             Operation::Write => self.submit_write(&request),
@@ -360,10 +331,8 @@ impl Engine for StripeArray {
         out: &mut Outputs,
     ) {
         self.now = now;
-        if !self.is_put_off(command, result) {
-            self.command_done(command, result, out);
-            self.pump(out);
-        }
+        self.command_done(command, result, out);
+        self.pump(out);
     }
 
     fn computed(&mut self, now: Nanos, step: StepId, result: StepResult, out: &mut Outputs) {
@@ -376,16 +345,10 @@ impl Engine for StripeArray {
 
     fn tick(&mut self, now: Nanos, out: &mut Outputs) {
         self.now = now;
-        if self.wants_turn() {
-            self.take_turn(out);
-        }
         self.pump(out);
     }
 
     fn next_tick(&self) -> Option<Nanos> {
-        if self.wants_turn() {
-            return Some(self.now);
-        }
         self.sync_wakes_at()
     }
 
@@ -397,18 +360,12 @@ impl Engine for StripeArray {
         self.status_of_sync()
     }
 
-    fn holds_submitter(&self, process: u32) -> bool {
-        self.waits_for_stripes(process)
+    fn holds_submitter(&self, _process: u32) -> bool {
+        false
     }
 
-    fn has_a_thread(&self) -> bool {
-        self.config.habits.one_thread
-    }
-
-    fn set_metadata_pass(&mut self, now: Nanos, runs: bool, out: &mut Outputs) {
-        self.now = now;
-        self.stall(runs, out);
-    }
+    /// Jobs know by themselves what they wait for.
+    fn set_metadata_pass(&mut self, _now: Nanos, _runs: bool, _out: &mut Outputs) {}
 
     fn is_idle(&self) -> bool {
         self.requests.is_empty()

@@ -5,7 +5,7 @@ use crate::pool_subject::PoolSubject;
 use crate::presets::{self, LoadPresetError};
 use crate::wiring::{self, WiringError};
 use raidlab_array::{
-    Array, ArrayConfig, CheckpointRule, ConfigError, EngineOptions, MdHabits, MemberConfig,
+    Array, ArrayConfig, CheckpointRule, ConfigError, EngineOptions, MemberConfig, ParityEngine,
     ReadPolicyError, ReadRecovered, RecoveringWrites, RecoveryConfig, SyncSource, Throttle,
     WriteBarrier,
 };
@@ -282,11 +282,7 @@ impl Plan {
                 .as_ref()
                 .map_or_else(RecoveryConfig::md_6, recovery),
             maximum_request: self.host.maximum_request.to_sectors(),
-            // md computes lost blocks from parity that a resync has not reached.
-            trust_unsynced_parity: true,
-            habits: MdHabits::LINUX_6_12,
-            // Jobs write directly, and md does not let such writes wait for more.
-            preread_threshold: u32::MAX,
+            parity: ParityEngine::Md,
             ..EngineOptions::new(policy.parse().map_err(BuildError::ReadPolicy)?)
         };
         Ok(Box::new(md.start(options)?))

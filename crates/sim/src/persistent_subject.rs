@@ -174,6 +174,10 @@ impl Subject for PersistentSubject {
         self.follow_verbs(now, out);
     }
 
+    fn job_begins(&mut self) {
+        self.array.drop_caches();
+    }
+
     fn next_tick(&self) -> Option<Nanos> {
         match self.start {
             Some(_) => Some(Nanos::ZERO),

@@ -7,13 +7,24 @@ use crate::array::Array;
 use crate::config::ArrayConfig;
 use crate::engine::{Engine, Initial, Span};
 use crate::policy::ReadPolicyKind;
+use crate::raid5d::Raid5d;
 use crate::recovery::RecoveryConfig;
 use crate::request::Slot;
-use crate::stripes::{LogConfig, MdHabits, StripeArray, StripeConfig, WritePolicy};
+use crate::stripes::{LogConfig, StripeArray, StripeConfig, WritePolicy};
 use raidlab_geometry::{Layout, Level, ParityLayout, StripeMap};
 use raidlab_metadata::{Role, Superblock};
 use raidlab_units::Sectors;
 use std::collections::{BTreeMap, BTreeSet};
+
+/// Which engine levels with parity have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ParityEngine {
+    /// raidlab's own, [`StripeArray`].
+    #[default]
+    Own,
+    /// md's way of going about it, [`Raid5d`]: only where there are no bytes.
+    Md,
+}
 
 /// How the engine works; what the superblocks say is not among it.
 #[derive(Debug, Clone)]
@@ -26,16 +37,12 @@ pub struct EngineOptions {
     pub maximum_request: Sectors,
     /// Levels with parity: read-modify-write or reconstruct-write.
     pub write_policy: WritePolicy,
-    /// Levels with parity: see [`StripeConfig`].
-    pub preread_threshold: u32,
     /// Levels with parity: windows gathered.
     pub stripes: usize,
     /// Levels with parity: the longest window.
     pub window: Sectors,
-    /// Levels with parity: md's way with parity that was never synced.
-    pub trust_unsynced_parity: bool,
-    /// Levels with parity: what md does at a cost.
-    pub habits: MdHabits,
+    /// Levels with parity: who does it.
+    pub parity: ParityEngine,
 }
 
 /// Whether the level can lose a member.
@@ -219,11 +226,9 @@ impl EngineOptions {
             recovery: RecoveryConfig::md_6(),
             maximum_request: Sectors(1024),
             write_policy: stripes.write_policy,
-            preread_threshold: stripes.preread_threshold,
             stripes: stripes.stripes,
             window: stripes.window,
-            trust_unsynced_parity: stripes.trust_unsynced_parity,
-            habits: stripes.habits,
+            parity: ParityEngine::default(),
         }
     }
 }
@@ -236,6 +241,9 @@ impl Assembly {
         settings: &Settings,
     ) -> Result<Box<dyn Engine>, StartError> {
         if let Some(config) = self.stripe_config(options, settings) {
+            if options.parity == ParityEngine::Md {
+                return self.build_raid5d(config);
+            }
             let mut engine = StripeArray::new(config).map_err(StartError::Stripes)?;
             let slots = self.slots();
             let is_whole = slots
@@ -257,6 +265,14 @@ impl Assembly {
         let mut engine = Array::new(self.copies_config(options)).map_err(StartError::Copies)?;
         if self.resync.is_some() {
             engine.declare_dirty();
+        }
+        Ok(Box::new(engine))
+    }
+
+    fn build_raid5d(&self, config: StripeConfig) -> Result<Box<dyn Engine>, StartError> {
+        let mut engine = Raid5d::new(config).map_err(StartError::Stripes)?;
+        if let Some(resync) = &self.resync {
+            engine.declare_unsynced(resync.from);
         }
         Ok(Box::new(engine))
     }
@@ -300,25 +316,19 @@ impl Assembly {
             return None;
         };
         let ring = ring(self).filter(|_| settings.session != 0 && !self.read_only);
+        let (chunk, size) = (self.array.chunk, self.array.used_size);
         Some(StripeConfig {
-            level: self.level,
-            layout,
-            chunk: self.array.chunk,
-            member_size: self.array.used_size,
             members: self.initial(),
             bad_blocks: self.bad_blocks(),
             write_policy: options.write_policy,
-            preread_threshold: options.preread_threshold,
             stripes: options.stripes,
             window: options.window,
             sync: options.recovery.clone(),
-            record_failures: true,
-            trust_unsynced_parity: options.trust_unsynced_parity,
-            habits: options.habits,
             log: ring.map(|ring| LogConfig {
                 session: settings.session,
                 areas: vec![Some(ring); self.slot_count()],
             }),
+            ..StripeConfig::new(self.level, layout, chunk, size)
         })
     }
 }

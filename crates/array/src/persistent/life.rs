@@ -78,6 +78,12 @@ impl PersistentArray {
         is_held && for_metadata || self.engine.holds_submitter(process)
     }
 
+    /// The host lets go of what its caches need not keep; see
+    /// [`Engine::drop_caches`](crate::Engine::drop_caches).
+    pub fn drop_caches(&mut self) {
+        self.engine.drop_caches();
+    }
+
     /// Sets the clean mark's timer when the last write is done, and sees to it
     /// that the dirty mark is written when the first one waits.
     fn follow_writes(&mut self) {

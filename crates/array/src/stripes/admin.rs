@@ -1,10 +1,11 @@
 //! An administrator's verbs.
 
-use super::config::{ring_is_sound, ring_window};
-use super::{StripeArray, unfilled};
+use super::StripeArray;
+use super::config::{BLOCK, ring_is_sound, ring_window};
 use crate::config::{AdminError, MemberConfig};
 use crate::engine::{Admission, Span};
 use crate::member::MemberState;
+use crate::ranges::RangeSet;
 use crate::request::{Event, Outputs};
 use raidlab_geometry::Slot;
 use raidlab_units::Sectors;
@@ -34,18 +35,8 @@ impl StripeArray {
         }
     }
 
-    fn existing(&self, slot: Slot) -> Result<(), AdminError> {
-        if !self.members.exists(slot) {
-            return Err(AdminError::NoSuchSlot(slot));
-        }
-        if self.members.is_missing(slot) {
-            return Err(AdminError::Empty(slot));
-        }
-        Ok(())
-    }
-
     pub(super) fn fail_by_hand(&mut self, slot: Slot, out: &mut Outputs) -> Result<(), AdminError> {
-        self.existing(slot)?;
+        self.members.occupied(slot)?;
         if self.members.is_faulty(slot) {
             return Err(AdminError::AlreadyFaulty(slot));
         }
@@ -62,7 +53,7 @@ impl StripeArray {
         slot: Slot,
         out: &mut Outputs,
     ) -> Result<(), AdminError> {
-        self.existing(slot)?;
+        self.members.occupied(slot)?;
         if !self.members.is_faulty(slot) {
             self.fail_by_hand(slot, out)?;
         }
@@ -78,19 +69,7 @@ impl StripeArray {
         admission: &Admission,
         out: &mut Outputs,
     ) -> Result<(), AdminError> {
-        if !self.members.exists(slot) {
-            return Err(AdminError::NoSuchSlot(slot));
-        }
-        if !self.members.is_missing(slot) {
-            return Err(AdminError::Occupied(slot));
-        }
-        let needed = member.needed(self.map.member_size());
-        if member.size.0 < needed {
-            return Err(AdminError::TooSmall {
-                size: member.size.0,
-                needed,
-            });
-        }
+        self.members.takes(slot, &member, self.map.member_size())?;
         let longest = self.longest;
         if let Some(log) = &mut self.log {
             let area = log.area(slot).filter(|area| {
@@ -105,7 +84,7 @@ impl StripeArray {
         self.members.set_recovering(slot, member);
         let extra = &mut self.extras[slot.index()];
         extra.bad.clear();
-        extra.unfilled = unfilled(admission, self.map.member_size());
+        extra.unfilled = RangeSet::unfilled(admission, self.map.member_size(), BLOCK);
         // What is in work now leaves the new member out.
         for (start, end) in &self.locks {
             extra.unfilled.insert(*start, *end);

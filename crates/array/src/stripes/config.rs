@@ -41,7 +41,7 @@ impl Default for WritePolicy {
 impl WritePolicy {
     /// Whether to modify, when that would read `modify` blocks and
     /// reconstructing would read `reconstruct`.
-    pub(super) fn modifies(self, level: Level, modify: usize, reconstruct: usize) -> bool {
+    pub(crate) fn modifies(self, level: Level, modify: usize, reconstruct: usize) -> bool {
         match self {
             Self::Md3_16 => level != Level::Raid6 && modify < reconstruct,
             Self::Md4_1(RmwLevel::Disabled) => false,
@@ -49,34 +49,6 @@ impl WritePolicy {
             Self::Md4_1(RmwLevel::Preferred) => modify <= reconstruct && reconstruct > 0,
         }
     }
-}
-
-/// What md does at a cost and an array need not do: for arrays that are to
-/// behave as md. All are of Linux 6.12, drivers/md/raid5.c.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct MdHabits {
-    /// A lost block is computed from all others, both parities included
-    /// (`need_this_block`: "If we want to read from a failed device, then we need
-    /// to actually read every other device"; a sync reads everything). Without it
-    /// from as many as are needed.
-    pub reads_all_for_lost: bool,
-    /// Stripes are handled by the thread that writes bitmap pages and superblocks,
-    /// and that waits for them (`raid5d`): meanwhile no job goes on.
-    pub one_thread: bool,
-    /// While a member is missing or being filled, every read takes stripes of the
-    /// cache (`raid5_make_request`), of which a sync may hold all; the reader then
-    /// sleeps until fewer than three quarters are in use
-    /// (`raid5_get_active_stripe`).
-    pub reads_take_stripes: bool,
-}
-
-impl MdHabits {
-    /// All of them.
-    pub const LINUX_6_12: Self = Self {
-        reads_all_for_lost: true,
-        one_thread: true,
-        reads_take_stripes: true,
-    };
 }
 
 /// The write log, which closes the write hole.
@@ -124,11 +96,6 @@ pub struct StripeConfig {
     pub sync: RecoveryConfig,
     /// See [`Engine`](crate::Engine).
     pub record_failures: bool,
-    /// Whether lost blocks are computed from parity that a resync has not
-    /// reached yet, as md does. Without it such reads fail.
-    pub trust_unsynced_parity: bool,
-    /// What md does at a cost.
-    pub habits: MdHabits,
     /// The write log, if there is one.
     pub log: Option<LogConfig>,
 }
@@ -197,14 +164,12 @@ impl StripeConfig {
                 ..RecoveryConfig::md_6()
             },
             record_failures: true,
-            trust_unsynced_parity: false,
-            habits: MdHabits::default(),
             log: None,
         }
     }
 
     /// Checks all; gives the map and the longest window.
-    pub(super) fn check(&self) -> Result<(StripeMap, u64), StripeConfigError> {
+    pub(crate) fn check(&self) -> Result<(StripeMap, u64), StripeConfigError> {
         let count = self.members.len();
         let map = StripeMap::new(self.level, self.layout, count, self.chunk, self.member_size)
             .map_err(StripeConfigError::Map)?;

@@ -226,11 +226,8 @@ impl StripeArray {
 
     /// Lets everything go as far as it can.
     pub(super) fn pump(&mut self, out: &mut Outputs) {
-        if self.is_stalled() {
-            return;
-        }
         loop {
-            let mut moved = self.wake_readers(out);
+            let mut moved = false;
             if !self.writes_must_wait() {
                 for id in std::mem::take(&mut self.held) {
                     moved = true;

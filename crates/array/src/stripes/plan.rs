@@ -14,7 +14,7 @@
 //! where parity does not fit yet, the write reconstructs.
 
 use super::StripeArray;
-use super::job::{Job, Kind};
+use super::job::Job;
 use super::pending::{Blocks, covers};
 use raidlab_geometry::{Slot, SlotSet};
 
@@ -61,8 +61,7 @@ impl StripeArray {
             return Ok(needed);
         }
         let lost = job.data() - readable;
-        let trusted = self.parity_fits(job) || self.config.trust_unsynced_parity;
-        let parities = if trusted {
+        let parities = if self.parity_fits(job) {
             job.parities() & readable
         } else {
             SlotSet::EMPTY
@@ -70,9 +69,7 @@ impl StripeArray {
         if lost.len() > parities.len() {
             return Err(Unsolvable);
         }
-        let all = self.config.habits.reads_all_for_lost && !matches!(job.kind, Kind::Write { .. });
-        let count = if all { parities.len() } else { lost.len() };
-        let used: SlotSet = parities.iter().take(count).collect();
+        let used: SlotSet = parities.iter().take(lost.len()).collect();
         Ok((job.data() - lost) | used | (needed & readable))
     }
 

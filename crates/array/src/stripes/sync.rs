@@ -25,10 +25,10 @@ mod window;
 use super::config::BLOCK;
 use super::flow::Next;
 use super::job::{Job, Kind, Phase};
-use super::ranges::RangeSet;
 use super::{Mutation, StripeArray, mutated};
 use crate::config::AdminError;
 use crate::engine::{SyncAction, SyncRequest};
+use crate::ranges::RangeSet;
 use crate::recovery::{Governor, Pause, SyncKind, SyncStatus, Throttle};
 use crate::request::{Event, Outputs, RequestError, Slot};
 use raidlab_geometry::SlotSet;
@@ -80,8 +80,6 @@ struct Sync {
     checkpoint_at: Nanos,
     pause: Pause,
     throttle_due: bool,
-    /// As many blocks as may be were in work when the last one was wanted.
-    starved: bool,
     cancelled: bool,
     governor: Governor,
 }
@@ -166,7 +164,6 @@ impl StripeArray {
             checkpoint_at: self.now,
             pause: Pause::None,
             throttle_due: false,
-            starved: false,
             cancelled: false,
             governor: Governor::new(self.config.sync.throttle, self.now, &self.members),
         });
@@ -184,7 +181,7 @@ impl StripeArray {
         let size = self.map.member_size();
         let todo = match &request.ranges {
             None => RangeSet::of([(0, size.0)]),
-            Some(spans) => super::blocks_of(spans, size),
+            Some(spans) => RangeSet::blocks_of(spans, size, BLOCK),
         };
         if request.action == SyncAction::Resync {
             for (start, end) in todo.iter() {

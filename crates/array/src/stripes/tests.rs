@@ -5,6 +5,5 @@ mod costs;
 mod crash;
 mod disk;
 mod field;
-mod habits;
 mod random;
 mod stories;

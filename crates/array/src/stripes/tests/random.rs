@@ -9,11 +9,11 @@ use super::bench::{Bench, LOG_START, OFFSET, SECTOR, config, member, with_log};
 use crate::engine::{Admission, Engine, Span, SyncAction, SyncRequest};
 use crate::member::MemberState;
 use crate::request::{Event, Operation, RequestId, Slot};
-use crate::stripes::{MdHabits, RmwLevel, WritePolicy};
+use crate::stripes::{RmwLevel, WritePolicy};
 use proptest::prelude::*;
 use raidlab_geometry::{Level, ParityLayout};
 use raidlab_random::Stream;
-use raidlab_units::{Bytes, Nanos, Sectors};
+use raidlab_units::{Nanos, Sectors};
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) fn content(sector: u64, version: u64) -> Vec<u8> {
@@ -114,11 +114,6 @@ pub(super) fn bench(plan: &Plan) -> Bench {
     config.window = Sectors(plan.window);
     config.preread_threshold = plan.preread_threshold;
     config.stripes = 8;
-    // md's ways in every other plan.
-    if plan.seed.is_multiple_of(2) {
-        config.habits = MdHabits::LINUX_6_12;
-        config.sync.merged = Some(Bytes(64 << 10));
-    }
     if let Some(sectors) = plan.log {
         config = with_log(config, sectors);
     }

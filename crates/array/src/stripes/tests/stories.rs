@@ -256,44 +256,36 @@ fn a_check_names_places_and_a_repair_makes_parity_fit() {
 
 #[test]
 fn parity_that_a_resync_has_not_reached_is_not_used() {
-    for trusted in [false, true] {
-        let mut config = config(Level::Raid5, ParityLayout::LeftSymmetric, 3, 16, 4);
-        config.trust_unsynced_parity = trusted;
-        let mut bench = Bench::new(config);
-        let request = SyncRequest {
-            action: SyncAction::Resync,
-            ranges: None,
-        };
-        let (now, out) = (bench.now, &mut bench.out);
-        bench
-            .array
-            .start_sync(now, request, out)
-            .expect("nothing runs");
-        bench.disks[0].bad.insert(OFFSET + 60);
-        // Row 3: P on member 2 again, data on 0 and 1. The resync does not get
-        // on, as nothing of it lands.
-        let id = bench.submit(Operation::Read, 96 + 12, vec![0xee; SECTOR], false);
-        while bench.result(id).is_none() {
-            bench.land(bench.flights.len() - 1);
-        }
-        let expected = if trusted {
-            Ok(())
-        } else {
-            Err(RequestError::NoMember)
-        };
-        assert_eq!(bench.result(id), Some(expected));
-        bench.run();
-        assert!(bench.events.contains(&Event::SyncFinished));
-        // The resync either corrected the block or left it alone: its only
-        // other source is the parity that nobody has verified.
-        assert_eq!(bench.read(96 + 12, 1).is_ok(), trusted);
-        assert_eq!(bench.disks[0].bad.is_empty(), trusted);
-        // A whole row needs neither.
-        let row: Vec<u8> = (96..128).flat_map(|sector| content(sector, 2)).collect();
-        assert_eq!(bench.write(96, row.clone()), Ok(()));
-        assert_eq!(bench.read(96, 32), Ok(row));
-        bench.check_parity();
+    let config = config(Level::Raid5, ParityLayout::LeftSymmetric, 3, 16, 4);
+    let mut bench = Bench::new(config);
+    let request = SyncRequest {
+        action: SyncAction::Resync,
+        ranges: None,
+    };
+    let (now, out) = (bench.now, &mut bench.out);
+    bench
+        .array
+        .start_sync(now, request, out)
+        .expect("nothing runs");
+    bench.disks[0].bad.insert(OFFSET + 60);
+    // Row 3: P on member 2 again, data on 0 and 1. The resync does not get
+    // on, as nothing of it lands.
+    let id = bench.submit(Operation::Read, 96 + 12, vec![0xee; SECTOR], false);
+    while bench.result(id).is_none() {
+        bench.land(bench.flights.len() - 1);
     }
+    assert_eq!(bench.result(id), Some(Err(RequestError::NoMember)));
+    bench.run();
+    assert!(bench.events.contains(&Event::SyncFinished));
+    // The resync leaves the block alone: its only other source is the parity that
+    // nobody has verified.
+    assert!(bench.read(96 + 12, 1).is_err());
+    assert!(!bench.disks[0].bad.is_empty());
+    // A whole row needs neither.
+    let row: Vec<u8> = (96..128).flat_map(|sector| content(sector, 2)).collect();
+    assert_eq!(bench.write(96, row.clone()), Ok(()));
+    assert_eq!(bench.read(96, 32), Ok(row));
+    bench.check_parity();
 }
 
 #[test]

@@ -1,16 +1,18 @@
 //! A set of sectors, kept as ranges that neither touch nor overlap.
 
+use crate::engine::{Admission, Span};
+use raidlab_units::Sectors;
 use std::collections::BTreeMap;
 
 /// The set.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct RangeSet {
+pub(crate) struct RangeSet {
     /// Start to end.
     ranges: BTreeMap<u64, u64>,
 }
 
 impl RangeSet {
-    pub(super) fn of(ranges: impl IntoIterator<Item = (u64, u64)>) -> Self {
+    pub(crate) fn of(ranges: impl IntoIterator<Item = (u64, u64)>) -> Self {
         let mut set = Self::default();
         for (start, end) in ranges {
             set.insert(start, end);
@@ -18,7 +20,34 @@ impl RangeSet {
         set
     }
 
-    pub(super) fn insert(&mut self, mut start: u64, mut end: u64) {
+    /// Whole blocks of so many sectors that cover spans of a member.
+    pub(crate) fn blocks_of<'a>(
+        spans: impl IntoIterator<Item = &'a Span>,
+        size: Sectors,
+        block: u64,
+    ) -> Self {
+        let aligned = spans.into_iter().map(|span| {
+            let end = span.end.0.min(size.0).next_multiple_of(block);
+            (span.start.0 / block * block, end)
+        });
+        Self::of(aligned)
+    }
+
+    /// What a member that is admitted so still has to be filled with.
+    pub(crate) fn unfilled(admission: &Admission, size: Sectors, block: u64) -> Self {
+        match admission {
+            Admission::From(start) => {
+                let span = Span {
+                    start: *start,
+                    end: size,
+                };
+                Self::blocks_of([&span], size, block)
+            }
+            Admission::Ranges(spans) => Self::blocks_of(spans, size, block),
+        }
+    }
+
+    pub(crate) fn insert(&mut self, mut start: u64, mut end: u64) {
         if start >= end {
             return;
         }
@@ -32,7 +61,7 @@ impl RangeSet {
         self.ranges.insert(start, end);
     }
 
-    pub(super) fn remove(&mut self, start: u64, end: u64) {
+    pub(crate) fn remove(&mut self, start: u64, end: u64) {
         if start >= end {
             return;
         }
@@ -49,24 +78,24 @@ impl RangeSet {
         }
     }
 
-    pub(super) fn overlaps(&self, start: u64, end: u64) -> bool {
+    pub(crate) fn overlaps(&self, start: u64, end: u64) -> bool {
         let last = self.ranges.range(..end).next_back();
         last.is_some_and(|(_, to)| *to > start)
     }
 
-    pub(super) fn first(&self) -> Option<(u64, u64)> {
+    pub(crate) fn first(&self) -> Option<(u64, u64)> {
         self.ranges.first_key_value().map(|(from, to)| (*from, *to))
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.ranges.is_empty()
     }
 
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.ranges.clear();
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = (u64, u64)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, u64)> {
         self.ranges.iter().map(|(from, to)| (*from, *to))
     }
 }

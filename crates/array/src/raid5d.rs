@@ -1,0 +1,363 @@
+//! RAID 4, 5 and 6 as Linux 6.12 does them (drivers/md/raid5.c), for arrays without
+//! bytes: what the real md sends to which disk, and when.
+//!
+//! raidlab's own arrays are [`StripeArray`](crate::StripeArray). This engine is for
+//! predicting md, whose figures come as much from how it goes about its work as from
+//! what it has to do:
+//!
+//! * **The stripe cache.** A stripe is a block of 4 KiB of each member. Everything
+//!   but the reads of an array that is whole goes through a cache of 256 of them
+//!   (`cache`). What a stripe has read or written stays in it until its place is
+//!   taken, so a stream of small writes reads each old block once, and writes that
+//!   come while a stripe reads for another one are taken along.
+//! * **Who finds no stripe, sleeps** (`walk`): a writer in the middle of its request,
+//!   a reader of a degraded array, the sync. What the sleeper has put together by then
+//!   is let go as it is, and read for.
+//! * **One thread** does all work on stripes (`handle`), in turns of eight
+//!   (`MAX_STRIPE_BATCH`), in the order in which they were let go. Between two turns
+//!   those may submit whose requests have ended; who slept for a stripe goes on when
+//!   the thread has nothing left. What the thread sends leaves at the end of its run,
+//!   merged (`commands`). While it writes bitmap pages or superblocks nothing else goes
+//!   on.
+//!
+//! Left out: a write error fails the member.
+
+mod cache;
+mod commands;
+mod engine;
+mod handle;
+mod members;
+mod stripe;
+mod sync;
+#[cfg(test)]
+mod tests;
+mod walk;
+
+use crate::engine::{Admission, Engine, Initial};
+use crate::member::Members;
+use crate::ranges::RangeSet;
+use crate::recovery::RecoveryConfig;
+use crate::request::{Finished, Operation, Outputs, Purpose, Request, RequestError, RequestId};
+use crate::slab::Slab;
+use crate::stripes::{RmwLevel, StripeConfig, StripeConfigError, WritePolicy};
+use cache::Cache;
+use commands::{Command, Plugged, Role};
+use raidlab_geometry::{SlotSet, StripeMap};
+use raidlab_units::{Nanos, Sectors};
+use std::collections::{BTreeMap, VecDeque};
+use sync::Syncs;
+use walk::Walk;
+
+/// Sectors of a stripe's block.
+const BLOCK: u64 = 8;
+
+/// Stripes of a turn (drivers/md/raid5.h, `MAX_STRIPE_BATCH`).
+const TURN: usize = 8;
+
+/// What is known of a member beside its state.
+#[derive(Debug, Default)]
+struct Extra {
+    /// Not filled yet.
+    unfilled: RangeSet,
+    /// Holds no right bytes.
+    bad: RangeSet,
+    /// Of a member that is filled: current below this sector (`recovery_offset`).
+    recovered_below: u64,
+}
+
+/// A request that is not finished.
+#[derive(Debug)]
+struct Active {
+    reads: bool,
+    /// Blocks and commands that it waits for.
+    waits_for: usize,
+    error: Option<RequestError>,
+}
+
+/// A RAID 4, 5 or 6 as md runs it, without I/O, clock or bytes.
+#[derive(Debug)]
+pub struct Raid5d {
+    map: StripeMap,
+    write_policy: WritePolicy,
+    recovery: RecoveryConfig,
+    record_failures: bool,
+    /// Sectors of the longest command.
+    longest_command: u64,
+    now: Nanos,
+    members: Members,
+    extras: Vec<Extra>,
+    /// Members whose failure the others do not know yet.
+    unrecorded: SlotSet,
+    /// From here on parity may not fit (`resync_offset`); `None`: it fits everywhere.
+    parity_fits_below: Option<u64>,
+    requests: BTreeMap<RequestId, Active>,
+    held_finishes: Vec<Finished>,
+    commands: Slab<Command>,
+    commands_in_flight: usize,
+    cache: Cache,
+    /// What the thread has sent in this run.
+    plugged: Vec<Plugged>,
+    /// The thread is in a run that is not over.
+    is_running: bool,
+    /// It writes metadata.
+    is_stalled: bool,
+    asleep: VecDeque<Walk>,
+    syncs: Syncs,
+}
+
+impl Raid5d {
+    /// An array whose members hold what the configuration says. Of it, the limit of
+    /// windows, the write log and the rule for prereads are not looked at.
+    ///
+    /// # Errors
+    /// When there is no such array or a member cannot be part of it.
+    pub fn new(config: StripeConfig) -> Result<Self, StripeConfigError> {
+        let (map, _) = config.check()?;
+        let size = map.member_size();
+        let mut extras = Vec::new();
+        for (slot, member) in config.members.iter().enumerate() {
+            let bad = config.bad_blocks.get(slot).into_iter().flatten();
+            let mut extra = Extra {
+                bad: RangeSet::blocks_of(bad, size, BLOCK),
+                ..Extra::default()
+            };
+            if let Initial::Recovering(_, admission) = member {
+                extra.unfilled = RangeSet::unfilled(admission, size, BLOCK);
+                if let Admission::From(start) = admission {
+                    extra.recovered_below = start.0;
+                }
+            }
+            extras.push(extra);
+        }
+        let longest = config.sync.merged.unwrap_or(LONGEST_COMMAND);
+        Ok(Self {
+            map,
+            write_policy: config.write_policy,
+            longest_command: longest.to_sectors().0.max(BLOCK),
+            record_failures: config.record_failures,
+            now: Nanos::ZERO,
+            members: Members::as_found(config.members, false),
+            extras,
+            unrecorded: SlotSet::EMPTY,
+            parity_fits_below: None,
+            requests: BTreeMap::new(),
+            held_finishes: Vec::new(),
+            commands: Slab::new(),
+            commands_in_flight: 0,
+            cache: Cache::new(config.stripes),
+            plugged: Vec::new(),
+            is_running: false,
+            is_stalled: false,
+            asleep: VecDeque::new(),
+            syncs: Syncs::default(),
+            recovery: config.sync,
+        })
+    }
+
+    /// Declares that parity may not fit from this sector of the members' data areas
+    /// on: writes there rebuild it.
+    pub(crate) const fn declare_unsynced(&mut self, from: Sectors) {
+        self.parity_fits_below = Some(from.0);
+    }
+
+    /// Members that take writes.
+    fn in_service(&self) -> SlotSet {
+        self.members.in_sync() | self.members.recovering()
+    }
+
+    /// More members lost than the level can bear.
+    fn is_broken(&self) -> bool {
+        self.members.in_sync().len() < self.map.data_count()
+    }
+
+    fn is_whole(&self) -> bool {
+        self.members.in_sync().len() == self.map.members()
+    }
+
+    fn parity_is_due(&self, number: u64) -> bool {
+        self.parity_fits_below
+            .is_some_and(|below| number * BLOCK >= below)
+    }
+
+    fn may_modify(&self) -> bool {
+        self.write_policy != WritePolicy::Md4_1(RmwLevel::Disabled)
+    }
+
+    fn count(&mut self, id: RequestId) {
+        if let Some(active) = self.requests.get_mut(&id) {
+            active.waits_for += 1;
+        }
+    }
+
+    /// A request's part is done.
+    fn settle(&mut self, id: RequestId, result: Result<(), RequestError>, out: &mut Outputs) {
+        let Some(active) = self.requests.get_mut(&id) else {
+            return;
+        };
+        active.waits_for -= 1;
+        if let Err(error) = result {
+            active.error.get_or_insert(error);
+        }
+        if active.waits_for > 0 {
+            return;
+        }
+        let result = active.error.map_or(Ok(()), Err);
+        let reads = active.reads;
+        self.requests.remove(&id);
+        let finished = Finished { id, result };
+        if reads || self.unrecorded.is_empty() {
+            out.finished.push(finished);
+        } else {
+            self.held_finishes.push(finished);
+        }
+    }
+
+    /// Reads an array that is whole: each chunk from its member
+    /// (`chunk_aligned_read`).
+    fn read_directly(&mut self, request: &Request, out: &mut Outputs) {
+        let (mut at, end) = (request.start.0, request.start.0 + request.count.0);
+        while at < end {
+            let place = self.map.locate(Sectors(at));
+            let count = (self.map.chunk().0 - place.offset.0).min(end - at);
+            let start = self.map.member_sector(place.row, place.offset).0;
+            let slot = self.map.row(place.row).data_slot(place.index);
+            let bad = &self.extras[slot.index()].bad;
+            if bad.overlaps(start, start + count) {
+                self.read_by_stripes(request.id, at, count, out);
+            } else {
+                self.count(request.id);
+                let role = Role::Direct {
+                    request: request.id,
+                    start: at,
+                    count,
+                };
+                let how = (Operation::Read, Purpose::Foreground, false);
+                self.issue(slot, role, (start, count), how, out);
+            }
+            at += count;
+        }
+    }
+
+    /// Reads a range through the cache, for a request that goes on.
+    fn read_by_stripes(&mut self, id: RequestId, start: u64, count: u64, out: &mut Outputs) {
+        self.count(id);
+        let request = Request {
+            id,
+            operation: Operation::Read,
+            start: Sectors(start),
+            count: Sectors(count),
+            force_unit_access: false,
+            // The thread's own doing: nobody sleeps for it.
+            process: u32::MAX,
+        };
+        self.walk(Walk::new(&request), out);
+    }
+
+    /// Brings a request as far into the cache as there are stripes; one behind another
+    /// of the same process that sleeps is not submitted yet.
+    fn walk(&mut self, mut walk: Walk, out: &mut Outputs) {
+        if self.holds_submitter(walk.process) {
+            self.asleep.push_back(walk);
+            return;
+        }
+        while let Some(stop) = walk.next(&self.map) {
+            let number = stop.number;
+            if !self.cache.acquire(number) {
+                if self.cache.wakes(number) {
+                    self.cache.unblock();
+                    continue;
+                }
+                self.unplug(&mut walk);
+                self.asleep.push_back(walk);
+                return;
+            }
+            let parts = walk.pass().map(|stop| stop.parts).unwrap_or_default();
+            for _ in &parts {
+                self.count(walk.request);
+            }
+            let stripe = self.cache.stripe(number);
+            stripe.wants_handling = true;
+            if walk.reads {
+                let reads = parts.iter().map(|part| (part.slot, walk.request));
+                stripe.reads.extend(reads);
+            } else {
+                stripe.writes.extend(parts);
+            }
+            walk.plugged.push(number);
+            self.join_batch(number);
+        }
+        self.unplug(&mut walk);
+        self.settle(walk.request, Ok(()), out);
+    }
+
+    /// A stripe that is written wholly joins the batch of the one before.
+    fn join_batch(&mut self, number: u64) {
+        let data = self.map.data_count();
+        let chunk = self.map.chunk().0 / BLOCK;
+        if number.is_multiple_of(chunk) || !self.cache.stripe(number).can_batch(data) {
+            return;
+        }
+        let Some(before) = self.cache.find(number - 1) else {
+            return;
+        };
+        if !before.is_active || !before.can_batch(data) {
+            return;
+        }
+        let head = before.head.unwrap_or(number - 1);
+        let stripe = self.cache.stripe(number);
+        if stripe.head.is_some() || !stripe.batch.is_empty() {
+            return;
+        }
+        stripe.head = Some(head);
+        stripe.references += 1;
+        self.cache.stripe(head).batch.push(number);
+    }
+
+    fn unplug(&mut self, walk: &mut Walk) {
+        for number in walk.plugged.drain(..) {
+            self.cache.release(number);
+        }
+    }
+
+    /// Whether the thread may run, and has something to do.
+    fn wants_turn(&self) -> bool {
+        !self.is_stalled
+            && self.unrecorded.is_empty()
+            && (self.is_running || self.cache.has_ready())
+    }
+
+    /// The thread handles the next few stripes.
+    fn take_turn(&mut self, out: &mut Outputs) {
+        self.is_running = true;
+        let next = std::iter::from_fn(|| self.cache.next_ready());
+        let turn: Vec<_> = next.take(TURN).collect();
+        for number in &turn {
+            self.handle(*number, out);
+        }
+        for number in turn {
+            self.cache.release(number);
+        }
+        if !self.cache.has_ready() {
+            self.is_running = false;
+            self.cache.grow_if_wanted();
+            self.unplug_members(out);
+            self.wake(out);
+        }
+    }
+
+    /// Those go on who slept for a stripe that is free now.
+    fn wake(&mut self, out: &mut Outputs) {
+        for mut walk in std::mem::take(&mut self.asleep) {
+            let number = walk.next(&self.map).map_or(0, |stop| stop.number);
+            if self.cache.wakes(number) {
+                self.cache.unblock();
+                self.walk(walk, out);
+            } else {
+                self.asleep.push_back(walk);
+            }
+        }
+    }
+}
+
+/// What a virtio disk takes in one command: 254 pages.
+const LONGEST_COMMAND: raidlab_units::Bytes = raidlab_units::Bytes(1016 << 10);

@@ -1,0 +1,262 @@
+//! Commands out and in.
+//!
+//! The thread works under a plug (block/blk-mq.c, `blk_add_rq_to_plug`). A block that
+//! it sends is merged into the last request of its member there, if it lies beside it
+//! and the request is not as long as a disk takes; else it is a new request. The plug
+//! is emptied at the end of the thread's run, and before a new request when the last
+//! one has reached 128 KiB (`BLK_PLUG_FLUSH_SIZE`) or there are 64 of them. What leaves
+//! together is merged once more and sorted, reads first (`mq-deadline`).
+
+use super::{BLOCK, Raid5d};
+use crate::request::{
+    BufferId, CommandId, Event, MemberCommand, MemberError, Operation, Outputs, Purpose, RequestId,
+    Slot,
+};
+use raidlab_geometry::SlotSet;
+use raidlab_units::Sectors;
+
+/// What a command in flight is for.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Role {
+    /// A read past the cache: sectors of the array.
+    Direct {
+        request: RequestId,
+        start: u64,
+        count: u64,
+    },
+    /// Blocks of this many stripes, from the first one on.
+    Blocks { first: u64, count: u64 },
+    /// A flush for a request.
+    Flush(RequestId),
+}
+
+/// A command in flight.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Command {
+    slot: Slot,
+    epoch: u32,
+    operation: Operation,
+    sectors: u64,
+    role: Role,
+}
+
+/// `BLK_PLUG_FLUSH_SIZE`, 128 KiB.
+const PLUG_SECTORS: u64 = 256;
+
+/// Twice `BLK_MAX_REQUEST_COUNT`, as there are several disks.
+const PLUG_REQUESTS: usize = 64;
+
+/// Blocks of a member that lie side by side.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Plugged {
+    pub(super) slot: Slot,
+    pub(super) operation: Operation,
+    pub(super) purpose: Purpose,
+    pub(super) force_unit_access: bool,
+    /// The first stripe's number, and how many.
+    pub(super) first: u64,
+    pub(super) count: u64,
+}
+
+impl Plugged {
+    /// Takes what lies beside it in, if that may be one command of at most so many
+    /// blocks.
+    fn absorb(&mut self, other: &Self, longest: u64) -> bool {
+        let same = self.slot == other.slot
+            && self.operation == other.operation
+            && self.force_unit_access == other.force_unit_access;
+        let after = self.first + self.count == other.first;
+        let before = other.first + other.count == self.first;
+        if !same || !(after || before) || self.count + other.count > longest {
+            return false;
+        }
+        self.first = self.first.min(other.first);
+        self.count += other.count;
+        true
+    }
+}
+
+impl Raid5d {
+    /// Puts a stripe's block of a member into the plug.
+    pub(super) fn plug(&mut self, block: Plugged, out: &mut Outputs) {
+        let longest = self.longest_command / BLOCK;
+        let mut requests = self.plugged.iter_mut().rev();
+        if let Some(last) = requests.find(|it| it.slot == block.slot)
+            && last.absorb(&block, longest)
+        {
+            return;
+        }
+        let long = |last: &Plugged| last.count * BLOCK >= PLUG_SECTORS;
+        if self.plugged.len() >= PLUG_REQUESTS || self.plugged.last().is_some_and(long) {
+            self.unplug_members(out);
+        }
+        self.plugged.push(block);
+    }
+
+    /// Sends what has gathered.
+    pub(super) fn unplug_members(&mut self, out: &mut Outputs) {
+        let longest = self.longest_command / BLOCK;
+        let mut requests = std::mem::take(&mut self.plugged);
+        requests.sort_by_key(|it| (it.slot, it.operation != Operation::Read, it.first));
+        requests.dedup_by(|next, last| last.absorb(next, longest));
+        for plugged in requests {
+            let role = Role::Blocks {
+                first: plugged.first,
+                count: plugged.count,
+            };
+            let sectors = (plugged.first * BLOCK, plugged.count * BLOCK);
+            let Plugged { slot, purpose, .. } = plugged;
+            let how = (plugged.operation, purpose, plugged.force_unit_access);
+            self.issue(slot, role, sectors, how, out);
+        }
+    }
+
+    /// Sends a command; `sectors`: the first one in the data area, and how many.
+    pub(super) fn issue(
+        &mut self,
+        slot: Slot,
+        role: Role,
+        (start, count): (u64, u64),
+        (operation, purpose, force_unit_access): (Operation, Purpose, bool),
+        out: &mut Outputs,
+    ) {
+        let index = self.commands.insert(Command {
+            slot,
+            epoch: self.members.epoch(slot),
+            operation,
+            sectors: count,
+            role,
+        });
+        let is_sync = purpose == Purpose::Sync;
+        self.members.issued(slot, if is_sync { count } else { 0 });
+        self.commands_in_flight += 1;
+        let offset = match role {
+            Role::Flush(_) => Sectors::ZERO,
+            Role::Direct { .. } | Role::Blocks { .. } => self.members.data_offset(slot),
+        };
+        out.commands.push(MemberCommand {
+            id: CommandId(self.commands.key(index)),
+            slot,
+            operation,
+            start: offset + Sectors(start),
+            count: Sectors(count),
+            force_unit_access,
+            purpose,
+            buffer: BufferId::None,
+        });
+    }
+
+    pub(super) fn command_done(
+        &mut self,
+        id: CommandId,
+        mut result: Result<(), MemberError>,
+        out: &mut Outputs,
+    ) {
+        let Some(command) = self.commands.take_key(id.0) else {
+            return;
+        };
+        self.commands_in_flight -= 1;
+        let Command { slot, .. } = command;
+        if command.epoch == self.members.epoch(slot) {
+            self.members.completed(slot, command.sectors);
+            let writes = command.operation != Operation::Read;
+            if result == Err(MemberError::Gone) || writes && result.is_err() {
+                self.lose_member(slot, out);
+            }
+        } else {
+            result = Err(MemberError::Gone);
+        }
+        match command.role {
+            Role::Flush(request) => self.settle(request, Ok(()), out),
+            Role::Direct {
+                request,
+                start,
+                count,
+            } => {
+                if result.is_err() {
+                    self.read_by_stripes(request, start, count, out);
+                }
+                self.settle(request, Ok(()), out);
+            }
+            Role::Blocks { first, count } => {
+                let reads = command.operation == Operation::Read;
+                for number in first..first + count {
+                    self.block_done(number, slot, reads, result, out);
+                }
+            }
+        }
+    }
+
+    fn block_done(
+        &mut self,
+        number: u64,
+        slot: Slot,
+        reads: bool,
+        result: Result<(), MemberError>,
+        out: &mut Outputs,
+    ) {
+        let head = self.cache.stripe(number).head;
+        if let Some(head) = head {
+            self.cache.release(head);
+            return;
+        }
+        let stripe = self.cache.stripe(number);
+        stripe.locked = stripe.locked.without(slot);
+        stripe.wants_handling = true;
+        let mut corrected = false;
+        match result {
+            Ok(()) if reads => {
+                stripe.fresh = stripe.fresh.with(slot);
+                corrected = stripe.refused.contains(slot);
+                stripe.refused = stripe.refused.without(slot);
+                stripe.rewritten = stripe.rewritten.without(slot);
+            }
+            Err(MemberError::Medium) if reads => {
+                stripe.fresh = stripe.fresh.without(slot);
+                stripe.refused = stripe.refused.with(slot);
+                if stripe.rewritten.contains(slot) {
+                    // Written again, and still not to be read.
+                    self.lose_member(slot, out);
+                }
+            }
+            Ok(()) => {
+                let start = number * BLOCK;
+                self.extras[slot.index()].bad.remove(start, start + BLOCK);
+            }
+            Err(_) => {}
+        }
+        if corrected {
+            out.events.push(Event::ReadErrorCorrected {
+                slot,
+                start: Sectors(number * BLOCK),
+                count: Sectors(BLOCK),
+            });
+        }
+        self.cache.release(number);
+    }
+
+    /// A member no longer takes part.
+    pub(super) fn lose_member(&mut self, slot: Slot, out: &mut Outputs) {
+        if !self.in_service().contains(slot) {
+            return;
+        }
+        self.members.set_faulty(slot);
+        let extra = &mut self.extras[slot.index()];
+        extra.unfilled.clear();
+        extra.bad.clear();
+        out.events.push(Event::MemberFailed(slot));
+        if self.record_failures {
+            self.unrecorded = self.unrecorded.with(slot);
+        }
+        self.sync_lost_member(slot);
+    }
+
+    pub(super) fn flush(&mut self, request: RequestId, out: &mut Outputs) {
+        let slots: SlotSet = self.in_service();
+        for slot in slots.iter() {
+            self.count(request);
+            let how = (Operation::Flush, Purpose::Foreground, false);
+            self.issue(slot, Role::Flush(request), (0, 0), how, out);
+        }
+    }
+}

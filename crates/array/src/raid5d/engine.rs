@@ -1,0 +1,196 @@
+//! The engine's doors.
+
+use super::walk::Walk;
+use super::{Active, Raid5d};
+use crate::config::{AdminError, MemberConfig};
+use crate::engine::{Admission, Engine, SyncRequest};
+use crate::member::MemberState;
+use crate::recovery::SyncStatus;
+use crate::request::{
+    CommandId, Finished, MemberError, Operation, Outputs, Request, RequestError, Slot, StepId,
+    StepResult,
+};
+use raidlab_units::{Nanos, Sectors};
+
+impl Engine for Raid5d {
+    fn size(&self) -> Sectors {
+        self.map.size()
+    }
+
+    fn submit(&mut self, now: Nanos, request: Request, out: &mut Outputs) {
+        self.now = now;
+        let id = request.id;
+        let end = request.start.0.checked_add(request.count.0);
+        let is_inside = request.count.0 > 0 && end.is_some_and(|it| it <= self.map.size().0);
+        if request.operation != Operation::Flush && !is_inside {
+            let result = Err(RequestError::OutOfRange);
+            out.finished.push(Finished { id, result });
+            return;
+        }
+        // The request itself is one part, so that it cannot finish too early.
+        let active = Active {
+            reads: request.operation == Operation::Read,
+            waits_for: 1,
+            error: None,
+        };
+        self.requests.insert(id, active);
+        match request.operation {
+            Operation::Read if self.is_whole() => {
+                self.read_directly(&request, out);
+                self.settle(id, Ok(()), out);
+            }
+            Operation::Write if self.is_broken() => {
+                self.settle(id, Err(RequestError::Failed), out);
+            }
+            Operation::Read | Operation::Write => self.walk(Walk::new(&request), out),
+            Operation::Flush => {
+                self.flush(id, out);
+                self.settle(id, Ok(()), out);
+            }
+            // Advice that is not taken.
+            Operation::Discard => self.settle(id, Ok(()), out),
+        }
+        self.pump_sync(out);
+    }
+
+    fn complete(
+        &mut self,
+        now: Nanos,
+        command: CommandId,
+        result: Result<(), MemberError>,
+        out: &mut Outputs,
+    ) {
+        self.now = now;
+        self.command_done(command, result, out);
+        self.pump_sync(out);
+    }
+
+    fn computed(&mut self, now: Nanos, _step: StepId, _result: StepResult, _out: &mut Outputs) {
+        self.now = now;
+    }
+
+    fn tick(&mut self, now: Nanos, out: &mut Outputs) {
+        self.now = now;
+        if self.wants_turn() {
+            self.take_turn(out);
+        }
+        self.pump_sync(out);
+    }
+
+    fn next_tick(&self) -> Option<Nanos> {
+        if self.wants_turn() {
+            return Some(self.now);
+        }
+        self.sync_wakes_at()
+    }
+
+    fn member_states(&self) -> Vec<MemberState> {
+        self.states()
+    }
+
+    fn sync_status(&self) -> Option<SyncStatus> {
+        self.status_of_sync()
+    }
+
+    fn is_idle(&self) -> bool {
+        self.requests.is_empty()
+            && self.commands_in_flight == 0
+            && self.held_finishes.is_empty()
+            && self.cache.is_idle()
+    }
+
+    fn holds_submitter(&self, process: u32) -> bool {
+        self.asleep.iter().any(|walk| walk.process == process)
+    }
+
+    fn has_a_thread(&self) -> bool {
+        true
+    }
+
+    fn drop_caches(&mut self) {
+        self.cache.shrink();
+    }
+
+    fn set_metadata_pass(&mut self, now: Nanos, runs: bool, out: &mut Outputs) {
+        self.now = now;
+        self.is_stalled = runs;
+        if runs {
+            // Who sleeps lets go of what it has under its plug.
+            self.unplug_members(out);
+        }
+    }
+
+    fn fail(&mut self, now: Nanos, slot: Slot, out: &mut Outputs) -> Result<(), AdminError> {
+        self.now = now;
+        self.fail_by_hand(slot, out)?;
+        self.pump_sync(out);
+        Ok(())
+    }
+
+    fn failure_recorded(&mut self, now: Nanos, slot: Slot, out: &mut Outputs) {
+        self.now = now;
+        self.unrecorded = self.unrecorded.without(slot);
+        if self.unrecorded.is_empty() {
+            out.finished.append(&mut self.held_finishes);
+        }
+        self.pump_sync(out);
+    }
+
+    fn remove(&mut self, now: Nanos, slot: Slot, out: &mut Outputs) -> Result<(), AdminError> {
+        self.now = now;
+        self.remove_member(slot, out)?;
+        self.pump_sync(out);
+        Ok(())
+    }
+
+    fn add(
+        &mut self,
+        now: Nanos,
+        slot: Slot,
+        member: MemberConfig,
+        admission: Admission,
+        out: &mut Outputs,
+    ) -> Result<(), AdminError> {
+        self.now = now;
+        self.add_member(slot, member, &admission, out)?;
+        self.pump_sync(out);
+        Ok(())
+    }
+
+    fn start_sync(
+        &mut self,
+        now: Nanos,
+        request: SyncRequest,
+        out: &mut Outputs,
+    ) -> Result<(), AdminError> {
+        self.now = now;
+        self.begin_sync(&request, out)?;
+        self.pump_sync(out);
+        Ok(())
+    }
+
+    fn stop_sync(&mut self, now: Nanos, out: &mut Outputs) {
+        self.now = now;
+        self.cancel_sync();
+        self.pump_sync(out);
+    }
+
+    fn set_sync_speed(&mut self, minimum_kib_per_second: u64, maximum_kib_per_second: u64) {
+        self.set_throttle(minimum_kib_per_second, maximum_kib_per_second);
+    }
+
+    fn freeze_sync(&mut self) {
+        self.freeze_stripes();
+    }
+
+    fn thaw_sync(&mut self, now: Nanos, out: &mut Outputs) {
+        self.now = now;
+        self.thaw_stripes();
+        self.pump_sync(out);
+    }
+
+    fn leap_sync(&mut self, now: Nanos, position: Sectors, out: &mut Outputs) {
+        self.now = now;
+        self.leap_stripes(position, out);
+    }
+}

@@ -1,0 +1,141 @@
+//! md's rules, one by one, as figures of commands.
+
+use super::bench::{Bench, config};
+use crate::engine::Engine;
+use crate::request::Operation::{Read, Write};
+use raidlab_geometry::Level;
+
+/// Stripes of 8 sectors, chunks of 4 of them; row 0 of four members: data on 0, 1 and
+/// 2, parity on 3.
+fn raid5(stripes: usize) -> Bench {
+    Bench::new(config(Level::Raid5, 4, 100, stripes))
+}
+
+#[test]
+fn a_whole_row_is_one_command_for_each_member() {
+    let mut bench = raid5(64);
+    bench.submit(Write, 0, 96);
+    let whole: Vec<_> = (0..4).map(|slot| (slot, Write, 0, 32)).collect();
+    assert_eq!(bench.take_sent(), whole);
+    bench.run();
+    assert!(bench.open.is_empty());
+}
+
+#[test]
+fn a_stream_of_small_writes_reads_each_block_once() {
+    let mut bench = raid5(64);
+    // The first one of a row reads what it does not write, the others nothing.
+    bench.submit(Write, 0, 32);
+    bench.run();
+    let first = bench.take_sent();
+    assert_eq!(first[..2], [(1, Read, 0, 32), (2, Read, 0, 32)]);
+    assert_eq!(first[2..], [(0, Write, 0, 32), (3, Write, 0, 32)]);
+    bench.submit(Write, 32, 32);
+    bench.run();
+    assert_eq!(bench.take_sent(), [(1, Write, 0, 32), (3, Write, 0, 32)]);
+}
+
+#[test]
+fn a_cache_that_is_too_small_forgets() {
+    let mut bench = raid5(8);
+    bench.submit(Write, 0, 32);
+    bench.run();
+    // Three more rows take all eight places.
+    for row in 1..4 {
+        bench.submit(Write, row * 96, 32);
+        bench.run();
+    }
+    bench.take_sent();
+    bench.submit(Write, 32, 32);
+    let reads = bench.take_sent();
+    assert!(reads.iter().all(|(_, operation, ..)| *operation == Read));
+    assert_eq!(reads.len(), 2, "{reads:?}");
+}
+
+#[test]
+fn what_comes_while_a_stripe_reads_is_taken_along() {
+    let mut bench = raid5(64);
+    bench.submit(Write, 0, 32);
+    assert_eq!(bench.take_sent().len(), 2, "two reads");
+    bench.submit(Write, 32, 64);
+    assert_eq!(bench.take_sent(), [], "they are read already");
+    bench.run();
+    let whole: Vec<_> = (0..4).map(|slot| (slot, Write, 0, 32)).collect();
+    assert_eq!(bench.take_sent(), whole);
+}
+
+#[test]
+fn who_finds_no_stripe_sleeps_until_a_quarter_is_free() {
+    let mut bench = raid5(8);
+    // Two rows are all eight stripes; the third request is not even begun.
+    for row in 0..3 {
+        bench.submit(Write, row * 96, 96);
+    }
+    assert!(bench.array.holds_submitter(0));
+    assert_eq!(bench.take_sent().len(), 8);
+    // A row is a batch: it is free when all four members have it.
+    for _ in 0..3 {
+        bench.land(0, Ok(()));
+    }
+    assert!(bench.array.holds_submitter(0));
+    bench.land(0, Ok(()));
+    assert!(!bench.array.holds_submitter(0), "four of nine are in use");
+    bench.run();
+    assert!(bench.open.is_empty());
+}
+
+#[test]
+fn a_lost_block_is_read_from_all_others() {
+    for (level, members) in [(Level::Raid5, 4), (Level::Raid6, 5)] {
+        let mut bench = Bench::new(config(level, members, 100, 64));
+        // Row 0 of the RAID 6 has Q on member 0.
+        assert!(bench.fail(u16::from(level == Level::Raid6)));
+        bench.submit(Read, 0, 8);
+        let sent = bench.take_sent();
+        assert_eq!(sent.len(), members - 1, "{sent:?}");
+        bench.run();
+        assert!(bench.open.is_empty());
+        // It is in the cache now, as are the others.
+        bench.submit(Read, 0, 8);
+        bench.submit(Read, 32, 8);
+        assert_eq!(bench.take_sent(), []);
+        assert!(bench.open.is_empty());
+    }
+}
+
+#[test]
+fn a_new_member_is_filled_and_serves() {
+    for (level, members) in [(Level::Raid5, 4), (Level::Raid6, 5)] {
+        let mut bench = Bench::new(config(level, members, 100, 64));
+        assert!(bench.fail(1));
+        bench.replace(1);
+        bench.run();
+        let sent = bench.take_sent();
+        let sum = |slot: u16, wanted| {
+            let of = sent
+                .iter()
+                .filter(|(to, operation, ..)| *to == slot && *operation == wanted);
+            of.map(|(.., count)| count).sum::<u64>()
+        };
+        assert_eq!(sum(1, Write), 3200);
+        assert_eq!(sum(0, Read), 3200);
+        assert_eq!(sum(0, Write) + sum(1, Read), 0);
+        let sector = if level == Level::Raid6 { 0 } else { 32 };
+        bench.submit(Read, sector, 8);
+        assert_eq!(bench.take_sent(), [(1, Read, 0, 8)]);
+    }
+}
+
+#[test]
+fn a_block_that_was_refused_is_written_again() {
+    let mut bench = raid5(64);
+    bench.submit(Read, 0, 8);
+    bench.land(0, Err(crate::MemberError::Medium));
+    bench.take_sent();
+    bench.land(0, Err(crate::MemberError::Medium));
+    let others = bench.take_sent();
+    assert_eq!(others.len(), 3, "{others:?}");
+    bench.run();
+    assert!(bench.open.is_empty());
+    assert_eq!(bench.take_sent(), [(0, Read, 0, 8), (0, Write, 0, 8)]);
+}
