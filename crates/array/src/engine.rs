@@ -113,7 +113,7 @@ pub trait Engine: std::fmt::Debug + Send {
     fn has_a_thread(&self) -> bool {
         false
     }
-    /// The host lets go of what its caches need not keep.
+    /// The host drops its caches, as before a measurement.
     fn drop_caches(&mut self) {}
     /// Metadata are being written from now on, or no longer: what waits for them
     /// by the driver's own way of doing it waits.

@@ -76,9 +76,9 @@ macro_rules! entries {
 }
 
 const SUITES: &[Entry] = entries!(
-    "suites": "mirror-2015", "mirror-2015-small", "md-levels", "md-seeds", "zfs-volume", "quick",
-    "snia-steady-state", "unequal-2008", "gmirror-md-2010", "gmirror-md-2010-small",
-    "ars-md-zfs-2020", "ars-md-zfs-2020-small", "freebsd-zfs-2021", "cache",
+    "suites": "mirror-2015", "mirror-2015-small", "md-levels", "md-seeds", "md-streams",
+    "zfs-volume", "quick", "snia-steady-state", "unequal-2008", "gmirror-md-2010",
+    "gmirror-md-2010-small", "ars-md-zfs-2020", "ars-md-zfs-2020-small", "freebsd-zfs-2021", "cache",
 );
 const PUBLISHED: &[Entry] = entries!("published": "mirror-2015");
 const CLAIMS: &[Entry] = entries!(

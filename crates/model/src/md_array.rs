@@ -102,10 +102,6 @@ impl MdArray {
     pub(crate) fn start(&self, mut options: EngineOptions) -> Result<PersistentSubject, MdError> {
         if let Some(stripes) = self.spec.stripe_cache_size {
             options.stripes = usize::try_from(stripes).unwrap_or(options.stripes);
-            if level(self.spec.level).parity_count() > 0 {
-                // A sync's blocks are stripes of the cache.
-                options.recovery.depth = stripes;
-            }
         }
         let candidates = self.plan.members.iter().map(|planned| {
             let member = &self.members[planned.index];

@@ -9,8 +9,8 @@
 //! Who finds none sleeps, and from then on nobody gets a free one until fewer than
 //! three quarters are in use (`R5_INACTIVE_BLOCKED`). Each time this happens the
 //! cache grows by one stripe (`R5_ALLOC_MORE`, `grow_one_stripe`). Who drops the
-//! kernel's caches takes these away again (`raid5_cache_scan`); a shortage of memory,
-//! which does so too, is not modelled.
+//! kernel's caches takes these away again, though seldom at once (`raid5_cache_scan`);
+//! a shortage of memory, which does so too, is not modelled.
 
 use super::stripe::Stripe;
 use std::collections::{BTreeMap, VecDeque};
@@ -20,6 +20,12 @@ const LISTS: usize = 8;
 
 /// The largest cache that md takes (`raid5_set_cache_size`).
 const MOST_STRIPES: u64 = 32_768;
+
+/// `DEFAULT_SEEKS` of include/linux/shrinker.h.
+const DEFAULT_SEEKS: u64 = 2;
+
+/// `conf->shrinker->batch` (`setup_conf`).
+const SHRINK_BATCH: u64 = 128;
 
 /// All stripes, and the list of those that wait for the thread.
 #[derive(Debug)]
@@ -31,6 +37,8 @@ pub(super) struct Cache {
     places: u64,
     /// What it began with.
     least_places: u64,
+    /// Places that earlier drops were to take away (`nr_deferred`).
+    owed: u64,
     is_blocked: bool,
     wants_more: bool,
     ready: VecDeque<(u64, u64)>,
@@ -49,6 +57,7 @@ impl Cache {
             active: 0,
             places: 0,
             least_places: places as u64,
+            owed: 0,
             is_blocked: false,
             wants_more: false,
             ready: VecDeque::new(),
@@ -168,18 +177,55 @@ impl Cache {
         }
     }
 
-    /// Takes away by what it has grown, as far as that is free
-    /// (`drop_one_stripe`).
-    pub(super) fn shrink(&mut self) {
-        while self.places > self.least_places {
-            let Some(place) = self.free[list_of(self.places - 1)].pop_front() else {
+    /// The kernel's caches are dropped (`drop_slab`): pass after pass, the second one
+    /// for what others have freed in the first, more as long as enough is freed.
+    pub(super) fn drop_caches(&mut self, members: usize) {
+        let mut shift = 0;
+        loop {
+            let freed = self.shrinker_pass(members);
+            if shift > 0 && freed >> shift <= 1 {
                 return;
+            }
+            shift += 1;
+        }
+    }
+
+    /// What a cache with few places to give owes is put off until it is worth it
+    /// (`do_shrink_slab`, with the numbers of md's `setup_conf`).
+    fn shrinker_pass(&mut self, members: usize) -> u64 {
+        let freeable = self.places - self.least_places;
+        if freeable == 0 {
+            return 0;
+        }
+        let seeks = DEFAULT_SEEKS * 4 * members as u64;
+        let owed = self.owed + freeable * 4 / seeks;
+        let mut due = owed.min(2 * freeable);
+        let (mut scanned, mut freed) = (0, 0);
+        while due >= SHRINK_BATCH || due >= freeable {
+            let batch = due.min(SHRINK_BATCH);
+            freed += self.shrink(batch);
+            scanned += batch;
+            due -= batch;
+        }
+        self.owed = owed.saturating_sub(scanned).min(2 * freeable);
+        freed
+    }
+
+    /// Takes away up to so many of the places by which it has grown, as far as they are
+    /// free (`drop_one_stripe`).
+    fn shrink(&mut self, most: u64) -> u64 {
+        let mut taken = 0;
+        while self.places > self.least_places && taken < most {
+            let Some(place) = self.free[list_of(self.places - 1)].pop_front() else {
+                break;
             };
             if let Some(old) = place {
                 self.stripes.remove(&old);
             }
             self.places -= 1;
+            taken += 1;
         }
+        taken
     }
 
     pub(super) const fn is_idle(&self) -> bool {
@@ -207,21 +253,49 @@ impl Cache {
 mod tests {
     use super::{Cache, LISTS};
 
-    #[test]
-    fn what_has_grown_is_taken_away_again() {
+    fn grown(by: u64) -> Cache {
         let mut cache = Cache::new(LISTS);
-        assert!(cache.acquire(0));
-        assert!(!cache.acquire(8), "its list has one place");
-        cache.grow_if_wanted();
-        assert!(cache.wakes(8));
-        cache.unblock();
-        assert!(cache.acquire(8));
-        cache.shrink();
-        assert_eq!(cache.places, 9, "both are in use");
-        cache.release(0);
-        cache.shrink();
-        cache.shrink();
+        for _ in 0..by {
+            cache.wants_more = true;
+            cache.grow_if_wanted();
+        }
+        assert_eq!(cache.places, LISTS as u64 + by);
+        cache
+    }
+
+    /// Of 16 places a pass over four members owes 16 x 4 / 32, and a drop makes two.
+    #[test]
+    fn what_has_grown_is_taken_away_when_enough_is_owed() {
+        let mut cache = grown(16);
+        for _ in 0..3 {
+            cache.drop_caches(4);
+            assert_eq!(cache.places, 24);
+        }
+        cache.drop_caches(4);
         assert_eq!(cache.places, 8);
-        assert!(cache.find(0).is_none() && cache.find(8).is_some());
+    }
+
+    #[test]
+    fn a_few_places_are_never_missed() {
+        let mut cache = grown(7);
+        for _ in 0..100 {
+            cache.drop_caches(4);
+        }
+        assert_eq!(cache.places, 15);
+    }
+
+    #[test]
+    fn what_is_in_use_stays() {
+        let mut cache = grown(2000);
+        for number in 0..16 {
+            assert!(cache.acquire(number));
+        }
+        for _ in 0..200 {
+            cache.drop_caches(4);
+        }
+        assert!((16..24).contains(&cache.places), "{}", cache.places);
+        assert_eq!(cache.active().len(), 16);
+        cache.release(0);
+        assert!(cache.find(0).is_some(), "it is free, and not forgotten");
     }
 }

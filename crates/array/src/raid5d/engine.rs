@@ -108,7 +108,7 @@ impl Engine for Raid5d {
     }
 
     fn drop_caches(&mut self) {
-        self.cache.shrink();
+        self.cache.drop_caches(self.map.members());
     }
 
     fn set_metadata_pass(&mut self, now: Nanos, runs: bool, out: &mut Outputs) {
