@@ -76,7 +76,7 @@ macro_rules! entries {
 }
 
 const SUITES: &[Entry] = entries!(
-    "suites": "mirror-2015", "mirror-2015-small", "md-levels", "md-seeds", "md-streams",
+    "suites": "mirror-2015", "mirror-2015-small", "md-levels", "md-seeds", "md-streams", "md-degraded",
     "zfs-volume", "quick", "snia-steady-state", "unequal-2008", "gmirror-md-2010",
     "gmirror-md-2010-small", "ars-md-zfs-2020", "ars-md-zfs-2020-small", "freebsd-zfs-2021", "cache",
 );
