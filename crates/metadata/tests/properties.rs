@@ -266,6 +266,27 @@ proptest! {
         exercise(&mut device);
     }
 
+    /// A superblock that calls a log of no sectors not empty (found by a fuzz target) is
+    /// read without it, and what is written again is read as the same.
+    #[test]
+    fn a_log_of_no_sectors_is_none(
+        (version, superblock) in version().prop_flat_map(|version| (Just(version), superblock(version, SIZE))),
+        offset in prop_oneof![-64..-8_i32, 8..64_i32],
+    ) {
+        let mut superblock = superblock;
+        superblock.features.0 |= Features::BAD_BLOCKS;
+        superblock.bad_block_log = Some(BadBlockLog { offset, size: 8, shift: 0 });
+        let mut bytes = superblock.encode().expect("a superblock");
+        bytes[186..188].fill(0);
+        let sum = superblock_checksum(&bytes).expect("a whole superblock");
+        bytes[216..220].copy_from_slice(&sum.to_le_bytes());
+        let read = Superblock::decode(&bytes, version, SIZE).expect("the kernel takes it");
+        prop_assert_eq!(read.bad_block_log, None);
+        prop_assert!(!read.features.has(Features::BAD_BLOCKS));
+        let again = read.encode().expect("it was read");
+        prop_assert_eq!(Superblock::decode(&again, version, SIZE), Ok(read));
+    }
+
     /// Whatever cannot be read, another version's place does not hide the
     /// superblock, and an unreadable bitmap is one that cannot be used.
     #[test]

@@ -318,9 +318,16 @@ fn from_head(head: &Head, version: Version, roles: Vec<Role>) -> Superblock {
         size: head.bblog_size.get(),
         shift: head.bblog_shift,
     };
+    let log = (log.offset != 0 && log.size != 0).then_some(log);
+    let mut features = head.feature_map.get();
+    if log.is_none() {
+        // The kernel takes a log of no sectors for an empty one. Said again without
+        // the log's place, which is not kept, it would refuse the superblock.
+        features &= !Features::BAD_BLOCKS;
+    }
     Superblock {
         version,
-        features: Features(head.feature_map.get()),
+        features: Features(features),
         array_uuid: Uuid(head.set_uuid),
         name: name_of(&head.set_name),
         created: head.ctime.get(),
@@ -346,7 +353,7 @@ fn from_head(head: &Head, version: Version, roles: Vec<Role>) -> Superblock {
         corrected_read_errors: head.cnt_corrected_read.get(),
         device_uuid: Uuid(head.device_uuid),
         device_flags: DeviceFlags(head.devflags),
-        bad_block_log: (log.offset != 0 && log.size != 0).then_some(log),
+        bad_block_log: log,
         updated: head.utime.get(),
         events: head.events.get(),
         resync_offset: Sectors(head.resync_offset.get()),
