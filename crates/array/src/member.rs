@@ -140,6 +140,31 @@ impl Members {
         Ok(())
     }
 
+    /// Whether it is in sync, and without it fewer than `least` were.
+    pub(crate) fn is_needed(&self, slot: Slot, least: usize) -> bool {
+        self.in_sync.contains(slot) && self.in_sync.without(slot).len() < least
+    }
+
+    /// Whether a member can be marked failed; `is_needed`: the array cannot do
+    /// without it.
+    ///
+    /// # Errors
+    /// When there is none, it has failed before, or it is needed.
+    pub(crate) fn may_fail(
+        &self,
+        slot: Slot,
+        is_needed: impl FnOnce() -> bool,
+    ) -> Result<(), AdminError> {
+        self.occupied(slot)?;
+        if self.is_faulty(slot) {
+            return Err(AdminError::AlreadyFaulty(slot));
+        }
+        if is_needed() {
+            return Err(AdminError::LastInSync(slot));
+        }
+        Ok(())
+    }
+
     /// Whether a member can be put into a slot of an array that uses so much of it.
     ///
     /// # Errors
@@ -148,7 +173,7 @@ impl Members {
         &self,
         slot: Slot,
         member: &MemberConfig,
-        used: Sectors,
+        used: impl FnOnce() -> Sectors,
     ) -> Result<(), AdminError> {
         if !self.exists(slot) {
             return Err(AdminError::NoSuchSlot(slot));
@@ -156,7 +181,7 @@ impl Members {
         if !self.is_missing(slot) {
             return Err(AdminError::Occupied(slot));
         }
-        let (size, needed) = (member.size.0, member.needed(used));
+        let (size, needed) = (member.size.0, member.needed(used()));
         if size < needed {
             return Err(AdminError::TooSmall { size, needed });
         }
@@ -265,6 +290,17 @@ impl Members {
             .map(Slot)
             .take(self.members.len())
             .map(|slot| self.state(slot))
+    }
+
+    /// What each slot holds, where the caller knows how far a new member is filled.
+    pub(crate) fn states_filled_to(&self, filled: impl Fn(Slot) -> Sectors) -> Vec<MemberState> {
+        let state = |(slot, state)| match state {
+            MemberState::Recovering { .. } => MemberState::Recovering {
+                readable_below: filled(slot),
+            },
+            state => state,
+        };
+        (0..).map(Slot).zip(self.states()).map(state).collect()
     }
 
     #[inline]

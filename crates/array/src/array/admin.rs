@@ -3,7 +3,7 @@
 use super::Array;
 use crate::config::{AdminError, MemberConfig};
 use crate::engine::{Admission, Span, SyncAction, SyncRequest};
-use crate::recovery::{Plan, ReadRecovered, SyncKind, Throttle};
+use crate::recovery::{Plan, ReadRecovered, SyncKind};
 use crate::request::{Event, Outputs, Slot};
 use raidlab_units::{Nanos, Sectors};
 
@@ -16,13 +16,7 @@ impl Array {
     /// other member in sync.
     pub fn fail(&mut self, now: Nanos, slot: Slot, out: &mut Outputs) -> Result<(), AdminError> {
         self.now = now;
-        self.check_present(slot)?;
-        if self.members.is_faulty(slot) {
-            return Err(AdminError::AlreadyFaulty(slot));
-        }
-        if self.is_needed(slot) {
-            return Err(AdminError::LastInSync(slot));
-        }
+        self.members.may_fail(slot, || self.is_needed(slot))?;
         self.fail_member(slot, out);
         self.pump_sync(out);
         Ok(())
@@ -35,7 +29,7 @@ impl Array {
     /// When there is no such member or some data has no other one in sync.
     pub fn remove(&mut self, now: Nanos, slot: Slot, out: &mut Outputs) -> Result<(), AdminError> {
         self.now = now;
-        self.check_present(slot)?;
+        self.members.occupied(slot)?;
         if !self.members.is_faulty(slot) {
             self.fail(now, slot, out)?;
         }
@@ -58,19 +52,8 @@ impl Array {
         out: &mut Outputs,
     ) -> Result<(), AdminError> {
         self.now = now;
-        if !self.members.exists(slot) {
-            return Err(AdminError::NoSuchSlot(slot));
-        }
-        if !self.members.is_missing(slot) {
-            return Err(AdminError::Occupied(slot));
-        }
-        let needed = member.needed(self.map.member_used(slot));
-        if member.size.0 < needed {
-            return Err(AdminError::TooSmall {
-                size: member.size.0,
-                needed,
-            });
-        }
+        let used = || self.map.member_used(slot);
+        self.members.takes(slot, &member, used)?;
         let rule = self.recovery.config().read_recovered;
         let readable = rule != ReadRecovered::AtEnd;
         self.members.set_admitted(slot, member, admission, readable);
@@ -161,20 +144,8 @@ impl Array {
 
     /// Sets the throttle of syncs, in KiB/s per member.
     pub fn set_sync_speed(&mut self, minimum_kib_per_second: u64, maximum_kib_per_second: u64) {
-        let throttle = match self.recovery.config().throttle {
-            Throttle::Rate { .. } => Throttle::Rate {
-                maximum_kib_per_second: maximum_kib_per_second.max(1),
-                busy_kib_per_second: minimum_kib_per_second.max(1),
-            },
-            Throttle::MdSleep { .. } => Throttle::MdSleep {
-                minimum_kib_per_second,
-                maximum_kib_per_second,
-            },
-            Throttle::None | Throttle::MdDrain { .. } => Throttle::MdDrain {
-                minimum_kib_per_second,
-                maximum_kib_per_second,
-            },
-        };
+        let throttle = self.recovery.config().throttle;
+        let throttle = throttle.with_speeds(minimum_kib_per_second, maximum_kib_per_second);
         self.recovery.set_throttle(throttle);
     }
 
@@ -228,15 +199,5 @@ impl Array {
             self.finish_sync(out);
             self.pump_sync(out);
         }
-    }
-
-    fn check_present(&self, slot: Slot) -> Result<(), AdminError> {
-        if !self.members.exists(slot) {
-            return Err(AdminError::NoSuchSlot(slot));
-        }
-        if self.members.is_missing(slot) {
-            return Err(AdminError::Empty(slot));
-        }
-        Ok(())
     }
 }

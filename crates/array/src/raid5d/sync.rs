@@ -11,7 +11,7 @@ use super::{BLOCK, Raid5d};
 use crate::config::AdminError;
 use crate::engine::{SyncAction, SyncRequest};
 use crate::ranges::RangeSet;
-use crate::recovery::{Governor, Pause, SyncKind, SyncStatus, Throttle};
+use crate::recovery::{Governor, Pause, SyncKind, SyncStatus};
 use crate::request::{Event, Outputs, Slot};
 use raidlab_geometry::SlotSet;
 use raidlab_units::{Nanos, Sectors};
@@ -166,10 +166,7 @@ impl Raid5d {
     }
 
     pub(super) fn set_throttle(&mut self, minimum: u64, maximum: u64) {
-        let throttle = Throttle::MdDrain {
-            minimum_kib_per_second: minimum,
-            maximum_kib_per_second: maximum,
-        };
+        let throttle = self.recovery.throttle.with_speeds(minimum, maximum);
         self.recovery.throttle = throttle;
         if let Some(sync) = &mut self.syncs.running {
             sync.governor = Governor::new(throttle, self.now, &self.members);

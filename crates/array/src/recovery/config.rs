@@ -108,6 +108,32 @@ pub enum Throttle {
     },
 }
 
+impl Throttle {
+    /// The same way of making room with other speeds, in KiB/s; who has none gets
+    /// md's since Linux 4.2.
+    #[must_use]
+    pub(crate) fn with_speeds(
+        self,
+        minimum_kib_per_second: u64,
+        maximum_kib_per_second: u64,
+    ) -> Self {
+        match self {
+            Self::Rate { .. } => Self::Rate {
+                maximum_kib_per_second: maximum_kib_per_second.max(1),
+                busy_kib_per_second: minimum_kib_per_second.max(1),
+            },
+            Self::MdSleep { .. } => Self::MdSleep {
+                minimum_kib_per_second,
+                maximum_kib_per_second,
+            },
+            Self::None | Self::MdDrain { .. } => Self::MdDrain {
+                minimum_kib_per_second,
+                maximum_kib_per_second,
+            },
+        }
+    }
+}
+
 /// Which reads a member under recovery may serve.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReadRecovered {

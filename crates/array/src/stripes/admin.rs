@@ -13,18 +13,11 @@ use raidlab_units::Sectors;
 impl StripeArray {
     /// What each slot holds, and how far a new member has been filled.
     pub(super) fn states(&self) -> Vec<MemberState> {
-        let slots = (0..).map(Slot).take(self.map.members());
-        let state = |slot: Slot| match self.members.state(slot) {
-            MemberState::Recovering { .. } => {
-                let unfilled = self.extras[slot.index()].unfilled.first();
-                let below = unfilled.map_or(self.map.member_size().0, |(start, _)| start);
-                MemberState::Recovering {
-                    readable_below: Sectors(below),
-                }
-            }
-            state => state,
-        };
-        slots.map(state).collect()
+        self.members.states_filled_to(|slot| {
+            let unfilled = self.extras[slot.index()].unfilled.first();
+            let start = unfilled.map(|(start, _)| Sectors(start));
+            start.unwrap_or(self.map.member_size())
+        })
     }
 
     /// Where the log of the member that will be added to a slot lies; asked
@@ -36,14 +29,9 @@ impl StripeArray {
     }
 
     pub(super) fn fail_by_hand(&mut self, slot: Slot, out: &mut Outputs) -> Result<(), AdminError> {
-        self.members.occupied(slot)?;
-        if self.members.is_faulty(slot) {
-            return Err(AdminError::AlreadyFaulty(slot));
-        }
-        let others = self.members.in_sync().without(slot).len();
-        if self.members.in_sync().contains(slot) && others < self.map.data_count() {
-            return Err(AdminError::LastInSync(slot));
-        }
+        let data = self.map.data_count();
+        self.members
+            .may_fail(slot, || self.members.is_needed(slot, data))?;
         self.lose_member(slot, out);
         Ok(())
     }
@@ -69,7 +57,8 @@ impl StripeArray {
         admission: &Admission,
         out: &mut Outputs,
     ) -> Result<(), AdminError> {
-        self.members.takes(slot, &member, self.map.member_size())?;
+        self.members
+            .takes(slot, &member, || self.map.member_size())?;
         let longest = self.longest;
         if let Some(log) = &mut self.log {
             let area = log.area(slot).filter(|area| {

@@ -29,7 +29,7 @@ use super::{Mutation, StripeArray, mutated};
 use crate::config::AdminError;
 use crate::engine::{SyncAction, SyncRequest};
 use crate::ranges::RangeSet;
-use crate::recovery::{Governor, Pause, SyncKind, SyncStatus, Throttle};
+use crate::recovery::{Governor, Pause, SyncKind, SyncStatus};
 use crate::request::{Event, Outputs, RequestError, Slot};
 use raidlab_geometry::SlotSet;
 use raidlab_units::{Nanos, Sectors};
@@ -220,20 +220,8 @@ impl StripeArray {
     }
 
     pub(super) fn set_throttle(&mut self, minimum: u64, maximum: u64) {
-        let (minimum_kib_per_second, maximum_kib_per_second) = (minimum, maximum);
         let throttle = &mut self.config.sync.throttle;
-        *throttle = match *throttle {
-            Throttle::MdSleep { .. } => Throttle::MdSleep {
-                minimum_kib_per_second,
-                maximum_kib_per_second,
-            },
-            Throttle::None | Throttle::Rate { .. } | Throttle::MdDrain { .. } => {
-                Throttle::MdDrain {
-                    minimum_kib_per_second,
-                    maximum_kib_per_second,
-                }
-            }
-        };
+        *throttle = throttle.with_speeds(minimum, maximum);
         if let Some(sync) = &mut self.syncs.running {
             sync.governor = Governor::new(*throttle, self.now, &self.members);
             // What is in flight will be reported as finished.
