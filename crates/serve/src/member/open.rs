@@ -10,9 +10,9 @@ use rustix::fs::{
     AtFlags, FileType, FlockOperation, Mode, OFlags, SeekFrom, StatxFlags, fcntl_setfl, flock,
     fstat, ioctl_blksszget, major, minor, open, seek, statx,
 };
-use rustix::io::Errno;
+use rustix::io::{Errno, ReadWriteFlags, preadv2};
 use std::fs::File;
-use std::io;
+use std::io::{self, IoSliceMut};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
@@ -34,6 +34,7 @@ pub struct MemberFile {
     logical_block_bytes: u32,
     rotational: bool,
     direct: bool,
+    nowait: bool,
     read_only: bool,
 }
 
@@ -119,6 +120,7 @@ impl MemberFile {
         Ok(Self {
             size: raidlab_units::Bytes(end).to_sectors(),
             rotational: is_rotational(device),
+            nowait: can_be_tried(&file),
             file,
             path: path.to_owned(),
             logical_block_bytes,
@@ -168,6 +170,13 @@ impl MemberFile {
     pub fn direct(&self) -> bool {
         self.direct
     }
+
+    /// Whether the kernel can try a command and come back where it would have to
+    /// wait (`RWF_NOWAIT`). A file on tmpfs or FUSE cannot be tried.
+    #[must_use]
+    pub fn nowait(&self) -> bool {
+        self.nowait
+    }
 }
 
 impl Drop for MemberFile {
@@ -211,6 +220,19 @@ fn declared_alignment(file: &File) -> Option<u32> {
     let found = statx(file, c"", AtFlags::EMPTY_PATH, StatxFlags::DIOALIGN).ok()?;
     let told = found.stx_mask & StatxFlags::DIOALIGN.bits() != 0 && found.stx_dio_offset_align > 0;
     told.then(|| found.stx_dio_offset_align.max(found.stx_dio_mem_align))
+}
+
+/// A file that cannot be tried is refused by that before anything else; how the
+/// one byte fares otherwise does not matter.
+fn can_be_tried(file: &File) -> bool {
+    let mut byte = [0];
+    let read = preadv2(
+        file,
+        &mut [IoSliceMut::new(&mut byte)],
+        0,
+        ReadWriteFlags::NOWAIT,
+    );
+    !matches!(read, Err(Errno::OPNOTSUPP | Errno::NOSYS))
 }
 
 fn is_rotational(device: u64) -> bool {

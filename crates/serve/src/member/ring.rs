@@ -213,6 +213,26 @@ fn entry(job: &mut Job, buffer: Option<u16>) -> squeue::Entry {
     }
 }
 
+/// From here on a write by one worker more is worth waking it: on tmpfs, two
+/// processors, RAID 6 of 8+2 gained 15 % with 64 KiB to a member and lost 10 %
+/// with 32 KiB (`array_speed`).
+const SEVERAL_WORKERS_BYTES: usize = 64 << 10;
+
+/// Whether the kernel is to give the job to a worker without trying it first.
+/// Where it cannot try a write it ends with a worker anyway, but then with one
+/// and the same as long as that one does not sleep: writes to ten members would
+/// be copied one after the other. Asked for at once, each file's writes get a
+/// worker of their own (`IO_WQ_WORK_CONCURRENT`, io_uring/io_uring.c,
+/// Linux 6.18; earlier kernels take no harm).
+fn is_for_several_workers(job: &Job) -> bool {
+    match &job.transfer {
+        Transfer::Write { data, .. } => {
+            !job.file.nowait() && data.len() - job.moved >= SEVERAL_WORKERS_BYTES
+        }
+        Transfer::Read(_) | Transfer::Flush | Transfer::Discard { .. } => false,
+    }
+}
+
 impl Backend for Ring {
     fn name(&self) -> &'static str {
         "io_uring"
@@ -260,7 +280,10 @@ impl Backend for Ring {
             };
             registered.index(&self.ring.submitter(), memory)
         });
-        let entry = entry(&mut job, buffer).user_data(index as u64);
+        let mut entry = entry(&mut job, buffer).user_data(index as u64);
+        if is_for_several_workers(&job) {
+            entry = entry.flags(squeue::Flags::ASYNC);
+        }
         self.jobs[index] = Some(job);
         if self.push(&entry).is_err()
             && let Some(job) = self.jobs[index].take()

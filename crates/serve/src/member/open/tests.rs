@@ -1,6 +1,7 @@
 use super::{MemberFile, OpenError, OpenOptions};
 use raidlab_units::Sectors;
-use std::io::Write;
+use rustix::io::{Errno, ReadWriteFlags, pwritev2};
+use std::io::{IoSlice, Write};
 use std::path::Path;
 
 fn file(bytes: usize) -> tempfile::NamedTempFile {
@@ -64,4 +65,27 @@ fn buffered_means_buffered() {
     };
     let member = MemberFile::open(file.path(), options).expect("opens");
     assert!(!member.direct());
+}
+
+/// The kernel's own answer to a write that is to be tried, where the member's
+/// was found by a read.
+#[test]
+fn what_can_be_tried_is_known() {
+    for folder in [Path::new("/dev/shm"), &std::env::temp_dir()] {
+        let mut file = tempfile::NamedTempFile::new_in(folder).expect("a temporary file");
+        file.write_all(&[0; 4096]).expect("room");
+        let member = MemberFile::open(file.path(), OpenOptions::default()).expect("opens");
+        if !member.direct() {
+            // Past the page cache reads and writes are tried alike; else not.
+            continue;
+        }
+        let tried = pwritev2(
+            member.file(),
+            &[IoSlice::new(&[0])],
+            0,
+            ReadWriteFlags::NOWAIT,
+        );
+        let refused = tried == Err(Errno::OPNOTSUPP);
+        assert_eq!(member.nowait(), !refused, "{}", folder.display());
+    }
 }
