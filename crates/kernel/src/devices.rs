@@ -1,19 +1,20 @@
 //! The guest's disks and its clock: a calendar on a thread of its own.
 
 use crate::bench::Settings;
-use crate::commands::Commands;
 use crate::processors::stay_on;
 use raidlab_calendar::{
-    Calendar, CalendarError, DeviceConfig, DiskModel, Options, Outcome, Protocol, Storage,
+    Calendar, CalendarError, DeviceConfig, DiskModel, DiskOperation, Observer, Options, Outcome,
+    Protocol, Storage, TraceRecord,
 };
 use raidlab_disk::PresetError;
 use raidlab_lab::{Experiment, PlannedJob, PlannedStep, Wait};
+use raidlab_model::commands::{CommandFile, CommandFileError, CommandLine};
 use raidlab_model::presets::{self, LoadPresetError};
 use raidlab_model::wiring::{self, Wired, WiringError};
 use raidlab_random::Stream;
 use raidlab_uml::{Kernel, Place};
 use raidlab_units::{Bytes, Nanos, Sectors};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
@@ -29,6 +30,31 @@ const SLACK: Nanos = Nanos::from_secs(3600);
 const TAGS: usize = 32;
 const DAY: Nanos = Nanos::from_secs(24 * 3600);
 const MINUTE: Nanos = Nanos::from_secs(60);
+
+/// Every command is written down, if that was asked for.
+struct Written(CommandFile);
+
+impl Observer for Written {
+    fn completed(&mut self, record: &TraceRecord) {
+        let operation = match record.operation {
+            DiskOperation::Read => "read",
+            DiskOperation::Write => "write",
+            DiskOperation::Flush => "flush",
+            DiskOperation::Discard => "discard",
+            DiskOperation::WriteZeroes => "write-zeroes",
+            DiskOperation::Other => "other",
+        };
+        self.0.write(&CommandLine {
+            arrived: record.arrived,
+            completed: record.completed,
+            disk: record.disk,
+            operation,
+            start: record.start,
+            count: record.count,
+            good: record.good,
+        });
+    }
+}
 
 /// Disks and clock of one guest.
 #[derive(Debug)]
@@ -65,7 +91,7 @@ impl Disks {
             stop: Some(Arc::clone(&stop)),
             ..Options::default()
         };
-        let observer = Commands::of(settings.commands.as_deref(), experiment)?;
+        let observer = Written(CommandFile::of(settings.commands.as_deref(), experiment)?);
         Self::bind(
             place.folder(),
             configs,
@@ -79,7 +105,7 @@ impl Disks {
         folder: &Path,
         configs: Vec<DeviceConfig>,
         options: Options,
-        (stop, mut observer): (Arc<AtomicBool>, Commands),
+        (stop, mut observer): (Arc<AtomicBool>, Written),
         processor: Option<usize>,
     ) -> Result<Self, DisksError> {
         let count = configs.len();
@@ -90,7 +116,7 @@ impl Disks {
             .spawn(move || {
                 stay_on(processor);
                 let outcome = calendar.run(&mut observer).map_err(DisksError::Calendar)?;
-                observer.finish()?;
+                observer.0.finish()?;
                 Ok(Report::of(&calendar, outcome))
             })
             .map_err(DisksError::Thread)?;
@@ -345,14 +371,8 @@ pub enum DisksError {
     #[error("the guest's clock and disks have failed")]
     Calendar(#[from] CalendarError),
     /// The file of the disks' commands.
-    #[error("the disks' commands cannot be written to {}", path.display())]
-    Commands {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        #[source]
-        source: std::io::Error,
-    },
+    #[error(transparent)]
+    Commands(#[from] CommandFileError),
     /// A thread cannot be had.
     #[error("no thread for the guest's clock and disks")]
     Thread(#[source] std::io::Error),

@@ -14,7 +14,6 @@
 
 pub mod agent;
 mod bench;
-mod commands;
 mod devices;
 mod messages;
 mod obstacle;

@@ -1,23 +1,31 @@
 //! The bench: an experiment's steps, one after the other.
 
 use crate::build::{Ablation, BuildError, Plan};
+use crate::commands::{CommandFile, CommandFileError, CommandLine};
 use crate::row::rows;
-use raidlab_array::Slot;
+use raidlab_array::{Operation, Slot};
 use raidlab_lab::{
     Bench, BenchError, Condition, EventKind, Experiment, Finish, Observer, PlannedStep, Progress,
     Wait,
 };
-use raidlab_sim::{Machine, SimError};
+use raidlab_sim::{DiskCommand, Machine, SimError};
 use raidlab_store::{CellResult, Records, Setting};
 use raidlab_units::Nanos;
+use std::cell::RefCell;
+use std::path::PathBuf;
+use std::rc::Rc;
 
 /// What passes before a job's first request: in the logs of 2015 a job that
 /// ran 60.1 s ends 61 s after the one before. The drives use it to write back.
 const START_UP: Nanos = Nanos::SECOND;
 
 /// Modelled disks in virtual time.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct ModelBench;
+#[derive(Debug, Clone, Default)]
+pub struct ModelBench {
+    /// The folder for files of every disk's commands, those that a leap passes over
+    /// left out; `None`: nobody wants them.
+    pub commands: Option<PathBuf>,
+}
 
 impl Bench for ModelBench {
     fn name(&self) -> &'static str {
@@ -36,6 +44,14 @@ impl Bench for ModelBench {
     ) -> Result<Finish, BenchError> {
         let plan = Plan::new(experiment).map_err(setup)?;
         let mut machine = plan.machine(experiment).map_err(setup)?;
+        let commands = CommandFile::of(self.commands.as_deref(), experiment).map_err(written)?;
+        let commands = Rc::new(RefCell::new(commands));
+        if commands.borrow().is_wanted() {
+            let file = Rc::clone(&commands);
+            machine.watch_commands(Box::new(move |command| {
+                file.borrow_mut().write(&line(command));
+            }));
+        }
         observer.record(Records {
             settings: settings(&plan, experiment),
             ..Records::default()
@@ -67,7 +83,33 @@ impl Bench for ModelBench {
             steps,
             clock: machine.now(),
         });
+        commands.take().finish().map_err(written)?;
         Ok(Finish::Complete)
+    }
+}
+
+/// As it is written down.
+fn line(command: &DiskCommand) -> CommandLine {
+    CommandLine {
+        arrived: command.arrived,
+        completed: command.completed,
+        disk: command.disk,
+        operation: match command.operation {
+            Operation::Read => "read",
+            Operation::Write => "write",
+            Operation::Flush => "flush",
+            Operation::Discard => "discard",
+        },
+        start: command.start,
+        count: command.count,
+        good: true,
+    }
+}
+
+fn written(source: CommandFileError) -> BenchError {
+    BenchError::Setup {
+        what: "writing down the disks' commands".to_owned(),
+        source: Box::new(source),
     }
 }
 

@@ -8,6 +8,7 @@
 
 mod bench;
 mod build;
+pub mod commands;
 mod md_array;
 mod pool_subject;
 pub mod presets;

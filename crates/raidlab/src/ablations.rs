@@ -103,7 +103,12 @@ pub fn ablations(arguments: &Arguments) -> Result<(), Failure> {
         finished: &BTreeSet::new(),
         ordered: true,
     };
-    let end = run_suite(&ModelBench, &experiments, options, &mut collected);
+    let end = run_suite(
+        &ModelBench::default(),
+        &experiments,
+        options,
+        &mut collected,
+    );
     collected.bar.finish_and_clear();
     let end = match end {
         Ok(end) => end,

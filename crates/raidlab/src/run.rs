@@ -134,6 +134,12 @@ pub struct Arguments {
     #[arg(long)]
     quick: bool,
 
+    /// Write every command of every disk, with its virtual times, into this folder:
+    /// a file of comma-separated values for each experiment. On the model those are
+    /// missing that a leap passes over (`--without leaps`); real machines write none.
+    #[arg(long, value_name = "FOLDER")]
+    disk_commands: Option<PathBuf>,
+
     #[command(flatten)]
     host: host::HostArguments,
 
@@ -190,8 +196,11 @@ fn run_from(arguments: &Arguments, resumed: Option<&RunSummary>) -> Result<(), F
     match arguments.on {
         On::Model => {
             let prepared = prepare::prepare(arguments)?;
+            let bench = ModelBench {
+                commands: arguments.disk_commands.clone(),
+            };
             for experiment in &prepared.experiments {
-                ModelBench.check(experiment).map_err(|source| {
+                bench.check(experiment).map_err(|source| {
                     let subject = experiment.subject.name.clone();
                     Failure::new(Kind::Input, CannotRun { subject, source })
                 })?;
@@ -200,7 +209,7 @@ fn run_from(arguments: &Arguments, resumed: Option<&RunSummary>) -> Result<(), F
                 return output::print(&prepared.plan());
             }
             let threads = threads(arguments.threads);
-            run_on(&ModelBench, arguments, &prepared, threads, resumed)
+            run_on(&bench, arguments, &prepared, threads, resumed)
         }
         On::Kernel => {
             let typed: Vec<String> = match resumed {
@@ -215,6 +224,11 @@ fn run_from(arguments: &Arguments, resumed: Option<&RunSummary>) -> Result<(), F
             run_on(bench, arguments, prepared, kernel.threads, resumed)
         }
         On::Host => {
+            if arguments.disk_commands.is_some() {
+                let words = "real machines do not write down their disks' commands";
+                return Err(Failure::words(Kind::Usage, words)
+                    .help("`--disk-commands` is for the model and the kernel bench"));
+            }
             // From here on an interruption must find the trial disks' owner.
             interrupt::listen()?;
             let host = host::prepare(arguments, resumed.is_some())?;

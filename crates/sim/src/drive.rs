@@ -13,8 +13,26 @@ struct Flight {
     id: CommandId,
     issued: Nanos,
     operation: Operation,
+    start: Sectors,
     count: Sectors,
     purpose: Purpose,
+}
+
+/// A command of a disk that has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DiskCommand {
+    /// When the subject sent it.
+    pub arrived: Nanos,
+    /// When the host knew of its end.
+    pub completed: Nanos,
+    /// Which disk, from 0.
+    pub disk: usize,
+    /// What it did.
+    pub operation: Operation,
+    /// Where it began.
+    pub start: Sectors,
+    /// How long it was.
+    pub count: Sectors,
 }
 
 /// One slot of the machine.
@@ -88,6 +106,7 @@ impl Drive {
             id: command.id,
             issued: now,
             operation: command.operation,
+            start: command.start,
             count: command.count,
             purpose: command.purpose,
         };
@@ -127,12 +146,14 @@ impl Drive {
         self.refresh();
     }
 
-    /// Advances the disk to `now` and hands over what the host may know.
+    /// Advances the disk to `now` and hands over what the host may know; `log` is told
+    /// of each, as of disk 0.
     pub(crate) fn advance(
         &mut self,
         now: Nanos,
         completions: &mut Vec<Completion>,
         done: &mut Vec<CommandId>,
+        mut log: Option<&mut Vec<DiskCommand>>,
     ) {
         completions.clear();
         self.disk.advance(now, completions);
@@ -142,6 +163,16 @@ impl Drive {
             if let Some(flight) = self.flights[tag].take() {
                 self.free.push(tag);
                 self.account(now, &flight);
+                if let Some(log) = &mut log {
+                    log.push(DiskCommand {
+                        arrived: flight.issued,
+                        completed: now,
+                        disk: 0,
+                        operation: flight.operation,
+                        start: flight.start,
+                        count: flight.count,
+                    });
+                }
                 done.push(flight.id);
             }
             self.send_overflow(now);

@@ -6,7 +6,7 @@
 //! subject orders in answer is handed to the disks at once.
 
 use crate::calendar::Calendar;
-use crate::drive::Drive;
+use crate::drive::{DiskCommand, Drive};
 use crate::host::Host;
 use crate::jobs::Jobs;
 use crate::result::{JobResult, MemberStatistics};
@@ -95,6 +95,9 @@ pub(crate) struct Issue {
     pub(crate) era: u32,
 }
 
+/// Is told of a command that has ended.
+pub type CommandWatcher = Box<dyn FnMut(&DiskCommand)>;
+
 /// A subject on its disks in virtual time.
 pub struct Machine {
     pub(crate) subject: Box<dyn Subject>,
@@ -110,6 +113,9 @@ pub struct Machine {
     finished: Vec<Finished>,
     completions: Vec<Completion>,
     done: Vec<raidlab_array::CommandId>,
+    /// Who wants to know of every command, and those that have just ended.
+    command_watcher: Option<CommandWatcher>,
+    commands: Vec<DiskCommand>,
     events: Vec<(Nanos, Event)>,
     /// What steps found, on the way to the subject.
     answers: Vec<(StepId, StepResult)>,
@@ -138,9 +144,17 @@ impl Machine {
             finished: Vec::new(),
             completions: Vec::new(),
             done: Vec::new(),
+            command_watcher: None,
+            commands: Vec::new(),
             events: Vec::new(),
             answers: Vec::new(),
         }
+    }
+
+    /// From now on `watcher` is told of every command of a disk as it ends, in order;
+    /// not of those that a leap passes over.
+    pub fn watch_commands(&mut self, watcher: CommandWatcher) {
+        self.command_watcher = Some(watcher);
     }
 
     /// Virtual time since the start.
@@ -390,7 +404,16 @@ impl Machine {
     fn advance_disk(&mut self, slot: usize) {
         let mut done = std::mem::take(&mut self.done);
         done.clear();
-        self.drives[slot].advance(self.now, &mut self.completions, &mut done);
+        let log = self.command_watcher.as_ref().map(|_| &mut self.commands);
+        self.drives[slot].advance(self.now, &mut self.completions, &mut done, log);
+        if let Some(watcher) = &mut self.command_watcher {
+            for command in self.commands.drain(..) {
+                watcher(&DiskCommand {
+                    disk: slot,
+                    ..command
+                });
+            }
+        }
         for &id in &done {
             self.subject
                 .complete(self.now, id, Ok(()), &mut self.outputs);

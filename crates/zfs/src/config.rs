@@ -124,11 +124,31 @@ pub enum PrefetchConfig {
     },
 }
 
-/// The resilver of the old block-tree order (`dsl_scan.c`).
+/// In which order a resilver reads (`dsl_scan.c`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ScanOrder {
+    /// Each block as the tree is walked over.
+    Tree {
+        /// Blocks in flight (`zfs_top_maxinflight`, per top-level vdev).
+        in_flight: u32,
+    },
+    /// What was found, in long runs (ZFS on Linux 0.8 and later).
+    Sorted {
+        /// Bytes in flight (`zfs_scan_vdev_limit`).
+        in_flight: Bytes,
+        /// What is found and not read may take this much memory, or a twentieth of
+        /// all allocated bytes where that is less (`zfs_scan_mem_lim_fact`).
+        memory: Bytes,
+        /// Blocks no farther apart belong together (`zfs_scan_max_ext_gap`).
+        gap: Sectors,
+    },
+}
+
+/// The resilver (`dsl_scan.c`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ResilverConfig {
-    /// Blocks in flight (`zfs_top_maxinflight`, per top-level vdev).
-    pub max_in_flight: u32,
+    /// In which order it reads, and how much at once.
+    pub order: ScanOrder,
     /// The walk goes on at least this long in each transaction group
     /// (`zfs_resilver_min_time_ms`).
     pub min_time: Nanos,
@@ -298,8 +318,11 @@ impl PoolConfig {
             ("queue.total_active", u64::from(self.queue.total_active)),
             ("queue.aggregation_limit", self.queue.aggregation_limit.0),
             (
-                "resilver.max_in_flight",
-                u64::from(self.resilver.max_in_flight),
+                "resilver.in_flight",
+                match self.resilver.order {
+                    ScanOrder::Tree { in_flight } => u64::from(in_flight),
+                    ScanOrder::Sorted { in_flight, .. } => in_flight.0,
+                },
             ),
         ];
         for (name, value) in counts {

@@ -13,7 +13,7 @@
 //! - `map`: copy-on-write allocation and where everything lies;
 //! - `prefetch`: sequential streams are read ahead;
 //! - `txg`: dirty data, the write throttle, transaction groups and their sync;
-//! - `scan`: the resilver in block-tree order.
+//! - `scan`: the resilver, in the order of the block tree or sorted by address.
 //!
 //! Not modelled: checksums and compression of data, the intent log
 //! (every write is asynchronous; a flush waits for the current transaction
@@ -21,7 +21,7 @@
 //!
 //! Releases differ in constants and in rules: the queue's, prefetch, and how many
 //! blocks a sync has under way (`config::releases`, `leaf_queue`, `prefetch`,
-//! `pool::txg::place`). The resilver of all of them is that of 2014-15.
+//! `pool::txg::place`), and the order of the resilver (`pool::scan`).
 //!
 //! What is not from the sources or from sizes:
 //! - fitted: the syncing thread's time for a block on job 1 of the comparison
@@ -58,6 +58,6 @@ mod slab;
 
 pub use config::{
     ChildSelection, ClassLimits, ConfigError, Courtesy, HostTime, MemberConfig, PoolConfig,
-    PrefetchConfig, QueueConfig, ResilverConfig,
+    PrefetchConfig, QueueConfig, ResilverConfig, ScanOrder,
 };
 pub use pool::{Pool, SyncStatus};

@@ -25,7 +25,7 @@ impl Observer for Rows {
 /// The rows of a whole experiment on the model.
 pub fn of(experiment: &Experiment) -> Result<Vec<Measurement>, BenchError> {
     let mut rows = Rows::default();
-    let finish = ModelBench.run(experiment, &mut rows)?;
+    let finish = ModelBench::default().run(experiment, &mut rows)?;
     assert_eq!(finish, Finish::Complete);
     Ok(rows.0)
 }

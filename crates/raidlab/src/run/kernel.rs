@@ -67,11 +67,6 @@ pub struct KernelArguments {
     /// itself.
     #[arg(long, value_name = "FOLDER", default_value = TRIAL_FOLDER)]
     storage_folder: PathBuf,
-
-    /// Write every command of every disk, with its virtual times, into this folder:
-    /// a file of comma-separated values for each experiment.
-    #[arg(long, value_name = "FOLDER")]
-    disk_commands: Option<PathBuf>,
 }
 
 /// The bench with all that is to be done on it.
@@ -121,7 +116,7 @@ pub fn prepare(arguments: &Arguments, typed: &[String]) -> Result<KernelRun, Fai
             .iter()
             .map(|text| fault::fault(text))
             .collect::<Result<_, _>>()?,
-        commands: own.disk_commands.clone(),
+        commands: arguments.disk_commands.clone(),
         ..Settings::default()
     };
     prepare::choose_disks(&mut suite, &arguments.disks)?;

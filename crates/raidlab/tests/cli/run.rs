@@ -187,3 +187,42 @@ fn features_that_are_left_out_change_the_figures_and_are_remarked() {
     let notes = store.notes(run.id).expect("notes");
     assert!(notes[0].statement.contains("rpo"), "{text}");
 }
+
+/// One line for each command of each member, in the order in which they ended, and as
+/// many reads of a member as its rows count.
+#[test]
+fn the_disks_commands_can_be_had() {
+    let lab = Lab::new();
+    let run = |on: &str| {
+        lab.run(&[
+            "run",
+            "./short.toml",
+            "--on",
+            on,
+            "--subject",
+            "gmirror",
+            "--fit",
+            "strict",
+            "--without",
+            "leaps",
+            "--no-report",
+            "--disk-commands",
+            "commands",
+        ])
+    };
+    let ran = run("model");
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let text = std::fs::read_to_string(lab.path("commands/gmirror.strict.1.csv")).expect("it was written");
+    let mut lines = text.lines();
+    let head = "arrived_ns,completed_ns,disk,operation,first_sector,sectors,succeeded";
+    assert_eq!(lines.next(), Some(head));
+    let commands: Vec<Vec<&str>> = lines.map(|line| line.split(',').collect()).collect();
+    let ended = |command: &Vec<&str>| command[1].parse::<u64>().expect("nanoseconds");
+    assert!(commands.is_sorted_by_key(ended));
+    for disk in ["0", "1"] {
+        let read = |command: &&Vec<&str>| command[2] == disk && command[3] == "read";
+        assert!(commands.iter().filter(read).count() > 100, "disk {disk}");
+    }
+    let refused = run("host");
+    assert_eq!(refused.code, 2, "{}", refused.stderr);
+}

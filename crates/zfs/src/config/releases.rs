@@ -2,7 +2,7 @@
 
 use super::{
     ChildSelection, ClassLimits, Courtesy, HostTime, MemberConfig, PoolConfig, PrefetchConfig,
-    QueueConfig, ResilverConfig,
+    QueueConfig, ResilverConfig, ScanOrder,
 };
 use raidlab_units::{Bytes, Nanos, Sectors};
 
@@ -61,7 +61,7 @@ impl PoolConfig {
                 block: Nanos(5_000),
             },
             resilver: ResilverConfig {
-                max_in_flight: 32,
+                order: ScanOrder::Tree { in_flight: 32 },
                 min_time: Nanos::from_secs(3),
                 idle: Nanos::from_millis(50),
                 delay: Nanos::from_millis(2),
@@ -85,8 +85,7 @@ impl PoolConfig {
     }
 
     /// OpenZFS 2.3.2 on Linux on a host with `memory` bytes of RAM whose processor
-    /// takes no time, as on the kernel bench. Its resilver is not that of 2.3 (see
-    /// the head of `scan`).
+    /// takes no time, as on the kernel bench.
     #[must_use]
     pub fn openzfs_2_3(members: Vec<MemberConfig>, volume_size: Sectors, memory: Bytes) -> Self {
         const NO_TIME: HostTime = HostTime {
@@ -116,6 +115,11 @@ impl PoolConfig {
         config.prefetch = PrefetchConfig::of_2_3();
         config.read_time = NO_TIME;
         config.write_time = NO_TIME;
+        config.resilver.order = ScanOrder::Sorted {
+            in_flight: Bytes(16 << 20),
+            memory: Bytes((memory.0 / 20).max(16 << 20)),
+            gap: Bytes(2 << 20).to_sectors(),
+        };
         config.resilver.block_time = Nanos::ZERO;
         config.resilver.delay = Nanos::ZERO;
         config

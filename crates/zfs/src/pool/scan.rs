@@ -1,7 +1,7 @@
-//! The resilver of 2014-15: in block-tree order, not in disk order
-//! (`dsl_scan.c` before sequential resilver).
+//! The resilver (`dsl_scan.c`).
 //!
-//! A thread walks the volume's blocks in logical order, holes skipped. At each
+//! **In the order of the block tree**, as of 2014-15: a thread walks the volume's
+//! blocks in logical order, holes skipped. At each
 //! level-2 block it reads that block and orders all level-1 blocks under it;
 //! then, block by block, it orders a read of the scrub class and goes on, at
 //! most 32 blocks in flight. (Without other I/O neighbours are ordered at once,
@@ -9,16 +9,24 @@
 //! being resilvered, and only then counts as done. If any other read or write
 //! began within the last 50 ms, the thread sleeps 2 ms before each block.
 //!
-//! The walk runs inside the sync of a transaction group, for at least 3 s, and
+//! **Sorted**, as of later releases: the walk reads indirect blocks only, and
+//! notes what it finds; then that is read by address (`sorted`).
+//!
+//! Either goes on inside the sync of a transaction group, for at least 3 s, and
 //! at most until the group's timeout when no other group waits; between two
 //! turns the group is finished with its flushes and uberblocks. The new disk
-//! gives no reads until the walk has reached the end (its dirty time log says
-//! that everything is missing). Blocks rewritten during the walk are written
-//! to the new disk anyway and are walked over again if they lie ahead.
+//! gives no reads until everything is copied (its dirty time log says
+//! that everything is missing). Blocks rewritten meanwhile are written
+//! to the new disk anyway; the walk goes over them again if they lie ahead, and
+//! what was found at their old places is passed over.
+
+mod found;
+mod sorted;
 
 use super::io::{LeafState, ReadFor, WriteFor};
 use super::{Pool, Timer, Waiter};
 use crate::cache::IndirectId;
+use crate::config::ScanOrder;
 use crate::leaf_queue::Class;
 use crate::map::Place;
 use raidlab_array::{Event, Outputs};
@@ -55,6 +63,8 @@ struct Walk {
     timer: bool,
     /// The level-2 block whose level-1 blocks have been ordered.
     ordered: Option<u64>,
+    /// Of a sorted resilver.
+    sorting: Option<sorted::Sorting>,
 }
 
 impl Scan {
@@ -118,6 +128,8 @@ impl Pool {
         walk.done = blocks.min(walk.total);
         walk.next = target.min(end);
         walk.ordered = None;
+        // What lies behind is found again.
+        walk.sorting = walk.sorting.take().map(|sorting| sorting.again());
         let to = walk.next;
         self.cache.forget();
         for level in [2, 1] {
@@ -143,6 +155,7 @@ impl Pool {
             fetching: false,
             timer,
             ordered: None,
+            sorting: sorted::Sorting::new(self.config.resilver.order, self.map.block_sectors()),
         });
         out.events.push(Event::SyncStarted(Sectors::ZERO));
     }
@@ -161,8 +174,12 @@ impl Pool {
         if !self.scan.wants_group() {
             return false;
         }
+        let allocated = self.block_bytes(self.map.allocated_blocks());
         if let Some(walk) = &mut self.scan.running {
             walk.turn = Some(now);
+            if let Some(sorting) = &mut walk.sorting {
+                sorting.begin_turn(allocated);
+            }
         }
         self.wake_scan(now, 0);
         true
@@ -200,16 +217,18 @@ impl Pool {
             return false;
         };
         let lasted = now.saturating_sub(begun);
+        let somebody_waits = match self.config.resilver.order {
+            ScanOrder::Tree { .. } => self.group_waits(now),
+            ScanOrder::Sorted { .. } => self.group_is_urgent(now),
+        };
         self.scan.frozen
             || lasted >= self.config.txg_timeout
-            || (lasted >= self.config.resilver.min_time && self.group_waits(now))
+            || (lasted >= self.config.resilver.min_time && somebody_waits)
     }
 
     /// The thread is awake: one block, or the end of the turn.
     pub(super) fn scan_step(&mut self, now: Nanos, out: &mut Outputs) {
         let over = self.turn_is_over(now);
-        let room =
-            u64::from(self.config.resilver.max_in_flight).saturating_sub(self.scan.in_flight);
         let Some(walk) = &mut self.scan.running else {
             return;
         };
@@ -217,6 +236,17 @@ impl Pool {
         if walk.turn.is_none() || walk.fetching {
             return;
         }
+        match self.config.resilver.order {
+            ScanOrder::Sorted { in_flight, .. } => self.sorted_step(now, in_flight, over, out),
+            ScanOrder::Tree { in_flight } => self.tree_step(now, in_flight, over, out),
+        }
+    }
+
+    fn tree_step(&mut self, now: Nanos, in_flight: u32, over: bool, out: &mut Outputs) {
+        let room = u64::from(in_flight).saturating_sub(self.scan.in_flight);
+        let Some(walk) = &mut self.scan.running else {
+            return;
+        };
         if over {
             walk.turn = None;
             self.end_scan_phase(now, out);
@@ -271,9 +301,17 @@ impl Pool {
             self.order_level_1(now, block, parent, out);
         }
         if let Some(id) = missing {
-            self.fetch(now, id, Class::AsyncRead, Waiter::Scan, out);
+            self.fetch(now, id, self.scan_class(), Waiter::Scan, out);
         }
         missing.is_some()
+    }
+
+    /// As what a resilver reads indirect blocks.
+    const fn scan_class(&self) -> Class {
+        match self.config.resilver.order {
+            ScanOrder::Tree { .. } => Class::AsyncRead,
+            ScanOrder::Sorted { .. } => Class::Scrub,
+        }
     }
 
     fn order_level_1(&mut self, now: Nanos, block: u64, parent: u64, out: &mut Outputs) {
@@ -281,7 +319,7 @@ impl Pool {
         for index in from..(parent + 1) * self.map.pointers() {
             let id = IndirectId { level: 1, index };
             if self.map.indirect_place(1, index).is_some() && !self.cache.hit(id) {
-                self.fetch(now, id, Class::AsyncRead, Waiter::Nobody, out);
+                self.fetch(now, id, self.scan_class(), Waiter::Nobody, out);
             }
         }
     }

@@ -356,4 +356,16 @@ impl Pool {
             || !self.txg.open_flushes.is_empty()
             || (!self.txg.open.is_empty() && self.txg.deadline <= now)
     }
+
+    /// Whether a sorted resilver must give way to a group after its least time
+    /// (`scan_io_queue_check_suspend`): somebody waits for one, or one is full, or
+    /// much is dirty, or the present one has been synced for too long.
+    pub(super) fn group_is_urgent(&self, now: Nanos) -> bool {
+        let open = self.block_bytes(self.txg.open_blocks);
+        let (low, _) = self.config.async_write_ramp_percent;
+        open >= self.config.txg_dirty_sync
+            || !self.txg.open_flushes.is_empty()
+            || self.dirty().0 >= self.config.dirty_data_max.0 / 100 * low
+            || self.txg.deadline <= now
+    }
 }

@@ -2,27 +2,60 @@
 //! values: one line for each command, in the order in which they ended. What a
 //! layer above the disks really asked for is seen there, and nowhere else.
 
-use crate::devices::DisksError;
-use raidlab_calendar::{DiskOperation, Observer, TraceRecord};
 use raidlab_lab::Experiment;
+use raidlab_units::{Nanos, Sectors};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use thiserror::Error;
 
-/// The first line. Times are virtual, since the guest's start.
+/// The first line. Times are virtual, since the start of the machine or the guest.
 const HEAD: &str = "arrived_ns,completed_ns,disk,operation,first_sector,sectors,succeeded";
+
+/// A command that has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CommandLine {
+    /// When it came to the disk.
+    pub arrived: Nanos,
+    /// When it had ended.
+    pub completed: Nanos,
+    /// Which disk, from 0.
+    pub disk: usize,
+    /// `read`, `write`, `flush`, `discard`, ...
+    pub operation: &'static str,
+    /// Where it begins.
+    pub start: Sectors,
+    /// How long it is.
+    pub count: Sectors,
+    /// Whether it was carried out.
+    pub good: bool,
+}
+
+/// A file of commands that cannot be written.
+#[derive(Debug, Error)]
+#[error("the disks' commands cannot be written to {}", .path.display())]
+pub struct CommandFileError {
+    /// The file.
+    pub path: PathBuf,
+    /// Why.
+    #[source]
+    pub source: io::Error,
+}
 
 /// Writes commands down, if that was asked for.
 #[derive(Debug, Default)]
-pub(crate) struct Commands {
+pub struct CommandFile {
     path: PathBuf,
     file: Option<BufWriter<File>>,
     failed: Option<io::Error>,
 }
 
-impl Commands {
-    /// Into a new file of the folder; `None`: nowhere.
-    pub(crate) fn of(folder: Option<&Path>, experiment: &Experiment) -> Result<Self, DisksError> {
+impl CommandFile {
+    /// A new file in the folder; `None`: nowhere.
+    ///
+    /// # Errors
+    /// When the file cannot be made.
+    pub fn of(folder: Option<&Path>, experiment: &Experiment) -> Result<Self, CommandFileError> {
         let Some(folder) = folder else {
             return Ok(Self::default());
         };
@@ -33,19 +66,37 @@ impl Commands {
                 file: Some(file),
                 failed: None,
             }),
-            Err(source) => Err(DisksError::Commands { path, source }),
+            Err(source) => Err(CommandFileError { path, source }),
         }
     }
 
-    /// All of it is in the file, or what went wrong.
-    pub(crate) fn finish(self) -> Result<(), DisksError> {
+    /// Whether anything is written.
+    #[must_use]
+    pub const fn is_wanted(&self) -> bool {
+        self.file.is_some()
+    }
+
+    /// A command has ended. What cannot be written is said by [`Self::finish`].
+    pub fn write(&mut self, command: &CommandLine) {
+        let Some(file) = &mut self.file else { return };
+        if let Err(error) = line(file, command) {
+            self.failed = Some(error);
+            self.file = None;
+        }
+    }
+
+    /// All of it is in the file.
+    ///
+    /// # Errors
+    /// The first thing that went wrong.
+    pub fn finish(self) -> Result<(), CommandFileError> {
         let flushed = match (self.failed, self.file) {
             (Some(error), _) => Err(error),
             (None, Some(mut file)) => file.flush(),
             (None, None) => Ok(()),
         };
         let path = self.path;
-        flushed.map_err(|source| DisksError::Commands { path, source })
+        flushed.map_err(|source| CommandFileError { path, source })
     }
 }
 
@@ -56,38 +107,22 @@ fn begin(folder: &Path, path: &Path) -> io::Result<BufWriter<File>> {
     Ok(file)
 }
 
-impl Observer for Commands {
-    fn completed(&mut self, record: &TraceRecord) {
-        let Some(file) = &mut self.file else { return };
-        if let Err(error) = line(file, record) {
-            self.failed = Some(error);
-            self.file = None;
-        }
-    }
-}
-
-fn line(file: &mut impl Write, record: &TraceRecord) -> io::Result<()> {
-    let operation = match record.operation {
-        DiskOperation::Read => "read",
-        DiskOperation::Write => "write",
-        DiskOperation::Flush => "flush",
-        DiskOperation::Discard => "discard",
-        DiskOperation::WriteZeroes => "write-zeroes",
-        DiskOperation::Other => "other",
-    };
+fn line(file: &mut impl Write, command: &CommandLine) -> io::Result<()> {
     writeln!(
         file,
-        "{},{},{},{operation},{},{},{}",
-        record.arrived.0,
-        record.completed.0,
-        record.disk,
-        record.start.0,
-        record.count.0,
-        u8::from(record.good)
+        "{},{},{},{},{},{},{}",
+        command.arrived.0,
+        command.completed.0,
+        command.disk,
+        command.operation,
+        command.start.0,
+        command.count.0,
+        u8::from(command.good)
     )
 }
 
-/// `md-raid5.ext4.1.csv`: subject, file system if any, repetition.
+/// `md-raid5.ext4.strict.1.csv`: subject, file system if any, parameter set,
+/// repetition.
 fn path(folder: &Path, experiment: &Experiment) -> PathBuf {
     let mut name = experiment.subject.name.clone();
     if experiment.filesystem.is_some() {
@@ -98,14 +133,17 @@ fn path(folder: &Path, experiment: &Experiment) -> PathBuf {
         _ => '-',
     };
     let name: String = name.chars().map(plain).collect();
-    folder.join(format!("{name}.{}.csv", experiment.repetition + 1))
+    folder.join(format!(
+        "{name}.{}.{}.csv",
+        experiment.fit,
+        experiment.repetition + 1
+    ))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use raidlab_lab::{Choices, Suite};
-    use raidlab_units::{Nanos, Sectors};
 
     #[test]
     fn each_command_is_a_line() {
@@ -113,12 +151,13 @@ mod tests {
         let experiments = suite.experiments(&suite.subjects, &Choices::default());
         let folder = tempfile::tempdir().expect("a folder");
         let inner = folder.path().join("new");
-        let mut commands = Commands::of(Some(&inner), &experiments[0]).expect("it can be written");
-        commands.completed(&TraceRecord {
+        let mut commands =
+            CommandFile::of(Some(&inner), &experiments[0]).expect("it can be written");
+        commands.write(&CommandLine {
             arrived: Nanos(1000),
             completed: Nanos(9000),
             disk: 1,
-            operation: DiskOperation::Write,
+            operation: "write",
             start: Sectors(2048),
             count: Sectors(16),
             good: true,
@@ -133,8 +172,8 @@ mod tests {
     fn nothing_is_written_unasked() {
         let suite = Suite::load("quick").expect("built in");
         let experiments = suite.experiments(&suite.subjects, &Choices::default());
-        let commands = Commands::of(None, &experiments[0]).expect("nothing to do");
-        assert!(commands.file.is_none());
+        let commands = CommandFile::of(None, &experiments[0]).expect("nothing to do");
+        assert!(!commands.is_wanted());
         commands.finish().expect("nothing to do");
     }
 }
