@@ -219,6 +219,9 @@ pub struct PoolConfig {
     /// Blocks that a sync has under way when it begins, and after how many there may
     /// be one more; `None`: no limit.
     pub allocations: Option<(u32, u32)>,
+    /// Host time of the syncing thread for each dirty block of a group, before the
+    /// first of them can go to a disk.
+    pub sync_prepare_time: Nanos,
     /// Host time of the syncing thread for one block, data or indirect.
     pub sync_block_time: Nanos,
     /// The leaf queues.

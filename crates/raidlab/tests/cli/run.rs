@@ -212,7 +212,8 @@ fn the_disks_commands_can_be_had() {
     };
     let ran = run("model");
     assert_eq!(ran.code, 0, "{}", ran.stderr);
-    let text = std::fs::read_to_string(lab.path("commands/gmirror.strict.1.csv")).expect("it was written");
+    let text =
+        std::fs::read_to_string(lab.path("commands/gmirror.strict.1.csv")).expect("it was written");
     let mut lines = text.lines();
     let head = "arrived_ns,completed_ns,disk,operation,first_sector,sectors,succeeded";
     assert_eq!(lines.next(), Some(head));

@@ -10,8 +10,8 @@
 //! ms, and not before that long after the previous delayed one; at the limit
 //! writers block. Only data counts as dirty here.
 //!
-//! Sync (`spa_sync`): the dirty blocks in the order of the tree get places one
-//! behind the other. An indirect block is placed as soon as all blocks under
+//! Sync (`spa_sync`): the syncing thread prepares all dirty blocks; then, in the order
+//! of the tree, they get places one behind the other. An indirect block is placed as soon as all blocks under
 //! it are (a parent waits for its own children only, `zio_ready`), so it lies
 //! right behind the last of them; that is why a read of a level-1 block and
 //! the read of the data that follows are a short seek apart, and within the 1
@@ -225,7 +225,9 @@ impl Pool {
         let runs = disjoint(std::mem::take(&mut self.txg.open));
         // A block written twice in one group is dirty once.
         let written = std::mem::take(&mut self.txg.open_blocks);
-        self.txg.dirty -= written - runs.iter().map(|run| run.1).sum::<u64>();
+        let blocks: u64 = runs.iter().map(|run| run.1).sum();
+        self.txg.dirty -= written - blocks;
+        let prepared = now + self.config.sync_prepare_time * blocks;
         self.txg.deadline = now + self.config.txg_timeout;
         self.txg.sync = Some(Sync {
             stage: Stage::Blocks,
@@ -239,7 +241,11 @@ impl Pool {
             written: 0,
             flushes: std::mem::take(&mut self.txg.open_flushes),
         });
-        self.emit(now, out);
+        if prepared > now {
+            self.set_timer(prepared, Timer::Emit);
+        } else {
+            self.emit(now, out);
+        }
     }
 
     /// A write of the sync is on all disks.
