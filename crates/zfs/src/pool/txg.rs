@@ -66,6 +66,9 @@ struct Sync {
     runs: VecDeque<(u64, u64)>,
     /// Pointers changed so far in the present block of level 1 and of level 2.
     changed: [u64; 2],
+    /// Blocks of level 1 and of level 2 that wait for places, and how many of their
+    /// pointers have changed.
+    parents: [VecDeque<(u64, u64)>; 2],
     /// A run of data and first copies, and its dirty blocks.
     run: Option<(Place, u64)>,
     /// A run of second copies.
@@ -234,6 +237,7 @@ impl Pool {
             now,
             runs,
             changed: [0; 2],
+            parents: [VecDeque::new(), VecDeque::new()],
             run: None,
             copies: None,
             copy_cursor: (self.map.cursor() + self.copies_apart()) % self.map.space(),

@@ -8,7 +8,9 @@
 //! its cache most commands are single blocks. By the source
 //! (`metaslab_group_increment_qdepth`) the limit rises by one for each block that has
 //! ended, up to 100; in the members' commands on the kernel bench it rises by one for
-//! some 1 700 blocks, and that is what is done here.
+//! some 1 700 blocks, and that is what is done here. Blocks wait for their places by
+//! level (`zio_bookmark_compare`): the data of a group come first, then the indirect
+//! blocks above them, level by level.
 
 use super::{Stage, Sync};
 use crate::cache::IndirectId;
@@ -62,16 +64,20 @@ impl Pool {
         let (first, growth) = self.config.allocations.unwrap_or_default();
         let at_most = first + sync.written / growth.max(1);
         let limit = self.map.block_sectors();
-        while sync.outstanding < at_most
-            && let Some(&(first, dirty)) = sync.runs.front()
-        {
-            self.place_blocks(sync, first, dirty, limit);
+        while sync.outstanding < at_most {
+            if let Some(&(first, dirty)) = sync.runs.front() {
+                self.place_blocks(sync, first, dirty, limit);
+            } else if let Some((index, changed)) = sync.parents[0].pop_front() {
+                self.place_indirect(sync, 1, index, changed);
+            } else if let Some((index, changed)) = sync.parents[1].pop_front() {
+                self.place_indirect(sync, 2, index, changed);
+            } else {
+                sync.stage = Stage::Settle;
+                return;
+            }
             self.send_run(sync);
             self.send_copies(sync);
             self.issue(out);
-        }
-        if sync.runs.is_empty() {
-            sync.stage = Stage::Settle;
         }
     }
 
@@ -96,17 +102,28 @@ impl Pool {
         self.append(sync, place, blocks);
         sync.changed[0] += blocks;
         if last_1 {
-            self.place_indirect(sync, 1, level_1);
+            self.finish_parent(sync, 1, level_1);
             sync.changed[1] += 1;
         }
         if last_2 {
-            self.place_indirect(sync, 2, level_2);
+            self.finish_parent(sync, 2, level_2);
         }
         blocks + u64::from(last_1) + u64::from(last_2)
     }
 
-    fn place_indirect(&mut self, sync: &mut Sync, level: u8, index: u64) {
-        let changed = std::mem::take(&mut sync.changed[usize::from(level) - 1]);
+    /// All blocks under an indirect block have places: it gets its own, or waits for
+    /// it.
+    fn finish_parent(&mut self, sync: &mut Sync, level: u8, index: u64) {
+        let above = usize::from(level) - 1;
+        let changed = std::mem::take(&mut sync.changed[above]);
+        if self.config.allocations.is_some() {
+            sync.parents[above].push_back((index, changed));
+        } else {
+            self.place_indirect(sync, level, index, changed);
+        }
+    }
+
+    fn place_indirect(&mut self, sync: &mut Sync, level: u8, index: u64, changed: u64) {
         let place = self.map.write_indirect(level, index, changed);
         self.cache.insert_indirect(IndirectId { level, index });
         self.append(sync, place, 0);
