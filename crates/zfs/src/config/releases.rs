@@ -1,8 +1,8 @@
 //! The constants of each release.
 
 use super::{
-    ChildSelection, ClassLimits, Courtesy, HostTime, MemberConfig, PoolConfig, PrefetchConfig,
-    QueueConfig, ResilverConfig,
+    ChildSelection, ClassLimits, Courtesy, DataReads, HostTime, MemberConfig, PoolConfig,
+    PrefetchConfig, QueueConfig, ResilverConfig,
 };
 use raidlab_units::{Bytes, Nanos, Sectors};
 
@@ -47,6 +47,7 @@ impl PoolConfig {
             // writes/s, with 2 to 2.5 blocks each.
             sync_block_time: Nanos::from_micros(54),
             queue: QueueConfig::of_2014(),
+            data_reads: DataReads::Runs,
             prefetch: PrefetchConfig::of_2014(),
             selection: ChildSelection::FreeBsd10,
             // fio's cpu lines: 36 us of system time for a 4 KiB write (job 1),
@@ -113,7 +114,9 @@ impl PoolConfig {
         config.allocations = Some((32, 1700));
         config.sync_block_time = Nanos::ZERO;
         config.queue = QueueConfig::of_2_3();
+        config.data_reads = DataReads::Blocks;
         config.prefetch = PrefetchConfig::of_2_3();
+        config.selection = ChildSelection::OpenZfs2;
         config.read_time = NO_TIME;
         config.write_time = NO_TIME;
         config.resilver.block_time = Nanos::ZERO;
@@ -162,6 +165,7 @@ impl PrefetchConfig {
             minimum: Bytes(4 << 20),
             maximum: Bytes(64 << 20),
             reorder: Bytes(16 << 20),
+            indirect: Bytes(128 << 20),
             reap_seconds: (1, 2),
         }
     }
@@ -189,6 +193,7 @@ impl QueueConfig {
             read_gap_limit: Sectors(64),
             courtesy: None,
             batch: None,
+            merges_classes: false,
         }
     }
 
@@ -200,6 +205,7 @@ impl QueueConfig {
         config.scrub.max_active = 3;
         config.aggregation_limit = Sectors(2048);
         config.batch = Some(Nanos(1 << 29));
+        config.merges_classes = true;
         config.courtesy = Some(Courtesy {
             credit: 5,
             delay: 5,
