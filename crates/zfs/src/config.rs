@@ -55,6 +55,9 @@ pub struct QueueConfig {
     /// What came within one such interval is served by address, before what came
     /// later (`VDQ_T_SHIFT`: 2^29 ns); `None`: everything by address.
     pub batch: Option<Nanos>,
+    /// Whether reads that somebody waits for are merged with prefetch beside them,
+    /// and likewise writes (`vq_read_offset_tree`, `vq_write_offset_tree`).
+    pub merges_classes: bool,
 }
 
 /// How scrub and resilver give way, since OpenZFS 2.1 (`vdev_queue.c`).
@@ -75,9 +78,26 @@ pub enum ChildSelection {
     /// Active commands plus a penalty for a seek (FreeBSD 10.0 and later):
     /// [`raidlab_array::ZfsFreebsd10`].
     FreeBsd10,
+    /// The same, but where a child is, is where the last command ended that its queue
+    /// handed to the disk, a write too, and not the last read chosen for it (OpenZFS
+    /// 2.3.2 `vdev_queue_io_to_issue`, `vdev_queue_last_offset`).
+    OpenZfs2,
     /// Active commands only, ties by time slice (ZFS on Linux 0.6.3, 0.6.4):
     /// [`raidlab_array::Zol06`].
     Zol06,
+}
+
+/// How data blocks are asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DataReads {
+    /// Neighbours ordered together choose their child together and come into its
+    /// queue as one, already merged: near enough where the queue would merge them.
+    Runs,
+    /// Each block chooses for itself and its queue may hand it to the disk before
+    /// the next one chooses (`dbuf_read`, `dbuf_prefetch_impl`, `zio_nowait`). One
+    /// ordered ahead that a request comes to need before its disk has it waits
+    /// among the synchronous reads from then on (`arc_read`, `zio_change_priority`).
+    Blocks,
 }
 
 /// Host time that a request costs beside its disk commands.
@@ -117,6 +137,9 @@ pub enum PrefetchConfig {
         /// Reads this far from where a stream is belong to it
         /// (`zfetch_max_reorder`).
         reorder: Bytes,
+        /// Indirect blocks are ordered up to this much further ahead
+        /// (`zfetch_max_idistance`).
+        indirect: Bytes,
         /// Whole seconds without use after which a stream may be replaced when
         /// there are too many (`zfetch_min_sec_reap`), and goes by itself
         /// (`zfetch_max_sec_reap`).
@@ -226,6 +249,8 @@ pub struct PoolConfig {
     pub sync_block_time: Nanos,
     /// The leaf queues.
     pub queue: QueueConfig,
+    /// How data blocks are asked for.
+    pub data_reads: DataReads,
     /// Prefetch.
     pub prefetch: PrefetchConfig,
     /// How a read chooses its child.

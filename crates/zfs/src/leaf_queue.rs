@@ -14,8 +14,14 @@
 //!   completes; when nothing else is, one at a time until five have completed.
 //! - The chosen I/O is merged with its neighbours of the same class up to 128
 //!   KiB; reads over gaps of up to 32 KiB. (FreeBSD 10.4 also merges across
-//!   classes of the same direction; that needs two classes side by side at
-//!   one address and is left out.)
+//!   classes of the same direction; that is left out.) In OpenZFS 2.3 up to 1 MiB,
+//!   and synchronous reads also with prefetch, writes likewise; the command counts
+//!   in the class of the one that was chosen (`vdev_queue_aggregate`).
+//! - In OpenZFS 2.3 a read ordered ahead becomes a synchronous one when somebody
+//!   waits for it.
+
+#[cfg(test)]
+mod tests;
 
 use crate::config::{ClassLimits, QueueConfig};
 use raidlab_units::Nanos;
@@ -100,6 +106,18 @@ impl Class {
         matches!(self, Self::SyncRead | Self::SyncWrite)
     }
 
+    /// The other class of reads or writes that ZFS may merge with this one; what
+    /// scrub and resilver read carries other flags (`ZIO_FLAG_AGG_INHERIT`).
+    const fn companion(self) -> Option<Self> {
+        match self {
+            Self::SyncRead => Some(Self::AsyncRead),
+            Self::AsyncRead => Some(Self::SyncRead),
+            Self::SyncWrite => Some(Self::AsyncWrite),
+            Self::AsyncWrite => Some(Self::SyncWrite),
+            Self::Scrub => None,
+        }
+    }
+
     const fn is_read(self) -> bool {
         !matches!(self, Self::SyncWrite | Self::AsyncWrite)
     }
@@ -143,6 +161,21 @@ impl LeafQueue {
             waiting.batches.insert((batch, key));
         }
         self.total_waiting += 1;
+    }
+
+    /// Somebody has come to wait for a read ordered ahead: if it is not in the disk
+    /// yet, it is the last of the synchronous ones (`vdev_queue_change_io_priority`,
+    /// which hands nothing to the disk).
+    pub(crate) fn raise(&mut self, start: u64, owner: Owner) {
+        let ahead = &self.waiting[Class::AsyncRead.index()].ios;
+        let mut there = ahead.range((start, 0)..(start + 1, 0));
+        let found = there.find(|(_, (io, _))| io.owner == owner);
+        let Some(key) = found.map(|(&key, _)| key) else {
+            return;
+        };
+        if let Some(io) = self.take(Class::AsyncRead, key) {
+            self.push(Nanos::ZERO, Class::SyncRead, io);
+        }
     }
 
     /// The next command, if a class may issue; `maximum_async_writes` is the
@@ -267,11 +300,10 @@ impl LeafQueue {
         } else {
             0
         };
-        while let Some(key) = self.neighbour(class, &issue, gap, false) {
-            self.absorb(class, key, &mut issue);
-        }
-        while let Some(key) = self.neighbour(class, &issue, gap, true) {
-            self.absorb(class, key, &mut issue);
+        for behind in [false, true] {
+            while let Some((class, key)) = self.neighbour(class, &issue, gap, behind) {
+                self.absorb(class, key, &mut issue);
+            }
         }
         Some(issue)
     }
@@ -293,8 +325,30 @@ impl LeafQueue {
         }
     }
 
-    /// The waiting I/O nearest before or behind the run that may be merged.
-    fn neighbour(&self, class: Class, run: &Issue, gap: u64, behind: bool) -> Option<Key> {
+    /// The waiting I/O nearest before or behind the run that may be merged with it,
+    /// which is of a class.
+    fn neighbour(&self, class: Class, run: &Issue, gap: u64, behind: bool) -> Option<(Class, Key)> {
+        let nearest = |class: Class| {
+            let (distance, key) = self.neighbour_in(class, run, gap, behind)?;
+            Some((distance, class, key))
+        };
+        let other = class.companion().filter(|_| self.config.merges_classes);
+        let found = [Some(class), other]
+            .into_iter()
+            .flatten()
+            .filter_map(nearest);
+        let found = found.min_by_key(|(distance, ..)| *distance);
+        found.map(|(_, class, key)| (class, key))
+    }
+
+    /// The one of a class, and how far apart they begin.
+    fn neighbour_in(
+        &self,
+        class: Class,
+        run: &Issue,
+        gap: u64,
+        behind: bool,
+    ) -> Option<(u64, Key)> {
         let waiting = &self.waiting[class.index()].ios;
         let limit = self.config.aggregation_limit.0;
         let end = run.start + run.count;
@@ -307,172 +361,18 @@ impl LeafQueue {
             };
             span <= limit && near
         };
+        let distance = |io: &Io| io.start.abs_diff(run.start);
         if class.by_arrival() {
             let near = waiting.iter().filter(|(_, (io, _))| fits(io));
-            let nearest = near.min_by_key(|(_, (io, _))| io.start.abs_diff(run.start));
-            return nearest.map(|(&key, _)| key);
+            let nearest = near.min_by_key(|(_, (io, _))| distance(io));
+            return nearest.map(|(&key, (io, _))| (distance(io), key));
         }
         let next = if behind {
             waiting.range((run.start, 0)..).next()
         } else {
             waiting.range(..(run.start, 0)).next_back()
         };
-        next.filter(|(_, (io, _))| fits(io)).map(|(&key, _)| key)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{Class, Io, LeafQueue, Owner};
-    use crate::config::QueueConfig;
-    use raidlab_units::Nanos;
-
-    fn queue() -> LeafQueue {
-        LeafQueue::new(QueueConfig::of_2014())
-    }
-
-    const fn io(start: u64, count: u64, owner: u32) -> Io {
-        Io {
-            start,
-            count,
-            owner: Owner::Read(owner),
-        }
-    }
-
-    fn issued(queue: &mut LeafQueue, writes: u32) -> Vec<(u64, u64)> {
-        std::iter::from_fn(|| queue.next(writes))
-            .map(|(_, issue)| (issue.start, issue.count))
-            .collect()
-    }
-
-    #[test]
-    fn ten_synchronous_reads_in_order_of_arrival() {
-        let mut queue = queue();
-        for index in 0..12 {
-            queue.push(Nanos::ZERO, Class::SyncRead, io((50 - index) * 1000, 16, 0));
-        }
-        let starts: Vec<u64> = issued(&mut queue, 10).iter().map(|run| run.0).collect();
-        let expected: Vec<u64> = (0..10).map(|index| (50 - index) * 1000).collect();
-        assert_eq!(starts, expected);
-        assert_eq!(queue.active(), 10);
-        queue.completed(Class::SyncRead);
-        assert_eq!(issued(&mut queue, 10), [(40_000, 16)]);
-    }
-
-    /// Minima first in class order, then maxima in class order.
-    #[test]
-    fn classes_compete_by_minimum_then_maximum() {
-        let mut queue = queue();
-        for index in 0..4 {
-            queue.push(Nanos::ZERO, Class::Scrub, io(100_000 + index * 1000, 16, 0));
-            queue.push(
-                Nanos::ZERO,
-                Class::AsyncWrite,
-                io(200_000 + index * 1000, 16, 0),
-            );
-            queue.push(
-                Nanos::ZERO,
-                Class::AsyncRead,
-                io(300_000 + index * 1000, 16, 0),
-            );
-        }
-        let order: Vec<Class> = std::iter::from_fn(|| queue.next(2))
-            .map(|(class, _)| class)
-            .collect();
-        use Class::{AsyncRead, AsyncWrite, Scrub};
-        assert_eq!(
-            order,
-            [
-                AsyncRead, AsyncWrite, Scrub, AsyncRead, AsyncRead, AsyncWrite, Scrub
-            ]
-        );
-    }
-
-    #[test]
-    fn asynchronous_classes_go_up_and_wrap() {
-        let mut queue = queue();
-        for start in [5000, 1000, 9000] {
-            queue.push(Nanos::ZERO, Class::AsyncWrite, io(start, 16, 0));
-        }
-        queue.last_start = 5000;
-        assert_eq!(issued(&mut queue, 10), [(9000, 16), (1000, 16), (5000, 16)]);
-    }
-
-    /// 256 sectors at most, both ways; writes only without a gap, reads over
-    /// 64 sectors of it.
-    #[test]
-    fn neighbours_are_merged_up_to_the_limit() {
-        let mut queue = queue();
-        for index in 0..20 {
-            queue.push(Nanos::ZERO, Class::AsyncWrite, io(index * 16, 16, 0));
-        }
-        queue.push(Nanos::ZERO, Class::AsyncWrite, io(328, 16, 0));
-        queue.last_start = 150;
-        assert_eq!(issued(&mut queue, 10), [(0, 256), (256, 64), (328, 16)]);
-        for start in [0, 80, 180] {
-            queue.push(Nanos::ZERO, Class::SyncRead, io(start, 16, 7));
-        }
-        let (_, issue) = queue.next(10).expect("reads wait");
-        assert_eq!((issue.start, issue.count), (0, 96));
-        assert_eq!(issue.owners, [Owner::Read(7); 2]);
-        assert_eq!(issued(&mut queue, 10), [(180, 16)]);
-    }
-
-    /// By hand from the rules of 2021.
-    #[test]
-    fn scrub_lives_on_credit_while_others_are_served() {
-        let mut queue = LeafQueue::new(QueueConfig::of_2_3());
-        for index in 0..20 {
-            queue.push(Nanos::ZERO, Class::Scrub, io(index * 100_000, 16, 0));
-        }
-        // Alone: one at a time, until five have completed; then three.
-        for _ in 0..5 {
-            assert_eq!(issued(&mut queue, 10).len(), 1);
-            queue.completed(Class::Scrub);
-        }
-        assert_eq!(issued(&mut queue, 10).len(), 3);
-        for _ in 0..3 {
-            queue.completed(Class::Scrub);
-        }
-        // With a read in the disk: one, and none until a read has completed while
-        // another was there.
-        for start in [3_000_000, 5_000_000] {
-            queue.push(Nanos::ZERO, Class::SyncRead, io(start, 16, 1));
-        }
-        let order: Vec<Class> = std::iter::from_fn(|| queue.next(10))
-            .map(|(class, _)| class)
-            .collect();
-        assert_eq!(order, [Class::SyncRead, Class::Scrub, Class::SyncRead]);
-        queue.completed(Class::Scrub);
-        assert!(queue.next(10).is_none(), "the credit is used up");
-        queue.completed(Class::SyncRead);
-        for _ in 0..5 {
-            assert_eq!(queue.next(10).map(|(class, _)| class), Some(Class::Scrub));
-            assert!(queue.next(10).is_none(), "one at a time");
-            queue.completed(Class::Scrub);
-        }
-        assert!(queue.next(10).is_none(), "five for each");
-    }
-
-    #[test]
-    fn half_seconds_are_served_one_after_the_other() {
-        let mut queue = LeafQueue::new(QueueConfig::of_2_3());
-        queue.push(Nanos::from_secs(1), Class::AsyncWrite, io(100_000, 16, 0));
-        queue.push(Nanos::ZERO, Class::AsyncWrite, io(900_000, 16, 0));
-        queue.push(Nanos::ZERO, Class::AsyncWrite, io(500_000, 16, 0));
-        // Merged with its neighbour, whenever that came.
-        queue.push(Nanos::from_secs(1), Class::AsyncWrite, io(500_016, 16, 0));
-        queue.last_end = 600_000;
-        let starts = issued(&mut queue, 10);
-        assert_eq!(starts, [(900_000, 16), (500_000, 32), (100_000, 16)]);
-    }
-
-    #[test]
-    fn a_drained_queue_names_everyone_who_waits() {
-        let mut queue = queue();
-        queue.push(Nanos::ZERO, Class::SyncRead, io(0, 8, 1));
-        queue.push(Nanos::ZERO, Class::Scrub, io(0, 8, 2));
-        assert_eq!(queue.drain(), [Owner::Read(1), Owner::Read(2)]);
-        assert!(queue.next(10).is_none());
+        let next = next.filter(|(_, (io, _))| fits(io));
+        next.map(|(&key, (io, _))| (distance(io), key))
     }
 }

@@ -19,9 +19,11 @@
 //! (every write is asynchronous; a flush waits for the current transaction
 //! group), level 3 and above of the block tree, fragmentation, snapshots.
 //!
-//! Releases differ in constants and in rules: the queue's, prefetch, and how many
-//! blocks a sync has under way (`config::releases`, `leaf_queue`, `prefetch`,
-//! `pool::txg::place`), and the order of the resilver (`pool::scan`).
+//! Releases differ in constants and in rules: the queue's, prefetch, whether each data
+//! block chooses its child, by what of it (`config::ChildSelection`, `DataReads`), how
+//! many blocks a sync has under way (`config::releases`, `leaf_queue`, `prefetch`,
+//! `pool::ahead`, `pool::data`, `pool::txg::place`), and the order of the resilver
+//! (`pool::scan`).
 //!
 //! What is not from the sources or from sizes:
 //! - fitted: the syncing thread's time for a block on job 1 of the comparison
@@ -57,7 +59,7 @@ mod prefetch;
 mod slab;
 
 pub use config::{
-    ChildSelection, ClassLimits, ConfigError, Courtesy, HostTime, MemberConfig, PoolConfig,
-    PrefetchConfig, QueueConfig, ResilverConfig, ScanOrder,
+    ChildSelection, ClassLimits, ConfigError, Courtesy, DataReads, HostTime, MemberConfig,
+    PoolConfig, PrefetchConfig, QueueConfig, ResilverConfig, ScanOrder,
 };
 pub use pool::{Pool, SyncStatus};

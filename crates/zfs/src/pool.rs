@@ -21,6 +21,7 @@
 //! instead; no measured job flushes.) A discard is acknowledged and ignored.
 
 mod admin;
+mod ahead;
 mod data;
 mod io;
 mod scan;
@@ -57,6 +58,8 @@ struct Job {
     ahead: Option<Range<u64>>,
     /// Indirect blocks and runs of data being read for it.
     pending: u32,
+    /// Not all of its data was in memory.
+    missed: bool,
     failed: bool,
 }
 
@@ -67,13 +70,18 @@ enum Waiter {
     Scan,
     /// It shall be in memory when it is wanted.
     Nobody,
+    /// These blocks under it are to be ordered ahead.
+    Ahead(u64, u64),
 }
 
 /// Who waits for an indirect block being read.
 #[derive(Debug, Default)]
 struct Fetch {
+    read: Option<u32>,
     jobs: Vec<u32>,
     scan: bool,
+    /// Blocks under it to be ordered ahead.
+    ahead: Vec<Range<u64>>,
 }
 
 /// What happens at a set time.
@@ -105,7 +113,7 @@ pub struct Pool {
     map: BlockMap,
     cache: Cache,
     fetches: HashMap<IndirectId, Fetch>,
-    flights: Vec<data::Flight>,
+    flights: data::Flights,
     prefetch: Prefetch,
     jobs: Slab<Job>,
     reads: Slab<io::Read>,
@@ -135,7 +143,9 @@ impl Pool {
         let blocks = map.volume_blocks();
         let first_deadline = Nanos(random.below(config.txg_timeout.0));
         let selection: Box<dyn ReadPolicy> = match config.selection {
-            ChildSelection::FreeBsd10 => Box::new(ZfsFreebsd10::new(config.members.len())),
+            ChildSelection::FreeBsd10 | ChildSelection::OpenZfs2 => {
+                Box::new(ZfsFreebsd10::new(config.members.len()))
+            }
             ChildSelection::Zol06 => Box::new(Zol06),
         };
         let views = config.members.iter().map(|member| MemberView {
@@ -155,7 +165,7 @@ impl Pool {
             cache: Cache::new(&config, [map.indirect_blocks(1), map.indirect_blocks(2)]),
             map,
             fetches: HashMap::new(),
-            flights: Vec::new(),
+            flights: data::Flights::new(),
             prefetch: Prefetch::new(config.prefetch, blocks, config.volume_block),
             jobs: Slab::new(),
             reads: Slab::new(),
@@ -210,6 +220,7 @@ impl Pool {
                     end: (request.start.0 + request.count.0).div_ceil(block),
                     ahead: None,
                     pending: 0,
+                    missed: false,
                     failed: false,
                 });
                 self.step_job(now, job, out);
@@ -335,9 +346,7 @@ impl Pool {
             } else if let Some(ahead) = job.ahead.clone() {
                 ahead
             } else if request.operation == Operation::Read {
-                let first = request.start.0 / self.map.block_sectors();
-                let ahead = self.prefetch.read(now, first, job.end);
-                job.ahead = Some(ahead.start..ahead.end.min(self.map.volume_blocks()));
+                self.look_ahead(now, index, out);
                 continue;
             } else {
                 break;
@@ -359,37 +368,12 @@ impl Pool {
                 }
             }
             if wanted {
-                self.order_for_job(now, index, blocks.start, stop);
+                self.order_for_job(now, index, (blocks.start, stop), out);
             } else {
-                self.order(now, blocks.start..stop, Class::AsyncRead, None);
+                self.order(now, blocks.start..stop, None, out);
             }
         }
         self.job_gathered(now, index, out);
-    }
-
-    /// The indirect block that must be read before a block's place is known,
-    /// if one must. Level 2 is not needed where level 1 is in memory.
-    fn missing_above(&mut self, block: u64) -> Option<IndirectId> {
-        let id = |level: u8, map: &BlockMap| IndirectId {
-            level,
-            index: map.indirect_index(level, block),
-        };
-        let (level_1, level_2) = (id(1, &self.map), id(2, &self.map));
-        let known = self.cache.hit(level_2);
-        if self.cache.hit(level_1) {
-            return None;
-        }
-        let missing = if known { level_1 } else { level_2 };
-        let place = self.map.indirect_place(missing.level, missing.index);
-        place.map(|_| missing)
-    }
-
-    fn fetch_for_job(&mut self, now: Nanos, id: IndirectId, index: u32, out: &mut Outputs) {
-        if let Some(job) = self.jobs.get_mut(index) {
-            job.pending += 1;
-        }
-        self.last_foreground = Some(now);
-        self.fetch(now, id, Class::SyncRead, Waiter::Job(index), out);
     }
 
     /// Reads an indirect block unless it is being read, and notes who waits for it.
@@ -407,15 +391,18 @@ impl Pool {
             Waiter::Job(job) => fetch.jobs.push(job),
             Waiter::Scan => fetch.scan = true,
             Waiter::Nobody => {}
+            Waiter::Ahead(first, end) => fetch.ahead.push(first..end),
         }
         if known {
+            self.raise_fetch(id, class);
             return;
         }
         let place = self.map.indirect_place(id.level, id.index);
-        let sent = place
-            .is_some_and(|place| self.start_read(now, place, class, io::ReadFor::Indirect(id)));
-        if !sent {
-            self.fetched(now, id, false, out);
+        let purpose = io::ReadFor::Indirect(id);
+        let read = place.and_then(|place| self.order_read(now, place, class, purpose));
+        match self.fetches.get_mut(&id) {
+            Some(fetch) if read.is_some() => fetch.read = read,
+            _ => self.fetched(now, id, false, out),
         }
     }
 
@@ -437,6 +424,11 @@ impl Pool {
         }
         if fetch.scan {
             self.scan_fetched(now, id, good);
+        }
+        for blocks in fetch.ahead {
+            if good {
+                self.order_ahead(now, blocks, out);
+            }
         }
     }
 

@@ -18,6 +18,23 @@ use by_length::ByLength;
 use raidlab_units::{Bytes, Nanos};
 use std::ops::Range;
 
+/// What to order now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Ahead {
+    /// These data blocks.
+    pub(crate) data: Range<u64>,
+    /// What is above these data blocks, but for the first indirect block if it is
+    /// not above the first of its blocks.
+    pub(crate) indirect: Range<u64>,
+}
+
+impl Ahead {
+    pub(crate) const NOTHING: Self = Self {
+        data: 0..0,
+        indirect: 0..0,
+    };
+}
+
 /// See the file's head.
 #[derive(Debug)]
 pub(crate) enum Prefetch {
@@ -40,11 +57,15 @@ impl Prefetch {
         }
     }
 
-    /// Blocks `first..end` are read: the blocks to order now, perhaps none.
-    pub(crate) fn read(&mut self, now: Nanos, first: u64, end: u64) -> Range<u64> {
+    /// Blocks `first..end` are read, of which some were not in memory: the blocks to
+    /// order now, perhaps none.
+    pub(crate) fn read(&mut self, now: Nanos, first: u64, end: u64, missed: bool) -> Ahead {
         match self {
-            Self::ByLength(streams) => streams.read(now, first, end),
-            Self::ByDistance(streams) => streams.read(now, first, end),
+            Self::ByLength(streams) => Ahead {
+                data: streams.read(now, first, end),
+                indirect: 0..0,
+            },
+            Self::ByDistance(streams) => streams.read(now, first, end, missed),
         }
     }
 

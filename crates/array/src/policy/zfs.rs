@@ -8,7 +8,10 @@
 //! within 1 MiB of it and plus 5 further off; on a non-rotating child plus 1.
 //! Of several smallest loads the read's 2 MiB stripe decides: the
 //! (offset / 2 MiB) mod count -th of them. In FreeBSD 10 the last offset is set
-//! when a read is sent to the child; writes do not touch it.
+//! when a read is sent to the child; writes do not touch it. In OpenZFS 2.3 it is where
+//! the last command ended that the child's queue handed to the disk, a write too
+//! (vdev_queue.c, `vdev_queue_io_to_issue`): whoever models that reports those
+//! commands as reads, and not the choices.
 //!
 //! ZFS on Linux 0.6.3 and 0.6.4 (vdev_mirror.c): the fewest active; of several
 //! the (time / 10 ms) mod count -th. Positions play no part.

@@ -1,14 +1,16 @@
 //! Data blocks on their way from the disks to the cache.
 //!
 //! Neighbours on the disk that are ordered together travel as one run, up to
-//! what the leaf queue would merge; who wants a block that is being read waits
-//! for its run.
+//! what the leaf queue would merge, or block by block (`DataReads`); who wants a block
+//! that is being read waits for its run.
 
 use super::Pool;
 use super::io::ReadFor;
+use crate::config::DataReads;
 use crate::leaf_queue::Class;
 use raidlab_array::{Operation, Outputs};
 use raidlab_units::Nanos;
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// Data blocks `first..end` that are read as one.
@@ -21,75 +23,101 @@ pub(super) struct DataRun {
 /// A run being read, and the requests that wait for it.
 #[derive(Debug)]
 pub(super) struct Flight {
-    run: DataRun,
+    end: u64,
+    read: u32,
     /// Nobody waited when it was ordered.
     ahead: bool,
     jobs: Vec<u32>,
 }
 
+/// Runs being read, by their first blocks; they do not overlap.
+pub(super) type Flights = BTreeMap<u64, Flight>;
+
 impl Pool {
     /// Orders what a request needs of the blocks `from..to`, which lie under
     /// one level-1 block: all that it reads, and what it overwrites in part.
-    pub(super) fn order_for_job(&mut self, now: Nanos, index: u32, from: u64, to: u64) {
+    pub(super) fn order_for_job(
+        &mut self,
+        now: Nanos,
+        index: u32,
+        (from, to): (u64, u64),
+        out: &mut Outputs,
+    ) {
         let size = self.map.block_sectors();
         let Some(job) = self.jobs.get_mut(index) else {
             return;
         };
         let (start, count) = (job.request.start.0, job.request.count.0);
         if job.request.operation == Operation::Read {
-            self.order(now, from..to, Class::SyncRead, Some(index));
+            self.order(now, from..to, Some(index), out);
             return;
         }
         let covered = start.div_ceil(size)..(start + count) / size;
         let (first, last) = (start / size, job.end - 1);
         for block in [first, last] {
             if (from..to).contains(&block) && !covered.contains(&block) {
-                self.order(now, block..block + 1, Class::SyncRead, Some(index));
+                self.order(now, block..block + 1, Some(index), out);
             }
         }
     }
 
-    /// Orders a read of what is neither in memory nor a hole.
-    pub(super) fn order(&mut self, now: Nanos, blocks: Range<u64>, class: Class, job: Option<u32>) {
-        let merged = self.config.queue.aggregation_limit.0 / self.map.block_sectors();
+    /// Orders a read of what is neither in memory nor a hole, for a request or ahead
+    /// of one.
+    pub(super) fn order(
+        &mut self,
+        now: Nanos,
+        blocks: Range<u64>,
+        job: Option<u32>,
+        out: &mut Outputs,
+    ) {
+        let one_by_one = self.config.data_reads == DataReads::Blocks;
+        let merged = if one_by_one {
+            1
+        } else {
+            self.config.queue.aggregation_limit.0 / self.map.block_sectors()
+        };
+        let class = match job {
+            Some(_) => Class::SyncRead,
+            None => Class::AsyncRead,
+        };
         let mut block = blocks.start;
         while block < blocks.end {
             if self.cache.contains(block) || !self.map.may_hold(block, block + 1) {
                 block += 1;
                 continue;
             }
-            let mut limit = (blocks.end - block).min(merged.max(1));
-            let mut known = None;
-            for (index, flight) in self.flights.iter().enumerate() {
-                if (flight.run.first..flight.run.end).contains(&block) {
-                    known = Some(index);
-                } else if flight.run.first > block {
-                    limit = limit.min(flight.run.first - block);
-                }
-            }
-            if let Some(known) = known {
-                block = self.flights[known].run.end;
-                self.wait_for(known, job);
+            if let Some((&first, flight)) = self.flights.range(..=block).next_back()
+                && flight.end > block
+            {
+                block = flight.end;
+                self.wait_for(first, job);
                 continue;
+            }
+            let mut limit = (blocks.end - block).min(merged.max(1));
+            if let Some((&next, _)) = self.flights.range(block..).next() {
+                limit = limit.min(next - block);
             }
             let absent = (1..limit).find(|more| self.cache.contains(block + more));
             let Some((place, found)) = self.map.run_from(block, absent.unwrap_or(limit)) else {
                 block += 1;
                 continue;
             };
-            let run = DataRun {
-                first: block,
-                end: block + found,
-            };
-            block = run.end;
-            if self.start_read(now, place, class, ReadFor::Data(run)) {
+            let (first, end) = (block, block + found);
+            block = end;
+            let purpose = ReadFor::Data(DataRun { first, end });
+            if let Some(read) = self.order_read(now, place, class, purpose) {
                 self.last_foreground = Some(now);
-                self.flights.push(Flight {
-                    run,
+                let flight = Flight {
+                    end,
+                    read,
                     ahead: job.is_none(),
                     jobs: Vec::new(),
-                });
-                self.wait_for(self.flights.len() - 1, job);
+                };
+                self.flights.insert(first, flight);
+                self.wait_for(first, job);
+                if one_by_one {
+                    self.issue(out);
+                }
             } else if let Some(job) = job.and_then(|job| self.jobs.get_mut(job)) {
                 job.failed = true;
                 return;
@@ -97,26 +125,28 @@ impl Pool {
         }
     }
 
-    fn wait_for(&mut self, flight: usize, job: Option<u32>) {
-        let Some(index) = job else {
+    fn wait_for(&mut self, first: u64, job: Option<u32>) {
+        let (Some(index), Some(flight)) = (job, self.flights.get_mut(&first)) else {
             return;
         };
-        let flight = &mut self.flights[flight];
         if !flight.jobs.contains(&index)
             && let Some(job) = self.jobs.get_mut(index)
         {
             job.pending += 1;
+            job.missed = true;
             flight.jobs.push(index);
+        }
+        let read = flight.read;
+        if self.config.data_reads == DataReads::Blocks {
+            self.raise_read(read);
         }
     }
 
     /// A run was read, or could not be.
     pub(super) fn data_read(&mut self, now: Nanos, run: DataRun, good: bool, out: &mut Outputs) {
-        let found = self.flights.iter().position(|flight| flight.run == run);
-        let Some(index) = found else {
+        let Some(flight) = self.flights.remove(&run.first) else {
             return;
         };
-        let flight = self.flights.swap_remove(index);
         if good {
             self.cache.insert_data(run.first, run.end);
         }

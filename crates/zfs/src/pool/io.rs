@@ -11,7 +11,7 @@
 use super::Pool;
 use super::data::DataRun;
 use crate::cache::IndirectId;
-use crate::config::{LABEL_FRONT, QueueConfig};
+use crate::config::{ChildSelection, LABEL_FRONT, QueueConfig};
 use crate::leaf_queue::{Class, Io, LeafQueue, Owner};
 use crate::map::Place;
 use raidlab_array::{
@@ -58,6 +58,8 @@ pub(super) struct Read {
     class: Class,
     purpose: ReadFor,
     tried: SlotSet,
+    /// The child that has it now.
+    slot: Slot,
 }
 
 /// What a write is for.
@@ -104,6 +106,17 @@ impl Leaf {
     }
 }
 
+/// What the choice of a child shall remember of it.
+const fn position(slot: Slot, start: u64, count: u64) -> raidlab_array::Io {
+    raidlab_array::Io {
+        kind: raidlab_array::IoKind::Read,
+        slot,
+        start: Sectors(start),
+        count: Sectors(count),
+        address: Sectors(start),
+    }
+}
+
 impl Pool {
     /// Orders a read of a place in the allocatable space; false if no disk
     /// can serve it.
@@ -114,17 +127,40 @@ impl Pool {
         class: Class,
         purpose: ReadFor,
     ) -> bool {
+        self.order_read(now, place, class, purpose).is_some()
+    }
+
+    /// The same; the read's index, if there is a disk for it.
+    pub(super) fn order_read(
+        &mut self,
+        now: Nanos,
+        place: Place,
+        class: Class,
+        purpose: ReadFor,
+    ) -> Option<u32> {
         let read = self.reads.insert(Read {
             place,
             class,
             purpose,
             tried: SlotSet::EMPTY,
+            slot: Slot(0),
         });
         let sent = self.send_read(now, read);
         if !sent {
             self.reads.remove(read);
         }
-        sent
+        sent.then_some(read)
+    }
+
+    /// Somebody has come to wait for a read that was ordered ahead.
+    pub(super) fn raise_read(&mut self, index: u32) {
+        if let Some(read) = self.reads.get_mut(index)
+            && read.class == Class::AsyncRead
+        {
+            read.class = Class::SyncRead;
+            let queue = &mut self.leaves[read.slot.index()].queue;
+            queue.raise(read.place.start, Owner::Read(index));
+        }
     }
 
     /// Sends a read to a child not yet tried; false if there is none.
@@ -153,15 +189,11 @@ impl Pool {
             return false;
         };
         let slot = choice.slot;
-        let kind = raidlab_array::IoKind::Read;
-        let sent = raidlab_array::Io {
-            kind,
-            slot,
-            start,
-            count,
-            address: start,
-        };
-        self.selection.issued(&sent, &self.views);
+        if self.config.selection != ChildSelection::OpenZfs2 {
+            let sent = position(slot, read.place.start, read.place.count);
+            self.selection.issued(&sent, &self.views);
+        }
+        read.slot = slot;
         read.tried = read.tried.with(slot);
         let io = Io {
             start: start.0,
@@ -261,6 +293,10 @@ impl Pool {
                     Class::AsyncWrite => (Operation::Write, Purpose::Foreground),
                     Class::Scrub => (Operation::Read, Purpose::Sync),
                 };
+                if self.config.selection == ChildSelection::OpenZfs2 {
+                    let sent = position(slot, issue.start, issue.count);
+                    self.selection.issued(&sent, &self.views);
+                }
                 let id = self.commands.insert(Command {
                     slot,
                     epoch: leaf.epoch,

@@ -5,17 +5,19 @@
 //! the length of a read, doubles up to a minimum (4 MiB), and from then on grows by
 //! an eighth whenever a block ordered ahead came after the stream had passed it, up to
 //! a maximum (64 MiB); all blocks within the distance are ordered that have not
-//! been. A read a little ahead of a stream, or behind one that is in use, leaves all
+//! been, and beyond them indirect blocks, whose own distance doubles with every read up
+//! to a maximum (128 MiB). Data are ordered only from the first time on that a read of
+//! the stream found a block missing. A read a little ahead of a stream, or behind one that is in use, leaves all
 //! as it is. Any other read begins a stream: in place of one that nobody has used for
 //! more than two seconds, or, when there are as many as there may be, for more than
 //! one; a new one counts as a second old until it is hit. Times are whole
 //! seconds.
 //!
 //! Left out: streams of which parts are read in another order come back to life
-//! once enough of them has been read (`dmu_zfetch_future`); indirect blocks are
-//! ordered further ahead than data; less is ordered when prefetch fills a
-//! sixteenth of the cache.
+//! once enough of them has been read (`dmu_zfetch_future`); less is ordered when
+//! prefetch fills a sixteenth of the cache.
 
+use super::Ahead;
 use crate::config::PrefetchConfig;
 use raidlab_units::{Bytes, Nanos};
 use std::ops::Range;
@@ -26,8 +28,14 @@ struct Stream {
     next: u64,
     /// How far it reaches ahead, in bytes.
     distance: u64,
-    /// Ordered up to here.
-    ordered: u64,
+    /// Data to be ordered.
+    data: Range<u64>,
+    /// How much further indirect blocks are ordered, in bytes.
+    indirect_distance: u64,
+    /// Blocks whose indirect blocks are to be ordered.
+    indirect: Range<u64>,
+    /// A read found a block missing.
+    missed: bool,
     /// Something came too late.
     late: bool,
     /// In whole seconds.
@@ -42,6 +50,7 @@ pub(crate) struct ByDistance {
     block: u64,
     minimum: u64,
     maximum: u64,
+    indirect_maximum: u64,
     reorder_blocks: u64,
     reap_seconds: (u64, u64),
     /// The newest first.
@@ -57,6 +66,7 @@ impl ByDistance {
             minimum,
             maximum,
             reorder,
+            indirect,
             reap_seconds,
         } = config
         else {
@@ -70,54 +80,56 @@ impl ByDistance {
             block: block.0,
             minimum: minimum.0,
             maximum: maximum.0,
+            indirect_maximum: indirect.0,
             reorder_blocks: reorder.0 / block.0 + 1,
             reap_seconds,
             streams: Vec::new(),
         }
     }
 
-    /// Blocks `first..end` are read: the blocks to order now, perhaps none.
-    pub(super) fn read(&mut self, now: Nanos, first: u64, end: u64) -> Range<u64> {
+    /// Blocks `first..end` are read, of which some were not in memory: what to order
+    /// now.
+    pub(super) fn read(&mut self, now: Nanos, first: u64, end: u64, missed: bool) -> Ahead {
         let now = now.0 / Nanos::SECOND.0;
         let follows = |stream: &Stream| stream.next == first || stream.next == first + 1;
         let crosses = |stream: &Stream| first <= stream.next && end >= stream.next;
         let find = |test: &dyn Fn(&Stream) -> bool| self.streams.iter().position(test);
         if let Some(index) = find(&follows) {
-            return self.hit(now, index, end);
+            return self.hit(now, index, end, missed);
         }
         let reorder = self.reorder_blocks;
         let recent = now.saturating_sub(self.reap_seconds.1);
         for index in 0..self.streams.len() {
             let stream = &mut self.streams[index];
             if crosses(stream) {
-                return self.hit(now, index, end);
+                return self.hit(now, index, end, missed);
             }
             if first > stream.next && end <= stream.next + reorder {
                 stream.used = now;
-                return 0..0;
+                return Ahead::NOTHING;
             }
             if end < stream.next && end + reorder > stream.next && stream.used >= recent {
                 stream.used = now;
-                return 0..0;
+                return Ahead::NOTHING;
             }
         }
         if end < self.blocks {
             self.begin(now, end);
         }
-        0..0
+        Ahead::NOTHING
     }
 
-    fn hit(&mut self, now: u64, index: usize, end: u64) -> Range<u64> {
+    fn hit(&mut self, now: u64, index: usize, end: u64, missed: bool) -> Ahead {
         let stream = &mut self.streams[index];
         stream.used = now;
         let length = end.saturating_sub(stream.next) * self.block;
         if length == 0 {
-            return 0..0;
+            return Ahead::NOTHING;
         }
         stream.next = end;
         if end >= self.blocks {
             self.streams.remove(index);
-            return 0..0;
+            return Ahead::NOTHING;
         }
         if stream.distance < length {
             stream.distance = length;
@@ -128,10 +140,26 @@ impl ByDistance {
         }
         stream.late = false;
         stream.distance = stream.distance.min(self.maximum);
-        let from = stream.ordered.max(end);
-        let to = (end + stream.distance / self.block).min(self.blocks);
-        stream.ordered = from.max(to);
-        from..stream.ordered
+        reach(&mut stream.data, end, stream.distance / self.block);
+        if stream.indirect_distance < length {
+            stream.indirect_distance = length;
+        } else {
+            stream.indirect_distance *= 2;
+        }
+        stream.indirect_distance = stream.indirect_distance.min(self.indirect_maximum);
+        let further = stream.indirect_distance / self.block;
+        reach(&mut stream.indirect, stream.data.end, further);
+        stream.missed |= missed;
+        let data = if stream.missed {
+            take(&mut stream.data)
+        } else {
+            0..0
+        };
+        let clip = |range: Range<u64>| range.start.min(self.blocks)..range.end.min(self.blocks);
+        Ahead {
+            data: clip(data),
+            indirect: clip(take(&mut stream.indirect)),
+        }
     }
 
     fn begin(&mut self, now: u64, next: u64) {
@@ -149,7 +177,10 @@ impl ByDistance {
         let stream = Stream {
             next,
             distance: 0,
-            ordered: next,
+            data: next..next,
+            indirect_distance: 0,
+            indirect: next..next,
+            missed: false,
             late: false,
             used: now.saturating_sub(short),
         };
@@ -167,6 +198,20 @@ impl ByDistance {
     }
 }
 
+/// Makes a range of what is to be ordered begin at `from` or later and end so far
+/// behind it or later.
+fn reach(range: &mut Range<u64>, from: u64, blocks: u64) {
+    range.start = range.start.max(from);
+    range.end = range.end.max(from + blocks);
+}
+
+/// What is to be ordered: from now on, what follows it.
+fn take(range: &mut Range<u64>) -> Range<u64> {
+    let taken = range.clone();
+    range.start = range.end;
+    taken
+}
+
 #[cfg(test)]
 mod tests {
     use super::ByDistance;
@@ -180,8 +225,8 @@ mod tests {
     }
 
     fn read(prefetch: &mut ByDistance, first: u64) -> (u64, u64) {
-        let range = prefetch.read(Nanos::ZERO, first, first + 16);
-        (range.start, range.end)
+        let ahead = prefetch.read(Nanos::ZERO, first, first + 16, true);
+        (ahead.data.start, ahead.data.end)
     }
 
     /// Reads of 128 KiB: distances of 128, 256, 512 KiB ... 4 MiB, which is 512
@@ -199,6 +244,39 @@ mod tests {
         assert_eq!(read(&mut prefetch, 4000), (4512, 4528));
     }
 
+    /// Beyond the data, 128, 256, 512 KiB ... 128 MiB further, which is 16 384 blocks.
+    #[test]
+    fn indirect_blocks_are_ordered_further_ahead() {
+        let mut prefetch = prefetch();
+        let mut above = |first: u64| {
+            let ahead = prefetch.read(Nanos::ZERO, first, first + 16, true);
+            (ahead.indirect.start, ahead.indirect.end)
+        };
+        assert_eq!(above(160), (0, 0));
+        assert_eq!(above(176), (208, 224), "data to 208");
+        assert_eq!(above(192), (240, 272), "data to 240");
+        assert_eq!(above(208), (288, 352), "data to 288");
+        for first in (224..4000).step_by(16) {
+            above(first);
+        }
+        assert_eq!(above(4000), (4528 + 16_368, 4528 + 16_384));
+    }
+
+    #[test]
+    fn data_that_are_in_memory_need_none_ahead() {
+        let mut prefetch = prefetch();
+        read(&mut prefetch, 160);
+        for first in [176, 192] {
+            let ahead = prefetch.read(Nanos::ZERO, first, first + 16, false);
+            assert_eq!(ahead.data, 0..0);
+            assert!(!ahead.indirect.is_empty());
+        }
+        // One is missing: 512 KiB, and from now on always.
+        assert_eq!(read(&mut prefetch, 208), (224, 288));
+        let ahead = prefetch.read(Nanos::ZERO, 224, 240, false);
+        assert_eq!(ahead.data, 288..368);
+    }
+
     #[test]
     fn blocks_that_come_too_late_make_it_grow_by_an_eighth() {
         let mut prefetch = prefetch();
@@ -213,7 +291,7 @@ mod tests {
             prefetch.arrived(first - 16);
             read(&mut prefetch, first);
         }
-        let last = prefetch.streams[0].ordered - prefetch.streams[0].next;
+        let last = prefetch.streams[0].data.end - prefetch.streams[0].next;
         assert_eq!(last, 8192, "64 MiB");
     }
 
@@ -228,7 +306,7 @@ mod tests {
         assert_eq!(prefetch.streams.len(), 8, "never more");
         assert_eq!(read(&mut prefetch, 192), (208, 240), "still known");
         let later = Nanos::from_secs(3);
-        prefetch.read(later, 1_000_000, 1_000_001);
+        prefetch.read(later, 1_000_000, 1_000_001, true);
         assert_eq!(prefetch.streams.len(), 1, "all others were too old");
     }
 

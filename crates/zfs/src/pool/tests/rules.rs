@@ -357,6 +357,76 @@ fn the_first_blocks_of_a_group_go_one_by_one_and_those_behind_them_together() {
     assert_eq!(counts(&out), [30 * 16]);
 }
 
+/// A pool of OpenZFS 2.3 with so many disks and a volume of 64 MiB, written, of which
+/// the first half is not in memory.
+fn written_with_2_3(disks: usize, now: &mut Nanos) -> Pool {
+    let members = vec![config().members[0]; disks];
+    let config = PoolConfig::openzfs_2_3(members, Sectors(1 << 17), Bytes(1 << 30));
+    let mut pool = Pool::new(config, Stream::new(1)).expect("a good configuration");
+    for part in 0..64 {
+        let write = request(part, Operation::Write, part * 2048, 2048);
+        let out = call(&mut pool, |pool, out| pool.submit(*now, write, out));
+        settle(&mut pool, now, out.commands);
+    }
+    let flush = request(64, Operation::Flush, 0, 0);
+    let out = call(&mut pool, |pool, out| pool.submit(*now, flush, out));
+    settle(&mut pool, now, out.commands);
+    pool.drop_caches();
+    pool
+}
+
+/// Both disks wrote an uberblock at their end last: a load of five each for the seek, and
+/// the stripe says the first. The next ones follow on what it was given: its load is the
+/// commands it has. Five are still a tie; six are more than the other's five. From the
+/// second one on the other has no seek, and the first six commands and a short one: eight,
+/// which is a tie when the other has eight commands.
+#[test]
+fn each_block_chooses_by_what_its_disk_was_given_last() {
+    let mut now = Nanos::ZERO;
+    let mut pool = written_with_2_3(2, &mut now);
+    let read = request(70, Operation::Read, 0, 256);
+    let out = call(&mut pool, |pool, out| pool.submit(now, read, out));
+    let slots: Vec<u16> = out.commands.iter().map(|command| command.slot.0).collect();
+    assert_eq!(slots, [0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0]);
+    assert!(out.commands.iter().all(|command| command.count.0 == 16));
+}
+
+/// One disk. The second read makes ten commands of one block each; the six blocks that
+/// wait go with the first one ordered ahead, two more of these follow, thirteen wait.
+/// The third read wants those: they need no prefetch to end, and what it orders
+/// ahead goes with them.
+#[test]
+fn prefetch_that_is_wanted_becomes_a_read_that_somebody_waits_for() {
+    for wanted in [false, true] {
+        let mut now = Nanos::ZERO;
+        let mut pool = written_with_2_3(1, &mut now);
+        let read = |pool: &mut Pool, now: Nanos, part: u64| {
+            let read = request(70 + part, Operation::Read, part * 256, 256);
+            call(pool, |pool, out| pool.submit(now, read, out)).commands
+        };
+        let first = read(&mut pool, now, 0);
+        settle(&mut pool, &mut now, first);
+        let second = read(&mut pool, now, 1);
+        let blocks: Vec<u64> = second.iter().map(|command| command.count.0 / 16).collect();
+        assert_eq!(blocks, [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 7, 1, 1]);
+        if wanted {
+            assert_eq!(read(&mut pool, now, 2).len(), 0);
+        }
+        let done = second[0].id;
+        let out = call(&mut pool, |pool, out| pool.complete(now, done, Ok(()), out));
+        let blocks: Vec<u64> = out
+            .commands
+            .iter()
+            .map(|command| command.count.0 / 16)
+            .collect();
+        if wanted {
+            assert_eq!(blocks, [13 + 32]);
+        } else {
+            assert_eq!(blocks, [0; 0]);
+        }
+    }
+}
+
 /// A job begins: of the data a thirty-second of memory stays.
 #[test]
 fn dropped_caches_keep_what_the_cache_always_keeps() {

@@ -3,7 +3,7 @@
 //! synced has a place.
 
 use super::rules::config;
-use crate::{ChildSelection, Pool};
+use crate::{ChildSelection, DataReads, Pool, PrefetchConfig, QueueConfig};
 use proptest::prelude::*;
 use raidlab_array::{MemberCommand, Operation, Outputs, Request, RequestId, Slot};
 use raidlab_random::Stream;
@@ -156,11 +156,16 @@ proptest! {
     #[test]
     fn every_request_finishes_once_in_any_order(
         steps in prop::collection::vec(step(), 1..300),
-        linux in any::<bool>(),
+        release in 0..3,
     ) {
         let mut config = config();
-        if linux {
+        if release == 1 {
             config.selection = ChildSelection::Zol06;
+        } else if release == 2 {
+            config.selection = ChildSelection::OpenZfs2;
+            config.data_reads = DataReads::Blocks;
+            config.queue = QueueConfig::of_2_3();
+            config.prefetch = PrefetchConfig::of_2_3();
         }
         // So small that the cache turns over and writers are delayed.
         config.dirty_data_max = Bytes(1 << 20);

@@ -1,0 +1,111 @@
+//! What must be known before data can be ordered, and what prefetch orders.
+//!
+//! Until 2015 a request waits for the indirect blocks of what is ordered on its account
+//! as it does for its own. In OpenZFS 2.3 nobody waits: an indirect block that is
+//! missing is read like one that a request needs, and when it is there the blocks under
+//! it are ordered (`dbuf_prefetch_impl`, `dbuf_prefetch_indirect_done`); those of level
+//! 1 further ahead are ordered like data. (Where also the block of level 2 above them is
+//! missing, they are left to be found missing by the data.)
+
+use super::{Pool, Waiter};
+use crate::cache::IndirectId;
+use crate::config::DataReads;
+use crate::leaf_queue::Class;
+use crate::map::BlockMap;
+use crate::prefetch::Ahead;
+use raidlab_array::Outputs;
+use raidlab_units::Nanos;
+use std::ops::Range;
+
+impl Pool {
+    /// The indirect block that must be read before a block's place is known,
+    /// if one must. Level 2 is not needed where level 1 is in memory.
+    pub(super) fn missing_above(&mut self, block: u64) -> Option<IndirectId> {
+        let id = |level: u8, map: &BlockMap| IndirectId {
+            level,
+            index: map.indirect_index(level, block),
+        };
+        let (level_1, level_2) = (id(1, &self.map), id(2, &self.map));
+        let known = self.cache.hit(level_2);
+        if self.cache.hit(level_1) {
+            return None;
+        }
+        let missing = if known { level_1 } else { level_2 };
+        let place = self.map.indirect_place(missing.level, missing.index);
+        place.map(|_| missing)
+    }
+
+    pub(super) fn fetch_for_job(
+        &mut self,
+        now: Nanos,
+        id: IndirectId,
+        index: u32,
+        out: &mut Outputs,
+    ) {
+        if let Some(job) = self.jobs.get_mut(index) {
+            job.pending += 1;
+        }
+        self.last_foreground = Some(now);
+        self.fetch(now, id, Class::SyncRead, Waiter::Job(index), out);
+    }
+
+    /// All that a read needs is ordered: what it makes the prefetch order.
+    pub(super) fn look_ahead(&mut self, now: Nanos, index: u32, out: &mut Outputs) {
+        let Some(job) = self.jobs.get_mut(index) else {
+            return;
+        };
+        let first = job.request.start.0 / self.map.block_sectors();
+        let Ahead { data, indirect } = self.prefetch.read(now, first, job.end, job.missed);
+        let data = data.start..data.end.min(self.map.volume_blocks());
+        if self.config.data_reads == DataReads::Runs {
+            job.ahead = Some(data);
+            return;
+        }
+        job.ahead = Some(0..0);
+        self.order_ahead(now, data, out);
+        let pointers = self.map.pointers();
+        for index in indirect.start.div_ceil(pointers)..indirect.end.div_ceil(pointers) {
+            self.order_indirect(now, index, out);
+        }
+    }
+
+    /// Orders data blocks, and first what is above them.
+    pub(super) fn order_ahead(&mut self, now: Nanos, blocks: Range<u64>, out: &mut Outputs) {
+        let mut block = blocks.start;
+        while block < blocks.end {
+            let stop = (block + 1).next_multiple_of(self.map.pointers());
+            let stop = stop.min(blocks.end);
+            match self.missing_above(block) {
+                Some(id) => {
+                    self.fetch(now, id, Class::SyncRead, Waiter::Ahead(block, stop), out);
+                    self.issue(out);
+                }
+                None => self.order(now, block..stop, None, out),
+            }
+            block = stop;
+        }
+    }
+
+    /// Orders a block of level 1 if it is clear where it is.
+    fn order_indirect(&mut self, now: Nanos, index: u64, out: &mut Outputs) {
+        let block = index * self.map.pointers();
+        if block < self.map.volume_blocks()
+            && let Some(id) = self.missing_above(block)
+            && id == (IndirectId { level: 1, index })
+        {
+            self.fetch(now, id, Class::AsyncRead, Waiter::Nobody, out);
+            self.issue(out);
+        }
+    }
+
+    /// A block that is being read is wanted again.
+    pub(super) fn raise_fetch(&mut self, id: IndirectId, class: Class) {
+        let read = self.fetches.get(&id).and_then(|fetch| fetch.read);
+        if let Some(read) = read
+            && class == Class::SyncRead
+            && self.config.data_reads == DataReads::Blocks
+        {
+            self.raise_read(read);
+        }
+    }
+}
