@@ -71,6 +71,19 @@ pub struct Courtesy {
     pub delay: u32,
 }
 
+/// Pool metadata of a group (space maps, the dataset's own block, the objects that
+/// say where these are): each piece has three copies, and a round is on the disks
+/// before the next one begins (`spa_sync_iterate_to_convergence`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PoolMetadata {
+    /// Rounds.
+    pub rounds: u8,
+    /// Pieces in each.
+    pub pieces: u8,
+    /// The size of each.
+    pub sectors: Sectors,
+}
+
 /// How a read chooses among the mirror's children. Members count the commands
 /// that their leaf queue has in the disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -216,6 +229,8 @@ pub struct PoolConfig {
     /// What of it holds data still when the host's caches were dropped before a job;
     /// `None`: they are not.
     pub kept_when_dropped: Option<Bytes>,
+    /// What an indirect block counts as dirty data; zero: not at all.
+    pub indirect_dirty: Bytes,
     /// Writers block at this much dirty data (`zfs_dirty_data_max`).
     pub dirty_data_max: Bytes,
     /// Writers are delayed above this percentage of it
@@ -233,14 +248,13 @@ pub struct PoolConfig {
     pub txg_timeout: Nanos,
     /// ... or with this much dirty data (`zfs_dirty_data_sync`).
     pub txg_dirty_sync: Bytes,
-    /// Pool metadata (space maps, the dataset's own block) that each of the two
-    /// rounds of a group's sync writes, one command for each copy.
-    pub pool_metadata: Sectors,
+    /// Pool metadata that each group writes.
+    pub pool_metadata: PoolMetadata,
     /// How far the copies of metadata lie from each other; `None`: an eighth of the
     /// disk.
     pub copies_apart: Option<Sectors>,
-    /// Blocks that a sync has under way when it begins, and after how many there may
-    /// be one more; `None`: no limit.
+    /// Blocks that a sync may have under way when it begins, and at most; `None`: no
+    /// limit.
     pub allocations: Option<(u32, u32)>,
     /// Host time of the syncing thread for each dirty block of a group, before the
     /// first of them can go to a disk.

@@ -29,8 +29,8 @@
 //! - fitted: the syncing thread's time for a block on job 1 of the comparison
 //!   of 2015, the resilver thread's on its first hour (8.39 %), both in
 //!   `config`;
-//! - read off the commands that OpenZFS 2.3 sends to modelled disks: how fast that
-//!   number of blocks rises, and how much pool metadata a group writes;
+//! - read off the commands that OpenZFS 2.3 sends to modelled disks: how much pool
+//!   metadata a group writes, and how small an indirect block becomes;
 //! - read off facts of the log that are not rates (`iostat` totals, fio's `cpu`
 //!   and `ctx`): pointers and compressed size of indirect blocks, the host's
 //!   times, that prefetch is on;
@@ -60,6 +60,6 @@ mod slab;
 
 pub use config::{
     ChildSelection, ClassLimits, ConfigError, Courtesy, DataReads, HostTime, MemberConfig,
-    PoolConfig, PrefetchConfig, QueueConfig, ResilverConfig, ScanOrder,
+    PoolConfig, PoolMetadata, PrefetchConfig, QueueConfig, ResilverConfig, ScanOrder,
 };
 pub use pool::{Pool, SyncStatus};

@@ -2,7 +2,7 @@
 
 use super::{
     ChildSelection, ClassLimits, Courtesy, DataReads, HostTime, MemberConfig, PoolConfig,
-    PrefetchConfig, QueueConfig, ResilverConfig, ScanOrder,
+    PoolMetadata, PrefetchConfig, QueueConfig, ResilverConfig, ScanOrder,
 };
 use raidlab_units::{Bytes, Nanos, Sectors};
 
@@ -31,6 +31,7 @@ impl PoolConfig {
             cache: Bytes(cache),
             metadata_limit: Bytes(cache / 4 - headers(cache)),
             kept_when_dropped: None,
+            indirect_dirty: Bytes(0),
             dirty_data_max: Bytes((memory.0 / 10).min(4 << 30)),
             delay_min_percent: 60,
             delay_scale: Nanos::from_micros(500),
@@ -40,7 +41,11 @@ impl PoolConfig {
             txg_dirty_sync: Bytes(64 << 20),
             // From job 5 of the log: about 1 MiB of writes per group that are neither
             // data nor indirect blocks of the volume.
-            pool_metadata: Sectors(256),
+            pool_metadata: PoolMetadata {
+                rounds: 2,
+                pieces: 1,
+                sectors: Sectors(256),
+            },
             copies_apart: None,
             allocations: None,
             sync_prepare_time: Nanos::ZERO,
@@ -107,14 +112,22 @@ impl PoolConfig {
         config.indirect_pointers = 1024;
         config.level_1_pointer_bytes = 7;
         config.indirect_memory = Bytes(8 << 10);
+        // `dbuf_dirty`, `dr_accounted`: as it is before compression.
+        config.indirect_dirty = Bytes(128 << 10);
         // dsl_pool.c: `zfs_dirty_data_max_percent` 10, `zfs_dirty_data_sync_percent` 20.
         config.txg_dirty_sync = Bytes(config.dirty_data_max.0 / 5);
-        // Read off the members' commands on the kernel bench: 40 to 100 sectors in
-        // each of the rounds. The copies are in metaslabs of their own.
-        config.pool_metadata = Sectors(64);
+        // Read off the members' commands on the kernel bench: three rounds (as many
+        // calls of `dsl_pool_sync`), with three to eight blocks in the first two. The
+        // copies are in metaslabs of their own.
+        config.pool_metadata = PoolMetadata {
+            rounds: 3,
+            pieces: 3,
+            sectors: Sectors(16),
+        };
         config.copies_apart = Some(metaslab(config.smallest_member()));
-        // `zfs_vdev_def_queue_depth`; the growth is read off the members' commands.
-        config.allocations = Some((32, 1700));
+        // `zfs_vdev_def_queue_depth`; `zfs_vdev_async_write_max_active` times
+        // `zfs_vdev_queue_depth_pct`.
+        config.allocations = Some((32, 100));
         // `dbuf_sync_list` makes a zio of every block before it lets go of the
         // processor, and each reads the clock once (`zio_create`). That takes 2048 ns
         // on the kernel bench; nothing else does.

@@ -455,3 +455,26 @@ fn dropped_caches_keep_what_the_cache_always_keeps() {
     assert_eq!(read_again(false), [0, 0]);
     assert_eq!(read_again(true), [1, 0]);
 }
+
+/// OpenZFS 2.3: two blocks under one level-1 block, and one under another, all under one
+/// of level 2: 3 * 8 KiB and 3 * 128 KiB, until all is on disk. In 2015: the data.
+#[test]
+fn indirect_blocks_count_as_dirty_in_openzfs_2_3() {
+    let (members, volume) = (config().members, Sectors(1 << 26));
+    let memory = Bytes(16 << 30);
+    let new = PoolConfig::openzfs_2_3(members.clone(), volume, memory);
+    let old = PoolConfig::freebsd_10_1(members, volume, memory);
+    for (config, indirect) in [(new, 3 << 17), (old, 0)] {
+        let mut pool = Pool::new(config, Stream::new(1)).expect("a good configuration");
+        for (id, block) in [(1, 0), (2, 1), (3, 5000)] {
+            let write = request(id, Operation::Write, block * 16, 16);
+            call(&mut pool, |pool, out| pool.submit(Nanos::ZERO, write, out));
+        }
+        assert_eq!(pool.dirty(), Bytes(3 * 8192 + indirect));
+        let mut now = Nanos::ZERO;
+        let flush = request(4, Operation::Flush, 0, 0);
+        let out = call(&mut pool, |pool, out| pool.submit(Nanos::ZERO, flush, out));
+        settle(&mut pool, &mut now, out.commands);
+        assert_eq!(pool.dirty(), Bytes(0));
+    }
+}

@@ -1,16 +1,19 @@
 //! The syncing thread gives places to dirty blocks and sends them.
 //!
 //! Until 2015 it goes its own pace, and runs are handed to the queues already merged
-//! up to their limit. In OpenZFS 2.3 a block gets its place only while fewer than so
-//! many are on their way (`zio_dva_throttle`): 32 when a group's sync begins
-//! (`zfs_vdev_def_queue_depth`). So the first ones go to the disks one by one, and
-//! only those that wait behind them are merged: with a disk that takes writes into
-//! its cache most commands are single blocks. By the source
-//! (`metaslab_group_increment_qdepth`) the limit rises by one for each block that has
-//! ended, up to 100; in the members' commands on the kernel bench it rises by one for
-//! some 1 700 blocks, and that is what is done here. Blocks wait for their places by
-//! level (`zio_bookmark_compare`): the data of a group come first, then the indirect
-//! blocks above them, level by level.
+//! up to their limit.
+//!
+//! In OpenZFS 2.3 a block gets its place only while there is a slot for it
+//! (`zio_dva_throttle`), two for one with two copies. There are 32 slots when a group's
+//! sync begins (`zfs_vdev_def_queue_depth`), and one more for each block that has ended,
+//! up to 100 (`metaslab_group_increment_qdepth`). But one block only is looked at when
+//! one ends or a new one comes (`zio_io_to_allocate`). So the first 32 go to the disks
+//! one by one, and each that ends lets one follow, which keeps their number; it rises
+//! when an indirect block comes, that is when everything under it has its place. In a
+//! sequential write that is one for a thousand blocks, in random writes for almost each
+//! of them. What waits in a disk's queue is merged. The blocks that wait for slots are
+//! sorted by level (`zio_bookmark_compare`): the data of a group come first, then the
+//! indirect blocks above them, level by level.
 
 use super::{Stage, Sync};
 use crate::cache::IndirectId;
@@ -20,6 +23,7 @@ use crate::pool::io::WriteFor;
 use crate::pool::{Pool, Timer};
 use raidlab_array::Outputs;
 use raidlab_units::Nanos;
+use std::collections::VecDeque;
 
 /// The second and third copy of metadata lie this part of the disk further, if the
 /// configuration says nothing else.
@@ -58,13 +62,21 @@ impl Pool {
         }
     }
 
-    /// Gives places to blocks, one by one, as long as so many writes may be
-    /// outstanding; each goes to the queues at once.
+    /// Gives places to blocks, one for each look at them that finds free slots; each
+    /// goes to the queues at once.
     fn place_some(&mut self, sync: &mut Sync, out: &mut Outputs) {
-        let (first, growth) = self.config.allocations.unwrap_or_default();
-        let at_most = first + sync.written / growth.max(1);
+        let (first, most) = self.config.allocations.unwrap_or_default();
+        let slots = most.min(first.saturating_add(sync.written));
         let limit = self.map.block_sectors();
-        while sync.outstanding < at_most {
+        let copies = u32::try_from(self.config.metadata_copies).unwrap_or(u32::MAX);
+        // Without a disk nothing ends: then nothing is waited for.
+        while sync.looks > 0 || sync.outstanding == 0 {
+            sync.looks = sync.looks.saturating_sub(1);
+            let needed = if sync.runs.is_empty() { copies } else { 1 };
+            if sync.outstanding > 0 && sync.outstanding + needed > slots {
+                sync.looks = 0;
+                break;
+            }
             if let Some(&(first, dirty)) = sync.runs.front() {
                 self.place_blocks(sync, first, dirty, limit);
             } else if let Some((index, changed)) = sync.parents[0].pop_front() {
@@ -78,6 +90,9 @@ impl Pool {
             self.send_run(sync);
             self.send_copies(sync);
             self.issue(out);
+        }
+        if sync.runs.is_empty() && sync.parents.iter().all(VecDeque::is_empty) {
+            sync.stage = Stage::Settle;
         }
     }
 
@@ -118,6 +133,7 @@ impl Pool {
         let changed = std::mem::take(&mut sync.changed[above]);
         if self.config.allocations.is_some() {
             sync.parents[above].push_back((index, changed));
+            sync.looks = sync.looks.saturating_add(1);
         } else {
             self.place_indirect(sync, level, index, changed);
         }
