@@ -2,5 +2,6 @@
 
 mod bench;
 mod comparison;
+mod resilver;
 mod rules;
 mod shuffled;

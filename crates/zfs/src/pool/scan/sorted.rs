@@ -67,7 +67,9 @@ impl Sorting {
         let most = self.memory.0.min(allocated.0 / 20);
         let enough = most - (most / SOFT).min(SOFT_MAXIMUM);
         let used = self.found.memory().0;
-        self.reads = self.complete || used >= most || (used >= enough && self.reads);
+        let full = used >= most || (used >= enough && self.reads);
+        // A pool with next to nothing in it would else never find that.
+        self.reads = self.complete || (full && used > 0);
     }
 }
 

@@ -21,7 +21,7 @@ fn pool() -> Pool {
     Pool::new(config(), Stream::new(1)).expect("a good configuration")
 }
 
-fn request(id: u64, operation: Operation, start: u64, count: u64) -> Request {
+pub(super) fn request(id: u64, operation: Operation, start: u64, count: u64) -> Request {
     Request {
         id: RequestId(id),
         operation,
@@ -33,14 +33,18 @@ fn request(id: u64, operation: Operation, start: u64, count: u64) -> Request {
 }
 
 /// What one call gave.
-fn call(pool: &mut Pool, verb: impl FnOnce(&mut Pool, &mut Outputs)) -> Outputs {
+pub(super) fn call(pool: &mut Pool, verb: impl FnOnce(&mut Pool, &mut Outputs)) -> Outputs {
     let mut out = Outputs::default();
     verb(pool, &mut out);
     out
 }
 
 /// Answers every command at once and lets time run until nothing is due.
-fn settle(pool: &mut Pool, now: &mut Nanos, mut commands: Vec<MemberCommand>) -> Vec<Finished> {
+pub(super) fn settle(
+    pool: &mut Pool,
+    now: &mut Nanos,
+    mut commands: Vec<MemberCommand>,
+) -> Vec<Finished> {
     let mut finished = Vec::new();
     loop {
         for command in std::mem::take(&mut commands) {

@@ -3,7 +3,7 @@
 //! synced has a place.
 
 use super::rules::config;
-use crate::{ChildSelection, DataReads, Pool, PrefetchConfig, QueueConfig};
+use crate::{ChildSelection, DataReads, Pool, PrefetchConfig, QueueConfig, ScanOrder};
 use proptest::prelude::*;
 use raidlab_array::{MemberCommand, Operation, Outputs, Request, RequestId, Slot};
 use raidlab_random::Stream;
@@ -166,6 +166,15 @@ proptest! {
             config.data_reads = DataReads::Blocks;
             config.queue = QueueConfig::of_2_3();
             config.prefetch = PrefetchConfig::of_2_3();
+            // So few and so little that all of it runs out now and then.
+            config.allocations = Some((2, 4));
+            config.indirect_dirty = Bytes(16 << 10);
+            config.sync_prepare_time = Nanos(2048);
+            config.resilver.order = ScanOrder::Sorted {
+                in_flight: Bytes(64 << 10),
+                memory: Bytes(20_000),
+                gap: Sectors(64),
+            };
         }
         // So small that the cache turns over and writers are delayed.
         config.dirty_data_max = Bytes(1 << 20);
