@@ -85,6 +85,22 @@ fn layout(design: &Design, leaves: &[Arc<Leaf>], stack: &Stack) -> (NestedMap, V
     (map, starts)
 }
 
+/// What lies on all leaves at one moment, as a power cut leaves it. Copied while
+/// superblocks are written, one leaf could be two events behind another.
+fn cut(leaves: &[Arc<Leaf>]) -> Vec<Arc<Leaf>> {
+    let writes = || -> Vec<u64> {
+        let counts = leaves.iter().map(|leaf| leaf.writes.load(Ordering::SeqCst));
+        counts.collect()
+    };
+    loop {
+        let before = writes();
+        let copies = leaves.iter().map(Leaf::copy).collect();
+        if writes() == before {
+            return copies;
+        }
+    }
+}
+
 /// Every data sector of the array stands on the leaves where the map says.
 fn lies_as_computed(map: &NestedMap, starts: &[u64], leaves: &[Arc<Leaf>], oracle: &[u8]) {
     let images: Vec<_> = leaves.iter().map(Leaf::bytes).collect();
@@ -128,7 +144,7 @@ proptest! {
         lies_as_computed(&map, &starts, &leaves, &oracle);
 
         // Cut off here: what the leaves have is all there is.
-        let copies: Vec<_> = leaves.iter().map(Leaf::copy).collect();
+        let copies = cut(&leaves);
         stack.stop();
         let stack = design.start(&present(&copies), BackendKind::Threads);
         holds(&stack.top, &oracle);
@@ -256,7 +272,7 @@ fn read_only_writes_nothing_even_after_a_cut() {
         .map(|step| (true, step * 6101, 1 + step * 41 % 700, step as u8))
         .collect();
     exercise(&stack.top, &mut oracle, &steps);
-    let copies: Vec<_> = leaves.iter().map(Leaf::copy).collect();
+    let copies = cut(&leaves);
     stack.stop();
     let writes = |leaves: &[Arc<Leaf>]| -> u64 {
         let counts = leaves.iter().map(|leaf| leaf.writes.load(Ordering::SeqCst));
