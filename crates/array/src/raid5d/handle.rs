@@ -181,10 +181,14 @@ impl Raid5d {
         }
         let locked = stripe.locked;
         let done = |part: &mut Part| !locked.contains(part.slot);
-        for part in stripe.written.extract_if(.., done) {
+        let done: Vec<_> = stripe.written.extract_if(.., done).collect();
+        for part in &done {
             self.settle(part.request, Ok(()), out);
         }
-        self.break_batch(stripe, Ok(()), out);
+        // Where parity is lost, none of it may be on its way yet (`do_endio`).
+        if !done.is_empty() {
+            self.break_batch(stripe, Ok(()), out);
+        }
     }
 
     /// Lets the others of a batch go, as far as the one that heads it is.

@@ -1,16 +1,17 @@
-//! An array without bytes, whose commands land when a test says so.
+//! An array without bytes, whose commands land when a test says so. It watches that no
+//! write is called done before each member that should have it has it.
 
 use crate::config::MemberConfig;
 use crate::engine::{Admission, Engine, Initial};
-use crate::raid5d::Raid5d;
+use crate::raid5d::{BLOCK, Raid5d};
 use crate::request::{
     CommandId, Event, Finished, MemberCommand, MemberError, Operation, Outputs, Request, RequestId,
     Slot,
 };
 use crate::stripes::StripeConfig;
-use raidlab_geometry::{Level, ParityLayout};
+use raidlab_geometry::{Level, ParityLayout, StripeMap};
 use raidlab_units::{Nanos, Sectors};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) const OFFSET: u64 = 2048;
 
@@ -25,6 +26,15 @@ pub(super) struct Bench {
     pub(super) open: BTreeSet<RequestId>,
     next: u64,
     member_size: u64,
+    map: StripeMap,
+    /// Counts what happens.
+    moment: u64,
+    /// Writes that have not finished: when they came, first sector, sectors.
+    writes: BTreeMap<RequestId, (u64, u64, u64)>,
+    /// When a write of a member's block last landed, by slot and stripe.
+    landed: BTreeMap<(Slot, u64), u64>,
+    /// When a slot last had a member lost or put in.
+    changed: BTreeMap<Slot, u64>,
 }
 
 fn member(size: u64) -> MemberConfig {
@@ -53,7 +63,9 @@ pub(super) fn config(level: Level, members: usize, rows: u64, stripes: usize) ->
 
 impl Bench {
     pub(super) fn new(config: StripeConfig) -> Self {
+        let (map, _) = config.check().expect("a sound array");
         Self {
+            map,
             member_size: config.member_size.0,
             array: Raid5d::new(config).expect("a sound array"),
             now: Nanos::ZERO,
@@ -63,6 +75,31 @@ impl Bench {
             finished: Vec::new(),
             open: BTreeSet::new(),
             next: 0,
+            moment: 0,
+            writes: BTreeMap::new(),
+            landed: BTreeMap::new(),
+            changed: BTreeMap::new(),
+        }
+    }
+
+    /// That the blocks which a finished write touches, and their parity, have been
+    /// written to all members that were there all the time.
+    fn check_written(&self, (came, start, count): (u64, u64, u64)) {
+        for block in (start / BLOCK..(start + count).div_ceil(BLOCK)).map(|it| it * BLOCK) {
+            let place = self.map.locate(Sectors(block));
+            let row = self.map.row(place.row);
+            let number = self.map.member_sector(place.row, place.offset).0 / BLOCK;
+            let slots = [Some(row.data_slot(place.index)), Some(row.p()), row.q()];
+            for slot in slots.into_iter().flatten() {
+                let stayed = self.changed.get(&slot).is_none_or(|at| *at < came);
+                let is_there = self.array.in_service().contains(slot);
+                let landed = self.landed.get(&(slot, number));
+                assert!(
+                    !stayed || !is_there || landed.is_some_and(|at| *at > came),
+                    "sector {block}: member {} never got stripe {number}",
+                    slot.0
+                );
+            }
         }
     }
 
@@ -95,14 +132,20 @@ impl Bench {
                 self.sent.push(command);
                 self.flights.push(command);
             }
-            for finished in self.out.finished.drain(..) {
+            for finished in std::mem::take(&mut self.out.finished) {
                 assert!(self.open.remove(&finished.id), "{finished:?} twice");
+                let write = self.writes.remove(&finished.id);
+                if let Some(write) = write.filter(|_| finished.result.is_ok()) {
+                    self.check_written(write);
+                }
                 self.finished.push(finished);
             }
             let events = std::mem::take(&mut self.out.events);
             self.out.clear();
             for event in events {
                 if let Event::MemberFailed(slot) = event {
+                    self.moment += 1;
+                    self.changed.insert(slot, self.moment);
                     self.array.failure_recorded(self.now, slot, &mut self.out);
                 }
             }
@@ -120,6 +163,10 @@ impl Bench {
         let id = RequestId(self.next);
         self.next += 1;
         self.open.insert(id);
+        self.moment += 1;
+        if operation == Operation::Write {
+            self.writes.insert(id, (self.moment, start, count));
+        }
         let request = Request {
             id,
             operation,
@@ -135,6 +182,13 @@ impl Bench {
 
     pub(super) fn land(&mut self, index: usize, result: Result<(), MemberError>) {
         let command = self.flights.remove(index);
+        self.moment += 1;
+        if command.operation == Operation::Write && result.is_ok() {
+            let first = command.start.0 - OFFSET;
+            for number in first / BLOCK..(first + command.count.0) / BLOCK {
+                self.landed.insert((command.slot, number), self.moment);
+            }
+        }
         self.answer(command.id, result);
     }
 
@@ -154,6 +208,8 @@ impl Bench {
     /// Takes a failed member out and puts a new one in.
     pub(super) fn replace(&mut self, slot: u16) {
         let (slot, out) = (Slot(slot), &mut self.out);
+        self.moment += 1;
+        self.changed.insert(slot, self.moment);
         let removed = self.array.remove(self.now, slot, out);
         removed.expect("it has failed");
         let new = member(self.member_size);

@@ -89,7 +89,7 @@ fn perform(bench: &mut Bench, act: Act, failed: &mut Vec<u16>, members: usize) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1000))]
+    #![proptest_config(ProptestConfig::with_cases(4000))]
 
     #[test]
     fn every_request_finishes(
