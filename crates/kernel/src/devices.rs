@@ -11,7 +11,6 @@ use raidlab_lab::{Experiment, PlannedJob, PlannedStep, Wait};
 use raidlab_model::commands::{CommandFile, CommandFileError, CommandLine};
 use raidlab_model::presets::{self, LoadPresetError};
 use raidlab_model::wiring::{self, Wired, WiringError};
-use raidlab_random::Stream;
 use raidlab_uml::{Kernel, Place};
 use raidlab_units::{Bytes, Nanos, Sectors};
 use std::path::Path;
@@ -233,7 +232,7 @@ fn wire(experiment: &Experiment) -> Result<Vec<Wired>, DisksError> {
         })
     });
     let parameters = parameters.collect::<Result<Vec<_>, _>>()?;
-    let random = Stream::new(experiment.seed);
+    let random = wiring::chance(experiment);
     Ok(wiring::wire(&experiment.regions, &parameters, &random)?)
 }
 

@@ -5,7 +5,7 @@
 //! `subjects`, `published` and `claims` folders.
 
 use crate::document::{Document, FileError};
-use crate::host::{Host, read_hosts};
+use crate::host::{Host, read_hosts, read_one};
 use crate::published::Published;
 use crate::subject::Subject;
 use crate::suite::Suite;
@@ -172,6 +172,27 @@ pub fn published() -> Result<Vec<Published>, LoadError> {
 /// When the built-in file is wrong, which a test rules out.
 pub fn hosts() -> Result<Vec<Host>, FileError> {
     read_hosts(&HOSTS.document())
+}
+
+/// A built-in host by name, or the one that a file describes.
+///
+/// # Errors
+/// When there is no such host, or its file is wrong or describes several.
+pub fn host(name_or_path: &str) -> Result<Host, LoadError> {
+    if is_path(name_or_path) {
+        let text = read_text(Path::new(name_or_path))?;
+        let file = name_or_path.to_owned();
+        return Ok(read_one(&Document { file, text })?);
+    }
+    let hosts = hosts()?;
+    let known = hosts.iter().map(|host| host.name.clone()).collect();
+    let mut hosts = hosts.into_iter();
+    let host = hosts.find(|host| host.name == name_or_path);
+    host.ok_or_else(|| LoadError::Unknown {
+        what: "host",
+        name: name_or_path.to_owned(),
+        known,
+    })
 }
 
 /// Whether a name on the command line or in a suite is a path.

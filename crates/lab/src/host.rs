@@ -100,3 +100,88 @@ pub(crate) fn read_hosts(document: &Document) -> Result<Vec<Host>, FileError> {
     }
     Ok(hosts)
 }
+
+/// Reads a file with one `[[host]]` table.
+///
+/// # Errors
+/// As [`read_hosts`], and where there are more.
+pub(crate) fn read_one(document: &Document) -> Result<Host, FileError> {
+    let mut hosts = read_hosts(document)?;
+    match hosts.pop() {
+        Some(host) if hosts.is_empty() => Ok(host),
+        _ => Err(document.invalid(
+            0..0,
+            "the file does not describe one host",
+            "write one table `[[host]]`",
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::read_one;
+    use crate::catalogue;
+    use crate::document::Document;
+    use raidlab_units::Nanos;
+
+    const OWN: &str = r#"schema = 1
+[[host]]
+name = "desk"
+title = "The machine under the desk"
+turnaround = "20us"
+tags = 31
+maximum_request = "1m"
+queue = "libaio"
+memory = "8g"
+"#;
+
+    fn read(text: &str) -> Result<super::Host, String> {
+        let document = Document {
+            file: "desk.toml".to_owned(),
+            text: text.to_owned(),
+        };
+        read_one(&document).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_file_describes_one_host() {
+        let host = read(OWN).expect("a sound file");
+        assert_eq!(host.turnaround, Nanos::from_micros(20));
+        assert!(host.settings.iter().all(|it| it.scope == "host desk"));
+        let second = OWN.replacen("schema = 1", "", 1).replace("desk", "shelf");
+        let wrong = [
+            "schema = 1\nhost = []\n".to_owned(),
+            format!("{OWN}{second}"),
+        ];
+        for text in wrong {
+            let error = read(&text).expect_err("not one");
+            assert!(error.contains("does not describe one host"), "{error}");
+        }
+        let error = read(&OWN.replace("31", "0")).expect_err("no tags");
+        assert!(error.contains("desk.toml:6"), "{error}");
+    }
+
+    #[test]
+    fn a_subject_that_moves_takes_nothing_of_its_old_host_along() {
+        let host = read(OWN).expect("a sound file");
+        let mut subject = crate::Subject::load("md-raid10").expect("built in");
+        let old = subject.host.clone().expect("it is modelled");
+        subject.move_to(&host);
+        let of = |name: &str| {
+            let scope = format!("host {name}");
+            let mine = subject.settings.iter().filter(|it| it.scope == scope);
+            mine.count()
+        };
+        assert_eq!((of(&old.name), of("desk")), (0, host.settings.len()));
+        let named = subject.settings.iter().find(|it| it.name == "host");
+        assert_eq!(named.map(|it| it.value.as_str()), Some("desk"));
+        assert_eq!(subject.host, Some(host.clone()));
+        // What only real systems build has none.
+        let mut real = crate::Subject::load("md-raid6-clean").expect("built in");
+        real.host = None;
+        real.move_to(&host);
+        assert_eq!(real.host, None);
+        let error = catalogue::host("plan9").expect_err("no such host");
+        assert!(error.to_string().contains("kernel-bench"), "{error}");
+    }
+}

@@ -264,6 +264,23 @@ impl Subject {
         Ok(Self::read(&document, &catalogue::hosts()?)?)
     }
 
+    /// Models it on another host. What only real systems build stays as it is.
+    pub fn move_to(&mut self, host: &Host) {
+        let Some(old) = self.host.replace(host.clone()) else {
+            self.host = None;
+            return;
+        };
+        let scope = format!("host {}", old.name);
+        self.settings.retain(|setting| setting.scope != scope);
+        for setting in &mut self.settings {
+            if setting.name == "host" {
+                setting.value.clone_from(&host.name);
+                "asked for with this run".clone_into(&mut setting.source);
+            }
+        }
+        self.settings.extend(host.settings.iter().cloned());
+    }
+
     /// Its settings that have a meaning on modelled disks, or those that have
     /// one on real ones: what is built.
     pub(crate) fn settings_on(&self, modelled: bool) -> Vec<Setting> {

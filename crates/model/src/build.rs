@@ -205,7 +205,7 @@ impl Plan {
     }
 
     pub(crate) fn machine(&self, experiment: &Experiment) -> Result<Machine, BuildError> {
-        let random = Stream::new(experiment.seed);
+        let random = wiring::chance(experiment);
         let disks = wiring::wire(&experiment.regions, &self.parameters, &random)?;
         let disks = disks.into_iter().map(|wired| wired.disk).collect();
         let host = &self.host;

@@ -7,7 +7,7 @@
 
 use raidlab_disk::shared::{self, Attached, Sharing};
 use raidlab_disk::{Disk, DiskParameters};
-use raidlab_lab::Region;
+use raidlab_lab::{Experiment, Region};
 use raidlab_random::Stream;
 use raidlab_units::{Bytes, Nanos, Sectors};
 use thiserror::Error;
@@ -33,6 +33,18 @@ pub struct Wired {
     pub size: Sectors,
     /// The suite itself says how much that is.
     pub fixed_size: bool,
+}
+
+/// An experiment's chance: the angles of its disks, the offsets of the model's jobs.
+/// A repetition has its own, as nobody finds real disks at the same angles again; the
+/// first one has that of the seed.
+#[must_use]
+pub fn chance(experiment: &Experiment) -> Stream {
+    let stream = Stream::new(experiment.seed);
+    match experiment.repetition {
+        0 => stream,
+        repetition => stream.fork("repetition", u64::from(repetition)),
+    }
 }
 
 /// The size of each member.

@@ -108,6 +108,11 @@ pub struct Arguments {
     #[arg(long = "without", value_name = "FEATURE", value_parser = features())]
     without: Vec<String>,
 
+    /// Model the subjects on this host, by name (`raidlab subjects --hosts`) or
+    /// path, not on their own.
+    #[arg(long, value_name = "NAME|PATH")]
+    model_host: Option<String>,
+
     /// The file that keeps the rows; made if it is not there.
     #[arg(long, value_name = "FILE", default_value = STORE)]
     pub store: PathBuf,
@@ -193,6 +198,11 @@ pub fn resume(arguments: &Arguments, run: &RunSummary) -> Result<(), Failure> {
 }
 
 fn run_from(arguments: &Arguments, resumed: Option<&RunSummary>) -> Result<(), Failure> {
+    if arguments.model_host.is_some() && arguments.on != On::Model {
+        let words = "on this bench the host is a real one";
+        return Err(Failure::words(Kind::Usage, words)
+            .help("`--model-host` is for the model bench"));
+    }
     match arguments.on {
         On::Model => {
             let prepared = prepare::prepare(arguments)?;

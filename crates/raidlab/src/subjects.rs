@@ -5,7 +5,7 @@ use crate::output;
 use crate::suites::source;
 use clap::Args;
 use raidlab_lab::catalogue::{self, Kind};
-use raidlab_lab::{Subject, SubjectKind};
+use raidlab_lab::{LoadError, Subject, SubjectKind};
 use raidlab_store::Setting;
 
 /// Arguments of `raidlab subjects`.
@@ -14,12 +14,14 @@ use raidlab_store::Setting;
     long_about = "\
 Lists the built-in subjects, or shows one: what it is, and every setting in force with \
 its source, those of the host it runs on included. With --toml it prints the subject's \
-file, a start for one of your own; `--subject ./own.toml` measures that.",
+file, a start for one of your own; `--subject ./own.toml` measures that. With --hosts it \
+lists the operating systems that subjects are modelled on.",
     after_help = "\
 Examples:
   raidlab subjects
   raidlab subjects md
-  raidlab subjects gmirror --toml > own.toml"
+  raidlab subjects gmirror --toml > own.toml
+  raidlab subjects --hosts"
 )]
 pub struct Arguments {
     /// A built-in subject, or the path of one (.toml).
@@ -28,6 +30,10 @@ pub struct Arguments {
     /// Print the subject's file.
     #[arg(long, requires = "name")]
     toml: bool,
+
+    /// List the hosts that subjects are modelled on, or with NAME show one.
+    #[arg(long, conflicts_with = "toml")]
+    hosts: bool,
 }
 
 /// The remedy where a subject cannot be loaded.
@@ -39,6 +45,9 @@ pub const HELP: &str =
 /// # Errors
 /// When there is no such subject or its file is wrong.
 pub fn subjects(arguments: &Arguments) -> Result<(), Failure> {
+    if arguments.hosts {
+        return hosts(arguments.name.as_deref());
+    }
     let Some(name) = &arguments.name else {
         let rows = catalogue::subjects()?.into_iter().map(|subject| {
             let kind = kind(subject.kind).to_owned();
@@ -68,6 +77,23 @@ pub fn subjects(arguments: &Arguments) -> Result<(), Failure> {
         settings(&subject.settings)
     );
     output::print(&text)
+}
+
+/// Lists the hosts, or shows one.
+fn hosts(name: Option<&str>) -> Result<(), Failure> {
+    let Some(name) = name else {
+        let hosts = catalogue::hosts().map_err(LoadError::from)?;
+        let rows = hosts.into_iter().map(|host| vec![host.name, host.title]);
+        return output::print(&output::table(&["host", "title"], &[], rows.collect()));
+    };
+    let host = catalogue::host(name)
+        .map_err(|error| Failure::from(error).help("`raidlab subjects --hosts` lists the hosts"))?;
+    output::print(&format!(
+        "{}: {}\n\n{}",
+        host.name,
+        host.title,
+        settings(&host.settings)
+    ))
 }
 
 /// A kind of subject in words.

@@ -4,6 +4,7 @@ use super::Arguments;
 use crate::failure::{Failure, Kind};
 use crate::{report, subjects, suites};
 use raidlab_disk::Preset;
+use raidlab_lab::catalogue;
 use raidlab_lab::{
     Choices, Experiment, FioText, Job, LoadError, Step, Subject, SubjectKind, Suite, Work,
 };
@@ -38,6 +39,7 @@ pub fn prepare(arguments: &Arguments) -> Result<Prepared, Failure> {
     let mut suite = load(arguments)?;
     let mut subjects = chosen_subjects(&suite, &arguments.subjects)?;
     let unmodelled = leave_out_unmodelled(arguments, &mut subjects);
+    let moved = choose_host(arguments, &mut subjects)?;
     choose_disks(&mut suite, &arguments.disks)?;
     let mut fits = chosen_fits(&suite.disks, &arguments.fit)?;
     if arguments.quick {
@@ -52,6 +54,7 @@ pub fn prepare(arguments: &Arguments) -> Result<Prepared, Failure> {
     };
     let mut remarks = remarks(arguments, &suite);
     remarks.extend(unmodelled);
+    remarks.extend(moved);
     if let Some(words) = foreign_figures(&suite) {
         suite.published = None;
         remarks.push(remark("Other disks", words));
@@ -84,6 +87,23 @@ fn leave_out_unmodelled(
         );
         remark("Not modelled", statement)
     })
+}
+
+/// Models all subjects on the host that was asked for.
+fn choose_host(
+    arguments: &Arguments,
+    subjects: &mut [Subject],
+) -> Result<Option<AccuracyNote>, Failure> {
+    let Some(name) = &arguments.model_host else {
+        return Ok(None);
+    };
+    let host = catalogue::host(name)
+        .map_err(|error| Failure::from(error).help("`raidlab subjects --hosts` lists the hosts"))?;
+    for subject in subjects {
+        subject.move_to(&host);
+    }
+    let statement = format!("All subjects are modelled on {}: {}.", host.name, host.title);
+    Ok(Some(remark("Another host", statement)))
 }
 
 /// Whether the argument is a fio job file: any path that is no suite's.
