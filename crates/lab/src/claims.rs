@@ -10,7 +10,8 @@
 //! A cell is named `subject job operation`, with `subject/filesystem` where a suite
 //! measures a subject on several; the operation may be left out where the job has
 //! one only. Its value is the mean of the rows of the newest run that has any:
-//! repetitions, and parts such as iozone's record sizes.
+//! repetitions, and parts such as iozone's record sizes. Where these lie so far apart
+//! that others of them would have given the opposite answer, the comparison says so.
 
 use crate::catalogue::{self, Kind, LoadError};
 use crate::document::{Document, FileError};
@@ -153,6 +154,9 @@ pub struct Outcome {
     pub ratio: f64,
     /// Within the bounds.
     pub holds: bool,
+    /// Other repetitions of the same cells would have said the opposite: a bound lies
+    /// between the least ratio that the rows can give and the greatest.
+    pub is_close: bool,
     /// The bounds in words.
     pub asked: String,
 }
@@ -356,6 +360,13 @@ impl Test {
         let to: Vec<Value> = to.collect::<Option<_>>()?;
         let sum: f64 = to.iter().map(|one| one.mean).sum();
         let ratio = if sum > 0.0 { of.mean / sum } else { f64::NAN };
+        let half_range: f64 = to.iter().map(|one| one.half_range).sum();
+        let least = (of.mean - of.half_range) / (sum + half_range);
+        let greatest = (of.mean + of.half_range) / (sum - half_range).max(0.0);
+        let allowed = self.at_least..=self.at_most;
+        let holds = allowed.contains(&ratio);
+        let always = allowed.contains(&least) && allowed.contains(&greatest);
+        let never = greatest < self.at_least || least > self.at_most;
         let others = self.to.iter().zip(&to);
         let others: Vec<String> = others
             .map(|(cell, value)| format!("{} {}", cell.in_words(), value.in_words()))
@@ -371,7 +382,8 @@ impl Test {
                 others.join(" + ")
             ),
             ratio,
-            holds: (self.at_least..=self.at_most).contains(&ratio),
+            holds,
+            is_close: !always && !never,
             asked: match (self.at_least > 0.0, self.at_most.is_finite()) {
                 (true, true) => format!("{} to {}", self.at_least, self.at_most),
                 (true, false) => format!("at least {}", self.at_least),

@@ -16,7 +16,8 @@ use std::path::PathBuf;
 Holds the sentences of an article against measured rows: each claim is one or more \
 ratios with bounds. The newest rows of each cell in the store count. A claim is \
 reproduced, reproduced in part, not reproduced, not run, or not testable here, with the \
-figures and the reason. Nothing is measured by this.",
+figures and the reason. A comparison is close where the repetitions lie so far apart that \
+others of them would have said the opposite. Nothing is measured by this.",
     after_help = "\
 Examples:
   raidlab claims unequal-2008
@@ -65,7 +66,7 @@ fn text(claims: &Claims, judged: &[Judged<'_>]) -> String {
     let mut text = format!("{}\n{}\n", claims.title, claims.source);
     for one in judged {
         let claim = one.claim;
-        let verdict = one.verdict.in_words();
+        let verdict = verdict_in_words(one);
         let _ = write!(text, "\n{} {}: {verdict}\n", claim.id, claim.says);
         for outcome in &one.outcomes {
             let _ = writeln!(text, "    {}", outcome_in_words(outcome));
@@ -82,10 +83,20 @@ fn text(claims: &Claims, judged: &[Judged<'_>]) -> String {
 
 fn outcome_in_words(outcome: &Outcome) -> String {
     let mark = if outcome.holds { "" } else { ", does not hold" };
+    let close = if outcome.is_close { ", close" } else { "" };
     format!(
-        "{} = {:.2} ({}{mark})",
+        "{} = {:.2} ({}{mark}{close})",
         outcome.words, outcome.ratio, outcome.asked
     )
+}
+
+/// The verdict, and how many of its comparisons other repetitions would have turned.
+fn verdict_in_words(one: &Judged<'_>) -> String {
+    let verdict = one.verdict.in_words();
+    match one.outcomes.iter().filter(|it| it.is_close).count() {
+        0 => verdict,
+        close => format!("{verdict}; close: {close}"),
+    }
 }
 
 fn markdown(claims: &Claims, judged: &[Judged<'_>]) -> String {
@@ -98,7 +109,7 @@ fn markdown(claims: &Claims, judged: &[Judged<'_>]) -> String {
             "| {} | {} | {} | {} | {} |",
             one.claim.id,
             escaped(&one.claim.says),
-            one.verdict.in_words(),
+            verdict_in_words(one),
             escaped(&figures.join("<br>")),
             escaped(one.claim.reason())
         );

@@ -200,8 +200,9 @@ pub fn resume(arguments: &Arguments, run: &RunSummary) -> Result<(), Failure> {
 fn run_from(arguments: &Arguments, resumed: Option<&RunSummary>) -> Result<(), Failure> {
     if arguments.model_host.is_some() && arguments.on != On::Model {
         let words = "on this bench the host is a real one";
-        return Err(Failure::words(Kind::Usage, words)
-            .help("`--model-host` is for the model bench"));
+        return Err(
+            Failure::words(Kind::Usage, words).help("`--model-host` is for the model bench")
+        );
     }
     match arguments.on {
         On::Model => {

@@ -79,6 +79,29 @@ fn verdicts_are_of_the_newest_rows() {
 }
 
 #[test]
+fn a_comparison_is_close_where_other_repetitions_would_have_turned_it() {
+    let claims = claims(FILE).expect("valid");
+    let judge = |first: f64, second: f64, other: f64| {
+        let rows = vec![
+            row("both", "j", first),
+            row("both", "j", second),
+            row("one", "j", other),
+            row("one", "j", 40.0),
+            row("two", "j", 60.0),
+        ];
+        let outcome = claims.judge(&[rows])[0].outcomes[0].clone();
+        (outcome.holds, outcome.is_close)
+    };
+    assert_eq!(judge(95.0, 107.0, 40.0), (true, true));
+    assert_eq!(judge(93.0, 105.0, 40.0), (false, true));
+    assert_eq!(judge(101.0, 107.0, 40.0), (true, false));
+    assert_eq!(judge(93.0, 99.0, 40.0), (false, false));
+    // What it is compared with lies apart too: 38 and 2 of 36 to 40, and 60.
+    assert_eq!(judge(99.0, 99.0, 36.0), (true, true));
+    assert_eq!(judge(110.0, 110.0, 36.0), (true, false));
+}
+
+#[test]
 fn blocks_of_different_sizes_are_compared_by_bytes() {
     let claims = claims(FILE).expect("valid");
     let small = Measurement {

@@ -102,7 +102,10 @@ fn choose_host(
     for subject in subjects {
         subject.move_to(&host);
     }
-    let statement = format!("All subjects are modelled on {}: {}.", host.name, host.title);
+    let statement = format!(
+        "All subjects are modelled on {}: {}.",
+        host.name, host.title
+    );
     Ok(Some(remark("Another host", statement)))
 }
 

@@ -33,6 +33,71 @@ fn the_same_seed_gives_the_same_bytes_at_any_number_of_threads() {
     assert_ne!(one, run("2", "8"));
 }
 
+/// The rows' input/output operations per second, of each repetition.
+fn rates(rows: &[Value]) -> Vec<Vec<f64>> {
+    let mut repetitions: Vec<Vec<f64>> = Vec::new();
+    for row in rows {
+        let repetition = row["repetition"].as_u64().unwrap_or(0);
+        let repetition = usize::try_from(repetition).expect("a small number");
+        repetitions.resize(repetitions.len().max(repetition + 1), Vec::new());
+        repetitions[repetition].push(row["iops"].as_f64().expect("a number"));
+    }
+    repetitions
+}
+
+#[test]
+fn a_repetition_finds_the_disks_at_other_angles() {
+    let lab = Lab::new();
+    let text = std::fs::read_to_string(lab.path("short.toml")).expect("it is there");
+    let text = text.replacen("schema = 1", "schema = 1\nrepetitions = 2", 1);
+    lab.write("twice.toml", &text);
+    let run = |suite: &str| {
+        let subject = ["--subject", "md", "--fit", "strict"];
+        let words = [&["run", suite, "--json", "--no-report"][..], &subject].concat();
+        rates(&rows(&lab.ok(&words)))
+    };
+    let (once, twice) = (run("./short.toml"), run("./twice.toml"));
+    assert_eq!((once.len(), twice.len()), (1, 2));
+    assert_eq!(once[0], twice[0], "the first one is that of the seed");
+    assert_ne!(twice[0], twice[1]);
+}
+
+#[test]
+fn subjects_are_modelled_on_the_host_that_is_asked_for() {
+    let lab = Lab::new();
+    let hosts = lab.ok(&["subjects", "--hosts"]);
+    assert!(hosts.contains("kernel-bench"), "{hosts}");
+    lab.write(
+        "slow.toml",
+        "schema = 1\n[[host]]\nname = \"slow\"\ntitle = \"A slow one\"\nturnaround = \"100ms\"\n\
+         tags = 31\nmaximum_request = \"512k\"\nqueue = \"libaio\"\nmemory = \"16g\"\n",
+    );
+    let run = |more: &[&str]| {
+        let words = [
+            "run",
+            "./short.toml",
+            "--json",
+            "--no-report",
+            "--subject",
+            "md",
+        ];
+        lab.run(&[&words[..], more].concat())
+    };
+    let total = |stdout: &str| -> f64 { rates(&rows(stdout)).concat().iter().sum() };
+    let own = total(&run(&[]).stdout);
+    let slow = run(&["--model-host", "./slow.toml"]);
+    assert_eq!(slow.code, 0, "{}", slow.stderr);
+    assert!(total(&slow.stdout) < own * 0.5, "{}", slow.stdout);
+    let same = total(&run(&["--model-host", "linux-3.16"]).stdout);
+    assert!((same - own).abs() < f64::EPSILON * own, "{same} {own}");
+    let unknown = run(&["--model-host", "plan9"]);
+    assert_eq!(unknown.code, 2, "{}", unknown.stderr);
+    assert!(unknown.stderr.contains("linux-3.16"), "{}", unknown.stderr);
+    let real = run(&["--model-host", "linux-3.16", "--on", "host"]);
+    assert_eq!(real.code, 2, "{}", real.stderr);
+    assert!(real.stderr.contains("model bench"), "{}", real.stderr);
+}
+
 #[test]
 fn json_rows_say_at_least_what_was_promised() {
     let lab = Lab::new();
