@@ -180,9 +180,7 @@ pub fn hosts() -> Result<Vec<Host>, FileError> {
 /// When there is no such host, or its file is wrong or describes several.
 pub fn host(name_or_path: &str) -> Result<Host, LoadError> {
     if is_path(name_or_path) {
-        let text = read_text(Path::new(name_or_path))?;
-        let file = name_or_path.to_owned();
-        return Ok(read_one(&Document { file, text })?);
+        return Ok(read_one(&read_document(name_or_path)?)?);
     }
     let hosts = hosts()?;
     let known = hosts.iter().map(|host| host.name.clone()).collect();
@@ -232,12 +230,17 @@ pub(crate) fn read_text(path: &Path) -> Result<String, LoadError> {
     Ok(text)
 }
 
+/// The file at a path.
+fn read_document(path: &str) -> Result<Document, LoadError> {
+    let text = read_text(Path::new(path))?;
+    let file = path.to_owned();
+    Ok(Document { file, text })
+}
+
 /// The text behind a name or a path.
 pub(crate) fn find(kind: Kind, name_or_path: &str) -> Result<Document, LoadError> {
     if is_path(name_or_path) {
-        let text = read_text(Path::new(name_or_path))?;
-        let file = name_or_path.to_owned();
-        return Ok(Document { file, text });
+        return read_document(name_or_path);
     }
     let mut entries = kind.entries().iter();
     let entry = entries.find(|entry| entry.name == name_or_path);

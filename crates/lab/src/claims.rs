@@ -383,7 +383,7 @@ impl Test {
             ),
             ratio,
             holds,
-            is_close: !always && !never,
+            is_close: ratio.is_finite() && !always && !never,
             asked: match (self.at_least > 0.0, self.at_most.is_finite()) {
                 (true, true) => format!("{} to {}", self.at_least, self.at_most),
                 (true, false) => format!("at least {}", self.at_least),

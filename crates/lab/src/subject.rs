@@ -266,11 +266,11 @@ impl Subject {
 
     /// Models it on another host. What only real systems build stays as it is.
     pub fn move_to(&mut self, host: &Host) {
-        let Some(old) = self.host.replace(host.clone()) else {
-            self.host = None;
+        let Some(own) = &mut self.host else {
             return;
         };
-        let scope = format!("host {}", old.name);
+        let scope = format!("host {}", own.name);
+        own.clone_from(host);
         self.settings.retain(|setting| setting.scope != scope);
         for setting in &mut self.settings {
             if setting.name == "host" {

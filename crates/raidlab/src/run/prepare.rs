@@ -371,9 +371,15 @@ impl Prepared {
         for (index, experiment) in self.experiments.iter().enumerate() {
             add(&self.label(index));
             add(&experiment.seed.to_string());
-            add(&format!("{:?}", experiment.subject.build));
+            for setting in &experiment.subject.settings {
+                add(&setting.name);
+                add(&setting.value);
+            }
             add(&format!("{:?}", experiment.filesystem));
             add(&experiment.disks.len().to_string());
+            for feature in &experiment.without {
+                add(feature);
+            }
         }
         format!("{hash:016x}")
     }
@@ -415,7 +421,35 @@ impl Prepared {
 
 #[cfg(test)]
 mod tests {
-    use super::is_job_file;
+    use super::{Prepared, is_job_file};
+    use raidlab_lab::{Choices, Suite, catalogue};
+
+    /// What a run is gone on with must be what it was begun with.
+    #[test]
+    fn the_hash_knows_the_subjects_host_and_what_is_left_out() {
+        let suite = Suite::load("md-degraded").expect("built in");
+        let hash = |host: &str, without: &[&str]| {
+            let mut subjects = suite.subjects.clone();
+            let host = catalogue::host(host).expect("built in");
+            subjects
+                .iter_mut()
+                .for_each(|subject| subject.move_to(&host));
+            let choices = Choices {
+                without: without.iter().map(|&name| name.to_owned()).collect(),
+                ..Choices::default()
+            };
+            let prepared = Prepared {
+                experiments: suite.experiments(&subjects, &choices),
+                suite: suite.clone(),
+                remarks: Vec::new(),
+            };
+            prepared.hash()
+        };
+        let own = hash("linux-6.9", &[]);
+        assert_eq!(own, hash("linux-6.9", &[]));
+        assert_ne!(own, hash("kernel-bench", &[]));
+        assert_ne!(own, hash("linux-6.9", &["rpo"]));
+    }
 
     #[test]
     fn suites_and_job_files_are_told_apart_by_name() {
