@@ -7,5 +7,4 @@ pub mod disk;
 pub mod export;
 pub mod member;
 pub mod server;
-#[cfg(feature = "ublk")]
 pub mod ublk;

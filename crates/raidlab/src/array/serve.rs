@@ -146,7 +146,7 @@ impl Served {
 /// When a device cannot be used, the devices do not make an array that may be
 /// started, or nobody can listen there.
 pub fn command(arguments: &Arguments) -> Result<(), Failure> {
-    arguments.ublk.prepare()?;
+    arguments.ublk.prepare();
     let stop = interrupt::listen()?;
     let (served, default_name) = start(arguments)?;
     let name = arguments.name.clone().unwrap_or(default_name);

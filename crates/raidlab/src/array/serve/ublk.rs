@@ -1,14 +1,10 @@
-//! What is served as a block device too, where raidlab was built with it.
+//! What is served as a block device too, by Linux's driver for block devices in user space.
 
 use crate::failure::Failure;
 use raidlab_serve::export::Export;
+use raidlab_serve::ublk::prepare_process;
 use std::sync::Arc;
 
-#[cfg(feature = "ublk")]
-#[path = "ublk/with.rs"]
-mod device;
-#[cfg(not(feature = "ublk"))]
-#[path = "ublk/without.rs"]
 mod device;
 
 pub use device::BlockDevice;
@@ -24,8 +20,7 @@ pub struct UblkArguments {
         long = "ublk",
         value_name = "N",
         num_args = 0..=1,
-        require_equals = true,
-        hide = cfg!(not(feature = "ublk"))
+        require_equals = true
     )]
     number: Option<Option<u32>>,
 
@@ -35,8 +30,7 @@ pub struct UblkArguments {
         value_name = "N",
         requires = "number",
         default_value_t = 128,
-        value_parser = clap::value_parser!(u16).range(1..=4096),
-        hide = cfg!(not(feature = "ublk"))
+        value_parser = clap::value_parser!(u16).range(1..=4096)
     )]
     depth: u16,
 }
@@ -48,13 +42,9 @@ impl UblkArguments {
     }
 
     /// What must be done before any thread is started.
-    ///
-    /// # Errors
-    /// When this raidlab cannot do it.
-    pub fn prepare(&self) -> Result<(), Failure> {
-        match self.is_wanted() {
-            true => device::prepare(),
-            false => Ok(()),
+    pub fn prepare(&self) {
+        if self.is_wanted() {
+            prepare_process();
         }
     }
 

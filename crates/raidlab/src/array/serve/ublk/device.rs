@@ -1,24 +1,13 @@
-//! The block device.
+//! One block device over what is served, and what its errors mean to the user.
 
 use crate::failure::{Failure, Kind};
 use crate::output;
 use raidlab_serve::control::Controlled;
 use raidlab_serve::export::Export;
-use raidlab_serve::ublk::{
-    Deletion, Swept, UblkDevice, UblkError, UblkGuard, UblkOptions, prepare_process,
-};
+use raidlab_serve::ublk::{Deletion, Swept, UblkDevice, UblkError, UblkGuard, UblkOptions};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
-
-/// See [`prepare_process`].
-///
-/// # Errors
-/// None.
-pub fn prepare() -> Result<(), Failure> {
-    prepare_process();
-    Ok(())
-}
 
 /// A block device over what is served.
 pub struct BlockDevice(Arc<UblkDevice>);
