@@ -20,15 +20,17 @@
 //!
 //! A device that fails any of it is failed. If that was before the end of the
 //! flush, the same pass records it: what it says was not true of that device's
-//! medium. Otherwise the next one does.
+//! medium. Otherwise the next one does. If it cannot be failed, because the array
+//! needs it, the array breaks down and the pass ends there: on the members stands
+//! what stood before, that the array is dirty for one.
 
 mod bits;
 mod catch_up;
 mod send;
 
-use super::PersistentArray;
 use super::device::{Device, Place};
 use super::now_since_1970;
+use super::{Mode, PersistentArray};
 use crate::mutation::{self, Mutation};
 use crate::request::{ComputeStep, MemberError, Operation, Outputs, ScratchId, Slot};
 use raidlab_metadata::{Role, Superblock, superblock_checksum};
@@ -198,6 +200,12 @@ impl PersistentArray {
             }
             for scratch in std::mem::take(&mut pass.scratches) {
                 out.steps.push(ComputeStep::Release { scratch });
+            }
+            if matches!(self.mode, Mode::Broken | Mode::Stopped) {
+                // What the phase was to make true is not: to say so would be a lie.
+                self.pass = None;
+                self.tell_engine_of_pass(false, out);
+                return;
             }
             match pass.phase {
                 Phase::Bits => {

@@ -59,6 +59,22 @@ fn clean_is_not_said_of_a_member_whose_flush_failed() {
     assert_eq!(world.superblock(0).roles[1], Role::Faulty);
 }
 
+/// One of the two that fail can be spared; the other cannot, and what it had in
+/// its cache is not on its medium.
+#[test]
+fn clean_is_not_said_when_the_flush_of_a_needed_member_failed() {
+    let mut world = start(&raid5());
+    world.run_for(Nanos::from_millis(1));
+    world.write(0, 8, 1);
+    for disk in [1, 2] {
+        world.disks.get_mut(&disk).unwrap().dead = true;
+    }
+    world.run_for(Nanos::from_secs(1));
+    assert!(world.array.status().state.failed);
+    assert_eq!(world.superblock(0).resync_offset, Sectors(0));
+    assert!(world.array.is_idle(), "nothing is owed to anybody");
+}
+
 #[test]
 fn a_bit_stays_when_the_flush_before_its_clearing_fails() {
     let mut world = start(&raid5());
