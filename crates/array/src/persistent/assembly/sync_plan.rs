@@ -282,15 +282,18 @@ fn session(view: &View, members: &[WithBlocks]) -> Result<u64, LogFault> {
             .iter()
             .filter(move |(.., blocks)| !has(blocks, session))
     };
-    let mut sessions = first.3.iter().map(|block| block.session);
+    let begun = view.blocks(view.newest).first().map(|block| block.session);
+    let begun = begun.filter(|session| *session != 0);
+    // What the newest md superblock was written for goes before what a member is
+    // the last to remember.
+    let known = first.3.iter().map(|block| block.session);
+    let mut sessions = begun.into_iter().chain(known);
     match sessions.find(|session| lacking(*session).next().is_none()) {
         Some(0) => return Err(LogFault::Absent(name(first.0))),
         Some(session) => return Ok(session),
         None => {}
     }
     let newest = view.array().events;
-    let begun = view.blocks(view.newest).first().map(|block| block.session);
-    let begun = begun.filter(|session| *session != 0);
     let is_behind = |at: usize| view.candidates[at].superblock().events < newest;
     let fault = match begun {
         Some(begun) => match lacking(begun).find(|(at, ..)| !is_behind(*at)) {
