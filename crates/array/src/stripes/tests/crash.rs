@@ -28,6 +28,10 @@ struct World {
     acknowledged: Vec<u64>,
     floor: Vec<u64>,
     seen: usize,
+    /// Members that were added: how much had landed on each when it was in sync.
+    /// The engine calls it so as soon as all is written; whoever records that
+    /// flushes first, and before that a crash finds a member that is being filled.
+    arrived: BTreeMap<Slot, Option<u64>>,
 }
 
 impl World {
@@ -65,6 +69,7 @@ impl World {
                 }
             }
         }
+        self.follow_arrivals();
         while let Some((id, result)) = self.bench.finished.get(self.seen).copied() {
             self.seen += 1;
             assert_eq!(result, Ok(()));
@@ -83,19 +88,43 @@ impl World {
         }
     }
 
+    /// Members that were added are in sync, and then so by what is durable.
+    fn follow_arrivals(&mut self) {
+        let states = self.bench.array.member_states();
+        let (disks, slots) = (&self.bench.disks, &self.bench.slots);
+        self.arrived.retain(|slot, landed| {
+            let disk = &disks[slots[slot.index()]];
+            if states[slot.index()] == MemberState::InSync {
+                landed.get_or_insert(disk.landed);
+            }
+            let unflushed = |landed: u64| disk.volatile.iter().any(|it| it.number < landed);
+            landed.is_none_or(unflushed)
+        });
+    }
+
+    /// Slots whose member is in sync by what is durable.
+    fn in_sync(&self) -> Vec<usize> {
+        let states = self.bench.array.member_states();
+        let in_sync = |slot: &usize| {
+            states[*slot] == MemberState::InSync && !self.arrived.contains_key(&Slot(*slot as u16))
+        };
+        (0..states.len()).filter(in_sync).collect()
+    }
+
     /// A member fails and its disk, with all that was on it, is added again as
     /// a new one.
     fn replace_member(&mut self) {
-        let states = self.bench.array.member_states();
-        let in_sync = states.iter().filter(|it| **it == MemberState::InSync);
-        if in_sync.count() + self.parity <= states.len() {
+        let in_sync = self.in_sync();
+        let members = self.bench.slots.len();
+        if in_sync.len() + self.parity <= members {
             return;
         }
-        let slot = self.random.below(states.len() as u64);
-        if states[slot as usize] != MemberState::InSync {
+        let slot = self.random.below(members as u64) as usize;
+        if !in_sync.contains(&slot) {
             return;
         }
         let slot = Slot(slot as u16);
+        self.arrived.insert(slot, None);
         let (now, out) = (self.bench.now, &mut self.bench.out);
         let array = &mut self.bench.array;
         array.fail(now, slot, out).expect("the others are enough");
@@ -111,9 +140,9 @@ impl World {
     /// Slots whose members hold no data, and any others as far as the level
     /// bears it.
     fn lose(&mut self) -> Vec<usize> {
-        let states = self.bench.array.member_states();
-        let members = states.len();
-        let unfilled = |slot: &usize| states[*slot] != MemberState::InSync;
+        let members = self.bench.slots.len();
+        let in_sync = self.in_sync();
+        let unfilled = |slot: &usize| !in_sync.contains(slot);
         let mut lost: Vec<usize> = (0..members).filter(unfilled).collect();
         for _ in 0..self.random.below((self.parity + 1 - lost.len()) as u64) {
             let slot = self.random.below(members as u64) as usize;
@@ -208,6 +237,7 @@ proptest! {
             acknowledged: vec![0; size],
             floor: vec![0; size],
             seen: 0,
+            arrived: BTreeMap::new(),
         };
         for _ in 0..steps {
             world.step();
