@@ -5,8 +5,8 @@ use crate::disk::Disk;
 use crate::options::Options;
 use crate::reader::Reader;
 use raidlab_array::{
-    CommandId, MemberError, MemberState, Outputs, Request, Slot, Stale, StepId, StepResult,
-    SyncAction,
+    ArrayStatus, CommandId, MemberError, MemberState, Outputs, Request, Slot, Stale, StepId,
+    StepResult, SyncAction,
 };
 use raidlab_units::Nanos;
 
@@ -37,6 +37,8 @@ pub trait Core {
     fn states(&self) -> Vec<MemberState>;
     /// The handle of the device that serves each slot, failed ones included.
     fn served(&self) -> Vec<Option<usize>>;
+    /// All that a user is told of the array; nothing before it has started.
+    fn status(&self) -> Option<ArrayStatus>;
     /// Whether writes go through a log, so that no crash opens the write hole.
     fn keeps_log(&self) -> bool;
     /// Resync, recovery, check or repair runs or is about to.

@@ -10,13 +10,11 @@
 //! 2018), so this proves much for its size.
 
 use crate::core::Maker;
-use crate::disk::{Landing, PendingWrite, TearRates};
-use crate::options::{Filter, Options, Weights};
+use crate::disk::{Landing, PendingWrite};
+use crate::options::{Filter, Options};
 use crate::script::{Action, Step};
 use crate::world::{Violation, World};
-use raidlab_array::{RmwLevel, WritePolicy};
 use raidlab_geometry::{Copies, FarSets, Layout, Level, ParityLayout, SlotSet};
-use raidlab_metadata::Version;
 use rayon::prelude::*;
 
 /// Sectors of 4 KiB, in which nothing is special about one sector or the next.
@@ -228,39 +226,12 @@ fn options(
     log: bool,
     bitmap_chunk: Option<u64>,
 ) -> Options {
+    // Two stripes; mdadm makes no bitmap for less.
+    let used = if level == Level::Raid1 { 256 } else { 128 };
     Options {
-        level,
-        layout,
-        members,
-        chunk: 64,
-        // Two stripes; mdadm makes no bitmap for less.
-        used: if level == Level::Raid1 { 256 } else { 128 },
-        version: Version::V1_2,
         bitmap_chunk,
         log,
-        assume_clean: true,
-        write_through: false,
-        tear: TearRates {
-            prefix: 0,
-            subset: 0,
-            whole: 100,
-        },
-        tear_physical: false,
-        safe_mode_ms: 200,
-        short_log: false,
-        modelled_disks: false,
-        latency_low_ns: 50_000,
-        latency_high_ns: 200_000,
-        sync_block: 64,
-        sync_depth: 4,
-        window: 64,
-        write_policy: WritePolicy::Md4_1(RmwLevel::Preferred),
-        stripes: 4,
-        depth: 4,
-        overlaps: true,
-        over_budget: false,
-        steps: 0,
-        weights: Weights::default(),
+        ..Options::plain(level, layout, members, (64, used))
     }
 }
 

@@ -16,6 +16,7 @@ pub mod mutants;
 mod options;
 pub mod oracle;
 pub mod pages;
+mod reach;
 pub mod reader;
 mod run;
 pub mod script;
@@ -26,6 +27,7 @@ pub mod value;
 mod world;
 
 pub use options::{Filter, Options, Weights};
+pub use reach::{Met, Reach, State};
 pub use run::{Failure, Outcome, Summary, explain, run_seed, run_seeds, run_with};
 pub use shrink::shrink;
 pub use statistics::Statistics;

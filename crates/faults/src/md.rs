@@ -11,7 +11,7 @@ use crate::options::Options;
 use crate::pages::SECTOR;
 use crate::reader::Reader;
 use raidlab_array::{
-    AssembleError, AssembleOptions, Assembly, Candidate, CommandId, EngineOptions,
+    ArrayStatus, AssembleError, AssembleOptions, Assembly, Candidate, CommandId, EngineOptions,
     LOG_SUPERBLOCK_SECTORS, LogSuperblock, MemberError, MemberState, NewDevice, Outputs, Part,
     PersistentArray, Request, Settings, Slot, StepId, StepResult, SyncAction, log_area,
 };
@@ -341,6 +341,10 @@ impl Core for MdCore {
             .iter()
             .map(|handle| handle.map(Slot::index))
             .collect()
+    }
+
+    fn status(&self) -> Option<ArrayStatus> {
+        self.array.as_ref().map(PersistentArray::status)
     }
 
     fn keeps_log(&self) -> bool {

@@ -167,6 +167,46 @@ pub(crate) fn between(random: &mut Stream, low: u64, high: u64) -> u64 {
 }
 
 impl Options {
+    /// A run in which nothing is out of the ordinary: members in sync, without
+    /// bitmap and log, with a cache that keeps or loses whole writes. `chunk` and
+    /// `used` are sectors; nothing is drawn, so the script must be given.
+    #[must_use]
+    pub fn plain(level: Level, layout: Layout, members: usize, (chunk, used): (u64, u64)) -> Self {
+        Self {
+            level,
+            layout,
+            members,
+            chunk,
+            used,
+            version: Version::V1_2,
+            bitmap_chunk: None,
+            log: false,
+            assume_clean: true,
+            write_through: false,
+            tear: TearRates {
+                prefix: 0,
+                subset: 0,
+                whole: 100,
+            },
+            tear_physical: false,
+            safe_mode_ms: 200,
+            short_log: false,
+            modelled_disks: false,
+            latency_low_ns: 50_000,
+            latency_high_ns: 200_000,
+            sync_block: 64,
+            sync_depth: 4,
+            window: 64,
+            write_policy: WritePolicy::Md4_1(RmwLevel::Preferred),
+            stripes: 4,
+            depth: 4,
+            overlaps: true,
+            over_budget: false,
+            steps: 0,
+            weights: Weights::default(),
+        }
+    }
+
     /// Draws a run.
     #[must_use]
     pub fn draw(seed: u64, filter: &Filter) -> Self {

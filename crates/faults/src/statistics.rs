@@ -1,5 +1,6 @@
 //! What the runs did, added up.
 
+use crate::reach::Reach;
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -20,18 +21,13 @@ pub struct Statistics {
     pub assemblies: u64,
     /// Times that everything was compared with everything.
     pub verifications: u64,
-    /// What was done to the array and its disks, by kind.
-    pub deeds: BTreeMap<&'static str, u64>,
+    /// What was done to the array and its disks, and in which of its states.
+    pub reach: Reach,
     /// Runs of each level.
     pub levels: BTreeMap<String, u64>,
 }
 
 impl Statistics {
-    /// Counts a deed.
-    pub fn did(&mut self, what: &'static str) {
-        *self.deeds.entry(what).or_default() += 1;
-    }
-
     /// Adds another's counts.
     pub fn add(&mut self, other: &Self) {
         self.runs += other.runs;
@@ -41,9 +37,7 @@ impl Statistics {
         self.events += other.events;
         self.assemblies += other.assemblies;
         self.verifications += other.verifications;
-        for (what, count) in &other.deeds {
-            *self.deeds.entry(what).or_default() += count;
-        }
+        self.reach.add(&other.reach);
         for (level, count) in &other.levels {
             *self.levels.entry(level.clone()).or_default() += count;
         }
@@ -74,10 +68,8 @@ impl fmt::Display for Statistics {
             .iter()
             .map(|(level, count)| (level.clone(), *count));
         writeln!(formatter, "levels: {}", list(&mut levels))?;
-        let mut deeds = self
-            .deeds
-            .iter()
-            .map(|(deed, count)| ((*deed).to_owned(), *count));
+        let deeds = self.reach.deeds();
+        let mut deeds = deeds.map(|(deed, met)| (deed.to_owned(), met.times));
         write!(formatter, "deeds: {}", list(&mut deeds))
     }
 }

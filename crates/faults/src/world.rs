@@ -28,6 +28,7 @@ mod begin;
 mod dispatch;
 mod enumerate;
 mod faults;
+mod meeting;
 mod restart;
 mod settle;
 mod silent;
@@ -122,6 +123,8 @@ pub struct World<'a> {
     logged: bool,
     /// Parity may not fit the data: crashed, without a log, not yet resynced.
     hole_open: bool,
+    /// The sync that follows the creation is not over.
+    first_sync: bool,
     /// The budget was exceeded.
     beyond: bool,
     /// What the next assembly does with members that are out of date.
@@ -190,6 +193,7 @@ impl<'a> World<'a> {
             disks,
             logged: false,
             hole_open: !options.assume_clean && options.level.parity_count() > 0,
+            first_sync: !options.assume_clean,
             beyond: false,
             stale: Stale::LeaveOut,
             ended: false,

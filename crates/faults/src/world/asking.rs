@@ -32,6 +32,12 @@ impl World<'_> {
             force_unit_access,
             process: 0,
         };
+        self.did(match operation {
+            Operation::Read => "read",
+            Operation::Write => "write",
+            Operation::Discard => "discard",
+            Operation::Flush => "flush",
+        });
         self.prepare(&request)?;
         self.statistics.requests += 1;
         let operation = OperationId(id);

@@ -100,6 +100,7 @@ impl<'a> World<'a> {
             hung: self.hung.clone(),
             logged: self.logged,
             hole_open: self.hole_open,
+            first_sync: self.first_sync,
             beyond: false,
             ended: false,
             stale: self.stale,

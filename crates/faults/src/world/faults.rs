@@ -58,9 +58,10 @@ impl World<'_> {
     pub(super) fn look_at_hole(&mut self) {
         let syncing = self.core.as_ref().is_some_and(|core| core.is_syncing());
         let is_whole = self.in_sync().len() == self.slots.len();
-        let is_due = self.hole_open && !syncing && is_whole;
+        let is_due = (self.hole_open || self.first_sync) && !syncing && is_whole;
         if is_due && self.said().is_some_and(|said| said.is_clean_by_all()) {
             self.hole_open = false;
+            self.first_sync = false;
         }
     }
 
@@ -122,7 +123,7 @@ impl World<'_> {
             _ => None,
         };
         if let Some(what) = done {
-            self.statistics.did(what);
+            self.did(what);
             self.trace.note(self.now, &[8], format_args!("  {what}"));
         }
         Ok(())
@@ -176,7 +177,7 @@ impl World<'_> {
         self.call(|core, now, out| accepted = core.fail(now, handle, out).is_ok())?;
         self.oracle.members_changed();
         if accepted {
-            self.statistics.did("administrator's fail");
+            self.did("administrator's fail");
         }
         Ok(())
     }
@@ -244,8 +245,8 @@ impl World<'_> {
         })?;
         self.follow_slots();
         match added {
-            Ok(Added::Again) => self.statistics.did("re-add by bitmap"),
-            Ok(Added::New) => self.statistics.did("add"),
+            Ok(Added::Again) => self.did("re-add by bitmap"),
+            Ok(Added::New) => self.did("add"),
             Err(refused) => {
                 self.handles[handle] = None;
                 let text = format_args!("  add to slot {slot} refused: {refused}");
@@ -265,7 +266,7 @@ impl World<'_> {
         } else {
             SyncAction::Check
         };
-        self.statistics.did(if repair { "repair" } else { "check" });
+        self.did(if repair { "repair" } else { "check" });
         self.call(|core, now, out| {
             // Refused while another sync runs.
             let _running = core.start_sync(now, action, out);

@@ -25,7 +25,7 @@ use raidlab_random::Stream;
 impl World<'_> {
     pub(super) fn power_cut(&mut self, restart: Restart) -> Result<(), Violation> {
         self.before_a_crash();
-        self.statistics.did("power cut");
+        self.did("power cut");
         let degraded = !self.suspects().is_empty();
         self.lose_power(restart.seed);
         self.oracle.power_cut();
@@ -34,7 +34,7 @@ impl World<'_> {
 
     pub(super) fn kill(&mut self, restart: Restart) -> Result<(), Violation> {
         self.before_a_crash();
-        self.statistics.did("kill");
+        self.did("kill");
         let degraded = !self.suspects().is_empty();
         let mut random = Stream::new(restart.seed).fork("kill", 0);
         for (disk, write) in self.pending_writes() {
@@ -49,7 +49,7 @@ impl World<'_> {
 
     pub(super) fn stop(&mut self, restart: Restart) -> Result<(), Violation> {
         self.drain()?;
-        self.statistics.did("stop");
+        self.did("stop");
         let degraded = !self.suspects().is_empty();
         self.stop_cleanly()?;
         self.lose_power(restart.seed);
@@ -152,7 +152,7 @@ impl World<'_> {
         let bad = (self.suspects() | self.unreadable()).with(slot_of(slot));
         if in_data && aligned && bad.len() <= self.reader.redundancy() {
             self.disks[disk].tear_physical(write.start);
-            self.statistics.did("torn physical sector");
+            self.did("torn physical sector");
         }
     }
 
@@ -175,13 +175,13 @@ impl World<'_> {
         );
         if self.beyond && !self.has_newest(&present) {
             // All who knew that these were out of date are lost: nobody can tell.
-            self.statistics.did("no witness left");
+            self.did("no witness left");
             self.ended = true;
             return Ok(());
         }
         let mut assembled = match self.assemble(&present, false, restart.again) {
             Err(Refusal::PowerCut) => {
-                self.statistics.did("power cut in replay");
+                self.did("power cut in replay");
                 self.lose_power(restart.seed ^ 1);
                 self.assemble(&present, false, None)
             }
@@ -215,10 +215,10 @@ impl World<'_> {
     /// them away.
     fn drop_strangers(&mut self, present: &mut Vec<usize>) -> bool {
         let version = self.options.version;
-        let mut retired: Vec<usize> = self.retired.iter().map(|(_, disk)| *disk).collect();
-        // Also one that has just been put in, and does not know it yet.
-        let unrecorded = self.unrecorded().iter();
-        retired.extend(unrecorded.filter_map(|slot| self.slots[slot.index()]));
+        // Those taken out; those that failed, or were just put in, and are still
+        // attached; and those in a slot of which no superblock knows yet.
+        let served = (SlotSet::first(self.slots.len()) - self.unrecorded()).iter();
+        let served: Vec<usize> = served.filter_map(|slot| self.slots[slot.index()]).collect();
         let is_stranger = |disk: &usize| {
             let old = &self.disks[*disk];
             let mut current = self.slots.iter().flatten();
@@ -226,14 +226,14 @@ impl World<'_> {
                 let other = self.disks[*other].pristine();
                 inspect::knows(old.pristine(), other, version, old.sectors())
             };
-            retired.contains(disk)
+            !served.contains(disk)
                 && !current.any(|other| present.contains(other) && other != disk && knows(other))
         };
         let strangers: Vec<usize> = present.iter().copied().filter(is_stranger).collect();
         if strangers.is_empty() {
             return false;
         }
-        self.statistics.did("stranger refused");
+        self.did("stranger refused");
         present.retain(|disk| !strangers.contains(disk));
         true
     }
@@ -249,10 +249,10 @@ impl World<'_> {
             return None;
         }
         if later {
-            self.statistics.did("disk late at restart");
+            self.did("disk late at restart");
         } else {
             self.disks[disk].health = Health::Gone;
-            self.statistics.did("disk missing at restart");
+            self.did("disk missing at restart");
         }
         Some(disk)
     }
@@ -281,7 +281,7 @@ impl World<'_> {
         if !right {
             return Err(violation("assembly", format!("refused: {refusal:?}")));
         }
-        self.statistics.did("write hole refused");
+        self.did("write hole refused");
         if let Some(disk) = missing {
             // It was only late.
             self.disks[disk].health = Health::Well;
@@ -297,7 +297,7 @@ impl World<'_> {
 
     /// With force: the stripes that were being written may be lost.
     fn force(&mut self, present: &[usize]) -> Result<(), Violation> {
-        self.statistics.did("forced assembly");
+        self.did("forced assembly");
         self.forget_open_rows();
         match self.assemble(present, true, None) {
             Ok(assembled) => self.take(assembled),
@@ -408,7 +408,7 @@ impl World<'_> {
         let Some(said) = self.said() else {
             return Ok(());
         };
-        self.statistics.did("crash point inspected");
+        self.did("crash point inspected");
         said.verify(&self.reader, &self.living())
             .map_err(|detail| violation("bitmap", detail))
     }

@@ -16,6 +16,10 @@ use raidlab_geometry::SlotSet;
 /// Bytes that are read to try all losses in one verification.
 const LOSS_BUDGET: u64 = 6 << 20;
 
+/// No array needs more rounds of mending: each brings every member in sync, or
+/// one disk fewer is about to die.
+const MOST_ROUNDS: u32 = 8;
+
 impl World<'_> {
     /// Settles and verifies.
     pub(super) fn settle(&mut self) -> Result<(), Violation> {
@@ -25,18 +29,44 @@ impl World<'_> {
         if self.beyond {
             return self.settle_beyond();
         }
-        self.mend_and_sync()?;
-        self.ask(Operation::Flush, 0, 0, false)?;
-        self.drain()?;
+        self.mend_and_flush()?;
         self.verify()?;
         self.check_finds(0..0)
+    }
+
+    /// Every slot is in sync, everything is flushed, and nothing is in flight. A
+    /// disk that hangs answers the flush at last, or dies of it: then all begins
+    /// anew.
+    fn mend_and_flush(&mut self) -> Result<(), Violation> {
+        for _ in 0..MOST_ROUNDS {
+            self.mend_and_sync()?;
+            self.ask(Operation::Flush, 0, 0, false)?;
+            self.drain()?;
+            self.quiet("the flush", LONGEST_WAIT_NS)?;
+            if self.is_whole() {
+                return Ok(());
+            }
+        }
+        Err(self.never_whole())
+    }
+
+    /// Whether every slot's member is in sync and lives.
+    fn is_whole(&self) -> bool {
+        let mut disks = self.slots.iter().flatten();
+        self.in_sync().len() == self.slots.len() && disks.all(|disk| self.is_alive(*disk))
+    }
+
+    fn never_whole(&self) -> Violation {
+        let states = self.states();
+        let detail = format!("members are not in sync again: {states:?}");
+        violation("liveness", detail)
     }
 
     /// Beyond the budget: whatever is answered must be true.
     fn settle_beyond(&mut self) -> Result<(), Violation> {
         self.quiet("the end", LONGEST_WAIT_NS)?;
         self.read_everything()?;
-        self.statistics.did("over-budget settled");
+        self.did("over-budget settled");
         Ok(())
     }
 
@@ -50,11 +80,9 @@ impl World<'_> {
 
     /// Every slot is in sync, and nothing is in flight.
     pub(super) fn mend_and_sync(&mut self) -> Result<(), Violation> {
-        for _ in 0..8 {
+        for _ in 0..MOST_ROUNDS {
             self.quiet("sync", LONGEST_WAIT_NS)?;
-            let whole = self.in_sync().len() == self.slots.len();
-            let alive = self.slots.iter().flatten().all(|disk| self.is_alive(*disk));
-            if whole && alive && self.unreadable().is_empty() {
+            if self.is_whole() && self.unreadable().is_empty() {
                 return Ok(());
             }
             self.notice_the_dead()?;
@@ -63,11 +91,7 @@ impl World<'_> {
                 self.rewrite_unreadable();
             }
         }
-        let states = self.states();
-        Err(violation(
-            "liveness",
-            format!("members are not in sync again: {states:?}"),
-        ))
+        Err(self.never_whole())
     }
 
     /// A disk may have died without the core having used it since.

@@ -33,7 +33,7 @@ impl World<'_> {
         let Some(places) = self.corrupt(member, sector, kind) else {
             return Ok(());
         };
-        self.statistics.did(match kind {
+        self.did(match kind {
             Silent::Rot => "bit rot",
             Silent::LostWrite => "lost write",
             Silent::Misdirected(_) => "misdirected write",

@@ -28,7 +28,7 @@ impl World<'_> {
         if !self.enough(&first, &all) || !self.enough(&second, &all) {
             return self.whole(&all);
         }
-        self.statistics.did("split brain");
+        self.did("split brain");
         let before = self.oracle.clone();
         let writes_of_first = self.run_half(&first)?;
         let after_first = std::mem::replace(&mut self.oracle, before);

@@ -1,0 +1,175 @@
+//! What a simulation reaches: which deeds met the array in which of its states.
+//!
+//! A fault that never came while a member was being filled says nothing about
+//! arrays in which a member is being filled. So every deed of a run (a request, a
+//! fault, an administrator's verb, a crash) is counted once for each state that
+//! the array was in at that moment, and a pair that was never counted is a gap in
+//! the simulation, to be closed or to be argued.
+
+use std::collections::BTreeMap;
+
+/// What the array can be in when something is done to it; several hold at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum State {
+    /// Every slot's member is in sync, and no sync runs.
+    Whole,
+    /// A slot is vacant, or its member has failed.
+    Degraded,
+    /// A member is being filled.
+    Filling,
+    /// A spare is being filled to replace a member in service.
+    Replacing,
+    /// The first resync after the creation is not over.
+    FirstSync,
+    /// A resync after a crash or a failed write runs or is due.
+    Resync,
+    /// A check or repair runs.
+    Check,
+    /// The superblocks call the array dirty, or soon will.
+    Active,
+    /// A bit of the write-intent bitmap is set.
+    Marked,
+    /// Writes go through a write log.
+    Logged,
+    /// Requests are in flight.
+    Busy,
+    /// A request waits for superblocks or bitmap.
+    Held,
+    /// A member has bad blocks in its log.
+    BadBlocks,
+    /// A member's disk has unreadable sectors.
+    Unreadable,
+    /// A disk is slow, does not answer, or fails commands now and then.
+    Ailing,
+    /// A disk that was taken out waits to come back.
+    Retired,
+    /// Writes are refused.
+    ReadOnly,
+    /// More was lost than the level can bear.
+    Beyond,
+}
+
+impl State {
+    /// Every one, in the order of the table.
+    pub const ALL: [Self; 18] = [
+        Self::Whole,
+        Self::Degraded,
+        Self::Filling,
+        Self::Replacing,
+        Self::FirstSync,
+        Self::Resync,
+        Self::Check,
+        Self::Active,
+        Self::Marked,
+        Self::Logged,
+        Self::Busy,
+        Self::Held,
+        Self::BadBlocks,
+        Self::Unreadable,
+        Self::Ailing,
+        Self::Retired,
+        Self::ReadOnly,
+        Self::Beyond,
+    ];
+
+    /// Its name in tables.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Whole => "whole",
+            Self::Degraded => "degraded",
+            Self::Filling => "filling",
+            Self::Replacing => "replacing",
+            Self::FirstSync => "first sync",
+            Self::Resync => "resync",
+            Self::Check => "check",
+            Self::Active => "active",
+            Self::Marked => "bits set",
+            Self::Logged => "log",
+            Self::Busy => "busy",
+            Self::Held => "held",
+            Self::BadBlocks => "bad blocks",
+            Self::Unreadable => "unreadable",
+            Self::Ailing => "ailing",
+            Self::Retired => "retired",
+            Self::ReadOnly => "read-only",
+            Self::Beyond => "beyond",
+        }
+    }
+}
+
+/// How often each deed met each state.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Reach {
+    deeds: BTreeMap<&'static str, Met>,
+}
+
+/// How often one deed was done, and in which states.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Met {
+    /// How often it was done.
+    pub times: u64,
+    states: [u64; State::ALL.len()],
+}
+
+impl Met {
+    /// How often it was done in this state.
+    #[must_use]
+    pub const fn states(&self, state: State) -> u64 {
+        self.states[state as usize]
+    }
+}
+
+impl Reach {
+    /// Counts a deed.
+    pub fn did(&mut self, deed: &'static str, states: impl IntoIterator<Item = State>) {
+        let met = self.deeds.entry(deed).or_default();
+        met.times += 1;
+        for state in states {
+            met.states[state as usize] += 1;
+        }
+    }
+
+    /// Adds another's counts.
+    pub fn add(&mut self, other: &Self) {
+        for (deed, theirs) in &other.deeds {
+            let met = self.deeds.entry(deed).or_default();
+            met.times += theirs.times;
+            for (mine, theirs) in met.states.iter_mut().zip(theirs.states) {
+                *mine += theirs;
+            }
+        }
+    }
+
+    /// Every deed that was done, by name.
+    pub fn deeds(&self) -> impl Iterator<Item = (&'static str, &Met)> {
+        self.deeds.iter().map(|(deed, met)| (*deed, met))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Reach, State};
+
+    #[test]
+    fn pairs_are_counted_and_added_up() {
+        let mut reach = Reach::default();
+        reach.did("stop", [State::Whole, State::Marked]);
+        let mut other = Reach::default();
+        other.did("stop", [State::Whole]);
+        other.did("kill", State::ALL);
+        reach.add(&other);
+        let counts: Vec<_> = reach
+            .deeds()
+            .map(|(deed, met)| (deed, met.times, met.states(State::Whole)))
+            .collect();
+        assert_eq!(counts, [("kill", 1, 1), ("stop", 2, 2)]);
+        let stop = reach.deeds().last().map(|(_, met)| met.clone());
+        let stop = stop.expect("it was done");
+        let met = State::ALL.into_iter().filter(|it| stop.states(*it) > 0);
+        assert_eq!(met.collect::<Vec<_>>(), [State::Whole, State::Marked]);
+        for (at, state) in State::ALL.into_iter().enumerate() {
+            assert_eq!(state as usize, at);
+        }
+    }
+}

@@ -1,0 +1,295 @@
+//! What seeds have found, as scripts of their own: each broke a promise before it
+//! was mended, and keeps it now.
+
+use raidlab_array::{RmwLevel, WritePolicy};
+use raidlab_faults::disk::TearRates;
+use raidlab_faults::md::Md;
+use raidlab_faults::script::{Action, Restart, Silent, Step};
+use raidlab_faults::{Options, run_with};
+use raidlab_geometry::{Layout, Level, ParityLayout};
+use raidlab_metadata::Version;
+
+fn after(after_ns: u64, action: Action) -> Step {
+    Step { after_ns, action }
+}
+
+fn write(start: u64, count: u64) -> Action {
+    Action::Write {
+        start,
+        count,
+        force_unit_access: false,
+    }
+}
+
+const fn restart(seed: u64, missing: Option<usize>, stale: bool, again: Option<u64>) -> Restart {
+    Restart {
+        seed,
+        missing,
+        stale,
+        again,
+    }
+}
+
+const fn tear(prefix: u32, subset: u32, whole: u32) -> TearRates {
+    TearRates {
+        prefix,
+        subset,
+        whole,
+    }
+}
+
+fn keeps(seed: u64, options: Options, script: &[Step]) {
+    let outcome = run_with(&Md, options, Some(script.to_vec()), seed, false);
+    assert_eq!(outcome.violation, None);
+}
+
+/// Beyond what RAID 4 can bear: the last flush before the clean mark failed on a
+/// member that could not be spared, and the others were called clean all the same.
+#[test]
+fn a_flush_that_fails_on_a_needed_member_leaves_the_array_dirty() {
+    let layout = Layout::Parity(ParityLayout::ParityLast);
+    let options = Options {
+        tear: tear(0, 0, 0),
+        latency_high_ns: 50_000,
+        sync_block: 16,
+        window: 16,
+        write_policy: WritePolicy::Md4_1(RmwLevel::Enabled),
+        stripes: 1,
+        depth: 1,
+        overlaps: false,
+        over_budget: true,
+        ..Options::plain(Level::Raid4, layout, 5, (8, 200))
+    };
+    let script = [
+        after(
+            1_045_349,
+            Action::Transient {
+                member: 1,
+                commands: 1,
+            },
+        ),
+        after(3_115_553, write(595, 30)),
+        after(
+            26_410_048,
+            Action::Transient {
+                member: 3,
+                commands: 2,
+            },
+        ),
+        after(2_003_310_248, Action::Drain),
+        after(
+            25_407_169,
+            Action::PowerCut(restart(17_299_727_420_014_790_863, Some(1), false, Some(4))),
+        ),
+    ];
+    keeps(20_780_015_347, options, &script);
+}
+
+/// The crash comes when the first superblock of a run was written, to a member
+/// that holds no data yet: those that hold them know two sessions of the log.
+#[test]
+fn the_session_of_the_newest_superblock_is_believed() {
+    let layout = Layout::Parity(ParityLayout::ParityFirst);
+    let options = Options {
+        log: true,
+        write_through: true,
+        tear: tear(10, 10, 50),
+        latency_low_ns: 5000,
+        sync_block: 1024,
+        sync_depth: 1,
+        window: 16,
+        write_policy: WritePolicy::Md4_1(RmwLevel::Enabled),
+        stripes: 256,
+        depth: 16,
+        overlaps: false,
+        ..Options::plain(Level::Raid5, layout, 2, (8, 328))
+    };
+    let cut = |seed, missing, stale, again| Action::PowerCut(restart(seed, missing, stale, again));
+    let script = [
+        after(
+            306_101,
+            cut(4_517_860_327_122_645_816, Some(1), true, Some(2)),
+        ),
+        after(
+            354_876,
+            Action::Read {
+                start: 142,
+                count: 10,
+            },
+        ),
+        after(0, cut(3_438_011_081_352_308_280, None, true, Some(1))),
+        after(94_946, write(150, 1)),
+        after(
+            223_629,
+            Action::Read {
+                start: 95,
+                count: 6,
+            },
+        ),
+        after(
+            3_547_850,
+            Action::Stop(restart(6_934_565_015_678_096_681, None, true, Some(1))),
+        ),
+        after(0, write(95, 1)),
+        after(
+            357_293,
+            Action::Read {
+                start: 33,
+                count: 11,
+            },
+        ),
+        after(0, cut(3_045_848_952_752_311_943, None, false, None)),
+    ];
+    keeps(5_017_486, options, &script);
+}
+
+/// The same with two members of a RAID 6 that are being filled.
+#[test]
+fn the_session_is_believed_while_two_members_are_filled() {
+    let layout = Layout::Parity(ParityLayout::LeftAsymmetric6);
+    let options = Options {
+        log: true,
+        write_through: true,
+        tear: tear(10, 40, 100),
+        latency_low_ns: 5000,
+        latency_high_ns: 5000,
+        sync_depth: 1,
+        window: 8,
+        overlaps: false,
+        ..Options::plain(Level::Raid6, layout, 4, (32, 448))
+    };
+    let script = [
+        after(
+            0,
+            Action::Stop(restart(10_487_396_453_930_570_589, Some(2), false, None)),
+        ),
+        after(7772, Action::Fail { member: 3 }),
+        after(
+            6792,
+            Action::Stop(restart(18_184_982_619_498_139_574, None, true, None)),
+        ),
+        after(0, write(118, 7)),
+        after(5685, Action::Flush),
+        after(
+            7670,
+            Action::Unreadable {
+                member: 2,
+                sector: 26,
+                count: 16,
+            },
+        ),
+        after(
+            0,
+            Action::Kill(restart(15_541_367_698_919_452_718, None, true, None)),
+        ),
+    ];
+    keeps(5_014_270, options, &script);
+}
+
+/// The oracle took an array for settled whose member had died of the last flush.
+#[test]
+fn an_array_is_settled_when_the_flush_has_cost_no_member() {
+    let mirror = |members, used| Options {
+        write_through: true,
+        tear: tear(40, 0, 20),
+        latency_high_ns: 50_000,
+        sync_depth: 16,
+        window: 128,
+        depth: 1,
+        overlaps: false,
+        ..Options::plain(Level::Raid1, Layout::None, members, (16, used))
+    };
+    let dies = |member, for_ns| Action::Hang {
+        member,
+        for_ns,
+        dies: true,
+    };
+    let rot = Action::Silent {
+        member: 1,
+        sector: 155,
+        kind: Silent::Rot,
+    };
+    let script = [after(325_003, dies(1, 14_107_628_253)), after(0, rot)];
+    keeps(3_000_014_150, mirror(2, 176), &script);
+    let script = [
+        after(
+            75_209_989,
+            Action::PowerCut(restart(2_425_927_802_046_814_586, Some(1), false, None)),
+        ),
+        after(4_212_828, Action::Mend { fresh: false }),
+        after(0, Action::Mend { fresh: false }),
+        after(2_514_628, Action::Settle),
+        after(5_080_134, dies(2, 20_343_422_890)),
+    ];
+    let slow = Options {
+        tear: tear(40, 0, 100),
+        latency_low_ns: 1_000_000,
+        latency_high_ns: 4_000_000,
+        sync_block: 1024,
+        sync_depth: 1,
+        ..mirror(3, 192)
+    };
+    keeps(5_034_690, slow, &script);
+}
+
+/// A disk from an earlier time that knew none of those that are current cannot be
+/// told from the other side of a split: the oracle looked for it only among the
+/// disks that had been taken out, not among those that had failed and were still
+/// attached, or were about to be put in.
+#[test]
+fn strangers_are_refused_wherever_they_are() {
+    let mirror = |members, used| Options {
+        write_through: true,
+        depth: 1,
+        overlaps: false,
+        ..Options::plain(Level::Raid1, Layout::None, members, (16, used))
+    };
+    let failed = Options {
+        tear: tear(0, 0, 0),
+        version: Version::V1_1,
+        latency_high_ns: 50_000,
+        sync_block: 1024,
+        ..mirror(3, 256)
+    };
+    let stop = |seed, missing, again| Action::Stop(restart(seed, missing, false, again));
+    let script = [
+        after(0, stop(13_938_499_921_035_398_801, Some(2), Some(2))),
+        after(97_827, stop(8_240_355_627_758_803_274, None, None)),
+        after(0, Action::Mend { fresh: false }),
+        after(0, Action::Fail { member: 0 }),
+        after(11_360_229_295, Action::Drain),
+        after(3341, Action::Fail { member: 1 }),
+        after(796_165, Action::Fail { member: 0 }),
+        after(36_905, Action::Mend { fresh: false }),
+        after(0, stop(5_162_539_054_520_589_851, None, None)),
+    ];
+    keeps(20_780_019_572, failed, &script);
+    let put_in = Options {
+        tear: tear(40, 0, 80),
+        latency_low_ns: 1_000_000,
+        latency_high_ns: 1_000_000,
+        sync_block: 16,
+        sync_depth: 16,
+        ..mirror(2, 512)
+    };
+    let cut = |seed, missing, stale, again| Action::PowerCut(restart(seed, missing, stale, again));
+    let script = [
+        after(
+            565_384,
+            cut(2_531_256_489_460_398_366, Some(1), false, None),
+        ),
+        after(1_810_424, Action::Mend { fresh: true }),
+        after(0, cut(5_506_407_561_191_929_615, None, false, None)),
+        after(0, Action::Mend { fresh: true }),
+        after(
+            0,
+            Action::Split {
+                halves: 7_806_884_825_477_611_374,
+            },
+        ),
+        after(0, cut(3_412_967_049_508_512_142, Some(1), false, Some(2))),
+        after(0, Action::Mend { fresh: false }),
+        after(1_326_775, cut(3_938_344_286_776_603_190, None, true, None)),
+    ];
+    keeps(5_031_592, put_in, &script);
+}
