@@ -22,9 +22,7 @@ use raidlab_tools::{Latency as ToolLatency, Part, Tool, ToolResult};
 pub fn rows(result: &ToolResult, template: &Measurement) -> Vec<Measurement> {
     let mut groups: Vec<(Operation, String, Vec<&Part>)> = Vec::new();
     for part in &result.parts {
-        let Ok(op) = part.operation.name().parse::<Operation>() else {
-            continue;
-        };
+        let op = part.operation;
         if !has_numbers(result.tool, part) {
             continue;
         }
@@ -51,7 +49,9 @@ fn has_numbers(tool: Tool, part: &Part) -> bool {
     match tool {
         Tool::Dd => part.total_ios.is_some() || part.total_bytes.is_some(),
         Tool::Fio => some(part.total_ios) || some(part.total_bytes),
-        Tool::Bonnie | Tool::Iozone => part.has_rate(),
+        Tool::Bonnie => part.has_rate(),
+        // With `-N` it tells the time of an operation in place of a rate.
+        Tool::Iozone => part.has_rate() || part.latency().is_some(),
     }
 }
 
@@ -97,6 +97,9 @@ fn row(
     let bytes_per_second = of_time(row.total_bytes, |part| part.bytes_per_second);
     row.iops = iops;
     row.bytes_per_second = bytes_per_second;
+    if let (Tool::Iozone, [part], false) = (result.tool, parts, parts[0].has_rate()) {
+        rate_of_one_by_one(part, &mut row);
+    }
     row.cpu_percent = parts
         .iter()
         .filter_map(|part| part.cpu_percent)
@@ -106,6 +109,17 @@ fn row(
     }
     row.latency = latency(parts);
     row
+}
+
+/// Rates where only the mean time of an operation is told: one process does one
+/// operation after the other.
+#[expect(clippy::cast_precision_loss, reason = "a rate is a statistic")]
+fn rate_of_one_by_one(part: &Part, row: &mut Measurement) {
+    let mean = part.latency().and_then(|latency| latency.mean_ns);
+    if let Some(mean) = mean.filter(|mean| *mean > 0.0) {
+        row.iops = 1e9 / mean;
+        row.bytes_per_second = row.iops * part.block_size_bytes.unwrap_or(0) as f64;
+    }
 }
 
 /// `fio 3.33`; without a version where the tool prints none.

@@ -1,6 +1,6 @@
 //! Titles and classes for jobs that have none: from what a tool says it did.
 
-use raidlab_tools::{FactValue, Tool, ToolResult};
+use raidlab_tools::{FactValue, Operation, Tool, ToolResult};
 use std::fmt::Write as _;
 
 /// A job's words.
@@ -91,11 +91,11 @@ fn fio(result: &ToolResult) -> Words {
 }
 
 fn by_operations(result: &ToolResult) -> (&'static str, &'static str) {
-    let did = |name: &str| {
+    let did = |operation| {
         let mut parts = result.parts.iter();
-        parts.any(|part| part.operation.name() == name && part.total_bytes.is_some_and(|b| b > 0))
+        parts.any(|part| part.operation == operation && part.total_bytes.is_some_and(|b| b > 0))
     };
-    match (did("read"), did("write")) {
+    match (did(Operation::Read), did(Operation::Write)) {
         (true, false) => ("read", "read"),
         (false, true) => ("write", "write"),
         _ => ("reads and writes", "mixed"),

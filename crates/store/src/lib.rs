@@ -11,7 +11,6 @@ mod error;
 mod export;
 pub mod fact;
 mod measurement;
-mod operation;
 mod record;
 mod records;
 mod rows;
@@ -28,7 +27,7 @@ pub use export::{
 pub use measurement::{
     Latency, Measurement, MemberUse, Metric, PublishedFigure, Role, Run, Setting,
 };
-pub use operation::{Operation, UnknownOperation};
+pub use raidlab_results::{Operation, UnknownOperation};
 pub use record::{
     Cell, CellResult, CommandRecord, EventRecord, Finding, Observation, Records, Scope, Series,
     Severity,

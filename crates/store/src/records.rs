@@ -327,7 +327,7 @@ pub(crate) fn read_finding(row: &Row<'_>) -> rusqlite::Result<Finding> {
         scope: read_scope(row)?,
         op: match op {
             None => None,
-            Some(_) => Some(word(row, "op", &Operation::ALL, Operation::name)?),
+            Some(_) => Some(word(row, "op", Operation::ALL, Operation::name)?),
         },
         part: row.get("part")?,
         evidence: row.get("evidence")?,

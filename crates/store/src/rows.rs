@@ -214,7 +214,7 @@ pub(crate) fn read_measurement(row: &Row<'_>) -> rusqlite::Result<Measurement> {
         tool: row.get("tool")?,
         part: row.get("part")?,
         class: row.get("class")?,
-        op: word(row, "op", &Operation::ALL, Operation::name)?,
+        op: word(row, "op", Operation::ALL, Operation::name)?,
         block_size_bytes: counter(row, "block_size_bytes")?,
         queue_depth: row.get("queue_depth")?,
         streams: row.get("streams")?,

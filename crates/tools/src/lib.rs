@@ -14,13 +14,12 @@ pub mod fio;
 mod fuzz_tests;
 pub mod iozone;
 mod number;
-mod operation;
 mod result;
 mod tool;
 
 pub use detect::{Format, detect, parse, parse_as};
 pub use error::ParseError;
-pub use operation::{Operation, UnknownOperation};
+pub use raidlab_results::Operation;
 pub use result::{
     DiskCounters, DiskUse, Fact, FactValue, Latency, LatencyKind, Part, Point, ReportedOption,
     Series, SeriesKind, ToolResult,

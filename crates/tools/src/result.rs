@@ -83,6 +83,22 @@ impl ToolResult {
         self.series.append(&mut other.series);
     }
 
+    /// Gives flushes the time of their job: no tool tells one of their own, and
+    /// how many there were in it is what can be compared.
+    pub(crate) fn time_flushes(&mut self) {
+        let times: Vec<_> = self
+            .parts
+            .iter()
+            .filter_map(|part| Some((part.job, part.runtime_ns?)))
+            .collect();
+        let flushes = self.parts.iter_mut();
+        for part in flushes.filter(|part| part.operation == Operation::Sync) {
+            let own = times.iter().filter(|(job, _)| *job == part.job);
+            part.runtime_ns = own.map(|(_, time)| *time).max();
+            part.compute_rates();
+        }
+    }
+
     /// The first fact of this name about job `job`, or about the whole with
     /// `None`.
     #[must_use]

@@ -5,7 +5,7 @@ use crate::devices::{honours_direct, is_direct, is_random, reports_options, syst
 use crate::finding::Ruling;
 use crate::rule::{Check, Family, Rule};
 use raidlab_store::Severity::{Fatal, Note, Warning};
-use raidlab_store::{Measurement, fact};
+use raidlab_store::{Measurement, Operation, fact};
 use std::collections::BTreeSet;
 
 pub(super) const RULES: &[Rule] = &[
@@ -124,8 +124,12 @@ fn clock_tail(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Option
     // Clones of a mixed job count reads and writes together.
     let cell = row.cell();
     let same = case.evidence.rows.iter().filter(|other| {
-        // The cheap questions first: this is asked of all pairs of rows.
-        other.sequence == row.sequence && other.part == row.part && other.cell() == cell
+        // The cheap questions first: this is asked of all pairs of rows. The clock
+        // is not looked at after flushes.
+        other.sequence == row.sequence
+            && other.op != Operation::Sync
+            && other.part == row.part
+            && other.cell() == cell
     });
     let ios = same.fold(0_u64, |sum, other| sum.saturating_add(other.total_ios));
     let fits = |jobs: u64| {

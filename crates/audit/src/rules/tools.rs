@@ -93,7 +93,7 @@ pub(super) const RULES: &[Rule] = &[
 ];
 
 fn not_timed(case: &Case<'_>, ruling: &mut Ruling) {
-    for op in Operation::ALL {
+    for &op in Operation::ALL {
         let name = fact::bonnie_not_timed(op);
         for found in case.named(&name).filter(|found| found.name == name) {
             ruling.judged();

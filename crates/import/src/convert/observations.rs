@@ -1,7 +1,7 @@
 //! What a tool said beside its rates, in the store's vocabulary.
 
 use super::tool_name;
-use raidlab_store::{Observation, Operation, Scope, fact};
+use raidlab_store::{Observation, Scope, fact};
 use raidlab_tools::{Fact, FactValue, Part, Tool, ToolResult};
 use raidlab_units::parse_duration;
 
@@ -121,7 +121,7 @@ fn other(tool: Tool, said: &Fact, part: Option<&Part>, value: &str, all: &mut Co
     if tool == Tool::Fio && name.starts_with("run status ") {
         return fio_group(value, all);
     }
-    let op = part.and_then(|part| part.operation.name().parse::<Operation>().ok());
+    let op = part.map(|part| part.operation);
     match (tool, name, op) {
         (Tool::Bonnie, "no-rate", Some(op)) => {
             all.add(&fact::bonnie_not_timed(op), fact::TRUE, "");
@@ -165,23 +165,11 @@ fn fio_group(text: &str, all: &mut Collector<'_>) {
 
 /// bonnie++ counts files in units of 1024: `-n 16` makes 16384.
 fn bonnie(result: &ToolResult, all: &mut Collector<'_>) {
-    let is_of_files = |part: &&Part| {
-        use raidlab_tools::Operation as Did;
-        matches!(
-            part.operation,
-            Did::CreateSequential
-                | Did::StatSequential
-                | Did::DeleteSequential
-                | Did::CreateRandom
-                | Did::StatRandom
-                | Did::DeleteRandom
-        )
-    };
-    let files = result
+    let mut of_files = result
         .parts
         .iter()
-        .filter(is_of_files)
-        .find_map(|part| part.total_ios);
+        .filter(|part| part.operation.handles_files());
+    let files = of_files.find_map(|part| part.total_ios);
     if let Some(files) = files {
         all.add(fact::BONNIE_FILES, &files.to_string(), "");
         all.add(fact::BONNIE_FILES_ASKED, &(files / 1024).to_string(), "");

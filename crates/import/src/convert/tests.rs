@@ -60,6 +60,96 @@ fn files_of_bonnie_are_counted_in_thousands_of_their_own() {
     assert!(rows.iter().all(|row| row.op != Operation::CreateSequential));
 }
 
+/// Every fixture of the tools' readers, by tool.
+const FIXTURES: [(Tool, &[&str]); 4] = [
+    (
+        Tool::Fio,
+        &[
+            include_str!("../../../tools/src/fio/data/fio-2.1.14.json"),
+            include_str!("../../../tools/src/fio/data/fio-2.20.json"),
+            include_str!("../../../tools/src/fio/data/fio-3.33-global-options.json"),
+            include_str!("../../../tools/src/fio/data/fio-3.33-glued.json"),
+            include_str!("../../../tools/src/fio/data/fio-3.33-group.json"),
+            include_str!("../../../tools/src/fio/data/fio-3.33-mixed.json"),
+            include_str!("../../../tools/src/fio/data/fio-3.33-reduced.json"),
+            include_str!("../../../tools/src/fio/data/fio-3.33-steady-state.json"),
+            include_str!("../../../tools/src/fio/data/fio-3.33-two-jobs.json"),
+            include_str!("../../../tools/src/fio/data/fio-3.33-v3.terse"),
+            include_str!("../../../tools/src/fio/data/fio-3.33-v4.terse"),
+            include_str!("../../../tools/src/fio/data/fio-3.33-v5.terse"),
+            include_str!("../../../tools/src/fio/data/fio-3.33.txt"),
+            include_str!("../../../tools/src/fio/data/fio-3.42.txt"),
+        ],
+    ),
+    (
+        Tool::Bonnie,
+        &[
+            include_str!("../../../tools/src/bonnie/data/2.00a-fast.txt"),
+            include_str!("../../../tools/src/bonnie/data/2.00a-files.txt"),
+            include_str!("../../../tools/src/bonnie/data/2.00a-small.txt"),
+            include_str!("../../../tools/src/bonnie/data/2.00a-x2.csv"),
+        ],
+    ),
+    (
+        Tool::Iozone,
+        &[
+            include_str!("../../../tools/src/iozone/data/3.489-excel.txt"),
+            include_str!("../../../tools/src/iozone/data/3.489-latency.txt"),
+            include_str!("../../../tools/src/iozone/data/3.489-ops.txt"),
+            include_str!("../../../tools/src/iozone/data/3.489-subset.txt"),
+            include_str!("../../../tools/src/iozone/data/3.489-throughput-excel.txt"),
+            include_str!("../../../tools/src/iozone/data/3.489-throughput.txt"),
+        ],
+    ),
+    (
+        Tool::Dd,
+        &[
+            include_str!("../../../tools/src/dd/data/busybox-1.35-debian.txt"),
+            include_str!("../../../tools/src/dd/data/gnu-9.1-c.txt"),
+            include_str!("../../../tools/src/dd/data/gnu-9.1-de.txt"),
+            include_str!("../../../tools/src/dd/data/gnu-9.1-fr.txt"),
+            include_str!("../../../tools/src/dd/data/gnu-9.1-ru.txt"),
+        ],
+    ),
+];
+
+#[test]
+fn each_part_of_a_tool_s_output_is_a_row_or_says_why_not() {
+    let mut seen = std::collections::BTreeSet::new();
+    for (tool, texts) in FIXTURES {
+        for (index, text) in texts.iter().enumerate() {
+            let result = parse(tool, text).expect("a tool's output");
+            let rows = rows(&result, &Measurement::blank(crate::BENCH));
+            for part in &result.parts {
+                let row = rows.iter().find(|row| {
+                    let named = row.part.is_empty() || row.part == part.label;
+                    row.op == part.operation && named
+                });
+                let why = part.fact("no-rate").is_some();
+                let place = format!("{tool} {index}: {} {}", part.operation, part.label);
+                assert!(row.is_some() || why, "{place} is lost");
+                assert!(row.is_none_or(|row| row.value() > 0.0 || why), "{place}");
+                seen.extend(row.map(|row| row.op));
+            }
+        }
+    }
+    for op in [Operation::Mixed, Operation::Sync, Operation::Pread] {
+        assert!(seen.contains(&op), "no fixture has {op}");
+    }
+}
+
+#[test]
+fn flushes_are_a_row_of_their_own() {
+    let text = include_str!("../../../tools/src/fio/data/fio-3.33-two-jobs.json");
+    let result = parse(Tool::Fio, text).expect("fio's own output");
+    let rows = rows(&result, &Measurement::blank(crate::BENCH));
+    let flushes = rows.iter().find(|row| row.op == Operation::Sync);
+    let flushes = flushes.expect("15 flushes of the second job");
+    assert_eq!((flushes.total_ios, flushes.total_bytes), (15, 0));
+    assert_eq!(flushes.runtime_ns, 9_000_000);
+    assert!(flushes.latency.is_recorded());
+}
+
 #[test]
 fn a_printed_rate_of_dd_is_kept_where_it_is_not_bytes_over_seconds() {
     let text = "262144+0 records in\n262144+0 records out\n\

@@ -280,9 +280,7 @@ impl Builder<'_> {
         let mut result = raidlab_tools::parse_as(format, &output.text)
             .map_err(|error| wrong(error.to_string()))?;
         if let Some(op) = &output.op {
-            let op: raidlab_tools::Operation = op
-                .parse()
-                .map_err(|error: raidlab_tools::UnknownOperation| wrong(error.to_string()))?;
+            let op = operation(op).map_err(wrong)?;
             for part in &mut result.parts {
                 part.operation = op;
             }

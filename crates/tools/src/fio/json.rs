@@ -57,6 +57,7 @@ pub fn parse(text: &str) -> Result<ToolResult, ParseError> {
     for disk in root.objects("disk_util")? {
         result.disks.push(read_disk(&disk)?);
     }
+    result.time_flushes();
     Ok(result)
 }
 

@@ -141,6 +141,7 @@ fn read_run(lines: &[&str], range: &Range<usize>) -> Result<ToolResult, ParseErr
             .map_err(|expected| ParseError::line(index, expected, lines[index]))?;
     }
     reader.finish_job();
+    reader.result.time_flushes();
     Ok(reader.result)
 }
 
