@@ -56,6 +56,8 @@ const ROTATING_MODELS: &[&str] = &[
 pub(crate) struct Member {
     /// The kernel's name; empty where not known.
     pub(crate) device: String,
+    /// What it does beside being a member: `cache`, `write-mostly`.
+    pub(crate) role: Option<String>,
     pub(crate) model: Option<String>,
     pub(crate) rotational: Option<bool>,
     pub(crate) physical_sector_bytes: Option<f64>,
@@ -81,6 +83,11 @@ impl Member {
             || (!self.device.is_empty() && whole_disk(&self.device) != self.device)
     }
 
+    /// Whether it is no equal of the others by design: a cache, a log, a spare.
+    pub(crate) fn is_auxiliary(&self) -> bool {
+        self.role.as_deref().is_some_and(is_auxiliary_role)
+    }
+
     /// What people know it by.
     pub(crate) fn name(&self) -> String {
         match (&self.model, self.device.as_str()) {
@@ -91,11 +98,23 @@ impl Member {
     }
 }
 
+/// Roles of members that are other disks by design.
+pub(crate) fn is_auxiliary_role(role: &str) -> bool {
+    matches!(role, "cache" | "log" | "journal" | "spare")
+}
+
 /// The members of the row's subject in slot order; empty where not known.
 pub(crate) fn members(case: &Case<'_>, row: &Measurement) -> Vec<Member> {
-    let named: Vec<Member> = (0..MOST_MEMBERS)
+    let devices: Vec<&str> = (0..MOST_MEMBERS)
         .map_while(|slot| case.text(row, &fact::member_device(slot)))
-        .map(|device| by_device(case, row, device))
+        .collect();
+    let named: Vec<Member> = devices
+        .iter()
+        .enumerate()
+        .map(|(slot, device)| Member {
+            role: role(case, row, slot, devices.len()).map(str::to_owned),
+            ..by_device(case, row, device)
+        })
         .collect();
     if !named.is_empty() {
         return named;
@@ -109,6 +128,25 @@ pub(crate) fn members(case: &Case<'_>, row: &Measurement) -> Vec<Member> {
         })
     })
     .collect()
+}
+
+/// What the member in a slot of so many does beside being one. bcache's last one
+/// is its cache, whether somebody wrote that down or not.
+pub(crate) fn role<'a>(
+    case: &Case<'a>,
+    row: &Measurement,
+    slot: usize,
+    count: usize,
+) -> Option<&'a str> {
+    let told = case.text(row, &fact::member_role(slot));
+    told.or_else(|| (system(case, row) == "bcache" && slot + 1 == count).then_some("cache"))
+}
+
+/// Those that are meant to be alike: no cache, no log, no spare.
+pub(crate) fn equals(case: &Case<'_>, row: &Measurement) -> Vec<Member> {
+    let mut members = members(case, row);
+    members.retain(|member| !member.is_auxiliary());
+    members
 }
 
 fn by_device(case: &Case<'_>, row: &Measurement, device: &str) -> Member {
@@ -132,6 +170,7 @@ fn by_device(case: &Case<'_>, row: &Measurement, device: &str) -> Member {
         || text(property::MODEL).is_some_and(is_virtual_model);
     described(Member {
         device: device.to_owned(),
+        role: None,
         model: text(property::MODEL).map(str::to_owned),
         rotational: text(property::ROTATIONAL)
             .map(|value| value == fact::TRUE)
@@ -244,6 +283,39 @@ pub(crate) fn is_redundant(level: &str) -> bool {
     .any(|begin| level.starts_with(begin))
 }
 
+/// Whether the array is of mirrors, so that each member has what a read asks for;
+/// `None` where nothing tells.
+pub(crate) fn is_mirror(case: &Case<'_>, row: &Measurement) -> Option<bool> {
+    let level = level(case, row);
+    if level.is_empty() {
+        let mirrors = matches!(system(case, row), "gmirror" | "gflash");
+        return mirrors.then_some(true);
+    }
+    Some(level == "mirror" || level == "raid1" || level.starts_with("raid1c"))
+}
+
+/// Classes of jobs that are about an array which is not whole.
+pub(crate) const UNSETTLED_CLASSES: [&str; 4] = ["resync", "recovery", "rebuild", "degraded"];
+
+/// Whether the array was whole and nothing was copied in the background, as far as
+/// the row says.
+pub(crate) fn is_settled(row: &Measurement) -> bool {
+    !UNSETTLED_CLASSES.contains(&row.class.as_str())
+        && row.sync_percent_start.is_none()
+        && row.sync_percent_end.is_none()
+        && !row.array_state_start.contains('_')
+        && !row.array_state_end.contains('_')
+}
+
+/// Whether the array has a cache or a log on disks of its own.
+pub(crate) fn has_auxiliary(case: &Case<'_>, row: &Measurement) -> bool {
+    matches!(system(case, row), "bcache")
+        || case
+            .text(row, fact::ARRAY_AUXILIARY)
+            .is_some_and(|kinds| !kinds.is_empty())
+        || members(case, row).iter().any(Member::is_auxiliary)
+}
+
 /// Whether rows are of random I/O.
 pub(crate) fn is_random(row: &Measurement) -> bool {
     use raidlab_store::Operation::{RandomRead, RandomWrite, Seek};
@@ -252,8 +324,12 @@ pub(crate) fn is_random(row: &Measurement) -> bool {
         || matches!(row.op, RandomRead | RandomWrite | Seek)
 }
 
-/// Which tool made the row, without its version.
+/// Which tool made the row, without its version. The model's own workload is of
+/// fio's jobs, with fio's habits.
 pub(crate) fn tool(row: &Measurement) -> &str {
+    if row.bench == "model" && row.tool.is_empty() {
+        return "fio";
+    }
     row.tool.split([' ', '-']).next().unwrap_or_default()
 }
 

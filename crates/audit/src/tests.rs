@@ -3,6 +3,7 @@
 mod array;
 mod articles;
 mod cache;
+mod cannot_apply;
 mod claims;
 mod document;
 mod fio;

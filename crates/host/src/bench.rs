@@ -349,7 +349,7 @@ fn pass(session: &mut Session<'_>, wait: Wait, watch: &mut Watch<'_>) -> Result<
                 ..
             } = wait
             {
-                session.copied();
+                session.deeds.settled();
             }
             return Ok(());
         }

@@ -4,7 +4,7 @@
 use crate::arguments::Invocation;
 use crate::place::Place;
 use raidlab_inventory::counters::Snapshot;
-use raidlab_lab::{PlannedJob, Work};
+use raidlab_lab::{Asked, PlannedJob, Work};
 use raidlab_shell::Frame;
 use raidlab_store::{Observation, Scope, fact};
 use raidlab_systems::CacheState;
@@ -80,54 +80,14 @@ pub fn asked(facts: &mut Facts, job: &PlannedJob, invocation: &Invocation, place
 
 /// What the suite's reader understands of fio's options.
 fn of_group(facts: &mut Facts, group: &JobGroup, invocation: &Invocation, place: &Place) {
-    let source = "suite";
-    let longest = group.jobs.iter().filter_map(|job| job.runtime).max();
-    let longest = longest.map(|time| time.0);
-    facts.maybe(fact::JOB_ASKED_RUNTIME_NS, longest, "ns", source);
-    let amounts = group.jobs.iter().map(|job| {
-        let amount = job.io_size.or(job.size).filter(|_| !job.time_based)?;
-        let times = u64::from(job.num_jobs).checked_mul(u64::from(job.loops))?;
-        amount.0.checked_mul(times)
-    });
-    let amount: Option<u64> = amounts.sum();
-    facts.maybe(fact::JOB_ASKED_SIZE_BYTES, amount, "bytes", source);
-    let Some(regions) = regions(group, place.capacity_bytes()) else {
-        return;
-    };
     // In a folder each clone has a file of its own unless one is named.
     let arguments = &invocation.command.arguments;
     let named = arguments.iter().any(|word| word.starts_with("--filename="));
     let own_files = place.is_folder() && !named;
-    let set = if own_files {
-        regions.iter().map(|(_, length)| length).sum()
-    } else {
-        union(regions.clone())
-    };
-    facts.add(fact::JOB_WORKING_SET_BYTES, set, "bytes", source);
-    let first = regions.iter().map(|(start, _)| start).min();
-    facts.maybe(fact::JOB_OFFSET_BYTES, first, "bytes", source);
-}
-
-/// Start and length of every clone's region; `None` where fio would refuse one.
-fn regions(group: &JobGroup, capacity: u64) -> Option<Vec<(u64, u64)>> {
-    let clones = group
-        .jobs
-        .iter()
-        .flat_map(|job| (0..job.num_jobs).map(move |clone| job.region(clone, Bytes(capacity))));
-    let region = clones.map(|region| region.ok().map(|(start, length)| (start.0, length.0)));
-    region.collect()
-}
-
-/// Bytes that some regions cover together.
-fn union(mut regions: Vec<(u64, u64)>) -> u64 {
-    regions.sort_unstable();
-    let (mut covered, mut end) = (0_u64, 0_u64);
-    for (start, length) in regions {
-        let until = start.saturating_add(length);
-        covered = covered.saturating_add(until.saturating_sub(start.max(end)));
-        end = end.max(until);
+    let asked = Asked::of(group, Bytes(place.capacity_bytes()), own_files);
+    for (name, value, unit) in asked.facts() {
+        facts.add(name, value, unit, "suite");
     }
-    covered
 }
 
 /// fio fills its buffers with random data and changes a little of them for

@@ -100,10 +100,10 @@ pub fn run(
     }
     after_job(session, &mut facts, &before, &after)?;
     facts.add(EVENTS_MISSED, missed, "", "raidlab");
-    facts.flag(fact::JOB_ALLOWS_SYNC, session.allows_sync(), "suite");
+    facts.flag(fact::JOB_ALLOWS_SYNC, session.deeds.allows_sync(), "suite");
     facts.flag(
         fact::JOB_ALLOWS_DEGRADED,
-        session.allows_degraded(),
+        session.deeds.allows_degraded(),
         "suite",
     );
     options(&invocation, &result, &mut facts);

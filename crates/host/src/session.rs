@@ -12,13 +12,12 @@ use crate::sampler::{Sampler, kernel_name, nanoseconds};
 use crate::standing::{Standing, mounts, run_patiently};
 use raidlab_inventory::counters::Foreign;
 use raidlab_inventory::{Inventory, System};
-use raidlab_lab::{Event, EventKind, Experiment};
+use raidlab_lab::{Deeds, Event, EventKind, Experiment};
 use raidlab_shell::{Answer, Command, Effect, Exchange, Observed, Request, Target};
 use raidlab_store::{CommandRecord, EventRecord, Records, Scope};
 use raidlab_systems::{
     Access, ArraySpec, ArrayStatus, ArraySystem, Built, FileSystemSpec, Health, MemberState,
 };
-use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -39,11 +38,8 @@ pub struct Session<'a> {
     begun: Instant,
     journal: Journal,
     events: Vec<EventRecord>,
-    /// Slots that the suite has taken out and not put back.
-    away: BTreeSet<usize>,
-    /// Something has happened to a member, and no wait for the end of copying
-    /// came after it.
-    unsettled: bool,
+    /// What the suite has done to members.
+    pub deeds: Deeds,
     /// When the last event was over.
     changed: Duration,
     standing: Standing<'a>,
@@ -122,8 +118,7 @@ impl<'a> Session<'a> {
             begun,
             journal,
             events: Vec::new(),
-            away: BTreeSet::new(),
-            unsettled: false,
+            deeds: Deeds::default(),
             changed: Duration::ZERO,
             standing,
         })
@@ -218,11 +213,7 @@ impl<'a> Session<'a> {
             .map_or("", |member| &member.device);
         let text = format!("member {} ({device}) {text}", event.member);
         self.note(kind, Some(u32::from(event.member)), text);
-        self.unsettled = true;
-        match event.kind {
-            EventKind::Fail | EventKind::Remove => self.away.insert(slot),
-            EventKind::Insert | EventKind::ReAdd => self.away.remove(&slot),
-        };
+        self.deeds.happens(event);
         for command in commands {
             run_patiently(&self.target, &command)?;
         }
@@ -250,27 +241,10 @@ impl<'a> Session<'a> {
             .filter(|member| matches!(member.state, MemberState::Faulty | MemberState::Missing))
             .count();
         let whole = status.health == Health::Optimal;
-        let on_purpose = !self.away.is_empty()
-            && status.health == Health::Degraded
-            && gone <= self.away.len()
-            && !spare
-            && !behind;
+        let away = self.deeds.away();
+        let on_purpose =
+            away > 0 && status.health == Health::Degraded && gone <= away && !spare && !behind;
         status.sync.is_none() && (whole || on_purpose)
-    }
-
-    /// The suite has waited until nothing was copied any more.
-    pub const fn copied(&mut self) {
-        self.unsettled = false;
-    }
-
-    /// Whether the suite means jobs to run now while something may be copied.
-    pub const fn allows_sync(&self) -> bool {
-        self.unsettled
-    }
-
-    /// Whether the suite means jobs to run now on an array that is not whole.
-    pub fn allows_degraded(&self) -> bool {
-        self.unsettled || !self.away.is_empty()
     }
 
     /// Takes everything down.

@@ -12,8 +12,7 @@ use crate::session::Session;
 use raidlab_inventory::smart;
 use raidlab_shell::{Command, Target, TargetError};
 use raidlab_store::{Records, Setting, fact};
-use raidlab_systems::array::md::{ConsistencyPolicy, MdLevel, MdSpec};
-use raidlab_systems::array::zfs::{Topology, ZfsSpec};
+use raidlab_systems::array::zfs::ZfsSpec;
 use raidlab_systems::{Access, ArraySpec, FileSystemKind, ReadBack};
 
 /// The bench's own word for what it did not read anywhere.
@@ -70,72 +69,9 @@ pub fn settings(session: &Session<'_>) -> Result<Records, HostError> {
     })
 }
 
-/// The system and the level in the store's words.
-fn identity(spec: &ArraySpec) -> (&'static str, Option<&'static str>) {
-    match spec {
-        ArraySpec::Md(md) => ("md", Some(md.level.name())),
-        ArraySpec::Btrfs(btrfs) => ("btrfs", Some(btrfs.data.name())),
-        ArraySpec::Zfs(zfs) => (
-            "zfs",
-            Some(match zfs.topology {
-                Topology::Single => "single",
-                Topology::Stripe => "raid0",
-                Topology::Mirror => "mirror",
-                Topology::StripedMirrors => "mirrors",
-                Topology::Raidz1 => "raidz1",
-                Topology::Raidz2 => "raidz2",
-                Topology::Raidz3 => "raidz3",
-            }),
-        ),
-        ArraySpec::Gmirror(_) => ("gmirror", Some("mirror")),
-        ArraySpec::Gstripe(_) => ("gstripe", Some("raid0")),
-        ArraySpec::Graid3(_) => ("graid3", Some("raid3")),
-        ArraySpec::Gflash(_) => ("gflash", Some("mirror")),
-        ArraySpec::Lvm(lvm) => ("lvm", Some(lvm.level.name())),
-        ArraySpec::Bcache(bcache) => (
-            "bcache",
-            Some(bcache.md.as_ref().map_or("single", |md| md.level.name())),
-        ),
-        ArraySpec::Nbd(_) => ("nbd", None),
-        ArraySpec::Disk(_) => ("disk", Some("single")),
-    }
-}
-
-/// Members' worth of data in a stripe, by the level; `None` where there are no
-/// stripes or the level does not tell.
-fn data_members(spec: &ArraySpec, count: usize) -> Option<u64> {
-    let (level, active) = match spec {
-        ArraySpec::Md(md) => (md.level.name(), active(md, count)),
-        ArraySpec::Lvm(lvm) => {
-            let cache = lvm.cache.as_ref().map_or(0, |cache| cache.devices);
-            (lvm.level.name(), count.saturating_sub(cache))
-        }
-        ArraySpec::Bcache(bcache) => {
-            let md = bcache.md.as_ref()?;
-            (md.level.name(), active(md, count.saturating_sub(1)))
-        }
-        ArraySpec::Gstripe(_) => ("raid0", count),
-        _ => return None,
-    };
-    let data = match level {
-        "raid0" | "striped" => active,
-        "raid4" | "raid5" => active.checked_sub(1)?,
-        "raid6" => active.checked_sub(2)?,
-        _ => return None,
-    };
-    u64::try_from(data).ok()
-}
-
-/// Members of the array proper.
-fn active(md: &MdSpec, count: usize) -> usize {
-    let journal = md.consistency_policy == Some(ConsistencyPolicy::Journal);
-    count.saturating_sub(md.spares + usize::from(journal))
-}
-
 fn of_array(facts: &mut Facts, spec: &ArraySpec, count: usize, found: &[ReadBack]) {
-    let (system, level) = identity(spec);
-    facts.add(fact::ARRAY_SYSTEM, system, "", SUITE);
-    facts.maybe(fact::ARRAY_LEVEL, level, "", SUITE);
+    facts.add(fact::ARRAY_SYSTEM, spec.name(), "", SUITE);
+    facts.maybe(fact::ARRAY_LEVEL, spec.level(), "", SUITE);
     // (the system's word, ours, its unit)
     let words = [
         ("chunk", fact::ARRAY_CHUNK_BYTES, "bytes"),
@@ -168,7 +104,7 @@ fn of_array(facts: &mut Facts, spec: &ArraySpec, count: usize, found: &[ReadBack
             &setting.source,
         );
         if *name == fact::ARRAY_CHUNK_BYTES
-            && let Some(data) = data_members(spec, count)
+            && let Some(data) = spec.data_members(count)
             && let Ok(chunk) = value.parse::<u64>()
         {
             let stripe = chunk.saturating_mul(data);
@@ -211,8 +147,7 @@ fn of_filesystem(facts: &mut Facts, session: &Session<'_>, found: &[ReadBack]) {
         // btrfs and ZFS have no tables to be written in the background.
         facts.flag(fact::FILESYSTEM_LAZY, false, SUITE);
         if own && session.place.is_folder() {
-            let kind = identity(session.spec).0;
-            facts.add(fact::FILESYSTEM_TYPE, kind, "", SUITE);
+            facts.add(fact::FILESYSTEM_TYPE, session.spec.name(), "", SUITE);
         } else if !own {
             facts.add(fact::COMPRESSION, "off", "", SUITE);
         }
@@ -254,7 +189,7 @@ fn of_members(facts: &mut Facts, session: &Session<'_>) {
     for (slot, member) in session.built.members.iter().enumerate() {
         let device = kernel_name(&member.device);
         facts.add(fact::member_device(slot), device, "", "chosen");
-        if let Some(role) = role(session.spec, count, slot) {
+        if let Some(role) = session.spec.role(count, slot) {
             facts.add(fact::member_role(slot), role, "", SUITE);
         }
         let signatures: Vec<&str> = session
@@ -269,23 +204,6 @@ fn of_members(facts: &mut Facts, session: &Session<'_>) {
             let name = fact::disk(device, fact::disk_property::STALE_SIGNATURES);
             facts.add(name, signatures.join(" "), "", "chosen");
         }
-    }
-}
-
-/// What a member does beside being one.
-fn role(spec: &ArraySpec, count: usize, slot: usize) -> Option<&'static str> {
-    let ArraySpec::Md(md) = spec else {
-        return None;
-    };
-    let journal = md.consistency_policy == Some(ConsistencyPolicy::Journal);
-    if journal && slot + 1 == count {
-        Some("journal")
-    } else if slot >= active(md, count) {
-        Some("spare")
-    } else if md.level == MdLevel::Raid1 && md.write_mostly.contains(&slot) {
-        Some("write-mostly")
-    } else {
-        None
     }
 }
 

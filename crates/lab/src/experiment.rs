@@ -4,10 +4,10 @@
 use crate::host::QueueStyle;
 use crate::subject::Subject;
 use crate::suite::{
-    Condition, Event, EventKind, Job, QueueRule, Region, Rounds, Step, Suite, TimedEvent, Wait,
-    Work,
+    Begin, Condition, Event, EventKind, Job, QueueRule, Region, Rounds, Step, Suite, TimedEvent,
+    Wait, Work,
 };
-use raidlab_store::{Cell, Measurement, Operation, Role};
+use raidlab_store::{Cell, Measurement, Operation, Role, Setting};
 use raidlab_systems::FileSystemSpec;
 use raidlab_units::{Bytes, Nanos};
 use raidlab_workload::{Engine, JobError, JobGroup, JobSpec};
@@ -55,6 +55,9 @@ pub struct Choices {
     pub without: Vec<String>,
     /// The machines, in the order of the rows; none for modelled ones.
     pub hosts: Vec<HostChoice>,
+    /// Whether the machines' disks are blank, so that all members are equal as they
+    /// are. Modelled machines' disks always are.
+    pub blank_disks: bool,
 }
 
 /// A real machine that a run uses.
@@ -68,9 +71,11 @@ pub struct HostChoice {
     pub disks: Vec<String>,
 }
 
-/// The longest that an array's first resync may take before members are taken
-/// out: 24 TB at 100 MB/s take 67 hours.
-const FIRST_SYNC: Nanos = Nanos::from_secs(96 * 3600);
+/// The end of an array's first resync. 24 TB at 100 MB/s take 67 hours.
+const IN_SYNC: Wait = Wait::Until {
+    condition: Condition::SyncDone,
+    at_most: Nanos::from_secs(96 * 3600),
+};
 
 /// One thing that is done.
 #[derive(Debug, Clone, PartialEq)]
@@ -216,7 +221,13 @@ impl Experiment {
         } else {
             host.queue
         };
-        let mut steps = removals(subject);
+        let mut subject = Subject {
+            settings: subject.settings_on(host.name.is_empty()),
+            ..subject.clone()
+        };
+        let blank = host.name.is_empty() || choices.blank_disks;
+        let mut steps = first_sync(suite.begin, blank, &mut subject);
+        steps.extend(removals(&subject));
         let first = steps.len();
         let mut sequence = 0;
         for step in &suite.steps {
@@ -244,10 +255,6 @@ impl Experiment {
             &host.disks
         });
         let regions = subject.choose(&suite.regions);
-        let subject = Subject {
-            settings: subject.settings_on(host.name.is_empty()),
-            ..subject.clone()
-        };
         Self {
             suite: suite.name.clone(),
             host: host.name.clone(),
@@ -420,21 +427,42 @@ impl PlannedJob {
     }
 }
 
+/// Makes an array begin as the suite wants it to: by its settings where members
+/// are equal as they are, else by a wait.
+fn first_sync(begin: Begin, blank: bool, subject: &mut Subject) -> Vec<PlannedStep> {
+    let Some(build) = &mut subject.build else {
+        return Vec::new();
+    };
+    if begin == Begin::AsCreated || !build.has_first_sync() {
+        return Vec::new();
+    }
+    if blank {
+        build.leave_out_first_sync();
+        subject.settings.push(Setting {
+            scope: format!("subject {}", subject.name),
+            name: "first resync".to_owned(),
+            value: "left out: blank disks are equal".to_owned(),
+            source: "the suite begins in sync".to_owned(),
+        });
+    }
+    if build.has_first_sync() {
+        vec![PlannedStep::Wait(IN_SYNC)]
+    } else {
+        Vec::new()
+    }
+}
+
 /// What takes members out before the first step, if any are to be.
 fn removals(subject: &Subject) -> Vec<PlannedStep> {
     if subject.removed.is_empty() {
         return Vec::new();
     }
-    let in_sync = Wait::Until {
-        condition: Condition::SyncDone,
-        at_most: FIRST_SYNC,
-    };
     let remove = |&member: &u16| {
         let kind = EventKind::Remove;
         PlannedStep::Event(Event { kind, member })
     };
     let removals = subject.removed.iter().map(remove);
-    std::iter::once(PlannedStep::Wait(in_sync))
+    std::iter::once(PlannedStep::Wait(IN_SYNC))
         .chain(removals)
         .collect()
 }

@@ -8,6 +8,7 @@
 //! runs one, [`run_suite`] runs all, in parallel, with results in an order
 //! that does not depend on the number of threads.
 
+mod asked;
 mod bench;
 pub mod catalogue;
 pub mod claims;
@@ -24,6 +25,7 @@ mod settings;
 mod subject;
 mod suite;
 
+pub use asked::{Asked, Deeds};
 pub use bench::{Bench, BenchError, Finish, Observer, Progress};
 pub use catalogue::LoadError;
 pub use document::{FileError, Problem, SCHEMA};
@@ -38,6 +40,6 @@ pub use subject::{
     SubjectKind, SyncSource, Throttle, WriteBarrier, Zfs, ZfsRelease,
 };
 pub use suite::{
-    Condition, Event, EventKind, FioText, Job, QueueRule, Region, Rounds, Step, Suite, TimedEvent,
-    Wait, When, Work,
+    Begin, Condition, Event, EventKind, FioText, Job, QueueRule, Region, Rounds, Step, Suite,
+    TimedEvent, Wait, When, Work,
 };

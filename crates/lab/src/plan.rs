@@ -4,8 +4,8 @@
 use crate::experiment::{Experiment, PlannedJob, PlannedStep};
 use crate::subject::{Subject, SubjectKind};
 use crate::suite::{
-    Condition, Event, EventKind, FioText, Job, Region, Rounds, Step, Suite, TimedEvent, Wait, When,
-    Work,
+    Begin, Condition, Event, EventKind, FioText, Job, Region, Rounds, Step, Suite, TimedEvent,
+    Wait, When, Work,
 };
 use raidlab_systems::FileSystemSpec;
 use raidlab_units::Nanos;
@@ -27,6 +27,10 @@ impl Suite {
         header(&mut text, "subjects", &subjects_in_words(&self.subjects));
         if self.filesystems.iter().any(Option::is_some) {
             header(&mut text, "on", &filesystems_in_words(&self.filesystems));
+        }
+        if self.begin == Begin::AsCreated {
+            let words = "as their systems create them, first resyncs included";
+            header(&mut text, "begin", words);
         }
         if self.repetitions > 1 {
             let times = format!("{} times, each with a newly built array", self.repetitions);

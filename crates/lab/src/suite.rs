@@ -47,6 +47,8 @@ pub struct Suite {
     /// How often everything is done, with a newly built array each time; at
     /// least 1.
     pub repetitions: u32,
+    /// How arrays stand when the first step begins.
+    pub begin: Begin,
     /// The subjects compared, in the order of the tables.
     pub subjects: Vec<Subject>,
     /// Figures for the same cells from elsewhere.
@@ -56,6 +58,18 @@ pub struct Suite {
     /// What the user should know: options that do nothing here, reads of what
     /// was just written.
     pub remarks: Vec<String>,
+}
+
+/// How an array that has just been created stands when the first step begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Begin {
+    /// Its members are equal: blank modelled disks are taken to be, on real ones
+    /// the first resync is waited for.
+    #[default]
+    InSync,
+    /// As its system leaves it: a first resync may have just begun.
+    AsCreated,
 }
 
 /// One thing that is done.
@@ -308,6 +322,7 @@ impl Suite {
             regions,
             filesystems: vec![None],
             repetitions: 1,
+            begin: Begin::InSync,
             subjects,
             published: None,
             steps: steps.collect(),

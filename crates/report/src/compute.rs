@@ -14,6 +14,7 @@ pub(crate) mod headline;
 pub(crate) mod matrix;
 pub(crate) mod rate;
 pub(crate) mod standing;
+pub(crate) mod states;
 pub(crate) mod sync;
 pub(crate) mod timeline;
 pub(crate) mod trust;

@@ -2,7 +2,10 @@
 
 use crate::bound::random_iops;
 use crate::case::Case;
-use crate::devices::{copies_on_write, is_random, is_redundant, level, members, system};
+use crate::devices::{
+    UNSETTLED_CLASSES, copies_on_write, is_mirror, is_random, is_redundant, is_settled, level,
+    members, system,
+};
 use crate::finding::{Ruling, subject_scope};
 use crate::rule::{Check, Family, Rule};
 use raidlab_store::Severity::{Fatal, Note, Warning};
@@ -39,9 +42,9 @@ pub(super) const RULES: &[Rule] = &[
         id: "A3",
         family: Family::Array,
         title: "write-intent bitmap left to the default",
-        explanation: "The array of a kind that can have a bitmap was created without saying \
-            whether it has one. mdadm's default depends on its version and the array's size, and \
-            newer ones ask.",
+        explanation: "An array of md of a level that can have a bitmap (not RAID 0, not linear) \
+            was created without saying whether it has one. mdadm's default depends on its \
+            version and the array's size, and newer ones ask.",
         effect: "Two runs of the same command are two arrays: up to 28 % in asynchronous 1 MiB \
             writes to raid6, some 5 % to raid10.",
         remedy: "Always pass `--bitmap=` and keep it in the subject's name.",
@@ -88,8 +91,9 @@ pub(super) const RULES: &[Rule] = &[
         id: "A12",
         family: Family::Array,
         title: "one member did all the reading",
-        explanation: "Several streams or a queue read from a mirror whose members were counted, \
-            and one of them did less than one read in a hundred.",
+        explanation: "Several streams or a queue read from a mirror that was whole and whose \
+            members were counted, none of them write-mostly, and one of them did less than one \
+            read in a hundred.",
         effect: "The figure shows one disk, not the array; which one is chance.",
         remedy: "Look at the balance between members beside the rate; measure several starting \
             positions.",
@@ -98,26 +102,37 @@ pub(super) const RULES: &[Rule] = &[
     },
 ];
 
+/// The level that an `mdadm --create` asks for, as written: `5`, `raid5`.
+fn created_level(command: &str) -> Option<&str> {
+    let words: Vec<&str> = command.split_whitespace().collect();
+    let creates = words.iter().any(|word| matches!(*word, "--create" | "-C"));
+    if !command.contains("mdadm") || !creates {
+        return None;
+    }
+    words.iter().enumerate().find_map(|(i, word)| {
+        match word.strip_prefix("--level=").or(word.strip_prefix("-l")) {
+            Some("") => words.get(i + 1).copied(),
+            Some(value) => Some(value),
+            None if *word == "--level" => words.get(i + 1).copied(),
+            None => None,
+        }
+    })
+}
+
+/// Whether md's level outlives a member: those have a first resync and may have a
+/// bitmap.
+fn has_redundancy(level: &str) -> bool {
+    matches!(
+        level.trim_start_matches("raid"),
+        "1" | "4" | "5" | "6" | "10" | "mirror"
+    )
+}
+
 /// Ways to build an array that must copy first, and what makes them not to.
 fn starts_resync(command: &str) -> bool {
     let words: Vec<&str> = command.split_whitespace().collect();
-    let any = |wanted: &[&str]| words.iter().any(|word| wanted.contains(word));
-    let md = command.contains("mdadm")
-        && any(&["--create", "-C"])
-        && !command.contains("--assume-clean")
-        && (words.iter().enumerate()).any(|(i, word)| {
-            let next = words.get(i + 1).copied().unwrap_or_default();
-            let value = match word.strip_prefix("--level=").or(word.strip_prefix("-l")) {
-                Some("") => next,
-                Some(value) => value,
-                None if *word == "--level" => next,
-                None => return false,
-            };
-            matches!(
-                value.trim_start_matches("raid"),
-                "1" | "4" | "5" | "6" | "10" | "mirror"
-            )
-        });
+    let md =
+        created_level(command).is_some_and(has_redundancy) && !command.contains("--assume-clean");
     let lvm = command.contains("lvcreate")
         && ["raid1", "raid4", "raid5", "raid6", "raid10"]
             .iter()
@@ -155,14 +170,12 @@ const PUT_BACK: [&str; 4] = ["insert", "add", "re-add", "replace"];
 /// Events after which the array may be degraded.
 const TAKEN: [&str; 6] = ["fail", "remove", "insert", "add", "re-add", "replace"];
 
-/// Classes of jobs that are about an array which is not whole.
-const CLASSES: [&str; 3] = ["resync", "rebuild", "degraded"];
-
-/// Whether the array's state is the subject of the test. The model's benches
-/// do nothing that a suite does not say.
+/// Whether the array's state is the subject of the test. Older runs of the model
+/// did not write down what their suites did.
 fn declared(case: &Case<'_>, row: &Measurement, kinds: &[&str], allowed: &str) -> bool {
-    row.bench == "model"
-        || CLASSES.contains(&row.class.as_str())
+    let untold = row.bench == "model" && case.flag(row, allowed).is_none();
+    untold
+        || UNSETTLED_CLASSES.contains(&row.class.as_str())
         || case.flag(row, allowed) == Some(true)
         || case.happened(row, kinds)
         || case
@@ -253,6 +266,11 @@ fn degraded(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Option<(
 }
 
 fn bitmap_unknown(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Option<()> {
+    let level = level(case, row);
+    let of_md = matches!(system(case, row), "md" | "bcache" | "");
+    if !of_md || !(level.is_empty() || has_redundancy(level)) {
+        return None;
+    }
     if let Some(bitmap) = case.text(row, fact::ARRAY_BITMAP) {
         ruling.judged();
         if bitmap == "default" {
@@ -260,17 +278,19 @@ fn bitmap_unknown(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Op
         }
         return Some(());
     }
-    let redundant = system(case, row) == "md" && is_redundant(level(case, row));
+    let redundant = system(case, row) == "md" && is_redundant(level);
     let created = case.evidence.commands.iter().find(|command| {
         let covers = command.scope.subject == row.subject && command.scope.host == row.host;
-        covers && command.command.contains("mdadm") && command.command.contains("--create")
+        covers && created_level(&command.command).is_some_and(has_redundancy)
     });
     if created.is_some() || redundant {
         ruling.need(created, fact::ARRAY_BITMAP)?;
     }
     let created = created?;
     ruling.judged();
-    if !created.command.contains("--bitmap") && !created.command.contains(" -b") {
+    // A journal or partial parity logs take its place.
+    let says = ["--bitmap", " -b", "--write-journal", "--consistency-policy"];
+    if !says.iter().any(|word| created.command.contains(word)) {
         ruling.subject(Note, row, format!("`{}` does not say", created.command));
     }
     Some(())
@@ -348,10 +368,11 @@ fn one_member_reads(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> 
     if !row.op.only_reads() || !parallel || row.members.len() < 2 {
         return None;
     }
-    let whole = !row.array_state_start.contains('_') && row.sync_percent_start.is_none();
-    let level = level(case, row);
-    let mirror = level.is_empty() || level.contains("mirror") || level == "raid1";
-    if !whole || !mirror {
+    let mirror = ruling.need(is_mirror(case, row), fact::ARRAY_LEVEL)?;
+    let by_design = members(case, row)
+        .iter()
+        .any(|member| member.role.is_some());
+    if !is_settled(row) || !mirror || by_design {
         return None;
     }
     let reads: Vec<u64> = row.members.iter().map(|member| member.read_ios).collect();

@@ -1,7 +1,7 @@
 //! Pitfalls of how the array and its file system were made.
 
 use crate::case::Case;
-use crate::devices::{copies_on_write, is_random, level, member_bytes, members};
+use crate::devices::{copies_on_write, has_auxiliary, is_random, level, member_bytes, members};
 use crate::finding::Ruling;
 use crate::rule::{Check, Family, Rule};
 use raidlab_store::Severity::{Fatal, Note, Warning};
@@ -39,7 +39,7 @@ pub(super) const RULES: &[Rule] = &[
         family: Family::Array,
         title: "the file system was still being made",
         explanation: "ext4 still wrote its tables and journal, or the disks were written while \
-            nothing ran, or the program that makes the file system failed or got an option that \
+            nothing ran below a file system, or the program that makes the file system failed or got an option that \
             does not exist (`lazy_table_init` of ext4). Fatal where it failed.",
         effect: "Background writes share the first minutes; after a failure another file system \
             was measured.",
@@ -53,8 +53,8 @@ pub(super) const RULES: &[Rule] = &[
         id: "A10",
         family: Family::Array,
         title: "the file system does not know the stripe",
-        explanation: "The array has stripes and the file system was told of none, or of another \
-            width (stride and stripe-width, sunit and swidth).",
+        explanation: "The array has stripes and its file system, ext or XFS, was told of none, or \
+            of another width (stride and stripe-width, sunit and swidth).",
         effect: "Allocation does not follow stripes: partial stripes and one busy disk.",
         remedy: "Let mkfs see the array's geometry, or pass it.",
         source: "mke2fs(8), mkfs.xfs(8)",
@@ -180,7 +180,9 @@ fn unfinished_filesystem(case: &Case<'_>, ruling: &mut Ruling) {
                 );
             }
         }
-        if let Some(bytes) = case.number(row, fact::IDLE_WRITTEN_BYTES) {
+        // A cache on disks of its own is emptied in the background by design.
+        let made = !row.filesystem.is_empty() && !has_auxiliary(case, row);
+        if let Some(bytes) = case.number(row, fact::IDLE_WRITTEN_BYTES).filter(|_| made) {
             ruling.judged();
             if bytes > IDLE_LIMIT_BYTES {
                 let text =
@@ -195,7 +197,10 @@ fn unfinished_filesystem(case: &Case<'_>, ruling: &mut Ruling) {
 const IDLE_LIMIT_BYTES: f64 = 1_048_576.0;
 
 fn stripe_unknown(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Option<()> {
-    if row.filesystem.is_empty() {
+    let kind = case
+        .text(row, fact::FILESYSTEM_TYPE)
+        .unwrap_or(&row.filesystem);
+    if !(kind.starts_with("ext") || kind.starts_with("xfs")) {
         return None;
     }
     let stripe = case.number(row, fact::ARRAY_STRIPE_BYTES);

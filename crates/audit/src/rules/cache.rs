@@ -3,7 +3,9 @@
 
 use crate::bound::{TOLERANCE, bound, megabytes};
 use crate::case::Case;
-use crate::devices::{dd_operand, is_random, may_be_cached, member_bytes, tool, working_set};
+use crate::devices::{
+    copies_on_write, dd_operand, is_random, may_be_cached, member_bytes, members, tool, working_set,
+};
 use crate::finding::Ruling;
 use crate::rule::{Check, Family, Rule};
 use crate::rules::fio::{OffsetsSeed, offsets_seed};
@@ -74,7 +76,8 @@ pub(super) const RULES: &[Rule] = &[
         family: Family::Cache,
         title: "read of what was never written",
         explanation: "Part of the region read was never written. Thin volumes, ZFS volumes, \
-            sparse files and trimmed SSDs answer such reads with zeros from memory.",
+            sparse files and trimmed SSDs answer such reads with zeros from memory. A bare array \
+            of disks that turn reads its platters all the same.",
         effect: "Reads need no disk and run at memory speed.",
         remedy: "Write the whole region once in sequence before the first read and check that \
             nothing was left out.",
@@ -303,6 +306,12 @@ fn never_written(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Opt
     }
     let written = case.number(row, fact::WRITTEN_PERCENT);
     let written = ruling.need(written, fact::WRITTEN_PERCENT)?;
+    let members = members(case, row);
+    let platters = members.iter().all(|member| member.rotational == Some(true));
+    let bare = row.filesystem.is_empty() && !copies_on_write(case, row);
+    if bare && platters && !members.is_empty() {
+        return None;
+    }
     ruling.judged();
     if written < 99.0 {
         let severity = if written < 50.0 { Fatal } else { Warning };

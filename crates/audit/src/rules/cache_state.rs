@@ -1,7 +1,7 @@
 //! Pitfalls of the caches' state and of settings that did not take.
 
 use crate::case::Case;
-use crate::devices::{copies_on_write, is_random, members};
+use crate::devices::{copies_on_write, equals, has_auxiliary, is_random};
 use crate::finding::Ruling;
 use crate::rule::{Check, Family, Rule};
 use raidlab_store::Severity::{Fatal, Note, Warning};
@@ -52,7 +52,8 @@ pub(super) const RULES: &[Rule] = &[
         id: "C10",
         family: Family::Cache,
         title: "the drives' write caches decide",
-        explanation: "The members' write caches are set differently; or small random writes, one \
+        explanation: "The write caches of members of one kind (no cache or log devices) are set \
+            differently; or small random writes, one \
             at a time, are faster than 1.3 times a 7200 rpm disk's revolutions (156 per second), \
             which a disk cannot do that writes each to its platter before it answers.",
         effect: "Latencies are those of the drives' memory, which a power cut empties.",
@@ -168,7 +169,7 @@ fn auxiliary_idle(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Op
 const WRITES_PER_SECOND_WITHOUT_CACHE: f64 = 1.3 * 120.0;
 
 fn write_cache(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Option<()> {
-    let members = members(case, row);
+    let members = equals(case, row);
     let caches: BTreeSet<&str> = members
         .iter()
         .filter_map(|member| {
@@ -187,7 +188,7 @@ fn write_cache(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Optio
     let known = (!members.is_empty() && rotating).then_some(());
     ruling.need(known, "disk.<device>.write_cache or what disks they are")?;
     let single = row.op.only_writes() && row.queue_depth == 1 && row.block_size_bytes <= 16 * 1024;
-    if single && is_random(row) && !copies_on_write(case, row) {
+    if single && is_random(row) && !copies_on_write(case, row) && !has_auxiliary(case, row) {
         ruling.judged();
         if row.iops > WRITES_PER_SECOND_WITHOUT_CACHE {
             let text = format!("{:.0} random writes per second, one at a time", row.iops);

@@ -2,7 +2,10 @@
 
 use crate::bound::megabytes;
 use crate::case::Case;
-use crate::devices::{Member, is_redundant, level, members, shingled, system};
+use crate::devices::{
+    Member, equals, has_auxiliary, is_random, is_redundant, is_settled, level, members, shingled,
+    system,
+};
 use crate::finding::Ruling;
 use crate::rule::{Check, Family, Rule};
 use raidlab_statistics::{Sample, cliff};
@@ -58,8 +61,8 @@ pub(super) const RULES: &[Rule] = &[
         family: Family::Hardware,
         title: "members share a channel or a disk",
         explanation: "Two members are on one cable, card or hub, are parts of one disk or are \
-            files; or an array that reads or writes in parallel is slower than 0.85 times its slowest member \
-            alone.",
+            files; or a whole array that reads or writes in parallel is slower than 0.85 times \
+            its slowest member alone.",
         effect: "The array is bound by what is shared, not by its disks.",
         remedy: "Measure members alone and in parallel; report the bus graph; one disk for each \
             channel.",
@@ -71,8 +74,9 @@ pub(super) const RULES: &[Rule] = &[
         id: "B2",
         family: Family::Hardware,
         title: "faster than its members alone, added up",
-        explanation: "The array is more than 2 % faster than the sum of its members as the same \
-            job measured them alone.",
+        explanation: "In a stream the array, which has no cache of its own, is more than 2 % \
+            faster than the sum of its members as the same job measured them alone. Random \
+            reads may be: on an array each arm has a smaller part of the disk to cross.",
         effect: "One of the figures is wrong, or the members were measured elsewhere on the \
             disk, or caching differs.",
         remedy: "Repeat both; a note up to 10 %, a warning above.",
@@ -94,7 +98,7 @@ pub(super) const RULES: &[Rule] = &[
         id: "H6",
         family: Family::Hardware,
         title: "unequal members",
-        explanation: "The array's members are of different models.",
+        explanation: "The array's members (not its caches and logs) are of different models.",
         effect: "The array does what its slowest member does.",
         remedy: "Allowed; label it, and compare with the slowest member.",
         source: "arrays of unequal disks, 2008",
@@ -276,7 +280,7 @@ fn shared_channel(case: &Case<'_>, ruling: &mut Ruling) {
             ruling.judged();
             let slowest = rates.iter().copied().fold(f64::INFINITY, f64::min);
             // Mirrors and parity write more than they are given.
-            let fair = row.op.only_reads() || !is_redundant(level(case, row));
+            let fair = is_settled(row) && (row.op.only_reads() || !is_redundant(level(case, row)));
             if fair && row.bytes_per_second > 0.0 && row.bytes_per_second < 0.85 * slowest {
                 let rate = megabytes(row.bytes_per_second);
                 ruling.row(
@@ -293,7 +297,8 @@ fn shared_channel(case: &Case<'_>, ruling: &mut Ruling) {
 fn more_than_the_sum(case: &Case<'_>, ruling: &mut Ruling) {
     for rows in case.compared() {
         let alone = alone(case, &rows);
-        for row in &rows {
+        let streams = rows.iter().filter(|row| !is_random(row));
+        for row in streams.filter(|row| !has_auxiliary(case, row)) {
             let Some(rates) = rates_alone(&members(case, row), &alone) else {
                 continue;
             };
@@ -363,7 +368,7 @@ fn different_places(case: &Case<'_>, ruling: &mut Ruling) {
 }
 
 fn unequal(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Option<()> {
-    let members = members(case, row);
+    let members = equals(case, row);
     let models: Option<BTreeSet<&str>> = members
         .iter()
         .map(|member| member.model.as_deref())

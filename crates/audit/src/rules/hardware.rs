@@ -1,12 +1,14 @@
 //! Pitfalls of processors, disks' health and their settings.
 
 use crate::case::Case;
-use crate::devices::{Member, members};
+use crate::devices::{Member, is_auxiliary_role, members, role};
 use crate::finding::Ruling;
 use crate::rule::{Check, Family, Rule};
 use raidlab_statistics::{Sample, cliff};
 use raidlab_store::Severity::{Note, Warning};
-use raidlab_store::{Measurement, Operation, Scope, fact, fact::disk_property as property};
+use raidlab_store::{
+    Measurement, MemberUse, Operation, Scope, fact, fact::disk_property as property,
+};
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) const RULES: &[Rule] = &[
@@ -40,8 +42,10 @@ pub(super) const RULES: &[Rule] = &[
         family: Family::Hardware,
         title: "a sick or slow member",
         explanation: "SMART counts sectors that were remapped or cannot be read, or errors on \
-            the cable; or members' links run at different rates; or in random reads one of members \
-            with equal load took more than twice as long per command.",
+            the cable; or links of members of one model run at different rates; or in random reads \
+            one of members of one model with equal load took more than twice as long per command. \
+            Caches, logs and spares are other disks by design, and so are members of other \
+            models (H6).",
         effect: "The slowest member sets the array's rate.",
         remedy: "Replace the disk or the cable; check the link's rate and native queueing.",
         source: "smartctl(8)",
@@ -61,8 +65,8 @@ pub(super) const RULES: &[Rule] = &[
         id: "H11",
         family: Family::Hardware,
         title: "queue settings differ",
-        explanation: "Scheduler or read-ahead differ between members of an array, or one is \
-            write-mostly. A note where they differ between machines that are compared.",
+        explanation: "Scheduler or read-ahead differ between members of an array (caches, logs \
+            and spares left out), or one is write-mostly. A note where they differ between machines that are compared.",
         effect: "Balance and rate follow the settings.",
         remedy: "Pin both on all members and machines.",
         source: "the 2015 comparison pins the deadline scheduler",
@@ -157,7 +161,7 @@ fn sick_member(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Optio
         (property::MEDIA_ERRORS, "errors of the medium"),
     ];
     let members = members(case, row);
-    let mut links = BTreeSet::new();
+    let mut links: BTreeMap<Option<&str>, BTreeSet<&str>> = BTreeMap::new();
     for member in &members {
         for (name, words) in counts {
             let Some(count) = case.number(row, &fact::disk(&member.device, name)) else {
@@ -173,14 +177,17 @@ fn sick_member(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Optio
             }
         }
         let link = fact::disk(member.disk(case, row), property::LINK_SPEED);
-        links.extend(case.text(row, &link));
+        if let Some(speed) = case.text(row, &link).filter(|_| !member.is_auxiliary()) {
+            let alike = links.entry(member.model.as_deref()).or_default();
+            alike.insert(speed);
+        }
     }
-    if links.len() > 1 {
+    for links in links.into_values().filter(|links| links.len() > 1) {
         let list: Vec<&str> = links.into_iter().collect();
         let text = format!("links of {} bits per second", list.join(" and "));
         ruling.subject(Note, row, text);
     }
-    slow_member(row, ruling);
+    slow_member(case, row, ruling);
     ruling.need(
         None::<()>,
         "disk.<device>.smart.pending_sectors or members' counters",
@@ -192,13 +199,30 @@ const LEAST_COMMANDS: u64 = 200;
 
 /// In streams and mixed jobs members with as many commands have unequal work;
 /// in random reads each command is a seek of its own. Models are never sick.
-fn slow_member(row: &Measurement, ruling: &mut Ruling) {
+fn slow_member(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) {
     if row.bench == "model" || row.class != "random-read" {
         return;
     }
-    let times: Vec<(f64, f64)> = row
-        .members
-        .iter()
+    let all = row.members.iter().enumerate();
+    let alike = all.filter(|(slot, _)| {
+        let role = role(case, row, *slot, row.members.len());
+        !role.is_some_and(is_auxiliary_role)
+    });
+    let alike: Vec<&MemberUse> = alike.map(|(_, member)| member).collect();
+    let models: BTreeSet<&str> = alike.iter().map(|member| member.model.as_str()).collect();
+    for model in models {
+        let same = alike.iter().filter(|member| member.model == model);
+        slow_among(row, same.copied(), ruling);
+    }
+}
+
+/// The slowest of members that should be alike, if it is much slower.
+fn slow_among<'a>(
+    row: &Measurement,
+    members: impl Iterator<Item = &'a MemberUse>,
+    ruling: &mut Ruling,
+) {
+    let times: Vec<(f64, f64)> = members
         .map(|member| {
             let commands = member.read_ios.saturating_add(member.write_ios);
             let ticks = member.read_ticks_ns.saturating_add(member.write_ticks_ns);
@@ -259,7 +283,9 @@ fn queue_settings(case: &Case<'_>, ruling: &mut Ruling) {
             if case.text(row, &fact::member_role(slot)) == Some("write-mostly") {
                 ruling.subject(Note, row, format!("{} is write-mostly", member.name()));
             }
-            queues.extend(queue_of(case, row, member));
+            if !member.is_auxiliary() {
+                queues.extend(queue_of(case, row, member));
+            }
         }
         if queues.is_empty() {
             continue;

@@ -33,6 +33,7 @@ fn state() -> Vec<Pair> {
             members: vec![member(first * 4096, 0), member(second * 4096, 0)],
             ..row(Read)
         }])
+        .fact(fact::ARRAY_LEVEL, "raid1")
     };
     vec![
         pair("A1", Fatal, copying("resync"), copying("none")),

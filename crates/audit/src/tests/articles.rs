@@ -106,7 +106,8 @@ fn of_2015() -> Lab {
             "ns",
         );
     }
-    lab.subject_fact("zfs", "setting.primarycache.asked", "metadata")
+    lab.subject_fact("md", fact::ARRAY_LEVEL, "raid1")
+        .subject_fact("zfs", "setting.primarycache.asked", "metadata")
         .subject_fact("zfs", "setting.primarycache.found", "all")
 }
 

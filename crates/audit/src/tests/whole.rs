@@ -137,7 +137,7 @@ fn a_clean_suite_raises_no_alarm() {
     assert!(alarms.is_empty(), "{alarms:#?}");
     let judged = audit.coverage.judged.len();
     assert!(
-        judged > 35,
+        judged >= 35,
         "only {judged} rules were judged: {:?}",
         audit.coverage.judged
     );

@@ -13,13 +13,6 @@ fn value<'a>(facts: &'a Facts, name: &str) -> Option<&'a str> {
 }
 
 #[test]
-fn regions_that_overlap_count_once() {
-    assert_eq!(union(vec![(0, 10), (5, 10), (30, 5), (30, 5)]), 20);
-    assert_eq!(union(Vec::new()), 0);
-    assert_eq!(union(vec![(u64::MAX, u64::MAX), (0, 1)]), 1);
-}
-
-#[test]
 fn the_arc_and_the_clock_are_compared() {
     let arc = |hits: u64, misses: u64, prefetched: u64, waited: u64| {
         format!(

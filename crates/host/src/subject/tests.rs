@@ -59,8 +59,8 @@ fn md_s_words_become_the_audit_s() {
             "{name} is not {value}: {facts:?}"
         );
     }
-    assert_eq!(role(&spec, 6, 5), Some("spare"));
-    assert_eq!(role(&spec, 6, 4), None);
+    assert_eq!(spec.role(6, 5), Some("spare"));
+    assert_eq!(spec.role(6, 4), None);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 use super::{observations, rows};
 use raidlab_store::{Measurement, Operation, Scope, fact};
-use raidlab_tools::{Tool, parse};
+use raidlab_tools::{Format, Part, Tool, ToolResult, parse};
 
 fn value(text: &str, tool: Tool, name: &str) -> Option<String> {
     let result = parse(tool, text).expect("a tool's output");
@@ -133,9 +133,22 @@ fn each_part_of_a_tool_s_output_is_a_row_or_says_why_not() {
             }
         }
     }
-    for op in [Operation::Mixed, Operation::Sync, Operation::Pread] {
+    for op in [Operation::Mixed, Operation::Sync] {
         assert!(seen.contains(&op), "no fixture has {op}");
     }
+}
+
+#[test]
+fn whatever_a_tool_timed_is_a_row_by_its_own_name() {
+    let mut result = ToolResult::new(Tool::Iozone, Format::IozoneText);
+    for (job, op) in (0..).zip(Operation::ALL) {
+        let mut part = Part::new(job, "64k/4k", *op);
+        part.bytes_per_second = Some(1e6);
+        result.parts.push(part);
+    }
+    let rows = rows(&result, &Measurement::blank(crate::BENCH));
+    let ops: Vec<Operation> = rows.iter().map(|row| row.op).collect();
+    assert_eq!(ops, Operation::ALL);
 }
 
 #[test]

@@ -1,9 +1,9 @@
 //! What a suite becomes for one subject.
 
-use super::{CapacityError, Choices, Experiment, HostChoice, PlannedJob, PlannedStep};
+use super::{CapacityError, Choices, Experiment, HostChoice, IN_SYNC, PlannedJob, PlannedStep};
 use crate::host::QueueStyle;
 use crate::subject::Subject;
-use crate::suite::{Suite, Work};
+use crate::suite::{Begin, Suite, Work};
 use raidlab_store::Operation;
 use raidlab_units::Bytes;
 use raidlab_workload::Engine;
@@ -247,4 +247,79 @@ fn settings_are_those_of_what_runs() {
         ..Choices::default()
     });
     assert_eq!(real, (4, 0));
+}
+
+/// The experiment of one subject under a suite that says this of its beginning.
+fn begun(subject: &str, begin: &str, choices: &Choices) -> Experiment {
+    let text = format!(
+        r#"schema = 1
+name = "own"
+title = "One of one's own"
+description = ""
+source = "here"
+{begin}
+disks = ["a", "b", "c", "d"]
+subjects = ["{subject}"]
+
+[[step]]
+job = "read"
+title = "read"
+class = "read"
+fio = "--rw=read --runtime=1"
+"#
+    );
+    let suite = Suite::parse("own.toml", &text, Path::new("")).expect("valid");
+    suite.experiments(&suite.subjects, choices).remove(0)
+}
+
+#[test]
+fn a_suite_begins_with_members_in_sync_unless_it_asks_otherwise() {
+    let syncs_first = |experiment: &Experiment| {
+        let build = experiment.subject.build.as_ref();
+        build.expect("an array").has_first_sync()
+    };
+    let waits = |experiment: &Experiment| {
+        let first = &experiment.steps[0];
+        matches!(first, PlannedStep::Wait(wait) if *wait == IN_SYNC)
+    };
+    let modelled = Choices::default();
+    let real = Choices {
+        hosts: vec![HostChoice {
+            name: "here".to_owned(),
+            queue: QueueStyle::Libaio,
+            disks: Vec::new(),
+        }],
+        ..Choices::default()
+    };
+    let blank = Choices {
+        blank_disks: true,
+        ..real.clone()
+    };
+    // Zeros are equal as they are; what is on real disks is not known.
+    for (choices, created_clean) in [(&modelled, true), (&blank, true), (&real, false)] {
+        let own = begun("md-raid6", "", choices);
+        assert_eq!(
+            (syncs_first(&own), waits(&own)),
+            (!created_clean, !created_clean)
+        );
+        let asked = begun("md-raid6", "begin = \"as-created\"", choices);
+        assert!(syncs_first(&asked) && !waits(&asked));
+        let clean = begun("md-raid6-clean", "", choices);
+        assert!(!syncs_first(&clean) && !waits(&clean));
+    }
+    let lvm = begun("lvm-raid1", "", &blank);
+    assert!(syncs_first(&lvm) && waits(&lvm), "LVM has to wait");
+}
+
+/// Each suite that comes with raidlab has the rows that it always had.
+#[test]
+fn built_in_suites_say_how_they_begin_where_it_matters() {
+    for suite in crate::catalogue::suites().expect("built in") {
+        let mut builds = suite
+            .subjects
+            .iter()
+            .filter_map(|subject| subject.build.as_ref());
+        let matters = builds.any(raidlab_systems::ArraySpec::has_first_sync);
+        assert_eq!(suite.begin == Begin::AsCreated, matters, "{}", suite.name);
+    }
 }

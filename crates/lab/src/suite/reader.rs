@@ -5,7 +5,7 @@ use super::freshness::{self, Footprint};
 use super::regions::{RawDisk, read_disks};
 use super::selection::{RawSelection, read_filesystems, read_subjects};
 use super::step::{Context, RawStep, ReadStep, read_step};
-use super::{Job, Rounds, Step, Suite};
+use super::{Begin, Job, Rounds, Step, Suite};
 use crate::catalogue::{self, LoadError};
 use crate::document::{Document, FileError, Problem, Reserved};
 use crate::published::Published;
@@ -28,6 +28,8 @@ struct RawSuite {
     subjects: Spanned<Vec<Spanned<RawSelection>>>,
     filesystems: Option<Spanned<Vec<Spanned<super::selection::RawFileSystem>>>>,
     repetitions: Option<Spanned<u32>>,
+    #[serde(default)]
+    begin: Begin,
     published: Option<Spanned<String>>,
     #[serde(default)]
     rounds: BTreeMap<Spanned<String>, RawRounds>,
@@ -98,6 +100,7 @@ impl Suite {
             regions,
             filesystems: filesystems.unwrap_or_else(|| vec![None]),
             repetitions,
+            begin: raw.begin,
             subjects,
             published,
             steps,

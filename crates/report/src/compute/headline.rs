@@ -7,6 +7,7 @@
 //! rows owes it to an outlier: then the class has no single winner.
 
 use super::certainty::{Side, compare, stream_of};
+use super::states::{not_ranked, unlike};
 use super::trust::MODEL_BENCH;
 use super::view::{Row, View};
 use crate::data::RunData;
@@ -182,6 +183,9 @@ fn verdict(data: &RunData, view: &View<'_>, class: &str) -> Option<Verdict> {
         let own = scores.iter().find(|(s, _)| *s == subject);
         own.map_or(1.0, |(_, sum)| (sum / rankings.len() as f64).exp())
     });
+    remarks.extend(not_ranked(&rows, &view.names));
+    // First: a rank of unlike things is no rank.
+    remarks.splice(0..0, unlike(&rows, &subjects, &view.names, &data.findings));
     if !left_out.is_empty() {
         let labels: Vec<String> = left_out.iter().map(|row| row.label.clone()).collect();
         remarks.push(format!(
@@ -419,6 +423,39 @@ mod tests {
             reason.ends_with("left out as struck by the audit: job bonnie read"),
             "{reason}"
         );
+    }
+
+    #[test]
+    fn subjects_in_unlike_states_are_not_ranked_without_a_word() {
+        let mut data = sample::data();
+        data.measurements.clear();
+        for (subject, sequence) in [("md", 0), ("md", 1), ("zfs", 0), ("zfs", 1), ("lvm", 0)] {
+            let mut m = sample::cell(subject, sequence);
+            m.sync_percent_start = (subject == "md").then_some(0.5);
+            m.sync_percent_end = m.sync_percent_start;
+            data.measurements.push(m);
+        }
+        let reason = |data: &RunData| {
+            let view = View::new(data);
+            verdicts(data, &view)[0].reason(&view.names)
+        };
+        let words = reason(&data);
+        assert!(
+            words.contains(
+                "states were not alike: copying went on in the background in all rows of md, \
+                 in none of zfs"
+            ),
+            "{words}"
+        );
+        assert!(
+            words.contains("not ranked: lvm, without a figure in job 2"),
+            "{words}"
+        );
+        for m in &mut data.measurements {
+            m.sync_percent_start = Some(0.5);
+            m.sync_percent_end = Some(0.5);
+        }
+        assert!(!reason(&data).contains("not alike"));
     }
 
     #[test]

@@ -103,7 +103,7 @@ impl LvmLevel {
         }
     }
 
-    fn redundant(self) -> bool {
+    pub(crate) fn redundant(self) -> bool {
         !matches!(self, Self::Linear | Self::Striped | Self::Raid0)
     }
 

@@ -13,6 +13,8 @@
 //! TOML refuse an unknown field, or a value that is none, at its own line
 //! rather than at the table's.
 
+mod traits;
+
 use super::ArraySystem;
 use super::bcache::BcacheSpec;
 use super::btrfs::BtrfsSpec;

@@ -1,0 +1,154 @@
+//! What every bench knows of a job before it runs, for whoever judges its rows: how
+//! much fio's jobs are to do and where, and what the suite has done to members.
+
+use crate::suite::{Event, EventKind};
+use raidlab_store::fact;
+use raidlab_units::Bytes;
+use raidlab_workload::JobGroup;
+use std::collections::BTreeSet;
+
+/// What fio's jobs of one group are to do together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Asked {
+    runtime_ns: Option<u64>,
+    amount_bytes: Option<u64>,
+    working_set_bytes: Option<u64>,
+    offset_bytes: Option<u64>,
+}
+
+impl Asked {
+    /// On a device or folder of so many bytes; `own_files`: each clone has a file
+    /// of its own.
+    #[must_use]
+    pub fn of(group: &JobGroup, capacity: Bytes, own_files: bool) -> Self {
+        let amounts = group.jobs.iter().map(|job| {
+            let amount = job.io_size.or(job.size).filter(|_| !job.time_based)?;
+            let times = u64::from(job.num_jobs).checked_mul(u64::from(job.loops))?;
+            amount.0.checked_mul(times)
+        });
+        let regions = regions(group, capacity);
+        let set = regions.clone().map(|regions| match own_files {
+            true => regions.iter().map(|(_, length)| length).sum(),
+            false => union(regions),
+        });
+        let starts = regions.iter().flatten().map(|(start, _)| *start);
+        Self {
+            runtime_ns: group
+                .jobs
+                .iter()
+                .filter_map(|job| job.runtime)
+                .max()
+                .map(|time| time.0),
+            amount_bytes: amounts.sum(),
+            working_set_bytes: set,
+            offset_bytes: starts.min(),
+        }
+    }
+
+    /// The facts that are known: name, value, unit.
+    pub fn facts(&self) -> impl Iterator<Item = (&'static str, u64, &'static str)> {
+        [
+            (fact::JOB_ASKED_RUNTIME_NS, self.runtime_ns, "ns"),
+            (fact::JOB_ASKED_SIZE_BYTES, self.amount_bytes, "bytes"),
+            (fact::JOB_WORKING_SET_BYTES, self.working_set_bytes, "bytes"),
+            (fact::JOB_OFFSET_BYTES, self.offset_bytes, "bytes"),
+        ]
+        .into_iter()
+        .filter_map(|(name, value, unit)| Some((name, value?, unit)))
+    }
+}
+
+/// Start and length of every clone's region; `None` where fio would refuse one.
+fn regions(group: &JobGroup, capacity: Bytes) -> Option<Vec<(u64, u64)>> {
+    let clones = group
+        .jobs
+        .iter()
+        .flat_map(|job| (0..job.num_jobs).map(move |clone| job.region(clone, capacity)));
+    let region = clones.map(|region| region.ok().map(|(start, length)| (start.0, length.0)));
+    region.collect()
+}
+
+/// Bytes that some regions cover together.
+fn union(mut regions: Vec<(u64, u64)>) -> u64 {
+    regions.sort_unstable();
+    let (mut covered, mut end) = (0_u64, 0_u64);
+    for (start, length) in regions {
+        let until = start.saturating_add(length);
+        covered = covered.saturating_add(until.saturating_sub(start.max(end)));
+        end = end.max(until);
+    }
+    covered
+}
+
+/// What a suite has done to members so far: what state of the array it means its
+/// jobs to meet.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Deeds {
+    /// Taken out and not put back.
+    away: BTreeSet<u16>,
+    /// Something has happened to a member, and no wait for the end of copying came
+    /// after it.
+    unsettled: bool,
+}
+
+impl Deeds {
+    /// Something happens to a member.
+    pub fn happens(&mut self, event: Event) {
+        self.unsettled = true;
+        match event.kind {
+            EventKind::Fail | EventKind::Remove => self.away.insert(event.member),
+            EventKind::Insert | EventKind::ReAdd => self.away.remove(&event.member),
+        };
+    }
+
+    /// The suite has waited until nothing was copied any more.
+    pub const fn settled(&mut self) {
+        self.unsettled = false;
+    }
+
+    /// How many members it has taken out and not put back.
+    #[must_use]
+    pub fn away(&self) -> usize {
+        self.away.len()
+    }
+
+    /// Whether it means jobs to run now while something may be copied.
+    #[must_use]
+    pub const fn allows_sync(&self) -> bool {
+        self.unsettled
+    }
+
+    /// Whether it means jobs to run now on an array that is not whole.
+    #[must_use]
+    pub fn allows_degraded(&self) -> bool {
+        self.unsettled || !self.away.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Deeds, union};
+    use crate::suite::{Event, EventKind};
+
+    #[test]
+    fn regions_that_overlap_count_once() {
+        assert_eq!(union(vec![(0, 10), (5, 10), (30, 5), (30, 5)]), 20);
+        assert_eq!(union(Vec::new()), 0);
+        assert_eq!(union(vec![(u64::MAX, u64::MAX), (0, 1)]), 1);
+    }
+
+    #[test]
+    fn a_suite_means_what_it_does_until_it_waits() {
+        let mut deeds = Deeds::default();
+        assert!(!deeds.allows_sync() && !deeds.allows_degraded());
+        let event = |kind| Event { kind, member: 1 };
+        deeds.happens(event(EventKind::Remove));
+        deeds.settled();
+        assert!(!deeds.allows_sync() && deeds.allows_degraded());
+        deeds.happens(event(EventKind::Insert));
+        assert!(deeds.allows_sync() && deeds.allows_degraded());
+        assert_eq!(deeds.away(), 0);
+        deeds.settled();
+        assert!(!deeds.allows_sync() && !deeds.allows_degraded());
+    }
+}

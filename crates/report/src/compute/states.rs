@@ -1,0 +1,118 @@
+//! In which states the arrays were that a verdict compares: whether something was
+//! copied in the background, whether a member was missing, whether a job was cut
+//! short, whether a subject has all the figures. Where subjects differ in that, a
+//! rank says something else than it seems to, and the verdict must say so itself.
+
+use super::view::Row;
+use crate::format::list;
+use raidlab_store::{Finding, Measurement};
+
+/// The audit's rule on jobs that ended before their time.
+const ENDED_EARLY: &str = "T6";
+
+/// Something that a subject's array was in during a job: whether it was, and what
+/// that is called.
+type State = (fn(&Measurement) -> bool, &'static str);
+
+const STATES: [State; 2] = [
+    (is_copying, "copying went on in the background"),
+    (is_missing, "a member was missing"),
+];
+
+fn is_copying(m: &Measurement) -> bool {
+    m.sync_percent_start.is_some() || m.sync_percent_end.is_some()
+}
+
+fn is_missing(m: &Measurement) -> bool {
+    // A member that is being rebuilt is `_` too; that is copying.
+    !is_copying(m) && (m.array_state_start.contains('_') || m.array_state_end.contains('_'))
+}
+
+/// What the subjects that are ranked by these rows differ in, as clauses.
+pub(crate) fn unlike(
+    rows: &[&Row<'_>],
+    subjects: &[usize],
+    names: &[String],
+    findings: &[Finding],
+) -> Vec<String> {
+    let mut clauses = Vec::new();
+    for (holds, words) in STATES {
+        let in_row = |row: &Row<'_>, subject: usize| row.kept(subject).any(holds);
+        let differs = |row: &&&Row<'_>| {
+            let first = in_row(row, subjects[0]);
+            subjects
+                .iter()
+                .any(|subject| in_row(row, *subject) != first)
+        };
+        if !rows.iter().any(|row| differs(&row)) {
+            continue;
+        }
+        let counts: Vec<String> = subjects
+            .iter()
+            .map(|subject| {
+                let count = rows.iter().filter(|row| in_row(row, *subject)).count();
+                let times = match count {
+                    0 => "none".to_owned(),
+                    1 => "1 row".to_owned(),
+                    all if all == rows.len() => "all rows".to_owned(),
+                    count => format!("{count} rows"),
+                };
+                (times, names[*subject].clone())
+            })
+            .fold(
+                Vec::<(String, Vec<String>)>::new(),
+                |mut groups, (times, name)| {
+                    match groups.iter_mut().find(|(known, _)| *known == times) {
+                        Some((_, group)) => group.push(name),
+                        None => groups.push((times, vec![name])),
+                    }
+                    groups
+                },
+            )
+            .into_iter()
+            .map(|(times, group)| {
+                let group: Vec<&str> = group.iter().map(String::as_str).collect();
+                format!("in {times} of {}", list(&group))
+            })
+            .collect();
+        clauses.push(format!(
+            "states were not alike: {words} {}",
+            counts.join(", ")
+        ));
+    }
+    for &subject in subjects {
+        let cut: Vec<&str> = rows
+            .iter()
+            .filter(|row| {
+                let mut own = row.findings[subject].iter();
+                own.any(|index| findings[*index].rule == ENDED_EARLY)
+            })
+            .map(|row| row.label.as_str())
+            .collect();
+        if !cut.is_empty() && cut.len() < rows.len().max(2) {
+            let jobs = if cut.len() == 1 { "job" } else { "jobs" };
+            let text = format!("{} was cut short in {jobs} {}", names[subject], list(&cut));
+            clauses.push(text);
+        }
+    }
+    clauses
+}
+
+/// Subjects that have figures in some of the rows but not in all, and are not
+/// ranked for that; as a clause.
+pub(crate) fn not_ranked(rows: &[&Row<'_>], names: &[String]) -> Option<String> {
+    let all = (0..names.len()).filter_map(|subject| {
+        let without = rows.iter().filter(|row| row.cells[subject].is_none());
+        let labels: Vec<&str> = without.map(|row| row.label.as_str()).collect();
+        let some = !labels.is_empty() && labels.len() < rows.len();
+        some.then(|| {
+            let jobs = match labels.as_slice() {
+                [one] => format!("job {one}"),
+                many => format!("{} of {} rows", many.len(), rows.len()),
+            };
+            format!("{}, without a figure in {jobs}", names[subject])
+        })
+    });
+    let all: Vec<String> = all.collect();
+    (!all.is_empty()).then(|| format!("not ranked: {}", all.join("; ")))
+}

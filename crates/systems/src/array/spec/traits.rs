@@ -1,0 +1,142 @@
+//! What an array is, whatever its system: its names, its stripes, what its members
+//! are for, whether they must be made equal first.
+
+use super::ArraySpec;
+use crate::array::md::{ConsistencyPolicy, MdLevel, MdSpec};
+use crate::array::zfs::Topology;
+
+impl ArraySpec {
+    /// The system's name, as in facts: `md`, `zfs`.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Md(_) => "md",
+            Self::Btrfs(_) => "btrfs",
+            Self::Zfs(_) => "zfs",
+            Self::Gmirror(_) => "gmirror",
+            Self::Gstripe(_) => "gstripe",
+            Self::Graid3(_) => "graid3",
+            Self::Gflash(_) => "gflash",
+            Self::Lvm(_) => "lvm",
+            Self::Bcache(_) => "bcache",
+            Self::Nbd(_) => "nbd",
+            Self::Disk(_) => "disk",
+        }
+    }
+
+    /// The level as the system names it: `raid5`, `mirror`; `None` where only
+    /// somebody else knows it.
+    #[must_use]
+    pub fn level(&self) -> Option<&'static str> {
+        Some(match self {
+            Self::Md(md) => md.level.name(),
+            Self::Btrfs(btrfs) => btrfs.data.name(),
+            Self::Zfs(zfs) => match zfs.topology {
+                Topology::Single => "single",
+                Topology::Stripe => "raid0",
+                Topology::Mirror => "mirror",
+                Topology::StripedMirrors => "mirrors",
+                Topology::Raidz1 => "raidz1",
+                Topology::Raidz2 => "raidz2",
+                Topology::Raidz3 => "raidz3",
+            },
+            Self::Gmirror(_) | Self::Gflash(_) => "mirror",
+            Self::Gstripe(_) => "raid0",
+            Self::Graid3(_) => "raid3",
+            Self::Lvm(lvm) => lvm.level.name(),
+            Self::Bcache(bcache) => bcache.md.as_ref().map_or("single", |md| md.level.name()),
+            Self::Nbd(_) => return None,
+            Self::Disk(_) => "single",
+        })
+    }
+
+    /// Members' worth of data in a stripe of an array of `count` members; `None`
+    /// where there are no stripes or the level does not tell.
+    #[must_use]
+    pub fn data_members(&self, count: usize) -> Option<u64> {
+        let active = match self {
+            Self::Md(md) => active(md, count),
+            Self::Lvm(lvm) => {
+                let cache = lvm.cache.as_ref().map_or(0, |cache| cache.devices);
+                count.saturating_sub(cache)
+            }
+            Self::Bcache(bcache) => active(bcache.md.as_ref()?, count.saturating_sub(1)),
+            Self::Gstripe(_) => count,
+            _ => return None,
+        };
+        let data = match self.level()? {
+            "raid0" | "striped" => active,
+            "raid4" | "raid5" => active.checked_sub(1)?,
+            "raid6" => active.checked_sub(2)?,
+            _ => return None,
+        };
+        u64::try_from(data).ok()
+    }
+
+    /// What the member in a slot of `count` does beside being one. Caches and logs
+    /// are the last members.
+    #[must_use]
+    pub fn role(&self, count: usize, slot: usize) -> Option<&'static str> {
+        let from_end = count.saturating_sub(slot);
+        match self {
+            Self::Md(md) => md_role(md, count, slot),
+            Self::Bcache(_) if from_end <= 1 => Some("cache"),
+            Self::Bcache(bcache) => md_role(bcache.md.as_ref()?, count - 1, slot),
+            Self::Lvm(lvm) => {
+                let devices = lvm.cache.as_ref().map_or(0, |cache| cache.devices);
+                (from_end <= devices).then_some("cache")
+            }
+            // First the log's, then the cache's.
+            Self::Zfs(zfs) if from_end <= zfs.cache => Some("cache"),
+            Self::Zfs(zfs) if from_end <= zfs.cache + zfs.log => Some("log"),
+            _ => None,
+        }
+    }
+
+    /// Whether its members are made equal after it is created.
+    #[must_use]
+    pub fn has_first_sync(&self) -> bool {
+        match self {
+            Self::Md(md) => md_syncs_first(md),
+            Self::Bcache(bcache) => bcache.md.as_ref().is_some_and(md_syncs_first),
+            Self::Lvm(lvm) => lvm.level.redundant() && !lvm.nosync,
+            _ => false,
+        }
+    }
+
+    /// Leaves that out where it can be: right where members are equal as they are.
+    pub const fn leave_out_first_sync(&mut self) {
+        match self {
+            Self::Md(md) => md.assume_clean = true,
+            Self::Bcache(bcache) => {
+                if let Some(md) = &mut bcache.md {
+                    md.assume_clean = true;
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+fn md_syncs_first(md: &MdSpec) -> bool {
+    !md.assume_clean && !matches!(md.level, MdLevel::Linear | MdLevel::Raid0)
+}
+
+/// Members of the array proper.
+fn active(md: &MdSpec, count: usize) -> usize {
+    let journal = md.consistency_policy == Some(ConsistencyPolicy::Journal);
+    count.saturating_sub(md.spares + usize::from(journal))
+}
+
+fn md_role(md: &MdSpec, count: usize, slot: usize) -> Option<&'static str> {
+    let journal = md.consistency_policy == Some(ConsistencyPolicy::Journal);
+    if journal && slot + 1 == count {
+        Some("journal")
+    } else if slot >= active(md, count) {
+        Some("spare")
+    } else if md.level == MdLevel::Raid1 && md.write_mostly.contains(&slot) {
+        Some("write-mostly")
+    } else {
+        None
+    }
+}
