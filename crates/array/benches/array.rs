@@ -21,6 +21,7 @@ fn array(read_policy: &str) -> Array {
         data_offset: Sectors::ZERO,
         rotational: true,
         write_mostly: false,
+        bad_blocks: None,
     };
     let read_policy: ReadPolicyKind = read_policy.parse().expect("a known policy");
     Array::new(ArrayConfig::mirror(

@@ -79,7 +79,6 @@ pub struct Array {
     /// A dirty array: reads that end above this are not balanced.
     resynced_below: Option<Sectors>,
     record_failures: bool,
-    remembers_bad_blocks: bool,
     /// Failed members that the others' superblocks still call current.
     unrecorded: SlotSet,
     /// The latest time that the driver told.
@@ -170,18 +169,12 @@ impl Array {
             recovery.barrier = WriteBarrier::Overlap;
         }
         let readable = recovery.read_recovered != ReadRecovered::AtEnd;
-        let mut members = Members::as_found(config.members, readable);
-        for (slot, span) in config.bad_blocks {
-            if members.exists(slot) {
-                members.set_bad(slot, span);
-            }
-        }
         Ok(Self {
             map,
             is_mirror,
             copies,
             policy: config.read_policy.build(count),
-            members,
+            members: Members::as_found(config.members, readable),
             maximum_request: config.maximum_request,
             requests: Slab::new(),
             pieces: Slab::new(),
@@ -198,7 +191,6 @@ impl Array {
             is_sync_held: false,
             resynced_below: None,
             record_failures: config.record_failures,
-            remembers_bad_blocks: config.remembers_bad_blocks,
             unrecorded: SlotSet::EMPTY,
             now: Nanos::ZERO,
         })

@@ -2,6 +2,7 @@
 
 use crate::engine::{Initial, Span};
 use crate::policy::{ReadPolicyError, ReadPolicyKind};
+use crate::ranges::RangeSet;
 use crate::recovery::{RecoveryConfig, RecoveryConfigError};
 use crate::request::Slot;
 use raidlab_geometry::{CopyMap, Layout, Level, MAXIMUM_MEMBERS, Shape, ShapeError, SlotSet};
@@ -19,6 +20,10 @@ pub struct MemberConfig {
     /// md's flag: read from it only where no other member can serve. Drivers
     /// that know no such flag ignore it.
     pub write_mostly: bool,
+    /// Ranges of its data area that have no right bytes, as its bad-block log
+    /// names them; `None`: it has no log to remember such ranges in. Then a
+    /// recovery fails the member where no source can be read.
+    pub bad_blocks: Option<Vec<Span>>,
 }
 
 /// An array that keeps whole copies: linear, RAID 0, RAID 1 or RAID 10.
@@ -30,8 +35,6 @@ pub struct ArrayConfig {
     /// What each slot holds, slot 0 first. A RAID 1 of one member is a plain
     /// disk.
     pub members: Vec<Initial>,
-    /// Ranges of members' data areas that have no right bytes.
-    pub bad_blocks: Vec<(Slot, Span)>,
     /// Which member serves a read.
     pub read_policy: ReadPolicyKind,
     /// How a new member is filled. Its write barrier is for mirrors; where
@@ -46,9 +49,6 @@ pub struct ArrayConfig {
     /// Whether writes wait until a member's failure is recorded: see
     /// [`Engine`](crate::Engine).
     pub record_failures: bool,
-    /// Whether bad blocks can be remembered. If not, a recovery fails its
-    /// target where no source can be read.
-    pub remembers_bad_blocks: bool,
 }
 
 /// Why an array cannot be set up so.
@@ -149,12 +149,10 @@ impl ArrayConfig {
         Self {
             shape: Shape::uniform(Level::Raid1, Layout::None, Sectors::ZERO, count, size),
             members: members.into_iter().map(Initial::InSync).collect(),
-            bad_blocks: Vec::new(),
             read_policy,
             recovery,
             maximum_request,
             record_failures: false,
-            remembers_bad_blocks: false,
         }
     }
 
@@ -212,5 +210,10 @@ impl MemberConfig {
     /// Sectors a member must have if `size` of its data area are used.
     pub(crate) const fn needed(&self, size: Sectors) -> u64 {
         self.data_offset.0.saturating_add(size.0)
+    }
+
+    /// Its bad blocks, in whole blocks of so many sectors.
+    pub(crate) fn bad_ranges(&self, size: Sectors, block: u64) -> RangeSet {
+        RangeSet::blocks_of(self.bad_blocks.iter().flatten(), size, block)
     }
 }

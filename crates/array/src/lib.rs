@@ -15,6 +15,7 @@
 //!     data_offset: Sectors(0),
 //!     rotational: true,
 //!     write_mostly: false,
+//!     bad_blocks: None,
 //! };
 //! let mut array = Array::new(ArrayConfig::mirror(
 //!     vec![disk.clone(), disk],

@@ -99,7 +99,7 @@ impl Members {
                 Initial::Missing => {}
                 Initial::InSync(config) => {
                     members.views[slot.index()] = view(&config, EVERYTHING);
-                    members.members[slot.index()].config = config;
+                    members.put_in(slot, config);
                     members.set_in_sync(slot);
                 }
                 Initial::Recovering(config, admission) => {
@@ -224,6 +224,11 @@ impl Members {
 
     pub(crate) const fn with_bad_blocks(&self) -> SlotSet {
         self.with_bad_blocks
+    }
+
+    /// Whether a member has a log in which bad blocks can be remembered.
+    pub(crate) fn remembers_bad_blocks(&self, slot: Slot) -> bool {
+        self.members[slot.index()].config.bad_blocks.is_some()
     }
 
     pub(crate) fn is_bad(&self, slot: Slot, range: Range) -> bool {
@@ -364,12 +369,21 @@ impl Members {
         let need = Need::from(admission);
         let readable_below = if readable { need.from } else { Sectors::ZERO };
         self.views[slot.index()] = view(&config, readable_below);
+        self.put_in(slot, config);
         let member = &mut self.members[slot.index()];
-        member.config = config;
         member.state = State::Recovering;
         member.traffic = Traffic::default();
         member.need = need;
         self.recovering = self.recovering.with(slot);
+    }
+
+    /// A slot's new member: what was known of the one before is forgotten, and
+    /// what its own log says is known.
+    fn put_in(&mut self, slot: Slot, config: MemberConfig) {
+        let member = &mut self.members[slot.index()];
+        member.bad_blocks = config.bad_blocks.iter().flatten().copied().collect();
+        member.config = config;
+        self.note_bad_blocks(slot);
     }
 }
 
@@ -379,6 +393,7 @@ const NOTHING: MemberConfig = MemberConfig {
     data_offset: Sectors::ZERO,
     rotational: true,
     write_mostly: false,
+    bad_blocks: None,
 };
 
 impl Member {

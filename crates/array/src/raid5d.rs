@@ -115,12 +115,11 @@ impl Raid5d {
         let (map, _) = config.check()?;
         let size = map.member_size();
         let mut extras = Vec::new();
-        for (slot, member) in config.members.iter().enumerate() {
-            let bad = config.bad_blocks.get(slot).into_iter().flatten();
-            let mut extra = Extra {
-                bad: RangeSet::blocks_of(bad, size, BLOCK),
-                ..Extra::default()
-            };
+        for member in &config.members {
+            let mut extra = Extra::default();
+            if let Initial::InSync(member) | Initial::Recovering(member, _) = member {
+                extra.bad = member.bad_ranges(size, BLOCK);
+            }
             if let Initial::Recovering(_, admission) = member {
                 extra.unfilled = RangeSet::unfilled(admission, size, BLOCK);
                 if let Admission::From(start) = admission {

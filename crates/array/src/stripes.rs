@@ -144,6 +144,7 @@ impl StripeArray {
             data_offset: Sectors::ZERO,
             rotational: true,
             write_mostly: false,
+            bad_blocks: None,
         };
         let configs = config.members.iter().map(|member| match member {
             Initial::InSync(config) | Initial::Recovering(config, _) => config.clone(),
@@ -152,17 +153,14 @@ impl StripeArray {
         let mut members = Members::new(configs.collect());
         let mut extras: Vec<Extra> = Vec::new();
         for (slot, member) in (0..).map(Slot).zip(&config.members) {
-            let bad = config.bad_blocks.get(slot.index()).into_iter().flatten();
-            let mut extra = Extra {
-                unfilled: RangeSet::default(),
-                bad: RangeSet::blocks_of(bad, map.member_size(), BLOCK),
-            };
+            let mut extra = Extra::default();
             match member {
-                Initial::InSync(_) => {}
+                Initial::InSync(config) => extra.bad = config.bad_ranges(map.member_size(), BLOCK),
                 Initial::Recovering(config, admission) => {
                     members.set_faulty(slot);
                     members.set_recovering(slot, config.clone());
                     extra.unfilled = RangeSet::unfilled(admission, map.member_size(), BLOCK);
+                    extra.bad = config.bad_ranges(map.member_size(), BLOCK);
                 }
                 Initial::Missing => {
                     members.set_faulty(slot);

@@ -88,6 +88,7 @@ fn machine(fact: &Fact, parameters: &DiskParameters, seed: u64) -> Result<Machin
         data_offset: Sectors::ZERO,
         rotational: true,
         write_mostly: false,
+        bad_blocks: None,
     };
     let array = Array::new(ArrayConfig::mirror(
         vec![member.clone(); members],

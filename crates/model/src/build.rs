@@ -246,6 +246,7 @@ impl Plan {
                 data_offset: subject.data_offset.to_sectors(),
                 rotational: true,
                 write_mostly: false,
+                bad_blocks: None,
             })
             .collect();
         // One disk has nothing to choose and nothing to recover.

@@ -22,6 +22,7 @@ fn machine(members: u64) -> Machine {
         data_offset: Sectors::ZERO,
         rotational: true,
         write_mostly: false,
+        bad_blocks: None,
     };
     let array = Array::new(ArrayConfig::mirror(
         (0..members).map(|_| member.clone()).collect(),

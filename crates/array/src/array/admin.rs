@@ -76,14 +76,6 @@ impl Array {
         self.members.bad_blocks(slot)
     }
 
-    /// Adds to what of a member's data area has no right bytes: the log of one
-    /// that was added.
-    pub fn add_bad_blocks(&mut self, slot: Slot, spans: impl IntoIterator<Item = Span>) {
-        for span in spans {
-            self.members.set_bad(slot, span);
-        }
-    }
-
     /// Starts a resync, check or repair. A resync declares the array dirty, as
     /// after a crash or a creation without `--assume-clean`: the members in sync
     /// may differ, and the lowest one's copies are written over the others

@@ -3,8 +3,10 @@
 //! The copy in the lowest slot that could be read is the right one, as in md,
 //! with three copies and more too. Each other copy is compared with it, first as
 //! a whole, then, where it differs, in parts of 4 KiB, so that the place can be
-//! told. A repair then writes the first copy over those that differ. A copy that
-//! cannot be read is left out, and corrected afterwards.
+//! told. A repair then writes the first copy over those that differ, and over those
+//! that a bad-block log names, which nobody reads (as Linux drivers/md/raid1.c,
+//! `raid1_sync_request`). A copy that cannot be read is left out, and corrected
+//! afterwards.
 
 use super::{Array, Command, Role, Shape};
 use crate::mutation::{self, Mutation};
@@ -13,6 +15,7 @@ use crate::request::{
     BufferId, ComputeStep, Event, MemberError, Operation, Outputs, ScratchId, Slot, StepId,
     StepResult,
 };
+use raidlab_geometry::SlotSet;
 use raidlab_units::{Nanos, Sectors};
 use std::collections::BTreeMap;
 
@@ -20,6 +23,8 @@ use std::collections::BTreeMap;
 #[derive(Debug)]
 pub(super) struct Comparison {
     copies: Vec<Copy>,
+    /// Members whose logs call their copies bad, and that are given right ones.
+    bad: SlotSet,
     /// Reads or steps.
     outstanding: u32,
     /// The copy that the others are compared with.
@@ -57,7 +62,14 @@ impl Array {
     /// Reads all copies of a block that are in sync. A single one is as it is.
     pub(super) fn start_comparison(&mut self, new: NewBlock, out: &mut Outputs) {
         let slots = self.readable(new.range) & self.members.in_sync();
-        if slots.len() < 2 {
+        let bad = match self.recovery.kind() {
+            Some(SyncKind::Repair) => {
+                let holders = self.map.extent(new.range.start).slots();
+                (holders & self.members.in_sync()) - slots
+            }
+            _ => SlotSet::EMPTY,
+        };
+        if slots.is_empty() || slots.len() + bad.len() < 2 {
             return;
         }
         let copies: Vec<_> = slots
@@ -77,6 +89,7 @@ impl Array {
         self.comparisons[number as usize] = Some(Comparison {
             outstanding: u32::try_from(copies.len()).expect("no more than slots"),
             copies,
+            bad,
             first: 0,
             parts: BTreeMap::new(),
         });
@@ -133,7 +146,8 @@ impl Array {
             .filter(|(_, copy)| copy.is_read)
             .map(|(index, _)| index);
         let read: Vec<_> = read.collect();
-        if read.len() < 2 || mutation::is(Mutation::CheckBlind) {
+        let is_compared = read.len() + comparison.bad.len() > 1 && !read.is_empty();
+        if !is_compared || mutation::is(Mutation::CheckBlind) {
             self.end_block(number, out);
             return;
         }
@@ -145,6 +159,9 @@ impl Array {
             is_whole: true,
         });
         self.ask(number, questions.collect(), out);
+        if read.len() == 1 {
+            self.conclude(number, out);
+        }
     }
 
     fn ask(&mut self, number: u32, questions: Vec<Question>, out: &mut Outputs) {
@@ -227,7 +244,8 @@ impl Array {
         let source = comparison.copies[comparison.first].scratch;
         let different = comparison.copies.iter().filter(|copy| copy.different > 0);
         let total = different.clone().map(|copy| copy.different).sum();
-        let slots: Vec<_> = different.map(|copy| copy.slot).collect();
+        let slots: SlotSet = different.map(|copy| copy.slot).collect();
+        let slots = slots | comparison.bad;
         let mut end = None;
         for (start, count) in &comparison.parts {
             let part = part(*start, range.end);
@@ -243,7 +261,7 @@ impl Array {
             end = Some(part.end);
         }
         self.recovery.add_mismatches(total);
-        for slot in slots {
+        for slot in slots.iter() {
             if !is_repair || !in_sync.contains(slot) {
                 continue;
             }

@@ -264,7 +264,9 @@ impl Array {
                 });
             }
             (Phase::Write, Err(_)) if stays => self.add_bad_block(command.slot, range, out),
-            (Phase::ReadAgain, Err(MemberError::Medium)) if self.remembers_bad_blocks => {
+            (Phase::ReadAgain, Err(MemberError::Medium))
+                if self.members.remembers_bad_blocks(command.slot) =>
+            {
                 self.add_bad_block(command.slot, range, out);
             }
             _ => {}

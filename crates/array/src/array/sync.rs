@@ -196,8 +196,11 @@ impl Array {
                 self.issue_sync(slot, role, number, Operation::Read, out);
                 return;
             }
-            if !self.remembers_bad_blocks || block.source_gone || self.recovery.targets().is_empty()
-            {
+            let targets = self.recovery.targets();
+            let remembered = targets
+                .iter()
+                .all(|slot| self.members.remembers_bad_blocks(slot));
+            if !remembered || block.source_gone || targets.is_empty() {
                 self.give_up(number, out);
                 return;
             }

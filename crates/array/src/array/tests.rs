@@ -24,6 +24,15 @@ fn member(size: u64, data_offset: u64) -> MemberConfig {
         data_offset: Sectors(data_offset),
         rotational: true,
         write_mostly: false,
+        bad_blocks: None,
+    }
+}
+
+/// With a bad-block log, empty.
+fn logged(size: u64, data_offset: u64) -> MemberConfig {
+    MemberConfig {
+        bad_blocks: Some(Vec::new()),
+        ..member(size, data_offset)
     }
 }
 

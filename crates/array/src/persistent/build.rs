@@ -203,12 +203,6 @@ impl Assembly {
         slots.collect()
     }
 
-    fn bad_blocks(&self) -> Vec<Vec<Span>> {
-        let slots = self.slots().into_iter();
-        slots
-            .map(|member| member.map_or_else(Vec::new, |it| Device::new(it.clone()).bad_spans()))
-            .collect()
-    }
 }
 
 impl EngineOptions {
@@ -280,27 +274,19 @@ impl Assembly {
     /// What the engine of a level with copies has to be told.
     fn copies_config(&self, options: &EngineOptions) -> ArrayConfig {
         let mut shape = super::assembly::shape_of(&self.array, self.level, self.layout);
-        let mut bad_blocks = Vec::new();
-        let mut remembers_bad_blocks = true;
-        for (slot, member) in (0..).map(Slot).zip(self.slots()) {
-            let Some(member) = member else { continue };
-            let device = Device::new(member.clone());
-            remembers_bad_blocks &= device.own.bad_block_log.is_some();
-            bad_blocks.extend(device.bad_spans().into_iter().map(|span| (slot, span)));
+        for (size, member) in shape.member_sizes.iter_mut().zip(self.slots()) {
             // Without redundancy each member is used to its own end.
-            if !is_redundant(self.level) {
-                shape.member_sizes[slot.index()] = device.own.data_size;
+            if let Some(member) = member.filter(|_| !is_redundant(self.level)) {
+                *size = member.candidate.metadata.superblock.data_size;
             }
         }
         ArrayConfig {
             shape,
             members: self.initial(),
-            bad_blocks,
             read_policy: options.read_policy,
             recovery: options.recovery.clone(),
             maximum_request: options.maximum_request,
             record_failures: true,
-            remembers_bad_blocks,
         }
     }
 
@@ -319,7 +305,6 @@ impl Assembly {
         let (chunk, size) = (self.array.chunk, self.array.used_size);
         Some(StripeConfig {
             members: self.initial(),
-            bad_blocks: self.bad_blocks(),
             write_policy: options.write_policy,
             stripes: options.stripes,
             window: options.window,

@@ -137,24 +137,25 @@ impl Device {
             data_offset: self.own.data_offset,
             rotational: self.rotational,
             write_mostly: self.own.device_flags.0 & DeviceFlags::WRITE_MOSTLY != 0,
+            bad_blocks: self.own.bad_block_log.map(|_| self.bad_spans()),
         }
     }
 
-    /// Its bad blocks, in sectors of its data area.
+    /// Its bad blocks, in sectors of its data area; an entry may begin in front
+    /// of that.
     pub(super) fn bad_spans(&self) -> Vec<Span> {
         let offset = self.own.data_offset.0;
-        self.bad_blocks
-            .iter()
-            .filter_map(|bad| {
-                Some(Span {
-                    start: Sectors(bad.start.0.checked_sub(offset)?),
-                    end: Sectors((bad.start.0 + bad.count.0).checked_sub(offset)?),
-                })
-            })
-            .collect()
+        let inside = |sector: u64| Sectors(sector.saturating_sub(offset));
+        let spans = self.bad_blocks.iter().map(|bad| Span {
+            start: inside(bad.start.0),
+            end: inside(bad.start.0.saturating_add(bad.count.0)),
+        });
+        spans.filter(|span| span.start < span.end).collect()
     }
 
-    /// Adds a range of its data area to its bad blocks, or takes it out.
+    /// Adds a range of its data area to its bad blocks, or takes it out. What is
+    /// in the middle of a range stays if the log has no room for two (as md's
+    /// `badblocks_clear` refuses it): a log may name more than is bad, never less.
     pub(super) fn set_bad(&mut self, start: Sectors, count: Sectors, bad: bool) {
         let start = Sectors(start.0.saturating_add(self.own.data_offset.0));
         let end = start.0.saturating_add(count.0);
@@ -175,6 +176,10 @@ impl Device {
         if bad {
             rest.push(BadBlockEntry { start, count });
             rest.sort_unstable();
+        } else if let Some(log) = self.own.bad_block_log
+            && log.encode(&rest).is_err()
+        {
+            return;
         }
         self.bad_blocks = rest;
         self.bad_blocks_changed = true;

@@ -221,7 +221,15 @@ impl Raid5d {
             }
             Ok(()) => {
                 let start = number * BLOCK;
-                self.extras[slot.index()].bad.remove(start, start + BLOCK);
+                let bad = &mut self.extras[slot.index()].bad;
+                if bad.overlaps(start, start + BLOCK) {
+                    bad.remove(start, start + BLOCK);
+                    out.events.push(Event::BadBlocksCleared {
+                        slot,
+                        start: Sectors(start),
+                        count: Sectors(BLOCK),
+                    });
+                }
             }
             Err(_) => {}
         }

@@ -48,9 +48,10 @@ impl Raid5d {
     ) -> Result<(), AdminError> {
         self.members
             .takes(slot, &member, || self.map.member_size())?;
+        let bad = member.bad_ranges(self.map.member_size(), BLOCK);
         self.members.set_recovering(slot, member);
         let extra = &mut self.extras[slot.index()];
-        extra.bad.clear();
+        extra.bad = bad;
         extra.unfilled = RangeSet::unfilled(admission, self.map.member_size(), BLOCK);
         extra.recovered_below = match admission {
             Admission::From(start) => start.0,

@@ -269,6 +269,7 @@ mod tests {
             data_offset: Sectors::ZERO,
             rotational: true,
             write_mostly: false,
+            bad_blocks: None,
         };
         Members::new(vec![member; 2])
     }

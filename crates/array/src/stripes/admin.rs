@@ -70,9 +70,10 @@ impl StripeArray {
             }
             log.set_area(slot, area);
         }
+        let bad = member.bad_ranges(self.map.member_size(), BLOCK);
         self.members.set_recovering(slot, member);
         let extra = &mut self.extras[slot.index()];
-        extra.bad.clear();
+        extra.bad = bad;
         extra.unfilled = RangeSet::unfilled(admission, self.map.member_size(), BLOCK);
         // What is in work now leaves the new member out.
         for (start, end) in &self.locks {

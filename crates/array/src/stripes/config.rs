@@ -75,9 +75,6 @@ pub struct StripeConfig {
     pub member_size: Sectors,
     /// What each slot holds.
     pub members: Vec<Initial>,
-    /// Ranges of each slot's data area that hold no right bytes; may be
-    /// shorter than `members`.
-    pub bad_blocks: Vec<Vec<Span>>,
     /// The choice between read-modify-write and reconstruct-write.
     pub write_policy: WritePolicy,
     /// Windows that wait for more writes go when fewer than this many windows
@@ -153,7 +150,6 @@ impl StripeConfig {
             chunk,
             member_size,
             members: Vec::new(),
-            bad_blocks: Vec::new(),
             write_policy: WritePolicy::default(),
             preread_threshold: 1,
             stripes: 256,

@@ -1,6 +1,7 @@
 //! Arrays that remember themselves, with real bytes on disks that lose what
 //! was not flushed.
 
+mod bad_blocks;
 mod crash;
 mod harness;
 mod life;

@@ -59,6 +59,7 @@ impl Bench {
             data_offset: Sectors::ZERO,
             rotational: true,
             write_mostly: false,
+            bad_blocks: None,
         };
         let array = Array::new(ArrayConfig::mirror(
             (0..self.members).map(|_| member.clone()).collect(),

@@ -2,7 +2,7 @@
 //! corrections, bad blocks, syncs by ranges, failures to be recorded.
 
 use super::story::{READ, Story, WRITE, recovery};
-use super::{ALL, config, in_sync, member};
+use super::{ALL, config, in_sync, logged};
 use crate::config::{AdminError, ArrayConfig, ConfigError};
 use crate::engine::{Admission, Initial, Span, SyncAction};
 use crate::member::MemberState;
@@ -19,14 +19,13 @@ fn with(shape: Shape, members: Vec<Initial>) -> ArrayConfig {
     ArrayConfig {
         shape,
         members,
-        remembers_bad_blocks: true,
         ..config(1, 100, recovery(WriteBarrier::Overlap))
     }
 }
 
 fn mirror(members: usize) -> Story {
     Story::new(ArrayConfig {
-        remembers_bad_blocks: true,
+        members: in_sync(vec![logged(100, 0); members]),
         ..config(members, 100, recovery(WriteBarrier::Overlap))
     })
 }
@@ -38,7 +37,7 @@ fn striped(copies: Copies, members: usize) -> Shape {
 }
 
 fn all(members: usize) -> Vec<Initial> {
-    in_sync(vec![member(32, 0); members])
+    in_sync(vec![logged(32, 0); members])
 }
 
 fn span(start: u64, end: u64) -> Span {
@@ -170,7 +169,7 @@ fn raid_10_is_recovered_along_the_members_own_sectors() {
         .expect("not needed");
     story
         .array
-        .add(Nanos::ZERO, slot, member(32, 0), ALL, &mut story.out)
+        .add(Nanos::ZERO, slot, logged(32, 0), ALL, &mut story.out)
         .expect("empty");
     let mut sent = Vec::new();
     let mut commands = story.commands();
@@ -224,7 +223,7 @@ fn a_member_that_comes_back_is_given_what_it_missed() {
     let admission = Admission::Ranges(vec![span(20, 24), span(90, 95)]);
     story
         .array
-        .add(Nanos::ZERO, slot, member(100, 0), admission, &mut story.out)
+        .add(Nanos::ZERO, slot, logged(100, 0), admission, &mut story.out)
         .expect("empty");
     let reads = story.commands();
     assert_eq!(Story::sent(&reads), [(0, READ, 20, 4), (0, READ, 90, 5)]);
@@ -235,9 +234,9 @@ fn a_member_that_comes_back_is_given_what_it_missed() {
 #[test]
 fn a_recovery_found_at_the_start_goes_on_behind_a_resync() {
     let members = vec![
-        Initial::InSync(member(100, 0)),
-        Initial::Recovering(member(100, 0), Admission::From(Sectors(85))),
-        Initial::InSync(member(100, 0)),
+        Initial::InSync(logged(100, 0)),
+        Initial::Recovering(logged(100, 0), Admission::From(Sectors(85))),
+        Initial::InSync(logged(100, 0)),
     ];
     let mut story = Story::new(ArrayConfig {
         members,
@@ -440,7 +439,7 @@ fn a_recovered_part_serves_reads_of_a_striped_array() {
         .expect("not needed");
     story
         .array
-        .add(Nanos::ZERO, slot, member(32, 0), ALL, &mut story.out)
+        .add(Nanos::ZERO, slot, logged(32, 0), ALL, &mut story.out)
         .expect("empty");
     let reads = story.commands();
     let copy = story.complete(&reads[0]);

@@ -98,7 +98,7 @@ impl World {
         let mut allowed = vec![BTreeSet::new(); index(map.array_size().0)];
         let mut members = Vec::new();
         for (&slot, disk) in slots.iter().zip(&mut disks) {
-            let config = member_config(&map, slot);
+            let config = member_config(&map, slot, plan.remembers_bad_blocks);
             let may_miss = plan.incomplete && !spared.contains(slot);
             members.push(match random.below(3) {
                 0 if may_miss => Initial::Missing,
@@ -129,12 +129,10 @@ impl World {
         let array = Array::new(ArrayConfig {
             shape: plan.shape.clone(),
             members: members.clone(),
-            bad_blocks: Vec::new(),
             read_policy: plan.policy,
             recovery: plan.recovery.clone(),
             maximum_request: Sectors(plan.maximum_request),
             record_failures: plan.record_failures,
-            remembers_bad_blocks: plan.remembers_bad_blocks,
         })
         .expect("a sound configuration");
         let mut world = Self {
@@ -363,8 +361,11 @@ impl World {
     }
 }
 
-fn member_config(map: &CopyMap, slot: Slot) -> MemberConfig {
-    member(map.member_used(slot).0, OFFSET)
+fn member_config(map: &CopyMap, slot: Slot, remembers_bad_blocks: bool) -> MemberConfig {
+    MemberConfig {
+        bad_blocks: remembers_bad_blocks.then(Vec::new),
+        ..member(map.member_used(slot).0, OFFSET)
+    }
 }
 
 /// What a disk holds of the array: array sector and version.

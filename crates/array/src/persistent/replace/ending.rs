@@ -94,11 +94,10 @@ impl PersistentArray {
         let mut below = replacement.below(self.data_span(new));
         self.replacements.running.remove(&slot);
         if let Some(device) = self.devices.get_mut(&new) {
+            // What the old one had lost is filled from the others; its log names
+            // it until then.
             let bad = device.bad_spans();
-            below = bad.first().map_or(below, |bad| below.min(bad.start));
-            // All of it is filled now.
-            device.bad_blocks_changed |= !device.bad_blocks.is_empty();
-            device.bad_blocks.clear();
+            below = bad.iter().fold(below, |below, bad| below.min(bad.start));
             device.place = Place::Spare;
         }
         self.seat(new, slot, Admission::From(below), true, out);

@@ -43,6 +43,7 @@ fn member(size: u64) -> MemberConfig {
         data_offset: Sectors(OFFSET),
         rotational: true,
         write_mostly: false,
+        bad_blocks: None,
     }
 }
 

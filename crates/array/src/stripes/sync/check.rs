@@ -24,11 +24,21 @@ impl StripeArray {
         }
         let lost = all - job.known;
         job.check.lost = lost;
-        // A block that the medium refused is made good while we are here.
-        let rebuilt = job.bad - job.known;
+        let marked = self.marked_bad(job);
+        if !marked.is_empty() && job.end - job.start > BLOCK {
+            return Next::Split;
+        }
+        // A block that the medium refused is made good while we are here, and one
+        // that the bad-block log names unless this is a mere check.
+        let rebuilt = (job.bad | marked) - job.known;
         if !rebuilt.is_empty() && self.solve(job, rebuilt).is_ok() {
             self.recover_needed(job, rebuilt, out);
             Self::add_corrections(job);
+            for slot in (marked - job.bad).iter() {
+                if let Some(scratch) = job.old[slot.index()] {
+                    job.writes.push(whole(job, slot, scratch));
+                }
+            }
         }
         let spare = self.map.level().parity_count();
         let lost_data = lost & job.data();
@@ -56,6 +66,21 @@ impl StripeArray {
         job.phase = Phase::Checking;
         self.check_part(job, (job.start, job.end), out);
         Next::Keep
+    }
+
+    /// The members whose bad-block logs name the window, if they are to be given
+    /// right blocks.
+    fn marked_bad(&self, job: &Job) -> SlotSet {
+        let writes = matches!(
+            self.sync_mode(),
+            Some((Mode::Action(SyncAction::Resync | SyncAction::Repair), _))
+        );
+        let marked = |slot: &Slot| {
+            let extra = &self.extras[slot.index()];
+            extra.bad.overlaps(job.start, job.end) && !extra.unfilled.overlaps(job.start, job.end)
+        };
+        let serving = self.in_service();
+        serving.iter().filter(|slot| writes && marked(slot)).collect()
     }
 
     /// Orders the check of a part of a window.

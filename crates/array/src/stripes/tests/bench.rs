@@ -58,6 +58,7 @@ pub(super) fn member(size: u64) -> MemberConfig {
         data_offset: Sectors(OFFSET),
         rotational: true,
         write_mostly: false,
+        bad_blocks: None,
     }
 }
 

@@ -60,7 +60,7 @@ impl Disk {
 }
 
 /// How an array is made.
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy)]
 pub struct Make {
     pub level: Level,
     pub members: usize,

@@ -44,10 +44,13 @@ impl World {
             }
             if matches!(state, Some(MemberState::Faulty | MemberState::Missing)) {
                 self.take_outputs();
-                let (disk, admission) = self.disk_to_add(slot);
+                let (mut disk, admission) = self.disk_to_add(slot);
+                let mut config = member_config(&self.map, slot, self.plan.remembers_bad_blocks);
+                if let Some(log) = &mut config.bad_blocks {
+                    log.extend(self.lose_some(&mut disk));
+                }
                 self.disks.push(disk);
                 self.slots[slot.index()] = Some(self.disks.len() - 1);
-                let config = member_config(&self.map, slot);
                 self.array
                     .add(self.now, slot, config, admission, &mut self.out)
                     .expect("the slot is empty");
@@ -70,6 +73,21 @@ impl World {
         let rubbish = RUBBISH + self.disks.len() as u64;
         let content = vec![rubbish; index(self.map.member_used(slot).0)];
         (Disk::new(content), ALL)
+    }
+
+    /// Some disks have lost a range, and their bad-block logs name it.
+    fn lose_some(&mut self, disk: &mut Disk) -> Option<Span> {
+        let size = disk.content.len() as u64;
+        if size == 0 || self.random.percent(50) {
+            return None;
+        }
+        let start = self.random.below(size);
+        let end = (start + 1 + self.random.below(12)).min(size);
+        disk.content[index(start)..index(end)].fill(RUBBISH);
+        Some(Span {
+            start: Sectors(start),
+            end: Sectors(end),
+        })
     }
 
     pub(super) fn start_or_stop_sync(&mut self) {

@@ -1,0 +1,289 @@
+//! Members that come with a bad-block log: what it names is never read, and a good
+//! write takes it off the log, on the medium too and not before its bytes are there.
+
+use crate::harness::{DATA_OFFSET, Disk, Make, SECTOR, USED, World, candidate, slot};
+use raidlab_array::{Operation, Stale};
+use raidlab_geometry::Level;
+use raidlab_metadata::{BadBlockEntry, Features};
+use raidlab_units::{Nanos, Sectors};
+
+/// What lies under bad blocks.
+const RUBBISH: u8 = 0xbb;
+
+/// Sectors of the data area that the log names.
+const BAD: std::ops::Range<u64> = 40..48;
+
+fn arrays() -> [Make; 5] {
+    [
+        Make::new(Level::Raid1, 2),
+        Make::new(Level::Raid10, 4),
+        Make::new(Level::Raid4, 3),
+        Make::new(Level::Raid5, 3),
+        Make::new(Level::Raid6, 4),
+    ]
+}
+
+fn start(make: &Make) -> World {
+    World::assemble(make.disks(), make.log, |_| ()).unwrap()
+}
+
+/// A disk whose bytes in these ranges of its data area are gone, and whose log says
+/// so.
+fn lose(disk: &mut Disk, ranges: &[std::ops::Range<u64>]) {
+    let mut superblock = disk.metadata().superblock;
+    let entries = ranges.iter().map(|range| BadBlockEntry {
+        start: Sectors(DATA_OFFSET + range.start),
+        count: Sectors(range.end - range.start),
+    });
+    let log = superblock.bad_block_log.unwrap();
+    let bytes = log.encode(&entries.collect::<Vec<_>>()).unwrap();
+    let at = superblock.super_offset.0.checked_add_signed(log.offset.into());
+    disk.land(at.unwrap(), &bytes);
+    superblock.features = Features(superblock.features.0 | Features::BAD_BLOCKS);
+    disk.land(superblock.super_offset.0, &superblock.encode().unwrap());
+    for sector in ranges.iter().cloned().flatten() {
+        disk.land(DATA_OFFSET + sector, &[RUBBISH; SECTOR]);
+    }
+}
+
+fn is_logged(disk: &Disk) -> bool {
+    !disk.metadata().bad_blocks.is_empty()
+}
+
+/// The array with all of it written, whose member 1 was away and comes back with a
+/// bad-block log.
+fn back_with_a_log(make: &Make, ranges: &[std::ops::Range<u64>]) -> World {
+    let mut world = start(make);
+    let size = world.array.size().0;
+    world.write(0, size, 5);
+    // The bitmap is clean.
+    world.run_for(Nanos::from_secs(12));
+    world
+        .with(|array, now, out| array.fail(now, slot(1), out))
+        .unwrap();
+    world.run_for(Nanos::from_secs(1));
+    world
+        .with(|array, now, out| array.remove(now, slot(1), out))
+        .unwrap();
+    world.run_for(Nanos::from_secs(1));
+    lose(world.disks.get_mut(&1).unwrap(), ranges);
+    let back = candidate(1, &world.disks[&1]);
+    world
+        .with(|array, now, out| array.re_add(now, slot(1), back, out))
+        .unwrap();
+    world.run_for(Nanos::from_secs(30));
+    assert!(!world.array.status().health.contains('_'), "{make:?}");
+    world
+}
+
+/// Many reads: where a choice is made between copies, of both.
+fn reads_are(world: &mut World, value: u8) {
+    let size = world.array.size().0;
+    for _ in 0..40 {
+        for start in (0..size).step_by(8) {
+            let bytes = world.read(start, 8);
+            assert_eq!(bytes, [value; 8 * SECTOR], "from sector {start} on");
+        }
+    }
+}
+
+#[test]
+fn what_the_log_of_a_member_names_is_not_read_after_a_re_add() {
+    for make in arrays() {
+        let mut world = back_with_a_log(&make, &[BAD]);
+        let device = &world.array.status().devices[1];
+        assert_eq!(device.bad_sectors, Sectors(8), "{make:?}");
+        reads_are(&mut world, 5);
+        // A check changes nothing, and finds nothing where nothing can be compared.
+        world.with(|array, now, out| array.check(now, out)).unwrap();
+        world.run_for(Nanos::from_secs(60));
+        assert_eq!(world.array.status().mismatches.count, Sectors(0));
+        assert!(is_logged(&world.disks[&1]), "{make:?}");
+    }
+}
+
+#[test]
+fn a_repair_gives_bad_blocks_the_right_bytes() {
+    for make in arrays() {
+        let mut world = back_with_a_log(&make, &[BAD, 100..101]);
+        world
+            .with(|array, now, out| array.repair(now, out))
+            .unwrap();
+        world.run_for(Nanos::from_secs(60));
+        reads_are(&mut world, 5);
+        assert!(!is_logged(&world.disks[&1]), "{make:?}");
+        world.with(|array, now, out| array.check(now, out)).unwrap();
+        world.run_for(Nanos::from_secs(60));
+        assert_eq!(world.array.status().mismatches.count, Sectors(0));
+        // Each of the others can be missed now.
+        world
+            .with(|array, now, out| array.fail(now, slot(0), out))
+            .unwrap();
+        reads_are(&mut world, 5);
+    }
+}
+
+/// Does what is in flight one command at a time; whenever the log on the medium has
+/// nothing any more, the medium has the right bytes.
+fn is_cleared_in_order(world: &mut World, handle: u16, value: u8) {
+    let first = usize::try_from(DATA_OFFSET + BAD.start).unwrap() * SECTOR;
+    let deadline = world.now + Nanos::from_secs(60);
+    loop {
+        let disk = &world.disks[&handle];
+        let bytes = &disk.durable[first..first + 8 * SECTOR];
+        assert!(
+            is_logged(disk) || *bytes == [value; 8 * SECTOR],
+            "the log lets go of {handle} at {}",
+            world.now
+        );
+        if !world.step(None) {
+            let next = world.array.next_tick().filter(|at| *at <= deadline);
+            let Some(next) = next else { break };
+            world.now = world.now.max(next);
+            world.with(|array, now, out| array.tick(now, out));
+        }
+    }
+    assert!(!is_logged(&world.disks[&handle]));
+}
+
+#[test]
+fn a_good_write_takes_a_range_off_the_log_once_it_is_on_the_medium() {
+    for make in arrays() {
+        let mut world = back_with_a_log(&make, &[BAD]);
+        // The whole array, so that every level writes all of the bad range.
+        let size = world.array.size().0;
+        for start in (0..size).step_by(64) {
+            world.submit(Operation::Write, start, (size - start).min(64), 9);
+        }
+        let parity = make.level.parity_count() > 0;
+        match (make.level, parity) {
+            // What the row's block is depends on the level: the bytes are looked
+            // at by reading without another member.
+            (_, true) => world.run_for(Nanos::from_secs(60)),
+            _ => is_cleared_in_order(&mut world, 1, 9),
+        }
+        assert!(!is_logged(&world.disks[&1]), "{make:?}");
+        let mut again = World::assemble(world.disks, make.log, |_| ()).unwrap();
+        again
+            .with(|array, now, out| array.fail(now, slot(0), out))
+            .unwrap();
+        reads_are(&mut again, 9);
+    }
+}
+
+#[test]
+fn a_stale_member_that_is_filled_anew_has_its_log_cleared_as_it_is_filled() {
+    for make in arrays() {
+        let make = Make {
+            bitmap: false,
+            ..make
+        };
+        let mut world = start(&make);
+        let size = world.array.size().0;
+        world.write(0, size, 3);
+        world
+            .with(|array, now, out| array.fail(now, slot(1), out))
+            .unwrap();
+        world.run_for(Nanos::from_secs(1));
+        world.write(0, size, 5);
+        world.run_for(Nanos::from_secs(1));
+        world.with(|array, now, out| array.stop(now, out));
+        world.run_for(Nanos::from_secs(1));
+        lose(world.disks.get_mut(&1).unwrap(), &[BAD]);
+        let mut again = World::assemble(world.disks, make.log, |options| {
+            options.stale = Stale::Rebuild;
+        })
+        .unwrap();
+        match make.level {
+            Level::Raid1 | Level::Raid10 => is_cleared_in_order(&mut again, 1, 5),
+            _ => again.run_for(Nanos::from_secs(60)),
+        }
+        assert!(!again.array.status().health.contains('_'), "{make:?}");
+        assert!(!is_logged(&again.disks[&1]), "{make:?}");
+        let mut third = World::assemble(again.disks, make.log, |_| ()).unwrap();
+        third
+            .with(|array, now, out| array.fail(now, slot(0), out))
+            .unwrap();
+        reads_are(&mut third, 5);
+    }
+}
+
+#[test]
+fn a_spare_with_an_old_log_loses_it_as_it_is_filled() {
+    for make in arrays() {
+        let make = Make { spares: 1, ..make };
+        let mut disks = make.disks();
+        let number = u16::try_from(make.members).unwrap();
+        lose(disks.get_mut(&number).unwrap(), &[BAD]);
+        let mut world = World::assemble(disks, make.log, |_| ()).unwrap();
+        let size = world.array.size().0;
+        world.write(0, size, 5);
+        world
+            .with(|array, now, out| array.fail(now, slot(1), out))
+            .unwrap();
+        world.run_for(Nanos::from_secs(60));
+        assert!(!world.array.status().health.contains('_'), "{make:?}");
+        assert!(!is_logged(&world.disks[&number]), "{make:?}");
+        world
+            .with(|array, now, out| array.fail(now, slot(0), out))
+            .unwrap();
+        reads_are(&mut world, 5);
+    }
+}
+
+#[test]
+fn an_entry_that_begins_in_front_of_the_data_counts_within_them() {
+    let make = Make::new(Level::Raid1, 2);
+    let mut disks = make.disks();
+    let disk = disks.get_mut(&1).unwrap();
+    lose(disk, &[0..4]);
+    let superblock = disk.metadata().superblock;
+    let log = superblock.bad_block_log.unwrap();
+    let entry = BadBlockEntry {
+        start: Sectors(DATA_OFFSET - 4),
+        count: Sectors(8),
+    };
+    let at = superblock.super_offset.0.checked_add_signed(log.offset.into());
+    disk.land(at.unwrap(), &log.encode(&[entry]).unwrap());
+    let mut world = World::assemble(disks, false, |_| ()).unwrap();
+    reads_are(&mut world, 0);
+}
+
+#[test]
+fn a_write_in_the_middle_of_a_full_log_costs_no_member() {
+    let make = Make::new(Level::Raid1, 2);
+    // 64 entries a sector: 512 of two sectors do not fit the data, so that most of
+    // the log is of sectors in front of them.
+    let mut disks = make.disks();
+    let disk = disks.get_mut(&1).unwrap();
+    lose(disk, &[0..USED]);
+    let superblock = disk.metadata().superblock;
+    let log = superblock.bad_block_log.unwrap();
+    let others = (0..(log.capacity() - 1) as u64).map(|number| BadBlockEntry {
+        start: Sectors(2 * DATA_OFFSET + 2 * number),
+        count: Sectors(1),
+    });
+    let all = BadBlockEntry {
+        start: Sectors(DATA_OFFSET),
+        count: Sectors(USED),
+    };
+    let entries: Vec<_> = others.chain([all]).collect();
+    let at = superblock.super_offset.0.checked_add_signed(log.offset.into());
+    disk.land(at.unwrap(), &log.encode(&entries).unwrap());
+    let mut world = World::assemble(disks, false, |_| ()).unwrap();
+    world.write(100, 8, 7);
+    world.run_for(Nanos::from_secs(1));
+    assert_eq!(world.array.status().health, "[UU]");
+    assert_eq!(world.read(100, 8), [7; 8 * SECTOR]);
+    let logged = |world: &World, sector: u64| {
+        let log = world.disks[&1].metadata().bad_blocks;
+        let at = Sectors(DATA_OFFSET + sector);
+        log.iter()
+            .any(|entry| entry.start <= at && at.0 < entry.start.0 + entry.count.0)
+    };
+    assert!(logged(&world, 99) && logged(&world, 108));
+    // What can be taken off is.
+    world.write(0, 8, 7);
+    world.run_for(Nanos::from_secs(1));
+    assert!(!logged(&world, 0) && logged(&world, 8));
+}
