@@ -30,6 +30,10 @@ pub struct Span {
 pub enum SyncAction {
     /// Make copies and parity agree, without comparing first.
     Resync,
+    /// As [`Self::Resync`], of an array that was never in sync. What no write has
+    /// reached since it was made is undefined, so nothing of it can be lost; what
+    /// agrees by now is left alone; and where no redundancy is left, all does.
+    FirstResync,
     /// Compare, count and report mismatches, change nothing.
     Check,
     /// Compare and make mismatches agree.

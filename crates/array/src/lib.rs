@@ -66,9 +66,9 @@ pub use member::MemberState;
 pub use persistent::{
     ArrayState, ArrayStatus, AssembleError, AssembleOptions, AssembledMember, Assembly, Candidate,
     DeviceCounters, DeviceStatus, EngineOptions, LOG_SUPERBLOCK_SECTORS, LeftOut, LogBlock,
-    LogFault, LogSuperblock, LogWrite, MismatchStatus, NeededLog, NeededReplay, NeededSync,
-    NewDevice, Numbers, ParityEngine, Part, PersistentArray, Replay, Settings, Stale, StartError,
-    SyncProgress, Update, VerbError, log_area,
+    LogFault, LogSays, LogSuperblock, LogWrite, MismatchStatus, NeededLog, NeededReplay,
+    NeededSync, NewDevice, Numbers, ParityEngine, Part, PersistentArray, Replay, Settings, Stale,
+    StartError, SyncProgress, Update, VerbError, log_area,
 };
 pub use policy::{
     Choice, Io, IoKind, MemberView, Places, Read, ReadPolicy, ReadPolicyError, ReadPolicyKind,

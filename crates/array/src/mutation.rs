@@ -75,6 +75,7 @@ mutations! {
     CopyWriteSkipsRecovering "copy-write-skips-recovering" "a member under recovery is given no writes";
     CopyBarrierIgnored "copy-barrier-ignored" "writes and sync of the same place run at once";
     CopyTrimmed "copy-trimmed" "the last sector of a write of several sectors misses the last copy";
+    LogOfMemberForgotten "log-of-member-forgotten" "a member that is added again is taken without its bad-block log";
     RecoveryOffsetAhead "recovery-offset-ahead" "the recovery offset recorded lies beyond what was copied";
     // Parity.
     ParityReadAsData "parity-read-as-data" "a degraded read is given the parity block instead of the computed one";
@@ -85,6 +86,7 @@ mutations! {
     NeighbourFilled "neighbour-filled" "a partial write fills the rest of its block with zeros";
     RecoveryParitySwapped "recovery-parity-swapped" "recovery writes a block one sector too short";
     StripeReadUnrecovered "stripe-read-unrecovered" "blocks above the recovered part are read from the member";
+    FirstResyncDistrusted "first-resync-distrusted" "what no write has reached in a first resync counts as torn by a crash";
     SyncParityKept "sync-parity-kept" "resync reads a stripe and does not write its parity";
     // The log.
     LogSkipped "log-skipped" "in-place writes go out without a log record";

@@ -54,7 +54,9 @@ pub use assembly::{
 pub use build::{EngineOptions, ParityEngine};
 pub use device::DeviceCounters;
 pub use error::{AssembleError, LogFault, StartError, VerbError};
-pub use log_superblock::{LOG_SUPERBLOCK_SECTORS, LogBlock, LogSuperblock, Numbers, log_area};
+pub use log_superblock::{
+    LOG_SUPERBLOCK_SECTORS, LogBlock, LogSays, LogSuperblock, Numbers, log_area,
+};
 pub use status::{ArrayState, ArrayStatus, DeviceStatus, MismatchStatus, SyncProgress};
 pub use verbs::NewDevice;
 
@@ -171,6 +173,10 @@ pub struct PersistentArray {
     in_sync_below: Sectors,
     /// What a resync has to cover, if not everything.
     resync_ranges: Option<Vec<Span>>,
+    /// It is the first one: see `assembly`.
+    first_resync: bool,
+    /// Members in sync when the resync under way began.
+    resynced_members: usize,
     /// What a failed write left different while a resync ran, which may have
     /// passed there already.
     resync_again: Spans,

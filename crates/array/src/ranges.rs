@@ -83,6 +83,16 @@ impl RangeSet {
         last.is_some_and(|(_, to)| *to > start)
     }
 
+    /// What is in both sets.
+    pub(crate) fn common(&self, other: &Self) -> Self {
+        let parts = self.iter().flat_map(|(start, end)| {
+            let first = other.ranges.range(..start).next_back();
+            let first = first.into_iter().chain(other.ranges.range(start..end));
+            first.map(move |(from, to)| (start.max(*from), end.min(*to)))
+        });
+        Self::of(parts)
+    }
+
     pub(crate) fn first(&self) -> Option<(u64, u64)> {
         self.ranges.first_key_value().map(|(from, to)| (*from, *to))
     }
@@ -128,6 +138,13 @@ mod tests {
                 let ranges: Vec<_> = set.iter().collect();
                 prop_assert!(ranges.windows(2).all(|pair| pair[0].1 < pair[1].0));
                 prop_assert_eq!(RangeSet::of(ranges.clone()), set.clone());
+                let other = RangeSet::of([(3, 9), (17, 18), (30, 52)]);
+                let common = set.common(&other);
+                for at in 0..52_u64 {
+                    let both = flags[at as usize] && other.overlaps(at, at + 1);
+                    prop_assert_eq!(common.overlaps(at, at + 1), both);
+                }
+                prop_assert_eq!(common, other.common(&set));
             }
         }
     }

@@ -48,6 +48,7 @@ mod read;
 mod sync;
 #[cfg(test)]
 mod tests;
+mod unwritten;
 mod write;
 
 pub use config::{LogConfig, RmwLevel, StripeConfig, StripeConfigError, WritePolicy};
@@ -103,8 +104,10 @@ pub struct StripeArray {
     now: Nanos,
     members: Members,
     extras: Vec<Extra>,
-    /// Parity does not fit there yet.
+    /// Parity may not fit there, and nothing is computed from it.
     unsynced: RangeSet,
+    /// No write has reached it since the array was made; apart from `unsynced`.
+    unwritten: RangeSet,
     /// Members whose failure the others do not know yet.
     unrecorded: SlotSet,
     requests: BTreeMap<RequestId, Active>,
@@ -178,6 +181,7 @@ impl StripeArray {
             members,
             extras,
             unsynced: RangeSet::default(),
+            unwritten: RangeSet::default(),
             unrecorded: SlotSet::EMPTY,
             requests: BTreeMap::new(),
             commands: Slab::new(),
@@ -221,9 +225,7 @@ impl StripeArray {
             Some(spans) => RangeSet::blocks_of(spans, size, BLOCK),
             None => RangeSet::of([(0, size.0)]),
         };
-        for (start, end) in spans.iter() {
-            self.unsynced.insert(start, end);
-        }
+        self.may_not_fit(&spans);
     }
 
     /// Members that take writes.

@@ -406,7 +406,9 @@ impl Core for MdCore {
     ) -> Result<(), String> {
         told(self.with(|array| match action {
             SyncAction::Check => array.check(now, out),
-            SyncAction::Resync | SyncAction::Repair => array.repair(now, out),
+            SyncAction::Resync | SyncAction::FirstResync | SyncAction::Repair => {
+                array.repair(now, out)
+            }
         }))
     }
 

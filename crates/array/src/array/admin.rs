@@ -98,7 +98,7 @@ impl Array {
         }
         self.is_sync_held = false;
         let kind = match request.action {
-            SyncAction::Resync => SyncKind::Resync,
+            SyncAction::Resync | SyncAction::FirstResync => SyncKind::Resync,
             SyncAction::Check => SyncKind::Check,
             SyncAction::Repair => SyncKind::Repair,
         };

@@ -149,7 +149,7 @@ impl PersistentArray {
     /// it says so.
     fn sync_checkpoint(&mut self, position: Sectors) {
         match self.sync {
-            Some(SyncAction::Resync) => {
+            Some(SyncAction::Resync | SyncAction::FirstResync) => {
                 let again = self.resync_again.iter().next();
                 let position = again.map_or(position, |span| position.min(span.start));
                 self.in_sync_below = self.in_sync_below.max(position);
@@ -192,19 +192,19 @@ impl PersistentArray {
             return;
         }
         if finished {
-            self.resync_done();
-        } else {
-            self.resync_waits = true;
-            for span in std::mem::take(&mut self.resync_again).iter() {
-                self.out_of_sync(span);
-                self.resync_waits = true;
-            }
+            return self.resync_done();
         }
+        for span in std::mem::take(&mut self.resync_again).iter() {
+            self.out_of_sync(span);
+        }
+        // With other members it is another one.
+        self.resync_waits = self.members_in_sync() == self.resynced_members;
     }
 
     pub(super) fn resync_done(&mut self) {
         self.in_sync_below = Superblock::IN_SYNC;
         self.resync_ranges = None;
+        self.first_resync = false;
         if let Some(intent) = &mut self.intent {
             intent.resynced(Superblock::IN_SYNC);
         }
@@ -270,6 +270,7 @@ impl PersistentArray {
     fn out_of_sync(&mut self, span: Span) {
         self.want_superblocks = true;
         self.resync_waits = false;
+        self.first_resync = false;
         if self.sync == Some(SyncAction::Resync) {
             self.resync_again.insert(span);
             self.in_sync_below = self.in_sync_below.min(span.start);

@@ -29,6 +29,27 @@
 //! array is refused (the write hole), unless every current member has the log of
 //! the same session: then the log is replayed and parity fits again.
 //!
+//! *The first resync.* In an array that has never been in sync, parity does not fit
+//! where nobody has written since the array was made. What a missing member held
+//! there is undefined, so parity may say it (see the engine's `unwritten`), and a
+//! first resync that was cut off is no reason to refuse a degraded array. But
+//! md's superblock does not tell it from a resync after a crash: `resync_offset` is
+//! 0 while the array is in use, and how far a resync has come, whichever, when
+//! it is not (Linux drivers/md/md.c, `super_1_sync`; md itself takes parity at its
+//! word in both cases while it runs, and refuses both when it assembles). What tells
+//! is:
+//!
+//! * an event count of 0: the array was never in use;
+//! * the superblocks of the members' write logs, all of which say so, if they are
+//!   in force with the md superblocks that are there. Whoever else has used the array
+//!   has written other ones, and the log that has to be replayed after a crash makes
+//!   whole what was being written then.
+//!
+//! Where neither does, as after a crash of an array without a log, or when the kernel
+//! has run it, everything that the resync has not reached counts as torn: nothing
+//! is computed from it, and the array is refused when it is degraded, or with `force`
+//! started with parity as it stands.
+//!
 //! *Members that are being filled.* The resync compares members in sync only. A
 //! copy that is being made had its share of the writes under way below its
 //! recovery offset, and they may have reached it and not its source, or the
@@ -176,6 +197,8 @@ pub struct NeededSync {
     pub from: Sectors,
     /// Only these ranges, if a sound bitmap names them.
     pub ranges: Option<Vec<Span>>,
+    /// It is the array's first, and nothing was torn since the array was made.
+    pub is_first: bool,
 }
 
 /// A write log that has to be replayed before the array starts.

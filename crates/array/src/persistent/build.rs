@@ -202,7 +202,6 @@ impl Assembly {
         });
         slots.collect()
     }
-
 }
 
 impl EngineOptions {
@@ -243,16 +242,21 @@ impl Assembly {
             let is_whole = slots
                 .iter()
                 .all(|member| member.is_some_and(|member| matches!(member.part, Part::InSync(_))));
-            // A degraded array got here by force, or with the log's leave: what
-            // is missing is computed from parity as it stands.
-            if let Some(resync) = self.resync.as_ref().filter(|_| is_whole) {
+            if let Some(resync) = &self.resync {
                 // Exactly what the resync will cover: nothing else would ever
                 // make the rest trusted again.
                 let rest = [Span {
                     start: resync.from,
                     end: self.array.used_size,
                 }];
-                engine.declare_unsynced(Some(resync.ranges.as_deref().unwrap_or(&rest)));
+                let ranges = resync.ranges.as_deref().unwrap_or(&rest);
+                match resync.is_first {
+                    true => engine.declare_unwritten(ranges),
+                    false if is_whole => engine.declare_unsynced(Some(ranges)),
+                    // A degraded array got here by force, or with the log's leave:
+                    // what is missing is computed from parity as it stands.
+                    false => {}
+                }
             }
             return Ok(Box::new(engine));
         }

@@ -1,7 +1,7 @@
 //! The devices of a running array, and what their superblocks are to say.
 
 use super::assembly::{AssembledMember, Part};
-use super::log_superblock::log_area;
+use super::log_superblock::{LogSays, log_area};
 use crate::config::MemberConfig;
 use crate::engine::{Admission, Span};
 use raidlab_geometry::Slot;
@@ -82,9 +82,8 @@ pub(super) struct Device {
     pub(super) log_area: Option<Span>,
     /// The number of the next log superblock.
     pub(super) log_sequence: u64,
-    /// The session that its log was of when the array was assembled, and below
-    /// which sector the array was in sync by that.
-    pub(super) found_log: Option<(u64, Sectors)>,
+    /// What its log said when the array was assembled.
+    pub(super) found_log: Option<LogSays>,
     /// Checksum of the superblock written last.
     pub(super) checksum: u32,
     pub(super) counters: DeviceCounters,
@@ -123,7 +122,7 @@ impl Device {
             bad_blocks_changed: false,
             log_area,
             log_sequence: log.map_or(0, |block| block.sequence.wrapping_add(1)),
-            found_log: log.map(|block| (block.session, block.in_sync_below)),
+            found_log: log.map(|block| block.says),
             checksum: super::log_superblock::checksum(&own).unwrap_or(0),
             counters: DeviceCounters::default(),
             own,

@@ -173,11 +173,15 @@ impl PersistentArray {
             }]),
         };
         let request = SyncRequest {
-            action: SyncAction::Resync,
+            action: match self.first_resync {
+                true => SyncAction::FirstResync,
+                false => SyncAction::Resync,
+            },
             ranges,
         };
         let now = self.now;
         self.sync = Some(SyncAction::Resync);
+        self.resynced_members = self.members_in_sync();
         let started = self.with_engine_do(out, |engine, out| engine.start_sync(now, request, out));
         if started.is_err() {
             self.sync = None;
@@ -192,9 +196,15 @@ impl PersistentArray {
     }
 
     /// What is missing cannot be compared with: parity is made right once the
-    /// members are there.
+    /// members are there. In a first resync parity says what is missing.
     pub(super) fn lacks_for_resync(&self) -> bool {
-        self.level.parity_count() > 0 && self.is_degraded()
+        self.level.parity_count() > 0 && self.is_degraded() && !self.first_resync
+    }
+
+    pub(super) fn members_in_sync(&self) -> usize {
+        let states = self.engine.member_states();
+        let in_sync = |state: &&MemberState| **state == MemberState::InSync;
+        states.iter().filter(in_sync).count()
     }
 
     /// Where a sync of all members ends, as `resync_offset` counts.
@@ -285,7 +295,10 @@ impl PersistentArray {
             },
             by_bitmap: matches!(admission, Admission::Ranges(_)),
         };
-        let config = device.config();
+        let mut config = device.config();
+        if mutation::is(Mutation::LogOfMemberForgotten) {
+            config.bad_blocks = config.bad_blocks.map(|_| Vec::new());
+        }
         let left = self.served[slot.index()].replace(handle);
         let added = self.with_engine_do(out, |engine, out| {
             engine.add(now, slot, config, admission, out)

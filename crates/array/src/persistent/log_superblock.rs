@@ -39,7 +39,7 @@
 //! |---|---|---|
 //! | 0 | 8 | `rlablog1` |
 //! | 8 | 4 | version, 1 |
-//! | 12 | 4 | reserved, 0 |
+//! | 12 | 4 | 1: above the sector of byte 56 is what the first resync has not reached (see `assembly`); 0: it is not, or nobody knows |
 //! | 16 | 16 | the array's UUID |
 //! | 32 | 16 | the member's UUID |
 //! | 48 | 8 | session: 0 when the log is empty |
@@ -137,11 +137,8 @@ pub struct LogBlock {
     pub array_uuid: Uuid,
     /// The member.
     pub device_uuid: Uuid,
-    /// Which run of the array the records are of; 0: the log is empty.
-    pub session: u64,
-    /// The array was in sync below this sector, leaving aside what was being
-    /// written.
-    pub in_sync_below: Sectors,
+    /// What it says of the array.
+    pub says: LogSays,
     /// Checksums of the md superblock written last (or about to be), and of the
     /// one before.
     pub checksums: [u32; 2],
@@ -151,6 +148,27 @@ pub struct LogBlock {
     pub sequence: u64,
     /// Members that were away when the log was replayed.
     pub absent: Numbers,
+}
+
+/// What a log superblock says of the array.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LogSays {
+    /// Which run of the array the records are of; 0: the log is empty.
+    pub session: u64,
+    /// The array was in sync below this sector, leaving aside what was being
+    /// written.
+    pub in_sync_below: Sectors,
+    /// Above it lies what the array's first resync has not reached: what no write
+    /// has reached either, and whole writes.
+    pub first_resync: bool,
+}
+
+impl LogSays {
+    /// Whether nothing above `in_sync_below` was ever torn, as far as the array was
+    /// not in sync.
+    pub(super) fn is_never_torn(&self) -> bool {
+        self.first_resync || self.in_sync_below == Superblock::IN_SYNC
+    }
 }
 
 impl LogSuperblock {
@@ -201,8 +219,9 @@ impl LogBlock {
         put(8, &VERSION.to_le_bytes());
         put(16, &self.array_uuid.0);
         put(32, &self.device_uuid.0);
-        put(48, &self.session.to_le_bytes());
-        put(56, &self.in_sync_below.0.to_le_bytes());
+        put(12, &u32::from(self.says.first_resync).to_le_bytes());
+        put(48, &self.says.session.to_le_bytes());
+        put(56, &self.says.in_sync_below.0.to_le_bytes());
         put(64, &self.checksums[0].to_le_bytes());
         put(68, &self.checksums[1].to_le_bytes());
         put(72, &self.ring.start.0.to_le_bytes());
@@ -237,8 +256,11 @@ impl LogBlock {
         Some(Self {
             array_uuid: uuid(bytes, 16),
             device_uuid: uuid(bytes, 32),
-            session: long(bytes, 48),
-            in_sync_below: Sectors(long(bytes, 56)),
+            says: LogSays {
+                session: long(bytes, 48),
+                in_sync_below: Sectors(long(bytes, 56)),
+                first_resync: word(bytes, 12) == 1,
+            },
             checksums: [word(bytes, 64), word(bytes, 68)],
             ring: Span {
                 start,

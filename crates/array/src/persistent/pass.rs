@@ -29,6 +29,7 @@ mod catch_up;
 mod send;
 
 use super::device::{Device, Place};
+use super::log_superblock::LogSays;
 use super::now_since_1970;
 use super::{Mode, PersistentArray};
 use crate::mutation::{self, Mutation};
@@ -83,6 +84,8 @@ pub(super) struct Pass {
     catches_up: bool,
     /// The array is in sync below this sector once the pass has flushed.
     in_sync_below: Sectors,
+    /// Above it is what a first resync has not reached.
+    first_resync: bool,
 }
 
 impl PersistentArray {
@@ -158,6 +161,7 @@ impl PersistentArray {
             empties_logs: self.is_final && self.session != 0,
             catches_up: false,
             in_sync_below: self.in_sync_below,
+            first_resync: self.first_resync,
         });
         self.tell_engine_of_pass(true, out);
         if only_sets_bits {
@@ -306,7 +310,7 @@ impl PersistentArray {
             return;
         }
         let catches_up = pass.catches_up;
-        let in_sync_below = pass.in_sync_below;
+        let (in_sync_below, first_resync) = (pass.in_sync_below, pass.first_resync);
         if !catches_up {
             pass.says_dirty = !pass.may_be_clean || !self.held.is_empty();
             self.array.resync_offset = match pass.says_dirty {
@@ -332,15 +336,16 @@ impl PersistentArray {
             .map(|(handle, bytes)| (*handle, superblock_checksum(bytes).unwrap_or(0)))
             .collect();
         for (handle, sum) in sums {
-            let found = self.devices[&handle].found_log;
-            match (catches_up, found) {
-                (true, None) => {}
-                (true, Some((session, below))) => {
-                    self.send_log_superblock(handle, sum, session, below, out);
-                }
-                (false, _) => {
-                    self.send_log_superblock(handle, sum, self.session, in_sync_below, out);
-                }
+            let says = match catches_up {
+                true => self.devices[&handle].found_log,
+                false => Some(LogSays {
+                    session: self.session,
+                    in_sync_below,
+                    first_resync,
+                }),
+            };
+            if let Some(says) = says {
+                self.send_log_superblock(handle, sum, says, out);
             }
         }
     }
@@ -381,10 +386,14 @@ impl PersistentArray {
         if !pass.empties_logs || !pass.writes_superblocks {
             return;
         }
-        let in_sync_below = pass.in_sync_below;
+        let says = LogSays {
+            session: 0,
+            in_sync_below: pass.in_sync_below,
+            first_resync: pass.first_resync,
+        };
         for handle in self.targets() {
             let sum = self.devices[&handle].checksum;
-            self.send_log_superblock(handle, sum, 0, in_sync_below, out);
+            self.send_log_superblock(handle, sum, says, out);
         }
     }
 

@@ -69,9 +69,9 @@ impl PersistentArray {
         let wants_log = settings.session != 0 && assembly.level.parity_count() > 0;
         let ring = build::ring(&assembly).filter(|_| settings.session != 0);
         let (level, layout, slots) = (assembly.level, assembly.layout, assembly.slot_count());
-        let (resync_from, resync_ranges) = match assembly.resync {
-            Some(resync) => (Some(resync.from), resync.ranges),
-            None => (None, None),
+        let (resync_from, resync_ranges, first_resync) = match assembly.resync {
+            Some(resync) => (Some(resync.from), resync.ranges, resync.is_first),
+            None => (None, None, false),
         };
         let intent = assembly
             .bitmap
@@ -116,6 +116,8 @@ impl PersistentArray {
             daemon_at: None,
             in_sync_below: resync_from.unwrap_or(Superblock::IN_SYNC),
             resync_ranges,
+            first_resync,
+            resynced_members: 0,
             resync_again: Spans::default(),
             sync: None,
             resync_waits: false,

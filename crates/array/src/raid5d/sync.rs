@@ -84,7 +84,7 @@ impl Raid5d {
         Some(SyncStatus {
             kind: match sync.action {
                 None => SyncKind::Recovery,
-                Some(SyncAction::Resync) => SyncKind::Resync,
+                Some(SyncAction::Resync | SyncAction::FirstResync) => SyncKind::Resync,
                 Some(SyncAction::Check) => SyncKind::Check,
                 Some(SyncAction::Repair) => SyncKind::Repair,
             },
@@ -133,14 +133,22 @@ impl Raid5d {
         }
         self.syncs.is_stopped = false;
         let size = self.map.member_size();
-        let todo = match &request.ranges {
+        let mut todo = match &request.ranges {
             None => RangeSet::of([(0, size.0)]),
             Some(spans) => RangeSet::blocks_of(spans, size, BLOCK),
         };
-        if request.action == SyncAction::Resync {
+        let mut action = request.action;
+        if action == SyncAction::FirstResync {
+            action = SyncAction::Resync;
+            // With no redundancy left there is nothing to compare.
+            if self.members.in_sync().len() <= self.map.data_count() {
+                todo.clear();
+            }
+        }
+        if action == SyncAction::Resync {
             self.parity_fits_below = todo.first().map(|(start, _)| start);
         }
-        self.launch(Some(request.action), todo, out);
+        self.launch(Some(action), todo, out);
         Ok(())
     }
 

@@ -28,6 +28,7 @@ impl StripeArray {
             return Next::Done(Err(RequestError::Failed));
         }
         job.phase = Phase::Writing;
+        self.first_written(job);
         let service = self.in_service();
         for item in job.writes.clone() {
             if !service.contains(item.slot) {
@@ -120,7 +121,7 @@ impl StripeArray {
         out: &mut Outputs,
     ) {
         if job.makes_fit && result.is_ok() {
-            self.unsynced.remove(job.start, job.end);
+            self.now_fits(job.start, job.end);
         }
         self.free_job(&mut job, out);
         if matches!(job.kind, Kind::Sync) {

@@ -220,6 +220,7 @@ impl StripeArray {
         if self.config.record_failures {
             self.unrecorded = self.unrecorded.with(slot);
         }
+        self.define_unwritten();
         self.sync_lost_member(slot);
         self.log_lost_member(slot);
     }

@@ -142,6 +142,14 @@ impl Job {
         self.row.q().map_or(p, |q| p.with(q))
     }
 
+    /// So many of the parities that are among these slots, P before Q.
+    pub(super) fn parities_among(&self, slots: SlotSet, count: usize) -> SlotSet {
+        let both = [Some(self.row.p()), self.row.q()].into_iter().flatten();
+        both.filter(|slot| slots.contains(*slot))
+            .take(count)
+            .collect()
+    }
+
     /// A slot's old block from a sector of the member on.
     pub(super) fn old_at(&self, slot: Slot, from: u64) -> BufferId {
         match self.old[slot.index()] {
@@ -199,10 +207,7 @@ impl Job {
     /// The step that makes lost data blocks from the known ones.
     pub(super) fn recover_old(&self, lost: SlotSet) -> ComputeStep {
         // As many parities as there are unknowns.
-        let parities: SlotSet = (self.parities() & self.known)
-            .iter()
-            .take(lost.len())
-            .collect();
+        let parities = self.parities_among(self.known, lost.len());
         debug_assert_eq!(parities.len(), lost.len());
         debug_assert!((self.data() - lost - self.known).is_empty());
         let (p, q) = self.parity_at(parities, self.start);

@@ -4,7 +4,7 @@
 //! service and filled there, the range is not bad, and the medium did not
 //! refuse it to this job. Lost data can be computed if no more data blocks of
 //! the row are unreadable than parities are readable and fit their data
-//! (a resync has passed them); then all readable data and as many parities as
+//! (a resync has passed them, or nobody has ever written there: see `unwritten`); then all readable data and as many parities as
 //! there are unknowns are read, P before Q; by md's rule all that there are
 //! ([`MdHabits`](super::MdHabits)).
 //!
@@ -49,11 +49,6 @@ impl StripeArray {
             .fold(job.known, SlotSet::with)
     }
 
-    /// Whether parity fits the data there.
-    pub(super) fn parity_fits(&self, job: &Job) -> bool {
-        !self.unsynced.overlaps(job.start, job.end)
-    }
-
     /// What must be known to know the needed blocks.
     pub(super) fn solve(&self, job: &Job, needed: SlotSet) -> Result<SlotSet, Unsolvable> {
         let readable = self.readable(job);
@@ -61,7 +56,7 @@ impl StripeArray {
             return Ok(needed);
         }
         let lost = job.data() - readable;
-        let parities = if self.parity_fits(job) {
+        let parities = if self.parity_tells(job) {
             job.parities() & readable
         } else {
             SlotSet::EMPTY
@@ -69,7 +64,7 @@ impl StripeArray {
         if lost.len() > parities.len() {
             return Err(Unsolvable);
         }
-        let used: SlotSet = parities.iter().take(lost.len()).collect();
+        let used = job.parities_among(parities, lost.len());
         Ok((job.data() - lost) | used | (needed & readable))
     }
 

@@ -11,6 +11,7 @@
 //!   checked one by one for their places. Repair and resync write the
 //!   parities that do not fit, as md does: data is never changed, even where a
 //!   single wrong data block would explain everything; the report names it.
+//! * A *first resync* does what no write has made to fit meanwhile (`unwritten`).
 //! * *Recovery* computes the blocks of all members under recovery and writes
 //!   them. A block whose sources cannot be read is recorded as bad on the
 //!   member under recovery. As soon as a window is written, it serves reads.
@@ -126,7 +127,7 @@ impl StripeArray {
         Some(SyncStatus {
             kind: match sync.mode {
                 Mode::Recovery => SyncKind::Recovery,
-                Mode::Action(SyncAction::Resync) => SyncKind::Resync,
+                Mode::Action(SyncAction::Resync | SyncAction::FirstResync) => SyncKind::Resync,
                 Mode::Action(SyncAction::Check) => SyncKind::Check,
                 Mode::Action(SyncAction::Repair) => SyncKind::Repair,
             },
@@ -138,7 +139,7 @@ impl StripeArray {
                 Mode::Action(SyncAction::Check | SyncAction::Repair) => {
                     Sectors(self.syncs.report.different)
                 }
-                Mode::Recovery | Mode::Action(SyncAction::Resync) => Sectors::ZERO,
+                _ => Sectors::ZERO,
             },
         })
     }
@@ -179,16 +180,16 @@ impl StripeArray {
         }
         self.syncs.stopped = false;
         let size = self.map.member_size();
-        let todo = match &request.ranges {
+        let mut todo = match &request.ranges {
             None => RangeSet::of([(0, size.0)]),
             Some(spans) => RangeSet::blocks_of(spans, size, BLOCK),
         };
-        if request.action == SyncAction::Resync {
-            for (start, end) in todo.iter() {
-                self.unsynced.insert(start, end);
+        match request.action {
+            SyncAction::Resync => self.may_not_fit(&todo),
+            SyncAction::FirstResync => todo = self.without_fit(&todo),
+            SyncAction::Check | SyncAction::Repair => {
+                self.syncs.report = CheckReport::default();
             }
-        } else {
-            self.syncs.report = CheckReport::default();
         }
         self.launch(Mode::Action(request.action), SlotSet::EMPTY, todo, out);
         Ok(())

@@ -37,7 +37,10 @@ fn lose(disk: &mut Disk, ranges: &[std::ops::Range<u64>]) {
     });
     let log = superblock.bad_block_log.unwrap();
     let bytes = log.encode(&entries.collect::<Vec<_>>()).unwrap();
-    let at = superblock.super_offset.0.checked_add_signed(log.offset.into());
+    let at = superblock
+        .super_offset
+        .0
+        .checked_add_signed(log.offset.into());
     disk.land(at.unwrap(), &bytes);
     superblock.features = Features(superblock.features.0 | Features::BAD_BLOCKS);
     disk.land(superblock.super_offset.0, &superblock.encode().unwrap());
@@ -243,7 +246,10 @@ fn an_entry_that_begins_in_front_of_the_data_counts_within_them() {
         start: Sectors(DATA_OFFSET - 4),
         count: Sectors(8),
     };
-    let at = superblock.super_offset.0.checked_add_signed(log.offset.into());
+    let at = superblock
+        .super_offset
+        .0
+        .checked_add_signed(log.offset.into());
     disk.land(at.unwrap(), &log.encode(&[entry]).unwrap());
     let mut world = World::assemble(disks, false, |_| ()).unwrap();
     reads_are(&mut world, 0);
@@ -268,7 +274,10 @@ fn a_write_in_the_middle_of_a_full_log_costs_no_member() {
         count: Sectors(USED),
     };
     let entries: Vec<_> = others.chain([all]).collect();
-    let at = superblock.super_offset.0.checked_add_signed(log.offset.into());
+    let at = superblock
+        .super_offset
+        .0
+        .checked_add_signed(log.offset.into());
     disk.land(at.unwrap(), &log.encode(&entries).unwrap());
     let mut world = World::assemble(disks, false, |_| ()).unwrap();
     world.write(100, 8, 7);

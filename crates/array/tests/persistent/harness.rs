@@ -13,7 +13,7 @@ use raidlab_array::{
 use raidlab_metadata::{Bitmap, Features, Role, Superblock};
 use raidlab_payload::{Buffers, BuffersConfig};
 use raidlab_random::Stream;
-use raidlab_units::{Nanos, Sectors};
+use raidlab_units::{Bytes, Nanos, Sectors};
 use std::collections::{BTreeMap, VecDeque};
 
 pub const SECTOR: usize = 512;
@@ -120,6 +120,39 @@ impl World {
         log: bool,
         change: impl FnOnce(&mut AssembleOptions),
     ) -> Result<Self, AssembleError> {
+        Self::assemble_with(disks, log, change, |_| ())
+    }
+
+    /// The same; syncs go block by block, and wait (see [`Self::sync_for`]).
+    pub fn assemble_frozen(
+        disks: BTreeMap<u16, Disk>,
+        log: bool,
+        change: impl FnOnce(&mut AssembleOptions),
+    ) -> Result<Self, AssembleError> {
+        let mut world = Self::assemble_with(disks, log, change, |engine| {
+            engine.recovery.depth = 1;
+            engine.recovery.block = Bytes(4096);
+        })?;
+        world.with(|array, _, _| array.freeze_sync());
+        Ok(world)
+    }
+
+    /// Syncs go on for so many commands, whoever's they are, and wait again.
+    pub fn sync_for(&mut self, commands: usize) {
+        self.with(PersistentArray::thaw_sync);
+        for _ in 0..commands {
+            self.step(None);
+        }
+        self.with(|array, _, _| array.freeze_sync());
+        while self.step(None) {}
+    }
+
+    fn assemble_with(
+        disks: BTreeMap<u16, Disk>,
+        log: bool,
+        change: impl FnOnce(&mut AssembleOptions),
+        change_engine: impl FnOnce(&mut EngineOptions),
+    ) -> Result<Self, AssembleError> {
         let file = disks.get(&EXTERNAL).filter(|file| !file.dead);
         let mut options = AssembleOptions {
             external_bitmap: file.map(|file| Bitmap::decode(&file.durable).unwrap()),
@@ -153,7 +186,8 @@ impl World {
             settings.session = assembly.array.events + 1000;
         }
         let policy = "md-6.9".parse().unwrap();
-        let options = EngineOptions::new(policy);
+        let mut options = EngineOptions::new(policy);
+        change_engine(&mut options);
         let array =
             PersistentArray::start(assembly, &options, settings, Nanos(0), &mut out).unwrap();
         let mut world = Self {

@@ -130,7 +130,7 @@ fn a_stopped_array_is_clean_and_refuses_writes() {
             assert_eq!(world.superblock(*handle).resync_offset, Superblock::IN_SYNC);
             let log = candidate(*handle, disk).log;
             let block = log.and_then(|log| log.of(&disk.metadata().superblock));
-            assert_eq!(block.map(|block| block.session), make.log.then_some(0));
+            assert_eq!(block.map(|block| block.says.session), make.log.then_some(0));
         }
         let mut again = World::assemble(world.disks, make.log, |_| ()).unwrap();
         assert_eq!(again.read(3, 20), vec![5; 20 * 512]);

@@ -3,6 +3,7 @@
 
 mod bad_blocks;
 mod crash;
+mod first_resync;
 mod harness;
 mod life;
 mod more_life;

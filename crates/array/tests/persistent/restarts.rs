@@ -153,6 +153,10 @@ fn a_resync_past_an_unreadable_block_invents_nothing() {
     let at = usize::try_from(DATA_OFFSET).unwrap() * SECTOR;
     disk.durable[at..at + 8 * SECTOR].fill(9);
     disk.unreadable.insert(DATA_OFFSET + 3);
+    for disk in disks.values_mut() {
+        // It has been in use: what is not in sync was torn by a crash.
+        change(disk, |superblock| superblock.events = 2);
+    }
     let mut world = World::assemble(disks, false, |_| ()).unwrap();
     world.run_for(Nanos::from_secs(60));
     world.with(|array, now, out| array.stop(now, out));

@@ -376,7 +376,7 @@ fn what_no_copy_can_read_at_once_is_read_part_by_part() {
 #[test]
 fn recovery_goes_on_over_what_nobody_can_read() {
     let mut story = mirror(2);
-    let reads = story.replace(1);
+    let reads = story.replace_with(1, logged(100, 0));
     assert_eq!(Story::sent(&reads), [(0, READ, 0, 10), (0, READ, 10, 10)]);
     let part = story.answer(reads[0].id, Err(MemberError::Medium));
     assert_eq!(Story::sent(&part), [(0, READ, 0, 8)]);

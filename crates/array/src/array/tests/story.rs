@@ -2,7 +2,7 @@
 
 use super::{ALL, config, member, request};
 use crate::array::Array;
-use crate::config::{AdminError, ArrayConfig};
+use crate::config::{AdminError, ArrayConfig, MemberConfig};
 use crate::engine::{Span, SyncAction, SyncRequest};
 use crate::recovery::{CheckpointRule, RecoveryConfig, Throttle, WriteBarrier};
 use crate::request::{
@@ -94,8 +94,12 @@ impl Story {
 
     /// Replaces a member; gives the first sync commands.
     pub(super) fn replace(&mut self, slot: u16) -> Vec<MemberCommand> {
-        let slot = Slot(slot);
         let new = member(self.array.size().0, 0);
+        self.replace_with(slot, new)
+    }
+
+    pub(super) fn replace_with(&mut self, slot: u16, new: MemberConfig) -> Vec<MemberCommand> {
+        let slot = Slot(slot);
         self.array
             .remove(self.now, slot, &mut self.out)
             .expect("not the last one");

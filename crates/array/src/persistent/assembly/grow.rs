@@ -87,6 +87,8 @@ impl Assembly {
         let resync = self.resync.take();
         self.resync = Some(NeededSync {
             from: resync.as_ref().map_or(before, |it| it.from.min(before)),
+            // Nobody has written to what is new.
+            is_first: resync.as_ref().is_none_or(|it| it.is_first),
             ranges: match resync {
                 None => Some(vec![new]),
                 Some(NeededSync { ranges, .. }) => ranges.map(|mut ranges| {

@@ -9,7 +9,7 @@ use crate::engine::Admission;
 use crate::mutation::{self, Mutation};
 use crate::persistent::error::{AssembleError, LogFault};
 use crate::persistent::intent::span;
-use crate::persistent::log_superblock::{LogBlock, Numbers};
+use crate::persistent::log_superblock::{LogBlock, LogSays, Numbers};
 use crate::stripes::log::Trust;
 use raidlab_geometry::{Slot, SlotSet};
 use raidlab_metadata::{Role, Superblock};
@@ -25,9 +25,9 @@ struct Plan {
 /// Logs that hold all that was being written. Members are the candidates'
 /// indices.
 struct Logs {
-    session: u64,
-    /// Below this sector the array was in sync.
-    in_sync_below: Sectors,
+    /// The session, the lowest sector below which the array was in sync, and whether
+    /// that is by its first resync.
+    says: LogSays,
     /// The members that hold data.
     members: Vec<usize>,
     /// Those of them whose logs are of this session.
@@ -49,14 +49,14 @@ pub(super) fn conclude(
     };
     let replay = plan.replay.map(|logs| {
         for at in &logs.members {
-            view.believe(*at, logs.session, logs.in_sync_below);
+            view.believe(*at, logs.says);
         }
         let place = |log: NeededLog| {
             let member = order.iter().position(|at| *at == log.member)?;
             Some(NeededLog { member, ..log })
         };
         NeededReplay {
-            session: logs.session,
+            session: logs.says.session,
             logs: logs.logs.into_iter().filter_map(place).collect(),
         }
     });
@@ -168,6 +168,7 @@ fn plan(view: &View, chosen: &Chosen, options: &AssembleOptions) -> Result<Plan,
         plan.resync = Some(NeededSync {
             from: Sectors::ZERO,
             ranges: None,
+            is_first: false,
         });
     }
     Ok(plan)
@@ -187,38 +188,61 @@ fn plan_dirty(
         true => Err(AssembleError::DirtyDegraded { missing, log }),
         false => Ok(()),
     };
-    if has_parity {
+    let mut is_first = is_unused(view, chosen);
+    if has_parity && !is_first {
         match log(view, chosen) {
             Ok(logs) => {
                 if options.read_only && needs_parity {
                     return Err(AssembleError::ReplayNeedsWrite);
                 }
-                let below = logs.in_sync_below;
+                let LogSays {
+                    in_sync_below: below,
+                    first_resync,
+                    ..
+                } = logs.says;
                 let rest = (below != Superblock::IN_SYNC).then_some(below);
-                if rest.is_some() {
+                if rest.is_some() && !first_resync {
                     refuse(LogFault::NeverInSync)?;
                 }
                 return Ok(Plan {
-                    resync: rest.map(|from| needed(chosen, from)),
+                    resync: rest.map(|from| needed(chosen, from, first_resync)),
                     replay: Some(logs),
                 });
             }
             Err(log) => refuse(log)?,
         }
     }
+    is_first &= !mutation::is(Mutation::FirstResyncDistrusted);
     Ok(Plan {
-        resync: Some(needed(chosen, from)),
+        resync: Some(needed(chosen, from, is_first)),
         replay: None,
     })
 }
 
+/// Whether nobody has written to the array above its `resync_offset`: it was never
+/// in use, or was stopped cleanly in its first resync.
+fn is_unused(view: &View, chosen: &Chosen) -> bool {
+    let mut holders = (0..)
+        .zip(&chosen.parts)
+        .filter(|(_, part)| matches!(part, Some(Part::InSync(_) | Part::Recovering(..))));
+    let was_stopped = |at: usize| {
+        let says = view.blocks(at).first().map(|block| block.says);
+        says.is_some_and(|says| says.session == 0 && says.first_resync)
+    };
+    view.array().events == 0 || holders.all(|(at, _)| was_stopped(at))
+}
+
 /// What a sound bitmap names, else everything from the offset on.
-fn needed(chosen: &Chosen, from: Sectors) -> NeededSync {
+fn needed(chosen: &Chosen, from: Sectors, is_first: bool) -> NeededSync {
     let ranges = match &chosen.bitmap {
         Some((bitmap, true)) => Some(bitmap.needed_spans(from).map(span).collect()),
         _ => None,
     };
-    NeededSync { from, ranges }
+    NeededSync {
+        from,
+        ranges,
+        is_first,
+    }
 }
 
 /// The logs, if every member that holds data has the log of the same session.
@@ -246,12 +270,17 @@ fn log(view: &View, chosen: &Chosen) -> Result<Logs, LogFault> {
     }
     let session = session(view, &members)?;
     let mut logs = Vec::new();
-    let mut in_sync_below = Superblock::IN_SYNC;
+    let mut says = LogSays {
+        session,
+        in_sync_below: Superblock::IN_SYNC,
+        first_resync: !mutation::is(Mutation::FirstResyncDistrusted),
+    };
     for (member, slot, trust, blocks) in &members {
         let mut ring = None;
-        for block in blocks.iter().filter(|block| block.session == session) {
+        for block in blocks.iter().filter(|it| it.says.session == session) {
             ring.get_or_insert(block.ring);
-            in_sync_below = in_sync_below.min(block.in_sync_below);
+            says.in_sync_below = says.in_sync_below.min(block.says.in_sync_below);
+            says.first_resync &= block.says.is_never_torn();
         }
         logs.extend(ring.map(|ring| NeededLog {
             slot: *slot,
@@ -261,8 +290,7 @@ fn log(view: &View, chosen: &Chosen) -> Result<Logs, LogFault> {
         }));
     }
     Ok(Logs {
-        session,
-        in_sync_below,
+        says,
         members: members.into_iter().map(|(at, ..)| at).collect(),
         logs,
     })
@@ -276,17 +304,18 @@ fn session(view: &View, members: &[WithBlocks]) -> Result<u64, LogFault> {
     let first = members
         .first()
         .ok_or_else(|| LogFault::Absent(name(view.newest)))?;
-    let has = |blocks: &[LogBlock], session| blocks.iter().any(|it| it.session == session);
+    let has = |blocks: &[LogBlock], session| blocks.iter().any(|it| it.says.session == session);
     let lacking = |session| {
         members
             .iter()
             .filter(move |(.., blocks)| !has(blocks, session))
     };
-    let begun = view.blocks(view.newest).first().map(|block| block.session);
+    let begun = view.blocks(view.newest);
+    let begun = begun.first().map(|block| block.says.session);
     let begun = begun.filter(|session| *session != 0);
     // What the newest md superblock was written for goes before what a member is
     // the last to remember.
-    let known = first.3.iter().map(|block| block.session);
+    let known = first.3.iter().map(|block| block.says.session);
     let mut sessions = begun.into_iter().chain(known);
     match sessions.find(|session| lacking(*session).next().is_none()) {
         Some(0) => return Err(LogFault::Absent(name(first.0))),

@@ -7,7 +7,7 @@ mod syncs;
 use super::{AssembleOptions, Assembly, Candidate, LeftOut, NeededSync, Part, Stale, Update};
 use crate::engine::{Admission, Span};
 use crate::persistent::error::{AssembleError, LogFault};
-use crate::persistent::log_superblock::{LogBlock, LogSuperblock, Numbers, checksum};
+use crate::persistent::log_superblock::{LogBlock, LogSays, LogSuperblock, Numbers, checksum};
 use crate::persistent::{EngineOptions, Settings};
 use raidlab_geometry::{Layout, Level, Slot, SlotSet};
 use raidlab_metadata::{
@@ -130,8 +130,11 @@ fn log_with(candidate: &mut Candidate, session: u64, change: impl FnOnce(&mut Lo
     let mut block = LogBlock {
         array_uuid: own.array_uuid,
         device_uuid: own.device_uuid,
-        session,
-        in_sync_below: Superblock::IN_SYNC,
+        says: LogSays {
+            session,
+            in_sync_below: Superblock::IN_SYNC,
+            first_resync: false,
+        },
         checksums: [1, checksum(own).unwrap()],
         ring: Span {
             start: Sectors(64),

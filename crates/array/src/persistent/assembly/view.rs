@@ -3,7 +3,7 @@
 use super::{AssembleOptions, Candidate, LeftOut};
 use crate::mutation::{self, Mutation};
 use crate::persistent::error::AssembleError;
-use crate::persistent::log_superblock::{LogBlock, Numbers, checksum};
+use crate::persistent::log_superblock::{LogBlock, LogSays, Numbers, checksum};
 use raidlab_geometry::{CopyMap, Layout, Level, Slot, SlotSet};
 use raidlab_metadata::{Features, Role, Superblock, Uuid};
 use raidlab_units::Sectors;
@@ -64,18 +64,19 @@ impl View {
     /// Of a candidate's log superblock only the block of this session counts
     /// from now on; of a member that failed while the session began, and has
     /// none, what the others' say.
-    pub(super) fn believe(&mut self, at: usize, session: u64, in_sync_below: Sectors) {
+    pub(super) fn believe(&mut self, at: usize, says: LogSays) {
         let of_newest = self.blocks(self.newest).first().copied();
         let blocks = self.blocks(at);
         let candidate = &mut self.candidates[at];
         let superblock = candidate.superblock();
-        let own = blocks.iter().find(|block| block.session == session);
+        let own = blocks
+            .iter()
+            .find(|block| block.says.session == says.session);
         let block = own.copied().or_else(|| {
             let sequence = blocks.iter().map(|block| block.sequence).max();
             Some(LogBlock {
                 device_uuid: superblock.device_uuid,
-                session,
-                in_sync_below,
+                says,
                 checksums: [checksum(superblock).unwrap_or(0); 2],
                 sequence: sequence.unwrap_or(0),
                 ..of_newest?

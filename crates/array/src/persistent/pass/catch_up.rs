@@ -58,6 +58,7 @@ impl PersistentArray {
             empties_logs: false,
             catches_up: true,
             in_sync_below: self.in_sync_below,
+            first_resync: self.first_resync,
         });
         self.send_flushes(out);
         self.continue_pass(out);

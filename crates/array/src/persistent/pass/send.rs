@@ -7,7 +7,7 @@ use crate::mutation::{self, Mutation};
 use crate::persistent::PersistentArray;
 use crate::persistent::device::Place;
 use crate::persistent::intent::PAGE_SECTORS;
-use crate::persistent::log_superblock::{LogBlock, Numbers};
+use crate::persistent::log_superblock::{LogBlock, LogSays, Numbers};
 use crate::request::{
     BufferId, CommandId, ComputeStep, MemberCommand, Operation, Outputs, Purpose, ScratchId, Slot,
 };
@@ -20,8 +20,7 @@ impl PersistentArray {
         &mut self,
         handle: Slot,
         sum: u32,
-        session: u64,
-        in_sync_below: Sectors,
+        says: LogSays,
         out: &mut Outputs,
     ) {
         // Once the run has begun, md's superblocks call them failed.
@@ -39,8 +38,7 @@ impl PersistentArray {
         let block = LogBlock {
             array_uuid: self.array.array_uuid,
             device_uuid: device.own.device_uuid,
-            session,
-            in_sync_below,
+            says,
             checksums: [sum, device.checksum],
             ring,
             sequence: device.log_sequence,

@@ -44,11 +44,11 @@ impl StripeArray {
         let lost_data = lost & job.data();
         // RAID 6 with one data block lost: P makes it, Q tests it.
         let unknown = !(lost_data - job.known).is_empty() && self.solve(job, lost_data).is_err();
-        let resyncs = matches!(
-            self.sync_mode(),
-            Some((Mode::Action(SyncAction::Resync), _))
-        );
-        if unknown && resyncs && !self.parity_fits(job) && !self.lacks_members(job, lost_data) {
+        if unknown
+            && self.resyncs()
+            && !self.parity_fits(job)
+            && !self.lacks_members(job, lost_data)
+        {
             if job.end - job.start > BLOCK {
                 return Next::Split;
             }
@@ -59,6 +59,9 @@ impl StripeArray {
             }
         }
         if lost.len() >= spare || unknown || mutated(Mutation::CheckBlind) {
+            // What parity itself has made it agrees with.
+            job.makes_fit =
+                self.resyncs() && self.parity_tells(job) && (lost - job.known).is_empty();
             job.phase = Phase::Computed;
             return self.proceed(job, out);
         }
@@ -71,16 +74,16 @@ impl StripeArray {
     /// The members whose bad-block logs name the window, if they are to be given
     /// right blocks.
     fn marked_bad(&self, job: &Job) -> SlotSet {
-        let writes = matches!(
-            self.sync_mode(),
-            Some((Mode::Action(SyncAction::Resync | SyncAction::Repair), _))
-        );
+        let writes = self.resyncs() || self.repairs();
         let marked = |slot: &Slot| {
             let extra = &self.extras[slot.index()];
             extra.bad.overlaps(job.start, job.end) && !extra.unfilled.overlaps(job.start, job.end)
         };
         let serving = self.in_service();
-        serving.iter().filter(|slot| writes && marked(slot)).collect()
+        serving
+            .iter()
+            .filter(|slot| writes && marked(slot))
+            .collect()
     }
 
     /// Orders the check of a part of a window.
@@ -165,10 +168,7 @@ impl StripeArray {
         if job.outstanding > 0 {
             return Next::Keep;
         }
-        let rewrites = matches!(
-            self.sync_mode(),
-            Some((Mode::Action(SyncAction::Resync | SyncAction::Repair), _))
-        );
+        let rewrites = self.resyncs() || self.repairs();
         let misfits = job.check.misfits;
         if rewrites && !misfits.is_empty() && !mutated(Mutation::SyncParityKept) {
             out.steps.push(job.generate_old(misfits));
@@ -203,10 +203,19 @@ impl StripeArray {
     }
 
     fn reports_mismatches(&self) -> bool {
-        matches!(
-            self.sync_mode(),
-            Some((Mode::Action(SyncAction::Check | SyncAction::Repair), _))
-        )
+        self.repairs() || self.acts(&[SyncAction::Check])
+    }
+
+    fn repairs(&self) -> bool {
+        self.acts(&[SyncAction::Repair])
+    }
+
+    fn resyncs(&self) -> bool {
+        self.acts(&[SyncAction::Resync, SyncAction::FirstResync])
+    }
+
+    fn acts(&self, actions: &[SyncAction]) -> bool {
+        matches!(self.sync_mode(), Some((Mode::Action(action), _)) if actions.contains(&action))
     }
 }
 

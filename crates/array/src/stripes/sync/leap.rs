@@ -36,7 +36,10 @@ impl StripeArray {
                     self.extras[slot.index()].unfilled.remove(from, position);
                 }
             }
-            Mode::Action(_) => self.unsynced.remove(from, position),
+            Mode::Action(_) => {
+                self.unsynced.remove(from, position);
+                self.unwritten.remove(from, position);
+            }
         }
         sync.checkpoint = position;
         sync.checkpoint_at = self.now;

@@ -306,6 +306,30 @@ fn a_resync_makes_garbage_fit_and_writes_only_what_differs() {
 }
 
 #[test]
+fn a_raid_6_that_lacks_a_member_checks_q_wherever_it_lies() {
+    let config = config(Level::Raid6, ParityLayout::LeftSymmetric, 5, 16, 5);
+    let mut bench = filled_with(config);
+    bench.fail(0);
+    let map = bench.map();
+    let mut rows = Vec::new();
+    for number in 0..map.rows() {
+        let row = map.row(number);
+        let (true, Some(q)) = (row.p() != Slot(0), row.q().filter(|q| *q != Slot(0))) else {
+            continue;
+        };
+        let disk = &mut bench.disks[q.index()];
+        disk.settle(|_| true);
+        disk.bytes[(OFFSET + number * 16) as usize * SECTOR] ^= 1;
+        rows.push(number);
+    }
+    assert_eq!(rows.len(), 3, "in two rows slot 0 holds P or Q");
+    sync(&mut bench, SyncAction::Check);
+    let places = bench.array.check_report().places.iter();
+    let found: Vec<u64> = places.map(|place| place.start.0 / 16).collect();
+    assert_eq!(found, rows);
+}
+
+#[test]
 fn the_log_needs_its_room_on_a_new_member_and_is_emptied_there() {
     let config = with_log(
         config(Level::Raid5, ParityLayout::LeftSymmetric, 3, 16, 4),

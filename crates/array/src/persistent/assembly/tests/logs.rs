@@ -36,11 +36,11 @@ fn the_write_hole_refuses_unless_the_log_is_whole() {
 }
 
 #[test]
-fn a_log_does_not_stand_in_for_a_first_resync() {
+fn a_log_does_not_stand_in_for_a_resync_after_a_crash() {
     let mut found = set(Level::Raid5, &[10, 10, 10]);
     for member in &mut found {
         superblock(member).resync_offset = Sectors(0);
-        log_with(member, 5, |block| block.in_sync_below = Sectors(1024));
+        log_with(member, 5, |block| block.says.in_sync_below = Sectors(1024));
     }
     let assembly = decide(&found).unwrap();
     assert!(assembly.replay.is_some());
@@ -53,6 +53,66 @@ fn a_log_does_not_stand_in_for_a_first_resync() {
             ..
         })
     ));
+}
+
+#[test]
+fn a_first_resync_that_all_logs_know_of_is_no_reason_to_refuse() {
+    let mut found = set(Level::Raid5, &[10, 10, 10]);
+    for member in &mut found {
+        superblock(member).resync_offset = Sectors(0);
+        log_with(member, 5, |block| {
+            block.says.in_sync_below = Sectors(1024);
+            block.says.first_resync = true;
+        });
+    }
+    for members in [&found[..], &found[1..]] {
+        let assembly = decide_with(members, |options| options.run_degraded = true).unwrap();
+        assert!(assembly.replay.is_some());
+        let resync = assembly.resync.unwrap();
+        assert_eq!((resync.from, resync.is_first), (Sectors(1024), true));
+    }
+    // One of them knows of a write that was torn.
+    log_with(&mut found[2], 5, |block| {
+        block.says.in_sync_below = Sectors(2048);
+    });
+    assert!(!decide(&found).unwrap().resync.unwrap().is_first);
+    let refused = decide_with(&found[1..], |options| options.run_degraded = true);
+    assert!(matches!(refused, Err(AssembleError::DirtyDegraded { .. })));
+}
+
+#[test]
+fn what_was_never_in_use_has_nothing_torn() {
+    let mut found = set(Level::Raid5, &[0, 0, 0]);
+    for member in &mut found {
+        superblock(member).resync_offset = Sectors(0);
+    }
+    for members in [&found[..], &found[1..]] {
+        let assembly = decide_with(members, |options| options.run_degraded = true).unwrap();
+        assert!(assembly.resync.unwrap().is_first);
+    }
+    // Once it was, the superblocks alone do not tell.
+    for member in &mut found {
+        superblock(member).events = 1;
+    }
+    assert!(!decide(&found).unwrap().resync.unwrap().is_first);
+    let refused = decide_with(&found[1..], |options| options.run_degraded = true);
+    assert!(refused.is_err());
+    // Stopped cleanly in its first resync: the emptied logs say so.
+    for member in &mut found {
+        superblock(member).resync_offset = Sectors(512);
+        log_with(member, 0, |block| {
+            block.says.in_sync_below = Sectors(512);
+            block.says.first_resync = true;
+        });
+    }
+    for members in [&found[..], &found[1..]] {
+        let assembly = decide_with(members, |options| options.run_degraded = true).unwrap();
+        let resync = assembly.resync.unwrap();
+        assert_eq!((resync.from, resync.is_first), (Sectors(512), true));
+    }
+    // The kernel has used it since.
+    superblock(&mut found[1]).updated += 1;
+    assert!(!decide(&found).unwrap().resync.unwrap().is_first);
 }
 
 #[test]
@@ -112,7 +172,10 @@ fn starts_again(member: &mut Candidate, whole: bool) {
     let mut next = own.clone();
     next.events += 1;
     let new = LogBlock {
-        session: 2,
+        says: LogSays {
+            session: 2,
+            ..old.says
+        },
         checksums: [checksum(&next).unwrap(), before],
         sequence: old.sequence + 1,
         ..old
@@ -211,7 +274,10 @@ fn members_that_failed_while_a_session_began_have_missed_nothing() {
     // From here on they have the log of the others.
     for member in &assembly.members {
         let log = member.candidate.log.unwrap();
-        assert_eq!(log.of(member.candidate.superblock()).unwrap().session, 2);
+        assert_eq!(
+            log.of(member.candidate.superblock()).unwrap().says.session,
+            2
+        );
     }
 }
 

@@ -11,6 +11,7 @@ fn dirty_arrays_resync_what_the_bitmap_names() {
     let all = NeededSync {
         from: Sectors(0),
         ranges: None,
+        is_first: false,
     };
     assert_eq!(decide(&found).unwrap().resync, Some(all.clone()));
     // The union of both copies.
@@ -20,6 +21,7 @@ fn dirty_arrays_resync_what_the_bitmap_names() {
     let some = NeededSync {
         from: Sectors(0),
         ranges,
+        is_first: false,
     };
     assert_eq!(decide(&found).unwrap().resync, Some(some));
     let forced = decide_with(&found, |options| options.update = Some(Update::Resync));

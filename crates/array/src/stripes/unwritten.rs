@@ -1,0 +1,94 @@
+//! The first resync: places that nobody has written to since the array was made.
+//!
+//! After a crash parity may not fit the data because a write was cut off. Nothing may
+//! be computed from it then (the write hole) until a resync has passed: these places
+//! are `unsynced`. In a new array parity does not fit either, but there nobody is
+//! waiting for anything. What a block holds that was never written is undefined, so
+//! what parity makes of it when its member is lost, or its medium refuses it, is as
+//! good as what was there. These places are `unwritten`: lost blocks are computed
+//! there as everywhere, by P where one is lost, and come out the same each time.
+//!
+//! A write there makes parity out of all data, never out of the old parity (Linux
+//! drivers/md/raid5.c, `handle_stripe_dirtying`, which forces the same above the
+//! resync's checkpoint), after which it fits. While the write is under way its
+//! place is `unsynced`: if it fails, nobody knows what fits.
+//!
+//! *Nothing to compare with.* Where as many blocks are lost as there are parities,
+//! parity fits whatever it says, and the resync has nothing to do: md ends it at once
+//! (`raid5_sync_request`). A RAID 6 that has lost one member goes on: P says what the
+//! lost one holds, and Q is made to fit. Until then a second loss is borne too: where
+//! nobody has written, P and Q together say what both hold.
+
+use super::StripeArray;
+use super::config::BLOCK;
+use super::job::{Job, Kind};
+use crate::engine::Span;
+use crate::ranges::RangeSet;
+use raidlab_geometry::SlotSet;
+
+impl StripeArray {
+    /// Declares that nobody has written to these ranges of the members' data areas
+    /// since the array was made, before anything is read.
+    pub fn declare_unwritten(&mut self, spans: &[Span]) {
+        let ranges = RangeSet::blocks_of(spans, self.map.member_size(), BLOCK);
+        for (start, end) in ranges.iter() {
+            self.unwritten.insert(start, end);
+        }
+        self.define_unwritten();
+    }
+
+    /// Whether parity fits the data there.
+    pub(super) fn parity_fits(&self, job: &Job) -> bool {
+        self.parity_tells(job) && !self.unwritten.overlaps(job.start, job.end)
+    }
+
+    /// Whether what is lost there may be computed from parity.
+    pub(super) fn parity_tells(&self, job: &Job) -> bool {
+        !self.unsynced.overlaps(job.start, job.end)
+    }
+
+    /// Parity fits there.
+    pub(super) fn now_fits(&mut self, start: u64, end: u64) {
+        self.unsynced.remove(start, end);
+        self.unwritten.remove(start, end);
+    }
+
+    /// Parity may not fit there, and must not be relied on.
+    pub(super) fn may_not_fit(&mut self, ranges: &RangeSet) {
+        for (start, end) in ranges.iter() {
+            self.unwritten.remove(start, end);
+            self.unsynced.insert(start, end);
+        }
+    }
+
+    /// A job's writes leave now: somebody has written there.
+    pub(super) fn first_written(&mut self, job: &Job) {
+        // Without a parity member there is nothing that could fit.
+        if matches!(job.kind, Kind::Write { .. }) && job.makes_fit {
+            let written = RangeSet::of([(job.start, job.end)]);
+            let first = self.unwritten.common(&written);
+            self.may_not_fit(&first);
+        }
+    }
+
+    /// Where nobody has written and no redundancy is left, parity fits.
+    pub(super) fn define_unwritten(&mut self) {
+        let lost = SlotSet::first(self.map.members()) - self.members.in_sync();
+        if lost.len() < self.map.level().parity_count() {
+            return;
+        }
+        let mut defined = self.unwritten.clone();
+        for slot in (lost & self.in_service()).iter() {
+            defined = defined.common(&self.extras[slot.index()].unfilled);
+        }
+        for (start, end) in defined.iter() {
+            self.unwritten.remove(start, end);
+        }
+    }
+
+    /// What of these ranges a first resync has to do.
+    pub(super) fn without_fit(&self, ranges: &RangeSet) -> RangeSet {
+        let [torn, unwritten] = [&self.unsynced, &self.unwritten].map(|set| set.common(ranges));
+        RangeSet::of(torn.iter().chain(unwritten.iter()))
+    }
+}
