@@ -11,7 +11,7 @@ use raidlab_units::{Nanos, Sectors};
 const RUBBISH: u8 = 0xbb;
 
 /// Sectors of the data area that the log names.
-const BAD: std::ops::Range<u64> = 40..48;
+const BAD: (u64, u64) = (40, 48);
 
 fn arrays() -> [Make; 5] {
     [
@@ -29,11 +29,11 @@ fn start(make: &Make) -> World {
 
 /// A disk whose bytes in these ranges of its data area are gone, and whose log says
 /// so.
-fn lose(disk: &mut Disk, ranges: &[std::ops::Range<u64>]) {
+fn lose(disk: &mut Disk, ranges: &[(u64, u64)]) {
     let mut superblock = disk.metadata().superblock;
-    let entries = ranges.iter().map(|range| BadBlockEntry {
-        start: Sectors(DATA_OFFSET + range.start),
-        count: Sectors(range.end - range.start),
+    let entries = ranges.iter().map(|(start, end)| BadBlockEntry {
+        start: Sectors(DATA_OFFSET + start),
+        count: Sectors(end - start),
     });
     let log = superblock.bad_block_log.unwrap();
     let bytes = log.encode(&entries.collect::<Vec<_>>()).unwrap();
@@ -44,7 +44,7 @@ fn lose(disk: &mut Disk, ranges: &[std::ops::Range<u64>]) {
     disk.land(at.unwrap(), &bytes);
     superblock.features = Features(superblock.features.0 | Features::BAD_BLOCKS);
     disk.land(superblock.super_offset.0, &superblock.encode().unwrap());
-    for sector in ranges.iter().cloned().flatten() {
+    for sector in ranges.iter().flat_map(|(start, end)| *start..*end) {
         disk.land(DATA_OFFSET + sector, &[RUBBISH; SECTOR]);
     }
 }
@@ -55,7 +55,7 @@ fn is_logged(disk: &Disk) -> bool {
 
 /// The array with all of it written, whose member 1 was away and comes back with a
 /// bad-block log.
-fn back_with_a_log(make: &Make, ranges: &[std::ops::Range<u64>]) -> World {
+fn back_with_a_log(make: &Make, ranges: &[(u64, u64)]) -> World {
     let mut world = start(make);
     let size = world.array.size().0;
     world.write(0, size, 5);
@@ -108,7 +108,7 @@ fn what_the_log_of_a_member_names_is_not_read_after_a_re_add() {
 #[test]
 fn a_repair_gives_bad_blocks_the_right_bytes() {
     for make in arrays() {
-        let mut world = back_with_a_log(&make, &[BAD, 100..101]);
+        let mut world = back_with_a_log(&make, &[BAD, (100, 101)]);
         world
             .with(|array, now, out| array.repair(now, out))
             .unwrap();
@@ -129,7 +129,7 @@ fn a_repair_gives_bad_blocks_the_right_bytes() {
 /// Does what is in flight one command at a time; whenever the log on the medium has
 /// nothing any more, the medium has the right bytes.
 fn is_cleared_in_order(world: &mut World, handle: u16, value: u8) {
-    let first = usize::try_from(DATA_OFFSET + BAD.start).unwrap() * SECTOR;
+    let first = usize::try_from(DATA_OFFSET + BAD.0).unwrap() * SECTOR;
     let deadline = world.now + Nanos::from_secs(60);
     loop {
         let disk = &world.disks[&handle];
@@ -239,7 +239,7 @@ fn an_entry_that_begins_in_front_of_the_data_counts_within_them() {
     let make = Make::new(Level::Raid1, 2);
     let mut disks = make.disks();
     let disk = disks.get_mut(&1).unwrap();
-    lose(disk, &[0..4]);
+    lose(disk, &[(0, 4)]);
     let superblock = disk.metadata().superblock;
     let log = superblock.bad_block_log.unwrap();
     let entry = BadBlockEntry {
@@ -262,7 +262,7 @@ fn a_write_in_the_middle_of_a_full_log_costs_no_member() {
     // the log is of sectors in front of them.
     let mut disks = make.disks();
     let disk = disks.get_mut(&1).unwrap();
-    lose(disk, &[0..USED]);
+    lose(disk, &[(0, USED)]);
     let superblock = disk.metadata().superblock;
     let log = superblock.bad_block_log.unwrap();
     let others = (0..(log.capacity() - 1) as u64).map(|number| BadBlockEntry {
