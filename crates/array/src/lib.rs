@@ -46,6 +46,7 @@ mod array;
 mod config;
 mod engine;
 mod member;
+mod mix;
 pub mod mutation;
 mod persistent;
 mod policy;
@@ -57,6 +58,7 @@ mod slab;
 mod stripes;
 
 pub use array::Array;
+pub use mix::{Mix, Mixed};
 pub use config::{AdminError, ArrayConfig, ConfigError, MemberConfig};
 pub use engine::{
     Admission, EXTERNAL_BITMAP, Engine, FIRST_OUTER_ID, FIRST_OUTER_SCRATCH, Initial, Span,

@@ -62,6 +62,7 @@ pub use verbs::NewDevice;
 
 use crate::engine::{Engine, FIRST_OUTER_ID, Span, SyncAction};
 use crate::member::MemberState;
+use crate::mix::Mixed;
 use crate::mutation::{self, Mutation};
 use crate::recovery::Spans;
 use crate::request::{
@@ -214,7 +215,7 @@ pub struct PersistentArray {
     /// Metadata commands in flight; `None`: the device has left since.
     metadata_commands: BTreeMap<CommandId, Option<Slot>>,
     /// The engine's commands in flight, for the members' counters.
-    data_commands: HashMap<CommandId, (Slot, Operation, Sectors)>,
+    data_commands: HashMap<CommandId, (Slot, Operation, Sectors), Mixed>,
     next_command: u64,
     next_scratch: u32,
 }

@@ -129,11 +129,20 @@ fn do_step(
     machine: &mut Machine,
     observer: &mut dyn Observer,
 ) -> Result<(), SimError> {
+    let (index, steps) = place;
+    let mut watch = |clock| {
+        observer.progress(Progress {
+            step: index,
+            steps,
+            clock,
+        });
+        !observer.cancelled()
+    };
     match step {
-        PlannedStep::Wait(Wait::Time(time)) => machine.wait(*time),
+        PlannedStep::Wait(Wait::Time(time)) => machine.wait(*time, &mut watch),
         PlannedStep::Wait(Wait::Until { condition, at_most }) => match condition {
-            Condition::SyncDone => machine.wait_for_sync(*at_most),
-            Condition::Idle => machine.wait_until_idle(*at_most),
+            Condition::SyncDone => machine.wait_for_sync(*at_most, &mut watch),
+            Condition::Idle => machine.wait_until_idle(*at_most, &mut watch),
             // No modelled array has a cache on disks of its own.
             Condition::Clean => Ok(()),
             // `Plan::new` has refused it.
@@ -154,12 +163,8 @@ fn do_step(
                     job.reduced_clock = false;
                 }
             }
-            machine.wait(START_UP)?;
-            let (step, steps) = place;
-            let result = machine.run_watched(&group, &mut |clock| {
-                observer.progress(Progress { step, steps, clock });
-                !observer.cancelled()
-            })?;
+            machine.wait(START_UP, &mut watch)?;
+            let result = machine.run_watched(&group, &mut watch)?;
             observer.cell(CellResult {
                 cell: job.cell(experiment),
                 rows: rows(job, experiment, &plan.presets, &result),

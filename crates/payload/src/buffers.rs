@@ -3,10 +3,9 @@
 use crate::buffer::{Buffer, Memory, Pool};
 use crate::pieces::Region;
 use crate::{ALIGNMENT, PayloadError};
-use raidlab_array::{BufferId, RequestId, ScratchId};
+use raidlab_array::{BufferId, Mixed, RequestId, ScratchId};
 use raidlab_units::{SECTOR_BYTES, Sectors};
 use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 /// How a [`Buffers`] behaves.
@@ -35,8 +34,8 @@ impl Default for BuffersConfig {
 pub struct Buffers {
     pub(crate) entries: Vec<Entry>,
     free_entries: Vec<u32>,
-    scratches: HashMap<u32, u32, BuildHasherDefault<Mix>>,
-    requests: HashMap<u64, u32, BuildHasherDefault<Mix>>,
+    scratches: HashMap<u32, u32, Mixed>,
+    requests: HashMap<u64, u32, Mixed>,
     pool: Pool,
     poison: Option<u8>,
     /// The list of one step's ranges, kept for its memory.
@@ -298,31 +297,4 @@ impl Buffers {
 /// Bytes of so many sectors; a number beyond every buffer for absurd ones.
 pub(crate) fn length(count: Sectors) -> usize {
     usize::try_from(count.0.saturating_mul(SECTOR_BYTES)).unwrap_or(usize::MAX)
-}
-
-/// A hash for numbers that nobody chooses to collide: the core and the driver
-/// count them up. The product's upper half mixes all lower bits down.
-#[derive(Debug, Default)]
-struct Mix(u64);
-
-impl Hasher for Mix {
-    fn write(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            self.write_u64(u64::from(byte));
-        }
-    }
-
-    fn write_u32(&mut self, number: u32) {
-        self.write_u64(u64::from(number));
-    }
-
-    fn write_u64(&mut self, number: u64) {
-        // 2^64 divided by the golden ratio (Knuth, TAOCP 3, section 6.4).
-        let product = u128::from(self.0 ^ number) * 0x9e37_79b9_7f4a_7c15;
-        self.0 = (product >> 64) as u64 ^ product as u64;
-    }
-
-    fn finish(&self) -> u64 {
-        self.0
-    }
 }

@@ -14,13 +14,27 @@
 //! A leap is never longer than the subject's `longest_sync_leap` or
 //! `longest_leap`, so that what does depend on the place (host-bound subjects)
 //! is followed.
+//!
+//! Some subjects are slow to get going: md's stripe cache grows while a sync runs, and
+//! its rate with it, from a third of the disks' pace to all of it in ten seconds. Of
+//! such a subject several samples in a row must agree before the first leap of a wait;
+//! until then everything is simulated.
 
 use crate::jobs::Jobs;
-use crate::machine::{Machine, SimError};
+use crate::machine::{Machine, SimError, Watch};
 use crate::result::MemberStatistics;
 use hdrhistogram::Histogram;
 use raidlab_units::{Bytes, Nanos, Sectors};
 use raidlab_workload::Direction;
+
+/// What is left of a sync, or of a wait for it, must be so many samples for a leap: less
+/// is as soon simulated.
+const WORTH_SAMPLES: u64 = 8;
+
+/// Samples agree that lie within so many hundredths of each other. A position moves in
+/// steps of up to 1 MiB, which is a hundredth of a second's way at the inner edge; a pace
+/// that still grows does so by four hundredths and more from one sample to the next.
+const AGREE_PERCENT: u64 = 2;
 
 /// A drain takes seconds at most; a subject that is not quiet after this has
 /// work of its own, and is not leaped.
@@ -90,6 +104,7 @@ impl Machine {
         &mut self,
         plan: &mut LeapPlan,
         jobs: &mut Jobs,
+        watch: &mut Watch<'_>,
     ) -> Result<(), SimError> {
         if self.now < plan.sample_at {
             return Ok(());
@@ -118,7 +133,7 @@ impl Machine {
             }
             Some(sample) if self.now < sample.ends => plan.sample = Some(sample),
             Some(sample) => {
-                self.leap_over(&sample, direction, offset, jobs)?;
+                self.leap_over(&sample, (direction, offset), jobs, watch)?;
                 plan.sample_at = self.now + self.subject.leap_sample();
             }
         }
@@ -128,9 +143,9 @@ impl Machine {
     fn leap_over(
         &mut self,
         sample: &Sample,
-        direction: Direction,
-        offset: Bytes,
+        (direction, offset): (Direction, Bytes),
         jobs: &mut Jobs,
+        watch: &mut Watch<'_>,
     ) -> Result<(), SimError> {
         let sampled_time = self.now - sample.started;
         let sampled_bytes = offset - sample.offset;
@@ -143,7 +158,7 @@ impl Machine {
             .map(|(now, before)| now.since(*before))
             .collect();
         jobs.hold();
-        if self.drain(Some(jobs))? && sampled_place > 0 {
+        if self.drain(Some(jobs), Nanos::MAX, watch)? && sampled_place > 0 {
             let (_, from, left) = jobs
                 .lone_sequential()
                 .unwrap_or((direction, offset, Bytes(0)));
@@ -177,9 +192,14 @@ impl Machine {
     }
 
     /// Runs until nothing is in flight or dirty anywhere; false if that does
-    /// not come about in reasonable time.
-    fn drain(&mut self, mut jobs: Option<&mut Jobs>) -> Result<bool, SimError> {
-        let end = self.now + LONGEST_DRAIN;
+    /// not come about in reasonable time, or before `end`.
+    fn drain(
+        &mut self,
+        mut jobs: Option<&mut Jobs>,
+        end: Nanos,
+        watch: &mut Watch<'_>,
+    ) -> Result<bool, SimError> {
+        let end = end.min(self.now + LONGEST_DRAIN);
         loop {
             let flying = jobs.as_ref().map_or(0, |jobs| jobs.in_flight());
             let quiet = flying == 0
@@ -188,36 +208,46 @@ impl Machine {
             if quiet {
                 return Ok(true);
             }
-            if !self.step(jobs.as_deref_mut(), end)? {
+            if !self.step(jobs.as_deref_mut(), end, watch)? {
                 return Ok(false);
             }
         }
     }
 
     /// Lets a recovery run until `end`, leaping where it runs evenly.
-    pub(crate) fn leap_sync_until(&mut self, end: Nanos) -> Result<(), SimError> {
+    pub(crate) fn leap_sync_until(
+        &mut self,
+        end: Nanos,
+        watch: &mut Watch<'_>,
+    ) -> Result<(), SimError> {
         let sample = self.subject.leap_sample();
-        while self.sync().is_some() && self.now + sample * 4 < end {
-            self.run_until(self.now + sample / 4);
+        let mut paces = Vec::new();
+        let mut is_even = false;
+        while self.sync().is_some() && self.now + sample * WORTH_SAMPLES < end {
+            self.run_until(self.now + sample / 4, watch)?;
             let Some(before) = self.sync() else {
                 return Ok(());
             };
             let started = self.now;
-            self.run_until(self.now + sample);
+            self.run_until(self.now + sample, watch)?;
             let Some(after) = self.sync() else {
                 return Ok(());
             };
             // Members are filled one after the other: this is another one's sync.
             if after.position < before.position {
+                paces.clear();
+                is_even = false;
                 continue;
             }
             let moved = self.sync_place(after.position) - self.sync_place(before.position);
             let took = self.now - started;
-            if moved == 0 {
+            paces.push(crate::result::scale(moved, Nanos::SECOND.0, took.0));
+            is_even |= agree(&paces, self.subject.samples_to_agree());
+            if moved == 0 || !is_even {
                 continue;
             }
             self.freeze_sync();
-            if self.drain(None)? && self.now < end {
+            if self.drain(None, end, watch)? && self.now < end {
                 self.leap_recovery(end, took, moved);
             }
             self.thaw_sync();
@@ -243,5 +273,29 @@ impl Machine {
         let position = Sectors(position.0 / 2048 * 2048).clamp(now.position, now.total);
         self.jump(time, self.subject.member_sync_sector(position));
         self.leap_sync(position);
+    }
+}
+
+/// Whether the last `count` of the samples' paces are alike.
+fn agree(paces: &[u64], count: usize) -> bool {
+    let Some(last) = paces.len().checked_sub(count).map(|first| &paces[first..]) else {
+        return false;
+    };
+    let most = last.iter().max().copied().unwrap_or_default();
+    let least = last.iter().min().copied().unwrap_or_default();
+    (most - least) * 100 <= most * AGREE_PERCENT
+}
+
+#[cfg(test)]
+mod tests {
+    use super::agree;
+
+    #[test]
+    fn a_pace_that_still_grows_is_not_leaped_over() {
+        assert!(agree(&[300], 1));
+        assert!(!agree(&[], 1));
+        assert!(!agree(&[995, 1000], 3));
+        assert!(agree(&[300, 995, 1000, 1004], 3));
+        assert!(!agree(&[961, 1001, 998], 3));
     }
 }

@@ -23,7 +23,7 @@ mod subject;
 pub use array_subject::ArraySubject;
 pub use drive::DiskCommand;
 pub use host::Host;
-pub use machine::{CommandWatcher, Machine, MachineConfig, SimError};
+pub use machine::{CommandWatcher, Machine, MachineConfig, SimError, Watch};
 pub use persistent_subject::PersistentSubject;
 pub use result::{JobOperations, JobResult, MemberStatistics, OperationResult};
 pub use subject::{Subject, SubjectError, SyncProgress};

@@ -84,8 +84,13 @@ const ENDLESS: Nanos = Nanos::from_secs(365 * 86_400);
 /// How often a wait looks whether it is over.
 const GLANCE: Nanos = Nanos::from_millis(100);
 
-/// Events between two calls of a watcher: some 50 ms of real time.
-const WATCH_EVENTS: u64 = 1 << 18;
+/// Events between two calls of a watcher: a few milliseconds of real time where an
+/// event is a disk's, a tenth of a second where each has a stripe cache looked through.
+const WATCH_EVENTS: u64 = 1 << 14;
+
+/// Is told the virtual time now and then, and answers whether to go on: who answers
+/// false is heard within a second.
+pub type Watch<'a> = dyn FnMut(Nanos) -> bool + 'a;
 
 /// What the calendar holds: which clone of the running jobs issues.
 #[derive(Debug, Clone, Copy)]
@@ -119,6 +124,8 @@ pub struct Machine {
     events: Vec<(Nanos, Event)>,
     /// What steps found, on the way to the subject.
     answers: Vec<(StepId, StepResult)>,
+    /// Events since the start, for the watcher.
+    passed: u64,
 }
 
 impl Machine {
@@ -148,6 +155,7 @@ impl Machine {
             commands: Vec::new(),
             events: Vec::new(),
             answers: Vec::new(),
+            passed: 0,
         }
     }
 
@@ -224,23 +232,19 @@ impl Machine {
     /// Lets `duration` pass with no job running.
     ///
     /// # Errors
-    /// [`SimError::Stuck`] never; what a leap says.
-    pub fn wait(&mut self, duration: Nanos) -> Result<(), SimError> {
+    /// [`SimError::Interrupted`] if `watch` ended it; what a leap says.
+    pub fn wait(&mut self, duration: Nanos, watch: &mut Watch<'_>) -> Result<(), SimError> {
         let end = self.now + duration;
-        if self.leaps {
-            self.leap_sync_until(end)?;
-        }
-        self.run_until(end);
-        Ok(())
+        self.pass(end, |_| false, watch)
     }
 
     /// Lets time pass, with no job running, until no sync runs and none is about
     /// to.
     ///
     /// # Errors
-    /// [`SimError::Waited`] if it takes longer than `at_most`; what a leap says.
-    pub fn wait_for_sync(&mut self, at_most: Nanos) -> Result<(), SimError> {
-        self.wait_until(at_most, |machine| !machine.subject.is_syncing())
+    /// [`SimError::Waited`] if it takes longer than `at_most`; else as [`Self::wait`].
+    pub fn wait_for_sync(&mut self, at_most: Nanos, watch: &mut Watch<'_>) -> Result<(), SimError> {
+        self.wait_until(at_most, |machine| !machine.subject.is_syncing(), watch)
     }
 
     /// Lets time pass, with no job running, until nothing is in flight and no
@@ -248,28 +252,70 @@ impl Machine {
     ///
     /// # Errors
     /// As [`Self::wait_for_sync`].
-    pub fn wait_until_idle(&mut self, at_most: Nanos) -> Result<(), SimError> {
-        self.wait_until(at_most, |machine| {
+    pub fn wait_until_idle(
+        &mut self,
+        at_most: Nanos,
+        watch: &mut Watch<'_>,
+    ) -> Result<(), SimError> {
+        let is_idle = |machine: &Self| {
             machine.subject.is_idle() && machine.drives.iter().all(Drive::is_quiet)
-        })
+        };
+        self.wait_until(at_most, is_idle, watch)
     }
 
     fn wait_until(
         &mut self,
         at_most: Nanos,
         reached: impl Fn(&Self) -> bool,
+        watch: &mut Watch<'_>,
     ) -> Result<(), SimError> {
         let end = self.now + at_most;
-        while !reached(self) {
-            if self.now >= end {
-                return Err(SimError::Waited { at_most });
-            }
+        self.pass(end, &reached, watch)?;
+        if reached(self) {
+            Ok(())
+        } else {
+            Err(SimError::Waited { at_most })
+        }
+    }
+
+    /// Lets time pass until `end`, or until what is waited for has come about, in
+    /// glances: a sync may begin at any time, and is leapt over from then on. Those in
+    /// which nothing happens are one.
+    fn pass(
+        &mut self,
+        end: Nanos,
+        reached: impl Fn(&Self) -> bool,
+        watch: &mut Watch<'_>,
+    ) -> Result<(), SimError> {
+        while self.now < end && !reached(self) {
             if self.leaps {
-                self.leap_sync_until(end)?;
+                self.leap_sync_until(end, watch)?;
             }
-            self.run_until(end.min(self.now + GLANCE));
+            let quiet = self.next_event().saturating_sub(self.now.0);
+            let glances = match reached(self) {
+                true => 1,
+                false => quiet.div_ceil(GLANCE.0).max(1),
+            };
+            let glance = GLANCE.0.saturating_mul(glances);
+            self.run_until(end.min(Nanos(self.now.0.saturating_add(glance))), watch)?;
         }
         Ok(())
+    }
+
+    /// When the next thing happens without jobs; `u64::MAX` for never.
+    fn next_event(&mut self) -> u64 {
+        let tick = self.subject.next_tick().map_or(u64::MAX, |time| time.0);
+        self.refresh_shared();
+        let disks = self.drives.iter().map(|drive| drive.next);
+        disks.fold(tick, u64::min)
+    }
+
+    /// Disks that share an arm or a cable change with what others do.
+    fn refresh_shared(&mut self) {
+        if self.shared {
+            let shared = self.drives.iter_mut().filter(|drive| drive.is_shared());
+            shared.for_each(Drive::refresh);
+        }
     }
 
     /// Runs a group of jobs to its end. What the jobs left in the subject's
@@ -290,7 +336,7 @@ impl Machine {
     pub fn run_watched(
         &mut self,
         group: &JobGroup,
-        watch: &mut dyn FnMut(Nanos) -> bool,
+        watch: &mut Watch<'_>,
     ) -> Result<JobResult, SimError> {
         // fio's randrepeat: every run of a job draws from the same seed.
         let random = self.random.clone();
@@ -302,19 +348,14 @@ impl Machine {
         let mut jobs = Jobs::start(group, self, &random)?;
         let limit = self.now + ENDLESS;
         let mut leap = self.leap_plan(&jobs);
-        let mut events = 0_u64;
         while !jobs.is_done() {
-            events += 1;
-            if events.is_multiple_of(WATCH_EVENTS) && !watch(self.now) {
-                return Err(SimError::Interrupted);
-            }
             if self.now > limit {
                 return Err(SimError::Endless { limit: ENDLESS });
             }
             if let Some(plan) = leap.as_mut() {
-                self.leap_job(plan, &mut jobs)?;
+                self.leap_job(plan, &mut jobs, watch)?;
             }
-            if !self.step(Some(&mut jobs), Nanos::MAX)? {
+            if !self.step(Some(&mut jobs), Nanos::MAX, watch)? {
                 return Err(SimError::Stuck {
                     at: self.now,
                     in_flight: jobs.in_flight(),
@@ -351,20 +392,27 @@ impl Machine {
     }
 
     /// Runs what is due up to `end`, without jobs, and ends there.
-    pub(crate) fn run_until(&mut self, end: Nanos) {
-        // Without jobs no request can fail, and running dry is no error.
-        while self.step(None, end).unwrap_or(false) {}
+    pub(crate) fn run_until(&mut self, end: Nanos, watch: &mut Watch<'_>) -> Result<(), SimError> {
+        // Running dry is no error.
+        while self.step(None, end, watch)? {}
         self.now = self.now.max(end);
+        Ok(())
     }
 
     /// One event not later than `end`; false if there is none.
-    pub(crate) fn step(&mut self, jobs: Option<&mut Jobs>, end: Nanos) -> Result<bool, SimError> {
+    pub(crate) fn step(
+        &mut self,
+        jobs: Option<&mut Jobs>,
+        end: Nanos,
+        watch: &mut Watch<'_>,
+    ) -> Result<bool, SimError> {
+        self.passed += 1;
+        if self.passed.is_multiple_of(WATCH_EVENTS) && !watch(self.now) {
+            return Err(SimError::Interrupted);
+        }
         let host = self.calendar.next_time().map_or(u64::MAX, |time| time.0);
         let tick = self.subject.next_tick().map_or(u64::MAX, |time| time.0);
-        if self.shared {
-            let shared = self.drives.iter_mut().filter(|drive| drive.is_shared());
-            shared.for_each(Drive::refresh);
-        }
+        self.refresh_shared();
         let mut disk = u64::MAX;
         let mut slot = 0;
         for (index, drive) in self.drives.iter().enumerate() {

@@ -269,6 +269,14 @@ impl Subject for PersistentSubject {
         }
     }
 
+    fn samples_to_agree(&self) -> usize {
+        match self.level {
+            // Their stripe cache grows while they sync, and their pace with it.
+            Level::Raid4 | Level::Raid5 | Level::Raid6 => 3,
+            _ => 1,
+        }
+    }
+
     fn holds_submitter(&self, process: u32) -> bool {
         self.array.holds_submitter(process)
     }

@@ -79,6 +79,11 @@ pub trait Subject {
     fn leap_write(&mut self, start: Sectors, count: Sectors);
     /// How long a phase must be simulated to be representative.
     fn leap_sample(&self) -> Nanos;
+    /// How many samples of a sync in a row must show the same pace before it is leaped
+    /// over: more than one where the subject is slow to get going.
+    fn samples_to_agree(&self) -> usize {
+        1
+    }
     /// Longest leap of a sequential job: after it a new sample is taken.
     fn longest_leap(&self) -> Bytes {
         Bytes(128 << 30)

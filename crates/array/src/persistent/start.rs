@@ -137,7 +137,7 @@ impl PersistentArray {
             is_final: false,
             degraded: false,
             metadata_commands: BTreeMap::new(),
-            data_commands: HashMap::new(),
+            data_commands: HashMap::default(),
             next_command: FIRST_OUTER_ID,
             next_scratch: FIRST_OUTER_SCRATCH,
         })

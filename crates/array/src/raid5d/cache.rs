@@ -13,7 +13,8 @@
 //! a shortage of memory, which does so too, is not modelled.
 
 use super::stripe::Stripe;
-use std::collections::{BTreeMap, VecDeque};
+use crate::mix::Mixed;
+use std::collections::{HashMap, VecDeque};
 
 /// `NR_STRIPE_HASH_LOCKS`.
 const LISTS: usize = 8;
@@ -30,7 +31,7 @@ const SHRINK_BATCH: u64 = 128;
 /// All stripes, and the list of those that wait for the thread.
 #[derive(Debug)]
 pub(super) struct Cache {
-    stripes: BTreeMap<u64, Stripe>,
+    stripes: HashMap<u64, Stripe, Mixed>,
     /// Places that are free, with the stripe that they hold, if any.
     free: [VecDeque<Option<u64>>; LISTS],
     active: u64,
@@ -42,6 +43,8 @@ pub(super) struct Cache {
     is_blocked: bool,
     wants_more: bool,
     ready: VecDeque<(u64, u64)>,
+    /// Of these, how many still wait: the others have left the list.
+    waiting: usize,
     next_ticket: u64,
 }
 
@@ -52,7 +55,7 @@ fn list_of(number: u64) -> usize {
 impl Cache {
     pub(super) fn new(places: usize) -> Self {
         let mut cache = Self {
-            stripes: BTreeMap::new(),
+            stripes: HashMap::default(),
             free: Default::default(),
             active: 0,
             places: 0,
@@ -61,6 +64,7 @@ impl Cache {
             is_blocked: false,
             wants_more: false,
             ready: VecDeque::new(),
+            waiting: 0,
             next_ticket: 0,
         };
         for _ in 0..places {
@@ -84,7 +88,7 @@ impl Cache {
                 self.free[list].retain(|held| *held != Some(number));
             }
             // It leaves the thread's list, to come back at its end.
-            stripe.ticket = None;
+            self.waiting -= usize::from(stripe.ticket.take().is_some());
             stripe.references += 1;
             return true;
         }
@@ -142,6 +146,7 @@ impl Cache {
         if stripe.wants_handling {
             stripe.ticket = Some(ticket);
             self.next_ticket += 1;
+            self.waiting += 1;
             self.ready.push_back((number, ticket));
         } else {
             stripe.is_active = false;
@@ -157,22 +162,39 @@ impl Cache {
             if let Some(stripe) = stripe.filter(|it| it.ticket == Some(ticket)) {
                 stripe.ticket = None;
                 stripe.references += 1;
+                self.waiting -= 1;
                 return Some(number);
             }
         }
         None
     }
 
-    pub(super) fn has_ready(&self) -> bool {
-        self.ready.iter().any(|(number, ticket)| {
-            let stripe = self.stripes.get(number);
-            stripe.is_some_and(|it| it.ticket == Some(*ticket))
-        })
+    pub(super) const fn has_ready(&self) -> bool {
+        self.waiting > 0
     }
 
     /// The thread has come to an end.
     pub(super) fn grow_if_wanted(&mut self) {
         if std::mem::take(&mut self.wants_more) && self.places < MOST_STRIPES {
+            self.add_place();
+        }
+    }
+
+    pub(super) const fn places(&self) -> u64 {
+        self.places
+    }
+
+    /// A sync has gone on unseen over `leapt` stripes as it did over the `seen` before,
+    /// in which the cache grew from `before` places. One comes with each time that the
+    /// sync has taken what is free, a share of all places; so the square of their number
+    /// grows evenly.
+    pub(super) fn grow_unseen(&mut self, before: u64, seen: u64, leapt: u64) {
+        let square = |number: u64| u128::from(number) * u128::from(number);
+        let grown = square(self.places) - square(before.min(self.places));
+        let unseen = grown * u128::from(leapt) / u128::from(seen.max(1));
+        let places = (square(self.places) + unseen).isqrt();
+        let places = u64::try_from(places).unwrap_or(MOST_STRIPES);
+        while self.places < places.min(MOST_STRIPES) {
             self.add_place();
         }
     }
@@ -261,6 +283,19 @@ mod tests {
         }
         assert_eq!(cache.places, LISTS as u64 + by);
         cache
+    }
+
+    /// From 200 to 256 places over 1000 stripes: 56 x 456 of the square; over 10,000 more
+    /// ten times as much.
+    #[test]
+    fn what_a_leap_passes_over_makes_the_cache_grow_as_before() {
+        let mut cache = grown(248);
+        cache.grow_unseen(200, 1000, 10_000);
+        assert_eq!(cache.places, 566);
+        cache.grow_unseen(566, 1000, 10_000);
+        assert_eq!(cache.places, 566, "it did not grow in what was seen");
+        cache.grow_unseen(500, 1, u64::from(u32::MAX));
+        assert_eq!(cache.places, super::MOST_STRIPES);
     }
 
     /// Of 16 places a pass over four members owes 16 x 4 / 32, and a drop makes two.

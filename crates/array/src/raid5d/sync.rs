@@ -47,6 +47,9 @@ pub(super) struct Syncs {
     running: Option<Sync>,
     /// Recovery was stopped by hand.
     is_stopped: bool,
+    /// Where a sync began to run as it does, and the places of the cache then: what a
+    /// leap goes by.
+    runs_since: (u64, u64),
     /// Since when no stripe starts, for a simulation's leap.
     frozen: Option<Nanos>,
 }
@@ -65,15 +68,14 @@ impl Sync {
 
 impl Raid5d {
     pub(super) fn sync_wakes_at(&self) -> Option<Nanos> {
-        if self.syncs.frozen.is_some() {
-            return None;
-        }
+        let is_frozen = self.syncs.frozen.is_some();
         let Some(sync) = &self.syncs.running else {
-            return self.wants_recovery().then_some(self.now);
+            return (!is_frozen && self.wants_recovery()).then_some(self.now);
         };
         match (sync.held, sync.pause) {
+            // It has begun, so it comes to its end in a freeze too.
             (Some((_, until)), _) => Some(until),
-            (None, Pause::Until(time)) if !sync.is_cancelled => Some(time),
+            (None, Pause::Until(time)) if !is_frozen && !sync.is_cancelled => Some(time),
             _ => None,
         }
     }
@@ -104,6 +106,7 @@ impl Raid5d {
         let total = self.map.member_size().0;
         let start = todo.first().map_or(total, |(start, _)| start);
         out.events.push(Event::SyncStarted(Sectors(start)));
+        self.syncs.runs_since = (start, self.cache.places());
         self.syncs.running = Some(Sync {
             action,
             targets: match action {
@@ -340,8 +343,12 @@ impl Raid5d {
         self.syncs.frozen = Some(self.now);
     }
 
-    pub(super) const fn thaw_stripes(&mut self) {
+    pub(super) fn thaw_stripes(&mut self) {
         self.syncs.frozen = None;
+        if let Some(sync) = &self.syncs.running {
+            let position = sync.position(self.map.member_size().0);
+            self.syncs.runs_since = (position, self.cache.places());
+        }
     }
 
     /// Everything below `position` counts as done.
@@ -357,6 +364,9 @@ impl Raid5d {
         if !is_possible || position == from {
             return;
         }
+        let (began, places) = self.syncs.runs_since;
+        let seen = from.saturating_sub(began);
+        self.cache.grow_unseen(places, seen, position - from);
         sync.todo.remove(from, position);
         for slot in sync.targets.iter() {
             self.extras[slot.index()].unfilled.remove(from, position);
