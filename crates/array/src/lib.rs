@@ -58,13 +58,13 @@ mod slab;
 mod stripes;
 
 pub use array::Array;
-pub use mix::{Mix, Mixed};
 pub use config::{AdminError, ArrayConfig, ConfigError, MemberConfig};
 pub use engine::{
     Admission, EXTERNAL_BITMAP, Engine, FIRST_OUTER_ID, FIRST_OUTER_SCRATCH, Initial, Span,
     SyncAction, SyncRequest,
 };
 pub use member::MemberState;
+pub use mix::{Mix, Mixed};
 pub use persistent::{
     ArrayState, ArrayStatus, AssembleError, AssembleOptions, AssembledMember, Assembly, Candidate,
     DeviceCounters, DeviceStatus, EngineOptions, LOG_SUPERBLOCK_SECTORS, LeftOut, LogBlock,

@@ -101,13 +101,18 @@ fn cost(experiment: &Experiment) -> Result<(f64, f64), Box<dyn Error>> {
 fn main() -> Result<(), Box<dyn Error>> {
     let simulated = std::env::args().nth(1).as_deref() == Some("simulated");
     let without: Vec<String> = simulated.then(|| "leaps".to_owned()).into_iter().collect();
-    println!("| subject | members | processor s per virtual minute | whole sync: processor s | virtual h |");
+    println!(
+        "| subject | members | processor s per virtual minute | whole sync: processor s | virtual h |"
+    );
     println!("|---|---|---|---|---|");
     for (subject, members, first) in SUBJECTS {
         let begin = if first { "" } else { REBUILD };
         let wait = format!("{begin}[[step]]\nwait = \"{MINUTES}m\"\n");
         let (a_while, _) = cost(&experiment(subject, members, &wait, &without)?)?;
-        print!("| {subject} | {members} | {:.3} ", a_while / f64::from(MINUTES));
+        print!(
+            "| {subject} | {members} | {:.3} ",
+            a_while / f64::from(MINUTES)
+        );
         if simulated {
             println!("| | |");
             continue;

@@ -269,6 +269,15 @@ impl Subject for PersistentSubject {
         }
     }
 
+    fn longest_sync_leap(&self) -> Nanos {
+        match self.level {
+            // The cache is full of stripes in work by then, and each leap has to empty it
+            // and to fill it again.
+            Level::Raid4 | Level::Raid5 | Level::Raid6 => Nanos::from_secs(1800),
+            _ => Nanos::from_secs(600),
+        }
+    }
+
     fn samples_to_agree(&self) -> usize {
         match self.level {
             // Their stripe cache grows while they sync, and their pace with it.

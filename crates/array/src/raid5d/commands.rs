@@ -195,12 +195,11 @@ impl Raid5d {
         result: Result<(), MemberError>,
         out: &mut Outputs,
     ) {
-        let head = self.cache.stripe(number).head;
-        if let Some(head) = head {
+        let stripe = self.cache.stripe(number);
+        if let Some(head) = stripe.head {
             self.cache.release(head);
             return;
         }
-        let stripe = self.cache.stripe(number);
         stripe.locked = stripe.locked.without(slot);
         stripe.wants_handling = true;
         let mut corrected = false;

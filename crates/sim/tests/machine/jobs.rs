@@ -160,7 +160,9 @@ fn a_stopped_job_leaves_nothing_behind() {
     let mut machine = Bench::default().machine();
     machine.run(&unequal(true)).expect("runs");
     let ended = machine.now();
-    machine.wait(Nanos::from_secs(30), &mut |_| true).expect("waits");
+    machine
+        .wait(Nanos::from_secs(30), &mut |_| true)
+        .expect("waits");
     assert_eq!(machine.now(), ended + Nanos::from_secs(30));
 
     let follow_on = |before: Option<JobGroup>| {

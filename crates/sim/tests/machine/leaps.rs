@@ -85,7 +85,9 @@ fn a_leap_over_an_hour_of_recovery_changes_nothing() {
         machine
             .insert(raidlab_array::Slot(1))
             .expect("the slot is empty");
-        machine.wait(Nanos::from_secs(3600), &mut |_| true).expect("recovers");
+        machine
+            .wait(Nanos::from_secs(3600), &mut |_| true)
+            .expect("recovers");
         assert_eq!(machine.now(), Nanos::from_secs(3600));
         machine.sync().expect("an hour is not enough")
     });

@@ -136,7 +136,9 @@ fn a_member_goes_and_comes_back_and_no_request_is_lost() {
     );
     assert!(recovering.members[1].sync_bytes > Bytes(0));
 
-    machine.wait(Nanos::from_secs(120), &mut |_| true).expect("recovers");
+    machine
+        .wait(Nanos::from_secs(120), &mut |_| true)
+        .expect("recovers");
     assert_eq!(
         (machine.sync(), machine.health()),
         (None, "[UU]".to_owned())

@@ -70,7 +70,9 @@ fn a_job_repeats_its_offsets() {
     };
     let split = |machine: &mut Machine| {
         let result = machine.run(&group([bounded.clone()])).expect("runs");
-        machine.wait(Nanos::from_secs(5), &mut |_| true).expect("waits");
+        machine
+            .wait(Nanos::from_secs(5), &mut |_| true)
+            .expect("waits");
         (result.reads().ios, result.writes().ios)
     };
     let first = split(&mut machine);
