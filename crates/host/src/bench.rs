@@ -113,6 +113,10 @@ impl Bench for HostBench {
         "host"
     }
 
+    fn repeats_exactly(&self) -> bool {
+        false
+    }
+
     fn check(&self, experiment: &Experiment) -> Result<(), BenchError> {
         self.obstacle(experiment)
             .map_err(|source| setup("the check before the run", source))

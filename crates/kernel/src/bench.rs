@@ -11,13 +11,14 @@ use crate::processors::Processors;
 use crate::told::Told;
 use raidlab_calendar::{ScheduledFault, Storage};
 use raidlab_guest::Archive;
-use raidlab_lab::{Bench, BenchError, Experiment, Finish, Observer};
+use raidlab_lab::{Bench, BenchError, Experiment, Files, Finish, Observer};
 use raidlab_random::Stream;
 use raidlab_store::{Observation, Records, Scope};
 use raidlab_uml::{Boot, BootError, Kernel, Machine, Place};
 use raidlab_units::Bytes;
 use std::error::Error;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -28,7 +29,7 @@ const LOOK: Duration = Duration::from_millis(10);
 const LAST: Duration = Duration::from_secs(10);
 
 /// How the guests are.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Settings {
     /// Of each guest's memory.
     pub memory: Bytes,
@@ -45,6 +46,8 @@ pub struct Settings {
     /// Where every command of every disk is written down, a file for each
     /// experiment.
     pub commands: Option<PathBuf>,
+    /// Where the disks' files are read.
+    pub files: Arc<Files>,
 }
 
 impl Default for Settings {
@@ -59,6 +62,7 @@ impl Default for Settings {
             patience: Duration::from_secs(60),
             faults: Vec::new(),
             commands: None,
+            files: Arc::default(),
         }
     }
 }
@@ -105,7 +109,7 @@ impl KernelBench {
     /// With the first obstacle.
     pub fn obstacle(&self, experiment: &Experiment) -> Result<(), Obstacle> {
         // The jobs' regions must lie within what is used of the disks.
-        match devices::sizes(experiment, self.settings.member) {
+        match devices::sizes(experiment, &self.settings) {
             Some(sizes) => obstacle::check(experiment, &self.kernel, &sizes),
             None => Ok(()),
         }
@@ -223,6 +227,10 @@ impl Bench for KernelBench {
         "kernel"
     }
 
+    fn repeats_exactly(&self) -> bool {
+        true
+    }
+
     fn check(&self, experiment: &Experiment) -> Result<(), BenchError> {
         self.obstacle(experiment)
             .map_err(|source| setup("the check before the run", source))
@@ -233,12 +241,6 @@ impl Bench for KernelBench {
         experiment: &Experiment,
         observer: &mut dyn Observer,
     ) -> Result<Finish, BenchError> {
-        let mut jobs = experiment.jobs().filter(|job| !job.prepares).peekable();
-        let measured =
-            jobs.peek().is_some() && jobs.all(|job| observer.is_finished(&job.cell(experiment)));
-        if measured {
-            return Ok(Finish::Complete);
-        }
         self.boot(experiment, observer)
             .map_err(|source| setup("the guest", source))
     }

@@ -7,7 +7,7 @@ use raidlab_calendar::{
     Protocol, Storage, TraceRecord,
 };
 use raidlab_disk::PresetError;
-use raidlab_lab::{Experiment, PlannedJob, PlannedStep, Wait};
+use raidlab_lab::{Experiment, Files, PlannedJob, PlannedStep, Wait};
 use raidlab_model::commands::{CommandFile, CommandFileError, CommandLine};
 use raidlab_model::presets::{self, LoadPresetError};
 use raidlab_model::wiring::{self, Wired, WiringError};
@@ -206,10 +206,11 @@ fn longest(job: &PlannedJob) -> Nanos {
     sum(times.fold(Nanos::ZERO, sum), MINUTE)
 }
 
-/// The members' sizes, slot by slot, of each of which at most `limit` is used;
+/// The members' sizes, slot by slot, as far as they are used;
 /// `None` where a preset cannot be read, which the run itself says.
-pub(crate) fn sizes(experiment: &Experiment, limit: Option<Bytes>) -> Option<Vec<Bytes>> {
-    let wired = wire(experiment).ok()?;
+pub(crate) fn sizes(experiment: &Experiment, settings: &Settings) -> Option<Vec<Bytes>> {
+    let wired = wire(experiment, &settings.files).ok()?;
+    let limit = settings.member;
     let sizes = wired.iter().map(|one| used(one, limit).to_bytes());
     Some(sizes.collect())
 }
@@ -222,9 +223,9 @@ fn used(wired: &Wired, limit: Option<Bytes>) -> Sectors {
 
 /// The disks of an experiment, with the angles and the chance that they have on
 /// the model bench too.
-fn wire(experiment: &Experiment) -> Result<Vec<Wired>, DisksError> {
+fn wire(experiment: &Experiment, files: &Files) -> Result<Vec<Wired>, DisksError> {
     let parameters = experiment.disks.iter().map(|name| {
-        let preset = presets::load(name)?;
+        let preset = presets::load_from(files, name)?;
         let parameters = preset.parameters(&experiment.fit);
         parameters.cloned().map_err(|source| DisksError::Preset {
             disk: name.clone(),
@@ -238,7 +239,7 @@ fn wire(experiment: &Experiment) -> Result<Vec<Wired>, DisksError> {
 
 /// The devices of an experiment.
 fn configs(experiment: &Experiment, settings: &Settings) -> Result<Vec<DeviceConfig>, DisksError> {
-    let wired = wire(experiment)?.into_iter().enumerate();
+    let wired = wire(experiment, &settings.files)?.into_iter().enumerate();
     let configs = wired.map(|(index, wired)| {
         let size = used(&wired, settings.member);
         // A PATA disk has no queue: the guest sorts what waits.

@@ -40,17 +40,11 @@ impl Told {
             Message::Progress(progress) => observer.progress(progress),
             Message::Records(records) => observer.record(self.records(records)),
             Message::Cell(result) => {
-                let result = CellResult {
+                observer.cell(CellResult {
                     cell: self.cell(result.cell),
                     rows: result.rows.into_iter().map(|row| self.row(row)).collect(),
                     records: self.records(result.records),
-                };
-                // It was measured before an interruption: that one stands.
-                if observer.is_finished(&result.cell) {
-                    observer.record(result.records);
-                } else {
-                    observer.cell(result);
-                }
+                });
             }
             Message::Ended(_) => {}
         }

@@ -10,6 +10,11 @@ pub trait Bench: Sync {
     /// `model`, `kernel` or `host`.
     fn name(&self) -> &'static str;
 
+    /// Whether an experiment gives the same, byte by byte, whenever it is run. Where a
+    /// run goes on, such an experiment that did not come to its end is begun anew;
+    /// another one keeps the cells that it has.
+    fn repeats_exactly(&self) -> bool;
+
     /// Whether this experiment can run here at all, asked before anything
     /// runs.
     ///
@@ -41,7 +46,7 @@ pub trait Observer {
     /// A job is done: its rows and what belongs to them.
     fn cell(&mut self, result: CellResult);
     /// Whether this cell was finished before the run was interrupted: its job
-    /// is not measured again.
+    /// is not measured again. Never so where the bench repeats exactly.
     fn is_finished(&self, cell: &Cell) -> bool;
     /// Whether the run should end: before the next step, or within one where
     /// the bench can.

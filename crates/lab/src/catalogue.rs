@@ -5,6 +5,7 @@
 //! `subjects`, `published` and `claims` folders.
 
 use crate::document::{Document, FileError};
+use crate::files::{Files, built_in};
 use crate::host::{Host, read_hosts, read_one};
 use crate::published::Published;
 use crate::subject::Subject;
@@ -114,6 +115,17 @@ impl Kind {
         }
     }
 
+    /// The folder of the repository that has the files.
+    #[must_use]
+    pub const fn folder(self) -> &'static str {
+        match self {
+            Self::Suite => "suites",
+            Self::Subject => "subjects",
+            Self::Published => "published",
+            Self::Claims => "claims",
+        }
+    }
+
     /// What is built in.
     #[must_use]
     pub const fn entries(self) -> &'static [Entry] {
@@ -128,11 +140,37 @@ impl Kind {
 
 impl Entry {
     /// The entry as a document to read.
-    fn document(&self) -> Document {
-        Document {
+    fn document(&self, files: &Files, folder: &str) -> Result<Document, LoadError> {
+        let name = built_in(folder, self.name);
+        let text = files.text(
+            &name,
+            || Ok(self.text.to_owned()),
+            |source| lacking(&name, source),
+        )?;
+        Ok(Document {
             file: format!("{}.toml (built in)", self.name),
-            text: self.text.to_owned(),
-        }
+            text,
+        })
+    }
+}
+
+/// The text of a built-in file by the names of [`built_in`]; `None`: there is no such
+/// file here.
+#[must_use]
+pub fn built_in_text(folder: &str, name: &str) -> Option<&'static str> {
+    let kinds = [Kind::Suite, Kind::Subject, Kind::Published, Kind::Claims];
+    let of_kinds = kinds.into_iter().filter(|kind| kind.folder() == folder);
+    let hosts = (folder == Kind::Subject.folder()).then_some(&HOSTS);
+    let mut entries = of_kinds.flat_map(Kind::entries).chain(hosts);
+    entries
+        .find(|entry| entry.name == name)
+        .map(|entry| entry.text)
+}
+
+fn lacking(name: &str, source: io::Error) -> LoadError {
+    LoadError::Read {
+        path: name.into(),
+        source,
     }
 }
 
@@ -170,19 +208,28 @@ pub fn published() -> Result<Vec<Published>, LoadError> {
 ///
 /// # Errors
 /// When the built-in file is wrong, which a test rules out.
-pub fn hosts() -> Result<Vec<Host>, FileError> {
-    read_hosts(&HOSTS.document())
+pub fn hosts() -> Result<Vec<Host>, LoadError> {
+    hosts_of(&Files::default())
+}
+
+/// Every host, of these files.
+///
+/// # Errors
+/// When the file is wrong, or not among them.
+pub fn hosts_of(files: &Files) -> Result<Vec<Host>, LoadError> {
+    let document = HOSTS.document(files, Kind::Subject.folder())?;
+    Ok(read_hosts(&document)?)
 }
 
 /// A built-in host by name, or the one that a file describes.
 ///
 /// # Errors
 /// When there is no such host, or its file is wrong or describes several.
-pub fn host(name_or_path: &str) -> Result<Host, LoadError> {
+pub fn host(files: &Files, name_or_path: &str) -> Result<Host, LoadError> {
     if is_path(name_or_path) {
-        return Ok(read_one(&read_document(name_or_path)?)?);
+        return Ok(read_one(&read_document(files, name_or_path)?)?);
     }
-    let hosts = hosts()?;
+    let hosts = hosts_of(files)?;
     let known = hosts.iter().map(|host| host.name.clone()).collect();
     let mut hosts = hosts.into_iter();
     let host = hosts.find(|host| host.name == name_or_path);
@@ -212,7 +259,12 @@ pub(crate) fn resolve(name_or_path: &str, folder: &Path) -> String {
 }
 
 /// The text of a file, if it is not absurdly large.
-pub(crate) fn read_text(path: &Path) -> Result<String, LoadError> {
+pub(crate) fn read_text(files: &Files, path: &Path) -> Result<String, LoadError> {
+    let name = path.display().to_string();
+    files.text(&name, || read_file(path), |source| lacking(&name, source))
+}
+
+fn read_file(path: &Path) -> Result<String, LoadError> {
     const MOST: u64 = 16 << 20;
     let fail = |source| LoadError::Read {
         path: path.to_owned(),
@@ -231,30 +283,29 @@ pub(crate) fn read_text(path: &Path) -> Result<String, LoadError> {
 }
 
 /// The file at a path.
-fn read_document(path: &str) -> Result<Document, LoadError> {
-    let text = read_text(Path::new(path))?;
+fn read_document(files: &Files, path: &str) -> Result<Document, LoadError> {
+    let text = read_text(files, Path::new(path))?;
     let file = path.to_owned();
     Ok(Document { file, text })
 }
 
 /// The text behind a name or a path.
-pub(crate) fn find(kind: Kind, name_or_path: &str) -> Result<Document, LoadError> {
+pub(crate) fn find(files: &Files, kind: Kind, name_or_path: &str) -> Result<Document, LoadError> {
     if is_path(name_or_path) {
-        return read_document(name_or_path);
+        return read_document(files, name_or_path);
     }
     let mut entries = kind.entries().iter();
     let entry = entries.find(|entry| entry.name == name_or_path);
-    entry
-        .map(Entry::document)
-        .ok_or_else(|| LoadError::Unknown {
-            what: kind.word(),
-            name: name_or_path.to_owned(),
-            known: kind
-                .entries()
-                .iter()
-                .map(|entry| entry.name.to_owned())
-                .collect(),
-        })
+    let entry = entry.ok_or_else(|| LoadError::Unknown {
+        what: kind.word(),
+        name: name_or_path.to_owned(),
+        known: kind
+            .entries()
+            .iter()
+            .map(|entry| entry.name.to_owned())
+            .collect(),
+    })?;
+    entry.document(files, kind.folder())
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@
 
 use crate::catalogue::{self, Kind, LoadError};
 use crate::document::{Document, FileError};
+use crate::files::Files;
 use crate::settings;
 use raidlab_store::{Measurement, Metric};
 use serde::Deserialize;
@@ -167,7 +168,7 @@ impl Claims {
     /// # Errors
     /// When there are none or the file is wrong.
     pub fn load(name_or_path: &str) -> Result<Self, LoadError> {
-        let document = catalogue::find(Kind::Claims, name_or_path)?;
+        let document = catalogue::find(&Files::default(), Kind::Claims, name_or_path)?;
         Ok(Self::read(&document)?)
     }
 

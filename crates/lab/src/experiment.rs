@@ -342,6 +342,25 @@ impl Experiment {
 }
 
 impl Experiment {
+    /// In a word or two, unique among a run's experiments: `md, strict`; `repetitions`:
+    /// how often the run does everything.
+    #[must_use]
+    pub fn label(&self, repetitions: u32) -> String {
+        let repetition = match repetitions {
+            0 | 1 => String::new(),
+            _ => format!("repetition {}", self.repetition + 1),
+        };
+        let mut words = vec![
+            self.subject.name.clone(),
+            self.fit.clone(),
+            self.filesystem_label(),
+            self.host.clone(),
+            repetition,
+        ];
+        words.retain(|word| !word.is_empty());
+        words.join(", ")
+    }
+
     /// What rows call the file system; empty on the raw array.
     #[must_use]
     pub fn filesystem_label(&self) -> String {

@@ -181,7 +181,7 @@ memory = "8g"
         let mut moved = real.clone();
         moved.move_to(&host);
         assert_eq!((moved, real.host.is_none()), (real, true));
-        let error = catalogue::host("plan9").expect_err("no such host");
+        let error = catalogue::host(&crate::Files::default(), "plan9").expect_err("no such host");
         assert!(error.to_string().contains("kernel-bench"), "{error}");
     }
 }

@@ -6,7 +6,8 @@
 //! measured in the same cells. All three are TOML files, built in or the
 //! user's own. [`Suite::experiments`] makes them ready to run, a [`Bench`]
 //! runs one, [`run_suite`] runs all, in parallel, with results in an order
-//! that does not depend on the number of threads.
+//! that does not depend on the number of threads. A [`Plan`] is all that decides a
+//! run's rows, as data.
 
 mod asked;
 mod bench;
@@ -14,27 +15,30 @@ pub mod catalogue;
 pub mod claims;
 mod document;
 mod experiment;
+pub mod files;
 mod fio;
 mod host;
 pub mod mock;
 mod placeholder;
-mod plan;
+pub mod plan;
 mod published;
 mod run;
 mod settings;
 mod subject;
 mod suite;
+mod words;
 
 pub use asked::{Asked, Deeds};
 pub use bench::{Bench, BenchError, Finish, Observer, Progress};
 pub use catalogue::LoadError;
 pub use document::{FileError, Problem, SCHEMA};
 pub use experiment::{CapacityError, Choices, Experiment, HostChoice, PlannedJob, PlannedStep};
+pub use files::Files;
 pub use host::{Host, QueueStyle};
 pub use placeholder::{PlaceholderError, Placeholders, expand};
-pub use plan::{describe_job, event_in_words, wait_in_words};
+pub use plan::Plan;
 pub use published::{Accuracy, Better, Cell, Class, Log, Published, Synced};
-pub use run::{RunEnd, RunError, RunOptions, Sink, run_suite};
+pub use run::{Before, RunEnd, RunError, RunOptions, Sink, run_suite};
 pub use subject::{
     Checkpoint, Metadata, READ_POLICIES, ReadRecovered, RecoveringWrites, Recovery, Subject,
     SubjectKind, SyncSource, Throttle, WriteBarrier, Zfs, ZfsRelease,
@@ -43,3 +47,4 @@ pub use suite::{
     Begin, Condition, Event, EventKind, FioText, Job, QueueRule, Region, Rounds, Step, Suite,
     TimedEvent, Wait, When, Work,
 };
+pub use words::{describe_job, event_in_words, wait_in_words};

@@ -3,6 +3,7 @@
 
 use crate::catalogue::{self, Kind, LoadError};
 use crate::document::{Document, FileError, Problem};
+use crate::files::Files;
 use crate::settings;
 use raidlab_store::{Measurement, MemberUse, Operation, PublishedFigure, Role};
 use serde::Deserialize;
@@ -178,7 +179,15 @@ impl Published {
     /// # Errors
     /// When there are no such figures or their file is wrong.
     pub fn load(name_or_path: &str) -> Result<Self, LoadError> {
-        let document = catalogue::find(Kind::Published, name_or_path)?;
+        Self::load_from(&Files::default(), name_or_path)
+    }
+
+    /// The same, of these files.
+    ///
+    /// # Errors
+    /// As [`Published::load`].
+    pub fn load_from(files: &Files, name_or_path: &str) -> Result<Self, LoadError> {
+        let document = catalogue::find(files, Kind::Published, name_or_path)?;
         Ok(Self::read(&document)?)
     }
 

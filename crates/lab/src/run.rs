@@ -4,10 +4,13 @@
 //! caller's thread, which hands progress on at once and measurements in the
 //! order of the experiments: those of the first unfinished experiment as they
 //! arise, those of later ones when their turn comes. So a sink sees the same
-//! rows in the same order at any number of threads. On real machines, where a
-//! cell takes minutes to hours, order is given up for safety: everything is
-//! handed on at once. When the run is cancelled
+//! rows in the same order at any number of threads. Where an experiment would not
+//! give the same again, on real machines, where a cell takes minutes to hours, order
+//! is given up for safety: everything is handed on at once. When the run is cancelled
 //! or an experiment fails, what was measured is delivered all the same.
+//!
+//! Where a run goes on that was interrupted, the experiments that had come to their
+//! end are not run again; the sink is told when their turn has come.
 
 use crate::bench::{Bench, BenchError, Finish, Observer, Progress};
 use crate::experiment::Experiment;
@@ -36,6 +39,17 @@ pub trait Sink {
     /// # Errors
     /// When it cannot be kept; the run is then cancelled.
     fn cell(&mut self, experiment: usize, result: CellResult) -> Result<(), Self::Error>;
+    /// All that an experiment gives has been handed over; in order.
+    ///
+    /// # Errors
+    /// When that cannot be kept; the run is then cancelled.
+    fn ended(&mut self, experiment: usize) -> Result<(), Self::Error>;
+    /// The turn of an experiment that had come to its end before the run was
+    /// interrupted; in order.
+    ///
+    /// # Errors
+    /// When what it gave cannot be found; the run is then cancelled.
+    fn ended_before(&mut self, experiment: usize) -> Result<(), Self::Error>;
 }
 
 /// How a run ended.
@@ -46,8 +60,6 @@ pub struct RunEnd {
     /// The experiments that failed, by position, with the reason; the others
     /// went on.
     pub failures: Vec<(usize, BenchError)>,
-    /// Rows delivered.
-    pub rows: usize,
 }
 
 /// How to run.
@@ -59,12 +71,17 @@ pub struct RunOptions<'a> {
     pub cancel: &'a AtomicBool,
     /// Figures to put beside the rows.
     pub published: Option<&'a Published>,
-    /// Cells that an interrupted run has finished.
-    pub finished: &'a BTreeSet<Cell>,
-    /// Whether results come in the order of the experiments, so that the same
-    /// rows come in the same order at any number of threads. Else they come at
-    /// once, so that none is lost with the process: where a cell takes hours.
-    pub ordered: bool,
+    /// Where the run was before it was interrupted.
+    pub before: &'a Before,
+}
+
+/// What an interrupted run has finished.
+#[derive(Debug, Clone, Default)]
+pub struct Before {
+    /// Experiments that have come to their end, by position.
+    pub ended: BTreeSet<usize>,
+    /// Cells of the others; none where the bench repeats exactly.
+    pub finished: BTreeSet<Cell>,
 }
 
 /// Why a run ended early.
@@ -112,7 +129,7 @@ pub fn run_suite<S: Sink>(
             scope.spawn(move || work(bench, experiments, order, options, next, &sender));
         }
         drop(sender);
-        let delivery = Delivery::new(experiments.len(), options, sink);
+        let delivery = Delivery::new(bench, experiments.len(), options, sink);
         let end = delivery.run(&receiver);
         if end.is_err() {
             options.cancel.store(true, Ordering::Relaxed);
@@ -127,6 +144,7 @@ enum Message {
     Record(Records),
     Cell(Box<CellResult>),
     Ended(Result<Finish, BenchError>),
+    EndedBefore,
 }
 
 /// Fit by fit, pools first: they take longest, and the others fill the time
@@ -168,6 +186,10 @@ fn work(
             options,
             sender,
         };
+        if options.before.ended.contains(&index) {
+            reporter.send(Message::EndedBefore);
+            continue;
+        }
         let end = if reporter.cancelled() {
             Ok(Finish::Cancelled)
         } else {
@@ -206,7 +228,7 @@ impl Observer for Reporter<'_> {
     }
 
     fn is_finished(&self, cell: &Cell) -> bool {
-        self.options.finished.contains(cell)
+        self.options.before.finished.contains(cell)
     }
 
     fn cancelled(&self) -> bool {
@@ -219,22 +241,28 @@ struct Delivery<'a, S: Sink> {
     /// Messages of the experiments whose turn has not come.
     waiting: Vec<Vec<Message>>,
     turn: usize,
+    ordered: bool,
     options: RunOptions<'a>,
     sink: &'a mut S,
     end: RunEnd,
 }
 
 impl<'a, S: Sink> Delivery<'a, S> {
-    fn new(experiments: usize, options: RunOptions<'a>, sink: &'a mut S) -> Self {
+    fn new(
+        bench: &dyn Bench,
+        experiments: usize,
+        options: RunOptions<'a>,
+        sink: &'a mut S,
+    ) -> Self {
         Self {
             waiting: (0..experiments).map(|_| Vec::new()).collect(),
             turn: 0,
+            ordered: bench.repeats_exactly(),
             options,
             sink,
             end: RunEnd {
                 finish: Finish::Complete,
                 failures: Vec::new(),
-                rows: 0,
             },
         }
     }
@@ -243,8 +271,10 @@ impl<'a, S: Sink> Delivery<'a, S> {
         for (index, message) in receiver {
             match message {
                 Message::Progress(progress) => self.sink.progress(index, progress),
-                message if index == self.turn || !self.options.ordered => {
-                    self.deliver(index, message)?;
+                message if index == self.turn || !self.ordered => {
+                    if self.deliver(index, message)? {
+                        self.next_turn(index)?;
+                    }
                 }
                 message => self.waiting[index].push(message),
             }
@@ -252,9 +282,8 @@ impl<'a, S: Sink> Delivery<'a, S> {
         Ok(self.end)
     }
 
-    /// Delivers a message of the experiment whose turn it is; at its end,
-    /// everything that waited for that.
-    fn deliver(&mut self, index: usize, message: Message) -> Result<(), S::Error> {
+    /// Delivers a message; whether it was the experiment's last.
+    fn deliver(&mut self, index: usize, message: Message) -> Result<bool, S::Error> {
         match message {
             Message::Progress(progress) => self.sink.progress(index, progress),
             Message::Record(records) => self.sink.record(index, records)?,
@@ -264,30 +293,37 @@ impl<'a, S: Sink> Delivery<'a, S> {
                         published.attach(row);
                     }
                 }
-                self.end.rows += result.rows.len();
                 self.sink.cell(index, *result)?;
             }
             Message::Ended(end) => {
                 match end {
-                    Ok(Finish::Complete) => {}
+                    Ok(Finish::Complete) => self.sink.ended(index)?,
                     Ok(Finish::Cancelled) => self.end.finish = Finish::Cancelled,
                     Err(error) => self.end.failures.push((index, error)),
                 }
-                self.turn = index + 1;
-                return self.deliver_waiting();
+                return Ok(true);
+            }
+            Message::EndedBefore => {
+                self.sink.ended_before(index)?;
+                return Ok(true);
             }
         }
-        Ok(())
+        Ok(false)
     }
 
-    /// Delivers what the experiment whose turn it is has already sent.
-    fn deliver_waiting(&mut self) -> Result<(), S::Error> {
-        let index = self.turn;
-        let Some(waiting) = self.waiting.get_mut(index) else {
-            return Ok(());
-        };
-        for message in std::mem::take(waiting) {
-            self.deliver(index, message)?;
+    /// After an experiment's last message it is the next one's turn; delivers what that
+    /// has already sent.
+    fn next_turn(&mut self, index: usize) -> Result<(), S::Error> {
+        self.turn = index + 1;
+        while let Some(waiting) = self.waiting.get_mut(self.turn) {
+            let mut over = false;
+            for message in std::mem::take(waiting) {
+                over |= self.deliver(self.turn, message)?;
+            }
+            if !over {
+                break;
+            }
+            self.turn += 1;
         }
         Ok(())
     }

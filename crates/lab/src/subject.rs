@@ -3,6 +3,7 @@
 mod reader;
 
 use crate::catalogue::{self, Kind, LoadError};
+use crate::files::Files;
 use crate::host::Host;
 use raidlab_store::Setting;
 use raidlab_systems::array::md::MdLevel;
@@ -260,8 +261,16 @@ impl Subject {
     /// # Errors
     /// When there is no such subject or its file is wrong.
     pub fn load(name_or_path: &str) -> Result<Self, LoadError> {
-        let document = catalogue::find(Kind::Subject, name_or_path)?;
-        Ok(Self::read(&document, &catalogue::hosts()?)?)
+        Self::load_from(&Files::default(), name_or_path)
+    }
+
+    /// The same, of these files.
+    ///
+    /// # Errors
+    /// As [`Subject::load`].
+    pub fn load_from(files: &Files, name_or_path: &str) -> Result<Self, LoadError> {
+        let document = catalogue::find(files, Kind::Subject, name_or_path)?;
+        Ok(Self::read(&document, &catalogue::hosts_of(files)?)?)
     }
 
     /// Models it on another host. What only real systems build stays as it is.

@@ -13,9 +13,10 @@ mod tool;
 
 use crate::catalogue::{self, Kind, LoadError};
 use crate::document::Document;
-use crate::plan::{class_of_job, describe};
+use crate::files::Files;
 use crate::published::Published;
 use crate::subject::Subject;
+use crate::words::{class_of_job, describe};
 use raidlab_systems::FileSystemSpec;
 use raidlab_units::Nanos;
 use raidlab_workload::JobGroup;
@@ -260,13 +261,21 @@ impl Suite {
     /// # Errors
     /// When there is no such suite or its file is wrong.
     pub fn load(name_or_path: &str) -> Result<Self, LoadError> {
-        let document = catalogue::find(Kind::Suite, name_or_path)?;
+        Self::load_from(&Files::default(), name_or_path)
+    }
+
+    /// The same, of these files.
+    ///
+    /// # Errors
+    /// As [`Suite::load`].
+    pub fn load_from(files: &Files, name_or_path: &str) -> Result<Self, LoadError> {
+        let document = catalogue::find(files, Kind::Suite, name_or_path)?;
         let folder = if catalogue::is_path(name_or_path) {
             Path::new(name_or_path).parent().unwrap_or(Path::new(""))
         } else {
             Path::new("")
         };
-        Self::read(&document, folder)
+        Self::read(files, &document, folder)
     }
 
     /// A suite from its text. `file` is what errors call it; relative paths in
@@ -276,7 +285,7 @@ impl Suite {
     /// When the text is no suite, or names something that does not exist.
     pub fn parse(file: &str, text: &str, folder: &Path) -> Result<Self, LoadError> {
         let (file, text) = (file.to_owned(), text.to_owned());
-        Self::read(&Document { file, text }, folder)
+        Self::read(&Files::default(), &Document { file, text }, folder)
     }
 
     /// A suite of what a fio job file says, run exactly so: each group of jobs
@@ -285,11 +294,12 @@ impl Suite {
     /// # Errors
     /// When the file cannot be read, with its line and option.
     pub fn from_job_file(
+        files: &Files,
         path: &Path,
         disks: Vec<String>,
         subjects: Vec<Subject>,
     ) -> Result<Self, LoadError> {
-        let text = catalogue::read_text(path)?;
+        let text = catalogue::read_text(files, path)?;
         let name = path.display().to_string();
         let file = raidlab_workload::read_job_file(&name, &text)?;
         let remarks = file.notes.iter().map(ToString::to_string).collect();
@@ -368,7 +378,18 @@ impl Suite {
     /// # Errors
     /// When there is no such subject or its file is wrong.
     pub fn subject(&self, name_or_path: &str) -> Result<Subject, LoadError> {
+        self.subject_from(&Files::default(), name_or_path)
+    }
+
+    /// The same, of these files.
+    ///
+    /// # Errors
+    /// As [`Suite::subject`].
+    pub fn subject_from(&self, files: &Files, name_or_path: &str) -> Result<Subject, LoadError> {
         let own = self.subjects.iter().find(|own| own.name == name_or_path);
-        own.map_or_else(|| Subject::load(name_or_path), |own| Ok(own.clone()))
+        own.map_or_else(
+            || Subject::load_from(files, name_or_path),
+            |own| Ok(own.clone()),
+        )
     }
 }

@@ -5,8 +5,8 @@ use crate::commands::{CommandFile, CommandFileError, CommandLine};
 use crate::row::rows;
 use raidlab_array::{Operation, Slot};
 use raidlab_lab::{
-    Bench, BenchError, Condition, EventKind, Experiment, Finish, Observer, PlannedStep, Progress,
-    Wait,
+    Bench, BenchError, Condition, EventKind, Experiment, Files, Finish, Observer, PlannedStep,
+    Progress, Wait,
 };
 use raidlab_sim::{DiskCommand, Machine, SimError};
 use raidlab_store::{CellResult, Records, Setting};
@@ -14,6 +14,7 @@ use raidlab_units::Nanos;
 use std::cell::RefCell;
 use std::path::PathBuf;
 use std::rc::Rc;
+use std::sync::Arc;
 
 /// What passes before a job's first request: in the logs of 2015 a job that
 /// ran 60.1 s ends 61 s after the one before. The drives use it to write back.
@@ -25,6 +26,8 @@ pub struct ModelBench {
     /// The folder for files of every disk's commands, those that a leap passes over
     /// left out; `None`: nobody wants them.
     pub commands: Option<PathBuf>,
+    /// Where the disks' files are read.
+    pub files: Arc<Files>,
 }
 
 impl Bench for ModelBench {
@@ -32,8 +35,12 @@ impl Bench for ModelBench {
         "model"
     }
 
+    fn repeats_exactly(&self) -> bool {
+        true
+    }
+
     fn check(&self, experiment: &Experiment) -> Result<(), BenchError> {
-        Plan::new(experiment).map_err(setup)?;
+        Plan::new(experiment, &self.files).map_err(setup)?;
         Ok(())
     }
 
@@ -42,7 +49,7 @@ impl Bench for ModelBench {
         experiment: &Experiment,
         observer: &mut dyn Observer,
     ) -> Result<Finish, BenchError> {
-        let plan = Plan::new(experiment).map_err(setup)?;
+        let plan = Plan::new(experiment, &self.files).map_err(setup)?;
         let mut machine = plan.machine(experiment).map_err(setup)?;
         let commands = CommandFile::of(self.commands.as_deref(), experiment).map_err(written)?;
         let commands = Rc::new(RefCell::new(commands));

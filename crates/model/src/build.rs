@@ -11,7 +11,8 @@ use raidlab_array::{
 };
 use raidlab_disk::{DiskParameters, Feature, Preset, PresetError};
 use raidlab_lab::{
-    self as lab, CapacityError, Condition, EventKind, Experiment, PlannedStep, SubjectKind, Wait,
+    self as lab, CapacityError, Condition, EventKind, Experiment, Files, PlannedStep, SubjectKind,
+    Wait,
 };
 use raidlab_random::Stream;
 use raidlab_sim::{ArraySubject, Host, Machine, MachineConfig, Subject};
@@ -148,7 +149,7 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    pub(crate) fn new(experiment: &Experiment) -> Result<Self, BuildError> {
+    pub(crate) fn new(experiment: &Experiment, files: &Files) -> Result<Self, BuildError> {
         check_modelled(experiment)?;
         let subject = &experiment.subject;
         let host = subject.host.clone().ok_or_else(|| BuildError::Incomplete {
@@ -163,7 +164,7 @@ impl Plan {
         let mut presets = Vec::new();
         let mut parameters = Vec::new();
         for disk in &experiment.disks {
-            let preset = presets::load(disk).map_err(|source| BuildError::Preset {
+            let preset = presets::load_from(files, disk).map_err(|source| BuildError::Preset {
                 disk: disk.clone(),
                 source,
             })?;

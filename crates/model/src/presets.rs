@@ -1,7 +1,9 @@
 //! The disk presets: built in, or read from a file.
 
 use raidlab_disk::{Preset, PresetError};
-use std::borrow::Cow;
+use raidlab_lab::Files;
+use raidlab_lab::catalogue::is_path;
+use raidlab_lab::files::built_in;
 use thiserror::Error;
 
 /// Every built-in preset: its name and the text of its file.
@@ -59,36 +61,62 @@ pub fn names() -> Vec<&'static str> {
     BUILT_IN.iter().map(|entry| entry.0).collect()
 }
 
+/// The folder of the repository that has the built-in presets.
+pub const FOLDER: &str = "disks";
+
 /// A preset by name, or from a file if `name` is a path.
 ///
 /// # Errors
 /// When there is none of that name, or its file is wrong.
 pub fn load(name: &str) -> Result<Preset, LoadPresetError> {
-    let text = text(name)?;
-    Ok(match text {
-        Cow::Owned(text) => Preset::parse(name, &text)?,
-        Cow::Borrowed(text) => Preset::parse(&format!("disks/{name}.toml"), text)?,
-    })
+    load_from(&Files::default(), name)
+}
+
+/// The same, of these files.
+///
+/// # Errors
+/// As [`load`].
+pub fn load_from(files: &Files, name: &str) -> Result<Preset, LoadPresetError> {
+    let (known_as, file) = if is_path(name) {
+        (name.to_owned(), name.to_owned())
+    } else {
+        (built_in(FOLDER, name), format!("{FOLDER}/{name}.toml"))
+    };
+    let lacking = |source| LoadPresetError::Read {
+        path: known_as.clone(),
+        source,
+    };
+    let text = files.text(&known_as, || text(name), lacking)?;
+    Ok(Preset::parse(&file, &text)?)
 }
 
 /// The text of a preset's file, comments included.
 ///
 /// # Errors
 /// When there is none of that name, or its file cannot be read.
-pub fn text(name: &str) -> Result<Cow<'static, str>, LoadPresetError> {
-    if raidlab_lab::catalogue::is_path(name) {
-        let text = std::fs::read_to_string(name).map_err(|source| LoadPresetError::Read {
+pub fn text(name: &str) -> Result<String, LoadPresetError> {
+    if is_path(name) {
+        return std::fs::read_to_string(name).map_err(|source| LoadPresetError::Read {
             path: name.to_owned(),
             source,
-        })?;
-        return Ok(text.into());
+        });
     }
-    let built_in = BUILT_IN.iter().find(|entry| entry.0 == name);
-    let text = built_in.map(|(_, text)| Cow::Borrowed(*text));
-    text.ok_or_else(|| LoadPresetError::Unknown {
-        name: name.to_owned(),
-        known: names().join(", "),
-    })
+    built_in_text(name).map_or_else(
+        || {
+            Err(LoadPresetError::Unknown {
+                name: name.to_owned(),
+                known: names().join(", "),
+            })
+        },
+        |text| Ok(text.to_owned()),
+    )
+}
+
+/// The text of a built-in preset.
+#[must_use]
+pub fn built_in_text(name: &str) -> Option<&'static str> {
+    let found = BUILT_IN.iter().find(|entry| entry.0 == name);
+    found.map(|(_, text)| *text)
 }
 
 #[cfg(test)]

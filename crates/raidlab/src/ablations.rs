@@ -8,11 +8,12 @@ use crate::output;
 use crate::run::{features, threads};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
-use raidlab_lab::{Choices, Experiment, Progress, RunError, RunOptions, Sink, Suite, run_suite};
+use raidlab_lab::{
+    Before, Choices, Experiment, Progress, RunError, RunOptions, Sink, Suite, run_suite,
+};
 use raidlab_model::{Ablation, ModelBench};
 use raidlab_store::{CellResult, Measurement, Operation, Records};
 use serde::Serialize;
-use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::num::NonZero;
 use std::sync::atomic::AtomicBool;
@@ -100,8 +101,7 @@ pub fn ablations(arguments: &Arguments) -> Result<(), Failure> {
         threads: threads(arguments.threads),
         cancel: &never,
         published: None,
-        finished: &BTreeSet::new(),
-        ordered: true,
+        before: &Before::default(),
     };
     let end = run_suite(
         &ModelBench::default(),
@@ -205,6 +205,14 @@ impl Sink for Collected {
         if let Some(rows) = self.rows.get_mut(experiment) {
             rows.extend(result.rows);
         }
+        Ok(())
+    }
+
+    fn ended(&mut self, _: usize) -> Result<(), Infallible> {
+        Ok(())
+    }
+
+    fn ended_before(&mut self, _: usize) -> Result<(), Infallible> {
         Ok(())
     }
 }

@@ -86,17 +86,13 @@ pub fn renew(store: &mut Store, run: &str) -> Result<Audit, Failure> {
         series: &series,
     };
     let audit = audit(&evidence);
-    store.set_findings(id, &audit.findings)?;
-    let told = |note: &AccuracyNote| note.class == AUDIT_NOTE_CLASS;
-    if !store.notes(id)?.iter().any(told) {
-        let note = AccuracyNote {
-            class: AUDIT_NOTE_CLASS.to_owned(),
-            title: "Audit".to_owned(),
-            statement: coverage(&audit),
-            ..AccuracyNote::default()
-        };
-        store.add_notes(id, &[note])?;
-    }
+    let note = AccuracyNote {
+        class: AUDIT_NOTE_CLASS.to_owned(),
+        title: "Audit".to_owned(),
+        statement: coverage(&audit),
+        ..AccuracyNote::default()
+    };
+    store.set_findings(id, &audit.findings, Some(&note))?;
     Ok(audit)
 }
 

@@ -139,17 +139,15 @@ fn keep(store: &mut Store, imported: &Imported) -> Result<String, StoreError> {
         seed: 0,
         raidlab_version: env!("CARGO_PKG_VERSION").to_owned(),
         command_line: crate::run::command_line(),
-        arguments: Vec::new(),
         plan_hash: String::new(),
     };
-    let id = crate::run::begin_as(store, &mut run)?;
+    let mut notes = vec![remark("Source", &head.source)];
+    notes.extend(imported.notes.iter().map(|note| remark("Import", note)));
+    let id = crate::run::begin_as(store, &mut run, None, &notes)?;
     store.add_records(id, &imported.records)?;
     for cell in &imported.cells {
         store.add_cell(id, cell)?;
     }
-    let mut notes = vec![remark("Source", &head.source)];
-    notes.extend(imported.notes.iter().map(|note| remark("Import", note)));
-    store.add_notes(id, &notes)?;
     store.finish_run(id, &seconds)?;
     Ok(run.name)
 }

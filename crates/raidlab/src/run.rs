@@ -5,28 +5,35 @@
 //! the names, the sizes, the places to write to. Then rows go into the store
 //! as they arise, and whatever happens afterwards, those rows stay.
 
+mod asked;
 mod host;
 mod keeper;
 mod kernel;
+mod planned;
 mod prepare;
 mod progress;
 
 use crate::failure::{Failure, Kind};
 use crate::{audit, interrupt, output, report};
+use asked::{Asked, On};
+pub use asked::{Here, Outputs};
 use clap::builder::PossibleValuesParser;
-use clap::{Args, ValueEnum, builder::PossibleValue};
+use clap::{Args, builder::PossibleValue};
 pub use host::TRIAL_FOLDER;
 use keeper::Keeper;
 pub use keeper::{begin_as, command_line};
 pub use kernel::{Description, is_agent};
 use prepare::Prepared;
-use raidlab_lab::{Bench, BenchError, Finish, RunEnd, RunError, RunOptions, run_suite};
+use raidlab_lab::{
+    Before, Bench, BenchError, Files, Finish, Plan, RunEnd, RunError, RunOptions, run_suite,
+};
 use raidlab_model::{Ablation, ModelBench};
 use raidlab_report::RunData;
-use raidlab_store::{RunSummary, Store};
+use raidlab_store::{RunId, RunSummary, Store};
 use std::fmt::Write;
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// The seed where none is given. Which two of three streams share a disk of md
 /// is decided by a race in the first milliseconds of job 19 of the 2015 suite;
@@ -37,7 +44,7 @@ pub const DEFAULT_SEED: u64 = 2;
 pub const STORE: &str = "raidlab.db";
 
 /// Arguments of `raidlab run`.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(
     long_about = "\
 Runs a suite: its jobs and events, in order, on each of its subjects. On the model \
@@ -53,8 +60,9 @@ or I/Os per second, with the percent of the best; published figures beside ours 
 the error), and the same as one offline HTML page with charts.
 
 SUITE is the name of a built-in suite (`raidlab suites`), a suite file ending in \
-.toml, or a fio job file (any other path). A job file runs on two wd4000fyyz under \
-md unless --disk and --subject say otherwise.",
+.toml, a plan ending in .json that `--plan-only` wrote, or a fio job file (any other \
+path). A job file runs on two wd4000fyyz under md unless --disk and --subject say \
+otherwise.",
     after_help = "\
 Examples:
   raidlab run mirror-2015
@@ -63,104 +71,39 @@ Examples:
   raidlab run mirror-2015 --json > rows.jsonl
   raidlab run ./my-suite.toml --disk ./my-disk.toml --dry-run
   raidlab run ./jobs.fio --subject gmirror
+  raidlab run mirror-2015 --seed 7 --plan-only plan.json
+  raidlab run plan.json
   raidlab run quick --on kernel --subject md-raid1
   raidlab run quick --on host --dry-run
   raidlab run quick --on host --subject btrfs-raid1 --trial-size 1g"
 )]
 pub struct Arguments {
-    /// A built-in suite, a suite file (.toml), or a fio job file.
-    #[arg(value_name = "SUITE|SUITE.toml|JOBS.fio")]
-    suite: String,
+    #[command(flatten)]
+    asked: Asked,
 
-    /// Where to run.
-    #[arg(long = "on", value_enum, default_value_t = On::Model, value_name = "BENCH")]
-    on: On,
+    #[command(flatten)]
+    here: Here,
 
-    /// Run only this subject, by name or path; may be repeated. Default: those
-    /// of the suite.
-    #[arg(long = "subject", value_name = "NAME|PATH")]
-    subjects: Vec<String>,
-
-    /// Use this disk. On the model a preset by name or path: once for every
-    /// member, or once per member in order; default: those of the suite. On
-    /// real machines a device, once per member: best by a name that stays the
-    /// same, as those in /dev/disk/by-id.
-    #[arg(long = "disk", value_name = "PRESET|DEVICE")]
-    disks: Vec<String>,
-
-    /// Parameter set of the disk models; `all` runs each set that the disks
-    /// have: the first is the main figure, the others give the band.
-    #[arg(long, value_name = "strict|joint|all", default_value = "all")]
-    fit: String,
-
-    /// Seed of everything random, 0 to 2^64-1. The same seed gives the same
-    /// rows, byte by byte.
-    #[arg(long, value_name = "N", default_value_t = DEFAULT_SEED)]
-    seed: u64,
-
-    /// Experiments at the same time; the output does not depend on it.
-    /// Default: one for each processor; on the kernel bench as far as the memory
-    /// goes.
-    #[arg(long, value_name = "N")]
-    threads: Option<NonZero<u16>>,
-
-    /// Leave out a feature of the model; may be repeated.
-    #[arg(long = "without", value_name = "FEATURE", value_parser = features())]
-    without: Vec<String>,
-
-    /// Model the subjects on this host, by name (`raidlab subjects --hosts`) or
-    /// path, not on their own.
-    #[arg(long, value_name = "NAME|PATH")]
-    model_host: Option<String>,
-
-    /// The file that keeps the rows; made if it is not there.
-    #[arg(long, value_name = "FILE", default_value = STORE)]
-    pub store: PathBuf,
-
-    /// The HTML report; an older one is replaced when the new one is whole.
-    #[arg(long, value_name = "FILE", default_value = "raidlab-report.html")]
-    report: PathBuf,
-
-    /// Write no HTML report.
-    #[arg(long, conflicts_with = "report")]
-    no_report: bool,
-
-    /// Print one JSON object per measurement on standard output and nothing
-    /// else; progress and paths go to standard error.
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    outputs: Outputs,
 
     /// Say what would be done, do and write nothing.
     #[arg(long)]
     dry_run: bool,
 
-    /// A first look: only the first parameter set, and no job that ends by
-    /// time runs longer than 6 s of virtual time. Noisier, and without a band.
-    #[arg(long)]
-    quick: bool,
-
-    /// Write every command of every disk, with its virtual times, into this folder:
-    /// a file of comma-separated values for each experiment. On the model those are
-    /// missing that a leap passes over (`--without leaps`); real machines write none.
-    #[arg(long, value_name = "FOLDER")]
-    disk_commands: Option<PathBuf>,
-
-    #[command(flatten)]
-    host: host::HostArguments,
-
-    #[command(flatten)]
-    kernel: kernel::KernelArguments,
+    /// Write the plan into this file, do nothing else: all that decides the rows, the
+    /// texts of all files with it, as JSON. `-` is standard output. `raidlab run
+    /// FILE.json` runs it, here or elsewhere. Not for real machines: what they lack is
+    /// left out of a plan, so it is made where it is run.
+    #[arg(long, value_name = "FILE.json", conflicts_with = "dry_run")]
+    plan_only: Option<PathBuf>,
 }
 
-/// The benches.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum On {
-    /// Modelled disks in virtual time.
-    Model,
-    /// The real Linux kernel over modelled disks, in virtual time.
-    Kernel,
-    /// Real machines with real disks, this one or others behind ssh.
-    Host,
+impl Arguments {
+    /// What is asked for.
+    pub const fn asked(&self) -> &Asked {
+        &self.asked
+    }
 }
 
 /// The names for `--without`, each with what the bench does then.
@@ -180,125 +123,192 @@ pub fn threads(asked: Option<NonZero<u16>>) -> usize {
     }
 }
 
+/// A run to be done: what is asked for, of which files, and how it is done here.
+pub struct Task {
+    asked: Asked,
+    files: Arc<Files>,
+    here: Here,
+    outputs: Outputs,
+    dry_run: bool,
+    plan_only: Option<PathBuf>,
+    /// The plan that it is of; `None`: it is planned now.
+    planned: Option<Plan<Asked>>,
+    /// The run that goes on with it.
+    resumed: Option<RunSummary>,
+}
+
 /// Runs.
 ///
 /// # Errors
 /// When the input is wrong, an experiment or an output fails, or the user
 /// stops it.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    run_from(arguments, None)
+    let Arguments {
+        asked,
+        here,
+        outputs,
+        dry_run,
+        plan_only,
+    } = arguments.clone();
+    let planned = planned::from_file(&asked)?;
+    let (asked, files) = match &planned {
+        Some(plan) => (plan.asked.clone(), Files::brought(plan.files.clone())),
+        None => (asked, Files::default()),
+    };
+    carry_out(&Task {
+        asked,
+        files: Arc::new(files),
+        here,
+        outputs,
+        dry_run,
+        plan_only,
+        planned,
+        resumed: None,
+    })
 }
 
 /// Goes on with a run that did not come to its end.
 ///
 /// # Errors
-/// As [`run()`], and where the plan is no longer the same.
-pub fn resume(arguments: &Arguments, run: &RunSummary) -> Result<(), Failure> {
-    run_from(arguments, Some(run))
+/// As [`run()`], and where the run has no plan that can be gone on with.
+pub fn resume(here: &Here, outputs: &Outputs, run: RunSummary) -> Result<(), Failure> {
+    let plan = planned::from_store(&outputs.store, &run)?;
+    carry_out(&Task {
+        asked: plan.asked.clone(),
+        files: Arc::new(Files::brought(plan.files.clone())),
+        here: here.clone(),
+        outputs: outputs.clone(),
+        dry_run: false,
+        plan_only: None,
+        planned: Some(plan),
+        resumed: Some(run),
+    })
 }
 
-fn run_from(arguments: &Arguments, resumed: Option<&RunSummary>) -> Result<(), Failure> {
-    if arguments.model_host.is_some() && arguments.on != On::Model {
+fn carry_out(task: &Task) -> Result<(), Failure> {
+    if task.asked.model_host.is_some() && task.asked.on != On::Model {
         let words = "on this bench the host is a real one";
         return Err(
             Failure::words(Kind::Usage, words).help("`--model-host` is for the model bench")
         );
     }
-    match arguments.on {
-        On::Model => {
-            let prepared = prepare::prepare(arguments)?;
-            let bench = ModelBench {
-                commands: arguments.disk_commands.clone(),
-            };
-            for experiment in &prepared.experiments {
-                bench.check(experiment).map_err(|source| {
-                    let subject = experiment.subject.name.clone();
-                    Failure::new(Kind::Input, CannotRun { subject, source })
-                })?;
-            }
-            if arguments.dry_run {
-                return output::print(&prepared.plan());
-            }
-            let threads = threads(arguments.threads);
-            run_on(&bench, arguments, &prepared, threads, resumed)
-        }
+    match task.asked.on {
+        On::Model => on_model(task),
         On::Kernel => {
-            let typed: Vec<String> = match resumed {
-                Some(run) => run.run.arguments.clone(),
-                None => std::env::args().skip(1).collect(),
-            };
-            let kernel = kernel::prepare(arguments, &typed)?;
-            if arguments.dry_run {
-                return output::print(&kernel.prepared.plan());
+            let kernel = kernel::prepare(task)?;
+            if show_only(task, &kernel.prepared)? {
+                return Ok(());
             }
-            let (bench, prepared) = (&kernel.bench, &kernel.prepared);
-            run_on(bench, arguments, prepared, kernel.threads, resumed)
+            run_on(&kernel.bench, task, &kernel.prepared, kernel.threads)
         }
-        On::Host => {
-            if arguments.disk_commands.is_some() {
-                let words = "real machines do not write down their disks' commands";
-                return Err(Failure::words(Kind::Usage, words)
-                    .help("`--disk-commands` is for the model and the kernel bench"));
-            }
-            // From here on an interruption must find the trial disks' owner.
-            interrupt::listen()?;
-            let host = host::prepare(arguments, resumed.is_some())?;
-            if arguments.dry_run {
-                return output::print(&host.plan()?);
-            }
-            if let Some(run) = resumed {
-                let store = Store::open_existing(&arguments.store)?;
-                host::check_unchanged(&host, &store, run)?;
-            }
-            host.consent(arguments)?;
-            let prepared = &host.prepared;
-            run_on(
-                &host.bench,
-                arguments,
-                prepared,
-                prepared.machines(),
-                resumed,
-            )
+        On::Host => on_host(task),
+    }
+}
+
+fn on_model(task: &Task) -> Result<(), Failure> {
+    let prepared = prepare::prepare(task)?;
+    let bench = ModelBench {
+        commands: task.outputs.disk_commands.clone(),
+        files: Arc::clone(&task.files),
+    };
+    for experiment in &prepared.experiments {
+        bench.check(experiment).map_err(|source| {
+            let subject = experiment.subject.name.clone();
+            Failure::new(Kind::Input, CannotRun { subject, source })
+        })?;
+    }
+    if show_only(task, &prepared)? {
+        return Ok(());
+    }
+    run_on(&bench, task, &prepared, threads(task.here.threads))
+}
+
+fn on_host(task: &Task) -> Result<(), Failure> {
+    for (given, option, why) in [
+        (
+            task.outputs.disk_commands.is_some(),
+            "--disk-commands",
+            "real machines do not write down their disks' commands",
+        ),
+        (
+            task.plan_only.is_some(),
+            "--plan-only",
+            "what real machines lack is left out of a plan, so it is made where it is run",
+        ),
+    ] {
+        if given {
+            let help = format!("`{option}` is for the model and the kernel bench");
+            return Err(Failure::words(Kind::Usage, why).help(help));
         }
     }
+    // From here on an interruption must find the trial disks' owner.
+    interrupt::listen()?;
+    let host = host::prepare(task)?;
+    planned::check(task, &host.prepared)?;
+    if task.dry_run {
+        return output::print(&host.plan()?);
+    }
+    if let Some(run) = &task.resumed {
+        let store = Store::open_existing(&task.outputs.store)?;
+        host::check_unchanged(&host, &store, run)?;
+    }
+    host.consent(&task.here)?;
+    let prepared = &host.prepared;
+    run_on(&host.bench, task, prepared, prepared.machines())
+}
+
+/// Shows or writes what would be done; whether no more is asked for.
+fn show_only(task: &Task, prepared: &Prepared) -> Result<bool, Failure> {
+    planned::check(task, prepared)?;
+    if task.dry_run {
+        output::print(&prepared.plan())?;
+    }
+    if let Some(path) = &task.plan_only {
+        let plan = planned::of(task, prepared);
+        planned::write(&plan, path)?;
+    }
+    Ok(task.dry_run || task.plan_only.is_some())
 }
 
 fn run_on(
     bench: &dyn Bench,
-    arguments: &Arguments,
+    task: &Task,
     prepared: &Prepared,
     threads: usize,
-    resumed: Option<&RunSummary>,
 ) -> Result<(), Failure> {
-    let report = (!arguments.no_report).then_some(arguments.report.as_path());
+    let outputs = &task.outputs;
+    let report = (!outputs.no_report).then_some(outputs.report.as_path());
     if let Some(path) = report {
         output::check(path)?;
     }
-    let mut store = Store::open(&arguments.store)?;
-    let ended = carry_out(bench, arguments, prepared, &mut store, threads, resumed)?;
+    let mut store = Store::open(&outputs.store)?;
+    let ended = measure(bench, task, prepared, &mut store, threads)?;
     audit::renew(&mut store, &ended.name)?;
-    show(arguments, &store, &ended.name, report)?;
+    if ended.failure.is_none() {
+        keeper::finish(&mut store, ended.run)?;
+    }
+    show(outputs, &store, &ended.name, report)?;
     ended.failure.map_or(Ok(()), Err)
 }
 
 /// Tables, the page, and where everything is.
 fn show(
-    arguments: &Arguments,
+    outputs: &Outputs,
     store: &Store,
     name: &str,
     report: Option<&Path>,
 ) -> Result<(), Failure> {
     let data = RunData::load(store, name)?;
-    if !arguments.json {
+    if !outputs.json {
         output::print(&report::text(&data))?;
     }
     if let Some(path) = report {
         let page = raidlab_report::html(&data)?;
-        let again = format!("the rows are kept: `{}`", see(name, &arguments.store));
+        let again = format!("the rows are kept: `{}`", see(name, &outputs.store));
         output::write(path, page.as_bytes()).map_err(|failure| failure.help(again))?;
     }
-    let places = places(name, &arguments.store, report);
-    if arguments.json {
+    let places = places(name, &outputs.store, report);
+    if outputs.json {
         output::say(places.trim_end());
         return Ok(());
     }
@@ -316,64 +326,74 @@ struct CannotRun {
 
 /// A run that has ended.
 struct Ended {
+    run: RunId,
     name: String,
     /// Of experiments; the others went to their end.
     failure: Option<Failure>,
 }
 
 /// Runs the experiments into the store.
-fn carry_out(
+fn measure(
     bench: &dyn Bench,
-    arguments: &Arguments,
+    task: &Task,
     prepared: &Prepared,
     store: &mut Store,
     threads: usize,
-    resumed: Option<&RunSummary>,
 ) -> Result<Ended, Failure> {
     let stop = interrupt::listen()?;
-    let real = arguments.on == On::Host;
-    let run = match resumed {
-        Some(run) => keeper::go_on(run, prepared)?,
-        None => keeper::begin(bench.name(), prepared, store)?,
+    let run = match &task.resumed {
+        Some(run) => planned::go_on(run, store)?,
+        None => keeper::begin(bench.name(), prepared, &planned::of(task, prepared), store)?,
     };
-    let finished = store.finished_cells(run.id)?.into_iter().collect();
-    let mut keeper = Keeper::new(store, run.id, prepared, arguments.json);
+    let before = match &task.resumed {
+        Some(_) => keeper::before(store, run.id, bench.repeats_exactly())?,
+        None => Before::default(),
+    };
+    let mut keeper = Keeper::new(store, run.id, prepared, task.outputs.json)?;
+    for index in (0..prepared.experiments.len()).filter(|one| !before.ended.contains(one)) {
+        keeper
+            .print_kept(index)
+            .map_err(keeper::KeepError::into_failure)?;
+    }
     let options = RunOptions {
         threads,
         cancel: stop,
         published: prepared.suite.published.as_ref(),
-        finished: &finished,
-        ordered: !real,
+        before: &before,
     };
     let end = run_suite(bench, &prepared.experiments, options, &mut keeper);
     let last = keeper.finish();
     let kept = Kept {
         run: &run.name,
-        store: &arguments.store,
+        store: &task.outputs.store,
         planned: prepared.rows(),
+        rows: store.measurements(run.id)?.len(),
     };
     let end = match end {
         Ok(end) => end,
         Err(RunError::Sink(error)) => return Err(error.into_failure().or_help(&kept.help())),
         Err(error @ RunError::Check { .. }) => {
             let failure = Failure::new(Kind::Input, error);
-            return Err(if !real && prepared.needs_real_systems() {
-                failure.help("`--on host` runs real systems; `--subject` names modelled ones")
-            } else {
-                failure
-            });
+            return Err(
+                if task.asked.on != On::Host && prepared.needs_real_systems() {
+                    failure.help("`--on host` runs real systems; `--subject` names modelled ones")
+                } else {
+                    failure
+                },
+            );
         }
     };
     last.map_err(keeper::KeepError::into_failure)?;
     if end.finish == Finish::Cancelled {
-        if end.rows == 0 && resumed.is_none() {
+        if kept.rows == 0 && task.resumed.is_none() {
             // A run without a row is not worth keeping.
             store.delete_run(run.id)?;
         }
-        return Err(kept.interrupted(end.rows));
+        return Err(kept.interrupted());
     }
-    keeper::end(store, run.id, &end, prepared)?;
+    keeper::failures(store, run.id, &end, prepared)?;
     Ok(Ended {
+        run: run.id,
         failure: kept.failed(end, prepared),
         name: run.name,
     })
@@ -385,12 +405,14 @@ struct Kept<'a> {
     store: &'a Path,
     /// How many rows there were to be, where that was known.
     planned: Option<usize>,
+    /// How many there are.
+    rows: usize,
 }
 
 impl Kept<'_> {
     /// The user stopped it.
-    fn interrupted(&self, rows: usize) -> Failure {
-        if rows == 0 {
+    fn interrupted(&self) -> Failure {
+        if self.rows == 0 {
             return Failure::words(
                 Kind::Interrupted,
                 "interrupted before anything was measured; nothing was kept",
@@ -398,7 +420,7 @@ impl Kept<'_> {
         }
         let words = format!(
             "interrupted; {} kept in {} as run {}",
-            kept_words(rows, self.planned),
+            kept_words(self.rows, self.planned),
             self.store.display(),
             self.run
         );
@@ -415,7 +437,7 @@ impl Kept<'_> {
         let help = format!(
             "{failures} of {} experiments failed, {} kept; {}; `{}` tries again",
             prepared.experiments.len(),
-            kept_words(end.rows, self.planned),
+            kept_words(self.rows, self.planned),
             self.help(),
             self.again()
         );

@@ -5,7 +5,7 @@ use crate::output;
 use crate::suites::source;
 use clap::Args;
 use raidlab_lab::catalogue::{self, Kind};
-use raidlab_lab::{LoadError, Subject, SubjectKind};
+use raidlab_lab::{Files, Subject, SubjectKind};
 use raidlab_store::Setting;
 
 /// Arguments of `raidlab subjects`.
@@ -82,11 +82,11 @@ pub fn subjects(arguments: &Arguments) -> Result<(), Failure> {
 /// Lists the hosts, or shows one.
 fn hosts(name: Option<&str>) -> Result<(), Failure> {
     let Some(name) = name else {
-        let hosts = catalogue::hosts().map_err(LoadError::from)?;
+        let hosts = catalogue::hosts()?;
         let rows = hosts.into_iter().map(|host| vec![host.name, host.title]);
         return output::print(&output::table(&["host", "title"], &[], rows.collect()));
     };
-    let host = catalogue::host(name)
+    let host = catalogue::host(&Files::default(), name)
         .map_err(|error| Failure::from(error).help("`raidlab subjects --hosts` lists the hosts"))?;
     output::print(&format!(
         "{}: {}\n\n{}",

@@ -408,7 +408,7 @@ mod tests {
             };
             store.add_records(id, &records).unwrap();
             store.add_notes(id, &data.notes).unwrap();
-            store.set_findings(id, &data.findings).unwrap();
+            store.set_findings(id, &data.findings, None).unwrap();
             let mut cells: Vec<(Cell, Vec<Measurement>)> = Vec::new();
             for m in &data.measurements {
                 match cells.iter_mut().find(|(cell, _)| *cell == m.cell()) {

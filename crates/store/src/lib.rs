@@ -2,8 +2,9 @@
 //!
 //! A run is begun, gets settings, notes and measurements, and is finished.
 //! Each cell (a job on a subject, with all its rows and records) is one
-//! transaction, so a run that is interrupted or killed leaves complete cells,
-//! and [`Store::finished_cells`] says where to go on; any number of readers may look while it goes on.
+//! transaction, so a run that is interrupted or killed leaves complete cells.
+//! [`Store::ended_experiments`] and [`Store::finished_cells`] say where to go on; any
+//! number of readers may look meanwhile.
 //! Users may read the file with any `SQLite` client: tables and columns are
 //! described in `schema.sql`, and every column with a unit ends in it.
 
@@ -25,7 +26,7 @@ pub use export::{
     published_error_percent, to_json_line, write_csv, write_json_lines, write_members_csv,
 };
 pub use measurement::{
-    Latency, Measurement, MemberUse, Metric, PublishedFigure, Role, Run, Setting,
+    KeptPlan, Latency, Measurement, MemberUse, Metric, PublishedFigure, Role, Run, Setting,
 };
 pub use raidlab_results::{Operation, UnknownOperation};
 pub use record::{
@@ -33,4 +34,4 @@ pub use record::{
     Severity,
 };
 pub use schema::SCHEMA_VERSION;
-pub use store::{AccuracyNote, LATEST, RunId, RunSummary, Store};
+pub use store::{AccuracyNote, LATEST, Origin, RunId, RunSummary, Store};

@@ -36,12 +36,17 @@ pub struct Run {
     pub raidlab_version: String,
     /// The command line, for repeating the run.
     pub command_line: String,
-    /// Its arguments one by one, for going on after an interruption; empty
-    /// where a run cannot be gone on with.
-    pub arguments: Vec<String>,
-    /// Changes when the suite, its subjects or its disks change: a run is only
-    /// gone on with when this is the same.
+    /// The plan's SHA-256; empty where there is none.
     pub plan_hash: String,
+}
+
+/// A run's plan as it is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeptPlan {
+    /// SHA-256 of the program that planned it, in hexadecimal digits.
+    pub program: String,
+    /// The plan itself; what is in it is not the store's business.
+    pub json: String,
 }
 
 /// One setting in force, as read back from whatever it was given to.

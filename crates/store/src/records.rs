@@ -2,9 +2,10 @@
 
 use crate::rows::{counter, integer, is_unique_violation, real, word};
 use crate::schema::failure;
+use crate::store::Origin;
 use crate::{
-    Cell, CommandRecord, EventRecord, Finding, Observation, Operation, Records, Scope, Series,
-    Setting, Severity, StoreError,
+    Cell, CommandRecord, EventRecord, Finding, Observation, Operation, Records, RunId, Scope,
+    Series, Setting, Severity, StoreError,
 };
 use rusqlite::{Row, Transaction, params};
 use std::path::Path;
@@ -13,13 +14,13 @@ use std::path::Path;
 pub(crate) fn insert(
     transaction: &Transaction<'_>,
     path: &Path,
-    run_id: i64,
+    origin: Origin,
     records: &Records,
 ) -> Result<(), StoreError> {
     let inserter = Inserter {
         transaction,
         path,
-        run_id,
+        origin,
     };
     inserter.settings(&records.settings)?;
     inserter.observations(&records.observations)?;
@@ -32,20 +33,21 @@ pub(crate) fn insert(
 pub(crate) fn insert_cell(
     transaction: &Transaction<'_>,
     path: &Path,
-    run_id: i64,
+    origin: Origin,
     cell: &Cell,
 ) -> Result<(), StoreError> {
     let inserted = transaction.execute(
-        "INSERT INTO cell (run_id, host, subject, filesystem, fit, sequence, repetition)
-         VALUES (?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO cell (run_id, host, subject, filesystem, fit, sequence, repetition, experiment)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
         params![
-            run_id,
+            origin.run.0,
             cell.host,
             cell.subject,
             cell.filesystem,
             cell.fit,
             cell.sequence,
-            cell.repetition
+            cell.repetition,
+            origin.experiment
         ],
     );
     match inserted {
@@ -64,20 +66,20 @@ pub(crate) fn insert_cell(
 pub(crate) fn replace_findings(
     transaction: &Transaction<'_>,
     path: &Path,
-    run_id: i64,
+    run: RunId,
     findings: &[Finding],
 ) -> Result<(), StoreError> {
     let fail = |error| failure("keep the findings", path, error);
     transaction
         .execute(
             "DELETE FROM finding WHERE scope_id IN (SELECT scope_id FROM scope WHERE run_id = ?)",
-            [run_id],
+            [run.0],
         )
         .map_err(fail)?;
     let inserter = Inserter {
         transaction,
         path,
-        run_id,
+        origin: run.into(),
     };
     for finding in findings {
         let scope_id = inserter.scope(&finding.scope)?;
@@ -107,27 +109,29 @@ pub(crate) fn replace_findings(
 struct Inserter<'a> {
     transaction: &'a Transaction<'a>,
     path: &'a Path,
-    run_id: i64,
+    origin: Origin,
 }
 
 impl Inserter<'_> {
     /// The scope's number; it is written down the first time.
     fn scope(&self, scope: &Scope) -> Result<i64, StoreError> {
         let values = params![
-            self.run_id,
+            self.origin.run.0,
             scope.host,
             scope.subject,
             scope.filesystem,
             scope.sequence,
-            scope.repetition
+            scope.repetition,
+            self.origin.experiment
         ];
         let known = "SELECT scope_id FROM scope WHERE run_id = ?1 AND host = ?2 AND subject = ?3
              AND filesystem = ?4 AND ifnull(sequence, -1) = ifnull(?5, -1)
-             AND ifnull(repetition, -1) = ifnull(?6, -1)";
+             AND ifnull(repetition, -1) = ifnull(?6, -1)
+             AND ifnull(experiment, -1) = ifnull(?7, -1)";
         self.transaction
             .prepare_cached(
                 "INSERT OR IGNORE INTO scope (run_id, host, subject, filesystem, sequence,
-                 repetition) VALUES (?, ?, ?, ?, ?, ?)",
+                 repetition, experiment) VALUES (?, ?, ?, ?, ?, ?, ?)",
             )
             .and_then(|mut statement| statement.execute(values))
             .and_then(|_| self.transaction.prepare_cached(known))
@@ -146,8 +150,16 @@ impl Inserter<'_> {
     fn settings(&self, settings: &[Setting]) -> Result<(), StoreError> {
         for s in settings {
             self.execute(
-                "INSERT INTO setting (run_id, scope, name, value, source) VALUES (?, ?, ?, ?, ?)",
-                params![self.run_id, s.scope, s.name, s.value, s.source],
+                "INSERT INTO setting (run_id, scope, name, value, source, experiment)
+                 VALUES (?, ?, ?, ?, ?, ?)",
+                params![
+                    self.origin.run.0,
+                    s.scope,
+                    s.name,
+                    s.value,
+                    s.source,
+                    self.origin.experiment
+                ],
             )?;
         }
         Ok(())

@@ -8,6 +8,7 @@ CREATE TABLE cell (
     fit         TEXT NOT NULL,
     sequence    INTEGER NOT NULL,
     repetition  INTEGER NOT NULL,
+    experiment  INTEGER,                         -- of the run's plan; NULL: of none
     PRIMARY KEY (run_id, host, subject, filesystem, fit, sequence, repetition)
 ) STRICT, WITHOUT ROWID;
 
@@ -19,10 +20,12 @@ CREATE TABLE scope (
     subject     TEXT NOT NULL,
     filesystem  TEXT NOT NULL,
     sequence    INTEGER,
-    repetition  INTEGER
+    repetition  INTEGER,
+    experiment  INTEGER                          -- of the run's plan; NULL: of none
 ) STRICT;
 CREATE UNIQUE INDEX scope_of_run ON scope
-    (run_id, host, subject, filesystem, ifnull(sequence, -1), ifnull(repetition, -1));
+    (run_id, host, subject, filesystem, ifnull(sequence, -1), ifnull(repetition, -1),
+     ifnull(experiment, -1));
 
 -- Facts about machines, arrays and jobs, as read by a program.
 CREATE TABLE observation (

@@ -1,5 +1,6 @@
 //! Measurements to table rows and back.
 
+use crate::store::Origin;
 use crate::{Latency, Measurement, MemberUse, Operation, PublishedFigure, Role, StoreError};
 use rusqlite::types::Type;
 use rusqlite::{Row, Transaction, params};
@@ -45,10 +46,10 @@ fn maybe_real(field: &'static str, value: Option<f64>) -> Result<Option<f64>, St
 pub(crate) fn insert(
     transaction: &Transaction<'_>,
     path: &Path,
-    run_id: i64,
+    origin: Origin,
     m: &Measurement,
 ) -> Result<(), StoreError> {
-    let measurement_id = insert_measurement(transaction, path, run_id, m)?;
+    let measurement_id = insert_measurement(transaction, path, origin, m)?;
     insert_members(transaction, path, measurement_id, &m.members)?;
     insert_published(transaction, path, measurement_id, &m.published)
 }
@@ -56,14 +57,14 @@ pub(crate) fn insert(
 fn insert_measurement(
     transaction: &Transaction<'_>,
     path: &Path,
-    run_id: i64,
+    origin: Origin,
     m: &Measurement,
 ) -> Result<i64, StoreError> {
     let mut statement = transaction
         .prepare_cached(include_str!("insert_measurement.sql"))
         .map_err(|error| failure("add a measurement", path, error))?;
     let values = params![
-        run_id,
+        origin.run.0,
         m.bench,
         m.suite,
         m.host,
@@ -102,6 +103,7 @@ fn insert_measurement(
         integer("tag_overflows_count", m.tag_overflows)?,
         real("leaped_percent", m.leaped_percent)?,
         role_text(m.role),
+        origin.experiment,
     ];
     statement.insert(values).map_err(|error| {
         if is_unique_violation(&error) {

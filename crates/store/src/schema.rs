@@ -2,7 +2,7 @@
 //!
 //! A file is touched only when it is certain to be a store of this version, or
 //! empty. The order of the questions: does it open; is it an `SQLite` file; is
-//! its application id ours, or is it empty; is its schema version ours, or the one before; is it
+//! its application id ours, or is it empty; is its schema version ours, or an older one; is it
 //! sound. Tables, id and version of a new store are written in one
 //! transaction, so that a killed process leaves an empty file or a store.
 
@@ -15,10 +15,10 @@ use std::time::{Duration, Instant};
 pub(crate) const APPLICATION_ID: i32 = 0x726c_6162;
 
 /// Version of the tables. A change of `schema.sql` needs a new one.
-pub const SCHEMA_VERSION: i32 = 2;
+pub const SCHEMA_VERSION: i32 = 3;
 
-/// The version that is brought up to [`SCHEMA_VERSION`] when it is opened.
-const OLD_VERSION: i32 = 1;
+/// The oldest version that is brought up to [`SCHEMA_VERSION`] when it is opened.
+const OLDEST_VERSION: i32 = 1;
 
 /// How long to wait for another process's transaction. Transactions here are
 /// one row each, so a longer wait means that the other process hangs.
@@ -55,7 +55,7 @@ fn prepare(mut connection: Connection, path: &Path) -> Result<Connection, StoreE
     match found {
         State::Empty => create(&mut connection, path)?,
         State::Ours => check(&connection, path)?,
-        State::Old => {
+        State::Old(_) => {
             check(&connection, path)?;
             migrate(&mut connection, path)?;
         }
@@ -95,7 +95,8 @@ fn is_busy(error: &rusqlite::Error) -> bool {
 #[derive(PartialEq, Eq)]
 enum State {
     Empty,
-    Old,
+    /// Of this older version.
+    Old(i32),
     Ours,
 }
 
@@ -107,7 +108,7 @@ fn state(connection: &Connection, path: &Path) -> Result<State, StoreError> {
     if application_id == APPLICATION_ID {
         return match found {
             SCHEMA_VERSION => Ok(State::Ours),
-            OLD_VERSION => Ok(State::Old),
+            OLDEST_VERSION..SCHEMA_VERSION => Ok(State::Old(found)),
             _ => Err(StoreError::OtherVersion {
                 path: path.to_owned(),
                 found,
@@ -151,7 +152,7 @@ fn create(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
     transaction.commit().map_err(fail)
 }
 
-/// Brings a store of the version before up to this one, all or nothing.
+/// Brings a store of an older version up to this one, all or nothing.
 fn migrate(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
     let fail = |error| failure("bring the tables up to date", path, error);
     // A table is replaced while others refer to it by name.
@@ -161,13 +162,20 @@ fn migrate(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
     let transaction = connection
         .transaction_with_behavior(TransactionBehavior::Immediate)
         .map_err(fail)?;
-    if state(&transaction, path)? == State::Old {
-        transaction
-            .execute_batch(concat!(
+    if let State::Old(version) = state(&transaction, path)? {
+        let steps = if version == 1 {
+            concat!(
                 include_str!("migrate_1_to_2.sql"),
+                include_str!("migrate_2_to_3.sql"),
                 include_str!("records.sql")
-            ))
-            .map_err(fail)?;
+            )
+        } else {
+            concat!(
+                include_str!("migrate_2_to_3.sql"),
+                include_str!("migrate_records_2_to_3.sql")
+            )
+        };
+        transaction.execute_batch(steps).map_err(fail)?;
         transaction
             .pragma_update(None, "user_version", SCHEMA_VERSION)
             .map_err(fail)?;

@@ -10,14 +10,21 @@ CREATE TABLE run (
     seed             TEXT NOT NULL,              -- decimal; may exceed a signed integer
     raidlab_version  TEXT NOT NULL,
     command_line     TEXT NOT NULL,
-    arguments        TEXT NOT NULL DEFAULT '[]', -- JSON array; [] cannot be gone on with
-    plan_hash        TEXT NOT NULL DEFAULT ''
+    plan_hash        TEXT NOT NULL DEFAULT ''    -- SHA-256 of the plan, if there is one
+) STRICT;
+
+-- What a run was planned to be, as data: who goes on with it reads it here.
+CREATE TABLE plan (
+    run_id   INTEGER PRIMARY KEY REFERENCES run ON DELETE CASCADE,
+    program  TEXT NOT NULL,                      -- SHA-256 of the program that planned it
+    json     TEXT NOT NULL
 ) STRICT;
 
 -- Settings in force, as read back.
 CREATE TABLE setting (
     setting_id  INTEGER PRIMARY KEY,
     run_id      INTEGER NOT NULL REFERENCES run ON DELETE CASCADE,
+    experiment  INTEGER,                         -- of the run's plan; NULL: of none
     scope       TEXT NOT NULL,
     name        TEXT NOT NULL,
     value       TEXT NOT NULL,
@@ -30,6 +37,7 @@ CREATE INDEX setting_of_run ON setting (run_id);
 CREATE TABLE measurement (
     measurement_id       INTEGER PRIMARY KEY,
     run_id               INTEGER NOT NULL REFERENCES run ON DELETE CASCADE,
+    experiment           INTEGER,                -- of the run's plan; NULL: of none
     bench                TEXT NOT NULL,
     suite                TEXT NOT NULL,
     host                 TEXT NOT NULL,          -- '' for modelled ones
@@ -105,6 +113,7 @@ CREATE TABLE published_figure (
 CREATE TABLE note (
     note_id           INTEGER PRIMARY KEY,
     run_id            INTEGER NOT NULL REFERENCES run ON DELETE CASCADE,
+    experiment        INTEGER,                   -- of the run's plan; NULL: of none
     class             TEXT NOT NULL,
     title             TEXT NOT NULL,
     statement         TEXT NOT NULL,
@@ -113,3 +122,11 @@ CREATE TABLE note (
     jobs              TEXT NOT NULL              -- JSON array of names; [] is every one
 ) STRICT;
 CREATE INDEX note_of_run ON note (run_id);
+
+-- The experiments of a run's plan that have come to their end, by their position from
+-- 0: all that they gave is here. What belongs to another one may be a part of it.
+CREATE TABLE ended (
+    run_id      INTEGER NOT NULL REFERENCES run ON DELETE CASCADE,
+    experiment  INTEGER NOT NULL,
+    PRIMARY KEY (run_id, experiment)
+) STRICT, WITHOUT ROWID;

@@ -1,13 +1,13 @@
 //! A store: one `SQLite` file with runs and everything that belongs to them.
 
 mod recorded;
+mod write;
 
-use crate::records;
 use crate::rows;
 use crate::schema::{self, failure};
-use crate::{CellResult, Finding, Measurement, Records, Run, Setting, StoreError};
+use crate::{Measurement, Run, Setting, StoreError};
 use rusqlite::types::Type;
-use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
+use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::num::ParseIntError;
@@ -18,7 +18,37 @@ pub const LATEST: &str = "latest";
 
 /// A run's number in its store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct RunId(i64);
+pub struct RunId(pub(crate) i64);
+
+/// Whose results they are: a run's, and, where it was planned, which of the plan's
+/// experiments gave them. What stands in the store is read experiment by experiment, in
+/// whatever order they ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Origin {
+    pub(crate) run: RunId,
+    pub(crate) experiment: Option<u32>,
+}
+
+impl RunId {
+    /// One of the run's experiments, by its position in the plan, from 0.
+    #[must_use]
+    pub const fn experiment(self, position: u32) -> Origin {
+        Origin {
+            run: self,
+            experiment: Some(position),
+        }
+    }
+}
+
+impl From<RunId> for Origin {
+    /// The run as a whole.
+    fn from(run: RunId) -> Self {
+        Self {
+            run,
+            experiment: None,
+        }
+    }
+}
 
 /// A statement about a run: the accuracy of a class of jobs, an ablation, a
 /// remark.
@@ -108,121 +138,6 @@ impl Store {
         &self.path
     }
 
-    /// Writes down that a run has started.
-    ///
-    /// # Errors
-    /// A run of this name is there already, or the file cannot be written.
-    pub fn begin_run(&mut self, run: &Run) -> Result<RunId, StoreError> {
-        let inserted = self.connection.execute(
-            "INSERT INTO run (name, started_utc, finished_utc, bench, suite, suite_title, seed,
-             raidlab_version, command_line, arguments, plan_hash)
-             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            params![
-                run.name,
-                run.started,
-                run.finished,
-                run.bench,
-                run.suite,
-                run.suite_title,
-                run.seed.to_string(),
-                run.raidlab_version,
-                run.command_line,
-                names_to_json(&run.arguments),
-                run.plan_hash,
-            ],
-        );
-        match inserted {
-            Ok(_) => Ok(RunId(self.connection.last_insert_rowid())),
-            Err(error) if rows::is_unique_violation(&error) => Err(StoreError::RunExists {
-                name: run.name.clone(),
-            }),
-            Err(error) => Err(failure("begin a run", &self.path, error)),
-        }
-    }
-
-    /// Adds records that belong to no single cell, all or none.
-    ///
-    /// # Errors
-    /// A number is not finite or above 2^63, or the file cannot be written.
-    pub fn add_records(&mut self, run: RunId, records: &Records) -> Result<(), StoreError> {
-        self.in_transaction("add records", |transaction, path| {
-            records::insert(transaction, path, run.0, records)
-        })
-    }
-
-    /// Adds statements about the run, all or none.
-    ///
-    /// # Errors
-    /// The file cannot be written.
-    pub fn add_notes(&mut self, run: RunId, notes: &[AccuracyNote]) -> Result<(), StoreError> {
-        self.in_transaction("add notes", |transaction, path| {
-            let fail = |error| failure("add notes", path, error);
-            let mut statement = transaction
-                .prepare_cached(
-                    "INSERT INTO note (run_id, class, title, statement, declared_percent,
-                     subjects, jobs) VALUES (?, ?, ?, ?, ?, ?, ?)",
-                )
-                .map_err(fail)?;
-            for n in notes {
-                statement
-                    .execute(params![
-                        run.0,
-                        n.class,
-                        n.title,
-                        n.statement,
-                        n.declared_percent,
-                        names_to_json(&n.subjects),
-                        names_to_json(&n.jobs),
-                    ])
-                    .map_err(fail)?;
-            }
-            Ok(())
-        })
-    }
-
-    /// Adds a finished cell, its rows with members and published figures and
-    /// its records, in one transaction: a run that is killed leaves complete
-    /// cells only.
-    ///
-    /// # Errors
-    /// The run already has this cell or one of its rows (sequence, operation,
-    /// part, subject, file system, host, fit, repetition), a number is not
-    /// finite or above 2^63, or the file cannot be written.
-    pub fn add_cell(&mut self, run: RunId, result: &CellResult) -> Result<(), StoreError> {
-        self.in_transaction("add a cell", |transaction, path| {
-            for row in &result.rows {
-                rows::insert(transaction, path, run.0, row)?;
-            }
-            records::insert(transaction, path, run.0, &result.records)?;
-            records::insert_cell(transaction, path, run.0, &result.cell)
-        })
-    }
-
-    /// Replaces what the audit found of a run.
-    ///
-    /// # Errors
-    /// The file cannot be written.
-    pub fn set_findings(&mut self, run: RunId, findings: &[Finding]) -> Result<(), StoreError> {
-        self.in_transaction("keep the findings", |transaction, path| {
-            records::replace_findings(transaction, path, run.0, findings)
-        })
-    }
-
-    /// Writes down when a run ended, RFC 3339 in UTC.
-    ///
-    /// # Errors
-    /// The run has been deleted, or the file cannot be written.
-    pub fn finish_run(&mut self, run: RunId, finished: &str) -> Result<(), StoreError> {
-        let changed = self
-            .connection
-            .execute(
-                "UPDATE run SET finished_utc = ? WHERE run_id = ?",
-                params![finished, run.0],
-            )
-            .map_err(|error| failure("finish a run", &self.path, error))?;
-        self.expect_one(run, changed)
-    }
-
     /// Every run, the one begun last first.
     ///
     /// # Errors
@@ -263,32 +178,44 @@ impl Store {
         }
     }
 
-    /// A run's measurements in the suite's order; within a job in the order
-    /// in which they were added.
+    /// A run's measurements in the suite's order; within a job experiment by
+    /// experiment, in the order in which they were added.
     ///
     /// # Errors
     /// The file cannot be read.
     pub fn measurements(&self, run: RunId) -> Result<Vec<Measurement>, StoreError> {
+        self.measurements_of(run.into())
+    }
+
+    /// Those of one experiment, or the whole run's.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn measurements_of(&self, origin: Origin) -> Result<Vec<Measurement>, StoreError> {
         const ACTION: &str = "read measurements";
+        let which = params![origin.run.0, origin.experiment];
         let keyed = |row: &Row<'_>| row.get::<_, i64>("measurement_id");
         let main = self.collect(
             ACTION,
-            "SELECT * FROM measurement WHERE run_id = ? ORDER BY sequence, measurement_id",
-            [run.0],
+            "SELECT * FROM measurement WHERE run_id = ?1 AND experiment IS ifnull(?2, experiment)
+             ORDER BY sequence, experiment, measurement_id",
+            which,
             |row| Ok((keyed(row)?, rows::read_measurement(row)?)),
         )?;
         let mut members = grouped(self.collect(
             ACTION,
             "SELECT member_use.* FROM member_use JOIN measurement USING (measurement_id)
-             WHERE run_id = ? ORDER BY measurement_id, slot",
-            [run.0],
+             WHERE run_id = ?1 AND experiment IS ifnull(?2, experiment)
+             ORDER BY measurement_id, slot",
+            which,
             |row| Ok((keyed(row)?, rows::read_member(row)?)),
         )?);
         let mut published = grouped(self.collect(
             ACTION,
             "SELECT published_figure.* FROM published_figure JOIN measurement USING (measurement_id)
-             WHERE run_id = ? ORDER BY measurement_id, position",
-            [run.0],
+             WHERE run_id = ?1 AND experiment IS ifnull(?2, experiment)
+             ORDER BY measurement_id, position",
+            which,
             |row| Ok((keyed(row)?, rows::read_published(row)?)),
         )?);
         Ok(main
@@ -301,14 +228,15 @@ impl Store {
             .collect())
     }
 
-    /// A run's settings in the order in which they were added.
+    /// A run's settings, experiment by experiment, in the order in which they were
+    /// added.
     ///
     /// # Errors
     /// The file cannot be read.
     pub fn settings(&self, run: RunId) -> Result<Vec<Setting>, StoreError> {
         self.collect(
             "read settings",
-            "SELECT * FROM setting WHERE run_id = ? ORDER BY setting_id",
+            "SELECT * FROM setting WHERE run_id = ? ORDER BY experiment, setting_id",
             [run.0],
             |row| {
                 Ok(Setting {
@@ -343,33 +271,11 @@ impl Store {
         )
     }
 
-    /// Deletes a run with everything that belongs to it.
-    ///
-    /// # Errors
-    /// The run has been deleted already, or the file cannot be written.
-    pub fn delete_run(&mut self, run: RunId) -> Result<(), StoreError> {
-        let changed = self
-            .connection
-            .execute("DELETE FROM run WHERE run_id = ?", [run.0])
-            .map_err(|error| failure("delete a run", &self.path, error))?;
-        self.expect_one(run, changed)
-    }
-
-    fn expect_one(&self, run: RunId, changed: usize) -> Result<(), StoreError> {
-        if changed == 1 {
-            return Ok(());
-        }
-        Err(StoreError::NoSuchRun {
-            name: format!("number {}", run.0),
-            path: self.path.clone(),
-        })
-    }
-
     fn summary(&self, id: RunId, run: Run) -> Result<RunSummary, StoreError> {
         let counts = self.collect(
             "count a run's rows",
             "SELECT subject, count(*) FROM measurement WHERE run_id = ?
-             GROUP BY subject ORDER BY min(measurement_id)",
+             GROUP BY subject ORDER BY min(experiment), min(measurement_id)",
             [id.0],
             |row| Ok((row.get::<_, String>(0)?, row.get::<_, u32>(1)?)),
         )?;
@@ -379,22 +285,6 @@ impl Store {
             measurements: counts.iter().map(|(_, rows)| u64::from(*rows)).sum(),
             subjects: counts.into_iter().map(|(subject, _)| subject).collect(),
         })
-    }
-
-    fn in_transaction(
-        &mut self,
-        action: &'static str,
-        work: impl FnOnce(&Transaction<'_>, &Path) -> Result<(), StoreError>,
-    ) -> Result<(), StoreError> {
-        // Immediate: a lock that is taken late cannot be waited for.
-        let transaction = self
-            .connection
-            .transaction_with_behavior(TransactionBehavior::Immediate)
-            .map_err(|error| failure(action, &self.path, error))?;
-        work(&transaction, &self.path)?;
-        transaction
-            .commit()
-            .map_err(|error| failure(action, &self.path, error))
     }
 
     fn collect<T>(
@@ -453,7 +343,6 @@ fn read_run(row: &Row<'_>) -> rusqlite::Result<(RunId, Run)> {
         seed,
         raidlab_version: row.get("raidlab_version")?,
         command_line: row.get("command_line")?,
-        arguments: names_from_json(row, "arguments")?,
         plan_hash: row.get("plan_hash")?,
     };
     Ok((RunId(row.get("run_id")?), run))

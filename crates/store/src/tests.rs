@@ -21,7 +21,6 @@ fn run(name: &str) -> Run {
         seed: u64::MAX,
         raidlab_version: "0.1.0".to_owned(),
         command_line: "raidlab run mirror-2015".to_owned(),
-        arguments: vec!["run".to_owned(), "mirror-2015".to_owned()],
         plan_hash: "9f2a".to_owned(),
     }
 }

@@ -1,12 +1,11 @@
 //! Order, cancelling and failures of runs.
 
-use super::{RunEnd, RunError, RunOptions, Sink, run_suite};
+use super::{Before, RunEnd, RunError, RunOptions, Sink, run_suite};
 use crate::bench::{Bench, BenchError, Finish, Observer, Progress};
 use crate::experiment::{Choices, Experiment};
 use crate::mock::MockBench;
 use crate::suite::Suite;
 use raidlab_store::{CellResult, Measurement, Records};
-use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Keeps everything; may fail, or cancel, after some rows.
@@ -17,6 +16,8 @@ struct Keep<'a> {
     progress: Vec<(usize, Progress)>,
     fail_after: Option<usize>,
     cancel_after: Option<(usize, &'a AtomicBool)>,
+    ended: Vec<usize>,
+    before: Before,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -50,6 +51,16 @@ impl Sink for Keep<'_> {
         }
         Ok(())
     }
+
+    fn ended(&mut self, experiment: usize) -> Result<(), Full> {
+        self.ended.push(experiment);
+        Ok(())
+    }
+
+    fn ended_before(&mut self, experiment: usize) -> Result<(), Full> {
+        self.ended.push(experiment);
+        Ok(())
+    }
 }
 
 fn experiments() -> (Suite, Vec<Experiment>) {
@@ -65,12 +76,12 @@ fn experiments() -> (Suite, Vec<Experiment>) {
 fn run(bench: &dyn Bench, threads: usize, keep: &mut Keep<'_>) -> Result<RunEnd, RunError<Full>> {
     let (suite, experiments) = experiments();
     let own = AtomicBool::new(false);
+    let before = keep.before.clone();
     let options = RunOptions {
         threads,
         cancel: keep.cancel_after.map_or(&own, |(_, cancel)| cancel),
         published: suite.published.as_ref(),
-        finished: &BTreeSet::new(),
-        ordered: true,
+        before: &before,
     };
     run_suite(bench, &experiments, options, keep)
 }
@@ -82,7 +93,8 @@ fn rows_come_in_the_same_order_at_any_number_of_threads() {
         let mut keep = Keep::default();
         let end = run(&MockBench::default(), threads, &mut keep).expect("runs");
         assert_eq!((end.finish, end.failures.len()), (Finish::Complete, 0));
-        assert_eq!((end.rows, keep.rows.len()), (8 * 30, 8 * 30));
+        assert_eq!(keep.rows.len(), 8 * 30);
+        assert_eq!(keep.ended, (0..8).collect::<Vec<_>>());
         assert!(
             keep.rows
                 .is_sorted_by_key(|(experiment, row)| (*experiment, row.sequence))
@@ -102,6 +114,21 @@ fn rows_come_in_the_same_order_at_any_number_of_threads() {
 }
 
 #[test]
+fn what_had_ended_is_not_run_again_and_takes_its_turn() {
+    let mut whole = Keep::default();
+    run(&MockBench::default(), 1, &mut whole).expect("runs");
+    for threads in [1, 4] {
+        let mut keep = Keep::default();
+        keep.before.ended = [0, 1, 5, 7].into();
+        run(&MockBench::default(), threads, &mut keep).expect("runs");
+        assert_eq!(keep.ended, (0..8).collect::<Vec<_>>());
+        let mut expected = whole.rows.clone();
+        expected.retain(|(experiment, _)| [2, 3, 4, 6].contains(experiment));
+        assert_eq!(keep.rows, expected);
+    }
+}
+
+#[test]
 fn what_was_measured_before_a_failure_is_delivered() {
     let bench = MockBench {
         fail_at_step: Some(4),
@@ -111,6 +138,7 @@ fn what_was_measured_before_a_failure_is_delivered() {
     assert_eq!((keep.rows.len(), end.failures.len()), (8 * 3, 8));
     let failed: Vec<usize> = end.failures.iter().map(|(index, _)| *index).collect();
     assert_eq!(failed, (0..8).collect::<Vec<_>>());
+    assert!(keep.ended.is_empty());
     assert_eq!(end.failures[0].1.to_string(), "step 4 failed");
 }
 
@@ -147,8 +175,7 @@ fn nothing_runs_when_one_experiment_cannot() {
         threads: 2,
         cancel: &cancel,
         published: None,
-        finished: &BTreeSet::new(),
-        ordered: true,
+        before: &Before::default(),
     };
     let mut keep = Keep::default();
     let error =
@@ -163,6 +190,10 @@ struct Endless;
 impl Bench for Endless {
     fn name(&self) -> &'static str {
         "endless"
+    }
+
+    fn repeats_exactly(&self) -> bool {
+        true
     }
 
     fn check(&self, _experiment: &Experiment) -> Result<(), BenchError> {

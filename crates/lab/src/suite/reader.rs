@@ -8,6 +8,7 @@ use super::step::{Context, RawStep, ReadStep, read_step};
 use super::{Begin, Job, Rounds, Step, Suite};
 use crate::catalogue::{self, LoadError};
 use crate::document::{Document, FileError, Problem, Reserved};
+use crate::files::Files;
 use crate::published::Published;
 use crate::settings;
 use serde::Deserialize;
@@ -62,7 +63,11 @@ impl Suite {
     ///
     /// # Errors
     /// With file, line, field and remedy.
-    pub(super) fn read(document: &Document, folder: &Path) -> Result<Self, LoadError> {
+    pub(super) fn read(
+        files: &Files,
+        document: &Document,
+        folder: &Path,
+    ) -> Result<Self, LoadError> {
         let raw: RawSuite = document.decode(&RESERVED)?;
         settings::check_schema(document, &raw.schema)?;
         if raw.disks.get_ref().is_empty() {
@@ -71,10 +76,10 @@ impl Suite {
             return Err(error.into());
         }
         let (disks, regions) = read_disks(document, raw.disks.get_ref())?;
-        let subjects = read_subjects(document, &raw.subjects, folder, disks.len())?;
+        let subjects = read_subjects(files, document, &raw.subjects, folder, disks.len())?;
         let filesystems = read_filesystems(document, raw.filesystems.as_ref())?;
         let repetitions = read_repetitions(document, raw.repetitions.as_ref())?;
-        let published = read_published(document, raw.published.as_ref(), folder)?;
+        let published = read_published(files, document, raw.published.as_ref(), folder)?;
         if raw.step.get_ref().is_empty() {
             let remedy = "add a [[step]] with a job";
             return Err(document.invalid(raw.step.span(), "no steps", remedy).into());
@@ -82,7 +87,11 @@ impl Suite {
         let mut checker = Checker::new(document, disks.len(), &subjects, published.as_ref());
         let mut builder = Builder::new(document, &raw.rounds);
         for step in raw.step.get_ref() {
-            let context = Context { document, folder };
+            let context = Context {
+                files,
+                document,
+                folder,
+            };
             let read = read_step(context, step.get_ref(), step.span())?;
             checker.check(&read)?;
             builder.add(read, step.get_ref().round.as_ref())?;
@@ -126,6 +135,7 @@ fn read_repetitions(
 
 /// Loads the published figures.
 fn read_published(
+    files: &Files,
     document: &Document,
     entry: Option<&Spanned<String>>,
     folder: &Path,
@@ -133,7 +143,7 @@ fn read_published(
     let Some(entry) = entry else {
         return Ok(None);
     };
-    let loaded = Published::load(&catalogue::resolve(entry.get_ref(), folder));
+    let loaded = Published::load_from(files, &catalogue::resolve(entry.get_ref(), folder));
     loaded
         .map(Some)
         .map_err(|error| named_at(document, entry.span(), error))

@@ -8,6 +8,7 @@
 use super::reader::named_at;
 use crate::catalogue::{self, LoadError};
 use crate::document::{Document, FileError};
+use crate::files::Files;
 use crate::subject::{Subject, SubjectKind};
 use raidlab_systems::FileSystemSpec;
 use serde::Deserialize;
@@ -128,6 +129,7 @@ pub(super) fn read_filesystems(
 /// When a subject cannot be loaded, comes twice, or asks for members that are
 /// not there.
 pub(super) fn read_subjects(
+    files: &Files,
     document: &Document,
     entries: &Spanned<Vec<Spanned<RawSelection>>>,
     folder: &Path,
@@ -144,7 +146,7 @@ pub(super) fn read_subjects(
             RawSelection::Plain(name) => (name, entry.span()),
             RawSelection::Table(table) => (table.subject.get_ref(), table.subject.span()),
         };
-        let loaded = Subject::load(&catalogue::resolve(name, folder));
+        let loaded = Subject::load_from(files, &catalogue::resolve(name, folder));
         let mut subject = loaded.map_err(|error| named_at(document, span, error))?;
         if let RawSelection::Table(table) = entry.get_ref() {
             select(document, table, &mut subject, disks)?;

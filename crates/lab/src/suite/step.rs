@@ -7,6 +7,7 @@ use super::tool::{RawTool, read_tool};
 use super::{Condition, Event, EventKind, FioText, Job, QueueRule, TimedEvent, Wait, When, Work};
 use crate::catalogue::{self, LoadError};
 use crate::document::{Document, FileError, Problem};
+use crate::files::Files;
 use crate::fio::read_fio;
 use crate::settings::Time;
 use raidlab_units::{Nanos, parse_duration};
@@ -101,6 +102,8 @@ pub(super) enum ReadStep {
 /// Where and what a step's file is.
 #[derive(Clone, Copy)]
 pub(super) struct Context<'a> {
+    /// Where job files are read.
+    pub(super) files: &'a Files,
     pub(super) document: &'a Document,
     /// Relative paths start here.
     pub(super) folder: &'a Path,
@@ -365,7 +368,7 @@ fn read_fio_text(
         }
         (None, Some(file), None) => {
             let path = context.folder.join(combination.apply(file.get_ref()));
-            let text = catalogue::read_text(&path)
+            let text = catalogue::read_text(context.files, &path)
                 .map_err(|error| super::reader::named_at(document, file.span(), error))?;
             let text = combination.apply(&text);
             let name = path.display().to_string();

@@ -4,6 +4,7 @@ mod real;
 
 use super::{QueueRule, Step, Suite, Wait};
 use crate::catalogue::LoadError;
+use crate::files::Files;
 use crate::subject::Subject;
 use proptest::prelude::*;
 use raidlab_units::{Bytes, Nanos};
@@ -334,8 +335,13 @@ fn a_job_file_is_a_suite_of_its_groups() {
     )
     .expect("written");
     let subject = Subject::load("disk").expect("built in");
-    let suite =
-        Suite::from_job_file(&path, vec!["wd4000fyyz".to_owned()], vec![subject]).expect("valid");
+    let suite = Suite::from_job_file(
+        &Files::default(),
+        &path,
+        vec!["wd4000fyyz".to_owned()],
+        vec![subject],
+    )
+    .expect("valid");
     let jobs: Vec<(&str, &str, QueueRule)> = suite
         .jobs()
         .map(|job| (job.title.as_str(), job.class.as_str(), job.queue))
@@ -356,7 +362,8 @@ fn a_job_file_is_a_suite_of_its_groups() {
         ]
     );
     std::fs::write(&path, "[a]\nrw=rundread\n").expect("written");
-    let error = Suite::from_job_file(&path, Vec::new(), Vec::new()).expect_err("no such pattern");
+    let error = Suite::from_job_file(&Files::default(), &path, Vec::new(), Vec::new())
+        .expect_err("no such pattern");
     assert!(error.to_string().contains("two.fio, line 2"), "{error}");
 }
 

@@ -1,9 +1,7 @@
 //! raidlab as the first program in a guest of the kernel bench.
 
-use crate::cli::{Cli, Command};
 use crate::failure::{Failure, Kind};
 use crate::run::Description;
-use clap::Parser;
 use raidlab_kernel::agent;
 use raidlab_lab::Experiment;
 
@@ -21,20 +19,5 @@ pub fn run() {
 }
 
 fn experiment() -> Result<Experiment, Failure> {
-    let description = Description::read()?;
-    let folder = description.folder();
-    std::env::set_current_dir(folder).map_err(|error| {
-        let words = format!(
-            "the guest has no folder {}: {error}; start from another one",
-            folder.display()
-        );
-        Failure::words(Kind::Run, words)
-    })?;
-    match Cli::try_parse_from(description.command_line()).map(|cli| cli.command) {
-        Ok(Command::Run(arguments)) => description.experiment(&arguments),
-        _ => Err(Failure::words(
-            Kind::Input,
-            "the guest got no command line of a run",
-        )),
-    }
+    Description::read()?.experiment()
 }

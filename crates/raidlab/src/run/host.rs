@@ -7,18 +7,19 @@
 
 mod safety;
 
-use super::Arguments;
+use super::Task;
+use super::asked::REAL;
 use super::prepare::{self, Prepared};
 use crate::failure::{Failure, Kind};
 use crate::output;
 use raidlab_host::{HostBench, HostError, Machine, cleanup, plan, trial};
 use raidlab_inventory::System;
 use raidlab_inventory::choose::Consent;
-use raidlab_lab::{Choices, Experiment, HostChoice, Suite};
+use raidlab_lab::{Choices, Experiment, Files, HostChoice, Suite};
 use raidlab_shell::SshOptions;
 use raidlab_units::{Bytes, parse_bytes};
 pub use safety::check_unchanged;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
@@ -27,10 +28,11 @@ pub const TRIAL_FOLDER: &str = "/var/tmp";
 /// The size of trial disks where none is said.
 const TRIAL_SIZE: Bytes = Bytes(1 << 30);
 
-/// Arguments that only real machines have.
-#[derive(Debug, clap::Args)]
-#[command(next_help_heading = "On real machines (--on host)")]
-pub struct HostArguments {
+/// What is asked of real machines alone.
+#[derive(Debug, Clone, PartialEq, Eq, clap::Args, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[command(next_help_heading = REAL)]
+pub struct HostAsked {
     /// A machine behind ssh, `root@store1`; may be repeated. All of them use
     /// disks of the same names. Default: this machine.
     #[arg(long = "machine", value_name = "DESTINATION")]
@@ -57,16 +59,12 @@ pub struct HostArguments {
     #[arg(long)]
     wipe_signatures: bool,
 
-    /// Do not ask before data on the disks are lost.
-    #[arg(long)]
-    yes: bool,
-
     /// Do everything so many times instead of as often as the suite says.
     #[arg(long, value_name = "N")]
     repetitions: Option<std::num::NonZero<u32>>,
 }
 
-impl HostArguments {
+impl HostAsked {
     /// How often everything is to be done, where that is said.
     pub fn repetitions(&self) -> Option<u32> {
         self.repetitions.map(std::num::NonZero::get)
@@ -129,14 +127,15 @@ pub struct HostRun {
 /// # Errors
 /// When a machine cannot be reached, a disk may not be used, or nothing is left
 /// to run.
-pub fn prepare(arguments: &Arguments, goes_on: bool) -> Result<HostRun, Failure> {
-    let mut suite = prepare::load(arguments)?;
-    let subjects = prepare::chosen_subjects(&suite, &arguments.subjects)?;
-    let own = &arguments.host;
+pub fn prepare(task: &Task) -> Result<HostRun, Failure> {
+    let asked = &task.asked;
+    let mut suite = prepare::load(asked, &task.files)?;
+    let subjects = prepare::chosen_subjects(&suite, &task.files, &asked.subjects)?;
+    let own = &asked.host;
     if let Some(repetitions) = own.repetitions() {
         suite.repetitions = repetitions;
     }
-    let (machines, trial) = machines(arguments, &suite, goes_on)?;
+    let (machines, trial) = machines(task, &suite)?;
     let hosts = machines
         .iter()
         .map(|machine| HostChoice {
@@ -150,7 +149,7 @@ pub fn prepare(arguments: &Arguments, goes_on: bool) -> Result<HostRun, Failure>
         })
         .collect();
     let choices = Choices {
-        seed: arguments.seed,
+        seed: asked.seed,
         hosts,
         ..Choices::default()
     };
@@ -177,9 +176,10 @@ pub fn prepare(arguments: &Arguments, goes_on: bool) -> Result<HostRun, Failure>
     }
     let bench = HostBench::new(machines);
     let mut experiments = suite.experiments(&subjects, &choices);
-    let named = !arguments.subjects.is_empty();
-    let obstacles = leave_out(&bench, &mut experiments, named, arguments.dry_run)?;
-    if experiments.is_empty() {
+    experiments.retain(|one| task.plans(one, suite.repetitions));
+    let named = !asked.subjects.is_empty() || task.planned.is_some();
+    let obstacles = leave_out(&bench, &mut experiments, named, task.dry_run)?;
+    if experiments.is_empty() && task.planned.is_none() {
         let words = format!("nothing of suite `{}` can run here", suite.name);
         return Err(Failure::words(Kind::Run, words).help(obstacles.left_out.join("\n      ")));
     }
@@ -201,21 +201,17 @@ pub fn prepare(arguments: &Arguments, goes_on: bool) -> Result<HostRun, Failure>
 }
 
 /// The machines with their disks.
-fn machines(
-    arguments: &Arguments,
-    suite: &Suite,
-    goes_on: bool,
-) -> Result<(Vec<Machine>, Option<Trial>), Failure> {
-    let own = &arguments.host;
+fn machines(task: &Task, suite: &Suite) -> Result<(Vec<Machine>, Option<Trial>), Failure> {
+    let own = &task.asked.host;
     let consent = Consent {
         wipe_signatures: own.wipe_signatures,
     };
-    let entries = entries(arguments)?;
+    let entries = entries(task)?;
     let wanted = suite.disks.len();
     let (mut machines, mut trial) = (Vec::new(), None);
     for entry in entries {
         let machine = connect(&entry)?;
-        if goes_on {
+        if task.resumed.is_some() {
             let folder = own.trial_folder.display().to_string();
             for one in cleanup(&machine, &folder).map_err(|error| Failure::new(Kind::Run, error))? {
                 output::say(&format!("removed {one}, left by the run before"));
@@ -245,30 +241,30 @@ fn machines(
 /// This machine's name among destinations.
 const LOCALHOST: &str = "localhost";
 
-fn entries(arguments: &Arguments) -> Result<Vec<MachineEntry>, Failure> {
-    let own = &arguments.host;
+fn entries(task: &Task) -> Result<Vec<MachineEntry>, Failure> {
+    let own = &task.asked.host;
     if let Some(path) = &own.machine_file {
-        return read_machines(path);
+        return read_machines(&task.files, path);
     }
     let words = own.elevate.as_deref().unwrap_or_default();
     let elevate: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
     let entry = |destination: &str| MachineEntry {
         destination: destination.to_owned(),
-        disks: arguments.disks.clone(),
+        disks: task.asked.disks.clone(),
         ssh: Vec::new(),
         elevate: elevate.clone(),
     };
     if own.machines.is_empty() {
         return Ok(vec![entry(LOCALHOST)]);
     }
-    if arguments.disks.is_empty() {
+    if task.asked.disks.is_empty() {
         let words = "no disks are named for the machines";
         return Err(Failure::words(Kind::Usage, words).help("give --disk once for each member"));
     }
     Ok(own.machines.iter().map(|name| entry(name)).collect())
 }
 
-fn read_machines(path: &Path) -> Result<Vec<MachineEntry>, Failure> {
+fn read_machines(files: &Files, path: &Path) -> Result<Vec<MachineEntry>, Failure> {
     #[derive(Debug, thiserror::Error)]
     #[error("cannot read {}", .0.display())]
     struct ReadError(PathBuf, #[source] std::io::Error);
@@ -276,8 +272,15 @@ fn read_machines(path: &Path) -> Result<Vec<MachineEntry>, Failure> {
     #[error("{}, {}", .0.display(), .1.to_string().trim_end().replace('\n', " "))]
     struct WrongFile(PathBuf, toml::de::Error);
 
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| Failure::new(Kind::Input, ReadError(path.to_owned(), error)))?;
+    let failed = |error| ReadError(path.to_owned(), error);
+    let name = path.display().to_string();
+    let text = files
+        .text(
+            &name,
+            || std::fs::read_to_string(path).map_err(failed),
+            failed,
+        )
+        .map_err(|error| Failure::new(Kind::Input, error))?;
     let file: MachineFile = toml::from_str(&text).map_err(|error| {
         Failure::new(Kind::Input, WrongFile(path.to_owned(), error))
             .help("a machine has `destination` and `disks`, and may have `ssh` and `elevate`")
@@ -299,7 +302,7 @@ fn connect(entry: &MachineEntry) -> Result<Machine, Failure> {
     machine.map_err(|error| Failure::new(Kind::Run, error))
 }
 
-fn make_trial(own: &HostArguments, count: usize) -> Result<(Trial, Vec<String>), Failure> {
+fn make_trial(own: &HostAsked, count: usize) -> Result<(Trial, Vec<String>), Failure> {
     let size = match &own.trial_size {
         None => TRIAL_SIZE,
         Some(text) => parse_bytes(text)

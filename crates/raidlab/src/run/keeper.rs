@@ -1,14 +1,16 @@
 //! Who receives a run's results: the store, standard output, the display.
 
+use super::asked::Asked;
+use super::planned;
 use super::prepare::{self, Prepared};
 use super::progress::Display;
 use crate::failure::{Failure, Kind};
 use jiff::Timestamp;
-use raidlab_lab::{Progress, Published, RunEnd, Sink};
+use raidlab_lab::{Before, Plan, Progress, Published, RunEnd, Sink};
 use raidlab_shell::Command;
 use raidlab_store::{
-    AccuracyNote, CellResult, ExportError, Measurement, Records, Run, RunId, RunSummary, Setting,
-    Store, StoreError, to_json_line,
+    AccuracyNote, CellResult, ExportError, KeptPlan, Measurement, Origin, Records, Run, RunId,
+    Setting, Store, StoreError, to_json_line,
 };
 use std::collections::BTreeSet;
 use std::error::Error;
@@ -51,7 +53,12 @@ impl KeepError {
 ///
 /// # Errors
 /// When the store cannot be written.
-pub fn begin(bench: &str, prepared: &Prepared, store: &mut Store) -> Result<Begun, StoreError> {
+pub fn begin(
+    bench: &str,
+    prepared: &Prepared,
+    plan: &Plan<Asked>,
+    store: &mut Store,
+) -> Result<Begun, Failure> {
     let now = Timestamp::now();
     let suite = &prepared.suite;
     let seed = prepared.experiments.first().map_or(0, |one| one.seed);
@@ -66,27 +73,34 @@ pub fn begin(bench: &str, prepared: &Prepared, store: &mut Store) -> Result<Begu
         seed,
         raidlab_version: env!("CARGO_PKG_VERSION").to_owned(),
         command_line: command_line(),
-        arguments: std::env::args().skip(1).collect(),
-        plan_hash: prepared.hash(),
+        plan_hash: plan.sha256().map_err(planned::unwritten)?,
     };
-    let id = begin_as(store, &mut run)?;
+    let kept = KeptPlan {
+        program: planned::program(),
+        json: plan.canonical().map_err(planned::unwritten)?,
+    };
     let mut notes = suite.published.as_ref().map_or_else(Vec::new, notes);
     notes.extend(prepared.remarks.iter().cloned());
-    store.add_notes(id, &notes)?;
+    let id = begin_as(store, &mut run, Some(&kept), &notes)?;
     let name = run.name;
     Ok(Begun { id, name })
 }
 
 /// Writes down that a run begins, under its name or, where another one began
-/// within the same second, the name with a number.
+/// within the same second, the name with a number; `notes`: what is to be said of it.
 ///
 /// # Errors
 /// When the store cannot be written.
-pub fn begin_as(store: &mut Store, run: &mut Run) -> Result<RunId, StoreError> {
+pub fn begin_as(
+    store: &mut Store,
+    run: &mut Run,
+    plan: Option<&KeptPlan>,
+    notes: &[AccuracyNote],
+) -> Result<RunId, StoreError> {
     let stem = run.name.clone();
     let mut number = 1;
     loop {
-        match store.begin_run(run) {
+        match store.begin_run_with(run, plan, notes) {
             Err(StoreError::RunExists { .. }) if number < 1000 => {
                 number += 1;
                 run.name = format!("{stem}-{number}");
@@ -96,53 +110,62 @@ pub fn begin_as(store: &mut Store, run: &mut Run) -> Result<RunId, StoreError> {
     }
 }
 
-/// Goes on with a run that did not come to its end.
+/// What an interrupted run has finished. Where experiments repeat exactly, those that
+/// did not come to their end are forgotten: they begin anew.
 ///
 /// # Errors
-/// When what would be run now is not what was begun.
-pub fn go_on(run: &RunSummary, prepared: &Prepared) -> Result<Begun, Failure> {
-    if run.run.plan_hash != prepared.hash() {
-        let words = format!(
-            "run {} was begun with another suite, subject or number of disks",
-            run.run.name
-        );
-        return Err(Failure::words(Kind::Input, words)
-            .help("put the files back as they were, or begin a new run"));
-    }
-    Ok(Begun {
-        id: run.id,
-        name: run.run.name.clone(),
-    })
+/// When the store cannot be read or written.
+pub fn before(store: &mut Store, run: RunId, repeats: bool) -> Result<Before, StoreError> {
+    let ended = store.ended_experiments(run)?;
+    let ended = ended.into_iter().map(|one| one as usize).collect();
+    let finished = if repeats {
+        store.forget_unfinished(run)?;
+        BTreeSet::new()
+    } else {
+        store.forget_failures(run)?;
+        store.finished_cells(run)?.into_iter().collect()
+    };
+    Ok(Before { ended, finished })
 }
 
-/// Writes down which experiments of a run failed; one without failures has gone to
-/// its end, and another can be resumed.
+/// Writes down which experiments of a run failed.
 ///
 /// # Errors
 /// When the store cannot be written.
-pub fn end(
+pub fn failures(
     store: &mut Store,
     run: RunId,
     end: &RunEnd,
     prepared: &Prepared,
 ) -> Result<(), StoreError> {
-    let remarks = end.failures.iter().map(|(index, error)| {
+    for (index, error) in &end.failures {
         let mut reasons = vec![error.to_string()];
         let mut cause = error.source();
         while let Some(error) = cause {
             reasons.push(error.to_string());
             cause = error.source();
         }
-        prepare::remark(
+        let remark = prepare::remark(
             &format!("{} failed", prepared.label(*index)),
             reasons.join(": "),
-        )
-    });
-    store.add_notes(run, &remarks.collect::<Vec<_>>())?;
-    if end.failures.is_empty() {
-        store.finish_run(run, &seconds(Timestamp::now()))?;
+        );
+        store.add_notes(run.experiment(position(*index)), &[remark])?;
     }
     Ok(())
+}
+
+/// Writes down that a run has come to its end, as the last thing of all: until then it
+/// can be resumed.
+///
+/// # Errors
+/// When the store cannot be written.
+pub fn finish(store: &mut Store, run: RunId) -> Result<(), StoreError> {
+    store.finish_run(run, &seconds(Timestamp::now()))
+}
+
+/// An experiment's position as the store has it.
+fn position(index: usize) -> u32 {
+    u32::try_from(index).unwrap_or(u32::MAX)
 }
 
 /// RFC 3339 in UTC, to the second.
@@ -190,21 +213,29 @@ pub struct Keeper<'a> {
     /// Settings not yet in the store: they come one by one, and each
     /// transaction waits for the disk.
     settings: Vec<Setting>,
-    /// Those seen: experiments share disks and hosts.
+    /// Those seen, before an interruption too: experiments share disks and hosts.
     seen: BTreeSet<Setting>,
 }
 
 impl<'a> Keeper<'a> {
     /// Keeps in `store` and displays progress on standard error.
-    pub fn new(store: &'a mut Store, run: RunId, prepared: &Prepared, json: bool) -> Self {
-        Self {
-            store,
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn new(
+        store: &'a mut Store,
+        run: RunId,
+        prepared: &Prepared,
+        json: bool,
+    ) -> Result<Self, StoreError> {
+        Ok(Self {
             run,
             display: Display::new(&prepared.experiments),
             json,
             settings: Vec::new(),
-            seen: BTreeSet::new(),
-        }
+            seen: store.settings(run)?.into_iter().collect(),
+            store,
+        })
     }
 
     /// Ends the display and keeps what is left.
@@ -213,16 +244,33 @@ impl<'a> Keeper<'a> {
     /// When the store cannot be written.
     pub fn finish(mut self) -> Result<(), KeepError> {
         self.display.clear();
-        self.flush()
+        self.flush(self.run.into())
     }
 
-    fn flush(&mut self) -> Result<(), KeepError> {
+    /// Prints what was kept of an experiment before an interruption.
+    ///
+    /// # Errors
+    /// When the store cannot be read, or standard output written.
+    pub fn print_kept(&mut self, experiment: usize) -> Result<(), KeepError> {
+        if self.json {
+            for row in &self.store.measurements_of(self.origin(experiment))? {
+                self.print(row)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn origin(&self, experiment: usize) -> Origin {
+        self.run.experiment(position(experiment))
+    }
+
+    fn flush(&mut self, origin: Origin) -> Result<(), KeepError> {
         if !self.settings.is_empty() {
             let records = Records {
                 settings: std::mem::take(&mut self.settings),
                 ..Records::default()
             };
-            self.store.add_records(self.run, &records)?;
+            self.store.add_records(origin, &records)?;
         }
         Ok(())
     }
@@ -250,27 +298,36 @@ impl Sink for Keeper<'_> {
         self.display.progress(experiment, progress);
     }
 
-    fn record(&mut self, _: usize, mut records: Records) -> Result<(), KeepError> {
+    fn record(&mut self, experiment: usize, mut records: Records) -> Result<(), KeepError> {
         for setting in std::mem::take(&mut records.settings) {
             if self.seen.insert(setting.clone()) {
                 self.settings.push(setting);
             }
         }
         if records != Records::default() {
-            self.store.add_records(self.run, &records)?;
+            self.store.add_records(self.origin(experiment), &records)?;
         }
         Ok(())
     }
 
-    fn cell(&mut self, _: usize, result: CellResult) -> Result<(), KeepError> {
-        self.flush()?;
-        self.store.add_cell(self.run, &result)?;
+    fn cell(&mut self, experiment: usize, result: CellResult) -> Result<(), KeepError> {
+        self.flush(self.origin(experiment))?;
+        self.store.add_cell(self.origin(experiment), &result)?;
         if self.json {
             for row in &result.rows {
                 self.print(row)?;
             }
         }
         Ok(())
+    }
+
+    fn ended(&mut self, experiment: usize) -> Result<(), KeepError> {
+        self.flush(self.origin(experiment))?;
+        Ok(self.store.end_experiment(self.run, position(experiment))?)
+    }
+
+    fn ended_before(&mut self, experiment: usize) -> Result<(), KeepError> {
+        self.print_kept(experiment)
     }
 }
 
@@ -279,34 +336,44 @@ mod tests {
     use super::*;
     use raidlab_lab::{BenchError, Choices, Finish, Suite};
 
-    /// Whether a run that went so can be resumed.
-    fn goes_on(failures: Vec<(usize, BenchError)>) -> bool {
-        let folder = tempfile::tempdir().expect("a folder");
-        let mut store = Store::open(folder.path().join("s.db")).expect("a new store");
+    #[test]
+    fn a_failure_is_said_until_the_run_goes_on() {
+        let mut store = Store::open_in_memory().expect("a new store");
         let suite = Suite::load("quick").expect("built in");
         let prepared = Prepared {
             experiments: suite.experiments(&suite.subjects, &Choices::default()),
             suite,
-            remarks: Vec::new(),
+            remarks: vec![prepare::remark("A remark", "It stays.".to_owned())],
         };
-        let run = begin("model", &prepared, &mut store).expect("room for a run");
-        let ended = RunEnd {
-            finish: Finish::Complete,
-            failures,
-            rows: 0,
+        let mut run = Run {
+            name: "a".to_owned(),
+            started: String::new(),
+            finished: None,
+            bench: "kernel".to_owned(),
+            suite: prepared.suite.name.clone(),
+            suite_title: String::new(),
+            seed: 2,
+            raidlab_version: String::new(),
+            command_line: String::new(),
+            plan_hash: String::new(),
         };
-        end(&mut store, run.id, &ended, &prepared).expect("room for its end");
-        let found = store.run_by_name(&run.name).expect("it is there");
-        found.run.finished.is_none()
-    }
-
-    #[test]
-    fn a_run_has_come_to_its_end_when_no_experiment_failed() {
-        assert!(!goes_on(Vec::new()));
+        let run = begin_as(&mut store, &mut run, None, &prepared.remarks).expect("room");
+        let begun = store.notes(run).expect("notes");
         let failed = BenchError::Setup {
             what: "the guest".to_owned(),
             source: "it spins".into(),
         };
-        assert!(goes_on(vec![(0, failed)]));
+        let ended = RunEnd {
+            finish: Finish::Complete,
+            failures: vec![(1, failed)],
+        };
+        for repeats in [true, false] {
+            failures(&mut store, run, &ended, &prepared).expect("room for its end");
+            let said = store.notes(run).expect("notes");
+            assert_eq!(said.len(), begun.len() + 1);
+            assert!(said[begun.len()].statement.contains("it spins"));
+            before(&mut store, run, repeats).expect("it goes on");
+            assert_eq!(store.notes(run).expect("notes"), begun);
+        }
     }
 }

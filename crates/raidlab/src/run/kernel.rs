@@ -1,32 +1,35 @@
 //! The kernel bench for a run: which kernel, which part of the disks, and what
 //! the guest must know to run the same experiment.
 //!
-//! The guest gets the command line and the files that it names, and works out
-//! the same list of experiments; a fingerprint tells whether it did.
+//! The guest gets what was asked for and the texts of the files, as a plan has them, and
+//! makes the same experiments of them.
 
 mod fault;
-mod files;
 
-use super::host::TRIAL_FOLDER;
+use super::asked::{Asked, Here, KERNEL};
 use super::prepare::{self, Prepared};
-use super::{Arguments, threads};
+use super::{Task, threads};
 use crate::failure::{Failure, Kind};
 use crate::output;
+use raidlab_guest::{Archive, Node};
 use raidlab_kernel::{KernelBench, Obstacle, Room, Settings, Storage, agent};
-use raidlab_lab::{Choices, Experiment, HostChoice, QueueStyle, Region, Subject, Suite};
+use raidlab_lab::{Choices, Experiment, Files, HostChoice, QueueStyle, Region, Subject, Suite};
 use raidlab_uml::{Cache, image};
 use raidlab_units::{Bytes, parse_bytes};
 use serde::{Deserialize, Serialize};
-use std::path::{Path, PathBuf};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Where the guest finds what it is to run.
 const DESCRIPTION: &str = "/raidlab/experiment.json";
 
-/// Arguments that only the kernel bench has.
-#[derive(Debug, clap::Args)]
-#[command(next_help_heading = "On the kernel bench (--on kernel)")]
-pub struct KernelArguments {
+/// What is asked of the kernel bench alone.
+#[derive(Debug, Clone, PartialEq, Eq, clap::Args, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[command(next_help_heading = KERNEL)]
+pub struct KernelAsked {
     /// The kernel, as `raidlab kernel status` calls it. Default: the newest; one
     /// with OpenZFS if a subject is a pool, one without it otherwise.
     #[arg(long, value_name = "NAME")]
@@ -45,28 +48,12 @@ pub struct KernelArguments {
     #[arg(long, value_name = "NS", default_value_t = 1000)]
     call_cost: u32,
 
-    /// Seconds of real time without a sign of life after which the guest
-    /// counts as spinning.
-    #[arg(long, value_name = "S", default_value_t = 60)]
-    patience: u64,
-
     /// Something happens to a disk: its place among the members, the virtual
     /// time, and `dies`, `hangs` or `returns`: `1:40s:dies`; or sectors go bad:
     /// `1:40s:unreadable=1g+64k` (until they are written), `unreadable-for-good`,
     /// `unwritable`. May be repeated.
     #[arg(long = "disk-fault", value_name = "DISK:TIME:WHAT")]
     faults: Vec<String>,
-
-    /// What the disks hold stays in this machine's memory up to this size, for all
-    /// experiments of the run together; what is more goes into a file. Default: three
-    /// quarters of what is available, less what the guests need.
-    #[arg(long, value_name = "SIZE")]
-    storage_memory: Option<String>,
-
-    /// The folder for that file, which has no name in it. It should not be in memory
-    /// itself.
-    #[arg(long, value_name = "FOLDER", default_value = TRIAL_FOLDER)]
-    storage_folder: PathBuf,
 }
 
 /// The bench with all that is to be done on it.
@@ -82,45 +69,30 @@ pub struct KernelRun {
 /// What the guest is to run.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Description {
-    /// The command line of the run, without the program's name.
-    arguments: Vec<String>,
-    /// The folder that its relative paths begin at.
-    folder: PathBuf,
+    /// What was asked for.
+    asked: Asked,
+    /// The texts of all files.
+    files: BTreeMap<String, String>,
     /// Which of its experiments.
     index: usize,
-    /// What the guest's experiment must be like.
-    fingerprint: String,
+    /// What it is called.
+    label: String,
 }
 
-/// Looks for the kernel and decides what is run; `typed`: the run's command
-/// line.
+/// Looks for the kernel and decides what is run.
 ///
 /// # Errors
 /// When no kernel is built, a file is wrong, or nothing is left to run.
-pub fn prepare(arguments: &Arguments, typed: &[String]) -> Result<KernelRun, Failure> {
-    let own = &arguments.kernel;
-    let mut suite = load(arguments)?;
-    let subjects = prepare::chosen_subjects(&suite, &arguments.subjects)?;
+pub fn prepare(task: &Task) -> Result<KernelRun, Failure> {
+    let (asked, files) = (&task.asked, &task.files);
+    let own = &asked.kernel;
+    let mut suite = load(asked, files)?;
+    let subjects = prepare::chosen_subjects(&suite, files, &asked.subjects)?;
     let with_zfs = subjects.iter().any(raidlab_kernel::wants_openzfs);
     let kernel = Cache::of_user()?.choose(own.kernel.as_deref(), with_zfs)?;
-    let settings = Settings {
-        memory: size("--memory", &own.memory)?,
-        member: match own.member_size.as_str() {
-            "whole" => None,
-            text => Some(size("--member-size", text)?),
-        },
-        call_cost_ns: own.call_cost,
-        patience: Duration::from_secs(own.patience),
-        faults: own
-            .faults
-            .iter()
-            .map(|text| fault::fault(text))
-            .collect::<Result<_, _>>()?,
-        commands: arguments.disk_commands.clone(),
-        ..Settings::default()
-    };
-    prepare::choose_disks(&mut suite, &arguments.disks)?;
-    let mut fits = prepare::chosen_fits(&suite.disks, &arguments.fit)?;
+    let settings = settings(task)?;
+    prepare::choose_disks(&mut suite, &asked.disks)?;
+    let mut fits = prepare::chosen_fits(files, &suite.disks, &asked.fit)?;
     // A band of parameter sets is the model's; here one is enough.
     fits.truncate(1);
     let host = HostChoice {
@@ -128,8 +100,8 @@ pub fn prepare(arguments: &Arguments, typed: &[String]) -> Result<KernelRun, Fai
         queue: QueueStyle::Libaio,
         disks: suite.disks.clone(),
     };
-    let all = experiments(arguments, &suite, &subjects, fits, host);
-    let mut remarks = prepare::remarks(arguments, &suite);
+    let all = experiments(asked, &suite, &subjects, fits, host);
+    let mut remarks = prepare::remarks(asked, &suite);
     let whole = |region: &Region| region.size.is_none();
     if let Some(member) = settings.member
         && suite.regions.iter().any(whole)
@@ -154,10 +126,10 @@ pub fn prepare(arguments: &Arguments, typed: &[String]) -> Result<KernelRun, Fai
     })?;
     let archive =
         image(&program, kernel.zfs.is_some()).map_err(|error| Failure::new(Kind::Run, error))?;
-    let describe = describe(arguments, typed, &all)?;
-    let (threads, storage) = share(arguments, settings.memory, all.len())?;
+    let describe = describe(task, &all, suite.repetitions);
+    let (threads, storage) = share(&task.here, settings.memory, all.len())?;
     let bench = KernelBench::new(kernel, archive, settings, storage, describe);
-    let (kept, left_out) = possible(&bench, all, arguments, &suite.name)?;
+    let (kept, left_out) = possible(&bench, all, task, &suite)?;
     for line in left_out {
         remarks.push(prepare::remark("Left out", line));
     }
@@ -172,47 +144,67 @@ pub fn prepare(arguments: &Arguments, typed: &[String]) -> Result<KernelRun, Fai
     })
 }
 
+/// How the guests are to be.
+fn settings(task: &Task) -> Result<Settings, Failure> {
+    let own = &task.asked.kernel;
+    Ok(Settings {
+        memory: size("--memory", &own.memory)?,
+        member: match own.member_size.as_str() {
+            "whole" => None,
+            text => Some(size("--member-size", text)?),
+        },
+        call_cost_ns: own.call_cost,
+        patience: Duration::from_secs(task.here.patience),
+        faults: own
+            .faults
+            .iter()
+            .map(|text| fault::fault(text))
+            .collect::<Result<_, _>>()?,
+        commands: task.outputs.disk_commands.clone(),
+        files: Arc::clone(&task.files),
+        ..Settings::default()
+    })
+}
+
 /// How many guests run at a time, and where what their disks hold is kept.
-fn share(
-    arguments: &Arguments,
-    memory: Bytes,
-    experiments: usize,
-) -> Result<(usize, Storage), Failure> {
-    let own = &arguments.kernel;
-    let wanted = threads(arguments.threads).min(experiments.max(1));
+fn share(here: &Here, memory: Bytes, experiments: usize) -> Result<(usize, Storage), Failure> {
+    let wanted = threads(here.threads).min(experiments.max(1));
     let room = Room::of_this_machine(memory, wanted);
     let room = room.map_err(|error| Failure::new(Kind::Run, error))?;
-    let guests = match arguments.threads {
+    let guests = match here.threads {
         Some(_) => wanted,
         None => room.guests,
     };
-    let budget = match &own.storage_memory {
+    let budget = match &here.storage_memory {
         Some(text) => size("--storage-memory", text)?,
         None => room.storage,
     };
-    if !own.storage_folder.is_dir() {
-        let words = format!("{} is not a folder", own.storage_folder.display());
+    if !here.storage_folder.is_dir() {
+        let words = format!("{} is not a folder", here.storage_folder.display());
         let help = "name one with --storage-folder";
         return Err(Failure::words(Kind::Input, words).help(help));
     }
-    Ok((guests, Storage::new(budget, &own.storage_folder)))
+    Ok((guests, Storage::new(budget, &here.storage_folder)))
 }
 
 /// Those of `all` that `bench` can run, and a line for every subject that it
-/// cannot. A subject that was asked for by name is an error instead, and so is
-/// a suite of which nothing is left.
+/// cannot. A subject that was asked for by name, or that is in the plan, is an error
+/// instead, and so is a suite of which nothing is left.
 fn possible(
     bench: &KernelBench,
     all: Vec<Experiment>,
-    arguments: &Arguments,
-    suite: &str,
+    task: &Task,
+    suite: &Suite,
 ) -> Result<(Vec<Experiment>, Vec<String>), Failure> {
     let mut kept = Vec::new();
     let mut left_out: Vec<String> = Vec::new();
     for experiment in all {
+        if !task.plans(&experiment, suite.repetitions) {
+            continue;
+        }
         match bench.obstacle(&experiment) {
             Ok(()) => kept.push(experiment),
-            Err(obstacle) if arguments.subjects.is_empty() => {
+            Err(obstacle) if task.asked.subjects.is_empty() && task.planned.is_none() => {
                 let line = format!("{}: {obstacle}", experiment.subject.name);
                 if !left_out.contains(&line) {
                     left_out.push(line);
@@ -221,8 +213,8 @@ fn possible(
             Err(obstacle) => return Err(refused(&experiment, obstacle)),
         }
     }
-    if kept.is_empty() {
-        let words = format!("nothing of suite `{suite}` can run on this kernel");
+    if kept.is_empty() && task.planned.is_none() {
+        let words = format!("nothing of suite `{}` can run on this kernel", suite.name);
         return Err(Failure::words(Kind::Run, words).help(left_out.join("\n      ")));
     }
     Ok((kept, left_out))
@@ -249,12 +241,12 @@ fn size(option: &str, text: &str) -> Result<Bytes, Failure> {
 }
 
 /// The suite as it is asked for.
-fn load(arguments: &Arguments) -> Result<Suite, Failure> {
-    let mut suite = prepare::load(arguments)?;
-    if let Some(repetitions) = arguments.host.repetitions() {
+fn load(asked: &Asked, files: &Files) -> Result<Suite, Failure> {
+    let mut suite = prepare::load(asked, files)?;
+    if let Some(repetitions) = asked.host.repetitions() {
         suite.repetitions = repetitions;
     }
-    if arguments.quick {
+    if asked.quick {
         prepare::shorten(&mut suite);
         prepare::shorten_text(&mut suite);
     }
@@ -262,7 +254,7 @@ fn load(arguments: &Arguments) -> Result<Suite, Failure> {
 }
 
 fn experiments(
-    arguments: &Arguments,
+    asked: &Asked,
     suite: &Suite,
     subjects: &[Subject],
     fits: Vec<String>,
@@ -270,7 +262,7 @@ fn experiments(
 ) -> Vec<Experiment> {
     let choices = Choices {
         fits,
-        seed: arguments.seed,
+        seed: asked.seed,
         hosts: vec![host],
         ..Choices::default()
     };
@@ -278,38 +270,36 @@ fn experiments(
 }
 
 /// What the guest gets for each experiment.
-fn describe(
-    arguments: &Arguments,
-    typed: &[String],
-    all: &[Experiment],
-) -> Result<Box<raidlab_kernel::Describe>, Failure> {
-    let folder = std::env::current_dir().map_err(|error| Failure::new(Kind::Run, error))?;
-    let files = files::named(&arguments.suite, &arguments.subjects, &folder);
-    let (typed, all) = (typed.to_vec(), all.to_vec());
-    Ok(Box::new(move |experiment: &Experiment| {
+fn describe(task: &Task, all: &[Experiment], repetitions: u32) -> Box<raidlab_kernel::Describe> {
+    let (asked, files, all) = (task.asked.clone(), Arc::clone(&task.files), all.to_vec());
+    Box::new(move |experiment: &Experiment| {
         let description = Description {
-            arguments: typed.clone(),
-            folder: folder.clone(),
+            asked: asked.clone(),
+            files: files.texts(),
             index: all
                 .iter()
                 .position(|one| one == experiment)
                 .unwrap_or(usize::MAX),
-            fingerprint: fingerprint(experiment),
+            label: inside(experiment).label(repetitions),
         };
-        files::archive(&files, &folder, &description)
-    }))
+        // Of plain words and numbers: they always have a form.
+        let contents = serde_json::to_vec(&description).unwrap_or_default();
+        let mut archive = Archive::default();
+        let mode = 0o644;
+        archive.insert(DESCRIPTION, Node::File { mode, contents });
+        archive
+    })
 }
 
-/// What must be the same outside and in the guest: FNV-1a, 64 bits.
-fn fingerprint(experiment: &Experiment) -> String {
-    let text = format!(
-        "{:?} {:?} {:?} {:?}",
-        experiment.subject.build, experiment.filesystem, experiment.repetition, experiment.steps
-    );
-    let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    });
-    format!("{hash:016x}")
+/// An experiment as the guest knows it: it calls itself otherwise, and knows no models
+/// of its disks, each of which is a device of its own, in the order of members.
+fn inside(experiment: &Experiment) -> Experiment {
+    Experiment {
+        host: agent::MACHINE.to_owned(),
+        fit: String::new(),
+        disks: agent::devices(experiment.disks.len()),
+        ..experiment.clone()
+    }
 }
 
 /// Whether this process is the first program of a guest of the kernel bench.
@@ -328,39 +318,27 @@ impl Description {
         serde_json::from_str(&text).map_err(|error| Failure::new(Kind::Input, error))
     }
 
-    /// The folder that relative paths begin at.
-    pub fn folder(&self) -> &Path {
-        &self.folder
-    }
-
-    /// The command line, with the program's name.
-    pub fn command_line(&self) -> impl Iterator<Item = &str> {
-        std::iter::once("raidlab").chain(self.arguments.iter().map(String::as_str))
-    }
-
     /// The experiment, on this guest's disks.
     ///
     /// # Errors
     /// When it is not the one outside.
-    pub fn experiment(&self, arguments: &Arguments) -> Result<Experiment, Failure> {
-        let suite = load(arguments)?;
+    pub fn experiment(self) -> Result<Experiment, Failure> {
+        let files = Files::brought(self.files);
+        let mut suite = load(&self.asked, &files)?;
+        prepare::choose_disks(&mut suite, &self.asked.disks)?;
         let host = HostChoice {
             name: agent::MACHINE.to_owned(),
             queue: QueueStyle::Libaio,
             disks: agent::devices(suite.disks.len()),
         };
         let fits = vec![String::new()];
-        let subjects = prepare::chosen_subjects(&suite, &arguments.subjects)?;
-        let experiments = experiments(arguments, &suite, &subjects, fits, host);
+        let subjects = prepare::chosen_subjects(&suite, &files, &self.asked.subjects)?;
+        let experiments = experiments(&self.asked, &suite, &subjects, fits, host);
         let found = experiments.into_iter().nth(self.index);
-        let mut experiment = found
-            .filter(|one| fingerprint(one) == self.fingerprint)
-            .ok_or_else(|| {
-                let words = "the guest's experiment is not the one outside";
-                Failure::words(Kind::Input, words)
-            })?;
-        // Outside, each member has a disk of its own, in the order of members.
-        experiment.disks = agent::devices(experiment.disks.len());
-        Ok(experiment)
+        let found = found.filter(|one| one.label(suite.repetitions) == self.label);
+        found.map(|one| inside(&one)).ok_or_else(|| {
+            let words = "the guest's experiment is not the one outside";
+            Failure::words(Kind::Input, words)
+        })
     }
 }

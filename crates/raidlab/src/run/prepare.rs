@@ -1,12 +1,13 @@
 //! From arguments to experiments: which suite, subjects, disks and fits.
 
-use super::Arguments;
+use super::Task;
+use super::asked::Asked;
 use crate::failure::{Failure, Kind};
 use crate::{report, subjects, suites};
 use raidlab_disk::Preset;
 use raidlab_lab::catalogue;
 use raidlab_lab::{
-    Choices, Experiment, FioText, Job, LoadError, Step, Subject, SubjectKind, Suite, Work,
+    Choices, Experiment, Files, FioText, Job, LoadError, Step, Subject, SubjectKind, Suite, Work,
 };
 use raidlab_model::presets;
 use raidlab_store::AccuracyNote;
@@ -35,24 +36,25 @@ pub struct Prepared {
 ///
 /// # Errors
 /// When a file is missing or wrong, or names do not go together.
-pub fn prepare(arguments: &Arguments) -> Result<Prepared, Failure> {
-    let mut suite = load(arguments)?;
-    let mut subjects = chosen_subjects(&suite, &arguments.subjects)?;
-    let unmodelled = leave_out_unmodelled(arguments, &mut subjects);
-    let moved = choose_host(arguments, &mut subjects)?;
-    choose_disks(&mut suite, &arguments.disks)?;
-    let mut fits = chosen_fits(&suite.disks, &arguments.fit)?;
-    if arguments.quick {
+pub fn prepare(task: &Task) -> Result<Prepared, Failure> {
+    let (asked, files) = (&task.asked, &task.files);
+    let mut suite = load(asked, files)?;
+    let mut subjects = chosen_subjects(&suite, files, &asked.subjects)?;
+    let unmodelled = leave_out_unmodelled(asked, &mut subjects);
+    let moved = choose_host(asked, files, &mut subjects)?;
+    choose_disks(&mut suite, &asked.disks)?;
+    let mut fits = chosen_fits(files, &suite.disks, &asked.fit)?;
+    if asked.quick {
         fits.truncate(1);
         shorten(&mut suite);
     }
     let choices = Choices {
         fits,
-        seed: arguments.seed,
-        without: arguments.without.clone(),
+        seed: asked.seed,
+        without: asked.without.clone(),
         ..Choices::default()
     };
-    let mut remarks = remarks(arguments, &suite);
+    let mut remarks = remarks(asked, &suite);
     remarks.extend(unmodelled);
     remarks.extend(moved);
     if let Some(words) = foreign_figures(&suite) {
@@ -69,12 +71,9 @@ pub fn prepare(arguments: &Arguments) -> Result<Prepared, Failure> {
 /// Of a suite whose subjects nobody chose, those that have a model run; the
 /// reader is told of the others. Without any that has, nothing is left out, and
 /// the bench refuses.
-fn leave_out_unmodelled(
-    arguments: &Arguments,
-    subjects: &mut Vec<Subject>,
-) -> Option<AccuracyNote> {
+fn leave_out_unmodelled(asked: &Asked, subjects: &mut Vec<Subject>) -> Option<AccuracyNote> {
     let is_modelled = |subject: &Subject| subject.kind != SubjectKind::System;
-    if !arguments.subjects.is_empty() || !subjects.iter().any(is_modelled) {
+    if !asked.subjects.is_empty() || !subjects.iter().any(is_modelled) {
         return None;
     }
     let (modelled, others): (Vec<_>, Vec<_>) = subjects.drain(..).partition(is_modelled);
@@ -91,13 +90,14 @@ fn leave_out_unmodelled(
 
 /// Models all subjects on the host that was asked for.
 fn choose_host(
-    arguments: &Arguments,
+    asked: &Asked,
+    files: &Files,
     subjects: &mut [Subject],
 ) -> Result<Option<AccuracyNote>, Failure> {
-    let Some(name) = &arguments.model_host else {
+    let Some(name) = &asked.model_host else {
         return Ok(None);
     };
-    let host = catalogue::host(name)
+    let host = catalogue::host(files, name)
         .map_err(|error| Failure::from(error).help("`raidlab subjects --hosts` lists the hosts"))?;
     for subject in subjects {
         subject.move_to(&host);
@@ -119,15 +119,15 @@ fn is_job_file(name: &str) -> bool {
 ///
 /// # Errors
 /// When there is none of this name, or its file is wrong.
-pub fn load(arguments: &Arguments) -> Result<Suite, Failure> {
-    let name = &arguments.suite;
+pub fn load(asked: &Asked, files: &Files) -> Result<Suite, Failure> {
+    let name = &asked.suite;
     if is_job_file(name) {
         let disks = JOB_FILE_DISKS.map(str::to_owned).to_vec();
-        let subject = Subject::load(JOB_FILE_SUBJECT)?;
-        let suite = Suite::from_job_file(Path::new(name), disks, vec![subject]);
+        let subject = Subject::load_from(files, JOB_FILE_SUBJECT)?;
+        let suite = Suite::from_job_file(files, Path::new(name), disks, vec![subject]);
         return Ok(suite?);
     }
-    Suite::load(name).map_err(|error| {
+    Suite::load_from(files, name).map_err(|error| {
         let help = match error {
             LoadError::Read { .. } => "a suite's name ends in .toml, a job file's in .fio",
             _ => suites::HELP,
@@ -140,11 +140,15 @@ pub fn load(arguments: &Arguments) -> Result<Suite, Failure> {
 ///
 /// # Errors
 /// When a name leads nowhere or is given twice.
-pub fn chosen_subjects(suite: &Suite, named: &[String]) -> Result<Vec<Subject>, Failure> {
+pub fn chosen_subjects(
+    suite: &Suite,
+    files: &Files,
+    named: &[String],
+) -> Result<Vec<Subject>, Failure> {
     let mut subjects: Vec<Subject> = Vec::new();
     for name in named {
         let subject = suite
-            .subject(name)
+            .subject_from(files, name)
             .map_err(|error| Failure::from(error).help(subjects::HELP))?;
         if subjects.iter().any(|known| known.name == subject.name) {
             let words = format!("subject `{}` is named twice", subject.name);
@@ -187,10 +191,10 @@ pub fn choose_disks(suite: &mut Suite, named: &[String]) -> Result<(), Failure> 
 ///
 /// # Errors
 /// When a preset is wrong, or lacks the set that is asked for.
-pub fn chosen_fits(disks: &[String], asked: &str) -> Result<Vec<String>, Failure> {
+pub fn chosen_fits(files: &Files, disks: &[String], asked: &str) -> Result<Vec<String>, Failure> {
     let presets = disks
         .iter()
-        .map(|disk| presets::load(disk))
+        .map(|disk| presets::load_from(files, disk))
         .collect::<Result<Vec<Preset>, _>>()?;
     let Some((first, others)) = presets.split_first() else {
         return Err(Failure::words(Kind::Input, "the suite names no disks"));
@@ -291,21 +295,21 @@ pub fn foreign_figures(suite: &Suite) -> Option<String> {
 }
 
 /// What the reader must know of the suite and the options.
-pub fn remarks(arguments: &Arguments, suite: &Suite) -> Vec<AccuracyNote> {
+pub fn remarks(asked: &Asked, suite: &Suite) -> Vec<AccuracyNote> {
     let mut remarks = Vec::new();
     if !suite.remarks.is_empty() {
         let statement = suite.remarks.join("; ");
         remarks.push(remark("Remarks on the suite", statement));
     }
-    if arguments.quick {
+    if asked.quick {
         let statement = "Jobs that end by time were cut at 6 s of virtual time, and one \
                          parameter set was used: figures are noisier and have no band.";
         remarks.push(remark("A first look", statement.to_owned()));
     }
-    if !arguments.without.is_empty() {
+    if !asked.without.is_empty() {
         let statement = format!(
             "The model ran without: {}. The declared accuracy is that of the whole model.",
-            arguments.without.join(", ")
+            asked.without.join(", ")
         );
         remarks.push(remark("An ablation", statement));
     }
@@ -338,50 +342,8 @@ impl Prepared {
 
     /// An experiment in a word or two: `md, strict`.
     pub fn label(&self, index: usize) -> String {
-        let Some(experiment) = self.experiments.get(index) else {
-            return String::new();
-        };
-        let repetition = match self.suite.repetitions {
-            0 | 1 => String::new(),
-            _ => format!("repetition {}", experiment.repetition + 1),
-        };
-        [
-            experiment.subject.name.clone(),
-            experiment.fit.clone(),
-            experiment.filesystem_label(),
-            experiment.host.clone(),
-            repetition,
-        ]
-        .into_iter()
-        .filter(|part| !part.is_empty())
-        .collect::<Vec<_>>()
-        .join(", ")
-    }
-
-    /// Changes when the suite, its subjects or how it is run change; not when
-    /// disks get other names. FNV-1a, 64 bits.
-    pub fn hash(&self) -> String {
-        let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
-        let mut add = |text: &str| {
-            for byte in text.bytes().chain([0]) {
-                hash = (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
-            }
-        };
-        add(&self.suite.plan());
-        for (index, experiment) in self.experiments.iter().enumerate() {
-            add(&self.label(index));
-            add(&experiment.seed.to_string());
-            for setting in &experiment.subject.settings {
-                add(&setting.name);
-                add(&setting.value);
-            }
-            add(&format!("{:?}", experiment.filesystem));
-            add(&experiment.disks.len().to_string());
-            for feature in &experiment.without {
-                add(feature);
-            }
-        }
-        format!("{hash:016x}")
+        let found = self.experiments.get(index);
+        found.map_or_else(String::new, |one| one.label(self.suite.repetitions))
     }
 
     /// The parameter sets, in order.
@@ -421,35 +383,7 @@ impl Prepared {
 
 #[cfg(test)]
 mod tests {
-    use super::{Prepared, is_job_file};
-    use raidlab_lab::{Choices, Suite, catalogue};
-
-    /// What a run is gone on with must be what it was begun with.
-    #[test]
-    fn the_hash_knows_the_subjects_host_and_what_is_left_out() {
-        let suite = Suite::load("md-degraded").expect("built in");
-        let hash = |host: &str, without: &[&str]| {
-            let mut subjects = suite.subjects.clone();
-            let host = catalogue::host(host).expect("built in");
-            subjects
-                .iter_mut()
-                .for_each(|subject| subject.move_to(&host));
-            let choices = Choices {
-                without: without.iter().map(|&name| name.to_owned()).collect(),
-                ..Choices::default()
-            };
-            let prepared = Prepared {
-                experiments: suite.experiments(&subjects, &choices),
-                suite: suite.clone(),
-                remarks: Vec::new(),
-            };
-            prepared.hash()
-        };
-        let own = hash("linux-6.9", &[]);
-        assert_eq!(own, hash("linux-6.9", &[]));
-        assert_ne!(own, hash("kernel-bench", &[]));
-        assert_ne!(own, hash("linux-6.9", &["rpo"]));
-    }
+    use super::is_job_file;
 
     #[test]
     fn suites_and_job_files_are_told_apart_by_name() {

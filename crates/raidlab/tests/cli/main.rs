@@ -13,4 +13,6 @@ mod listings;
 mod manners;
 #[cfg(target_os = "linux")]
 mod nested;
+#[cfg(target_os = "linux")]
+mod resume;
 mod run;

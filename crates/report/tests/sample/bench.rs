@@ -244,7 +244,6 @@ pub fn run() -> Run {
         seed: 7,
         raidlab_version: "0.1.0".to_owned(),
         command_line: "raidlab run bench-sample --on host --host alpha --host beta".to_owned(),
-        arguments: Vec::new(),
         plan_hash: String::new(),
     }
 }

@@ -182,7 +182,6 @@ pub fn run() -> Run {
         seed: 2015,
         raidlab_version: "0.1.0".to_owned(),
         command_line: "raidlab run mirror-2015 --on model --seed 2015".to_owned(),
-        arguments: Vec::new(),
         plan_hash: String::new(),
     }
 }

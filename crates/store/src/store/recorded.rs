@@ -2,10 +2,42 @@
 
 use super::{RunId, Store, grouped};
 use crate::records;
-use crate::{Cell, CommandRecord, EventRecord, Finding, Observation, Series, StoreError};
+use crate::{Cell, CommandRecord, EventRecord, Finding, KeptPlan, Observation, Series, StoreError};
 use rusqlite::Row;
 
 impl Store {
+    /// The run's plan, if it has one.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn plan(&self, run: RunId) -> Result<Option<KeptPlan>, StoreError> {
+        let found = self.collect(
+            "read the plan",
+            "SELECT program, json FROM plan WHERE run_id = ?",
+            [run.0],
+            |row| {
+                Ok(KeptPlan {
+                    program: row.get("program")?,
+                    json: row.get("json")?,
+                })
+            },
+        )?;
+        Ok(found.into_iter().next())
+    }
+
+    /// The experiments of the run's plan that have come to their end.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn ended_experiments(&self, run: RunId) -> Result<Vec<u32>, StoreError> {
+        self.collect(
+            "read what has ended",
+            "SELECT experiment FROM ended WHERE run_id = ? ORDER BY experiment",
+            [run.0],
+            |row| row.get(0),
+        )
+    }
+
     /// The cells that are finished, sorted.
     ///
     /// # Errors
@@ -21,7 +53,7 @@ impl Store {
         Ok(cells)
     }
 
-    /// A run's facts in the order in which they were added.
+    /// A run's facts experiment by experiment, in the order in which they were added.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -29,13 +61,13 @@ impl Store {
         self.collect(
             "read observations",
             "SELECT * FROM observation JOIN scope USING (scope_id) WHERE run_id = ?
-             ORDER BY observation_id",
+             ORDER BY experiment, observation_id",
             [run.0],
             records::read_observation,
         )
     }
 
-    /// The commands that ran, in the order in which they were added.
+    /// The commands that ran, experiment by experiment, in the order in which they were added.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -43,13 +75,13 @@ impl Store {
         self.collect(
             "read commands",
             "SELECT * FROM command JOIN scope USING (scope_id) WHERE run_id = ?
-             ORDER BY command_id",
+             ORDER BY experiment, command_id",
             [run.0],
             records::read_command,
         )
     }
 
-    /// What happened, in the order in which it was added.
+    /// What happened, experiment by experiment, in the order in which it was added.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -57,14 +89,14 @@ impl Store {
         self.collect(
             "read events",
             "SELECT * FROM event JOIN scope USING (scope_id) WHERE run_id = ?
-             ORDER BY event_id",
+             ORDER BY experiment, event_id",
             [run.0],
             records::read_event,
         )
     }
 
-    /// What was sampled, with all points, in the order in which the series
-    /// began.
+    /// What was sampled, with all points, experiment by experiment, in the order in
+    /// which the series began.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -74,7 +106,7 @@ impl Store {
         let series = self.collect(
             ACTION,
             "SELECT * FROM series JOIN scope USING (scope_id) WHERE run_id = ?
-             ORDER BY series_id",
+             ORDER BY experiment, series_id",
             [run.0],
             |row| Ok((keyed(row)?, records::read_series(row)?)),
         )?;

@@ -2,8 +2,8 @@
 
 use super::{cell, measurement, run};
 use crate::{
-    CommandRecord, EventRecord, Finding, Observation, Operation, Records, Scope, Series, Severity,
-    Store, StoreError,
+    CommandRecord, EventRecord, Finding, Observation, Operation, Records, Scope, Series, Setting,
+    Severity, Store, StoreError,
 };
 
 fn scope(sequence: Option<u32>) -> Scope {
@@ -142,15 +142,15 @@ fn findings_are_replaced_and_cover_what_they_say() {
     let id = store.begin_run(&run("a")).unwrap();
     let other = store.begin_run(&run("b")).unwrap();
     store
-        .set_findings(other, std::slice::from_ref(&finding))
+        .set_findings(other, std::slice::from_ref(&finding), None)
         .unwrap();
     for _ in 0..2 {
         store
-            .set_findings(id, std::slice::from_ref(&finding))
+            .set_findings(id, std::slice::from_ref(&finding), None)
             .unwrap();
         assert_eq!(store.findings(id).unwrap(), std::slice::from_ref(&finding));
     }
-    store.set_findings(id, &[]).unwrap();
+    store.set_findings(id, &[], None).unwrap();
     assert!(store.findings(id).unwrap().is_empty());
     assert_eq!(store.findings(other).unwrap().len(), 1);
 
@@ -161,4 +161,65 @@ fn findings_are_replaced_and_cover_what_they_say() {
     assert!(!finding.covers(&write));
     assert!(Scope::default().covers(&measurement(9)));
     assert!(!Scope::host("store2").covers(&measurement(9)));
+}
+
+#[test]
+fn what_did_not_end_is_forgotten_and_the_rest_is_read_in_the_plans_order() {
+    let mut store = Store::open_in_memory().unwrap();
+    let other = store.begin_run(&run("b")).unwrap();
+    store
+        .add_cell(other.experiment(1), &cell(measurement(0)))
+        .unwrap();
+    let note = |statement: &str| crate::AccuracyNote {
+        class: "remark".to_owned(),
+        statement: statement.to_owned(),
+        ..crate::AccuracyNote::default()
+    };
+    let id = store
+        .begin_run_with(&run("a"), None, &[note("of the run")])
+        .unwrap();
+    // The last experiment ends first, the middle one never.
+    for position in [2, 1, 0] {
+        let mut row = measurement(0);
+        row.subject = format!("subject {position}");
+        let mut result = cell(row);
+        result.records = records();
+        result.records.settings = vec![setting(&format!("of {position}"))];
+        store.add_cell(id.experiment(position), &result).unwrap();
+        let failed = [note("it failed")];
+        if position == 1 {
+            store.add_notes(id.experiment(position), &failed).unwrap();
+        } else {
+            store.end_experiment(id, position).unwrap();
+        }
+    }
+    assert_eq!(store.ended_experiments(id).unwrap(), [0, 2]);
+    let subjects = |store: &Store| -> Vec<String> {
+        let rows = store.measurements(id).unwrap().into_iter();
+        rows.map(|row| row.subject).collect()
+    };
+    assert_eq!(subjects(&store), ["subject 0", "subject 1", "subject 2"]);
+    store.forget_unfinished(id).unwrap();
+    assert_eq!(subjects(&store), ["subject 0", "subject 2"]);
+    let settings: Vec<String> = store
+        .settings(id)
+        .unwrap()
+        .into_iter()
+        .map(|setting| setting.name)
+        .collect();
+    assert_eq!(settings, ["of 0", "of 2"]);
+    let twice = [records().observations, records().observations].concat();
+    assert_eq!(store.observations(id).unwrap(), twice);
+    assert_eq!(store.events(id).unwrap().len(), 2 * records().events.len());
+    assert_eq!(store.notes(id).unwrap(), [note("of the run")]);
+    assert_eq!(store.measurements(other).unwrap().len(), 1);
+}
+
+fn setting(name: &str) -> Setting {
+    Setting {
+        scope: "subject md".to_owned(),
+        name: name.to_owned(),
+        value: "1".to_owned(),
+        source: String::new(),
+    }
 }

@@ -174,7 +174,7 @@ fn a_cache_can_be_waited_for() {
         at_most: Nanos::from_secs(3600),
     };
     assert_eq!(suite.steps[2], Step::Wait(wait));
-    let words = crate::plan::wait_in_words(wait);
+    let words = crate::words::wait_in_words(wait);
     assert!(words.contains("nothing is dirty in the cache"), "{words}");
 }
 

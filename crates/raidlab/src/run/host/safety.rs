@@ -1,9 +1,10 @@
 //! What stands between a run and other people's data: consent before disks are
 //! overwritten, and a machine that is still the one on which a run began.
 
-use super::{Arguments, HostRun};
+use super::HostRun;
 use crate::failure::{Failure, Kind};
 use crate::output;
+use crate::run::Here;
 use console::Term;
 use raidlab_host::trial;
 use raidlab_inventory::Inventory;
@@ -83,7 +84,7 @@ impl HostRun {
     ///
     /// # Errors
     /// When there is no consent.
-    pub fn consent(&self, arguments: &Arguments) -> Result<(), Failure> {
+    pub fn consent(&self, here: &Here) -> Result<(), Failure> {
         let mut lost = Vec::new();
         for machine in self.bench.machines() {
             for chosen in machine.disks() {
@@ -98,7 +99,7 @@ impl HostRun {
                 }
             }
         }
-        if lost.is_empty() || arguments.host.yes {
+        if lost.is_empty() || here.yes {
             return Ok(());
         }
         let question = format!(

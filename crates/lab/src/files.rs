@@ -1,0 +1,107 @@
+//! The texts of data files: those of this machine, those built into the program, or
+//! those that a plan brings along.
+//!
+//! A run reads each file once, through here: what is checked is what is run, and what
+//! was read is what its plan keeps. Where a plan brings the texts, nothing else is
+//! read: its run is the same on another machine, and after a file has changed.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Before the name of what is built in; a path has no such beginning.
+const BUILT_IN: &str = "built in: ";
+
+/// Texts by their names: a path as it is written, or [`built_in`].
+#[derive(Debug, Default)]
+pub struct Files {
+    texts: Mutex<BTreeMap<String, String>>,
+    /// Whether there are no others.
+    complete: bool,
+}
+
+/// What a built-in file of this folder of the repository is called among a plan's files.
+#[must_use]
+pub fn built_in(folder: &str, name: &str) -> String {
+    format!("{BUILT_IN}{folder}/{name}")
+}
+
+/// The folder and the name of [`built_in`]; `None`: it is a path.
+#[must_use]
+pub fn as_built_in(name: &str) -> Option<(&str, &str)> {
+    name.strip_prefix(BUILT_IN)?.split_once('/')
+}
+
+impl Files {
+    /// These, and no others.
+    #[must_use]
+    pub const fn brought(texts: BTreeMap<String, String>) -> Self {
+        Self {
+            texts: Mutex::new(texts),
+            complete: true,
+        }
+    }
+
+    /// All that were read so far, or are brought.
+    #[must_use]
+    pub fn texts(&self) -> BTreeMap<String, String> {
+        self.lock().clone()
+    }
+
+    /// The text of this name, which `read` gives where it is not known yet.
+    ///
+    /// # Errors
+    /// As `read`; where a plan's files are complete and this is none of them, `lacking`
+    /// of an error that says so.
+    pub fn text<E>(
+        &self,
+        name: &str,
+        read: impl FnOnce() -> Result<String, E>,
+        lacking: impl FnOnce(io::Error) -> E,
+    ) -> Result<String, E> {
+        if let Some(text) = self.lock().get(name) {
+            return Ok(text.clone());
+        }
+        if self.complete {
+            let words = "it is not among the files of the plan";
+            return Err(lacking(io::Error::new(io::ErrorKind::NotFound, words)));
+        }
+        let text = read()?;
+        self.lock().insert(name.to_owned(), text.clone());
+        Ok(text)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, String>> {
+        // A map of texts is whole at any time.
+        self.texts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_read_once_and_a_plan_brings_all() {
+        let files = Files::default();
+        let missing = |error: io::Error| error.to_string();
+        let text = |files: &Files, name: &str, text: &str| {
+            files.text(name, || Ok(text.to_owned()), missing)
+        };
+        assert_eq!(text(&files, "a.toml", "1").as_deref(), Ok("1"));
+        assert_eq!(text(&files, "a.toml", "2").as_deref(), Ok("1"));
+        let failed = files.text("b.toml", || Err("no such file".to_owned()), missing);
+        assert_eq!(failed, Err("no such file".to_owned()));
+        let brought = Files::brought(files.texts());
+        assert_eq!(text(&brought, "a.toml", "3").as_deref(), Ok("1"));
+        let error = text(&brought, "b.toml", "3").expect_err("not brought");
+        assert!(error.contains("not among the files"), "{error}");
+    }
+
+    #[test]
+    fn built_in_files_have_names_that_no_path_has() {
+        let name = built_in("suites", "quick");
+        assert_eq!(as_built_in(&name), Some(("suites", "quick")));
+        assert_eq!(as_built_in("suites/quick.toml"), None);
+    }
+}

@@ -1,0 +1,393 @@
+//! Suites and experiments in words, for people: `raidlab suites NAME` and
+//! `raidlab run --dry-run`.
+
+use crate::experiment::{Experiment, PlannedJob, PlannedStep};
+use crate::subject::{Subject, SubjectKind};
+use crate::suite::{
+    Begin, Condition, Event, EventKind, FioText, Job, Region, Rounds, Step, Suite, TimedEvent,
+    Wait, When, Work,
+};
+use raidlab_systems::FileSystemSpec;
+use raidlab_units::Nanos;
+use raidlab_workload::{Engine, JobGroup, JobSpec, Pattern};
+use std::fmt::Write;
+
+impl Suite {
+    /// The suite's steps in words. A matrix is written out, rounds are one
+    /// step.
+    #[must_use]
+    pub fn plan(&self) -> String {
+        let mut text = format!("{}: {}\n", self.name, self.title);
+        header(&mut text, "source", &self.source);
+        header(
+            &mut text,
+            "disks",
+            &disks_in_words(&self.disks, &self.regions),
+        );
+        header(&mut text, "subjects", &subjects_in_words(&self.subjects));
+        if self.filesystems.iter().any(Option::is_some) {
+            header(&mut text, "on", &filesystems_in_words(&self.filesystems));
+        }
+        if self.begin == Begin::AsCreated {
+            let words = "as their systems create them, first resyncs included";
+            header(&mut text, "begin", words);
+        }
+        if self.repetitions > 1 {
+            let times = format!("{} times, each with a newly built array", self.repetitions);
+            header(&mut text, "done", &times);
+        }
+        if let Some(published) = &self.published {
+            header(&mut text, "figures", &published.title);
+        }
+        for (index, step) in self.steps.iter().enumerate() {
+            let lines = match step {
+                Step::Wait(wait) => vec![wait_in_words(*wait)],
+                Step::Event(event) => vec![event_in_words(*event)],
+                Step::Job(job) => job_in_words(job),
+                Step::Rounds(rounds) => rounds_in_words(rounds, job_in_words),
+            };
+            write_step(&mut text, index, &lines);
+        }
+        for remark in &self.remarks {
+            let _ = writeln!(text, "  remark: {remark}");
+        }
+        text
+    }
+}
+
+/// The disks with what is said of their places.
+fn disks_in_words(disks: &[String], regions: &[Region]) -> String {
+    let whole = Region::default();
+    let words = disks.iter().enumerate().map(|(member, disk)| {
+        let region = regions.get(member).unwrap_or(&whole).in_words();
+        if region.is_empty() {
+            disk.clone()
+        } else {
+            format!("{disk} ({region})")
+        }
+    });
+    words.collect::<Vec<_>>().join(", ")
+}
+
+impl Experiment {
+    /// The experiment's steps in words, with each job as this subject's host
+    /// runs it.
+    #[must_use]
+    pub fn plan(&self) -> String {
+        let subject = &self.subject;
+        let mut text = format!(
+            "{}: {} on {}\n",
+            subject.name,
+            subject.title,
+            disks_in_words(&self.disks, &self.regions)
+        );
+        let modelled = subject.host.as_ref().map_or("", |host| host.title.as_str());
+        let built =
+            !self.host.is_empty() || subject.host.is_none() || subject.kind == SubjectKind::Array;
+        header(
+            &mut text,
+            "host",
+            if self.host.is_empty() {
+                modelled
+            } else {
+                &self.host
+            },
+        );
+        if let Some(build) = subject.build.as_ref().filter(|_| built) {
+            header(&mut text, "built as", &build.system().title());
+        }
+        if let Some(filesystem) = &self.filesystem {
+            header(&mut text, "on", &filesystem_in_words(filesystem));
+        }
+        if self.repetition > 0 {
+            header(&mut text, "repetition", &(self.repetition + 1).to_string());
+        }
+        header(&mut text, "disk fit", &self.fit);
+        header(&mut text, "seed", &self.seed.to_string());
+        header(&mut text, "without", &self.without.join(", "));
+        for (index, step) in self.steps.iter().enumerate() {
+            let lines = match step {
+                PlannedStep::Wait(wait) => vec![wait_in_words(*wait)],
+                PlannedStep::Event(event) => vec![event_in_words(*event)],
+                PlannedStep::Job(job) => planned_in_words(job),
+                PlannedStep::Rounds(rounds) => rounds_in_words(rounds, planned_in_words),
+            };
+            write_step(&mut text, index, &lines);
+        }
+        if self.left_out > 0 {
+            let _ = writeln!(
+                text,
+                "  the suite's last {} steps are left out: nothing can be taken out of it",
+                self.left_out
+            );
+        }
+        text
+    }
+}
+
+/// A line of a plan's head, if there is something to say.
+fn header(text: &mut String, name: &str, value: &str) {
+    let mut lines = value.lines();
+    if let Some(first) = lines.next() {
+        let _ = writeln!(text, "  {name:<10} {first}");
+    }
+    for line in lines {
+        let _ = writeln!(text, "  {:<10} {line}", "");
+    }
+}
+
+/// A step, counted from 1, with its further lines below the first.
+fn write_step(text: &mut String, index: usize, lines: &[String]) {
+    for (line, words) in lines.iter().enumerate() {
+        let _ = match line {
+            0 => writeln!(text, "  step {:>3}   {words}", index + 1),
+            _ => writeln!(text, "             {words}"),
+        };
+    }
+}
+
+/// The subjects: their names where they are nothing but built-in ones, else
+/// each on a line with what the suite makes of it.
+fn subjects_in_words(subjects: &[Subject]) -> String {
+    let plain = |subject: &Subject| {
+        subject.members.is_none() && subject.removed.is_empty() && subject.filesystems.is_none()
+    };
+    if subjects.iter().all(plain) {
+        let names: Vec<&str> = subjects
+            .iter()
+            .map(|subject| subject.name.as_str())
+            .collect();
+        return names.join(", ");
+    }
+    let lines: Vec<String> = subjects.iter().map(subject_in_words).collect();
+    lines.join("\n")
+}
+
+fn subject_in_words(subject: &Subject) -> String {
+    let mut text = format!("{}: {}", subject.name, subject.title);
+    if let Some(build) = &subject.build {
+        let _ = write!(text, " ({})", build.system().title());
+    }
+    let list = |positions: &[u16]| {
+        let positions: Vec<String> = positions.iter().map(u16::to_string).collect();
+        positions.join(", ")
+    };
+    match subject.members.as_deref() {
+        None => {}
+        Some([one]) => {
+            let _ = write!(text, " on disk {one}");
+        }
+        Some(members) => {
+            let _ = write!(text, " on disks {}", list(members));
+        }
+    }
+    if !subject.removed.is_empty() {
+        let _ = write!(text, ", member {} taken out", list(&subject.removed));
+    }
+    if let Some(filesystems) = &subject.filesystems {
+        let _ = write!(text, ", with {}", filesystems_in_words(filesystems));
+    }
+    text
+}
+
+fn filesystems_in_words(filesystems: &[Option<FileSystemSpec>]) -> String {
+    let words = |spec: &Option<FileSystemSpec>| match spec {
+        None => "no file system but the array's own".to_owned(),
+        Some(spec) => filesystem_in_words(spec),
+    };
+    let words: Vec<String> = filesystems.iter().map(words).collect();
+    words.join(", then ")
+}
+
+fn filesystem_in_words(spec: &FileSystemSpec) -> String {
+    let mut text = spec.label();
+    if text != spec.kind.name() {
+        let _ = write!(text, " ({})", spec.kind.name());
+    }
+    for (what, words) in [("made", &spec.options), ("mounted", &spec.mount_options)] {
+        if !words.is_empty() {
+            let _ = write!(text, ", {what} with {}", words.join(" "));
+        }
+    }
+    text
+}
+
+/// A suite's job in words, with what its tool is told.
+fn job_in_words(job: &Job) -> Vec<String> {
+    let work = match &job.work {
+        Work::Fio {
+            text: FioText::Options(lines),
+            ..
+        } => format!("fio {}", lines.join(" + ")),
+        Work::Fio { group, .. } => match group {
+            Ok(group) => format!("fio job file: {}", describe(group)),
+            Err(_) => "fio job file".to_owned(),
+        },
+        Work::Tool { name, arguments } => format!("{name} {}", arguments.join(" ")),
+    };
+    let mut lines = vec![title_in_words(&job.name, &job.title, job.prepares), work];
+    lines.extend(surroundings(&job.events, &job.note));
+    lines
+}
+
+/// A job as a host runs it, in words.
+fn planned_in_words(job: &PlannedJob) -> Vec<String> {
+    let work = match &job.work {
+        Work::Fio {
+            text: FioText::Options(lines),
+            group: Err(_),
+        } => format!("fio {}", lines.join(" + ")),
+        Work::Fio { group, .. } => group.as_ref().map_or_else(Clone::clone, describe),
+        Work::Tool { name, arguments } => format!("{name} {}", arguments.join(" ")),
+    };
+    let mut lines = vec![title_in_words(&job.name, &job.title, job.prepares), work];
+    lines.extend(surroundings(&job.events, &job.note));
+    lines
+}
+
+fn title_in_words(name: &str, title: &str, prepares: bool) -> String {
+    let prepares = if prepares {
+        " (prepares; not measured)"
+    } else {
+        ""
+    };
+    format!("job {name}: {title}{prepares}")
+}
+
+/// What happens while a job runs, and its note.
+fn surroundings(events: &[TimedEvent], note: &str) -> Vec<String> {
+    let event = |timed: &TimedEvent| {
+        let when = match timed.when {
+            When::After(time) => format!("after {}", time_in_words(time)),
+            When::SyncPercent(percent) => format!("at {percent} % of the background copying"),
+        };
+        format!("{when}: {}", event_in_words(timed.event))
+    };
+    let note = (!note.is_empty()).then(|| format!("note: {note}"));
+    events.iter().map(event).chain(note).collect()
+}
+
+/// Rounds in words, their jobs indented below.
+fn rounds_in_words<J>(rounds: &Rounds<J>, words: impl Fn(&J) -> Vec<String>) -> Vec<String> {
+    let head = format!(
+        "rounds `{}` of {} jobs until job {} is steady, at most {}:",
+        rounds.name,
+        rounds.jobs.len(),
+        rounds.track,
+        rounds.at_most
+    );
+    let jobs = rounds.jobs.iter().flat_map(|job| {
+        let indent = |(line, words)| match line {
+            0 => format!("  {words}"),
+            _ => format!("    {words}"),
+        };
+        words(job)
+            .into_iter()
+            .enumerate()
+            .map(indent)
+            .collect::<Vec<_>>()
+    });
+    std::iter::once(head).chain(jobs).collect()
+}
+
+/// What is waited for, in words.
+#[must_use]
+pub fn wait_in_words(wait: Wait) -> String {
+    match wait {
+        Wait::Time(time) => format!("wait {}", time_in_words(time)),
+        Wait::Until { condition, at_most } => {
+            let condition = match condition {
+                Condition::SyncDone => "nothing is copied in the background".to_owned(),
+                Condition::SyncPercent(percent) => {
+                    format!("the background copying has done {percent} %")
+                }
+                Condition::Idle => "the members are idle".to_owned(),
+                Condition::Clean => "nothing is dirty in the cache".to_owned(),
+            };
+            format!("wait until {condition}, at most {}", time_in_words(at_most))
+        }
+    }
+}
+
+/// An event in words.
+#[must_use]
+pub fn event_in_words(event: Event) -> String {
+    let member = event.member;
+    match event.kind {
+        EventKind::Remove => format!("remove member {member}"),
+        EventKind::Fail => format!("fail member {member}"),
+        EventKind::Insert => {
+            format!("insert member {member} as if new; it is rebuilt from here on")
+        }
+        EventKind::ReAdd => {
+            format!("put member {member} back as it was; what it missed is copied")
+        }
+    }
+}
+
+/// A time in the largest unit that divides it: `1 h`, `90 min`, `1 s`.
+fn time_in_words(time: Nanos) -> String {
+    const UNITS: [(u64, &str); 6] = [
+        (3_600_000_000_000, "h"),
+        (60_000_000_000, "min"),
+        (1_000_000_000, "s"),
+        (1_000_000, "ms"),
+        (1_000, "us"),
+        (1, "ns"),
+    ];
+    let fits = |(unit, _): &&(u64, &str)| time.0 >= *unit && time.0.is_multiple_of(*unit);
+    match UNITS.iter().find(fits) {
+        Some((unit, name)) => format!("{} {name}", time.0 / unit),
+        None => "0 s".to_owned(),
+    }
+}
+
+/// What runs together, in words.
+pub(crate) fn describe(group: &JobGroup) -> String {
+    let jobs: Vec<String> = group.jobs.iter().map(describe_job).collect();
+    jobs.join(" + ")
+}
+
+/// The class of a job that nobody classed: what its first job does.
+pub(crate) fn class_of_job(group: &JobGroup) -> &'static str {
+    match group.jobs.first().map(|job| job.pattern) {
+        Some(Pattern::Write) => "sequential-write",
+        Some(Pattern::RandRead) => "random-read",
+        Some(Pattern::RandWrite) => "random-write",
+        Some(Pattern::ReadWrite | Pattern::RandRw) => "mixed",
+        Some(Pattern::Read) | None if group.jobs.len() > 1 => "streams",
+        Some(Pattern::Read) | None => "sequential-read",
+    }
+}
+
+/// A job in words: `random read 4 KiB, 32 threads, from 19 MiB to 3 TiB, 60 s`.
+#[must_use]
+pub fn describe_job(job: &JobSpec) -> String {
+    let pattern = match job.pattern {
+        Pattern::Read => "sequential read".to_owned(),
+        Pattern::Write => "sequential write".to_owned(),
+        Pattern::RandRead => "random read".to_owned(),
+        Pattern::RandWrite => "random write".to_owned(),
+        Pattern::ReadWrite => format!(
+            "sequential read and write, {} % reads,",
+            job.read_mix_percent
+        ),
+        Pattern::RandRw => format!("random read and write, {} % reads,", job.read_mix_percent),
+    };
+    let queue = match (job.engine, job.num_jobs) {
+        (Engine::Libaio, 1) => format!("{} in flight", job.io_depth),
+        (Engine::Libaio, jobs) => format!("{jobs} jobs with {} in flight each", job.io_depth),
+        (Engine::Sync, 1) => "1 thread".to_owned(),
+        (Engine::Sync, threads) => format!("{threads} threads"),
+    };
+    let place = match (job.file_size, job.size) {
+        (Some(end), _) => format!("from {} to {end}", job.offset),
+        (None, Some(size)) => format!("{size} from {}", job.offset),
+        (None, None) => format!("from {} to the end", job.offset),
+    };
+    let mut text = format!("{pattern} {}, {queue}, {place}", job.block_size);
+    if let Some(time) = job.runtime {
+        let _ = write!(text, ", {}", time_in_words(time));
+    }
+    text
+}

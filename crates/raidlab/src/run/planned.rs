@@ -1,0 +1,270 @@
+//! Plans of runs: made, written to files, read from there and from the store, and
+//! compared with what there is now.
+
+use super::Task;
+use super::asked::{Asked, On};
+use super::keeper::Begun;
+use super::prepare::{self, Prepared};
+use crate::cli::{Cli, Command};
+use crate::failure::{Failure, Kind};
+use crate::output;
+use clap::Parser;
+use raidlab_lab::plan::{Listed, PLAN_SCHEMA, PlanError, sha256_of};
+use raidlab_lab::{Experiment, Plan, catalogue, files};
+use raidlab_model::presets;
+use raidlab_store::{RunSummary, Store};
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+/// A plan's file is no longer than this: the data files of a suite take a few hundred
+/// kibibytes.
+const LONGEST: u64 = 64 << 20;
+
+/// The plan of what is to be done.
+pub fn of(task: &Task, prepared: &Prepared) -> Plan<Asked> {
+    Plan {
+        schema: PLAN_SCHEMA,
+        asked: task.asked.clone(),
+        experiments: listed(prepared),
+        files: task.files.texts(),
+    }
+}
+
+fn listed(prepared: &Prepared) -> Vec<Listed> {
+    let repetitions = prepared.suite.repetitions;
+    let experiments = prepared.experiments.iter();
+    experiments
+        .map(|one| Listed::new(one, repetitions))
+        .collect()
+}
+
+impl Task {
+    /// Whether this experiment is to be done: where there is a plan, one of the plan's.
+    pub fn plans(&self, experiment: &Experiment, repetitions: u32) -> bool {
+        self.planned.as_ref().is_none_or(|plan| {
+            let label = experiment.label(repetitions);
+            plan.experiments.iter().any(|one| one.label == label)
+        })
+    }
+}
+
+/// A plan that has no form as text; its parts are plain words and numbers.
+pub fn unwritten(error: PlanError) -> Failure {
+    Failure::new(Kind::Run, error)
+}
+
+/// Writes a plan for people and for `raidlab run`.
+///
+/// # Errors
+/// When the file cannot be written.
+pub fn write(plan: &Plan<Asked>, path: &Path) -> Result<(), Failure> {
+    let text = plan.pretty().map_err(unwritten)?;
+    output::write_or_print(path, format!("{text}\n").as_bytes())?;
+    output::say(&format!(
+        "plan of {} experiments, SHA-256 {}",
+        plan.experiments.len(),
+        plan.sha256().map_err(unwritten)?
+    ));
+    Ok(())
+}
+
+/// The plan in the file that stands in the place of a suite, if it is one.
+///
+/// # Errors
+/// When it cannot be read, or something is asked for beside it.
+pub fn from_file(asked: &Asked) -> Result<Option<Plan<Asked>>, Failure> {
+    let path = Path::new(&asked.suite);
+    if path.extension().is_none_or(|extension| extension != "json") {
+        return Ok(None);
+    }
+    let plan = read(&asked.suite, &text(path)?)?;
+    let beside = said_beside(asked);
+    if !beside.is_empty() {
+        let words = format!(
+            "{} decides this already: {}",
+            asked.suite,
+            beside.join(", ")
+        );
+        return Err(Failure::words(Kind::Usage, words)
+            .help("leave it out, or plan the suite again with it: `--plan-only`"));
+    }
+    if plan.asked.on == On::Host {
+        let words = format!("{} is a plan for real machines", asked.suite);
+        return Err(Failure::words(Kind::Input, words)
+            .help("such a plan is made where it is run: `raidlab run SUITE --on host`"));
+    }
+    Ok(Some(plan))
+}
+
+fn text(path: &Path) -> Result<String, Failure> {
+    #[derive(Debug, thiserror::Error)]
+    #[error("cannot read the plan {}", .0.display())]
+    struct ReadError(PathBuf, #[source] io::Error);
+
+    let read = || -> io::Result<String> {
+        let mut text = String::new();
+        let file = File::open(path)?;
+        let length = file.take(LONGEST + 1).read_to_string(&mut text)?;
+        if length as u64 > LONGEST {
+            return Err(io::Error::from(io::ErrorKind::FileTooLarge));
+        }
+        Ok(text)
+    };
+    read().map_err(|error| {
+        Failure::new(Kind::Input, ReadError(path.to_owned(), error))
+            .help("`raidlab run SUITE --plan-only FILE.json` writes a plan")
+    })
+}
+
+/// A plan from its text; `name`: what holds it.
+fn read(name: &str, text: &str) -> Result<Plan<Asked>, Failure> {
+    #[derive(Debug, thiserror::Error)]
+    #[error("{0} cannot be used")]
+    struct Unusable(String, #[source] PlanError);
+
+    Plan::read(text).map_err(|error| {
+        let help = match error {
+            PlanError::Form(_) => "`raidlab run SUITE --plan-only FILE.json` writes a plan",
+            PlanError::Schema { .. } => "use the raidlab that wrote it, or plan the suite again",
+        };
+        Failure::new(Kind::Input, Unusable(name.to_owned(), error)).help(help)
+    })
+}
+
+/// The options of `run` that were given beside the suite.
+fn said_beside(asked: &Asked) -> Vec<String> {
+    let plain = match Cli::try_parse_from(["raidlab", "run", &asked.suite]) {
+        Ok(Cli {
+            command: Command::Run(arguments),
+        }) => serde_json::to_value(arguments.asked()),
+        _ => return Vec::new(),
+    };
+    let mut names = Vec::new();
+    if let (Ok(plain), Ok(given)) = (plain, serde_json::to_value(asked)) {
+        differing(&plain, &given, &mut names);
+    }
+    names
+}
+
+/// The names of the fields that differ, as options.
+fn differing(plain: &serde_json::Value, given: &serde_json::Value, names: &mut Vec<String>) {
+    let (Some(plain), Some(given)) = (plain.as_object(), given.as_object()) else {
+        return;
+    };
+    for (name, value) in given {
+        let usual = plain.get(name).unwrap_or(&serde_json::Value::Null);
+        if value.is_object() {
+            differing(usual, value, names);
+        } else if value != usual {
+            // What may be repeated has the plural's name.
+            let single = match name.as_str() {
+                "faults" => "disk-fault",
+                name if value.is_array() => name.trim_end_matches('s'),
+                name => name,
+            };
+            names.push(format!("--{}", single.replace('_', "-")));
+        }
+    }
+}
+
+/// The plan that a store keeps of a run, with a word on every file of it that is
+/// another one now.
+///
+/// # Errors
+/// When there is none, or it is of another version.
+pub fn from_store(store: &Path, run: &RunSummary) -> Result<Plan<Asked>, Failure> {
+    let name = &run.run.name;
+    let Some(kept) = Store::open_existing(store)?.plan(run.id)? else {
+        let words = format!(
+            "run {name} has no plan: it was imported, or begun by an older raidlab, which kept none"
+        );
+        let again = format!("its rows stay; begin it again: `{}`", run.run.command_line);
+        return Err(Failure::words(Kind::Input, words).help(again));
+    };
+    let plan = read(&format!("the plan of run {name}"), &kept.json)?;
+    for (file, text) in &plan.files {
+        let now = now(file);
+        if now.as_ref() != Some(text) {
+            let is = if now.is_some() {
+                "is another one now"
+            } else {
+                "is gone"
+            };
+            output::say(&format!(
+                "{file} {is}: the run goes on with what it was planned with"
+            ));
+        }
+    }
+    Ok(plan)
+}
+
+/// What stands now in a file of a plan.
+fn now(file: &str) -> Option<String> {
+    match files::as_built_in(file) {
+        Some((presets::FOLDER, name)) => presets::built_in_text(name).map(str::to_owned),
+        Some((folder, name)) => catalogue::built_in_text(folder, name).map(str::to_owned),
+        None => std::fs::read_to_string(file).ok(),
+    }
+}
+
+/// Goes on with a run that did not come to its end; that another program does so is
+/// said, and kept with the run.
+///
+/// # Errors
+/// When the store cannot be read or written.
+pub fn go_on(run: &RunSummary, store: &mut Store) -> Result<Begun, Failure> {
+    let own = program();
+    let other = store.plan(run.id)?.is_some_and(|kept| kept.program != own);
+    if other {
+        let statement = format!(
+            "This run was begun by another build of raidlab and went on with that of SHA-256 {own}: \
+             the rows of experiments that had not come to their end are of the latter."
+        );
+        let note = prepare::remark("Another build", statement);
+        output::say(&format!("warning: {}", note.statement));
+        if !store.notes(run.id)?.contains(&note) {
+            store.add_notes(run.id, &[note])?;
+        }
+    }
+    Ok(Begun {
+        id: run.id,
+        name: run.run.name.clone(),
+    })
+}
+
+/// Refuses to mix two runs: what this raidlab makes of the plan must be what was
+/// planned.
+///
+/// # Errors
+/// With the first experiment that is another one.
+pub fn check(task: &Task, prepared: &Prepared) -> Result<(), Failure> {
+    let Some(plan) = &task.planned else {
+        return Ok(());
+    };
+    let own = listed(prepared);
+    if own == plan.experiments {
+        return Ok(());
+    }
+    let find = |all: &[Listed], label: &str| all.iter().find(|one| one.label == label).cloned();
+    let differs = plan
+        .experiments
+        .iter()
+        .find_map(|planned| match find(&own, &planned.label) {
+            None => Some(format!("there is no `{}` any more", planned.label)),
+            Some(now) if now != *planned => {
+                Some(format!("`{}` has other steps or settings", planned.label))
+            }
+            Some(_) => None,
+        });
+    let differs = differs.unwrap_or_else(|| "the experiments come in another order".to_owned());
+    let words = format!("this raidlab would not run what was planned: {differs}");
+    Err(Failure::words(Kind::Input, words)
+        .help("use the raidlab that made the plan, or begin a new run and compare the two"))
+}
+
+/// What this program is: the SHA-256 of its file, or nothing where that cannot be read.
+pub fn program() -> String {
+    let file = std::env::current_exe().and_then(File::open);
+    file.and_then(sha256_of).unwrap_or_default()
+}

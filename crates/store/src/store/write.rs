@@ -1,0 +1,288 @@
+//! What is written into a store: a run's beginning, what it gives, its end.
+
+use super::{AccuracyNote, Origin, RunId, Store, names_to_json};
+use crate::schema::failure;
+use crate::{CellResult, Finding, KeptPlan, Records, Run, StoreError, records, rows};
+use rusqlite::{Transaction, TransactionBehavior, params};
+use std::path::Path;
+
+/// Rows of experiments that did not come to their end.
+const NOT_ENDED: &str = "experiment IS NOT NULL
+    AND experiment NOT IN (SELECT experiment FROM ended WHERE run_id = ?1)";
+
+impl Store {
+    /// Writes down that a run has started.
+    ///
+    /// # Errors
+    /// As [`Store::begin_run_with`].
+    pub fn begin_run(&mut self, run: &Run) -> Result<RunId, StoreError> {
+        self.begin_run_with(run, None, &[])
+    }
+
+    /// Writes down that a run has started, with its plan and what is to be said of it,
+    /// all or nothing: a run that is killed in its first moment has both.
+    ///
+    /// # Errors
+    /// A run of this name is there already, or the file cannot be written.
+    pub fn begin_run_with(
+        &mut self,
+        run: &Run,
+        plan: Option<&KeptPlan>,
+        notes: &[AccuracyNote],
+    ) -> Result<RunId, StoreError> {
+        self.in_transaction("begin a run", |transaction, path| {
+            let id = insert_run(transaction, path, run)?;
+            if let Some(plan) = plan {
+                transaction
+                    .execute(
+                        "INSERT INTO plan (run_id, program, json) VALUES (?, ?, ?)",
+                        params![id.0, plan.program, plan.json],
+                    )
+                    .map_err(|error| failure("keep the plan", path, error))?;
+            }
+            insert_notes(transaction, path, id.into(), notes)?;
+            Ok(id)
+        })
+    }
+
+    /// Adds records that belong to no single cell, all or none.
+    ///
+    /// # Errors
+    /// A number is not finite or above 2^63, or the file cannot be written.
+    pub fn add_records(
+        &mut self,
+        origin: impl Into<Origin>,
+        records: &Records,
+    ) -> Result<(), StoreError> {
+        let origin = origin.into();
+        self.in_transaction("add records", |transaction, path| {
+            records::insert(transaction, path, origin, records)
+        })
+    }
+
+    /// Adds statements about the run, all or none.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn add_notes(
+        &mut self,
+        origin: impl Into<Origin>,
+        notes: &[AccuracyNote],
+    ) -> Result<(), StoreError> {
+        let origin = origin.into();
+        self.in_transaction("add notes", |transaction, path| {
+            insert_notes(transaction, path, origin, notes)
+        })
+    }
+
+    /// Adds a finished cell, its rows with members and published figures and
+    /// its records, in one transaction: a run that is killed leaves complete
+    /// cells only.
+    ///
+    /// # Errors
+    /// The run already has this cell or one of its rows (sequence, operation,
+    /// part, subject, file system, host, fit, repetition), a number is not
+    /// finite or above 2^63, or the file cannot be written.
+    pub fn add_cell(
+        &mut self,
+        origin: impl Into<Origin>,
+        result: &CellResult,
+    ) -> Result<(), StoreError> {
+        let origin = origin.into();
+        self.in_transaction("add a cell", |transaction, path| {
+            for row in &result.rows {
+                rows::insert(transaction, path, origin, row)?;
+            }
+            records::insert(transaction, path, origin, &result.records)?;
+            records::insert_cell(transaction, path, origin, &result.cell)
+        })
+    }
+
+    /// Writes down that an experiment of the run's plan has come to its end, after
+    /// everything that it gave.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn end_experiment(&mut self, run: RunId, position: u32) -> Result<(), StoreError> {
+        self.connection
+            .execute(
+                "INSERT OR IGNORE INTO ended (run_id, experiment) VALUES (?, ?)",
+                params![run.0, position],
+            )
+            .map(drop)
+            .map_err(|error| failure("end an experiment", &self.path, error))
+    }
+
+    /// Forgets what is said of experiments that did not come to their end: they are
+    /// tried again.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn forget_failures(&mut self, run: RunId) -> Result<(), StoreError> {
+        self.forget(run, &[("note", NOT_ENDED)])
+    }
+
+    /// Forgets all that experiments have given that did not come to their end: where
+    /// they would give the same again, a run that goes on is then as one that was never
+    /// interrupted. What belongs to the run as a whole stays, but for the rows of a
+    /// store of an older version, of which nobody knows whose they are.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn forget_unfinished(&mut self, run: RunId) -> Result<(), StoreError> {
+        let mut all = vec![("note", NOT_ENDED)];
+        for table in ["measurement", "cell", "setting", "scope"] {
+            all.extend([(table, NOT_ENDED), (table, "experiment IS NULL")]);
+        }
+        self.forget(run, &all)
+    }
+
+    /// Deletes rows of a run, all or none.
+    fn forget(&mut self, run: RunId, rows: &[(&str, &str)]) -> Result<(), StoreError> {
+        const ACTION: &str = "forget what was not finished";
+        self.in_transaction(ACTION, |transaction, path| {
+            for (table, which) in rows {
+                let sql = format!("DELETE FROM {table} WHERE run_id = ?1 AND {which}");
+                transaction
+                    .execute(&sql, [run.0])
+                    .map_err(|error| failure(ACTION, path, error))?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Replaces what the audit found of a run, and the note of this class that says how
+    /// much it could judge.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn set_findings(
+        &mut self,
+        run: RunId,
+        findings: &[Finding],
+        note: Option<&AccuracyNote>,
+    ) -> Result<(), StoreError> {
+        self.in_transaction("keep the findings", |transaction, path| {
+            records::replace_findings(transaction, path, run, findings)?;
+            let Some(note) = note else { return Ok(()) };
+            transaction
+                .execute(
+                    "DELETE FROM note WHERE run_id = ? AND class = ?",
+                    params![run.0, note.class],
+                )
+                .map_err(|error| failure("keep the findings", path, error))?;
+            insert_notes(transaction, path, run.into(), std::slice::from_ref(note))
+        })
+    }
+
+    /// Writes down when a run ended, RFC 3339 in UTC.
+    ///
+    /// # Errors
+    /// The run has been deleted, or the file cannot be written.
+    pub fn finish_run(&mut self, run: RunId, finished: &str) -> Result<(), StoreError> {
+        let changed = self
+            .connection
+            .execute(
+                "UPDATE run SET finished_utc = ? WHERE run_id = ?",
+                params![finished, run.0],
+            )
+            .map_err(|error| failure("finish a run", &self.path, error))?;
+        self.expect_one(run, changed)
+    }
+
+    /// Deletes a run with everything that belongs to it.
+    ///
+    /// # Errors
+    /// The run has been deleted already, or the file cannot be written.
+    pub fn delete_run(&mut self, run: RunId) -> Result<(), StoreError> {
+        let changed = self
+            .connection
+            .execute("DELETE FROM run WHERE run_id = ?", [run.0])
+            .map_err(|error| failure("delete a run", &self.path, error))?;
+        self.expect_one(run, changed)
+    }
+
+    fn expect_one(&self, run: RunId, changed: usize) -> Result<(), StoreError> {
+        if changed == 1 {
+            return Ok(());
+        }
+        Err(StoreError::NoSuchRun {
+            name: format!("number {}", run.0),
+            path: self.path.clone(),
+        })
+    }
+
+    fn in_transaction<T>(
+        &mut self,
+        action: &'static str,
+        work: impl FnOnce(&Transaction<'_>, &Path) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        // Immediate: a lock that is taken late cannot be waited for.
+        let transaction = self
+            .connection
+            .transaction_with_behavior(TransactionBehavior::Immediate)
+            .map_err(|error| failure(action, &self.path, error))?;
+        let done = work(&transaction, &self.path)?;
+        transaction
+            .commit()
+            .map_err(|error| failure(action, &self.path, error))?;
+        Ok(done)
+    }
+}
+
+fn insert_run(transaction: &Transaction<'_>, path: &Path, run: &Run) -> Result<RunId, StoreError> {
+    let inserted = transaction.execute(
+        "INSERT INTO run (name, started_utc, finished_utc, bench, suite, suite_title, seed,
+         raidlab_version, command_line, plan_hash)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        params![
+            run.name,
+            run.started,
+            run.finished,
+            run.bench,
+            run.suite,
+            run.suite_title,
+            run.seed.to_string(),
+            run.raidlab_version,
+            run.command_line,
+            run.plan_hash,
+        ],
+    );
+    match inserted {
+        Ok(_) => Ok(RunId(transaction.last_insert_rowid())),
+        Err(error) if rows::is_unique_violation(&error) => Err(StoreError::RunExists {
+            name: run.name.clone(),
+        }),
+        Err(error) => Err(failure("begin a run", path, error)),
+    }
+}
+
+fn insert_notes(
+    transaction: &Transaction<'_>,
+    path: &Path,
+    origin: Origin,
+    notes: &[AccuracyNote],
+) -> Result<(), StoreError> {
+    let fail = |error| failure("add notes", path, error);
+    let mut statement = transaction
+        .prepare_cached(
+            "INSERT INTO note (run_id, experiment, class, title, statement, declared_percent,
+             subjects, jobs) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        )
+        .map_err(fail)?;
+    for n in notes {
+        statement
+            .execute(params![
+                origin.run.0,
+                origin.experiment,
+                n.class,
+                n.title,
+                n.statement,
+                n.declared_percent,
+                names_to_json(&n.subjects),
+                names_to_json(&n.jobs),
+            ])
+            .map_err(fail)?;
+    }
+    Ok(())
+}
