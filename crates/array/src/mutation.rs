@@ -99,6 +99,47 @@ mutations! {
     // Check and bad blocks.
     CheckBlind "check-blind" "check compares nothing";
     BadBlockForgotten "bad-block-forgotten" "a block that could not be recovered is not recorded as bad";
+    // Of the second round, one or two beside what each of the first would find.
+    NeededBitCleared "needed-bit-cleared" "a bit goes although its chunk still has to be resynced";
+    ClearedBitKept "cleared-bit-dropped" "bits that were about to go when a member failed go all the same";
+    BusyBitCleared "busy-bit-cleared" "the daemon clears bits of chunks that are being written";
+    LastRowUnmarked "last-row-unmarked" "of a write over several rows the last one is not in the bitmap";
+    CatchUpSkipped "catch-up-skipped" "members an event behind are not brought level before the next event";
+    SecondPassSkipped "second-pass-skipped" "a run without a member begins after one pass, not two";
+    FlushFailureUnnamed "flush-failure-unnamed" "a pass does not name members that failed during its own flush";
+    BrokenPassGoesOn "broken-pass-goes-on" "a pass goes on when a member that is needed failed it";
+    RecoveryOffsetTrusted "recovery-offset-trusted" "after a crash a member is filled from its offset, not from the first dirty chunk";
+    UntoldOffsetTrusted "untold-offset-trusted" "the recovery offset of a member an event behind is believed";
+    AbsenceIgnored "absence-ignored" "assembly passes over which members a replay did without";
+    TwoEventsBehind "two-events-behind" "a member two events behind counts as current";
+    OldSessionBelieved "old-session-believed" "of two log sessions the older one is believed";
+    NeverInSyncForgotten "never-in-sync-forgotten" "after a replay the first resync counts as over";
+    NumberReused "number-reused" "a new member is given the number of one that is gone";
+    ReAddUnwitnessed "re-add-unwitnessed" "a former member is taken back though none of its companions is left";
+    ReAddHalfFilled "re-add-half-filled" "a member that was still being filled when it left is re-added by the bitmap";
+    ReAddUnsettled "re-add-unsettled" "a member is re-added before its failure is recorded";
+    StoppedSyncForgotten "stopped-sync-forgotten" "a sync that was stopped by hand does not go on";
+    SpareSeatedEarly "spare-seated-early" "a spare takes a slot before the failure of its member is recorded";
+    ReplacementMissesWrites "replacement-misses-writes" "a device that is filled to replace another is not given the writes";
+    ReplacementMissesEarlier "replacement-misses-earlier" "copying begins while writes from before the replacement are in flight";
+    ReplacementWindowOpen "replacement-window-open" "writes go on in the window that is copied";
+    ReplacementSeatedEarly "replacement-seated-early" "a replacement takes its slot before the superblocks call it full";
+    ReplacementLogUncopied "replacement-log-uncopied" "a replacement counts as filled before it has the log's records";
+    ReplayMarkIgnored "replay-mark-ignored" "replay takes transactions of before a member was added";
+    ReplayVoidCounts "replay-void-counts" "replay takes records that were announced to be void";
+    ReplayUnfilledTrusted "replay-unfilled-trusted" "replay asks a member for records above its filled part";
+    ArrivalNotWiped "arrival-not-wiped" "the log of a member that is added is not emptied";
+    RingFreedUnannounced "ring-freed-unannounced" "room of the log is used again before the medium knows that it is void";
+    LogRetiredUnrecorded "log-retired-unrecorded" "a flush retires records while a failure is not recorded";
+    LogUnfilledCounts "log-unfilled-counts" "a member that is not filled there has a part in the log";
+    UnsyncedParityTrusted "unsynced-parity-trusted" "parity is computed with before a resync has passed";
+    ArrivalDuringWrite "arrival-during-write" "a member that is added counts as filled where writes are under way";
+    UnwrittenCountsAsFilled "unwritten-counts-as-filled" "what recovery could not write counts as filled";
+    GatheredForceUnitAccessLost "gathered-fua-lost" "a write that is gathered with others loses its force-unit-access";
+    CorrectionUnheld "correction-unheld" "writes go on where a read error is being corrected";
+    DirtyCopiesBalanced "dirty-copies-balanced" "reads are balanced over copies that may differ";
+    CopyWrittenUnrecorded "copy-written-unrecorded" "copies are written before the failure of another is recorded";
+    FirstNeedOnly "first-need-only" "of several members that are filled together only what the first lacks is copied";
 }
 
 impl Mutation {

@@ -185,6 +185,8 @@ pub struct PersistentArray {
     sync: Option<SyncAction>,
     /// No resync starts by itself until something changes.
     resync_waits: bool,
+    /// What was stopped goes on as soon as it has ended.
+    resume_due: bool,
     mismatches: status::MismatchStatus,
 
     /// Requests that wait for metadata, oldest first.
@@ -303,7 +305,10 @@ impl PersistentArray {
                 let last = map.locate(Sectors(end.0 - 1)).row;
                 Span {
                     start: map.member_sector(first, Sectors::ZERO),
-                    end: map.member_sector(last + 1, Sectors::ZERO),
+                    end: map.member_sector(
+                        last + u64::from(!mutation::is(Mutation::LastRowUnmarked) || first == last),
+                        Sectors::ZERO,
+                    ),
                 }
             }
         }

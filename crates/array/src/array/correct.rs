@@ -11,6 +11,7 @@
 //! needed, the part is a bad block.
 
 use super::{Array, Command, Role, Shape};
+use crate::mutation::{self, Mutation};
 use crate::recovery::{Range, is_part, part};
 use crate::request::{BufferId, Event, MemberError, Operation, Outputs, ScratchId, Slot};
 use raidlab_geometry::SlotSet;
@@ -74,6 +75,7 @@ impl Corrections {
 
     pub(super) fn hold(&self, range: Range) -> bool {
         self.range().is_some_and(|held| held.overlaps(&range))
+            && !mutation::is(Mutation::CorrectionUnheld)
     }
 
     fn knows(&self, wanted: &Wanted) -> bool {

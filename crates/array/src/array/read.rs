@@ -151,7 +151,9 @@ impl Array {
     #[inline]
     pub(super) fn choose(&mut self, read: &Read) -> Option<Choice> {
         let views = self.members.views();
-        if self.resynced_below.is_some_and(|below| read.end() > below) {
+        if self.resynced_below.is_some_and(|below| read.end() > below)
+            && !mutation::is(Mutation::DirtyCopiesBalanced)
+        {
             let slot = self.policy.choose_first(read, views)?;
             return Some(Choice {
                 slot,

@@ -94,7 +94,10 @@ impl Array {
             total = self.map.member_used(slot);
         }
         let needs = targets.iter().map(|slot| self.members.need(slot).clone());
-        let need = needs.reduce(|all, need| all.union(&need, total));
+        let need = match mutation::is(Mutation::FirstNeedOnly) {
+            true => needs.take(1).next(),
+            false => needs.reduce(|all, need| all.union(&need, total)),
+        };
         let need = need.unwrap_or_default();
         let start = need.from.min(total);
         let plan = Plan {

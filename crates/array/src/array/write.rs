@@ -46,7 +46,9 @@ impl Array {
             return !self.unrecorded.is_empty();
         }
         let slots = self.map.extent(range.start).slots();
-        !(slots & self.unrecorded).is_empty() || self.corrections.hold(range)
+        let waits =
+            !(slots & self.unrecorded).is_empty() && !mutation::is(Mutation::CopyWrittenUnrecorded);
+        waits || self.corrections.hold(range)
     }
 
     /// Goes on with the pieces that need to wait no longer.

@@ -185,8 +185,9 @@ impl Intent {
         let mut cleared = false;
         for at in 0..self.chunks.len() {
             let flags = self.chunks[at];
-            let is_busy = self.writes.contains_key(&at);
-            if flags & SET == 0 || flags & NEEDED != 0 || is_busy {
+            let is_busy = self.writes.contains_key(&at) && !mutation::is(Mutation::BusyBitCleared);
+            let is_needed = flags & NEEDED != 0 && !mutation::is(Mutation::NeededBitCleared);
+            if flags & SET == 0 || is_needed || is_busy {
                 continue;
             }
             if flags & AGED == 0 {
@@ -208,6 +209,9 @@ impl Intent {
     /// A member has failed: bits that were cleared and are still set on the
     /// members stay. The flush that had to come before was not for all.
     pub(super) fn keep_cleared(&mut self) {
+        if mutation::is(Mutation::ClearedBitKept) {
+            return;
+        }
         for page in std::mem::take(&mut self.lazy) {
             for at in self.chunks_of_page(page) {
                 if self.chunks[at] & SENT != 0 {

@@ -19,6 +19,7 @@ impl PersistentArray {
             progress |= self.go_on_replacing(out);
             progress |= self.tell_what_is_recorded(out);
             progress |= self.place_spare(out);
+            progress |= self.resume(out);
             progress |= self.go_on_with_resync(out);
             self.follow_stop();
             self.record_nothing(out);
@@ -217,7 +218,8 @@ impl PersistentArray {
 
     /// Puts a spare into a slot whose member is gone.
     fn place_spare(&mut self, out: &mut Outputs) -> bool {
-        let is_known = self.unrecorded.is_empty() && self.recorded.is_empty();
+        let is_known = self.unrecorded.is_empty() && self.recorded.is_empty()
+            || mutation::is(Mutation::SpareSeatedEarly);
         let is_settled = is_known && self.started && self.is_recorded();
         if self.mode != Mode::ReadWrite || !self.degraded || !is_settled {
             return false;

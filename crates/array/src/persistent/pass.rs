@@ -101,7 +101,7 @@ impl PersistentArray {
 
     /// Begins a pass.
     pub(super) fn begin_pass(&mut self, out: &mut Outputs) {
-        if !self.behind.is_empty() {
+        if !self.behind.is_empty() && !mutation::is(Mutation::CatchUpSkipped) {
             return self.begin_catching_up(out);
         }
         let writes_superblocks = std::mem::take(&mut self.want_superblocks);
@@ -176,7 +176,10 @@ impl PersistentArray {
     fn record_failures_since(&mut self) {
         let roles = self.roles();
         let Some(pass) = &mut self.pass else { return };
-        if !pass.writes_superblocks || pass.catches_up {
+        if !pass.writes_superblocks
+            || pass.catches_up
+            || mutation::is(Mutation::FlushFailureUnnamed)
+        {
             return;
         }
         for (number, role) in roles.into_iter().enumerate() {
@@ -205,7 +208,8 @@ impl PersistentArray {
             for scratch in std::mem::take(&mut pass.scratches) {
                 out.steps.push(ComputeStep::Release { scratch });
             }
-            if matches!(self.mode, Mode::Broken | Mode::Stopped) {
+            let is_broken = matches!(self.mode, Mode::Broken | Mode::Stopped);
+            if is_broken && !mutation::is(Mutation::BrokenPassGoesOn) {
                 // What the phase was to make true is not: to say so would be a lie.
                 self.pass = None;
                 self.tell_engine_of_pass(false, out);

@@ -2,7 +2,8 @@
 //!
 //! The engine knows nothing of it: it goes on with the old device, and this
 //! layer gives every write, discard and flush of the engine to the new device as
-//! well, the records of the write log included. An answer goes to the engine
+//! well, the records of the write log included; nothing is copied before those that
+//! were in flight when it began have ended. An answer goes to the engine
 //! when both have answered. Meanwhile the rest is copied in windows, upwards:
 //! first the write log's records, then the data. A window is copied when no
 //! write of the engine is in flight over it, and writes that come while it is
@@ -45,10 +46,11 @@ use super::PersistentArray;
 use super::device::Place;
 use super::error::VerbError;
 use crate::engine::Span;
+use crate::mutation::{self, Mutation};
 use crate::recovery::Spans;
-use crate::request::{CommandId, MemberCommand, MemberError, Outputs, ScratchId, Slot};
+use crate::request::{CommandId, MemberCommand, MemberError, Operation, Outputs, ScratchId, Slot};
 use raidlab_units::{Nanos, Sectors};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Sectors copied at a time: 128 KiB, md's window of a sync.
 const WINDOW: u64 = 256;
@@ -82,6 +84,9 @@ pub(super) struct Replacement {
     log: Spans,
     data: Spans,
     window: Option<Window>,
+    /// The engine's writes to the old device that were in flight before the new one
+    /// got a share of any: what is copied meanwhile may not have them.
+    earlier: BTreeSet<CommandId>,
     /// The engine's writes that both devices are given.
     writes: BTreeMap<CommandId, Span>,
     /// The engine's writes that wait for the window.
@@ -233,7 +238,7 @@ impl Replacement {
     /// Filled below this sector of the data area.
     fn below(&self, data: Span) -> Sectors {
         // Without the log's records it is no participant to be relied on.
-        if !self.log.is_empty() {
+        if !self.log.is_empty() && !mutation::is(Mutation::ReplacementLogUncopied) {
             return Sectors::ZERO;
         }
         let first = self.data.iter().next();
@@ -346,6 +351,12 @@ impl PersistentArray {
             slot,
             below: Sectors::ZERO,
         };
+        let in_flight = self.data_commands.iter();
+        let earlier = in_flight
+            .filter(|(_, (to, operation, _))| *to == old && *operation != Operation::Read)
+            .map(|(id, _)| *id)
+            .filter(|_| !mutation::is(Mutation::ReplacementMissesEarlier));
+        let earlier = earlier.collect();
         let log = self.ring.filter(|_| self.session != 0);
         let replacement = Replacement {
             stage: Stage::Copying,
@@ -354,6 +365,7 @@ impl PersistentArray {
             log: log.into_iter().collect(),
             data,
             window: None,
+            earlier,
             writes: BTreeMap::new(),
             held: Vec::new(),
             due: self.now,

@@ -7,6 +7,7 @@ use super::intent::Intent;
 use super::replace::Replacements;
 use super::{Mode, PersistentArray, Settings, status};
 use crate::engine::{Engine, FIRST_OUTER_ID, FIRST_OUTER_SCRATCH};
+use crate::mutation::{self, Mutation};
 use crate::recovery::Spans;
 use crate::request::Outputs;
 use raidlab_metadata::Superblock;
@@ -108,7 +109,11 @@ impl PersistentArray {
             gone,
             intent,
             bitmap_is_external: assembly.bitmap_is_external,
-            passes_to_start: if lacks { 2 } else { 1 },
+            passes_to_start: if lacks && !mutation::is(Mutation::SecondPassSkipped) {
+                2
+            } else {
+                1
+            },
             started: false,
             active: false,
             disk_dirty: false,
@@ -121,6 +126,7 @@ impl PersistentArray {
             resync_again: Spans::default(),
             sync: None,
             resync_waits: false,
+            resume_due: false,
             mismatches: status::MismatchStatus::default(),
             held: VecDeque::new(),
             tracked: HashMap::new(),

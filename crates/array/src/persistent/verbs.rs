@@ -206,7 +206,7 @@ impl PersistentArray {
         };
         let numbers = 0..u32::try_from(self.array.roles.len()).unwrap_or(u32::MAX);
         let mut free = numbers.clone().filter(|number| !taken(number));
-        free.find(|number| !self.gone.contains(number))
+        free.find(|number| !self.gone.contains(number) || mutation::is(Mutation::NumberReused))
             .or_else(|| numbers.clone().find(|number| !taken(number)))
     }
 
@@ -282,6 +282,7 @@ impl PersistentArray {
             .devices
             .values()
             .any(|device| device.own.device_number == old.device_number);
+        let has_witness = has_witness || mutation::is(Mutation::ReAddUnwitnessed);
         if !is_ours || !has_witness || number_taken {
             return Err(VerbError::NotAMember);
         }
@@ -300,6 +301,7 @@ impl PersistentArray {
         // after a crash it would be taken for that, whatever it has lost.
         let is_settled =
             self.started && !self.unrecorded.contains(&slot) && !self.recorded.contains(&slot);
+        let is_settled = is_settled || mutation::is(Mutation::ReAddUnsettled);
         if !is_free || !is_settled || self.replacements.has(slot) {
             return Err(VerbError::SlotTaken(slot));
         }
@@ -310,6 +312,7 @@ impl PersistentArray {
         let was_whole = !old.features.has(Features::RECOVERY_OFFSET)
             && !old.features.has(Features::RECOVERY_BITMAP);
         let is_too_old = old.events < cleared && !mutation::is(Mutation::ReAddTooOld);
+        let was_whole = was_whole || mutation::is(Mutation::ReAddHalfFilled);
         if is_too_old || !was_whole {
             return Err(VerbError::TooOld {
                 events: old.events,
@@ -370,6 +373,7 @@ impl PersistentArray {
     pub fn stop_sync(&mut self, now: Nanos, out: &mut Outputs) {
         self.now = now;
         self.resync_waits = true;
+        self.resume_due = false;
         self.with_engine_do(out, |engine, out| engine.stop_sync(now, out));
         self.pump(out);
     }
@@ -411,11 +415,23 @@ impl PersistentArray {
             Mode::Untouched => return Err(VerbError::ReadOnly),
             Mode::Stopping | Mode::Stopped | Mode::Broken => return Err(VerbError::Stopping),
         }
-        self.resync_waits = false;
+        self.resume_due = !mutation::is(Mutation::StoppedSyncForgotten);
         self.resume_replacements();
-        self.resume_recovery(out);
         self.pump(out);
         Ok(())
+    }
+
+    /// Syncs that were stopped go on, once the blocks that they had in work have
+    /// ended: until then the engine takes no other.
+    pub(super) fn resume(&mut self, out: &mut Outputs) -> bool {
+        let has_ended = self.sync.is_none() && self.engine.sync_status().is_none();
+        if !self.resume_due || !has_ended || self.mode != Mode::ReadWrite {
+            return false;
+        }
+        self.resume_due = false;
+        self.resync_waits = false;
+        self.resume_recovery(out);
+        true
     }
 
     /// A recovery that was stopped goes on: a check of nothing ends the hold.

@@ -77,7 +77,9 @@ impl StripeArray {
         extra.unfilled = RangeSet::unfilled(admission, self.map.member_size(), BLOCK);
         // What is in work now leaves the new member out.
         for (start, end) in &self.locks {
-            extra.unfilled.insert(*start, *end);
+            if !super::mutated(super::Mutation::ArrivalDuringWrite) {
+                extra.unfilled.insert(*start, *end);
+            }
         }
         out.events.push(Event::MemberAdded(slot));
         self.sync_member_added();

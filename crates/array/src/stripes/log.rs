@@ -207,7 +207,7 @@ impl StripeArray {
             .filter(|slot| service.contains(*slot))
             .filter(|slot| {
                 let unfilled = &self.extras[slot.index()].unfilled;
-                !unfilled.overlaps(job.start, job.end)
+                !unfilled.overlaps(job.start, job.end) || mutated(Mutation::LogUnfilledCounts)
             })
             .collect()
     }
@@ -393,7 +393,7 @@ impl StripeArray {
     /// A flush is over. While a failure is not recorded, what it did does not
     /// count: the member that failed may come back as current.
     pub(super) fn log_flushed(&mut self, flush: &Flush) {
-        let counts = self.unrecorded.is_empty();
+        let counts = self.unrecorded.is_empty() || mutated(Mutation::LogRetiredUnrecorded);
         if let Some(log) = &mut self.log {
             if flush.request.is_none() {
                 log.flushing = false;

@@ -12,6 +12,7 @@
 //! and the lock's end makes it ready again.
 
 use super::config::BLOCK;
+use super::{Mutation, mutated};
 use crate::request::{BufferId, RequestId};
 use raidlab_units::Sectors;
 use std::collections::{BTreeMap, BTreeSet};
@@ -183,7 +184,8 @@ impl Pending {
                 if let Some(part) = write.clip(window.start, window.end) {
                     window.overlay(index, part);
                     window.requests.push(write.request);
-                    window.force_unit_access |= force_unit_access;
+                    window.force_unit_access |=
+                        force_unit_access && !mutated(Mutation::GatheredForceUnitAccessLost);
                     counts.push(write.request);
                     touched.push(start);
                 }

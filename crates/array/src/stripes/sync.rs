@@ -387,6 +387,10 @@ impl StripeArray {
             Some(Mode::Recovery)
         );
         if recovers && matches!(job.kind, Kind::Sync) {
+            let filled = match mutated(Mutation::UnwrittenCountsAsFilled) {
+                true => self.members.recovering(),
+                false => filled,
+            };
             for slot in filled.iter() {
                 self.extras[slot.index()]
                     .unfilled

@@ -19,9 +19,9 @@
 //! lost one holds, and Q is made to fit. Until then a second loss is borne too: where
 //! nobody has written, P and Q together say what both hold.
 
-use super::StripeArray;
 use super::config::BLOCK;
 use super::job::{Job, Kind};
+use super::{Mutation, StripeArray, mutated};
 use crate::engine::Span;
 use crate::ranges::RangeSet;
 use raidlab_geometry::SlotSet;
@@ -44,7 +44,7 @@ impl StripeArray {
 
     /// Whether what is lost there may be computed from parity.
     pub(super) fn parity_tells(&self, job: &Job) -> bool {
-        !self.unsynced.overlaps(job.start, job.end)
+        !self.unsynced.overlaps(job.start, job.end) || mutated(Mutation::UnsyncedParityTrusted)
     }
 
     /// Parity fits there.

@@ -75,6 +75,36 @@ fn clean_is_not_said_when_the_flush_of_a_needed_member_failed() {
     assert!(world.array.is_idle(), "nothing is owed to anybody");
 }
 
+/// The order to go on comes while blocks of the sync that was stopped are still
+/// under way.
+#[test]
+fn a_stopped_sync_goes_on_whenever_writes_are_taken_again() {
+    for (level, members) in [(Level::Raid1, 2), (Level::Raid5, 3)] {
+        let make = Make {
+            spares: 1,
+            ..Make::new(level, members)
+        };
+        for steps in 0..30 {
+            let mut world = start(&make);
+            world.run_for(Nanos::from_millis(1));
+            world
+                .with(|array, now, out| array.fail(now, slot(0), out))
+                .unwrap();
+            for _ in 0..steps {
+                world.step(None);
+            }
+            world.with(|array, now, out| {
+                array.stop_sync(now, out);
+                array.read_only(now, out).unwrap();
+                array.read_write(now, out).unwrap();
+            });
+            world.run_for(Nanos::from_secs(60));
+            let health = world.array.status().health;
+            assert!(!health.contains('_'), "{level}: {health} after {steps}");
+        }
+    }
+}
+
 #[test]
 fn a_bit_stays_when_the_flush_before_its_clearing_fails() {
     let mut world = start(&raid5());

@@ -5,6 +5,7 @@ use crate::spares::add;
 use raidlab_array::{Event, Operation, VerbError};
 use raidlab_geometry::Level;
 use raidlab_metadata::{Features, Role};
+use raidlab_random::Stream;
 use raidlab_units::{Nanos, Sectors};
 
 const LEVELS: [(Level, usize, bool); 5] = [
@@ -37,6 +38,31 @@ fn check(world: &mut World) {
     world.with(|array, now, out| array.check(now, out)).unwrap();
     world.run_for(Nanos::from_secs(60));
     assert_eq!(world.array.status().mismatches.count, Sectors(0));
+}
+
+/// A write is on its way to the old device when the replacement begins; the new
+/// one has no share of it, and the copying must not go by.
+#[test]
+fn a_write_in_flight_is_on_the_new_device_too() {
+    for (level, members, log) in LEVELS {
+        let spare = u16::try_from(members).unwrap();
+        for seed in 0..24 {
+            let mut random = Stream::new(seed);
+            let disks = make(level, members, log).disks();
+            let mut world = World::assemble(disks, log, |_| ()).unwrap();
+            world.write(0, 200, 5);
+            let write = world.submit(Operation::Write, 0, 200, 6);
+            for _ in 0..seed / 2 {
+                world.step(Some(&mut random));
+            }
+            replace(&mut world, 1).unwrap();
+            while world.step(Some(&mut random)) {}
+            world.run_for(Nanos::from_secs(60));
+            assert!(world.finished.iter().any(|done| done.id == write));
+            assert_eq!(state(&world, spare), "active sync");
+            check(&mut world);
+        }
+    }
 }
 
 #[test]

@@ -231,7 +231,11 @@ impl Chosen {
     /// superblock the array is in sync again, but its own offset is from before.
     fn admit_recovering(&mut self, view: &View) {
         let same_below = match &self.bitmap {
-            _ if view.array().resync_offset == Superblock::IN_SYNC => Superblock::IN_SYNC,
+            _ if view.array().resync_offset == Superblock::IN_SYNC
+                || mutation::is(Mutation::RecoveryOffsetTrusted) =>
+            {
+                Superblock::IN_SYNC
+            }
             // The bits are of the array's space.
             _ if view.level == Level::Raid10 => Sectors::ZERO,
             Some((bitmap, true)) => {
@@ -245,7 +249,8 @@ impl Chosen {
                 continue;
             };
             let superblock = view.candidates[at].superblock();
-            let is_told = superblock.events == view.array().events;
+            let is_told = superblock.events == view.array().events
+                || mutation::is(Mutation::UntoldOffsetTrusted);
             let from = match superblock.features.has(Features::RECOVERY_OFFSET) && is_told {
                 true => superblock.recovery_offset.min(same_below),
                 false => Sectors::ZERO,

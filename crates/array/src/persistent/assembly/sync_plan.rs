@@ -279,7 +279,9 @@ fn log(view: &View, chosen: &Chosen) -> Result<Logs, LogFault> {
         let mut ring = None;
         for block in blocks.iter().filter(|it| it.says.session == session) {
             ring.get_or_insert(block.ring);
-            says.in_sync_below = says.in_sync_below.min(block.says.in_sync_below);
+            if !mutation::is(Mutation::NeverInSyncForgotten) {
+                says.in_sync_below = says.in_sync_below.min(block.says.in_sync_below);
+            }
             says.first_resync &= block.says.is_never_torn();
         }
         logs.extend(ring.map(|ring| NeededLog {
@@ -316,7 +318,10 @@ fn session(view: &View, members: &[WithBlocks]) -> Result<u64, LogFault> {
     // What the newest md superblock was written for goes before what a member is
     // the last to remember.
     let known = first.3.iter().map(|block| block.says.session);
-    let mut sessions = begun.into_iter().chain(known);
+    let mut sessions = begun
+        .into_iter()
+        .filter(|_| !mutation::is(Mutation::OldSessionBelieved))
+        .chain(known);
     match sessions.find(|session| lacking(*session).next().is_none()) {
         Some(0) => return Err(LogFault::Absent(name(first.0))),
         Some(session) => return Ok(session),

@@ -154,7 +154,7 @@ impl View {
 
     /// Whether a replay of the log did without the member of this number.
     pub(super) fn is_absent(&self, number: u32) -> bool {
-        self.absent.contains(number)
+        self.absent.contains(number) && !mutation::is(Mutation::AbsenceIgnored)
     }
 
     /// Whether the newest superblock gives a candidate the slot that it claims,
@@ -165,7 +165,8 @@ impl View {
         let Some(slot) = claim(superblock) else {
             return false;
         };
-        let is_recent = superblock.events.saturating_add(1) >= array.events;
+        let slack = 1 + u64::from(mutation::is(Mutation::TwoEventsBehind));
+        let is_recent = superblock.events.saturating_add(slack) >= array.events;
         is_recent && role_of(array, superblock.device_number) == Role::Slot(slot.0)
     }
 

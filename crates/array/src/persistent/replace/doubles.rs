@@ -1,6 +1,7 @@
 //! What the engine writes goes to both devices, and is answered when both have.
 
 use super::{Copying, Double, overlap, span_of};
+use crate::mutation::{self, Mutation};
 use crate::persistent::PersistentArray;
 use crate::request::{CommandId, MemberCommand, MemberError, Operation, Outputs, Slot};
 
@@ -18,13 +19,14 @@ impl PersistentArray {
             out.commands.push(command);
             return;
         };
-        if command.operation == Operation::Read {
+        if command.operation == Operation::Read || mutation::is(Mutation::ReplacementMissesWrites) {
             out.commands.push(command);
             return;
         }
         let span = span_of(&command);
         if let Some(window) = &replacement.window
             && overlap(&window.span, &span)
+            && !mutation::is(Mutation::ReplacementWindowOpen)
         {
             replacement.held.push(command);
             return;

@@ -2,6 +2,7 @@
 
 use super::Stage;
 use crate::engine::Admission;
+use crate::mutation::{self, Mutation};
 use crate::persistent::device::Place;
 use crate::persistent::{Mode, PersistentArray};
 use crate::request::{Event, Outputs, Slot};
@@ -59,7 +60,9 @@ impl PersistentArray {
         }
         // First that it has everything, then that it is the member: a crash
         // between two superblocks of the second pass must not cost a member.
-        if replacement.recorded < self.array.used_size {
+        if replacement.recorded < self.array.used_size
+            && !mutation::is(Mutation::ReplacementSeatedEarly)
+        {
             return !std::mem::replace(&mut self.want_superblocks, true);
         }
         replacement.stage = Stage::Taken;

@@ -136,7 +136,11 @@ impl PersistentArray {
         let Some(replacement) = self.replacements.running.get_mut(&slot) else {
             return false;
         };
-        let is_free = replacement.stage == Stage::Copying && replacement.window.is_none();
+        let in_flight = &self.data_commands;
+        replacement.earlier.retain(|id| in_flight.contains_key(id));
+        let is_free = replacement.stage == Stage::Copying
+            && replacement.window.is_none()
+            && replacement.earlier.is_empty();
         if !is_free || !may_go || is_syncing || replacement.due > self.now {
             return false;
         }

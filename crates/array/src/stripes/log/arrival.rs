@@ -129,7 +129,9 @@ impl StripeArray {
             let Some(log) = &mut self.log else { return };
             if log.arrivals.contains(slot) {
                 log.arrivals = log.arrivals.without(slot);
-                self.wipe_log(slot, out);
+                if !mutated(Mutation::ArrivalNotWiped) {
+                    self.wipe_log(slot, out);
+                }
             }
         }
     }

@@ -92,7 +92,7 @@ pub fn replay(
         // The ring's newest announcement.
         let oldest = records.iter().map(|found| found.header.oldest).max();
         for found in records {
-            if Some(found.header.transaction) < oldest {
+            if Some(found.header.transaction) < oldest && !mutated(Mutation::ReplayVoidCounts) {
                 continue;
             }
             if found.header.is_mark() {
@@ -112,11 +112,11 @@ pub fn replay(
             transaction.records.insert(area.slot, found);
         }
     }
-    transactions.retain(|number, _| *number >= floor);
+    transactions.retain(|number, _| *number >= floor || mutated(Mutation::ReplayMarkIgnored));
     let counts = |slot: Slot, end: u64| match trust.get(&slot) {
         None => false,
         Some(Trust::Everywhere) => true,
-        Some(Trust::Below(sector)) => end <= sector.0,
+        Some(Trust::Below(sector)) => end <= sector.0 || mutated(Mutation::ReplayUnfilledTrusted),
     };
     let committed = |transaction: &Transaction| {
         let needed = transaction.participants.iter();

@@ -6,6 +6,7 @@
 //! leave others behind that are older.
 
 use super::super::config::BLOCK;
+use super::super::{Mutation, mutated};
 use crate::engine::Span;
 use std::collections::VecDeque;
 
@@ -97,6 +98,9 @@ impl Ring {
 
     /// The batch in flight is durable, and with it what it announced.
     pub(super) fn all_durable(&mut self) {
+        if mutated(Mutation::RingFreedUnannounced) {
+            self.announcing = self.void;
+        }
         self.records.drain(..self.announcing);
         self.void -= self.announcing;
         self.announcing = 0;
