@@ -55,6 +55,15 @@ pub trait Core {
     /// # Errors
     /// The core's reason for refusing.
     fn remove(&mut self, now: Nanos, handle: Slot, out: &mut Outputs) -> Result<(), String>;
+    /// Puts a former member in again under this handle; nothing if the disk does
+    /// not say that it was one.
+    fn re_add(
+        &mut self,
+        now: Nanos,
+        handle: Slot,
+        disk: (usize, &Disk),
+        out: &mut Outputs,
+    ) -> Option<Result<(), String>>;
     /// Puts a disk in under this handle. One that was a member before is
     /// re-added, if that can be.
     ///
@@ -77,10 +86,30 @@ pub trait Core {
         action: SyncAction,
         out: &mut Outputs,
     ) -> Result<(), String>;
+    /// Carries out one of the administrator's orders.
+    ///
+    /// # Errors
+    /// The core's reason for refusing.
+    fn order(&mut self, now: Nanos, order: Order, out: &mut Outputs) -> Result<(), String>;
     /// Begins a clean stop; no request is in flight.
     fn stop(&mut self, now: Nanos, out: &mut Outputs);
     /// The clean stop is complete.
     fn is_stopped(&self) -> bool;
+}
+
+/// What an administrator may order beside the verbs that faults need.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    /// A spare is filled with what this device holds, and takes its slot.
+    Replace(Slot),
+    /// The sync that runs ends early.
+    Idle,
+    /// Syncs go at least and at most so fast, in KiB/s.
+    Speed(u64, u64),
+    /// No more writes.
+    ReadOnly,
+    /// Writes again; syncs that were ended go on.
+    ReadWrite,
 }
 
 /// How a disk came in.

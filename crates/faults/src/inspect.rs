@@ -64,9 +64,9 @@ fn long(bytes: &[u8], at: usize) -> u64 {
 }
 
 impl Superblock {
-    fn read(disk: &Pages, version: Version, size: u64) -> Option<Self> {
+    fn read(disk: &Pages, version: Version) -> Option<Self> {
         let sector = match version {
-            Version::V1_0 => (size - 16) & !7,
+            Version::V1_0 => (disk.sectors() - 16) & !7,
             Version::V1_1 => 0,
             _ => 8,
         };
@@ -119,16 +119,16 @@ fn checksum(bytes: &[u8]) -> bool {
 
 /// The event count of a disk's superblock, if it has one.
 #[must_use]
-pub fn events(disk: &Pages, version: Version, size: u64) -> Option<u64> {
-    Superblock::read(disk, version, size).map(|superblock| superblock.events)
+pub fn events(disk: &Pages, version: Version) -> Option<u64> {
+    Superblock::read(disk, version).map(|superblock| superblock.events)
 }
 
 /// Whether a disk's superblock counts another disk, under the number that it
 /// has by now, as in service.
 #[must_use]
-pub fn knows(disk: &Pages, other: &Pages, version: Version, size: u64) -> bool {
-    let other = Superblock::read(other, version, size);
-    let own = Superblock::read(disk, version, size);
+pub fn knows(disk: &Pages, other: &Pages, version: Version) -> bool {
+    let other = Superblock::read(other, version);
+    let own = Superblock::read(disk, version);
     other.is_some_and(|other| own.is_some_and(|own| own.role(other.device).is_some()))
 }
 
@@ -136,9 +136,8 @@ impl Said {
     /// From the disks in their slots; `None` where there is no disk. Nothing if
     /// there is no superblock at all.
     #[must_use]
-    pub fn read(version: Version, disks: &[Option<&Pages>], size: u64) -> Option<Self> {
-        let read =
-            |disk: &Option<&Pages>| disk.and_then(|disk| Superblock::read(disk, version, size));
+    pub fn read(version: Version, disks: &[Option<&Pages>]) -> Option<Self> {
+        let read = |disk: &Option<&Pages>| disk.and_then(|disk| Superblock::read(disk, version));
         let found: Vec<Option<Superblock>> = disks.iter().map(read).collect();
         let newest = found
             .iter()

@@ -5,7 +5,7 @@
 //! reading metadata and replaying the log, happens here between two events;
 //! the power may be cut in the middle of the replay.
 
-use crate::core::{Added, Assembled, Core, HowToAssemble, Maker, Refusal};
+use crate::core::{Added, Assembled, Core, HowToAssemble, Maker, Order, Refusal};
 use crate::disk::Disk;
 use crate::options::Options;
 use crate::pages::SECTOR;
@@ -177,9 +177,10 @@ fn spec(options: &Options) -> CreateSpec {
             None => BitmapChoice::None,
             chunk => BitmapChoice::Internal(chunk),
         },
-        initial: match options.assume_clean {
-            true => InitialSync::AssumeClean,
-            false => InitialSync::Resync,
+        initial: match (options.assume_clean, options.spare_rebuild) {
+            (true, _) => InitialSync::AssumeClean,
+            (false, true) => InitialSync::SpareRebuild,
+            (false, false) => InitialSync::Resync,
         },
         log: match options.log {
             true => LogReserve::Automatic,
@@ -375,6 +376,19 @@ impl Core for MdCore {
         told(self.with(|array| array.remove(now, handle, out)))
     }
 
+    fn re_add(
+        &mut self,
+        now: Nanos,
+        handle: Slot,
+        (number, disk): (usize, &Disk),
+        out: &mut Outputs,
+    ) -> Option<Result<(), String>> {
+        let former = candidate(number, disk)?;
+        Some(told(
+            self.with(|array| array.re_add(now, handle, former, out)),
+        ))
+    }
+
     fn add(
         &mut self,
         now: Nanos,
@@ -382,10 +396,7 @@ impl Core for MdCore {
         (number, disk): (usize, &Disk),
         out: &mut Outputs,
     ) -> Result<Added, String> {
-        let former = candidate(number, disk);
-        if let Some(former) = former
-            && told(self.with(|array| array.re_add(now, handle, former, out))).is_ok()
-        {
+        if let Some(Ok(())) = self.re_add(now, handle, (number, disk), out) {
             return Ok(Added::Again);
         }
         let new = NewDevice {
@@ -408,6 +419,22 @@ impl Core for MdCore {
             SyncAction::Check => array.check(now, out),
             SyncAction::Resync | SyncAction::FirstResync | SyncAction::Repair => {
                 array.repair(now, out)
+            }
+        }))
+    }
+
+    fn order(&mut self, now: Nanos, order: Order, out: &mut Outputs) -> Result<(), String> {
+        told(self.with(|array| match order {
+            Order::Replace(handle) => array.replace(now, handle, None, out),
+            Order::ReadOnly => array.read_only(now, out),
+            Order::ReadWrite => array.read_write(now, out),
+            Order::Idle => {
+                array.stop_sync(now, out);
+                Ok(())
+            }
+            Order::Speed(minimum, maximum) => {
+                array.set_sync_speed(minimum, maximum);
+                Ok(())
             }
         }))
     }

@@ -49,6 +49,17 @@ pub fn filter_for(mutation: Mutation) -> Filter {
             | Mutation::AbsenceUnnamed
             | Mutation::ReplayIncomplete
             | Mutation::ReplayReversed
+            | Mutation::ReplayMarkIgnored
+            | Mutation::ReplayVoidCounts
+            | Mutation::ReplayUnfilledTrusted
+            | Mutation::ArrivalNotWiped
+            | Mutation::RingFreedUnannounced
+            | Mutation::LogRetiredUnrecorded
+            | Mutation::LogUnfilledCounts
+            | Mutation::AbsenceIgnored
+            | Mutation::OldSessionBelieved
+            | Mutation::NeverInSyncForgotten
+            | Mutation::ReplacementLogUncopied
     );
     Filter {
         log: is_of_log.then_some(true),

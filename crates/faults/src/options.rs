@@ -6,7 +6,7 @@
 
 use crate::disk::TearRates;
 use raidlab_array::{EngineOptions, ReadPolicyKind, RmwLevel, WritePolicy};
-use raidlab_geometry::{Copies, FarSets, Layout, Level, ParityLayout, ZoneLayout};
+use raidlab_geometry::{Copies, FarSets, Layout, Level, ParityLayout, Shape, ZoneLayout};
 use raidlab_metadata::Version;
 use raidlab_random::Stream;
 use raidlab_units::Sectors;
@@ -24,6 +24,8 @@ pub struct Options {
     pub chunk: u64,
     /// Sectors of each member's data area.
     pub used: u64,
+    /// Sectors by which each disk is larger than the one in the slot before it.
+    pub growth: u64,
     /// The superblock's format.
     pub version: Version,
     /// Sectors of a chunk of the write-intent bitmap, if there is one.
@@ -33,6 +35,9 @@ pub struct Options {
     /// The disks are all zeros and count as in sync; otherwise they hold
     /// rubbish and the first sync makes them agree.
     pub assume_clean: bool,
+    /// RAID 4 and 5 that are not in sync at first: the last member is filled, as
+    /// mdadm has it, where otherwise parity is computed.
+    pub spare_rebuild: bool,
     /// The disks have no volatile cache.
     pub write_through: bool,
     /// How writes tear at a power cut.
@@ -120,6 +125,14 @@ pub struct Weights {
     pub split: u32,
     /// Everything settles and is verified.
     pub settle: u32,
+    /// Sectors of superblocks, bitmaps and logs that cannot be read.
+    pub metadata: u32,
+    /// Of 100 members that are put back, those that keep their unreadable sectors.
+    pub unhealed_percent: u32,
+    /// Administrators' other orders.
+    pub order: u32,
+    /// Administrators' mistakes.
+    pub mistake: u32,
 }
 
 /// What a caller wants of every seed.
@@ -178,10 +191,12 @@ impl Options {
             members,
             chunk,
             used,
+            growth: 0,
             version: Version::V1_2,
             bitmap_chunk: None,
             log: false,
             assume_clean: true,
+            spare_rebuild: false,
             write_through: false,
             tear: TearRates {
                 prefix: 0,
@@ -234,17 +249,37 @@ impl Options {
         // they were.
         let late = &mut random.fork("late options", 0);
         let latency_low_ns = pick(random, &[5_000, 50_000, 1_000_000]);
+        let safe_mode_ms = pick(late, &[200, 200, 200, 30_000]);
+        let short_log = late.percent(50);
+        let (chunk, chunks) = match late.percent(10) {
+            true => draw_odd_chunk(late, level),
+            false => (chunk, chunks),
+        };
+        let layout = match late.percent(15) {
+            true => draw_odd_layout(late, members, layout, (chunk, chunk * chunks)),
+            false => layout,
+        };
+        let log = filter.log.unwrap_or(log) && level.parity_count() > 0;
+        let growth = pick(late, &[0, 0, 8, 264]);
+        // The log of version 1.0 lies at the members' ends, which must be alike.
+        let growth = if log && version == Version::V1_0 {
+            0
+        } else {
+            growth
+        };
         Self {
             level,
             layout,
             members,
             chunk,
             used: chunk * chunks,
+            growth,
             version,
             bitmap_chunk: (filter.bitmap.unwrap_or(bitmap) && has_redundancy)
                 .then_some(bitmap_chunk),
-            log: filter.log.unwrap_or(log) && level.parity_count() > 0,
+            log,
             assume_clean: random.percent(80),
+            spare_rebuild: matches!(level, Level::Raid4 | Level::Raid5) && late.percent(50),
             write_through: random.percent(10),
             tear: TearRates {
                 prefix: pick(random, &[0, 10, 40]),
@@ -252,8 +287,8 @@ impl Options {
                 whole: pick(random, &[0, 20, 50, 80, 100]),
             },
             tear_physical: random.percent(20),
-            safe_mode_ms: pick(late, &[200, 200, 200, 30_000]),
-            short_log: late.percent(50),
+            safe_mode_ms,
+            short_log,
             modelled_disks: random.percent(10),
             latency_low_ns,
             latency_high_ns: latency_low_ns * pick(random, &[1, 4, 40]),
@@ -274,8 +309,47 @@ impl Options {
             overlaps: random.percent(50),
             over_budget: filter.over_budget.unwrap_or(over_budget),
             steps: between(random, 10, 120) as usize,
-            weights: Weights::draw(random),
+            weights: Weights::draw(random, late),
         }
+    }
+}
+
+/// A chunk that `create` takes and hardly anybody uses, and how many of them
+/// each member has.
+fn draw_odd_chunk(random: &mut Stream, level: Level) -> (u64, u64) {
+    let chunk = match level {
+        Level::Linear | Level::Raid0 => pick(random, &[10, 24, 100]),
+        _ => pick(random, &[64, 256]),
+    };
+    (
+        chunk,
+        between(random, (128 / chunk).max(3), (512 / chunk).max(4)),
+    )
+}
+
+/// For RAID 10 any copies that do not collide; the others have theirs all drawn.
+fn draw_odd_layout(
+    random: &mut Stream,
+    members: usize,
+    layout: Layout,
+    (chunk, used): (u64, u64),
+) -> Layout {
+    let Layout::Copies(_) = layout else {
+        return layout;
+    };
+    let number = |random: &mut Stream| between(random, 1, 4) as u8;
+    let copies = Copies {
+        near: number(random),
+        far: number(random),
+        offset: random.percent(50),
+        far_sets: pick(random, &[FarSets::None, FarSets::Divided, FarSets::Exact]),
+    };
+    let drawn = Layout::Copies(copies);
+    let (chunk, used) = (Sectors(chunk), Sectors(used));
+    let shape = Shape::uniform(Level::Raid10, drawn, chunk, members, used);
+    match shape.array_size() {
+        Ok(_) => drawn,
+        Err(_) => layout,
     }
 }
 
@@ -353,12 +427,14 @@ impl Options {
 }
 
 impl Weights {
-    fn draw(random: &mut Stream) -> Self {
-        let mut some = |percent: u32, most: u64| {
+    fn draw(random: &mut Stream, late: &mut Stream) -> Self {
+        let some = |random: &mut Stream, percent: u32, most: u64| {
             let taken = random.percent(percent);
             let weight = between(random, 1, most);
             if taken { weight as u32 } else { 0 }
         };
+        let mut late = |percent, most| some(late, percent, most);
+        let mut some = |percent, most| some(random, percent, most);
         Self {
             write: 10 + some(80, 40),
             force_unit_access_percent: some(50, 60),
@@ -382,6 +458,10 @@ impl Weights {
             stop: some(30, 3),
             split: some(8, 2),
             settle: some(60, 2),
+            metadata: late(25, 3),
+            unhealed_percent: late(50, 100),
+            order: late(40, 5),
+            mistake: late(20, 3),
         }
     }
 }

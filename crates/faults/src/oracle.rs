@@ -147,6 +147,13 @@ impl Oracle {
         }
     }
 
+    /// A write or discard was refused: nothing of it may ever be seen.
+    pub fn write_refused(&mut self, write: OperationId, (start, count): (u64, u64)) {
+        for sector in &mut self.sectors[start as usize..(start + count) as usize] {
+            sector.versions.retain(|version| version.write != write);
+        }
+    }
+
     /// A read or a flush is submitted.
     pub fn submitted(&mut self, operation: OperationId) {
         let now = self.moment();

@@ -35,6 +35,12 @@ impl Pages {
         }
     }
 
+    /// Its sectors, in whole pages.
+    #[must_use]
+    pub fn sectors(&self) -> u64 {
+        self.pages.len() as u64 * PAGE_SECTORS
+    }
+
     /// Whether the sector is zero for want of ever being written.
     #[must_use]
     pub fn is_hole(&self, sector: u64) -> bool {

@@ -96,7 +96,21 @@ pub enum Action {
     Mend {
         /// Always new disks.
         fresh: bool,
+        /// What the disk could not read it can read now.
+        healed: bool,
     },
+    /// A sector of a member's superblock, bitmap, bad-block log or write log
+    /// cannot be read any more.
+    UnreadableMetadata {
+        /// Whose.
+        member: usize,
+        /// Which, counted over all that are not data.
+        sector: u64,
+    },
+    /// The administrator orders something.
+    Administer(Verb),
+    /// The administrator orders what must be refused.
+    Mistake(Mistake),
     /// Check, or repair.
     Check {
         /// Repair.
@@ -126,6 +140,61 @@ pub enum Action {
     },
     /// Everything is drained, mended, synced, flushed and verified.
     Settle,
+}
+
+/// An administrator's order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verb {
+    /// A new disk is added: it fills an empty slot, or waits as a spare.
+    Spare,
+    /// A member is replaced by a spare that is added for it.
+    Replace {
+        /// Which.
+        member: usize,
+    },
+    /// A disk that serves no slot, a spare or one that is being filled to replace
+    /// a member, dies.
+    LoseSpare,
+    /// The sync that runs ends early.
+    Idle,
+    /// Syncs go at least and at most so fast.
+    Speed {
+        /// In KiB/s, while others use the array.
+        minimum: u64,
+        /// In KiB/s.
+        maximum: u64,
+    },
+    /// No more writes.
+    ReadOnly,
+    /// Writes again.
+    ReadWrite,
+}
+
+/// An order that must be refused, and change nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mistake {
+    /// A member that is in service is removed.
+    Remove {
+        /// Which.
+        member: usize,
+    },
+    /// A member is failed that the array cannot do without.
+    FailNeeded {
+        /// Which.
+        member: usize,
+    },
+    /// A disk that is in service is put in once more.
+    ReAddInService {
+        /// Whose.
+        member: usize,
+    },
+    /// A disk is added that has no room for what a member holds.
+    AddSmall,
+    /// A member is replaced that is not in sync, or though there is no spare.
+    ReplaceWithNothing {
+        /// Which.
+        member: usize,
+    },
 }
 
 /// How a disk corrupts silently.
@@ -236,6 +305,35 @@ impl Draw<'_> {
         }
     }
 
+    fn verb(&mut self) -> Verb {
+        match self.random.below(10) {
+            0 => Verb::Spare,
+            1..=3 => Verb::Replace {
+                member: self.member(),
+            },
+            4 => Verb::LoseSpare,
+            5 => Verb::Idle,
+            6 => {
+                let minimum = between(&mut self.random, 1, 2000);
+                let maximum = minimum * between(&mut self.random, 1, 200);
+                Verb::Speed { minimum, maximum }
+            }
+            7 => Verb::ReadOnly,
+            _ => Verb::ReadWrite,
+        }
+    }
+
+    fn mistake(&mut self) -> Mistake {
+        let member = self.member();
+        match self.random.below(5) {
+            0 => Mistake::Remove { member },
+            1 => Mistake::FailNeeded { member },
+            2 => Mistake::ReAddInService { member },
+            3 => Mistake::AddSmall,
+            _ => Mistake::ReplaceWithNothing { member },
+        }
+    }
+
     /// Latent errors come in bursts; their length is Pareto distributed with
     /// exponent 1, cut at a chunk.
     fn burst(&mut self) -> u64 {
@@ -278,7 +376,7 @@ fn work(weights: &Weights) -> [(u32, Make); 6] {
 }
 
 /// What disks do.
-fn faults(weights: &Weights) -> [(u32, Make); 5] {
+fn faults(weights: &Weights) -> [(u32, Make); 6] {
     [
         (weights.unreadable, |draw| {
             Some(Action::Unreadable {
@@ -312,11 +410,17 @@ fn faults(weights: &Weights) -> [(u32, Make); 5] {
                 member: draw.member(),
             })
         }),
+        (weights.metadata, |draw| {
+            Some(Action::UnreadableMetadata {
+                member: draw.member(),
+                sector: draw.random.next_u64(),
+            })
+        }),
     ]
 }
 
 /// What administrators and power companies do.
-fn administration(weights: &Weights) -> [(u32, Make); 8] {
+fn administration(weights: &Weights) -> [(u32, Make); 10] {
     [
         (weights.fail, |draw| {
             Some(Action::Fail {
@@ -324,8 +428,10 @@ fn administration(weights: &Weights) -> [(u32, Make); 8] {
             })
         }),
         (weights.mend, |draw| {
+            let unhealed = draw.options.weights.unhealed_percent;
             Some(Action::Mend {
                 fresh: draw.random.percent(30),
+                healed: !draw.random.percent(unhealed),
             })
         }),
         (weights.check, |draw| {
@@ -350,6 +456,10 @@ fn administration(weights: &Weights) -> [(u32, Make); 8] {
         }),
         (weights.kill, |draw| Some(Action::Kill(draw.restart()))),
         (weights.stop, |draw| Some(Action::Stop(draw.restart()))),
+        (weights.order, |draw| Some(Action::Administer(draw.verb()))),
+        (weights.mistake, |draw| {
+            Some(Action::Mistake(draw.mistake()))
+        }),
         (weights.split + weights.settle, |draw| {
             let both = u64::from(draw.options.weights.split + draw.options.weights.settle);
             let split = draw.random.below(both) < u64::from(draw.options.weights.split);

@@ -34,6 +34,7 @@ mod settle;
 mod silent;
 mod split;
 mod timing;
+mod verbs;
 
 use crate::core::{Assembled, Core, Maker};
 use crate::disk::{Disk, Health};
@@ -125,6 +126,8 @@ pub struct World<'a> {
     hole_open: bool,
     /// The sync that follows the creation is not over.
     first_sync: bool,
+    /// The administrator ended a sync that has to go on.
+    paused: bool,
     /// The budget was exceeded.
     beyond: bool,
     /// What the next assembly does with members that are out of date.
@@ -194,6 +197,7 @@ impl<'a> World<'a> {
             logged: false,
             hole_open: !options.assume_clean && options.level.parity_count() > 0,
             first_sync: !options.assume_clean,
+            paused: false,
             beyond: false,
             stale: Stale::LeaveOut,
             ended: false,
@@ -202,6 +206,10 @@ impl<'a> World<'a> {
             trace: Trace::new(trace),
             statistics: Statistics::default(),
         };
+        if options.spare_rebuild && !options.assume_clean {
+            // What the last member holds is computed from the others.
+            world.oracle.forget(0, world.reader.size);
+        }
         let present: Vec<usize> = (0..world.disks.len()).collect();
         let assembled = world.assemble(&present, false, None);
         let assembled = assembled
@@ -250,6 +258,8 @@ impl<'a> World<'a> {
             Action::Kill(restart) => self.kill(restart),
             Action::Stop(restart) => self.stop(restart),
             Action::Split { halves } => self.split(halves),
+            Action::Administer(verb) => self.administer(verb),
+            Action::Mistake(mistake) => self.mistake(mistake),
             fault => self.fault(fault),
         }
     }
@@ -372,6 +382,7 @@ impl<'a> World<'a> {
         self.handles = assembled.handles;
         self.core = Some(assembled.core);
         self.statistics.assemblies += 1;
+        self.paused = false;
         self.oracle.members_changed();
         let mut started = Ok(());
         self.call(|core, now, out| started = core.start(now, out))?;
@@ -396,7 +407,8 @@ impl<'a> World<'a> {
 
     /// A disk is put in: its number.
     fn new_disk(&mut self) -> usize {
-        let sectors = disk_sectors(self.options, 0);
+        // Of the size of one that there was, any of them but larger than the first.
+        let sectors = disk_sectors(self.options, self.disks.len() % self.options.members);
         self.disks
             .push(Disk::new(sectors, self.options.write_through));
         self.transient.push(0);

@@ -4,7 +4,7 @@
 use raidlab_array::{RmwLevel, WritePolicy};
 use raidlab_faults::disk::TearRates;
 use raidlab_faults::md::Md;
-use raidlab_faults::script::{Action, Restart, Silent, Step};
+use raidlab_faults::script::{Action, Restart, Silent, Step, Verb};
 use raidlab_faults::{Options, run_with};
 use raidlab_geometry::{Layout, Level, ParityLayout};
 use raidlab_metadata::Version;
@@ -216,8 +216,20 @@ fn an_array_is_settled_when_the_flush_has_cost_no_member() {
             75_209_989,
             Action::PowerCut(restart(2_425_927_802_046_814_586, Some(1), false, None)),
         ),
-        after(4_212_828, Action::Mend { fresh: false }),
-        after(0, Action::Mend { fresh: false }),
+        after(
+            4_212_828,
+            Action::Mend {
+                fresh: false,
+                healed: true,
+            },
+        ),
+        after(
+            0,
+            Action::Mend {
+                fresh: false,
+                healed: true,
+            },
+        ),
         after(2_514_628, Action::Settle),
         after(5_080_134, dies(2, 20_343_422_890)),
     ];
@@ -255,12 +267,24 @@ fn strangers_are_refused_wherever_they_are() {
     let script = [
         after(0, stop(13_938_499_921_035_398_801, Some(2), Some(2))),
         after(97_827, stop(8_240_355_627_758_803_274, None, None)),
-        after(0, Action::Mend { fresh: false }),
+        after(
+            0,
+            Action::Mend {
+                fresh: false,
+                healed: true,
+            },
+        ),
         after(0, Action::Fail { member: 0 }),
         after(11_360_229_295, Action::Drain),
         after(3341, Action::Fail { member: 1 }),
         after(796_165, Action::Fail { member: 0 }),
-        after(36_905, Action::Mend { fresh: false }),
+        after(
+            36_905,
+            Action::Mend {
+                fresh: false,
+                healed: true,
+            },
+        ),
         after(0, stop(5_162_539_054_520_589_851, None, None)),
     ];
     keeps(20_780_019_572, failed, &script);
@@ -278,9 +302,21 @@ fn strangers_are_refused_wherever_they_are() {
             565_384,
             cut(2_531_256_489_460_398_366, Some(1), false, None),
         ),
-        after(1_810_424, Action::Mend { fresh: true }),
+        after(
+            1_810_424,
+            Action::Mend {
+                fresh: true,
+                healed: true,
+            },
+        ),
         after(0, cut(5_506_407_561_191_929_615, None, false, None)),
-        after(0, Action::Mend { fresh: true }),
+        after(
+            0,
+            Action::Mend {
+                fresh: true,
+                healed: true,
+            },
+        ),
         after(
             0,
             Action::Split {
@@ -288,8 +324,38 @@ fn strangers_are_refused_wherever_they_are() {
             },
         ),
         after(0, cut(3_412_967_049_508_512_142, Some(1), false, Some(2))),
-        after(0, Action::Mend { fresh: false }),
+        after(
+            0,
+            Action::Mend {
+                fresh: false,
+                healed: true,
+            },
+        ),
         after(1_326_775, cut(3_938_344_286_776_603_190, None, true, None)),
     ];
     keeps(5_031_592, put_in, &script);
+}
+
+/// A write was on its way to a member when its replacement began: the copying had
+/// passed before it landed, and the new member lacked it for good.
+#[test]
+fn a_replacement_has_the_writes_of_before() {
+    let options = Options {
+        assume_clean: false,
+        write_through: true,
+        tear: tear(40, 40, 20),
+        latency_low_ns: 1_000_000,
+        latency_high_ns: 4_000_000,
+        sync_block: 128,
+        sync_depth: 1,
+        depth: 1,
+        overlaps: false,
+        ..Options::plain(Level::Raid1, Layout::None, 4, (128, 384))
+    };
+    let script = [
+        after(16_317_760, write(115, 251)),
+        after(461_386, write(57, 92)),
+        after(0, Action::Administer(Verb::Replace { member: 3 })),
+    ];
+    keeps(8_000_002_310, options, &script);
 }

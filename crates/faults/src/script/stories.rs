@@ -96,7 +96,10 @@ impl Draw<'_> {
             at_once(Action::Fail { member }),
             self.write_to(first),
             at_once(Action::Drain),
-            at_once(Action::Mend { fresh: true }),
+            at_once(Action::Mend {
+                fresh: true,
+                healed: true,
+            }),
             self.idle_seconds(2, 8),
             self.write_to(second),
             at_once(Action::Drain),
@@ -108,7 +111,10 @@ impl Draw<'_> {
             at_once(Action::Drain),
         ];
         steps.push(match self.random.percent(50) {
-            true => at_once(Action::Mend { fresh: false }),
+            true => at_once(Action::Mend {
+                fresh: false,
+                healed: true,
+            }),
             false => at_once(Action::PowerCut(Restart {
                 stale: true,
                 missing: None,
@@ -131,7 +137,10 @@ impl Draw<'_> {
             steps.push(at_once(Action::Drain));
         }
         steps.push(at_once(Action::Fail { member }));
-        steps.push(at_once(Action::Mend { fresh: true }));
+        steps.push(at_once(Action::Mend {
+            fresh: true,
+            healed: true,
+        }));
         // Long enough to fill the new one, and the array is not clean yet.
         let most = self.options.safe_mode_ms.min(2000) * 1_000_000;
         steps.push(Step {

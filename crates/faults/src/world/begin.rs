@@ -9,13 +9,14 @@ use crate::value::Value;
 use raidlab_geometry::Level;
 use raidlab_random::Stream;
 
-/// Data and room for metadata and log. The members of levels without
-/// redundancy, which use all of each, are of different sizes.
+/// Data and room for metadata and log, and what the disk is larger than others.
+/// Levels without redundancy use that, too.
 pub(super) fn disk_sectors(options: &Options, slot: usize) -> u64 {
     let more = match options.level {
         Level::Linear | Level::Raid0 => slot as u64 % 3 * options.chunk * 3,
         _ => 0,
     };
+    let more = more + slot as u64 * options.growth;
     (options.used + more + 6144).next_multiple_of(8)
 }
 

@@ -6,8 +6,8 @@ use crate::disk::{Disk, Health, PendingWrite};
 use crate::pages::SECTOR;
 use crate::value::Value;
 use raidlab_array::{
-    ComputeStep, Event, Finished, MemberCommand, MemberError, Operation, Outputs, Purpose, StepId,
-    StepResult,
+    ComputeStep, Event, FIRST_OUTER_ID, Finished, MemberCommand, MemberError, Operation, Outputs,
+    Purpose, RequestError, StepId, StepResult,
 };
 use raidlab_payload::InFlight;
 use raidlab_units::Nanos;
@@ -110,9 +110,7 @@ impl World<'_> {
         for event in &out.events {
             self.happened(event);
         }
-        if !out.events.is_empty() {
-            self.follow_slots();
-        }
+        self.follow_slots();
         Ok(results)
     }
 
@@ -203,8 +201,11 @@ impl World<'_> {
             .iter()
             .position(|its| its.is_some() && *its == disk);
         let area = slot.and_then(|slot| self.reader.areas.get(slot)).copied();
+        // A member that replaces another is given its log's records, too.
+        let is_outer = command.id.0 >= FIRST_OUTER_ID;
         let (first, last) = match (command.purpose, area) {
             (Purpose::Metadata, _) | (_, None) => (0, size),
+            (_, Some(_)) if is_outer => (0, size),
             (_, Some((start, length))) => (start, start + length),
         };
         if command.count.0 == 0 || command.start.0 < first || end > last.min(size) {
@@ -354,8 +355,10 @@ impl World<'_> {
         let words = [7, id, u64::from(finished.result.is_err())];
         let text = format_args!("request {id} finished: {:?}", finished.result);
         self.trace.note(self.now, &words, text);
+        let refused = finished.result == Err(RequestError::ReadOnly) && self.is_read_only();
         if let Err(error) = finished.result
             && !self.beyond
+            && !refused
         {
             let detail = format!("{:?}: {error}", asked.request);
             return Err(violation("error within the budget", detail));
@@ -363,6 +366,9 @@ impl World<'_> {
         let ok = finished.result.is_ok();
         let (start, count) = (asked.request.start.0, asked.request.count.0);
         match asked.request.operation {
+            Operation::Write | Operation::Discard if refused => {
+                self.oracle.write_refused(asked.operation, (start, count));
+            }
             Operation::Write | Operation::Discard => {
                 let durable = asked.request.force_unit_access;
                 self.oracle

@@ -101,6 +101,7 @@ impl<'a> World<'a> {
             logged: self.logged,
             hole_open: self.hole_open,
             first_sync: self.first_sync,
+            paused: false,
             beyond: false,
             ended: false,
             stale: self.stale,

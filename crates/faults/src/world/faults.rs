@@ -119,7 +119,10 @@ impl World<'_> {
             } => self.hang(member, for_ns, dies),
             Action::Lose { member } => self.lose(member),
             Action::Fail { member } => return self.administer_fail(member),
-            Action::Mend { fresh } => return self.mend(fresh),
+            Action::UnreadableMetadata { member, sector } => {
+                self.make_metadata_unreadable(member, sector)
+            }
+            Action::Mend { fresh, healed } => return self.mend(fresh, healed),
             _ => None,
         };
         if let Some(what) = done {
@@ -139,6 +142,23 @@ impl World<'_> {
             self.disks[disk].afflict(offset + sector, Overlay::Unreadable);
         }
         Some("latent sector errors")
+    }
+
+    fn make_metadata_unreadable(&mut self, member: usize, sector: u64) -> Option<&'static str> {
+        let disk = self.slots[member]?;
+        let (offset, size) = self.reader.areas[member];
+        if !self.allows(member) {
+            return None;
+        }
+        let all = self.disks[disk].sectors();
+        let sector = sector % (all - size);
+        let sector = if sector < offset {
+            sector
+        } else {
+            sector + size
+        };
+        self.disks[disk].afflict(sector, Overlay::Unreadable);
+        Some("unreadable metadata")
     }
 
     fn hang(&mut self, member: usize, for_ns: u64, dies: bool) -> Option<&'static str> {
@@ -189,14 +209,15 @@ impl World<'_> {
     }
 
     /// Every empty or failed slot gets a disk.
-    pub(super) fn mend(&mut self, fresh: bool) -> Result<(), Violation> {
+    pub(super) fn mend(&mut self, fresh: bool, healed: bool) -> Result<(), Violation> {
+        self.go_on()?;
         for slot in 0..self.slots.len() {
             let state = self.states().get(slot).copied();
             if state == Some(MemberState::Faulty) {
                 self.take_out(slot)?;
             }
             if self.states().get(slot) == Some(&MemberState::Missing) {
-                self.put_in(slot, fresh)?;
+                self.put_in(slot, fresh, healed)?;
             }
         }
         Ok(())
@@ -223,15 +244,29 @@ impl World<'_> {
         Ok(())
     }
 
-    fn put_in(&mut self, slot: usize, fresh: bool) -> Result<(), Violation> {
+    fn put_in(&mut self, slot: usize, fresh: bool, healed: bool) -> Result<(), Violation> {
         let old = self.retired.iter().position(|(its, _)| *its == slot);
         let disk = match old.filter(|_| !fresh) {
             Some(index) => self.retired.remove(index).1,
             None => self.new_disk(),
         };
-        // What this disk cannot read it will be given anew.
-        self.disks[disk].heal();
+        if healed {
+            self.disks[disk].heal();
+        }
         self.disks[disk].slowness = 1;
+        match self.attach(disk)? {
+            Ok(Added::Again) => self.did("re-add by bitmap"),
+            Ok(Added::New) => self.did("add"),
+            Err(refused) if !self.beyond => {
+                return Err(violation("verb", format!("add to slot {slot}: {refused}")));
+            }
+            Err(_) => {}
+        }
+        Ok(())
+    }
+
+    /// A disk is put in, under a handle of its own: how, or why not.
+    pub(super) fn attach(&mut self, disk: usize) -> Result<Result<Added, String>, Violation> {
         let free = self.handles.iter().position(Option::is_none);
         let handle = free.unwrap_or(self.handles.len());
         if handle == self.handles.len() {
@@ -243,20 +278,13 @@ impl World<'_> {
         self.call_with_disks(|core, disks, now, out| {
             added = core.add(now, slot_of(handle), (disk, &disks[disk]), out);
         })?;
-        self.follow_slots();
-        match added {
-            Ok(Added::Again) => self.did("re-add by bitmap"),
-            Ok(Added::New) => self.did("add"),
-            Err(refused) => {
-                self.handles[handle] = None;
-                let text = format_args!("  add to slot {slot} refused: {refused}");
-                self.trace.note(self.now, &[9], text);
-                if !self.beyond {
-                    return Err(violation("verb", format!("add to slot {slot}: {refused}")));
-                }
-            }
+        if let Err(refused) = &added {
+            self.handles[handle] = None;
+            let text = format_args!("  adding disk {disk} is refused: {refused}");
+            self.trace.note(self.now, &[9], text);
         }
-        Ok(())
+        self.follow_slots();
+        Ok(added)
     }
 
     /// A check or repair begins, if the array lets it.
@@ -267,6 +295,7 @@ impl World<'_> {
             SyncAction::Check
         };
         self.did(if repair { "repair" } else { "check" });
+        self.go_on()?;
         self.call(|core, now, out| {
             // Refused while another sync runs.
             let _running = core.start_sync(now, action, out);

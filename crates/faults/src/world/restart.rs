@@ -190,6 +190,9 @@ impl World<'_> {
         if matches!(assembled, Err(Refusal::SplitBrain)) && self.drop_strangers(&mut present) {
             assembled = self.assemble(&present, false, None);
         }
+        if assembled.is_err() && self.drop_unreadable(&mut present) {
+            assembled = self.assemble(&present, false, None);
+        }
         if self.has_hole() {
             self.hole_open = true;
         }
@@ -201,10 +204,8 @@ impl World<'_> {
 
     /// Whether a disk with the highest event count of all that ever were is here.
     fn has_newest(&self, present: &[usize]) -> bool {
-        let events = |disk: usize| {
-            let disk = &self.disks[disk];
-            inspect::events(disk.pristine(), self.options.version, disk.sectors())
-        };
+        let events =
+            |disk: usize| inspect::events(self.disks[disk].pristine(), self.options.version);
         let newest = (0..self.disks.len()).filter_map(events).max();
         present.iter().filter_map(|disk| events(*disk)).max() == newest
     }
@@ -224,7 +225,7 @@ impl World<'_> {
             let mut current = self.slots.iter().flatten();
             let knows = |other: &usize| {
                 let other = self.disks[*other].pristine();
-                inspect::knows(old.pristine(), other, version, old.sectors())
+                inspect::knows(old.pristine(), other, version)
             };
             !served.contains(disk)
                 && !current.any(|other| present.contains(other) && other != disk && knows(other))
@@ -236,6 +237,23 @@ impl World<'_> {
         self.did("stranger refused");
         present.retain(|disk| !strangers.contains(disk));
         true
+    }
+
+    /// Disks whose log or superblock cannot be read, and that the user takes away
+    /// when the array is refused with them. True if there were any.
+    fn drop_unreadable(&mut self, present: &mut Vec<usize>) -> bool {
+        let before = present.len();
+        present.retain(|disk| {
+            let slot = self.slots.iter().position(|its| *its == Some(*disk));
+            let (offset, size) = self.reader.areas[slot.unwrap_or(0)];
+            let disk = &self.disks[*disk];
+            let mut spoilt = disk.overlays(0, disk.sectors());
+            !spoilt.any(|(sector, _)| sector < offset || sector >= offset + size)
+        });
+        if present.len() < before {
+            self.did("unreadable disk taken away");
+        }
+        present.len() < before
     }
 
     /// A disk that does not come back, or only `later`, out of date by then, if
@@ -393,11 +411,7 @@ impl World<'_> {
 
     /// What the members' superblocks say now.
     pub(super) fn said(&self) -> Option<Said> {
-        Said::read(
-            self.options.version,
-            &self.living(),
-            self.disks[0].sectors(),
-        )
+        Said::read(self.options.version, &self.living())
     }
 
     /// What the members say of themselves holds for their bytes.

@@ -25,6 +25,7 @@ impl World<'_> {
     pub(super) fn settle(&mut self) -> Result<(), Violation> {
         self.drain()?;
         self.read_everything()?;
+        self.go_on()?;
         self.end_faults();
         if self.beyond {
             return self.settle_beyond();
@@ -86,7 +87,7 @@ impl World<'_> {
                 return Ok(());
             }
             self.notice_the_dead()?;
-            self.mend(false)?;
+            self.mend(false, true)?;
             if self.in_sync().len() == self.slots.len() {
                 self.rewrite_unreadable();
             }

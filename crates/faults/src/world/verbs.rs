@@ -1,0 +1,219 @@
+//! Administrators: what they order, and what they order by mistake.
+//!
+//! A mistake must be refused and change nothing: the promises that follow hold as
+//! if it had not been made. While the array is read-only, writes must be refused,
+//! and nothing of them may ever be seen.
+
+use super::{Violation, World, violation};
+use crate::core::Order;
+use crate::disk::{Disk, Health};
+use crate::reader::slot_of;
+use crate::script::{Mistake, Verb};
+use raidlab_array::MemberState;
+use raidlab_geometry::SlotSet;
+
+impl World<'_> {
+    pub(super) fn administer(&mut self, verb: Verb) -> Result<(), Violation> {
+        if self.reader.redundancy() == 0 {
+            return Ok(());
+        }
+        let done = match verb {
+            Verb::Spare => self.add_spare()?.then_some("spare"),
+            Verb::Replace { member } => self.replace(member)?.then_some("replace"),
+            Verb::LoseSpare => self.lose_spare().then_some("lost spare"),
+            Verb::Idle => {
+                self.paused = true;
+                self.order(Order::Idle)?.is_ok().then_some("idle")
+            }
+            Verb::Speed { minimum, maximum } => {
+                let order = Order::Speed(minimum, maximum);
+                self.order(order)?.is_ok().then_some("speed")
+            }
+            Verb::ReadOnly => {
+                self.drain()?;
+                self.order(Order::ReadOnly)?.is_ok().then_some("read-only")
+            }
+            Verb::ReadWrite => {
+                // To an array that takes writes it says nothing.
+                let was_read_only = self.is_read_only();
+                let writes = self.order(Order::ReadWrite)?.is_ok();
+                self.paused &= !(writes && was_read_only);
+                writes.then_some("read-write")
+            }
+        };
+        if let Some(what) = done {
+            self.did(what);
+        }
+        Ok(())
+    }
+
+    /// The core's answer to an order.
+    fn order(&mut self, order: Order) -> Result<Result<(), String>, Violation> {
+        let mut answer = Ok(());
+        self.call(|core, now, out| answer = core.order(now, order, out))?;
+        let text = format_args!("  {order:?}: {answer:?}");
+        self.trace.note(self.now, &[11], text);
+        self.oracle.members_changed();
+        self.follow_slots();
+        Ok(answer)
+    }
+
+    /// Whether writes are refused.
+    pub(super) fn is_read_only(&self) -> bool {
+        let status = self.core.as_ref().and_then(|core| core.status());
+        status.is_some_and(|status| status.state.read_only)
+    }
+
+    /// Writes are taken again, and a sync that was ended goes on.
+    pub(super) fn go_on(&mut self) -> Result<(), Violation> {
+        if self.paused {
+            // Only so a resync that was ended begins anew before the next start.
+            let _refused = self.order(Order::ReadOnly)?;
+        }
+        if self.paused || self.is_read_only() {
+            let _refused = self.order(Order::ReadWrite)?;
+        }
+        self.paused = false;
+        Ok(())
+    }
+
+    fn add_spare(&mut self) -> Result<bool, Violation> {
+        self.go_on()?;
+        let disk = self.new_disk();
+        match self.attach(disk)? {
+            Err(refused) if !self.beyond => {
+                Err(violation("verb", format!("a spare is refused: {refused}")))
+            }
+            added => Ok(added.is_ok()),
+        }
+    }
+
+    fn replace(&mut self, member: usize) -> Result<bool, Violation> {
+        if self.states().get(member) != Some(&MemberState::InSync) || !self.add_spare()? {
+            return Ok(false);
+        }
+        let Some(handle) = self.handle_of(member) else {
+            return Ok(false);
+        };
+        Ok(self.order(Order::Replace(handle))?.is_ok())
+    }
+
+    /// A disk that is attached and serves no slot dies.
+    fn lose_spare(&mut self) -> bool {
+        let attached = self.handles.iter().flatten();
+        let mut spares = attached.filter(|disk| !self.slots.contains(&Some(**disk)));
+        let Some(disk) = spares.find(|disk| self.is_alive(**disk)).copied() else {
+            return false;
+        };
+        self.disks[disk].health = Health::Gone;
+        self.hung[disk] = None;
+        true
+    }
+
+    pub(super) fn mistake(&mut self, mistake: Mistake) -> Result<(), Violation> {
+        if self.beyond || self.reader.redundancy() == 0 {
+            return Ok(());
+        }
+        let before = self.states();
+        let (what, accepted) = match mistake {
+            Mistake::Remove { member } => ("removal of a member in service", self.remove(member)?),
+            Mistake::FailNeeded { member } => {
+                ("failing of a needed member", self.fail_needed(member)?)
+            }
+            Mistake::ReAddInService { member } => {
+                ("second add of a member", self.add_again(member)?)
+            }
+            Mistake::AddSmall => ("adding of a small disk", self.add_small()?),
+            Mistake::ReplaceWithNothing { member } => (
+                "replacing without a spare",
+                self.replace_with_nothing(member)?,
+            ),
+        };
+        match accepted {
+            None => Ok(()),
+            Some(true) => Err(violation("verb", format!("{what} is not refused"))),
+            Some(false) if self.states() != before => {
+                let detail = format!("{what} is refused, and changes the members");
+                Err(violation("verb", detail))
+            }
+            Some(false) => {
+                self.did(what);
+                Ok(())
+            }
+        }
+    }
+
+    /// Whether the removal of a member that is in service is accepted; nothing if
+    /// it is not in service.
+    fn remove(&mut self, member: usize) -> Result<Option<bool>, Violation> {
+        let state = self.states().get(member).copied();
+        let in_service = matches!(
+            state,
+            Some(MemberState::InSync | MemberState::Recovering { .. })
+        );
+        let Some(handle) = self.handle_of(member).filter(|_| in_service) else {
+            return Ok(None);
+        };
+        let mut accepted = false;
+        self.call(|core, now, out| accepted = core.remove(now, handle, out).is_ok())?;
+        Ok(Some(accepted))
+    }
+
+    /// The same for the failing of a member that is the last to hold something.
+    fn fail_needed(&mut self, member: usize) -> Result<Option<bool>, Violation> {
+        let in_sync = self.in_sync();
+        let slot = slot_of(member);
+        let lost = SlotSet::first(self.slots.len()) - in_sync.without(slot);
+        let images = self.images();
+        let step = self.options.chunk.max(1) as usize;
+        let mut sectors = (0..self.reader.size).step_by(step);
+        let is_needed = sectors.any(|sector| self.reader.read(&images, lost, sector).is_none());
+        if !in_sync.contains(slot) || !is_needed {
+            return Ok(None);
+        }
+        let Some(handle) = self.handle_of(member) else {
+            return Ok(None);
+        };
+        let mut accepted = false;
+        self.call(|core, now, out| accepted = core.fail(now, handle, out).is_ok())?;
+        Ok(Some(accepted))
+    }
+
+    /// The same for a disk in service that is put in under another name: that it
+    /// is a member already must be seen, since only the driver knows the name.
+    fn add_again(&mut self, member: usize) -> Result<Option<bool>, Violation> {
+        let (Some(disk), true) = (
+            self.slots[member],
+            self.states().get(member) == Some(&MemberState::InSync),
+        ) else {
+            return Ok(None);
+        };
+        let handle = slot_of(self.handles.len());
+        let mut accepted = false;
+        self.call_with_disks(|core, disks, now, out| {
+            accepted = core
+                .re_add(now, handle, (disk, &disks[disk]), out)
+                .is_some_and(|answer| answer.is_ok());
+        })?;
+        Ok(Some(accepted))
+    }
+
+    fn add_small(&mut self) -> Result<Option<bool>, Violation> {
+        self.go_on()?;
+        let smallest = (0..self.options.members).map(|slot| self.reader.areas[slot].1);
+        let smallest = smallest.min().unwrap_or(0);
+        let disk = self.disks.len();
+        let _same = self.new_disk();
+        self.disks[disk] = Disk::new(smallest / 2 / 8 * 8 + 64, self.options.write_through);
+        Ok(Some(self.attach(disk)?.is_ok()))
+    }
+
+    fn replace_with_nothing(&mut self, member: usize) -> Result<Option<bool>, Violation> {
+        let attached = self.handles.iter().flatten();
+        let has_spare = attached.count() > self.slots.iter().flatten().count();
+        let (Some(handle), false) = (self.handle_of(member), has_spare) else {
+            return Ok(None);
+        };
+        Ok(Some(self.order(Order::Replace(handle))?.is_ok()))
+    }
+}
