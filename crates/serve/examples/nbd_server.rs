@@ -8,7 +8,7 @@
 
 use raidlab_serve::{
     export::{Export, MemoryExport, NullExport},
-    server::{Exports, Listen, Server, ServerOptions, TlsFiles},
+    server::{Exports, Listen, Server, ServerOptions, TlsClients, TlsFiles},
 };
 use std::{error::Error, io::Read, path::PathBuf, sync::Arc, time::Duration};
 
@@ -39,12 +39,14 @@ fn main() -> Result<(), Box<dyn Error>> {
         [certificate, key, authority @ ..] => Some(TlsFiles {
             certificate: certificate.into(),
             key: key.into(),
-            client_authority: authority.first().map(PathBuf::from),
+            clients: match authority.first() {
+                Some(authority) => TlsClients::Certified(PathBuf::from(authority)),
+                None => TlsClients::Anyone,
+            },
         }),
         [_] => return Err("a certificate needs its key".into()),
     };
     let options = ServerOptions {
-        require_tls: tls.is_some(),
         tls,
         ..ServerOptions::default()
     };

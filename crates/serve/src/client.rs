@@ -59,6 +59,9 @@ pub enum ClientError {
     /// The address says TLS, and nobody is trusted.
     #[error("TLS needs a file of trusted certificates")]
     NoAuthority,
+    /// TLS is set up for an address that does not say it.
+    #[error("the address is for plain text, but certificates for TLS are given")]
+    PlainAddress,
     /// A file of certificates cannot be used.
     #[error("{}: {reason}", .path.display())]
     TlsFile {
@@ -83,6 +86,9 @@ pub struct ClientTls {
     /// The name in the server's certificate; empty for the host's name, which
     /// is `localhost` for a Unix socket.
     pub server_name: String,
+    /// PEM files of the client's own certificate and its key, for servers that
+    /// ask for one.
+    pub certificate: Option<(PathBuf, PathBuf)>,
 }
 
 /// How to connect.
@@ -94,7 +100,7 @@ pub struct ClientOptions {
     pub structured: bool,
     /// Metadata contexts to ask for.
     pub contexts: Vec<String>,
-    /// For addresses that say TLS.
+    /// For addresses that say TLS, and only for them.
     pub tls: Option<ClientTls>,
 }
 

@@ -8,3 +8,4 @@ pub mod export;
 pub mod member;
 pub mod server;
 pub mod ublk;
+mod unix_socket;

@@ -4,8 +4,10 @@
 //! answers at once it sends itself, a second thread sends the rest (see
 //! `outgoing`). Blocking sockets cost two system calls for a request and its
 //! reply, where readiness would cost three. Memory is bounded: the number of
-//! connections, and for each one the requests and bytes in flight, replies
-//! that a slow client has not taken included.
+//! handshakes and of clients, and for each client the requests and bytes in
+//! flight, replies that it has not taken included. What a connection holds
+//! (its place, its threads, its socket, its requests with their buffers) belongs
+//! to values that give it back when they are dropped, whichever way it ends.
 
 mod channel;
 mod connection;
@@ -13,27 +15,23 @@ mod exports;
 mod outgoing;
 mod polling;
 mod socket;
+mod table;
 mod tls;
 
 pub use connection::ConnectionError;
 pub use exports::{Exports, ExportsError};
-pub use tls::TlsFiles;
+pub use tls::{TlsClients, TlsFiles};
 
 use crate::export::BufferPool;
 use connection::Shared;
 use raidlab_nbd::server::TlsPolicy;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
+use rustix::time::Timespec;
 use socket::{Listener, Socket};
 use std::{
-    collections::BTreeMap,
-    fmt, io,
-    net::{Shutdown, SocketAddr},
-    os::fd::OwnedFd,
-    path::PathBuf,
-    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
-    thread,
-    time::{Duration, Instant},
+    fmt, io, net::SocketAddr, os::fd::OwnedFd, path::PathBuf, sync::Arc, thread, time::Duration,
 };
+use table::Table;
 
 /// Where a server listens.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,6 +49,16 @@ pub enum Listen {
     },
 }
 
+impl Listen {
+    /// Its address, if others than this machine may reach it.
+    fn beyond_loopback(&self) -> Option<SocketAddr> {
+        match self {
+            Self::Tcp { address, .. } if !address.ip().is_loopback() => Some(*address),
+            _ => None,
+        }
+    }
+}
+
 impl fmt::Display for Listen {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -63,10 +71,16 @@ impl fmt::Display for Listen {
 /// Bounds on what clients may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Connections at once; further ones are closed.
+    /// Clients at once whose handshake is done; further ones are let go when
+    /// theirs is.
     pub connections: usize,
-    /// From the connection to the first request.
+    /// Handshakes at once, at least 1; for a further one the oldest is cut off.
+    pub handshakes: usize,
+    /// From the connection to the end of the handshake.
     pub handshake_timeout: Duration,
+    /// How long a client may pause within a request, or while it has replies to
+    /// take. Between two requests it may pause for ever.
+    pub stall_timeout: Duration,
     /// Requests of one connection, at least 1.
     pub requests_in_flight: usize,
     /// Payload bytes of one connection; a single request may go beyond.
@@ -77,7 +91,9 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             connections: 64,
+            handshakes: 512,
             handshake_timeout: Duration::from_secs(10),
+            stall_timeout: Duration::from_secs(60),
             requests_in_flight: 1024,
             bytes_in_flight: 32 << 20,
         }
@@ -89,10 +105,8 @@ impl Default for Limits {
 pub struct ServerOptions {
     /// Bounds.
     pub limits: Limits,
-    /// Offers TLS.
+    /// TLS, and whom it lets in; without it everybody is, in plain text.
     pub tls: Option<TlsFiles>,
-    /// With TLS: clients that do not use it are refused.
-    pub require_tls: bool,
     /// Where payloads live.
     pub pool: BufferPool,
 }
@@ -112,9 +126,9 @@ pub enum ServeError {
         #[source]
         source: io::Error,
     },
-    /// TLS is required and there is no certificate.
-    #[error("TLS is required, but there is no certificate")]
-    NoCertificate,
+    /// Whoever reaches the address could do without the TLS that is offered.
+    #[error("{0} is not a loopback address: TLS must be required there, not only offered")]
+    OnlyOffered(SocketAddr),
     /// A file of certificates or keys cannot be used.
     #[error("{}: {reason}", .path.display())]
     TlsFile {
@@ -131,32 +145,14 @@ pub enum ServeError {
     System(#[from] io::Error),
 }
 
-/// The connections that there are.
-#[derive(Default)]
-struct Connections {
-    next: u32,
-    /// A second handle on each socket, to wake up who waits on it.
-    sockets: BTreeMap<u32, Socket>,
-    closing: bool,
-}
-
 /// Is told of connections that ended badly.
 type Report = dyn Fn(u32, &ConnectionError) + Send + Sync;
 
 struct Inner {
     shared: Shared,
-    connections: Mutex<Connections>,
-    gone: Condvar,
+    table: Arc<Table>,
     wake: OwnedFd,
     report: Box<Report>,
-}
-
-impl Inner {
-    fn lock(&self) -> MutexGuard<'_, Connections> {
-        self.connections
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 /// A running server. Dropping it closes every connection.
@@ -180,12 +176,16 @@ impl Server {
         report: impl Fn(u32, &ConnectionError) + Send + Sync + 'static,
     ) -> Result<Self, ServeError> {
         let tls = options.tls.as_ref().map(TlsFiles::load).transpose()?;
-        let tls_policy = match (&tls, options.require_tls) {
-            (None, true) => return Err(ServeError::NoCertificate),
-            (None, false) => TlsPolicy::Off,
-            (Some(_), false) => TlsPolicy::Offered,
-            (Some(_), true) => TlsPolicy::Required,
+        let tls_policy = match options.tls.as_ref().map(|tls| &tls.clients) {
+            None => TlsPolicy::Off,
+            Some(TlsClients::AnyoneAlsoPlain) => TlsPolicy::Offered,
+            Some(TlsClients::Anyone | TlsClients::Certified(_)) => TlsPolicy::Required,
         };
+        if tls_policy == TlsPolicy::Offered
+            && let Some(address) = places.iter().find_map(Listen::beyond_loopback)
+        {
+            return Err(ServeError::OnlyOffered(address));
+        }
         let listeners = places
             .iter()
             .map(Listener::open)
@@ -199,8 +199,7 @@ impl Server {
                 tls_policy,
                 pool: options.pool,
             },
-            connections: Mutex::default(),
-            gone: Condvar::new(),
+            table: Arc::new(Table::new(options.limits)),
             wake: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
                 .map_err(io::Error::from)?,
             report: Box::new(report),
@@ -224,10 +223,10 @@ impl Server {
         &self.addresses
     }
 
-    /// How many clients there are.
+    /// How many connections there are, those in their handshake included.
     #[must_use]
     pub fn connections(&self) -> usize {
-        self.inner.lock().sockets.len()
+        self.inner.table.len()
     }
 
     /// Takes no more connections and no more requests, answers what is in
@@ -246,42 +245,7 @@ impl Server {
             // Its panic has been told already.
             let _ = accepting.join();
         }
-        let mut connections = self.inner.lock();
-        connections.closing = true;
-        connections
-            .sockets
-            .values()
-            .for_each(|socket| socket.shutdown(Shutdown::Read));
-        connections = self.wait_gone(connections, drain);
-        let drained = connections.sockets.is_empty();
-        connections
-            .sockets
-            .values()
-            .for_each(|socket| socket.shutdown(Shutdown::Both));
-        // A reader that waits for nothing but the network ends now.
-        drop(self.wait_gone(connections, Duration::from_millis(500)));
-        drained
-    }
-
-    fn wait_gone<'a>(
-        &self,
-        mut connections: MutexGuard<'a, Connections>,
-        most: Duration,
-    ) -> MutexGuard<'a, Connections> {
-        let deadline = Instant::now() + most;
-        while !connections.sockets.is_empty() {
-            let left = deadline.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                break;
-            }
-            connections = self
-                .inner
-                .gone
-                .wait_timeout(connections, left)
-                .unwrap_or_else(PoisonError::into_inner)
-                .0;
-        }
-        connections
+        self.inner.table.close(drain)
     }
 }
 
@@ -300,7 +264,9 @@ fn accept(inner: &Arc<Inner>, listeners: &[Listener]) {
             .map(|listener| PollFd::new(listener, PollFlags::IN))
             .collect();
         waits.push(PollFd::new(&inner.wake, PollFlags::IN));
-        match poll(&mut waits, None) {
+        let deadline = inner.table.cut_overdue();
+        let deadline = deadline.and_then(|left| Timespec::try_from(left).ok());
+        match poll(&mut waits, deadline.as_ref()) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(_) => return,
         }
@@ -310,49 +276,40 @@ fn accept(inner: &Arc<Inner>, listeners: &[Listener]) {
         for listener in listeners {
             match listener.accept() {
                 Ok(socket) => connect(inner, socket),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                // Out of file descriptors, or the client has gone again: the
-                // former lasts, so do not spin.
-                Err(_) => thread::sleep(Duration::from_millis(10)),
+                // That lasts, so do not spin.
+                Err(error) if is_exhausted(&error) => thread::sleep(Duration::from_millis(10)),
+                // Nobody there, or gone again.
+                Err(_) => {}
             }
         }
     }
+}
+
+/// Whether the system has no descriptor or no memory left.
+fn is_exhausted(error: &io::Error) -> bool {
+    use rustix::io::Errno;
+    let exhausted = [Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::NOMEM];
+    Errno::from_io_error(error).is_some_and(|error| exhausted.contains(&error))
 }
 
 fn connect(inner: &Arc<Inner>, socket: Socket) {
-    let client = {
-        let mut connections = inner.lock();
-        if connections.closing || connections.sockets.len() >= inner.shared.limits.connections {
-            return;
-        }
-        let Ok(second) = socket.second_handle() else {
-            return;
-        };
-        let client = connections.next;
-        connections.next = connections.next.wrapping_add(1);
-        connections.sockets.insert(client, second);
-        client
+    let socket = Arc::new(socket);
+    let Some(place) = inner.table.enter(&socket) else {
+        return;
     };
+    let client = place.client;
     let of_thread = Arc::clone(inner);
-    let spawned = thread::Builder::new()
+    let body = move || {
+        let result = connection::serve(&of_thread.shared, socket, &place);
+        let result = place.result(result);
+        // Whoever listens may take its time.
+        drop(place);
+        if let Err(error) = result {
+            (of_thread.report)(client, &error);
+        }
+    };
+    // Without a thread the place is dropped here, and the socket with it.
+    let _ = thread::Builder::new()
         .name(format!("nbd-{client}"))
-        .spawn(move || {
-            // Also after a panic, the connection is gone.
-            let _gone = Gone(&of_thread, client);
-            if let Err(error) = connection::serve(&of_thread.shared, socket, client) {
-                (of_thread.report)(client, &error);
-            }
-        });
-    if spawned.is_err() {
-        inner.lock().sockets.remove(&client);
-    }
-}
-
-struct Gone<'a>(&'a Inner, u32);
-
-impl Drop for Gone<'_> {
-    fn drop(&mut self) {
-        self.0.lock().sockets.remove(&self.1);
-        self.0.gone.notify_all();
-    }
+        .spawn(body);
 }

@@ -1,5 +1,8 @@
 //! A server and clients in one process, over sockets.
 
+#[path = "nbd_server/places.rs"]
+mod places;
+
 use raidlab_nbd::wire::Command;
 use raidlab_serve::{
     client::{Client, ClientError, ClientOptions, ClientTls, Place, Uri, list},
@@ -7,7 +10,8 @@ use raidlab_serve::{
         BlockSizes, ErrorCode, Export, Features, MemoryExport, NullExport, Operation, Request,
     },
     server::{
-        ConnectionError, Exports, Limits, Listen, ServeError, Server, ServerOptions, TlsFiles,
+        ConnectionError, Exports, Limits, Listen, ServeError, Server, ServerOptions, TlsClients,
+        TlsFiles,
     },
 };
 use std::{
@@ -323,9 +327,8 @@ fn tls_is_required_and_verified() {
         tls: Some(TlsFiles {
             certificate: files.join("server.pem"),
             key: files.join("server-key.pem"),
-            client_authority: None,
+            clients: TlsClients::Anyone,
         }),
-        require_tls: true,
         ..ServerOptions::default()
     };
     let server = Server::start(exports, &[Listen::Unix(path.clone())], options, |_, _| {}).unwrap();
@@ -337,6 +340,7 @@ fn tls_is_required_and_verified() {
         tls: Some(ClientTls {
             authority: files.join(authority),
             server_name: server_name.to_owned(),
+            certificate: None,
         }),
         ..ClientOptions::default()
     };
@@ -352,32 +356,6 @@ fn tls_is_required_and_verified() {
         ));
     }
     assert!(server.shut_down(Duration::from_secs(10)));
-}
-
-#[test]
-fn connections_beyond_the_limit_are_closed() {
-    let limits = Limits {
-        connections: 1,
-        ..Limits::default()
-    };
-    let running = run(vec![("disk", memory(4096))], limits);
-    let client = connect(&running, "");
-    let mut second = UnixStream::connect(&running.path).unwrap();
-    assert_eq!(second.read(&mut [0; 1]).unwrap(), 0);
-    client.disconnect().unwrap();
-}
-
-#[test]
-fn a_silent_handshake_is_ended() {
-    let limits = Limits {
-        handshake_timeout: Duration::from_millis(50),
-        ..Limits::default()
-    };
-    let running = run(vec![("disk", memory(4096))], limits);
-    let mut silent = UnixStream::connect(&running.path).unwrap();
-    let mut greeting = Vec::new();
-    silent.read_to_end(&mut greeting).unwrap();
-    assert_eq!(greeting.len(), 18);
 }
 
 #[test]

@@ -107,6 +107,13 @@ impl Requests {
         }
     }
 
+    /// Whether the stream stands between two requests: no byte of the next one
+    /// has been taken, and the last one has come with all of its payload.
+    #[must_use]
+    pub fn is_between(&self) -> bool {
+        matches!(self.state, State::Header) && self.partial.is_empty()
+    }
+
     /// Bytes of the last write's payload that are still to come; the caller
     /// moves them itself and tells by [`Requests::payload_taken`].
     #[must_use]

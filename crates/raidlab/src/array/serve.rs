@@ -1,5 +1,6 @@
 //! `raidlab serve`: an array, a single file or a modelled disk over NBD.
 
+mod client_log;
 mod source;
 mod tls;
 mod ublk;
@@ -7,6 +8,7 @@ mod ublk;
 use crate::failure::{Failure, Kind};
 use crate::{interrupt, output};
 use clap::Args;
+use client_log::ClientLog;
 use raidlab_serve::array::{ArrayExport, Nest};
 use raidlab_serve::control::{ControlServer, Controlled, control_path};
 use raidlab_serve::disk::DiskExport;
@@ -103,7 +105,7 @@ pub struct Arguments {
 
     /// Allow TCP addresses that are not the loopback's: whoever reaches them can
     /// read and write, unless --tls-client-authority says who may.
-    #[arg(long)]
+    #[arg(long, requires = "tcp")]
     anywhere: bool,
 
     #[command(flatten)]
@@ -115,6 +117,16 @@ pub struct Arguments {
     /// Clients at once.
     #[arg(long, value_name = "N", default_value_t = 64)]
     connections: usize,
+
+    /// Let a client go that pauses so many seconds within a request, or that
+    /// takes none of its replies. Between two requests it may pause for ever.
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        default_value_t = 60,
+        value_parser = clap::value_parser!(u64).range(1..=86_400)
+    )]
+    client_timeout: u64,
 
     /// The control socket. Default: named after the array, in a folder of the
     /// user's own.
@@ -170,14 +182,15 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
     let options = ServerOptions {
         limits: Limits {
             connections: arguments.connections,
+            stall_timeout: Duration::from_secs(arguments.client_timeout),
             ..Limits::default()
         },
         tls: arguments.tls.files(),
-        require_tls: arguments.tls.require,
         ..ServerOptions::default()
     };
-    let server = Server::start(exports, &places, options, |number, error| {
-        output::say(&format!("client {number}: {error}"));
+    let log = ClientLog::new();
+    let server = Server::start(exports, &places, options, move |number, error| {
+        log.tell(number, error);
     })
     .map_err(listen_failed)?;
     if let Served::Array(_, nest) = &served {
@@ -279,7 +292,9 @@ fn listen_failed(error: raidlab_serve::server::ServeError) -> Failure {
     let help = match &error {
         ServeError::NotLoopback(_) => "`--anywhere` allows it; better with TLS",
         ServeError::Listen { .. } => "choose another place with --unix or --tcp",
-        ServeError::NoCertificate => "name one with --tls-certificate and --tls-key",
+        ServeError::OnlyOffered(_) => {
+            "add `--require-tls`, or `--tls-client-authority` to say who is let in"
+        }
         _ => "see `raidlab serve --help`",
     };
     Failure::new(Kind::Run, error).help(help)

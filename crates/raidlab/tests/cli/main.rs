@@ -4,6 +4,8 @@
 #[cfg(target_os = "linux")]
 mod array;
 mod faults;
+#[cfg(target_os = "linux")]
+mod hostile;
 #[cfg(unix)]
 mod interrupt;
 #[cfg(target_os = "linux")]
@@ -16,3 +18,5 @@ mod nested;
 #[cfg(target_os = "linux")]
 mod resume;
 mod run;
+#[cfg(target_os = "linux")]
+mod security;

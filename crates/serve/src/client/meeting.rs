@@ -60,6 +60,9 @@ pub(super) fn meet(
     options: &ClientOptions,
     purpose: Purpose,
 ) -> Result<(Box<dyn Bytes>, Input, Met), ClientError> {
+    if options.tls.is_some() && !uri.tls {
+        return Err(ClientError::PlainAddress);
+    }
     let mut stream = connect(&uri.place)?;
     let mut input = Input::new();
     let mut output = Vec::new();

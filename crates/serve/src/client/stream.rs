@@ -4,7 +4,7 @@ use super::{ClientError, ClientTls, uri::Place};
 use rustls::{
     ClientConfig, ClientConnection, RootCertStore, StreamOwned,
     crypto::ring,
-    pki_types::{CertificateDer, ServerName, pem::PemObject},
+    pki_types::{CertificateDer, PrivateKeyDer, ServerName, pem::PemObject},
 };
 use std::{
     io::{self, Read, Write},
@@ -43,8 +43,16 @@ pub(super) fn secure(
     let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()
         .map_err(ClientError::Tls)?
-        .with_root_certificates(authorities(&tls.authority)?)
-        .with_no_client_auth();
+        .with_root_certificates(authorities(&tls.authority)?);
+    let config = match &tls.certificate {
+        None => config.with_no_client_auth(),
+        Some((certificate, key)) => {
+            let key = PrivateKeyDer::from_pem_file(key).map_err(|error| unreadable(key, error))?;
+            config
+                .with_client_auth_cert(certificates(certificate)?, key)
+                .map_err(ClientError::Tls)?
+        }
+    };
     let name = match place {
         _ if !tls.server_name.is_empty() => tls.server_name.clone(),
         Place::Unix(_) => "localhost".to_owned(),
@@ -62,21 +70,27 @@ pub(super) fn secure(
     Ok(Box::new(stream))
 }
 
-fn authorities(path: &Path) -> Result<RootCertStore, ClientError> {
-    let unreadable = |reason: String| ClientError::TlsFile {
-        path: path.to_owned(),
-        reason,
-    };
-    let certificates: Vec<_> = CertificateDer::pem_file_iter(path)
+fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, ClientError> {
+    CertificateDer::pem_file_iter(path)
         .and_then(Iterator::collect)
-        .map_err(|error| unreadable(error.to_string()))?;
+        .map_err(|error| unreadable(path, error))
+}
+
+fn authorities(path: &Path) -> Result<RootCertStore, ClientError> {
     let mut roots = RootCertStore::empty();
-    for certificate in certificates {
+    for certificate in certificates(path)? {
         roots
             .add(certificate)
-            .map_err(|error| unreadable(error.to_string()))?;
+            .map_err(|error| unreadable(path, error))?;
     }
     Ok(roots)
+}
+
+fn unreadable(path: &Path, error: impl std::fmt::Display) -> ClientError {
+    ClientError::TlsFile {
+        path: path.to_owned(),
+        reason: error.to_string(),
+    }
 }
 
 /// An end of the stream where none may be.

@@ -1,6 +1,6 @@
 //! Where an array's control socket is.
 
-use rustix::fs::{Mode, mkdir, stat};
+use rustix::fs::{Mode, lstat, mkdir};
 use rustix::io::Errno;
 use std::path::{Path, PathBuf};
 
@@ -56,7 +56,8 @@ pub(super) fn socket_in(folder: &Path, name: &str) -> Result<PathBuf, PlaceError
             });
         }
     }
-    let found = stat(folder).map_err(|source| PlaceError::Make {
+    // A link that somebody else has put there is not ours either.
+    let found = lstat(folder).map_err(|source| PlaceError::Make {
         path: folder.to_owned(),
         source: source.into(),
     })?;

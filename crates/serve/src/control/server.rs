@@ -2,16 +2,16 @@
 
 use super::lines::{Line, read_line};
 use super::{ControlRequest, ControlResponse, EventReport};
+use crate::unix_socket::UnixSocket;
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TrySendError, bounded};
-use rustix::fs::{Mode, chmod};
+use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Write};
 use std::net::Shutdown;
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Connections at once; more are closed at once.
 const MAXIMUM_CONNECTIONS: usize = 32;
@@ -22,8 +22,6 @@ const LOOK: Duration = Duration::from_millis(200);
 
 /// How long answers that are under way are waited for at the end.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// How often is looked whether they have gone out.
-const LOOK_AT_END: Duration = Duration::from_millis(5);
 
 /// What a control socket controls.
 pub trait Controlled: Send + Sync {
@@ -111,10 +109,9 @@ pub enum ControlError {
 /// A control socket at work; dropped, it is gone.
 #[derive(Debug)]
 pub struct ControlServer {
-    path: PathBuf,
-    stopping: Arc<AtomicBool>,
-    connections: Arc<Mutex<Vec<UnixStream>>>,
-    acceptor: Option<JoinHandle<Vec<JoinHandle<()>>>>,
+    socket: Arc<UnixSocket>,
+    connections: Arc<Connections>,
+    acceptor: Option<JoinHandle<()>>,
 }
 
 impl ControlServer {
@@ -122,28 +119,21 @@ impl ControlServer {
     /// killed has left there is replaced.
     ///
     /// # Errors
-    /// When another server listens there, or the system refuses.
+    /// When another server listens there, something else is there, or the system
+    /// refuses.
     pub fn start(path: &Path, controlled: Arc<dyn Controlled>) -> Result<Self, ControlError> {
-        let failed = |source| ControlError::Listen {
-            path: path.to_owned(),
-            source,
+        let failed = |source: io::Error| match source.kind() {
+            io::ErrorKind::AddrInUse => ControlError::InUse(path.to_owned()),
+            _ => ControlError::Listen {
+                path: path.to_owned(),
+                source,
+            },
         };
-        if UnixStream::connect(path).is_ok() {
-            return Err(ControlError::InUse(path.to_owned()));
-        }
-        match std::fs::remove_file(path) {
-            Ok(()) => {}
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Err(failed(error)),
-        }
-        let listener = UnixListener::bind(path).map_err(failed)?;
-        chmod(path, Mode::RUSR | Mode::WUSR).map_err(|source| failed(source.into()))?;
-        let stopping = Arc::new(AtomicBool::new(false));
-        let connections = Arc::new(Mutex::new(Vec::new()));
+        let socket = Arc::new(UnixSocket::listen(path).map_err(failed)?);
+        let connections = Arc::<Connections>::default();
         let acceptor = Acceptor {
-            listener,
+            socket: Arc::clone(&socket),
             controlled,
-            stopping: Arc::clone(&stopping),
             connections: Arc::clone(&connections),
         };
         let acceptor = std::thread::Builder::new()
@@ -151,8 +141,7 @@ impl ControlServer {
             .spawn(move || acceptor.run())
             .map_err(failed)?;
         Ok(Self {
-            path: path.to_owned(),
-            stopping,
+            socket,
             connections,
             acceptor: Some(acceptor),
         })
@@ -161,89 +150,126 @@ impl ControlServer {
     /// Where it listens.
     #[must_use]
     pub fn path(&self) -> &Path {
-        &self.path
+        self.socket.path()
     }
 }
 
 impl Drop for ControlServer {
     fn drop(&mut self) {
-        self.stopping.store(true, Ordering::SeqCst);
+        self.connections.lock().closing = true;
         // Ends the wait for the next connection.
-        let _ = UnixStream::connect(&self.path);
-        let _ = std::fs::remove_file(&self.path);
-        // A panic there has been printed; there is nobody to tell.
-        let acceptor = self.acceptor.take();
-        let threads = acceptor.and_then(|acceptor| acceptor.join().ok());
-        let mut connections = self
-            .connections
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let _ = rustix::net::shutdown(self.socket.listener(), rustix::net::Shutdown::Both);
+        if let Some(acceptor) = self.acceptor.take() {
+            // A panic there has been printed; there is nobody to tell.
+            let _ = acceptor.join();
+        }
         // No more requests; but who asked to stop is still to be told that it
         // is done.
-        shut_down(&connections, Shutdown::Read);
-        let until = Instant::now() + PATIENCE;
-        let is_over = |thread: &JoinHandle<()>| thread.is_finished();
-        while !threads.iter().flatten().all(is_over) && Instant::now() < until {
-            std::thread::sleep(LOOK_AT_END);
-        }
-        shut_down(&connections, Shutdown::Both);
-        connections.clear();
+        let open = self.connections.lock();
+        open.shut_down(Shutdown::Read);
+        let some = |open: &mut Open| !open.streams.is_empty();
+        let waited = self
+            .connections
+            .gone
+            .wait_timeout_while(open, PATIENCE, some);
+        let (open, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        open.shut_down(Shutdown::Both);
     }
 }
 
-fn shut_down(connections: &[UnixStream], how: Shutdown) {
-    for connection in connections {
-        // It may have gone by itself.
-        let _ = connection.shutdown(how);
+/// The connections that there are.
+#[derive(Debug, Default)]
+struct Connections {
+    open: Mutex<Open>,
+    gone: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Open {
+    streams: BTreeMap<u64, Arc<UnixStream>>,
+    next: u64,
+    closing: bool,
+}
+
+impl Open {
+    fn shut_down(&self, how: Shutdown) {
+        for stream in self.streams.values() {
+            // It may have gone by itself.
+            let _ = stream.shutdown(how);
+        }
+    }
+}
+
+impl Connections {
+    fn lock(&self) -> MutexGuard<'_, Open> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A place for one more; `None` when there are too many.
+    fn enter(self: &Arc<Self>, stream: &Arc<UnixStream>) -> Option<Place> {
+        let mut open = self.lock();
+        if open.streams.len() >= MAXIMUM_CONNECTIONS {
+            return None;
+        }
+        let number = open.next;
+        open.next += 1;
+        open.streams.insert(number, Arc::clone(stream));
+        Some(Place {
+            connections: Arc::clone(self),
+            number,
+        })
+    }
+}
+
+/// A connection's place, given back when it is dropped.
+struct Place {
+    connections: Arc<Connections>,
+    number: u64,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.connections.lock().streams.remove(&self.number);
+        self.connections.gone.notify_all();
     }
 }
 
 struct Acceptor {
-    listener: UnixListener,
+    socket: Arc<UnixSocket>,
     controlled: Arc<dyn Controlled>,
-    stopping: Arc<AtomicBool>,
-    connections: Arc<Mutex<Vec<UnixStream>>>,
+    connections: Arc<Connections>,
 }
 
 impl Acceptor {
-    /// Accepts until it shall stop; gives the connections' threads.
-    fn run(&self) -> Vec<JoinHandle<()>> {
-        let mut threads: Vec<JoinHandle<()>> = Vec::new();
-        for stream in self.listener.incoming() {
-            if self.stopping.load(Ordering::SeqCst) {
-                break;
+    /// Accepts until it shall stop.
+    fn run(&self) {
+        for stream in self.socket.listener().incoming() {
+            if self.connections.lock().closing {
+                return;
             }
-            threads.retain(|thread| !thread.is_finished());
             match stream {
-                Ok(stream) if threads.len() < MAXIMUM_CONNECTIONS => {
-                    threads.extend(self.serve(stream));
-                }
-                Ok(_) => {}
+                Ok(stream) => self.serve(Arc::new(stream)),
                 // No descriptors left, most likely: some may come back.
                 Err(_) => std::thread::sleep(LOOK),
             }
         }
-        threads
     }
 
-    fn serve(&self, stream: UnixStream) -> Option<JoinHandle<()>> {
-        let for_stop = stream.try_clone().ok()?;
+    fn serve(&self, stream: Arc<UnixStream>) {
+        let Some(place) = self.connections.enter(&stream) else {
+            return;
+        };
         let controlled = Arc::clone(&self.controlled);
-        let thread = std::thread::Builder::new()
+        let body = move || {
+            let _place = place;
+            // A client that goes away in mid-line is no failure of ours.
+            let _ = serve_stream(&stream, &*controlled);
+            let _ = stream.shutdown(Shutdown::Both);
+        };
+        // Without a thread the place is dropped here, and the stream with it.
+        let _ = std::thread::Builder::new()
             .name("control-client".to_owned())
-            .spawn(move || {
-                // A client that goes away in mid-line is no failure of ours.
-                let _ = serve_stream(&stream, &*controlled);
-                let _ = stream.shutdown(Shutdown::Both);
-            });
-        let mut connections = self
-            .connections
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        // Those whose peer is gone need no shutdown any more.
-        connections.retain(|connection| connection.peer_addr().is_ok());
-        connections.push(for_stop);
-        thread.ok()
+            .spawn(body);
     }
 }
 

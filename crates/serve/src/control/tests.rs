@@ -47,6 +47,38 @@ fn talk(input: &[u8]) -> (String, bool, Vec<ControlRequest>) {
     (String::from_utf8(output).expect("JSON"), events, asked)
 }
 
+/// A killed or hasty client must not cost a descriptor for as long as the array
+/// is served.
+#[test]
+fn clients_that_went_away_leave_no_descriptor() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("socket");
+    let server = ControlServer::start(&path, Arc::new(Recorder::default())).expect("a server");
+    let open = || std::fs::read_dir("/proc/self/fd").expect("Linux").count();
+    let before = open();
+    for _ in 0..200 {
+        loop {
+            let mut client = ControlClient::connect(&path).expect("a client");
+            // The places of those before may still be on their way back.
+            if client.ask(&ControlRequest::Idle).is_ok() {
+                break;
+            }
+        }
+    }
+    // Other tests open some too; a leak would be 200.
+    let until = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    while open() > before + 100 {
+        assert!(
+            std::time::Instant::now() < until,
+            "{before}, then {}",
+            open()
+        );
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    drop(server);
+    assert!(!path.exists());
+}
+
 #[test]
 fn words_are_as_they_are_documented() {
     let cases = [

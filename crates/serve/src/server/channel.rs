@@ -4,10 +4,11 @@ use super::{socket::Socket, tls::TlsChannel};
 use std::{
     io::{self, IoSlice, IoSliceMut},
     net::Shutdown,
+    sync::Arc,
 };
 
 pub(super) struct Channel {
-    pub socket: Socket,
+    pub socket: Arc<Socket>,
     pub tls: Option<TlsChannel>,
 }
 

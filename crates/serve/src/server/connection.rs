@@ -7,6 +7,7 @@ use super::{
     outgoing::{Bounds, Outgoing, Run, held_bytes},
     polling::Polling,
     socket::Socket,
+    table::Place,
     tls::TlsChannel,
 };
 use crate::export::{
@@ -19,22 +20,40 @@ use raidlab_nbd::{
     wire::{Command, command_flag},
 };
 use rustls::ServerConfig;
-use std::{
-    io,
-    sync::Arc,
-    thread,
-    time::{Duration, Instant},
-};
+use std::{io, sync::Arc, thread, time::Duration};
 
 /// Why a connection ended otherwise than by the client's good-bye.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectionError {
-    /// The socket failed, or a handshake took too long.
+    /// The socket failed.
     #[error("connection lost")]
-    Lost(#[from] io::Error),
+    Lost(#[source] io::Error),
     /// The client broke the protocol.
     #[error("protocol violated")]
     Protocol(#[from] ProtocolError),
+    /// The handshake was not done in the time that it has.
+    #[error("no handshake within {} s", .0.as_secs_f64())]
+    Overdue(Duration),
+    /// Others began so many handshakes while this one was not done.
+    #[error("cut off in its handshake by {0} newer ones")]
+    Displaced(usize),
+    /// There are so many clients already.
+    #[error("there are {0} clients already")]
+    Full(usize),
+    /// The client paused within a request, or took none of its replies, for too
+    /// long.
+    #[error("the client stopped in the middle of a request or of its replies")]
+    Stalled,
+}
+
+impl From<io::Error> for ConnectionError {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            // What a blocking socket says when its timeout is over.
+            io::ErrorKind::WouldBlock => Self::Stalled,
+            _ => Self::Lost(error),
+        }
+    }
 }
 
 /// What every connection needs of its server.
@@ -57,14 +76,18 @@ const SHORT_INPUT_BYTES: usize = 512;
 const LONG_WRITE_BYTES: u32 = 16 << 10;
 
 /// Serves a client to its end.
-pub(super) fn serve(shared: &Shared, socket: Socket, client: u32) -> Result<(), ConnectionError> {
+pub(super) fn serve(
+    shared: &Shared,
+    socket: Arc<Socket>,
+    place: &Place,
+) -> Result<(), ConnectionError> {
     let mut input = Input {
         bytes: vec![0; INPUT_BYTES],
         begin: 0,
         end: 0,
     };
     let mut channel = Channel { socket, tls: None };
-    let Some(session) = shake_hands(shared, &mut channel, &mut input)? else {
+    let Some(session) = shake_hands(shared, &mut channel, &mut input, place)? else {
         channel.close();
         return Ok(());
     };
@@ -78,27 +101,47 @@ pub(super) fn serve(shared: &Shared, socket: Socket, client: u32) -> Result<(), 
     let pool = shared.pool.clone();
     let requests = Requests::new(&session);
     let outgoing = Arc::new(Outgoing::new(channel, session, pool, bounds));
-    let mut reader = Reader {
-        outgoing: Arc::clone(&outgoing),
-        completions: Arc::clone(&outgoing) as _,
-        export: &**export,
-        sparse: export.features().sparse && outgoing.session.structured,
-        requests,
-        input,
-        client,
-        corked: false,
-        submitted: false,
-        polling: Polling::default(),
-    };
     thread::scope(|scope| {
-        scope.spawn(|| outgoing.write_replies());
+        let mut ending = Ending {
+            outgoing: &outgoing,
+            broken: true,
+        };
+        thread::Builder::new()
+            .name(format!("nbd-{}-out", place.client))
+            .spawn_scoped(scope, || outgoing.write_replies())?;
+        let mut reader = Reader {
+            outgoing: Arc::clone(&outgoing),
+            completions: Arc::clone(&outgoing) as _,
+            export: &**export,
+            sparse: export.features().sparse && outgoing.session.structured,
+            requests,
+            input,
+            client: place.client,
+            corked: false,
+            submitted: false,
+            polling: Polling::default(),
+        };
         let result = reader.read_requests();
-        reader.pause();
-        outgoing.finish(result.is_err());
+        drop(reader);
+        ending.broken = result.is_err();
+        drop(ending);
         result
     })?;
     outgoing.channel.close();
-    Ok(())
+    outgoing.sent().map_err(ConnectionError::from)
+}
+
+/// Ends the writing thread once every request is answered. Also after a panic of
+/// the export: it would be waited for without end.
+struct Ending<'a> {
+    outgoing: &'a Outgoing,
+    broken: bool,
+}
+
+impl Drop for Ending<'_> {
+    fn drop(&mut self) {
+        self.outgoing.finish(self.broken);
+    }
 }
 
 /// What is read and not yet understood.
@@ -119,12 +162,11 @@ fn shake_hands(
     shared: &Shared,
     channel: &mut Channel,
     input: &mut Input,
+    place: &Place,
 ) -> Result<Option<Session>, ConnectionError> {
-    let deadline = Instant::now() + shared.limits.handshake_timeout;
     let mut output = Vec::new();
     let mut handshake = nbd::Handshake::new(shared.tls_policy, &mut output);
     loop {
-        set_deadline(&channel.socket, deadline)?;
         send(channel, &mut output)?;
         let answered = handshake.receive(input.unread(), &shared.exports, &mut output);
         let (taken, event) = match answered {
@@ -137,8 +179,9 @@ fn shake_hands(
         input.begin += taken;
         match event {
             Some(HandshakeEvent::Ready(session)) => {
+                place.settle()?;
+                channel.socket.set_timeout(shared.limits.stall_timeout)?;
                 send(channel, &mut output)?;
-                channel.socket.set_timeout(None)?;
                 return Ok(Some(*session));
             }
             Some(HandshakeEvent::Aborted) => {
@@ -151,8 +194,7 @@ fn shake_hands(
                 let Some(config) = &shared.tls else {
                     return Ok(None);
                 };
-                let go_on = || set_deadline(&channel.socket, deadline);
-                let tls = TlsChannel::accept(config, &channel.socket, input.unread(), go_on)?;
+                let tls = TlsChannel::accept(config, &channel.socket, input.unread())?;
                 channel.tls = Some(tls);
                 (input.begin, input.end) = (0, 0);
                 handshake.secured();
@@ -175,15 +217,6 @@ fn send(channel: &Channel, output: &mut Vec<u8>) -> io::Result<()> {
         output.clear();
     }
     Ok(())
-}
-
-/// No single wait may go beyond the handshake's deadline.
-fn set_deadline(socket: &Socket, deadline: Instant) -> io::Result<()> {
-    let left = deadline.saturating_duration_since(Instant::now());
-    if left < Duration::from_millis(1) {
-        return Err(io::ErrorKind::TimedOut.into());
-    }
-    socket.set_timeout(Some(left))
 }
 
 /// The reading thread's state during transmission.
@@ -234,7 +267,7 @@ impl Reader<'_> {
     }
 
     /// At most `length` bytes of requests; 0 at the end.
-    fn read(&mut self, length: usize) -> io::Result<usize> {
+    fn read(&mut self, length: usize) -> Result<usize, ConnectionError> {
         let Outgoing { channel, .. } = &*self.outgoing;
         let bytes = &mut self.input.bytes[..length];
         if self.outgoing.is_idle()
@@ -242,7 +275,14 @@ impl Reader<'_> {
         {
             return Ok(count);
         }
-        self.polling.wait(|| channel.read(bytes))
+        loop {
+            match self.polling.wait(|| channel.read(bytes)) {
+                // A client that wants nothing may stay.
+                Err(error)
+                    if error.kind() == io::ErrorKind::WouldBlock && self.requests.is_between() => {}
+                result => return Ok(result?),
+            }
+        }
     }
 
     /// Some of a payload into `target`, whose client is about to send it, and
@@ -314,41 +354,32 @@ impl Reader<'_> {
             self.outgoing.reply(head.to_vec());
             return Ok(true);
         }
-        let token = self.outgoing.begin(request, runs);
-        let with_payload = matches!(operation, Operation::Read | Operation::Write);
-        let buffer = if with_payload {
-            self.outgoing.pool.take(request.length as usize)
-        } else {
-            Ok(Buffer::empty())
-        };
-        let failed = buffer.is_err();
-        let mut buffer = buffer.unwrap_or_default();
-        if operation == Operation::Write && !self.payload(&mut buffer)? {
-            self.completions
-                .completed(token, buffer, Err(ErrorCode::Io));
-            return Ok(false);
-        }
-        if failed {
-            let error = Err(ErrorCode::OutOfMemory);
-            self.completions.completed(token, buffer, error);
-            return Ok(true);
-        }
         let flag = |flag: u16| request.flags & flag != 0;
         let flags = RequestFlags {
             force_unit_access: flag(command_flag::FUA),
             no_hole: flag(command_flag::NO_HOLE),
             fast_zero: flag(command_flag::FAST_ZERO),
         };
+        let (offset, length) = (request.offset, request.length);
+        let token = self.outgoing.begin(request, runs);
         let answer = (Arc::clone(&self.completions), token);
-        let mut request = Request::new(
-            operation,
-            request.offset,
-            request.length,
-            flags,
-            buffer,
-            answer,
-        );
+        // From here on it owns its place among those in flight: dropped, for
+        // whatever reason, it is answered.
+        let mut request = Request::new(operation, offset, length, flags, Buffer::empty(), answer);
         request.client = self.client;
+        let buffer = match operation {
+            Operation::Read | Operation::Write => self.outgoing.pool.take(length as usize),
+            _ => Ok(Buffer::empty()),
+        };
+        let failed = buffer.is_err();
+        request.buffer = buffer.unwrap_or_default();
+        if operation == Operation::Write && !self.payload(&mut request.buffer)? {
+            return Ok(false);
+        }
+        if failed {
+            request.complete(Err(ErrorCode::OutOfMemory));
+            return Ok(true);
+        }
         // Waiting for the payload gave it up.
         self.outgoing.cork(&mut self.corked);
         self.export.submit(request);
@@ -447,6 +478,13 @@ impl Reader<'_> {
             session.status(request, context.id, extents, done, &mut bytes);
         }
         self.outgoing.reply(bytes);
+    }
+}
+
+impl Drop for Reader<'_> {
+    /// Whatever ends it, it gets the export going and gives up its right to send.
+    fn drop(&mut self) {
+        self.pause();
     }
 }
 

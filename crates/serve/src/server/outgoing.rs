@@ -16,7 +16,7 @@ use raidlab_nbd::{
 };
 use std::{
     collections::VecDeque,
-    io::IoSlice,
+    io::{self, IoSlice},
     net::Shutdown,
     sync::{Condvar, Mutex, MutexGuard, PoisonError},
 };
@@ -102,6 +102,8 @@ struct State {
     reader_waits: bool,
     /// The other side is gone: replies are dropped.
     broken: bool,
+    /// Why sending failed, until it is told.
+    failure: Option<io::Error>,
     /// No more requests come.
     closing: bool,
 }
@@ -263,7 +265,8 @@ impl Outgoing {
             state = self.lock();
             state.requests -= requests;
             state.bytes -= bytes;
-            if sent.is_err() {
+            if let Err(error) = sent {
+                state.failure = Some(error);
                 self.break_off(&mut state);
             }
             if state.reader_waits {
@@ -334,6 +337,11 @@ impl Outgoing {
                 .unwrap_or_else(PoisonError::into_inner);
         }
         self.replies.notify_one();
+    }
+
+    /// Whether all replies were sent, once it is over.
+    pub fn sent(&self) -> io::Result<()> {
+        self.lock().failure.take().map_or(Ok(()), Err)
     }
 
     /// The reply to a request that an export has answered.

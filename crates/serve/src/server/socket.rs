@@ -1,19 +1,16 @@
 //! Unix and TCP sockets behind one face.
 
 use super::{Listen, ServeError};
+use crate::unix_socket::UnixSocket;
 use rustix::net::{RecvAncillaryBuffer, RecvFlags, recvmsg, sockopt};
 use std::{
-    fs, io,
+    io,
     io::{IoSlice, IoSliceMut, Read, Write},
     net::{Shutdown, SocketAddr, TcpListener, TcpStream},
     os::{
         fd::{AsFd, BorrowedFd},
-        unix::{
-            fs::{FileTypeExt, PermissionsExt},
-            net::{UnixListener, UnixStream},
-        },
+        unix::net::UnixStream,
     },
-    path::{Path, PathBuf},
     time::Duration,
 };
 
@@ -58,18 +55,12 @@ impl Socket {
         either!(self, socket => { let mut socket = socket; socket.write_all(bytes) })
     }
 
-    /// How long a read or a write may wait; `None` for ever.
-    pub fn set_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
+    /// How long a read or a write may wait before it fails with
+    /// [`io::ErrorKind::WouldBlock`].
+    pub fn set_timeout(&self, timeout: Duration) -> io::Result<()> {
         either!(self, socket => {
-            socket.set_read_timeout(timeout)?;
-            socket.set_write_timeout(timeout)
-        })
-    }
-
-    pub fn second_handle(&self) -> io::Result<Self> {
-        Ok(match self {
-            Self::Unix(socket) => Self::Unix(socket.try_clone()?),
-            Self::Tcp(socket) => Self::Tcp(socket.try_clone()?),
+            socket.set_read_timeout(Some(timeout))?;
+            socket.set_write_timeout(Some(timeout))
         })
     }
 
@@ -88,11 +79,16 @@ fn retried(mut action: impl FnMut() -> io::Result<usize>) -> io::Result<usize> {
     }
 }
 
-/// A listening socket; a Unix one removes its file when it goes.
+/// A listening socket, which never blocks.
 pub(super) enum Listener {
-    Unix(UnixListener, PathBuf),
+    Unix(UnixSocket),
     Tcp(TcpListener),
 }
+
+/// A client whose machine has died must not stay for ever: after this long
+/// without a byte its machine is asked whether it is there, so many times, so far
+/// apart.
+const KEEPALIVE: (Duration, u32, Duration) = (Duration::from_secs(60), 6, Duration::from_secs(10));
 
 impl Listener {
     pub fn open(listen: &Listen) -> Result<Self, ServeError> {
@@ -100,31 +96,30 @@ impl Listener {
             place: listen.to_string(),
             source,
         };
-        let listener = match listen {
-            Listen::Unix(path) => {
-                remove_stale(path).map_err(failed)?;
-                let listener = UnixListener::bind(path).map_err(failed)?;
-                // Whoever can open the socket can write the disk.
-                fs::set_permissions(path, fs::Permissions::from_mode(0o600)).map_err(failed)?;
-                listener.set_nonblocking(true).map_err(failed)?;
-                Self::Unix(listener, path.clone())
-            }
-            Listen::Tcp { address, anywhere } => {
-                if !anywhere && !address.ip().is_loopback() {
-                    return Err(ServeError::NotLoopback(*address));
-                }
-                let listener = TcpListener::bind(address).map_err(failed)?;
-                listener.set_nonblocking(true).map_err(failed)?;
-                Self::Tcp(listener)
-            }
-        };
-        Ok(listener)
+        if let Listen::Tcp {
+            anywhere: false, ..
+        } = listen
+            && let Some(address) = listen.beyond_loopback()
+        {
+            return Err(ServeError::NotLoopback(address));
+        }
+        match listen {
+            Listen::Unix(path) => UnixSocket::listen(path).and_then(|socket| {
+                socket.listener().set_nonblocking(true)?;
+                Ok(Self::Unix(socket))
+            }),
+            Listen::Tcp { address, .. } => TcpListener::bind(address).and_then(|listener| {
+                listener.set_nonblocking(true)?;
+                Ok(Self::Tcp(listener))
+            }),
+        }
+        .map_err(failed)
     }
 
     pub fn accept(&self) -> io::Result<Socket> {
         Ok(match self {
-            Self::Unix(listener, _) => {
-                let (socket, _) = listener.accept()?;
+            Self::Unix(socket) => {
+                let (socket, _) = socket.listener().accept()?;
                 socket.set_nonblocking(false)?;
                 Socket::Unix(socket)
             }
@@ -132,8 +127,11 @@ impl Listener {
                 let (socket, _) = listener.accept()?;
                 socket.set_nonblocking(false)?;
                 socket.set_nodelay(true)?;
-                // A client whose machine has died must not stay for ever.
+                let (idle, count, interval) = KEEPALIVE;
                 sockopt::set_socket_keepalive(&socket, true)?;
+                sockopt::set_tcp_keepidle(&socket, idle)?;
+                sockopt::set_tcp_keepcnt(&socket, count)?;
+                sockopt::set_tcp_keepintvl(&socket, interval)?;
                 Socket::Tcp(socket)
             }
         })
@@ -141,7 +139,7 @@ impl Listener {
 
     pub fn tcp_address(&self) -> Option<SocketAddr> {
         match self {
-            Self::Unix(..) => None,
+            Self::Unix(_) => None,
             Self::Tcp(listener) => listener.local_addr().ok(),
         }
     }
@@ -150,28 +148,8 @@ impl Listener {
 impl AsFd for Listener {
     fn as_fd(&self) -> BorrowedFd<'_> {
         match self {
-            Self::Unix(listener, _) => listener.as_fd(),
+            Self::Unix(socket) => socket.listener().as_fd(),
             Self::Tcp(listener) => listener.as_fd(),
         }
-    }
-}
-
-impl Drop for Listener {
-    fn drop(&mut self) {
-        if let Self::Unix(_, path) = self {
-            // It may be gone already.
-            let _ = fs::remove_file(path);
-        }
-    }
-}
-
-/// A socket that a killed server has left: nobody answers there.
-fn remove_stale(path: &Path) -> io::Result<()> {
-    match fs::symlink_metadata(path) {
-        Ok(found) if found.file_type().is_socket() => match UnixStream::connect(path) {
-            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => fs::remove_file(path),
-            _ => Ok(()),
-        },
-        _ => Ok(()),
     }
 }

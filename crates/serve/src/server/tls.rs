@@ -25,9 +25,20 @@ pub struct TlsFiles {
     pub certificate: PathBuf,
     /// The certificate's private key.
     pub key: PathBuf,
-    /// If given, clients must show a certificate that one of these vouches
+    /// Whom it lets in.
+    pub clients: TlsClients,
+}
+
+/// Whom a server with a certificate lets in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TlsClients {
+    /// Anyone, in plain text too.
+    AnyoneAlsoPlain,
+    /// Anyone who uses TLS.
+    Anyone,
+    /// Who shows, over TLS, a certificate that one of those in this file vouches
     /// for.
-    pub client_authority: Option<PathBuf>,
+    Certified(PathBuf),
 }
 
 impl TlsFiles {
@@ -36,9 +47,9 @@ impl TlsFiles {
         let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
             .with_safe_default_protocol_versions()
             .map_err(ServeError::Tls)?;
-        let builder = match &self.client_authority {
-            None => builder.with_no_client_auth(),
-            Some(path) => {
+        let builder = match &self.clients {
+            TlsClients::AnyoneAlsoPlain | TlsClients::Anyone => builder.with_no_client_auth(),
+            TlsClients::Certified(path) => {
                 let roots = Arc::new(authorities(path)?);
                 let verifier = WebPkiClientVerifier::builder_with_provider(roots, provider)
                     .build()
@@ -106,12 +117,7 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 
 impl TlsChannel {
     /// Does the TLS handshake; `early` are bytes that came already.
-    pub fn accept(
-        config: &Arc<ServerConfig>,
-        socket: &Socket,
-        early: &[u8],
-        mut go_on: impl FnMut() -> io::Result<()>,
-    ) -> io::Result<Self> {
+    pub fn accept(config: &Arc<ServerConfig>, socket: &Socket, early: &[u8]) -> io::Result<Self> {
         let connection = ServerConnection::new(Arc::clone(config)).map_err(io::Error::other)?;
         let mut raw = early.to_vec();
         raw.resize(RECORD_BYTES.max(early.len()), 0);
@@ -124,7 +130,6 @@ impl TlsChannel {
             outgoing: Mutex::default(),
         };
         while lock(&channel.connection).is_handshaking() {
-            go_on()?;
             channel.send_records(socket)?;
             if lock(&channel.connection).is_handshaking() && !channel.take_records(socket)? {
                 return Err(io::ErrorKind::UnexpectedEof.into());

@@ -1,6 +1,6 @@
 //! TLS on the command line.
 
-use raidlab_serve::server::TlsFiles;
+use raidlab_serve::server::{TlsClients, TlsFiles};
 use std::path::PathBuf;
 
 /// Certificates and keys.
@@ -15,7 +15,8 @@ pub struct TlsArguments {
     #[arg(long = "tls-key", value_name = "FILE", requires = "certificate")]
     key: Option<PathBuf>,
 
-    /// Clients must show a certificate that one of these vouches for.
+    /// Only clients that show a certificate which one of these vouches for are
+    /// let in, and so only over TLS.
     #[arg(
         long = "tls-client-authority",
         value_name = "FILE",
@@ -23,9 +24,9 @@ pub struct TlsArguments {
     )]
     client_authority: Option<PathBuf>,
 
-    /// Refuse clients that do not use TLS.
+    /// Refuse clients that do not use TLS. --tls-client-authority implies it.
     #[arg(long = "require-tls", requires = "certificate")]
-    pub require: bool,
+    require: bool,
 }
 
 impl TlsArguments {
@@ -34,7 +35,11 @@ impl TlsArguments {
         Some(TlsFiles {
             certificate: self.certificate.clone()?,
             key: self.key.clone()?,
-            client_authority: self.client_authority.clone(),
+            clients: match (&self.client_authority, self.require) {
+                (Some(authority), _) => TlsClients::Certified(authority.clone()),
+                (None, true) => TlsClients::Anyone,
+                (None, false) => TlsClients::AnyoneAlsoPlain,
+            },
         })
     }
 }
