@@ -396,6 +396,32 @@ pub(crate) fn may_be_cached(case: &Case<'_>, row: &Measurement) -> Option<bool> 
     Some(!is_direct(case, row)?)
 }
 
+/// Whether what a writing job wrote was flushed before its time was taken, or went
+/// past the page cache; `None` where the tool's options are not known.
+pub(crate) fn is_flushed(case: &Case<'_>, row: &Measurement) -> Option<bool> {
+    if is_direct(case, row)? {
+        return Some(true);
+    }
+    let lists = |name: &str, wanted: &[&str]| {
+        let list = dd_operand(case, row, name).unwrap_or_default();
+        list.split(',').any(|word| wanted.contains(&word))
+    };
+    Some(match tool(row) {
+        "dd" => {
+            dd_operand(case, row, "of")?;
+            lists("conv", &["fsync", "fdatasync"]) || lists("oflag", &["sync", "dsync"])
+        }
+        "fio" => ["end_fsync", "fsync_on_close", "fsync", "fdatasync", "sync"]
+            .iter()
+            .filter_map(|name| case.text(row, &fact::fio_option(name)))
+            .any(|value| !matches!(value, "0" | "none")),
+        "iozone" => case.flag(row, fact::IOZONE_INCLUDES_FSYNC)?,
+        // It flushes the end of its files since 1.90.
+        "bonnie++" => !row.tool.starts_with("bonnie++ 1.0"),
+        _ => return None,
+    })
+}
+
 /// Whether this ZFS has real direct I/O (OpenZFS 2.3, pull request 10018).
 pub(crate) fn honours_direct(case: &Case<'_>, row: &Measurement) -> bool {
     let version = case.text(row, &fact::version("zfs")).unwrap_or_default();

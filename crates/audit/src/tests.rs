@@ -8,6 +8,7 @@ mod claims;
 mod document;
 mod fio;
 mod hardware;
+mod imported;
 mod lab;
 mod tools;
 mod whole;
@@ -43,6 +44,7 @@ fn pairs() -> Vec<Pair> {
         fio::pairs(),
         tools::pairs(),
         claims::pairs(),
+        imported::pairs(),
     ];
     families.into_iter().flatten().collect()
 }

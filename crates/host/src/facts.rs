@@ -9,7 +9,7 @@ use raidlab_shell::Frame;
 use raidlab_store::{Observation, Scope, fact};
 use raidlab_systems::CacheState;
 use raidlab_tools::Tool;
-use raidlab_units::{Bytes, parse_bytes};
+use raidlab_units::Bytes;
 use raidlab_workload::JobGroup;
 
 /// How many events of a job never came due. No rule reads it: the time line
@@ -112,30 +112,15 @@ fn fio_data(facts: &mut Facts, invocation: &Invocation) {
 }
 
 fn dd(facts: &mut Facts, invocation: &Invocation) {
-    let source = "dd's operands";
     let operand = |name: &str| {
         let words = invocation.command.arguments.iter().rev();
         words
             .filter_map(|word| word.split_once('='))
             .find_map(|(key, value)| (key == name).then_some(value))
     };
-    for name in ["if", "of", "bs", "count", "conv", "iflag", "oflag"] {
-        facts.maybe(fact::dd_operand(name), operand(name), "", source);
+    for (name, value, unit) in raidlab_import::dd_facts(operand) {
+        facts.add(name, value, unit, "dd's operands");
     }
-    // POSIX: blocks of 512 bytes unless said.
-    let block = operand("bs").map_or(Some(512), |text| parse_bytes(text).ok().map(|size| size.0));
-    let count: Option<u64> = operand("count").and_then(|text| text.parse().ok());
-    let size = block
-        .zip(count)
-        .and_then(|(block, count)| block.checked_mul(count));
-    facts.maybe(fact::JOB_ASKED_SIZE_BYTES, size, "bytes", source);
-    facts.maybe(fact::JOB_WORKING_SET_BYTES, size, "bytes", source);
-    let pattern = match operand("if") {
-        Some("/dev/zero") => Some("zero"),
-        Some("/dev/random" | "/dev/urandom") => Some("random"),
-        _ => None,
-    };
-    facts.maybe(fact::JOB_DATA_PATTERN, pattern, "", source);
 }
 
 /// The members' temperatures, degrees Celsius.

@@ -9,7 +9,7 @@ mod observations;
 #[cfg(test)]
 mod tests;
 
-pub use observations::observations;
+pub use observations::{dd_facts, observations};
 
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};

@@ -1,5 +1,6 @@
 //! What an import gives: a run's cells and records, to be put into a store.
 
+use crate::given::{FactError, Given};
 use raidlab_store::{CellResult, Records, Scope};
 use std::collections::BTreeMap;
 
@@ -55,6 +56,33 @@ pub struct Imported {
 }
 
 impl Imported {
+    fn has_subject(&self, name: &str) -> bool {
+        self.cells.iter().any(|cell| cell.cell.subject == name)
+    }
+
+    /// Takes facts that files do not tell; what a file itself says of a job stands
+    /// against them. `host` is the machine of what is imported.
+    ///
+    /// # Errors
+    /// When nothing is imported of a subject that one is about.
+    pub fn take(&mut self, facts: &[Given], host: &str) -> Result<(), FactError> {
+        for given in facts {
+            let stranger = given
+                .subject
+                .as_ref()
+                .filter(|name| !self.has_subject(name));
+            if let Some(name) = stranger {
+                return Err(FactError::NoSubject { name: name.clone() });
+            }
+            let records = Records {
+                observations: given.observations(host),
+                ..Records::default()
+            };
+            append(&mut self.records, records);
+        }
+        Ok(())
+    }
+
     /// Puts another import into the same run, as if one experiment had made
     /// both. A job of the same name and title is the same job. Of a cell that
     /// both have, rows of tools win over printed figures, whose claims stay; two

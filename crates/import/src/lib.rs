@@ -7,20 +7,25 @@
 //! (`kind = "figures"`), some of which are built in ([`figures()`]).
 
 mod convert;
+#[cfg(test)]
+mod corpus;
 mod describe;
 mod error;
 mod figures;
+mod given;
 mod imported;
 mod log;
 mod members;
 mod output;
 mod suite;
+mod surroundings;
 #[cfg(test)]
 mod tests;
 
-pub use convert::{observations, rows};
+pub use convert::{dd_facts, observations, rows};
 pub use error::ImportError;
 pub use figures::{figures, import_figures};
+pub use given::{FactError, Given, how_to_give, read_facts, short_facts};
 pub use imported::{ImportOptions, Imported, RunHead};
 
 /// The bench of imported runs.

@@ -27,7 +27,7 @@ use crate::imported::{ImportOptions, Imported, RunHead};
 use crate::suite::{Job, Suite};
 use crate::{BENCH, ImportError, describe, file_stem};
 use jiff::civil::DateTime;
-use look::{Look, looks};
+pub(crate) use look::{Look, looks};
 use machine::Machine;
 use raidlab_store::Scope;
 use raidlab_tools::ToolResult;

@@ -3,6 +3,7 @@
 
 use crate::convert::{observations, rows};
 use crate::imported::{ImportOptions, Imported, RunHead};
+use crate::surroundings::Surroundings;
 use crate::{BENCH, ImportError, describe, file_stem};
 use raidlab_store::{CellResult, Measurement, MemberUse, Records, Scope};
 use raidlab_tools::{FactValue, Format, Tool, ToolResult};
@@ -27,6 +28,7 @@ pub(crate) fn import(
         .iter()
         .map(|line| format!("{name}: {tool} says: {line}"));
     let notes = notes.collect();
+    let around = Surroundings::read(text);
     let mut cells: Vec<CellResult> = Vec::new();
     let mut labels: Vec<String> = Vec::new();
     for group in groups(&result) {
@@ -51,14 +53,18 @@ pub(crate) fn import(
         let mut rows = rows(&group, &template);
         for row in &mut rows {
             row.members = members(&group);
+            around.describe(row);
         }
         if rows.is_empty() {
             continue;
         }
+        let scope = Scope::of(&template);
+        let mut known = observations(&group, &scope);
+        known.extend(around.facts(&scope));
         cells.push(CellResult {
             cell: template.cell(),
             records: Records {
-                observations: observations(&group, &Scope::of(&template)),
+                observations: known,
                 ..Records::default()
             },
             rows,

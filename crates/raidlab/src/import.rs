@@ -5,9 +5,14 @@ use crate::run::STORE;
 use crate::{audit, output, report};
 use clap::Args;
 use jiff::Timestamp;
-use raidlab_import::{ImportOptions, Imported, figures, import_figures, import_file};
+use raidlab_audit::Audit;
+use raidlab_import::{
+    Given, ImportOptions, Imported, figures, how_to_give, import_figures, import_file, read_facts,
+    short_facts,
+};
 use raidlab_report::RunData;
 use raidlab_store::{AccuracyNote, Run, Store, StoreError};
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -19,17 +24,22 @@ use std::path::{Path, PathBuf};
 Reads what others measured and keeps it as a run, which is audited, shown and compared \
 like any other: output of fio (JSON, terse, text), bonnie++ (CSV, text), iozone and dd, \
 the raw logs of the 2015 comparison, and the figures of the articles that come with \
-raidlab, by name. Several files become one run.",
+raidlab, by name. Several files become one run. What files do not tell and you know is \
+given as facts, which decide rules of the audit: at its end the import lists the rules \
+that could not be judged, each with the fact that it wants.",
     after_help = "\
 Examples:
   raidlab import gmirror-md-2010
+  raidlab import fio.json --fact ram=16GiB --fact filesystem=ext4
+  raidlab import fio.json --facts machine.toml
+  raidlab import --list-facts
   raidlab import fio.json --subject md-raid5 --host store1
   raidlab import md.log gmirror.log zvol.log
   raidlab import --list"
 )]
 pub struct Arguments {
     /// Files, or names of figures that come with raidlab.
-    #[arg(value_name = "FILE|NAME", required_unless_present = "list")]
+    #[arg(value_name = "FILE|NAME", required_unless_present_any = ["list", "list_facts"])]
     files: Vec<String>,
 
     /// The subject, where the files do not tell it.
@@ -47,6 +57,18 @@ pub struct Arguments {
     /// The file system it was measured on.
     #[arg(long, value_name = "NAME")]
     filesystem: Option<String>,
+
+    /// A fact that the files do not tell, such as ram=16GiB; may be given several times.
+    #[arg(long = "fact", value_name = "NAME=VALUE", value_parser = Given::parse)]
+    fact: Vec<Given>,
+
+    /// A file of facts (TOML): ram = "16GiB", and facts of one subject below [SUBJECT].
+    #[arg(long, value_name = "FILE")]
+    facts: Option<PathBuf>,
+
+    /// List the facts that have a short name.
+    #[arg(long, conflicts_with_all = ["files", "list"])]
+    list_facts: bool,
 
     /// The file that keeps the runs; made if it is not there.
     #[arg(long, value_name = "FILE", default_value = STORE)]
@@ -78,6 +100,11 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
         }
         return output::print(&text);
     }
+    if arguments.list_facts {
+        let rows = short_facts().map(|(fact, meaning)| vec![fact, meaning.to_owned()]);
+        return output::print(&output::table(&["fact", "what it is"], &[], rows.collect()));
+    }
+    let facts = given(arguments)?;
     let mut whole: Option<Imported> = None;
     for name in &arguments.files {
         let one = read(name, arguments)?;
@@ -86,18 +113,65 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
             Some(before) => before.join(one),
         });
     }
-    let Some(imported) = whole else {
+    let Some(mut imported) = whole else {
         return Err(Failure::words(Kind::Usage, "no files are named"));
     };
+    let host = arguments.host.as_deref().unwrap_or_default();
+    imported
+        .take(&facts, host)
+        .map_err(|error| Failure::new(Kind::Input, error))?;
     let mut store = Store::open(&arguments.store)?;
     let name = keep(&mut store, &imported)?;
-    audit::renew(&mut store, &name)?;
+    let audit = audit::renew(&mut store, &name)?;
     let data = RunData::load(&store, &name)?;
     output::print(&report::text(&data))?;
+    output::print(&wanted(&audit))?;
     output::print(&format!(
         "\nstore   {}\nrun     {name}\n",
         arguments.store.display()
     ))
+}
+
+/// The facts of the command line and of the file of facts.
+fn given(arguments: &Arguments) -> Result<Vec<Given>, Failure> {
+    let mut facts = arguments.fact.clone();
+    if let Some(path) = &arguments.facts {
+        let name = path.display().to_string();
+        let text = std::fs::read_to_string(path).map_err(|source| {
+            let name = name.clone();
+            Failure::new(Kind::Input, CannotImport { name, source })
+        })?;
+        let own = read_facts(&name, &text).map_err(|source| {
+            let name = name.clone();
+            Failure::new(Kind::Input, CannotImport { name, source })
+        })?;
+        facts.extend(own);
+    }
+    Ok(facts)
+}
+
+/// The rules that could not be judged, by the facts that they want; those that can be
+/// given by a short name first.
+fn wanted(audit: &Audit) -> String {
+    let mut by_fact: BTreeMap<(bool, String), Vec<&str>> = BTreeMap::new();
+    for unjudged in &audit.coverage.unjudged {
+        if !unjudged.missing.is_empty() {
+            let short = how_to_give(&unjudged.missing);
+            let key = match short {
+                Some(short) => (false, format!("--fact {short}")),
+                None => (true, unjudged.missing.clone()),
+            };
+            by_fact.entry(key).or_default().push(unjudged.rule);
+        }
+    }
+    if by_fact.is_empty() {
+        return String::new();
+    }
+    let mut text = "\nRules that could not be judged, by what would decide them:\n".to_owned();
+    for ((_, fact), rules) in by_fact {
+        let _ = writeln!(text, "  {fact}: {}", rules.join(", "));
+    }
+    text
 }
 
 fn read(name: &str, arguments: &Arguments) -> Result<Imported, Failure> {

@@ -268,6 +268,9 @@ pub const DD_RECORDS_OUT_PARTIAL: &str = "dd.records_out.partial";
 /// The rate that dd printed, bytes per second by the unit as printed
 /// (`49.02 MB/s` is 49020000).
 pub const DD_PRINTED_BYTES_PER_SECOND: &str = "dd.printed_bytes_per_second";
+/// The rate that fio printed where it is not its bytes over its time, bytes per
+/// second by the unit as printed.
+pub const FIO_PRINTED_BYTES_PER_SECOND: &str = "fio.printed_bytes_per_second";
 /// dd's arguments as in its command: `if`, `of`, `bs`, `count`, `conv`, `oflag`.
 #[must_use]
 pub fn dd_operand(name: &str) -> String {

@@ -4,7 +4,8 @@
 use crate::bound::{TOLERANCE, bound, megabytes};
 use crate::case::Case;
 use crate::devices::{
-    copies_on_write, dd_operand, is_random, may_be_cached, member_bytes, members, tool, working_set,
+    copies_on_write, dd_operand, is_direct, is_flushed, is_random, may_be_cached, member_bytes,
+    members, tool, working_set,
 };
 use crate::finding::Ruling;
 use crate::rule::{Check, Family, Rule};
@@ -31,8 +32,9 @@ pub(super) const RULES: &[Rule] = &[
         id: "C1",
         family: Family::Cache,
         title: "working set smaller than memory",
-        explanation: "A buffered job touches fewer bytes than twice main memory. The page cache \
-            or the ARC then answers reads and swallows writes. Fatal for a read whose whole \
+        explanation: "A buffered job touches fewer bytes than twice main memory; where nothing \
+            tells how large that is, fewer than 1 GiB. The page cache or the ARC then answers \
+            reads and swallows writes that nobody flushes. Fatal for a read whose whole \
             working set fits in memory and whose rate or whose members' counters show that the \
             disks did not do the work.",
         effect: "Reads are as fast as memory; writes end before they reach the disks.",
@@ -47,7 +49,8 @@ pub(super) const RULES: &[Rule] = &[
         family: Family::Cache,
         title: "cache or compression answered",
         explanation: "The working set is large enough, yet the disks did not deliver the bytes: \
-            the members read less than 0.9 of what the job read, or more than a tenth of the \
+            the members read less than 0.9 of what the job read (in random reads of which only \
+            commands were counted: half of them), or more than a tenth of the \
             data came from the ARC (not counting what prefetch had fetched), or the data set compresses by more than 1.05, or the rate is \
             beyond the physical bound (B1). Compressed data make the effective working set \
             smaller than memory.",
@@ -88,8 +91,8 @@ pub(super) const RULES: &[Rule] = &[
         id: "C8",
         family: Family::Cache,
         title: "zeros into a compressor",
-        explanation: "The job wrote zeros or one repeated block where compression was on. Worse \
-            than a warning where the data set's compression ratio shows that they shrank.",
+        explanation: "The job wrote zeros or one repeated block where compression was on, or \
+            fio was told to and nothing says that it was off. Worse than a warning where the data set's compression ratio shows that they shrank.",
         effect: "Hardly anything is written.",
         remedy: "Write random data (fio `refill_buffers`), or switch compression off; watch the \
             processor cost of making random data (KDiskMark issue 175).",
@@ -122,7 +125,77 @@ pub(super) const RULES: &[Rule] = &[
         source: "the 2015 comparison shifts the offset by 1 MiB for each job",
         check: Check::Whole(same_sequence),
     },
+    Rule {
+        id: "C13",
+        family: Family::Cache,
+        title: "the files are in memory",
+        explanation: "The job's files are on tmpfs, ramfs or a RAM disk: the file system's type \
+            says so, or the path does (`/dev/shm`, `/dev/ram0`, `/dev/zram0`).",
+        effect: "No disk is measured.",
+        remedy: "Look at `df` of the folder; on many systems /tmp is tmpfs too.",
+        source: "tmpfs(5); Debian 13 and Fedora keep /tmp in memory",
+        check: Check::Rows(in_memory),
+    },
+    Rule {
+        id: "C14",
+        family: Family::Cache,
+        title: "quicker than any device answers",
+        explanation: "Half of the random reads, or of the random writes that went past the page \
+            cache or were flushed one by one, took less than 4 microseconds. No device answers \
+            so quickly over PCI Express, flash and Optane included.",
+        effect: "The number is memory's.",
+        remedy: "Find which memory answered: the page cache (C1), a hole in a sparse file (C7), \
+            tmpfs (C13).",
+        source: "Intel's data sheet of the Optane P5800X: 5 microseconds for a random read",
+        check: Check::Rows(too_quick),
+    },
 ];
+
+/// Quicker than the quickest device, nanoseconds.
+const QUICKEST_NS: u64 = 4_000;
+
+fn too_quick(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Option<()> {
+    let to_device =
+        row.op.only_reads() || (row.op.only_writes() && is_direct(case, row) == Some(true));
+    if !is_random(row) || !to_device {
+        return None;
+    }
+    let median = Some(row.latency.p50_ns).filter(|median| *median > 0);
+    let median = ruling.need(median, "latencies")?;
+    ruling.judged();
+    if median < QUICKEST_NS {
+        let microseconds = median as f64 / 1e3;
+        let text = format!("half of them took at most {microseconds:.1} microseconds");
+        ruling.row(Fatal, row, text);
+    }
+    Some(())
+}
+
+fn in_memory(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Option<()> {
+    let paths = ["filename", "directory"]
+        .into_iter()
+        .filter_map(|name| case.text(row, &fact::fio_option(name)))
+        .chain(
+            ["if", "of"]
+                .into_iter()
+                .filter_map(|name| dd_operand(case, row, name)),
+        );
+    let paths: Vec<&str> = paths.collect();
+    let kind = case.text(row, fact::FILESYSTEM_TYPE);
+    let kind = kind.or(Some(row.filesystem.as_str()).filter(|label| !label.is_empty()));
+    let known = (kind.is_some() || !paths.is_empty()).then_some(());
+    ruling.need(known, fact::FILESYSTEM_TYPE)?;
+    ruling.judged();
+    let folders = ["/dev/shm", "/dev/ram", "/dev/zram"];
+    let path = paths
+        .into_iter()
+        .find(|path| folders.iter().any(|folder| path.starts_with(folder)));
+    let kind = kind.filter(|kind| matches!(*kind, "tmpfs" | "ramfs" | "devtmpfs"));
+    if let Some(place) = path.or(kind) {
+        ruling.row(Fatal, row, format!("the job ran on {place}"));
+    }
+    Some(())
+}
 
 fn faster_than_disks(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Option<()> {
     if row.bytes_per_second <= 0.0 {
@@ -144,16 +217,29 @@ fn device_share(row: &Measurement, bytes: fn((u64, u64)) -> u64) -> Option<f64> 
     (row.total_bytes > 0).then(|| bytes(moved) as f64 / row.total_bytes as f64)
 }
 
+/// Commands that members got for each of a job's random reads, where their bytes
+/// were not counted. Streams are merged on the way, random reads are not.
+fn command_share(row: &Measurement) -> Option<f64> {
+    let enough = is_random(row) && row.total_ios >= 1000 && !row.members.is_empty();
+    if !enough || member_bytes(row).is_some_and(|bytes| bytes != (0, 0)) {
+        return None;
+    }
+    let reads = row.members.iter().map(|member| member.read_ios as f64);
+    Some(reads.sum::<f64>() / row.total_ios as f64)
+}
+
 fn smaller_than_memory(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Option<()> {
     if row.bytes_per_second <= 0.0 {
         return None;
     }
     let cached = ruling.need(may_be_cached(case, row), "fio.option.direct")?;
-    let memory = case.number(row, fact::MEMORY_TOTAL_BYTES);
-    let memory = ruling.need(memory, fact::MEMORY_TOTAL_BYTES)?;
     let set = ruling.need(working_set(case, row), fact::JOB_WORKING_SET_BYTES)?;
+    let known = case.number(row, fact::MEMORY_TOTAL_BYTES);
+    let any = (set < 2.0 * LEAST_MEMORY).then_some(LEAST_MEMORY);
+    let memory = ruling.need(known.or(any), fact::MEMORY_TOTAL_BYTES)?;
     ruling.judged();
-    if !cached || set >= 2.0 * memory {
+    let flushed = row.op.only_writes() && is_flushed(case, row) == Some(true);
+    if !cached || flushed || set >= 2.0 * memory {
         return None;
     }
     let bound = bound(case, row);
@@ -166,11 +252,16 @@ fn smaller_than_memory(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) 
         () => Warning,
     };
     let (set, memory) = (set / GIB, memory / GIB);
-    let text = format!("touches {set:.2} GiB, memory holds {memory:.2} GiB");
+    let text = match known {
+        Some(_) => format!("touches {set:.2} GiB, memory holds {memory:.2} GiB"),
+        None => format!("touches {set:.2} GiB, hardly any machine's memory holds less"),
+    };
     ruling.row(severity, row, text);
     Some(())
 }
 
+/// Hardly any machine has less memory on which these tools were run since 2008.
+const LEAST_MEMORY: f64 = 0.5 * GIB;
 const GIB: f64 = 1_073_741_824.0;
 
 fn effective_set_small(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Option<()> {
@@ -192,6 +283,14 @@ fn effective_set_small(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) 
                 "the members read {:.0} % of the job's bytes",
                 share * 100.0
             ));
+            worst = worst.max(1.0 - share);
+        }
+    }
+    if let Some(share) = command_share(row) {
+        ruling.judged();
+        if share < 0.5 {
+            let percent = share * 100.0;
+            signs.push(format!("the disks saw {percent:.0} % of the reads"));
             worst = worst.max(1.0 - share);
         }
     }
@@ -333,7 +432,9 @@ fn zeros_compressed(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> 
         (tool(row) == "dd" && from == "/dev/zero").then_some("zero")
     });
     let pattern = ruling.need(pattern, fact::JOB_DATA_PATTERN)?;
+    let told = tool(row) == "fio" && pattern != "random";
     let compression = case.text(row, fact::COMPRESSION);
+    let compression = compression.or((told && !keeps_bytes(case, row)).then_some("unknown"));
     let compression = ruling.need(compression, fact::COMPRESSION)?;
     ruling.judged();
     if pattern != "random" && compression != "off" {
@@ -351,6 +452,15 @@ fn zeros_compressed(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> 
         );
     }
     Some(())
+}
+
+/// Whether the file system is one that cannot compress.
+fn keeps_bytes(case: &Case<'_>, row: &Measurement) -> bool {
+    let kind = case.text(row, fact::FILESYSTEM_TYPE);
+    let kind = kind.unwrap_or(&row.filesystem);
+    ["ext", "xfs", "ufs", "jfs", "vfat", "none"]
+        .iter()
+        .any(|begin| kind.starts_with(begin))
 }
 
 fn deduplicated(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Option<()> {

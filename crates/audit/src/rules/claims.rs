@@ -18,7 +18,8 @@ pub(super) const RULES: &[Rule] = &[
         family: Family::Figures,
         title: "the unit is not the one printed",
         explanation: "A printed rate differs from bytes over seconds by exactly 1.048576 (MiB \
-            called MB), 1.024 (KiB called KB) or their like. A warning where the subjects it is \
+            called MB), 1.024 (KiB called KB) or their like; or fio was told that a `k` has 1000 \
+            bytes (`kb_base`), so that its blocks are not what they are called. A warning where the subjects it is \
             compared with are printed in another unit, a note where all are alike.",
         effect: "A gift of 2.4, 4.9 or 7.4 % to one side.",
         remedy: "Compute rates from bytes and seconds; print MB for 10^6 and MiB for 2^20.",
@@ -170,7 +171,13 @@ fn wrong_unit(case: &Case<'_>, ruling: &mut Ruling) {
                 // The value is decoded, its digits are not known: as dd's three.
                 (rate, rate * 0.002, format!("{rate:.0} bytes/s"))
             });
-        for (rate, rounding, text) in [printed, by_tool].into_iter().flatten() {
+        let by_fio = case
+            .number(row, fact::FIO_PRINTED_BYTES_PER_SECOND)
+            .map(|rate| (rate, rate * 0.002, format!("{rate:.0} bytes/s")));
+        if case.text(row, &fact::fio_option("kb_base")) == Some("1000") {
+            ruling.row(Warning, row, "kb_base=1000: `4k` are 4000 bytes".to_owned());
+        }
+        for (rate, rounding, text) in [printed, by_tool, by_fio].into_iter().flatten() {
             if let Some(step) = unit_step(row.bytes_per_second, rate, rounding) {
                 ruling.judged();
                 groups.entry(key).or_default().push((row, step, text));

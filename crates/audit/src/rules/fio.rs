@@ -30,8 +30,8 @@ pub(super) const RULES: &[Rule] = &[
         family: Family::Tools,
         title: "queue depth asked is not queue depth had",
         explanation: "fio reports that 99 % of I/Os were alone in flight where more were asked \
-            for, or an engine that waits for each I/O (sync, psync, mmap) was given a depth. A \
-            note where subjects reach the same depth by threads and by asynchronous I/O.",
+            for, or an engine that waits for each I/O (sync, psync, mmap) was given a depth, or \
+            libaio was without direct I/O, where the kernel lets it wait too. A note where subjects reach the same depth by threads and by asynchronous I/O.",
         effect: "The row of a depth shows depth 1.",
         remedy: "Use libaio, io_uring or posixaio, or clones; label the depth with clones times \
             depth achieved.",
@@ -54,8 +54,9 @@ pub(super) const RULES: &[Rule] = &[
         id: "T4",
         family: Family::Tools,
         title: "every repetition draws the same random blocks",
-        explanation: "A random job was repeated without a seed of its own: fio's default \
-            (`randrepeat=1`) gives each run the same offsets. Before fio 3.35 a `randseed` \
+        explanation: "A random job was repeated, also as another job with the same options or by \
+            `loops`, without a seed of its own: fio's default (`randrepeat=1`) gives each run \
+            the same offsets. Before fio 3.35 a `randseed` \
             changes them only together with `randrepeat=0`.",
         effect: "Repetitions are not independent, so their spread is too small; and a cache may \
             know the blocks.",
@@ -204,6 +205,9 @@ fn depth_ignored(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Opt
             alone.unwrap_or(0.0)
         );
         ruling.row(Fatal, row, text);
+    } else if engine == Some("libaio") && is_direct(case, row) == Some(false) {
+        let text = format!("depth {asked} asked of libaio, which waits for each buffered I/O");
+        ruling.row(Warning, row, text);
     } else if alone.is_none() && engine.is_some_and(|engine| WAITING_ENGINES.contains(&engine)) {
         let engine = engine.unwrap_or_default();
         ruling.row(
@@ -259,7 +263,53 @@ fn same_seed(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Option<
         };
         ruling.row(Note, row, words.to_owned());
     }
+    if offsets_seed(row, repeats, seed) != OffsetsSeed::Default {
+        return Some(());
+    }
+    let loops = option("loops").and_then(|loops| loops.parse::<u64>().ok());
+    if let Some(loops) = loops.filter(|loops| *loops > 1) {
+        let text = format!("the same offsets in each of {loops} loops");
+        ruling.row(Note, row, text);
+    }
+    if let Some(before) = same_job_before(case, row) {
+        let text = format!("the same offsets as job {}", before.job);
+        ruling.row(Note, row, text);
+    }
     Some(())
+}
+
+/// An earlier job on the same subject that asked for the very same random blocks.
+fn same_job_before<'a>(case: &Case<'a>, row: &Measurement) -> Option<&'a Measurement> {
+    let whose = |one: &Measurement| {
+        let options = [
+            "rw",
+            "bs",
+            "size",
+            "filesize",
+            "iodepth",
+            "numjobs",
+            "rwmixread",
+        ];
+        let option = |name| option_of(case, one, name);
+        let options = options.map(|name| option(name).map(str::to_owned));
+        let offset = case.text(one, fact::JOB_OFFSET_BYTES).map(str::to_owned);
+        (
+            options,
+            offset,
+            offsets_seed(one, option("randrepeat"), option("randseed")) == OffsetsSeed::Default,
+        )
+    };
+    let own = whose(row);
+    case.evidence.rows.iter().find(|other| {
+        // The cheap questions first: this is asked of all pairs of rows.
+        other.sequence < row.sequence
+            && other.op == row.op
+            && (&other.host, &other.subject) == (&row.host, &row.subject)
+            && (&other.filesystem, &other.part) == (&row.filesystem, &row.part)
+            && (other.repetition, &other.fit) == (row.repetition, &row.fit)
+            && is_random(other)
+            && whose(other) == own
+    })
 }
 
 /// What a fio job's random offsets begin with.

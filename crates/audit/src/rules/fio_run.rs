@@ -1,13 +1,13 @@
 //! What happened while a tool ran.
 
 use crate::case::Case;
-use crate::devices::{may_be_cached, tool};
+use crate::devices::{has_auxiliary, is_flushed, is_settled, may_be_cached, tool, working_set};
 use crate::finding::Ruling;
 use crate::rule::{Check, Family, Rule};
 use crate::rules::cache_state::first_is_slower;
 use raidlab_statistics::{Confidence, Sample, autocorrelation, change_point};
 use raidlab_store::Severity::{Fatal, Note, Warning};
-use raidlab_store::{CommandRecord, Measurement, fact};
+use raidlab_store::{CommandRecord, Measurement, MemberUse, fact};
 use std::collections::BTreeMap;
 
 pub(super) const RULES: &[Rule] = &[
@@ -97,14 +97,79 @@ pub(super) const RULES: &[Rule] = &[
         family: Family::Tools,
         title: "the machine did something else",
         explanation: "The hypervisor gave more than 1 % of the time to others, others moved more \
-            than 2 % of the job's bytes on the members, or the clocks disagree by more than 1 % \
+            than 2 % of the job's bytes on the members, or wrote to them while the job only \
+            read, or the disks were written while nothing ran, or the clocks disagree by more than 1 % \
             about how long the job took.",
         effect: "Part of the time was not the job's.",
         remedy: "Measure on a quiet machine of one's own; use the monotonic clock.",
         source: "/proc/stat, /proc/diskstats",
         check: Check::Rows(disturbed),
     },
+    Rule {
+        id: "T32",
+        family: Family::Tools,
+        title: "too short to say anything",
+        explanation: "The job ran less than 5 seconds, or bonnie++'s file and rate say so of its \
+            test.",
+        effect: "Start-up, the disks' own caches and one stall more or less decide the number.",
+        remedy: "Run a minute or more, and long enough to write many times what all caches hold.",
+        source: "a disk's cache of 256 MB takes what is written in its first second",
+        check: Check::Rows(too_short),
+    },
+    Rule {
+        id: "T33",
+        family: Family::Tools,
+        title: "fio wrote without flush",
+        explanation: "fio wrote through the page cache and never flushed: neither `end_fsync`, \
+            `fsync`, `fdatasync` nor `sync` was given. A note where it wrote at least four times \
+            main memory.",
+        effect: "What is in memory counts as written.",
+        remedy: "Use `direct=1`, or `end_fsync=1`.",
+        source: "fio(1), end_fsync",
+        check: Check::Rows(fio_unflushed),
+    },
 ];
+
+/// Jobs of five seconds may end a little before.
+const SHORTEST_SECONDS: f64 = 4.9;
+
+fn too_short(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Option<()> {
+    // A modelled machine has no start-up and no chance.
+    if row.bytes_per_second <= 0.0 || row.bench == "model" {
+        return None;
+    }
+    // iozone's small files are meant to be quick.
+    let by_rate = || {
+        let bytes = working_set(case, row).filter(|_| tool(row) == "bonnie++")?;
+        Some(bytes / row.bytes_per_second)
+    };
+    let seconds = match row.runtime_ns {
+        0 => by_rate(),
+        time => Some(time as f64 / 1e9),
+    };
+    let seconds = ruling.need(seconds, "the job's run time")?;
+    ruling.judged();
+    if seconds < SHORTEST_SECONDS {
+        ruling.row(Warning, row, format!("it took {seconds:.1} s"));
+    }
+    Some(())
+}
+
+fn fio_unflushed(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Option<()> {
+    if tool(row) != "fio" || !row.op.only_writes() {
+        return None;
+    }
+    let flushed = ruling.need(is_flushed(case, row), "fio.option.direct")?;
+    ruling.judged();
+    if !flushed {
+        let memory = case.number(row, fact::MEMORY_TOTAL_BYTES);
+        let large = memory.is_some_and(|memory| row.total_bytes as f64 >= 4.0 * memory);
+        let severity = if large { Note } else { Warning };
+        let text = "neither direct=1 nor end_fsync=1 nor fsync was given";
+        ruling.row(severity, row, text.to_owned());
+    }
+    Some(())
+}
 
 fn start_in_mean(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Option<()> {
     let values = ruling.need(case.rate_series(row), fact::series::READ_BYTES_PER_SECOND)?;
@@ -305,6 +370,43 @@ fn errors(case: &Case<'_>, ruling: &mut Ruling) {
     }
 }
 
+/// Fewest commands that are more than a journal's and a superblock's.
+const LEAST_WRITES: u64 = 200;
+/// A journal's commit and an array's superblock are below it.
+const IDLE_LIMIT_BYTES: f64 = 1_048_576.0;
+
+/// Signs of somebody else's writes: a rebuild that nobody looked at is one. A cache
+/// on disks of its own is filled and emptied in the background by design.
+fn written_by_others(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) {
+    if has_auxiliary(case, row) || !is_settled(row) {
+        return;
+    }
+    let bare = row.filesystem.is_empty();
+    if let Some(bytes) = case.number(row, fact::IDLE_WRITTEN_BYTES).filter(|_| bare) {
+        ruling.judged();
+        if bytes > IDLE_LIMIT_BYTES {
+            let text = format!("{bytes:.0} bytes were written in an idle second before the job");
+            ruling.row(Warning, row, text);
+        }
+    }
+    let cell = row.cell();
+    let only_reads = case.evidence.rows.iter().all(|other| {
+        other.sequence != row.sequence || other.op.only_reads() || other.cell() != cell
+    });
+    // Where bytes were counted, what others moved is known better.
+    let counted = case.number(row, fact::FOREIGN_BYTES).is_some();
+    if row.members.is_empty() || counted || !only_reads || row.bench == "model" {
+        return;
+    }
+    ruling.judged();
+    let sum = |of: fn(&MemberUse) -> u64| row.members.iter().map(of).fold(0, u64::saturating_add);
+    let (reads, writes) = (sum(|one| one.read_ios), sum(|one| one.write_ios));
+    if writes >= LEAST_WRITES && writes > reads / 10 {
+        let text = format!("{writes} writes to the members while the job only read");
+        ruling.row(Warning, row, text);
+    }
+}
+
 fn disturbed(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Option<()> {
     let runtime = row.runtime_ns as f64;
     let signs = [
@@ -340,5 +442,6 @@ fn disturbed(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> Option<
             ruling.row(Warning, row, format!("{percent:.1} % {words}"));
         }
     }
+    written_by_others(case, row, ruling);
     Some(())
 }

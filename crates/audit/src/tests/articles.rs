@@ -199,7 +199,7 @@ fn of_2010() -> Lab {
 #[test]
 fn mdadm_against_gmirror() {
     let lab = of_2010();
-    let both = ["C1", "T13", "T24", "T30"];
+    let both = ["C1", "T13", "T24", "T30", "T32"];
     let freebsd: Vec<&str> = both.into_iter().chain(["T19"]).collect();
     assert_eq!(alarms(&lab, "gmirror"), set(&freebsd));
     let linux: Vec<&str> = both.into_iter().chain(["A1", "B1", "H1", "T17"]).collect();

@@ -2,8 +2,8 @@
 
 use super::tool_name;
 use raidlab_store::{Observation, Scope, fact};
-use raidlab_tools::{Fact, FactValue, Part, Tool, ToolResult};
-use raidlab_units::parse_duration;
+use raidlab_tools::{Fact, FactValue, Part, ReportedOption, Tool, ToolResult};
+use raidlab_units::{parse_bytes, parse_duration};
 
 /// What else a tool said, in the store's vocabulary; names that it does not
 /// have are kept as `tool.NAME`. A name occurs once; of several values the
@@ -17,14 +17,16 @@ pub fn observations(result: &ToolResult, scope: &Scope) -> Vec<Observation> {
     };
     if result.tool == Tool::Fio {
         fio_clones(result, &mut all);
-        for option in &result.options {
+        for option in fio_options(result) {
             let switch = if option.value.is_empty() {
                 "1"
             } else {
                 &option.value
             };
-            all.add(&fact::fio_option(&option.name), switch, "");
+            let name = raidlab_tools::fio::canonical_name(&option.name);
+            all.add(&fact::fio_option(&name), switch, "");
         }
+        fio_job(result, &mut all);
     }
     let about_parts = result
         .parts
@@ -41,7 +43,17 @@ pub fn observations(result: &ToolResult, scope: &Scope) -> Vec<Observation> {
     match result.tool {
         Tool::Bonnie => bonnie(result, &mut all),
         Tool::Iozone => iozone(result, &mut all),
-        Tool::Fio | Tool::Dd => {}
+        Tool::Dd => {
+            let operand = |name: &str| {
+                let mut given = result.options.iter().rev();
+                let found = given.find(|option| option.name == name);
+                found.map(|option| option.value.as_str())
+            };
+            for (name, value, unit) in dd_facts(operand) {
+                all.add(&name, &value, unit);
+            }
+        }
+        Tool::Fio => {}
     }
     let largest = result.parts.iter().filter_map(|part| part.file_size_bytes);
     if let Some(bytes) = largest.max() {
@@ -99,6 +111,8 @@ fn one(tool: Tool, said: &Fact, part: Option<&Part>, all: &mut Collector<'_>) {
         (Tool::Fio, "rw" | "ioengine" | "iodepth") => {
             return all.add(&fact::fio_option(name), &value, "");
         }
+        // The number is fio's own, decoded; dd prints a unit with it.
+        (Tool::Fio, "printed-rate") => fact::FIO_PRINTED_BYTES_PER_SECOND,
         (Tool::Dd, "printed-rate") => {
             return if let Some(rate) = decimal_rate(&value) {
                 all.add(
@@ -130,6 +144,87 @@ fn other(tool: Tool, said: &Fact, part: Option<&Part>, value: &str, all: &mut Co
         (Tool::Fio, "jobs", _) => {}
         _ => all.add(&format!("tool.{name}"), value, &said.unit),
     }
+}
+
+/// fio's options, a job's own before those of all jobs, which they overrule.
+fn fio_options(result: &ToolResult) -> impl Iterator<Item = &ReportedOption> {
+    let own = result.options.iter().filter(|option| option.job.is_some());
+    own.chain(result.options.iter().filter(|option| option.job.is_none()))
+}
+
+/// What fio's reported options say of the job as a whole: they are reported together,
+/// so what is not among them was left to fio's defaults.
+fn fio_job(result: &ToolResult, all: &mut Collector<'_>) {
+    if result.options.is_empty() {
+        return;
+    }
+    let option = |name: &str| {
+        fio_options(result)
+            .find(|option| raidlab_tools::fio::canonical_name(&option.name) == name)
+            .map(|option| option.value.as_str())
+    };
+    let on = |name: &str| option(name).is_some_and(|value| value != "0");
+    let time = option("runtime").and_then(seconds);
+    if let Some(time) = time {
+        all.add(fact::JOB_ASKED_RUNTIME_NS, &time.to_string(), "ns");
+    }
+    let offset = option("offset").map_or(Some(0), |text| parse_bytes(text).ok().map(|b| b.0));
+    if let Some(offset) = offset {
+        all.add(fact::JOB_OFFSET_BYTES, &offset.to_string(), "bytes");
+    }
+    // `buffer_pattern` fills a block with one pattern, `dedupe_percentage` repeats
+    // whole blocks, the third makes a part of each block zeros.
+    let repeats = [
+        "buffer_pattern",
+        "dedupe_percentage",
+        "buffer_compress_percentage",
+    ];
+    let pattern = if on("zero_buffers") {
+        "zero"
+    } else if repeats.iter().any(|name| on(name)) {
+        "repeated"
+    } else {
+        "random"
+    };
+    all.add(fact::JOB_DATA_PATTERN, pattern, "");
+}
+
+/// fio's times: a plain number is of seconds.
+fn seconds(text: &str) -> Option<u64> {
+    match text.parse::<u64>() {
+        Ok(seconds) => seconds.checked_mul(1_000_000_000),
+        Err(_) => parse_duration(text).ok().map(|time| time.0),
+    }
+}
+
+/// What dd's operands say of the job: name, value, unit.
+pub fn dd_facts<'a>(
+    operand: impl Fn(&str) -> Option<&'a str>,
+) -> Vec<(String, String, &'static str)> {
+    let mut facts = Vec::new();
+    for name in ["if", "of", "bs", "count", "conv", "iflag", "oflag"] {
+        if let Some(value) = operand(name) {
+            facts.push((fact::dd_operand(name), value.to_owned(), ""));
+        }
+    }
+    // POSIX: blocks of 512 bytes unless said.
+    let block = operand("bs").map_or(Some(512), |text| parse_bytes(text).ok().map(|size| size.0));
+    let count: Option<u64> = operand("count").and_then(|text| text.parse().ok());
+    let size = block
+        .zip(count)
+        .and_then(|(block, count)| block.checked_mul(count));
+    if let Some(size) = size {
+        for name in [fact::JOB_ASKED_SIZE_BYTES, fact::JOB_WORKING_SET_BYTES] {
+            facts.push((name.to_owned(), size.to_string(), "bytes"));
+        }
+    }
+    let pattern = match operand("if") {
+        Some("/dev/zero") => "zero",
+        Some("/dev/random" | "/dev/urandom") => "random",
+        _ => return facts,
+    };
+    facts.push((fact::JOB_DATA_PATTERN.to_owned(), pattern.to_owned(), ""));
+    facts
 }
 
 /// The group's shortest and longest job out of `..., mint=1msec, maxt=2msec`

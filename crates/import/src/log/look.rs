@@ -6,30 +6,30 @@ use raidlab_systems::array::zfs::status::{PoolStatus, Section, parse_status};
 
 /// One look at an array.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(super) struct Look {
+pub(crate) struct Look {
     /// `md`, `gmirror`, `gflash`, `zfs`.
-    pub(super) system: &'static str,
+    pub(crate) system: &'static str,
     /// In the system's words.
-    pub(super) level: String,
+    pub(crate) level: String,
     /// Members that are up to date, by name.
-    pub(super) in_sync: Vec<String>,
+    pub(crate) in_sync: Vec<String>,
     /// Members that are being rebuilt.
-    pub(super) syncing: Vec<String>,
+    pub(crate) syncing: Vec<String>,
     /// `resync`, `recovery`, `check`, `reshape` or `scrub`, where one goes on.
-    pub(super) activity: Option<&'static str>,
+    pub(crate) activity: Option<&'static str>,
     /// How far it is.
-    pub(super) percent: Option<f64>,
+    pub(crate) percent: Option<f64>,
     /// What can be stored.
-    pub(super) capacity_bytes: Option<u64>,
+    pub(crate) capacity_bytes: Option<u64>,
     /// Whether md has a bitmap.
-    pub(super) bitmap: Option<bool>,
+    pub(crate) bitmap: Option<bool>,
     /// Settings that are told with it.
-    pub(super) settings: Vec<(&'static str, String)>,
+    pub(crate) settings: Vec<(&'static str, String)>,
 }
 
 impl Look {
     /// mdstat's letters for members in this order.
-    pub(super) fn letters(&self, members: &[String]) -> String {
+    pub(crate) fn letters(&self, members: &[String]) -> String {
         let letter = |member: &String| {
             if self.in_sync.contains(member) {
                 'U'
@@ -41,13 +41,13 @@ impl Look {
     }
 
     /// What is copied in the background, in the store's words.
-    pub(super) fn activity(&self) -> &'static str {
+    pub(crate) fn activity(&self) -> &'static str {
         self.activity.unwrap_or("none")
     }
 }
 
 /// Every look in these lines, in order. What cannot be read is left out.
-pub(super) fn looks(lines: &[&str]) -> Vec<Look> {
+pub(crate) fn looks(lines: &[&str]) -> Vec<Look> {
     let mut looks = Vec::new();
     let mut at = 0;
     while at < lines.len() {

@@ -15,12 +15,14 @@
 //! bytes and time say.
 //!
 //! Busybox as Debian builds it prints records only, so does `status=noxfer`:
-//! then bytes and time are unknown. `/usr/bin/time -h` of FreeBSD, GNU's and
+//! then bytes and time are unknown. Where the text is of a terminal and the command
+//! stands above its output (`# dd if=/dev/zero of=f bs=1M`), its operands are the
+//! options of that run, and say whether it read or wrote. `/usr/bin/time -h` of FreeBSD, GNU's and
 //! POSIX's formats of time around a dd are kept as facts.
 
 use crate::error::ParseError;
 use crate::number::{differ, finite, nanoseconds, whole};
-use crate::result::{Fact, Part, ToolResult};
+use crate::result::{Fact, Part, ReportedOption, ToolResult};
 use crate::{Format, Operation, Tool};
 
 /// Whether a text has lines of dd's in it.
@@ -38,6 +40,7 @@ pub fn parse(text: &str) -> Result<ToolResult, ParseError> {
     let mut result = ToolResult::new(Tool::Dd, Format::DdText);
     let text = normal(text);
     let mut run: Option<Run> = None;
+    let mut operands: Vec<(String, String)> = Vec::new();
     for (index, line) in text.lines().enumerate() {
         let line = line.trim();
         if let Some(counts) = records(line) {
@@ -45,9 +48,13 @@ pub fn parse(text: &str) -> Result<ToolResult, ParseError> {
                 Some(open) if open.output.is_none() => open.output = Some(counts),
                 _ => {
                     finish(run.take(), &mut result)?;
-                    run = Some(Run::new(index, counts));
+                    let own = std::mem::take(&mut operands);
+                    run = Some(Run::new(index, counts, own));
                 }
             }
+        } else if let Some(told) = command(line) {
+            finish(run.take(), &mut result)?;
+            operands = told;
         } else if let Some(open) = &mut run {
             open.further_line(line, &mut result);
         } else if transfer(line).is_none() {
@@ -75,6 +82,8 @@ struct Run {
     truncated: Option<u64>,
     transfer: Option<Transfer>,
     facts: Vec<Fact>,
+    /// Those of its command, where that is told.
+    operands: Vec<(String, String)>,
 }
 
 /// The line of bytes and time.
@@ -87,7 +96,7 @@ pub(super) struct Transfer {
 }
 
 impl Run {
-    const fn new(line: usize, input: (u64, u64)) -> Self {
+    const fn new(line: usize, input: (u64, u64), operands: Vec<(String, String)>) -> Self {
         Self {
             line,
             input,
@@ -95,6 +104,7 @@ impl Run {
             truncated: None,
             transfer: None,
             facts: Vec::new(),
+            operands,
         }
     }
 
@@ -122,7 +132,14 @@ fn finish(run: Option<Run>, result: &mut ToolResult) -> Result<(), ParseError> {
         ));
     };
     let job = u32::try_from(result.parts.len()).unwrap_or(u32::MAX);
-    let mut part = Part::new(job, "", Operation::Write);
+    let mut part = Part::new(job, "", direction(&run.operands));
+    for (name, value) in run.operands {
+        result.options.push(ReportedOption {
+            job: Some(job),
+            name,
+            value,
+        });
+    }
     for (name, count) in [
         ("records-in-whole", run.input.0),
         ("records-in-partial", run.input.1),
@@ -145,6 +162,30 @@ fn finish(run: Option<Run>, result: &mut ToolResult) -> Result<(), ParseError> {
     }
     result.parts.push(part);
     Ok(())
+}
+
+/// The operands of a line with a dd command in it.
+fn command(line: &str) -> Option<Vec<(String, String)>> {
+    let mut words = line.split_whitespace();
+    words.find(|word| *word == "dd" || word.ends_with("/dd"))?;
+    let operands: Vec<(String, String)> = words
+        .map_while(|word| word.split_once('='))
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .collect();
+    let names_files = operands
+        .iter()
+        .any(|(name, _)| name == "if" || name == "of");
+    names_files.then_some(operands)
+}
+
+/// A copy to nowhere is a read; every other is taken for a write.
+fn direction(operands: &[(String, String)]) -> Operation {
+    let is_of = |(name, value): &(String, String)| name == "of" && value == "/dev/null";
+    if operands.iter().any(is_of) {
+        Operation::Read
+    } else {
+        Operation::Write
+    }
 }
 
 fn take_transfer(transfer: &Transfer, output: (u64, u64), part: &mut Part) {

@@ -4,8 +4,8 @@
 //! listings of a comparison of mdadm and gmirror of 2010.
 
 use super::{Dialect, End, Flags, Invocation, OperandError, parse};
-use crate::ParseError;
 use crate::result::Part;
+use crate::{Operation, ParseError};
 use raidlab_units::Bytes;
 
 fn only(text: &str) -> Part {
@@ -265,4 +265,23 @@ fn a_run_that_measures_nothing_is_refused() {
         ..write(Dialect::Gnu)
     };
     assert_eq!(run.operands(), Err(OperandError::NoBlock));
+}
+
+#[test]
+fn a_command_above_its_output_tells_what_was_copied() {
+    let text = "$ sudo dd if=/dev/sda of=/dev/null bs=1M count=16 iflag=direct 2>&1\n\
+        16+0 records in\n16+0 records out\n16777216 bytes (17 MB) copied, 0.1 s, 168 MB/s\n\
+        $ dd if=/dev/zero of=f bs=1M count=2 conv=fsync\n\
+        2+0 records in\n2+0 records out\n2097152 bytes (2.1 MB) copied, 0.1 s, 21.0 MB/s\n";
+    let result = parse(text).expect("dd's own output");
+    let operations: Vec<_> = result.parts.iter().map(|part| part.operation).collect();
+    assert_eq!(operations, [Operation::Read, Operation::Write]);
+    let of = |job, name: &str| {
+        let mut options = result.options.iter();
+        let found = options.find(|option| option.job == Some(job) && option.name == name);
+        found.map(|option| option.value.as_str())
+    };
+    assert_eq!((of(0, "iflag"), of(0, "conv")), (Some("direct"), None));
+    assert_eq!((of(1, "conv"), of(1, "count")), (Some("fsync"), Some("2")));
+    assert_eq!(result.messages, [""; 0]);
 }

@@ -13,7 +13,7 @@ mod terse;
 pub use arguments::{ArgumentError, Invocation, LogRequest, Place};
 pub use json::parse as parse_json;
 pub use log::{LogUnits, parse_log};
-pub use options::{AskedOption, Difference, Verdict, asked_options, check_options};
+pub use options::{AskedOption, Difference, Verdict, asked_options, canonical_name, check_options};
 pub use terse::parse as parse_terse;
 
 pub(crate) use terse::is_line as is_terse_line;

@@ -283,7 +283,10 @@ fn job_name(result: &ToolResult, job: u32) -> String {
         .unwrap_or_default()
 }
 
-fn canonical_name(name: &str) -> String {
+/// The name of an option used here, whichever of its names is given: `bs` of
+/// `blocksize`.
+#[must_use]
+pub fn canonical_name(name: &str) -> String {
     let name = name.trim().replace('-', "_");
     ALIASES
         .iter()

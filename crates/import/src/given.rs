@@ -1,0 +1,507 @@
+//! Facts that whoever imports knows and the files do not tell: `--fact ram=16GiB`,
+//! or a file of them.
+//!
+//! The facts that decide rules have short names here, with the kind of value that
+//! each takes; every other fact of the store's vocabulary has its own dotted name.
+
+use raidlab_store::{Observation, Scope, fact};
+use raidlab_units::{parse_bytes, parse_duration};
+use std::collections::BTreeMap;
+
+/// What a value may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// `16GiB`, `4k`: bytes.
+    Size,
+    /// `60s`: nanoseconds.
+    Time,
+    /// `80%` or `80`.
+    Percent,
+    /// A number.
+    Number,
+    /// `true`, `yes`, `1` or their opposites.
+    Switch,
+    /// A word as it is.
+    Text,
+}
+
+impl Kind {
+    /// What a value of it looks like.
+    const fn example(self) -> &'static str {
+        match self {
+            Self::Size => "a size such as 16GiB",
+            Self::Time => "a time such as 60s",
+            Self::Percent => "a percentage such as 80%",
+            Self::Number => "a number",
+            Self::Switch => "yes or no",
+            Self::Text => "a word",
+        }
+    }
+}
+
+/// A fact with a short name.
+#[derive(Debug, Clone, Copy)]
+struct Known {
+    short: &'static str,
+    /// The names that it stands for.
+    names: &'static [&'static str],
+    kind: Kind,
+    /// Its value in an example.
+    example: &'static str,
+    /// What it is.
+    meaning: &'static str,
+}
+
+const fn known(
+    short: &'static str,
+    names: &'static [&'static str],
+    kind: Kind,
+    example: &'static str,
+    meaning: &'static str,
+) -> Known {
+    Known {
+        short,
+        names,
+        kind,
+        example,
+        meaning,
+    }
+}
+
+/// In the order of help.
+const KNOWN: [Known; 20] = [
+    known(
+        "ram",
+        &[fact::MEMORY_TOTAL_BYTES],
+        Kind::Size,
+        "16GiB",
+        "main memory",
+    ),
+    known(
+        "direct",
+        &["fio.option.direct", fact::IOZONE_DIRECT],
+        Kind::Switch,
+        "yes",
+        "direct I/O",
+    ),
+    known(
+        "size",
+        &[fact::JOB_WORKING_SET_BYTES],
+        Kind::Size,
+        "64GiB",
+        "bytes that a job touches",
+    ),
+    known(
+        "runtime",
+        &[fact::JOB_ASKED_RUNTIME_NS],
+        Kind::Time,
+        "60s",
+        "how long a job was to run",
+    ),
+    known(
+        "filesystem",
+        &[fact::FILESYSTEM_TYPE],
+        Kind::Text,
+        "ext4",
+        "type of the file system; none on a bare device",
+    ),
+    known(
+        "system",
+        &[fact::ARRAY_SYSTEM],
+        Kind::Text,
+        "md",
+        "what implements the array",
+    ),
+    known(
+        "level",
+        &[fact::ARRAY_LEVEL],
+        Kind::Text,
+        "raid6",
+        "the array's level",
+    ),
+    known(
+        "bitmap",
+        &[fact::ARRAY_BITMAP],
+        Kind::Text,
+        "internal",
+        "md's write-intent bitmap",
+    ),
+    known(
+        "record",
+        &[fact::ARRAY_RECORD_BYTES],
+        Kind::Size,
+        "128KiB",
+        "recordsize or volblocksize",
+    ),
+    known(
+        "stripe",
+        &[fact::ARRAY_STRIPE_BYTES],
+        Kind::Size,
+        "1MiB",
+        "data bytes of a whole stripe",
+    ),
+    known(
+        "sync",
+        &[fact::SYNC_ACTIVE_START],
+        Kind::Text,
+        "none",
+        "what was copied in the background: none, resync, recovery, check, scrub",
+    ),
+    known(
+        "health",
+        &[fact::ARRAY_HEALTH_START],
+        Kind::Text,
+        "optimal",
+        "optimal, degraded or failed",
+    ),
+    known(
+        "compression",
+        &[fact::COMPRESSION],
+        Kind::Text,
+        "off",
+        "off or an algorithm",
+    ),
+    known(
+        "compressratio",
+        &[fact::COMPRESS_RATIO],
+        Kind::Number,
+        "1.0",
+        "logical over stored bytes",
+    ),
+    known(
+        "dedup",
+        &[fact::DEDUPLICATION],
+        Kind::Text,
+        "off",
+        "off or an algorithm",
+    ),
+    known(
+        "data",
+        &[fact::JOB_DATA_PATTERN],
+        Kind::Text,
+        "random",
+        "what is written: random, zero, repeated",
+    ),
+    known(
+        "written",
+        &[fact::WRITTEN_PERCENT],
+        Kind::Percent,
+        "100%",
+        "part of the region that was ever written",
+    ),
+    known(
+        "fill",
+        &[fact::FILL_PERCENT],
+        Kind::Percent,
+        "40%",
+        "part of the pool or file system in use",
+    ),
+    known(
+        "zfs",
+        &["version.zfs"],
+        Kind::Text,
+        "2.1.11",
+        "version of ZFS",
+    ),
+    known(
+        "cache-dropped",
+        &[fact::CACHES_DROPPED],
+        Kind::Switch,
+        "yes",
+        "whether caches were dropped before the job",
+    ),
+];
+
+/// How names begin that stand for many: of devices, members, options.
+const FAMILIES: [&str; 15] = [
+    "arc.",
+    "array.",
+    "cpu.",
+    "filesystem.",
+    "job.",
+    "os.",
+    "disk.",
+    "member.",
+    "setting.",
+    "version.",
+    "option.",
+    "fio.option.",
+    "dd.operand.",
+    "memory.",
+    "claim.",
+];
+
+/// A fact that was given.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Given {
+    /// The subject that it is about; `None`: all of what is imported.
+    pub subject: Option<String>,
+    name: &'static [&'static str],
+    /// A name of its own, where it has no short one.
+    own_name: String,
+    value: String,
+    unit: &'static str,
+    source: String,
+}
+
+/// A fact that cannot be taken.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum FactError {
+    /// No `=`.
+    #[error("`{text}` is no fact: write NAME=VALUE, such as ram=16GiB")]
+    NoValue {
+        /// As given.
+        text: String,
+    },
+    /// Nobody would ever read it.
+    #[error("there is no fact `{name}`; there are: {}", short_names().join(", "))]
+    Unknown {
+        /// As given.
+        name: String,
+    },
+    /// The value is not of its kind.
+    #[error("the fact `{name}` cannot be `{value}`: write {wanted}")]
+    Value {
+        /// The name as given.
+        name: String,
+        /// The value as given.
+        value: String,
+        /// What a value looks like.
+        wanted: &'static str,
+    },
+    /// A file of facts is not TOML, or has something else in it.
+    #[error(
+        "it is no file of facts: write `ram = \"16GiB\"`, and facts of one subject below [NAME]"
+    )]
+    File(#[source] Box<toml::de::Error>),
+    /// It is about a subject of which nothing is imported.
+    #[error("there are facts of `{name}`, but no such subject is imported")]
+    NoSubject {
+        /// As given.
+        name: String,
+    },
+    /// A value that is no text, number or switch.
+    #[error("the fact `{name}` must be a text, a number or a switch")]
+    Shape {
+        /// The name as given.
+        name: String,
+    },
+}
+
+fn short_names() -> Vec<&'static str> {
+    KNOWN.iter().map(|known| known.short).collect()
+}
+
+/// The facts that can be given by a short name: the name with a value, what it is.
+pub fn short_facts() -> impl Iterator<Item = (String, &'static str)> {
+    KNOWN
+        .iter()
+        .map(|known| (format!("{}={}", known.short, known.example), known.meaning))
+}
+
+/// How a fact of the store's vocabulary is given: `ram=16GiB`; `None` where it
+/// cannot be given by a short name.
+#[must_use]
+pub fn how_to_give(name: &str) -> Option<String> {
+    let known = KNOWN.iter().find(|known| known.names.contains(&name))?;
+    Some(format!("{}={}", known.short, known.example))
+}
+
+impl Given {
+    /// A fact as on a command line: `ram=16GiB`.
+    ///
+    /// # Errors
+    /// When it has no value, nobody would read it, or the value is not of its kind.
+    pub fn parse(text: &str) -> Result<Self, FactError> {
+        let (name, value) = text.split_once('=').ok_or_else(|| FactError::NoValue {
+            text: text.to_owned(),
+        })?;
+        Self::new(None, name.trim(), value.trim(), "--fact")
+    }
+
+    fn new(
+        subject: Option<String>,
+        name: &str,
+        value: &str,
+        source: &str,
+    ) -> Result<Self, FactError> {
+        let wrong = |kind: Kind| FactError::Value {
+            name: name.to_owned(),
+            value: value.to_owned(),
+            wanted: kind.example(),
+        };
+        let known = KNOWN
+            .iter()
+            .find(|known| known.short == name || known.names.contains(&name));
+        let (names, kind): (&'static [&'static str], Kind) = match known {
+            Some(known) => (known.names, known.kind),
+            None if FAMILIES.iter().any(|begin| {
+                name.strip_prefix(begin)
+                    .is_some_and(|rest| !rest.is_empty())
+            }) =>
+            {
+                (&[], Kind::Text)
+            }
+            None => {
+                return Err(FactError::Unknown {
+                    name: name.to_owned(),
+                });
+            }
+        };
+        let (value, unit) = convert(value, kind).ok_or_else(|| wrong(kind))?;
+        Ok(Self {
+            subject,
+            name: names,
+            own_name: name.to_owned(),
+            value,
+            unit,
+            source: source.to_owned(),
+        })
+    }
+
+    /// The observations that it becomes.
+    pub(crate) fn observations(&self, host: &str) -> Vec<Observation> {
+        let own = [self.own_name.as_str()];
+        let names = if self.name.is_empty() {
+            &own[..]
+        } else {
+            self.name
+        };
+        let one = |name: &&str| Observation {
+            scope: Scope {
+                host: host.to_owned(),
+                subject: self.subject.clone().unwrap_or_default(),
+                ..Scope::default()
+            },
+            name: (*name).to_owned(),
+            value: self.value.clone(),
+            unit: self.unit.to_owned(),
+            source: self.source.clone(),
+        };
+        names.iter().map(one).collect()
+    }
+}
+
+/// A value as facts have it, with its unit; `None` where it is not of the kind.
+fn convert(value: &str, kind: Kind) -> Option<(String, &'static str)> {
+    let number = |text: &str| -> Option<f64> {
+        let number: f64 = text.trim().parse().ok()?;
+        (number.is_finite() && number >= 0.0).then_some(number)
+    };
+    Some(match kind {
+        // `16GiB` is fio's `16g`.
+        Kind::Size => (parse_bytes(value).ok()?.0.to_string(), "bytes"),
+        Kind::Time => (parse_duration(value).ok()?.0.to_string(), "ns"),
+        Kind::Percent => {
+            let percent = number(value.trim_end_matches('%'))?;
+            if percent > 100.0 {
+                return None;
+            }
+            (percent.to_string(), "percent")
+        }
+        Kind::Number => (number(value.trim_end_matches('x'))?.to_string(), ""),
+        Kind::Switch => match value.to_ascii_lowercase().as_str() {
+            "true" | "yes" | "on" | "1" => (fact::TRUE.to_owned(), ""),
+            "false" | "no" | "off" | "0" => (fact::FALSE.to_owned(), ""),
+            _ => return None,
+        },
+        Kind::Text if value.is_empty() => return None,
+        Kind::Text => (value.to_owned(), ""),
+    })
+}
+
+/// Reads a file of facts: `ram = "16GiB"`, and facts of one subject in a table with
+/// its name.
+///
+/// # Errors
+/// When it is no TOML, or a fact in it cannot be taken.
+pub fn read_facts(file: &str, text: &str) -> Result<Vec<Given>, FactError> {
+    let table: BTreeMap<String, toml::Value> =
+        toml::from_str(text).map_err(|error| FactError::File(Box::new(error)))?;
+    let mut given = Vec::new();
+    for (name, value) in table {
+        match value {
+            toml::Value::Table(own) => {
+                for (fact, value) in own {
+                    let subject = Some(name.clone());
+                    given.push(Given::new(subject, &fact, &plain(&fact, &value)?, file)?);
+                }
+            }
+            value => given.push(Given::new(None, &name, &plain(&name, &value)?, file)?),
+        }
+    }
+    Ok(given)
+}
+
+fn plain(name: &str, value: &toml::Value) -> Result<String, FactError> {
+    match value {
+        toml::Value::String(text) => Ok(text.clone()),
+        toml::Value::Integer(number) => Ok(number.to_string()),
+        toml::Value::Float(number) => Ok(number.to_string()),
+        toml::Value::Boolean(holds) => Ok(holds.to_string()),
+        _ => Err(FactError::Shape {
+            name: name.to_owned(),
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{FactError, Given, KNOWN, how_to_give, read_facts};
+
+    fn values(given: &Given) -> Vec<(String, String)> {
+        let all = given.observations("").into_iter();
+        all.map(|one| (one.name, one.value)).collect()
+    }
+
+    #[test]
+    fn facts_are_given_in_people_s_words() {
+        let one = |text: &str| values(&Given::parse(text).expect("a fact"))[0].clone();
+        let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        assert_eq!(one("ram=16GiB"), pair("memory.total_bytes", "17179869184"));
+        assert_eq!(one("written=0%"), pair("written_percent", "0"));
+        assert_eq!(
+            one("runtime=2s"),
+            pair("job.asked_runtime_ns", "2000000000")
+        );
+        assert_eq!(
+            one("disk.sdb.model=WD40EFAX"),
+            pair("disk.sdb.model", "WD40EFAX")
+        );
+        assert_eq!(values(&Given::parse("direct=no").expect("a fact")).len(), 2);
+        for known in KNOWN {
+            let text = format!("{}={}", known.short, known.example);
+            assert!(Given::parse(&text).is_ok(), "{text}");
+            assert_eq!(how_to_give(known.names[0]).as_deref(), Some(text.as_str()));
+        }
+    }
+
+    #[test]
+    fn what_nobody_would_read_is_refused_by_name() {
+        for text in [
+            "ram",
+            "rom=16GiB",
+            "ram=much",
+            "written=120%",
+            "disk.=x",
+            "level=",
+        ] {
+            assert!(Given::parse(text).is_err(), "{text}");
+        }
+        let unknown = Given::parse("rom=1").expect_err("no such fact");
+        assert!(unknown.to_string().contains("ram, direct"), "{unknown}");
+    }
+
+    #[test]
+    fn a_file_has_facts_of_all_and_of_one_subject() {
+        let text = "ram = \"16GiB\"\n[md]\nlevel = \"raid6\"\nwritten = 100\n";
+        let given = read_facts("facts.toml", text).expect("a file of facts");
+        assert_eq!(given.len(), 3);
+        let of_md = given
+            .iter()
+            .filter(|one| one.subject.as_deref() == Some("md"));
+        assert_eq!(of_md.count(), 2);
+        assert!(matches!(read_facts("f", "ram ="), Err(FactError::File(_))));
+        assert!(read_facts("f", "[md]\nrom = 1").is_err());
+    }
+}
