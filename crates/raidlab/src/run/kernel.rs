@@ -264,6 +264,7 @@ fn experiments(
         fits,
         seed: asked.seed,
         hosts: vec![host],
+        blank_disks: true,
         ..Choices::default()
     };
     suite.experiments(subjects, &choices)
