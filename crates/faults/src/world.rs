@@ -11,7 +11,8 @@
 //! unreadable sectors, are together at most as many as the level can lose
 //! whichever they are. An array with parity and without a log that has crashed
 //! may lose none until its resync has ended: that is the write hole, which it
-//! does not promise to survive. Such an array that crashes while degraded must
+//! does not promise to survive. The first resync of a new array is no such time:
+//! what was written since is kept, what was not is undefined. Such an array that crashes while degraded must
 //! refuse to start; forced, it may have lost the stripes that were being
 //! written, and nothing else. A disk with an error that passes counts until the
 //! array has dealt with it and with all that was in work meanwhile. With
@@ -195,7 +196,7 @@ impl<'a> World<'a> {
             hung: vec![None; disks.len()],
             disks,
             logged: false,
-            hole_open: !options.assume_clean && options.level.parity_count() > 0,
+            hole_open: false,
             first_sync: !options.assume_clean,
             paused: false,
             beyond: false,
@@ -206,8 +207,9 @@ impl<'a> World<'a> {
             trace: Trace::new(trace),
             statistics: Statistics::default(),
         };
-        if options.spare_rebuild && !options.assume_clean {
-            // What the last member holds is computed from the others.
+        if !options.assume_clean && options.level.parity_count() > 0 {
+            // What nobody has written is whatever parity makes of it, whenever a
+            // member is lost or refuses to read.
             world.oracle.forget(0, world.reader.size);
         }
         let present: Vec<usize> = (0..world.disks.len()).collect();

@@ -6,7 +6,7 @@ use raidlab_faults::disk::TearRates;
 use raidlab_faults::md::Md;
 use raidlab_faults::script::{Action, Restart, Silent, Step, Verb};
 use raidlab_faults::{Options, run_with};
-use raidlab_geometry::{Layout, Level, ParityLayout};
+use raidlab_geometry::{Copies, FarSets, Layout, Level, ParityLayout};
 use raidlab_metadata::Version;
 
 fn after(after_ns: u64, action: Action) -> Step {
@@ -358,4 +358,37 @@ fn a_replacement_has_the_writes_of_before() {
         after(0, Action::Administer(Verb::Replace { member: 3 })),
     ];
     keeps(8_000_002_310, options, &script);
+}
+
+/// The last that a replacement had to copy could not be read, and nothing lay
+/// there: its superblock never said that it was full, and was written for ever.
+#[test]
+fn a_replacement_ends_where_nothing_lies() {
+    let copies = Copies {
+        near: 1,
+        far: 2,
+        offset: false,
+        far_sets: FarSets::None,
+    };
+    let options = Options {
+        write_through: true,
+        latency_low_ns: 5000,
+        latency_high_ns: 5000,
+        sync_block: 1024,
+        sync_depth: 16,
+        depth: 1,
+        ..Options::plain(Level::Raid10, Layout::Copies(copies), 2, (128, 384))
+    };
+    let script = [
+        after(1_648_330, Action::Administer(Verb::Replace { member: 0 })),
+        after(
+            0,
+            Action::Unreadable {
+                member: 0,
+                sector: 382,
+                count: 1,
+            },
+        ),
+    ];
+    keeps(8_300_002_104, options, &script);
 }

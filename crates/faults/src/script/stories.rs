@@ -13,6 +13,11 @@
 //!   cut before the log's records of all that have gone.
 //! - *Away during replay.* The power is cut while the log is being written; one
 //!   member comes back only after the next cut, which is soon.
+//! - *A bad block returns.* Everything is written; a sector of one member cannot be
+//!   read any more; another one is replaced, so that its log of bad blocks names
+//!   what could not be computed for it; it leaves and is re-added, is read and
+//!   repaired. That is more than most levels can bear, so only runs that may go
+//!   beyond have it: the bytes may be lost, and must not be wrong.
 //! - *Failed and forgotten.* A member fails a write, and the power is cut as soon
 //!   as the others have it.
 
@@ -37,7 +42,9 @@ pub(super) fn insert(random: Stream, draw: &Draw<'_>, steps: &mut Vec<Step>) {
     }
     let at = teller.random.below(steps.len() as u64 + 1) as usize;
     type Story = fn(&mut Draw<'_>) -> Vec<Step>;
-    let stories: [(bool, Story); 4] = [
+    let returns = draw.options.over_budget && draw.options.bitmap_chunk.is_some();
+    let stories: [(bool, Story); 5] = [
+        (returns, |teller| teller.bad_block_returns()),
         (true, |teller| teller.failed_and_forgotten()),
         (draw.options.bitmap_chunk.is_some(), |teller| {
             teller.old_member_returns()
@@ -175,6 +182,58 @@ impl Draw<'_> {
         };
         steps.push(self.soon(4, Action::PowerCut(first)));
         steps.push(self.soon(3, Action::PowerCut(second)));
+        steps
+    }
+
+    fn bad_block_returns(&mut self) -> Vec<Step> {
+        let member = self.member();
+        let other = (member + 1) % self.options.members;
+        let everything = Action::Write {
+            start: 0,
+            count: self.array_size,
+            force_unit_access: false,
+        };
+        let read = Action::Read {
+            start: 0,
+            count: self.array_size,
+        };
+        let few = (self.random.below(self.array_size), 1);
+        let spoilt = Action::Unreadable {
+            member,
+            sector: self.random.below(self.options.used),
+            count: self.burst(),
+        };
+        let mut steps = vec![
+            at_once(everything),
+            at_once(Action::Drain),
+            at_once(Action::Flush),
+            self.idle_seconds(1, 2),
+            at_once(spoilt),
+            at_once(Action::Fail { member: other }),
+            at_once(Action::Drain),
+            at_once(Action::Mend {
+                fresh: true,
+                healed: true,
+            }),
+            self.idle_seconds(2, 20),
+            at_once(Action::Fail { member: other }),
+            self.write_to(few),
+            at_once(Action::Drain),
+            self.idle_seconds(1, 2),
+            at_once(Action::Mend {
+                fresh: false,
+                healed: true,
+            }),
+            self.idle_seconds(1, 4),
+        ];
+        let repair = Action::Check {
+            repair: self.random.percent(70),
+        };
+        for action in [read, repair] {
+            steps.push(at_once(action));
+            steps.push(self.idle_seconds(1, 2));
+        }
+        steps.push(at_once(read));
         steps
     }
 

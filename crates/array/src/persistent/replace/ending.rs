@@ -51,6 +51,8 @@ impl PersistentArray {
 
     /// Everything is copied: the new device takes the slot.
     pub(super) fn take_place(&mut self, slot: Slot) -> bool {
+        // The last that was to be copied may have been found bad or empty instead.
+        self.note_position(slot);
         let Some(replacement) = self.replacements.running.get_mut(&slot) else {
             return false;
         };
