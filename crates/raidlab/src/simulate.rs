@@ -6,7 +6,7 @@ use clap::Args;
 use raidlab_array::Level;
 use raidlab_faults::exhaustive::{Enumerated, Small};
 use raidlab_faults::md::Md;
-use raidlab_faults::{Filter, Statistics, explain, run_seeds};
+use raidlab_faults::{Filter, Reach, State, Statistics, explain, run_seeds};
 use std::fmt::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -35,6 +35,7 @@ every event. The same seed is the same run on every machine.",
 Examples:
   raidlab simulate
   raidlab simulate --seeds 100000 --from 1000000 --level raid6
+  raidlab simulate --seeds 10000 --reach
   raidlab simulate --replay 4711
   raidlab simulate --exhaustive --level raid5"
 )]
@@ -63,6 +64,11 @@ pub struct Arguments {
     /// reported, never hidden; or only others (false).
     #[arg(long, value_name = "BOOL")]
     over_budget: Option<bool>,
+
+    /// Show how often each deed (a request, a fault, a verb, a crash) met the
+    /// array in each of its states, and the pairs that never met.
+    #[arg(long, conflicts_with_all = ["replay", "exhaustive"])]
+    reach: bool,
 
     /// Run this seed alone; if it breaks a promise, shrink its script and show
     /// every event.
@@ -129,7 +135,11 @@ fn many(arguments: &Arguments, filter: &Filter, stop: &AtomicBool) -> Result<(),
         at = next;
     }
     let ran = at - arguments.from;
-    let mut text = all.to_string();
+    let mut text = match arguments.reach {
+        true => reach(&all.reach),
+        false => String::new(),
+    };
+    text.push_str(&all.to_string());
     let _ = writeln!(
         text,
         "commit {COMMIT}: {} of {ran} seeds ({}..{at}) broke a promise; {:.0} s",
@@ -153,6 +163,30 @@ fn many(arguments: &Arguments, filter: &Filter, stop: &AtomicBool) -> Result<(),
         )),
         None => Ok(()),
     }
+}
+
+/// How often each deed met each state, and what never met.
+fn reach(reach: &Reach) -> String {
+    let mut head = vec!["deed", "times"];
+    head.extend(State::ALL.map(State::name));
+    let right: Vec<usize> = (1..head.len()).collect();
+    let rows = reach.deeds().map(|(deed, met)| {
+        let mut row = vec![deed.to_owned(), met.times.to_string()];
+        row.extend(State::ALL.map(|state| match met.states(state) {
+            0 => "-".to_owned(),
+            times => times.to_string(),
+        }));
+        row
+    });
+    let mut text = output::table(&head, &right, rows.collect());
+    for (deed, met) in reach.deeds() {
+        let never = State::ALL.into_iter().filter(|it| met.states(*it) == 0);
+        let never: Vec<&str> = never.map(State::name).collect();
+        if !never.is_empty() {
+            let _ = writeln!(text, "{deed} never met: {}", never.join(", "));
+        }
+    }
+    text
 }
 
 /// The options without which a seed is another run.
