@@ -5,7 +5,8 @@
 //! makes trial disks in FOLDER, runs the suite's first experiment and writes
 //! every exchange with the machine as a line of JSON.
 
-use raidlab_host::{HostBench, Machine, trial};
+use raidlab_host::{HostBench, Machine, forget_if_clean, trial};
+use raidlab_inventory::System;
 use raidlab_inventory::choose::Consent;
 use raidlab_lab::{Bench, Choices, HostChoice, Observer, Progress, Suite};
 use raidlab_shell::{Local, Observed, Target};
@@ -41,13 +42,15 @@ fn main() -> Result<(), Box<dyn Error>> {
     let text = std::fs::read_to_string(file)?;
     let suite = Suite::parse(file, &text, Path::new("."))?;
     let local: Arc<dyn Target> = Arc::new(Local::new());
-    let disks = trial::make(&local, folder, suite.disks.len(), Bytes(512 << 20))?;
+    let files = trial::files(folder, suite.disks.len());
+    let disks = trial::make(&local, System::of(&local)?, &files, Bytes(512 << 20))?;
     let recorded = run(
         &suite,
         &disks,
         Observed::recording(local.clone(), io::stdout()),
     );
-    trial::remove(&local, folder)?;
+    trial::remove(&local, &files)?;
+    forget_if_clean(&Machine::local()?)?;
     recorded
 }
 

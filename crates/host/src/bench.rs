@@ -7,6 +7,7 @@ use crate::job::{self, Watcher};
 use crate::machine::Machine;
 use crate::needs;
 use crate::plan;
+use crate::plan_disks;
 use crate::sampler::nanoseconds;
 use crate::session::{self, Session};
 use crate::subject;
@@ -178,7 +179,7 @@ impl HostBench {
             source: fact.source,
         });
         observer.record(Records {
-            observations: observations.collect(),
+            observations: observations.chain(plan_disks::facts(machine)).collect(),
             ..Records::default()
         });
         described().insert(machine.name().to_owned());

@@ -1,17 +1,18 @@
 //! Finding and removing what a killed run has left on a machine.
 //!
-//! A run leaves a trace by which it can be found without any record of its
-//! own, which a crash could have lost: its arrays, pools and volume groups have
-//! names with a prefix of ours, its mounts are in a folder of ours, its
-//! processes carry a variable of ours, and its trial disks are files of ours.
-//! They are taken down in that order from the top: processes, mounts, arrays,
-//! loop devices.
+//! What a run may lose is written down on the machine before it loses anything
+//! ([`Marks`]): the disks, and the files of trial disks. Arrays, pools and volume
+//! groups are found by their names, and removed only if they lie on those disks
+//! alone: the name is anybody's. Mounts are in a folder of ours, and processes carry
+//! a variable of ours. They are taken down in that order from the top: processes,
+//! mounts, arrays, loop devices.
 
 use crate::error::HostError;
 use crate::machine::{MARKER, Machine, PREFIX};
+use crate::marks::Marks;
 use crate::standing::{mounts, run_patiently};
 use crate::trial;
-use raidlab_inventory::System;
+use raidlab_inventory::{Inventory, System};
 use raidlab_shell::{Command, Target, TargetError, end_leftovers};
 use raidlab_systems::{ArraySpec, ArraySystem, Built, SystemError};
 use std::time::Duration;
@@ -19,18 +20,28 @@ use std::time::Duration;
 /// How long processes may take to end.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Removes what is found and says what it was; `trial_folder` is where trial
-/// disks are kept.
+/// What came of it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Cleaned {
+    /// What was removed.
+    pub removed: Vec<String>,
+    /// What is called as ours are, and is not ours.
+    pub left_alone: Vec<String>,
+}
+
+/// Removes what is found and says what it was.
 ///
 /// # Errors
 /// When the machine cannot be asked, or something stays.
-pub fn cleanup(machine: &Machine, trial_folder: &str) -> Result<Vec<String>, HostError> {
+pub fn cleanup(machine: &Machine) -> Result<Cleaned, HostError> {
     let target = machine.target();
-    let mut removed = Vec::new();
+    let marks = Marks::read(target, machine.system())?;
+    let mut cleaned = Cleaned::default();
     if machine.system() == System::Linux {
         let marker = format!("{}={}", MARKER.0, MARKER.1);
         for process in end_leftovers(target, &marker, PATIENCE)? {
-            removed.push(format!("process {} ({})", process.process, process.command));
+            let words = format!("process {} ({})", process.process, process.command);
+            cleaned.removed.push(words);
         }
     }
     // One thing that stays must not keep the rest: the first error is told
@@ -38,43 +49,115 @@ pub fn cleanup(machine: &Machine, trial_folder: &str) -> Result<Vec<String>, Hos
     let mut stays: Option<HostError> = None;
     for folder in mounts(target, machine.system(), machine.folder())? {
         match run_patiently(target, &Command::changes("umount", [&folder])) {
-            Ok(_) => removed.push(format!("mount {folder}")),
+            Ok(_) => cleaned.removed.push(format!("mount {folder}")),
             Err(error) => stays = stays.or(Some(error.into())),
         }
     }
-    for spec in every_kind() {
-        let system = spec.system();
-        if !system.runs_on().contains(&machine.operating_system()) {
-            continue;
-        }
-        match remove(system, machine) {
-            Ok(mut names) => removed.append(&mut names),
-            Err(error) => stays = stays.or(Some(error)),
+    for spec in kinds_of(machine) {
+        if let Err(error) = remove(spec.system(), machine, &marks, &mut cleaned) {
+            stays = stays.or(Some(error));
         }
     }
     if machine.system() == System::Linux {
-        removed.extend(trial::remove(target, trial_folder)?);
+        cleaned
+            .removed
+            .extend(trial::remove(target, &marks.trial_files)?);
     }
-    stays.map_or(Ok(removed), Err)
+    if let Some(error) = stays {
+        return Err(error);
+    }
+    if marks != Marks::default() {
+        Marks::clear(target, machine.system())?;
+    }
+    Ok(cleaned)
 }
 
-/// Takes down the arrays of a kind; their names.
-fn remove(system: &dyn ArraySystem, machine: &Machine) -> Result<Vec<String>, HostError> {
+/// At the end of a run: if no array, mount or trial file of it is left, what it was
+/// allowed to lose is forgotten.
+///
+/// # Errors
+/// When the machine cannot be asked.
+pub fn forget_if_clean(machine: &Machine) -> Result<(), HostError> {
     let target = machine.target();
-    let mut removed = Vec::new();
-    for built in found(system, target)? {
-        for command in system.destroy(&built) {
+    let marks = Marks::read(target, machine.system())?;
+    if marks == Marks::default() {
+        return Ok(());
+    }
+    if !mounts(target, machine.system(), machine.folder())?.is_empty() {
+        return Ok(());
+    }
+    for spec in kinds_of(machine) {
+        if !found(spec.system(), target)?.is_empty() {
+            return Ok(());
+        }
+    }
+    for file in &marks.trial_files {
+        if target.resolve(file).is_ok() {
+            return Ok(());
+        }
+    }
+    Marks::clear(target, machine.system())
+}
+
+/// Takes down the arrays of a kind that are ours.
+fn remove(
+    system: &dyn ArraySystem,
+    machine: &Machine,
+    marks: &Marks,
+    cleaned: &mut Cleaned,
+) -> Result<(), HostError> {
+    let target = machine.target();
+    let there = found(system, target)?;
+    if there.is_empty() {
+        return Ok(());
+    }
+    let inventory = Inventory::of(target)?;
+    let (ours, others): (Vec<Built>, Vec<Built>) = there
+        .into_iter()
+        .partition(|built| marks.own(&inventory, built));
+    let title = system.title();
+    for built in others {
+        let devices: Vec<&str> = devices(&built).collect();
+        cleaned.left_alone.push(format!(
+            "{title} {} on {}: no run here was to use these disks",
+            built.name,
+            devices.join(", ")
+        ));
+    }
+    for built in &ours {
+        for command in system.destroy(built) {
             target.output(&command).ok();
         }
-        removed.push(format!("{} {}", system.title(), built.name));
+        cleaned.removed.push(format!("{title} {}", built.name));
     }
-    match found(system, target)?.first() {
-        None => Ok(removed),
+    if ours.is_empty() {
+        return Ok(());
+    }
+    let left = found(system, target)?;
+    let stays = |built: &&Built| {
+        devices(built).any(|one| {
+            ours.iter()
+                .any(|our| devices(our).any(|device| device == one))
+        })
+    };
+    match left.iter().find(stays) {
+        None => Ok(()),
         Some(built) => Err(HostError::LeftBehind {
             machine: machine.name().to_owned(),
-            what: format!("{} `{}`", system.title(), built.name),
+            what: format!("{title} `{}`", built.name),
         }),
     }
+}
+
+fn devices(built: &Built) -> impl Iterator<Item = &str> {
+    built.members.iter().map(|member| member.device.as_str())
+}
+
+/// One array of each kind that the machine's system has.
+fn kinds_of(machine: &Machine) -> impl Iterator<Item = ArraySpec> {
+    let system = machine.operating_system();
+    let kinds = every_kind().into_iter();
+    kinds.filter(move |spec| spec.system().runs_on().contains(&system))
 }
 
 /// The least that each kind of array is described by: what it is looked for

@@ -1,10 +1,12 @@
 //! A machine that experiments run on: this one, or one behind ssh.
 
 use crate::error::HostError;
-use raidlab_inventory::choose::{Chosen, Consent, Identity, Wanted, Warning, choose};
-use raidlab_inventory::{Inventory, System};
+use raidlab_inventory::choose::{
+    Chosen, Consent, Planned, Reason, Refusal, Wanted, Warning, choose,
+};
+use raidlab_inventory::{Inventory, System, Use};
 use raidlab_lab::QueueStyle;
-use raidlab_shell::{Local, Ssh, SshOptions, Target};
+use raidlab_shell::{Claim, KernelDisk, Local, Lock, Ssh, SshOptions, Target, TargetError};
 use raidlab_systems::{Member, OperatingSystem};
 use raidlab_units::Bytes;
 use std::sync::{Arc, Mutex};
@@ -22,6 +24,10 @@ pub struct Machine {
     target: Arc<dyn Target>,
     system: System,
     disks: Vec<Chosen>,
+    /// The same as the kernel knows them, where it can be asked.
+    kernel_disks: Vec<Option<KernelDisk>>,
+    /// What a run that goes on found under its disks' names.
+    planned: Vec<Planned>,
     warnings: Vec<Warning>,
     fio_clock: Option<String>,
     /// One experiment at a time.
@@ -58,10 +64,33 @@ impl Machine {
             system: System::of(&target)?,
             target,
             disks: Vec::new(),
+            kernel_disks: Vec::new(),
+            planned: Vec::new(),
             warnings: Vec::new(),
             fio_clock: None,
             busy: Mutex::new(()),
         })
+    }
+
+    /// With a plan that is carried on: its disks must still be those that it was
+    /// made for, with nothing on them but what was agreed to be lost.
+    #[must_use]
+    pub fn with_plan(mut self, planned: Vec<Planned>) -> Self {
+        self.planned = planned;
+        self
+    }
+
+    /// Takes the machine for one run, until the lock is dropped; `holder` says to
+    /// others who that is.
+    ///
+    /// # Errors
+    /// When another run goes on there.
+    pub fn lock(&self, holder: &str) -> Result<Lock, HostError> {
+        let path = match self.system {
+            System::Linux => "/run/raidlab.lock",
+            System::FreeBsd => "/var/run/raidlab.lock",
+        };
+        Ok(self.target.lock(path, holder)?)
     }
 
     /// With these disks to use, in the order of members.
@@ -69,7 +98,14 @@ impl Machine {
     /// # Errors
     /// [`HostError::Refused`] with every reason against each of them.
     pub fn with_disks(mut self, names: &[String], consent: Consent) -> Result<Self, HostError> {
-        let wishes: Vec<Wanted> = names.iter().map(Wanted::named).collect();
+        let planned = |name: &String| self.planned.iter().find(|one| one.asked == *name);
+        let wishes: Vec<Wanted> = names
+            .iter()
+            .map(|name| Wanted {
+                planned: planned(name).cloned(),
+                ..Wanted::named(name)
+            })
+            .collect();
         let inventory = Inventory::of(&self.target)?;
         let choice = choose(&self.target, &inventory, &wishes, consent)?;
         if !choice.is_accepted() {
@@ -80,7 +116,42 @@ impl Machine {
         }
         self.disks = choice.disks;
         self.warnings = choice.warnings;
+        let claims = self.claim(&self.disks.iter().collect::<Vec<_>>())?;
+        let disk = |claim: &Option<Claim>| claim.as_ref().map(Claim::disk);
+        self.kernel_disks = claims.iter().map(disk).collect();
         Ok(self)
+    }
+
+    /// Opens disks exclusively, where that can be done.
+    fn claim(&self, disks: &[&Chosen]) -> Result<Vec<Option<Claim>>, HostError> {
+        let mut claims = Vec::new();
+        for chosen in disks {
+            let device = &chosen.disk.device;
+            match self.target.claim(device) {
+                Ok(claim) => claims.push(claim),
+                Err(TargetError::Io { source, .. })
+                    if source.kind() == std::io::ErrorKind::ResourceBusy =>
+                {
+                    let used = Use::Open {
+                        device: device.clone(),
+                        mode: "exclusive".to_owned(),
+                    };
+                    return Err(self.refused(&chosen.asked, Reason::InUse { used }));
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(claims)
+    }
+
+    fn refused(&self, disk: &str, reason: Reason) -> HostError {
+        HostError::Refused {
+            machine: self.name.clone(),
+            refusals: vec![Refusal {
+                disk: disk.to_owned(),
+                reason,
+            }],
+        }
     }
 
     /// With the clock that fio is to read (`clocksource` of fio(1)), where its own
@@ -174,35 +245,55 @@ impl Machine {
         names.iter().map(member).collect()
     }
 
-    /// Looks again at disks that a run is about to write to: they must be the
-    /// ones that were chosen, and nobody may have begun to use them since.
+    /// Looks again at disks that a run is about to write to, and opens them
+    /// exclusively first, where that can be done: they must be the ones that were
+    /// chosen, nobody may have begun to use them since, and nothing may lie on them
+    /// but what was agreed to be lost.
     ///
     /// # Errors
     /// [`HostError::Refused`].
-    pub(crate) fn check_disks(&self, names: &[String]) -> Result<(), HostError> {
-        let planned = |name: &String| -> Option<Identity> {
-            let chosen = self.disks.iter().find(|chosen| chosen.asked == *name)?;
-            Some(chosen.identity.clone())
+    pub(crate) fn check_disks(&self, names: &[String]) -> Result<Vec<Claim>, HostError> {
+        let chosen = |name: &String| {
+            let place = self.disks.iter().position(|one| one.asked == *name);
+            place.map(|place| (&self.disks[place], self.kernel_disks[place]))
         };
+        let (disks, kernel_disks): (Vec<&Chosen>, Vec<_>) = names.iter().filter_map(chosen).unzip();
+        let claims = self.claim(&disks);
         let wishes: Vec<Wanted> = names
             .iter()
             .map(|name| Wanted {
-                planned: planned(name),
+                planned: chosen(name).map(|(disk, _)| Planned::of(disk)),
                 ..Wanted::named(name)
             })
             .collect();
-        // What was on the disks was shown and agreed to when they were chosen.
+        // What was on the disks was shown and agreed to when they were chosen; what
+        // has come onto them since was not.
         let consent = Consent {
             wipe_signatures: true,
         };
         let inventory = Inventory::of(&self.target)?;
         let choice = choose(&self.target, &inventory, &wishes, consent)?;
-        if choice.is_accepted() {
-            return Ok(());
+        if !choice.is_accepted() {
+            return Err(HostError::Refused {
+                machine: self.name.clone(),
+                refusals: choice.refusals,
+            });
         }
-        Err(HostError::Refused {
-            machine: self.name.clone(),
-            refusals: choice.refusals,
-        })
+        let claims = claims?;
+        for ((disk, before), claim) in disks.iter().zip(kernel_disks).zip(&claims) {
+            let now = claim.as_ref().map(Claim::disk);
+            if now != before {
+                let said = |disk: Option<KernelDisk>| match disk {
+                    Some(disk) => disk.to_string(),
+                    None => "unknown".to_owned(),
+                };
+                let change = format!("the kernel's disk: was {}, is {}", said(before), said(now));
+                let reason = Reason::Changed {
+                    changes: vec![change],
+                };
+                return Err(self.refused(&disk.asked, reason));
+            }
+        }
+        Ok(claims.into_iter().flatten().collect())
     }
 }

@@ -13,11 +13,12 @@ use crate::standing::{Standing, mounts, run_patiently};
 use raidlab_inventory::counters::Foreign;
 use raidlab_inventory::{Inventory, System};
 use raidlab_lab::{Deeds, Event, EventKind, Experiment};
-use raidlab_shell::{Answer, Command, Effect, Exchange, Observed, Request, Target};
+use raidlab_shell::{Answer, Claim, Command, Effect, Exchange, Observed, Request, Target};
 use raidlab_store::{CommandRecord, EventRecord, Records, Scope};
 use raidlab_systems::{
     Access, ArraySpec, ArrayStatus, ArraySystem, Built, FileSystemSpec, Health, MemberState,
 };
+use std::fs::File;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -43,6 +44,44 @@ pub struct Session<'a> {
     /// When the last event was over.
     changed: Duration,
     standing: Standing<'a>,
+    /// After what stands: its devices' names mean the same disks to the end.
+    _claims: Claims,
+}
+
+/// The members of this machine, held from the last look at them to the end.
+enum Claims {
+    /// Nobody else can use them.
+    Exclusive(Vec<Claim>),
+    /// The array's own tools claim them; no other disk can get their names.
+    Shared { _held: Vec<File> },
+}
+
+impl Claims {
+    /// Before a command of the build: what makes the disks blank runs while they are
+    /// held, anything else claims them itself. `wipefs` would refuse a disk that is
+    /// held, even by us.
+    fn admit(&mut self, mut command: Command) -> Result<Command, HostError> {
+        match self {
+            Self::Exclusive(claims) if !claims.is_empty() && command.program == "wipefs" => {
+                command.arguments.insert(0, "--force".to_owned());
+            }
+            Self::Exclusive(_) => self.relax()?,
+            Self::Shared { .. } => {}
+        }
+        Ok(command)
+    }
+
+    fn relax(&mut self) -> Result<(), HostError> {
+        if let Self::Exclusive(claims) = self {
+            let files = std::mem::take(claims).into_iter().map(Claim::relax);
+            let held = files.collect::<std::io::Result<_>>();
+            let held = held.map_err(|error| HostError::Unsuitable {
+                what: format!("a disk has gone: {error}"),
+            })?;
+            *self = Self::Shared { _held: held };
+        }
+        Ok(())
+    }
 }
 
 impl<'a> Session<'a> {
@@ -53,7 +92,8 @@ impl<'a> Session<'a> {
     pub fn begin(machine: &'a Machine, experiment: &'a Experiment) -> Result<Self, HostError> {
         let spec = spec(experiment)?;
         let left = spec.system().find(machine.target(), PREFIX)?;
-        if let Some(built) = left.first() {
+        let own = format!("{PREFIX}0");
+        if let Some(built) = left.iter().find(|built| built.name == own) {
             return Err(HostError::Taken {
                 machine: machine.name().to_owned(),
                 what: format!(
@@ -73,7 +113,7 @@ impl<'a> Session<'a> {
                 ),
             });
         }
-        machine.check_disks(&experiment.disks)?;
+        let mut claims = Claims::Exclusive(machine.check_disks(&experiment.disks)?);
         let begun = Instant::now();
         let journal: Journal = Arc::default();
         let keeper = Arc::clone(&journal);
@@ -90,8 +130,9 @@ impl<'a> Session<'a> {
         let create = system.create(&built)?;
         let standing = Standing::new(machine, experiment, system, target.clone(), built.clone());
         for command in create {
-            target.run(&command)?;
+            target.run(&claims.admit(command)?)?;
         }
+        claims.relax()?;
         let array = match system.access(&built) {
             Access::Device(device) => {
                 appear(&target, &device)?;
@@ -121,6 +162,7 @@ impl<'a> Session<'a> {
             deeds: Deeds::default(),
             changed: Duration::ZERO,
             standing,
+            _claims: claims,
         })
     }
 

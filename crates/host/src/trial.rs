@@ -5,38 +5,55 @@
 //! nothing of how fast it is; rows say so.
 
 use crate::error::HostError;
+use crate::marks::Marks;
+use raidlab_inventory::System;
 use raidlab_shell::{Command, Target, TargetError};
 use raidlab_units::Bytes;
 
-/// Names of the files; [`cleanup`](crate::cleanup) finds them by it.
+/// How the files' names begin.
 pub const FILE_PREFIX: &str = "raidlab-disk-";
 
-/// Makes `count` loop devices of `size` on sparse files in `folder`, and
-/// returns their device nodes.
+/// The files of `count` trial disks in `folder`.
+#[must_use]
+pub fn files(folder: &str, count: usize) -> Vec<String> {
+    (0..count)
+        .map(|index| format!("{folder}/{FILE_PREFIX}{index}.img"))
+        .collect()
+}
+
+/// Makes loop devices of `size` on sparse files, which were written down on the
+/// machine ([`Marks`]) before, and returns their device nodes.
 ///
 /// # Errors
-/// When the folder holds such files already, since another run may use them;
-/// when a file or a loop device cannot be made: those made before are removed.
+/// When one of the files is there already, since it is somebody else's; when a file
+/// or a loop device cannot be made: those made before are removed.
 pub fn make(
     target: &dyn Target,
-    folder: &str,
-    count: usize,
+    system: System,
+    files: &[String],
     size: Bytes,
 ) -> Result<Vec<String>, HostError> {
-    let there = target.list(folder)?;
-    if let Some(name) = there.iter().find(|name| name.starts_with(FILE_PREFIX)) {
-        return Err(HostError::Taken {
-            machine: target.name().to_owned(),
-            what: format!("trial disk {folder}/{name} is there"),
-        });
+    for file in files {
+        let (folder, name) = file.rsplit_once('/').unwrap_or((".", file));
+        if target.list(folder)?.iter().any(|there| there == name) {
+            return Err(HostError::Taken {
+                machine: target.name().to_owned(),
+                what: format!("trial disk {file} is there"),
+            });
+        }
     }
+    let marks = Marks {
+        trial_files: files.to_vec(),
+        ..Marks::default()
+    };
+    marks.add(target, system)?;
     let mut devices = Vec::new();
-    for index in 0..count {
-        match make_one(target, &format!("{folder}/{FILE_PREFIX}{index}.img"), size) {
+    for file in files {
+        match make_one(target, file, size) {
             Ok(device) => devices.push(device),
             Err(error) => {
                 // The first error tells more than what undoing might meet.
-                remove(target, folder).ok();
+                remove(target, files).ok();
                 return Err(error);
             }
         }
@@ -59,33 +76,35 @@ fn make_one(target: &dyn Target, file: &str, size: Bytes) -> Result<String, Host
     Ok(attached.stdout.trim().to_owned())
 }
 
-/// Detaches the loop devices on our files in `folder` and deletes the files;
-/// returns what was removed.
+/// Detaches the loop devices on these files and deletes the files; returns what was
+/// removed.
 ///
 /// # Errors
 /// When a loop device cannot be detached.
-pub fn remove(target: &dyn Target, folder: &str) -> Result<Vec<String>, HostError> {
+pub fn remove(target: &dyn Target, files: &[String]) -> Result<Vec<String>, HostError> {
     let mut removed = Vec::new();
+    if files.is_empty() {
+        return Ok(removed);
+    }
     let list = Command::reads(
         "losetup",
         ["--noheadings", "--raw", "--output", "NAME,BACK-FILE"],
     );
     let listed = target.output(&list)?.stdout;
-    let ours = format!("{folder}/{FILE_PREFIX}");
     for line in listed.lines() {
         let Some((device, file)) = line.split_once(' ') else {
             continue;
         };
-        if file.starts_with(&ours) {
+        if files.iter().any(|ours| ours == file) {
             target.run(&Command::changes("losetup", ["--detach", device]))?;
             removed.push(format!("{device} on {file}"));
         }
     }
-    for name in target.list(folder)? {
-        if name.starts_with(FILE_PREFIX) {
-            let file = format!("{folder}/{name}");
-            target.run(&Command::changes("rm", ["-f", "--", &file]))?;
-            removed.push(file);
+    for file in files {
+        let (folder, name) = file.rsplit_once('/').unwrap_or((".", file));
+        if target.list(folder)?.iter().any(|there| there == name) {
+            target.run(&Command::changes("rm", ["-f", "--", file]))?;
+            removed.push(file.clone());
         }
     }
     Ok(removed)
@@ -99,7 +118,8 @@ mod tests {
     #[test]
     fn files_of_another_run_are_not_touched() {
         let machine = Recorded::new("localhost").folder("/srv/trial", &["raidlab-disk-0.img"]);
-        let error = make(&machine, "/srv/trial", 2, Bytes(1 << 20)).unwrap_err();
+        let files = files("/srv/trial", 2);
+        let error = make(&machine, System::Linux, &files, Bytes(1 << 20)).unwrap_err();
         let words = "localhost is taken: trial disk /srv/trial/raidlab-disk-0.img is there";
         assert_eq!(error.to_string(), words);
         assert!(machine.commands().is_empty());

@@ -39,6 +39,10 @@ pub struct Identity {
     pub start_sector: Option<u64>,
     /// The file behind a loop device.
     pub backing_file: Option<String>,
+    /// For a disk that says neither its serial number nor its world-wide name, and
+    /// is no file: where it is connected.
+    #[serde(default)]
+    pub connection: Option<String>,
 }
 
 impl Identity {
@@ -52,6 +56,10 @@ impl Identity {
             size_bytes: disk.size_bytes,
             start_sector: disk.start_sector,
             backing_file: disk.backing_file.clone(),
+            connection: match (&disk.serial, &disk.wwn, &disk.backing_file) {
+                (None, None, None) => disk.topology.clone(),
+                _ => None,
+            },
         }
     }
 
@@ -88,6 +96,11 @@ impl Identity {
                 said(self.backing_file.as_ref()),
                 said(now.backing_file.as_ref()),
             ),
+            (
+                "connection",
+                said(self.connection.as_ref()),
+                said(now.connection.as_ref()),
+            ),
         ];
         pairs
             .into_iter()
@@ -105,8 +118,57 @@ pub struct Wanted {
     pub name: String,
     /// It must hold at least this many bytes; 0: any size.
     pub at_least_bytes: u64,
-    /// What the plan that is carried on found under this name.
-    pub planned: Option<Identity>,
+    /// What the plan that is carried out found under this name.
+    pub planned: Option<Planned>,
+}
+
+/// A disk as it was when its user agreed to lose what is on it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Planned {
+    /// How it was asked for.
+    pub asked: String,
+    /// Its device node then; `None` when the machine may have been started again
+    /// since.
+    pub device: Option<String>,
+    /// Which disk it was.
+    pub identity: Identity,
+    /// What lay on it.
+    pub signatures: Vec<Signature>,
+}
+
+impl Planned {
+    /// A disk that was chosen, on a machine that has not been started again since.
+    #[must_use]
+    pub fn of(chosen: &Chosen) -> Self {
+        Self {
+            asked: chosen.asked.clone(),
+            device: Some(chosen.disk.device.clone()),
+            identity: chosen.identity.clone(),
+            signatures: chosen.signatures.clone(),
+        }
+    }
+
+    /// What differs in the disk that is found under the name now.
+    fn changes(&self, disk: &Disk) -> Vec<String> {
+        let mut changes = self.identity.changes(&Identity::of(disk));
+        if let Some(device) = &self.device
+            && *device != disk.device
+        {
+            changes.push(format!("device: was {device}, is {}", disk.device));
+        }
+        changes
+    }
+
+    /// What lies on it now and was not there; a device may have another name.
+    fn appeared(&self, now: &[Signature]) -> Vec<Signature> {
+        fn of(one: &Signature) -> (&str, Option<&String>, Option<&String>) {
+            (&one.kind, one.label.as_ref(), one.uuid.as_ref())
+        }
+        now.iter()
+            .filter(|one| self.signatures.iter().all(|was| of(was) != of(one)))
+            .cloned()
+            .collect()
+    }
 }
 
 impl Wanted {
@@ -195,6 +257,16 @@ pub fn choose(
                 Vec::new()
             }
         };
+        let planned = wanted.planned.as_ref();
+        let appeared = planned.map_or_else(Vec::new, |planned| planned.appeared(&signatures));
+        if !appeared.is_empty() {
+            choice.refuse(
+                &wanted.name,
+                Reason::Appeared {
+                    signatures: appeared,
+                },
+            );
+        }
         if !signatures.is_empty() && !consent.wipe_signatures {
             let signatures = signatures.clone();
             choice.refuse(&wanted.name, Reason::Signatures { signatures });
@@ -347,7 +419,7 @@ fn against(inventory: &Inventory, disk: &Disk, wanted: &Wanted) -> Vec<Reason> {
         });
     }
     if let Some(planned) = &wanted.planned {
-        let changes = planned.changes(&Identity::of(disk));
+        let changes = planned.changes(disk);
         if !changes.is_empty() {
             reasons.push(Reason::Changed { changes });
         }

@@ -2,11 +2,10 @@
 
 use crate::failure::{Failure, Kind};
 use crate::output;
-use crate::run::TRIAL_FOLDER;
+use crate::run::holder;
 use clap::Args;
 use raidlab_host::{Machine, cleanup};
 use raidlab_shell::SshOptions;
-use std::path::PathBuf;
 
 /// Arguments of `raidlab cleanup`.
 #[derive(Debug, Args)]
@@ -14,8 +13,9 @@ use std::path::PathBuf;
     long_about = "\
 Finds and removes what a run has left that was killed or lost its machine's power: \
 running tools, mounts below /run/raidlab, arrays, pools and volume groups named \
-raidlab..., and loop devices of a trial with their files. A run that ends, fails or is \
-interrupted leaves nothing. Do not use it while a run goes on.",
+raidlab... on the disks that the run was to use, and loop devices of a trial with their \
+files. A run that ends, fails or is interrupted leaves nothing. While a run goes on it \
+refuses, and says which.",
     after_help = "\
 Examples:
   raidlab cleanup
@@ -29,10 +29,6 @@ pub struct Arguments {
     /// Words before every command there: `sudo -n`.
     #[arg(long, value_name = "WORDS", default_value = "")]
     elevate: String,
-
-    /// The folder of a trial's files.
-    #[arg(long, value_name = "FOLDER", default_value = TRIAL_FOLDER)]
-    trial_folder: PathBuf,
 }
 
 /// Cleans up.
@@ -51,20 +47,18 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
             Machine::ssh(destination, options)
         }
     };
-    let folder = std::path::absolute(&arguments.trial_folder)
-        .unwrap_or_else(|_| arguments.trial_folder.clone())
-        .display()
-        .to_string();
     // Who cannot be reached has not refused anything for want of rights.
     let machine = machine.map_err(|error| Failure::new(Kind::Run, error))?;
-    let removed = cleanup(&machine, &folder).map_err(|error| {
-        Failure::new(Kind::Run, error).help("arrays, mounts and loop devices need root")
-    })?;
+    let failed =
+        |error| Failure::new(Kind::Run, error).help("arrays, mounts and loop devices need root");
+    let _lock = machine.lock(&holder()).map_err(failed)?;
+    let cleaned = cleanup(&machine).map_err(failed)?;
+    let removed = cleaned.removed.iter().map(|one| format!("removed {one}\n"));
+    let others = cleaned.left_alone.iter();
     let mut text: String = removed
-        .iter()
-        .map(|one| format!("removed {one}\n"))
+        .chain(others.map(|one| format!("left alone {one}\n")))
         .collect();
-    if removed.is_empty() {
+    if cleaned.removed.is_empty() {
         text.push_str("nothing was left\n");
     }
     output::print(&text)

@@ -19,7 +19,6 @@ use asked::{Asked, On};
 pub use asked::{Here, Outputs};
 use clap::builder::PossibleValuesParser;
 use clap::{Args, builder::PossibleValue};
-pub use host::TRIAL_FOLDER;
 use keeper::Keeper;
 pub use keeper::{begin_as, command_line};
 pub use kernel::{Description, is_agent};
@@ -29,6 +28,7 @@ use raidlab_lab::{
 };
 use raidlab_model::{Ablation, ModelBench};
 use raidlab_report::RunData;
+use raidlab_shell::{Lock, LockError, lock_file};
 use raidlab_store::{RunId, RunSummary, Store};
 use std::fmt::Write;
 use std::num::NonZero;
@@ -253,6 +253,7 @@ fn on_host(task: &Task) -> Result<(), Failure> {
         host::check_unchanged(&host, &store, run)?;
     }
     host.consent(&task.here)?;
+    host.mark()?;
     let prepared = &host.prepared;
     run_on(&host.bench, task, prepared, prepared.machines())
 }
@@ -282,6 +283,7 @@ fn run_on(
         output::check(path)?;
     }
     let mut store = Store::open(&outputs.store)?;
+    let _lock = lock_store(&outputs.store)?;
     let ended = measure(bench, task, prepared, &mut store, threads)?;
     audit::renew(&mut store, &ended.name)?;
     if ended.failure.is_none() {
@@ -289,6 +291,27 @@ fn run_on(
     }
     show(outputs, &store, &ended.name, report)?;
     ended.failure.map_or(Ok(()), Err)
+}
+
+/// Who holds a lock, for others to read: this process and what it does.
+pub fn holder() -> String {
+    format!(
+        "`{}` (process {}, since {})",
+        keeper::command_line(),
+        std::process::id(),
+        jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ")
+    )
+}
+
+/// One run at a time writes into a store; the lock dies with this process.
+fn lock_store(store: &Path) -> Result<Lock, Failure> {
+    let mut path = store.as_os_str().to_owned();
+    path.push(".lock");
+    lock_file(Path::new(&path), &holder()).map_err(|error| match error {
+        LockError::Held { .. } => Failure::new(Kind::Run, error)
+            .help("wait until it has ended, or name another file with --store"),
+        error => Failure::new(Kind::Output, error),
+    })
 }
 
 /// Tables, the page, and where everything is.

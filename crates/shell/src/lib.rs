@@ -37,6 +37,7 @@
 
 mod command;
 mod exchange;
+mod hold;
 mod leftovers;
 mod local;
 mod observed;
@@ -50,6 +51,7 @@ mod watch;
 
 pub use command::{Command, Effect, Output};
 pub use exchange::{Answer, Exchange, Failure, Request};
+pub use hold::{Claim, KernelDisk, Lock, LockError, lock_file};
 pub use leftovers::{Leftover, end_leftovers, leftovers};
 pub use local::{Local, TOOL_FOLDERS};
 pub use observed::{Observed, Observer};

@@ -6,6 +6,7 @@
 //! tools live, which is not in every user's `PATH`.
 
 use crate::command::{Command, Output};
+use crate::hold::{Claim, Lock, LockError, lock_file};
 use crate::process::Process;
 use crate::target::{Frame, Frames, Running, Target, TargetError, Watched};
 use crate::watch::{Queue, next_tick};
@@ -194,6 +195,23 @@ impl Target for Local {
         fs::canonicalize(path)
             .map(|path| path.to_string_lossy().into_owned())
             .map_err(|source| failed(format!("resolve {path}"), source))
+    }
+
+    fn lock(&self, path: &str, holder: &str) -> Result<Lock, TargetError> {
+        lock_file(Path::new(path), holder).map_err(|error| match error {
+            LockError::Held { holder, .. } => TargetError::Locked {
+                machine: NAME.to_owned(),
+                path: path.to_owned(),
+                holder,
+            },
+            LockError::Io { source, .. } => failed(format!("lock {path}"), source),
+        })
+    }
+
+    fn claim(&self, device: &str) -> Result<Option<Claim>, TargetError> {
+        Claim::take(Path::new(device))
+            .map(Some)
+            .map_err(|source| failed(format!("claim {device}"), source))
     }
 
     fn watch(

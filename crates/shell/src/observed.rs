@@ -5,6 +5,7 @@
 
 use crate::command::{Command, Output};
 use crate::exchange::{Answer, Exchange, Failure, Request};
+use crate::hold::{Claim, Lock};
 use crate::target::{Frame, Frames, Running, Target, TargetError, Watched};
 use std::io::Write;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -152,6 +153,14 @@ impl<T: Target> Target for Observed<T> {
             told: self.told.clone(),
             sources,
         }))
+    }
+
+    fn lock(&self, path: &str, holder: &str) -> Result<Lock, TargetError> {
+        self.target.lock(path, holder)
+    }
+
+    fn claim(&self, device: &str) -> Result<Option<Claim>, TargetError> {
+        self.target.claim(device)
     }
 }
 

@@ -2,6 +2,7 @@
 //! takes any, and several threads share one.
 
 use crate::command::{Command, Output};
+use crate::hold::{Claim, Lock};
 use crate::target::{Frames, Running, Target, TargetError, Watched};
 use std::sync::Arc;
 use std::time::Duration;
@@ -43,6 +44,14 @@ macro_rules! target_behind {
                 every: Duration,
             ) -> Result<Box<dyn Frames>, TargetError> {
                 (**self).watch(sources, every)
+            }
+
+            fn lock(&self, path: &str, holder: &str) -> Result<Lock, TargetError> {
+                (**self).lock(path, holder)
+            }
+
+            fn claim(&self, device: &str) -> Result<Option<Claim>, TargetError> {
+                (**self).claim(device)
             }
         }
     )*};

@@ -1,6 +1,7 @@
 //! A machine on which commands run and files are read.
 
 use crate::command::{Command, Output};
+use crate::hold::{Claim, Lock, lock_by_program};
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::time::Duration;
@@ -55,6 +56,25 @@ pub trait Target: Send + Sync {
     /// When it cannot begin.
     fn watch(&self, sources: Vec<Watched>, every: Duration)
     -> Result<Box<dyn Frames>, TargetError>;
+
+    /// Takes a lock that dies with its holder; `holder` tells others who that is
+    /// and must be nobody else's words.
+    ///
+    /// # Errors
+    /// [`TargetError::Locked`] when somebody else has it, or the file cannot be
+    /// made.
+    fn lock(&self, path: &str, holder: &str) -> Result<Lock, TargetError> {
+        lock_by_program(self, path, holder)
+    }
+
+    /// Opens a block device exclusively; `None` where that is out of reach, on a
+    /// machine behind ssh.
+    ///
+    /// # Errors
+    /// When somebody else has it, or it cannot be opened.
+    fn claim(&self, _device: &str) -> Result<Option<Claim>, TargetError> {
+        Ok(None)
+    }
 
     /// Runs a command and takes any exit code but its successes for an error.
     ///
@@ -161,6 +181,16 @@ pub enum TargetError {
         /// Why.
         #[source]
         source: io::Error,
+    },
+    /// Somebody else has a lock.
+    #[error("{machine} is taken: {holder} goes on (lock {path})")]
+    Locked {
+        /// The machine.
+        machine: String,
+        /// The lock's file.
+        path: String,
+        /// Who, in its own words.
+        holder: String,
     },
     /// The machine cannot be reached.
     #[error("cannot reach {machine}: {reason}")]

@@ -71,6 +71,11 @@ pub enum Reason {
         /// What differs.
         changes: Vec<String>,
     },
+    /// Data or a partition table have come onto it since its loss was agreed to.
+    Appeared {
+        /// Which.
+        signatures: Vec<Signature>,
+    },
     /// Data or a partition table lie on it.
     Signatures {
         /// Which.
@@ -104,6 +109,7 @@ impl Reason {
             Self::TooSmall { .. } => "too small".to_owned(),
             Self::GivenTwice { .. } => "the same disk is given twice".to_owned(),
             Self::Changed { .. } => "not the disk that the plan was made for".to_owned(),
+            Self::Appeared { .. } => "somebody's data have come onto it since the plan".to_owned(),
             Self::Signatures { .. } => "somebody's data lie on it".to_owned(),
             Self::SignaturesUnknown { .. } => "what lies on it cannot be told".to_owned(),
         }
@@ -130,7 +136,7 @@ impl Reason {
                 other_device,
             } => format!("{device}, and {other_device} as {other}"),
             Self::Changed { changes } => changes.join("; "),
-            Self::Signatures { signatures } => {
+            Self::Signatures { signatures } | Self::Appeared { signatures } => {
                 let each: Vec<String> = signatures.iter().map(ToString::to_string).collect();
                 each.join(", ")
             }
@@ -152,6 +158,7 @@ impl Reason {
             Self::TooSmall { .. } => "give a larger disk or ask for smaller members",
             Self::GivenTwice { .. } => "give each disk once",
             Self::Changed { .. } => "put the planned disk back, or begin a new run",
+            Self::Appeared { .. } => "save them, or wipe them yourself and begin a new run",
             Self::Signatures { .. } => {
                 "if nobody needs the data, agree to their loss with --wipe-signatures"
             }

@@ -1,6 +1,6 @@
 //! Each reason with a machine that triggers it and one that does not.
 
-use super::{Choice, Consent, Identity, Reason, Wanted, choose};
+use super::{Choice, Consent, Identity, Planned, Reason, Wanted, choose};
 use crate::Inventory;
 use crate::testing::Machine;
 
@@ -166,15 +166,67 @@ fn a_disk_that_changed_since_the_plan_is_refused() {
     let machine = Machine::loops();
     let inventory = Inventory::of(&machine).unwrap();
     let identity = Identity::of(inventory.find("/dev/loop4").unwrap());
+    let planned = Planned {
+        asked: "/dev/loop4".to_owned(),
+        device: Some("/dev/loop4".to_owned()),
+        identity: identity.clone(),
+        signatures: Vec::new(),
+    };
     let mut wanted = Wanted::named("/dev/loop4");
-    wanted.planned = Some(identity.clone());
+    wanted.planned = Some(planned.clone());
     assert!(asked(&machine, &[wanted.clone()], KEEP).is_accepted());
-    wanted.planned = Some(Identity {
-        serial: Some("WD-WCC130234567".to_owned()),
-        ..identity
+    wanted.planned = Some(Planned {
+        identity: Identity {
+            serial: Some("WD-WCC130234567".to_owned()),
+            ..identity
+        },
+        ..planned.clone()
     });
     let choice = asked(&machine, &[wanted], KEEP);
     insta::assert_snapshot!(choice.refusals[0], @"/dev/loop4: not the disk that the plan was made for (serial: was WD-WCC130234567, is none); put the planned disk back, or begin a new run");
+}
+
+#[test]
+fn a_name_that_leads_to_another_device_since_the_plan_is_refused() {
+    let by_id = "/dev/disk/by-id/virtio-four";
+    let to = |device: &str| Machine::loops().link(by_id, device);
+    let choice = asked(&to("/dev/loop4"), &[Wanted::named(by_id)], WIPE);
+    let mut wanted = Wanted::named(by_id);
+    wanted.planned = Some(Planned::of(&choice.disks[0]));
+    assert!(asked(&to("/dev/loop4"), &[wanted.clone()], WIPE).is_accepted());
+    let choice = asked(&to("/dev/loop3"), &[wanted], WIPE);
+    let refused = choice.refusals[0].to_string();
+    assert!(
+        refused.contains("device: was /dev/loop4, is /dev/loop3"),
+        "{refused}"
+    );
+}
+
+#[test]
+fn what_has_come_onto_a_disk_since_the_plan_is_no_one_s_to_wipe() {
+    let machine = Machine::loops();
+    let mut choice = asked(&machine, &[Wanted::named("/dev/loop3")], WIPE);
+    let mut wanted = Wanted::named("/dev/loop3");
+    // What was agreed to may be lost.
+    let agreed = Planned::of(&choice.disks[0]);
+    assert!(!agreed.signatures.is_empty());
+    wanted.planned = Some(agreed.clone());
+    assert!(asked(&machine, &[wanted.clone()], WIPE).is_accepted());
+    // The same, had the disk been blank, or another file system's.
+    for signature in [None, Some("another")] {
+        let mut planned = agreed.clone();
+        match signature {
+            None => planned.signatures.clear(),
+            Some(uuid) => planned.signatures[0].uuid = Some(uuid.to_owned()),
+        }
+        wanted.planned = Some(planned);
+        choice = asked(&machine, &[wanted.clone()], WIPE);
+        let refused = choice.refusals[0].to_string();
+        assert!(
+            refused.contains("have come onto it since the plan"),
+            "{refused}"
+        );
+    }
 }
 
 #[test]

@@ -6,8 +6,9 @@
 
 use super::features;
 use super::host::HostAsked;
+use super::host::TRIAL_FOLDER;
 use super::kernel::KernelAsked;
-use super::{DEFAULT_SEED, STORE, TRIAL_FOLDER};
+use super::{DEFAULT_SEED, STORE};
 use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
 use std::num::NonZero;

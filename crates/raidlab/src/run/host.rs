@@ -7,16 +7,17 @@
 
 mod safety;
 
-use super::Task;
 use super::asked::REAL;
 use super::prepare::{self, Prepared};
+use super::{Task, holder};
 use crate::failure::{Failure, Kind};
 use crate::output;
-use raidlab_host::{HostBench, HostError, Machine, cleanup, plan, trial};
+use raidlab_host::{HostBench, HostError, Machine, cleanup, plan, plan_disks, trial};
 use raidlab_inventory::System;
 use raidlab_inventory::choose::Consent;
 use raidlab_lab::{Choices, Experiment, Files, HostChoice, Suite};
-use raidlab_shell::SshOptions;
+use raidlab_shell::{Lock, SshOptions};
+use raidlab_store::{Observation, Store};
 use raidlab_units::{Bytes, parse_bytes};
 pub use safety::check_unchanged;
 use serde::{Deserialize, Serialize};
@@ -97,15 +98,14 @@ struct MachineEntry {
 /// Loop devices that go when the run has ended.
 pub struct Trial {
     machine: Machine,
-    folder: String,
+    files: Vec<String>,
 }
 
 impl Drop for Trial {
     fn drop(&mut self) {
-        if let Err(error) = trial::remove(self.machine.target(), &self.folder) {
+        if let Err(error) = trial::remove(self.machine.target(), &self.files) {
             output::say(&format!(
-                "warning: trial disks in {} stay: {error}; `raidlab cleanup` removes them",
-                self.folder
+                "warning: trial disks stay: {error}; `raidlab cleanup` removes them"
             ));
         }
     }
@@ -118,7 +118,9 @@ pub struct HostRun {
     /// The experiments.
     pub prepared: Prepared,
     /// Kept until the run has ended.
-    _trial: Option<Trial>,
+    trial: Option<Trial>,
+    /// After everything else: one run at a time on each machine.
+    _locks: Vec<Lock>,
 }
 
 /// Connects, chooses disks and decides what is run. Where a killed run goes on,
@@ -135,7 +137,15 @@ pub fn prepare(task: &Task) -> Result<HostRun, Failure> {
     if let Some(repetitions) = own.repetitions() {
         suite.repetitions = repetitions;
     }
-    let (machines, trial) = machines(task, &suite)?;
+    let facts = match &task.resumed {
+        Some(run) => Some(Store::open_existing(&task.outputs.store)?.observations(run.id)?),
+        None => None,
+    };
+    let Machines {
+        machines,
+        trial,
+        locks,
+    } = machines(task, &suite, facts.as_deref())?;
     let hosts = machines
         .iter()
         .map(|machine| HostChoice {
@@ -196,30 +206,52 @@ pub fn prepare(task: &Task) -> Result<HostRun, Failure> {
             experiments,
             remarks,
         },
-        _trial: trial,
+        trial,
+        _locks: locks,
     })
 }
 
-/// The machines with their disks.
-fn machines(task: &Task, suite: &Suite) -> Result<(Vec<Machine>, Option<Trial>), Failure> {
+/// The machines with their disks, held for this run. Without a run they give back
+/// the trial before the locks.
+struct Machines {
+    machines: Vec<Machine>,
+    trial: Option<Trial>,
+    locks: Vec<Lock>,
+}
+
+/// The machines with their disks; `facts` are those of the run that goes on.
+fn machines(
+    task: &Task,
+    suite: &Suite,
+    facts: Option<&[Observation]>,
+) -> Result<Machines, Failure> {
     let own = &task.asked.host;
     let consent = Consent {
         wipe_signatures: own.wipe_signatures,
     };
     let entries = entries(task)?;
     let wanted = suite.disks.len();
-    let (mut machines, mut trial) = (Vec::new(), None);
+    let mut held = Machines {
+        machines: Vec::new(),
+        trial: None,
+        locks: Vec::new(),
+    };
+    let failed = |error| Failure::new(Kind::Run, error);
     for entry in entries {
-        let machine = connect(&entry)?;
-        if task.resumed.is_some() {
-            let folder = own.trial_folder.display().to_string();
-            for one in cleanup(&machine, &folder).map_err(|error| Failure::new(Kind::Run, error))? {
+        let mut machine = connect(&entry)?;
+        let lock = machine.lock(&holder());
+        held.locks
+            .push(lock.map_err(|error| failed(error).help("real machines need root there"))?);
+        if let Some(facts) = facts {
+            for one in cleanup(&machine).map_err(failed)?.removed {
                 output::say(&format!("removed {one}, left by the run before"));
             }
+            let planned = plan_disks::planned(facts, machine.name());
+            machine = machine.with_plan(planned.map_err(|words| Failure::words(Kind::Run, words))?);
         }
         let disks = if entry.disks.is_empty() && entry.destination == LOCALHOST {
             let (made, devices) = make_trial(own, wanted)?;
-            trial = Some(made);
+            held.trial = Some(made);
             devices
         } else {
             entry.disks
@@ -233,9 +265,10 @@ fn machines(task: &Task, suite: &Suite) -> Result<(Vec<Machine>, Option<Trial>),
             );
             return Err(Failure::words(Kind::Usage, words).help("give --disk once for each member"));
         }
-        machines.push(machine.with_disks(&disks, consent).map_err(refused)?);
+        let machine = machine.with_disks(&disks, consent).map_err(refused)?;
+        held.machines.push(machine);
     }
-    Ok((machines, trial))
+    Ok(held)
 }
 
 /// This machine's name among destinations.
@@ -323,16 +356,18 @@ fn make_trial(own: &HostAsked, count: usize) -> Result<(Trial, Vec<String>), Fai
         .display()
         .to_string();
     let left = "`raidlab cleanup` removes what an earlier run has left; loop devices need root";
-    let devices = trial::make(machine.target(), &folder, count, size)
+    let files = trial::files(&folder, count);
+    let devices = trial::make(machine.target(), machine.system(), &files, size)
         .map_err(|error| Failure::new(Kind::Run, error).help(left))?;
-    Ok((Trial { machine, folder }, devices))
+    Ok((Trial { machine, files }, devices))
 }
 
 /// A refusal is the input's fault; anything else the machine's.
 fn refused(error: HostError) -> Failure {
     match error {
         HostError::Refused { .. } => Failure::new(Kind::Input, error).help(
-            "`--wipe-signatures` allows the loss of what nobody uses; nothing else is overruled",
+            "`--wipe-signatures` allows the loss of what nobody uses when a run begins; nothing else \
+             is overruled",
         ),
         error => Failure::new(Kind::Run, error),
     }

@@ -116,3 +116,34 @@ fn a_second_signal_ends_a_long_step_at_once() {
     let store = Store::open_existing(lab.path("raidlab.db")).expect("consistent");
     assert_eq!(store.runs().expect("readable")[0].measurements, 0);
 }
+
+#[test]
+fn a_second_run_on_a_store_is_told_who_goes_on_and_a_dead_one_holds_nothing() {
+    let lab = Lab::new();
+    lab.write("long.toml", &long_suite(500));
+    let mut child = start(&lab);
+    let mut stdout = BufReader::new(child.stdout.take().expect("piped"));
+    stdout.read_line(&mut String::new()).expect("a row");
+    let short = ["run", "./short.toml", "--subject", "md", "--no-report"];
+    let message = lab.fails(1, &short);
+    let holder = format!("(process {}, since ", child.id());
+    for words in [
+        "./long.toml",
+        &holder,
+        "goes on",
+        "raidlab.db.lock",
+        "--store",
+    ] {
+        assert!(message.contains(words), "no {words} in {message}");
+    }
+    // Another store is another matter.
+    lab.ok(&[&short[..], &["--store", "other.db"]].concat());
+    signal(&child, "KILL");
+    child.wait().expect("it ends");
+    lab.ok(&short);
+    let locks = lab
+        .files()
+        .into_iter()
+        .filter(|name| name.ends_with(".lock"));
+    assert_eq!(locks.count(), 0);
+}

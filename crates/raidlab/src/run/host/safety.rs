@@ -6,9 +6,8 @@ use crate::failure::{Failure, Kind};
 use crate::output;
 use crate::run::Here;
 use console::Term;
-use raidlab_host::trial;
+use raidlab_host::{forget_if_clean, plan_disks};
 use raidlab_inventory::Inventory;
-use raidlab_inventory::choose::Chosen;
 use raidlab_inventory::environment::{Fact, Fingerprint, environment};
 use raidlab_store::{RunSummary, Scope, Store};
 use raidlab_units::Bytes;
@@ -42,7 +41,7 @@ pub fn check_unchanged(host: &HostRun, store: &Store, run: &RunSummary) -> Resul
         let own: Vec<String> = machine
             .disks()
             .iter()
-            .filter(|chosen| !is_trial(chosen))
+            .filter(|chosen| !plan_disks::is_trial(chosen))
             .map(|chosen| chosen.disk.device.clone())
             .collect();
         let changes = Fingerprint::of(&before, &own).changes(&Fingerprint::of(&now, &own));
@@ -73,13 +72,21 @@ pub fn check_unchanged(host: &HostRun, store: &Store, run: &RunSummary) -> Resul
     Ok(())
 }
 
-/// Whether a disk is one of a trial's loop devices.
-fn is_trial(chosen: &Chosen) -> bool {
-    let file = chosen.disk.backing_file.as_deref().unwrap_or_default();
-    file.contains(trial::FILE_PREFIX)
-}
-
 impl HostRun {
+    /// Writes down on each machine which disks may be lost there, before any is: by
+    /// that [`raidlab_host::cleanup()`] knows what a killed run has left.
+    ///
+    /// # Errors
+    /// When that cannot be written.
+    pub fn mark(&self) -> Result<(), Failure> {
+        for machine in self.bench.machines() {
+            machine
+                .mark()
+                .map_err(|error| Failure::new(Kind::Run, error))?;
+        }
+        Ok(())
+    }
+
     /// Asks before data on disks that are not our own trial's are lost.
     ///
     /// # Errors
@@ -88,7 +95,7 @@ impl HostRun {
         let mut lost = Vec::new();
         for machine in self.bench.machines() {
             for chosen in machine.disks() {
-                if !is_trial(chosen) {
+                if !plan_disks::is_trial(chosen) {
                     lost.push(format!(
                         "  {} on {}: {}, {}",
                         chosen.disk.device,
@@ -119,6 +126,22 @@ impl HostRun {
                 Kind::Interrupted,
                 "no consent; nothing was done",
             )),
+        }
+    }
+}
+
+impl Drop for HostRun {
+    fn drop(&mut self) {
+        // Its files are among what would be left.
+        self.trial = None;
+        for machine in self.bench.machines() {
+            if let Err(error) = forget_if_clean(machine) {
+                output::say(&format!(
+                    "warning: what the run may lose on {} is not forgotten: {error}; `raidlab \
+                     cleanup` does it",
+                    machine.name()
+                ));
+            }
         }
     }
 }

@@ -1,0 +1,172 @@
+//! What a run may lose on a machine, written down there before it loses anything.
+//!
+//! A killed run leaves arrays, whose names alone do not say whose they are: anybody
+//! may call a volume group or a file system `raidlab0`. So a run first writes down,
+//! in a file of the machine that a restart does not remove, which disks it was
+//! allowed to lose and which trial files it makes. Whatever is removed later
+//! ([`cleanup`](crate::cleanup())) must lie on those disks alone, or be one of those
+//! files. The file goes when nothing is left.
+
+use crate::error::HostError;
+use crate::machine::Machine;
+use raidlab_inventory::choose::Identity;
+use raidlab_inventory::{Inventory, System};
+use raidlab_shell::{Command, Target};
+use raidlab_systems::Built;
+use serde::{Deserialize, Serialize};
+
+/// What runs on a machine may have left.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Marks {
+    /// Disks whose loss was agreed to.
+    pub disks: Vec<Identity>,
+    /// Files made to be loop devices.
+    pub trial_files: Vec<String>,
+}
+
+/// Where they are written down.
+pub(crate) const fn path(system: System) -> &'static str {
+    match system {
+        System::Linux => "/var/lib/raidlab-run.json",
+        System::FreeBsd => "/var/db/raidlab-run.json",
+    }
+}
+
+impl Marks {
+    /// What is written down on a machine; nothing where no run has left anything.
+    ///
+    /// # Errors
+    /// When it cannot be read or understood.
+    pub fn read(target: &dyn Target, system: System) -> Result<Self, HostError> {
+        let path = path(system);
+        let text = match target.read(path) {
+            Err(error) if error.is_missing() => return Ok(Self::default()),
+            text => text?,
+        };
+        serde_json::from_str(&text).map_err(|error| HostError::Unsuitable {
+            what: format!("{path} is not what a run has written: {error}"),
+        })
+    }
+
+    /// Adds these to what is written down.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn add(&self, target: &dyn Target, system: System) -> Result<(), HostError> {
+        let mut all = Self::read(target, system)?;
+        for disk in &self.disks {
+            if !all.disks.contains(disk) {
+                all.disks.push(disk.clone());
+            }
+        }
+        for file in &self.trial_files {
+            if !all.trial_files.contains(file) {
+                all.trial_files.push(file.clone());
+            }
+        }
+        // These types have no content that JSON could not hold.
+        let text = serde_json::to_string_pretty(&all).unwrap_or_default();
+        let path = path(system);
+        // Whole or not at all, and on the disk before anything is lost.
+        let script = r#"cat >"$1.new" && sync && mv -- "$1.new" "$1" && sync"#;
+        target.run(&Command::changes("sh", ["-c", script, "sh", path]).input(text))?;
+        Ok(())
+    }
+
+    /// Nothing is left.
+    ///
+    /// # Errors
+    /// When it cannot be removed.
+    pub fn clear(target: &dyn Target, system: System) -> Result<(), HostError> {
+        target.run(&Command::changes("rm", ["-f", "--", path(system)]))?;
+        Ok(())
+    }
+
+    /// Whether an array lies on these disks, or partitions of them, alone.
+    pub(crate) fn own(&self, inventory: &Inventory, built: &Built) -> bool {
+        let members = &built.members;
+        !members.is_empty() && members.iter().all(|one| self.has(inventory, &one.device))
+    }
+
+    fn has(&self, inventory: &Inventory, device: &str) -> bool {
+        let Some(disk) = inventory.find(device) else {
+            return false;
+        };
+        self.disks.contains(&Identity::of(disk))
+            || !disk.on.is_empty() && disk.on.iter().all(|below| self.has(inventory, below))
+    }
+}
+
+impl Machine {
+    /// Writes down which disks a run may lose here, before it does.
+    ///
+    /// # Errors
+    /// When that cannot be written.
+    pub fn mark(&self) -> Result<(), HostError> {
+        let disks = self.disks().iter().map(|chosen| chosen.identity.clone());
+        let marks = Marks {
+            disks: disks.collect(),
+            trial_files: Vec::new(),
+        };
+        marks.add(self.target(), self.system())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use raidlab_inventory::{Disk, DiskKind};
+    use raidlab_systems::Member;
+    use raidlab_units::Bytes;
+
+    fn disk(device: &str, serial: &str) -> Disk {
+        let mut disk = Disk::new(device, DiskKind::Disk, 1 << 30);
+        disk.serial = Some(serial.to_owned());
+        disk
+    }
+
+    #[test]
+    fn an_array_is_ours_if_all_of_it_lies_on_our_disks() {
+        let mut inventory = Inventory {
+            machine: "store1".to_owned(),
+            system: System::Linux,
+            disks: vec![
+                disk("/dev/sda", "A"),
+                disk("/dev/sdb", "B"),
+                disk("/dev/sdc", "C"),
+            ],
+            uses: Vec::new(),
+            root: Vec::new(),
+        };
+        let mut partition = Disk::new("/dev/sda1", DiskKind::Partition, 1 << 29);
+        partition.on.push("/dev/sda".to_owned());
+        inventory.disks.push(partition);
+        // Disks have other names after a restart.
+        let marks = Marks {
+            disks: vec![
+                Identity::of(&disk("/dev/sdx", "A")),
+                Identity::of(&disk("/dev/sdy", "B")),
+            ],
+            trial_files: Vec::new(),
+        };
+        let own = |devices: &[&str]| {
+            let members = devices.iter().map(|&device| Member {
+                device: device.to_owned(),
+                size: Bytes(0),
+                backing: None,
+            });
+            let built = Built {
+                name: "raidlab0".to_owned(),
+                members: members.collect(),
+                folder: String::new(),
+            };
+            marks.own(&inventory, &built)
+        };
+        assert!(own(&["/dev/sda", "/dev/sdb"]));
+        assert!(own(&["/dev/sda1", "/dev/sdb"]));
+        assert!(!own(&["/dev/sda", "/dev/sdc"]));
+        assert!(!own(&["/dev/sdc"]));
+        assert!(!own(&["/dev/sdz"]));
+        assert!(!own(&[]));
+    }
+}

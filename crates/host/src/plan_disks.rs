@@ -1,0 +1,63 @@
+//! The disks of a run's plan among its facts: `plan.disk.0` and so on.
+//!
+//! They are kept before anything is lost, and compared when a killed run goes on:
+//! the names must lead to the same disks, with nothing on them that was not there
+//! when their loss was agreed to.
+
+use crate::machine::Machine;
+use crate::trial;
+use raidlab_inventory::choose::{Chosen, Planned};
+use raidlab_store::{Observation, Scope};
+
+const NAME: &str = "plan.disk.";
+
+/// Whether a disk is one of a trial's loop devices, which are made anew.
+#[must_use]
+pub fn is_trial(chosen: &Chosen) -> bool {
+    let file = chosen.disk.backing_file.as_deref().unwrap_or_default();
+    file.contains(trial::FILE_PREFIX)
+}
+
+/// The machine's disks as facts, but for a trial's.
+pub fn facts(machine: &Machine) -> Vec<Observation> {
+    let disks = machine.disks().iter().enumerate();
+    disks
+        .filter(|(_, chosen)| !is_trial(chosen))
+        .map(|(slot, chosen)| {
+            let planned = Planned {
+                // The machine may be started again before the run goes on.
+                device: None,
+                ..Planned::of(chosen)
+            };
+            Observation {
+                scope: Scope::host(machine.name()),
+                name: format!("{NAME}{slot}"),
+                // These types have no content that JSON could not hold.
+                value: serde_json::to_string(&planned).unwrap_or_default(),
+                unit: String::new(),
+                source: "the plan".to_owned(),
+            }
+        })
+        .collect()
+}
+
+/// The disks of a machine as they were when the run began, out of its facts.
+///
+/// # Errors
+/// A fact that is none of ours, by its name.
+pub fn planned(facts: &[Observation], machine: &str) -> Result<Vec<Planned>, String> {
+    let scope = Scope::host(machine);
+    let mut planned: Vec<Planned> = Vec::new();
+    for fact in facts {
+        if fact.scope != scope || !fact.name.starts_with(NAME) {
+            continue;
+        }
+        let disk: Planned = serde_json::from_str(&fact.value)
+            .map_err(|error| format!("fact `{}` cannot be read: {error}", fact.name))?;
+        // A run that went on before has written them again.
+        if planned.iter().all(|one| one.asked != disk.asked) {
+            planned.push(disk);
+        }
+    }
+    Ok(planned)
+}

@@ -1,0 +1,316 @@
+//! Locks and claims: what one process has and no other, for as long as it lives.
+//!
+//! A lock is taken on a file by flock(2), so the kernel gives it back when its
+//! holder dies, however it dies. The file says who the holder is. On a machine
+//! behind ssh a program there holds it, which ends with its session.
+//!
+//! A claim is a block device opened exclusively: while it lives nobody can mount
+//! the device, make it a member of anything or claim it in turn, and the name
+//! leads to no other disk.
+
+use crate::command::Command;
+use crate::target::{Target, TargetError};
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Read, Seek, Write};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// A lock, given back when this is dropped or its process dies.
+pub struct Lock {
+    /// The file, or the program on another machine, which ends when it is dropped.
+    _held: Box<dyn Send>,
+}
+
+impl std::fmt::Debug for Lock {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Lock")
+    }
+}
+
+/// Why there is no lock.
+#[derive(Debug, thiserror::Error)]
+pub enum LockError {
+    /// Somebody has it.
+    #[error("{holder} goes on (lock {})", .path.display())]
+    Held {
+        /// The file.
+        path: PathBuf,
+        /// Who, in its own words.
+        holder: String,
+    },
+    /// The file cannot be used.
+    #[error("cannot lock {}", .path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        #[source]
+        source: io::Error,
+    },
+}
+
+#[derive(Debug)]
+struct LockedFile {
+    path: PathBuf,
+    _file: File,
+}
+
+impl Drop for LockedFile {
+    fn drop(&mut self) {
+        // While the lock is still held: who waits for it looks whether the name is
+        // still the file's.
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+/// Takes a lock on this machine; `holder` tells others who has it.
+///
+/// # Errors
+/// When somebody else has it, or the file cannot be made.
+pub fn lock_file(path: &Path, holder: &str) -> Result<Lock, LockError> {
+    let failed = |source| LockError::Io {
+        path: path.to_owned(),
+        source,
+    };
+    loop {
+        let mut file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .custom_flags(rustix::fs::OFlags::NOFOLLOW.bits() as i32)
+            .open(path)
+            .map_err(failed)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let mut holder = String::new();
+                // It may not have said anything yet.
+                file.read_to_string(&mut holder).map_err(failed)?;
+                return Err(LockError::Held {
+                    path: path.to_owned(),
+                    holder: or_somebody(&holder),
+                });
+            }
+            Err(TryLockError::Error(source)) => return Err(failed(source)),
+        }
+        let ours = file.metadata().map_err(failed)?;
+        let named = fs::symlink_metadata(path);
+        if !named.is_ok_and(|named| (named.dev(), named.ino()) == (ours.dev(), ours.ino())) {
+            // The holder before has just given it back, and removed its file.
+            continue;
+        }
+        file.set_len(0)
+            .and_then(|()| file.rewind())
+            .and_then(|()| file.write_all(holder.as_bytes()))
+            .map_err(failed)?;
+        return Ok(Lock {
+            _held: Box::new(LockedFile {
+                path: path.to_owned(),
+                _file: file,
+            }),
+        });
+    }
+}
+
+fn or_somebody(holder: &str) -> String {
+    match holder.trim() {
+        "" => "another process".to_owned(),
+        holder => holder.to_owned(),
+    }
+}
+
+/// How flock(1) of util-linux and lockf(1) of FreeBSD say that somebody has it.
+const TAKEN: i32 = 75;
+/// How long the program may take to say that it has the lock.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Takes the lock by a program, on a machine where files are out of reach. `holder`
+/// must be nobody else's words.
+pub(crate) fn lock_by_program<T: Target + ?Sized>(
+    target: &T,
+    path: &str,
+    holder: &str,
+) -> Result<Lock, TargetError> {
+    let tells = r#"printf %s "$2" >"$1" && exec sleep 2147483647"#;
+    let script = r#"
+        if command -v flock >/dev/null; then
+            exec flock --nonblock --conflict-exit-code 75 "$1" sh -c "$3" sh "$1" "$2"
+        fi
+        exec lockf -k -s -t 0 "$1" sh -c "$3" sh "$1" "$2""#;
+    let command = Command::changes("sh", ["-c", script, "sh", path, holder, tells]);
+    let mut running = target.start(&command)?;
+    let begun = Instant::now();
+    loop {
+        if let Some(output) = running.poll()? {
+            let machine = target.name().to_owned();
+            if output.code == Some(TAKEN) {
+                let holder = target.read(path).unwrap_or_default();
+                return Err(TargetError::Locked {
+                    machine,
+                    path: path.to_owned(),
+                    holder: or_somebody(&holder),
+                });
+            }
+            return Err(TargetError::Failed {
+                machine,
+                command: command.to_string(),
+                output: Box::new(output),
+            });
+        }
+        if target.read(path).is_ok_and(|said| said == holder) {
+            return Ok(Lock {
+                _held: Box::new(running),
+            });
+        }
+        if begun.elapsed() >= PATIENCE {
+            return Err(TargetError::Timeout {
+                machine: target.name().to_owned(),
+                command: command.to_string(),
+                limit: PATIENCE,
+            });
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Which disk the kernel has behind a name: another one that gets the same name
+/// and number later has another sequence number (Linux 5.15 and later).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KernelDisk {
+    /// The device's number.
+    pub number: u64,
+    /// Which of all disks since the machine started.
+    pub sequence: Option<u64>,
+}
+
+impl std::fmt::Display for KernelDisk {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (major, minor) = (
+            rustix::fs::major(self.number),
+            rustix::fs::minor(self.number),
+        );
+        write!(f, "{major}:{minor}")?;
+        match self.sequence {
+            Some(sequence) => write!(f, ", disk {sequence} since the start"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A block device of this machine, opened exclusively.
+#[derive(Debug)]
+pub struct Claim {
+    file: File,
+    disk: KernelDisk,
+}
+
+impl Claim {
+    /// Claims a device.
+    pub(crate) fn take(device: &Path) -> io::Result<Self> {
+        let file = OpenOptions::new()
+            .read(true)
+            .custom_flags(rustix::fs::OFlags::EXCL.bits() as i32)
+            .open(device)?;
+        let found = file.metadata()?;
+        if !found.file_type().is_block_device() {
+            return Err(io::Error::other("it is not a block device"));
+        }
+        let number = found.rdev();
+        let (major, minor) = (rustix::fs::major(number), rustix::fs::minor(number));
+        let sequence = fs::read_to_string(format!("/sys/dev/block/{major}:{minor}/diskseq"));
+        let sequence = sequence.ok().and_then(|text| text.trim().parse().ok());
+        Ok(Self {
+            file,
+            disk: KernelDisk { number, sequence },
+        })
+    }
+
+    /// Which disk it is.
+    #[must_use]
+    pub fn disk(&self) -> KernelDisk {
+        self.disk
+    }
+
+    /// Gives up the exclusive right, for a tool that claims the device itself; the
+    /// descriptor stays, so that the name leads to no other disk.
+    ///
+    /// # Errors
+    /// When the device can no longer be opened.
+    pub fn relax(self) -> io::Result<File> {
+        use std::os::fd::AsRawFd;
+        File::open(format!("/proc/self/fd/{}", self.file.as_raw_fd()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::local::Local;
+
+    #[test]
+    fn a_second_one_is_told_who_has_the_lock_and_gets_it_when_that_is_gone() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("lock");
+        let first = lock_file(&path, "run A").unwrap();
+        let error = lock_file(&path, "run B").unwrap_err();
+        assert!(matches!(&error, LockError::Held { holder, .. } if holder == "run A"));
+        drop(first);
+        assert!(!path.exists());
+        drop(lock_file(&path, "run B").unwrap());
+        // What a killed holder leaves is no lock.
+        fs::write(&path, "run C").unwrap();
+        lock_file(&path, "run D").unwrap();
+        // Nor is anything written through a link that somebody has put there.
+        let other = folder.path().join("other");
+        fs::write(&other, "precious").unwrap();
+        std::os::unix::fs::symlink(&other, &path).unwrap();
+        lock_file(&path, "run E").unwrap_err();
+        assert_eq!(fs::read_to_string(&other).unwrap(), "precious");
+    }
+
+    #[test]
+    fn threads_that_take_turns_never_have_it_together() {
+        use std::sync::atomic::{AtomicU32, Ordering};
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("lock");
+        let inside = AtomicU32::new(0);
+        let turns = AtomicU32::new(0);
+        thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    while turns.load(Ordering::SeqCst) < 500 {
+                        let Ok(lock) = lock_file(&path, "a thread") else {
+                            continue;
+                        };
+                        assert_eq!(inside.fetch_add(1, Ordering::SeqCst), 0);
+                        turns.fetch_add(1, Ordering::SeqCst);
+                        inside.fetch_sub(1, Ordering::SeqCst);
+                        drop(lock);
+                    }
+                });
+            }
+        });
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_program_s_lock_is_the_same_lock() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("lock");
+        let text = path.to_str().unwrap();
+        let local = Local::new();
+        let held = lock_by_program(&local, text, "run A").unwrap();
+        let error = lock_by_program(&local, text, "run B").unwrap_err();
+        assert!(matches!(&error, TargetError::Locked { holder, .. } if holder == "run A"));
+        lock_file(&path, "run C").unwrap_err();
+        drop(held);
+        let begun = Instant::now();
+        while lock_file(&path, "run D").is_err() {
+            assert!(begun.elapsed() < PATIENCE);
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
