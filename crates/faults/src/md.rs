@@ -36,7 +36,7 @@ const SHORT_LOG_OFFSET: Sectors = Sectors(344);
 pub struct Md;
 
 /// A disk as the metadata reader sees it.
-struct Readable<'a>(&'a Disk);
+pub(crate) struct Readable<'a>(pub(crate) &'a Disk);
 
 impl ReadAt for Readable<'_> {
     fn read_at(&mut self, offset: Bytes, bytes: &mut [u8]) -> io::Result<()> {

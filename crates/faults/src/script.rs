@@ -86,6 +86,16 @@ pub enum Action {
         /// Whose.
         member: usize,
     },
+    /// The disk of a member that has failed loses a range, and its bad-block log
+    /// names it.
+    NoteBad {
+        /// Whose.
+        member: usize,
+        /// First sector of the data area.
+        sector: u64,
+        /// Sectors.
+        count: u64,
+    },
     /// The administrator fails a member.
     Fail {
         /// Which.
@@ -232,6 +242,8 @@ pub fn draw(seed: u64, options: &Options, array_size: u64) -> Vec<Step> {
     let mut steps: Vec<Step> = (0..options.steps).map(|_| draw.step()).collect();
     let story = Stream::new(seed).fork("story", 0);
     stories::insert(story, &draw, &mut steps);
+    let story = Stream::new(seed).fork("story", 1);
+    stories::members::insert(story, &draw, &mut steps);
     steps
 }
 

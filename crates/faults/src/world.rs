@@ -30,6 +30,7 @@ mod dispatch;
 mod enumerate;
 mod faults;
 mod meeting;
+mod noted;
 mod restart;
 mod settle;
 mod silent;
@@ -55,7 +56,7 @@ use raidlab_payload::{Buffers, BuffersConfig};
 use raidlab_random::Stream;
 use raidlab_units::Nanos;
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use timing::Models;
 
 /// Something that must not be.
@@ -129,6 +130,8 @@ pub struct World<'a> {
     first_sync: bool,
     /// The administrator ended a sync that has to go on.
     paused: bool,
+    /// Disks in whose bad-block logs something was noted elsewhere.
+    noted: BTreeSet<usize>,
     /// The budget was exceeded.
     beyond: bool,
     /// What the next assembly does with members that are out of date.
@@ -199,6 +202,7 @@ impl<'a> World<'a> {
             hole_open: false,
             first_sync: !options.assume_clean,
             paused: false,
+            noted: BTreeSet::new(),
             beyond: false,
             stale: Stale::LeaveOut,
             ended: false,
@@ -393,7 +397,7 @@ impl<'a> World<'a> {
         let syncs = self.core.as_ref().is_some_and(|core| core.is_syncing());
         if syncs && self.in_sync().len() == self.slots.len() {
             // Not a recovery: parity is made to fit, whatever the reason.
-            self.hole_open |= self.options.level.parity_count() > 0;
+            self.hole_open |= self.options.level.parity_count() > 0 && !self.first_sync;
         }
         started.map_err(|error| violation("start", error))
     }

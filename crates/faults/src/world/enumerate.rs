@@ -102,6 +102,7 @@ impl<'a> World<'a> {
             hole_open: self.hole_open,
             first_sync: self.first_sync,
             paused: false,
+            noted: self.noted.clone(),
             beyond: false,
             ended: false,
             stale: self.stale,

@@ -37,9 +37,9 @@ impl World<'_> {
     /// Slots whose disk has unreadable sectors.
     pub(super) fn unreadable(&self) -> SlotSet {
         let marked = |slot: &usize| {
-            self.slots[*slot].is_some_and(|disk| {
-                let disk = &self.disks[disk];
-                disk.overlays(0, disk.sectors()).next().is_some()
+            self.slots[*slot].is_some_and(|number| {
+                let disk = &self.disks[number];
+                disk.overlays(0, disk.sectors()).next().is_some() || self.is_noted(number)
             })
         };
         (0..self.slots.len()).filter(marked).map(slot_of).collect()
@@ -118,6 +118,11 @@ impl World<'_> {
                 dies,
             } => self.hang(member, for_ns, dies),
             Action::Lose { member } => self.lose(member),
+            Action::NoteBad {
+                member,
+                sector,
+                count,
+            } => self.note_bad(member, sector, count),
             Action::Fail { member } => return self.administer_fail(member),
             Action::UnreadableMetadata { member, sector } => {
                 self.make_metadata_unreadable(member, sector)

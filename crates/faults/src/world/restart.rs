@@ -194,7 +194,9 @@ impl World<'_> {
             assembled = self.assemble(&present, false, None);
         }
         if self.has_hole() {
+            // Nobody can tell a first resync by now.
             self.hole_open = true;
+            self.first_sync = false;
         }
         match assembled {
             Ok(assembled) => self.take(assembled),
@@ -416,7 +418,7 @@ impl World<'_> {
 
     /// What the members say of themselves holds for their bytes.
     fn verify_promises(&mut self) -> Result<(), Violation> {
-        if self.beyond || self.reader.redundancy() == 0 {
+        if self.beyond || self.reader.redundancy() == 0 || self.has_notes() {
             return Ok(());
         }
         let Some(said) = self.said() else {

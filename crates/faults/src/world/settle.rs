@@ -90,6 +90,7 @@ impl World<'_> {
             self.mend(false, true)?;
             if self.in_sync().len() == self.slots.len() {
                 self.rewrite_unreadable();
+                self.repair_noted()?;
             }
         }
         Err(self.never_whole())
@@ -162,6 +163,8 @@ impl World<'_> {
         self.statistics.verifications += 1;
         let present = self.in_sync();
         self.agree(present)?;
+        // All agrees: what was there at first is as good as written.
+        self.first_sync = false;
         self.settle_values(present)?;
         self.try_losses(present)
     }

@@ -224,7 +224,7 @@ fn plan_dirty(
 fn is_unused(view: &View, chosen: &Chosen) -> bool {
     let mut holders = (0..)
         .zip(&chosen.parts)
-        .filter(|(_, part)| matches!(part, Some(Part::InSync(_) | Part::Recovering(..))));
+        .filter(|(_, part)| matches!(part, Some(Part::InSync(_))));
     let was_stopped = |at: usize| {
         let says = view.blocks(at).first().map(|block| block.says);
         says.is_some_and(|says| says.session == 0 && says.first_resync)

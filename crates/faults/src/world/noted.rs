@@ -1,0 +1,102 @@
+//! Bad blocks that somebody else noted on a disk while it was away.
+//!
+//! md keeps a member whose medium refuses a write, and notes the range in its bad-block
+//! log; raidlab fails such a member. So a disk that comes back from md may name ranges
+//! in chunks that the bitmap calls clean, and the array has their bytes elsewhere.
+//! Such a disk is made here out of one that has failed: with other bytes there, and a
+//! log that says so. Until they are written again, it counts as one that cannot be
+//! read there. Not in arrays that a crash leaves with a write hole: for what parity
+//! does not say there would be no other copy.
+
+use super::{Violation, World};
+use crate::disk::Disk;
+use crate::md::Readable;
+use crate::pages::SECTOR;
+use raidlab_array::{MemberState, SyncAction};
+use raidlab_metadata::{BadBlockEntry, Features, MemberMetadata, read_member};
+use raidlab_units::Sectors;
+
+impl World<'_> {
+    /// A failed member's disk loses a range of its data area, and its log names it.
+    pub(super) fn note_bad(
+        &mut self,
+        member: usize,
+        sector: u64,
+        count: u64,
+    ) -> Option<&'static str> {
+        if self.beyond || self.has_hole() {
+            return None;
+        }
+        let number = self.failed_disk(member)?;
+        let (offset, size) = self.reader.areas[member];
+        let count = count.min(size.checked_sub(sector)?);
+        // Nobody would ever write to what holds nothing.
+        let holds = |sector| self.reader.position(member, sector).is_some();
+        if !(sector..sector + count).all(holds) {
+            return None;
+        }
+        let disk = &mut self.disks[number];
+        let mut metadata = metadata(disk)?;
+        let superblock = &mut metadata.superblock;
+        let log = superblock.bad_block_log?;
+        metadata.bad_blocks.push(BadBlockEntry {
+            start: Sectors(offset + sector),
+            count: Sectors(count),
+        });
+        let bytes = log.encode(&metadata.bad_blocks).ok()?;
+        let place = superblock
+            .super_offset
+            .0
+            .checked_add_signed(log.offset.into())?;
+        superblock.features = Features(superblock.features.0 | Features::BAD_BLOCKS);
+        let mut block = superblock.encode().ok()?;
+        block.resize(block.len().next_multiple_of(SECTOR), 0);
+        disk.write(place, bytes.into(), true);
+        disk.write(superblock.super_offset.0, block.into(), true);
+        let rubbish = vec![0xb5; count as usize * SECTOR];
+        disk.write(offset + sector, rubbish.into(), true);
+        self.noted.insert(number);
+        Some("bad blocks noted elsewhere")
+    }
+
+    /// The disk of a slot whose member has failed, with nothing in flight to it.
+    fn failed_disk(&self, member: usize) -> Option<usize> {
+        let disk = match self.states().get(member)? {
+            MemberState::Faulty => self.slots[member]?,
+            MemberState::Missing => {
+                let retired = self.retired.iter().find(|(slot, _)| *slot == member);
+                retired?.1
+            }
+            _ => return None,
+        };
+        let mut flights = self.flights.values();
+        let is_quiet = flights.all(|flight| flight.disk != Some(disk));
+        (is_quiet && self.is_alive(disk) && self.hung[disk].is_none()).then_some(disk)
+    }
+
+    /// Whether a disk's log names anything that was noted here.
+    pub(super) fn is_noted(&self, disk: usize) -> bool {
+        let found = || metadata(&self.disks[disk]);
+        self.noted.contains(&disk) && found().is_some_and(|it| !it.bad_blocks.is_empty())
+    }
+
+    /// Whether a member's is.
+    pub(super) fn has_notes(&self) -> bool {
+        self.slots.iter().flatten().any(|disk| self.is_noted(*disk))
+    }
+
+    /// What logs name is given its bytes again, by a repair.
+    pub(super) fn repair_noted(&mut self) -> Result<(), Violation> {
+        if !self.has_notes() {
+            return Ok(());
+        }
+        self.call(|core, now, out| {
+            // Refused while another sync runs: then in the next round.
+            let _running = core.start_sync(now, SyncAction::Repair, out);
+        })
+    }
+}
+
+fn metadata(disk: &Disk) -> Option<MemberMetadata> {
+    read_member(&mut Readable(disk), Sectors(disk.sectors()).to_bytes()).ok()
+}
