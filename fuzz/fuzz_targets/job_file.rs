@@ -5,18 +5,20 @@
 use libfuzzer_sys::fuzz_target;
 use raidlab_random::Stream;
 use raidlab_units::{Bytes, Nanos};
-use raidlab_workload::{
-    Direction, JobFile, JobSpec, StopClock, parse_command_line_options, read_job_file,
-};
+use raidlab_workload::{Direction, FioJobs, JobFile, JobSpec, Permission, StopClock};
 
 const DEVICE: Bytes = Bytes(4_000_787_030_016);
 
 fuzz_target!(|text: &str| {
-    if let Ok(file) = read_job_file("job file", text) {
+    let permission = Permission::default();
+    let none = |_: &str| Err(String::new());
+    let read = FioJobs::from_job_file("job file", text, &permission, &none);
+    if let Ok(file) = read.and_then(|jobs| jobs.model()) {
         run(&file);
     }
     let arguments: Vec<&str> = text.split_whitespace().collect();
-    if let Ok(file) = parse_command_line_options("command line", &arguments) {
+    let read = FioJobs::from_command_line("command line", &arguments, &permission);
+    if let Ok(file) = read.and_then(|jobs| jobs.model()) {
         run(&file);
     }
 });

@@ -1,6 +1,6 @@
 //! The facts file.
 
-use raidlab_workload::{JobFileError, JobGroup, JobSpec, parse_command_line_options};
+use raidlab_workload::{FioJobs, JobFileError, JobGroup, JobSpec, Permission};
 use serde::Deserialize;
 use std::collections::BTreeSet;
 use thiserror::Error;
@@ -266,7 +266,7 @@ fn convert(fact: &RawFact, jobs: Vec<JobSpec>) -> Fact {
 /// One job from fio's options.
 fn parse_job(options: &str) -> Result<JobSpec, JobFileError> {
     let options: Vec<&str> = options.split_whitespace().collect();
-    let file = parse_command_line_options("fio", &options)?;
+    let file = FioJobs::from_command_line("fio", &options, &Permission::default())?.model()?;
     // Without `--name` there is exactly one job.
     Ok(file
         .groups

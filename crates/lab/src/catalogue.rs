@@ -33,6 +33,14 @@ pub enum LoadError {
     /// The fio job file is wrong.
     #[error(transparent)]
     JobFile(#[from] raidlab_workload::JobFileError),
+    /// A word in braces of the fio job file is wrong.
+    #[error("{file}: {error}")]
+    Placeholder {
+        /// The job file.
+        file: String,
+        /// What is wrong.
+        error: crate::PlaceholderError,
+    },
     /// The file could not be read.
     #[error("cannot read {}", .path.display())]
     Read {

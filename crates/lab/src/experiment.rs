@@ -10,7 +10,7 @@ use crate::suite::{
 use raidlab_store::{Cell, Measurement, Operation, Role, Setting};
 use raidlab_systems::FileSystemSpec;
 use raidlab_units::{Bytes, Nanos};
-use raidlab_workload::{Engine, JobError, JobGroup, JobSpec};
+use raidlab_workload::{JobError, JobSpec};
 
 /// One subject under one suite, ready to run.
 #[derive(Debug, Clone, PartialEq)]
@@ -494,11 +494,8 @@ fn plan_job(job: &Job, sequence: &mut u32, host: QueueStyle) -> PlannedJob {
         QueueRule::Threads => Some(QueueStyle::Threads),
     };
     let mut work = job.work.clone();
-    if let Work::Fio {
-        group: Ok(group), ..
-    } = &mut work
-    {
-        queue_as(group, queue);
+    if let Some(queue) = queue {
+        work.edit_fio(|jobs| jobs.queue_as(queue == QueueStyle::Libaio));
     }
     let planned = PlannedJob {
         sequence: *sequence,
@@ -513,22 +510,6 @@ fn plan_job(job: &Job, sequence: &mut u32, host: QueueStyle) -> PlannedJob {
     };
     *sequence += 1;
     planned
-}
-
-/// Gives fio's jobs the engine and the number of clones that make up their
-/// queue depth.
-fn queue_as(group: &mut JobGroup, queue: Option<QueueStyle>) {
-    for spec in &mut group.jobs {
-        match queue {
-            None => {}
-            Some(QueueStyle::Libaio) => spec.engine = Engine::Libaio,
-            Some(QueueStyle::Threads) => {
-                spec.engine = Engine::Sync;
-                spec.num_jobs = spec.num_jobs.saturating_mul(spec.io_depth);
-                spec.io_depth = 1;
-            }
-        }
-    }
 }
 
 #[cfg(test)]

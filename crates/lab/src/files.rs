@@ -5,6 +5,7 @@
 //! was read is what its plan keeps. Where a plan brings the texts, nothing else is
 //! read: its run is the same on another machine, and after a file has changed.
 
+use raidlab_workload::Permission;
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -18,6 +19,8 @@ pub struct Files {
     texts: Mutex<BTreeMap<String, String>>,
     /// Whether there are no others.
     complete: bool,
+    /// What the files may ask of fio beside its load.
+    permission: Permission,
 }
 
 /// What a built-in file of this folder of the repository is called among a plan's files.
@@ -35,11 +38,24 @@ pub fn as_built_in(name: &str) -> Option<(&str, &str)> {
 impl Files {
     /// These, and no others.
     #[must_use]
-    pub const fn brought(texts: BTreeMap<String, String>) -> Self {
+    pub fn brought(texts: BTreeMap<String, String>) -> Self {
         Self {
             texts: Mutex::new(texts),
             complete: true,
+            permission: Permission::default(),
         }
+    }
+
+    /// The same files, which may ask of fio what `permission` says.
+    #[must_use]
+    pub fn allowing(self, permission: Permission) -> Self {
+        Self { permission, ..self }
+    }
+
+    /// What the files may ask of fio beside its load.
+    #[must_use]
+    pub const fn permission(&self) -> &Permission {
+        &self.permission
     }
 
     /// All that were read so far, or are brought.

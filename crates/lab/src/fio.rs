@@ -1,27 +1,56 @@
-//! What a suite says to fio, read by the workload's own reader.
+//! What a suite or a job file says to fio: a list of options, and what the
+//! model makes of it.
 
+use crate::catalogue;
 use crate::document::{Document, FileError, Problem};
+use crate::files::Files;
 use crate::placeholder;
-use crate::suite::FioText;
-use raidlab_workload::{JobFile, JobFileError, JobGroup, OptionError, Place};
+use raidlab_workload::{FioJobs, JobFileError, JobGroup, Note, Permission, Place};
 use std::error::Error;
 use std::ops::Range;
+use std::path::Path;
+
+/// fio's text in a suite's step.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum FioText {
+    /// Command lines, one for each job that runs at the same time.
+    Options(Vec<String>),
+    /// A job file.
+    JobFile {
+        /// Its name in messages.
+        name: String,
+        /// Its text.
+        text: String,
+    },
+}
 
 /// A job's fio text as read.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(crate) struct FioReading {
+    /// The options.
+    pub jobs: FioJobs,
     /// What runs together; without the options that are not modelled, and with
     /// examples in the place of placeholders.
     pub group: JobGroup,
     /// Why the group is not all that the text says, and cannot be modelled.
     pub not_modelled: Option<String>,
+    /// What the user should know.
+    pub notes: Vec<Note>,
 }
 
-/// Reads a job's fio text: everything in it runs at the same time.
-///
-/// Command lines are split at blanks, quotes have no meaning. Options that fio
-/// has and the model has not are left out and named, one by one, until the
-/// rest can be read.
+impl FioReading {
+    /// What the model runs, or why it cannot.
+    pub(crate) fn modelled(&self) -> Result<JobGroup, String> {
+        match &self.not_modelled {
+            None => Ok(self.group.clone()),
+            Some(reason) => Err(reason.clone()),
+        }
+    }
+}
+
+/// Reads a job's fio text: everything in it runs at the same time. Command
+/// lines are split at blanks, quotes have no meaning. Files that a job file
+/// includes are looked for in `folder`.
 ///
 /// # Errors
 /// With the suite's file and line and fio's option.
@@ -30,117 +59,96 @@ pub(crate) fn read_fio(
     span: Range<usize>,
     job: &str,
     fio: &FioText,
+    (folder, files): (&Path, &Files),
 ) -> Result<FioReading, FileError> {
-    let mut reading = FioReading::default();
-    let texts = match fio {
-        FioText::Options(lines) => lines.iter().collect(),
-        FioText::JobFile { text, .. } => vec![text],
-    };
-    for text in texts {
-        let example = placeholder::example(text).map_err(|error| {
+    let blamed = |error: JobFileError| blame(document, span.clone(), &error);
+    let jobs = match fio {
+        FioText::Options(lines) => read_lines(&format!("job {job}"), lines, files.permission()),
+        FioText::JobFile { name, text } => read_job_file(name, text, folder, files),
+    }
+    .map_err(blamed)?;
+    let groups = jobs.groups().len();
+    if groups > 1 {
+        let what = format!("with `stonewall` this is {groups} runs, one after the other");
+        let remedy = "write one step for each of them";
+        return Err(document.invalid(span, what, remedy));
+    }
+    read_group(jobs).map_err(|error| match error {
+        GroupError::Placeholder(error) => {
             document.invalid(span.clone(), error.to_string(), placeholder::REMEDY)
-        })?;
-        if example.is_some() {
-            let reason = "part of it depends on the machine: the words in braces";
-            reading.not_modelled = Some(reason.to_owned());
         }
-        let text = example.as_deref().unwrap_or(text);
-        let partly = match fio {
-            FioText::Options(_) => read_options(&format!("job {job}"), text),
-            FioText::JobFile { name, .. } => read_lines(name, text),
-        };
-        let partly = partly.map_err(|error| blame(document, span.clone(), &error))?;
-        if reading.not_modelled.is_none() {
-            reading.not_modelled = partly.not_modelled;
-        }
-        let [one] = <[JobGroup; 1]>::try_from(partly.groups).map_err(|groups| {
-            let what = format!(
-                "with `stonewall` this is {} runs, one after the other",
-                groups.len()
-            );
-            document.invalid(span.clone(), what, "write one step for each of them")
-        })?;
-        reading.group.stop_together |= one.stop_together;
-        reading.group.jobs.extend(one.jobs);
+        GroupError::Fio(error) => blamed(error),
+    })
+}
+
+/// Command lines of jobs that run together. A job whose line begins a group
+/// stands alone in it.
+fn read_lines(
+    name: &str,
+    lines: &[String],
+    permission: &Permission,
+) -> Result<FioJobs, JobFileError> {
+    let mut all = FioJobs {
+        name: name.to_owned(),
+        ..FioJobs::default()
+    };
+    for line in lines {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let read = FioJobs::from_command_line(name, &words, permission)?;
+        all.jobs.extend(read.jobs);
+        all.notes.extend(read.notes);
     }
-    Ok(reading)
+    Ok(all)
 }
 
-/// What could be read, and the first thing that is fio's but not modelled.
-struct Partly {
-    groups: Vec<JobGroup>,
-    not_modelled: Option<String>,
+/// A job file, and what it includes, if that is allowed.
+pub(crate) fn read_job_file(
+    name: &str,
+    text: &str,
+    folder: &Path,
+    files: &Files,
+) -> Result<FioJobs, JobFileError> {
+    let open = |file: &str| {
+        let read = catalogue::read_text(files, &folder.join(file));
+        read.map_err(|error| chain(&error))
+    };
+    FioJobs::from_job_file(name, text, files.permission(), &open)
 }
 
-/// Reads a command line.
-fn read_options(name: &str, text: &str) -> Result<Partly, JobFileError> {
-    let arguments = text.split_whitespace().map(str::to_owned).collect();
-    // It stands for an option that is left out; it has no effect.
-    leave_out(arguments, "--group_reporting", |arguments| {
-        raidlab_workload::parse_command_line_options(name, arguments)
-    })
+/// Why jobs have no group.
+#[derive(Debug)]
+pub(crate) enum GroupError {
+    /// A word in braces is wrong.
+    Placeholder(placeholder::PlaceholderError),
+    /// An option is wrong.
+    Fio(JobFileError),
 }
 
-/// Reads a job file.
-fn read_lines(name: &str, text: &str) -> Result<Partly, JobFileError> {
-    let lines = text.lines().map(str::to_owned).collect();
-    leave_out(lines, "", |lines| {
-        raidlab_workload::read_job_file(name, &lines.join("\n"))
-    })
-}
-
-/// Reads `parts` again and again, with `filler` for each part that says
-/// something that is not modelled, until the rest can be read.
-fn leave_out(
-    mut parts: Vec<String>,
-    filler: &str,
-    read: impl Fn(&[String]) -> Result<JobFile, JobFileError>,
-) -> Result<Partly, JobFileError> {
+/// What the model makes of jobs that run together.
+pub(crate) fn read_group(jobs: FioJobs) -> Result<FioReading, GroupError> {
     let mut not_modelled = None;
-    loop {
-        let error = match read(&parts) {
-            Ok(JobFile { groups, .. }) => {
-                return Ok(Partly {
-                    groups,
-                    not_modelled,
-                });
-            }
-            Err(error) => error,
-        };
-        let JobFileError::Option {
-            place,
-            option,
-            cause,
-        } = &error
-        else {
-            return Err(error);
-        };
-        if !matches!(**cause, OptionError::NotModelled { .. }) {
-            return Err(error);
-        }
-        not_modelled.get_or_insert_with(|| chain(&error));
-        let (Place::Line { line: number, .. } | Place::Argument { number, .. }) = place;
-        let first = number - 1;
-        if !parts
-            .get(first)
-            .is_some_and(|part| part.contains(option.as_str()))
-        {
-            // Some other part is to blame, and nobody says which.
-            return Ok(Partly {
-                groups: vec![JobGroup::default()],
-                not_modelled,
-            });
-        }
-        // `--rate 10m` is two arguments.
-        let value = parts
-            .get(first + 1)
-            .is_some_and(|next| !next.starts_with('-'));
-        let last = match place {
-            Place::Argument { .. } if value && !parts[first].contains('=') => first + 1,
-            _ => first,
-        };
-        parts[first..=last].fill(filler.to_owned());
+    let examples = jobs.expand(|text| {
+        let example = placeholder::example(text)?;
+        Ok(example.unwrap_or_else(|| text.to_owned()))
+    });
+    let examples = examples.map_err(GroupError::Placeholder)?;
+    if examples != jobs {
+        let reason = "part of it depends on the machine: the words in braces";
+        not_modelled = Some(reason.to_owned());
     }
+    let (file, error) = examples.partly_model().map_err(GroupError::Fio)?;
+    let not_modelled = not_modelled.or_else(|| error.map(|error| chain(&error)));
+    let mut group = JobGroup::default();
+    for one in file.groups {
+        group.stop_together |= one.stop_together;
+        group.jobs.extend(one.jobs);
+    }
+    Ok(FioReading {
+        jobs,
+        group,
+        not_modelled,
+        notes: file.notes,
+    })
 }
 
 /// A workload's error at its place in the suite's file. A job file inside the
@@ -148,26 +156,10 @@ fn leave_out(
 fn blame(document: &Document, span: Range<usize>, error: &JobFileError) -> FileError {
     let inline = document.text[span.clone()].starts_with("\"\"\"\n");
     let mut blamed = document.error(span, Problem::Fio(chain(error)));
-    if let (true, Some(line)) = (inline, line_of(error)) {
+    if let (true, Some(Place::Line { line, .. })) = (inline, error.place()) {
         blamed.line += line;
     }
     blamed
-}
-
-/// The line of a job file that an error is about.
-const fn line_of(error: &JobFileError) -> Option<usize> {
-    match error {
-        JobFileError::Option { place, .. }
-        | JobFileError::Job { place, .. }
-        | JobFileError::SectionHeader { place, .. }
-        | JobFileError::OutsideSection { place, .. }
-        | JobFileError::Include { place, .. }
-        | JobFileError::Argument { place, .. } => match place {
-            Place::Line { line, .. } => Some(*line),
-            Place::Argument { .. } => None,
-        },
-        JobFileError::NoJob { .. } => None,
-    }
 }
 
 /// An error and its causes in one line.

@@ -38,13 +38,14 @@ pub use host::{Host, QueueStyle};
 pub use placeholder::{PlaceholderError, Placeholders, expand};
 pub use plan::Plan;
 pub use published::{Accuracy, Better, Cell, Class, Log, Published, Synced};
+pub use raidlab_workload::{Honoured, OptionFacts, Permission, fio_options};
 pub use run::{Before, RunEnd, RunError, RunOptions, Sink, run_suite};
 pub use subject::{
     Checkpoint, Metadata, READ_POLICIES, ReadRecovered, RecoveringWrites, Recovery, Subject,
     SubjectKind, SyncSource, Throttle, WriteBarrier, Zfs, ZfsRelease,
 };
 pub use suite::{
-    Begin, Condition, Event, EventKind, FioText, Job, QueueRule, Region, Rounds, Step, Suite,
-    TimedEvent, Wait, When, Work,
+    Begin, Condition, Event, EventKind, Job, QueueRule, Region, Rounds, Step, Suite, TimedEvent,
+    Wait, When, Work,
 };
 pub use words::{describe_job, event_in_words, wait_in_words};

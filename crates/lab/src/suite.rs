@@ -14,12 +14,13 @@ mod tool;
 use crate::catalogue::{self, Kind, LoadError};
 use crate::document::Document;
 use crate::files::Files;
+use crate::fio::{GroupError, read_group, read_job_file};
 use crate::published::Published;
 use crate::subject::Subject;
 use crate::words::{class_of_job, describe};
 use raidlab_systems::FileSystemSpec;
 use raidlab_units::Nanos;
-use raidlab_workload::JobGroup;
+use raidlab_workload::{FioJobs, JobGroup};
 use serde::Deserialize;
 use std::path::Path;
 
@@ -154,10 +155,9 @@ pub struct Job {
 pub enum Work {
     /// fio.
     Fio {
-        /// What it is told.
-        text: FioText,
-        /// The same, read, before the host's way of queueing is applied; or
-        /// why the model cannot do it.
+        /// What it is told: options with [`crate::Placeholders`].
+        jobs: FioJobs,
+        /// What the model makes of them, or why it cannot.
         group: Result<JobGroup, String>,
     },
     /// Another tool.
@@ -179,6 +179,21 @@ impl Work {
         match self {
             Self::Fio { group, .. } => group.as_ref().map_err(Clone::clone),
             Self::Tool { name, .. } => Err(format!("{name} is not modelled")),
+        }
+    }
+
+    /// Edits fio's options and has the model look at them again. Other tools
+    /// have none.
+    pub fn edit_fio(&mut self, edit: impl FnOnce(&mut FioJobs)) {
+        let Self::Fio { jobs, group } = self else {
+            return;
+        };
+        edit(jobs);
+        // What could be read before can be read still.
+        if group.is_ok()
+            && let Ok(reading) = read_group(jobs.clone())
+        {
+            *group = reading.modelled();
         }
     }
 }
@@ -212,20 +227,6 @@ pub enum QueueRule {
     Threads,
     /// Exactly as fio's options say.
     Fio,
-}
-
-/// What fio is told, in its own words.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum FioText {
-    /// Command lines, one for each job that runs at the same time.
-    Options(Vec<String>),
-    /// A job file.
-    JobFile {
-        /// Its name in messages.
-        name: String,
-        /// Its text.
-        text: String,
-    },
 }
 
 /// Something that happens to a member.
@@ -301,26 +302,33 @@ impl Suite {
     ) -> Result<Self, LoadError> {
         let text = catalogue::read_text(files, path)?;
         let name = path.display().to_string();
-        let file = raidlab_workload::read_job_file(&name, &text)?;
-        let remarks = file.notes.iter().map(ToString::to_string).collect();
-        let steps = file.groups.into_iter().enumerate().map(|(index, group)| {
-            Step::Job(Job {
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let file = read_job_file(&name, &text, folder, files)?;
+        let mut remarks: Vec<String> = file.notes.iter().map(ToString::to_string).collect();
+        let mut steps = Vec::new();
+        for (index, jobs) in file.groups().into_iter().enumerate() {
+            let reading = match read_group(jobs) {
+                Ok(reading) => reading,
+                Err(GroupError::Fio(error)) => return Err(error.into()),
+                Err(GroupError::Placeholder(error)) => {
+                    return Err(LoadError::Placeholder { file: name, error });
+                }
+            };
+            remarks.extend(reading.notes.iter().map(ToString::to_string));
+            steps.push(Step::Job(Job {
                 name: (index + 1).to_string(),
-                title: describe(&group),
-                class: class_of_job(&group).to_owned(),
+                title: describe(&reading.group),
+                class: class_of_job(&reading.group).to_owned(),
                 queue: QueueRule::Fio,
                 work: Work::Fio {
-                    text: FioText::JobFile {
-                        name: name.clone(),
-                        text: text.clone(),
-                    },
-                    group: Ok(group),
+                    group: reading.modelled(),
+                    jobs: reading.jobs,
                 },
                 prepares: false,
                 events: Vec::new(),
                 note: String::new(),
-            })
-        });
+            }));
+        }
         let regions = vec![Region::default(); disks.len()];
         let stem = path.file_stem().unwrap_or(path.as_os_str());
         Ok(Self {
@@ -335,7 +343,7 @@ impl Suite {
             begin: Begin::InSync,
             subjects,
             published: None,
-            steps: steps.collect(),
+            steps,
             remarks,
         })
     }

@@ -4,8 +4,8 @@
 use crate::experiment::{Experiment, PlannedJob, PlannedStep};
 use crate::subject::{Subject, SubjectKind};
 use crate::suite::{
-    Begin, Condition, Event, EventKind, FioText, Job, Region, Rounds, Step, Suite, TimedEvent,
-    Wait, When, Work,
+    Begin, Condition, Event, EventKind, Job, Region, Rounds, Step, Suite, TimedEvent, Wait, When,
+    Work,
 };
 use raidlab_systems::FileSystemSpec;
 use raidlab_units::Nanos;
@@ -215,10 +215,9 @@ fn filesystem_in_words(spec: &FileSystemSpec) -> String {
 /// A suite's job in words, with what its tool is told.
 fn job_in_words(job: &Job) -> Vec<String> {
     let work = match &job.work {
-        Work::Fio {
-            text: FioText::Options(lines),
-            ..
-        } => format!("fio {}", lines.join(" + ")),
+        Work::Fio { jobs, .. } if !jobs.is_from_job_file() => {
+            format!("fio {}", jobs.lines().join(" + "))
+        }
         Work::Fio { group, .. } => match group {
             Ok(group) => format!("fio job file: {}", describe(group)),
             Err(_) => "fio job file".to_owned(),
@@ -234,9 +233,9 @@ fn job_in_words(job: &Job) -> Vec<String> {
 fn planned_in_words(job: &PlannedJob) -> Vec<String> {
     let work = match &job.work {
         Work::Fio {
-            text: FioText::Options(lines),
+            jobs,
             group: Err(_),
-        } => format!("fio {}", lines.join(" + ")),
+        } if !jobs.is_from_job_file() => format!("fio {}", jobs.lines().join(" + ")),
         Work::Fio { group, .. } => group.as_ref().map_or_else(Clone::clone, describe),
         Work::Tool { name, arguments } => format!("{name} {}", arguments.join(" ")),
     };
@@ -377,6 +376,7 @@ pub fn describe_job(job: &JobSpec) -> String {
     let queue = match (job.engine, job.num_jobs) {
         (Engine::Libaio, 1) => format!("{} in flight", job.io_depth),
         (Engine::Libaio, jobs) => format!("{jobs} jobs with {} in flight each", job.io_depth),
+        (Engine::Null, _) => "no device".to_owned(),
         (Engine::Sync, 1) => "1 thread".to_owned(),
         (Engine::Sync, threads) => format!("{threads} threads"),
     };

@@ -153,7 +153,10 @@ impl From<LoadError> for Failure {
     fn from(error: LoadError) -> Self {
         let kind = match error {
             LoadError::Unknown { .. } => Kind::Usage,
-            LoadError::File(_) | LoadError::JobFile(_) | LoadError::Read { .. } => Kind::Input,
+            LoadError::File(_)
+            | LoadError::JobFile(_)
+            | LoadError::Placeholder { .. }
+            | LoadError::Read { .. } => Kind::Input,
         };
         Self::new(kind, error)
     }

@@ -153,11 +153,18 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let planned = planned::from_file(&asked)?;
     let (asked, files) = match &planned {
         Some(plan) => (plan.asked.clone(), Files::brought(plan.files.clone())),
-        None => (asked, Files::default()),
+        None => (
+            Asked {
+                allow_fio: prepare::with_values(&asked.allow_fio),
+                ..asked
+            },
+            Files::default(),
+        ),
     };
+    let permission = prepare::permission(&asked.allow_fio)?;
     carry_out(&Task {
         asked,
-        files: Arc::new(files),
+        files: Arc::new(files.allowing(permission)),
         here,
         outputs,
         dry_run,
@@ -173,9 +180,10 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 /// As [`run()`], and where the run has no plan that can be gone on with.
 pub fn resume(here: &Here, outputs: &Outputs, run: RunSummary) -> Result<(), Failure> {
     let plan = planned::from_store(&outputs.store, &run)?;
+    let permission = prepare::permission(&plan.asked.allow_fio)?;
     carry_out(&Task {
         asked: plan.asked.clone(),
-        files: Arc::new(Files::brought(plan.files.clone())),
+        files: Arc::new(Files::brought(plan.files.clone()).allowing(permission)),
         here: here.clone(),
         outputs: outputs.clone(),
         dry_run: false,

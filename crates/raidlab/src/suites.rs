@@ -4,7 +4,7 @@ use crate::failure::Failure;
 use crate::output;
 use clap::Args;
 use raidlab_lab::catalogue::{self, Kind};
-use raidlab_lab::{LoadError, Suite};
+use raidlab_lab::{Honoured, LoadError, Suite, fio_options};
 
 /// Arguments of `raidlab suites`.
 #[derive(Debug, Args)]
@@ -17,7 +17,8 @@ your own; `raidlab run ./own.toml` runs that.",
 Examples:
   raidlab suites
   raidlab suites mirror-2015
-  raidlab suites mirror-2015 --toml > own.toml"
+  raidlab suites mirror-2015 --toml > own.toml
+  raidlab suites --fio-options"
 )]
 pub struct Arguments {
     /// A built-in suite, or the path of one (.toml).
@@ -26,6 +27,11 @@ pub struct Arguments {
     /// Print the suite's file.
     #[arg(long, requires = "name")]
     toml: bool,
+
+    /// List fio's options: whether a suite or job file may give each without
+    /// `--allow-fio`, and what the model makes of it.
+    #[arg(long, conflicts_with = "name")]
+    fio_options: bool,
 }
 
 /// The remedy where a suite cannot be loaded.
@@ -37,6 +43,9 @@ pub const HELP: &str =
 /// # Errors
 /// When there is no such suite or its file is wrong.
 pub fn suites(arguments: &Arguments) -> Result<(), Failure> {
+    if arguments.fio_options {
+        return output::print(&options());
+    }
     let Some(name) = &arguments.name else {
         let rows = catalogue::suites()?.into_iter().map(|suite| {
             let jobs = suite.jobs().count().to_string();
@@ -54,6 +63,20 @@ pub fn suites(arguments: &Arguments) -> Result<(), Failure> {
         description => format!("\n{description}\n"),
     };
     output::print(&format!("{}{description}", suite.plan()))
+}
+
+/// fio's options as a table.
+fn options() -> String {
+    let rows = fio_options().into_iter().map(|option| {
+        let model = match option.honoured {
+            Honoured::Yes => "honoured".to_owned(),
+            Honoured::NoEffect(reason) => format!("no effect: {reason}"),
+            Honoured::No(reason) => format!("refused: {reason}"),
+        };
+        let class = option.class.in_words().to_owned();
+        vec![option.names.join(", "), class, model]
+    });
+    output::table(&["option", "it", "in the model"], &[], rows.collect())
 }
 
 /// The text of a file that has just been read without complaint.

@@ -89,7 +89,7 @@ impl Jobs {
                     clock: StopClock::new(job, machine.now),
                     depth: match job.engine {
                         Engine::Libaio => job.io_depth,
-                        Engine::Sync => 1,
+                        Engine::Sync | Engine::Null => 1,
                     },
                     job: job.clone(),
                     job_index,
@@ -213,6 +213,11 @@ impl Jobs {
                 self.flights.len() - 1
             }
         };
+        if clone.job.engine == Engine::Null {
+            // Nobody is asked: the answer is there.
+            self.completed(machine, RequestId(id as u64));
+            return;
+        }
         // Requests smaller than a sector, or not on one, move whole sectors.
         let first = unit.offset.0 / 512;
         let end = (unit.offset.0 + unit.length.0).div_ceil(512);
@@ -288,6 +293,10 @@ impl Jobs {
             return;
         }
         let mut next = now + machine.host.turnaround;
+        if clone.job.engine == Engine::Null {
+            // Without a device time must pass still.
+            next = next.max(now + Nanos(1));
+        }
         clone.since_think += 1;
         if clone.job.think_time > Nanos::ZERO && clone.since_think >= clone.job.think_time_blocks {
             clone.since_think = 0;

@@ -77,6 +77,9 @@ pub enum Engine {
     /// default engine on Unix.
     #[default]
     Sync,
+    /// `null`: each request is answered at once, by nobody, one at a time per
+    /// clone: what is measured is the host.
+    Null,
 }
 
 /// One job.
@@ -290,7 +293,7 @@ impl JobSpec {
     pub fn queue_depth(&self) -> u32 {
         match self.engine {
             Engine::Libaio => self.io_depth.saturating_mul(self.num_jobs),
-            Engine::Sync => self.num_jobs,
+            Engine::Sync | Engine::Null => self.num_jobs,
         }
     }
 

@@ -3,8 +3,8 @@
 //! A [`JobSpec`] describes a job, its [`RequestStream`] makes the requests of
 //! one clone, its [`StopClock`] says when a job with a `runtime` stops. Nothing
 //! here reads a clock or touches a device: a driver asks for the next request
-//! and says what time it is. [`read_job_file`] and
-//! [`parse_command_line_options`] read jobs as people write them for fio.
+//! and says what time it is. [`FioJobs`] are
+//! jobs as people write them for fio: read, edited, modelled and printed.
 
 mod fio;
 mod job;
@@ -13,7 +13,9 @@ mod stop_clock;
 mod stream;
 
 pub use fio::{
-    JobFile, JobFileError, Note, OptionError, Place, parse_command_line_options, read_job_file,
+    Class, FioJob, FioJobs, FioOption, Honoured, Includes, JobFile, JobFileError, Note,
+    OptionError, OptionFacts, Permission, PermissionError, Place, Target, Unit, canonical_name,
+    fio_options, is_program_option, unit,
 };
 pub use job::{Engine, JobError, JobGroup, JobSpec, Pattern, group_jobs};
 pub use stop_clock::StopClock;

@@ -1,6 +1,7 @@
 use super::*;
 use proptest::prelude::*;
-use raidlab_lab::{Choices, Experiment, HostChoice, Suite};
+use raidlab_lab::{Choices, Experiment, HostChoice, QueueStyle, Suite};
+use raidlab_workload::{FioJobs, Permission};
 use std::path::Path;
 
 /// The jobs of a suite of one step on a machine that queues in this way.
@@ -98,21 +99,39 @@ fn jobs_that_run_together_are_told_apart() {
 
 #[test]
 fn values_join_their_options_and_switches_get_one() {
-    assert_eq!(
-        words("--bs 4k -rw=read --end_fsync --name x"),
-        ["--bs=4k", "--rw=read", "--end_fsync=1", "--name=x"]
+    let step = "fio = \"--bs 4k -rw=read --end_fsync --name x\"";
+    let line = line(step, QueueStyle::Libaio, &device()).unwrap();
+    assert!(
+        line.contains("--name=x --bs=4k --rw=read --end_fsync=1 --ioengine"),
+        "{line}"
     );
 }
 
 #[test]
 fn a_job_s_name_comes_before_its_options_and_its_own_file_is_its_only_place() {
     let step = "fio = \"--rw=read --size=1m --name=mine --filename={file}\"";
-    let experiment = experiment(step, QueueStyle::Libaio);
-    let job = experiment.jobs().next().unwrap();
-    let lines = ["--rw=read --name=mine --filename=/x/y".to_owned()];
-    let arguments = options(&lines, job, &folder()).join(" ");
-    assert!(arguments.contains("--name=mine --rw=read"), "{arguments}");
-    assert!(!arguments.contains("--directory"), "{arguments}");
+    let line = line(step, QueueStyle::Libaio, &folder()).unwrap();
+    assert!(line.contains("--name=mine --rw=read"), "{line}");
+    assert!(!line.contains("--directory"), "{line}");
+}
+
+#[test]
+fn a_job_file_reaches_fio_with_all_its_options() {
+    let step = "fio_job = \"\"\"\n[global]\nsize=1m\ndirect=0\nnice=5\n[a]\nrw=read\n\
+                percentage_random=50\n[b]\nrw=write\nbuffer_pattern=0xff\n\"\"\"\nqueue = \"fio\"";
+    assert_eq!(
+        line(step, QueueStyle::Libaio, &device()).unwrap(),
+        "fio --output-format=json+ --eta=never --name=global --filename=/dev/md100 \
+         --name=a --size=1m --direct=0 --nice=5 --rw=read --percentage_random=50 \
+         --name=b --size=1m --direct=0 --nice=5 --rw=write --buffer_pattern=0xff"
+    );
+}
+
+#[test]
+fn a_line_break_in_a_disk_s_name_begins_nothing() {
+    let place = Place::planned("/dev/md\n--exec_prerun=true".to_owned(), false, 1 << 30);
+    let error = line("fio = \"--rw=read --size=1m\"", QueueStyle::Libaio, &place).unwrap_err();
+    assert!(error.contains("control character"), "{error}");
 }
 
 #[test]
@@ -175,12 +194,17 @@ proptest! {
         memory: u64,
         capacity: u64,
     ) {
-        let experiment = experiment("fio = \"--rw=read --size=1m\"", QueueStyle::Libaio);
+        let queue = if threads { QueueStyle::Threads } else { QueueStyle::Libaio };
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let Ok(mut jobs) = FioJobs::from_command_line("j", &words, &Permission::default()) else {
+            return Ok(());
+        };
+        jobs.queue_as(queue == QueueStyle::Libaio);
+        let experiment = experiment("fio = \"--rw=read --size=1m\"", queue);
         let mut job = experiment.jobs().next().unwrap().clone();
-        if let Work::Fio { text: lines, .. } = &mut job.work {
-            *lines = FioText::Options(vec![text]);
+        if let Work::Fio { jobs: planned, .. } = &mut job.work {
+            *planned = jobs;
         }
-        job.queue = Some(if threads { QueueStyle::Threads } else { QueueStyle::Libaio });
         let place = Place::planned("/x".to_owned(), true, capacity);
         if let Ok(invocation) = planned(&job, &place, memory) {
             let mut facts = crate::facts::Facts::new(raidlab_store::Scope::default());

@@ -8,8 +8,8 @@
 //! enough. Random writes for a time are not counted: which few of the region's
 //! blocks are fresh, nobody knows.
 
-use super::{FioText, Work};
-use raidlab_workload::{JobGroup, JobSpec};
+use super::Work;
+use raidlab_workload::{FioJobs, JobGroup, JobSpec};
 
 /// What a job reads and writes, as far as its text tells.
 #[derive(Debug, Clone, Default)]
@@ -34,7 +34,7 @@ impl Footprint {
         match work {
             Work::Tool { name, arguments } if name == "dd" => Self::of_dd(arguments),
             Work::Tool { .. } => Self::default(),
-            Work::Fio { text, .. } => Self::of_fio(text, group),
+            Work::Fio { jobs, .. } => Self::of_fio(jobs, group),
         }
     }
 
@@ -54,16 +54,12 @@ impl Footprint {
         }
     }
 
-    fn of_fio(text: &FioText, group: Option<&JobGroup>) -> Self {
+    fn of_fio(said: &FioJobs, group: Option<&JobGroup>) -> Self {
         let jobs = group.map_or(&[][..], |group| &group.jobs);
-        let text = match text {
-            FioText::Options(lines) => lines.join(" "),
-            FioText::JobFile { text, .. } => text.clone(),
-        };
-        let file = text
-            .split_whitespace()
-            .map(|word| word.trim_start_matches('-'))
-            .filter(|word| word.starts_with("filename=") || word.starts_with("name="))
+        let options = said.jobs.iter().flat_map(|job| &job.options);
+        let file = options
+            .filter(|option| option.is("filename") || option.is("name"))
+            .map(|option| format!("{}={}", option.name, option.value.as_deref().unwrap_or("")))
             .collect::<Vec<_>>()
             .join(" ");
         let region = |job: &JobSpec| {

@@ -160,7 +160,7 @@ pub(super) fn named_at(document: &Document, span: Range<usize>, error: LoadError
             let remedy = "paths start from the suite's folder";
             document.invalid(span, what, remedy).into()
         }
-        file @ LoadError::File(_) | file @ LoadError::JobFile(_) => file,
+        file @ (LoadError::File(_) | LoadError::JobFile(_) | LoadError::Placeholder { .. }) => file,
     }
 }
 

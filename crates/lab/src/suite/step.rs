@@ -4,11 +4,11 @@
 use super::freshness::Footprint;
 use super::matrix::{Combination, RawMatrix, combinations};
 use super::tool::{RawTool, read_tool};
-use super::{Condition, Event, EventKind, FioText, Job, QueueRule, TimedEvent, Wait, When, Work};
+use super::{Condition, Event, EventKind, Job, QueueRule, TimedEvent, Wait, When, Work};
 use crate::catalogue::{self, LoadError};
 use crate::document::{Document, FileError, Problem};
 use crate::files::Files;
-use crate::fio::read_fio;
+use crate::fio::{FioText, read_fio};
 use crate::settings::Time;
 use raidlab_units::{Nanos, parse_duration};
 use serde::Deserialize;
@@ -336,13 +336,14 @@ fn read_work(
         return Err(document.invalid(arguments.span(), what, remedy).into());
     }
     let (text, span) = read_fio_text(context, raw, named, name, combination)?;
-    let reading = read_fio(document, span, name, &text)?;
+    let included = context
+        .folder
+        .join(raw.fio_file.as_ref().map_or("", |file| file.get_ref()));
+    let folder = included.parent().unwrap_or(context.folder);
+    let reading = read_fio(document, span, name, &text, (folder, context.files))?;
     let work = Work::Fio {
-        text,
-        group: match reading.not_modelled {
-            None => Ok(reading.group.clone()),
-            Some(reason) => Err(reason),
-        },
+        jobs: reading.jobs.clone(),
+        group: reading.modelled(),
     };
     let footprint = Footprint::of(&work, Some(&reading.group));
     Ok((work, footprint))

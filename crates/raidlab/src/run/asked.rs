@@ -67,6 +67,16 @@ pub struct Asked {
     #[arg(long)]
     pub quick: bool,
 
+    /// Let the suite or job file use this option of fio's although it does more
+    /// than shape the load: `exec_prerun` runs a command, `write_bw_log` writes
+    /// files. With `filename` or `directory` the array takes the place of what
+    /// the file names. `include` lets a job file read others. '${NAME}' has the
+    /// variable's value from the environment put in, '${NAME}=VALUE' this one.
+    /// May be repeated. Read the file first: fio runs as root on real machines.
+    #[arg(long = "allow-fio", value_name = "OPTION")]
+    #[serde(default)]
+    pub allow_fio: Vec<String>,
+
     #[command(flatten)]
     pub host: HostAsked,
 

@@ -248,7 +248,6 @@ fn load(asked: &Asked, files: &Files) -> Result<Suite, Failure> {
     }
     if asked.quick {
         prepare::shorten(&mut suite);
-        prepare::shorten_text(&mut suite);
     }
     Ok(suite)
 }
@@ -324,7 +323,8 @@ impl Description {
     /// # Errors
     /// When it is not the one outside.
     pub fn experiment(self) -> Result<Experiment, Failure> {
-        let files = Files::brought(self.files);
+        let permission = prepare::permission(&self.asked.allow_fio)?;
+        let files = Files::brought(self.files).allowing(permission);
         let mut suite = load(&self.asked, &files)?;
         prepare::choose_disks(&mut suite, &self.asked.disks)?;
         let host = HostChoice {

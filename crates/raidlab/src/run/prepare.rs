@@ -7,11 +7,11 @@ use crate::{report, subjects, suites};
 use raidlab_disk::Preset;
 use raidlab_lab::catalogue;
 use raidlab_lab::{
-    Choices, Experiment, Files, FioText, Job, LoadError, Step, Subject, SubjectKind, Suite, Work,
+    Choices, Experiment, Files, LoadError, Permission, Step, Subject, SubjectKind, Suite,
 };
 use raidlab_model::presets;
 use raidlab_store::AccuracyNote;
-use raidlab_units::{Nanos, parse_duration};
+use raidlab_units::Nanos;
 use std::fmt::Write;
 use std::path::Path;
 
@@ -136,6 +136,38 @@ pub fn load(asked: &Asked, files: &Files) -> Result<Suite, Failure> {
     })
 }
 
+/// What the files of this run may ask of fio beside its load.
+///
+/// # Errors
+/// When there is no such option or variable.
+pub fn permission(allowed: &[String]) -> Result<Permission, Failure> {
+    let mut permission = Permission::default();
+    for text in allowed {
+        permission
+            .allow(text, |name| std::env::var(name).ok())
+            .map_err(|error| {
+                Failure::new(Kind::Usage, error).help(
+                    "--allow-fio takes an option of fio's, `include`, or a variable as '${NAME}'",
+                )
+            })?;
+    }
+    Ok(permission)
+}
+
+/// What is allowed, with the value of each variable that is allowed by name alone: who
+/// goes on with the run, and a guest, may have another environment.
+pub fn with_values(allowed: &[String]) -> Vec<String> {
+    let valued = |text: &String| {
+        let name = text.strip_prefix("${");
+        let name = name.and_then(|rest| rest.strip_suffix('}'));
+        match name.and_then(|name| std::env::var(name).ok()) {
+            Some(value) => format!("{text}={value}"),
+            None => text.clone(),
+        }
+    };
+    allowed.iter().map(valued).collect()
+}
+
 /// Those of the suite, or those that were named.
 ///
 /// # Errors
@@ -221,54 +253,16 @@ pub fn chosen_fits(files: &Files, disks: &[String], asked: &str) -> Result<Vec<S
     Err(Failure::words(Kind::Usage, words).help(format!("use one of: {known}, all")))
 }
 
-/// Lets no job that ends by time run longer than [`QUICK`]. Jobs that end by
-/// size stay whole: what comes after them relies on what they wrote.
+/// Lets no job that ends by time run longer than [`QUICK`], on any bench. Jobs
+/// that end by size stay whole: what comes after them relies on what they wrote.
 pub fn shorten(suite: &mut Suite) {
-    for step in &mut suite.steps {
-        if let Step::Job(Job {
-            work: Work::Fio {
-                group: Ok(group), ..
-            },
-            ..
-        }) = step
-        {
-            for spec in &mut group.jobs {
-                spec.runtime = spec.runtime.map(|runtime| runtime.min(QUICK));
-            }
-        }
-    }
-}
-
-/// The same for fio's own words, where fio itself is to run.
-pub fn shorten_text(suite: &mut Suite) {
-    let shorter = |line: &str| {
-        let words = line.split(' ').map(|word| {
-            let time = word.strip_prefix("--runtime=").and_then(|text| {
-                // fio takes a plain number for seconds.
-                let seconds = text.parse().ok().map(Nanos::from_secs);
-                seconds.or_else(|| parse_duration(text).ok())
-            });
-            match time {
-                Some(time) if time > QUICK => format!("--runtime={}", QUICK.0 / 1_000_000_000),
-                _ => word.to_owned(),
-            }
-        });
-        words.collect::<Vec<_>>().join(" ")
-    };
-    for step in &mut suite.steps {
-        if let Step::Job(Job {
-            work:
-                Work::Fio {
-                    text: FioText::Options(lines),
-                    ..
-                },
-            ..
-        }) = step
-        {
-            for line in lines {
-                *line = shorter(line);
-            }
-        }
+    let jobs = suite.steps.iter_mut().flat_map(|step| match step {
+        Step::Job(job) => std::slice::from_mut(job),
+        Step::Rounds(rounds) => rounds.jobs.as_mut_slice(),
+        Step::Event(_) | Step::Wait(_) => &mut [],
+    });
+    for job in jobs {
+        job.work.edit_fio(|jobs| jobs.shorten(QUICK));
     }
 }
 

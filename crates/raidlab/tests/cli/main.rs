@@ -4,6 +4,7 @@
 #[cfg(target_os = "linux")]
 mod array;
 mod faults;
+mod foreign;
 #[cfg(target_os = "linux")]
 mod hostile;
 #[cfg(unix)]

@@ -1,7 +1,6 @@
-//! fio: its argument vector, its kinds of output, its logs, and whether it
+//! fio: its kinds of output, its logs, and whether it
 //! took the options that it was given.
 
-mod arguments;
 pub mod human;
 mod json;
 mod json_latency;
@@ -10,10 +9,10 @@ mod log;
 mod options;
 mod terse;
 
-pub use arguments::{ArgumentError, Invocation, LogRequest, Place};
 pub use json::parse as parse_json;
 pub use log::{LogUnits, parse_log};
-pub use options::{AskedOption, Difference, Verdict, asked_options, canonical_name, check_options};
+pub use options::{AskedOption, Difference, Verdict, asked_options, check_options};
+pub use raidlab_workload::canonical_name;
 pub use terse::parse as parse_terse;
 
 pub(crate) use terse::is_line as is_terse_line;

@@ -9,11 +9,11 @@
 //! Two habits of fio (seen with 3.33) matter: a switch without a value,
 //! `--time_based`, is obeyed but not repeated, so nothing can be said of it;
 //! and an option that needs a value takes the next argument for it, even one
-//! that begins with dashes. [`Invocation`](super::Invocation) gives every
-//! option its value.
+//! that begins with dashes. So raidlab gives every option its value.
 
 use crate::result::{FactValue, ReportedOption, ToolResult};
 use raidlab_units::{parse_bytes, parse_duration};
+use raidlab_workload::{Unit, canonical_name, is_program_option, unit};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -88,63 +88,6 @@ impl fmt::Display for Difference {
     }
 }
 
-/// Options of the fio program itself, which it never repeats.
-const PROGRAM_OPTIONS: &[&str] = &[
-    "alloc_size",
-    "append_terse",
-    "aux_path",
-    "bandwidth_log",
-    "client",
-    "daemonize",
-    "debug",
-    "eta",
-    "eta_interval",
-    "eta_newline",
-    "idle_prof",
-    "inflate_log",
-    "latency_log",
-    "max_jobs",
-    "minimal",
-    "output",
-    "output_format",
-    "parse_only",
-    "readonly",
-    "section",
-    "server",
-    "status_interval",
-    "terse_version",
-    "trigger",
-    "trigger_file",
-    "trigger_remote",
-    "trigger_timeout",
-    "warnings_fatal",
-];
-
-/// Other names of options, each with the one used here.
-const ALIASES: &[(&str, &str)] = &[
-    ("allrandrepeat", "randrepeat"),
-    ("barrier", "write_barrier"),
-    ("blockalign", "ba"),
-    ("blocksize", "bs"),
-    ("blocksize_range", "bsrange"),
-    ("blocksize_unaligned", "bs_unaligned"),
-    ("disable_bw_measurement", "disable_bw"),
-    ("fileoffset", "offset"),
-    ("io_limit", "io_size"),
-    ("iodepth_batch_submit", "iodepth_batch"),
-    ("log_unix_epoch", "log_alternate_epoch"),
-    ("mem", "iomem"),
-    ("nr_files", "nrfiles"),
-    ("readwrite", "rw"),
-    ("steadystate", "ss"),
-    ("steadystate_duration", "ss_dur"),
-    ("steadystate_ramp_time", "ss_ramp"),
-    ("timeout", "runtime"),
-];
-
-/// Options whose values are times.
-const TIMES: &[&str] = &["runtime", "ramp_time", "startdelay", "ss_dur", "ss_ramp"];
-
 /// Takes an argument vector apart as fio does: options before the first
 /// `--name` are for all jobs, each `--name` begins a job; `--name value` is
 /// `--name=value`. fio's own options and files of jobs are left out.
@@ -165,7 +108,7 @@ pub fn asked_options<S: AsRef<str>>(arguments: &[S]) -> Vec<AskedOption> {
         if value.is_none() {
             value = arguments.next_if(|next| !next.starts_with('-'));
         }
-        if PROGRAM_OPTIONS.contains(&canonical_name(name).as_str()) {
+        if is_program_option(name) {
             continue;
         }
         if name == "name" {
@@ -283,17 +226,6 @@ fn job_name(result: &ToolResult, job: u32) -> String {
         .unwrap_or_default()
 }
 
-/// The name of an option used here, whichever of its names is given: `bs` of
-/// `blocksize`.
-#[must_use]
-pub fn canonical_name(name: &str) -> String {
-    let name = name.trim().replace('-', "_");
-    ALIASES
-        .iter()
-        .find(|(alias, _)| *alias == name)
-        .map_or(name, |(_, canonical)| (*canonical).to_owned())
-}
-
 fn same_option(one: &str, other: &str) -> bool {
     canonical_name(one) == canonical_name(other)
 }
@@ -302,7 +234,7 @@ fn same_option(one: &str, other: &str) -> bool {
 fn same_value(name: &str, one: &str, other: &str) -> bool {
     let one: Vec<&str> = one.split([',', ':']).collect();
     let other: Vec<&str> = other.split([',', ':']).collect();
-    let is_time = TIMES.contains(&canonical_name(name).as_str());
+    let is_time = unit(name) == Unit::Time;
     one.len() == other.len()
         && one
             .iter()

@@ -1,5 +1,6 @@
 //! What can be wrong with a job file or a command line.
 
+use super::table::Class;
 use crate::job::JobError;
 use raidlab_units::ParseUnitError;
 use std::fmt;
@@ -75,12 +76,25 @@ pub enum JobFileError {
         text: String,
     },
     /// An `include` line.
-    #[error("{place}: `{text}` is not followed; put the lines here")]
+    #[error(
+        "{place}: `{text}` reads another file; put its lines here, or allow it with \
+         `--allow-fio include`"
+    )]
     Include {
         /// Where.
         place: Place,
         /// As written.
         text: String,
+    },
+    /// A file that is included and cannot be had.
+    #[error("{place}: the included file `{file}`: {reason}")]
+    Included {
+        /// Where.
+        place: Place,
+        /// As written.
+        file: String,
+        /// Why.
+        reason: String,
     },
     /// Not of the form `--option` or `--option=value`.
     #[error("{place}: `{text}` is not an option; write `--option=value`")]
@@ -112,6 +126,26 @@ pub enum OptionError {
     NotModelled {
         /// Why it cannot simply be left out.
         reason: &'static str,
+    },
+    /// An option of the fio program, not of a job.
+    #[error("an option of the fio program, not of a job: raidlab calls fio itself")]
+    Program,
+    /// No file may ask for this unasked.
+    #[error(
+        "it {}, which no file may ask for; allow it for this run with `--allow-fio {option}`",
+        .class.in_words()
+    )]
+    NotAllowed {
+        /// What the option can do.
+        class: Class,
+        /// fio's own name of it.
+        option: String,
+    },
+    /// A letter that could end a line or a word for somebody.
+    #[error("the value has the control character {letter:?}")]
+    ControlLetter {
+        /// The letter.
+        letter: char,
     },
     /// `option` where `option=value` is needed.
     #[error("a value is missing")]
@@ -153,13 +187,39 @@ pub enum OptionError {
         expected: &'static str,
     },
     /// A value with a variable.
-    #[error("`{variable}` is not replaced; write the value")]
+    #[error("`{variable}` is not replaced; write the value{}", allow_variable(.variable))]
     Variable {
         /// As written.
         variable: String,
     },
 }
 
+/// How to have a variable of the environment replaced.
+fn allow_variable(variable: &str) -> String {
+    if variable.starts_with("${") && variable.ends_with('}') {
+        format!(", or allow it with `--allow-fio '{variable}'`")
+    } else {
+        String::new()
+    }
+}
+
 fn suggestion(nearest: Option<&str>) -> String {
     nearest.map_or_else(String::new, |name| format!("; did you mean `{name}`?"))
+}
+
+impl JobFileError {
+    /// Where it is; `None` where it is about the whole.
+    #[must_use]
+    pub const fn place(&self) -> Option<&Place> {
+        match self {
+            Self::Option { place, .. }
+            | Self::Job { place, .. }
+            | Self::SectionHeader { place, .. }
+            | Self::OutsideSection { place, .. }
+            | Self::Include { place, .. }
+            | Self::Included { place, .. }
+            | Self::Argument { place, .. } => Some(place),
+            Self::NoJob { .. } => None,
+        }
+    }
 }

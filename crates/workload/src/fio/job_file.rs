@@ -3,100 +3,153 @@
 //! The rules are those of `__parse_jobs_ini` in fio's init.c: `[name]` starts a
 //! job, a name that begins with `global` starts defaults for the jobs after
 //! it, `;` and `#` start a comment anywhere in a line, a line is `option=value`
-//! or a bare `option`.
+//! or a bare `option`. `include FILE` puts the lines of another file in its
+//! place, where the user allows it.
 
-use super::JobFile;
 use super::error::{JobFileError, Place};
-use super::section::{Assignment, Collector};
+use super::options::{FioJob, FioJobs, FioOption};
+use super::permission::Permission;
+use super::reader::{Reader, split};
 
-/// Reads a job file. `name` is what errors and notes call it, `text` its
-/// content.
-///
-/// # Errors
-/// The first thing that is wrong, with its line and option.
-pub fn read_job_file(name: &str, text: &str) -> Result<JobFile, JobFileError> {
-    let mut collector = Collector::default();
-    let mut section: Option<Section<'_>> = None;
-    for (index, line) in text.lines().enumerate() {
-        let place = Place::Line {
-            file: name.to_owned(),
-            line: index + 1,
+/// Files that include files that include files: no deeper than this.
+const DEEPEST: usize = 16;
+
+/// Gives the text of a file that a job file includes, by the name in it.
+pub type Includes<'a> = &'a dyn Fn(&str) -> Result<String, String>;
+
+impl FioJobs {
+    /// Reads a job file. `name` is what errors and notes call it, `text` its
+    /// content; `includes` opens the files that it includes, if the user
+    /// allows that.
+    ///
+    /// # Errors
+    /// The first thing that is wrong or not allowed, with its line and option.
+    pub fn from_job_file(
+        name: &str,
+        text: &str,
+        permission: &Permission,
+        includes: Includes<'_>,
+    ) -> Result<Self, JobFileError> {
+        let mut sections = Sections {
+            reader: Reader::new(permission),
+            permission,
+            includes,
+            defaults: Vec::new(),
+            open: None,
+            jobs: Vec::new(),
         };
-        let line = line.split([';', '#']).next().unwrap_or_default().trim();
-        if line.is_empty() {
-            continue;
+        sections.lines(name, text, 0)?;
+        sections.close();
+        Ok(Self {
+            name: name.to_owned(),
+            jobs: sections.jobs,
+            notes: sections.reader.notes,
+        })
+        .and_then(Self::checked)
+    }
+
+    pub(super) fn checked(self) -> Result<Self, JobFileError> {
+        if self.jobs.is_empty() {
+            return Err(JobFileError::NoJob { name: self.name });
         }
-        if line.starts_with('[') {
-            if let Some(ended) = section.take() {
-                ended.close(&mut collector)?;
+        Ok(self)
+    }
+}
+
+/// A job file while it is read.
+struct Sections<'a> {
+    reader: Reader<'a>,
+    permission: &'a Permission,
+    includes: Includes<'a>,
+    /// What `[global]` sections said so far.
+    defaults: Vec<FioOption>,
+    /// The section until its last line is read.
+    open: Option<FioJob>,
+    jobs: Vec<FioJob>,
+}
+
+impl Sections<'_> {
+    fn lines(&mut self, name: &str, text: &str, depth: usize) -> Result<(), JobFileError> {
+        for (index, line) in text.lines().enumerate() {
+            let place = Place::Line {
+                file: name.to_owned(),
+                line: index + 1,
+            };
+            let line = line.split([';', '#']).next().unwrap_or_default().trim();
+            if line.is_empty() {
+                continue;
             }
-            section = Some(Section::open(line, place)?);
-            continue;
+            if line.starts_with('[') {
+                self.close();
+                self.open = Some(section(line, place)?);
+                continue;
+            }
+            if line.split_whitespace().next() == Some("include") {
+                self.include(line, place, depth)?;
+                continue;
+            }
+            let Some(section) = &mut self.open else {
+                return Err(JobFileError::OutsideSection {
+                    place,
+                    text: line.to_owned(),
+                });
+            };
+            let (option, value) = split(line);
+            let option = self.reader.option(option, value, place)?;
+            section.options.extend(option);
         }
-        if line.split_whitespace().next() == Some("include") {
+        Ok(())
+    }
+
+    fn include(&mut self, line: &str, place: Place, depth: usize) -> Result<(), JobFileError> {
+        if !self.permission.allows_include() {
             return Err(JobFileError::Include {
                 place,
                 text: line.to_owned(),
             });
         }
-        let Some(section) = &mut section else {
-            return Err(JobFileError::OutsideSection {
-                place,
-                text: line.to_owned(),
-            });
+        let name = line.trim_start_matches("include").trim();
+        let unreadable = |reason: String| JobFileError::Included {
+            place: place.clone(),
+            file: name.to_owned(),
+            reason,
         };
-        section.options.push(assignment(line, place));
-    }
-    if let Some(ended) = section {
-        ended.close(&mut collector)?;
-    }
-    collector.finish(name)
-}
-
-/// Splits `option=value`.
-pub(super) fn assignment(text: &str, place: Place) -> Assignment<'_> {
-    let (option, value) = match text.split_once('=') {
-        Some((option, value)) => (option.trim(), Some(value.trim())),
-        None => (text, None),
-    };
-    Assignment {
-        place,
-        option,
-        value,
-    }
-}
-
-/// A section until its last line is read.
-#[derive(Debug)]
-struct Section<'text> {
-    name: &'text str,
-    place: Place,
-    options: Vec<Assignment<'text>>,
-}
-
-impl<'text> Section<'text> {
-    fn open(line: &'text str, place: Place) -> Result<Self, JobFileError> {
-        match line
-            .strip_prefix('[')
-            .and_then(|rest| rest.strip_suffix(']'))
-        {
-            Some(name) if !name.trim().is_empty() => Ok(Self {
-                name: name.trim(),
-                place,
-                options: Vec::new(),
-            }),
-            _ => Err(JobFileError::SectionHeader {
-                place,
-                text: line.to_owned(),
-            }),
+        if depth == DEEPEST {
+            let reason = format!("more than {DEEPEST} files include each other");
+            return Err(unreadable(reason));
         }
+        let text = (self.includes)(name).map_err(unreadable)?;
+        self.lines(name, &text, depth + 1)
     }
 
-    fn close(self, collector: &mut Collector) -> Result<(), JobFileError> {
-        if self.name.starts_with("global") {
-            collector.global(&self.options)
+    fn close(&mut self) {
+        let Some(mut section) = self.open.take() else {
+            return;
+        };
+        let name = section.section.as_deref().unwrap_or_default();
+        if name.starts_with("global") {
+            self.defaults.append(&mut section.options);
         } else {
-            collector.job(self.name, &self.place, &self.options)
+            section.options.splice(0..0, self.defaults.iter().cloned());
+            self.jobs.push(section);
         }
+    }
+}
+
+/// The section that a line begins.
+fn section(line: &str, place: Place) -> Result<FioJob, JobFileError> {
+    let name = line
+        .strip_prefix('[')
+        .and_then(|rest| rest.strip_suffix(']'));
+    match name.map(str::trim) {
+        Some(name) if !name.is_empty() && !name.contains(char::is_control) => Ok(FioJob {
+            section: Some(name.to_owned()),
+            place,
+            options: Vec::new(),
+        }),
+        _ => Err(JobFileError::SectionHeader {
+            place,
+            text: line.to_owned(),
+        }),
     }
 }

@@ -1,21 +1,31 @@
 //! Reading jobs as people write them for fio.
 //!
-//! One table of fio's options serves job files and command lines. An option is
-//! modelled, or has no effect on a modelled disk (the user gets a [`Note`]), or
-//! would change the result in a way that is not modelled (an error with the
-//! reason), or is no option of fio's (an error with the nearest name).
+//! Job files and command lines become one list of options ([`FioJobs`]), and
+//! one table says of each option what it can do ([`Class`]) and what the model
+//! makes of it: it is modelled, or has no effect on a modelled disk (the user
+//! gets a [`Note`]), or would change the result in a way that is not modelled
+//! (an error with the reason), or is no option of fio's (an error with the
+//! nearest name). What does more than shape the load is refused when it is
+//! read, unless a [`Permission`] names it.
 
 mod command_line;
 mod error;
 mod job_file;
 mod modelled;
+mod options;
+mod permission;
+mod reader;
 mod section;
 mod table;
 mod value;
 
-pub use command_line::parse_command_line_options;
 pub use error::{JobFileError, OptionError, Place};
-pub use job_file::read_job_file;
+pub use job_file::Includes;
+pub use options::{FioJob, FioJobs, FioOption, Target};
+pub use permission::{Permission, PermissionError};
+pub use table::{
+    Class, Honoured, OptionFacts, Unit, canonical_name, fio_options, is_program_option, unit,
+};
 
 use crate::job::JobGroup;
 

@@ -1,55 +1,44 @@
-//! From lines or arguments to jobs: what job files and command lines share.
+//! The model's view of jobs: from lists of options to what runs in groups.
 
-use super::error::{JobFileError, OptionError, Place};
+use super::error::{JobFileError, OptionError};
 use super::modelled::Draft;
+use super::options::{FioJob, FioOption};
 use super::table::{self, Rule};
-use super::value::variable;
 use super::{JobFile, Note};
 use crate::job::{JobSpec, group_jobs};
 use raidlab_units::Bytes;
 
-/// One option as written.
-#[derive(Debug, Clone)]
-pub(super) struct Assignment<'text> {
-    pub(super) place: Place,
-    pub(super) option: &'text str,
-    pub(super) value: Option<&'text str>,
-}
-
-/// Collects sections into jobs.
+/// Collects jobs.
 #[derive(Debug, Default)]
 pub(super) struct Collector {
-    /// What `[global]` sections said so far.
-    defaults: Draft,
     jobs: Vec<JobSpec>,
     notes: Vec<Note>,
     /// The file that the jobs run on.
     file_name: Option<String>,
     stop_together: bool,
+    /// The first option that is not modelled; it is left out.
+    not_modelled: Option<JobFileError>,
 }
 
 impl Collector {
-    /// A `[global]` section: defaults for the jobs after it.
-    pub(super) fn global(&mut self, options: &[Assignment<'_>]) -> Result<(), JobFileError> {
-        let mut draft = self.defaults.clone();
-        self.apply(&mut draft, options)?;
-        self.defaults = draft;
-        Ok(())
+    pub(super) fn new(notes: &[Note]) -> Self {
+        Self {
+            notes: notes.to_vec(),
+            ..Self::default()
+        }
     }
 
-    /// A job that begins at `place`.
-    pub(super) fn job(
-        &mut self,
-        name: &str,
-        place: &Place,
-        options: &[Assignment<'_>],
-    ) -> Result<(), JobFileError> {
-        let mut draft = self.defaults.clone();
+    /// A job that is called `name` unless its options say else.
+    pub(super) fn job(&mut self, name: &str, job: &FioJob) -> Result<(), JobFileError> {
+        let (place, options) = (&job.place, &job.options);
+        let mut draft = Draft::default();
         name.clone_into(&mut draft.spec.name);
         self.apply(&mut draft, options)?;
         // What is settled only now stands where the section last said it.
         let place_of = |names: &[&str]| {
-            let said = options.iter().rfind(|said| names.contains(&said.option));
+            let said = options
+                .iter()
+                .rfind(|said| names.contains(&said.name.as_str()));
             said.map_or(place, |said| &said.place).clone()
         };
         let option_error = |names: &[&str], cause| JobFileError::Option {
@@ -86,72 +75,78 @@ impl Collector {
         Ok(())
     }
 
-    /// Something that the user should know.
-    pub(super) fn note(&mut self, note: Note) {
-        self.notes.push(note);
-    }
-
-    /// The jobs of the file or command line called `name`.
-    pub(super) fn finish(mut self, name: &str) -> Result<JobFile, JobFileError> {
+    /// The jobs of the file or command line called `name`, and the first
+    /// option that is not modelled.
+    pub(super) fn finish(
+        mut self,
+        name: &str,
+    ) -> Result<(JobFile, Option<JobFileError>), JobFileError> {
         if self.jobs.is_empty() {
             return Err(JobFileError::NoJob {
                 name: name.to_owned(),
             });
         }
         self.notes.sort_by(|one, other| one.place.cmp(&other.place));
-        Ok(JobFile {
+        // What a `[global]` section says is in the list of each job.
+        self.notes.dedup();
+        let file = JobFile {
             groups: group_jobs(self.jobs, self.stop_together),
             notes: self.notes,
-        })
+        };
+        Ok((file, self.not_modelled))
     }
 
-    fn apply(&mut self, draft: &mut Draft, options: &[Assignment<'_>]) -> Result<(), JobFileError> {
+    fn apply(&mut self, draft: &mut Draft, options: &[FioOption]) -> Result<(), JobFileError> {
         // fio sorts `kb_base` to the front, since sizes before it mean it too.
-        let (first, rest): (Vec<_>, Vec<_>) = options
-            .iter()
-            .partition(|assignment| assignment.option == "kb_base");
-        for assignment in first.into_iter().chain(rest) {
-            let note = apply_one(draft, assignment).map_err(|cause| JobFileError::Option {
-                place: assignment.place.clone(),
-                option: assignment.option.to_owned(),
-                cause: Box::new(cause),
-            })?;
-            if let Some(text) = note {
-                self.notes.push(Note {
-                    place: assignment.place.clone(),
-                    option: assignment.option.to_owned(),
-                    text,
-                });
+        let (first, rest): (Vec<_>, Vec<_>) =
+            options.iter().partition(|option| option.name == "kb_base");
+        for option in first.into_iter().chain(rest) {
+            let said = |text| Note {
+                place: option.place.clone(),
+                option: option.name.clone(),
+                text,
+            };
+            match apply_one(draft, option) {
+                Ok(note) => self.notes.extend(note.map(said)),
+                Err(cause) => self.refuse(JobFileError::Option {
+                    place: option.place.clone(),
+                    option: option.name.clone(),
+                    cause: Box::new(cause),
+                })?,
             }
         }
         self.stop_together |= draft.stop_together;
         Ok(())
     }
+
+    /// An option that is not modelled is left out and remembered; any other
+    /// error ends the reading.
+    fn refuse(&mut self, error: JobFileError) -> Result<(), JobFileError> {
+        match &error {
+            JobFileError::Option { cause, .. }
+                if matches!(**cause, OptionError::NotModelled { .. }) =>
+            {
+                self.not_modelled.get_or_insert(error);
+                Ok(())
+            }
+            _ => Err(error),
+        }
+    }
 }
 
-fn apply_one(
-    draft: &mut Draft,
-    assignment: &Assignment<'_>,
-) -> Result<Option<&'static str>, OptionError> {
-    if let Some(variable) = assignment.value.and_then(variable) {
-        return Err(OptionError::Variable {
-            variable: variable.to_owned(),
-        });
-    }
-    match table::rule(assignment.option) {
-        Some(Rule::Modelled(set)) => set(draft, assignment.value),
+fn apply_one(draft: &mut Draft, option: &FioOption) -> Result<Option<&'static str>, OptionError> {
+    let value = option.value.as_deref();
+    match table::rule(&option.name) {
+        Some(Rule::Modelled(set)) => set(draft, value),
         Some(Rule::WithoutEffect(reason)) => Ok(Some(reason)),
         Some(Rule::NotModelled { reason, harmless }) => {
-            if assignment
-                .value
-                .is_some_and(|value| harmless.contains(&value))
-            {
+            if value.is_some_and(|value| harmless.contains(&value)) {
                 return Ok(None);
             }
             Err(OptionError::NotModelled { reason })
         }
         None => Err(OptionError::Unknown {
-            nearest: table::nearest(assignment.option),
+            nearest: table::nearest(&option.name),
         }),
     }
 }

@@ -1,11 +1,43 @@
-//! Every option of fio 2.1 to 3.4x and what becomes of it.
+//! Every option of fio 2.1 to 3.4x: how it is spelled, what it can do to a
+//! machine, and what the model makes of it.
 //!
-//! The modelled ones are in `modelled.rs`. Here are the others, grouped by the
-//! reason that the user is told.
+//! The ones that the model honours are in `modelled.rs`. Here are the others,
+//! grouped by the reason that the user is told; and the options of both kinds
+//! that no file may give unasked ([`Class`]).
 
+use super::error::OptionError;
 use super::modelled;
+use super::permission::Permission;
 
-/// What becomes of an option.
+/// What an option can do to the machine that fio runs on, as root.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Class {
+    /// It shapes the load: sizes, order, depth, time. A file may give it.
+    Load,
+    /// It says where the load goes, or names something to read: files,
+    /// devices, other machines. Where it goes is raidlab's to say.
+    Place,
+    /// It writes or changes something beside the target: logs, memory files,
+    /// kernel settings, control groups.
+    Elsewhere,
+    /// It runs a program or foreign code, or decides as whom fio runs.
+    Runs,
+}
+
+impl Class {
+    /// The class in words that follow "it".
+    #[must_use]
+    pub const fn in_words(self) -> &'static str {
+        match self {
+            Self::Load => "shapes the load",
+            Self::Place => "says where the load goes or what is read",
+            Self::Elsewhere => "writes or changes something beside the target",
+            Self::Runs => "runs something, or says as whom",
+        }
+    }
+}
+
+/// What becomes of an option in the model.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Rule {
     /// Changes the job.
@@ -21,6 +53,97 @@ pub(super) enum Rule {
     },
 }
 
+/// What the model makes of an option, for people.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Honoured {
+    /// It does what fio does.
+    Yes,
+    /// It changes nothing in the model, for this reason.
+    NoEffect(&'static str),
+    /// The model refuses it, for this reason; real benches run it.
+    No(&'static str),
+}
+
+/// One option of fio's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OptionFacts {
+    /// fio's name and its other spellings.
+    pub names: Vec<&'static str>,
+    /// What it can do.
+    pub class: Class,
+    /// What the model makes of it.
+    pub honoured: Honoured,
+}
+
+/// What an option's value is, where two spellings of it have to be compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    /// A time.
+    Time,
+    /// A size, a number, or words.
+    Other,
+}
+
+/// Every option, the modelled ones first, in the order of the tables.
+#[must_use]
+pub fn fio_options() -> Vec<OptionFacts> {
+    let facts = |names: Vec<&'static str>, honoured| OptionFacts {
+        class: class_of_name(names[0]),
+        names,
+        honoured,
+    };
+    let spellings = |group: &'static str| {
+        group
+            .split(' ')
+            .map(|names| names.split('|').collect::<Vec<_>>())
+    };
+    let modelled = modelled::OPTIONS
+        .iter()
+        .map(|option| facts(option.names.to_vec(), Honoured::Yes));
+    let without = WITHOUT_EFFECT.iter().flat_map(|(reason, names)| {
+        spellings(names).map(|names| facts(names, Honoured::NoEffect(reason)))
+    });
+    let refused = NOT_MODELLED.iter().flat_map(|(reason, names)| {
+        spellings(names).map(|names| facts(names, Honoured::No(reason)))
+    });
+    modelled.chain(without).chain(refused).collect()
+}
+
+/// fio's own name of an option that is written in any of its spellings, with
+/// `-` or `_`; the text itself where fio has no such option.
+#[must_use]
+pub fn canonical_name(name: &str) -> String {
+    let name = name.trim().replace('-', "_");
+    let modelled = modelled::OPTIONS
+        .iter()
+        .find(|option| option.names.contains(&name.as_str()));
+    if let Some(option) = modelled {
+        return option.names[0].to_owned();
+    }
+    let grouped = WITHOUT_EFFECT.iter().chain(NOT_MODELLED);
+    let mut spellings = grouped.flat_map(|(_, names)| names.split(' '));
+    let found = spellings.find(|spelling| spelling.split('|').any(|known| known == name));
+    let own = found.and_then(|spelling| spelling.split('|').next());
+    own.map_or(name, str::to_owned)
+}
+
+/// What the value of an option is.
+#[must_use]
+pub fn unit(name: &str) -> Unit {
+    if TIMES.contains(&canonical_name(name).as_str()) {
+        Unit::Time
+    } else {
+        Unit::Other
+    }
+}
+
+/// Whether `name` is an option of the fio program itself, which stands beside
+/// job options on a command line only.
+#[must_use]
+pub fn is_program_option(name: &str) -> bool {
+    lists(PROGRAM_OPTIONS, &name.replace('_', "-"))
+}
+
 /// The rule for an option, by any of its names.
 pub(super) fn rule(name: &str) -> Option<Rule> {
     if let Some(option) = modelled::OPTIONS
@@ -33,12 +156,139 @@ pub(super) fn rule(name: &str) -> Option<Rule> {
         return Some(Rule::WithoutEffect(reason));
     }
     let (reason, _) = NOT_MODELLED.iter().find(|(_, names)| lists(names, name))?;
-    let harmless = HARMLESS
-        .iter()
-        .find(|(option, _)| *option == name)
-        .map_or(&[][..], |(_, values)| values);
-    Some(Rule::NotModelled { reason, harmless })
+    Some(Rule::NotModelled {
+        reason,
+        harmless: harmless(name),
+    })
 }
+
+/// Values of an option that ask for nothing.
+fn harmless(name: &str) -> &'static [&'static str] {
+    let values = HARMLESS.iter().find(|(option, _)| *option == name);
+    values.map_or(&[][..], |(_, values)| values)
+}
+
+/// Refuses an option that fio does not have, and one that a file may not give
+/// unasked. `value` is as written, with raidlab's placeholders.
+pub(super) fn judge(
+    name: &str,
+    value: Option<&str>,
+    permission: &Permission,
+) -> Result<(), OptionError> {
+    if is_program_option(name) {
+        return Err(OptionError::Program);
+    }
+    if rule(name).is_none() {
+        return Err(OptionError::Unknown {
+            nearest: nearest(name),
+        });
+    }
+    if let Some(letter) = value.and_then(|value| value.chars().find(|one| one.is_control())) {
+        return Err(OptionError::ControlLetter { letter });
+    }
+    let canonical = canonical_name(name);
+    let class = class(name, value);
+    if class == Class::Load || permission.allows(&canonical) {
+        return Ok(());
+    }
+    Err(OptionError::NotAllowed {
+        class,
+        option: canonical,
+    })
+}
+
+/// The class of an option, by any of its names, with this value.
+pub(super) fn class(name: &str, value: Option<&str>) -> Class {
+    class_of(&canonical_name(name), value.unwrap_or_default())
+}
+
+/// Whether an option names what the job runs on, which raidlab gives.
+pub(super) fn is_target(name: &str) -> bool {
+    lists(
+        "filename directory filename_format opendir uri nfs_url libblkio_path",
+        &canonical_name(name),
+    )
+}
+
+/// The class of an option with this value; some options do harm only with
+/// some values.
+fn class_of(name: &str, value: &str) -> Class {
+    match name {
+        "filename" | "directory" if is_ours(value) => Class::Load,
+        "ioengine" => engine_class(value),
+        // `mmap:/file` keeps fio's buffers in a file of that name.
+        "iomem" if value.contains(':') || value.contains('/') => Class::Elsewhere,
+        // A pattern in single quotes is a file's contents.
+        "buffer_pattern" | "verify_pattern" if value.contains('\'') => Class::Place,
+        _ if harmless(name).contains(&value) => Class::Load,
+        _ => class_of_name(name),
+    }
+}
+
+/// The class of an option whatever its value.
+fn class_of_name(name: &str) -> Class {
+    let guarded = GUARDED.iter().find(|(_, names)| lists(names, name));
+    guarded.map_or(Class::Load, |&(class, _)| class)
+}
+
+/// Whether a place is the one that raidlab gives, or inside it.
+fn is_ours(value: &str) -> bool {
+    ["{target}", "{file}"].iter().any(|ours| {
+        let Some(rest) = value.strip_prefix(ours) else {
+            return false;
+        };
+        let stays = rest.split('/').all(|part| part != "..");
+        stays && (rest.is_empty() || rest.starts_with('/')) && !rest.contains(':')
+    })
+}
+
+/// Engines that move data between fio and the target do nothing else; fio takes
+/// a path for an engine too, and loads its code. A plain name that fio does not
+/// know is no engine on any bench.
+fn engine_class(value: &str) -> Class {
+    if value.contains([':', '/', '.']) || value == "exec" {
+        Class::Runs
+    } else if lists(REMOTE_ENGINES, value) {
+        Class::Place
+    } else {
+        Class::Load
+    }
+}
+
+/// Engines that reach other machines or storage that fio is told of by name.
+const REMOTE_ENGINES: &str = "net netsplice rdma rbd rados http nfs nbd gfapi gfapi_async libhdfs \
+     libiscsi ime_psync ime_psyncv ime_aio dfs libblkio";
+
+/// Options that are no shape of the load.
+const GUARDED: &[(Class, &str)] = &[
+    (
+        Class::Place,
+        "filename directory filename_format opendir allow_mounted_write read_iolog \
+         merge_blktrace_file replay_redirect verify_state_load hostname interface port listen \
+         donorname namenode clustername rbdname clientname conf pool cont volume brick \
+         hdfsdirectory http_host http_user http_pass http_s3_key http_s3_keyid \
+         http_s3_security_token http_swift_auth_token uri nfs_url libblkio_path \
+         libblkio_pre_connect_props xnvme_dev_nsid",
+    ),
+    (
+        Class::Elsewhere,
+        "write_bw_log write_lat_log write_hist_log write_iops_log write_iolog verify_dump \
+         verify_state_save ioscheduler cgroup cgroup_weight cgroup_nodelete lockmem",
+    ),
+    (
+        Class::Runs,
+        "exec_prerun exec_postrun program arguments std_redirect uid gid profile",
+    ),
+];
+
+/// Options whose values are times, a plain number in seconds.
+const TIMES: &[&str] = &[
+    "runtime",
+    "ramp_time",
+    "startdelay",
+    "steadystate_duration",
+    "steadystate_ramp_time",
+];
 
 /// The option whose name is most like `name`, if any is close: at most one
 /// third of the letters (or one) may be wrong, missing or swapped.
@@ -57,19 +307,20 @@ fn names() -> impl Iterator<Item = &'static str> {
     modelled::OPTIONS
         .iter()
         .flat_map(|option| option.names.iter().copied())
-        .chain(grouped.flat_map(|(_, names)| names.split(' ')))
+        .chain(grouped.flat_map(|(_, names)| names.split([' ', '|'])))
 }
 
-/// Whether `name` is one of `names`, which are separated by spaces.
-pub(super) fn lists(names: &str, name: &str) -> bool {
-    names.split(' ').any(|listed| listed == name)
+/// Whether `name` is one of `names`, which are separated by spaces; spellings
+/// of one option by `|`.
+fn lists(names: &str, name: &str) -> bool {
+    names.split([' ', '|']).any(|listed| listed == name)
 }
 
-/// Options of the fio program itself, which stand beside job options on a
-/// command line only.
-pub(super) const PROGRAM_OPTIONS: &str = "alloc-size append-terse aux-path bandwidth-log debug eta eta-interval eta-newline \
-         latency-log max-jobs minimal output output-format readonly status-interval \
-         terse-version warnings-fatal";
+const PROGRAM_OPTIONS: &str = "alloc-size append-terse aux-path bandwidth-log client cmdhelp \
+     cpuclock-test crctest daemonize debug enghelp eta eta-interval eta-newline help idle-prof \
+     inflate-log latency-log max-jobs memcpytest merge-blktrace-only minimal output output-format \
+     parse-only readonly remote-config section server showcmd status-interval terse-version \
+     trigger trigger-file trigger-remote trigger-timeout version warnings-fatal";
 
 /// The reason and the names, separated by spaces.
 type Group = (&'static str, &'static str);
@@ -100,10 +351,10 @@ const WITHOUT_EFFECT: &[Group] = &[
         "write_bw_log write_lat_log write_hist_log write_iops_log write_iolog log_entries \
          log_avg_msec log_hist_msec log_hist_coarseness log_window_value log_max_value \
          log_offset log_prio log_issue_time log_compression log_compression_cpus \
-         log_store_compressed log_unix_epoch log_alternate_epoch log_alternate_epoch_clock_id \
+         log_store_compressed log_alternate_epoch|log_unix_epoch log_alternate_epoch_clock_id \
          block_error_percentiles bwavgtime iopsavgtime clat_percentiles lat_percentiles \
          slat_percentiles percentile_list significant_figures disk_util disable_lat \
-         disable_clat disable_slat disable_bw_measurement disable_bw unit_base description \
+         disable_clat disable_slat disable_bw|disable_bw_measurement unit_base description \
          error_dump",
     ),
     (
@@ -112,7 +363,7 @@ const WITHOUT_EFFECT: &[Group] = &[
     ),
     (
         "a modelled run always repeats itself; `randseed` asks for another sequence",
-        "randrepeat allrandrepeat use_os_rand",
+        "randrepeat|allrandrepeat use_os_rand",
     ),
     (
         "the model needs no memory for the random map",
@@ -126,7 +377,7 @@ const WITHOUT_EFFECT: &[Group] = &[
     ),
     (
         "the memory and processors of the host are not modelled",
-        "iomem mem iomem_align mem_align hugepage-size lockmem comm nice cpus_allowed \
+        "iomem|mem iomem_align|mem_align hugepage_size|hugepage-size lockmem comm nice cpus_allowed \
          cpus_allowed_policy cpumask numa_cpu_nodes numa_mem_policy uid gid thinktime_spin \
          gpu_dev_id",
     ),
@@ -155,11 +406,11 @@ const WITHOUT_EFFECT: &[Group] = &[
 const NOT_MODELLED: &[Group] = &[
     (
         "requests of different sizes; use one block size",
-        "bssplit bs_unaligned blocksize_unaligned bs_is_seq_rand",
+        "bssplit bs_unaligned|blocksize_unaligned bs_is_seq_rand",
     ),
     (
         "offsets at other places than multiples of the block size from the region's start",
-        "ba blockalign offset_align",
+        "ba|blockalign|offset_align",
     ),
     (
         "offsets that are not drawn evenly",
@@ -168,19 +419,19 @@ const NOT_MODELLED: &[Group] = &[
     ),
     (
         "submission and completion in batches",
-        "iodepth_batch iodepth_batch_submit iodepth_batch_complete iodepth_batch_complete_min \
+        "iodepth_batch|iodepth_batch_submit iodepth_batch_complete_min|iodepth_batch_complete \
          iodepth_batch_complete_max iodepth_low serialize_overlap io_submit_mode",
     ),
     (
         "a limited rate; a modelled job runs as fast as it can",
-        "rate rate_min ratemin rate_iops rate_iops_min rate_process rate_ignore_thinktime \
+        "rate rate_min|ratemin rate_iops rate_iops_min rate_process rate_ignore_thinktime \
          flow flow_id flow_sleep thinkcycles thinktime_blocks_type thinktime_iotime",
     ),
     (
         "a job that ends or changes its depth by its latency or rate",
-        "latency_target latency_window latency_percentile latency_run max_latency steadystate \
-         ss steadystate_duration ss_dur steadystate_ramp_time ss_ramp \
-         steadystate_check_interval ss_interval",
+        "latency_target latency_window latency_percentile latency_run max_latency steadystate|ss \
+         steadystate_duration|ss_dur steadystate_ramp_time|ss_ramp \
+         steadystate_check_interval|ss_interval",
     ),
     (
         "jobs that start or end at other times than their group",
@@ -188,7 +439,7 @@ const NOT_MODELLED: &[Group] = &[
     ),
     (
         "several files, or a file that changes its size",
-        "nrfiles nr_files opendir lockfile file_append fill_device fill_fs create_only",
+        "nrfiles|nr_files opendir lockfile file_append fill_device fill_fs create_only",
     ),
     (
         "reading back what was written",
@@ -200,7 +451,7 @@ const NOT_MODELLED: &[Group] = &[
     ),
     (
         "barriers and flushes of ranges; use `fsync`",
-        "write_barrier barrier sync_file_range end_syncfs atomic",
+        "write_barrier|barrier sync_file_range end_syncfs atomic",
     ),
     (
         "what a job does after an I/O error",
@@ -227,7 +478,7 @@ const NOT_MODELLED: &[Group] = &[
     (
         "an I/O engine other than those for disks",
         "cmd_type cdb_len fdp dataplacement data_placement plid_select fdp_pli_select plids \
-         fdp_pli dp_scheme md_per_io_size pi_act pi_chk apptag apptag_mask deac cpuload \
+         fdp_pli dp_scheme md_per_io_size pi_act pi_chk apptag apptag_mask deac volume brick cpuload \
          cpuchunks cpumode exit_on_io_done namenode port hostname interface ttl nodelay \
          protocol proto listen pingpong window_size mss donorname inplace clustername rbdname \
          clientname conf busy_poll touch_objects rbd_encryption_format \

@@ -1,6 +1,6 @@
 //! Job files and command lines as people write them, good ones and bad ones.
 
-use super::{JobFile, JobFileError, parse_command_line_options, read_job_file};
+use super::{FioJobs, JobFile, JobFileError, Permission};
 use crate::job::{Engine, JobGroup, JobSpec, Pattern};
 use proptest::prelude::*;
 use raidlab_units::{Bytes, Nanos};
@@ -65,6 +65,29 @@ thinktime=100
 fsync=16
 stonewall
 ";
+
+/// What a user allows who knows that a job file names the disk.
+fn permission() -> Permission {
+    let mut permission = Permission::default();
+    for option in ["filename", "write_bw_log"] {
+        permission
+            .allow(option, |_| None)
+            .expect("an option of fio's");
+    }
+    permission
+}
+
+fn read_job_file(name: &str, text: &str) -> Result<JobFile, JobFileError> {
+    let none = |_: &str| Err("no file".to_owned());
+    FioJobs::from_job_file(name, text, &permission(), &none)?.model()
+}
+
+fn parse_command_line_options<S: AsRef<str>>(
+    name: &str,
+    arguments: &[S],
+) -> Result<JobFile, JobFileError> {
+    FioJobs::from_command_line(name, arguments, &permission())?.model()
+}
 
 fn read(text: &str) -> JobFile {
     read_job_file("jobs.fio", text).expect("a valid file")
@@ -199,14 +222,16 @@ fn errors_name_place_option_and_cause() {
         "[a]\nrw=reed",
         "[a]\nrw=randread:8",
         "[a]\nrw=randtrim",
-        "[a]\nioengine=mmap",
+        "[a]\nioengine=cpuio",
         "[a]\nioengine=libiao",
         "[a]\nrate_iops=100",
         "[a]\nrandom_distribution=zipf:1.2",
         "[a]\nbssplit=4k/50:8k/50",
         "[a]\nbs=4k,8k\nrw=randrw",
-        "[a]\nfilename=/dev/sda:/dev/sdb",
-        "[a]\nfilename=/dev/sda\n[b]\nfilename=/dev/sdb",
+        "[a]\ndirectory=/srv",
+        "[a]\nexec_prerun=reboot",
+        "[a]\nioengine=external:x.so",
+        "[a]\noutput=x",
         "[a]\nfilename=${DISK}",
         "[a]\nnumjobs=$ncpus",
         "[a]\ninclude other.fio",
@@ -232,7 +257,7 @@ fn notes_tell_what_is_left_out() {
 #[test]
 fn command_lines_share_the_options() {
     let line = "--rw=randread --bs 4k --iodepth=32 -ioengine=libaio --filesize=3t --offset=19m \
-                --runtime=60 --gtod_reduce=1 --direct=1 --minimal";
+                --runtime=60 --gtod_reduce=1 --direct=1 --thread";
     let words: Vec<&str> = line.split_whitespace().collect();
     let file = parse_command_line_options("15_32rr4k", &words).expect("valid options");
     let expected = JobSpec {
@@ -248,7 +273,7 @@ fn command_lines_share_the_options() {
     };
     assert_eq!(file.groups[0].jobs, [expected]);
     let notes: Vec<&str> = file.notes.iter().map(|note| note.option.as_str()).collect();
-    assert_eq!(notes, ["direct", "minimal"]);
+    assert_eq!(notes, ["direct", "thread"]);
 }
 
 #[test]
@@ -382,4 +407,121 @@ proptest! {
         let damaged: String = letters.into_iter().collect();
         check(read_job_file("jobs.fio", &damaged))?;
     }
+}
+
+/// The job as fio's command line, after an edit of its options.
+fn edited(text: &str, edit: impl FnOnce(&mut FioJobs)) -> String {
+    let none = |_: &str| Err("no file".to_owned());
+    let mut jobs = FioJobs::from_job_file("jobs.fio", text, &permission(), &none).expect("valid");
+    edit(&mut jobs);
+    jobs.lines().join(" + ")
+}
+
+#[test]
+fn a_first_look_knows_every_spelling() {
+    let cases = [
+        ("runtime=60", "--runtime=6"),
+        ("timeout=1m", "--timeout=6"),
+        ("runtime=90000ms", "--runtime=6"),
+        ("runtime=5", "--runtime=5"),
+        ("runtime=6s", "--runtime=6s"),
+        ("size=1g", "--size=1g"),
+    ];
+    for (line, expected) in cases {
+        let shortened = edited(&format!("[a]\n{line}"), |jobs| {
+            jobs.shorten(Nanos::from_secs(6));
+        });
+        assert_eq!(shortened, expected);
+    }
+}
+
+#[test]
+fn a_depth_is_reached_by_requests_or_by_threads() {
+    let text = "[a]\nrw=read\niodepth=8\nnumjobs=2\nioengine=io_uring";
+    assert_eq!(
+        edited(text, |jobs| jobs.queue_as(true)),
+        "--rw=read --ioengine=libaio --iodepth=8 --numjobs=2"
+    );
+    assert_eq!(
+        edited(text, |jobs| jobs.queue_as(false)),
+        "--rw=read --ioengine=psync --iodepth=1 --numjobs=16 --thread=1"
+    );
+}
+
+#[test]
+fn what_is_printed_is_read_as_the_same_jobs() {
+    for text in [STREAMS, SWEEP] {
+        let none = |_: &str| Err("no file".to_owned());
+        let jobs = FioJobs::from_job_file("jobs.fio", text, &permission(), &none).expect("valid");
+        let printed = jobs.arguments(super::Target::File("{target}"));
+        let read = FioJobs::from_command_line("x", &printed, &permission()).expect("valid");
+        let view = |jobs: &FioJobs| jobs.model().expect("modelled").groups;
+        assert_eq!(view(&read), view(&jobs));
+        let names = |jobs: &FioJobs| -> Vec<Option<String>> {
+            let jobs = jobs.jobs.iter();
+            jobs.map(|job| job.name().map(str::to_owned)).collect()
+        };
+        assert_eq!(names(&read), names(&jobs));
+    }
+}
+
+#[test]
+fn an_included_file_stands_in_its_line_s_place() {
+    let mut permission = permission();
+    let text = "[a]\nrw=read\ninclude more.fio\nbs=8k\n";
+    let open = |name: &str| match name {
+        "more.fio" => Ok("size=1m\n[b]\nrw=write\n".to_owned()),
+        "round.fio" => Ok("include round.fio\n".to_owned()),
+        _ => Err("no such file".to_owned()),
+    };
+    let read = |text: &str, permission: &Permission| {
+        FioJobs::from_job_file("jobs.fio", text, permission, &open)
+    };
+    let refused = read(text, &permission).expect_err("nobody allowed it");
+    assert!(
+        refused
+            .to_string()
+            .starts_with("jobs.fio, line 3: `include more.fio`")
+    );
+    permission
+        .allow("include", |_| None)
+        .expect("it can be allowed");
+    let jobs = read(text, &permission).expect("valid");
+    assert_eq!(jobs.lines(), ["--rw=read --size=1m", "--rw=write --bs=8k"]);
+    for wrong in ["[a]\ninclude round.fio", "[a]\ninclude none.fio"] {
+        assert!(read(wrong, &permission).is_err(), "{wrong}");
+    }
+}
+
+/// The page of all options is made from the table itself. To make it anew:
+/// `RAIDLAB_WRITE_DOCS=1 cargo test -p raidlab-workload --lib options_page`.
+#[test]
+fn the_options_page_is_the_table() {
+    let mut page = String::from(
+        "# fio's options\n\nWhat a suite or job file may ask of fio, and what the model makes \
+         of it; `raidlab suites --fio-options` prints the same. What does more than shape the \
+         load is refused in a file unless `--allow-fio` names it ([files](files.md)). The page \
+         is made from the program's own table by\n`RAIDLAB_WRITE_DOCS=1 cargo test -p \
+         raidlab-workload --lib options_page`.\n\n| option | it | in the model |\n|---|---|---|\n",
+    );
+    for option in super::fio_options() {
+        let names: Vec<String> = option
+            .names
+            .iter()
+            .map(|name| format!("`{name}`"))
+            .collect();
+        let model = match option.honoured {
+            super::Honoured::Yes => "honoured".to_owned(),
+            super::Honoured::NoEffect(reason) => format!("no effect: {reason}"),
+            super::Honoured::No(reason) => format!("refused: {reason}"),
+        };
+        let class = option.class.in_words();
+        writeln!(page, "| {} | {class} | {model} |", names.join(", ")).expect("a string takes all");
+    }
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/fio-options.md");
+    if std::env::var_os("RAIDLAB_WRITE_DOCS").is_some() {
+        std::fs::write(path, &page).expect("the page is written");
+    }
+    let written = std::fs::read_to_string(path).unwrap_or_default();
+    assert!(written == page, "docs/fio-options.md is not the table's");
 }

@@ -108,24 +108,9 @@ fn not_a_number(text: &str, range: RangeInclusive<u64>) -> OptionError {
     }
 }
 
-/// The first variable that fio would replace: `${NAME}` from the environment,
-/// `$ncpus`, `$pagesize` and `$mb_memory` from the machine.
-pub(super) fn variable(text: &str) -> Option<&str> {
-    let start = text.find("${").or_else(|| {
-        ["$ncpus", "$pagesize", "$mb_memory"]
-            .iter()
-            .filter_map(|keyword| text.find(keyword))
-            .min()
-    })?;
-    let end = text[start..]
-        .find('}')
-        .map_or(text.len(), |length| start + length + 1);
-    Some(&text[start..end])
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{KiloBase, size, switch, time, variable};
+    use super::{KiloBase, size, switch, time};
     use raidlab_units::{Bytes, Nanos};
 
     #[test]
@@ -185,13 +170,5 @@ mod tests {
         assert_eq!(switch(None), Ok(true));
         assert_eq!(switch(Some("0")), Ok(false));
         assert!(switch(Some("1--time_based=1")).is_err());
-    }
-
-    #[test]
-    fn variables_are_found() {
-        assert_eq!(variable("/dev/${DISK}1"), Some("${DISK}"));
-        assert_eq!(variable("${open"), Some("${open"));
-        assert_eq!(variable("$ncpus"), Some("$ncpus"));
-        assert_eq!(variable("$jobname.$jobnum"), None);
     }
 }

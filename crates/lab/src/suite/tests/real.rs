@@ -5,7 +5,7 @@ mod broken;
 
 use super::{HEAD, JOB, parse};
 use crate::catalogue::LoadError;
-use crate::suite::{Condition, EventKind, FioText, Step, Suite, Wait, When, Work};
+use crate::suite::{Condition, EventKind, Step, Suite, Wait, When, Work};
 use proptest::prelude::*;
 use raidlab_units::Nanos;
 use std::fmt::Write;
@@ -220,7 +220,7 @@ fn a_matrix_reaches_arguments_job_files_and_notes() {
     assert!(matches!(&jobs[1].work, Work::Tool { arguments, .. } if arguments[2] == "count=2"));
     assert_eq!(jobs[1].note, "2 blocks");
     assert!(
-        matches!(&jobs[2].work, Work::Fio { text: FioText::JobFile { text, .. }, .. } if text.contains("rw=read\nbs=4k"))
+        matches!(&jobs[2].work, Work::Fio { jobs, .. } if jobs.lines() == ["--rw=read --bs=4k"])
     );
 }
 
