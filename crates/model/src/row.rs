@@ -14,14 +14,15 @@ pub(crate) fn rows(
     presets: &[Preset],
     result: &JobResult,
 ) -> Vec<Measurement> {
-    let [reads, writes] = [result.reads(), result.writes()];
+    let [reads, writes, syncs] = [result.reads(), result.writes(), result.syncs()];
     let total = reads.bytes.0 + writes.bytes.0;
     job.operations()
         .into_iter()
         .map(|op| {
             let operation = match op {
                 Operation::Read => &reads,
-                // A modelled job gives rows of reads and writes only.
+                Operation::Sync => &syncs,
+                // A modelled job gives no rows of other operations.
                 _ => &writes,
             };
             let mut row = job.row(experiment, "model", op);

@@ -5,6 +5,15 @@
 //! synchronous one has one request in flight. After a completion the clone
 //! issues again one host turnaround later. A subject may have a clone sleep with
 //! a request; then it issues nothing before it wakes.
+//!
+//! Latencies are fio's: a request's ends when fio takes notice of it. A clone is one
+//! thread. While it flushes it takes notice of nothing, and between flushes only when
+//! all its requests are in use, of one (fio's `do_io`, `wait_for_completions` and
+//! `fio_libaio_queue`); so with `fsync=1` at queue depth 8 a write's latency is that of
+//! seven flushes. It does not flush again before it has taken notice of another request
+//! (`should_fsync`). A flush's own latency begins when its request was last submitted:
+//! with an asynchronous engine that was as a write, as fio does not look at the clock
+//! before it flushes.
 
 use crate::machine::{Issue, Machine, SimError};
 use crate::result::{JobOperations, MemberStatistics};
@@ -13,6 +22,7 @@ use raidlab_array::{Operation, Request, RequestId};
 use raidlab_random::Stream;
 use raidlab_units::{Bytes, Nanos, Sectors};
 use raidlab_workload::{Direction, Engine, IoUnit, JobGroup, JobSpec, RequestStream, StopClock};
+use std::collections::VecDeque;
 
 /// One clone of one job.
 #[derive(Debug)]
@@ -26,6 +36,13 @@ struct Clone {
     in_flight: u32,
     since_think: u32,
     wrote: bool,
+    /// What has ended and fio has not taken notice of, in order.
+    ripe: VecDeque<Flight>,
+    /// What fio took notice of last was a flush.
+    flushed_last: bool,
+    /// When each request that is not in use was last submitted; the next to be used at
+    /// the end.
+    submitted: Vec<Nanos>,
     /// A flush is in flight: fio waits for it before anything else. Turns
     /// that came meanwhile are counted.
     flushing: bool,
@@ -96,6 +113,9 @@ impl Jobs {
                     in_flight: 0,
                     since_think: 0,
                     wrote: false,
+                    ripe: VecDeque::new(),
+                    flushed_last: false,
+                    submitted: Vec::new(),
                     flushing: false,
                     turns_owed: 0,
                     asleep: false,
@@ -176,19 +196,26 @@ impl Jobs {
             return;
         }
         if !clone.clock.may_issue(now) {
-            clone.stopped = true;
-            self.end_if_drained(machine, index);
+            self.stop(machine, index);
             return;
         }
-        match clone.stream.next_unit() {
-            Some(unit) => self.send(machine, index, unit),
-            None => {
-                clone.stopped = true;
-                if clone.in_flight == 0 {
-                    self.end_if_drained(machine, index);
-                }
-            }
+        if clone.flushed_last {
+            clone.stream.pass_over_flush();
         }
+        match clone.stream.next_unit() {
+            Some(unit) => {
+                self.send(machine, index, unit);
+                self.take_notice(machine, index);
+            }
+            None => self.stop(machine, index),
+        }
+    }
+
+    /// The clone submits nothing more.
+    fn stop(&mut self, machine: &mut Machine, index: usize) {
+        self.clones[index].stopped = true;
+        self.take_notice(machine, index);
+        self.end_if_drained(machine, index);
     }
 
     fn send(&mut self, machine: &mut Machine, index: usize, unit: IoUnit) {
@@ -197,9 +224,14 @@ impl Jobs {
         clone.in_flight += 1;
         clone.wrote |= unit.direction == Direction::Write;
         clone.flushing |= unit.direction == Direction::Flush;
+        let submitted = clone.submitted.pop();
+        let issued = match (unit.direction, clone.job.engine) {
+            (Direction::Flush, Engine::Libaio) => submitted.unwrap_or(self.started),
+            _ => machine.now,
+        };
         let flight = Flight {
             clone: index,
-            issued: machine.now,
+            issued,
             direction: unit.direction,
             bytes: unit.length,
         };
@@ -259,20 +291,52 @@ impl Jobs {
         }
     }
 
-    /// A request came back: its clone will issue again after the turnaround.
+    /// A request came back.
     pub(crate) fn completed(&mut self, machine: &mut Machine, id: RequestId) {
         let id = usize::try_from(id.0).unwrap_or(usize::MAX);
         let Some(flight) = self.flights.get_mut(id).and_then(Option::take) else {
             return;
         };
         self.free.push(id);
+        let clone = &mut self.clones[flight.clone];
+        let flushes = clone.job.fsync_every > 0 || clone.job.fdatasync_every > 0;
+        if flushes && flight.direction != Direction::Flush {
+            clone.ripe.push_back(flight);
+        } else {
+            self.noticed(machine, &flight);
+        }
+        self.take_notice(machine, flight.clone);
+    }
+
+    /// A clone's thread takes notice of what has ended if nothing else is to be done: it
+    /// does not flush, and has nothing left to submit.
+    fn take_notice(&mut self, machine: &mut Machine, index: usize) {
+        loop {
+            let clone = &mut self.clones[index];
+            let all_in_use = clone.in_flight == clone.depth;
+            if clone.flushing || !(all_in_use || clone.stopped) {
+                return;
+            }
+            let Some(flight) = clone.ripe.pop_front() else {
+                return;
+            };
+            self.noticed(machine, &flight);
+        }
+    }
+
+    /// fio knows that a request has ended: the clone will issue again after the
+    /// turnaround.
+    fn noticed(&mut self, machine: &mut Machine, flight: &Flight) {
         let now = machine.now;
         if now >= self.started + self.ramp {
             let results = &mut self.results[self.clones[flight.clone].job_index];
+            let last = self.clones[flight.clone].stopped;
             let result = match flight.direction {
                 Direction::Read => Some(&mut results.reads),
                 Direction::Write => Some(&mut results.writes),
-                Direction::Flush => None,
+                // The one at the job's end does not count.
+                Direction::Flush if last => None,
+                Direction::Flush => Some(&mut results.syncs),
             };
             if let Some(result) = result {
                 result.record(flight.bytes, now - flight.issued);
@@ -280,6 +344,8 @@ impl Jobs {
         }
         let clone = &mut self.clones[flight.clone];
         clone.in_flight -= 1;
+        clone.submitted.push(flight.issued);
+        clone.flushed_last = flight.direction == Direction::Flush;
         let mut turns = 1;
         if flight.direction == Direction::Flush {
             clone.flushing = false;
@@ -333,8 +399,7 @@ impl Jobs {
         if self.stop_together {
             for other in 0..self.clones.len() {
                 if !self.clones[other].stopped {
-                    self.clones[other].stopped = true;
-                    self.end_if_drained(machine, other);
+                    self.stop(machine, other);
                 }
             }
         }

@@ -124,13 +124,15 @@ impl OperationResult {
     }
 }
 
-/// Reads and writes of one job of a group, all its clones together.
+/// Reads, writes and flushes of one job of a group, all its clones together.
 #[derive(Debug, Clone)]
 pub struct JobOperations {
     /// Reads.
     pub reads: OperationResult,
     /// Writes.
     pub writes: OperationResult,
+    /// Flushes after so many writes.
+    pub syncs: OperationResult,
 }
 
 impl JobOperations {
@@ -138,6 +140,7 @@ impl JobOperations {
         Self {
             reads: OperationResult::new(),
             writes: OperationResult::new(),
+            syncs: OperationResult::new(),
         }
     }
 }
@@ -172,6 +175,12 @@ impl JobResult {
     #[must_use]
     pub fn writes(&self) -> OperationResult {
         total(self.jobs.iter().map(|job| &job.writes))
+    }
+
+    /// The flushes of all jobs together.
+    #[must_use]
+    pub fn syncs(&self) -> OperationResult {
+        total(self.jobs.iter().map(|job| &job.syncs))
     }
 }
 
