@@ -197,6 +197,17 @@ fn read_job(job: &Node<'_>, result: &mut ToolResult) -> Result<(), ParseError> {
     if let Some(sync) = job.object("sync")? {
         let mut part = Part::new(number, label, Operation::Sync);
         part.total_ios = sync.count("total_ios")?.filter(|&count| count > 0);
+        let asked = |option: &ReportedOption| {
+            option.name == "fdatasync" && option.job.is_none_or(|job| job == number)
+        };
+        // fio 3.33 and before count these somewhere else than they print. Where they were
+        // not asked for, what is timed is the flush at the job's end.
+        if part.total_ios.is_none()
+            && result.options.iter().any(asked)
+            && let Some(latency) = sync.object("lat_ns")?
+        {
+            part.total_ios = latency.count("N")?.filter(|&count| count > 0);
+        }
         if part.total_ios.is_some() {
             read_latencies(&sync, &mut part)?;
             result.parts.push(part);

@@ -154,6 +154,26 @@ fn old_versions_count_kibibytes_and_microseconds() {
     }
 }
 
+/// fio 3.33: `total_ios` of flushes counts `fsync` alone, and what is timed is the flush
+/// at the end too.
+#[test]
+fn flushes_by_fdatasync_are_counted_by_their_times() {
+    let syncs = |option: &str| {
+        let job = format!(
+            r#""jobname" : "x", "job options" : {{ "{option}" : "1" }},
+            "sync" : {{ "total_ios" : 0, "lat_ns" : {{ "min" : 1, "max" : 5, "mean" : 3.0,
+              "stddev" : 1.0, "N" : 299 }} }},"#
+        );
+        let text = old("3.33", 4096 * 1024).replace("\"jobname\" : \"x\",", &job);
+        let result = parse(&text).expect("3.33");
+        let mut parts = result.parts.into_iter();
+        let part = parts.find(|part| part.operation == Operation::Sync)?;
+        part.total_ios
+    };
+    assert_eq!(syncs("fdatasync"), Some(299));
+    assert_eq!(syncs("end_fsync"), None);
+}
+
 #[test]
 fn bins_are_buckets_up_to_2_19_and_times_since() {
     let times = old("2.20", 4096).replace("\"FIO_IO_U_PLAT_BITS\" : 6, ", "");
