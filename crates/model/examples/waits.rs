@@ -68,7 +68,7 @@ fn experiment(
     let disks = vec!["\"wd4000fyyz\""; members].join(", ");
     let mut text = format!(
         "schema = 1\nname = \"waits\"\ntitle = \"waits\"\ndescription = \"waits\"\n\
-         source = \"this example\"\ndisks = [{disks}]\nsubjects = [\"{subject}\"]\n{steps}"
+         source = \"this example\"\nbegin = \"as-created\"\ndisks = [{disks}]\nsubjects = [\"{subject}\"]\n{steps}"
     );
     write!(
         text,
