@@ -67,8 +67,11 @@ impl Marks {
         // These types have no content that JSON could not hold.
         let text = serde_json::to_string_pretty(&all).unwrap_or_default();
         let path = path(system);
-        // Whole or not at all, and on the disk before anything is lost.
-        let script = r#"cat >"$1.new" && sync && mv -- "$1.new" "$1" && sync"#;
+        // Whole or not at all, and on the disk before anything is lost. FreeBSD's
+        // sync(1) takes no file, Linux has no fsync(1).
+        let script = r#"
+            cat >"$1.new" && { fsync "$1.new" 2>/dev/null || sync "$1.new"; } &&
+                mv -- "$1.new" "$1""#;
         target.run(&Command::changes("sh", ["-c", script, "sh", path]).input(text))?;
         Ok(())
     }
