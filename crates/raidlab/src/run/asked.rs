@@ -86,6 +86,7 @@ pub struct Asked {
 
 /// How it is done here, of `run` and of `resume`: it changes no row.
 #[derive(Debug, Clone, Args)]
+#[command(next_help_heading = None::<&'static str>)]
 pub struct Here {
     /// Experiments at the same time; the output does not depend on it.
     /// Default: one for each processor; on the kernel bench as far as the memory
@@ -116,6 +117,7 @@ pub struct Here {
 
 /// Where a run's results go, of `run` and of `resume`.
 #[derive(Debug, Clone, Args)]
+#[command(next_help_heading = None::<&'static str>)]
 pub struct Outputs {
     /// The file that keeps the rows; made if it is not there.
     #[arg(long, value_name = "FILE", default_value = STORE)]
