@@ -48,9 +48,6 @@ pub enum FitError {
         /// Those that exist.
         known: String,
     },
-    /// The search itself failed.
-    #[error("the search failed: {0}")]
-    Search(String),
 }
 
 /// The simulated I/Os per second of a fact, over `seconds` of virtual time.

@@ -10,6 +10,7 @@
 mod evaluate;
 mod facts;
 mod search;
+mod simplex;
 
 pub use evaluate::FitError;
 pub use facts::{Fact, Facts, FactsError, Free, Prior, Quantity};

@@ -8,8 +8,7 @@
 
 use crate::evaluate::{FitError, quantity, simulate};
 use crate::facts::{Fact, Facts, Free, Prior};
-use argmin::core::{CostFunction, Error, Executor, State};
-use argmin::solver::neldermead::NelderMead;
+use crate::simplex;
 use raidlab_disk::DiskParameters;
 use rayon::prelude::*;
 use std::cell::Cell;
@@ -112,11 +111,9 @@ impl Problem<'_> {
     }
 }
 
-impl CostFunction for &Problem<'_> {
-    type Param = Vec<f64>;
-    type Output = f64;
-
-    fn cost(&self, point: &Vec<f64>) -> Result<f64, Error> {
+impl Problem<'_> {
+    /// The cost of a point, in units of the ranges.
+    fn cost(&self, point: &[f64]) -> Result<f64, FitError> {
         let outside: f64 = point
             .iter()
             .map(|&unit| (unit - unit.clamp(0.0, 1.0)).powi(2))
@@ -189,19 +186,14 @@ fn search(
     steps: u64,
     size: f64,
 ) -> Result<Vec<f64>, FitError> {
-    let failed = |error: Error| FitError::Search(format!("{error:#}"));
-    let mut simplex = vec![start.clone()];
+    let mut corners = vec![start.clone()];
     for index in 0..start.len() {
         let mut corner = start.clone();
         // Away from the nearer end of the range.
         corner[index] += if corner[index] > 0.5 { -size } else { size };
-        simplex.push(corner);
+        corners.push(corner);
     }
-    let result = Executor::new(problem, NelderMead::new(simplex))
-        .configure(|state| state.max_iters(steps))
-        .run()
-        .map_err(failed)?;
-    Ok(result.state().get_best_param().cloned().unwrap_or(start))
+    simplex::least(corners, steps, |point| problem.cost(point))
 }
 
 /// Rounds to four significant digits: more would pretend to be known.

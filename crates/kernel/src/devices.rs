@@ -8,9 +8,10 @@ use raidlab_calendar::{
 };
 use raidlab_disk::PresetError;
 use raidlab_lab::{Experiment, Files, PlannedJob, PlannedStep, Wait};
-use raidlab_model::commands::{CommandFile, CommandFileError, CommandLine};
+use raidlab_model::commands::{CommandFile, CommandLine};
 use raidlab_model::presets::{self, LoadPresetError};
 use raidlab_model::wiring::{self, Wired, WiringError};
+use raidlab_store::output::OutputError;
 use raidlab_uml::{Kernel, Place};
 use raidlab_units::{Bytes, Nanos, Sectors};
 use std::path::Path;
@@ -372,7 +373,7 @@ pub enum DisksError {
     Calendar(#[from] CalendarError),
     /// The file of the disks' commands.
     #[error(transparent)]
-    Commands(#[from] CommandFileError),
+    Commands(#[from] OutputError),
     /// A thread cannot be had.
     #[error("no thread for the guest's clock and disks")]
     Thread(#[source] std::io::Error),

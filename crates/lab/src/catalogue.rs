@@ -266,19 +266,32 @@ pub(crate) fn resolve(name_or_path: &str, folder: &Path) -> String {
     }
 }
 
-/// The text of a file, if it is not absurdly large.
-pub(crate) fn read_text(files: &Files, path: &Path) -> Result<String, LoadError> {
+/// The text of one of these files.
+///
+/// # Errors
+/// As [`read_file`].
+pub fn read_text(files: &Files, path: &Path) -> Result<String, LoadError> {
     let name = path.display().to_string();
     files.text(&name, || read_file(path), |source| lacking(&name, source))
 }
 
-fn read_file(path: &Path) -> Result<String, LoadError> {
+/// The text of a file, if it is not absurdly large. A pipe or a device is read only
+/// where it is this program's own input: any other would have to be waited for.
+///
+/// # Errors
+/// When it cannot be read, is no text, or has more than 16 MiB.
+pub fn read_file(path: &Path) -> Result<String, LoadError> {
     const MOST: u64 = 16 << 20;
+    const OWN: [&str; 3] = ["/dev/stdin", "/dev/fd", "/proc/self/fd"];
     let fail = |source| LoadError::Read {
         path: path.to_owned(),
         source,
     };
     let mut text = String::new();
+    let found = std::fs::metadata(path).map_err(fail)?;
+    if !found.is_file() && !OWN.iter().any(|own| path.starts_with(own)) {
+        return Err(fail(io::Error::other("it is not a file")));
+    }
     let file = File::open(path).map_err(fail)?;
     let length = file
         .take(MOST + 1)

@@ -5,9 +5,15 @@
 //! Fields that people look for in the wrong place are listed by each reader and
 //! refused with the right one, so that nobody takes them for a typing error.
 
+mod values;
+
+use raidlab_systems::RefusedWord;
 use serde::de::DeserializeOwned;
 use std::ops::Range;
 use toml::de::{DeTable, DeValue};
+
+pub(crate) use values::check_name;
+pub use values::check_values;
 
 /// The version of the files' schema that this raidlab reads.
 pub const SCHEMA: u32 = 1;
@@ -120,6 +126,7 @@ impl Document {
     /// # Errors
     /// With line, field and remedy when the text is not TOML or not a `T`.
     pub fn decode<T: DeserializeOwned>(&self, reserved: &[Reserved]) -> Result<T, FileError> {
+        self.check_values()?;
         toml::from_str(&self.text).map_err(|error| {
             let span = error.span().unwrap_or(0..0);
             let problem = classify(error.message(), reserved);
@@ -153,6 +160,18 @@ impl Document {
     ) -> FileError {
         let (what, remedy) = (what.into(), remedy.into());
         self.error(span, Problem::Invalid { what, remedy })
+    }
+
+    /// An error about a word that a program must not be told, at the word if it stands
+    /// below `start` as it is.
+    pub fn refused(&self, start: usize, refused: &RefusedWord) -> FileError {
+        let quoted = format!("\"{}\"", refused.word);
+        let rest = self.text.get(start..).unwrap_or_default();
+        // A key need not be in quotes.
+        let found = rest.find(&quoted).or_else(|| rest.find(&refused.word));
+        let start = start + found.unwrap_or(0);
+        let remedy = "leave it out; what only shapes the array or file system stays";
+        self.invalid(start..start + 1, refused.to_string(), remedy)
     }
 
     /// The line of a byte, from 1.

@@ -31,7 +31,7 @@ mod words;
 pub use asked::{Asked, Deeds};
 pub use bench::{Bench, BenchError, Finish, Observer, Progress};
 pub use catalogue::LoadError;
-pub use document::{FileError, Problem, SCHEMA};
+pub use document::{FileError, Problem, SCHEMA, check_values};
 pub use experiment::{CapacityError, Choices, Experiment, HostChoice, PlannedJob, PlannedStep};
 pub use files::Files;
 pub use host::{Host, QueueStyle};

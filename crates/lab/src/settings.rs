@@ -8,6 +8,24 @@ use serde::de::{Deserialize, Deserializer, Error as _};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+/// More than any array of disks holds: 512 PiB.
+pub(crate) const LARGEST_SIZE: Bytes = Bytes(1 << 59);
+
+/// More than anybody waits for: 366 days.
+pub(crate) const LONGEST_TIME: Nanos = Nanos(366 * 86_400 * 1_000_000_000);
+
+/// Reads a time.
+///
+/// # Errors
+/// What is wrong with it, in words.
+pub(crate) fn time(text: &str) -> Result<Nanos, String> {
+    let time = parse_duration(text).map_err(|error| error.to_string())?;
+    if time > LONGEST_TIME {
+        return Err(format!("`{text}` is more than 366 days, the longest time"));
+    }
+    Ok(time)
+}
+
 /// A size written as text: `"128k"`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Size(pub Bytes);
@@ -15,7 +33,12 @@ pub(crate) struct Size(pub Bytes);
 impl<'de> Deserialize<'de> for Size {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        parse_bytes(&text).map(Self).map_err(D::Error::custom)
+        let size = parse_bytes(&text).map_err(D::Error::custom)?;
+        if size > LARGEST_SIZE {
+            let words = format!("`{text}` is more than {LARGEST_SIZE}, the largest size");
+            return Err(D::Error::custom(words));
+        }
+        Ok(Self(size))
     }
 }
 
@@ -26,7 +49,7 @@ pub(crate) struct Time(pub Nanos);
 impl<'de> Deserialize<'de> for Time {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        parse_duration(&text).map(Self).map_err(D::Error::custom)
+        time(&text).map(Self).map_err(D::Error::custom)
     }
 }
 

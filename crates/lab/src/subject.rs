@@ -273,6 +273,15 @@ impl Subject {
         Ok(Self::read(&document, &catalogue::hosts_of(files)?)?)
     }
 
+    /// The target that its file names, where raidlab gives none: an export of a server.
+    #[must_use]
+    pub fn own_target(&self) -> Option<&str> {
+        match &self.build {
+            Some(ArraySpec::Nbd(export)) => Some(&export.uri),
+            _ => None,
+        }
+    }
+
     /// Models it on another host. What only real systems build stays as it is.
     pub fn move_to(&mut self, host: &Host) {
         let Some(own) = &mut self.host else {

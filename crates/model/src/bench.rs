@@ -1,7 +1,7 @@
 //! The bench: an experiment's steps, one after the other.
 
 use crate::build::{Ablation, BuildError, Plan};
-use crate::commands::{CommandFile, CommandFileError, CommandLine};
+use crate::commands::{CommandFile, CommandLine};
 use crate::row::rows;
 use raidlab_array::{Operation, Slot};
 use raidlab_lab::{
@@ -9,6 +9,7 @@ use raidlab_lab::{
     Progress, Wait,
 };
 use raidlab_sim::{DiskCommand, Machine, SimError};
+use raidlab_store::output::OutputError;
 use raidlab_store::{CellResult, Records, Setting};
 use raidlab_units::Nanos;
 use std::cell::RefCell;
@@ -113,7 +114,7 @@ fn line(command: &DiskCommand) -> CommandLine {
     }
 }
 
-fn written(source: CommandFileError) -> BenchError {
+fn written(source: OutputError) -> BenchError {
     BenchError::Setup {
         what: "writing down the disks' commands".to_owned(),
         source: Box::new(source),

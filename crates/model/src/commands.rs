@@ -3,11 +3,10 @@
 //! layer above the disks really asked for is seen there, and nowhere else.
 
 use raidlab_lab::Experiment;
+use raidlab_store::output::{self, Format, Found, OutputError, OutputFile, check_distinct, look};
 use raidlab_units::{Nanos, Sectors};
-use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
-use thiserror::Error;
 
 /// The first line. Times are virtual, since the start of the machine or the guest.
 const HEAD: &str = "arrived_ns,completed_ns,disk,operation,first_sector,sectors,succeeded";
@@ -31,43 +30,33 @@ pub struct CommandLine {
     pub good: bool,
 }
 
-/// A file of commands that cannot be written.
-#[derive(Debug, Error)]
-#[error("the disks' commands cannot be written to {}", .path.display())]
-pub struct CommandFileError {
-    /// The file.
-    pub path: PathBuf,
-    /// Why.
-    #[source]
-    pub source: io::Error,
-}
-
 /// Writes commands down, if that was asked for.
 #[derive(Debug, Default)]
 pub struct CommandFile {
     path: PathBuf,
-    file: Option<BufWriter<File>>,
+    file: Option<BufWriter<OutputFile>>,
     failed: Option<io::Error>,
 }
 
 impl CommandFile {
-    /// A new file in the folder; `None`: nowhere.
+    /// A new file in the folder; `None`: nowhere. It has its name once it is finished.
     ///
     /// # Errors
-    /// When the file cannot be made.
-    pub fn of(folder: Option<&Path>, experiment: &Experiment) -> Result<Self, CommandFileError> {
+    /// When the file cannot be made, or one stands there that is not raidlab's.
+    pub fn of(folder: Option<&Path>, experiment: &Experiment) -> Result<Self, OutputError> {
         let Some(folder) = folder else {
             return Ok(Self::default());
         };
         let path = path(folder, experiment);
-        match begin(folder, &path) {
-            Ok(file) => Ok(Self {
-                path,
-                file: Some(file),
-                failed: None,
-            }),
-            Err(source) => Err(CommandFileError { path, source }),
-        }
+        let failed = |source| write_error(&path, source);
+        std::fs::create_dir_all(folder).map_err(failed)?;
+        let mut file = BufWriter::new(OutputFile::begin(&path, Format::DiskCommands)?);
+        writeln!(file, "{HEAD}").map_err(failed)?;
+        Ok(Self {
+            path,
+            file: Some(file),
+            failed: None,
+        })
     }
 
     /// Whether anything is written.
@@ -89,22 +78,55 @@ impl CommandFile {
     ///
     /// # Errors
     /// The first thing that went wrong.
-    pub fn finish(self) -> Result<(), CommandFileError> {
-        let flushed = match (self.failed, self.file) {
+    pub fn finish(self) -> Result<(), OutputError> {
+        let whole = match (self.failed, self.file) {
             (Some(error), _) => Err(error),
-            (None, Some(mut file)) => file.flush(),
-            (None, None) => Ok(()),
+            (None, Some(file)) => file.into_inner().map_err(|error| error.into_error()),
+            (None, None) => return Ok(()),
         };
-        let path = self.path;
-        flushed.map_err(|source| CommandFileError { path, source })
+        whole
+            .map_err(|source| write_error(&self.path, source))?
+            .finish()
     }
 }
 
-fn begin(folder: &Path, path: &Path) -> io::Result<BufWriter<File>> {
-    std::fs::create_dir_all(folder)?;
-    let mut file = BufWriter::new(File::create(path)?);
-    writeln!(file, "{HEAD}")?;
-    Ok(file)
+fn write_error(path: &Path, source: io::Error) -> OutputError {
+    OutputError::Write {
+        path: path.to_owned(),
+        source,
+    }
+}
+
+/// Checks, before anything runs, that each of these experiments can have a file of its
+/// own in the folder.
+///
+/// # Errors
+/// When the folder is no folder, a name of a file in it is taken, or two of them are
+/// the same.
+pub fn check(folder: &Path, experiments: &[Experiment]) -> Result<(), OutputError> {
+    match look(folder).map_err(|source| write_error(folder, source))? {
+        Found::Nothing | Found::Folder => {}
+        found => {
+            let path = folder.to_owned();
+            return Err(OutputError::Taken { path, found });
+        }
+    }
+    let outputs: Vec<(String, PathBuf)> = experiments
+        .iter()
+        .map(|experiment| {
+            let whose = format!("the disk commands of `{}`", experiment.subject.name);
+            (whose, path(folder, experiment))
+        })
+        .collect();
+    let named: Vec<_> = outputs
+        .iter()
+        .map(|(whose, path)| (whose.as_str(), path.as_path()))
+        .collect();
+    check_distinct(&named)?;
+    for (_, path) in named {
+        output::check(path, Format::DiskCommands)?;
+    }
+    Ok(())
 }
 
 fn line(file: &mut impl Write, command: &CommandLine) -> io::Result<()> {
@@ -166,6 +188,27 @@ mod tests {
         let written = std::fs::read_to_string(path(&inner, &experiments[0])).expect("it is there");
         let expected = format!("{HEAD}\n1000,9000,1,write,2048,16,1\n");
         assert_eq!(written, expected);
+    }
+
+    #[test]
+    fn files_of_others_stay_and_names_are_not_shared() {
+        let suite = Suite::load("quick").expect("built in");
+        let mut experiments = suite.experiments(&suite.subjects, &Choices::default());
+        let folder = tempfile::tempdir().expect("a folder");
+        check(folder.path(), &experiments).expect("each has its own");
+        let taken = path(folder.path(), &experiments[0]);
+        std::fs::write(&taken, "a,b\n1,2\n").expect("written");
+        check(folder.path(), &experiments).expect_err("it is not ours");
+        CommandFile::of(Some(folder.path()), &experiments[0]).expect_err("nor then");
+        check(&taken, &experiments).expect_err("no folder");
+        assert_eq!(std::fs::read(&taken).expect("there"), b"a,b\n1,2\n");
+        std::fs::remove_file(&taken).expect("removed");
+        let mut twin = experiments[0].clone();
+        experiments[0].subject.name = "a b".to_owned();
+        twin.subject.name = "a-b".to_owned();
+        experiments.push(twin);
+        let error = check(folder.path(), &experiments).expect_err("one name for two");
+        assert!(error.to_string().contains("`a b`"), "{error}");
     }
 
     #[test]

@@ -1,9 +1,10 @@
 //! The disk presets: built in, or read from a file.
 
 use raidlab_disk::{Preset, PresetError};
-use raidlab_lab::Files;
-use raidlab_lab::catalogue::is_path;
+use raidlab_lab::catalogue::{is_path, read_file};
 use raidlab_lab::files::built_in;
+use raidlab_lab::{Files, LoadError, check_values};
+use std::path::Path;
 use thiserror::Error;
 
 /// Every built-in preset: its name and the text of its file.
@@ -41,15 +42,9 @@ pub enum LoadPresetError {
         /// What there is.
         known: String,
     },
-    /// The file cannot be read.
-    #[error("cannot read {path}")]
-    Read {
-        /// The file.
-        path: String,
-        /// Why.
-        #[source]
-        source: std::io::Error,
-    },
+    /// The file cannot be read, or has a value that no file may have.
+    #[error(transparent)]
+    File(#[from] Box<LoadError>),
     /// The file is no preset.
     #[error(transparent)]
     Preset(#[from] PresetError),
@@ -82,11 +77,12 @@ pub fn load_from(files: &Files, name: &str) -> Result<Preset, LoadPresetError> {
     } else {
         (built_in(FOLDER, name), format!("{FOLDER}/{name}.toml"))
     };
-    let lacking = |source| LoadPresetError::Read {
-        path: known_as.clone(),
-        source,
+    let lacking = |source| {
+        let path = known_as.clone().into();
+        LoadPresetError::from(Box::new(LoadError::Read { path, source }))
     };
     let text = files.text(&known_as, || text(name), lacking)?;
+    check_values(&file, &text).map_err(|error| Box::new(error.into()))?;
     Ok(Preset::parse(&file, &text)?)
 }
 
@@ -96,10 +92,7 @@ pub fn load_from(files: &Files, name: &str) -> Result<Preset, LoadPresetError> {
 /// When there is none of that name, or its file cannot be read.
 pub fn text(name: &str) -> Result<String, LoadPresetError> {
     if is_path(name) {
-        return std::fs::read_to_string(name).map_err(|source| LoadPresetError::Read {
-            path: name.to_owned(),
-            source,
-        });
+        return Ok(read_file(Path::new(name)).map_err(Box::new)?);
     }
     built_in_text(name).map_or_else(
         || {

@@ -251,7 +251,7 @@ fn cells<'a>(
 fn json(cells: &[Cell<'_>]) -> Result<String, Failure> {
     let mut text = String::new();
     for cell in cells {
-        let line = serde_json::to_string(cell).map_err(|error| Failure::new(Kind::Run, error))?;
+        let line = output::json(cell)?;
         text.push_str(&line);
         text.push('\n');
     }

@@ -57,9 +57,7 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
     if arguments.json {
         let mut text = String::new();
         for finding in &audit.findings {
-            let line = serde_json::to_string(finding)
-                .map_err(|error| Failure::new(crate::failure::Kind::Run, error))?;
-            text.push_str(&line);
+            text.push_str(&output::json(finding)?);
             text.push('\n');
         }
         return output::print(&text);

@@ -5,6 +5,7 @@ use crate::output;
 use crate::run::STORE;
 use clap::Args;
 use raidlab_lab::claims::{Claims, Judged, Outcome};
+use raidlab_report::escaped;
 use raidlab_store::{Measurement, Store};
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -103,23 +104,20 @@ fn markdown(claims: &Claims, judged: &[Judged<'_>]) -> String {
     let mut text =
         String::from("| | claim | verdict | figures | reason |\n|---|---|---|---|---|\n");
     for one in judged {
-        let figures: Vec<String> = one.outcomes.iter().map(outcome_in_words).collect();
+        let figures = one.outcomes.iter();
+        let figures: Vec<String> = figures.map(|it| escaped(&outcome_in_words(it))).collect();
         let _ = writeln!(
             text,
             "| {} | {} | {} | {} | {} |",
-            one.claim.id,
+            escaped(&one.claim.id),
             escaped(&one.claim.says),
             verdict_in_words(one),
-            escaped(&figures.join("<br>")),
+            figures.join("<br>"),
             escaped(one.claim.reason())
         );
     }
     if !claims.remark.is_empty() {
-        let _ = write!(text, "\n{}\n", claims.remark);
+        let _ = write!(text, "\n{}\n", escaped(&claims.remark));
     }
     text
-}
-
-fn escaped(text: &str) -> String {
-    text.replace('|', "\\|")
 }

@@ -6,6 +6,7 @@ use crate::run::STORE;
 use clap::Args;
 use raidlab_report::{Bound, RunData, compare};
 use raidlab_store::Store;
+use raidlab_store::output::Format;
 use std::path::PathBuf;
 
 /// Arguments of `raidlab compare`.
@@ -63,6 +64,15 @@ pub struct Arguments {
 pub fn command(arguments: &Arguments) -> Result<(), Failure> {
     let store = Store::open_existing(&arguments.store)?;
     let theirs = arguments.other_store.as_ref();
+    let files = [
+        ("--html", &arguments.html, Format::Page),
+        ("--markdown", &arguments.markdown, Format::Markdown),
+    ];
+    let wanted = files.into_iter();
+    let wanted =
+        wanted.filter_map(|(option, path, format)| Some((option, path.as_deref()?, format)));
+    let outputs: Vec<_> = wanted.collect();
+    output::check(&outputs)?;
     let theirs = theirs.map(Store::open_existing).transpose()?;
     let mut runs = vec![RunData::load(&store, &arguments.base)?];
     for name in &arguments.others {
@@ -72,16 +82,14 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
         Failure::new(Kind::Input, error).help("`raidlab report --list` lists the runs")
     })?;
     let comparison = comparison.within(&arguments.within);
-    let mut written = false;
-    if let Some(path) = &arguments.html {
-        output::write_or_print(path, comparison.html()?.as_bytes())?;
-        written = true;
+    for (_, path, format) in &outputs {
+        let text = match format {
+            Format::Page => comparison.html()?,
+            _ => comparison.markdown(),
+        };
+        output::write_or_print(path, *format, text.as_bytes())?;
     }
-    if let Some(path) = &arguments.markdown {
-        output::write_or_print(path, comparison.markdown().as_bytes())?;
-        written = true;
-    }
-    if written {
+    if !outputs.is_empty() {
         return Ok(());
     }
     output::print(&comparison.text(&output::style()))

@@ -7,6 +7,8 @@ use raidlab_fit::{FactsError, FitError};
 use raidlab_lab::LoadError;
 use raidlab_model::presets::LoadPresetError;
 use raidlab_report::ReportError;
+use raidlab_store::output::OutputError;
+use raidlab_store::text::{visible_lines, visible_path};
 use raidlab_store::{ExportError, StoreError};
 use std::error::Error;
 use std::fmt;
@@ -63,7 +65,7 @@ struct Words(String);
 
 /// A file that could not be written.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot write {}", .path.display())]
+#[error("cannot write {}", visible_path(.path))]
 struct WriteFileError {
     path: PathBuf,
     #[source]
@@ -136,16 +138,18 @@ impl Failure {
 
 impl fmt::Display for Failure {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(formatter, "error: {}", self.error)?;
+        // Errors quote what they are about, which may be anybody's.
+        let mut line =
+            |head: &str, text: &str| writeln!(formatter, "{head}: {}", visible_lines(text));
+        line("error", &self.error.to_string())?;
         let mut cause = self.error.source();
         while let Some(error) = cause {
-            writeln!(formatter, "caused by: {error}")?;
+            line("caused by", &error.to_string())?;
             cause = error.source();
         }
-        if let Some(help) = &self.help {
-            writeln!(formatter, "help: {help}")?;
-        }
-        Ok(())
+        self.help
+            .as_deref()
+            .map_or(Ok(()), |help| line("help", help))
     }
 }
 
@@ -166,7 +170,7 @@ impl From<LoadPresetError> for Failure {
     fn from(error: LoadPresetError) -> Self {
         let kind = match error {
             LoadPresetError::Unknown { .. } => Kind::Usage,
-            LoadPresetError::Read { .. } | LoadPresetError::Preset(_) => Kind::Input,
+            LoadPresetError::File(_) | LoadPresetError::Preset(_) => Kind::Input,
         };
         let failure = Self::new(kind, error);
         match kind {
@@ -176,11 +180,24 @@ impl From<LoadPresetError> for Failure {
     }
 }
 
+impl From<OutputError> for Failure {
+    fn from(error: OutputError) -> Self {
+        match error {
+            OutputError::Write { path, source } => Self::write_file(&path, source),
+            OutputError::Twice { .. } => {
+                Self::new(Kind::Usage, error).help("give each output a file of its own")
+            }
+            _ => Self::new(Kind::Output, error).help("name another file, or move that one away"),
+        }
+    }
+}
+
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
         let kind = match error {
             // The file that was named is not a store, or has no such run.
             StoreError::Missing { .. }
+            | StoreError::NotAFile { .. }
             | StoreError::NotADatabase { .. }
             | StoreError::Foreign { .. }
             | StoreError::OtherVersion { .. }

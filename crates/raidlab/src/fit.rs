@@ -6,8 +6,10 @@ use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use raidlab_disk::DiskParameters;
 use raidlab_fit::{FactRow, Facts, FitOutcome, Progress};
-use raidlab_lab::LoadError;
+use raidlab_lab::catalogue::read_file;
+use raidlab_lab::{LoadError, check_values};
 use raidlab_model::presets;
+use raidlab_store::text::visible_path;
 use serde::Serialize;
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -130,11 +132,10 @@ pub fn fit(arguments: &Arguments) -> Result<(), Failure> {
 
 fn facts(arguments: &Arguments) -> Result<Facts, Failure> {
     if let Some(path) = &arguments.facts {
-        let text = std::fs::read_to_string(path).map_err(|source| {
-            let path = path.clone();
-            Failure::from(LoadError::Read { path, source })
-        })?;
-        return Ok(Facts::parse(&path.display().to_string(), &text)?);
+        let text = read_file(path)?;
+        let name = visible_path(path);
+        check_values(&name, &text).map_err(LoadError::from)?;
+        return Ok(Facts::parse(&name, &text)?);
     }
     let disk = &arguments.disk;
     let Some(text) = data::facts(disk) else {
@@ -240,7 +241,7 @@ fn json(
         }),
         facts: rows.iter().map(Fact::new).collect(),
     };
-    let text = serde_json::to_string(&line).map_err(|error| Failure::new(Kind::Run, error))?;
+    let text = output::json(&line)?;
     Ok(format!("{text}\n"))
 }
 

@@ -11,7 +11,9 @@ use raidlab_import::{
     short_facts,
 };
 use raidlab_report::RunData;
+use raidlab_store::text::{visible_bytes, visible_path};
 use raidlab_store::{AccuracyNote, Run, Store, StoreError};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::io;
@@ -128,7 +130,7 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
     output::print(&wanted(&audit))?;
     output::print(&format!(
         "\nstore   {}\nrun     {name}\n",
-        arguments.store.display()
+        visible_path(&arguments.store)
     ))
 }
 
@@ -194,10 +196,26 @@ fn read(name: &str, arguments: &Arguments) -> Result<Imported, Failure> {
         Failure::new(Kind::Input, CannotImport { name, source })
             .help("`raidlab import --list` lists the figures that come with raidlab")
     })?;
-    import_file(name, &String::from_utf8_lossy(&bytes), &options).map_err(refused)
+    import_file(name, &text(&bytes), &options).map_err(refused)
 }
 
 /// Puts an import into the store as a finished run.
+/// What a tool printed; bytes that are no UTF-8 are shown, so that no two names become
+/// one.
+fn text(bytes: &[u8]) -> Cow<'_, str> {
+    match str::from_utf8(bytes) {
+        Ok(text) => Cow::Borrowed(text),
+        Err(_) => bytes
+            .utf8_chunks()
+            .fold(String::new(), |mut text, chunk| {
+                text.push_str(chunk.valid());
+                text.push_str(&visible_bytes(chunk.invalid()));
+                text
+            })
+            .into(),
+    }
+}
+
 fn keep(store: &mut Store, imported: &Imported) -> Result<String, StoreError> {
     let now = Timestamp::now();
     let head = &imported.run;
@@ -212,7 +230,7 @@ fn keep(store: &mut Store, imported: &Imported) -> Result<String, StoreError> {
         suite_title: head.suite_title.clone(),
         seed: 0,
         raidlab_version: env!("CARGO_PKG_VERSION").to_owned(),
-        command_line: crate::run::command_line(),
+        command_line: crate::typed::command_line(),
         plan_hash: String::new(),
     };
     let mut notes = vec![remark("Source", &head.source)];

@@ -26,9 +26,11 @@ mod run;
 mod simulate;
 mod subjects;
 mod suites;
+mod typed;
 
 use clap::Parser;
 use cli::{Cli, Command};
+use raidlab_store::text::visible_lines;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -37,7 +39,7 @@ fn main() -> ExitCode {
         kernel::agent::run();
         return ExitCode::SUCCESS;
     }
-    let done = match Cli::parse().command {
+    let done = match parsed().command {
         Command::Run(arguments) => run::run(&arguments),
         Command::Resume(arguments) => resume::command(&arguments),
         Command::Cleanup(arguments) => cleanup::command(&arguments),
@@ -69,4 +71,18 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(),
     }
+}
+
+/// The command line, or the end of the program with what is wrong with it.
+fn parsed() -> Cli {
+    Cli::try_parse().unwrap_or_else(|error| {
+        let words = error.render().to_string();
+        let shown = visible_lines(&words);
+        if shown == words {
+            error.exit()
+        }
+        // It quotes an argument that a terminal would obey.
+        output::say(shown.trim_end());
+        std::process::exit(error.exit_code())
+    })
 }

@@ -1,24 +1,31 @@
-//! Standard output and files.
-//!
-//! A file is written beside its place under another name and renamed when all
-//! of it is on the disk, so that nobody ever sees half of one; whatever stood
-//! there before stays until then.
+//! Standard output, and files as [`raidlab_store::output`] writes them.
 
-use crate::failure::Failure;
+use crate::failure::{Failure, Kind};
 use comfy_table::{Cell, CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
 use console::Term;
 use raidlab_report::Style;
-use std::fs;
+use raidlab_store::output::{self, Format};
+use raidlab_store::text::{visible_json, visible_lines, visible_path, visible_styled};
+use serde::Serialize;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
-use tempfile::NamedTempFile;
+use std::path::Path;
 
-/// Prints to standard output, all at once.
+/// Prints to standard output, all at once. What a terminal would obey is shown, but for
+/// colours: names of arrays and disks, texts of files and tools go through here.
 ///
 /// # Errors
 /// When standard output does not take it.
 pub fn print(text: &str) -> Result<(), Failure> {
-    print_bytes(text.as_bytes())
+    print_bytes(visible_styled(text).as_bytes())
+}
+
+/// A value as one line of JSON.
+///
+/// # Errors
+/// When it has no form in JSON.
+pub fn json(value: &impl Serialize) -> Result<String, Failure> {
+    let line = serde_json::to_string(value).map_err(|error| Failure::new(Kind::Run, error))?;
+    Ok(visible_json(&line).into_owned())
 }
 
 /// As [`print()`], for what need not be text.
@@ -35,7 +42,7 @@ pub fn print_bytes(bytes: &[u8]) -> Result<(), Failure> {
 
 /// Says something on standard error, which may be closed.
 pub fn say(text: &str) {
-    writeln!(io::stderr().lock(), "{text}").ok();
+    writeln!(io::stderr().lock(), "{}", visible_lines(text)).ok();
 }
 
 /// How tables are to be printed on this standard output.
@@ -85,130 +92,38 @@ pub fn table(head: &[&str], right: &[usize], rows: Vec<Vec<String>>) -> String {
     }
 }
 
-/// Checks that `path` can be written, without changing what is there.
-///
-/// # Errors
-/// When [`write()`] would fail.
-pub fn check(path: &Path) -> Result<(), Failure> {
-    place(path)
-        .and_then(|place| match place {
-            Place::Special(special) => fs::OpenOptions::new().write(true).open(special).map(drop),
-            Place::File(file) => temporary(&file).map(drop),
-        })
-        .map_err(|source| Failure::write_file(path, source))
-}
-
-/// Writes a file, whole or not at all.
-///
-/// # Errors
-/// When it cannot be written; an older file is then still there.
-pub fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    place(path)
-        .and_then(|place| match place {
-            Place::Special(special) => fs::OpenOptions::new()
-                .write(true)
-                .open(special)
-                .and_then(|mut special| special.write_all(bytes)),
-            Place::File(file) => {
-                let mut whole = temporary(&file)?;
-                whole.write_all(bytes)?;
-                whole.as_file().sync_all()?;
-                whole.persist(&file).map(drop).map_err(|error| error.error)
-            }
-        })
-        .map_err(|source| Failure::write_file(path, source))
-}
-
 /// Writes a file and says so; `-` is standard output.
 ///
 /// # Errors
 /// When it cannot be written.
-pub fn write_or_print(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    if path == Path::new("-") {
+pub fn write_or_print(path: &Path, format: Format, bytes: &[u8]) -> Result<(), Failure> {
+    if path == Path::new(STANDARD_OUTPUT) {
         return print_bytes(bytes);
     }
-    write(path, bytes)?;
-    say(&format!("wrote {}", path.display()));
+    output::write(path, format, bytes)?;
+    say(&format!("wrote {}", visible_path(path)));
     Ok(())
 }
 
-/// Where bytes go.
-enum Place {
-    /// A file, or a name for one.
-    File(PathBuf),
-    /// A pipe or a device, which no file must replace.
-    Special(PathBuf),
-}
+/// What stands for standard output where a file is asked for.
+const STANDARD_OUTPUT: &str = "-";
 
-fn place(path: &Path) -> io::Result<Place> {
-    match fs::metadata(path) {
-        Ok(found) if found.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
-        // A symbolic link stays one.
-        Ok(found) if found.is_file() => fs::canonicalize(path).map(Place::File),
-        Ok(_) => Ok(Place::Special(path.to_owned())),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Place::File(path.to_owned())),
-        Err(error) => Err(error),
+/// Checks, before anything is done, that files of these formats may stand where these
+/// options say. Of a store only that none of the others has its name: what is in it, the
+/// store tells.
+///
+/// # Errors
+/// When something else stands there, or two of them are one file.
+pub fn check(outputs: &[(&str, &Path, Format)]) -> Result<(), Failure> {
+    let named: Vec<_> = outputs
+        .iter()
+        .map(|(option, path, _)| (*option, *path))
+        .collect();
+    output::check_distinct(&named)?;
+    for (_, path, format) in outputs {
+        if *path != Path::new(STANDARD_OUTPUT) && *format != Format::Store {
+            output::check(path, *format)?;
+        }
     }
-}
-
-/// An empty file beside `path`, with the permissions of any new file.
-fn temporary(path: &Path) -> io::Result<NamedTempFile> {
-    let folder = match path.parent() {
-        Some(folder) if folder != Path::new("") => folder,
-        _ => Path::new("."),
-    };
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".raidlab-").suffix(".part");
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        builder.permissions(fs::Permissions::from_mode(0o666));
-    }
-    builder.tempfile_in(folder)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{check, write};
-    use std::fs;
-    use std::path::Path;
-
-    #[test]
-    fn a_file_is_replaced_whole_and_nothing_else_is_left() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let path = folder.path().join("report.html");
-        check(&path).expect("writable");
-        assert!(!path.exists(), "a check leaves nothing");
-        write(&path, b"old").expect("written");
-        write(&path, b"new").expect("replaced");
-        assert_eq!(fs::read(&path).expect("there"), b"new");
-        assert_eq!(fs::read_dir(folder.path()).expect("folder").count(), 1);
-    }
-
-    #[cfg(unix)]
-    #[test]
-    fn links_and_devices_stay_what_they_are() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let (file, link) = (folder.path().join("file"), folder.path().join("link"));
-        fs::write(&file, "old").expect("written");
-        std::os::unix::fs::symlink(&file, &link).expect("linked");
-        write(&link, b"new").expect("written");
-        assert_eq!(fs::read(&file).expect("there"), b"new");
-        assert!(link.is_symlink());
-        write(Path::new("/dev/null"), b"gone").expect("written");
-    }
-
-    #[cfg(target_os = "linux")]
-    #[test]
-    fn a_full_disk_is_an_error() {
-        let failure = write(Path::new("/dev/full"), b"bytes").expect_err("full");
-        assert!(failure.to_string().contains("free some space"), "{failure}");
-    }
-
-    #[test]
-    fn folders_that_are_not_there_are_an_error_before_anything_is_done() {
-        let folder = tempfile::tempdir().expect("a folder");
-        assert!(check(folder.path()).is_err());
-        assert!(check(&folder.path().join("none/report.html")).is_err());
-    }
+    Ok(())
 }

@@ -5,6 +5,7 @@ use crate::output;
 use crate::run::STORE;
 use clap::Args;
 use raidlab_report::RunData;
+use raidlab_store::output::Format;
 use raidlab_store::{
     ExportError, LATEST, Measurement, Store, write_csv, write_json_lines, write_members_csv,
 };
@@ -85,37 +86,62 @@ pub fn report(arguments: &Arguments) -> Result<(), Failure> {
         let (name, rows) = (found.run.name, found.measurements);
         return output::print(&format!("deleted run {name} with its {rows} rows\n"));
     }
-    let data = RunData::load(&store, &arguments.run)?;
-    let mut exported = false;
-    if let Some(path) = &arguments.html {
-        output::write_or_print(path, raidlab_report::html(&data)?.as_bytes())?;
-        exported = true;
-    }
-    if let Some(path) = &arguments.markdown {
-        output::write_or_print(path, raidlab_report::markdown(&data).as_bytes())?;
-        exported = true;
-    }
-    let exports: [(&Option<PathBuf>, Export); 3] = [
-        (&arguments.csv, |out, rows| write_csv(out, rows)),
-        (&arguments.members_csv, |out, rows| {
-            write_members_csv(out, rows)
+    let exports: [(&str, &Option<PathBuf>, Format, Export); 5] = [
+        ("--html", &arguments.html, Format::Page, |data| {
+            Ok(raidlab_report::html(data)?.into_bytes())
         }),
-        (&arguments.json_lines, |out, rows| {
-            write_json_lines(out, rows)
+        (
+            "--markdown",
+            &arguments.markdown,
+            Format::Markdown,
+            |data| Ok(raidlab_report::markdown(data).into_bytes()),
+        ),
+        ("--csv", &arguments.csv, Format::Rows, |data| {
+            rows(data, |out, rows| write_csv(out, rows))
         }),
+        (
+            "--members-csv",
+            &arguments.members_csv,
+            Format::MemberRows,
+            |data| rows(data, |out, rows| write_members_csv(out, rows)),
+        ),
+        (
+            "--json-lines",
+            &arguments.json_lines,
+            Format::JsonLines,
+            |data| rows(data, |out, rows| write_json_lines(out, rows)),
+        ),
     ];
-    for (path, export) in exports {
+    let wanted = exports
+        .iter()
+        .filter_map(|(option, path, format, _)| Some((*option, path.as_deref()?, *format)));
+    let mut outputs = vec![("--store", arguments.store.as_path(), Format::Store)];
+    outputs.extend(wanted);
+    output::check(&outputs)?;
+    let data = RunData::load(&store, &arguments.run)?;
+    let exported = outputs.len() > 1;
+    for (_, path, format, export) in exports {
         if let Some(path) = path {
-            let mut bytes = Vec::new();
-            export(&mut bytes, &data.measurements)?;
-            output::write_or_print(path, &bytes)?;
-            exported = true;
+            output::write_or_print(path, format, &export(&data)?)?;
         }
     }
     if exported {
         return Ok(());
     }
     output::print(&text(&data))
+}
+
+/// What goes into a file.
+type Export = fn(&RunData) -> Result<Vec<u8>, Failure>;
+
+/// Measurements in a format of the store's.
+fn rows(
+    data: &RunData,
+    export: fn(&mut Vec<u8>, &[Measurement]) -> Result<(), ExportError>,
+) -> Result<Vec<u8>, Failure> {
+    let mut bytes = Vec::new();
+    export(&mut bytes, &data.measurements)?;
+    Ok(bytes)
 }
 
 /// The class of notes that speak of a whole run.
@@ -129,9 +155,6 @@ pub fn text(data: &RunData) -> String {
     }
     text
 }
-
-/// An export format.
-type Export = fn(&mut Vec<u8>, &[Measurement]) -> Result<(), ExportError>;
 
 fn list(store: &Store) -> Result<(), Failure> {
     let runs = store.runs()?;

@@ -9,18 +9,19 @@ mod asked;
 mod host;
 mod keeper;
 mod kernel;
+mod places;
 mod planned;
 mod prepare;
 mod progress;
 
 use crate::failure::{Failure, Kind};
-use crate::{audit, interrupt, output, report};
+use crate::{audit, interrupt, output, report, typed};
 use asked::{Asked, On};
 pub use asked::{Here, Outputs};
 use clap::builder::PossibleValuesParser;
 use clap::{Args, builder::PossibleValue};
 use keeper::Keeper;
-pub use keeper::{begin_as, command_line};
+pub use keeper::begin_as;
 pub use kernel::{Description, is_agent};
 use prepare::Prepared;
 use raidlab_lab::{
@@ -29,6 +30,8 @@ use raidlab_lab::{
 use raidlab_model::{Ablation, ModelBench};
 use raidlab_report::RunData;
 use raidlab_shell::{Lock, LockError, lock_file};
+use raidlab_store::output::Format;
+use raidlab_store::text::visible_path;
 use raidlab_store::{RunId, RunSummary, Store};
 use std::fmt::Write;
 use std::num::NonZero;
@@ -194,6 +197,7 @@ pub fn resume(here: &Here, outputs: &Outputs, run: RunSummary) -> Result<(), Fai
 }
 
 fn carry_out(task: &Task) -> Result<(), Failure> {
+    task.check_outputs()?;
     if task.asked.model_host.is_some() && task.asked.on != On::Model {
         let words = "on this bench the host is a real one";
         return Err(
@@ -253,6 +257,7 @@ fn on_host(task: &Task) -> Result<(), Failure> {
     interrupt::listen()?;
     let host = host::prepare(task)?;
     planned::check(task, &host.prepared)?;
+    task.check_prepared(&host.prepared)?;
     if task.dry_run {
         return output::print(&host.plan()?);
     }
@@ -269,6 +274,7 @@ fn on_host(task: &Task) -> Result<(), Failure> {
 /// Shows or writes what would be done; whether no more is asked for.
 fn show_only(task: &Task, prepared: &Prepared) -> Result<bool, Failure> {
     planned::check(task, prepared)?;
+    task.check_prepared(prepared)?;
     if task.dry_run {
         output::print(&prepared.plan())?;
     }
@@ -288,7 +294,7 @@ fn run_on(
     let outputs = &task.outputs;
     let report = (!outputs.no_report).then_some(outputs.report.as_path());
     if let Some(path) = report {
-        output::check(path)?;
+        raidlab_store::output::check_writable(path, Format::Page)?;
     }
     let mut store = Store::open(&outputs.store)?;
     let _lock = lock_store(&outputs.store)?;
@@ -305,7 +311,7 @@ fn run_on(
 pub fn holder() -> String {
     format!(
         "`{}` (process {}, since {})",
-        keeper::command_line(),
+        typed::command_line(),
         std::process::id(),
         jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ")
     )
@@ -336,7 +342,8 @@ fn show(
     if let Some(path) = report {
         let page = raidlab_report::html(&data)?;
         let again = format!("the rows are kept: `{}`", see(name, &outputs.store));
-        output::write(path, page.as_bytes()).map_err(|failure| failure.help(again))?;
+        let written = raidlab_store::output::write(path, Format::Page, page.as_bytes());
+        written.map_err(|error| Failure::from(error).help(again))?;
     }
     let places = places(name, &outputs.store, report);
     if outputs.json {
@@ -452,7 +459,7 @@ impl Kept<'_> {
         let words = format!(
             "interrupted; {} kept in {} as run {}",
             kept_words(self.rows, self.planned),
-            self.store.display(),
+            visible_path(self.store),
             self.run
         );
         let help = format!("{}; `{}` goes on", self.help(), self.again());
@@ -508,18 +515,17 @@ fn see(run: &str, store: &Path) -> String {
     if store == Path::new(STORE) {
         format!("raidlab report {run}")
     } else {
-        format!("raidlab report {run} --store {}", store.display())
+        format!(
+            "raidlab report {run} --store {}",
+            typed::in_shell(store.as_os_str())
+        )
     }
 }
 
 /// Where everything is now.
 fn places(run: &str, store: &Path, report: Option<&Path>) -> String {
-    let absolute = |path: &Path| {
-        std::path::absolute(path)
-            .unwrap_or_else(|_| path.to_owned())
-            .display()
-            .to_string()
-    };
+    let absolute =
+        |path: &Path| visible_path(&std::path::absolute(path).unwrap_or_else(|_| path.to_owned()));
     let mut text = String::new();
     if let Some(report) = report {
         let _ = writeln!(text, "report  {}", absolute(report));

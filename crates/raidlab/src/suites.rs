@@ -3,8 +3,9 @@
 use crate::failure::Failure;
 use crate::output;
 use clap::Args;
-use raidlab_lab::catalogue::{self, Kind};
-use raidlab_lab::{Honoured, LoadError, Suite, fio_options};
+use raidlab_lab::catalogue::{self, Kind, read_file};
+use raidlab_lab::{Honoured, Suite, fio_options};
+use std::path::Path;
 
 /// Arguments of `raidlab suites`.
 #[derive(Debug, Args)]
@@ -87,9 +88,6 @@ pub fn source(kind: Kind, name: &str) -> Result<String, Failure> {
     let built_in = kind.entries().iter().find(|entry| entry.name == name);
     match built_in {
         Some(entry) => Ok(entry.text.to_owned()),
-        None => std::fs::read_to_string(name).map_err(|source| {
-            let path = name.into();
-            LoadError::Read { path, source }.into()
-        }),
+        None => Ok(read_file(Path::new(name))?),
     }
 }

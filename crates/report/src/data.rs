@@ -1,9 +1,11 @@
 //! What a report is made from.
 
+use raidlab_store::text::{EachText, visible_lines};
 use raidlab_store::{
     AccuracyNote, CommandRecord, EventRecord, Finding, Measurement, Observation, Run, Series,
     Setting, Store, StoreError,
 };
+use std::borrow::Cow;
 
 /// A run with everything a reader may want to know about it.
 #[derive(Debug, Clone, PartialEq)]
@@ -35,7 +37,7 @@ impl RunData {
     /// There is no such run, or the store cannot be read.
     pub fn load(store: &Store, name: &str) -> Result<Self, StoreError> {
         let found = store.run_by_name(name)?;
-        Ok(Self {
+        let mut data = Self {
             settings: store.settings(found.id)?,
             measurements: store.measurements(found.id)?,
             notes: store.notes(found.id)?,
@@ -45,6 +47,27 @@ impl RunData {
             series: store.series(found.id)?,
             findings: store.findings(found.id)?,
             run: found.run,
-        })
+        };
+        data.show_what_acts();
+        Ok(data)
+    }
+
+    /// A store may come from anywhere, and what is in it from any tool: what a terminal
+    /// or a reader's eye would obey is shown instead.
+    fn show_what_acts(&mut self) {
+        let mut show = |text: &mut String| {
+            if let Cow::Owned(shown) = visible_lines(text) {
+                *text = shown;
+            }
+        };
+        self.run.each_text(&mut show);
+        self.settings.each_text(&mut show);
+        self.measurements.each_text(&mut show);
+        self.notes.each_text(&mut show);
+        self.observations.each_text(&mut show);
+        self.commands.each_text(&mut show);
+        self.events.each_text(&mut show);
+        self.series.each_text(&mut show);
+        self.findings.each_text(&mut show);
     }
 }

@@ -162,11 +162,41 @@ pub fn html(data: &RunData) -> Result<String, ReportError> {
 
 /// The figures as one JSON object by id, safe inside a script element.
 fn embedded<'f>(figures: impl Iterator<Item = &'f Figure>) -> Result<String, ReportError> {
-    let plots: BTreeMap<&str, &Value> = figures
-        .map(|figure| (figure.id.as_str(), &figure.plot))
+    let plots: BTreeMap<&str, Value> = figures
+        .map(|figure| (figure.id.as_str(), plain_text(figure.plot.clone())))
         .collect();
     // "</script>" and "<!--" would end or change the element they stand in.
     Ok(serde_json::to_string(&plots)?.replace('<', "\\u003c"))
+}
+
+/// The tags that our own labels have.
+const TAGS: [&str; 4] = ["<br>", "<b>", "</b>", "<extra></extra>"];
+
+/// A figure whose texts have no tags but those of [`TAGS`]: `plotly.js` would take a
+/// link out of any label.
+fn plain_text(mut figure: Value) -> Value {
+    match &mut figure {
+        Value::String(text) if text.contains('<') => {
+            let mut parts = text.split('<');
+            let mut plain = parts.next().unwrap_or_default().to_owned();
+            for part in parts {
+                let ours = TAGS.iter().any(|tag| part.starts_with(&tag[1..]));
+                plain.push_str(if ours { "<" } else { "&lt;" });
+                plain.push_str(part);
+            }
+            *text = plain;
+        }
+        Value::Array(items) => items
+            .iter_mut()
+            .for_each(|item| *item = plain_text(item.take())),
+        Value::Object(fields) => {
+            fields
+                .values_mut()
+                .for_each(|item| *item = plain_text(item.take()));
+        }
+        _ => {}
+    }
+    figure
 }
 
 /// `plotly.js` alone: the crate hands it out with `MathJax`, which is of no

@@ -28,7 +28,7 @@ pub use compare::{
 pub use compute::findings::AUDIT_NOTE_CLASS;
 pub use data::RunData;
 pub use html::{ReportError, html};
-pub use markdown::markdown;
+pub use markdown::{escaped, markdown};
 pub use raidlab_store::AccuracyNote;
 pub use terminal::{
     Style, accuracy_table, findings, published_table, result_tables, summary, terminal,

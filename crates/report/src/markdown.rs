@@ -11,6 +11,9 @@ use crate::data::RunData;
 use crate::table::{self, DISPUTED_MARK, FITTED_MARK, ResultCell, ResultRow};
 use std::fmt::Write;
 
+/// The first line: by it raidlab knows the file again, and may replace it.
+pub(crate) const MARK: &str = "<!-- written by raidlab -->\n";
+
 /// How a column stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Alignment {
@@ -24,7 +27,7 @@ pub(crate) enum Alignment {
 pub fn markdown(data: &RunData) -> String {
     let view = View::new(data);
     let mut text = format!(
-        "# {}\n\n{}\n",
+        "{MARK}# {}\n\n{}\n",
         escaped(&data.run.suite_title),
         escaped(&what_ran(data, &view))
     );
@@ -43,21 +46,35 @@ pub fn markdown(data: &RunData) -> String {
     text
 }
 
-/// Text that Markdown leaves alone: no marks, no tags, no table cells.
-pub(crate) fn escaped(text: &str) -> String {
+/// Text that GitHub's Markdown leaves alone: no marks, tags, cells, links, mentions or
+/// formulas, and nothing that makes a line a heading or an item.
+#[must_use]
+pub fn escaped(text: &str) -> String {
     let mut plain = String::new();
+    let mut begins = true;
     for letter in text.chars() {
         match letter {
             '\n' | '\r' => plain.push(' '),
             '<' => plain.push_str("&lt;"),
-            '\\' | '|' | '*' | '_' | '`' | '[' | ']' | '#' | '~' => {
+            '&' => plain.push_str("&amp;"),
+            '\\' | '|' | '*' | '_' | '`' | '[' | ']' | '#' | '~' | '$' | '!' => {
                 plain.push('\\');
                 plain.push(letter);
             }
+            '-' | '+' | '=' | '>' if begins => {
+                plain.push('\\');
+                plain.push(letter);
+            }
+            // Behind these GitHub looks for an address or a user; a comment of nothing
+            // keeps it from that.
+            '@' => plain.push_str("@<!-- -->"),
             _ => plain.push(letter),
         }
+        begins &= letter.is_whitespace();
     }
     plain
+        .replace("://", ":<!-- -->//")
+        .replace("www.", "www<!-- -->.")
 }
 
 /// A table; the last alignment holds for the columns that are left. Cells are
@@ -465,5 +482,7 @@ mod tests {
     #[test]
     fn names_from_files_stay_text() {
         assert_eq!(escaped("a|b*<i>\n`c`"), "a\\|b\\*&lt;i> \\`c\\`");
+        assert_eq!(escaped("- a & $b$"), "\\- a &amp; \\$b\\$");
+        assert_eq!(escaped("http://x @y"), "http:<!-- -->//x @<!-- -->y");
     }
 }

@@ -1,5 +1,6 @@
 //! What can go wrong with a store, each with the file's name and a remedy.
 
+use crate::output::Found;
 use std::path::PathBuf;
 
 /// Why a store could not be opened, written or read.
@@ -22,6 +23,14 @@ pub enum StoreError {
     Missing {
         /// The file looked for.
         path: PathBuf,
+    },
+    /// Something that is no file has the name.
+    #[error("{} is {found}; it was left as it is: name another file", .path.display())]
+    NotAFile {
+        /// The name.
+        path: PathBuf,
+        /// What stands there.
+        found: Found,
     },
     /// The file's bytes are not an `SQLite` database.
     #[error("{path} is not a store (not an SQLite file); it was left as it is: name another file")]

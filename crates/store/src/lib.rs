@@ -1,4 +1,5 @@
-//! Measurements on disk: one `SQLite` file, and exports to CSV and JSON Lines.
+//! Measurements on disk: one `SQLite` file, exports to CSV and JSON Lines, and the files
+//! that outputs of any kind go to.
 //!
 //! A run is begun, gets settings, notes and measurements, and is finished.
 //! Each cell (a job on a subject, with all its rows and records) is one
@@ -12,11 +13,13 @@ mod error;
 mod export;
 pub mod fact;
 mod measurement;
+pub mod output;
 mod record;
 mod records;
 mod rows;
 mod schema;
 mod store;
+pub mod text;
 
 #[cfg(test)]
 mod tests;

@@ -1,12 +1,13 @@
 //! Opening a file as a store: new, ours, or something to keep hands off.
 //!
-//! A file is touched only when it is certain to be a store of this version, or
-//! empty. The order of the questions: does it open; is it an `SQLite` file; is
+//! What is no file is not opened at all. A file is touched only when it is certain to
+//! be a store of this version, or empty. The order of the questions: does it open; is it an `SQLite` file; is
 //! its application id ours, or is it empty; is its schema version ours, or an older one; is it
 //! sound. Tables, id and version of a new store are written in one
 //! transaction, so that a killed process leaves an empty file or a store.
 
 use crate::StoreError;
+use crate::output::{Format, Found, look};
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -26,15 +27,29 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Opens `path`, creating the file if there is none.
 pub(crate) fn open(path: &Path) -> Result<Connection, StoreError> {
+    check_place(path)?;
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
         | OpenFlags::SQLITE_OPEN_CREATE
         | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection =
-        Connection::open_with_flags(path, flags).map_err(|source| StoreError::Unwritable {
-            path: path.to_owned(),
-            source,
-        })?;
+    // To SQLite `:memory:` is no file, and neither is the empty name.
+    let connection = Connection::open_with_flags(Path::new(".").join(path), flags);
+    let connection = connection.map_err(|source| StoreError::Unwritable {
+        path: path.to_owned(),
+        source,
+    })?;
     prepare(connection, path)
+}
+
+/// Whether a store may be there, as far as it is told without opening it: a database
+/// says for itself whose it is.
+pub(crate) fn check_place(path: &Path) -> Result<(), StoreError> {
+    let path = path.to_owned();
+    match look(&path) {
+        Ok(Found::Nothing | Found::Empty | Found::Ours(Format::Store) | Found::Database(_))
+        | Err(_) => Ok(()),
+        Ok(Found::Ours(_) | Found::Other) => Err(StoreError::NotADatabase { path }),
+        Ok(found) => Err(StoreError::NotAFile { path, found }),
+    }
 }
 
 /// A store that lives as long as its connection.

@@ -121,6 +121,15 @@ impl Store {
         }
     }
 
+    /// Checks that [`Store::open`] finds at `path` what may be or become a store, and
+    /// touches nothing.
+    ///
+    /// # Errors
+    /// There is a file of another kind, or no file but a folder, a pipe, a device.
+    pub fn check_place(path: impl AsRef<Path>) -> Result<(), StoreError> {
+        schema::check_place(path.as_ref())
+    }
+
     /// A store in memory that is gone when dropped.
     ///
     /// # Errors

@@ -10,7 +10,7 @@ use crate::{
     CellResult, Latency, Measurement, MemberUse, Operation, PublishedFigure, Records, Role, Run,
 };
 
-fn run(name: &str) -> Run {
+pub(crate) fn run(name: &str) -> Run {
     Run {
         name: name.to_owned(),
         started: "2026-11-21T02:10:00Z".to_owned(),
@@ -26,7 +26,7 @@ fn run(name: &str) -> Run {
 }
 
 /// A random read at queue depth 4 on md, as the log of 2015 has it.
-fn measurement(sequence: u32) -> Measurement {
+pub(crate) fn measurement(sequence: u32) -> Measurement {
     Measurement {
         bench: "model".to_owned(),
         suite: "mirror-2015".to_owned(),

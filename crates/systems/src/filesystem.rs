@@ -15,6 +15,8 @@
 use crate::array::steps::{Reader, wipe};
 use crate::array::{Need, OperatingSystem, ReadBack, SystemError};
 use crate::mounts::{Mount, check_options, parse_mounts, parse_mounts_freebsd};
+use crate::words::{RefusedWord, check_mount_options};
+use options::{ANY_MOUNT, BTRFS, BTRFS_MOUNT, EXT, EXT_MOUNT, UFS, UFS_MOUNT, XFS, XFS_MOUNT};
 use raidlab_shell::{Command, Target};
 use raidlab_units::Bytes;
 use serde::Deserialize;
@@ -141,6 +143,21 @@ impl FileSystemSpec {
             return refuse("`stripe` counts in blocks of 4 KiB: leave `-b` out".to_owned());
         }
         Ok(())
+    }
+
+    /// Checks the words that a file gives to the programs that make and mount it.
+    ///
+    /// # Errors
+    /// The first that does more than shape it.
+    pub fn check_words(&self) -> Result<(), RefusedWord> {
+        let (maker, mount) = match self.kind {
+            FileSystemKind::Ext3 | FileSystemKind::Ext4 => (&EXT, EXT_MOUNT),
+            FileSystemKind::Xfs => (&XFS, XFS_MOUNT),
+            FileSystemKind::Btrfs => (&BTRFS, BTRFS_MOUNT),
+            FileSystemKind::Ufs => (&UFS, UFS_MOUNT),
+        };
+        maker.check(&self.options)?;
+        check_mount_options(&[ANY_MOUNT, mount], &self.mount_options)
     }
 
     /// The commands that make it on a device, blank or not.
@@ -287,6 +304,7 @@ impl FileSystemSpec {
     }
 }
 
+pub(crate) mod options;
 mod settings;
 
 #[cfg(test)]

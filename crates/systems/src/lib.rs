@@ -11,6 +11,7 @@
 pub mod array;
 pub mod filesystem;
 mod mounts;
+mod words;
 
 pub use array::spec::ArraySpec;
 pub use array::{
@@ -19,3 +20,4 @@ pub use array::{
     read_all,
 };
 pub use filesystem::{FileSystemKind, FileSystemSpec, StripeGeometry};
+pub use words::RefusedWord;

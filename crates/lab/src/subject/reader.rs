@@ -70,6 +70,9 @@ struct RawZfs {
     cache: Size,
 }
 
+/// Requests of a rebuild in flight at most.
+const DEEPEST: u32 = 1 << 16;
+
 /// Fields that belong into the table of how a real system builds the subject.
 const RESERVED: [Reserved; 7] = [
     ("level", "put it into [build]"),
@@ -96,6 +99,10 @@ impl Subject {
         let host = host.transpose()?;
         check_kind(document, &raw)?;
         check_read_policy(document, raw.read_policy.as_ref())?;
+        if let Some(build) = &raw.build {
+            let checked = build.get_ref().check_words();
+            checked.map_err(|refused| document.refused(build.span().start, &refused))?;
+        }
         let recovery = raw.recovery.map(|table| read_recovery(document, table));
         let recovery = recovery.transpose()?;
         let zfs = raw.zfs.map(|table| read_zfs(document, table)).transpose()?;
@@ -237,6 +244,13 @@ fn read_recovery(document: &Document, raw: Spanned<RawRecovery>) -> Result<Recov
     if *raw.depth.get_ref() == 0 {
         let what = "a rebuild without a request in flight never ends";
         return Err(document.invalid(raw.depth.span(), what, "depth must be at least 1"));
+    }
+    if *raw.depth.get_ref() > DEEPEST {
+        let what = format!(
+            "{} requests in flight are more than any rebuild has",
+            raw.depth.get_ref()
+        );
+        return Err(document.invalid(raw.depth.span(), what, "depth must be at most 65536"));
     }
     let block = raw.block.get_ref().0;
     if block.0 == 0 || !block.0.is_multiple_of(512) {

@@ -55,6 +55,10 @@ const RESERVED: [Reserved; 5] = [
 
 /// Rounds below this many have no window of five.
 const FEWEST_ROUNDS: u32 = 5;
+/// A suite with more takes longer than its disks live.
+const MOST_REPETITIONS: u32 = 1000;
+/// Members of an array at most.
+const MOST_DISKS: usize = 256;
 /// More than anybody waits for.
 const MOST_ROUNDS: u32 = 1000;
 
@@ -74,6 +78,11 @@ impl Suite {
             let remedy = "name one preset for each member";
             let error = document.invalid(raw.disks.span(), "no disks", remedy);
             return Err(error.into());
+        }
+        if raw.disks.get_ref().len() > MOST_DISKS {
+            let what = format!("{} disks", raw.disks.get_ref().len());
+            let remedy = "name 256 or less";
+            return Err(document.invalid(raw.disks.span(), what, remedy).into());
         }
         let (disks, regions) = read_disks(document, raw.disks.get_ref())?;
         let subjects = read_subjects(files, document, &raw.subjects, folder, disks.len())?;
@@ -125,6 +134,13 @@ fn read_repetitions(
 ) -> Result<u32, FileError> {
     match repetitions {
         None => Ok(1),
+        Some(count) if *count.get_ref() > MOST_REPETITIONS => {
+            let what = format!(
+                "{} repetitions are more than anybody waits for",
+                count.get_ref()
+            );
+            Err(document.invalid(count.span(), what, "write 1000 or less"))
+        }
         Some(count) if *count.get_ref() > 0 => Ok(*count.get_ref()),
         Some(count) => {
             let what = "nothing would be done";

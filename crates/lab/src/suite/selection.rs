@@ -118,6 +118,9 @@ pub(super) fn read_filesystems(
             let remedy = "give each its own `name`";
             return Err(document.invalid(entry.span(), what, remedy));
         }
+        if let Some(Err(refused)) = spec.as_ref().map(FileSystemSpec::check_words) {
+            return Err(document.refused(entry.span().start, &refused));
+        }
         specs.push(spec.clone());
     }
     Ok(Some(specs))

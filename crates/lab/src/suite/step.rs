@@ -6,11 +6,11 @@ use super::matrix::{Combination, RawMatrix, combinations};
 use super::tool::{RawTool, read_tool};
 use super::{Condition, Event, EventKind, Job, QueueRule, TimedEvent, Wait, When, Work};
 use crate::catalogue::{self, LoadError};
-use crate::document::{Document, FileError, Problem};
+use crate::document::{Document, FileError, Problem, check_name};
 use crate::files::Files;
 use crate::fio::{FioText, read_fio};
-use crate::settings::Time;
-use raidlab_units::{Nanos, parse_duration};
+use crate::settings::{Time, time};
+use raidlab_units::Nanos;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _};
 use std::ops::Range;
@@ -69,9 +69,7 @@ impl<'de> Deserialize<'de> for RawWait {
             word if word.starts_with(|letter: char| letter.is_ascii_alphabetic()) => Err(
                 D::Error::unknown_variant(word, &["sync-done", "idle", "clean"]),
             ),
-            time => parse_duration(time)
-                .map(Self::Time)
-                .map_err(D::Error::custom),
+            text => time(text).map(Self::Time).map_err(D::Error::custom),
         }
     }
 }
@@ -276,6 +274,7 @@ fn read_job(
         text(field).ok_or_else(|| missing(document, named.clone(), name, remedy))
     };
     let name = text(&raw.job).unwrap_or_default();
+    document.hold(named.clone(), check_name(&name))?;
     let (work, footprint) = read_work(context, raw, named.clone(), &name, combination)?;
     let job = Job {
         title: required(&raw.title, "title", "say in words what the job does")?,

@@ -1,5 +1,7 @@
 //! Reading a job of another tool than fio.
 
+mod words;
+
 use super::Work;
 use super::matrix::Combination;
 use crate::document::{Document, FileError, Problem};
@@ -19,8 +21,8 @@ pub(super) struct RawTool<'a> {
 /// Checks the tool's name and its arguments' placeholders.
 ///
 /// # Errors
-/// An unknown tool or placeholder, no arguments, dd writing to somewhere that
-/// is not the job's.
+/// An unknown tool or placeholder, no arguments, or one that does more than shape the
+/// load.
 pub(super) fn read_tool(
     document: &Document,
     raw: RawTool<'_>,
@@ -46,16 +48,11 @@ pub(super) fn read_tool(
         placeholder::example(&text).map_err(|error| {
             document.invalid(argument.span(), error.to_string(), placeholder::REMEDY)
         })?;
-        let writes_elsewhere = text
-            .strip_prefix("of=")
-            .is_some_and(|file| !["{file}", "{target}", "/dev/null"].contains(&file));
-        if name == "dd" && writes_elsewhere {
-            let what = format!("`{text}` would overwrite something that is not the job's");
-            let remedy = "write of={file}, of={target} or of=/dev/null";
-            return Err(document.invalid(argument.span(), what, remedy));
-        }
         arguments.push(text);
     }
+    words::check(name, &arguments).map_err(|(index, (what, remedy))| {
+        document.invalid(written.get_ref()[index].span(), what, remedy)
+    })?;
     let name = name.to_owned();
     Ok(Work::Tool { name, arguments })
 }

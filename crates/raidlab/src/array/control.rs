@@ -6,6 +6,7 @@ use clap::{Args, ValueEnum};
 use raidlab_serve::control::{
     ClientError, ControlClient, ControlRequest, ControlResponse, StatusReport, control_path,
 };
+use raidlab_store::text::visible_path;
 use raidlab_units::Bytes;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -199,7 +200,7 @@ pub fn detail(arguments: &DetailArguments) -> Result<(), Failure> {
     if !arguments.json {
         return output::print(&words(&status));
     }
-    let line = serde_json::to_string(&status).map_err(|error| Failure::new(Kind::Run, error))?;
+    let line = output::json(&status)?;
     output::print(&format!("{line}\n"))
 }
 
@@ -276,9 +277,15 @@ fn device(path: &Path) -> Result<String, Failure> {
     if let Some(name) = path.to_str().filter(|name| name.starts_with("array:")) {
         return Ok(name.to_owned());
     }
-    std::path::absolute(path)
-        .map(|path| path.display().to_string())
-        .map_err(|error| Failure::new(Kind::Usage, error))
+    let whole = std::path::absolute(path).map_err(|error| Failure::new(Kind::Usage, error))?;
+    whole.into_os_string().into_string().map_err(|_| {
+        // What is sent is JSON, and another name would be another device.
+        let words = format!(
+            "the server cannot be told of {}: it is no UTF-8",
+            visible_path(path)
+        );
+        Failure::words(Kind::Usage, words).help("give the device a name of letters: a link to it")
+    })
 }
 
 /// Waits for the end of syncs.

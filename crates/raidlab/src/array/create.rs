@@ -13,6 +13,7 @@ use raidlab_metadata::create::{
 use raidlab_metadata::{DeviceFlags, Uuid, Version};
 use raidlab_serve::array::{Assembled, Nest, versions_on};
 use raidlab_serve::member::Member;
+use raidlab_store::output::{Found, OutputError, check_distinct, look};
 use raidlab_units::Sectors;
 use std::fmt::Write;
 use std::fs::File;
@@ -179,6 +180,7 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
         return Err(Failure::words(Kind::Usage, words)
             .help("the word `missing` stands for a member that is not there"));
     }
+    check_bitmap_file(arguments)?;
     let nest = brief_nest(!arguments.dry_run);
     let claimed = claim_all(arguments, &devices, &nest)?;
     let members = sizes(&claimed)?;
@@ -360,6 +362,25 @@ fn write(member: &Member, writes: &[raidlab_metadata::create::Write]) -> Result<
         member.flush().map_err(failed)?;
     }
     Ok(())
+}
+
+/// The bitmap's file must not be a member, or anything but a file.
+fn check_bitmap_file(arguments: &Arguments) -> Result<(), Failure> {
+    let Some(BitmapWord::File(path)) = &arguments.bitmap else {
+        return Ok(());
+    };
+    for device in &arguments.devices {
+        check_distinct(&[("DEVICE", device), ("--bitmap", path)])?;
+    }
+    match look(path).map_err(|source| Failure::write_file(path, source))? {
+        Found::Nothing | Found::Empty | Found::Ours(_) | Found::Database(_) | Found::Other => {
+            Ok(())
+        }
+        found => {
+            let path = path.clone();
+            Err(OutputError::Taken { path, found }.into())
+        }
+    }
 }
 
 /// Before the members: an array whose bitmap is not there is resynced wholly.

@@ -98,6 +98,11 @@ pub struct Here {
     #[arg(long, help_heading = REAL)]
     pub yes: bool,
 
+    /// Let a subject's file name the target that is written to: this export,
+    /// nbd://HOST/NAME, and no other; may be repeated.
+    #[arg(long = "allow-target", help_heading = REAL, value_name = "URI")]
+    pub allowed_targets: Vec<String>,
+
     /// Seconds of real time without a sign of life after which the guest
     /// counts as spinning.
     #[arg(long, help_heading = KERNEL, value_name = "S", default_value_t = 60)]

@@ -15,8 +15,10 @@ use crate::output;
 use raidlab_host::{HostBench, HostError, Machine, cleanup, plan, plan_disks, trial};
 use raidlab_inventory::System;
 use raidlab_inventory::choose::Consent;
-use raidlab_lab::{Choices, Experiment, Files, HostChoice, Suite};
+use raidlab_lab::catalogue::read_text;
+use raidlab_lab::{Choices, Experiment, Files, HostChoice, LoadError, Suite, check_values};
 use raidlab_shell::{Lock, SshOptions};
+use raidlab_store::text::visible_path;
 use raidlab_store::{Observation, Store};
 use raidlab_units::{Bytes, parse_bytes};
 pub use safety::check_unchanged;
@@ -299,23 +301,14 @@ fn entries(task: &Task) -> Result<Vec<MachineEntry>, Failure> {
 
 fn read_machines(files: &Files, path: &Path) -> Result<Vec<MachineEntry>, Failure> {
     #[derive(Debug, thiserror::Error)]
-    #[error("cannot read {}", .0.display())]
-    struct ReadError(PathBuf, #[source] std::io::Error);
-    #[derive(Debug, thiserror::Error)]
-    #[error("{}, {}", .0.display(), .1.to_string().trim_end().replace('\n', " "))]
-    struct WrongFile(PathBuf, toml::de::Error);
+    #[error("{}, {}", .0, .1.to_string().trim_end().replace('\n', " "))]
+    struct WrongFile(String, toml::de::Error);
 
-    let failed = |error| ReadError(path.to_owned(), error);
-    let name = path.display().to_string();
-    let text = files
-        .text(
-            &name,
-            || std::fs::read_to_string(path).map_err(failed),
-            failed,
-        )
-        .map_err(|error| Failure::new(Kind::Input, error))?;
+    let name = visible_path(path);
+    let text = read_text(files, path)?;
+    check_values(&name, &text).map_err(LoadError::from)?;
     let file: MachineFile = toml::from_str(&text).map_err(|error| {
-        Failure::new(Kind::Input, WrongFile(path.to_owned(), error))
+        Failure::new(Kind::Input, WrongFile(name, error))
             .help("a machine has `destination` and `disks`, and may have `ssh` and `elevate`")
     })?;
     Ok(file.machine)

@@ -5,9 +5,9 @@ use super::planned;
 use super::prepare::{self, Prepared};
 use super::progress::Display;
 use crate::failure::{Failure, Kind};
+use crate::typed;
 use jiff::Timestamp;
 use raidlab_lab::{Before, Plan, Progress, Published, RunEnd, Sink};
-use raidlab_shell::Command;
 use raidlab_store::{
     AccuracyNote, CellResult, ExportError, KeptPlan, Measurement, Origin, Records, Run, RunId,
     Setting, Store, StoreError, to_json_line,
@@ -72,7 +72,7 @@ pub fn begin(
         suite_title: suite.title.clone(),
         seed,
         raidlab_version: env!("CARGO_PKG_VERSION").to_owned(),
-        command_line: command_line(),
+        command_line: typed::command_line(),
         plan_hash: plan.sha256().map_err(planned::unwritten)?,
     };
     let kept = KeptPlan {
@@ -196,11 +196,6 @@ fn notes(published: &Published) -> Vec<AccuracyNote> {
         }));
     }
     notes
-}
-
-/// The command line, for repeating the run in a shell.
-pub fn command_line() -> String {
-    Command::reads("raidlab", std::env::args().skip(1)).to_string()
 }
 
 /// Keeps what a run measures.

@@ -12,6 +12,7 @@ use clap::Parser;
 use raidlab_lab::plan::{Listed, PLAN_SCHEMA, PlanError, sha256_of};
 use raidlab_lab::{Experiment, Plan, catalogue, files};
 use raidlab_model::presets;
+use raidlab_store::output::Format;
 use raidlab_store::{RunSummary, Store};
 use std::fs::File;
 use std::io::{self, Read};
@@ -60,7 +61,7 @@ pub fn unwritten(error: PlanError) -> Failure {
 /// When the file cannot be written.
 pub fn write(plan: &Plan<Asked>, path: &Path) -> Result<(), Failure> {
     let text = plan.pretty().map_err(unwritten)?;
-    output::write_or_print(path, format!("{text}\n").as_bytes())?;
+    output::write_or_print(path, Format::Plan, format!("{text}\n").as_bytes())?;
     output::say(&format!(
         "plan of {} experiments, SHA-256 {}",
         plan.experiments.len(),

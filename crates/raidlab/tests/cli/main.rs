@@ -16,8 +16,11 @@ mod listings;
 mod manners;
 #[cfg(target_os = "linux")]
 mod nested;
+mod outputs;
 #[cfg(target_os = "linux")]
 mod resume;
 mod run;
 #[cfg(target_os = "linux")]
 mod security;
+mod strange_files;
+mod strangers;

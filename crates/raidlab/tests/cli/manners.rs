@@ -306,7 +306,7 @@ fn output_that_cannot_be_written_exits_with_4_before_anything_runs() {
     ] {
         let message = lab.fails(4, arguments);
         assert!(
-            message.contains("none/") || message.contains("write ."),
+            message.contains("none/") || message.contains(". is a folder"),
             "{message}"
         );
         assert!(message.contains("help: "), "{message}");
@@ -353,16 +353,6 @@ fn a_full_disk_is_an_error_and_leaves_the_rows() {
         run.measurements, 1,
         "the row that could not be printed is kept"
     );
-    let ran = lab.run(&[
-        "run",
-        "./jobs.fio",
-        "--fit",
-        "strict",
-        "--report",
-        "/dev/full",
-    ]);
-    assert_eq!(ran.code, 4, "{}", ran.stderr);
-    assert!(ran.stderr.contains("raidlab report "), "{}", ran.stderr);
 }
 
 #[test]

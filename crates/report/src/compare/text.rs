@@ -2,7 +2,7 @@
 
 use super::{Answer, ComparedCell, ComparedRow, Difference, RunComparison};
 use crate::format::count;
-use crate::markdown::{Alignment, escaped, table};
+use crate::markdown::{Alignment, MARK, escaped, table};
 use crate::table::Tone;
 use crate::terminal::Style;
 use comfy_table::{Cell, CellAlignment};
@@ -122,7 +122,7 @@ impl RunComparison {
     /// The same as tables of GitHub's Markdown.
     #[must_use]
     pub fn markdown(&self) -> String {
-        let mut text = "# Comparison\n\n".to_owned();
+        let mut text = format!("{MARK}# Comparison\n\n");
         for (place, run) in self.runs.iter().enumerate() {
             let role = if place == 0 { "base" } else { "against it" };
             let name = escaped(&run.name);

@@ -3,25 +3,57 @@
 //! system, fit, sequence, repetition, part and op.
 
 use crate::rows::role_text;
+use crate::text::visible;
 use crate::{ExportError, Measurement};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use std::io::Write;
+
+/// A cell with text of others. A spreadsheet takes a cell that begins with one of
+/// [`FORMULA`] for a formula and works it out; behind an apostrophe it is text. Where
+/// semicolons part cells, one begins behind each.
+#[derive(Clone, Copy)]
+struct Text<'a>(&'a str);
+
+/// What begins a formula, in both widths.
+const FORMULA: [char; 8] = [
+    '=', '+', '-', '@', '\u{ff1d}', '\u{ff0b}', '\u{ff0d}', '\u{ff20}',
+];
+
+impl Serialize for Text<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&neutral(self.0))
+    }
+}
+
+fn neutral(text: &str) -> String {
+    let shown = visible(text);
+    let mut cell = String::with_capacity(shown.len() + 1);
+    let mut begins = true;
+    for letter in shown.chars() {
+        if begins && FORMULA.contains(&letter) {
+            cell.push('\'');
+        }
+        begins = letter == ';' || begins && (letter.is_whitespace() || letter == '"');
+        cell.push(letter);
+    }
+    cell
+}
 
 #[derive(Serialize)]
 struct MeasurementRow<'a> {
-    bench: &'a str,
-    suite: &'a str,
-    host: &'a str,
-    subject: &'a str,
-    filesystem: &'a str,
-    fit: &'a str,
+    bench: Text<'a>,
+    suite: Text<'a>,
+    host: Text<'a>,
+    subject: Text<'a>,
+    filesystem: Text<'a>,
+    fit: Text<'a>,
     sequence: u32,
     repetition: u32,
-    tool: &'a str,
-    part: &'a str,
-    job: &'a str,
-    job_title: &'a str,
-    class: &'a str,
+    tool: Text<'a>,
+    part: Text<'a>,
+    job: Text<'a>,
+    job_title: Text<'a>,
+    class: Text<'a>,
     op: &'static str,
     block_size_bytes: u64,
     queue_depth: u32,
@@ -39,33 +71,33 @@ struct MeasurementRow<'a> {
     latency_p99_ns: u64,
     latency_p999_ns: u64,
     latency_max_ns: u64,
-    array_state_start: &'a str,
-    array_state_end: &'a str,
+    array_state_start: Text<'a>,
+    array_state_end: Text<'a>,
     sync_percent_start: Option<f64>,
     sync_percent_end: Option<f64>,
     tag_overflows_count: u64,
     leaped_percent: f64,
     role: &'static str,
-    published_source: Option<&'a str>,
+    published_source: Option<Text<'a>>,
     published_iops: Option<f64>,
     published_bytes_per_second: Option<f64>,
-    published_reliability: Option<&'a str>,
+    published_reliability: Option<Text<'a>>,
     published_error_percent: Option<f64>,
 }
 
 #[derive(Serialize)]
 struct MemberRow<'a> {
-    host: &'a str,
-    subject: &'a str,
-    filesystem: &'a str,
-    fit: &'a str,
+    host: Text<'a>,
+    subject: Text<'a>,
+    filesystem: Text<'a>,
+    fit: Text<'a>,
     sequence: u32,
     repetition: u32,
-    part: &'a str,
-    job: &'a str,
+    part: Text<'a>,
+    job: Text<'a>,
     op: &'static str,
-    member: &'a str,
-    model: &'a str,
+    member: Text<'a>,
+    model: Text<'a>,
     read_ios: u64,
     read_bytes: u64,
     read_ticks_ns: u64,
@@ -88,19 +120,19 @@ pub fn write_measurements(
     for m in measurements {
         let published = m.published.first();
         writer.serialize(MeasurementRow {
-            bench: &m.bench,
-            suite: &m.suite,
-            host: &m.host,
-            subject: &m.subject,
-            filesystem: &m.filesystem,
-            fit: &m.fit,
+            bench: Text(&m.bench),
+            suite: Text(&m.suite),
+            host: Text(&m.host),
+            subject: Text(&m.subject),
+            filesystem: Text(&m.filesystem),
+            fit: Text(&m.fit),
             sequence: m.sequence,
             repetition: m.repetition,
-            tool: &m.tool,
-            part: &m.part,
-            job: &m.job,
-            job_title: &m.job_title,
-            class: &m.class,
+            tool: Text(&m.tool),
+            part: Text(&m.part),
+            job: Text(&m.job),
+            job_title: Text(&m.job_title),
+            class: Text(&m.class),
             op: m.op.name(),
             block_size_bytes: m.block_size_bytes,
             queue_depth: m.queue_depth,
@@ -118,17 +150,17 @@ pub fn write_measurements(
             latency_p99_ns: m.latency.p99_ns,
             latency_p999_ns: m.latency.p999_ns,
             latency_max_ns: m.latency.max_ns,
-            array_state_start: &m.array_state_start,
-            array_state_end: &m.array_state_end,
+            array_state_start: Text(&m.array_state_start),
+            array_state_end: Text(&m.array_state_end),
             sync_percent_start: m.sync_percent_start,
             sync_percent_end: m.sync_percent_end,
             tag_overflows_count: m.tag_overflows,
             leaped_percent: m.leaped_percent,
             role: role_text(m.role),
-            published_source: published.map(|figure| figure.source.as_str()),
+            published_source: published.map(|figure| Text(&figure.source)),
             published_iops: published.map(|figure| figure.iops),
             published_bytes_per_second: published.and_then(|figure| figure.bytes_per_second),
-            published_reliability: published.map(|figure| figure.reliability.as_str()),
+            published_reliability: published.map(|figure| Text(&figure.reliability)),
             published_error_percent: super::published_error_percent(m),
         })?;
     }
@@ -145,17 +177,17 @@ pub fn write_members(out: impl Write, measurements: &[Measurement]) -> Result<()
     for m in measurements {
         for member in &m.members {
             writer.serialize(MemberRow {
-                host: &m.host,
-                subject: &m.subject,
-                filesystem: &m.filesystem,
-                fit: &m.fit,
+                host: Text(&m.host),
+                subject: Text(&m.subject),
+                filesystem: Text(&m.filesystem),
+                fit: Text(&m.fit),
                 sequence: m.sequence,
                 repetition: m.repetition,
-                part: &m.part,
-                job: &m.job,
+                part: Text(&m.part),
+                job: Text(&m.job),
                 op: m.op.name(),
-                member: &member.member,
-                model: &member.model,
+                member: Text(&member.member),
+                model: Text(&member.model),
                 read_ios: member.read_ios,
                 read_bytes: member.read_bytes,
                 read_ticks_ns: member.read_ticks_ns,
@@ -169,4 +201,28 @@ pub fn write_members(out: impl Write, measurements: &[Measurement]) -> Result<()
     }
     writer.flush()?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::neutral;
+
+    #[test]
+    fn no_cell_is_a_formula() {
+        for (text, expected) in [
+            ("md-raid5", "md-raid5"),
+            ("a=b", "a=b"),
+            ("=1+1", "'=1+1"),
+            ("-2+3", "'-2+3"),
+            ("+1", "'+1"),
+            ("@SUM(A1)", "'@SUM(A1)"),
+            ("  =1", "  '=1"),
+            ("\t=1", "\\t=1"),
+            ("a;=1;-2", "a;'=1;'-2"),
+            ("\u{ff1d}1", "'\u{ff1d}1"),
+            ("a\u{1b}[2J", "a\\u{1b}[2J"),
+        ] {
+            assert_eq!(neutral(text), expected);
+        }
+    }
 }

@@ -1,6 +1,7 @@
 //! One JSON object per measurement and line.
 
 use crate::rows::role_text;
+use crate::text::visible_json;
 use crate::{ExportError, Latency, Measurement, MemberUse, PublishedFigure};
 use serde::Serialize;
 use std::io::Write;
@@ -104,7 +105,7 @@ pub fn to_json_line(m: &Measurement) -> Result<String, ExportError> {
         part: &m.part,
         cpu_percent: m.cpu_percent,
     };
-    Ok(serde_json::to_string(&line)?)
+    Ok(visible_json(&serde_json::to_string(&line)?).into_owned())
 }
 
 /// Writes every measurement as a line of JSON.

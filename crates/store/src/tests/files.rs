@@ -122,7 +122,6 @@ fn a_path_that_cannot_be_written_is_named() {
     let in_a_file = folder.path().join("file");
     fs::write(&in_a_file, "").unwrap();
     for path in [
-        folder.path().to_owned(),
         folder.path().join("no-such-folder/a.db"),
         in_a_file.join("a.db"),
     ] {

@@ -34,7 +34,7 @@ pub struct LvmSpec {
     pub level: LvmLevel,
     /// Bytes on one member before the next one's turn, a power of two from 4k
     /// on; LVM's default is 64k. Not for `linear`, `raid1` and `mirror`.
-    #[serde(default, deserialize_with = "super::spec::optional_size")]
+    #[serde(default, deserialize_with = "super::spec::optional_chunk")]
     pub stripe_size: Option<Bytes>,
     /// Skips the first resync (`raid1`, `raid10`, `mirror`, `raid5`): every
     /// member's redundancy is taken on trust.

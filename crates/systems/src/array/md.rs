@@ -39,7 +39,7 @@ pub struct MdSpec {
     pub level: MdLevel,
     /// Bytes on one member before the next one's turn, a power of two from 4k
     /// on; not for `raid1` and `linear`.
-    #[serde(default, deserialize_with = "super::spec::optional_size")]
+    #[serde(default, deserialize_with = "super::spec::optional_chunk")]
     pub chunk: Option<Bytes>,
     /// mdadm's name: `left-symmetric` and its kin for `raid5` and `raid6`;
     /// `n2`, `f2`, `o2` for `raid10`; `original` or `alternate` for `raid0` of

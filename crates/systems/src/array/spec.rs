@@ -27,6 +27,8 @@ use super::lvm::LvmSpec;
 use super::md::MdSpec;
 use super::nbd::NbdSpec;
 use super::zfs::ZfsSpec;
+use crate::filesystem::options::{ANY_MOUNT, BTRFS_MOUNT};
+use crate::words::{RefusedWord, check_mount_options, check_value, refuse};
 use raidlab_units::{Bytes, parse_bytes};
 use serde::de::{Deserialize, Deserializer, Error};
 
@@ -59,6 +61,44 @@ pub enum ArraySpec {
 }
 
 impl ArraySpec {
+    /// Checks the words that a file gives to the system's programs.
+    ///
+    /// # Errors
+    /// The first that does more than shape the array.
+    pub fn check_words(&self) -> Result<(), RefusedWord> {
+        match self {
+            Self::Zfs(spec) => spec.check_words(),
+            Self::Btrfs(spec) => {
+                spec.compression
+                    .iter()
+                    .try_for_each(|value| match value.contains(',') {
+                        true => refuse(value, "is more than one option of a mount"),
+                        false => check_value(value),
+                    })?;
+                check_mount_options(&[ANY_MOUNT, BTRFS_MOUNT], &spec.mount_options)
+            }
+            Self::Lvm(LvmSpec {
+                cache: Some(cache), ..
+            }) => {
+                let settings = cache.settings.keys();
+                cache
+                    .policy
+                    .iter()
+                    .chain(settings)
+                    .try_for_each(|word| check_value(word))
+            }
+            Self::Md(_)
+            | Self::Gmirror(_)
+            | Self::Gstripe(_)
+            | Self::Graid3(_)
+            | Self::Gflash(_)
+            | Self::Lvm(_)
+            | Self::Bcache(_)
+            | Self::Nbd(_)
+            | Self::Disk(_) => Ok(()),
+        }
+    }
+
     /// The system with the settings decided, behind the common verbs.
     #[must_use]
     pub fn system(&self) -> &dyn ArraySystem {
@@ -83,8 +123,31 @@ impl ArraySpec {
 /// # Errors
 /// When the text is no size.
 pub(crate) fn size<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Bytes, D::Error> {
+    at_most(deserializer, LARGEST_SIZE)
+}
+
+/// More than any array of disks holds: 512 PiB.
+const LARGEST_SIZE: Bytes = Bytes(1 << 59);
+
+/// More than any disk has in a place: a chunk of 1 GiB.
+const LARGEST_CHUNK: Bytes = Bytes(1 << 30);
+
+fn at_most<'de, D: Deserializer<'de>>(deserializer: D, most: Bytes) -> Result<Bytes, D::Error> {
     let text = String::deserialize(deserializer)?;
-    parse_bytes(&text).map_err(D::Error::custom)
+    match parse_bytes(&text).map_err(D::Error::custom)? {
+        size if size > most => Err(D::Error::custom(format!("`{text}` is more than {most}"))),
+        size => Ok(size),
+    }
+}
+
+/// Reads a chunk, or any other part of a stripe, that may be left out.
+///
+/// # Errors
+/// When the text is no size, or more than 1 GiB.
+pub(crate) fn optional_chunk<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Bytes>, D::Error> {
+    at_most(deserializer, LARGEST_CHUNK).map(Some)
 }
 
 /// The same for a field that may be left out.

@@ -30,6 +30,7 @@ use super::steps::{cannot_build, member, smallest};
 use super::{
     Access, ArrayStatus, ArraySystem, Built, Member, Need, OperatingSystem, ReadBack, SystemError,
 };
+use crate::words::{RefusedWord, check_properties, check_value};
 use raidlab_shell::{Command, Target, TargetError, Watched};
 use raidlab_units::Bytes;
 use serde::Deserialize;
@@ -44,6 +45,51 @@ pub mod status;
 
 #[cfg(test)]
 mod tests;
+
+/// Properties that only shape a pool: zpoolprops(7).
+const POOL_PROPERTIES: &[&str] = &[
+    "autoexpand",
+    "autoreplace",
+    "autotrim",
+    "delegation",
+    "failmode",
+    "listsnapshots",
+    "version",
+];
+
+/// Properties that only shape a volume or a data set: zfsprops(7).
+const DATA_PROPERTIES: &[&str] = &[
+    "aclinherit",
+    "aclmode",
+    "acltype",
+    "atime",
+    "casesensitivity",
+    "checksum",
+    "compression",
+    "copies",
+    "dedup",
+    "direct",
+    "dnodesize",
+    "logbias",
+    "normalization",
+    "prefetch",
+    "primarycache",
+    "quota",
+    "recordsize",
+    "redundant_metadata",
+    "refquota",
+    "refreservation",
+    "relatime",
+    "reservation",
+    "secondarycache",
+    "special_small_blocks",
+    "sync",
+    "utf8only",
+    "version",
+    "volblocksize",
+    "volthreading",
+    "xattr",
+];
 
 /// How the members that hold data are put together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -321,6 +367,29 @@ impl ZfsSpec {
             return Err("`ashift` is a field of its own".to_owned());
         }
         Ok(())
+    }
+
+    /// Checks the words that a file gives to `zpool` and `zfs`.
+    ///
+    /// # Errors
+    /// The first that does more than shape the pool.
+    pub(super) fn check_words(&self) -> Result<(), RefusedWord> {
+        let fields = [
+            &self.compression,
+            &self.checksum,
+            &self.dedup,
+            &self.sync,
+            &self.primarycache,
+            &self.secondarycache,
+            &self.logbias,
+            &self.direct,
+        ];
+        fields
+            .into_iter()
+            .flatten()
+            .try_for_each(|value| check_value(value))?;
+        check_properties(POOL_PROPERTIES, &self.pool_options)?;
+        check_properties(DATA_PROPERTIES, &self.options)
     }
 }
 

@@ -1,0 +1,273 @@
+//! What bonnie++, iozone and dd may be told by a file.
+//!
+//! They run as root, like fio, and a file may only shape their load. Every option that
+//! does is in a list; one that names a place takes the job's own (`{target}`, `{file}`,
+//! and below them), and whatever is in no list is refused by name: what writes reports
+//! and locks elsewhere, unmounts, or starts other programs, and what nobody here knows.
+//! Sources: bonnie++(8) of 2.00, iozone(1) of 3.506, dd(1) of coreutils and FreeBSD.
+
+/// What an option takes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Takes {
+    /// Nothing.
+    Nothing,
+    /// A number, a size, a word: no path.
+    Value,
+    /// A folder or file of the job.
+    Place,
+    /// Several of them, up to the next option.
+    Places,
+}
+
+/// What is wrong with a word, in words that follow it, and what would be right.
+pub(super) type Wrong = (String, &'static str);
+
+const PLACE: &str = "write {target}, {file} or a name below {target}";
+const UNKNOWN: &str = "leave it out: a file gives options that shape the load";
+
+/// Checks the words of one call; the index of the first that is wrong.
+pub(super) fn check(tool: &str, words: &[String]) -> Result<(), (usize, Wrong)> {
+    match tool {
+        "dd" => each(words, check_operand),
+        "bonnie++" => options(words, bonnie),
+        _ => options(words, iozone),
+    }
+}
+
+fn each(words: &[String], check: impl Fn(&str) -> Result<(), Wrong>) -> Result<(), (usize, Wrong)> {
+    let mut all = words.iter().enumerate();
+    all.try_for_each(|(index, word)| check(word).map_err(|wrong| (index, wrong)))
+}
+
+fn bonnie(letter: &str) -> Option<Takes> {
+    match letter {
+        "q" | "f" | "b" | "D" => Some(Takes::Nothing),
+        "c" | "g" | "m" | "n" | "r" | "s" | "u" | "x" | "z" => Some(Takes::Value),
+        "d" => Some(Takes::Place),
+        _ => None,
+    }
+}
+
+fn iozone(letter: &str) -> Option<Takes> {
+    match letter {
+        "A" | "a" | "B" | "C" | "c" | "D" | "E" | "e" | "G" | "I" | "M" | "N" | "O" | "o" | "p"
+        | "R" | "T" | "v" | "W" | "w" | "x" | "Z" | "z" => Some(Takes::Nothing),
+        "+n" | "+N" | "+u" | "+r" | "+t" | "+D" | "+B" | "+l" | "+d" | "+T" => Some(Takes::Nothing),
+        "d" | "g" | "H" | "i" | "J" | "j" | "K" | "k" | "L" | "l" | "n" | "P" | "q" | "r" | "S"
+        | "s" | "t" | "u" | "V" => Some(Takes::Value),
+        "+p" | "+q" | "+w" | "+x" | "+y" | "+C" | "+S" => Some(Takes::Value),
+        "f" => Some(Takes::Place),
+        "F" => Some(Takes::Places),
+        _ => None,
+    }
+}
+
+/// Reads words as `getopt` will: letters may be joined, and the value of the last may be
+/// too; iozone's `-+x` is one option.
+fn options(words: &[String], takes: fn(&str) -> Option<Takes>) -> Result<(), (usize, Wrong)> {
+    let mut index = 0;
+    while index < words.len() {
+        let word = words[index].as_str();
+        let at = |wrong: Wrong| (index, wrong);
+        let Some(mut letters) = word.strip_prefix('-').filter(|rest| !rest.is_empty()) else {
+            return Err(at((format!("`{word}` is no option"), UNKNOWN)));
+        };
+        index += 1;
+        while let Some(letter) = letters.chars().next() {
+            let length = if letter == '+' {
+                1 + letters[1..].chars().next().map_or(0, char::len_utf8)
+            } else {
+                letter.len_utf8()
+            };
+            let (option, joined) = letters.split_at(length);
+            let Some(takes) = takes(option) else {
+                let what = format!("`-{option}` may do more than shape the load");
+                return Err((index - 1, (what, UNKNOWN)));
+            };
+            if takes == Takes::Nothing {
+                letters = joined;
+                continue;
+            }
+            letters = "";
+            let mut values = 0;
+            if !joined.is_empty() {
+                check_value(takes, joined).map_err(|wrong| (index - 1, wrong))?;
+                values += 1;
+            }
+            while let Some(value) = words.get(index) {
+                if values > 0 && (takes != Takes::Places || value.starts_with('-')) {
+                    break;
+                }
+                check_value(takes, value).map_err(|wrong| (index, wrong))?;
+                values += 1;
+                index += 1;
+            }
+            if values == 0 {
+                let what = format!("`-{option}` lacks its value");
+                return Err((index - 1, (what, "write it as the next word")));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn check_value(takes: Takes, value: &str) -> Result<(), Wrong> {
+    match takes {
+        Takes::Place | Takes::Places if is_own(value) => Ok(()),
+        Takes::Place | Takes::Places => {
+            Err((format!("`{value}` is not the job's own place"), PLACE))
+        }
+        Takes::Value | Takes::Nothing if is_plain(value) => Ok(()),
+        Takes::Value | Takes::Nothing => Err((
+            format!("`{value}` is no number, size or word"),
+            "write one, without blanks and slashes",
+        )),
+    }
+}
+
+/// Whether a place is the job's target or file, or below the target.
+fn is_own(place: &str) -> bool {
+    let below = place.strip_prefix("{target}");
+    place == "{file}" || below.is_some_and(is_below)
+}
+
+/// Nothing, or names with slashes before them, none of which leads up.
+fn is_below(rest: &str) -> bool {
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || "._-".contains(letter);
+    let mut names = rest.split('/');
+    names.next() == Some("")
+        && names.all(|name| !name.starts_with(['.', '-']) && name.chars().all(plain))
+}
+
+/// Whether a value may be a number, a size, a word, or what stands in braces for one.
+/// The arithmetic of `{memory*2/1024}` has a slash, a path has none in braces.
+fn is_plain(value: &str) -> bool {
+    let mut braces = false;
+    !value.starts_with('-')
+        && value.chars().all(|letter| {
+            match letter {
+                '{' => braces = true,
+                '}' => braces = false,
+                _ => {}
+            }
+            letter.is_ascii_alphanumeric()
+                || ":.,_+-{}*".contains(letter)
+                || letter == '/' && braces
+        })
+        && !["{target", "{file"]
+            .iter()
+            .any(|place| value.contains(place))
+}
+
+/// dd: a place, or a word that shapes.
+fn check_operand(word: &str) -> Result<(), Wrong> {
+    const SHAPE: [&str; 15] = [
+        "bs", "cbs", "conv", "count", "fillchar", "files", "ibs", "iflag", "iseek", "obs", "oflag",
+        "oseek", "seek", "skip", "status",
+    ];
+    let (name, value) = word.split_once('=').unwrap_or((word, ""));
+    let own = ["{file}", "{target}"].contains(&value);
+    match name {
+        "of" if own || value == "/dev/null" => Ok(()),
+        "of" => Err((
+            format!("`{word}` would overwrite something that is not the job's"),
+            "write of={file}, of={target} or of=/dev/null",
+        )),
+        "if" if own || ["/dev/zero", "/dev/urandom", "/dev/random"].contains(&value) => Ok(()),
+        "if" => Err((
+            format!("`{word}` would read something that is not the job's"),
+            "write if={file}, if={target}, if=/dev/zero or if=/dev/urandom",
+        )),
+        _ if SHAPE.contains(&name) => check_value(Takes::Value, value),
+        _ => Err((format!("`{word}` may do more than shape the load"), UNKNOWN)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::check;
+
+    fn wrong(tool: &str, line: &str) -> Option<(usize, String)> {
+        let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+        check(tool, &words)
+            .err()
+            .map(|(index, (what, _))| (index, what))
+    }
+
+    #[test]
+    fn what_shapes_the_load_is_taken() {
+        for (tool, line) in [
+            (
+                "bonnie++",
+                "-d {target} -s {memory*4/1048576} -u root -f -n 0",
+            ),
+            (
+                "bonnie++",
+                "-d{target}/a/b -qfb -n 100:16384:0:20 -r {memory/1048576}",
+            ),
+            ("iozone", "-Raz -f {file} -g 1g -+n"),
+            (
+                "iozone",
+                "-t 2 -F {target}/a {target}/b -s4m -r 4k -i0 -i 1",
+            ),
+            (
+                "dd",
+                "if=/dev/zero of={file} bs=1048576 count={memory/1048576} conv=fsync oflag=direct",
+            ),
+            ("dd", "if={target} of=/dev/null bs=1M skip=4"),
+        ] {
+            assert_eq!(wrong(tool, line), None, "{tool} {line}");
+        }
+    }
+
+    #[test]
+    fn what_reaches_further_is_refused_at_its_word() {
+        for (tool, line, at, says) in [
+            ("bonnie++", "-d /etc", 1, "`/etc` is not"),
+            ("bonnie++", "-d/etc", 0, "`/etc` is not"),
+            ("bonnie++", "-qd/etc", 0, "`/etc` is not"),
+            (
+                "bonnie++",
+                "-d {target}/../etc",
+                1,
+                "`{target}/../etc` is not",
+            ),
+            ("bonnie++", "-d {target}.old", 1, "`{target}.old` is not"),
+            ("bonnie++", "-Z /etc/shadow", 0, "`-Z` may do more"),
+            ("bonnie++", "-p 2", 0, "`-p` may do more"),
+            ("bonnie++", "-y s", 0, "`-y` may do more"),
+            ("bonnie++", "-d", 0, "`-d` lacks its value"),
+            ("bonnie++", "-m /etc", 1, "`/etc` is no number"),
+            ("bonnie++", "-n {target}", 1, "`{target}` is no number"),
+            ("bonnie++", "somewhere", 0, "`somewhere` is no option"),
+            ("iozone", "-f /dev/sda", 1, "`/dev/sda` is not"),
+            ("iozone", "-af/dev/sda", 0, "`/dev/sda` is not"),
+            (
+                "iozone",
+                "-F {target}/a /dev/sda -i 0",
+                2,
+                "`/dev/sda` is not",
+            ),
+            ("iozone", "-b /etc/cron.d/x", 0, "`-b` may do more"),
+            ("iozone", "-Rb x", 0, "`-b` may do more"),
+            ("iozone", "-U /", 0, "`-U` may do more"),
+            ("iozone", "-+m clients", 0, "`-+m` may do more"),
+            ("iozone", "-+h host", 0, "`-+h` may do more"),
+            ("iozone", "-Q", 0, "`-Q` may do more"),
+            ("iozone", "-X x", 0, "`-X` may do more"),
+            ("iozone", "--help", 0, "`--` may do more"),
+            ("dd", "of=/dev/sda", 0, "`of=/dev/sda` would overwrite"),
+            ("dd", "of={file}/x", 0, "`of={file}/x` would overwrite"),
+            ("dd", "if=/dev/sda", 0, "`if=/dev/sda` would read"),
+            ("dd", "bs=1 --help", 1, "`--help` may do more"),
+            ("dd", "iflag=/x", 0, "`/x` is no number"),
+            ("dd", "", 0, "`` may do more"),
+        ] {
+            let (index, what) = wrong(tool, line).expect(line);
+            assert!(
+                index == at && what.starts_with(says),
+                "{tool} {line}: {index} {what}"
+            );
+        }
+    }
+}

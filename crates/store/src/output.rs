@@ -1,0 +1,259 @@
+//! Files that outputs go to.
+//!
+//! An output takes a name that is free, or replaces a file that raidlab itself wrote
+//! as an output of the same format: every format has a mark at its beginning by which
+//! it is known again. Anything else that stands there, a folder, a pipe, a device, a
+//! database, a link to nowhere, a file of somebody else, stays as it is, and the
+//! refusal says what it is. An empty file has nothing to lose and is replaced.
+//!
+//! The new file is written beside the old one under another name, with the old one's
+//! owner and permissions, synced, and renamed: nobody ever sees half of it, and until
+//! then the old one stays.
+
+mod found;
+
+pub use found::{Found, look};
+
+use crate::text::visible_path;
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File, Metadata};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use tempfile::NamedTempFile;
+
+/// What an output is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// A report or a comparison as a page of HTML.
+    Page,
+    /// A report or a comparison as Markdown.
+    Markdown,
+    /// Measurements as comma-separated values.
+    Rows,
+    /// What members did as comma-separated values.
+    MemberRows,
+    /// Measurements as lines of JSON.
+    JsonLines,
+    /// The commands of an experiment's disks as comma-separated values.
+    DiskCommands,
+    /// A plan of a run as JSON.
+    Plan,
+    /// A store of runs, which is not replaced but added to.
+    Store,
+}
+
+/// Why a file cannot be an output.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OutputError {
+    /// Something else has the name.
+    #[error("{} is {found}; it was left as it is", visible_path(.path))]
+    Taken {
+        /// The output's name.
+        path: PathBuf,
+        /// What stands there.
+        found: Found,
+    },
+    /// Two outputs have one name.
+    #[error("{first} and {second} both go to {}", visible_path(.path))]
+    Twice {
+        /// The option that names it first.
+        first: String,
+        /// The option that names it again.
+        second: String,
+        /// The name.
+        path: PathBuf,
+    },
+    /// The system does not let it be written.
+    #[error("cannot write {}", visible_path(.path))]
+    Write {
+        /// The output's name.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+}
+
+/// A file that is being written, and has its name once it is whole. Dropped before
+/// that, it leaves nothing.
+#[derive(Debug)]
+pub struct OutputFile {
+    path: PathBuf,
+    format: Format,
+    part: NamedTempFile,
+}
+
+impl OutputFile {
+    /// Begins a file beside `path`.
+    ///
+    /// # Errors
+    /// When something stands there that is not raidlab's, or the folder cannot be
+    /// written to.
+    pub fn begin(path: &Path, format: Format) -> Result<Self, OutputError> {
+        let old = replaceable(path, format)?;
+        let part = temporary(path, old.as_ref()).map_err(|source| failed(path, source))?;
+        let path = path.to_owned();
+        Ok(Self { path, format, part })
+    }
+
+    /// Gives it its name, once all of it is on the disk.
+    ///
+    /// # Errors
+    /// As [`Self::begin`], and when the disk does not take it.
+    pub fn finish(self) -> Result<(), OutputError> {
+        // Hours may have passed since the first look.
+        replaceable(&self.path, self.format)?;
+        let path = self.path;
+        // A link to a file of ours stays a link.
+        let place = fs::canonicalize(&path).unwrap_or_else(|_| path.clone());
+        let named = (self.part.as_file().sync_all())
+            .and_then(|()| self.part.persist(&place).map_err(|error| error.error))
+            .and_then(|_| File::open(folder_of(&place))?.sync_all());
+        named.map_err(|source| failed(&path, source))
+    }
+}
+
+impl Write for OutputFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.part.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.part.flush()
+    }
+}
+
+/// Writes a file, whole or not at all.
+///
+/// # Errors
+/// When something stands there that is not raidlab's, or it cannot be written; what
+/// stood there is then still there.
+pub fn write(path: &Path, format: Format, bytes: &[u8]) -> Result<(), OutputError> {
+    let mut file = OutputFile::begin(path, format)?;
+    (file.write_all(bytes)).map_err(|source| failed(path, source))?;
+    file.finish()
+}
+
+/// Checks that a file of this format may have the name `path`, and touches nothing.
+///
+/// # Errors
+/// When something else has it.
+pub fn check(path: &Path, format: Format) -> Result<(), OutputError> {
+    replaceable(path, format).map(drop)
+}
+
+/// As [`check()`], and that the folder can be written to.
+///
+/// # Errors
+/// When [`write()`] would fail.
+pub fn check_writable(path: &Path, format: Format) -> Result<(), OutputError> {
+    OutputFile::begin(path, format).map(drop)
+}
+
+/// Checks that no two of these outputs, options with the files that they name, are
+/// one file. A store has its journals' names too.
+///
+/// # Errors
+/// With the first two that are.
+pub fn check_distinct(outputs: &[(&str, &Path)]) -> Result<(), OutputError> {
+    for (index, (second, path)) in outputs.iter().enumerate() {
+        for (first, other) in &outputs[..index] {
+            if is_same(other, path) || is_journal(other, path) || is_journal(path, other) {
+                return Err(OutputError::Twice {
+                    first: (*first).to_owned(),
+                    second: (*second).to_owned(),
+                    path: (*path).to_owned(),
+                });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The names that `SQLite` makes of a database's own.
+const JOURNALS: [&str; 3] = ["-wal", "-shm", "-journal"];
+
+fn is_journal(database: &Path, path: &Path) -> bool {
+    JOURNALS.iter().any(|ending| {
+        let mut name = OsString::from(database);
+        name.push(ending);
+        is_same(Path::new(&name), path)
+    })
+}
+
+/// Whether two names lead to one file, which need not be there yet.
+fn is_same(one: &Path, other: &Path) -> bool {
+    #[cfg(unix)]
+    if let (Ok(one), Ok(other)) = (fs::metadata(one), fs::metadata(other)) {
+        use std::os::unix::fs::MetadataExt;
+        return (one.dev(), one.ino()) == (other.dev(), other.ino());
+    }
+    let whole = |path: &Path| {
+        let folder = fs::canonicalize(folder_of(path)).unwrap_or_else(|_| folder_of(path).into());
+        folder.join(path.file_name().unwrap_or(OsStr::new("")))
+    };
+    whole(one) == whole(other)
+}
+
+fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(folder) if folder != Path::new("") => folder,
+        _ => Path::new("."),
+    }
+}
+
+/// What a file of this format would replace under this name.
+fn replaceable(path: &Path, format: Format) -> Result<Option<Metadata>, OutputError> {
+    match look(path).map_err(|source| failed(path, source))? {
+        Found::Nothing => Ok(None),
+        Found::Empty => old(path),
+        Found::Ours(one) if one == format => old(path),
+        found => Err(OutputError::Taken {
+            path: path.to_owned(),
+            found,
+        }),
+    }
+}
+
+fn old(path: &Path) -> Result<Option<Metadata>, OutputError> {
+    let metadata = fs::metadata(path).map_err(|source| failed(path, source))?;
+    Ok(Some(metadata))
+}
+
+fn failed(path: &Path, source: io::Error) -> OutputError {
+    OutputError::Write {
+        path: path.to_owned(),
+        source,
+    }
+}
+
+/// An empty file beside `path`, as accessible as the one that it will replace, or as
+/// any new file.
+fn temporary(path: &Path, old: Option<&Metadata>) -> io::Result<NamedTempFile> {
+    let place = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".raidlab-").suffix(".part");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        builder.permissions(fs::Permissions::from_mode(0o666));
+    }
+    let part = builder.tempfile_in(folder_of(&place))?;
+    if let Some(old) = old {
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::{MetadataExt, fchown};
+            let new = part.as_file().metadata()?;
+            if (new.uid(), new.gid()) != (old.uid(), old.gid()) {
+                // Only root may give a file away; the others keep what they write.
+                fchown(part.as_file(), Some(old.uid()), Some(old.gid())).ok();
+            }
+        }
+        part.as_file().set_permissions(old.permissions())?;
+    }
+    Ok(part)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,286 @@
+//! Words that a file gives to the programs that make and mount file systems and pools.
+//!
+//! A subject or a suite may come from anywhere, and these programs run as root. So a
+//! file may shape what is made on the array, and no more: a word that names another
+//! device, file, folder or host, that shares what is made, or that nobody here knows, is
+//! refused by name. The lists hold what shapes; whatever they miss is refused too, so a
+//! new option of a program is harmless until somebody has read what it does.
+
+use std::collections::BTreeMap;
+
+/// A word that no file may give.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{word}` {reason}, which no file may ask for")]
+pub struct RefusedWord {
+    /// As written.
+    pub word: String,
+    /// What it does, in words that follow its name.
+    pub reason: String,
+}
+
+/// Refuses a word for what it does.
+pub(crate) fn refuse<T>(word: &str, reason: impl Into<String>) -> Result<T, RefusedWord> {
+    let (word, reason) = (word.to_owned(), reason.into());
+    Err(RefusedWord { word, reason })
+}
+
+const ELSEWHERE: &str = "names another place than the array";
+
+/// Whether a value may be a size, a number, a word or a list of such: no path, no blank.
+fn is_plain(value: &str) -> bool {
+    let letter = |letter: char| letter.is_ascii_alphanumeric() || "._:=,+-^@%".contains(letter);
+    value.len() <= 100 && value.chars().all(letter)
+}
+
+/// Options of a mount: each is a name, or a name and a plain value.
+pub(crate) fn check_mount_options(
+    known: &[&[&str]],
+    options: &[String],
+) -> Result<(), RefusedWord> {
+    for option in options {
+        // A comma would begin another one.
+        let (name, value) = option.split_once('=').unwrap_or((option, ""));
+        if !known.iter().any(|names| names.contains(&name)) {
+            return refuse(option, "is no option of a mount that only shapes it");
+        }
+        if !is_plain(value) || value.contains(',') {
+            return refuse(option, ELSEWHERE);
+        }
+    }
+    Ok(())
+}
+
+/// Properties of a pool, a volume or a data set.
+pub(crate) fn check_properties(
+    known: &[&str],
+    properties: &BTreeMap<String, String>,
+) -> Result<(), RefusedWord> {
+    for (name, value) in properties {
+        let is_feature = name.strip_prefix("feature@").is_some_and(is_plain);
+        let is_off = name == "cachefile" && value == "none";
+        if !(known.contains(&name.as_str()) || is_feature || is_off) {
+            return refuse(name, "is no property that only shapes the pool");
+        }
+        check_value(value)?;
+    }
+    Ok(())
+}
+
+/// The value of a property: one plain word.
+pub(crate) fn check_value(value: &str) -> Result<(), RefusedWord> {
+    if is_plain(value) && !value.starts_with('-') {
+        return Ok(());
+    }
+    refuse(value, ELSEWHERE)
+}
+
+/// What a program that makes file systems may be told.
+pub(crate) struct Maker {
+    /// Its options of one letter that stand alone.
+    pub(crate) flags: &'static str,
+    /// Those that take a value, in the same word or as the next one.
+    pub(crate) valued: &'static str,
+    /// Parts of values, before `=`, that name other devices or files.
+    pub(crate) places: &'static [&'static str],
+    /// Long options, whose values follow `=`.
+    pub(crate) long: &'static [&'static str],
+}
+
+impl Maker {
+    /// Checks the options as the program's `getopt` will read them: letters may be
+    /// joined, and the value of the last may be too.
+    pub(crate) fn check(&self, words: &[String]) -> Result<(), RefusedWord> {
+        let mut words = words.iter();
+        while let Some(word) = words.next() {
+            if let Some(long) = word.strip_prefix("--") {
+                let (name, value) = long.split_once('=').unwrap_or((long, ""));
+                if !self.long.contains(&name) {
+                    return refuse(word, "is no option that only shapes the file system");
+                }
+                self.check_value(word, value)?;
+                continue;
+            }
+            let Some(letters) = word.strip_prefix('-').filter(|rest| !rest.is_empty()) else {
+                return refuse(word, ELSEWHERE);
+            };
+            for (at, letter) in letters.char_indices() {
+                if self.flags.contains(letter) {
+                    continue;
+                }
+                if !self.valued.contains(letter) {
+                    return refuse(word, "is no option that only shapes the file system");
+                }
+                match &letters[at + letter.len_utf8()..] {
+                    "" => match words.next() {
+                        Some(value) => self.check_value(value, value)?,
+                        None => return refuse(word, "lacks its value"),
+                    },
+                    joined => self.check_value(word, joined)?,
+                }
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn check_value(&self, word: &str, value: &str) -> Result<(), RefusedWord> {
+        let names_a_place = value.split(',').any(|part| {
+            let name = part.split('=').next().unwrap_or(part);
+            self.places.contains(&name)
+        });
+        if names_a_place || !is_plain(value) {
+            return refuse(word, ELSEWHERE);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{ArraySpec, FileSystemSpec};
+
+    fn filesystem(text: &str) -> FileSystemSpec {
+        toml::from_str(text).expect(text)
+    }
+
+    #[test]
+    fn what_shapes_a_file_system_is_taken() {
+        for text in [
+            "type = \"ext4\"\noptions = [\"-b\", \"4096\", \"-Estride=16,stripe_width=48\", \"-m0\", \"-O\", \"^has_journal\"]",
+            "type = \"ext4\"\noptions = [\"-J\", \"size=128\"]\nmount_options = [\"noatime\", \"data=writeback\", \"commit=60\"]",
+            "type = \"xfs\"\noptions = [\"-m\", \"crc=1\", \"-d\", \"su=64k,sw=3\", \"-l\", \"size=64m\"]\nmount_options = [\"logbsize=256k\"]",
+            "type = \"btrfs\"\noptions = [\"--nodesize=16k\", \"-Km\", \"single\"]\nmount_options = [\"compress=zstd:3\", \"ssd\"]",
+            "type = \"ufs\"\noptions = [\"-j\", \"-b\", \"32768\"]\nmount_options = [\"noatime\"]",
+        ] {
+            let spec = filesystem(text);
+            assert_eq!(spec.check_words(), Ok(()), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_reaches_further_is_refused_by_name() {
+        for (text, word) in [
+            ("type = \"ext4\"\noptions = [\"/dev/sda\"]", "/dev/sda"),
+            ("type = \"ext4\"\noptions = [\"sda\"]", "sda"),
+            (
+                "type = \"ext4\"\noptions = [\"-J\", \"device=UUID=1\"]",
+                "device=UUID=1",
+            ),
+            ("type = \"ext4\"\noptions = [\"-d\", \"etc\"]", "-d"),
+            ("type = \"ext4\"\noptions = [\"-qd\", \"etc\"]", "-qd"),
+            ("type = \"ext4\"\noptions = [\"-z\", \"undo\"]", "-z"),
+            ("type = \"ext4\"\noptions = [\"-m\"]", "-m"),
+            (
+                "type = \"xfs\"\noptions = [\"-l\", \"logdev=/dev/sda\"]",
+                "logdev=/dev/sda",
+            ),
+            ("type = \"xfs\"\noptions = [\"-drtdev=sda\"]", "-drtdev=sda"),
+            (
+                "type = \"xfs\"\noptions = [\"-d\", \"file,name=x\"]",
+                "file,name=x",
+            ),
+            ("type = \"xfs\"\noptions = [\"-p\", \"proto\"]", "-p"),
+            ("type = \"xfs\"\noptions = [\"-c\", \"options=x\"]", "-c"),
+            (
+                "type = \"btrfs\"\noptions = [\"--rootdir=/etc\"]",
+                "--rootdir=/etc",
+            ),
+            ("type = \"btrfs\"\noptions = [\"-r\", \"etc\"]", "-r"),
+            ("type = \"ufs\"\noptions = [\"--help\"]", "--help"),
+            ("type = \"ext4\"\nmount_options = [\"loop\"]", "loop"),
+            (
+                "type = \"ext4\"\nmount_options = [\"noatime,loop\"]",
+                "noatime,loop",
+            ),
+            (
+                "type = \"ext4\"\nmount_options = [\"data=ordered,loop\"]",
+                "data=ordered,loop",
+            ),
+            (
+                "type = \"ext4\"\nmount_options = [\"journal_path=/dev/sda\"]",
+                "journal_path=/dev/sda",
+            ),
+            (
+                "type = \"ext4\"\nmount_options = [\"X-mount.mkdir\"]",
+                "X-mount.mkdir",
+            ),
+            ("type = \"xfs\"\nmount_options = [\"bind\"]", "bind"),
+            ("type = \"xfs\"\nmount_options = [\"remount\"]", "remount"),
+            (
+                "type = \"xfs\"\nmount_options = [\"logdev=/dev/sda\"]",
+                "logdev=/dev/sda",
+            ),
+            (
+                "type = \"btrfs\"\nmount_options = [\"device=/dev/sda\"]",
+                "device=/dev/sda",
+            ),
+            (
+                "type = \"btrfs\"\nmount_options = [\"subvol=/..\"]",
+                "subvol=/..",
+            ),
+            (
+                "type = \"btrfs\"\nmount_options = [\"compress=zstd /dev\"]",
+                "compress=zstd /dev",
+            ),
+            ("type = \"ufs\"\nmount_options = [\"snapshot\"]", "snapshot"),
+        ] {
+            let refused = filesystem(text).check_words().expect_err(text);
+            assert_eq!(refused.word, word, "{text}");
+        }
+    }
+
+    #[test]
+    fn arrays_are_held_to_the_same() {
+        for (text, word) in [
+            (
+                "[zfs]\ntopology = \"mirror\"\npool_options = { autotrim = \"on\", cachefile = \"none\" }",
+                None,
+            ),
+            (
+                "[zfs]\ntopology = \"mirror\"\ncompression = \"zstd-3\"\noptions = { copies = \"2\" }",
+                None,
+            ),
+            (
+                "[zfs]\ntopology = \"mirror\"\npool_options = { cachefile = \"/etc/x\" }",
+                Some("cachefile"),
+            ),
+            (
+                "[zfs]\ntopology = \"mirror\"\npool_options = { altroot = \"/\" }",
+                Some("altroot"),
+            ),
+            (
+                "[zfs]\ntopology = \"mirror\"\noptions = { mountpoint = \"/etc\" }",
+                Some("mountpoint"),
+            ),
+            (
+                "[zfs]\ntopology = \"mirror\"\noptions = { sharenfs = \"on\" }",
+                Some("sharenfs"),
+            ),
+            (
+                "[zfs]\ntopology = \"mirror\"\noptions = { \"org:x\" = \"1\" }",
+                Some("org:x"),
+            ),
+            (
+                "[zfs]\ntopology = \"mirror\"\ncompression = \"on mountpoint=/\"",
+                Some("on mountpoint=/"),
+            ),
+            (
+                "[zfs]\ntopology = \"mirror\"\nsync = \"../x\"",
+                Some("../x"),
+            ),
+            ("[btrfs]\ndata = \"raid1\"\ncompression = \"zstd:3\"", None),
+            (
+                "[btrfs]\ndata = \"raid1\"\ncompression = \"zstd,subvol=x\"",
+                Some("zstd,subvol=x"),
+            ),
+            (
+                "[btrfs]\ndata = \"raid1\"\nmount_options = [\"device=/dev/sda\"]",
+                Some("device=/dev/sda"),
+            ),
+        ] {
+            let spec: ArraySpec = toml::from_str(text).expect(text);
+            let refused = spec.check_words().err().map(|refused| refused.word);
+            assert_eq!(refused.as_deref(), word, "{text}");
+        }
+    }
+}
