@@ -62,12 +62,57 @@ pub fn import_figures(name: &str, options: &ImportOptions) -> Result<Imported, I
 }
 
 /// Whether a text is a file of figures.
-pub(crate) fn is_figures(text: &str) -> bool {
+#[must_use]
+pub fn is_figures(text: &str) -> bool {
     text.lines().any(|line| {
         let words = line
             .split_once('=')
             .map(|(key, value)| (key.trim(), value.trim()));
         words == Some(("kind", "\"figures\""))
+    })
+}
+
+/// A figure as an article printed it, for whoever sets it beside a row of their own.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Printed {
+    /// The row that it would be; `published` has what was printed.
+    pub row: Measurement,
+    /// The fits of modelled disks that this very figure was used for.
+    pub fitted: Vec<String>,
+}
+
+/// What a file of figures has.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Figures {
+    /// `unequal-2008`.
+    pub name: String,
+    /// For people.
+    pub title: String,
+    /// Where the figures are from.
+    pub source: String,
+    /// In the order of subjects, then of jobs.
+    pub printed: Vec<Printed>,
+}
+
+/// The figures of a file (`kind = "figures"`), cell by cell; `name` is the file's, for
+/// errors.
+///
+/// # Errors
+/// Where the text is no such file or is broken.
+pub fn read_figures(name: &str, text: &str) -> Result<Figures, ImportError> {
+    let document = document(name, text)?;
+    let import = build::build(name, &document, &ImportOptions::default())?;
+    let rows = import.cells.into_iter().flat_map(|cell| cell.rows);
+    let printed = rows.map(|row| Printed {
+        fitted: document.fitted(&row),
+        row,
+    });
+    let printed = printed.collect();
+    Ok(Figures {
+        name: document.name,
+        title: document.title,
+        source: document.source,
+        printed,
     })
 }
 
@@ -77,11 +122,14 @@ pub(crate) fn import(
     text: &str,
     options: &ImportOptions,
 ) -> Result<Imported, ImportError> {
-    let document: Document = toml::from_str(text).map_err(|source| ImportError::Figures {
+    build::build(name, &document(name, text)?, options)
+}
+
+fn document(name: &str, text: &str) -> Result<Document, ImportError> {
+    toml::from_str(text).map_err(|source| ImportError::Figures {
         name: name.to_owned(),
         source: Box::new(source),
-    })?;
-    build::build(name, &document, options)
+    })
 }
 
 /// Puts what the article of 2015 printed of a cell beside a row of its logs.

@@ -24,7 +24,7 @@ mod tests;
 
 pub use convert::{dd_facts, observations, rows};
 pub use error::ImportError;
-pub use figures::{figures, import_figures};
+pub use figures::{Figures, Printed, figures, import_figures, is_figures, read_figures};
 pub use given::{FactError, Given, how_to_give, read_facts, short_facts};
 pub use imported::{ImportOptions, Imported, RunHead};
 

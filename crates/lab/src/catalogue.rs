@@ -41,6 +41,9 @@ pub enum LoadError {
         /// What is wrong.
         error: crate::PlaceholderError,
     },
+    /// The file of an article's figures is wrong.
+    #[error(transparent)]
+    Figures(#[from] raidlab_import::ImportError),
     /// The file could not be read.
     #[error("cannot read {}", .path.display())]
     Read {
@@ -89,7 +92,10 @@ const SUITES: &[Entry] = entries!(
     "zfs-volume", "quick", "snia-steady-state", "unequal-2008", "gmirror-md-2010",
     "gmirror-md-2010-small", "ars-md-zfs-2020", "ars-md-zfs-2020-small", "freebsd-zfs-2021", "cache",
 );
-const PUBLISHED: &[Entry] = entries!("published": "mirror-2015");
+const PUBLISHED: &[Entry] = entries!(
+    "published": "mirror-2015", "unequal-2008", "gmirror-md-2010", "ars-md-zfs-2020",
+    "freebsd-zfs-2021",
+);
 const CLAIMS: &[Entry] = entries!(
     "claims": "unequal-2008", "gmirror-md-2010", "ars-md-zfs-2020", "freebsd-zfs-2021",
 );

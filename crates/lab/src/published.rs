@@ -19,7 +19,7 @@ pub struct Published {
     /// Where the figures are from.
     pub source: String,
     /// What they were measured on, one preset per member: figures for other
-    /// disks say nothing of these.
+    /// disks say nothing of these. Of an article's figures: the suite's.
     pub disks: Vec<String>,
     /// The classes of jobs, in the order of the report.
     pub classes: Vec<Class>,
@@ -80,12 +80,16 @@ pub struct Cell {
     pub job: String,
     /// Reads or writes.
     pub op: Operation,
+    /// The part of the tool's output; empty: of whatever part.
+    pub part: String,
     /// From the raw log: counts, exact.
     pub log: Option<Log>,
     /// As printed, truncated to whole operations per second.
     pub article_iops: Option<f64>,
     /// How far the printed figure can be trusted: `rounded`, `disputed`.
     pub article_reliability: String,
+    /// As an article's own file has them, in rates; the one to compare with first.
+    pub printed: Vec<PublishedFigure>,
     /// Sync percent at the job's start, in the log and as printed.
     pub sync_percent: Synced,
     /// What each member did, where the log says it.
@@ -187,8 +191,46 @@ impl Published {
     /// # Errors
     /// As [`Published::load`].
     pub fn load_from(files: &Files, name_or_path: &str) -> Result<Self, LoadError> {
-        let document = catalogue::find(files, Kind::Published, name_or_path)?;
-        Ok(Self::read(&document)?)
+        Self::of(&catalogue::find(files, Kind::Published, name_or_path)?)
+    }
+
+    /// The figures that a file has, whichever of the two forms it has.
+    ///
+    /// # Errors
+    /// When the file is wrong.
+    pub(crate) fn of(document: &Document) -> Result<Self, LoadError> {
+        match raidlab_import::is_figures(&document.text) {
+            true => Self::of_article(document),
+            false => Ok(Self::read(document)?),
+        }
+    }
+
+    /// The figures of an article (`kind = "figures"`), which classify no jobs, claim no
+    /// accuracy, and are of the disks of whatever suite names them.
+    fn of_article(document: &Document) -> Result<Self, LoadError> {
+        let figures = raidlab_import::read_figures(&document.file, &document.text)?;
+        let cells = figures.printed.into_iter().map(|printed| Cell {
+            subject: printed.row.subject,
+            job: printed.row.job,
+            op: printed.row.op,
+            part: printed.row.part,
+            log: None,
+            article_iops: None,
+            article_reliability: String::new(),
+            printed: printed.row.published,
+            sync_percent: Synced::default(),
+            members: Vec::new(),
+            fitted: printed.fitted,
+            note: String::new(),
+        });
+        Ok(Self {
+            name: figures.name,
+            title: figures.title,
+            source: figures.source,
+            disks: Vec::new(),
+            classes: Vec::new(),
+            cells: cells.collect(),
+        })
     }
 
     /// The figures of a cell.
@@ -223,8 +265,12 @@ impl Published {
     /// and marks it as fitted where the cell was used for its fit. Does
     /// nothing to a measurement of another suite's cell.
     pub fn attach(&self, measurement: &mut Measurement) {
-        let cell = self.cell(&measurement.subject, &measurement.job, measurement.op);
-        let Some(cell) = cell else {
+        let row = &*measurement;
+        let is_same = |cell: &&Cell| {
+            (&cell.subject, &cell.job, cell.op) == (&row.subject, &row.job, row.op)
+                && (cell.part.is_empty() || cell.part == row.part)
+        };
+        let Some(cell) = self.cells.iter().find(is_same) else {
             return;
         };
         measurement
@@ -239,7 +285,7 @@ impl Published {
     ///
     /// # Errors
     /// With file, line, field and remedy.
-    pub(crate) fn read(document: &Document) -> Result<Self, FileError> {
+    fn read(document: &Document) -> Result<Self, FileError> {
         let raw: RawPublished = document.decode(&[])?;
         settings::check_schema(document, &raw.schema)?;
         let classes = read_classes(document, raw.class)?;
@@ -303,7 +349,8 @@ impl Cell {
                 self.sync_percent.article,
             )
         });
-        log.into_iter().chain(article).collect()
+        let printed = self.printed.iter().cloned();
+        log.into_iter().chain(article).chain(printed).collect()
     }
 }
 
@@ -393,11 +440,13 @@ fn read_cell(document: &Document, subject: &str, raw: Spanned<RawCell>) -> Resul
         subject: subject.to_owned(),
         job: raw.job.into_inner(),
         op: raw.op,
+        part: String::new(),
         log: raw.log.map(Spanned::into_inner),
         article_iops: raw.article,
         article_reliability: raw
             .reliability
             .map_or_else(|| "rounded".to_owned(), Spanned::into_inner),
+        printed: Vec::new(),
         sync_percent: raw.sync_percent,
         members: members.collect(),
         fitted: raw.fitted,

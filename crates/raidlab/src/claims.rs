@@ -2,11 +2,12 @@
 
 use crate::failure::{Failure, Kind};
 use crate::output;
-use crate::run::STORE;
+use crate::run::{STORE, remark};
 use clap::Args;
+use raidlab_lab::catalogue;
 use raidlab_lab::claims::{Claims, Judged, Outcome};
-use raidlab_report::escaped;
-use raidlab_store::{Measurement, Store};
+use raidlab_report::{RunData, escaped};
+use raidlab_store::{AccuracyNote, Measurement, Store};
 use std::fmt::Write;
 use std::path::PathBuf;
 
@@ -60,6 +61,38 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
         markdown(&claims, &judged)
     } else {
         text(&claims, &judged)
+    })
+}
+
+/// A run as it is shown: with what the articles of its suite say of its rows.
+///
+/// # Errors
+/// There is no such run, or the store cannot be read.
+pub fn with_verdicts(store: &Store, name: &str) -> Result<RunData, Failure> {
+    let mut data = RunData::load(store, name)?;
+    for entry in catalogue::Kind::Claims.entries() {
+        let claims = Claims::load(entry.name)?;
+        if claims.suites.contains(&data.run.suite) {
+            let rows = std::slice::from_ref(&data.measurements);
+            let verdicts = verdicts(&claims, &claims.judge(rows));
+            data.notes.extend(verdicts);
+        }
+    }
+    Ok(data)
+}
+
+/// The verdicts in one remark; `None`: no claim has its rows.
+fn verdicts(claims: &Claims, judged: &[Judged<'_>]) -> Option<AccuracyNote> {
+    let has_rows = |one: &&Judged<'_>| !one.outcomes.is_empty();
+    let words = |one: &Judged<'_>| format!("{} {}", one.claim.id, verdict_in_words(one));
+    let all: Vec<String> = judged.iter().filter(has_rows).map(words).collect();
+    (!all.is_empty()).then(|| {
+        let statement = format!(
+            "{}. `raidlab claims {}` shows the sentences and their figures.",
+            all.join("; "),
+            claims.name
+        );
+        remark("The article's claims against these rows", statement)
     })
 }
 

@@ -160,6 +160,7 @@ impl From<LoadError> for Failure {
             LoadError::File(_)
             | LoadError::JobFile(_)
             | LoadError::Placeholder { .. }
+            | LoadError::Figures(_)
             | LoadError::Read { .. } => Kind::Input,
         };
         Self::new(kind, error)

@@ -1,8 +1,8 @@
 //! `raidlab report`: what a store holds, shown again, exported, deleted.
 
 use crate::failure::{Failure, Kind};
-use crate::output;
 use crate::run::STORE;
+use crate::{claims, output};
 use clap::Args;
 use raidlab_report::RunData;
 use raidlab_store::output::Format;
@@ -118,7 +118,7 @@ pub fn report(arguments: &Arguments) -> Result<(), Failure> {
     let mut outputs = vec![("--store", arguments.store.as_path(), Format::Store)];
     outputs.extend(wanted);
     output::check(&outputs)?;
-    let data = RunData::load(&store, &arguments.run)?;
+    let data = claims::with_verdicts(&store, &arguments.run)?;
     let exported = outputs.len() > 1;
     for (_, path, format, export) in exports {
         if let Some(path) = path {

@@ -15,7 +15,7 @@ mod prepare;
 mod progress;
 
 use crate::failure::{Failure, Kind};
-use crate::{audit, interrupt, output, report, typed};
+use crate::{audit, claims, interrupt, output, report, typed};
 use asked::{Asked, On};
 pub use asked::{Here, Outputs};
 use clap::builder::PossibleValuesParser;
@@ -24,11 +24,11 @@ use keeper::Keeper;
 pub use keeper::begin_as;
 pub use kernel::{Description, is_agent};
 use prepare::Prepared;
+pub use prepare::remark;
 use raidlab_lab::{
     Before, Bench, BenchError, Files, Finish, Plan, RunEnd, RunError, RunOptions, run_suite,
 };
 use raidlab_model::{Ablation, ModelBench};
-use raidlab_report::RunData;
 use raidlab_shell::{Lock, LockError, lock_file};
 use raidlab_store::output::Format;
 use raidlab_store::text::visible_path;
@@ -335,7 +335,7 @@ fn show(
     name: &str,
     report: Option<&Path>,
 ) -> Result<(), Failure> {
-    let data = RunData::load(store, name)?;
+    let data = claims::with_verdicts(store, name)?;
     if !outputs.json {
         output::print(&report::text(&data))?;
     }

@@ -1,5 +1,6 @@
 //! The form of a file of figures.
 
+use raidlab_store::Measurement;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
@@ -35,6 +36,17 @@ pub(super) struct Document {
     /// What the article says without a number.
     #[serde(default)]
     pub(super) notes: Vec<String>,
+}
+
+impl Document {
+    /// The fits that the figure behind a row was used for.
+    pub(super) fn fitted(&self, row: &Measurement) -> Vec<String> {
+        let subjects = self.subject.iter().filter(|one| one.name == row.subject);
+        let mut cells = subjects.flat_map(|one| &one.cell);
+        let op = row.op.name();
+        let found = cells.find(|one| one.job == row.job && one.op == op && one.part == row.part);
+        found.map_or_else(Vec::new, |cell| cell.fitted.clone())
+    }
 }
 
 #[derive(Debug, Deserialize)]
@@ -152,6 +164,9 @@ pub(super) struct Cell {
     pub(super) sync_percent: Option<f64>,
     #[serde(default)]
     pub(super) note: String,
+    /// The fits of modelled disks that this very figure was used for.
+    #[serde(default)]
+    pub(super) fitted: Vec<String>,
     /// Other values printed for the same cell.
     #[serde(default)]
     pub(super) other: Vec<Other>,

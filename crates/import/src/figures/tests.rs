@@ -37,7 +37,7 @@ fn every_built_in_set_can_be_imported() {
         assert_eq!(cells.len(), count, "{name}: a cell twice");
         for row in rows(&import) {
             assert!(!row.published.is_empty(), "{name}: no reliability");
-            let is_swapped = row.job == "dd-1g-read" && row.subject == "md";
+            let is_swapped = row.job == "dd-read-1g" && row.subject == "md";
             let moved = row.iops > 0.0 || row.bytes_per_second > 0.0;
             assert_eq!(moved, !is_swapped, "{name} {} {}", row.subject, row.job);
         }
@@ -125,7 +125,7 @@ fn the_article_has_the_same_numbers_as_the_published_figures_of_the_suite() {
 #[test]
 fn units_of_dd_are_those_of_its_bytes_and_seconds() {
     let import = built_in("gmirror-md-2010");
-    let row = find(&import, "gmirror", "dd-4k-write", Operation::Write);
+    let row = find(&import, "gmirror", "dd-write-4k", Operation::Write);
     assert!((row.bytes_per_second / 1e6 - 51.40).abs() < 0.01);
     let printed = claim(&import, row, claim_part::VALUE);
     assert_eq!(printed, Some(("49.02".to_owned(), "MB/s".to_owned())));
@@ -136,7 +136,7 @@ fn units_of_dd_are_those_of_its_bytes_and_seconds() {
         let mebibytes = row.bytes_per_second / 1_048_576.0;
         assert!((mebibytes / printed - 1.0).abs() < 0.002, "{}", row.job);
     }
-    let swapped = find(&import, "md", "dd-1g-read", Operation::Read);
+    let swapped = find(&import, "md", "dd-read-1g", Operation::Read);
     assert_eq!(swapped.total_bytes, 0);
     let cell = import
         .cells
@@ -155,8 +155,8 @@ fn units_of_dd_are_those_of_its_bytes_and_seconds() {
 #[test]
 fn seeks_read_as_seconds_stay_rates() {
     let import = built_in("gmirror-md-2010");
-    let gmirror = find(&import, "gmirror", "bonnie", Operation::Seek);
-    let md = find(&import, "md", "bonnie", Operation::Seek);
+    let gmirror = find(&import, "gmirror", "bonnie-files", Operation::Seek);
+    let md = find(&import, "md", "bonnie-files", Operation::Seek);
     assert!(gmirror.iops > md.iops);
     let unit = claim(&import, md, claim_part::VALUE).map(|(_, unit)| unit);
     assert_eq!(unit.as_deref(), Some("s"));

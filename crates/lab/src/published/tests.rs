@@ -4,11 +4,87 @@ use super::{Log, Published};
 use crate::document::Document;
 use crate::experiment::{Choices, PlannedStep};
 use crate::suite::Suite;
-use raidlab_store::{Operation, Role};
+use raidlab_store::{Measurement, Operation, Role};
 use std::fmt::Write;
 
 fn figures() -> Published {
     Published::load("mirror-2015").expect("built in")
+}
+
+/// The figures of an article stand beside the rows of the suite that names them, with
+/// what they were used for.
+#[test]
+fn an_article_s_figures_stand_beside_the_rows_of_its_suite() {
+    for (suite, subject, job, op, part, first) in [
+        (
+            "unequal-2008",
+            "raid1-a+c",
+            "bonnie",
+            Operation::Write,
+            "",
+            33.08e6,
+        ),
+        ("unequal-2008", "hda3", "bonnie", Operation::Read, "", 44e6),
+        (
+            "gmirror-md-2010",
+            "gmirror",
+            "dd-write-4k",
+            Operation::Write,
+            "",
+            51.4e6,
+        ),
+        (
+            "gmirror-md-2010-small",
+            "md",
+            "dd-write-64k",
+            Operation::Write,
+            "",
+            38.04e6,
+        ),
+    ] {
+        let suite = Suite::load(suite).expect("built in");
+        let published = suite.published.as_ref().expect("named");
+        assert_eq!(published.disks, suite.disks, "{}", suite.name);
+        let mut row = Measurement::blank("kernel");
+        (row.subject, row.job) = (subject.to_owned(), job.to_owned());
+        (row.op, row.part) = (op, part.to_owned());
+        (row.role, row.fit) = (Role::Predicted, "strict".to_owned());
+        published.attach(&mut row);
+        let figure = row.published.first().expect("a figure");
+        let bytes = figure.bytes_per_second.expect("a rate in bytes");
+        assert!(
+            (bytes / first - 1.0).abs() < 0.01,
+            "{subject} {job}: {bytes}"
+        );
+        // The presets' media rates are the reads of single disks.
+        let was_fitted = job == "bonnie" && op == Operation::Read;
+        assert_eq!(row.role == Role::Fitted, was_fitted, "{subject} {job}");
+    }
+}
+
+/// Every cell of an article's figures is one of the suite's, or is known to be none.
+#[test]
+fn an_article_s_figures_are_of_the_suite_s_subjects_and_jobs() {
+    for (name, others) in [
+        ("unequal-2008", &[][..]),
+        ("freebsd-zfs-2021", &["raidz1-cache-log"]),
+        (
+            "gmirror-md-2010",
+            &["iozone-16m", "iozone-128m", "iozone-1g"],
+        ),
+    ] {
+        let suite = Suite::load(name).expect("built in");
+        let jobs: Vec<&str> = suite.jobs().map(|job| job.name.as_str()).collect();
+        let published = suite.published.as_ref().expect("named");
+        assert!(!published.cells.is_empty(), "{name}");
+        for cell in &published.cells {
+            let known = suite.subjects.iter().any(|one| one.name == cell.subject)
+                && jobs.contains(&cell.job.as_str());
+            let other =
+                others.contains(&cell.job.as_str()) || others.contains(&cell.subject.as_str());
+            assert!(known != other, "{name}: {} {}", cell.subject, cell.job);
+        }
+    }
 }
 
 /// Copied by hand out of the raw logs.
@@ -240,7 +316,7 @@ fn every_mistake_gets_file_line_field_and_remedy() {
             file: "figures.toml".to_owned(),
             text,
         };
-        let error = Published::read(&document).expect_err(name);
+        let error = Published::of(&document).expect_err(name);
         let _ = writeln!(seen, "{name}\n    {error}");
     }
     insta::assert_snapshot!(seen);

@@ -88,7 +88,14 @@ impl Suite {
         let subjects = read_subjects(files, document, &raw.subjects, folder, disks.len())?;
         let filesystems = read_filesystems(document, raw.filesystems.as_ref())?;
         let repetitions = read_repetitions(document, raw.repetitions.as_ref())?;
-        let published = read_published(files, document, raw.published.as_ref(), folder)?;
+        let disks: Vec<String> = disks
+            .iter()
+            .map(|disk| catalogue::resolve(disk, folder))
+            .collect();
+        let mut published = read_published(files, document, raw.published.as_ref(), folder)?;
+        if let Some(figures) = published.as_mut().filter(|it| it.disks.is_empty()) {
+            figures.disks.clone_from(&disks);
+        }
         if raw.step.get_ref().is_empty() {
             let remedy = "add a [[step]] with a job";
             return Err(document.invalid(raw.step.span(), "no steps", remedy).into());
@@ -111,10 +118,7 @@ impl Suite {
             title: raw.title,
             description: raw.description,
             source: raw.source,
-            disks: disks
-                .iter()
-                .map(|disk| catalogue::resolve(disk, folder))
-                .collect(),
+            disks,
             regions,
             filesystems: filesystems.unwrap_or_else(|| vec![None]),
             repetitions,
@@ -176,7 +180,7 @@ pub(super) fn named_at(document: &Document, span: Range<usize>, error: LoadError
             let remedy = "paths start from the suite's folder";
             document.invalid(span, what, remedy).into()
         }
-        file @ (LoadError::File(_) | LoadError::JobFile(_) | LoadError::Placeholder { .. }) => file,
+        file => file,
     }
 }
 

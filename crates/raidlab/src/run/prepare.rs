@@ -291,6 +291,14 @@ pub fn foreign_figures(suite: &Suite) -> Option<String> {
 /// What the reader must know of the suite and the options.
 pub fn remarks(asked: &Asked, suite: &Suite) -> Vec<AccuracyNote> {
     let mut remarks = Vec::new();
+    if let Some(figures) = suite.published.as_ref().filter(|it| it.classes.is_empty()) {
+        let statement = format!(
+            "{}: {}. Another kernel and another machine measured them; what else differs is said \
+             at the top of the suite's file, which `raidlab suites {} --toml` prints.",
+            figures.title, figures.source, suite.name
+        );
+        remarks.push(remark("The published figures", statement));
+    }
     if !suite.remarks.is_empty() {
         let statement = suite.remarks.join("; ");
         remarks.push(remark("Remarks on the suite", statement));
