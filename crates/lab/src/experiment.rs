@@ -395,7 +395,7 @@ impl PlannedJob {
     /// Whether it reads, writes, and flushes between: the operations that get a row.
     #[must_use]
     pub fn operations(&self) -> Vec<Operation> {
-        let reads = self.jobs().iter().any(|job| job.pattern.reads());
+        let reads = self.jobs().iter().any(JobSpec::reads);
         let writes = self.jobs().iter().any(|job| job.pattern.writes());
         let mut operations = Vec::new();
         if reads {

@@ -5,24 +5,17 @@
 //! synchronous one has one request in flight. After a completion the clone
 //! issues again one host turnaround later. A subject may have a clone sleep with
 //! a request; then it issues nothing before it wakes.
-//!
-//! Latencies are fio's: a request's ends when fio takes notice of it. A clone is one
-//! thread. While it flushes it takes notice of nothing, and between flushes only when
-//! all its requests are in use, of one (fio's `do_io`, `wait_for_completions` and
-//! `fio_libaio_queue`); so with `fsync=1` at queue depth 8 a write's latency is that of
-//! seven flushes. It does not flush again before it has taken notice of another request
-//! (`should_fsync`). A flush's own latency begins when its request was last submitted:
-//! with an asynchronous engine that was as a write, as fio does not look at the clock
-//! before it flushes.
 
 use crate::machine::{Issue, Machine, SimError};
+use crate::pace::{Flows, Pace, Pause};
 use crate::result::{JobOperations, MemberStatistics};
 use hdrhistogram::Histogram;
 use raidlab_array::{Operation, Request, RequestId};
 use raidlab_random::Stream;
 use raidlab_units::{Bytes, Nanos, Sectors};
-use raidlab_workload::{Direction, Engine, IoUnit, JobGroup, JobSpec, RequestStream, StopClock};
-use std::collections::VecDeque;
+use raidlab_workload::{
+    Direction, Engine, ExitWhat, IoUnit, JobGroup, JobSpec, RequestStream, StopClock,
+};
 
 /// One clone of one job.
 #[derive(Debug)]
@@ -34,15 +27,14 @@ struct Clone {
     clock: StopClock,
     depth: u32,
     in_flight: u32,
-    since_think: u32,
+    pace: Pace,
+    /// Requests that counted towards its share among others; and whether it
+    /// waits for the others. Turns that came meanwhile are counted.
+    flow_count: u64,
+    ahead: bool,
+    /// It has started: it waits for no other job.
+    begun: bool,
     wrote: bool,
-    /// What has ended and fio has not taken notice of, in order.
-    ripe: VecDeque<Flight>,
-    /// What fio took notice of last was a flush.
-    flushed_last: bool,
-    /// When each request that is not in use was last submitted; the next to be used at
-    /// the end.
-    submitted: Vec<Nanos>,
     /// A flush is in flight: fio waits for it before anything else. Turns
     /// that came meanwhile are counted.
     flushing: bool,
@@ -79,6 +71,7 @@ pub(crate) struct Jobs {
     last_end: Nanos,
     stop_together: bool,
     ramp: Nanos,
+    flows: Flows,
     pub(crate) results: Vec<JobOperations>,
     leaped: Bytes,
     leaped_members: Vec<MemberStatistics>,
@@ -92,6 +85,7 @@ impl Jobs {
         random: &Stream,
     ) -> Result<Self, SimError> {
         let mut clones = Vec::new();
+        let mut flows = Flows::default();
         for (job_index, job) in group.jobs.iter().enumerate() {
             for clone in 0..job.num_jobs {
                 let index = clones.len() as u64;
@@ -101,9 +95,15 @@ impl Jobs {
                         job: job.name.clone(),
                         source,
                     })?;
+                job.flow.into_iter().for_each(|flow| flows.join(flow));
+                let begin = machine.now + job.start_delay;
                 clones.push(Clone {
                     stream,
-                    clock: StopClock::new(job, machine.now),
+                    clock: StopClock::new(job, begin),
+                    pace: Pace::new(job, random.fork("pace", index), begin),
+                    flow_count: 0,
+                    ahead: false,
+                    begun: job.wait_for.is_none(),
                     depth: match job.engine {
                         Engine::Libaio => job.io_depth,
                         Engine::Sync | Engine::Null => 1,
@@ -111,11 +111,7 @@ impl Jobs {
                     job: job.clone(),
                     job_index,
                     in_flight: 0,
-                    since_think: 0,
                     wrote: false,
-                    ripe: VecDeque::new(),
-                    flushed_last: false,
-                    submitted: Vec::new(),
                     flushing: false,
                     turns_owed: 0,
                     asleep: false,
@@ -132,18 +128,18 @@ impl Jobs {
             .map(|job| job.ramp_time)
             .max()
             .unwrap_or(Nanos::ZERO);
-        for (index, clone) in clones.iter().enumerate() {
+        for (index, clone) in clones.iter().enumerate().filter(|(_, clone)| clone.begun) {
+            let begin = machine.now + clone.job.start_delay;
+            let issue = Issue {
+                clone: index,
+                era: 0,
+            };
             for _ in 0..clone.depth {
-                machine.calendar.schedule(
-                    machine.now,
-                    Issue {
-                        clone: index,
-                        era: 0,
-                    },
-                );
+                machine.calendar.schedule(begin, issue);
             }
         }
         Ok(Self {
+            flows,
             clones,
             flights: Vec::new(),
             free: Vec::new(),
@@ -191,47 +187,125 @@ impl Jobs {
             self.end_if_drained(machine, index);
             return;
         }
-        if clone.flushing || clone.asleep {
+        let full = clone.pace.refills(clone.in_flight, clone.depth);
+        if clone.flushing || clone.asleep || full {
             clone.turns_owed += 1;
             return;
         }
+        match clone.pace.pause {
+            Pause::Until(time) if now < time => {
+                machine.calendar.schedule(time, issue);
+                return;
+            }
+            Pause::None | Pause::Until(_) => clone.pace.pause = Pause::None,
+            Pause::DrainFor(_) | Pause::DrainUntil(_) => {
+                clone.turns_owed += 1;
+                self.sleep_if_drained(machine, index);
+                return;
+            }
+        }
         if !clone.clock.may_issue(now) {
-            self.stop(machine, index);
+            clone.stopped = true;
+            self.end_if_drained(machine, index);
             return;
         }
-        if clone.flushed_last {
-            clone.stream.pass_over_flush();
+        if self.waits_for_others(machine, index) {
+            return;
         }
-        match clone.stream.next_unit() {
+        let clone = &mut self.clones[index];
+        let drawn = clone.pace.waiting.take();
+        match drawn.or_else(|| clone.stream.next_unit()) {
             Some(unit) => {
+                if let Some(due) = clone.pace.due(unit.direction).filter(|&due| due > now) {
+                    clone.pace.waiting = Some(unit);
+                    clone.pace.pause = clone.pace.sleep(clone.clock.no_later(due));
+                    clone.turns_owed += 1;
+                    self.sleep_if_drained(machine, index);
+                    return;
+                }
                 self.send(machine, index, unit);
-                self.take_notice(machine, index);
             }
-            None => self.stop(machine, index),
+            None => {
+                clone.stopped = true;
+                if clone.in_flight == 0 {
+                    self.end_if_drained(machine, index);
+                }
+            }
         }
     }
 
-    /// The clone submits nothing more.
-    fn stop(&mut self, machine: &mut Machine, index: usize) {
-        self.clones[index].stopped = true;
-        self.take_notice(machine, index);
-        self.end_if_drained(machine, index);
+    /// A clone that has to sleep does so when nothing is in flight, or at once;
+    /// the turns that it owes come when it wakes.
+    fn sleep_if_drained(&mut self, machine: &mut Machine, index: usize) {
+        let clone = &mut self.clones[index];
+        let wake = match clone.pace.pause {
+            Pause::None => return,
+            Pause::Until(time) => time,
+            Pause::DrainFor(_) | Pause::DrainUntil(_) if clone.in_flight > 0 => return,
+            Pause::DrainFor(time) => machine.now + machine.host.turnaround + time,
+            Pause::DrainUntil(time) => time,
+        };
+        clone.pace.pause = Pause::Until(wake);
+        self.pay(machine, index, wake);
+    }
+
+    /// Gives a clone the turns that it is owed.
+    fn pay(&mut self, machine: &mut Machine, index: usize, at: Nanos) {
+        let clone = &mut self.clones[index];
+        let issue = Issue {
+            clone: index,
+            era: clone.era,
+        };
+        for _ in 0..std::mem::take(&mut clone.turns_owed) {
+            machine.calendar.schedule(at.max(machine.now), issue);
+        }
+    }
+
+    /// Whether a clone is ahead of its share among others, and waits; else its
+    /// turn counts, which may be what others wait for.
+    fn waits_for_others(&mut self, machine: &mut Machine, index: usize) -> bool {
+        let clone = &mut self.clones[index];
+        let Some(flow) = clone.job.flow else {
+            return false;
+        };
+        if clone.pace.waiting.is_some() {
+            return false;
+        }
+        if self.flows.is_ahead(flow, clone.flow_count) {
+            clone.turns_owed += 1;
+            clone.ahead = flow.sleep == Nanos::ZERO;
+            if !clone.ahead {
+                clone.pace.pause = Pause::DrainFor(flow.sleep);
+                self.sleep_if_drained(machine, index);
+            }
+            return true;
+        }
+        clone.flow_count += 1;
+        self.let_others_go(machine);
+        false
+    }
+
+    /// Shares have changed: whoever was ahead looks again.
+    fn let_others_go(&mut self, machine: &mut Machine) {
+        for index in 0..self.clones.len() {
+            if std::mem::take(&mut self.clones[index].ahead) {
+                self.pay(machine, index, machine.now);
+            }
+        }
     }
 
     fn send(&mut self, machine: &mut Machine, index: usize, unit: IoUnit) {
         let process = u32::try_from(index).unwrap_or(u32::MAX);
         let clone = &mut self.clones[index];
+        clone.pace.issue(&unit, machine.now);
         clone.in_flight += 1;
+        // Once the depth is reached, it is refilled from below.
+        clone.pace.refills(clone.in_flight, clone.depth);
         clone.wrote |= unit.direction == Direction::Write;
         clone.flushing |= unit.direction == Direction::Flush;
-        let submitted = clone.submitted.pop();
-        let issued = match (unit.direction, clone.job.engine) {
-            (Direction::Flush, Engine::Libaio) => submitted.unwrap_or(self.started),
-            _ => machine.now,
-        };
         let flight = Flight {
             clone: index,
-            issued,
+            issued: machine.now,
             direction: unit.direction,
             bytes: unit.length,
         };
@@ -291,52 +365,20 @@ impl Jobs {
         }
     }
 
-    /// A request came back.
+    /// A request came back: its clone will issue again after the turnaround.
     pub(crate) fn completed(&mut self, machine: &mut Machine, id: RequestId) {
         let id = usize::try_from(id.0).unwrap_or(usize::MAX);
         let Some(flight) = self.flights.get_mut(id).and_then(Option::take) else {
             return;
         };
         self.free.push(id);
-        let clone = &mut self.clones[flight.clone];
-        let flushes = clone.job.fsync_every > 0 || clone.job.fdatasync_every > 0;
-        if flushes && flight.direction != Direction::Flush {
-            clone.ripe.push_back(flight);
-        } else {
-            self.noticed(machine, &flight);
-        }
-        self.take_notice(machine, flight.clone);
-    }
-
-    /// A clone's thread takes notice of what has ended if nothing else is to be done: it
-    /// does not flush, and has nothing left to submit.
-    fn take_notice(&mut self, machine: &mut Machine, index: usize) {
-        loop {
-            let clone = &mut self.clones[index];
-            let all_in_use = clone.in_flight == clone.depth;
-            if clone.flushing || !(all_in_use || clone.stopped) {
-                return;
-            }
-            let Some(flight) = clone.ripe.pop_front() else {
-                return;
-            };
-            self.noticed(machine, &flight);
-        }
-    }
-
-    /// fio knows that a request has ended: the clone will issue again after the
-    /// turnaround.
-    fn noticed(&mut self, machine: &mut Machine, flight: &Flight) {
         let now = machine.now;
         if now >= self.started + self.ramp {
             let results = &mut self.results[self.clones[flight.clone].job_index];
-            let last = self.clones[flight.clone].stopped;
             let result = match flight.direction {
                 Direction::Read => Some(&mut results.reads),
                 Direction::Write => Some(&mut results.writes),
-                // The one at the job's end does not count.
-                Direction::Flush if last => None,
-                Direction::Flush => Some(&mut results.syncs),
+                Direction::Flush => None,
             };
             if let Some(result) = result {
                 result.record(flight.bytes, now - flight.issued);
@@ -344,8 +386,6 @@ impl Jobs {
         }
         let clone = &mut self.clones[flight.clone];
         clone.in_flight -= 1;
-        clone.submitted.push(flight.issued);
-        clone.flushed_last = flight.direction == Direction::Flush;
         let mut turns = 1;
         if flight.direction == Direction::Flush {
             clone.flushing = false;
@@ -358,15 +398,25 @@ impl Jobs {
         if clone.held {
             return;
         }
+        clone.pace.complete(flight.direction, flight.bytes.0, now);
+        if clone.pace.is_too_slow(now) {
+            clone.stopped = true;
+            self.end_if_drained(machine, flight.clone);
+            return;
+        }
+        if !matches!(clone.pace.pause, Pause::None | Pause::Until(_)) {
+            clone.turns_owed += turns;
+            self.sleep_if_drained(machine, flight.clone);
+            return;
+        }
+        let low = !clone.pace.refills(clone.in_flight, clone.depth);
+        if low && !clone.flushing && !clone.asleep && !clone.ahead {
+            turns += std::mem::take(&mut clone.turns_owed);
+        }
         let mut next = now + machine.host.turnaround;
         if clone.job.engine == Engine::Null {
             // Without a device time must pass still.
             next = next.max(now + Nanos(1));
-        }
-        clone.since_think += 1;
-        if clone.job.think_time > Nanos::ZERO && clone.since_think >= clone.job.think_time_blocks {
-            clone.since_think = 0;
-            next += clone.job.think_time;
         }
         let issue = Issue {
             clone: flight.clone,
@@ -396,12 +446,45 @@ impl Jobs {
         }
         clone.ended = true;
         self.last_end = self.last_end.max(machine.now);
+        let (group, all) = (
+            clone.job.report_group,
+            clone.job.exit_what == ExitWhat::Stonewall,
+        );
+        if let Some(flow) = clone.job.flow {
+            self.flows.leave(flow, clone.flow_count);
+            self.let_others_go(machine);
+        }
+        self.begin_waiting(machine);
         if self.stop_together {
             for other in 0..self.clones.len() {
-                if !self.clones[other].stopped {
-                    self.stop(machine, other);
+                let ends = all || self.clones[other].job.report_group == group;
+                if ends && !self.clones[other].stopped {
+                    self.clones[other].stopped = true;
+                    self.end_if_drained(machine, other);
                 }
             }
+        }
+    }
+
+    /// Clones begin whose awaited job has ended.
+    fn begin_waiting(&mut self, machine: &mut Machine) {
+        for index in 0..self.clones.len() {
+            let clone = &self.clones[index];
+            let awaited = clone.job.wait_for.as_deref().filter(|_| !clone.begun);
+            let Some(awaited) = awaited.filter(|_| !clone.stopped) else {
+                continue;
+            };
+            let mut others = self.clones.iter();
+            if others.any(|other| other.job.name == awaited && !other.ended) {
+                continue;
+            }
+            let begin = machine.now + clone.job.start_delay;
+            let clone = &mut self.clones[index];
+            clone.begun = true;
+            clone.clock = StopClock::new(&clone.job, begin);
+            clone.pace.begin(begin);
+            clone.turns_owed = clone.depth;
+            self.pay(machine, index, begin);
         }
     }
 
@@ -411,7 +494,11 @@ impl Jobs {
         let [clone] = self.clones.as_slice() else {
             return None;
         };
-        if clone.stopped || clone.job.runtime.is_some() || clone.job.think_time > Nanos::ZERO {
+        let free = clone.pace.is_free()
+            && clone.job.flow.is_none()
+            && clone.job.engine != Engine::Null
+            && clone.begun;
+        if clone.stopped || clone.job.runtime.is_some() || !free {
             return None;
         }
         let direction = if clone.job.pattern.writes() {

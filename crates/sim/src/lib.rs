@@ -15,6 +15,7 @@ mod host;
 mod jobs;
 mod leap;
 mod machine;
+mod pace;
 mod persistent_subject;
 mod result;
 mod steps;

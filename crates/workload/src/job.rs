@@ -4,6 +4,7 @@
 //! option changes on a disk and nothing else. Where versions of fio differ,
 //! fio 3 is followed; `stop_clock.rs` says what the old versions did.
 
+use crate::shape::{Distribution, ExitWhat, Flow, Rate, Runs, Sizes, Strides, Thinking, Verify};
 use raidlab_units::{Bytes, Nanos};
 use thiserror::Error;
 
@@ -82,6 +83,19 @@ pub enum Engine {
     Null,
 }
 
+/// Amounts and places in percent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Percents {
+    /// fio `size`: of what lies before the region's end, in whole blocks.
+    pub size: Option<u32>,
+    /// fio `io_size`: of the amount that `size` gives.
+    pub io_size: Option<u32>,
+    /// fio `offset`: of the device.
+    pub offset: Option<u32>,
+    /// fio `offset_increment`: of the device.
+    pub offset_increment: Option<u32>,
+}
+
 /// One job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobSpec {
@@ -89,8 +103,26 @@ pub struct JobSpec {
     pub name: String,
     /// fio `rw`.
     pub pattern: Pattern,
-    /// Bytes of each request (fio `bs`); at least 1.
+    /// Bytes of each request, or of the smallest where they differ (fio `bs`);
+    /// at least 1.
     pub block_size: Bytes,
+    /// Sizes of reads and of writes, where they are not all `block_size`.
+    pub sizes: Option<[Sizes; 2]>,
+    /// Sizes of a range need not be multiples of the smallest (fio
+    /// `bs_unaligned`).
+    pub unaligned_sizes: bool,
+    /// What random offsets of reads and of writes are multiples of, where that is
+    /// not the smallest size (fio `blockalign`).
+    pub alignment: Option<[Bytes; 2]>,
+    /// Added to a sequential offset after each request, as the gap in
+    /// `rw=read:64k`; negative goes backwards.
+    pub step: i64,
+    /// Where a random job is sequential.
+    pub runs: Runs,
+    /// How random offsets lie.
+    pub distribution: Distribution,
+    /// Zones with gaps between them.
+    pub strides: Option<Strides>,
     /// Requests in flight per clone (fio `iodepth`); at least 1; counts only
     /// with [`Engine::Libaio`].
     pub io_depth: u32,
@@ -108,6 +140,13 @@ pub struct JobSpec {
     pub offset: Bytes,
     /// Added to `offset` for each further clone (fio `offset_increment`).
     pub offset_increment: Bytes,
+    /// Percent that take the place of `size`, `io_size`, `offset` and
+    /// `offset_increment` (fio `size=50%`): of the region, of that amount, and of
+    /// the device.
+    pub percents: Percents,
+    /// What a start in percent is a multiple of, where that is not the smallest
+    /// request (fio `offset_align`).
+    pub offset_align: Option<Bytes>,
     /// How often the amount is done (fio `loops`); at least 1.
     pub loops: u32,
     /// Requests after which the job ends (fio `number_ios`). None: no limit.
@@ -131,6 +170,26 @@ pub struct JobSpec {
     pub think_time: Nanos,
     /// fio `thinktime_blocks`; at least 1.
     pub think_time_blocks: u32,
+    /// What makes it pause beside that count.
+    pub thinking: Thinking,
+    /// How fast it may go.
+    pub rate: Option<Rate>,
+    /// Its share among other jobs.
+    pub flow: Option<Flow>,
+    /// It starts so long after its group (fio `startdelay`).
+    pub start_delay: Nanos,
+    /// It starts when the job of this name has ended (fio `wait_for`).
+    pub wait_for: Option<String>,
+    /// New requests come only when so many are in flight or fewer, once the
+    /// depth was reached (fio `iodepth_low`, `iodepth_batch_complete_min`);
+    /// `None`: as soon as one has completed.
+    pub refill_at: Option<u32>,
+    /// What is written is read back.
+    pub verify: Option<Verify>,
+    /// Jobs of the same number are reported together (fio `new_group`).
+    pub report_group: u32,
+    /// What ends with it under `exitall`.
+    pub exit_what: ExitWhat,
     /// Seed of the offsets and directions (fio `randseed`). None: the stream
     /// that the driver passes.
     pub random_seed: Option<u64>,
@@ -158,6 +217,13 @@ impl Default for JobSpec {
             name: String::from("job"),
             pattern: Pattern::Read,
             block_size: Bytes(4096),
+            sizes: None,
+            unaligned_sizes: false,
+            alignment: None,
+            step: 0,
+            runs: Runs::default(),
+            distribution: Distribution::Even,
+            strides: None,
             io_depth: 1,
             num_jobs: 1,
             size: None,
@@ -165,6 +231,8 @@ impl Default for JobSpec {
             file_size: None,
             offset: Bytes(0),
             offset_increment: Bytes(0),
+            percents: Percents::default(),
+            offset_align: None,
             loops: 1,
             request_limit: None,
             runtime: None,
@@ -175,6 +243,15 @@ impl Default for JobSpec {
             reduced_clock: false,
             think_time: Nanos::ZERO,
             think_time_blocks: 1,
+            thinking: Thinking::default(),
+            rate: None,
+            flow: None,
+            start_delay: Nanos::ZERO,
+            wait_for: None,
+            refill_at: None,
+            verify: None,
+            report_group: 0,
+            exit_what: ExitWhat::Group,
             random_seed: None,
             random_map: true,
             fsync_every: 0,
@@ -236,6 +313,22 @@ pub enum JobError {
         /// The region's length.
         room: Bytes,
     },
+    /// `wait_for` names no job before it.
+    #[error("`wait_for` names `{name}`, but no job before this one is called so")]
+    NoJobToWaitFor {
+        /// As written.
+        name: String,
+    },
+    /// More at once than a machine is asked for.
+    #[error("{given} {what}: more than {most}")]
+    TooMany {
+        /// Of what.
+        what: &'static str,
+        /// As given.
+        given: u64,
+        /// The most.
+        most: u64,
+    },
     /// The number of requests or an offset does not fit into 64 bits.
     #[error("`{option}` is too large")]
     TooLarge {
@@ -244,7 +337,16 @@ pub enum JobError {
     },
 }
 
+/// Clones times depth that a job may have.
+const MOST_IN_FLIGHT: u64 = 1 << 20;
+
 impl JobSpec {
+    /// Whether it reads, be it what it wrote.
+    #[must_use]
+    pub const fn reads(&self) -> bool {
+        self.pattern.reads() || self.verify.is_some()
+    }
+
     /// Checks what can be checked without the device.
     ///
     /// # Errors
@@ -262,6 +364,14 @@ impl JobSpec {
             if count == 0 {
                 return Err(JobError::Zero { option });
             }
+        }
+        let in_flight = u64::from(self.num_jobs) * u64::from(self.io_depth);
+        if in_flight > MOST_IN_FLIGHT {
+            return Err(JobError::TooMany {
+                what: "requests in flight",
+                given: in_flight,
+                most: MOST_IN_FLIGHT,
+            });
         }
         if self.read_mix_percent > 100 {
             return Err(JobError::Percent {
@@ -303,6 +413,26 @@ impl JobSpec {
         self.num_jobs
     }
 
+    /// Where clone `clone` starts; fio puts a start that has to do with percent on
+    /// the next whole block. `None` where it does not fit into 64 bits.
+    fn start(&self, clone: u32, device_size: Bytes) -> Option<u64> {
+        let part = |percent: u32| {
+            let part = u128::from(device_size.0) * u128::from(percent) / 100;
+            u64::try_from(part).unwrap_or(u64::MAX)
+        };
+        let percents = &self.percents;
+        let increment = percents
+            .offset_increment
+            .map_or(self.offset_increment.0, part);
+        let start = u64::from(clone)
+            .checked_mul(increment)?
+            .checked_add(percents.offset.map_or(self.offset.0, part))?;
+        if percents.offset.is_none() && percents.offset_increment.is_none() {
+            return Some(start);
+        }
+        start.checked_next_multiple_of(self.offset_align.unwrap_or(self.block_size).0.max(1))
+    }
+
     /// Where clone `clone` (0 is the first) may work on a device of
     /// `device_size`: the start and the length. A region that reaches behind
     /// the device's end is cut there.
@@ -317,10 +447,7 @@ impl JobSpec {
         let too_large = JobError::TooLarge {
             option: "offset_increment",
         };
-        let start = u64::from(clone)
-            .checked_mul(self.offset_increment.0)
-            .and_then(|added| added.checked_add(self.offset.0))
-            .ok_or(too_large)?;
+        let start = self.start(clone, device_size).ok_or(too_large)?;
         let behind = |what, end| JobError::OffsetBehindEnd {
             clone,
             offset: Bytes(start),
@@ -341,7 +468,14 @@ impl JobSpec {
             (None, Some(size)) => size.0,
             (None, None) => room,
         };
-        Ok((Bytes(start), Bytes(wanted.min(room))))
+        let mut length = wanted.min(room);
+        if let Some(percent) = self.percents.size {
+            // fio takes the share of all that lies before the region's end.
+            let share = u128::from(start + length) * u128::from(percent) / 100;
+            length = u64::try_from(share).map_or(length, |share| share.min(length));
+            length -= length % self.block_size.0.max(1);
+        }
+        Ok((Bytes(start), Bytes(length)))
     }
 }
 

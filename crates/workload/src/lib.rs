@@ -8,7 +8,9 @@
 
 mod fio;
 mod job;
+mod offsets;
 mod permutation;
+mod shape;
 mod stop_clock;
 mod stream;
 
@@ -17,6 +19,7 @@ pub use fio::{
     OptionError, OptionFacts, Permission, PermissionError, Place, Target, Unit, canonical_name,
     fio_options, is_program_option, unit,
 };
-pub use job::{Engine, JobError, JobGroup, JobSpec, Pattern, group_jobs};
+pub use job::{Engine, JobError, JobGroup, JobSpec, Pattern, Percents, group_jobs};
+pub use shape::{Distribution, ExitWhat, Flow, Rate, Runs, Sizes, Strides, Thinking, Verify};
 pub use stop_clock::StopClock;
 pub use stream::{Direction, IoUnit, RequestStream};

@@ -48,6 +48,12 @@ impl StopClock {
         }
     }
 
+    /// `time`, or the end of the runtime if that is earlier.
+    #[must_use]
+    pub fn no_later(&self, time: Nanos) -> Nanos {
+        self.deadline.map_or(time, |deadline| deadline.min(time))
+    }
+
     /// Whether the clone may issue a request at `now`. To be asked once before
     /// each request, flushes included: it counts. Once false, always false.
     #[inline]

@@ -19,14 +19,27 @@
 //! [`MAPPED_BLOCKS`] the random map is honoured exactly, by an order of its own;
 //! above, blocks are drawn as fio draws them and a repeat is not avoided: it
 //! would be fio's next free block, and in the first million requests there is
-//! about one in a hundred thousand.
+//! about one in a hundred thousand. Where sizes differ, or offsets are not
+//! multiples of the size, there is no map: fio would cut requests that meet a
+//! block of the map.
+//!
+//! Amounts are counted in requests where all are alike, else in bytes.
 //!
 //! Mixed patterns draw the direction of each request. fio also holds back a
 //! direction that fell far behind its share, which changes the order of the
 //! first few requests only.
+//!
+//! With `verify`, what a pass wrote is read back when the pass is through, or
+//! after each backlog: in the order of writing, or without a random map by
+//! offset, each block once (`log_io_piece` of fio's iolog.c).
 
+mod finer;
+
+use self::finer::Finer;
 use crate::job::{JobError, JobSpec, Pattern};
+use crate::offsets::Offsets;
 use crate::permutation::Permutation;
+use crate::shape::{Distribution, Runs};
 use raidlab_random::Stream;
 use raidlab_units::Bytes;
 
@@ -57,37 +70,46 @@ pub struct IoUnit {
 }
 
 /// How offsets are chosen.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 enum Order {
-    /// The next block of each direction: reads, writes.
+    /// The next unit of each direction: reads, writes.
     Sequential { next: [u64; 2] },
     /// A place in a random order.
     Mapped { order: Permutation, next: u64 },
-    /// Drawn anew each time.
-    Drawn,
+    /// Drawn anew each time, for reads and for writes.
+    Drawn([Offsets; 2]),
 }
 
 /// The request stream of one clone.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct RequestStream {
     pattern: Pattern,
     read_mix_percent: u32,
-    block_size: u64,
+    /// What amounts are counted in: the block, or a byte where sizes differ.
+    unit: u64,
     start: u64,
+    /// Bytes from the start that requests lie in; the last block of a sequential
+    /// pass may stick out of the job's region.
+    region: u64,
     /// Blocks that can be chosen.
     region_blocks: u64,
-    /// Requests of a pass.
+    /// Units of a pass.
     pass_units: u64,
-    /// Requests left in this pass.
+    /// Units left in this pass.
     pass_left: u64,
-    /// Requests left until the job ends.
+    /// Units left until the job ends.
     units_left: u64,
+    /// Requests left until the job ends.
+    requests_left: u64,
+    /// The amount is made of passes: what a pass leaves out is not done later.
+    by_passes: bool,
     order: Order,
     random: Stream,
     fsync_every: u32,
     fdatasync_every: u32,
     /// Writes since the last multiple of `fsync_every`, `fdatasync_every`.
     unflushed: [u32; 2],
+    finer: Option<Box<Finer>>,
 }
 
 impl JobSpec {
@@ -108,14 +130,16 @@ impl JobSpec {
         self.validate()?;
         let (start, region) = self.region(clone, device_size)?;
         let block = self.block_size.0;
-        let whole_blocks = |bytes: u64| {
+        let finer = self.finer();
+        let unit = if self.sizes.is_some() { 1 } else { block };
+        let whole_units = |bytes: u64| {
             if self.pattern.is_random() {
-                bytes / block
+                bytes / unit
             } else {
-                bytes.div_ceil(block).min((device_size.0 - start.0) / block)
+                bytes.div_ceil(unit).min((device_size.0 - start.0) / unit)
             }
         };
-        let region_blocks = whole_blocks(region.0);
+        let region_blocks = whole_units(region.0) * unit / block;
         if region_blocks == 0 {
             return Err(JobError::NoRoom {
                 clone,
@@ -127,89 +151,158 @@ impl JobSpec {
         let rewrites = self.pattern.writes()
             && !self.pattern.is_random()
             && self.io_size.is_some_and(|io_size| io_size.0 > amount);
-        let pass_units = if self.time_based || rewrites {
-            region_blocks
+        let pass_units = if (self.time_based && self.verify.is_none()) || rewrites {
+            whole_units(region.0)
         } else if self.pattern.is_random() && !self.random_map {
-            amount.div_ceil(block)
+            amount.div_ceil(unit)
         } else {
-            whole_blocks(amount)
+            whole_units(amount)
         };
-        let units_left = self.total_units(pass_units)?;
+        let units_left = self.total_units(pass_units, unit)?;
         let mut random = self
             .random_seed
             .map_or(random, Stream::new)
             .fork("clone", u64::from(clone));
+        let even = self.distribution == Distribution::Even;
+        let aligned = self.alignment.is_none() && self.sizes.is_none();
+        let map = self.random_map && even && aligned && self.runs == Runs::default();
         let order = if !self.pattern.is_random() {
             Order::Sequential { next: [0; 2] }
-        } else if self.random_map && region_blocks <= MAPPED_BLOCKS {
+        } else if map && region_blocks <= MAPPED_BLOCKS {
             let order = Permutation::new(region_blocks, &mut random);
             Order::Mapped { order, next: 0 }
         } else {
-            Order::Drawn
+            let mut offsets = |direction: usize| {
+                let (blocks, align) = self.choices(direction, region, region_blocks);
+                Offsets::new(&self.distribution, blocks, align, &mut random)
+            };
+            Order::Drawn([offsets(0), offsets(1)])
         };
         Ok(RequestStream {
             pattern: self.pattern,
             read_mix_percent: self.read_mix_percent,
-            block_size: block,
+            unit,
             start: start.0,
+            region: if self.pattern.is_random() {
+                region.0
+            } else {
+                region.0.max(region_blocks * block)
+            },
             region_blocks,
             pass_units,
             pass_left: pass_units,
             units_left,
+            requests_left: self.request_limit.unwrap_or(u64::MAX),
+            by_passes: self.io_size.is_none()
+                && self.percents.io_size.is_none()
+                && !self.time_based,
             order,
             random,
             fsync_every: self.fsync_every,
             fdatasync_every: self.fdatasync_every,
             unflushed: [0; 2],
+            finer,
         })
     }
 
-    /// Reads and writes until the job ends by itself.
-    fn total_units(&self, pass_units: u64) -> Result<u64, JobError> {
+    /// Blocks that can be drawn in a direction, and their bytes: as fio's
+    /// `last_block`, the smallest request fits behind the last one.
+    fn choices(&self, direction: usize, region: Bytes, region_blocks: u64) -> (u64, u64) {
+        let Some(alignment) = &self.alignment else {
+            return match &self.sizes {
+                None => (region_blocks, self.block_size.0),
+                Some(sizes) => {
+                    let least = sizes[direction].least().0.max(1);
+                    ((region.0 / least).max(1), least)
+                }
+            };
+        };
+        let align = alignment[direction].0.max(1);
+        let least = self
+            .sizes
+            .as_ref()
+            .map_or(self.block_size, |sizes| sizes[direction].least());
+        let room = region.0.saturating_sub(least.0.saturating_sub(align));
+        ((room / align).max(1), align)
+    }
+
+    /// Units until the job ends by itself.
+    fn total_units(&self, pass_units: u64, unit: u64) -> Result<u64, JobError> {
         let loops = u64::from(self.loops);
-        let by_size = match self.io_size {
-            _ if self.time_based => u64::MAX,
-            Some(io_size) => io_size
+        let too_large = JobError::TooLarge { option: "io_size" };
+        if self.time_based {
+            return Ok(self.requests(u64::MAX, unit));
+        }
+        let by_size = match (self.io_size, self.percents.io_size) {
+            (Some(io_size), _) => io_size
                 .0
                 .checked_mul(loops)
-                .ok_or(JobError::TooLarge { option: "io_size" })?
-                .div_ceil(self.block_size.0),
-            None => pass_units
-                .checked_mul(loops)
-                .ok_or(JobError::TooLarge { option: "loops" })?,
+                .ok_or(too_large)?
+                .div_ceil(unit),
+            (None, share) => {
+                let units = u128::from(pass_units) * u128::from(share.unwrap_or(100)) / 100;
+                u64::try_from(units)
+                    .ok()
+                    .and_then(|units| units.checked_mul(loops))
+                    .ok_or(JobError::TooLarge { option: "loops" })?
+            }
         };
-        Ok(by_size.min(self.request_limit.unwrap_or(u64::MAX)))
+        Ok(self.requests(by_size, unit))
+    }
+
+    /// As many units as there may be requests, where all are alike.
+    fn requests(&self, units: u64, unit: u64) -> u64 {
+        match self.request_limit {
+            Some(limit) if unit == self.block_size.0 => units.min(limit),
+            _ => units,
+        }
     }
 }
+
+const FLUSH: IoUnit = IoUnit {
+    direction: Direction::Flush,
+    offset: Bytes(0),
+    length: Bytes(0),
+};
 
 impl RequestStream {
     /// The next request, or None when the job has done its amount.
     #[inline]
     pub fn next_unit(&mut self) -> Option<IoUnit> {
+        if self.finer.is_some() {
+            return self.next_finer();
+        }
         if self.units_left == 0 {
             return None;
         }
         if self.flush_is_due() {
-            return Some(IoUnit {
-                direction: Direction::Flush,
-                offset: Bytes(0),
-                length: Bytes(0),
-            });
+            return Some(FLUSH);
         }
         if self.pass_left == 0 {
             self.start_pass();
         }
         let direction = self.direction();
-        let block = self.next_block(direction);
+        let block = match &mut self.order {
+            Order::Sequential { next } => {
+                let next = &mut next[usize::from(direction == Direction::Write)];
+                let block = *next;
+                *next += 1;
+                block
+            }
+            Order::Mapped { order, next } => {
+                let block = order.block(*next);
+                *next += 1;
+                block
+            }
+            Order::Drawn(_) => self.random.below(self.region_blocks),
+        };
         self.pass_left -= 1;
         self.units_left -= 1;
-        if direction == Direction::Write {
-            self.unflushed = self.unflushed.map(|writes| writes.saturating_add(1));
-        }
+        self.count_write(direction);
         Some(IoUnit {
             direction,
-            offset: Bytes(self.start + block * self.block_size),
-            length: Bytes(self.block_size),
+            offset: Bytes(self.start + block * self.unit),
+            length: Bytes(self.unit),
         })
     }
 
@@ -220,15 +313,17 @@ impl RequestStream {
     pub fn sequential_remaining(&self) -> Option<(Bytes, Bytes)> {
         let flushes = self.fsync_every > 0 || self.fdatasync_every > 0;
         match self.order {
-            Order::Sequential { next } if !self.pattern.is_mixed() && !flushes => {
+            Order::Sequential { next }
+                if !self.pattern.is_mixed() && !flushes && self.finer.is_none() =>
+            {
                 let (block, pass_left) = match self.pass_left {
                     0 => (0, self.pass_units),
                     left => (next[usize::from(self.pattern.writes())], left),
                 };
                 let left = pass_left.min(self.units_left);
                 Some((
-                    Bytes(self.start + block * self.block_size),
-                    Bytes(left * self.block_size),
+                    Bytes(self.start + block * self.unit),
+                    Bytes(left * self.unit),
                 ))
             }
             _ => None,
@@ -244,7 +339,7 @@ impl RequestStream {
         let Some((_, left)) = self.sequential_remaining() else {
             return 0;
         };
-        let units = bytes.0.min(left.0) / self.block_size;
+        let units = bytes.0.min(left.0) / self.unit;
         if units == 0 {
             return 0;
         }
@@ -257,12 +352,6 @@ impl RequestStream {
         self.pass_left -= units;
         self.units_left -= units;
         units
-    }
-
-    /// A flush that is due is left out, as fio leaves it out where it has not taken notice
-    /// of anything since the last one.
-    pub fn pass_over_flush(&mut self) {
-        self.flush_is_due();
     }
 
     /// fio asks for a flush after the n-th write and never twice for the same
@@ -283,15 +372,26 @@ impl RequestStream {
         fsync || fdatasync
     }
 
+    #[inline]
+    fn count_write(&mut self, direction: Direction) {
+        if direction == Direction::Write {
+            self.unflushed = self.unflushed.map(|writes| writes.saturating_add(1));
+        }
+    }
+
     fn start_pass(&mut self) {
         self.pass_left = self.pass_units;
+        if let Some(finer) = &mut self.finer {
+            finer.before = [(0, 0); 2];
+            finer.zone = [0; 2];
+        }
         match &mut self.order {
             Order::Sequential { next } => *next = [0; 2],
             Order::Mapped { order, next } => {
                 *order = Permutation::new(self.region_blocks, &mut self.random);
                 *next = 0;
             }
-            Order::Drawn => {}
+            Order::Drawn(_) => {}
         }
     }
 
@@ -306,24 +406,6 @@ impl RequestStream {
             Direction::Read
         } else {
             Direction::Write
-        }
-    }
-
-    #[inline]
-    fn next_block(&mut self, direction: Direction) -> u64 {
-        match &mut self.order {
-            Order::Sequential { next } => {
-                let next = &mut next[usize::from(direction == Direction::Write)];
-                let block = *next;
-                *next += 1;
-                block
-            }
-            Order::Mapped { order, next } => {
-                let block = order.block(*next);
-                *next += 1;
-                block
-            }
-            Order::Drawn => self.random.below(self.region_blocks),
         }
     }
 }

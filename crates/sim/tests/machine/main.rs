@@ -5,4 +5,5 @@ mod clock;
 mod jobs;
 mod leaps;
 mod members;
+mod pace;
 mod repeatable;

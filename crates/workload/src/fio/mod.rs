@@ -9,7 +9,10 @@
 //! read, unless a [`Permission`] names it.
 
 mod command_line;
+mod engines;
 mod error;
+mod finer;
+mod groups;
 mod job_file;
 mod modelled;
 mod options;

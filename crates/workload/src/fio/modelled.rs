@@ -2,8 +2,10 @@
 
 use super::error::OptionError;
 use super::value::{KiloBase, count, number, size, switch, time};
-use crate::job::{Engine, JobSpec, Pattern};
-use raidlab_units::Bytes;
+use super::{engines, finer};
+use crate::job::{JobSpec, Pattern};
+use crate::shape::{ExitWhat, Rate, Sizes};
+use raidlab_units::{Bytes, Nanos};
 
 /// A job under construction: fio settles some options only when all of a
 /// section's are known.
@@ -11,8 +13,30 @@ use raidlab_units::Bytes;
 pub(super) struct Draft {
     pub(super) spec: JobSpec,
     pub(super) kilo_base: KiloBase,
-    /// fio `bs` for reads and writes.
-    pub(super) block_sizes: Option<[Bytes; 2]>,
+    /// For reads and writes, by fio's `bs`, `bsrange` or `bssplit`.
+    pub(super) sizes: Option<[Sizes; 2]>,
+    pub(super) rate: Rate,
+    /// Requests a second, of reads and writes, and the least ones.
+    pub(super) rate_iops: [u64; 2],
+    pub(super) least_iops: [u64; 2],
+    pub(super) flow_weight: u32,
+    pub(super) flow_id: u32,
+    pub(super) flow_sleep: Nanos,
+    pub(super) verifies: bool,
+    /// fio `do_verify=0`.
+    pub(super) verifies_not: bool,
+    pub(super) verify_backlog: u64,
+    pub(super) strided: bool,
+    pub(super) zone_size: Bytes,
+    pub(super) zone_range: Bytes,
+    pub(super) zone_skip: Bytes,
+    /// fio `iodepth_low`, `iodepth_batch_complete_min`; 0: not given.
+    pub(super) depth_low: u32,
+    pub(super) complete_batch: u32,
+    pub(super) new_group: bool,
+    /// `exit_what=all`: later groups would not run.
+    pub(super) ends_all: bool,
+    pub(super) think_blocks_given: bool,
     pub(super) file_name: Option<String>,
     pub(super) no_random_map: bool,
     /// fio `random_generator=lfsr` visits each block once even without a map.
@@ -42,7 +66,7 @@ pub(super) const OPTIONS: &[ModelledOption] = &[
     }),
     option(&["filename"], set_file_name),
     option(&["rw", "readwrite"], set_pattern),
-    option(&["ioengine"], set_engine),
+    option(&["ioengine"], engines::set_engine),
     option(&["iodepth"], |draft, value| {
         draft.spec.io_depth = count(needed(value)?, 1)?;
         Ok(None)
@@ -51,14 +75,20 @@ pub(super) const OPTIONS: &[ModelledOption] = &[
         draft.spec.num_jobs = count(needed(value)?, 1)?;
         Ok(None)
     }),
-    option(&["bs", "blocksize"], set_block_sizes),
-    option(&["bsrange", "blocksize_range"], set_block_size_range),
+    option(&["bs", "blocksize"], finer::set_block_sizes),
+    option(&["bsrange", "blocksize_range"], finer::set_block_size_range),
+    option(&["bssplit"], finer::set_block_size_split),
+    option(&["bs_unaligned", "blocksize_unaligned"], |draft, value| {
+        draft.spec.unaligned_sizes = switch(value)?;
+        Ok(None)
+    }),
+    option(&["ba", "blockalign"], finer::set_alignment),
     option(&["size"], |draft, value| {
-        draft.spec.size = amount(draft, value)?;
+        (draft.spec.size, draft.spec.percents.size) = amount(draft, value)?;
         Ok(None)
     }),
     option(&["io_size", "io_limit"], |draft, value| {
-        draft.spec.io_size = amount(draft, value)?;
+        (draft.spec.io_size, draft.spec.percents.io_size) = amount(draft, value)?;
         Ok(None)
     }),
     option(&["filesize"], |draft, value| {
@@ -66,11 +96,17 @@ pub(super) const OPTIONS: &[ModelledOption] = &[
         Ok(None)
     }),
     option(&["offset", "fileoffset"], |draft, value| {
-        draft.spec.offset = plain_size(draft, value)?;
+        (draft.spec.offset, draft.spec.percents.offset) = place(draft, value)?;
         Ok(None)
     }),
     option(&["offset_increment"], |draft, value| {
-        draft.spec.offset_increment = plain_size(draft, value)?;
+        let (increment, percent) = place(draft, value)?;
+        draft.spec.offset_increment = increment;
+        draft.spec.percents.offset_increment = percent;
+        Ok(None)
+    }),
+    option(&["offset_align"], |draft, value| {
+        draft.spec.offset_align = Some(plain_size(draft, value)?);
         Ok(None)
     }),
     option(&["loops"], |draft, value| {
@@ -113,8 +149,143 @@ pub(super) const OPTIONS: &[ModelledOption] = &[
     }),
     option(&["thinktime_blocks"], |draft, value| {
         draft.spec.think_time_blocks = count(needed(value)?, 1)?;
+        draft.think_blocks_given = true;
         Ok(None)
     }),
+    option(&["thinktime_blocks_type"], |draft, value| {
+        draft.spec.thinking.counts_issues = match needed(value)? {
+            "complete" => false,
+            "issue" => true,
+            text => return Err(choice(text, "complete, issue")),
+        };
+        Ok(None)
+    }),
+    option(&["thinktime_iotime"], |draft, value| {
+        draft.spec.thinking.after = time(needed(value)?, "s")?;
+        Ok(None)
+    }),
+    option(&["rate"], finer::set_rate),
+    option(&["rate_min", "ratemin"], finer::set_least_rate),
+    option(&["rate_iops"], finer::set_rate_iops),
+    option(&["rate_iops_min"], finer::set_least_iops),
+    option(&["rate_cycle", "ratecycle"], |draft, value| {
+        draft.rate.cycle = Nanos::from_millis(number(needed(value)?, 1..=u64::from(u32::MAX))?);
+        Ok(None)
+    }),
+    option(&["rate_process"], |draft, value| {
+        draft.rate.poisson = match needed(value)? {
+            "linear" => false,
+            "poisson" => true,
+            text => return Err(choice(text, "linear, poisson")),
+        };
+        Ok(None)
+    }),
+    option(&["rate_ignore_thinktime"], |draft, value| {
+        draft.rate.ignores_thinking = switch(value)?;
+        Ok(None)
+    }),
+    option(&["io_submit_mode"], |draft, value| {
+        draft.rate.offload = match needed(value)? {
+            "inline" => false,
+            "offload" => true,
+            text => return Err(choice(text, "inline, offload")),
+        };
+        Ok(None)
+    }),
+    option(&["startdelay"], |draft, value| {
+        let text = needed(value)?;
+        if text.contains(['-', ':']) {
+            return Err(not_modelled("a delay that is drawn; write one time"));
+        }
+        draft.spec.start_delay = time(text, "s")?;
+        Ok(None)
+    }),
+    option(&["wait_for"], |draft, value| {
+        draft.spec.wait_for = Some(needed(value)?.to_owned());
+        Ok(None)
+    }),
+    option(&["exit_what"], |draft, value| {
+        draft.spec.exit_what = match needed(value)? {
+            "group" => ExitWhat::Group,
+            "stonewall" | "all" => ExitWhat::Stonewall,
+            text => return Err(choice(text, "group, stonewall, all")),
+        };
+        draft.ends_all = value.is_some_and(|value| value.trim() == "all");
+        Ok(None)
+    }),
+    option(&["new_group"], |draft, value| {
+        draft.new_group = switch(value)?;
+        Ok(None)
+    }),
+    option(&["random_distribution"], finer::set_distribution),
+    option(&["random_sequence_stride"], finer::set_sequence_stride),
+    option(&["percentage_random"], finer::set_percentage_random),
+    option(&["rw_sequencer"], |draft, value| {
+        draft.spec.runs.repeat = match needed(value)? {
+            "sequential" => false,
+            "identical" => true,
+            text => return Err(choice(text, "sequential, identical")),
+        };
+        Ok(None)
+    }),
+    option(&["zonemode"], |draft, value| {
+        draft.strided = match needed(value)? {
+            "none" => false,
+            "strided" => true,
+            "zbd" => return Err(not_modelled("devices with zones of their own")),
+            text => return Err(choice(text, "none, strided, zbd")),
+        };
+        Ok(None)
+    }),
+    option(&["zonesize"], |draft, value| {
+        draft.zone_size = plain_size(draft, value)?;
+        Ok(None)
+    }),
+    option(&["zonerange"], |draft, value| {
+        draft.zone_range = plain_size(draft, value)?;
+        Ok(None)
+    }),
+    option(&["zoneskip"], |draft, value| {
+        draft.zone_skip = plain_size(draft, value)?;
+        Ok(None)
+    }),
+    option(&["flow"], |draft, value| {
+        draft.flow_weight = count(needed(value)?, 0)?;
+        Ok(None)
+    }),
+    option(&["flow_id"], |draft, value| {
+        draft.flow_id = count(needed(value)?, 0)?;
+        Ok(None)
+    }),
+    option(&["flow_sleep"], |draft, value| {
+        draft.flow_sleep = Nanos::from_micros(number(needed(value)?, 0..=u64::from(u32::MAX))?);
+        Ok(None)
+    }),
+    option(&["verify"], |draft, value| {
+        draft.verifies = !matches!(needed(value)?, "none" | "0");
+        Ok(Some(
+            "read back; what comparing costs the processor is not modelled",
+        ))
+    }),
+    option(&["do_verify"], |draft, value| {
+        draft.verifies_not = !switch(value)?;
+        Ok(None)
+    }),
+    option(&["verify_backlog"], |draft, value| {
+        draft.verify_backlog = number(needed(value)?, 0..=u64::from(u32::MAX))?;
+        Ok(None)
+    }),
+    option(&["iodepth_low"], |draft, value| {
+        draft.depth_low = count(needed(value)?, 0)?;
+        Ok(None)
+    }),
+    option(
+        &["iodepth_batch_complete_min", "iodepth_batch_complete"],
+        |draft, value| {
+            draft.complete_batch = count(needed(value)?, 0)?;
+            Ok(None)
+        },
+    ),
     option(&["randseed"], |draft, value| {
         draft.spec.random_seed = Some(number(needed(value)?, 0..=u64::MAX)?);
         Ok(None)
@@ -157,25 +328,25 @@ pub(super) const OPTIONS: &[ModelledOption] = &[
     }),
 ];
 
-fn needed(value: Option<&str>) -> Result<&str, OptionError> {
+pub(super) fn needed(value: Option<&str>) -> Result<&str, OptionError> {
     value
         .map(str::trim)
         .filter(|text| !text.is_empty())
         .ok_or(OptionError::MissingValue)
 }
 
-fn choice(text: &str, expected: &'static str) -> OptionError {
+pub(super) fn choice(text: &str, expected: &'static str) -> OptionError {
     OptionError::Choice {
         text: text.to_owned(),
         expected,
     }
 }
 
-const fn not_modelled(reason: &'static str) -> OptionError {
+pub(super) const fn not_modelled(reason: &'static str) -> OptionError {
     OptionError::NotModelled { reason }
 }
 
-fn percent(value: Option<&str>) -> Result<u32, OptionError> {
+pub(super) fn percent(value: Option<&str>) -> Result<u32, OptionError> {
     let text = needed(value)?;
     let share = count(text, 0)?;
     if share > 100 {
@@ -188,10 +359,13 @@ fn percent(value: Option<&str>) -> Result<u32, OptionError> {
     Ok(share)
 }
 
-fn plain_size(draft: &Draft, value: Option<&str>) -> Result<Bytes, OptionError> {
+pub(super) fn plain_size(draft: &Draft, value: Option<&str>) -> Result<Bytes, OptionError> {
     let text = needed(value)?;
     if text.ends_with('%') {
         return Err(not_modelled("a share of the device; write a size"));
+    }
+    if text.ends_with('z') {
+        return Err(not_modelled("a number of zones; write a size"));
     }
     if text.contains(['-', ':']) {
         return Err(not_modelled("a range of sizes; write one size"));
@@ -199,14 +373,28 @@ fn plain_size(draft: &Draft, value: Option<&str>) -> Result<Bytes, OptionError> 
     size(text, draft.kilo_base)
 }
 
-/// `size=100%` is what fio does without `size`.
-fn amount(draft: &Draft, value: Option<&str>) -> Result<Option<Bytes>, OptionError> {
-    if needed(value)? == "100%" {
-        return Ok(None);
+/// Bytes or percent; `size=100%` is what fio does without `size`.
+fn amount(draft: &Draft, value: Option<&str>) -> Result<(Option<Bytes>, Option<u32>), OptionError> {
+    if let Some(percent) = in_percent(value)? {
+        return Ok((None, Some(percent).filter(|&percent| percent != 100)));
     }
     let bytes = plain_size(draft, value)?;
     // fio takes 0 for an option that is not given.
-    Ok(Some(bytes).filter(|&bytes| bytes > Bytes(0)))
+    Ok((Some(bytes).filter(|&bytes| bytes > Bytes(0)), None))
+}
+
+/// Bytes or percent of the device.
+fn place(draft: &Draft, value: Option<&str>) -> Result<(Bytes, Option<u32>), OptionError> {
+    match in_percent(value)? {
+        Some(percent) => Ok((Bytes(0), Some(percent).filter(|&percent| percent > 0))),
+        None => Ok((plain_size(draft, value)?, None)),
+    }
+}
+
+/// `20%`; `None` where it is something else.
+fn in_percent(value: Option<&str>) -> Result<Option<u32>, OptionError> {
+    let number = needed(value)?.strip_suffix('%');
+    number.map(|number| percent(Some(number))).transpose()
 }
 
 fn set_file_name(
@@ -227,6 +415,10 @@ fn set_pattern(
     value: Option<&str>,
 ) -> Result<Option<&'static str>, OptionError> {
     let text = needed(value)?;
+    let (text, modifier) = match text.split_once(':') {
+        Some((pattern, modifier)) => (pattern.trim(), Some(modifier.trim())),
+        None => (text, None),
+    };
     draft.spec.pattern = match text {
         "read" => Pattern::Read,
         "write" => Pattern::Write,
@@ -235,129 +427,17 @@ fn set_pattern(
         "rw" | "readwrite" => Pattern::ReadWrite,
         "randrw" => Pattern::RandRw,
         "trim" | "randtrim" | "trimwrite" | "randtrimwrite" => return Err(not_modelled("trims")),
-        _ if text.contains(':') => {
-            return Err(not_modelled("a modifier of the order, as in `read:64k`"));
-        }
         _ => return Err(choice(text, "read, write, randread, randwrite, rw, randrw")),
     };
-    Ok(None)
-}
-
-/// fio's engines by how the model runs them.
-const ENGINES: &[(Modelling, &str)] = &[
-    (Modelling::As(Engine::Libaio, None), "libaio"),
-    (
-        Modelling::As(
-            Engine::Libaio,
-            Some("modelled as libaio: a queue of requests per clone"),
-        ),
-        "io_uring posixaio solarisaio windowsaio guasi syslet-rw",
-    ),
-    (Modelling::As(Engine::Sync, None), "sync psync"),
-    (
-        Modelling::As(
-            Engine::Sync,
-            Some("modelled as psync: one request at a time per clone"),
-        ),
-        "vsync pvsync pvsync2",
-    ),
-    (
-        Modelling::As(
-            Engine::Libaio,
-            Some("the modelled device takes the place of what it reaches, with the same queue"),
-        ),
-        "io_uring_cmd xnvme libblkio nbd rbd rados libiscsi gfapi_async nfs dfs ime_aio",
-    ),
-    (
-        Modelling::As(
-            Engine::Sync,
-            Some("the modelled device takes the place of what it reaches, one request at a time"),
-        ),
-        "mmap splice sg libpmem dev-dax pmemblk mtd gfapi libhdfs ime_psync ime_psyncv \
-         libcufile libhipfile",
-    ),
-    (
-        Modelling::As(
-            Engine::Null,
-            Some("no request reaches the device, as with fio's"),
-        ),
-        "null",
-    ),
-    (
-        Modelling::No,
-        "net netsplice rdma http cpuio exec external e4defrag falloc ftruncate filecreate \
-         filestat filedelete dircreate dirstat dirdelete binject libzbc page_fault",
-    ),
-];
-
-/// How the model runs an engine.
-#[derive(Debug, Clone, Copy)]
-enum Modelling {
-    /// Like this one, with something to say.
-    As(Engine, Option<&'static str>),
-    /// Not at all.
-    No,
-}
-
-fn engine(name: &str) -> Option<Modelling> {
-    let lists = |names: &str| names.split(' ').any(|listed| listed == name);
-    let found = ENGINES.iter().find(|(_, names)| lists(names));
-    found.map(|&(modelling, _)| modelling)
-}
-
-fn set_engine(draft: &mut Draft, value: Option<&str>) -> Result<Option<&'static str>, OptionError> {
-    let text = needed(value)?;
-    match engine(text) {
-        Some(Modelling::As(engine, note)) => {
-            draft.spec.engine = engine;
-            Ok(note)
+    draft.spec.step = 0;
+    draft.spec.runs.draw_every = 1;
+    match modifier {
+        None => {}
+        Some(every) if draft.spec.pattern.is_random() => {
+            draft.spec.runs.draw_every = count(every, 1)?;
         }
-        Some(Modelling::No) => Err(not_modelled("an I/O engine other than those for disks")),
-        None => Err(choice(
-            text,
-            "libaio, io_uring, posixaio, sync, psync, vsync, pvsync, pvsync2",
-        )),
+        Some(step) => draft.spec.step = finer::step(draft, step)?,
     }
-}
-
-/// `8k`, `8k,32k` (reads, writes) or `8k,32k,4k` (and trims); an empty place
-/// keeps fio's default, and without a second one the first holds for all.
-fn set_block_sizes(
-    draft: &mut Draft,
-    value: Option<&str>,
-) -> Result<Option<&'static str>, OptionError> {
-    let text = needed(value)?;
-    let default = JobSpec::default().block_size;
-    let one = |text: &str| match text.trim() {
-        "" => Ok(default),
-        text => size(text, draft.kilo_base),
-    };
-    let sizes = match text.split_once(',') {
-        None => [one(text)?; 2],
-        Some((reads, rest)) => [
-            one(reads)?,
-            one(rest.split_once(',').map_or(rest, |(writes, _)| writes))?,
-        ],
-    };
-    draft.block_sizes = Some(sizes);
-    Ok(None)
-}
-
-fn set_block_size_range(
-    draft: &mut Draft,
-    value: Option<&str>,
-) -> Result<Option<&'static str>, OptionError> {
-    let text = needed(value)?;
-    let (least, most) = text
-        .split_once(['-', ':'])
-        .ok_or_else(|| choice(text, "ranges such as 4k-4k"))?;
-    let least = size(least, draft.kilo_base)?;
-    if least != size(most, draft.kilo_base)? {
-        return Err(not_modelled(
-            "requests of different sizes; use one block size",
-        ));
-    }
-    draft.block_sizes = Some([least; 2]);
     Ok(None)
 }
 

@@ -1,12 +1,12 @@
 //! The model's view of jobs: from lists of options to what runs in groups.
 
 use super::error::{JobFileError, OptionError};
+use super::finer;
 use super::modelled::Draft;
 use super::options::{FioJob, FioOption};
 use super::table::{self, Rule};
 use super::{JobFile, Note};
-use crate::job::{JobSpec, group_jobs};
-use raidlab_units::Bytes;
+use crate::job::{JobError, JobSpec, group_jobs};
 
 /// Collects jobs.
 #[derive(Debug, Default)]
@@ -18,6 +18,10 @@ pub(super) struct Collector {
     stop_together: bool,
     /// The first option that is not modelled; it is left out.
     not_modelled: Option<JobFileError>,
+    /// The reporting group that is open.
+    reports: u32,
+    /// The job that would end all others, and what to say where some come later.
+    ends_all: Option<(usize, JobFileError)>,
 }
 
 impl Collector {
@@ -46,8 +50,9 @@ impl Collector {
             option: names[0].to_owned(),
             cause: Box::new(cause),
         };
-        draft.spec.block_size =
-            block_size(&draft).map_err(|cause| option_error(&["bs", "blocksize"], cause))?;
+        if let Err(cause) = finer::settle(&mut draft) {
+            self.refuse(option_error(&["zonemode"], cause))?;
+        }
         draft.spec.random_map = !draft.no_random_map || draft.shift_register;
         if let Some(name) = draft.file_name {
             let first = self.file_name.get_or_insert_with(|| name.clone());
@@ -59,11 +64,37 @@ impl Collector {
                 ));
             }
         }
-        draft.spec.validate().map_err(|cause| JobFileError::Job {
+        let wrong = |spec: &JobSpec, cause| JobFileError::Job {
             place: place.clone(),
-            job: draft.spec.name.clone(),
+            job: spec.name.clone(),
             cause: Box::new(cause),
-        })?;
+        };
+        if let Some(awaited) = draft.spec.wait_for.take() {
+            draft.spec.wait_for = self
+                .awaited(&draft.spec, awaited)
+                .map_err(|cause| wrong(&draft.spec, cause))?;
+        }
+        draft
+            .spec
+            .validate()
+            .map_err(|cause| wrong(&draft.spec, cause))?;
+        if draft.spec.random_map
+            && draft.spec.pattern.is_random()
+            && (draft.spec.sizes.is_some() || draft.spec.alignment.is_some())
+        {
+            self.notes.push(Note {
+                place: place.clone(),
+                option: String::from("norandommap"),
+                text: "always so in the model where sizes or alignments differ",
+            });
+        }
+        self.reports += u32::from(draft.new_group);
+        draft.spec.report_group = self.reports;
+        if draft.ends_all {
+            let reason = "jobs of later groups that never run";
+            let error = option_error(&["exit_what"], OptionError::NotModelled { reason });
+            self.ends_all = Some((self.jobs.len(), error));
+        }
         if draft.spec.io_depth > draft.spec.queue_depth() {
             self.notes.push(Note {
                 place: place_of(&["iodepth"]),
@@ -86,6 +117,12 @@ impl Collector {
                 name: name.to_owned(),
             });
         }
+        if let Some((job, error)) = self.ends_all.take()
+            && self.stop_together
+            && self.jobs[job + 1..].iter().any(|later| later.stonewall)
+        {
+            self.not_modelled.get_or_insert(error);
+        }
         self.notes.sort_by(|one, other| one.place.cmp(&other.place));
         // What a `[global]` section says is in the list of each job.
         self.notes.dedup();
@@ -94,6 +131,18 @@ impl Collector {
             notes: self.notes,
         };
         Ok((file, self.not_modelled))
+    }
+
+    /// The job that `spec` waits for, if it runs with it: one of an earlier
+    /// group has ended.
+    fn awaited(&self, spec: &JobSpec, name: String) -> Result<Option<String>, JobError> {
+        let found = self.jobs.iter().rposition(|job| job.name == name);
+        let Some(index) = found else {
+            return Err(JobError::NoJobToWaitFor { name });
+        };
+        let mut later = self.jobs[index + 1..].iter();
+        let ended = spec.stonewall || later.any(|job| job.stonewall);
+        Ok((!ended).then_some(name))
     }
 
     fn apply(&mut self, draft: &mut Draft, options: &[FioOption]) -> Result<(), JobFileError> {
@@ -149,18 +198,4 @@ fn apply_one(draft: &mut Draft, option: &FioOption) -> Result<Option<&'static st
             nearest: table::nearest(&option.name),
         }),
     }
-}
-
-/// The block size of the directions that the job uses.
-fn block_size(draft: &Draft) -> Result<Bytes, OptionError> {
-    let Some([reads, writes]) = draft.block_sizes else {
-        return Ok(draft.spec.block_size);
-    };
-    let pattern = draft.spec.pattern;
-    if pattern.is_mixed() && reads != writes {
-        return Err(OptionError::NotModelled {
-            reason: "requests of different sizes; use one block size",
-        });
-    }
-    Ok(if pattern.reads() { reads } else { writes })
 }

@@ -1,0 +1,287 @@
+//! What holds a clone back beside its depth: a rate, pauses to think, a depth
+//! that is refilled in batches, and its share among other jobs.
+//!
+//! The rules are those of fio's `rate_ddir` (io_u.c), `usec_for_io`,
+//! `handle_thinktime` and `check_min_rate` (backend.c) and
+//! `flow_threshold_exceeded` (flow.c). A clone that has to sleep waits for all
+//! of its requests in flight first, but not under `io_submit_mode=offload`. In a
+//! mixed job fio issues in the other direction where that is behind its rate;
+//! here the request waits for its own.
+
+use raidlab_random::Stream;
+use raidlab_units::Nanos;
+use raidlab_workload::{Direction, Flow, IoUnit, JobSpec, Rate, Thinking};
+
+/// How long a job may settle before its least rate counts.
+const SETTLE: Nanos = Nanos::from_secs(2);
+/// How often the least rate is looked at unless the job says else.
+const CYCLE: Nanos = Nanos::SECOND;
+
+/// Whether a clone sleeps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Pause {
+    /// It does not.
+    None,
+    /// When nothing is in flight it sleeps so long.
+    DrainFor(Nanos),
+    /// When nothing is in flight it sleeps until then.
+    DrainUntil(Nanos),
+    /// Until then.
+    Until(Nanos),
+}
+
+/// The pace of one clone.
+#[derive(Debug)]
+pub(crate) struct Pace {
+    rate: Option<Rate>,
+    smallest: u64,
+    random: Stream,
+    begun: Nanos,
+    /// Bytes issued, of reads and of writes.
+    issued: [u64; 2],
+    /// When the next request of a Poisson process is due, after the beginning.
+    poisson: [Nanos; 2],
+    /// Bytes completed, and what they were when the least rate was last looked at.
+    completed: [u64; 2],
+    checked: Option<(Nanos, [u64; 2])>,
+    think_time: Nanos,
+    think_blocks: u64,
+    thinking: Thinking,
+    counted: u64,
+    thought: Nanos,
+    refill_at: Option<u32>,
+    refilling: bool,
+    pub(crate) pause: Pause,
+    /// A request that was drawn before its time.
+    pub(crate) waiting: Option<IoUnit>,
+}
+
+impl Pace {
+    pub(crate) fn new(job: &JobSpec, random: Stream, begun: Nanos) -> Self {
+        Self {
+            rate: job.rate,
+            smallest: job.block_size.0.max(1),
+            random,
+            begun,
+            issued: [0; 2],
+            poisson: [Nanos::ZERO; 2],
+            completed: [0; 2],
+            checked: None,
+            think_time: job.think_time,
+            think_blocks: u64::from(job.think_time_blocks),
+            thinking: job.thinking,
+            counted: 0,
+            thought: begun,
+            refill_at: job.refill_at,
+            refilling: false,
+            pause: Pause::None,
+            waiting: None,
+        }
+    }
+
+    /// The clone begins later than it was made.
+    pub(crate) const fn begin(&mut self, at: Nanos) {
+        self.begun = at;
+        self.thought = at;
+    }
+
+    /// Whether nothing holds the clone back, ever.
+    pub(crate) fn is_free(&self) -> bool {
+        self.rate.is_none() && self.think_time == Nanos::ZERO && self.refill_at.is_none()
+    }
+
+    /// Whether requests wait until fewer are in flight.
+    pub(crate) fn refills(&mut self, in_flight: u32, depth: u32) -> bool {
+        let Some(low) = self.refill_at else {
+            return false;
+        };
+        self.refilling = if self.refilling {
+            in_flight > low
+        } else {
+            in_flight >= depth
+        };
+        self.refilling
+    }
+
+    /// When a request in this direction may start; `None`: now.
+    pub(crate) fn due(&self, direction: Direction) -> Option<Nanos> {
+        let index = index(direction)?;
+        let rate = self.rate?;
+        let per_second = rate.per_second[index];
+        if per_second == 0 {
+            return None;
+        }
+        let after = if rate.poisson {
+            self.poisson[index]
+        } else {
+            let nanos = u128::from(self.issued[index]) * 1_000_000_000 / u128::from(per_second);
+            Nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+        };
+        Some(Nanos(self.begun.0.saturating_add(after.0)))
+    }
+
+    /// How a clone sleeps until `due`.
+    pub(crate) fn sleep(&self, due: Nanos) -> Pause {
+        if self.rate.is_some_and(|rate| rate.offload) {
+            Pause::Until(due)
+        } else {
+            Pause::DrainUntil(due)
+        }
+    }
+
+    /// A request was issued.
+    pub(crate) fn issue(&mut self, unit: &IoUnit, now: Nanos) {
+        let Some(index) = index(unit.direction) else {
+            return;
+        };
+        self.issued[index] += unit.length.0;
+        if let Some(rate) = self.rate.filter(|rate| rate.poisson) {
+            let requests = (rate.per_second[index] / self.smallest).max(1);
+            self.poisson[index] += exponential(1_000_000 / requests, &mut self.random);
+        }
+        if self.thinking.counts_issues {
+            self.count(now);
+        }
+    }
+
+    /// A request has completed.
+    pub(crate) fn complete(&mut self, direction: Direction, bytes: u64, now: Nanos) {
+        let Some(index) = index(direction) else {
+            return;
+        };
+        self.completed[index] += bytes;
+        if !self.thinking.counts_issues {
+            self.count(now);
+        }
+    }
+
+    /// Counts a request, and begins to think where it is time.
+    fn count(&mut self, now: Nanos) {
+        if self.think_time == Nanos::ZERO {
+            return;
+        }
+        self.counted += 1;
+        let after = self.thinking.after;
+        let by_time = after > Nanos::ZERO && now.saturating_sub(self.thought) >= after;
+        let by_count = !self.thinking.only_by_time && self.counted >= self.think_blocks;
+        if !by_time && !by_count {
+            return;
+        }
+        self.counted = 0;
+        self.thought = now + self.think_time;
+        self.pause = Pause::DrainFor(self.think_time);
+        if let Some(rate) = self.rate.filter(|rate| rate.ignores_thinking) {
+            for (issued, per_second) in self.issued.iter_mut().zip(rate.per_second) {
+                let missed = u128::from(per_second) * u128::from(self.think_time.0) / 1_000_000_000;
+                let missed = u64::try_from(missed).unwrap_or(u64::MAX);
+                *issued += missed.saturating_sub(self.smallest);
+            }
+            self.poisson = self.poisson.map(|at| at + self.think_time);
+        }
+    }
+
+    /// Whether the clone is slower than it may be, which ends it.
+    pub(crate) fn is_too_slow(&mut self, now: Nanos) -> bool {
+        let Some(rate) = self.rate.filter(|rate| rate.least != [0; 2]) else {
+            return false;
+        };
+        let (at, before) = match self.checked {
+            _ if now < self.begun + SETTLE => return false,
+            None => {
+                self.checked = Some((now, self.completed));
+                return false;
+            }
+            Some(checked) => checked,
+        };
+        let spent = now.saturating_sub(at);
+        let cycle = if rate.cycle > Nanos::ZERO {
+            rate.cycle
+        } else {
+            CYCLE
+        };
+        if spent < cycle {
+            return false;
+        }
+        self.checked = Some((now, self.completed));
+        (0..2).any(|index| {
+            let bytes = u128::from(self.completed[index] - before[index]);
+            bytes * 1_000_000_000 < u128::from(rate.least[index]) * u128::from(spent.0)
+        })
+    }
+}
+
+/// 0 for reads, 1 for writes.
+const fn index(direction: Direction) -> Option<usize> {
+    match direction {
+        Direction::Read => Some(0),
+        Direction::Write => Some(1),
+        Direction::Flush => None,
+    }
+}
+
+/// A time drawn from an exponential distribution of this mean, microseconds.
+#[expect(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "whole nanoseconds of a drawn time"
+)]
+fn exponential(mean_micros: u64, random: &mut Stream) -> Nanos {
+    // Above 0, so that the logarithm is finite.
+    let draw = ((random.next_u64() >> 11) + 1) as f64 / (1_u64 << 53) as f64;
+    Nanos((mean_micros as f64 * 1000.0 * -draw.ln()) as u64)
+}
+
+/// The requests of all clones that share by `flow`.
+#[derive(Debug, Default)]
+pub(crate) struct Flows(Vec<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    id: u32,
+    /// fio counts from 1.
+    counter: u64,
+    weight: u64,
+}
+
+impl Flows {
+    /// One clone more.
+    pub(crate) fn join(&mut self, flow: Flow) {
+        if self.of(flow).is_none() {
+            self.0.push(Shared {
+                id: flow.id,
+                counter: 1,
+                weight: 0,
+            });
+        }
+        if let Some(shared) = self.of(flow) {
+            shared.weight += u64::from(flow.weight);
+        }
+    }
+
+    /// One clone less, that has issued `count`.
+    pub(crate) fn leave(&mut self, flow: Flow, count: u64) {
+        if let Some(shared) = self.of(flow) {
+            shared.weight -= u64::from(flow.weight);
+            shared.counter -= count;
+        }
+    }
+
+    /// Whether a clone that has issued `count` is ahead of its share; else its
+    /// next request counts.
+    pub(crate) fn is_ahead(&mut self, flow: Flow, count: u64) -> bool {
+        let Some(shared) = self.of(flow) else {
+            return false;
+        };
+        let own = u128::from(count) * u128::from(shared.weight);
+        if own > u128::from(flow.weight) * u128::from(shared.counter) {
+            return true;
+        }
+        shared.counter += 1;
+        false
+    }
+
+    fn of(&mut self, flow: Flow) -> Option<&mut Shared> {
+        self.0.iter_mut().find(|shared| shared.id == flow.id)
+    }
+}

@@ -1,0 +1,197 @@
+//! What holds jobs back: rates, pauses, batches, shares and each other.
+
+use crate::bench::{Bench, group, random, sequential, timed};
+use raidlab_sim::JobResult;
+use raidlab_units::{Bytes, Nanos};
+use raidlab_workload::{
+    Engine, ExitWhat, Flow, JobGroup, JobSpec, Pattern, Rate, Thinking, Verify,
+};
+
+const MIB: u64 = 1 << 20;
+
+fn run_group(group: &JobGroup) -> JobResult {
+    Bench::default().machine().run(group).expect("runs")
+}
+
+fn run(job: JobSpec) -> JobResult {
+    run_group(&group([job]))
+}
+
+fn rate(reads: u64) -> Rate {
+    Rate {
+        per_second: [reads, 0],
+        ..Rate::default()
+    }
+}
+
+#[test]
+fn a_rate_is_kept_whatever_the_depth() {
+    for depth in [1, 8] {
+        // 50 requests a second of a drive that does more.
+        let result = run(JobSpec {
+            rate: Some(rate(50 * 4096)),
+            ..timed(Pattern::RandRead, depth, 10)
+        });
+        let ios = result.reads().ios;
+        assert!((490..=505).contains(&ios), "{depth}: {ios}");
+    }
+}
+
+#[test]
+fn a_poisson_process_has_its_mean_and_is_no_clock() {
+    let paced = |poisson: bool| {
+        run(JobSpec {
+            rate: Some(Rate {
+                poisson,
+                offload: true,
+                ..rate(50 * 4096)
+            }),
+            ..timed(Pattern::RandRead, 32, 60)
+        })
+    };
+    let (poisson, linear) = (paced(true), paced(false));
+    let ios = poisson.reads().ios;
+    assert!((2_800..=3_200).contains(&ios), "{ios}");
+    // Requests that come in bunches wait for each other.
+    let mean = |result: &JobResult| result.reads().latency.mean();
+    assert!(mean(&poisson) > mean(&linear) * 1.02);
+}
+
+#[test]
+fn a_job_below_its_least_rate_ends() {
+    let least = |bytes: u64| {
+        run(JobSpec {
+            rate: Some(Rate {
+                least: [bytes, 0],
+                ..Rate::default()
+            }),
+            ..timed(Pattern::RandRead, 1, 20)
+        })
+    };
+    assert!(least(1024).runtime >= Nanos::from_secs(20));
+    let ended = least(100 * MIB).runtime;
+    assert!((3..5).contains(&(ended.0 / 1_000_000_000)), "{ended}");
+}
+
+#[test]
+fn a_deep_job_that_thinks_empties_its_queue() {
+    let thinking = |thinking: Thinking| {
+        let job = JobSpec {
+            think_time: Nanos::from_millis(500),
+            think_time_blocks: 32,
+            thinking,
+            ..random(Pattern::RandRead, 8, 320)
+        };
+        run(job).runtime
+    };
+    let complete = thinking(Thinking::default());
+    assert!(complete >= Nanos::from_secs(5), "{complete}");
+    let issued = thinking(Thinking {
+        counts_issues: true,
+        ..Thinking::default()
+    });
+    assert!(issued >= Nanos::from_secs(5), "{issued}");
+    let by_time = thinking(Thinking {
+        after: Nanos::from_secs(1000),
+        only_by_time: true,
+        ..Thinking::default()
+    });
+    assert!(by_time < Nanos::from_secs(5), "{by_time}");
+}
+
+#[test]
+fn jobs_begin_after_their_delay_and_after_the_job_they_wait_for() {
+    let named = |name: &str, job: JobSpec| JobSpec {
+        name: name.to_owned(),
+        ..job
+    };
+    let alone = run(sequential(Pattern::Read, 64 * MIB)).runtime;
+    let delayed = run(JobSpec {
+        start_delay: Nanos::from_secs(3),
+        ..sequential(Pattern::Read, 64 * MIB)
+    });
+    let late = delayed.runtime.saturating_sub(alone);
+    assert!(late.0.abs_diff(3_000_000_000) < 50_000_000, "{late}");
+    let waiting = run_group(&group([
+        named("first", timed(Pattern::RandRead, 1, 2)),
+        JobSpec {
+            wait_for: Some("first".to_owned()),
+            ..named("second", timed(Pattern::RandRead, 1, 3))
+        },
+    ]));
+    assert!(waiting.runtime >= Nanos::from_secs(5));
+    let [first, second] = [0, 1].map(|job: usize| waiting.jobs[job].reads.ios);
+    assert!(first > 0 && second > first, "{first} {second}");
+}
+
+#[test]
+fn jobs_share_by_their_flow() {
+    let part = |weight: u32| JobSpec {
+        flow: Some(Flow {
+            id: 0,
+            weight,
+            sleep: Nanos::ZERO,
+        }),
+        ..timed(Pattern::RandRead, 4, 20)
+    };
+    let result = run_group(&group([part(1), part(4)]));
+    let [one, four] = [0, 1].map(|job: usize| result.jobs[job].reads.ios);
+    assert!((one * 4).abs_diff(four) * 20 < four, "{one} {four}");
+}
+
+#[test]
+fn only_those_end_together_that_are_to() {
+    let endless = || timed(Pattern::RandRead, 1, 30);
+    let ends = |exit_what: ExitWhat| {
+        let first = JobSpec {
+            exit_what,
+            ..random(Pattern::RandRead, 1, 10)
+        };
+        let other = JobSpec {
+            report_group: 1,
+            ..endless()
+        };
+        run_group(&JobGroup {
+            jobs: vec![first, other],
+            stop_together: true,
+        })
+        .runtime
+    };
+    assert!(ends(ExitWhat::Group) >= Nanos::from_secs(30));
+    assert!(ends(ExitWhat::Stonewall) < Nanos::from_secs(5));
+}
+
+#[test]
+fn batches_of_completions_leave_the_drive_less_to_choose_from() {
+    let deep = |refill_at: Option<u32>| {
+        run(JobSpec {
+            refill_at,
+            ..timed(Pattern::RandRead, 32, 30)
+        })
+        .reads()
+        .ios
+    };
+    let (full, batched) = (deep(None), deep(Some(1)));
+    assert!(batched * 10 < full * 9, "{batched} {full}");
+}
+
+#[test]
+fn null_reaches_no_disk_and_takes_the_host_s_time() {
+    let result = run(JobSpec {
+        engine: Engine::Null,
+        ..random(Pattern::RandRead, 1, 1_000)
+    });
+    assert_eq!(result.reads().ios, 1_000);
+    assert!(result.members.iter().all(|member| member.read_ios == 0));
+    assert!(result.runtime > Nanos::ZERO);
+}
+
+#[test]
+fn what_is_verified_is_read_from_the_disks() {
+    let result = run(JobSpec {
+        verify: Some(Verify { backlog: 0 }),
+        ..sequential(Pattern::Write, 16 * MIB)
+    });
+    assert_eq!((result.writes().ios, result.reads().ios), (128, 128));
+    assert_eq!(result.reads().bytes, Bytes(16 * MIB));
+}

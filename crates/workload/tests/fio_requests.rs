@@ -1,0 +1,284 @@
+//! The model's requests beside fio's own, where fio's choice is deterministic:
+//! the same requests in the same order; and where it draws, the same counts and
+//! bounds. Runs where fio is installed, and says so where it is not.
+
+use raidlab_random::Stream;
+use raidlab_units::Bytes;
+use raidlab_workload::{Direction, FioJobs, Permission};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::process::Command;
+
+/// The file that fio works on.
+const FILE: u64 = 16 << 20;
+
+/// A request: `read` or `write`, offset, length.
+type Request = (String, u64, u64);
+
+/// A folder that goes away.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let name = format!("raidlab-fio-requests-{}-{name}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        std::fs::create_dir_all(&path).expect("a folder");
+        Self(path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn is_installed() -> bool {
+    let found = Command::new("fio").arg("--version").output().is_ok();
+    if !found {
+        eprintln!("fio is not installed: nothing is compared");
+    }
+    found
+}
+
+/// What fio does with these options on a sparse file.
+fn of_fio(name: &str, options: &str) -> Vec<Request> {
+    let folder = Folder::new(name);
+    let file = folder.0.join("data");
+    let log = folder.0.join("requests.log");
+    std::fs::File::create(&file)
+        .and_then(|file| file.set_len(FILE))
+        .expect("a sparse file");
+    let output = Command::new("fio")
+        .arg("--name=x")
+        .arg(format!("--filename={}", file.display()))
+        .arg(format!("--write_iolog={}", log.display()))
+        .arg("--thread=1")
+        .args(options.split_whitespace())
+        .current_dir(&folder.0)
+        .output()
+        .expect("fio runs");
+    assert!(
+        output.status.success(),
+        "{options}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let text = std::fs::read_to_string(&log).expect("fio's log of requests");
+    let request = |line: &str| {
+        let mut words = line.split_whitespace().rev();
+        let length = words.next()?.parse().ok()?;
+        let offset = words.next()?.parse().ok()?;
+        let action = words
+            .next()
+            .filter(|word| matches!(*word, "read" | "write"))?;
+        Some((action.to_owned(), offset, length))
+    };
+    text.lines().filter_map(request).collect()
+}
+
+/// What the model makes of the same options.
+fn of_model(options: &str) -> Vec<Request> {
+    let words: Vec<&str> = options.split_whitespace().collect();
+    let file = FioJobs::from_command_line("x", &words, &Permission::default())
+        .and_then(|jobs| jobs.model())
+        .unwrap_or_else(|error| panic!("{options}: {error}"));
+    let job = &file.groups[0].jobs[0];
+    let mut stream = job
+        .request_stream(0, Bytes(FILE), Stream::new(1))
+        .expect("it fits");
+    std::iter::from_fn(|| stream.next_unit())
+        .take(100_000)
+        .filter_map(|unit| {
+            let action = match unit.direction {
+                Direction::Read => "read",
+                Direction::Write => "write",
+                Direction::Flush => return None,
+            };
+            Some((action.to_owned(), unit.offset.0, unit.length.0))
+        })
+        .collect()
+}
+
+/// Options whose requests follow from the options alone.
+const DETERMINISTIC: [&str; 26] = [
+    "--rw=read --bs=64k --size=1m",
+    "--rw=write --bs=64k --size=1m",
+    "--rw=read --bs=64k",
+    "--rw=read --bs=48k --size=1m",
+    "--rw=read --bs=64k --size=1m --offset=2m",
+    "--rw=read --bs=64k --offset=15m",
+    "--rw=read --bs=64k --size=25%",
+    "--rw=read --bs=64k --size=1m --offset=30%",
+    "--rw=read --bs=64k --size=1m --offset=30% --offset_align=1m",
+    "--rw=read --bs=64k --filesize=4m --offset=3m",
+    "--rw=read --bs=64k --size=512k --loops=3",
+    "--rw=read --bs=64k --size=1m --io_size=512k",
+    "--rw=write --bs=64k --size=512k --io_size=1m",
+    "--rw=read --bs=64k --size=1m --io_size=50%",
+    "--rw=read --bs=64k --size=1m --number_ios=5",
+    "--rw=read:64k --bs=64k --size=1m",
+    "--rw=write:112k --bs=16k --size=1m",
+    "--rw=write:112k --bs=16k --size=1m --io_size=512k",
+    "--rw=read:-128k --bs=64k --size=1m",
+    "--rw=read:-8k --bs=4k --size=256k",
+    "--rw=write --bs=4k,64k --size=1m",
+    "--rw=read --bs=64k --zonemode=strided --zonesize=256k --zoneskip=768k --io_size=1m",
+    "--rw=read --bs=64k --zonemode=strided --zonesize=512k --zonerange=256k --zoneskip=256k --io_size=2m",
+    "--rw=write --bs=64k --size=512k --verify=crc32c",
+    "--rw=write --bs=64k --size=512k --verify=crc32c --verify_backlog=4",
+    "--rw=write --bs=64k --size=512k --verify=crc32c --do_verify=0",
+];
+
+#[test]
+fn what_fio_does_not_draw_is_the_same_in_the_same_order() {
+    if !is_installed() {
+        return;
+    }
+    let mut wrong = Vec::new();
+    for (index, options) in DETERMINISTIC.into_iter().enumerate() {
+        let fio = of_fio(&format!("{index}"), options);
+        let model = of_model(options);
+        assert!(!fio.is_empty(), "{options}");
+        if fio != model {
+            let differs = fio.iter().zip(&model).position(|(fio, model)| fio != model);
+            let differs = differs.unwrap_or(fio.len().min(model.len()));
+            wrong.push(format!(
+                "{options}: {} of fio's, {} of the model's, from request {differs}: {:?} {:?}",
+                fio.len(),
+                model.len(),
+                &fio[differs.min(fio.len())..(differs + 3).min(fio.len())],
+                &model[differs.min(model.len())..(differs + 3).min(model.len())],
+            ));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+fn counts<T: Ord>(requests: &[Request], key: impl Fn(&Request) -> T) -> BTreeMap<T, u64> {
+    let mut counts = BTreeMap::new();
+    for request in requests {
+        *counts.entry(key(request)).or_default() += 1;
+    }
+    counts
+}
+
+/// Shares of a hundred, of counts.
+fn shares<T: Ord + Copy>(counts: &BTreeMap<T, u64>) -> BTreeMap<T, u64> {
+    let all: u64 = counts.values().sum();
+    let share = |(&key, count): (&T, &u64)| (key, (count * 100 + all / 2) / all.max(1));
+    counts.iter().map(share).collect()
+}
+
+fn alike<T: Ord + Copy + std::fmt::Debug>(
+    options: &str,
+    key: impl Fn(&Request) -> T + Copy,
+    model: &[Request],
+    fio: &[Request],
+) {
+    let (model, fio) = (shares(&counts(model, key)), shares(&counts(fio, key)));
+    for (key, share) in &fio {
+        let ours = model.get(key).copied().unwrap_or(0);
+        assert!(
+            ours.abs_diff(*share) <= 3,
+            "{options}: {key:?} {ours} % not {share} %"
+        );
+    }
+}
+
+#[test]
+fn what_fio_draws_has_the_same_shares() {
+    if !is_installed() {
+        return;
+    }
+    let sizes = [
+        "--rw=randread --bssplit=4k/60:16k/30:64k/10 --norandommap --io_size=64m",
+        "--rw=randread --bsrange=4k-16k --norandommap --io_size=64m",
+        "--rw=randwrite --bssplit=512/10:4k/90 --blockalign=4k --norandommap --io_size=16m",
+    ];
+    for (index, options) in sizes.into_iter().enumerate() {
+        let fio = of_fio(&format!("sizes{index}"), options);
+        let model = of_model(options);
+        alike(options, |(_, _, length)| *length, &model, &fio);
+        let multiple = |requests: &[Request]| {
+            let smallest = requests
+                .iter()
+                .map(|(_, offset, _)| offset.trailing_zeros())
+                .min();
+            smallest.unwrap_or(0)
+        };
+        assert_eq!(multiple(&model), multiple(&fio), "{options}");
+    }
+    let places = [
+        "--rw=randread --bs=4k --norandommap --random_distribution=zoned:50/5:30/15:20/ --io_size=64m",
+        "--rw=randread --bs=4k --norandommap --random_distribution=zoned_abs:60/1m:40/7m --io_size=64m",
+        "--rw=randread --bs=4k --norandommap --random_distribution=zoned:100/10:0/90 --io_size=16m",
+    ];
+    for (index, options) in places.into_iter().enumerate() {
+        let fio = of_fio(&format!("places{index}"), options);
+        let model = of_model(options);
+        // Twentieths of the file.
+        alike(options, |(_, offset, _)| offset * 20 / FILE, &model, &fio);
+    }
+    let curves = ["zipf:0.9", "zipf:1.2", "pareto:0.2"];
+    for (index, curve) in curves.into_iter().enumerate() {
+        let options = format!(
+            "--rw=randread --bs=4k --norandommap --random_distribution={curve} --io_size=64m"
+        );
+        let fio = of_fio(&format!("curves{index}"), &options);
+        let model = of_model(&options);
+        // The share of the requests that the most wanted tenth of the blocks has.
+        let top = |requests: &[Request]| {
+            let mut counts: Vec<u64> = counts(requests, |(_, offset, _)| *offset)
+                .into_values()
+                .collect();
+            counts.sort_unstable_by(|one, other| other.cmp(one));
+            counts.iter().take(410).sum::<u64>() * 100 / requests.len() as u64
+        };
+        let (ours, theirs) = (top(&model), top(&fio));
+        assert!(
+            ours.abs_diff(theirs) <= 4,
+            "{curve}: {ours} % not {theirs} %"
+        );
+    }
+    let runs = "--rw=randread:8 --bs=4k --norandommap --io_size=16m";
+    let jumps = |requests: &[Request]| {
+        let pairs = requests.windows(2);
+        pairs
+            .filter(|pair| pair[1].1 != pair[0].1 + pair[0].2)
+            .count()
+            * 100
+            / requests.len()
+    };
+    let (ours, theirs) = (jumps(&of_model(runs)), jumps(&of_fio("runs", runs)));
+    assert!(ours.abs_diff(theirs) <= 1, "{ours} {theirs}");
+}
+
+/// Offsets of reads and of writes.
+fn offsets(requests: &[Request], action: &str) -> Vec<u64> {
+    let of = requests.iter().filter(|(one, _, _)| one == action);
+    of.map(|&(_, offset, _)| offset).collect()
+}
+
+#[test]
+fn a_random_pass_is_read_back_as_it_was_written_or_by_offset() {
+    if !is_installed() {
+        return;
+    }
+    let mapped = "--rw=randwrite --bs=64k --size=1m --verify=crc32c";
+    let unmapped = "--rw=randwrite --bs=64k --size=1m --verify=crc32c --norandommap --io_size=1m";
+    for (index, options) in [mapped, unmapped].into_iter().enumerate() {
+        let both = [
+            of_model(options),
+            of_fio(&format!("verify{index}"), options),
+        ];
+        for requests in both {
+            let (mut written, read) = (offsets(&requests, "write"), offsets(&requests, "read"));
+            assert_eq!(written.len(), 16, "{options}");
+            if index == 1 {
+                written.sort_unstable();
+                written.dedup();
+            }
+            assert_eq!(read, written, "{options}");
+        }
+    }
+}
