@@ -2,11 +2,12 @@
 
 use crate::build::{Ablation, BuildError, Plan};
 use crate::commands::{CommandFile, CommandLine};
+use crate::facts;
 use crate::row::rows;
 use raidlab_array::{Operation, Slot};
 use raidlab_lab::{
-    Bench, BenchError, Condition, EventKind, Experiment, Files, Finish, Observer, PlannedStep,
-    Progress, Wait,
+    Bench, BenchError, Condition, Deeds, EventKind, Experiment, Files, Finish, Observer,
+    PlannedStep, Progress, Wait,
 };
 use raidlab_sim::{DiskCommand, Machine, SimError};
 use raidlab_store::output::OutputError;
@@ -62,9 +63,11 @@ impl Bench for ModelBench {
         }
         observer.record(Records {
             settings: settings(&plan, experiment),
+            observations: facts::of_subject(&plan, experiment),
             ..Records::default()
         });
         let steps = experiment.steps.len();
+        let mut deeds = Deeds::default();
         for (index, step) in experiment.steps.iter().enumerate() {
             observer.progress(Progress {
                 step: index,
@@ -75,7 +78,15 @@ impl Bench for ModelBench {
                 return Ok(Finish::Cancelled);
             }
             let place = (index, steps);
-            match do_step(step, place, experiment, &plan, &mut machine, observer) {
+            match do_step(
+                step,
+                place,
+                experiment,
+                &plan,
+                &mut deeds,
+                &mut machine,
+                observer,
+            ) {
                 Ok(()) => {}
                 Err(SimError::Interrupted) => return Ok(Finish::Cancelled),
                 Err(source) => {
@@ -134,6 +145,7 @@ fn do_step(
     place: (usize, usize),
     experiment: &Experiment,
     plan: &Plan,
+    deeds: &mut Deeds,
     machine: &mut Machine,
     observer: &mut dyn Observer,
 ) -> Result<(), SimError> {
@@ -149,7 +161,10 @@ fn do_step(
     match step {
         PlannedStep::Wait(Wait::Time(time)) => machine.wait(*time, &mut watch),
         PlannedStep::Wait(Wait::Until { condition, at_most }) => match condition {
-            Condition::SyncDone => machine.wait_for_sync(*at_most, &mut watch),
+            Condition::SyncDone => {
+                deeds.settled();
+                machine.wait_for_sync(*at_most, &mut watch)
+            }
             Condition::Idle => machine.wait_until_idle(*at_most, &mut watch),
             // No modelled array has a cache on disks of its own.
             Condition::Clean => Ok(()),
@@ -157,6 +172,7 @@ fn do_step(
             Condition::SyncPercent(_) => Ok(()),
         },
         PlannedStep::Event(event) => {
+            deeds.happens(*event);
             let slot = Slot(event.member);
             match event.kind {
                 EventKind::Fail => machine.fail(slot),
@@ -176,7 +192,10 @@ fn do_step(
             observer.cell(CellResult {
                 cell: job.cell(experiment),
                 rows: rows(job, experiment, &plan.presets, &result),
-                records: Records::default(),
+                records: Records {
+                    observations: facts::of_job(job, experiment, plan, deeds, &result),
+                    ..Records::default()
+                },
             });
             Ok(())
         }

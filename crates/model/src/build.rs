@@ -205,6 +205,21 @@ impl Plan {
         })
     }
 
+    /// Bytes of the array.
+    pub(crate) const fn capacity(&self) -> Bytes {
+        self.capacity
+    }
+
+    /// The size of each member.
+    pub(crate) fn sizes(&self) -> &[Bytes] {
+        &self.sizes
+    }
+
+    /// The modelled host's main memory.
+    pub(crate) const fn memory(&self) -> Bytes {
+        self.host.memory
+    }
+
     pub(crate) fn machine(&self, experiment: &Experiment) -> Result<Machine, BuildError> {
         let random = wiring::chance(experiment);
         let disks = wiring::wire(&experiment.regions, &self.parameters, &random)?;

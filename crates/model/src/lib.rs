@@ -9,6 +9,7 @@
 mod bench;
 mod build;
 pub mod commands;
+mod facts;
 mod md_array;
 mod pool_subject;
 pub mod presets;

@@ -1,0 +1,233 @@
+//! What the model knows beside its rows, in the store's vocabulary, for whoever
+//! judges them: the same facts that a real machine's bench reads from the machine.
+
+use crate::build::{Ablation, Plan};
+use raidlab_lab::{Asked, Deeds, Experiment, PlannedJob, SubjectKind};
+use raidlab_sim::JobResult;
+use raidlab_store::fact::{self, disk_property as property, outcome};
+use raidlab_store::{Observation, Scope};
+use raidlab_systems::ArraySpec;
+use raidlab_systems::array::md::Bitmap;
+use raidlab_units::SECTOR_BYTES;
+use raidlab_workload::{Engine, JobGroup};
+
+/// Facts of one scope as they are made.
+struct Facts {
+    scope: Scope,
+    all: Vec<Observation>,
+}
+
+impl Facts {
+    fn add(&mut self, name: impl Into<String>, value: impl ToString, unit: &str) {
+        self.all.push(Observation {
+            scope: self.scope.clone(),
+            name: name.into(),
+            value: value.to_string(),
+            unit: unit.to_owned(),
+            source: "the model".to_owned(),
+        });
+    }
+}
+
+const fn truth(holds: bool) -> &'static str {
+    if holds { fact::TRUE } else { fact::FALSE }
+}
+
+/// What holds for the whole experiment: the machine, the array, its disks.
+pub(crate) fn of_subject(plan: &Plan, experiment: &Experiment) -> Vec<Observation> {
+    let scope = Scope {
+        subject: experiment.subject.name.clone(),
+        ..Scope::default()
+    };
+    let mut facts = Facts {
+        scope,
+        all: Vec::new(),
+    };
+    facts.add(fact::MEMORY_TOTAL_BYTES, plan.memory().0, "bytes");
+    facts.add(fact::ARRAY_CAPACITY_BYTES, plan.capacity().0, "bytes");
+    // Modelled arrays keep what they are given, byte for byte, on bare devices.
+    facts.add(fact::COMPRESSION, "off", "");
+    facts.add(fact::DEDUPLICATION, "off", "");
+    facts.add(fact::FILESYSTEM_LAZY, fact::FALSE, "");
+    of_array(&mut facts, experiment);
+    of_members(&mut facts, plan, experiment);
+    facts.all
+}
+
+fn of_array(facts: &mut Facts, experiment: &Experiment) {
+    let subject = &experiment.subject;
+    let count = experiment.disks.len();
+    let (system, level) = match (&subject.build, subject.kind) {
+        (Some(build), _) => (Some(build.name()), build.level()),
+        (None, SubjectKind::Disk) => (Some("disk"), Some("single")),
+        (None, SubjectKind::ZfsMirror) => (Some("zfs"), Some("mirror")),
+        (None, SubjectKind::Mirror) => (None, Some("mirror")),
+        (None, SubjectKind::Array | SubjectKind::System) => (None, None),
+    };
+    if let Some(system) = system {
+        facts.add(fact::ARRAY_SYSTEM, system, "");
+    }
+    if let Some(level) = level {
+        facts.add(fact::ARRAY_LEVEL, level, "");
+    }
+    if let Some(build) = &subject.build {
+        if let ArraySpec::Md(md) = build {
+            let bitmap = match md.bitmap {
+                Some(Bitmap::Internal) => "internal",
+                Some(Bitmap::None) => "none",
+                None => "default",
+            };
+            facts.add(fact::ARRAY_BITMAP, bitmap, "");
+            if let Some(chunk) = md.chunk {
+                facts.add(fact::ARRAY_CHUNK_BYTES, chunk.0, "bytes");
+                if let Some(data) = build.data_members(count) {
+                    let stripe = chunk.0.saturating_mul(data);
+                    facts.add(fact::ARRAY_STRIPE_BYTES, stripe, "bytes");
+                }
+            }
+        }
+        for slot in 0..count {
+            if let Some(role) = build.role(count, slot) {
+                facts.add(fact::member_role(slot), role, "");
+            }
+        }
+    }
+    if let Some(zfs) = &subject.zfs {
+        facts.add(fact::ARRAY_RECORD_BYTES, zfs.volume_block.0, "bytes");
+        facts.add(fact::setting("ashift", outcome::FOUND), zfs.ashift, "");
+        facts.add(fact::setting("primarycache", outcome::FOUND), "all", "");
+    }
+}
+
+fn of_members(facts: &mut Facts, plan: &Plan, experiment: &Experiment) {
+    let disks = plan.presets.iter().zip(&plan.parameters).enumerate();
+    for (slot, (preset, parameters)) in disks {
+        let device = format!("disk{slot}");
+        facts.add(fact::member_device(slot), &device, "");
+        let region = experiment.regions.get(slot);
+        let start = region.map_or(0, |region| region.start.0 / SECTOR_BYTES);
+        let shared = |of: fn(&raidlab_lab::Region) -> &String| {
+            region.map(of).filter(|name| !name.is_empty())
+        };
+        let size = plan.sizes().get(slot).map(|size| size.0.to_string());
+        let fastest = parameters.rate_curve.iter();
+        let fastest = fastest.map(|point| point.bytes_per_second);
+        let flash = parameters.flash.is_some();
+        let rate = fastest.fold(0.0, f64::max);
+        let cache = if parameters.write_window > 0 {
+            "write back"
+        } else {
+            "write through"
+        };
+        let known = [
+            (property::MODEL, Some(preset.name.clone())),
+            (property::ROTATIONAL, Some(truth(!flash).to_owned())),
+            (property::SIZE_BYTES, size),
+            (property::START_SECTOR, Some(start.to_string())),
+            (property::WRITE_CACHE, Some(cache.to_owned())),
+            (property::PARENT, shared(|region| &region.drive).cloned()),
+            (property::CHANNEL, shared(|region| &region.channel).cloned()),
+            (
+                property::SEQUENTIAL_BYTES_PER_SECOND,
+                (!flash).then(|| rate.to_string()),
+            ),
+        ];
+        for (name, value) in known {
+            if let Some(value) = value {
+                facts.add(fact::disk(&device, name), value, "");
+            }
+        }
+    }
+}
+
+/// What is known of a job beside its rows.
+pub(crate) fn of_job(
+    job: &PlannedJob,
+    experiment: &Experiment,
+    plan: &Plan,
+    deeds: &Deeds,
+    result: &JobResult,
+) -> Vec<Observation> {
+    let cell = job.cell(experiment);
+    let mut facts = Facts {
+        scope: Scope {
+            host: cell.host,
+            subject: cell.subject,
+            filesystem: cell.filesystem,
+            sequence: Some(cell.sequence),
+            repetition: Some(cell.repetition),
+        },
+        all: Vec::new(),
+    };
+    if let Ok(group) = job.work.group() {
+        let asked = Asked::of(group, plan.capacity(), false);
+        for (name, value, unit) in asked.facts() {
+            facts.add(name, value, unit);
+        }
+        of_group(&mut facts, group, plan);
+    }
+    facts.add(fact::JOB_DATA_PATTERN, "random", "");
+    facts.add(fact::JOB_ALLOWS_SYNC, truth(deeds.allows_sync()), "");
+    facts.add(
+        fact::JOB_ALLOWS_DEGRADED,
+        truth(deeds.allows_degraded()),
+        "",
+    );
+    let sync = [fact::SYNC_ACTIVE_START, fact::SYNC_ACTIVE_END];
+    for (name, percent) in sync.into_iter().zip(result.sync_percent) {
+        let kind = match percent {
+            None => "none",
+            Some(_) if deeds.allows_sync() => "recovery",
+            Some(_) => "resync",
+        };
+        facts.add(name, kind, "");
+    }
+    let health = [fact::ARRAY_HEALTH_START, fact::ARRAY_HEALTH_END];
+    for (name, letters) in health.into_iter().zip(&result.health) {
+        let degraded = letters.contains('_');
+        facts.add(name, if degraded { "degraded" } else { "optimal" }, "");
+    }
+    // Nobody else is on a modelled machine, and its disks have no faults.
+    for name in [
+        fact::FOREIGN_BYTES,
+        fact::CPU_STEAL_PERCENT,
+        fact::FIO_ERROR,
+        fact::FIO_SHORT_IOS,
+        fact::FIO_DROPPED_IOS,
+    ] {
+        facts.add(name, 0, "");
+    }
+    facts.all
+}
+
+/// The options that shape what fio's figures mean, of jobs that have them alike.
+fn of_group(facts: &mut Facts, group: &JobGroup, plan: &Plan) {
+    let clones = group.jobs.iter().map(|job| u64::from(job.num_jobs));
+    facts.add(fact::FIO_JOBS, clones.sum::<u64>(), "");
+    let Some(first) = group.jobs.first() else {
+        return;
+    };
+    let engine = match first.engine {
+        Engine::Sync => "sync",
+        Engine::Libaio => "libaio",
+    };
+    let reduced = first.reduced_clock && !plan.ablations.contains(&Ablation::FioClock);
+    let switch = |holds: bool| u8::from(holds).to_string();
+    let mut options = vec![
+        // No modelled machine has a page cache.
+        ("direct", "1".to_owned()),
+        ("bs", first.block_size.0.to_string()),
+        ("iodepth", first.io_depth.to_string()),
+        ("ioengine", engine.to_owned()),
+        ("time_based", switch(first.time_based)),
+        ("norandommap", switch(!first.random_map)),
+        ("gtod_reduce", switch(reduced)),
+    ];
+    if let Some(seed) = first.random_seed {
+        options.push(("randrepeat", "0".to_owned()));
+        options.push(("randseed", seed.to_string()));
+    }
+    for (name, value) in options {
+        facts.add(fact::fio_option(name), value, "");
+    }
+}
