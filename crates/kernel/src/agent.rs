@@ -34,8 +34,7 @@ const FIO_CLOCK: &str = "clock_gettime";
 const PROGRESS: Nanos = Nanos::SECOND;
 
 /// File systems that programs expect: what, where. `/tmp` and `/run` are folders
-/// of the first file system, which is in memory too: a user's own files may lie
-/// below `/tmp`, and would be hidden.
+/// of the first file system, which is in memory too.
 const MOUNTS: [(&str, &str); 5] = [
     ("proc", "/proc"),
     ("sysfs", "/sys"),

@@ -21,7 +21,7 @@ pub enum LoadError {
     #[error(transparent)]
     File(#[from] FileError),
     /// Nothing built in has this name.
-    #[error("{what} `{name}` is not known; known: {}; a path ends in `.toml`", .known.join(", "))]
+    #[error("{what} `{name}` is not known{}", nearby(.name, .known))]
     Unknown {
         /// `suite`, `subject`, `published figures`.
         what: &'static str,
@@ -53,6 +53,33 @@ pub enum LoadError {
         #[source]
         source: io::Error,
     },
+}
+
+/// The names that may be meant by one that is not known: `; did you mean ...?`, those
+/// that have it in them, all where they are few, or nothing.
+#[must_use]
+pub fn nearby(name: &str, known: &[String]) -> String {
+    const FEW: usize = 8;
+    let distances = known
+        .iter()
+        .map(|candidate| (strsim::damerau_levenshtein(name, candidate), candidate));
+    if let Some((distance, candidate)) = distances.min()
+        && distance <= 1 + candidate.len() / 4
+    {
+        return format!("; did you mean `{candidate}`?");
+    }
+    let with: Vec<&str> = known
+        .iter()
+        .map(String::as_str)
+        .filter(|candidate| !name.is_empty() && candidate.contains(name))
+        .collect();
+    if (1..=FEW).contains(&with.len()) {
+        return format!("; with it in their names: {}", with.join(", "));
+    }
+    if known.len() <= FEW {
+        return format!("; known: {}", known.join(", "));
+    }
+    String::new()
 }
 
 /// What a file describes.
@@ -360,6 +387,23 @@ mod tests {
             .map(|figures| figures.name);
         assert!(published.eq(names(Kind::Published)));
         assert!(hosts().expect("hosts").len() >= 3);
+    }
+
+    #[test]
+    fn a_wrong_name_is_answered_with_what_may_be_meant() {
+        let known: Vec<String> = (0..20)
+            .map(|one| format!("array-{one}"))
+            .chain(["mirror-2015".to_owned(), "mirror-2015-small".to_owned()])
+            .collect();
+        let near = |name: &str| super::nearby(name, &known);
+        assert_eq!(near("miror-2015"), "; did you mean `mirror-2015`?");
+        assert_eq!(
+            near("mirror"),
+            "; with it in their names: mirror-2015, mirror-2015-small"
+        );
+        assert_eq!(near("array"), "", "too many");
+        assert_eq!(near(""), "");
+        assert_eq!(super::nearby("x", &known[..2]), "; known: array-0, array-1");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The disk presets: built in, or read from a file.
 
 use raidlab_disk::{Preset, PresetError};
-use raidlab_lab::catalogue::{is_path, read_file};
+use raidlab_lab::catalogue::{is_path, nearby, read_file};
 use raidlab_lab::files::built_in;
 use raidlab_lab::{Files, LoadError, check_values};
 use std::path::Path;
@@ -34,13 +34,13 @@ const BUILT_IN: [(&str, &str); 9] = [
 pub enum LoadPresetError {
     /// No built-in preset has this name.
     #[error(
-        "there is no disk preset `{name}`; built in are: {known} (a path to a file needs a `/` or ends in .toml)"
+        "disk preset `{name}` is not known{}", nearby(.name, .known)
     )]
     Unknown {
         /// As given.
         name: String,
         /// What there is.
-        known: String,
+        known: Vec<String>,
     },
     /// The file cannot be read, or has a value that no file may have.
     #[error(transparent)]
@@ -98,7 +98,7 @@ pub fn text(name: &str) -> Result<String, LoadPresetError> {
         || {
             Err(LoadPresetError::Unknown {
                 name: name.to_owned(),
-                known: names().join(", "),
+                known: names().into_iter().map(str::to_owned).collect(),
             })
         },
         |text| Ok(text.to_owned()),
@@ -131,6 +131,6 @@ mod tests {
     #[test]
     fn an_unknown_name_lists_the_known_ones() {
         let error = load("st4000").expect_err("no such preset").to_string();
-        assert!(error.contains("wd4000fyyz"), "{error}");
+        assert!(error.contains("st4000dm004"), "{error}");
     }
 }

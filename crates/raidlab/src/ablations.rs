@@ -5,7 +5,7 @@
 
 use crate::failure::{Failure, Kind};
 use crate::output;
-use crate::run::{features, threads};
+use crate::run::{count, features, seed, threads};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use raidlab_lab::{
@@ -60,12 +60,18 @@ pub struct Arguments {
     fit: String,
 
     /// Seed of everything random, 0 to 2^64-1.
-    #[arg(long, value_name = "N", default_value_t = crate::run::DEFAULT_SEED)]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = crate::run::DEFAULT_SEED,
+        value_parser = seed,
+        allow_negative_numbers = true
+    )]
     seed: u64,
 
     /// Experiments at the same time; the output does not depend on it.
     /// Default: one for each processor.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = count, allow_negative_numbers = true)]
     threads: Option<NonZero<u16>>,
 
     /// Print one JSON object per cell on standard output and nothing else.

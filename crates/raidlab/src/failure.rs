@@ -153,8 +153,60 @@ impl fmt::Display for Failure {
     }
 }
 
+/// What to type instead of a name that is not known, or of a path that leads nowhere.
+///
+/// A name with a `/` in it, or ending in `.toml`, is a path; people forget that.
+fn instead(name: &str, listing: &str) -> String {
+    let near = [
+        (
+            Path::new(name).exists() && !name.is_empty(),
+            format!("./{name}"),
+        ),
+        (
+            Path::new(&format!("{name}.toml")).exists(),
+            format!("./{name}.toml"),
+        ),
+        (
+            Path::new(&format!("{name}.fio")).exists(),
+            format!("./{name}.fio"),
+        ),
+    ];
+    let mut near = near.into_iter().filter(|(there, _)| *there);
+    match near.next() {
+        Some((_, path)) => format!("`{path}` is the file of that name here"),
+        None => format!(
+            "{listing}; a file is named by its path: ./{}",
+            file_of(name)
+        ),
+    }
+}
+
+/// What a file of this name would be called.
+fn file_of(name: &str) -> String {
+    match name {
+        "" => "NAME.toml".to_owned(),
+        name if name.contains('.') => name.to_owned(),
+        name => format!("{name}.toml"),
+    }
+}
+
+/// The command that lists things of a kind.
+fn listing(what: &str) -> &'static str {
+    match what {
+        "suite" => "`raidlab suites` lists the suites",
+        "subject" => "`raidlab subjects` lists the subjects",
+        "host" => "`raidlab subjects --hosts` lists the hosts",
+        "disk preset" => "`raidlab disks` lists the presets",
+        _ => "docs/files.md tells which come with raidlab",
+    }
+}
+
 impl From<LoadError> for Failure {
     fn from(error: LoadError) -> Self {
+        if let LoadError::Unknown { what, name, .. } = &error {
+            let help = instead(name, listing(what));
+            return Self::new(Kind::Usage, error).help(help);
+        }
         let kind = match error {
             LoadError::Unknown { .. } => Kind::Usage,
             LoadError::File(_)
@@ -169,15 +221,15 @@ impl From<LoadError> for Failure {
 
 impl From<LoadPresetError> for Failure {
     fn from(error: LoadPresetError) -> Self {
+        if let LoadPresetError::Unknown { name, .. } = &error {
+            let help = instead(name, listing("disk preset"));
+            return Self::new(Kind::Usage, error).help(help);
+        }
         let kind = match error {
             LoadPresetError::Unknown { .. } => Kind::Usage,
             LoadPresetError::File(_) | LoadPresetError::Preset(_) => Kind::Input,
         };
-        let failure = Self::new(kind, error);
-        match kind {
-            Kind::Usage => failure.help("`raidlab disks` lists the presets"),
-            _ => failure.help("`raidlab disks wd4000fyyz --toml` prints a complete preset"),
-        }
+        Self::new(kind, error).help("`raidlab disks wd4000fyyz --toml` prints a complete preset")
     }
 }
 
@@ -203,10 +255,14 @@ impl From<StoreError> for Failure {
             | StoreError::Foreign { .. }
             | StoreError::OtherVersion { .. }
             | StoreError::Corrupt { .. }
+            | StoreError::NoRuns { .. }
             | StoreError::NoSuchRun { .. } => Kind::Input,
             _ => Kind::Output,
         };
         let remedy = match error {
+            StoreError::NoRuns { .. } => {
+                "`raidlab run mirror-2015` makes one; `--store FILE` names another store"
+            }
             StoreError::NoSuchRun { .. } => "`raidlab report --list` lists the runs",
             _ => "`--store FILE` names another store",
         };

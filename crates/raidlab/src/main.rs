@@ -30,6 +30,7 @@ mod typed;
 
 use clap::Parser;
 use cli::{Cli, Command};
+use failure::Failure;
 use raidlab_store::text::visible_lines;
 use std::process::ExitCode;
 
@@ -39,7 +40,11 @@ fn main() -> ExitCode {
         kernel::agent::run();
         return ExitCode::SUCCESS;
     }
-    let done = match parsed().command {
+    let command = match parsed() {
+        Ok(cli) => cli.command,
+        Err(code) => return code,
+    };
+    let done = match command {
         Command::Run(arguments) => run::run(&arguments),
         Command::Resume(arguments) => resume::command(&arguments),
         Command::Cleanup(arguments) => cleanup::command(&arguments),
@@ -73,16 +78,23 @@ fn main() -> ExitCode {
     }
 }
 
-/// The command line, or the end of the program with what is wrong with it.
-fn parsed() -> Cli {
-    Cli::try_parse().unwrap_or_else(|error| {
+/// The command line; where it is wrong or asks for help, that is said, and this is how
+/// the program ends.
+fn parsed() -> Result<Cli, ExitCode> {
+    Cli::try_parse().map_err(|error| {
+        let code = u8::try_from(error.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from);
         let words = error.render().to_string();
         let shown = visible_lines(&words);
-        if shown == words {
-            error.exit()
+        if shown != words {
+            // It quotes an argument that a terminal would obey.
+            output::say(shown.trim_end());
+            return code;
         }
-        // It quotes an argument that a terminal would obey.
-        output::say(shown.trim_end());
-        std::process::exit(error.exit_code())
+        match error.print() {
+            // Help that was asked for must reach its reader as any other output.
+            Err(lost) if !error.use_stderr() => Failure::write_output(lost).report(),
+            // Nothing is left to be done if standard error fails.
+            _ => code,
+        }
     })
 }

@@ -1,13 +1,14 @@
 //! `raidlab report`: what a store holds, shown again, exported, deleted.
 
-use crate::failure::{Failure, Kind};
+use crate::failure::Failure;
 use crate::run::STORE;
 use crate::{claims, output};
 use clap::Args;
 use raidlab_report::RunData;
 use raidlab_store::output::Format;
 use raidlab_store::{
-    ExportError, LATEST, Measurement, Store, write_csv, write_json_lines, write_members_csv,
+    ExportError, LATEST, Measurement, Store, StoreError, write_csv, write_json_lines,
+    write_members_csv,
 };
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -159,8 +160,8 @@ pub fn text(data: &RunData) -> String {
 fn list(store: &Store) -> Result<(), Failure> {
     let runs = store.runs()?;
     if runs.is_empty() {
-        let words = format!("the store {} holds no runs", store.path().display());
-        return Err(Failure::words(Kind::Input, words).help("`raidlab run mirror-2015` makes one"));
+        let path = store.path().to_owned();
+        return Err(StoreError::NoRuns { path }.into());
     }
     let rows = runs.into_iter().map(|found| {
         let state = found.run.finished.as_deref().unwrap_or("not to its end");

@@ -17,7 +17,7 @@ mod progress;
 use crate::failure::{Failure, Kind};
 use crate::{audit, claims, interrupt, output, report, typed};
 use asked::{Asked, On};
-pub use asked::{Here, Outputs};
+pub use asked::{Here, Outputs, count, seed};
 use clap::builder::PossibleValuesParser;
 use clap::{Args, builder::PossibleValue};
 use keeper::Keeper;
@@ -198,12 +198,7 @@ pub fn resume(here: &Here, outputs: &Outputs, run: RunSummary) -> Result<(), Fai
 
 fn carry_out(task: &Task) -> Result<(), Failure> {
     task.check_outputs()?;
-    if task.asked.model_host.is_some() && task.asked.on != On::Model {
-        let words = "on this bench the host is a real one";
-        return Err(
-            Failure::words(Kind::Usage, words).help("`--model-host` is for the model bench")
-        );
-    }
+    task.asked.check()?;
     match task.asked.on {
         On::Model => on_model(task),
         On::Kernel => {
@@ -406,6 +401,7 @@ fn measure(
         store: &task.outputs.store,
         planned: prepared.rows(),
         rows: store.measurements(run.id)?.len(),
+        begun_before: task.resumed.is_some(),
     };
     let end = match end {
         Ok(end) => end,
@@ -423,7 +419,7 @@ fn measure(
     };
     last.map_err(keeper::KeepError::into_failure)?;
     if end.finish == Finish::Cancelled {
-        if kept.rows == 0 && task.resumed.is_none() {
+        if kept.rows == 0 && !kept.begun_before {
             // A run without a row is not worth keeping.
             store.delete_run(run.id)?;
         }
@@ -445,12 +441,14 @@ struct Kept<'a> {
     planned: Option<usize>,
     /// How many there are.
     rows: usize,
+    /// It is a run that goes on, and is kept without a row too.
+    begun_before: bool,
 }
 
 impl Kept<'_> {
     /// The user stopped it.
     fn interrupted(&self) -> Failure {
-        if self.rows == 0 {
+        if self.rows == 0 && !self.begun_before {
             return Failure::words(
                 Kind::Interrupted,
                 "interrupted before anything was measured; nothing was kept",

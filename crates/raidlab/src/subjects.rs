@@ -57,7 +57,7 @@ pub fn subjects(arguments: &Arguments) -> Result<(), Failure> {
         let head = ["subject", "kind", "host", "title"];
         return output::print(&output::table(&head, &[], rows.collect()));
     };
-    let subject = Subject::load(name).map_err(|error| Failure::from(error).help(HELP))?;
+    let subject = Subject::load(name).map_err(|error| Failure::from(error).or_help(HELP))?;
     if arguments.toml {
         return output::print(&source(Kind::Subject, name)?);
     }
@@ -86,8 +86,7 @@ fn hosts(name: Option<&str>) -> Result<(), Failure> {
         let rows = hosts.into_iter().map(|host| vec![host.name, host.title]);
         return output::print(&output::table(&["host", "title"], &[], rows.collect()));
     };
-    let host = catalogue::host(&Files::default(), name)
-        .map_err(|error| Failure::from(error).help("`raidlab subjects --hosts` lists the hosts"))?;
+    let host = catalogue::host(&Files::default(), name)?;
     output::print(&format!(
         "{}: {}\n\n{}",
         host.name,

@@ -55,7 +55,7 @@ pub fn suites(arguments: &Arguments) -> Result<(), Failure> {
         let table = output::table(&["suite", "jobs", "title"], &[1], rows.collect());
         return output::print(&table);
     };
-    let suite = Suite::load(name).map_err(|error| Failure::from(error).help(HELP))?;
+    let suite = Suite::load(name).map_err(|error| Failure::from(error).or_help(HELP))?;
     if arguments.toml {
         return output::print(&source(Kind::Suite, name)?);
     }

@@ -8,15 +8,12 @@ use std::path::PathBuf;
 #[non_exhaustive]
 pub enum StoreError {
     /// The file cannot be opened or created.
-    #[error(
-        "cannot open the store {path}: check that its folder exists and may be written to, or name another file"
-    )]
+    #[error("cannot open the store {path}: {why}")]
     Unwritable {
         /// The store's file.
         path: PathBuf,
-        /// `SQLite`'s reason.
-        #[source]
-        source: rusqlite::Error,
+        /// Why, and what to do.
+        why: String,
     },
     /// There is no such file, and the caller wanted to read.
     #[error("there is no store at {path}: run a suite first, or name the file that holds the runs")]
@@ -94,11 +91,19 @@ pub enum StoreError {
         /// The name.
         name: String,
     },
-    /// No run has this name, or the store has no runs at all.
-    #[error("the store {path} has no run named {name}; list the runs to see the names")]
+    /// The store has no runs at all.
+    #[error("the store {path} holds no runs")]
+    NoRuns {
+        /// The file.
+        path: PathBuf,
+    },
+    /// No run has this name.
+    #[error("the store {path} has no run named {name}{near}")]
     NoSuchRun {
         /// The name asked for.
         name: String,
+        /// The names that may be meant, in words.
+        near: String,
         /// The file.
         path: PathBuf,
     },

@@ -32,11 +32,8 @@ pub(crate) fn open(path: &Path) -> Result<Connection, StoreError> {
         | OpenFlags::SQLITE_OPEN_CREATE
         | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     // To SQLite `:memory:` is no file, and neither is the empty name.
-    let connection = Connection::open_with_flags(Path::new(".").join(path), flags);
-    let connection = connection.map_err(|source| StoreError::Unwritable {
-        path: path.to_owned(),
-        source,
-    })?;
+    let connection = Connection::open_with_flags(Path::new(".").join(path), flags)
+        .map_err(|source| unwritable(path, &source))?;
     prepare(connection, path)
 }
 
@@ -211,6 +208,27 @@ fn check(connection: &Connection, path: &Path) -> Result<(), StoreError> {
     })
 }
 
+/// Why a file cannot be opened as a store: `SQLite` says no more than that it cannot.
+fn unwritable(path: &Path, source: &rusqlite::Error) -> StoreError {
+    let parent = path
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty());
+    let folder = parent.unwrap_or(Path::new("."));
+    let why = if path.is_dir() {
+        "it is a folder; name a file in it".to_owned()
+    } else if !folder.exists() {
+        format!("there is no folder {}; make it first", folder.display())
+    } else if !folder.is_dir() {
+        format!("{} is no folder", folder.display())
+    } else if source.sqlite_error_code() == Some(ErrorCode::CannotOpen) {
+        "neither it nor its folder may be written to".to_owned()
+    } else {
+        "it may be read only".to_owned()
+    };
+    let path = path.to_owned();
+    StoreError::Unwritable { path, why }
+}
+
 /// The error that tells the user most about an `SQLite` failure.
 pub(crate) fn failure(action: &'static str, path: &Path, source: rusqlite::Error) -> StoreError {
     let path: PathBuf = path.to_owned();
@@ -223,7 +241,7 @@ pub(crate) fn failure(action: &'static str, path: &Path, source: rusqlite::Error
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreError::Busy { path },
         Some(ErrorCode::DiskFull) => StoreError::Full { path },
         Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => {
-            StoreError::Unwritable { path, source }
+            unwritable(&path, &source)
         }
         _ => StoreError::Query {
             action,

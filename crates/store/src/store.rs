@@ -180,10 +180,29 @@ impl Store {
             .map_err(|error| failure("look for a run", &self.path, error))?;
         match found {
             Some((id, run)) => self.summary(id, run),
-            None => Err(StoreError::NoSuchRun {
-                name: name.to_owned(),
-                path: self.path.clone(),
-            }),
+            None => Err(self.no_such_run(name)),
+        }
+    }
+
+    /// Nobody remembers a run's name to the second: those that have the words in them are
+    /// told.
+    fn no_such_run(&self, name: &str) -> StoreError {
+        let path = self.path.clone();
+        let runs = match self.runs() {
+            Ok(runs) if runs.is_empty() => return StoreError::NoRuns { path },
+            Ok(runs) => runs,
+            Err(error) => return error,
+        };
+        let names = runs.into_iter().map(|run| run.run.name);
+        let with: Vec<String> = names.filter(|known| known.contains(name)).take(8).collect();
+        let near = match with.as_slice() {
+            [] => String::new(),
+            with => format!("; with it in their names: {}", with.join(", ")),
+        };
+        StoreError::NoSuchRun {
+            name: name.to_owned(),
+            near,
+            path,
         }
     }
 

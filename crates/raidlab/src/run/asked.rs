@@ -9,7 +9,9 @@ use super::host::HostAsked;
 use super::host::TRIAL_FOLDER;
 use super::kernel::KernelAsked;
 use super::{DEFAULT_SEED, STORE};
-use clap::{Args, ValueEnum};
+use crate::cli::{Cli, Command};
+use crate::failure::{Failure, Kind};
+use clap::{Args, Parser, ValueEnum};
 use serde::{Deserialize, Serialize};
 use std::num::NonZero;
 use std::path::PathBuf;
@@ -50,7 +52,13 @@ pub struct Asked {
 
     /// Seed of everything random, 0 to 2^64-1. The same seed gives the same
     /// rows, byte by byte.
-    #[arg(long, value_name = "N", default_value_t = DEFAULT_SEED)]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = DEFAULT_SEED,
+        value_parser = seed,
+        allow_negative_numbers = true
+    )]
     pub seed: u64,
 
     /// Leave out a feature of the model; may be repeated.
@@ -91,7 +99,7 @@ pub struct Here {
     /// Experiments at the same time; the output does not depend on it.
     /// Default: one for each processor; on the kernel bench as far as the memory
     /// goes.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = count, allow_negative_numbers = true)]
     pub threads: Option<NonZero<u16>>,
 
     /// Do not ask before data on the disks are lost.
@@ -146,6 +154,101 @@ pub struct Outputs {
     /// missing that a leap passes over (`--without leaps`); real machines write none.
     #[arg(long, value_name = "FOLDER")]
     pub disk_commands: Option<PathBuf>,
+}
+
+/// A seed out of its digits.
+pub fn seed(text: &str) -> Result<u64, String> {
+    text.parse()
+        .map_err(|_| format!("a seed is a whole number from 0 to {}", u64::MAX))
+}
+
+/// A number of something out of its digits.
+pub fn count(text: &str) -> Result<NonZero<u16>, String> {
+    text.parse()
+        .map_err(|_| format!("this is a whole number from 1 to {}", u16::MAX))
+}
+
+/// The benches that an option is for, where it is not for all of them.
+const FOR: [(&str, &[On]); 15] = [
+    ("--without", &[On::Model]),
+    ("--model-host", &[On::Model]),
+    ("--fit", &[On::Model, On::Kernel]),
+    ("--quick", &[On::Model, On::Kernel]),
+    ("--kernel", &[On::Kernel]),
+    ("--member-size", &[On::Kernel]),
+    ("--memory", &[On::Kernel]),
+    ("--call-cost", &[On::Kernel]),
+    ("--disk-fault", &[On::Kernel]),
+    ("--machine", &[On::Host]),
+    ("--machine-file", &[On::Host]),
+    ("--elevate", &[On::Host]),
+    ("--trial-size", &[On::Host]),
+    ("--trial-folder", &[On::Host]),
+    ("--wipe-signatures", &[On::Host]),
+];
+
+impl Asked {
+    /// The options that differ from the plain command on the same suite.
+    pub fn options(&self) -> Vec<String> {
+        let plain = match Cli::try_parse_from(["raidlab", "run", &self.suite]) {
+            Ok(Cli {
+                command: Command::Run(arguments),
+            }) => serde_json::to_value(arguments.asked()),
+            _ => return Vec::new(),
+        };
+        let mut names = Vec::new();
+        if let (Ok(plain), Ok(given)) = (plain, serde_json::to_value(self)) {
+            differing(&plain, &given, &mut names);
+        }
+        names
+    }
+
+    /// Refuses what would do nothing on the bench that is asked for.
+    ///
+    /// # Errors
+    /// With the first such option.
+    pub fn check(&self) -> Result<(), Failure> {
+        let given = self.options();
+        let idle = FOR.iter().find(|(name, benches)| {
+            !benches.contains(&self.on) && given.iter().any(|one| one == name)
+        });
+        let Some((option, benches)) = idle else {
+            return Ok(());
+        };
+        let name = |bench: &On| {
+            bench
+                .to_possible_value()
+                .map_or_else(String::new, |it| it.get_name().to_owned())
+        };
+        let words = format!("`{option}` does nothing on the {} bench", name(&self.on));
+        let on: Vec<String> = benches
+            .iter()
+            .map(|bench| format!("`--on {}`", name(bench)))
+            .collect();
+        Err(Failure::words(Kind::Usage, words)
+            .help(format!("it is for {}; leave it out", on.join(" and "))))
+    }
+}
+
+/// The names of the fields that differ, as options.
+fn differing(plain: &serde_json::Value, given: &serde_json::Value, names: &mut Vec<String>) {
+    let (Some(plain), Some(given)) = (plain.as_object(), given.as_object()) else {
+        return;
+    };
+    for (name, value) in given {
+        let usual = plain.get(name).unwrap_or(&serde_json::Value::Null);
+        if value.is_object() {
+            differing(usual, value, names);
+        } else if value != usual {
+            // What may be repeated has the plural's name.
+            let single = match name.as_str() {
+                "faults" => "disk-fault",
+                name if value.is_array() => name.trim_end_matches('s'),
+                name => name,
+            };
+            names.push(format!("--{}", single.replace('_', "-")));
+        }
+    }
 }
 
 /// The benches.

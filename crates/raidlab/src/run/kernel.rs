@@ -343,3 +343,47 @@ impl Description {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::{Cli, Command};
+    use clap::Parser;
+
+    #[test]
+    fn the_guest_makes_the_same_experiments_of_what_it_gets() {
+        let more = ["--disk", "sp1614n"].repeat(6);
+        for options in [&["--quick", "--repetitions", "2"][..], &more] {
+            let words = [&["raidlab", "run", "quick", "--on", "kernel"][..], options].concat();
+            let Ok(Command::Run(arguments)) = Cli::try_parse_from(words).map(|cli| cli.command)
+            else {
+                panic!("a command line of a run");
+            };
+            let (asked, files) = (arguments.asked(), Files::default());
+            let mut suite = load(asked, &files).expect("built in");
+            prepare::choose_disks(&mut suite, &asked.disks).expect("enough disks");
+            let host = HostChoice {
+                name: "linux-6.12".to_owned(),
+                queue: QueueStyle::Libaio,
+                disks: suite.disks.clone(),
+            };
+            let fits = vec!["strict".to_owned()];
+            let all = experiments(asked, &suite, &suite.subjects, fits, host);
+            assert!(all.len() > 5, "{}", all.len());
+            for (index, outside) in all.iter().enumerate() {
+                let description = Description {
+                    asked: asked.clone(),
+                    files: files.texts(),
+                    index,
+                    label: inside(outside).label(suite.repetitions),
+                };
+                let text = serde_json::to_string(&description).expect("a form");
+                let read: Description = serde_json::from_str(&text).expect("the same");
+                assert_eq!(read.experiment().expect("it is there"), inside(outside));
+                let mut other = description;
+                other.index += 1;
+                assert!(other.experiment().is_err(), "another one is refused");
+            }
+        }
+    }
+}

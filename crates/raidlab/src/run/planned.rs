@@ -5,10 +5,8 @@ use super::Task;
 use super::asked::{Asked, On};
 use super::keeper::Begun;
 use super::prepare::{self, Prepared};
-use crate::cli::{Cli, Command};
 use crate::failure::{Failure, Kind};
 use crate::output;
-use clap::Parser;
 use raidlab_lab::plan::{Listed, PLAN_SCHEMA, PlanError, sha256_of};
 use raidlab_lab::{Experiment, Plan, catalogue, files};
 use raidlab_model::presets;
@@ -80,7 +78,7 @@ pub fn from_file(asked: &Asked) -> Result<Option<Plan<Asked>>, Failure> {
         return Ok(None);
     }
     let plan = read(&asked.suite, &text(path)?)?;
-    let beside = said_beside(asked);
+    let beside = asked.options();
     if !beside.is_empty() {
         let words = format!(
             "{} decides this already: {}",
@@ -131,42 +129,6 @@ fn read(name: &str, text: &str) -> Result<Plan<Asked>, Failure> {
         };
         Failure::new(Kind::Input, Unusable(name.to_owned(), error)).help(help)
     })
-}
-
-/// The options of `run` that were given beside the suite.
-fn said_beside(asked: &Asked) -> Vec<String> {
-    let plain = match Cli::try_parse_from(["raidlab", "run", &asked.suite]) {
-        Ok(Cli {
-            command: Command::Run(arguments),
-        }) => serde_json::to_value(arguments.asked()),
-        _ => return Vec::new(),
-    };
-    let mut names = Vec::new();
-    if let (Ok(plain), Ok(given)) = (plain, serde_json::to_value(asked)) {
-        differing(&plain, &given, &mut names);
-    }
-    names
-}
-
-/// The names of the fields that differ, as options.
-fn differing(plain: &serde_json::Value, given: &serde_json::Value, names: &mut Vec<String>) {
-    let (Some(plain), Some(given)) = (plain.as_object(), given.as_object()) else {
-        return;
-    };
-    for (name, value) in given {
-        let usual = plain.get(name).unwrap_or(&serde_json::Value::Null);
-        if value.is_object() {
-            differing(usual, value, names);
-        } else if value != usual {
-            // What may be repeated has the plural's name.
-            let single = match name.as_str() {
-                "faults" => "disk-fault",
-                name if value.is_array() => name.trim_end_matches('s'),
-                name => name,
-            };
-            names.push(format!("--{}", single.replace('_', "-")));
-        }
-    }
 }
 
 /// The plan that a store keeps of a run, with a word on every file of it that is

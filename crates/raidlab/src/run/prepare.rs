@@ -6,9 +6,7 @@ use crate::failure::{Failure, Kind};
 use crate::{report, subjects, suites};
 use raidlab_disk::Preset;
 use raidlab_lab::catalogue;
-use raidlab_lab::{
-    Choices, Experiment, Files, LoadError, Permission, Step, Subject, SubjectKind, Suite,
-};
+use raidlab_lab::{Choices, Experiment, Files, Permission, Step, Subject, SubjectKind, Suite};
 use raidlab_model::presets;
 use raidlab_store::AccuracyNote;
 use raidlab_units::Nanos;
@@ -39,6 +37,9 @@ pub struct Prepared {
 pub fn prepare(task: &Task) -> Result<Prepared, Failure> {
     let (asked, files) = (&task.asked, &task.files);
     let mut suite = load(asked, files)?;
+    if let Some(repetitions) = asked.host.repetitions() {
+        suite.repetitions = repetitions;
+    }
     let mut subjects = chosen_subjects(&suite, files, &asked.subjects)?;
     let unmodelled = leave_out_unmodelled(asked, &mut subjects);
     let moved = choose_host(asked, files, &mut subjects)?;
@@ -97,8 +98,7 @@ fn choose_host(
     let Some(name) = &asked.model_host else {
         return Ok(None);
     };
-    let host = catalogue::host(files, name)
-        .map_err(|error| Failure::from(error).help("`raidlab subjects --hosts` lists the hosts"))?;
+    let host = catalogue::host(files, name)?;
     for subject in subjects {
         subject.move_to(&host);
     }
@@ -125,15 +125,14 @@ pub fn load(asked: &Asked, files: &Files) -> Result<Suite, Failure> {
         let disks = JOB_FILE_DISKS.map(str::to_owned).to_vec();
         let subject = Subject::load_from(files, JOB_FILE_SUBJECT)?;
         let suite = Suite::from_job_file(files, Path::new(name), disks, vec![subject]);
-        return Ok(suite?);
+        return suite.map_err(|error| {
+            let taken = format!(
+                "`{name}` is taken for a fio job file: a suite's file ends in .toml, a plan's in .json"
+            );
+            Failure::from(error).or_help(&taken)
+        });
     }
-    Suite::load_from(files, name).map_err(|error| {
-        let help = match error {
-            LoadError::Read { .. } => "a suite's name ends in .toml, a job file's in .fio",
-            _ => suites::HELP,
-        };
-        Failure::from(error).help(help)
-    })
+    Suite::load_from(files, name).map_err(|error| Failure::from(error).or_help(suites::HELP))
 }
 
 /// What the files of this run may ask of fio beside its load.
@@ -181,7 +180,7 @@ pub fn chosen_subjects(
     for name in named {
         let subject = suite
             .subject_from(files, name)
-            .map_err(|error| Failure::from(error).help(subjects::HELP))?;
+            .map_err(|error| Failure::from(error).or_help(subjects::HELP))?;
         if subjects.iter().any(|known| known.name == subject.name) {
             let words = format!("subject `{}` is named twice", subject.name);
             return Err(Failure::words(Kind::Usage, words).help("name each subject once"));

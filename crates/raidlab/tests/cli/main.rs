@@ -14,6 +14,7 @@ mod kernel;
 mod lab;
 mod listings;
 mod manners;
+mod mistakes;
 #[cfg(target_os = "linux")]
 mod nested;
 mod outputs;

@@ -69,15 +69,11 @@ fn names_that_are_not_built_in_exit_with_2_and_list_what_is() {
     let lab = Lab::new();
     for (arguments, named, known) in [
         (&["run", "mirror-2014"][..], "mirror-2014", "mirror-2015"),
-        (
-            &["run", "mirror-2015", "--subject", "mdd"],
-            "mdd",
-            "gmirror",
-        ),
+        (&["run", "mirror-2015", "--subject", "mdd"], "mdd", "`md`"),
         (
             &["run", "mirror-2015", "--disk", "st4000"],
             "st4000",
-            "wd4000fyyz",
+            "st4000dm004",
         ),
         (
             &["run", "mirror-2015", "--fit", "loose"],
@@ -85,14 +81,14 @@ fn names_that_are_not_built_in_exit_with_2_and_list_what_is() {
             "strict, joint, all",
         ),
         (&["suites", "mirror"], "mirror", "mirror-2015"),
-        (&["subjects", "mdd"], "mdd", "gmirror"),
-        (&["disks", "st4000"], "st4000", "wd4000fyyz"),
+        (&["subjects", "mdd"], "mdd", "`md`"),
+        (&["disks", "st4000"], "st4000", "st4000dm004"),
         (
             &["disks", "wd4000fyyz", "--set", "loose"],
             "loose",
             "strict",
         ),
-        (&["fit", "st4000"], "st4000", "wd4000fyyz"),
+        (&["fit", "st4000"], "st4000", "st4000dm004"),
         (&["fit", "--set", "loose", "--check"], "loose", "strict"),
         (&["ablations", "--suite", "mirror"], "mirror", "mirror-2015"),
         (&["ablations", "--jobs", "99"], "99", "29"),

@@ -95,7 +95,7 @@ fn subjects_are_modelled_on_the_host_that_is_asked_for() {
     assert!(unknown.stderr.contains("linux-3.16"), "{}", unknown.stderr);
     let real = run(&["--model-host", "linux-3.16", "--on", "host"]);
     assert_eq!(real.code, 2, "{}", real.stderr);
-    assert!(real.stderr.contains("model bench"), "{}", real.stderr);
+    assert!(real.stderr.contains("--on model"), "{}", real.stderr);
 }
 
 #[test]

@@ -208,6 +208,7 @@ impl Store {
         }
         Err(StoreError::NoSuchRun {
             name: format!("number {}", run.0),
+            near: String::new(),
             path: self.path.clone(),
         })
     }

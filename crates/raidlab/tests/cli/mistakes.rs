@@ -1,0 +1,185 @@
+//! The commonest mistakes, and what is said of each: what is wrong, where, and what to
+//! type instead. The snapshot is to be read by people.
+
+use crate::lab::Lab;
+use raidlab_store::Store;
+use std::fmt::Write;
+
+/// What is typed after `raidlab`, with what it stands for.
+const MISTAKES: &[(&str, &[&str])] = &[
+    ("a suite misspelt", &["run", "miror-2015"]),
+    ("a part of a suite's name", &["run", "mirror"]),
+    ("a suite's file without ./", &["run", "short"]),
+    ("a job file without ./ and its ending", &["run", "jobs"]),
+    ("a file without ./ and an ending", &["run", "notes"]),
+    ("no name at all", &["run", ""]),
+    ("another ending", &["run", "short.tml"]),
+    ("a folder", &["run", "./folder"]),
+    ("a suite that is not there", &["run", "./none.toml"]),
+    ("a job file that is not there", &["run", "none.fio"]),
+    (
+        "a subject misspelt",
+        &["run", "quick", "--subject", "md-riad1"],
+    ),
+    ("a disk misspelt", &["run", "quick", "--disk", "wd4000fyzy"]),
+    (
+        "a parameter set misspelt",
+        &["run", "short.toml", "--fit", "stict"],
+    ),
+    (
+        "two disks too few",
+        &[
+            "run",
+            "md-degraded",
+            "--disk",
+            "sp1614n",
+            "--disk",
+            "sp1614n",
+        ],
+    ),
+    ("a feature misspelt", &["run", "quick", "--without", "rop"]),
+    ("a negative seed", &["run", "quick", "--seed", "-1"]),
+    ("a seed in words", &["run", "quick", "--seed", "two"]),
+    ("no threads", &["run", "quick", "--threads", "0"]),
+    ("a bench misspelt", &["run", "quick", "--on", "modle"]),
+    (
+        "a machine on the model",
+        &["run", "quick", "--machine", "root@store1"],
+    ),
+    ("memory on the model", &["run", "quick", "--memory", "1g"]),
+    (
+        "an ablation on the kernel",
+        &["run", "quick", "--on", "kernel", "--without", "rpo"],
+    ),
+    (
+        "a fit on real disks",
+        &["run", "quick", "--on", "host", "--fit", "strict"],
+    ),
+    (
+        "a store that is not there",
+        &["report", "--store", "none.db"],
+    ),
+    ("a store without runs", &["report", "--store", "empty.db"]),
+    (
+        "a list of no runs",
+        &["report", "--list", "--store", "empty.db"],
+    ),
+    (
+        "going on where nothing was begun",
+        &["resume", "--store", "empty.db"],
+    ),
+    (
+        "a part of a run's name",
+        &["report", "quick", "--store", "full.db"],
+    ),
+    (
+        "a run that is not there",
+        &["compare", "latest", "before", "--store", "full.db"],
+    ),
+    (
+        "a store of a newer version",
+        &["report", "--store", "newer.db"],
+    ),
+    ("a job file as a store", &["audit", "--store", "jobs.fio"]),
+    (
+        "a store in no folder",
+        &["run", "short.toml", "--store", "none/s.db"],
+    ),
+    (
+        "a folder as a store",
+        &["run", "short.toml", "--store", "folder"],
+    ),
+    ("suites misspelt", &["suites", "unequal"]),
+    ("subjects misspelt", &["subjects", "openzfs"]),
+    (
+        "a host misspelt",
+        &["run", "quick", "--model-host", "linux-3.61"],
+    ),
+    ("disks misspelt", &["disks", "wd4000"]),
+    ("claims misspelt", &["claims", "unequal"]),
+];
+
+#[test]
+fn the_commonest_mistakes_are_answered_with_what_to_type() {
+    let lab = Lab::new();
+    lab.write("notes", "hm\n");
+    std::fs::create_dir(lab.path("folder")).expect("a folder");
+    for (name, version) in [("empty.db", None), ("newer.db", Some(99))] {
+        drop(Store::open(lab.path(name)).expect("a store"));
+        if let Some(version) = version {
+            rusqlite::Connection::open(lab.path(name))
+                .and_then(|store| store.pragma_update(None, "user_version", version))
+                .expect("it can be written");
+        }
+    }
+    let mut store = Store::open(lab.path("full.db")).expect("a store");
+    for name in ["20261121T021000Z-quick", "20261122T021000Z-quick"] {
+        let run = raidlab_store::Run {
+            name: name.to_owned(),
+            started: "2026-11-21T02:10:00Z".to_owned(),
+            finished: None,
+            bench: "model".to_owned(),
+            suite: "quick".to_owned(),
+            suite_title: String::new(),
+            seed: 2,
+            raidlab_version: String::new(),
+            command_line: "raidlab run quick".to_owned(),
+            plan_hash: String::new(),
+        };
+        store.begin_run(&run).expect("it can be written");
+    }
+    drop(store);
+    let mut seen = String::new();
+    for (what, arguments) in MISTAKES {
+        let ran = lab.run(arguments);
+        assert_eq!(ran.stdout, "", "{what}");
+        assert!(
+            (2..=4).contains(&ran.code),
+            "{what}: {} {}",
+            ran.code,
+            ran.stderr
+        );
+        for bare in [
+            "os error 2)\n\n",
+            "Error code",
+            "non-zero type",
+            "invalid digit",
+        ] {
+            assert!(!ran.stderr.contains(bare), "{what}: {}", ran.stderr);
+        }
+        let _ = writeln!(
+            seen,
+            "# {what}\n$ raidlab {}\n{}=> {}\n",
+            arguments.join(" "),
+            ran.stderr,
+            ran.code
+        );
+    }
+    insta::assert_snapshot!(seen);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn no_output_is_lost_without_a_word() {
+    let lab = Lab::new();
+    for arguments in [
+        &["--help"][..],
+        &["--version"],
+        &["run", "--help"],
+        &["suites"],
+        &["disks", "wd4000fyyz", "--toml"],
+        &["completions", "bash"],
+        &["run", "short.toml", "--dry-run"],
+        &["run", "short.toml", "--plan-only", "-"],
+    ] {
+        let full = std::fs::File::options().write(true).open("/dev/full");
+        let output = lab
+            .command(arguments)
+            .stdout(full.expect("it is there"))
+            .output()
+            .expect("it starts");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(4), "{arguments:?}: {said}");
+        assert!(said.contains("cannot write standard output"), "{said}");
+    }
+}
