@@ -210,6 +210,7 @@ fn of_group(facts: &mut Facts, group: &JobGroup, plan: &Plan) {
     let engine = match first.engine {
         Engine::Sync => "sync",
         Engine::Libaio => "libaio",
+        Engine::Null => "null",
     };
     let reduced = first.reduced_clock && !plan.ablations.contains(&Ablation::FioClock);
     let switch = |holds: bool| u8::from(holds).to_string();
