@@ -135,6 +135,7 @@ pub fn prepare(task: &Task) -> Result<HostRun, Failure> {
     let asked = &task.asked;
     let mut suite = prepare::load(asked, &task.files)?;
     let subjects = prepare::chosen_subjects(&suite, &task.files, &asked.subjects)?;
+    task.check_targets(&subjects)?;
     let own = &asked.host;
     if let Some(repetitions) = own.repetitions() {
         suite.repetitions = repetitions;

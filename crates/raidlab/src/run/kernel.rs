@@ -88,6 +88,7 @@ pub fn prepare(task: &Task) -> Result<KernelRun, Failure> {
     let own = &asked.kernel;
     let mut suite = load(asked, files)?;
     let subjects = prepare::chosen_subjects(&suite, files, &asked.subjects)?;
+    task.check_targets(&subjects)?;
     let with_zfs = subjects.iter().any(raidlab_kernel::wants_openzfs);
     let kernel = Cache::of_user()?.choose(own.kernel.as_deref(), with_zfs)?;
     let settings = settings(task)?;

@@ -5,6 +5,7 @@ use super::Task;
 use super::prepare::Prepared;
 use crate::failure::{Failure, Kind};
 use crate::output;
+use raidlab_lab::Subject;
 use raidlab_model::commands;
 use raidlab_store::Store;
 use raidlab_store::output::Format;
@@ -26,34 +27,37 @@ impl Task {
         Ok(Store::check_place(&outputs.store)?)
     }
 
-    /// The same for the files of the disks' commands; and refuses targets that files
-    /// name and nobody has allowed.
+    /// The same for the files of the disks' commands.
     ///
     /// # Errors
-    /// With the name, and what would allow it.
+    /// With what stands there.
     pub fn check_prepared(&self, prepared: &Prepared) -> Result<(), Failure> {
-        for experiment in &prepared.experiments {
-            let Some(target) = experiment.subject.own_target() else {
+        match &self.outputs.disk_commands {
+            Some(folder) => Ok(commands::check(folder, &prepared.experiments)?),
+            None => Ok(()),
+        }
+    }
+
+    /// Refuses targets that files name and nobody has allowed.
+    ///
+    /// # Errors
+    /// With the target, and what would allow it.
+    pub fn check_targets(&self, subjects: &[Subject]) -> Result<(), Failure> {
+        for subject in subjects {
+            let Some(target) = subject.own_target() else {
                 continue;
             };
-            if !self
-                .here
-                .allowed_targets
-                .iter()
-                .any(|allowed| allowed == target)
-            {
+            let mut allowed = self.here.allowed_targets.iter();
+            if !allowed.any(|allowed| allowed == target) {
                 let words = format!(
                     "the file of subject `{}` names what is written to, `{target}`, which no \
                      file may do",
-                    experiment.subject.name
+                    subject.name
                 );
                 let help = format!("`--allow-target {target}` allows it for this run");
                 return Err(Failure::words(Kind::Input, words).help(help));
             }
         }
-        match &self.outputs.disk_commands {
-            Some(folder) => Ok(commands::check(folder, &prepared.experiments)?),
-            None => Ok(()),
-        }
+        Ok(())
     }
 }

@@ -41,6 +41,7 @@ pub fn prepare(task: &Task) -> Result<Prepared, Failure> {
         suite.repetitions = repetitions;
     }
     let mut subjects = chosen_subjects(&suite, files, &asked.subjects)?;
+    task.check_targets(&subjects)?;
     let unmodelled = leave_out_unmodelled(asked, &mut subjects);
     let moved = choose_host(asked, files, &mut subjects)?;
     choose_disks(&mut suite, &asked.disks)?;

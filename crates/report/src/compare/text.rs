@@ -130,7 +130,7 @@ impl RunComparison {
                 text,
                 "- {role}: **{name}** ({}, {} bench)",
                 escaped(&run.title),
-                run.bench
+                escaped(&run.bench)
             );
         }
         for run in 1..self.runs.len() {
