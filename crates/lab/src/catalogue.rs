@@ -401,7 +401,7 @@ mod tests {
             near("mirror"),
             "; with it in their names: mirror-2015, mirror-2015-small"
         );
-        assert_eq!(near("array"), "", "too many");
+        assert_eq!(near("arr"), "", "too many");
         assert_eq!(near(""), "");
         assert_eq!(super::nearby("x", &known[..2]), "; known: array-0, array-1");
     }

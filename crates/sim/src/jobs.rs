@@ -5,6 +5,15 @@
 //! synchronous one has one request in flight. After a completion the clone
 //! issues again one host turnaround later. A subject may have a clone sleep with
 //! a request; then it issues nothing before it wakes.
+//!
+//! Latencies are fio's: a request's ends when fio takes notice of it. A clone is one
+//! thread. While it flushes it takes notice of nothing, and between flushes only when
+//! all its requests are in use, of one (fio's `do_io`, `wait_for_completions` and
+//! `fio_libaio_queue`); so with `fsync=1` at queue depth 8 a write's latency is that of
+//! seven flushes. It does not flush again before it has taken notice of another request
+//! (`should_fsync`). A flush's own latency begins when its request was last submitted:
+//! with an asynchronous engine that was as a write, as fio does not look at the clock
+//! before it flushes.
 
 use crate::machine::{Issue, Machine, SimError};
 use crate::pace::{Flows, Pace, Pause};
@@ -16,6 +25,7 @@ use raidlab_units::{Bytes, Nanos, Sectors};
 use raidlab_workload::{
     Direction, Engine, ExitWhat, IoUnit, JobGroup, JobSpec, RequestStream, StopClock,
 };
+use std::collections::VecDeque;
 
 /// One clone of one job.
 #[derive(Debug)]
@@ -35,6 +45,13 @@ struct Clone {
     /// It has started: it waits for no other job.
     begun: bool,
     wrote: bool,
+    /// What has ended and fio has not taken notice of, in order.
+    ripe: VecDeque<Flight>,
+    /// What fio took notice of last was a flush.
+    flushed_last: bool,
+    /// When each request that is not in use was last submitted; the next to be used at
+    /// the end.
+    submitted: Vec<Nanos>,
     /// A flush is in flight: fio waits for it before anything else. Turns
     /// that came meanwhile are counted.
     flushing: bool,
@@ -112,6 +129,9 @@ impl Jobs {
                     job_index,
                     in_flight: 0,
                     wrote: false,
+                    ripe: VecDeque::new(),
+                    flushed_last: false,
+                    submitted: Vec::new(),
                     flushing: false,
                     turns_owed: 0,
                     asleep: false,
@@ -190,6 +210,7 @@ impl Jobs {
         let full = clone.pace.refills(clone.in_flight, clone.depth);
         if clone.flushing || clone.asleep || full {
             clone.turns_owed += 1;
+            self.take_notice(machine, index);
             return;
         }
         match clone.pace.pause {
@@ -200,19 +221,22 @@ impl Jobs {
             Pause::None | Pause::Until(_) => clone.pace.pause = Pause::None,
             Pause::DrainFor(_) | Pause::DrainUntil(_) => {
                 clone.turns_owed += 1;
+                self.take_notice(machine, index);
                 self.sleep_if_drained(machine, index);
                 return;
             }
         }
         if !clone.clock.may_issue(now) {
-            clone.stopped = true;
-            self.end_if_drained(machine, index);
+            self.stop(machine, index);
             return;
         }
         if self.waits_for_others(machine, index) {
             return;
         }
         let clone = &mut self.clones[index];
+        if clone.flushed_last {
+            clone.stream.pass_over_flush();
+        }
         let drawn = clone.pace.waiting.take();
         match drawn.or_else(|| clone.stream.next_unit()) {
             Some(unit) => {
@@ -220,18 +244,22 @@ impl Jobs {
                     clone.pace.waiting = Some(unit);
                     clone.pace.pause = clone.pace.sleep(clone.clock.no_later(due));
                     clone.turns_owed += 1;
+                    self.take_notice(machine, index);
                     self.sleep_if_drained(machine, index);
                     return;
                 }
                 self.send(machine, index, unit);
+                self.take_notice(machine, index);
             }
-            None => {
-                clone.stopped = true;
-                if clone.in_flight == 0 {
-                    self.end_if_drained(machine, index);
-                }
-            }
+            None => self.stop(machine, index),
         }
+    }
+
+    /// The clone submits nothing more.
+    fn stop(&mut self, machine: &mut Machine, index: usize) {
+        self.clones[index].stopped = true;
+        self.take_notice(machine, index);
+        self.end_if_drained(machine, index);
     }
 
     /// A clone that has to sleep does so when nothing is in flight, or at once;
@@ -303,9 +331,14 @@ impl Jobs {
         clone.pace.refills(clone.in_flight, clone.depth);
         clone.wrote |= unit.direction == Direction::Write;
         clone.flushing |= unit.direction == Direction::Flush;
+        let submitted = clone.submitted.pop();
+        let issued = match (unit.direction, clone.job.engine) {
+            (Direction::Flush, Engine::Libaio) => submitted.unwrap_or(self.started),
+            _ => machine.now,
+        };
         let flight = Flight {
             clone: index,
-            issued: machine.now,
+            issued,
             direction: unit.direction,
             bytes: unit.length,
         };
@@ -365,20 +398,53 @@ impl Jobs {
         }
     }
 
-    /// A request came back: its clone will issue again after the turnaround.
+    /// A request came back.
     pub(crate) fn completed(&mut self, machine: &mut Machine, id: RequestId) {
         let id = usize::try_from(id.0).unwrap_or(usize::MAX);
         let Some(flight) = self.flights.get_mut(id).and_then(Option::take) else {
             return;
         };
         self.free.push(id);
+        let clone = &mut self.clones[flight.clone];
+        let flushes = clone.job.fsync_every > 0 || clone.job.fdatasync_every > 0;
+        if flushes && flight.direction != Direction::Flush {
+            clone.ripe.push_back(flight);
+        } else {
+            self.noticed(machine, &flight);
+        }
+        self.take_notice(machine, flight.clone);
+    }
+
+    /// A clone's thread takes notice of what has ended if nothing else is to be done: it
+    /// does not flush, and has nothing left to submit.
+    fn take_notice(&mut self, machine: &mut Machine, index: usize) {
+        loop {
+            let clone = &mut self.clones[index];
+            let all_in_use = clone.in_flight == clone.depth;
+            let waits = clone.pace.waits_for_answers();
+            if clone.flushing || !(all_in_use || clone.stopped || waits) {
+                return;
+            }
+            let Some(flight) = clone.ripe.pop_front() else {
+                return;
+            };
+            self.noticed(machine, &flight);
+        }
+    }
+
+    /// fio knows that a request has ended: the clone will issue again after the
+    /// turnaround.
+    fn noticed(&mut self, machine: &mut Machine, flight: &Flight) {
         let now = machine.now;
         if now >= self.started + self.ramp {
             let results = &mut self.results[self.clones[flight.clone].job_index];
+            let last = self.clones[flight.clone].stopped;
             let result = match flight.direction {
                 Direction::Read => Some(&mut results.reads),
                 Direction::Write => Some(&mut results.writes),
-                Direction::Flush => None,
+                // The one at the job's end does not count.
+                Direction::Flush if last => None,
+                Direction::Flush => Some(&mut results.syncs),
             };
             if let Some(result) = result {
                 result.record(flight.bytes, now - flight.issued);
@@ -386,6 +452,8 @@ impl Jobs {
         }
         let clone = &mut self.clones[flight.clone];
         clone.in_flight -= 1;
+        clone.submitted.push(flight.issued);
+        clone.flushed_last = flight.direction == Direction::Flush;
         let mut turns = 1;
         if flight.direction == Direction::Flush {
             clone.flushing = false;
@@ -459,8 +527,7 @@ impl Jobs {
             for other in 0..self.clones.len() {
                 let ends = all || self.clones[other].job.report_group == group;
                 if ends && !self.clones[other].stopped {
-                    self.clones[other].stopped = true;
-                    self.end_if_drained(machine, other);
+                    self.stop(machine, other);
                 }
             }
         }

@@ -103,6 +103,11 @@ impl Pace {
         self.refilling
     }
 
+    /// Whether the clone submits nothing before requests that are in flight have ended.
+    pub(crate) fn waits_for_answers(&self) -> bool {
+        self.refilling || matches!(self.pause, Pause::DrainFor(_) | Pause::DrainUntil(_))
+    }
+
     /// When a request in this direction may start; `None`: now.
     pub(crate) fn due(&self, direction: Direction) -> Option<Nanos> {
         let index = index(direction)?;

@@ -354,6 +354,12 @@ impl RequestStream {
         units
     }
 
+    /// A flush that is due is left out, as fio leaves it out where it has not taken notice
+    /// of anything since the last one.
+    pub fn pass_over_flush(&mut self) {
+        self.flush_is_due();
+    }
+
     /// fio asks for a flush after the n-th write and never twice for the same
     /// write; where both kinds are due, `fsync` comes alone.
     #[inline]

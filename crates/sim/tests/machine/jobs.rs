@@ -132,6 +132,28 @@ fn latencies_end_when_fio_takes_notice() {
     }
 }
 
+/// What fio waits for it takes notice of: a clone that pauses, or lets its queue run
+/// low, comes to its end although it flushes.
+#[test]
+fn whoever_waits_for_answers_takes_notice_of_them() {
+    let job = JobSpec {
+        fsync_every: 3,
+        ..random(Pattern::RandWrite, 8, 200)
+    };
+    let low = JobSpec {
+        refill_at: Some(2),
+        ..job.clone()
+    };
+    let pauses = JobSpec {
+        think_time: Nanos::from_millis(1),
+        think_time_blocks: 5,
+        ..job
+    };
+    for job in [low, pauses] {
+        assert_eq!(run(job).writes().ios, 200);
+    }
+}
+
 /// A synchronous engine looks at the clock before each flush and after it.
 #[test]
 fn a_synchronous_engine_times_its_flushes_alone() {

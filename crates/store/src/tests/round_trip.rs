@@ -157,7 +157,7 @@ fn runs_are_found_by_name_and_the_latest_first() {
     let mut store = Store::open_in_memory().unwrap();
     assert!(matches!(
         store.run_by_name(LATEST),
-        Err(StoreError::NoSuchRun { .. })
+        Err(StoreError::NoRuns { .. })
     ));
     let a = store.begin_run(&run("a")).unwrap();
     let b = store.begin_run(&run("b")).unwrap();

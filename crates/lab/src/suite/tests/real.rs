@@ -238,9 +238,9 @@ fn what_only_a_real_fio_can_do_is_read_and_named() {
     let mut seen = String::new();
     for fio in [
         "--rw=read --size={capacity/8}",
-        "--rw=read --rate=10m --bs=4k",
-        "--rw=read --rate 10m --bssplit=4k/50:8k/50 --bs=4k",
-        "--rw=read --verify=crc32c",
+        "--rw=trim --bs=4k",
+        "--rw=read --latency_target 10ms --latency_window=1s --bs=4k",
+        "--rw=write --zonemode=zbd",
     ] {
         let _ = writeln!(seen, "{fio}\n    {}", not_modelled(fio));
     }
