@@ -64,7 +64,7 @@ pub struct Arguments {
     #[arg(long = "fact", value_name = "NAME=VALUE", value_parser = Given::parse)]
     fact: Vec<Given>,
 
-    /// A file of facts (TOML): ram = "16GiB", and facts of one subject below [SUBJECT].
+    /// A file of facts (TOML): ram = "16GiB", and facts of one subject in a table of its name.
     #[arg(long, value_name = "FILE")]
     facts: Option<PathBuf>,
 
