@@ -392,3 +392,42 @@ fn a_replacement_ends_where_nothing_lies() {
     ];
     keeps(8_300_002_104, options, &script);
 }
+
+/// What the bad-block log of the old member named was not copied, and stayed bad on
+/// the new one, though another member had the bytes.
+#[test]
+fn a_replacement_has_what_the_log_of_the_old_member_names() {
+    let options = Options {
+        bitmap_chunk: Some(8),
+        write_through: true,
+        tear: tear(40, 40, 20),
+        latency_low_ns: 5000,
+        latency_high_ns: 5000,
+        sync_block: 1024,
+        sync_depth: 1,
+        window: 128,
+        stripes: 1,
+        depth: 1,
+        overlaps: false,
+        ..Options::plain(Level::Raid1, Layout::None, 2, (8, 248))
+    };
+    let noted = Action::NoteBad {
+        member: 0,
+        sector: 165,
+        count: 5,
+    };
+    let back = Action::Mend {
+        fresh: false,
+        healed: true,
+    };
+    let script = [
+        after(0, write(160, 32)),
+        after(11_224_593_381, Action::Drain),
+        after(0, Action::Fail { member: 0 }),
+        after(2_227_201_051, Action::Drain),
+        after(0, noted),
+        after(0, back),
+        after(0, Action::Administer(Verb::Replace { member: 0 })),
+    ];
+    keeps(30_000_003_774, options, &script);
+}

@@ -23,8 +23,12 @@
 //! old one failed. So whichever of the two a crash leaves in the slot has every
 //! write.
 //!
-//! *The old one cannot be read.* What its bad-block log names is not copied and
-//! becomes bad on the new one. What turns out to be unreadable is looked for
+//! *The old one cannot be read.* What its bad-block log names is not copied, and
+//! counts as bad on the new one until, when all else is copied, a repair of those
+//! ranges has the engine write them anew from the other members, to both devices; md
+//! fills a replacement from the others there, too (Linux drivers/md/raid1.c,
+//! `raid1_sync_request`; raid5.c, `handle_stripe`). What nobody else has stays bad on
+//! the new one. What turns out to be unreadable is looked for
 //! block by block; a check of that block lets the engine write it anew from the
 //! other members. If it still cannot be read, or the device is gone, the old one
 //! fails.
@@ -97,6 +101,8 @@ pub(super) struct Replacement {
     careful_below: Sectors,
     /// A block that cannot be read.
     unreadable: Option<Unreadable>,
+    /// Repairs that were begun of what the old device's bad-block log names.
+    repairs: u32,
     /// Recorded as filled below this sector of the data area.
     recorded: Sectors,
     /// The engine's commands when the last window was copied.
@@ -371,6 +377,7 @@ impl PersistentArray {
             due: self.now,
             careful_below: Sectors::ZERO,
             unreadable: None,
+            repairs: 0,
             recorded: Sectors::ZERO,
             commands_seen: self.replacements.engine_commands,
         };

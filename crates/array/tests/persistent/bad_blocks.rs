@@ -234,6 +234,56 @@ fn a_spare_with_an_old_log_loses_it_as_it_is_filled() {
     }
 }
 
+/// An array with a spare, all of it written, whose member 1 has a bad-block log.
+fn begins_with_a_log(make: &Make, ranges: &[(u64, u64)]) -> World {
+    let mut world = start(&Make { spares: 1, ..*make });
+    let size = world.array.size().0;
+    world.write(0, size, 5);
+    world.with(|array, now, out| array.stop(now, out));
+    world.run_for(Nanos::from_secs(1));
+    lose(world.disks.get_mut(&1).unwrap(), ranges);
+    World::assemble(world.disks, make.log, |_| ()).unwrap()
+}
+
+fn replace_the_second(world: &mut World) {
+    world
+        .with(|array, now, out| array.replace(now, slot(1), None, out))
+        .unwrap();
+    world.run_for(Nanos::from_secs(60));
+}
+
+#[test]
+fn a_replacement_has_what_the_log_of_the_old_one_names() {
+    for make in arrays() {
+        let mut world = begins_with_a_log(&make, &[(0, 3), BAD, (100, 141), (USED - 1, USED)]);
+        let new = u16::try_from(make.members).unwrap();
+        replace_the_second(&mut world);
+        assert_eq!(world.array.served()[1], Some(slot(new)), "{make:?}");
+        assert!(!is_logged(&world.disks[&new]), "{make:?}");
+        world
+            .with(|array, now, out| array.fail(now, slot(0), out))
+            .unwrap();
+        reads_are(&mut world, 5);
+    }
+}
+
+/// Where nobody else has the bytes, the new device's log says so.
+#[test]
+fn what_nobody_has_stays_bad_on_the_replacement() {
+    let make = Make::new(Level::Raid1, 2);
+    let mut world = begins_with_a_log(&make, &[BAD]);
+    world.with(|array, now, out| array.stop(now, out));
+    world.run_for(Nanos::from_secs(1));
+    lose(world.disks.get_mut(&0).unwrap(), &[BAD]);
+    let mut world = World::assemble(world.disks, make.log, |_| ()).unwrap();
+    replace_the_second(&mut world);
+    assert_eq!(world.array.served()[1], Some(slot(2)));
+    assert!(is_logged(&world.disks[&2]));
+    let read = world.submit(Operation::Read, BAD.0, 8, 0);
+    assert!(world.wait(read).is_err());
+    assert_eq!(world.read(0, BAD.0), vec![5; BAD.0 as usize * SECTOR]);
+}
+
 #[test]
 fn an_entry_that_begins_in_front_of_the_data_counts_within_them() {
     let make = Make::new(Level::Raid1, 2);

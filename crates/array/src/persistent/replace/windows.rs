@@ -7,6 +7,7 @@ use super::{
 use crate::engine::{Span, SyncAction, SyncRequest};
 use crate::persistent::device::Place;
 use crate::persistent::{Mode, PersistentArray, assembly};
+use crate::recovery::Spans;
 use crate::request::{
     BufferId, CommandId, ComputeStep, Event, MemberCommand, MemberError, Operation, Outputs,
     Purpose, ScratchId, Slot,
@@ -146,7 +147,7 @@ impl PersistentArray {
         }
         let first = replacement.log.iter().next();
         let Some(rest) = first.or_else(|| replacement.data.iter().next()) else {
-            return self.take_place(slot);
+            return self.rewrite_bad(slot, out) || self.take_place(slot);
         };
         if let Some(unreadable) = &mut replacement.unreadable
             && !std::mem::replace(&mut unreadable.was_checked, true)
@@ -226,42 +227,93 @@ impl PersistentArray {
             return false;
         };
         replacement.due = self.now + PATIENCE;
+        let data = self.data_span(replacement.old);
+        let span = Span {
+            start,
+            end: data.end.min(Sectors(start.0 + BLOCK)),
+        };
+        let ranges = self.positions_of(slot, data, span);
+        if ranges.is_empty() {
+            // Nothing lies there.
+            if let Some(replacement) = self.replacements.running.get_mut(&slot) {
+                replacement.data.remove(span);
+                replacement.unreadable = None;
+            }
+            return true;
+        }
+        self.have_engine_write(SyncAction::Check, ranges, out);
+        true
+    }
+
+    /// What the old device's bad-block log names is read from neither: a repair of it
+    /// has the engine write it anew, and with that it is on both, as far as the other
+    /// members have it. What is left after some attempts stays in the logs of both.
+    fn rewrite_bad(&mut self, slot: Slot, out: &mut Outputs) -> bool {
+        let Some(replacement) = self.replacements.running.get(&slot) else {
+            return false;
+        };
         let old = replacement.old;
         let data = self.data_span(old);
-        let on_member = start - data.start;
-        let shape = assembly::shape_of(&self.array, self.level, self.layout);
-        let position = match (&self.stripes, CopyMap::new(&shape)) {
-            (None, Ok(map)) => match map.inverse(slot, on_member).content {
-                Some(content) => content.start,
-                None => {
-                    // Nothing lies there.
-                    let end = data.end.min(Sectors(start.0 + BLOCK));
-                    if let Some(replacement) = self.replacements.running.get_mut(&slot) {
-                        replacement.data.remove(Span { start, end });
-                        replacement.unreadable = None;
-                    }
-                    return true;
-                }
-            },
-            _ => on_member,
+        let used = data.end - data.start;
+        let bad = self.devices[&old].bad_spans().into_iter();
+        let bad = bad.map(|bad| Span {
+            start: data.start + bad.start.min(used),
+            end: data.start + bad.end.min(used),
+        });
+        let ranges: Vec<Span> = bad
+            .flat_map(|bad| self.positions_of(slot, data, bad))
+            .collect();
+        let Some(replacement) = self.replacements.running.get_mut(&slot) else {
+            return false;
         };
-        let end = Sectors(position.0 + BLOCK).min(self.sync_end());
+        if ranges.is_empty() || replacement.repairs == ATTEMPTS {
+            return false;
+        }
+        replacement.repairs += 1;
+        self.have_engine_write(SyncAction::Repair, ranges, out);
+        true
+    }
+
+    /// A sync of some ranges, for a replacement's sake.
+    fn have_engine_write(&mut self, action: SyncAction, ranges: Vec<Span>, out: &mut Outputs) {
+        let ranges: Spans = ranges.into_iter().collect();
         let request = SyncRequest {
-            action: SyncAction::Check,
-            ranges: Some(vec![Span {
-                start: position,
-                end,
-            }]),
+            action,
+            ranges: Some(ranges.iter().collect()),
         };
         let now = self.now;
-        self.sync = Some(SyncAction::Check);
+        self.sync = Some(action);
         self.replacements.is_correcting = true;
         let started = self.with_engine_do(out, |engine, out| engine.start_sync(now, request, out));
         if started.is_err() || self.engine.sync_status().is_none() {
             self.sync = None;
             self.replacements.is_correcting = false;
         }
-        true
+    }
+
+    /// A range of the data area of a slot's device, as the engine's syncs count; less
+    /// where nothing lies in some of it.
+    fn positions_of(&self, slot: Slot, data: Span, span: Span) -> Vec<Span> {
+        let shape = assembly::shape_of(&self.array, self.level, self.layout);
+        let (mut at, end) = (span.start - data.start, span.end - data.start);
+        let (None, Ok(map)) = (&self.stripes, CopyMap::new(&shape)) else {
+            let all = Span { start: at, end };
+            return [all].into_iter().filter(|it| it.start < it.end).collect();
+        };
+        let mut positions = Vec::new();
+        while at < end {
+            let inverse = map.inverse(slot, at);
+            let count = inverse.contiguous.min(end - at);
+            if count == Sectors::ZERO {
+                break;
+            }
+            positions.extend(inverse.content.map(|content| Span {
+                start: content.start,
+                end: content.start + count,
+            }));
+            at += count;
+        }
+        positions
     }
 
     /// When the next window is due.
