@@ -60,7 +60,7 @@ pub enum ConfigError {
     /// More members than slots.
     #[error("{count} members are too many; at most {MAXIMUM_MEMBERS} are possible")]
     TooManyMembers {
-        /// As given.
+        /// Slots that were asked for.
         count: usize,
     },
     /// An array of no sectors.
@@ -71,7 +71,7 @@ pub enum ConfigError {
         "member {slot} has {size} sectors, but the array needs {needed} (data offset included)"
     )]
     MemberTooSmall {
-        /// Which one.
+        /// The slot whose member is too small.
         slot: u16,
         /// Its sectors.
         size: u64,

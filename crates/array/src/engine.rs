@@ -147,6 +147,10 @@ pub trait Engine: std::fmt::Debug + Send {
         admission: Admission,
         out: &mut Outputs,
     ) -> Result<(), AdminError>;
+    /// Another device has taken a member's place, and holds all that the member held:
+    /// from now on its kind decides which reads it is given, and whether bad blocks can
+    /// be remembered.
+    fn member_replaced(&mut self, slot: Slot, member: MemberConfig);
     /// Starts a resync, check or repair over the members in sync.
     ///
     /// # Errors

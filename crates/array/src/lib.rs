@@ -47,7 +47,6 @@ mod config;
 mod engine;
 mod member;
 mod mix;
-pub mod mutation;
 mod persistent;
 mod policy;
 mod raid5d;
@@ -80,6 +79,7 @@ pub use raid5d::Raid5d;
 pub use raidlab_geometry::{
     Copies, CopyMap, Layout, Level, MAXIMUM_MEMBERS, Shape, ShapeError, SlotSet,
 };
+pub use raidlab_metadata::mutation;
 pub use recovery::{
     CheckpointRule, ReadRecovered, RecoveringWrites, RecoveryConfig, RecoveryConfigError, SyncKind,
     SyncSource, SyncStatus, Throttle, WriteBarrier,

@@ -377,6 +377,17 @@ impl Members {
         self.recovering = self.recovering.with(slot);
     }
 
+    /// Another device has taken a member's place, with all that it knows and owes.
+    pub(crate) fn set_replaced(&mut self, slot: Slot, config: MemberConfig) {
+        if !self.exists(slot) {
+            return;
+        }
+        let view = &mut self.views[slot.index()];
+        view.rotational = config.rotational;
+        view.write_mostly = config.write_mostly;
+        self.members[slot.index()].config = config;
+    }
+
     /// A slot's new member: what was known of the one before is forgotten, and
     /// what its own log says is known.
     fn put_in(&mut self, slot: Slot, config: MemberConfig) {

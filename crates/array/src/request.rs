@@ -40,7 +40,7 @@ pub enum BufferId {
     /// A buffer that the driver keeps between [`ComputeStep::Allocate`] and
     /// [`ComputeStep::Release`], from `skip` sectors into it.
     Scratch {
-        /// Which one.
+        /// The scratch buffer that holds the bytes.
         scratch: ScratchId,
         /// Sectors from the buffer's start.
         skip: Sectors,
@@ -105,7 +105,7 @@ pub struct MemberCommand {
     pub count: Sectors,
     /// Durable before it completes.
     pub force_unit_access: bool,
-    /// Why.
+    /// What it is done for, which decides its share of the member.
     pub purpose: Purpose,
     /// Where the bytes come from or go to.
     pub buffer: BufferId,
@@ -114,9 +114,9 @@ pub struct MemberCommand {
 /// A request is done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Finished {
-    /// Whose.
+    /// The request that has ended.
     pub id: RequestId,
-    /// How it ended.
+    /// Success, or why the request could not be carried out.
     pub result: Result<(), RequestError>,
 }
 

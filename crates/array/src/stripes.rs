@@ -413,6 +413,10 @@ impl Engine for StripeArray {
         Ok(())
     }
 
+    fn member_replaced(&mut self, slot: Slot, member: MemberConfig) {
+        self.members.set_replaced(slot, member);
+    }
+
     fn start_sync(
         &mut self,
         now: Nanos,

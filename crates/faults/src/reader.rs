@@ -48,9 +48,9 @@ pub struct Reader {
 /// One place on one member: a sector of its data area.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
-    /// Whose.
+    /// The slot of the member that the place is on.
     pub slot: usize,
-    /// Which.
+    /// Sector of that member's data area, 0 being its first.
     pub sector: u64,
 }
 

@@ -51,7 +51,7 @@ pub enum Action {
     Drain,
     /// Latent sector errors.
     Unreadable {
-        /// Whose.
+        /// The slot whose disk it happens to.
         member: usize,
         /// First sector of the data area.
         sector: u64,
@@ -60,36 +60,36 @@ pub enum Action {
     },
     /// The next commands fail with a medium error.
     Transient {
-        /// Whose.
+        /// The slot whose disk it happens to.
         member: usize,
-        /// How many.
+        /// So many commands fail, counted from now on; at least 1.
         commands: u32,
     },
     /// Every latency grows by this factor.
     Slow {
-        /// Whose.
+        /// The slot whose disk it happens to.
         member: usize,
         /// 1: as before.
         factor: u64,
     },
     /// No answers for a while.
     Hang {
-        /// Whose.
+        /// The slot whose disk it happens to.
         member: usize,
-        /// For how long.
+        /// Nanoseconds until it answers again, or dies.
         for_ns: u64,
         /// Then every command fails, for ever.
         dies: bool,
     },
     /// The disk dies.
     Lose {
-        /// Whose.
+        /// The slot whose disk it happens to.
         member: usize,
     },
     /// The disk of a member that has failed loses a range, and its bad-block log
     /// names it.
     NoteBad {
-        /// Whose.
+        /// The slot whose member has failed.
         member: usize,
         /// First sector of the data area.
         sector: u64,
@@ -98,7 +98,7 @@ pub enum Action {
     },
     /// The administrator fails a member.
     Fail {
-        /// Which.
+        /// The slot whose member is failed.
         member: usize,
     },
     /// The administrator puts a member into every empty slot: the one that was
@@ -112,9 +112,9 @@ pub enum Action {
     /// A sector of a member's superblock, bitmap, bad-block log or write log
     /// cannot be read any more.
     UnreadableMetadata {
-        /// Whose.
+        /// The slot whose disk it happens to.
         member: usize,
-        /// Which, counted over all that are not data.
+        /// The sector, counted over all that are not data, modulo their number.
         sector: u64,
     },
     /// The administrator orders something.
@@ -129,11 +129,11 @@ pub enum Action {
     /// Everything settles, a sector is corrupted without an error, and a check
     /// must find it.
     Silent {
-        /// Whose.
+        /// The slot whose disk it happens to.
         member: usize,
         /// Sector of the data area.
         sector: u64,
-        /// How.
+        /// What becomes of the sector.
         kind: Silent,
     },
     /// The power is cut and comes back.
@@ -159,7 +159,7 @@ pub enum Verb {
     Spare,
     /// A member is replaced by a spare that is added for it.
     Replace {
-        /// Which.
+        /// The slot whose member is replaced.
         member: usize,
     },
     /// A disk that serves no slot, a spare or one that is being filled to replace
@@ -185,24 +185,24 @@ pub enum Verb {
 pub enum Mistake {
     /// A member that is in service is removed.
     Remove {
-        /// Which.
+        /// The slot whose member is to be removed.
         member: usize,
     },
     /// A member is failed that the array cannot do without.
     FailNeeded {
-        /// Which.
+        /// The slot whose member is to be failed.
         member: usize,
     },
     /// A disk that is in service is put in once more.
     ReAddInService {
-        /// Whose.
+        /// The slot whose disk is put in again.
         member: usize,
     },
     /// A disk is added that has no room for what a member holds.
     AddSmall,
     /// A member is replaced that is not in sync, or though there is no spare.
     ReplaceWithNothing {
-        /// Which.
+        /// The slot whose member is to be replaced.
         member: usize,
     },
 }

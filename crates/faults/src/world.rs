@@ -65,7 +65,7 @@ use timing::Models;
 pub struct Violation {
     /// Which promise was broken.
     pub kind: &'static str,
-    /// How.
+    /// What was seen, and where it should have been otherwise.
     pub detail: String,
 }
 

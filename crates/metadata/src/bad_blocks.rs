@@ -5,6 +5,7 @@
 //! (`super_1_load` and `super_1_sync` of drivers/md/md.c). Ranges are in
 //! sectors of the whole member, its data offset included.
 
+use crate::mutation::{self, Mutation};
 use crate::superblock::BadBlockLog;
 use raidlab_units::Sectors;
 
@@ -35,7 +36,7 @@ pub enum BadBlockError {
     /// An entry that is empty or too long.
     #[error("entry {index} of the bad-block log has a length of {count}, not 1 to 512")]
     Length {
-        /// Which one.
+        /// Place of the entry in the log, 0 being the first.
         index: usize,
         /// As found, in the log's units.
         count: u64,
@@ -43,7 +44,7 @@ pub enum BadBlockError {
     /// An entry that reaches beyond the last sector that a log can name.
     #[error("entry {index} of the bad-block log begins at {start} and ends beyond any device")]
     Start {
-        /// Which one.
+        /// Place of the entry in the log, 0 being the first.
         index: usize,
         /// As found, in the log's units.
         start: u64,
@@ -107,9 +108,13 @@ impl BadBlockLog {
         if end > UNITS || end > u64::MAX >> self.shift {
             return Err(BadBlockError::Start { index, start });
         }
+        let count = match mutation::is(Mutation::BadCountUnshifted) {
+            true => count,
+            false => count << self.shift,
+        };
         Ok(BadBlockEntry {
             start: Sectors(start << self.shift),
-            count: Sectors(count << self.shift),
+            count: Sectors(count),
         })
     }
 
@@ -135,7 +140,7 @@ impl BadBlockLog {
                 let count = (end - start).min(LONGEST);
                 words.push(start << 10 | count);
                 start += count;
-                if words.len() > MOST_ENTRIES {
+                if words.len() > MOST_ENTRIES || mutation::is(Mutation::LongBadRangeCut) {
                     break;
                 }
             }

@@ -192,7 +192,7 @@ pub enum CreateError {
     TooManyMissing {
         /// The level.
         level: Level,
-        /// How many.
+        /// Members that are missing.
         missing: usize,
     },
     /// A chunk that is too small, or one for RAID 1.
@@ -200,13 +200,13 @@ pub enum CreateError {
     Chunk {
         /// The level.
         level: Level,
-        /// As given.
+        /// The chunk that was asked for, in sectors.
         chunk: Sectors,
     },
     /// A member without room for metadata and at least one chunk.
     #[error("member {index} has {} bytes, too few", size.0)]
     TooSmall {
-        /// Which one.
+        /// Place among the members given, 0 being the first.
         index: usize,
         /// Its size.
         size: Bytes,
@@ -214,7 +214,7 @@ pub enum CreateError {
     /// A member that does not offer the size asked for.
     #[error("member {index} offers {} sectors, fewer than {}", offered.0, wanted.0)]
     SmallerThanSize {
-        /// Which one.
+        /// Place among the members given, 0 being the first.
         index: usize,
         /// What it offers.
         offered: Sectors,
@@ -228,7 +228,7 @@ pub enum CreateError {
     /// multiple of 4 KiB.
     #[error("a data offset of {} sectors is not a multiple of 8 from {} on", offset.0, needed.0)]
     DataOffset {
-        /// As given.
+        /// The data offset that was asked for, in sectors.
         offset: Sectors,
         /// The least.
         needed: Sectors,

@@ -9,6 +9,7 @@ pub mod create;
 pub mod detail;
 mod erase;
 mod fields;
+pub mod mutation;
 mod probe;
 mod superblock;
 mod update;

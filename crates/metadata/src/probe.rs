@@ -74,7 +74,7 @@ pub enum ProbeError {
         version: Version,
         /// Its first sector.
         sector: u64,
-        /// Why.
+        /// The rule that it breaks.
         #[source]
         source: SuperblockError,
     },
@@ -89,9 +89,9 @@ pub enum ProbeError {
     Read {
         /// First byte.
         offset: u64,
-        /// Bytes.
+        /// Bytes that were asked for.
         count: usize,
-        /// Why.
+        /// The device's error.
         #[source]
         source: io::Error,
     },

@@ -71,7 +71,7 @@ impl InFlight {
         self.address.load(Ordering::Relaxed)
     }
 
-    /// How many.
+    /// Bytes of the range.
     #[must_use]
     pub const fn bytes(&self) -> usize {
         self.bytes

@@ -33,9 +33,9 @@ pub enum ClientError {
     /// Nobody listens there.
     #[error("cannot connect to {place}")]
     Connect {
-        /// Where.
+        /// The address or socket that was connected to.
         place: String,
-        /// Why.
+        /// The system's error.
         #[source]
         source: io::Error,
     },
@@ -65,9 +65,9 @@ pub enum ClientError {
     /// A file of certificates cannot be used.
     #[error("{}: {reason}", .path.display())]
     TlsFile {
-        /// Which.
+        /// The file of the certificate or key.
         path: PathBuf,
-        /// Why.
+        /// Why it cannot be used, in words.
         reason: String,
     },
     /// The host's name cannot stand in a certificate.
@@ -120,7 +120,7 @@ impl Default for ClientOptions {
 pub struct Completed {
     /// What [`Client::start`] gave.
     pub cookie: u64,
-    /// How it ended.
+    /// Success, or the server's error and its words.
     pub result: Result<(), (ErrorCode, String)>,
     /// The bytes of a read.
     pub bytes: Vec<u8>,

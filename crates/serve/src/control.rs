@@ -38,12 +38,12 @@ pub enum ControlRequest {
     Status,
     /// A device is no longer used.
     Fail {
-        /// Which.
+        /// Its path, or the number of its handle.
         device: String,
     },
     /// A failed or spare device leaves the array.
     Remove {
-        /// Which.
+        /// Its path, or the number of its handle.
         device: String,
     },
     /// A new device joins; whatever was on it is lost.
@@ -63,7 +63,7 @@ pub enum ControlRequest {
     },
     /// A device is taken out of service when a spare has its content.
     Replace {
-        /// Which.
+        /// The member that is replaced: its path, or the number of its handle.
         device: String,
         /// The spare; default: the first that fits.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -100,7 +100,7 @@ pub enum ControlResponse {
     Done,
     /// It is not done.
     Refused {
-        /// Why.
+        /// Why, in words for a person.
         error: String,
     },
     /// How the array is.
@@ -110,7 +110,7 @@ pub enum ControlResponse {
     },
     /// Something has happened.
     Event {
-        /// What.
+        /// What has happened to the array.
         event: EventReport,
     },
 }
@@ -215,7 +215,7 @@ pub struct EventReport {
     pub device: Option<u32>,
     /// The first sector, where sectors are concerned.
     pub start: Option<u64>,
-    /// How many.
+    /// Sectors that it concerns, where it concerns any.
     pub count: Option<u64>,
 }
 

@@ -67,7 +67,7 @@ pub struct Request {
     pub offset: u64,
     /// Number of bytes; 0 for a flush, at least 1 otherwise.
     pub length: u32,
-    /// How.
+    /// What the client wants beside the operation itself.
     pub flags: RequestFlags,
     /// Which client asks, unique among the server's connections.
     pub client: u32,

@@ -27,6 +27,7 @@ pub use ring::{RegisteredMemory, Ring};
 pub use threads::Threads;
 pub use wake::Waker;
 
+use raidlab_array::mutation::{self, Mutation};
 use rustix::io::Errno;
 use std::fmt::Debug;
 use std::io;
@@ -49,7 +50,7 @@ pub enum Transfer {
     Flush,
     /// The bytes are no longer needed; a member that cannot forget keeps them.
     Discard {
-        /// How many.
+        /// Bytes from the offset on that may be forgotten.
         bytes: u64,
     },
 }
@@ -70,6 +71,16 @@ pub struct Job {
     pub transfer: Transfer,
     /// Bytes moved by earlier, short attempts.
     pub moved: usize,
+}
+
+impl Job {
+    /// The byte on the member where this attempt begins.
+    fn at(&self) -> u64 {
+        match mutation::is(Mutation::RestAtStart) {
+            true => self.offset,
+            false => self.offset + self.moved as u64,
+        }
+    }
 }
 
 /// How a job ended: bytes moved by this attempt (0 for a flush or a discard),

@@ -120,9 +120,9 @@ pub enum ServeError {
     /// A socket cannot be made.
     #[error("cannot listen on {place}")]
     Listen {
-        /// Where.
+        /// The address or socket that was to be listened at.
         place: String,
-        /// Why.
+        /// The system's error.
         #[source]
         source: io::Error,
     },
@@ -132,9 +132,9 @@ pub enum ServeError {
     /// A file of certificates or keys cannot be used.
     #[error("{}: {reason}", .path.display())]
     TlsFile {
-        /// Which.
+        /// The file of the certificate or key.
         path: PathBuf,
-        /// Why.
+        /// Why it cannot be used, in words.
         reason: String,
     },
     /// Certificate and key do not fit, or the like.

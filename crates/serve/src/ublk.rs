@@ -106,7 +106,7 @@ pub enum UblkError {
     /// The number is in use.
     #[error("there is a device {number} already, {}", of(.process))]
     Taken {
-        /// Which.
+        /// The device's number, as in `/dev/ublkb0`.
         number: u32,
         /// Its server, if that lives.
         process: Option<i32>,

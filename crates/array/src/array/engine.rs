@@ -80,6 +80,11 @@ impl Engine for Array {
         self.add(now, slot, member, admission, out)
     }
 
+    fn member_replaced(&mut self, slot: Slot, member: MemberConfig) {
+        self.members.set_replaced(slot, member);
+        self.policy.member_added(slot);
+    }
+
     fn start_sync(
         &mut self,
         now: Nanos,

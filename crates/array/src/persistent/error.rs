@@ -26,7 +26,7 @@ pub enum AssembleError {
     Unsupported {
         /// The device whose superblock says so.
         device: String,
-        /// What.
+        /// The feature, in mdadm's words.
         feature: &'static str,
     },
     /// The newest superblock describes an array that cannot be.
@@ -43,9 +43,9 @@ pub enum AssembleError {
     UnknownLevel {
         /// The device.
         device: String,
-        /// As found.
+        /// md's number of the level, as the superblock has it.
         level: i32,
-        /// As found.
+        /// md's word for the layout, as the superblock has it.
         layout: u32,
     },
     /// A copied disk.

@@ -93,7 +93,7 @@ pub enum ReadPolicyError {
     /// No policy of this name.
     #[error("`{name}` is not a read policy; known are {}", known_names())]
     Unknown {
-        /// As given.
+        /// The name that was asked for.
         name: String,
     },
     /// A parameter where there is none.
@@ -122,7 +122,7 @@ pub enum ReadPolicyError {
     /// A device that the array does not have.
     #[error("the read policy names slot {slot}, but the array has {members} members")]
     NoSuchSlot {
-        /// As given.
+        /// The slot that was asked for.
         slot: u16,
         /// How many there are.
         members: usize,

@@ -162,7 +162,7 @@ pub enum RecoveryConfigError {
     /// Not whole sectors, or none.
     #[error("a block of {bytes} bytes is not one or more whole sectors")]
     Block {
-        /// As given.
+        /// Bytes of a block, as asked for.
         bytes: u64,
     },
     /// Nothing in flight.
@@ -171,7 +171,7 @@ pub enum RecoveryConfigError {
     /// A merged command smaller than a block, or not of whole sectors.
     #[error("a merged command of {bytes} bytes does not hold whole sectors of at least one block")]
     Merged {
-        /// As given.
+        /// Bytes of a block, as asked for.
         bytes: u64,
     },
     /// Time that stands still.
@@ -189,7 +189,7 @@ pub enum RecoveryConfigError {
     /// A source that the array does not have.
     #[error("the sync source is slot {slot}, but the array has {members} members")]
     NoSuchSource {
-        /// As given.
+        /// The slot that was asked for.
         slot: u16,
         /// How many there are.
         members: usize,

@@ -108,7 +108,7 @@ pub enum StripeConfigError {
         "member {slot} has {size} sectors, but the array needs {needed} (data offset included)"
     )]
     MemberTooSmall {
-        /// Which one.
+        /// The slot whose member is too small.
         slot: u16,
         /// Its sectors.
         size: u64,
@@ -129,7 +129,7 @@ pub enum StripeConfigError {
     /// A log that a window does not fit into.
     #[error("the log of member {slot} needs at least 64 sectors beside the data, in whole blocks")]
     Log {
-        /// Which one.
+        /// The slot whose member has no room for a log.
         slot: u16,
     },
     /// A parameter of syncs.

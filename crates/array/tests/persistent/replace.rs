@@ -1,8 +1,8 @@
 //! Members replaced while they serve.
 
 use crate::harness::{DATA_OFFSET, Make, SECTOR, USED, World, slot};
-use crate::spares::add;
-use raidlab_array::{Event, Operation, VerbError};
+use crate::spares::{SIZE, add, blank, new_device};
+use raidlab_array::{Event, NewDevice, Operation, VerbError};
 use raidlab_geometry::Level;
 use raidlab_metadata::{Features, Role};
 use raidlab_random::Stream;
@@ -234,4 +234,67 @@ fn a_device_may_be_added_for_it_and_several_replaced_at_once() {
     assert_eq!(state(&world, 6), "active sync");
     check(&mut world);
     assert_eq!(world.read(50, 100), vec![4; 100 * SECTOR]);
+}
+
+/// Adds a device, write-mostly or not, and replaces another by it.
+fn replace_by(world: &mut World, old: u16, new: u16, write_mostly: bool) {
+    world.disks.insert(new, blank(SIZE));
+    let device = NewDevice {
+        write_mostly,
+        ..new_device(new, SIZE)
+    };
+    world
+        .with(|array, now, out| array.add(now, slot(new), device, out))
+        .unwrap();
+    replace(world, old).unwrap();
+    world.run_for(Nanos::from_secs(60));
+    assert_eq!(state(world, new), "active sync");
+}
+
+/// The reads that a device has answered.
+fn reads(world: &World, handle: u16) -> u64 {
+    let devices = world.array.status().devices;
+    let device = devices.iter().find(|device| device.handle == slot(handle));
+    device.unwrap().counters.reads
+}
+
+/// The old device's flags are not the new one's.
+#[test]
+fn the_new_device_is_read_as_befits_it() {
+    let mut world = World::assemble(Make::new(Level::Raid1, 2).disks(), false, |_| ()).unwrap();
+    let size = world.array.size().0;
+    world.write(0, size, 5);
+    let read_all = |world: &mut World| {
+        for start in (0..size).step_by(8) {
+            assert_eq!(world.read(start, 8), [5; 8 * SECTOR]);
+        }
+    };
+    replace_by(&mut world, 0, 2, true);
+    let before = reads(&world, 2);
+    read_all(&mut world);
+    assert_eq!(reads(&world, 2), before, "write-mostly");
+    replace_by(&mut world, 2, 3, false);
+    let before = reads(&world, 1);
+    world
+        .with(|array, now, out| array.fail(now, slot(1), out))
+        .unwrap();
+    read_all(&mut world);
+    assert_eq!(reads(&world, 1), before);
+    world
+        .with(|array, now, out| array.remove(now, slot(1), out))
+        .unwrap();
+    world.disks.remove(&1);
+    // Beside a write-mostly one it is the one that is read.
+    let device = NewDevice {
+        write_mostly: true,
+        ..new_device(4, SIZE)
+    };
+    world.disks.insert(4, blank(SIZE));
+    world
+        .with(|array, now, out| array.add(now, slot(4), device, out))
+        .unwrap();
+    world.run_for(Nanos::from_secs(60));
+    let before = reads(&world, 4);
+    read_all(&mut world);
+    assert_eq!(reads(&world, 4), before, "write-mostly");
 }

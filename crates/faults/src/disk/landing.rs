@@ -44,7 +44,7 @@ pub struct TearRates {
 pub struct Tear {
     /// How often what.
     pub rates: TearRates,
-    /// From where.
+    /// The stream that says how each write lands.
     pub random: Stream,
 }
 

@@ -2,6 +2,7 @@
 
 use super::header::{BitmapSuperblock, HEADER_BYTES};
 use crate::fields::FieldError;
+use crate::mutation::{self, Mutation};
 use raidlab_units::Sectors;
 use std::ops::Range;
 
@@ -197,7 +198,8 @@ impl Bitmap {
 
     /// The chunks whose bits are set, as ascending ranges that are apart.
     pub fn runs(&self) -> impl Iterator<Item = Range<u64>> {
-        let chunks = self.chunks();
+        let unread = u64::from(mutation::is(Mutation::LastBitUnread));
+        let chunks = self.chunks().saturating_sub(unread);
         let mut next = 0;
         std::iter::from_fn(move || {
             let start = self.seek(next, true);
@@ -229,9 +231,10 @@ impl Bitmap {
     pub fn needed_spans(&self, in_sync_below: Sectors) -> impl Iterator<Item = Range<Sectors>> {
         let size = self.chunk_sectors();
         // The first chunk whose end, a whole chunk even for the last, is there.
+        let before = u64::from(!mutation::is(Mutation::NeededFromNext));
         let first = Sectors(
             (in_sync_below.0.div_ceil(size))
-                .saturating_sub(1)
+                .saturating_sub(before)
                 .saturating_mul(size),
         );
         self.set_spans()
@@ -272,8 +275,11 @@ impl Bitmap {
 }
 
 /// A chunk's bit in its byte.
-const fn mask(chunk: u64) -> u8 {
-    1 << (chunk % 8)
+fn mask(chunk: u64) -> u8 {
+    match mutation::is(Mutation::BitsMirrored) {
+        true => 0x80 >> (chunk % 8),
+        false => 1 << (chunk % 8),
+    }
 }
 
 /// Bytes of whole pages that hold the bitmap.

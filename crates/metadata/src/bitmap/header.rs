@@ -1,6 +1,7 @@
 //! The bitmap's superblock.
 
 use crate::fields::{Fault, FieldError, check};
+use crate::mutation::{self, Mutation};
 use crate::superblock::Uuid;
 use raidlab_units::{Bytes, Sectors};
 use zerocopy::little_endian::{U32, U64};
@@ -202,7 +203,7 @@ impl BitmapSuperblock {
     pub fn staleness(&self, uuid: Uuid, events: u64) -> Option<Staleness> {
         if self.array_uuid != uuid {
             Some(Staleness::OtherArray)
-        } else if self.events < events {
+        } else if self.events < events && !mutation::is(Mutation::StaleBitmapBelieved) {
             Some(Staleness::Behind {
                 bitmap: self.events,
                 array: events,

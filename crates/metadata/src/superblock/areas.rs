@@ -2,6 +2,7 @@
 
 use super::{Features, Superblock, Version, legacy};
 use crate::bitmap::BitmapSuperblock;
+use crate::mutation::{self, Mutation};
 use raidlab_units::Sectors;
 use std::ops::Range;
 
@@ -112,7 +113,9 @@ impl Superblock {
             bitmap_area,
             self.bad_block_area(),
         ];
-        let taken = taken.into_iter().flatten();
+        let taken = taken.into_iter().enumerate();
+        let taken = taken.filter(|(which, _)| *which != 1 || !mutation::is(Mutation::LogOverBitmap));
+        let taken = taken.filter_map(|(_, area)| area);
         let (start, end) = if self.version == Version::V1_0 {
             let end = self.data_area().end;
             (end, taken.map(|area| area.start).min().unwrap_or(end))

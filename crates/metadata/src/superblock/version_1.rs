@@ -8,6 +8,7 @@ use super::{
     BadBlockLog, DeviceFlags, Features, Reshape, Role, Superblock, Uuid, Version, place_of,
 };
 use crate::fields::{Fault, FieldError, check};
+use crate::mutation::{self, Mutation};
 use raidlab_units::Sectors;
 use zerocopy::little_endian::{I32, U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
@@ -95,7 +96,7 @@ pub enum EncodeError {
     /// The name takes more than 32 bytes.
     #[error("the name `{name}` takes {bytes} bytes; at most 32 are possible")]
     LongName {
-        /// As given.
+        /// The name that was to be written.
         name: String,
         /// Its bytes.
         bytes: usize,
@@ -103,7 +104,7 @@ pub enum EncodeError {
     /// More roles than fit 4 KiB.
     #[error("{count} roles are too many; at most {MAXIMUM_ROLES} are possible")]
     TooManyRoles {
-        /// As given.
+        /// Roles that were to be written.
         count: usize,
     },
     /// A chunk that does not fit its 32 bits.
@@ -128,6 +129,10 @@ pub fn superblock_checksum(bytes: &[u8]) -> Option<u32> {
 
 /// Of exactly the bytes that count.
 fn sum(bytes: &[u8]) -> u32 {
+    let bytes = match mutation::is(Mutation::RolesNotSummed) {
+        true => &bytes[..HEAD_BYTES],
+        false => bytes,
+    };
     let words = bytes.chunks(4).enumerate().map(|(index, word)| {
         if index == CHECKSUM_AT / 4 {
             return 0;
@@ -261,7 +266,9 @@ impl Superblock {
         let roles = usize::try_from(head.max_dev.get()).unwrap_or(usize::MAX);
         let end = HEAD_BYTES + 2 * roles;
         let whole = bytes.get(..end).ok_or_else(|| short(end))?;
-        check("sb_csum", CHECKSUM_AT as u32, head.sb_csum.get()).equal(sum(whole))?;
+        if !mutation::is(Mutation::SumUnchecked) {
+            check("sb_csum", CHECKSUM_AT as u32, head.sb_csum.get()).equal(sum(whole))?;
+        }
         let place = place_of(version, device).unwrap_or(Sectors(u64::MAX));
         check("super_offset", 144, head.super_offset.get()).equal(place.0)?;
         check("pad0", 12, head.pad0.get()).require(head.pad0.get() == 0, Fault::NotZero)?;
@@ -382,12 +389,25 @@ fn to_head(superblock: &Superblock) -> Result<Head, EncodeError> {
         size: 0,
         shift: 0,
     });
+    let lost = match () {
+        () if mutation::is(Mutation::RecoveryFlagLost) => Features::RECOVERY_OFFSET,
+        () if mutation::is(Mutation::BadBlockFlagLost) => Features::BAD_BLOCKS,
+        () => 0,
+    };
+    let events = match mutation::is(Mutation::EventsCut) {
+        true => superblock.events & u64::from(u32::MAX),
+        false => superblock.events,
+    };
+    let resync_offset = match mutation::is(Mutation::ResyncOffsetAhead) {
+        true => superblock.resync_offset.0.saturating_add(64),
+        false => superblock.resync_offset.0,
+    };
     let Sectors(chunk) = superblock.chunk;
     let chunk = u32::try_from(chunk).map_err(|_| EncodeError::Chunk(chunk))?;
     Ok(Head {
         magic: MAGIC.into(),
         major_version: 1.into(),
-        feature_map: superblock.features.0.into(),
+        feature_map: (superblock.features.0 & !lost).into(),
         pad0: 0.into(),
         set_uuid: superblock.array_uuid.0,
         set_name,
@@ -416,8 +436,8 @@ fn to_head(superblock: &Superblock) -> Result<Head, EncodeError> {
         bblog_size: log.size.into(),
         bblog_offset: log.offset.into(),
         utime: superblock.updated.into(),
-        events: superblock.events.into(),
-        resync_offset: superblock.resync_offset.0.into(),
+        events: events.into(),
+        resync_offset: resync_offset.into(),
         sb_csum: 0.into(),
         max_dev: max_dev.ok_or(EncodeError::TooManyRoles { count })?.into(),
         pad3: [0; 32],

@@ -23,7 +23,7 @@ pub enum FilesError {
     /// A device without md's metadata, or with damaged ones.
     #[error("cannot use {}", .path.display())]
     Examine {
-        /// Which.
+        /// The file or device.
         path: PathBuf,
         /// Why not.
         #[source]
@@ -35,7 +35,7 @@ pub enum FilesError {
     /// A bitmap's file that has none, or a damaged one.
     #[error("cannot use the bitmap {}", .path.display())]
     Bitmap {
-        /// Which.
+        /// The file with the bitmap.
         path: PathBuf,
         /// Why not.
         #[source]
@@ -49,9 +49,9 @@ pub enum FilesError {
     Io {
         /// `read` or `write`.
         what: &'static str,
-        /// Which.
+        /// The file or device.
         path: PathBuf,
-        /// Why.
+        /// The system's error.
         #[source]
         source: io::Error,
     },

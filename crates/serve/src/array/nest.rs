@@ -51,7 +51,7 @@ pub enum NestError {
     /// There is no place for its control socket.
     #[error("array:{name} gets no control socket")]
     Place {
-        /// Whose.
+        /// The array's name.
         name: String,
         /// Why not.
         #[source]
@@ -60,7 +60,7 @@ pub enum NestError {
     /// Its control socket cannot be made.
     #[error("array:{name} gets no control socket")]
     Control {
-        /// Whose.
+        /// The array's name.
         name: String,
         /// Why not.
         #[source]

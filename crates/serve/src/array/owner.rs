@@ -11,6 +11,7 @@ use super::requests::Requests;
 use crate::export::{self, ErrorCode};
 use crate::member::{Answer, Members, Transfer, Waker};
 use crossbeam_channel::Receiver;
+use raidlab_array::mutation::{self, Mutation};
 use raidlab_array::{
     BufferId, CommandId, EXTERNAL_BITMAP, Event, MemberCommand, MemberError, Operation, Outputs,
     RequestError, Slot,
@@ -170,6 +171,7 @@ impl Owner {
         // read into them again.
         for hung in answers.iter().filter(|answer| answer.transfer.is_none()) {
             if let Some(buffer) = self.reads.remove(&hung.id)
+                && !mutation::is(Mutation::HungReadUnmoved)
                 && let Err(error) = self.payloads.move_away(buffer)
             {
                 self.break_down(Broken::Core(error));
@@ -239,7 +241,8 @@ impl Owner {
             }
             Operation::Write => Transfer::Write {
                 data: self.payloads.read(command.buffer, bytes)?,
-                force_unit_access: command.force_unit_access,
+                force_unit_access: command.force_unit_access
+                    && !mutation::is(Mutation::DriverForceUnitAccessLost),
             },
             Operation::Flush => Transfer::Flush,
             Operation::Discard => Transfer::Discard {
@@ -249,7 +252,8 @@ impl Owner {
         let place = place_of(command.slot);
         let offset = command.start.0.saturating_mul(SECTOR_BYTES);
         let size = self.members.member(place).map_or(0, |file| file.size().0);
-        if command.start.0.saturating_add(command.count.0) > size {
+        let is_beyond = command.start.0.saturating_add(command.count.0) > size;
+        if is_beyond && !mutation::is(Mutation::BeyondMemberSent) {
             // Never beyond a member, whatever a superblock made the core believe.
             self.members.refuse(command.id, MemberError::Gone, transfer);
             return Ok(());

@@ -31,11 +31,11 @@ pub enum PayloadError {
     /// A range that cannot be borrowed.
     #[error("{bytes} bytes of {buffer:?} cannot be used")]
     Borrow {
-        /// From where.
+        /// The buffer, and where in it the range begins.
         buffer: BufferId,
-        /// How many.
+        /// Bytes of the range.
         bytes: usize,
-        /// Why.
+        /// Why the range was not lent.
         #[source]
         source: BorrowError,
     },

@@ -7,6 +7,7 @@
 use super::payloads::{Payloads, length};
 use crate::export::{Buffer, ErrorCode, Operation, Request};
 use crate::member::Memory;
+use raidlab_array::mutation::{self, Mutation};
 use raidlab_array::{self as core, Finished, RequestError, RequestId};
 use raidlab_units::{Bytes, SECTOR_BYTES, Sectors};
 use std::sync::Arc;
@@ -63,7 +64,9 @@ impl Requests {
             payloads.insert(id, Memory::new(buffer));
         }
         let start = Bytes(request.offset).to_sectors().0;
-        let forced_trim = request.operation == Operation::Trim && request.flags.force_unit_access;
+        let forced_trim = request.operation == Operation::Trim
+            && request.flags.force_unit_access
+            && !mutation::is(Mutation::ForcedTrimUnflushed);
         self.places[place] = Some(Active {
             id,
             next: start,
@@ -178,6 +181,9 @@ fn next(
         }
     }
     active.next += part.count.0;
+    if part.operation == core::Operation::Discard && mutation::is(Mutation::TrimPartSkipped) {
+        active.next = active.end.min(active.next + TRIM_SECTORS);
+    }
     Ok(Some(part))
 }
 
@@ -190,7 +196,9 @@ fn zeroes_of(
     }
     let bytes = length(Sectors(ZERO_SECTORS));
     let mut buffer = payloads.take(bytes).map_err(|_| ErrorCode::OutOfMemory)?;
-    buffer.fill(0);
+    if !mutation::is(Mutation::ZeroesOfBefore) {
+        buffer.fill(0);
+    }
     Ok(Arc::clone(zeroes.insert(Memory::new(buffer))))
 }
 
@@ -199,5 +207,21 @@ fn error_code(error: RequestError) -> ErrorCode {
         RequestError::NoMember | RequestError::Failed => ErrorCode::Io,
         RequestError::ReadOnly => ErrorCode::NotPermitted,
         RequestError::OutOfRange => ErrorCode::Invalid,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Payloads, ZERO_SECTORS, length, zeroes_of};
+    use raidlab_units::Sectors;
+
+    #[test]
+    fn zeroes_are_none_of_the_bytes_that_the_memory_had_before() {
+        let payloads = Payloads::default();
+        let bytes = length(Sectors(ZERO_SECTORS));
+        payloads.take(bytes).expect("room").fill(7);
+        let zeroes = zeroes_of(&mut None, &payloads).expect("room");
+        let zeroes = zeroes.read(0..bytes).expect("free");
+        assert!(zeroes.iter().all(|byte| *byte == 0));
     }
 }

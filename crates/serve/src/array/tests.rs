@@ -4,3 +4,4 @@ mod arrays;
 mod file;
 mod hung;
 mod nested;
+mod sent;

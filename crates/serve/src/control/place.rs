@@ -13,7 +13,7 @@ pub enum PlaceError {
     /// The folder cannot be made.
     #[error("cannot make {}", .path.display())]
     Make {
-        /// Which.
+        /// The folder or socket.
         path: PathBuf,
         /// Why not.
         #[source]

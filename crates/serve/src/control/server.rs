@@ -98,7 +98,7 @@ pub enum ControlError {
     /// The system refuses.
     #[error("cannot listen at {}", .path.display())]
     Listen {
-        /// Where.
+        /// The socket's path.
         path: PathBuf,
         /// Why not.
         #[source]

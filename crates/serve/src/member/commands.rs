@@ -3,6 +3,7 @@
 
 use super::nested::{NestedEnded, NestedJobs};
 use super::{Backend, Ended, Job, Member, RegisteredMemory, Transfer, Waker};
+use raidlab_array::mutation::{self, Mutation};
 use raidlab_array::{CommandId, MemberError};
 use raidlab_units::Nanos;
 use rustix::io::Errno;
@@ -37,9 +38,9 @@ impl Default for MembersConfig {
 /// A command has ended.
 #[derive(Debug)]
 pub struct Answer {
-    /// Which.
+    /// The command that has ended.
     pub id: CommandId,
-    /// How.
+    /// Success, or the error in the core's words.
     pub result: Result<(), MemberError>,
     /// What it carried; `None` if it hangs and still holds it.
     pub transfer: Option<Transfer>,
@@ -213,6 +214,14 @@ impl Members {
             self.refuse(id, MemberError::Gone, transfer);
             return;
         };
+        if matches!(transfer, Transfer::Flush) && mutation::is(Mutation::DriverFlushSkipped) {
+            self.ready.push(Answer {
+                id,
+                result: Ok(()),
+                transfer: Some(transfer),
+            });
+            return;
+        }
         let token = match &member {
             Member::File(_) => self.next_token,
             Member::Array(_) => self.next_token | NESTED_TOKENS,
@@ -304,7 +313,10 @@ impl Members {
         if let Verdict::Again { moved } = verdict {
             flight.attempts = if moved > 0 { 0 } else { flight.attempts + 1 };
             if flight.attempts < ATTEMPTS {
-                job.moved += moved;
+                job.moved = match mutation::is(Mutation::RestMisplaced) && moved > 0 {
+                    true => moved,
+                    false => job.moved + moved,
+                };
                 self.backend.submit(job);
                 return;
             }
@@ -399,6 +411,7 @@ fn judge(job: &Job, result: Ended) -> Verdict {
     };
     match (result, &job.transfer) {
         (Ok(moved), _) if job.moved + moved >= whole => Verdict::Done,
+        (Ok(moved), _) if moved > 0 && mutation::is(Mutation::ShortWriteTaken) => Verdict::Done,
         // The end of a file that has become shorter.
         (Ok(0), Transfer::Read(_)) => Verdict::Failed(MemberError::Medium),
         (Ok(moved), _) => Verdict::Again { moved },
@@ -408,6 +421,7 @@ fn judge(job: &Job, result: Ended) -> Verdict {
         (Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL), Transfer::Discard { .. }) => {
             Verdict::Done
         }
+        (Err(_), Transfer::Flush) if mutation::is(Mutation::DriverFlushErrorLost) => Verdict::Done,
         (Err(_), Transfer::Flush) => Verdict::Failed(MemberError::Gone),
         (Err(error), _) => Verdict::Failed(member_error(error)),
     }
@@ -420,6 +434,7 @@ fn judge(job: &Job, result: Ended) -> Verdict {
 fn member_error(error: Errno) -> MemberError {
     match error {
         Errno::IO | Errno::NODATA | Errno::ILSEQ | Errno::REMOTEIO => MemberError::Medium,
+        _ if mutation::is(Mutation::ErrorsOfPlace) => MemberError::Medium,
         _ => MemberError::Gone,
     }
 }

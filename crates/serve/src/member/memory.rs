@@ -9,6 +9,7 @@
 //! is refused, never granted.
 
 use crate::export::{Buffer, Identity};
+use raidlab_array::mutation::{self, Mutation};
 use std::cell::UnsafeCell;
 use std::fmt;
 use std::ops::{Deref, DerefMut, Range};
@@ -135,10 +136,11 @@ impl Memory {
             return Err(BorrowError::OutOfRange);
         }
         let mut borrows = self.lock();
+        let unseen = 512 * usize::from(mutation::is(Mutation::OverlapLent));
         let conflict = borrows.iter().any(|held| {
             (held.exclusive || exclusive)
                 && held.range.start < range.end
-                && range.start < held.range.end
+                && range.start + unseen < held.range.end
         });
         if conflict {
             return Err(BorrowError::Conflict);

@@ -61,7 +61,7 @@ pub enum OpenError {
     Mounted {
         /// What was to be opened.
         path: PathBuf,
-        /// Where.
+        /// Where it is mounted.
         on: PathBuf,
     },
     /// Another program or the kernel uses it.

@@ -164,7 +164,7 @@ const MAXIMUM_BYTES: usize = 0x7fff_f000;
 /// `buffer`: where its memory is registered.
 fn entry(job: &mut Job, buffer: Option<u16>) -> squeue::Entry {
     let file = Fixed(u32::try_from(job.place).unwrap_or(u32::MAX));
-    let offset = job.offset + job.moved as u64;
+    let offset = job.at();
     let length = |bytes: usize| u32::try_from(bytes.min(MAXIMUM_BYTES)).unwrap_or(u32::MAX);
     match &mut job.transfer {
         Transfer::Read(bytes) => {

@@ -101,7 +101,7 @@ fn work(jobs: &Receiver<Job>, ended: &Sender<(Job, Ended)>, waker: &Waker) {
 /// Carries out a job in the calling thread.
 pub(super) fn perform(job: &mut Job) -> Ended {
     let file = job.file.file();
-    let offset = job.offset + job.moved as u64;
+    let offset = job.at();
     match &mut job.transfer {
         Transfer::Read(bytes) => pread(file, &mut bytes[job.moved..], offset),
         Transfer::Write {

@@ -72,6 +72,7 @@ impl PersistentArray {
         self.served[slot.index()] = Some(new);
         if let Some(device) = self.devices.get_mut(&new) {
             device.place = Place::InSync(slot);
+            self.engine.member_replaced(slot, device.config());
         }
         self.retire(old);
         self.want_superblocks = true;

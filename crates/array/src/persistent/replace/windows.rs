@@ -227,7 +227,8 @@ impl PersistentArray {
             return false;
         };
         replacement.due = self.now + PATIENCE;
-        let data = self.data_span(replacement.old);
+        let old = replacement.old;
+        let data = self.data_span(old);
         let span = Span {
             start,
             end: data.end.min(Sectors(start.0 + BLOCK)),

@@ -1,5 +1,5 @@
 use super::super::{
-    Answer, BackendKind, Member, MemberFile, Members, MembersConfig, OpenOptions, Transfer, Waker,
+    Answer, BackendKind, Job, Member, MemberFile, Members, MembersConfig, OpenOptions, Transfer, Waker,
     start_backend,
 };
 use super::{memory, read, zero};
@@ -225,6 +225,55 @@ fn the_end_of_a_shortened_file_is_a_medium_error() {
             Err(raidlab_array::MemberError::Medium),
             "{kind:?}"
         );
+    }
+}
+
+/// No file cuts a command short; so the second attempt alone is made.
+#[test]
+fn an_attempt_goes_on_where_the_one_before_ended() {
+    let bytes: Vec<u8> = (0..4096_u32).map(|at| (at / 16) as u8).collect();
+    for kind in [BackendKind::Ring, BackendKind::Threads] {
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        std::fs::write(file.path(), [9; 8192]).expect("writes");
+        let options = OpenOptions {
+            buffered: true,
+            read_only: false,
+        };
+        let member = Arc::new(MemberFile::open(file.path(), options).expect("opens"));
+        let waker = Arc::new(Waker::new().expect("a descriptor"));
+        let mut backend = start_backend(kind, 0, &waker).expect("a backend");
+        backend.attach(0, &member).expect("room");
+        let transfers = [
+            Transfer::Write {
+                data: memory(&bytes).read(0..4096).expect("free"),
+                force_unit_access: false,
+            },
+            read(4096),
+        ];
+        for (transfer, moved) in transfers.into_iter().zip([1024, 2048]) {
+            backend.submit(Job {
+                token: 1,
+                place: 0,
+                file: Arc::clone(&member),
+                offset: 512,
+                transfer,
+                moved,
+            });
+            let mut ended = Vec::new();
+            while ended.is_empty() {
+                waker.announce();
+                backend.wait(None, &mut ended).expect("works");
+                waker.awake();
+            }
+            assert_eq!(ended[0].1, Ok(4096 - moved), "{kind:?}");
+            if let Transfer::Read(read) = &ended[0].0.transfer {
+                assert_eq!(read[..moved], [0xee; 4096][..moved], "{kind:?}");
+                assert_eq!(read[moved..], bytes[moved..], "{kind:?}");
+            }
+        }
+        let found = std::fs::read(file.path()).expect("readable");
+        assert_eq!(found[512 + 1024..512 + 4096], bytes[1024..], "{kind:?}");
+        assert!(found[..512 + 1024].iter().all(|byte| *byte == 9));
     }
 }
 

@@ -1,11 +1,12 @@
-//! Seeded bugs, with which the fault simulation proves that it would find real
-//! ones.
+//! Seeded bugs, with which the fault simulation and the tests prove that they would
+//! find real ones: in the metadata, the array core and the real-time driver.
 //!
 //! Only builds with the cargo feature `mutations` contain them; everywhere
 //! else [`is`] is a constant `false` and the compiler removes what depends on
 //! it. With the feature, at most one bug is active in a thread: a simulation
 //! runs on one thread from its beginning to its end, so that many can run side
-//! by side with different bugs. A hook in the core reads
+//! by side with different bugs. A whole process, a test program with all its threads
+//! say, has the bug that its environment names ([`VARIABLE`]). A hook reads
 //! `if mutation::is(Mutation::FlushForgotten) { .. }` and does the wrong thing
 //! at the one place that its name says, nothing else.
 
@@ -140,6 +141,34 @@ mutations! {
     DirtyCopiesBalanced "dirty-copies-balanced" "reads are balanced over copies that may differ";
     CopyWrittenUnrecorded "copy-written-unrecorded" "copies are written before the failure of another is recorded";
     FirstNeedOnly "first-need-only" "of several members that are filled together only what the first lacks is copied";
+    // In the metadata.
+    SumUnchecked "sum-unchecked" "a superblock whose checksum is wrong is taken";
+    RolesNotSummed "roles-not-summed" "the checksum of a superblock leaves out the roles";
+    EventsCut "events-cut" "of the event count only the low 32 bits are written";
+    ResyncOffsetAhead "resync-offset-ahead" "the resync offset is written 64 sectors too high";
+    RecoveryFlagLost "recovery-flag-lost" "superblocks are written without the flag that their member is filled in part";
+    BadBlockFlagLost "bad-block-flag-lost" "superblocks are written without the flag that there is a bad-block log";
+    BitsMirrored "bits-mirrored" "the bits of each byte of the bitmap are counted from the other end";
+    LastBitUnread "last-bit-unread" "the bit of the bitmap's last chunk is not looked at";
+    NeededFromNext "needed-from-next" "the chunk that the resync offset lies in is not synchronised at the next start";
+    StaleBitmapBelieved "stale-bitmap-believed" "a bitmap that is older than the superblocks is believed";
+    LongBadRangeCut "long-bad-range-cut" "of a bad range of more than 512 sectors the rest is not logged";
+    BadCountUnshifted "bad-count-unshifted" "the length of a bad range is read in sectors, not in the log's units";
+    LogOverBitmap "log-over-bitmap" "the write log is given the bitmap's room";
+    // In the real-time driver.
+    ShortWriteTaken "short-write-taken" "a command that was cut short counts as done";
+    RestMisplaced "rest-misplaced" "the third part of a command that is cut short twice goes to the second's place";
+    RestAtStart "rest-at-start" "the rest of a command that was cut short goes to where it began";
+    DriverForceUnitAccessLost "driver-fua-lost" "the driver sends writes without their force-unit-access";
+    DriverFlushSkipped "driver-flush-skipped" "the driver answers flushes of members without sending them";
+    DriverFlushErrorLost "driver-flush-error-lost" "a flush that failed on a member counts as done";
+    ErrorsOfPlace "errors-of-place" "every error of a member is taken for one of the place";
+    HungReadUnmoved "hung-read-unmoved" "the buffer of a read that hangs is used again where it is";
+    OverlapLent "overlap-lent" "a range is lent though its last bytes are in use";
+    ZeroesOfBefore "zeroes-of-before" "zeroes are written from memory that was not cleared";
+    TrimPartSkipped "trim-part-skipped" "a trim of several parts leaves out the second one";
+    ForcedTrimUnflushed "forced-trim-unflushed" "a trim with force-unit-access is answered without a flush";
+    BeyondMemberSent "beyond-member-sent" "a command beyond a member's end is sent to it";
 }
 
 impl Mutation {
@@ -150,19 +179,32 @@ impl Mutation {
     }
 }
 
+/// The environment variable that names the bug of a whole process.
+#[cfg(feature = "mutations")]
+pub const VARIABLE: &str = "RAIDLAB_MUTATION";
+
 #[cfg(feature = "mutations")]
 mod active {
-    use super::Mutation;
+    use super::{Mutation, VARIABLE};
     use std::cell::Cell;
+    use std::sync::LazyLock;
 
     thread_local! {
         static ACTIVE: Cell<Option<Mutation>> = const { Cell::new(None) };
     }
 
+    /// The whole process's bug.
+    static EVERYWHERE: LazyLock<Option<Mutation>> = LazyLock::new(|| {
+        let name = std::env::var(VARIABLE).ok()?;
+        let found = Mutation::from_name(&name);
+        assert!(found.is_some(), "{VARIABLE}: no bug is called `{name}`");
+        found
+    });
+
     /// Whether this bug is to show itself in this thread.
     #[must_use]
     pub fn is(mutation: Mutation) -> bool {
-        ACTIVE.get() == Some(mutation)
+        ACTIVE.get().or(*EVERYWHERE) == Some(mutation)
     }
 
     /// Chooses this thread's bug; gives back the one before.
