@@ -5,6 +5,7 @@ use super::{
     Window, overlap,
 };
 use crate::engine::{Span, SyncAction, SyncRequest};
+use crate::mutation::{self, Mutation};
 use crate::persistent::device::Place;
 use crate::persistent::{Mode, PersistentArray, assembly};
 use crate::recovery::Spans;
@@ -267,7 +268,8 @@ impl PersistentArray {
         let Some(replacement) = self.replacements.running.get_mut(&slot) else {
             return false;
         };
-        if ranges.is_empty() || replacement.repairs == ATTEMPTS {
+        let is_done = ranges.is_empty() || replacement.repairs == ATTEMPTS;
+        if is_done || mutation::is(Mutation::ReplacementBadUncopied) {
             return false;
         }
         replacement.repairs += 1;
