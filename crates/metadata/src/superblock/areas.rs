@@ -114,7 +114,8 @@ impl Superblock {
             self.bad_block_area(),
         ];
         let taken = taken.into_iter().enumerate();
-        let taken = taken.filter(|(which, _)| *which != 1 || !mutation::is(Mutation::LogOverBitmap));
+        let taken =
+            taken.filter(|(which, _)| *which != 1 || !mutation::is(Mutation::LogOverBitmap));
         let taken = taken.filter_map(|(_, area)| area);
         let (start, end) = if self.version == Version::V1_0 {
             let end = self.data_area().end;

@@ -1,6 +1,6 @@
 use super::super::{
-    Answer, BackendKind, Job, Member, MemberFile, Members, MembersConfig, OpenOptions, Transfer, Waker,
-    start_backend,
+    Answer, BackendKind, Job, Member, MemberFile, Members, MembersConfig, OpenOptions, Transfer,
+    Waker, start_backend,
 };
 use super::{memory, read, zero};
 use crate::export::BufferPool;
