@@ -1,19 +1,24 @@
-//! The charts, as `plotly` figures in JSON.
+//! The charts, as `plotly.js` figures in JSON.
 //!
-//! A figure names theme colours (`theme:ink`) where they follow light and
-//! dark; the page's script puts in the style sheet's values. A subject has one
-//! colour, marker and position everywhere. Which charts there are follows from
-//! the shape of the measurements, not from names of jobs or classes: a class
-//! with a ladder of queue depths gets a curve, large reads with different
-//! numbers of streams get bars, and so on.
+//! Which charts there are follows from what the run varies ([`crate::compute::shape`]),
+//! not from names of jobs or classes: figures lie along the quantity in which jobs differ,
+//! along the number of members where subjects differ in it, around the events that the
+//! arrays met; jobs that stand alone are bars. A figure is one panel or several beside
+//! each other; the page has the titles, units and legends, so that only axes and marks
+//! have to fit into a panel. Figures name theme colours (`theme:ink`) where they follow
+//! light and dark; the page's script puts in the style sheet's values. A subject has one
+//! look everywhere.
 
 mod balance;
 mod bars;
-mod blocks;
-mod curves;
+mod distribution;
 mod errors;
-mod latency;
+mod ladders;
+mod lines;
 mod look;
+mod members;
+mod passages;
+mod scale;
 mod timeline;
 
 use crate::compute::timeline::timelines;
@@ -22,7 +27,7 @@ use crate::data::RunData;
 use serde::Serialize;
 use serde_json::Value;
 
-pub(crate) use look::colour;
+pub(crate) use look::{Look, base};
 pub(crate) use timeline::TimelineFigures;
 
 /// A chart for the page.
@@ -32,27 +37,77 @@ pub(crate) struct Figure {
     pub id: String,
     /// What it shows.
     pub title: String,
-    /// How to read it.
+    /// How to read it; may be empty.
     pub caption: String,
-    /// Pixels.
-    pub height: usize,
+    /// What the values are and which way is better: `iops, more is better`; may be empty.
+    pub unit: String,
     /// Whether it takes the whole width of a wide page.
     pub wide: bool,
-    /// `data`, `layout` and `config` for `Plotly.react`.
+    /// The series and what other marks mean.
+    pub legend: Vec<Key>,
+    /// Side by side where there is room.
+    pub panels: Vec<Panel>,
+}
+
+/// One plot of a figure.
+#[derive(Debug, Serialize)]
+pub(crate) struct Panel {
+    /// Unique in the page.
+    pub id: String,
+    /// What sets it apart from the figure's others; empty for the only one.
+    pub title: String,
+    /// Pixels.
+    pub height: usize,
+    /// `data` and `layout`; what all plots have in common is not in it.
     #[serde(skip)]
     pub plot: Value,
 }
 
-/// Every chart that the run has the figures for, in reading order; those about
-/// errors are apart.
+/// An entry of a legend.
+#[derive(Debug, Serialize)]
+pub(crate) struct Key {
+    /// Its words.
+    pub name: String,
+    /// A picture of the mark, as SVG.
+    pub swatch: String,
+    /// Whether it is a series, which a click hides and shows.
+    pub series: bool,
+}
+
+impl Key {
+    fn new(name: &str, swatch: String) -> Self {
+        Self {
+            name: name.to_owned(),
+            swatch,
+            series: true,
+        }
+    }
+
+    /// An entry that tells what a kind of mark means.
+    fn explains(name: &str, swatch: String) -> Self {
+        Self {
+            series: false,
+            ..Self::new(name, swatch)
+        }
+    }
+}
+
+/// Every chart of rates and members that the run has the figures for, in reading order.
 pub(crate) fn figures(data: &RunData, view: &View<'_>) -> Vec<Figure> {
-    let mut all = curves::iops_by_depth(data, view);
-    all.extend(curves::iops_by_sync(view));
-    all.extend(blocks::figures(data, view));
+    let (mut all, latencies) = ladders::figures(data, view);
+    all.extend(passages::along_sync(view));
+    all.extend(passages::around_events(data, view));
+    all.extend(members::figures(view));
     all.extend(bars::all(data, view));
-    all.extend(latency::figures(data, view));
+    all.extend(latencies);
+    all.extend(bars::percentiles(data, view));
     all.extend(balance::figures(view));
     all
+}
+
+/// How latencies are spread: many panels, which the page folds away.
+pub(crate) fn distributions(data: &RunData, view: &View<'_>) -> Vec<Figure> {
+    distribution::figures(data, view)
 }
 
 /// The time lines of every experiment that was sampled.
@@ -73,125 +128,4 @@ pub(crate) fn error_figure(data: &RunData, view: &View<'_>) -> Option<Figure> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::figures;
-    use crate::compute::view::View;
-    use crate::sample;
-    use serde_json::{Value, json};
-
-    fn figure(id: &str) -> Value {
-        let data = sample::data();
-        let view = View::new(&data);
-        let mut all = figures(&data, &view);
-        all.extend(super::error_figure(&data, &view));
-        all.retain(|figure| figure.id == id);
-        all.swap_remove(0).plot
-    }
-
-    #[test]
-    fn the_depth_curve_has_line_band_and_published_markers() {
-        let plot = figure("depth-random-read-reads");
-        let md: Vec<&Value> = plot["data"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .filter(|trace| trace["legendgroup"] == "md")
-            .collect();
-        assert_eq!(md.len(), 3);
-        let band = md.iter().find(|trace| trace["fill"] == "toself").unwrap();
-        assert_eq!(band["x"].as_array().unwrap().len(), 20);
-        let published = md.iter().find(|trace| trace["mode"] == "markers").unwrap();
-        assert_eq!(published["y"][3], json!(199.0));
-        let ticks = json!(["1", "2", "3", "4", "6", "8", "12", "16", "24", "32"]);
-        assert_eq!(plot["layout"]["xaxis"]["ticktext"], ticks);
-        assert_eq!(plot["layout"]["xaxis"]["type"], "log");
-    }
-
-    #[test]
-    fn every_axis_with_figures_says_unit_and_direction() {
-        for (id, words) in [
-            ("depth-random-read-reads", "iops, more is better"),
-            ("sync", "iops, more is better"),
-            ("bars-streams", "MB/s (10⁶ bytes), more is better"),
-            ("bars-random-write", "iops (log scale), more is better"),
-            (
-                "latency-random-read-reads",
-                "latency, ms (log scale), less is better",
-            ),
-        ] {
-            assert_eq!(
-                figure(id)["layout"]["yaxis"]["title"]["text"],
-                words,
-                "{id}"
-            );
-        }
-    }
-
-    #[test]
-    fn published_ticks_stand_in_their_subjects_group() {
-        let plot = figure("bars-streams");
-        assert_eq!(plot["layout"]["scattermode"], "group");
-        for trace in plot["data"].as_array().unwrap() {
-            assert_eq!(trace["offsetgroup"], trace["legendgroup"]);
-        }
-    }
-
-    #[test]
-    fn a_whisker_reaches_from_the_lowest_to_the_highest_fit() {
-        let plot = figure("bars-mixed");
-        let bar = &plot["data"][0];
-        let ours = bar["y"][0].as_f64().unwrap();
-        let above = bar["error_y"]["array"][0].as_f64().unwrap();
-        // The sample's second fit is 2.5 % of the published 158 above the first.
-        assert!((above - 3.95).abs() < 1e-9, "{ours} {above}");
-        assert_eq!(bar["error_y"]["arrayminus"][0], json!(0.0));
-    }
-
-    #[test]
-    fn disputed_figures_are_not_among_the_errors() {
-        let plot = figure("errors");
-        let gflash = plot["data"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .filter(|trace| trace["name"] == "gflash");
-        let dots: usize = gflash
-            .map(|trace| trace["x"].as_array().unwrap().len())
-            .sum();
-        // 30 rows, 9 of them disputed.
-        assert_eq!(dots, 21);
-        assert_eq!(plot["layout"]["shapes"][0]["x1"], json!(4.0));
-    }
-
-    #[test]
-    fn an_error_beyond_the_edge_stands_there_with_its_number() {
-        let mut m = sample::cell("md", 0);
-        m.iops = 10.0 * m.published[0].iops;
-        let mut unpublished = sample::cell("ours", 0);
-        unpublished.published.clear();
-        let mut data = sample::data();
-        data.measurements = vec![unpublished, m];
-        let view = View::new(&data);
-        let plot = super::error_figure(&data, &view).unwrap().plot;
-        let traces = plot["data"].as_array().unwrap();
-        assert!(traces.iter().all(|trace| trace["name"] != "ours"));
-        assert_eq!(traces[0]["x"], json!([50.0]));
-        assert_eq!(traces[0]["text"], json!(["+900\u{a0}%"]));
-    }
-
-    #[test]
-    fn published_figures_stand_at_their_own_sync_progress() {
-        let mut data = sample::data();
-        for m in &mut data.measurements {
-            for percent in m.sync_percent_start.iter_mut() {
-                *percent += 3.0;
-            }
-        }
-        let view = View::new(&data);
-        let sync = figures(&data, &view).into_iter().find(|f| f.id == "sync");
-        let plot = sync.unwrap().plot;
-        let mut traces = plot["data"].as_array().unwrap().iter();
-        let published = traces.find(|trace| trace["mode"] == "markers").unwrap();
-        assert_eq!(published["x"][1], json!(16.0));
-    }
-}
+mod tests;

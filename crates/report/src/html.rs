@@ -1,6 +1,6 @@
 //! The report as one HTML file that needs nothing but a browser.
 
-use crate::chart::{self, Figure, TimelineFigures};
+use crate::chart::{self, Figure, Look, Panel, TimelineFigures};
 use crate::compute::environment::{
     AskedRow, CommandGroup, FactTable, asked_rows, command_groups, fact_tables, tools,
 };
@@ -16,7 +16,7 @@ use minijinja::Environment;
 use minijinja::value::Serde;
 use raidlab_store::{AccuracyNote, Run, Setting};
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 /// Why a page could not be made.
@@ -37,11 +37,12 @@ pub enum ReportError {
     },
 }
 
-/// A subject with its colour.
+/// A subject with its look.
 #[derive(Serialize)]
 struct Subject<'a> {
     name: &'a str,
-    colour: String,
+    /// Its colour and hatching, as SVG.
+    chip: String,
 }
 
 /// A class's winner, for the strip at the top.
@@ -93,9 +94,11 @@ struct Page<'a> {
     tools: Vec<&'a str>,
     commands: Vec<CommandGroup>,
     figures: Vec<Figure>,
+    /// One for each class.
+    distributions: Vec<Figure>,
     timelines: Vec<TimelineFigures>,
     error_figure: Option<Figure>,
-    /// Plots by id, in JSON.
+    /// Plots by id, in JSON; empty where there are none.
     plots: String,
     plotly: String,
 }
@@ -109,10 +112,12 @@ struct Page<'a> {
 pub fn html(data: &RunData) -> Result<String, ReportError> {
     let view = View::new(data);
     let figures = chart::figures(data, &view);
+    let distributions = chart::distributions(data, &view);
     let error_figure = chart::error_figure(data, &view);
     let timelines = chart::timeline_figures(data, &view);
     let in_time = timelines.iter().flat_map(|timeline| &timeline.figures);
-    let plots = embedded(figures.iter().chain(&error_figure).chain(in_time))?;
+    let all = figures.iter().chain(&distributions).chain(&error_figure);
+    let plots = embedded(all.chain(in_time))?;
     let mut environment = Environment::new();
     for (name, source) in [
         ("report.html", include_str!("../templates/report.html")),
@@ -153,6 +158,7 @@ pub fn html(data: &RunData) -> Result<String, ReportError> {
         tools: tools(data),
         commands: command_groups(data, &view),
         figures,
+        distributions,
         timelines,
         error_figure,
         plots,
@@ -160,11 +166,17 @@ pub fn html(data: &RunData) -> Result<String, ReportError> {
     }))?)
 }
 
-/// The figures as one JSON object by id, safe inside a script element.
+/// What all plots have in common and the plots by id, as JSON that is safe inside a
+/// script element; empty where there is none.
 fn embedded<'f>(figures: impl Iterator<Item = &'f Figure>) -> Result<String, ReportError> {
-    let plots: BTreeMap<&str, Value> = figures
-        .map(|figure| (figure.id.as_str(), plain_text(figure.plot.clone())))
+    let panels = figures.flat_map(|figure| &figure.panels);
+    let plots: BTreeMap<&str, Value> = panels
+        .map(|panel: &Panel| (panel.id.as_str(), plain_text(panel.plot.clone())))
         .collect();
+    if plots.is_empty() {
+        return Ok(String::new());
+    }
+    let plots = json!({"base": chart::base(), "plots": plots});
     // "</script>" and "<!--" would end or change the element they stand in.
     Ok(serde_json::to_string(&plots)?.replace('<', "\\u003c"))
 }
@@ -223,7 +235,7 @@ fn facts(run: &Run) -> [(&'static str, String); 6] {
 fn subjects<'v>(view: &'v View<'_>, indexes: impl IntoIterator<Item = usize>) -> Vec<Subject<'v>> {
     let subject = |index: usize| Subject {
         name: &view.names[index],
-        colour: chart::colour(index),
+        chip: Look(index).chip(),
     };
     indexes.into_iter().map(subject).collect()
 }
@@ -235,7 +247,7 @@ fn tiles(data: &RunData, view: &View<'_>) -> Vec<Tile> {
         certainty: verdict.certainty(&view.names),
         uncertain: verdict.is_uncertain(),
         colour: match verdict.best.as_slice() {
-            [one] => chart::colour(*one),
+            [one] => Look(*one).colour(),
             _ => String::new(),
         },
         title: verdict.title,
@@ -293,15 +305,15 @@ mod tests {
         }
         assert!(own.trim_end().ends_with("</html>"));
         for chart in [
-            "depth-random-read-reads",
-            "sync",
-            "bars-streams",
-            "bars-sequential-write",
-            "bars-random-write",
-            "bars-mixed",
-            "latency-random-read-reads",
+            "along-0-2-reads-0",
+            "sync-0",
+            "bars-0-0",
+            "bars-1-0",
+            "bars-3-0",
+            "bars-5-0",
+            "latency-0-2-reads-0",
             "balance-0",
-            "errors",
+            "errors-0",
         ] {
             assert!(own.contains(&format!("id=\"{chart}\"")), "{chart}");
             assert!(own.contains(&format!("\"{chart}\":")), "{chart}");
@@ -371,11 +383,11 @@ mod tests {
         }
         // 12 experiments, each with the array and its members.
         for number in 0..12 {
-            for chart in ["timeline", "members"] {
-                assert!(unique.contains(format!("{chart}-{number}").as_str()));
+            for chart in ["timeline", "timeline-members"] {
+                assert!(unique.contains(format!("{chart}-{number}-0").as_str()));
             }
         }
-        assert!(unique.contains("blocks-0"));
+        assert!(unique.contains("along-1-3-writes"));
         // Four columns' bonnie reads, and one repetition of the sequential write.
         let struck = body.matches("<s>").count() - body.matches("<s>Struck out</s>").count();
         assert_eq!(struck, 4 + 4 * 3 + 1);

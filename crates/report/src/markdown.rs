@@ -8,6 +8,7 @@ use crate::compute::rate::units_note;
 use crate::compute::trust::{trust, what_ran};
 use crate::compute::view::View;
 use crate::data::RunData;
+use crate::table::arrangement::{Arrangement, Extent, arrange};
 use crate::table::{self, DISPUTED_MARK, FITTED_MARK, ResultCell, ResultRow};
 use std::fmt::Write;
 
@@ -152,26 +153,17 @@ fn results(text: &mut String, data: &RunData, view: &View<'_>) {
             continue;
         }
         let _ = writeln!(text, "\n### {title}\n");
-        let mut heads = ["job", "what it does", "unit"].map(str::to_owned).to_vec();
         let named = view.names.iter().zip(&tables.column_marks);
-        heads.extend(named.map(|(name, marks)| {
+        let subjects = named.map(|(name, marks)| {
             let marks = marks
                 .iter()
                 .map(|mark| format!(" {} {}", mark.sign, mark.rule));
-            escaped(
-                &std::iter::once(name.clone())
-                    .chain(marks)
-                    .collect::<String>(),
-            )
-        }));
-        let cells: Vec<_> = rows.iter().map(result_row).collect();
-        let left = [Alignment::Left; 3];
-        raw_table(
-            text,
-            &heads,
-            &[&left[..], &[Alignment::Right]].concat(),
-            &cells,
-        );
+            let words = std::iter::once(name.clone()).chain(marks);
+            escaped(&words.collect::<String>())
+        });
+        let subjects: Vec<String> = subjects.collect();
+        let rows: Vec<ArrangedRow> = rows.iter().map(result_row).collect();
+        arranged(text, &["job", "what it does", "unit"], &subjects, &rows);
     }
     for matrix in matrices(view) {
         let _ = writeln!(text, "\n### {}, {}\n", escaped(&matrix.title), matrix.unit);
@@ -202,18 +194,77 @@ fn results(text: &mut String, data: &RunData, view: &View<'_>) {
     }
 }
 
-fn result_row(row: &ResultRow) -> Vec<String> {
-    let mut cells = vec![
-        escaped(&row.label),
-        escaped(&row.title),
-        row.unit.to_owned(),
-    ];
-    cells.extend(
-        row.cells
+fn result_row(row: &ResultRow) -> ArrangedRow {
+    let cell = |cell: &Option<ResultCell>| {
+        let cell = cell.as_ref();
+        cell.map_or_else(|| "-".to_owned(), result_cell)
+    };
+    ArrangedRow {
+        leading: vec![
+            escaped(&row.label),
+            escaped(&row.title),
+            row.unit.to_owned(),
+        ],
+        cells: row.cells.iter().map(cell).collect(),
+    }
+}
+
+/// The figures of one job, as Markdown: what stands before them, and one for each
+/// subject.
+struct ArrangedRow {
+    leading: Vec<String>,
+    cells: Vec<String>,
+}
+
+/// A table of jobs and subjects, with the subjects as rows where they are many.
+fn arranged(text: &mut String, leading: &[&str], subjects: &[String], rows: &[ArrangedRow]) {
+    let length = |text: &String| text.chars().count() + 3;
+    let cells = rows.iter().flat_map(|row| &row.cells);
+    let widest = cells.map(length).max().unwrap_or(0);
+    let names = subjects.iter().map(length).max().unwrap_or(0);
+    let heads = rows.iter().map(|row| length(&row.leading[0])).max();
+    let upright = Extent {
+        leading: rows
             .iter()
-            .map(|cell| cell.as_ref().map_or_else(|| "-".to_owned(), result_cell)),
-    );
-    cells
+            .map(|row| row.leading.iter().map(length).sum())
+            .max()
+            .unwrap_or(0),
+        cell: widest.max(names),
+        cells: subjects.len(),
+    };
+    let turned = Extent {
+        leading: names,
+        cell: widest.max(heads.unwrap_or(0)),
+        cells: rows.len(),
+    };
+    let alignments = |leading: usize| {
+        let left = std::iter::repeat_n(Alignment::Left, leading);
+        left.chain([Alignment::Right]).collect::<Vec<_>>()
+    };
+    let groups = match arrange(None, upright, turned) {
+        Arrangement::Upright(_) => {
+            let mut heads: Vec<String> = leading.iter().map(|&head| head.to_owned()).collect();
+            heads.extend(subjects.iter().cloned());
+            let rows = rows.iter();
+            let cells: Vec<Vec<String>> = rows
+                .map(|row| row.leading.iter().chain(&row.cells).cloned().collect())
+                .collect();
+            raw_table(text, &heads, &alignments(leading.len()), &cells);
+            return;
+        }
+        Arrangement::Turned(groups) => groups,
+    };
+    for group in groups {
+        let rows = &rows[group];
+        let mut heads = vec!["subject".to_owned()];
+        heads.extend(rows.iter().map(|row| row.leading.join("<br>")));
+        let line = |(column, name): (usize, &String)| {
+            let cells = rows.iter().map(|row| row.cells[column].clone());
+            std::iter::once(name.clone()).chain(cells).collect()
+        };
+        let cells: Vec<Vec<String>> = subjects.iter().enumerate().map(line).collect();
+        raw_table(text, &heads, &alignments(1), &cells);
+    }
 }
 
 fn result_cell(cell: &ResultCell) -> String {
@@ -276,35 +327,27 @@ fn published(text: &mut String, data: &RunData, view: &View<'_>) {
     let rows = table::published(data, view);
     if !rows.is_empty() {
         text.push_str("\n## Published, ours, and the error of ours\n\n");
-        let mut heads = vec!["job".to_owned(), "unit".to_owned()];
-        heads.extend(
-            view.compared()
-                .iter()
-                .map(|&column| view.names[column].clone()),
-        );
-        let cells = rows.iter().map(|row| {
+        let names = view.compared().into_iter();
+        let names: Vec<String> = names.map(|column| escaped(&view.names[column])).collect();
+        let row = |row: &table::PublishedRow| {
             let cells = row.cells.iter().map(|cell| {
                 cell.as_ref().map_or_else(
                     || "-".to_owned(),
                     |cell| {
-                        format!(
+                        escaped(&format!(
                             "{}{}, {}{}, {}",
                             cell.published, cell.published_mark, cell.ours, cell.mark, cell.error
-                        )
+                        ))
                     },
                 )
             });
-            [row.label.clone(), row.unit.to_owned()]
-                .into_iter()
-                .chain(cells)
-                .collect()
-        });
-        self::table(
-            text,
-            &heads,
-            &[Alignment::Left, Alignment::Left, Alignment::Right],
-            cells,
-        );
+            ArrangedRow {
+                leading: vec![escaped(&row.label), row.unit.to_owned()],
+                cells: cells.collect(),
+            }
+        };
+        let arranged_rows: Vec<ArrangedRow> = rows.iter().map(row).collect();
+        arranged(text, &["job", "unit"], &names, &arranged_rows);
         if rows.iter().any(|row| {
             row.cells
                 .iter()
@@ -358,18 +401,26 @@ fn latencies(text: &mut String, view: &View<'_>) {
         return;
     }
     text.push_str("\n## Latencies\n\nMilliseconds, less is better: the median, its distance to the best of the row, the 99th percentile.\n\n");
-    let mut heads = vec!["job".to_owned()];
-    heads.extend(view.names.iter().cloned());
-    let cells = rows.iter().map(|row| {
+    let names: Vec<String> = view.names.iter().map(|name| escaped(name)).collect();
+    let row = |row: &table::LatencyRow| {
         let cells = row.cells.iter().map(|cell| {
             cell.as_ref().map_or_else(
                 || "-".to_owned(),
-                |cell| format!("{} ({}), {}", cell.median_ms, cell.standing, cell.p99_ms),
+                |cell| {
+                    escaped(&format!(
+                        "{} ({}), {}",
+                        cell.median_ms, cell.standing, cell.p99_ms
+                    ))
+                },
             )
         });
-        std::iter::once(row.label.clone()).chain(cells).collect()
-    });
-    self::table(text, &heads, &[Alignment::Left, Alignment::Right], cells);
+        ArrangedRow {
+            leading: vec![escaped(&row.label)],
+            cells: cells.collect(),
+        }
+    };
+    let rows: Vec<ArrangedRow> = rows.iter().map(row).collect();
+    arranged(text, &["job"], &names, &rows);
 }
 
 fn surroundings(text: &mut String, data: &RunData, view: &View<'_>) {

@@ -1,6 +1,7 @@
 //! The content of the tables, as texts: the terminal and the HTML page print
 //! the same ones.
 
+pub(crate) mod arrangement;
 mod results;
 
 pub(crate) use results::{

@@ -1,8 +1,11 @@
 //! The tables on a terminal.
 //!
 //! Columns keep their figures whole: where a width is given and all subjects
-//! do not fit beside each other, they are printed in groups, one table each.
+//! do not fit beside each other, they become rows, with jobs as columns, or are
+//! printed in groups, one table each.
 //! Percents always compare with the best of all subjects.
+
+mod grid;
 
 use crate::compute::findings::{Mark, audit_notes, groups, sign};
 use crate::compute::headline::verdicts;
@@ -16,6 +19,7 @@ use comfy_table::{
     Attribute, Cell, CellAlignment, Color, ColumnConstraint, ContentArrangement, LineStyle, Table,
     TableStyle, presets,
 };
+use grid::{Grid, GridRow};
 use raidlab_store::Severity;
 use std::fmt::Write;
 use std::ops::Range;
@@ -32,7 +36,7 @@ pub struct Style {
 }
 
 /// Characters for the job's name, its title and its unit.
-const LEADING_WIDTH: u16 = 40;
+const LEADING_WIDTH: usize = 40;
 
 /// Summary, results, findings, comparison with published figures, and accuracy; what
 /// there is nothing to say about is left out.
@@ -113,26 +117,24 @@ pub fn result_tables(data: &RunData, style: &Style) -> String {
 }
 
 fn results(text: &mut String, subjects: &[String], rows: &[ResultRow], sync: bool, style: &Style) {
-    let least = if sync { 25 } else { 19 };
-    let contents = rows.iter().flat_map(|row| row.cells.iter().flatten());
-    let widest = contents.map(|cell| result_words(cell, sync).chars().count());
-    let names = subjects.iter().map(|name| name.chars().count());
-    // A blank on either side.
-    let needed = widest.chain(names).max().unwrap_or(0) + 2;
-    let width = u16::try_from(needed).unwrap_or(u16::MAX).max(least);
-    for group in style.groups(subjects.len(), LEADING_WIDTH, width) {
-        let mut table = style.table(&["job", "title", "unit"], &subjects[group.clone()]);
-        for row in rows {
-            let mut cells = leading(&row.label, &row.title, row.unit);
-            cells.extend(row.cells[group.clone()].iter().map(|cell| {
-                cell.as_ref().map_or_else(missing, |cell| {
-                    style.cell(result_words(cell, sync), cell.tone)
-                })
-            }));
-            table.add_row(cells);
+    let row = |row: &ResultRow| {
+        let cells = row.cells.iter().map(|cell| {
+            let cell = cell.as_ref()?;
+            Some((result_words(cell, sync), cell.tone))
+        });
+        GridRow {
+            leading: vec![row.label.clone(), row.title.clone(), row.unit.to_owned()],
+            cells: cells.collect(),
         }
-        style.print(text, &mut table, 3..usize::MAX);
-    }
+    };
+    let grid = Grid {
+        leading: &["job", "title", "unit"],
+        leading_width: LEADING_WIDTH,
+        least: if sync { 25 } else { 19 },
+        subjects,
+        rows: rows.iter().map(row).collect(),
+    };
+    grid.print(text, style);
 }
 
 /// A column's name with the warnings that concern all of it.
@@ -201,24 +203,28 @@ pub fn published_table(data: &RunData, style: &Style) -> String {
         .map(|&s| view.names[s].clone())
         .collect();
     let mut text = "Published, ours, and the error of ours (percent of the published)\n".to_owned();
-    for group in style.groups(names.len(), 20, 30) {
-        let mut table = style.table(&["job", "unit"], &names[group.clone()]);
-        for row in &rows {
-            let mut cells = vec![Cell::new(&row.label), Cell::new(row.unit)];
-            cells.extend(row.cells[group.clone()].iter().map(|cell| {
-                let Some(cell) = cell else {
-                    return missing();
-                };
-                let content = format!(
-                    "{}{:1} {:>8}{:1} {:>8}",
-                    cell.published, cell.published_mark, cell.ours, cell.mark, cell.error
-                );
-                style.cell(content, cell.tone)
-            }));
-            table.add_row(cells);
+    let row = |row: &table::PublishedRow| {
+        let cells = row.cells.iter().map(|cell| {
+            let cell = cell.as_ref()?;
+            let words = format!(
+                "{}{:1} {:>8}{:1} {:>8}",
+                cell.published, cell.published_mark, cell.ours, cell.mark, cell.error
+            );
+            Some((words, cell.tone))
+        });
+        GridRow {
+            leading: vec![row.label.clone(), row.unit.to_owned()],
+            cells: cells.collect(),
         }
-        style.print(&mut text, &mut table, 2..usize::MAX);
-    }
+    };
+    let grid = Grid {
+        leading: &["job", "unit"],
+        leading_width: 20,
+        least: 30,
+        subjects: &names,
+        rows: rows.iter().map(row).collect(),
+    };
+    grid.print(&mut text, style);
     legend(&mut text);
     style.finish(text)
 }
@@ -265,10 +271,6 @@ pub fn accuracy_table(data: &RunData, style: &Style) -> String {
     }
     legend(&mut text);
     style.finish(text)
-}
-
-fn leading(label: &str, title: &str, unit: &str) -> Vec<Cell> {
-    [label, title, unit].map(Cell::new).to_vec()
 }
 
 fn missing() -> Cell {

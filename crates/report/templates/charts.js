@@ -1,6 +1,6 @@
 (() => {
   "use strict";
-  const plots = JSON.parse(document.getElementById("plots").textContent);
+  const { base, plots } = JSON.parse(document.getElementById("plots").textContent);
   const root = document.documentElement;
 
   // Figures name the style sheet's colours, so that both follow the theme.
@@ -19,6 +19,10 @@
     return value;
   };
 
+  // Series that the reader has hidden, by figure.
+  const hidden = new Map();
+  const isHidden = (figure, series) => hidden.get(figure)?.has(series) ?? false;
+
   const draw = (within = document) => {
     const style = getComputedStyle(root);
     const narrow = window.innerWidth < 600;
@@ -28,7 +32,13 @@
       if (!within.contains(box) || box.closest("details:not([open])")) {
         continue;
       }
-      const { data, layout, config } = paint(plot, style);
+      const figure = box.closest("figure").id;
+      const data = paint(plot.data, style).map((trace) => ({
+        ...trace,
+        visible: !(trace.meta && isHidden(figure, trace.meta)),
+      }));
+      const common = paint(base, style);
+      const layout = { ...common.layout, ...paint(plot.layout, style) };
       layout.hoverlabel = {
         bgcolor: style.getPropertyValue("--card").trim(),
         bordercolor: style.getPropertyValue("--line").trim(),
@@ -36,16 +46,30 @@
         align: "left",
       };
       if (narrow) {
-        layout.font.size = 11;
-        layout.margin.l = 36;
-        layout.margin.r = 6;
+        layout.font = { ...layout.font, size: 12 };
         // A finger that scrolls the page must not zoom a chart.
         layout.dragmode = false;
-        config.displayModeBar = false;
       }
-      Plotly.react(box, data, layout, config);
+      Plotly.react(box, data, layout, common.config);
     }
   };
+
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest?.("button[data-series]");
+    if (!button) {
+      return;
+    }
+    const figure = button.closest("figure");
+    const own = hidden.get(figure.id) ?? new Set();
+    const series = button.dataset.series;
+    const shown = own.delete(series);
+    if (!shown) {
+      own.add(series);
+    }
+    hidden.set(figure.id, own);
+    button.setAttribute("aria-pressed", String(shown));
+    draw(figure);
+  });
 
   draw();
   for (const details of document.querySelectorAll("details")) {

@@ -1,22 +1,23 @@
 //! Every error against the published figures as a dot, by class, with the
 //! declared accuracy as a band.
 
-use super::Figure;
-use super::look::{MUTED, axis, colour, hover, layout, plot, symbol};
+use super::look::{Look, MUTED, axis, folded, hover, open_circle, with};
+use super::{Figure, Key, Panel};
 use crate::compute::accuracy::{error_percent, is_disputed};
 use crate::compute::headline::class_title;
 use crate::compute::view::{Cell, Row, View};
 use crate::data::RunData;
 use crate::format::{signed_percent, signed_percent_fine};
 use crate::table::declared_percent;
-use plotly::common::{HoverInfo, Line, Marker, Mode, Position};
-use plotly::layout::{Shape, ShapeLayer, ShapeLine, ShapeType};
-use plotly::{Layout, Scatter, Trace};
 use raidlab_store::Role;
+use serde_json::{Value, json};
 
 /// Pixels of a class, and of everything around the classes.
 const CLASS_HEIGHT: usize = 74;
-const FRAME_HEIGHT: usize = 110;
+const FRAME_HEIGHT: usize = 60;
+
+/// Characters of a line of a class's title, so that the axis stays narrow.
+const CLASS_WIDTH: usize = 14;
 
 /// Errors beyond are drawn here: one outlier must not squeeze all others.
 const EDGE_PERCENT: f64 = 50.0;
@@ -34,7 +35,8 @@ pub(super) fn figure(data: &RunData, view: &View<'_>) -> Option<Figure> {
     let lanes = Lanes {
         subjects: view.compared(),
     };
-    let mut traces: Vec<Box<dyn Trace>> = Vec::new();
+    let mut traces: Vec<Value> = Vec::new();
+    let mut legend: Vec<Key> = Vec::new();
     let mut farthest = 0.0_f64;
     for &subject in &lanes.subjects {
         let name = &view.names[subject];
@@ -53,12 +55,15 @@ pub(super) fn figure(data: &RunData, view: &View<'_>) -> Option<Figure> {
                     dots.push(percent, lanes.middle(class, subject), text);
                 }
             }
-            traces.push(dots.draw(subject, name, fitted));
+            if !dots.x.is_empty() {
+                traces.push(dots.draw(subject, name, fitted));
+            }
         }
+        legend.push(Key::new(name, Look(subject).stroke()));
     }
-    traces.push(fitted_key());
-    let shapes = bands(data, view, &classes, &lanes);
-    let layout = error_layout(data, &classes, farthest).shapes(shapes);
+    legend.push(Key::explains("fitted", open_circle()));
+    let mut layout = error_layout(data, &classes, farthest);
+    layout["shapes"] = json!(bands(data, view, &classes, &lanes));
     Some(Figure {
         id: "errors".to_owned(),
         title: "Every error against the published figures".to_owned(),
@@ -66,53 +71,41 @@ pub(super) fn figure(data: &RunData, view: &View<'_>) -> Option<Figure> {
                   Grey: what is declared for the subject. Disputed figures are left out; errors \
                   beyond 50 % stand at the edge with their number."
             .to_owned(),
-        height: FRAME_HEIGHT + classes.len() * CLASS_HEIGHT,
+        unit: String::new(),
         wide: true,
-        plot: plot(traces, layout),
+        legend,
+        panels: vec![Panel {
+            id: "errors-0".to_owned(),
+            title: String::new(),
+            height: FRAME_HEIGHT + classes.len() * CLASS_HEIGHT.max(lanes.subjects.len() * 14),
+            plot: json!({"data": traces, "layout": layout}),
+        }],
     })
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a handful of classes")]
-fn error_layout(data: &RunData, classes: &[&str], farthest: f64) -> Layout {
-    layout()
-        .x_axis(
-            axis("error against the published figure, % (0 is exact)")
-                .tick_suffix(" %")
-                .range(vec![-1.12 * farthest.max(1.0), 1.12 * farthest.max(1.0)])
-                .zero_line_color(MUTED)
-                .zero_line_width(2),
-        )
-        .y_axis(
-            axis("")
-                .tick_values((0..classes.len()).map(|class| class as f64).collect())
-                .tick_text(titles(data, classes))
-                .range(vec![classes.len() as f64 - 0.5, -0.5])
-                .show_grid(false)
-                .zero_line(false),
-        )
-}
-
-fn titles(data: &RunData, classes: &[&str]) -> Vec<String> {
-    let title = |class: &&str| folded(&class_title(data, class));
-    classes.iter().map(title).collect()
+fn error_layout(data: &RunData, classes: &[&str], farthest: f64) -> Value {
+    let edge = 1.15 * farthest.max(1.0);
+    let titles = classes
+        .iter()
+        .map(|class| folded(&class_title(data, class), CLASS_WIDTH));
+    let x_axis = json!({
+        "range": [-edge, edge], "zerolinecolor": MUTED, "zerolinewidth": 2, "ticksuffix": " %",
+        "nticks": 7, "tickangle": 0,
+    });
+    let y_axis = json!({
+        "tickvals": (0..classes.len()).collect::<Vec<_>>(),
+        "ticktext": titles.collect::<Vec<_>>(), "range": [classes.len() as f64 - 0.5, -0.5],
+        "showgrid": false, "zeroline": false,
+    });
+    json!({
+        "xaxis": with(axis("error, % (0 is exact)"), &x_axis),
+        "yaxis": with(axis(""), &y_axis),
+    })
 }
 
 fn comparable(cell: Cell<'_>) -> bool {
     error_percent(cell.m).is_some() && !is_disputed(cell)
-}
-
-fn fitted_key() -> Box<dyn Trace> {
-    Scatter::new(vec![None::<f64>], vec![None::<f64>])
-        .mode(Mode::Markers)
-        .name("fitted")
-        .hover_info(HoverInfo::Skip)
-        .marker(
-            Marker::new()
-                .symbol(symbol(0, true))
-                .size(9)
-                .color(MUTED)
-                .line(Line::new().width(1.5)),
-        )
 }
 
 /// Where a class and a subject have their lane: classes are 1 apart, their
@@ -144,6 +137,8 @@ struct Dots {
     x: Vec<f64>,
     y: Vec<f64>,
     labels: Vec<String>,
+    /// On which side of its marker a label stands: towards the middle.
+    sides: Vec<&'static str>,
     texts: Vec<String>,
 }
 
@@ -154,6 +149,11 @@ impl Dots {
         self.x.push(percent.clamp(-EDGE_PERCENT, EDGE_PERCENT));
         self.y.push(y);
         self.texts.push(text);
+        self.sides.push(if percent > 0.0 {
+            "middle left"
+        } else {
+            "middle right"
+        });
         self.labels.push(if beyond {
             signed_percent(percent)
         } else {
@@ -161,27 +161,28 @@ impl Dots {
         });
     }
 
-    fn draw(self, subject: usize, name: &str, fitted: bool) -> Box<dyn Trace> {
-        let marker = Marker::new()
-            .symbol(symbol(subject, fitted))
-            .size(9)
-            .color(colour(subject))
-            .opacity(0.85)
-            .line(Line::new().width(if fitted { 1.5 } else { 0.0 }));
-        Scatter::new(self.x, self.y)
-            .mode(Mode::MarkersText)
-            .name(name)
-            .marker(marker)
-            .text_array(self.labels)
-            .text_position(Position::MiddleLeft)
-            .hover_template_array(self.texts)
-            .legend_group(name)
-            .show_legend(!fitted)
+    fn draw(self, subject: usize, name: &str, fitted: bool) -> Value {
+        let look = Look(subject);
+        let marker = if fitted {
+            with(
+                look.open_marker(),
+                &json!({"size": 9, "line": {"width": 1.5}}),
+            )
+        } else {
+            with(look.marker(), &json!({"size": 9, "opacity": 0.85}))
+        };
+        let kind = if fitted { ", fitted" } else { "" };
+        json!({
+            "type": "scatter", "mode": "markers+text", "name": format!("{name}{kind}"),
+            "x": self.x, "y": self.y, "marker": marker, "text": self.labels,
+            "textposition": self.sides, "textfont": {"size": 11}, "hovertemplate": self.texts,
+            "meta": name,
+        })
     }
 }
 
 /// The declared accuracy of each class and subject, the widest of its jobs.
-fn bands(data: &RunData, view: &View<'_>, classes: &[&str], lanes: &Lanes) -> Vec<Shape> {
+fn bands(data: &RunData, view: &View<'_>, classes: &[&str], lanes: &Lanes) -> Vec<Value> {
     let mut shapes = Vec::new();
     for (class, name) in classes.iter().enumerate() {
         for &subject in &lanes.subjects {
@@ -194,30 +195,13 @@ fn bands(data: &RunData, view: &View<'_>, classes: &[&str], lanes: &Lanes) -> Ve
                 continue;
             };
             let middle = lanes.middle(class, subject);
-            shapes.push(
-                Shape::new()
-                    .shape_type(ShapeType::Rect)
-                    .layer(ShapeLayer::Below)
-                    .x_ref("x")
-                    .y_ref("y")
-                    .x0(-declared)
-                    .x1(declared)
-                    .y0(middle - lanes.height() / 2.0)
-                    .y1(middle + lanes.height() / 2.0)
-                    .fill_color("theme:band")
-                    .line(ShapeLine::new().width(0.0)),
-            );
+            let half = lanes.height() / 2.0;
+            shapes.push(json!({
+                "type": "rect", "layer": "below", "xref": "x", "yref": "y", "x0": -declared,
+                "x1": declared, "y0": middle - half, "y1": middle + half,
+                "fillcolor": "theme:band", "line": {"width": 0},
+            }));
         }
     }
     shapes
-}
-
-/// A class's title on two lines, so that the axis stays narrow.
-fn folded(title: &str) -> String {
-    let middle = title.len() / 2;
-    let spaces = title.match_indices(' ').map(|(at, _)| at);
-    match spaces.min_by_key(|at| at.abs_diff(middle)) {
-        Some(at) if title.len() > 14 => format!("{}<br>{}", &title[..at], &title[at + 1..]),
-        _ => title.to_owned(),
-    }
 }

@@ -1,18 +1,14 @@
-//! What all charts have in common.
+//! What all charts have in common: how a series looks, axes, the layout.
 
-use crate::format::thousands;
-use plotly::color::Rgba;
-use plotly::common::{Anchor, DashType, Font, Line, Marker, MarkerSymbol, Orientation, Title};
-use plotly::configuration::{DisplayModeBar, ModeBarButtonName};
-use plotly::layout::{Axis, AxisType, HoverMode, Legend, Margin, ModeBar};
-use plotly::{Configuration, Layout, Plot, Trace};
-use serde_json::Value;
+use serde_json::{Value, json};
+use std::fmt::Write;
 
 /// Text colour of the page.
 pub(crate) const INK: &str = "theme:ink";
 /// Colour of what is said in passing.
 pub(crate) const MUTED: &str = "theme:muted";
-const GRID: &str = "theme:grid";
+/// Colour of rules, and of lines that only stand behind others.
+pub(crate) const GRID: &str = "theme:grid";
 const CLEAR: &str = "rgba(0,0,0,0)";
 
 /// Okabe and Ito, "Color Universal Design" (2008), without black, which a dark
@@ -31,135 +27,232 @@ const COLOURS: [(u8, u8, u8); 10] = [
     (0xf0, 0xe4, 0x42),
 ];
 
-/// A subject's colour, as `#rrggbb`.
-pub(crate) fn colour(subject: usize) -> String {
-    let (red, green, blue) = COLOURS[subject % COLOURS.len()];
-    format!("#{red:02x}{green:02x}{blue:02x}")
-}
+/// More lines than there are colours are not told apart in one chart: each gets a panel
+/// of its own, before the others in grey.
+pub(crate) const MOST_LINES: usize = COLOURS.len();
 
-/// A subject's colour with an opacity from 0 to 1.
-pub(crate) fn tint(subject: usize, opacity: f64) -> Rgba {
-    let (red, green, blue) = COLOURS[subject % COLOURS.len()];
-    Rgba::new(red, green, blue, opacity)
-}
+const DASHES: [&str; 4] = ["solid", "dash", "dot", "dashdot"];
+const SYMBOLS: [&str; 8] = [
+    "circle",
+    "square",
+    "diamond",
+    "triangle-up",
+    "triangle-down",
+    "pentagon",
+    "star",
+    "cross",
+];
+/// Hatchings of bars, as `plotly.js` names them.
+const PATTERNS: [&str; 8] = ["", "/", "\\", "x", "-", "|", "+", "."];
 
-/// A subject's marker, so that colour is never the only difference.
-pub(crate) fn symbol(subject: usize, open: bool) -> MarkerSymbol {
-    match (subject % 5, open) {
-        (0, false) => MarkerSymbol::Circle,
-        (0, true) => MarkerSymbol::CircleOpen,
-        (1, false) => MarkerSymbol::Square,
-        (1, true) => MarkerSymbol::SquareOpen,
-        (2, false) => MarkerSymbol::Diamond,
-        (2, true) => MarkerSymbol::DiamondOpen,
-        (3, false) => MarkerSymbol::TriangleUp,
-        (3, true) => MarkerSymbol::TriangleUpOpen,
-        (_, false) => MarkerSymbol::TriangleDown,
-        (_, true) => MarkerSymbol::TriangleDownOpen,
+/// How a subject, or another series, looks: colour and marker, and from the eleventh on
+/// a dash and a hatching too, so that no two are alike.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Look(pub usize);
+
+impl Look {
+    const fn rgb(self) -> (u8, u8, u8) {
+        COLOURS[self.0 % COLOURS.len()]
     }
-}
 
-/// A subject's marker in its colour; open for published figures.
-pub(crate) fn marker(subject: usize, open: bool) -> Marker {
-    let marker = Marker::new()
-        .symbol(symbol(subject, open))
-        .color(colour(subject));
-    if open {
-        marker.size(11).line(Line::new().width(2.0))
-    } else {
-        marker.size(8)
+    const fn round(self) -> usize {
+        self.0 / COLOURS.len()
     }
-}
 
-/// A subject's line.
-pub(crate) fn line(subject: usize, dash: DashType) -> Line {
-    Line::new().color(colour(subject)).width(2.0).dash(dash)
-}
+    /// `#rrggbb`.
+    pub(crate) fn colour(self) -> String {
+        let (red, green, blue) = self.rgb();
+        format!("#{red:02x}{green:02x}{blue:02x}")
+    }
 
-/// An axis with its unit and direction in its title.
-pub(crate) fn axis(title: &str) -> Axis {
-    Axis::new()
-        .title(Title::with_text(title).font(Font::new().size(13).color(MUTED)))
-        .auto_margin(true)
-        .grid_color(GRID)
-        .line_color(GRID)
-        .tick_color(GRID)
-        .zero_line_color(GRID)
-        .tick_font(Font::new().color(MUTED))
-}
+    /// The colour with an opacity from 0 to 1.
+    pub(crate) fn tint(self, opacity: f64) -> String {
+        let (red, green, blue) = self.rgb();
+        format!("rgba({red},{green},{blue},{opacity:.2})")
+    }
 
-/// A logarithmic axis with ticks at 1, 2 and 5 of each decade.
-pub(crate) fn log_axis(title: &str) -> Axis {
-    let decades = -3..=7;
-    let ticks = decades.flat_map(|decade| [1.0, 2.0, 5.0].map(|digit| digit * 10_f64.powi(decade)));
-    let ticks: Vec<f64> = ticks.collect();
-    let texts = ticks.iter().map(|tick| {
-        if *tick < 1.0 {
-            tick.to_string()
-        } else {
-            thousands(*tick)
+    pub(crate) const fn dash(self) -> &'static str {
+        DASHES[self.round() % DASHES.len()]
+    }
+
+    /// The marker, so that colour is never the only difference.
+    pub(crate) const fn symbol(self) -> &'static str {
+        let all = COLOURS.len() * DASHES.len();
+        SYMBOLS[(self.0 + self.0 / all) % SYMBOLS.len()]
+    }
+
+    pub(crate) const fn pattern(self) -> &'static str {
+        PATTERNS[self.round() % PATTERNS.len()]
+    }
+
+    /// A line of `plotly.js`.
+    pub(crate) fn line(self) -> Value {
+        json!({"color": self.colour(), "width": 2, "dash": self.dash()})
+    }
+
+    /// A marker of `plotly.js`.
+    pub(crate) fn marker(self) -> Value {
+        json!({"symbol": self.symbol(), "color": self.colour(), "size": 8})
+    }
+
+    /// The open marker of a published or fitted figure.
+    pub(crate) fn open_marker(self) -> Value {
+        json!({
+            "symbol": format!("{}-open", self.symbol()), "color": self.colour(), "size": 11,
+            "line": {"width": 2},
+        })
+    }
+
+    /// The filling of a bar.
+    pub(crate) fn bar(self) -> Value {
+        json!({
+            "color": self.tint(0.85), "line": {"width": 0},
+            "pattern": {"shape": self.pattern(), "fgcolor": "theme:card", "size": 6, "solidity": 0.35},
+        })
+    }
+
+    /// A square of the colour with the hatching, as SVG for headings and legends.
+    pub(crate) fn chip(self) -> String {
+        let strokes = match self.pattern() {
+            "" => "",
+            "/" => "M-1 5L5 -1M-1 13L13 -1M7 13L13 7",
+            "\\" => "M-1 7L5 13M-1 -1L13 13M7 -1L13 5",
+            "x" => "M-1 13L13 -1M-1 -1L13 13",
+            "-" => "M0 3H12M0 9H12",
+            "|" => "M3 0V12M9 0V12",
+            "+" => "M0 6H12M6 0V12",
+            _ => "M2 3H4M8 3H10M2 9H4M8 9H10",
+        };
+        let mut svg = format!(
+            "<svg class=\"chip\" viewBox=\"0 0 12 12\" aria-hidden=\"true\"><rect width=\"12\" height=\"12\" rx=\"3\" fill=\"{}\"/>",
+            self.colour()
+        );
+        if !strokes.is_empty() {
+            let _ = write!(
+                svg,
+                "<path class=\"hatch\" d=\"{strokes}\" stroke-width=\"1.6\"/>"
+            );
         }
-    });
-    axis(title)
-        .type_(AxisType::Log)
-        .tick_text(texts.collect())
-        .tick_values(ticks)
+        svg.push_str("</svg>");
+        svg
+    }
+
+    /// A piece of the line with its marker, as SVG for legends.
+    pub(crate) fn stroke(self) -> String {
+        let dash = match self.dash() {
+            "solid" => "",
+            "dash" => "6 3",
+            "dot" => "2 3",
+            _ => "6 3 2 3",
+        };
+        let marker = match self.symbol() {
+            "circle" => "M11 6a4 4 0 1 0 8 0a4 4 0 1 0 -8 0z",
+            "square" => "M11.5 2.5h7v7h-7z",
+            "diamond" => "M15 1L20 6L15 11L10 6z",
+            "triangle-up" => "M15 1.5L19.5 9.5H10.5z",
+            "triangle-down" => "M15 10.5L19.5 2.5H10.5z",
+            "pentagon" => "M15 1.5L19.3 4.6L17.6 9.6H12.4L10.7 4.6z",
+            "star" => {
+                "M15 1L16.3 4.3L19.8 4.5L17.1 6.7L18 10.1L15 8.2L12 10.1L12.9 6.7L10.2 4.5L13.7 4.3z"
+            }
+            _ => "M13.5 2H16.5V4.5H19V7.5H16.5V10H13.5V7.5H11V4.5H13.5z",
+        };
+        format!(
+            "<svg class=\"stroke\" viewBox=\"0 0 30 12\" aria-hidden=\"true\"><path d=\"M0 6H30\" stroke=\"{0}\" stroke-width=\"2\" stroke-dasharray=\"{dash}\" fill=\"none\"/><path d=\"{marker}\" fill=\"{0}\"/></svg>",
+            self.colour()
+        )
+    }
 }
 
-/// A layout without its own title: the page has it as a heading.
-pub(crate) fn layout() -> Layout {
-    Layout::new()
-        .auto_size(true)
-        .paper_background_color(CLEAR)
-        .plot_background_color(CLEAR)
-        .font(
-            Font::new()
-                .family("system-ui, sans-serif")
-                .size(13)
-                .color(INK),
-        )
-        .margin(Margin::new().left(56).right(16).top(8).bottom(48))
-        .hover_mode(HoverMode::Closest)
-        .mode_bar(
-            ModeBar::new()
-                .background_color(CLEAR)
-                .color(MUTED)
-                .active_color(INK),
-        )
-        .legend(
-            Legend::new()
-                .orientation(Orientation::Horizontal)
-                .x(0.0)
-                .x_anchor(Anchor::Left)
-                .y(1.02)
-                .y_anchor(Anchor::Bottom),
-        )
+/// The marker that stands for all published, or all fitted, figures in a legend.
+pub(crate) fn open_circle() -> String {
+    "<svg class=\"stroke\" viewBox=\"0 0 30 12\" aria-hidden=\"true\"><circle class=\"open\" cx=\"15\" cy=\"6\" r=\"4.5\"/></svg>".to_owned()
 }
 
-/// The figure in JSON, for `Plotly.react`.
-pub(crate) fn plot(traces: Vec<Box<dyn Trace>>, layout: Layout) -> Value {
-    let mut plot = Plot::new();
-    plot.add_traces(traces);
-    plot.set_layout(layout);
-    plot.set_configuration(
-        Configuration::new()
-            .responsive(false)
-            .display_logo(false)
-            .display_mode_bar(DisplayModeBar::Hover)
-            .mode_bar_buttons_to_remove(vec![
-                ModeBarButtonName::Zoom2d,
-                ModeBarButtonName::Pan2d,
-                ModeBarButtonName::Select2d,
-                ModeBarButtonName::Lasso2d,
-                ModeBarButtonName::ZoomIn2d,
-                ModeBarButtonName::ZoomOut2d,
-                ModeBarButtonName::AutoScale2d,
-            ]),
-    );
-    serde_json::to_value(plot).unwrap_or_default()
+/// An axis; its title may be empty.
+pub(crate) fn axis(title: &str) -> Value {
+    json!({
+        "title": {"text": title, "font": {"size": 13, "color": MUTED}},
+        "automargin": true, "gridcolor": GRID, "linecolor": GRID, "tickcolor": GRID,
+        "zerolinecolor": GRID, "tickfont": {"color": MUTED},
+    })
+}
+
+/// Two objects of settings in one; those of the second hold.
+pub(crate) fn with(mut settings: Value, more: &Value) -> Value {
+    if let (Some(all), Some(more)) = (settings.as_object_mut(), more.as_object()) {
+        all.extend(more.iter().map(|(key, value)| (key.clone(), value.clone())));
+    }
+    settings
+}
+
+/// Layout and configuration of every chart; the page has titles and legends itself.
+pub(crate) fn base() -> Value {
+    json!({
+        "layout": {
+            "autosize": true, "showlegend": false, "hovermode": "closest",
+            "paper_bgcolor": CLEAR, "plot_bgcolor": CLEAR,
+            "font": {"family": "system-ui, sans-serif", "size": 13, "color": INK},
+            "margin": {"l": 44, "r": 16, "t": 10, "b": 44},
+        },
+        "config": {"responsive": false, "displayModeBar": false},
+    })
 }
 
 /// The hover box of a figure.
 pub(crate) fn hover(subject: &str, job: &str, text: &str) -> String {
     format!("<b>{subject}</b>, job {job}<br>{text}<extra></extra>")
+}
+
+/// A name in lines of at most `width` characters, broken where names have joints, so
+/// that an axis stays narrow; a longer piece stays whole.
+pub(crate) fn folded(name: &str, width: usize) -> String {
+    let mut lines = vec![String::new()];
+    for piece in name.split_inclusive([' ', '-', '/', '@', '+', ',', '_']) {
+        let used = lines.last().map_or(0, |line| line.chars().count());
+        if used > 0 && used + piece.trim_end().chars().count() > width {
+            lines.push(String::new());
+        }
+        if let Some(line) = lines.last_mut() {
+            line.push_str(piece);
+        }
+    }
+    let lines: Vec<&str> = lines.iter().map(|line| line.trim_end()).collect();
+    lines.join("<br>")
+}
+
+/// Lines of a folded name.
+pub(crate) fn lines_of(folded: &str) -> usize {
+    folded.matches("<br>").count() + 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Look, folded};
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn no_two_series_are_alike() {
+        let mut lines = BTreeSet::new();
+        let mut bars = BTreeSet::new();
+        let mut legends = BTreeSet::new();
+        for index in 0..200 {
+            let look = Look(index);
+            assert!(lines.insert((look.colour(), look.dash(), look.symbol())));
+            assert!(legends.insert(look.stroke()));
+        }
+        for index in 0..80 {
+            let look = Look(index);
+            assert!(bars.insert((look.colour(), look.pattern())));
+            assert!(legends.insert(look.chip()));
+        }
+    }
+
+    #[test]
+    fn names_are_folded_at_their_joints() {
+        assert_eq!(folded("md/ext4@host", 20), "md/ext4@host");
+        assert_eq!(folded("raid5-without-a", 10), "raid5-<br>without-a");
+        assert_eq!(folded("random read 4 KiB", 12), "random read<br>4 KiB");
+        assert_eq!(folded("onelongpieceofaname", 5), "onelongpieceofaname");
+    }
 }

@@ -4,8 +4,10 @@
 //! The figures are written as JSON at once: bands, marks and the second axis
 //! are shapes and settings that the crate has few setters for.
 
-use super::Figure;
-use super::look::{colour, layout, plot};
+use super::lines::mark_line;
+use super::look::{Look, axis, with};
+use super::{Figure, Key, Panel};
+use crate::compute::shape::event_words;
 use crate::compute::timeline::{Bin, Timeline};
 use raidlab_store::EventRecord;
 use raidlab_store::fact::series as names;
@@ -93,13 +95,9 @@ impl Clock {
     }
 
     fn axis(&self) -> Value {
-        json!({
-            "title": {"text": format!("{} since the experiment began", self.unit),
-                "font": {"size": 13, "color": "theme:muted"}},
-            "range": [0.0, self.end],
-            "showgrid": false, "linecolor": "theme:grid", "tickcolor": "theme:grid",
-            "zeroline": false, "tickfont": {"color": "theme:muted"},
-        })
+        let title = format!("{} since the experiment began", self.unit);
+        let settings = json!({"range": [0.0, self.end], "showgrid": false, "zeroline": false});
+        with(axis(&title), &settings)
     }
 }
 
@@ -114,11 +112,7 @@ fn rounded(value: f64) -> f64 {
 }
 
 fn y_axis(title: &str) -> Value {
-    json!({
-        "title": {"text": title, "font": {"size": 13, "color": "theme:muted"}},
-        "rangemode": "tozero", "gridcolor": "theme:grid", "linecolor": "theme:grid",
-        "zerolinecolor": "theme:grid", "tickfont": {"color": "theme:muted"}, "automargin": true,
-    })
+    with(axis(title), &json!({"rangemode": "tozero"}))
 }
 
 /// A second axis on the right.
@@ -139,7 +133,7 @@ fn line(clock: &Clock, bins: &[Option<Bin>], scale: f64, name: &str, look: &Valu
         .iter()
         .map(|bin| bin.map(|bin| rounded(bin.mean * scale)));
     let mut trace = json!({
-        "type": "scatter", "mode": "lines", "name": name, "legendgroup": name,
+        "type": "scatter", "mode": "lines", "name": name, "meta": name,
         "x": clock.middles(bins.len()), "y": means.collect::<Vec<_>>(), "line": look,
     });
     // Looked at less often than the bins are wide, as once an hour: dots, and
@@ -176,14 +170,14 @@ fn range(clock: &Clock, bins: &[Option<Bin>], scale: f64, name: &str, fill: &str
             json!({
                 "type": "scatter", "mode": "lines", "x": x, "y": y, "fill": "toself",
                 "fillcolor": fill, "line": {"width": 0}, "hoverinfo": "skip",
-                "legendgroup": name, "showlegend": false,
+                "meta": name,
             })
         })
 }
 
 /// What the array gave, sync, events and jobs; `None` where none was sampled.
 fn array(own: &Timeline<'_>, clock: &Clock, number: usize, title: &str) -> Option<Figure> {
-    let mut traces = Vec::new();
+    let (mut traces, mut legend) = (Vec::new(), Vec::new());
     let pairs = [
         (
             names::READ_BYTES_PER_SECOND,
@@ -202,10 +196,11 @@ fn array(own: &Timeline<'_>, clock: &Clock, number: usize, title: &str) -> Optio
             let Some(bins) = own.lines.get(name) else {
                 continue;
             };
-            let fill = format!("{}2e", colour(which));
+            let fill = Look(which).tint(0.18);
             traces.extend(range(clock, bins, *scale, label, &fill));
-            let look = json!({"color": colour(which), "width": 1.6});
+            let look = json!({"color": Look(which).colour(), "width": 1.6});
             traces.push(line(clock, bins, *scale, label, &look));
+            legend.push(Key::new(label, Look(which).chip()));
         }
     }
     let sync = own.lines.get(names::SYNC_PERCENT);
@@ -214,32 +209,26 @@ fn array(own: &Timeline<'_>, clock: &Clock, number: usize, title: &str) -> Optio
         let mut trace = line(clock, bins, 1.0, "synced, %", &look);
         trace["yaxis"] = json!(if unit.is_empty() { "y" } else { "y2" });
         traces.push(trace);
+        legend.push(Key::new("synced, %", dashed()));
     }
     if traces.is_empty() {
         return None;
     }
-    let mut found = base(traces);
-    let layout = &mut found["layout"];
-    layout["xaxis"] = clock.axis();
+    let top = if own.events.is_empty() { 24 } else { 118 };
+    let (shapes, labels) = marks(own, clock);
+    let mut layout = json!({
+        "xaxis": clock.axis(), "yaxis": y_axis(""), "shapes": shapes, "annotations": labels,
+        "margin": {"l": 44, "r": 20, "t": top, "b": 48},
+    });
     if unit.is_empty() {
-        layout["yaxis"] = y_axis("synced, %");
         layout["yaxis"]["range"] = json!([0.0, 102.0]);
     } else {
-        layout["yaxis"] = y_axis(&format!("{unit}, more is better"));
+        layout["updatemenus"] = scale_buttons();
+        layout["margin"]["b"] = json!(84);
         if sync.is_some() {
             layout["yaxis2"] = right_axis("synced, %", Some([0.0, 102.0]));
         }
     }
-    let (shapes, labels) = marks(own, clock);
-    layout["shapes"] = json!(shapes);
-    layout["annotations"] = json!(labels);
-    layout["margin"] =
-        json!({"l": 56, "r": 56, "t": if own.events.is_empty() { 24 } else { 118 }, "b": 48});
-    if !unit.is_empty() {
-        layout["updatemenus"] = scale_buttons();
-    }
-    layout["legend"] =
-        json!({"orientation": "h", "x": 0, "xanchor": "left", "y": -0.2, "yanchor": "top"});
     let shaded = "Shaded columns: jobs. Shaded around a line: from the lowest to the highest sample of a bin.";
     Some(Figure {
         id: format!("timeline-{number}"),
@@ -248,10 +237,25 @@ fn array(own: &Timeline<'_>, clock: &Clock, number: usize, title: &str) -> Optio
             "Means over bins of {}. {shaded} Upright marks: events.",
             clock.bin_words()
         ),
-        height: if own.events.is_empty() { 340 } else { 430 },
+        unit: if unit.is_empty() {
+            "synced, %".to_owned()
+        } else {
+            format!("{unit}, more is better")
+        },
         wide: true,
-        plot: found,
+        legend,
+        panels: vec![Panel {
+            id: format!("timeline-{number}-0"),
+            title: String::new(),
+            height: 300 + top,
+            plot: json!({"data": traces, "layout": layout}),
+        }],
     })
+}
+
+/// The dashed line of the progress, as SVG.
+fn dashed() -> String {
+    "<svg class=\"stroke\" viewBox=\"0 0 30 12\" aria-hidden=\"true\"><path class=\"dashed\" d=\"M0 6H30\"/></svg>".to_owned()
 }
 
 /// Small random blocks are flat beside a sequential stream: a logarithmic
@@ -265,13 +269,6 @@ fn scale_buttons() -> Value {
         "font": {"size": 11, "color": "theme:muted"},
         "buttons": [button("linear", "linear"), button("log", "log")],
     }])
-}
-
-/// Configuration and layout as in every chart, with these traces.
-fn base(traces: Vec<Value>) -> Value {
-    let mut found = plot(Vec::new(), layout());
-    found["data"] = Value::Array(traces);
-    found
 }
 
 /// Bands of jobs and marks of events, with their labels.
@@ -296,10 +293,7 @@ fn marks(own: &Timeline<'_>, clock: &Clock) -> (Vec<Value>, Vec<Value>) {
         let texts: Vec<String> = near.iter().map(|event| event_words(event)).collect();
         for event in near {
             let at = clock.at(event.at_ns);
-            shapes.push(json!({
-                "type": "line", "xref": "x", "yref": "paper", "x0": at, "x1": at, "y0": 0, "y1": 1,
-                "line": {"width": 1.4, "color": "theme:ink", "dash": "dot"},
-            }));
+            shapes.push(mark_line(at));
         }
         labels.push(json!({
             "text": texts.join("<br>"), "x": clock.at(near[0].at_ns), "xref": "x", "xanchor": "center",
@@ -330,15 +324,6 @@ fn events_together<'e, 'a>(
     all
 }
 
-fn event_words(event: &EventRecord) -> String {
-    match (event.kind.as_str(), event.member) {
-        // The words of a state are the state.
-        ("state", _) => event.text.clone(),
-        (kind, Some(member)) => format!("{kind} {member}"),
-        (kind, None) => kind.to_owned(),
-    }
-}
-
 /// What each member moved, with temperatures where there are any.
 fn members(own: &Timeline<'_>, clock: &Clock, number: usize, title: &str) -> Option<Figure> {
     let quantities = [
@@ -358,33 +343,36 @@ fn members(own: &Timeline<'_>, clock: &Clock, number: usize, title: &str) -> Opt
             .any(|slot| line_of(*slot, reads).or(line_of(*slot, writes)).is_some())
     })?;
     let (reads, writes, scale, unit) = quantity;
-    let (mut traces, mut warm) = (Vec::new(), false);
+    let (mut traces, mut legend, mut warm) = (Vec::new(), Vec::new(), false);
     for slot in slots {
         let name = format!("member {slot}");
-        let look =
-            |dash: &str, width: f64| json!({"color": colour(slot), "width": width, "dash": dash});
+        let own_look = Look(slot);
+        let look = |dash: &str, width: f64| json!({"color": own_look.colour(), "width": width, "dash": dash});
         let moved = match (line_of(slot, reads), line_of(slot, writes)) {
             (Some(reads), Some(writes)) => sum(reads, writes),
             (Some(one), None) | (None, Some(one)) => one.clone(),
             (None, None) => continue,
         };
-        traces.push(line(clock, &moved, *scale, &name, &look("solid", 1.6)));
+        traces.push(line(
+            clock,
+            &moved,
+            *scale,
+            &name,
+            &look(own_look.dash(), 1.6),
+        ));
+        legend.push(Key::new(&name, own_look.chip()));
         if let Some(bins) = line_of(slot, "temperature_celsius") {
             let mut trace = line(clock, bins, 1.0, &name, &look("dot", 1.4));
             trace["yaxis"] = json!("y2");
-            trace["showlegend"] = json!(false);
+            trace["name"] = json!(format!("{name}, temperature"));
             trace["mode"] = json!("lines");
             traces.push(trace);
             warm = true;
         }
     }
-    let mut found = base(traces);
-    let layout = &mut found["layout"];
-    layout["xaxis"] = clock.axis();
-    layout["yaxis"] = y_axis(unit);
-    layout["margin"] = json!({"l": 56, "r": 56, "t": 34, "b": 48});
-    layout["legend"] =
-        json!({"orientation": "h", "x": 0, "xanchor": "left", "y": -0.3, "yanchor": "top"});
+    let mut layout = json!({
+        "xaxis": clock.axis(), "yaxis": y_axis(""), "margin": {"l": 44, "r": 20, "t": 12, "b": 48},
+    });
     let mut caption = format!(
         "Reads and writes together, means over bins of {}.",
         clock.bin_words()
@@ -394,12 +382,18 @@ fn members(own: &Timeline<'_>, clock: &Clock, number: usize, title: &str) -> Opt
         caption.push_str(" Dotted: temperature.");
     }
     Some(Figure {
-        id: format!("members-{number}"),
+        id: format!("timeline-members-{number}"),
         title: format!("Members: {title}"),
         caption,
-        height: 290,
+        unit: (*unit).to_owned(),
         wide: true,
-        plot: found,
+        legend,
+        panels: vec![Panel {
+            id: format!("timeline-members-{number}-0"),
+            title: String::new(),
+            height: 250,
+            plot: json!({"data": traces, "layout": layout}),
+        }],
     })
 }
 

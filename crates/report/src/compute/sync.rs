@@ -1,7 +1,7 @@
 //! Rates while a resync or recovery goes on, against its progress.
 
 use super::view::{Row, View};
-use raidlab_store::Measurement;
+use raidlab_store::{Measurement, Operation};
 
 /// A job's sync progress at its start, percent.
 ///
@@ -14,7 +14,7 @@ pub(crate) fn progress_percent(m: &Measurement) -> Option<f64> {
 
 /// The rows that belong to a series under sync: from the first job of a class
 /// that started with a sync going on to the class's last, where there are at
-/// least two such jobs.
+/// least two such jobs and all of them are the same load: only the progress differs.
 pub(crate) fn series<'v, 'a>(view: &'v View<'a>) -> Vec<&'v Row<'a>> {
     let syncing = |row: &&Row<'a>| {
         let mut cells = row.cells.iter().flatten();
@@ -23,11 +23,18 @@ pub(crate) fn series<'v, 'a>(view: &'v View<'a>) -> Vec<&'v Row<'a>> {
     let mut all = Vec::new();
     for class in view.classes() {
         let rows = view.rows.iter().filter(|row| row.head.class == class);
-        if rows.clone().filter(syncing).count() >= 2 {
-            all.extend(rows.skip_while(|row| !syncing(row)));
+        let several = rows.clone().filter(syncing).count() >= 2;
+        let series: Vec<&Row<'_>> = rows.skip_while(|row| !syncing(row)).collect();
+        if several && series.iter().all(|row| load(row) == load(series[0])) {
+            all.extend(series);
         }
     }
     all
+}
+
+fn load(row: &Row<'_>) -> (Operation, u64, u32) {
+    let head = row.head;
+    (head.op, head.block_size_bytes, head.queue_depth)
 }
 
 #[cfg(test)]
@@ -35,6 +42,7 @@ mod tests {
     use super::{progress_percent, series};
     use crate::compute::view::View;
     use crate::sample;
+    use raidlab_store::Operation;
 
     #[test]
     fn a_finished_sync_is_at_100_percent_and_a_broken_array_nowhere() {
@@ -50,6 +58,9 @@ mod tests {
     #[test]
     fn a_series_runs_from_the_first_sync_to_the_end_of_its_class() {
         let mut measurements: Vec<_> = (0..5).map(|n| sample::cell("md", n)).collect();
+        for m in &mut measurements {
+            (m.op, m.block_size_bytes, m.queue_depth) = (Operation::Read, 4096, 32);
+        }
         for m in &mut measurements[1..] {
             m.class = "resync".to_owned();
         }
@@ -59,5 +70,9 @@ mod tests {
         let view = View::of_rows(&measurements);
         let labels: Vec<_> = series(&view).iter().map(|row| row.label.clone()).collect();
         assert_eq!(labels, ["3", "4", "5"]);
+        drop(view);
+        // Of several depths it is a ladder, in a resync as at rest.
+        measurements[4].queue_depth = 1;
+        assert!(series(&View::of_rows(&measurements)).is_empty());
     }
 }

@@ -11,7 +11,7 @@ fn figures(data: &RunData) -> Vec<Figure> {
 }
 
 fn traces<'f>(figure: &'f Figure, name: &str) -> Vec<&'f Value> {
-    let traces = figure.plot["data"].as_array().unwrap().iter();
+    let traces = figure.panels[0].plot["data"].as_array().unwrap().iter();
     traces.filter(|trace| trace["name"] == name).collect()
 }
 
@@ -19,18 +19,15 @@ fn traces<'f>(figure: &'f Figure, name: &str) -> Vec<&'f Value> {
 fn throughput_sync_events_and_jobs_share_a_clock() {
     let found = figures(&sample::bench());
     let ids: Vec<_> = found.iter().map(|figure| figure.id.as_str()).collect();
-    assert_eq!(ids, ["timeline-0", "members-0"]);
+    assert_eq!(ids, ["timeline-0", "timeline-members-0"]);
     let array = &found[0];
     assert!(
         array.caption.contains("bins of 3 seconds"),
         "{}",
         array.caption
     );
-    let layout = &array.plot["layout"];
-    assert_eq!(
-        layout["yaxis"]["title"]["text"],
-        "MB/s (10⁶ bytes), more is better"
-    );
+    let layout = &array.panels[0].plot["layout"];
+    assert_eq!(array.unit, "MB/s (10⁶ bytes), more is better");
     assert_eq!(layout["yaxis2"]["range"], json!([0.0, 102.0]));
     assert_eq!(traces(array, "synced, %")[0]["yaxis"], "y2");
     let shapes = layout["shapes"].as_array().unwrap();
@@ -51,7 +48,10 @@ fn members_have_their_temperature_on_the_right() {
     let found = figures(&sample::bench());
     let members = &found[1];
     for slot in 0..2 {
-        let own = traces(members, &format!("member {slot}"));
+        let name = format!("member {slot}");
+        let mut own = traces(members, &name);
+        let temperature = format!("{name}, temperature");
+        own.extend(traces(members, &temperature));
         let axes: Vec<_> = own.iter().map(|trace| trace["yaxis"].clone()).collect();
         assert_eq!(axes, [Value::Null, json!("y2")]);
         // Once a minute among bins of seconds.
@@ -66,10 +66,7 @@ fn sync_alone_is_a_time_line_too() {
     data.series.retain(|series| series.name == "sync.percent");
     let found = figures(&data);
     assert_eq!(found.len(), 1);
-    assert_eq!(
-        found[0].plot["layout"]["yaxis"]["title"]["text"],
-        "synced, %"
-    );
+    assert_eq!(found[0].unit, "synced, %");
     assert_eq!(traces(&found[0], "synced, %")[0]["yaxis"], "y");
 }
 

@@ -1,0 +1,282 @@
+//! Figures along what the jobs vary, and their latencies along the same.
+
+use super::Figure;
+use super::lines::{Along, Group, Line, Lines, Point};
+use super::look::{Look, MOST_LINES, hover};
+use crate::compute::headline::class_title;
+use crate::compute::shape::{self, Job, Ladder, Load, Parameter};
+use crate::compute::view::View;
+use crate::data::RunData;
+use crate::format::{figure, percentiles_ms};
+
+/// Names of the percentiles, in the order of `percentiles_ms`.
+const PERCENTILES: [&str; 4] = ["median", "90 %", "99 %", "99.9 %"];
+
+/// Ladders of one class that differ in nothing but a second quantity: its panels.
+struct Family<'v, 'a> {
+    ladders: Vec<(String, Ladder<'v, 'a>)>,
+}
+
+impl<'v, 'a> Family<'v, 'a> {
+    fn first(&self) -> &Ladder<'v, 'a> {
+        &self.ladders[0].1
+    }
+
+    /// Every step of any of its ladders, in the order of the values.
+    fn steps(&self) -> Vec<(f64, String)> {
+        let mut steps: Vec<(f64, String)> = Vec::new();
+        for (number, _) in self.ladders.iter().flat_map(|(_, ladder)| &ladder.steps) {
+            #[expect(clippy::float_cmp, reason = "whole numbers")]
+            let known = |step: &(f64, String)| step.0 == number.value;
+            if !steps.iter().any(known) {
+                steps.push((number.value, number.text.clone()));
+            }
+        }
+        steps.sort_by(|a, b| a.0.total_cmp(&b.0));
+        steps
+    }
+
+    fn along(&self) -> Along {
+        Along::Steps(self.first().parameter.axis(), self.steps())
+    }
+
+    fn id(&self, data_classes: &[&str]) -> String {
+        let first = self.first();
+        let class = data_classes.iter().position(|class| *class == first.class);
+        let what = match first.load {
+            Load::Read => "reads",
+            Load::Write => "writes",
+            Load::Mixed => "mixed",
+        };
+        format!("{}-{what}", class.unwrap_or(0))
+    }
+
+    fn title(&self, data: &RunData, what: &str) -> String {
+        let first = self.first();
+        let class = class_title(data, first.class);
+        match &first.parameter {
+            // What N is stands below the axis.
+            Parameter::Named(_) => format!("{class}: {what}"),
+            parameter => format!("{class}: {what} by {}", parameter.name()),
+        }
+    }
+}
+
+/// The ladders with their panels' titles.
+fn families<'v, 'a>(all: Vec<Ladder<'v, 'a>>) -> Vec<Family<'v, 'a>> {
+    let mut families: Vec<Family<'v, 'a>> = Vec::new();
+    for ladder in all {
+        let own = |family: &&mut Family<'_, '_>| {
+            let first = family.first();
+            (first.class, first.load) == (ladder.class, ladder.load)
+                && first.parameter == ladder.parameter
+                && first.in_megabytes() == ladder.in_megabytes()
+        };
+        match families.iter_mut().find(own) {
+            Some(family) => family.ladders.push((String::new(), ladder)),
+            None => families.push(Family {
+                ladders: vec![(String::new(), ladder)],
+            }),
+        }
+    }
+    for family in &mut families {
+        if family.ladders.len() < 2 {
+            continue;
+        }
+        let parameters = [
+            Parameter::QueueDepth,
+            Parameter::BlockSize,
+            Parameter::Streams,
+            Parameter::ReadShare,
+        ];
+        #[expect(clippy::float_cmp, reason = "whole numbers")]
+        let differs = |parameter: &&Parameter| {
+            let value = |ladder: &Ladder<'_, '_>| ladder.fixed(parameter);
+            let first = value(family.first());
+            *parameter != &family.first().parameter
+                && family.ladders.iter().any(|(_, own)| value(own) != first)
+        };
+        let varied: Vec<&Parameter> = parameters.iter().filter(differs).collect();
+        let titles: Vec<String> = family
+            .ladders
+            .iter()
+            .map(|(_, ladder)| {
+                let words = varied.iter().map(|own| own.words(ladder.fixed(own)));
+                words.collect::<Vec<_>>().join(", ")
+            })
+            .collect();
+        for ((title, _), words) in family.ladders.iter_mut().zip(titles) {
+            *title = words;
+        }
+    }
+    families
+}
+
+/// Rates along each ladder, and their latencies.
+pub(super) fn figures(data: &RunData, view: &View<'_>) -> (Vec<Figure>, Vec<Figure>) {
+    let classes = view.classes();
+    let (mut rates, mut latencies) = (Vec::new(), Vec::new());
+    for (number, family) in families(shape::ladders(view)).into_iter().enumerate() {
+        let id = format!("{number}-{}", family.id(&classes));
+        rates.extend(rate_figures(data, view, &family, &id));
+        latencies.extend(latency_figures(data, view, &family, &id));
+    }
+    (rates, latencies)
+}
+
+/// A line for each subject, with a point for each step that it has.
+fn lines_of(
+    view: &View<'_>,
+    ladder: &Ladder<'_, '_>,
+    point: impl Fn(&str, &Job<'_, '_>, usize, f64, &str) -> Option<Point>,
+) -> Vec<Line> {
+    let line = |(column, name): (usize, &String)| {
+        let steps = ladder.steps.iter().filter_map(|(number, job)| {
+            let at = match &ladder.parameter {
+                Parameter::BlockSize => format!("blocks of {}", number.text),
+                Parameter::Named(_) => format!("N = {}", number.text),
+                parameter => parameter.words(number.value),
+            };
+            point(name, job, column, number.value, &at)
+        });
+        Line {
+            name: name.clone(),
+            look: Look(column),
+            points: steps.collect(),
+        }
+    };
+    view.names.iter().enumerate().map(line).collect()
+}
+
+fn rate_figures(data: &RunData, view: &View<'_>, family: &Family<'_, '_>, id: &str) -> Vec<Figure> {
+    let megabytes = family.first().in_megabytes();
+    let unit = if megabytes { "MB/s" } else { "iops" };
+    let point = |name: &str, job: &Job<'_, '_>, column: usize, x: f64, at: &str| {
+        let own = job.figure(column, megabytes)?;
+        Some(rate_point(name, job, &own, x, at, unit))
+    };
+    let groups = family.ladders.iter().map(|(title, ladder)| Group {
+        title: title.clone(),
+        lines: lines_of(view, ladder, point),
+    });
+    let what = match (family.first().load, megabytes) {
+        (Load::Mixed, _) => "reads and writes together".to_owned(),
+        (load, true) => format!("throughput of {}", load.name()),
+        (load, false) => load.name().to_owned(),
+    };
+    let title = family.title(data, &what);
+    Lines {
+        id: format!("along-{id}"),
+        title,
+        unit: unit_words(megabytes).to_owned(),
+        along: family.along(),
+        groups: groups.collect(),
+        ratios: false,
+        band_words: view.band_words("Shaded"),
+        caption: String::new(),
+        marks: Vec::new(),
+        wide: true,
+        markers: true,
+    }
+    .figures()
+}
+
+/// A job's figure as a point.
+pub(super) fn rate_point(
+    name: &str,
+    job: &Job<'_, '_>,
+    own: &shape::Figure<'_>,
+    x: f64,
+    at: &str,
+    unit: &str,
+) -> Point {
+    let published = own.published.map_or_else(String::new, |value| {
+        let source = own.cell.m.published.first();
+        let source =
+            source.map_or_else(String::new, |f| format!("{}, {}", f.source, f.reliability));
+        format!("<br>published {} {unit} ({source})", figure(value))
+    });
+    let value = figure(own.value);
+    Point {
+        x,
+        y: own.value,
+        band: own.band,
+        published: own.published.map(|value| (x, value)),
+        text: hover(
+            name,
+            &job.head().head.job,
+            &format!("{at}: {value} {unit}{published}"),
+        ),
+        struck: own.struck,
+    }
+}
+
+/// `MB/s (10⁶ bytes), more is better`.
+pub(super) fn unit_words(megabytes: bool) -> &'static str {
+    if megabytes {
+        "MB/s (10⁶ bytes), more is better"
+    } else {
+        "iops, more is better"
+    }
+}
+
+/// A panel for each percentile of each panel's ladder.
+fn latency_figures(
+    data: &RunData,
+    view: &View<'_>,
+    family: &Family<'_, '_>,
+    id: &str,
+) -> Vec<Figure> {
+    // Of many subjects each gets a panel: four percentiles of them are too many.
+    let ranks: &[usize] = if view.names.len() > MOST_LINES {
+        &[0, 2]
+    } else {
+        &[0, 1, 2, 3]
+    };
+    let mut groups = Vec::new();
+    for (title, ladder) in &family.ladders {
+        if ladder.load == Load::Mixed {
+            continue;
+        }
+        for &rank in ranks {
+            let percentile = PERCENTILES[rank];
+            let point = |name: &str, job: &Job<'_, '_>, column: usize, x: f64, at: &str| {
+                let row = job.head();
+                let cell = row.cells[column].filter(|cell| cell.m.latency.is_recorded())?;
+                let ms = percentiles_ms(&cell.m.latency)[rank];
+                let text = format!("{at}: {percentile} {} ms", figure(ms));
+                (ms > 0.0).then(|| Point {
+                    x,
+                    y: ms,
+                    band: (ms, ms),
+                    published: None,
+                    text: hover(name, &row.label, &text),
+                    struck: cell.fatal,
+                })
+            };
+            groups.push(Group {
+                title: if title.is_empty() {
+                    percentile.to_owned()
+                } else {
+                    format!("{title}: {percentile}")
+                },
+                lines: lines_of(view, ladder, point),
+            });
+        }
+    }
+    Lines {
+        id: format!("latency-{id}"),
+        title: family.title(data, "latency"),
+        unit: "latency, ms, less is better".to_owned(),
+        along: family.along(),
+        groups,
+        ratios: true,
+        band_words: String::new(),
+        caption: "So many percent of the requests were faster; the median is half of them."
+            .to_owned(),
+        marks: Vec::new(),
+        wide: true,
+        markers: true,
+    }
+    .figures()
+}

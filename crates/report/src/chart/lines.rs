@@ -1,0 +1,351 @@
+//! Charts of lines: figures along a quantity, a subject for each line.
+//!
+//! The line is this run, the shade around it what is known of its error, open markers are
+//! published figures. Panels of a figure share the scale of their values. Where there are
+//! more lines than colours, each line gets a panel, with the others in grey behind it.
+
+use super::look::{GRID, Look, MOST_LINES, open_circle};
+use super::scale::{Scale, steps_axis};
+use super::{Figure, Key, Panel};
+use serde_json::{Value, json};
+
+/// Pixels of the only panel of a figure, and of one among several.
+const TALL: usize = 400;
+const SMALL: usize = 240;
+
+/// Pixels that the axis of a narrow page's chart, and of a panel, has at least.
+const AXIS_PIXELS: f64 = 270.0;
+
+/// A point of a line.
+#[derive(Debug, Clone)]
+pub(super) struct Point {
+    pub x: f64,
+    pub y: f64,
+    /// Lowest and highest; both `y` where nothing is known of it.
+    pub band: (f64, f64),
+    /// Where the published figure stands: at its own sync progress, for one.
+    pub published: Option<(f64, f64)>,
+    /// What the box says that opens above it.
+    pub text: String,
+    /// Whether the audit struck it out.
+    pub struck: bool,
+}
+
+impl Point {
+    fn is_banded(&self) -> bool {
+        self.band.0 < self.band.1
+    }
+}
+
+/// A series.
+#[derive(Debug, Clone)]
+pub(super) struct Line {
+    pub name: String,
+    pub look: Look,
+    pub points: Vec<Point>,
+}
+
+/// Lines that are drawn together.
+#[derive(Debug, Clone)]
+pub(super) struct Group {
+    /// What sets it apart from the other groups; empty for the only one.
+    pub title: String,
+    pub lines: Vec<Line>,
+}
+
+/// The axis along which figures lie.
+#[derive(Debug, Clone)]
+pub(super) enum Along {
+    /// A title, and the steps with their words.
+    Steps(String, Vec<(f64, String)>),
+    /// An axis that is made already.
+    Axis(Value),
+}
+
+/// A chart of lines before it is laid out.
+#[derive(Debug, Clone)]
+pub(super) struct Lines {
+    pub id: String,
+    pub title: String,
+    /// `iops, more is better`.
+    pub unit: String,
+    pub along: Along,
+    pub groups: Vec<Group>,
+    /// Always by ratios, as latencies are.
+    pub ratios: bool,
+    /// What shades around lines are; said where there are any.
+    pub band_words: String,
+    /// Words about the chart beyond those about its marks.
+    pub caption: String,
+    /// Between which places along the axis something happened.
+    pub marks: Vec<(f64, String)>,
+    /// Whether a single panel takes the whole width of a wide page.
+    pub wide: bool,
+    /// Whether each point has a marker.
+    pub markers: bool,
+}
+
+impl Lines {
+    /// The figures; none where there is no point.
+    pub(super) fn figures(mut self) -> Vec<Figure> {
+        for group in &mut self.groups {
+            group.lines.retain(|line| !line.points.is_empty());
+        }
+        self.groups.retain(|group| !group.lines.is_empty());
+        let Some(scale) = self.scale() else {
+            return Vec::new();
+        };
+        let most = self.groups.iter().map(|group| group.lines.len()).max();
+        if most.unwrap_or(0) <= MOST_LINES {
+            return vec![self.side_by_side(scale)];
+        }
+        let groups = std::mem::take(&mut self.groups);
+        let several = groups.len() > 1;
+        groups
+            .into_iter()
+            .enumerate()
+            .map(|(number, group)| self.one_by_one(scale, number, several, &group))
+            .collect()
+    }
+
+    fn points(&self) -> impl Iterator<Item = &Point> + Clone {
+        let lines = self.groups.iter().flat_map(|group| &group.lines);
+        lines.flat_map(|line| &line.points)
+    }
+
+    fn scale(&self) -> Option<Scale> {
+        let values = self.points().flat_map(|point| {
+            let published = point.published.map(|(_, y)| y);
+            [point.y, point.band.0, point.band.1]
+                .into_iter()
+                .chain(published)
+        });
+        if self.ratios {
+            return Scale::of_ratios(values);
+        }
+        // An end of a band at zero does not forbid a logarithm.
+        let drawn = self.points().map(|point| point.y);
+        let mut scale = Scale::of(drawn)?;
+        let least = if scale.log {
+            scale.low / 10.0
+        } else {
+            f64::MIN
+        };
+        for value in values.filter(|value| *value > least) {
+            scale.low = scale.low.min(value);
+            scale.high = scale.high.max(value);
+        }
+        Some(scale)
+    }
+
+    fn mode(&self) -> &'static str {
+        if self.markers {
+            "lines+markers"
+        } else {
+            "lines"
+        }
+    }
+
+    /// Every group as a panel, subjects in their colours.
+    fn side_by_side(self, scale: Scale) -> Figure {
+        let several = self.groups.len() > 1;
+        let height = if several { SMALL } else { TALL };
+        let mut legend: Vec<Key> = Vec::new();
+        let mut panels = Vec::new();
+        for (number, group) in self.groups.iter().enumerate() {
+            for line in &group.lines {
+                if legend.iter().all(|key| key.name != line.name) {
+                    legend.push(Key::new(&line.name, line.look.stroke()));
+                }
+            }
+            let traces = group.lines.iter();
+            let traces = traces.flat_map(|line| drawn(line, scale, self.mode()));
+            panels.push(Panel {
+                id: format!("{}-{number}", self.id),
+                title: group.title.clone(),
+                height,
+                plot: self.plot(traces.collect(), scale, height),
+            });
+        }
+        if self.points().any(|point| point.published.is_some()) {
+            legend.push(Key::explains("published", open_circle()));
+        }
+        Figure {
+            title: self.title.clone(),
+            caption: self.words(scale),
+            unit: format!("{}{}", self.unit, scale.words()),
+            wide: several || self.wide,
+            legend,
+            panels,
+            id: self.id,
+        }
+    }
+
+    /// A panel for each line of a group, before the others in grey.
+    fn one_by_one(&self, scale: Scale, number: usize, several: bool, group: &Group) -> Figure {
+        let id = if several {
+            format!("{}-{number}", self.id)
+        } else {
+            self.id.clone()
+        };
+        let panel = |(place, line): (usize, &Line)| {
+            let mut traces = vec![behind(&group.lines, place)];
+            traces.extend(drawn(line, scale, self.mode()));
+            Panel {
+                id: format!("{id}-{place}"),
+                title: line.name.clone(),
+                height: SMALL,
+                plot: self.plot(traces, scale, SMALL),
+            }
+        };
+        let panels: Vec<Panel> = group.lines.iter().enumerate().map(panel).collect();
+        let title = if several {
+            format!("{}: {}", self.title, group.title)
+        } else {
+            self.title.clone()
+        };
+        let mut legend = Vec::new();
+        let mut points = group.lines.iter().flat_map(|line| &line.points);
+        if points.any(|point| point.published.is_some()) {
+            legend.push(Key::explains("published", open_circle()));
+        }
+        Figure {
+            id: id.clone(),
+            title,
+            caption: format!("{} Grey: all others.", self.words(scale)),
+            unit: format!("{}{}", self.unit, scale.words()),
+            wide: true,
+            legend,
+            panels,
+        }
+    }
+
+    fn plot(&self, traces: Vec<Value>, scale: Scale, height: usize) -> Value {
+        #[expect(clippy::cast_precision_loss, reason = "pixels")]
+        let pixels = height as f64 - 54.0;
+        let x_axis = match &self.along {
+            Along::Steps(title, steps) => steps_axis(title, steps, AXIS_PIXELS),
+            Along::Axis(axis) => axis.clone(),
+        };
+        let (mut shapes, mut labels) = (Vec::new(), Vec::new());
+        for (at, text) in &self.marks {
+            shapes.push(mark_line(*at));
+            labels.push(json!({
+                "text": text, "x": at, "y": 1, "yref": "paper", "textangle": -90,
+                "xanchor": "right", "yanchor": "top", "showarrow": false,
+                "font": {"size": 11, "color": "theme:ink"},
+            }));
+        }
+        json!({
+            "data": traces,
+            "layout": {
+                "xaxis": x_axis, "yaxis": scale.axis("", pixels),
+                "shapes": shapes, "annotations": labels,
+            },
+        })
+    }
+
+    /// How to read it.
+    fn words(&self, scale: Scale) -> String {
+        let mut words = Vec::new();
+        if !self.caption.is_empty() {
+            words.push(self.caption.clone());
+        }
+        if self.points().any(|point| point.published.is_some()) {
+            words.push("Open markers: published.".to_owned());
+        }
+        if self.points().any(Point::is_banded) {
+            words.push(self.band_words.clone());
+        }
+        if self.points().any(|point| point.struck) {
+            words.push("Crosses: struck out by the audit.".to_owned());
+        }
+        if scale.log && !self.ratios {
+            words.push("The scale is logarithmic: equal steps are equal ratios.".to_owned());
+        }
+        words.join(" ")
+    }
+}
+
+/// The upright line of an event.
+pub(super) fn mark_line(at: f64) -> Value {
+    json!({
+        "type": "line", "xref": "x", "yref": "paper", "x0": at, "x1": at, "y0": 0, "y1": 1,
+        "line": {"width": 1.4, "color": "theme:ink", "dash": "dot"},
+    })
+}
+
+/// All lines but one, as one thin grey trace.
+fn behind(lines: &[Line], but: usize) -> Value {
+    let (mut x, mut y) = (Vec::new(), Vec::new());
+    for (_, line) in lines.iter().enumerate().filter(|(place, _)| *place != but) {
+        let points = line.points.iter().filter(|point| !point.struck);
+        for point in points {
+            x.push(Some(point.x));
+            y.push(Some(point.y));
+        }
+        x.push(None);
+        y.push(None);
+    }
+    json!({
+        "type": "scatter", "mode": "lines", "x": x, "y": y, "hoverinfo": "skip",
+        "line": {"color": GRID, "width": 1.5}, "meta": "",
+    })
+}
+
+/// A line's band, line, struck points and published figures.
+fn drawn(line: &Line, scale: Scale, mode: &str) -> Vec<Value> {
+    let Line { name, look, points } = line;
+    let mut traces = Vec::new();
+    if points.iter().any(Point::is_banded) {
+        // Nothing is at zero on a logarithmic scale.
+        let least = if scale.log { scale.low } else { f64::MIN };
+        let there = points
+            .iter()
+            .map(|point| (point.x, point.band.0.max(least)));
+        let back = points.iter().rev();
+        let back = back.map(|point| (point.x, point.band.1.max(least)));
+        let (x, y): (Vec<f64>, Vec<f64>) = there.chain(back).unzip();
+        traces.push(json!({
+            "type": "scatter", "mode": "lines", "x": x, "y": y, "fill": "toself",
+            "fillcolor": look.tint(0.18), "line": {"width": 0}, "hoverinfo": "skip",
+            "meta": name,
+        }));
+    }
+    let texts: Vec<&str> = points.iter().map(|point| point.text.as_str()).collect();
+    let x: Vec<f64> = points.iter().map(|point| point.x).collect();
+    let valid: Vec<Option<f64>> = points
+        .iter()
+        .map(|point| (!point.struck).then_some(point.y))
+        .collect();
+    if valid.iter().any(Option::is_some) {
+        traces.push(json!({
+            "type": "scatter", "mode": mode, "name": name, "x": x, "y": valid,
+            "line": look.line(), "marker": look.marker(), "hovertemplate": texts, "meta": name,
+        }));
+    }
+    let struck: Vec<&Point> = points.iter().filter(|point| point.struck).collect();
+    if !struck.is_empty() {
+        traces.push(json!({
+            "type": "scatter", "mode": "markers", "name": format!("{name}, struck"),
+            "x": struck.iter().map(|point| point.x).collect::<Vec<_>>(),
+            "y": struck.iter().map(|point| point.y).collect::<Vec<_>>(),
+            "marker": {"symbol": "x", "color": look.colour(), "size": 8},
+            "hovertemplate": struck.iter().map(|point| point.text.as_str()).collect::<Vec<_>>(),
+            "meta": name,
+        }));
+    }
+    let published = points.iter().filter_map(|point| {
+        let (x, y) = point.published?;
+        Some((x, (y, point.text.as_str())))
+    });
+    let (x, rest): (Vec<f64>, Vec<(f64, &str)>) = published.unzip();
+    let (y, texts): (Vec<f64>, Vec<&str>) = rest.into_iter().unzip();
+    if !x.is_empty() {
+        traces.push(json!({
+            "type": "scatter", "mode": "markers", "name": format!("{name}, published"),
+            "x": x, "y": y, "marker": look.open_marker(), "hovertemplate": texts, "meta": name,
+        }));
+    }
+    traces
+}

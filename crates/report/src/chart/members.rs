@@ -1,0 +1,90 @@
+//! Figures along the number of members: a panel for each job, a line for each kind of
+//! subject.
+
+use super::Figure;
+use super::ladders::unit_words;
+use super::lines::{Along, Group, Line, Lines, Point};
+use super::look::{Look, hover};
+use crate::compute::shape::{self, member_lines};
+use crate::compute::view::{Row, View};
+use crate::format::figure;
+
+/// More jobs than this would be a wall of panels: the first ones stand for them.
+const MOST_JOBS: usize = 12;
+
+/// The figures: rates in operations and in bytes apart.
+#[expect(clippy::cast_precision_loss, reason = "a few members")]
+pub(super) fn figures(view: &View<'_>) -> Vec<Figure> {
+    let kinds = member_lines(view);
+    let mut members: Vec<usize> = kinds
+        .iter()
+        .flat_map(|kind| kind.columns.iter().map(|(members, _)| *members))
+        .collect();
+    members.sort_unstable();
+    members.dedup();
+    let steps: Vec<(f64, String)> = members
+        .into_iter()
+        .map(|members| (members as f64, members.to_string()))
+        .collect();
+    let mut all = Vec::new();
+    for megabytes in [true, false] {
+        let own = |row: &&Row<'_>| (row.rate.is_bytes()) == megabytes;
+        let rows: Vec<&Row<'_>> = view.main_rows().filter(own).collect();
+        if kinds.is_empty() || rows.is_empty() {
+            continue;
+        }
+        let group = |row: &&Row<'_>| Group {
+            title: row.head.job_title.clone(),
+            lines: lines(row, &kinds, megabytes),
+        };
+        let caption = if rows.len() > MOST_JOBS {
+            format!("The first {MOST_JOBS} of {} jobs.", rows.len())
+        } else {
+            String::new()
+        };
+        let chart = Lines {
+            id: format!("members-{}", if megabytes { "bytes" } else { "rate" }),
+            title: if megabytes {
+                "Throughput by the number of members".to_owned()
+            } else {
+                "Operations by the number of members".to_owned()
+            },
+            unit: unit_words(megabytes).to_owned(),
+            along: Along::Steps("members".to_owned(), steps.clone()),
+            groups: rows.iter().take(MOST_JOBS).map(group).collect(),
+            ratios: false,
+            band_words: view.band_words("Shaded"),
+            caption,
+            marks: Vec::new(),
+            wide: true,
+            markers: true,
+        };
+        all.extend(chart.figures());
+    }
+    all
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a few members")]
+fn lines(row: &Row<'_>, kinds: &[shape::MemberLine], megabytes: bool) -> Vec<Line> {
+    let line = |(place, kind): (usize, &shape::MemberLine)| {
+        let points = kind.columns.iter().filter_map(|&(members, column)| {
+            let own = shape::Figure::new(row, row.cells[column]?, megabytes);
+            let unit = if megabytes { "MB/s" } else { row.rate.unit() };
+            let text = format!("{members} members: {} {unit}", figure(own.value));
+            Some(Point {
+                x: members as f64,
+                y: own.value,
+                band: own.band,
+                published: own.published.map(|value| (members as f64, value)),
+                text: hover(&kind.name, &row.label, &text),
+                struck: own.struck,
+            })
+        });
+        Line {
+            name: kind.name.clone(),
+            look: Look(place),
+            points: points.collect(),
+        }
+    };
+    kinds.iter().enumerate().map(line).collect()
+}

@@ -1,0 +1,141 @@
+//! Time around events: one load before, between and after them; and rates along the
+//! progress of a resync.
+
+use super::Figure;
+use super::ladders::{rate_point, unit_words};
+use super::lines::{Along, Group, Line, Lines, Point};
+use super::look::{Look, axis, folded, hover, with};
+use crate::compute::shape::{self, Passage, passages, size_words};
+use crate::compute::sync::{progress_percent, series};
+use crate::compute::view::{Row, View};
+use crate::data::RunData;
+use crate::format::figure;
+use serde_json::json;
+
+/// One load through the states of the array, for each load that met several.
+pub(super) fn around_events(data: &RunData, view: &View<'_>) -> Vec<Figure> {
+    let all = passages(data, view).into_iter().enumerate();
+    all.flat_map(|(number, passage)| passage_figures(view, &passage, number))
+        .collect()
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a few jobs")]
+fn passage_figures(view: &View<'_>, passage: &Passage<'_, '_>, number: usize) -> Vec<Figure> {
+    let head = passage.jobs[0].1.head();
+    let megabytes = head.rate.is_bytes();
+    let unit = if megabytes { "MB/s" } else { "iops" };
+    let line = |(column, name): (usize, &String)| {
+        let points = passage.jobs.iter().enumerate();
+        let points = points.filter_map(|(place, (state, job))| {
+            let own = job.figure(column, megabytes)?;
+            let at = format!("{} ({})", job.head().head.job_title, state.name());
+            Some(rate_point(name, job, &own, place as f64, &at, unit))
+        });
+        Line {
+            name: name.clone(),
+            look: Look(column),
+            points: points.collect(),
+        }
+    };
+    let jobs = passage.jobs.iter();
+    let labels = jobs.map(|(state, job)| {
+        let name = folded(&job.head().head.job, 12);
+        format!("{name}<br>({})", state.name())
+    });
+    let places: Vec<usize> = (0..passage.jobs.len()).collect();
+    let x_axis = with(
+        axis(""),
+        &json!({
+            "tickvals": places, "ticktext": labels.collect::<Vec<_>>(), "zeroline": false,
+            "range": [-0.5, passage.jobs.len() as f64 - 0.5], "showgrid": false,
+        }),
+    );
+    let marks = passage.marks.iter();
+    let streams = head.head.streams;
+    let streams = if streams > 1 {
+        format!(", {streams} streams")
+    } else {
+        String::new()
+    };
+    Lines {
+        id: format!("events-{number}"),
+        title: format!(
+            "Around events: {} of {}, queue depth {}{streams}",
+            passage.jobs[0].1.load.name(),
+            size_words(head.head.block_size_bytes as f64),
+            head.head.queue_depth
+        ),
+        unit: unit_words(megabytes).to_owned(),
+        along: Along::Axis(x_axis),
+        groups: vec![Group {
+            title: String::new(),
+            lines: view.names.iter().enumerate().map(line).collect(),
+        }],
+        ratios: false,
+        band_words: view.band_words("Shaded"),
+        caption: "The same load in the suite's order, with the state in which it met the arrays. \
+                  Upright lines: what happened in between."
+            .to_owned(),
+        marks: marks
+            .map(|(before, text)| (*before as f64 - 0.5, text.clone()))
+            .collect(),
+        wide: true,
+        markers: true,
+    }
+    .figures()
+}
+
+/// Iops against the progress of a resync or recovery.
+pub(super) fn along_sync(view: &View<'_>) -> Vec<Figure> {
+    let rows = series(view);
+    let Some(first) = rows.first() else {
+        return Vec::new();
+    };
+    let megabytes = first.rate.is_bytes();
+    let unit = if megabytes { "MB/s" } else { "iops" };
+    let line = |(column, name): (usize, &String)| {
+        let point = |row: &&Row<'_>| {
+            let cell = row.cells[column]?;
+            let percent = progress_percent(cell.m)?;
+            let own = shape::Figure::new(row, cell, megabytes);
+            let first = cell.m.published.first();
+            let text = format!("{percent:.0} % in sync: {} {unit}", figure(own.value));
+            Some(Point {
+                x: percent,
+                y: own.value,
+                band: own.band,
+                published: first
+                    .zip(own.published)
+                    .map(|(figure, value)| (figure.sync_percent.unwrap_or(percent), value)),
+                text: hover(name, &row.label, &text),
+                struck: own.struck,
+            })
+        };
+        Line {
+            name: name.clone(),
+            look: Look(column),
+            points: rows.iter().filter_map(point).collect(),
+        }
+    };
+    let x_axis = with(
+        axis("progress of the copying at the job's start, percent"),
+        &json!({"range": [-3.0, 103.0], "zeroline": false}),
+    );
+    Lines {
+        id: "sync".to_owned(),
+        title: "Rates while the array copies".to_owned(),
+        unit: unit_words(megabytes).to_owned(),
+        along: Along::Axis(x_axis),
+        groups: vec![Group {
+            title: String::new(),
+            lines: view.names.iter().enumerate().map(line).collect(),
+        }],
+        ratios: false,
+        band_words: view.band_words("Shaded"),
+        caption: String::new(),
+        marks: Vec::new(),
+        wide: true,
+        markers: true,
+    }
+    .figures()
+}

@@ -1,0 +1,221 @@
+//! On which scale values lie: linear from zero where they can be read on it, else
+//! logarithmic.
+
+use super::look::{axis, with};
+use crate::format::thousands;
+use serde_json::{Value, json};
+
+/// From this ratio between the highest and the lowest value on, the scale is
+/// logarithmic: below a fiftieth of the height nothing can be read.
+const WIDE: f64 = 50.0;
+
+/// A value below this part of the highest lies in a corner; where more than half of all
+/// lie there, one outlier squeezes the rest.
+const CORNER: f64 = 0.1;
+
+/// From this ratio between the last and the first step on, steps are set out by their
+/// ratios.
+const STEPS_APART: f64 = 8.0;
+
+/// The scale of the values of a chart, and where it begins and ends.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Scale {
+    pub log: bool,
+    pub low: f64,
+    pub high: f64,
+}
+
+impl Scale {
+    /// For values of which some may be zero; `None` of none.
+    pub(super) fn of(values: impl Iterator<Item = f64>) -> Option<Self> {
+        let mut values: Vec<f64> = values.filter(|value| value.is_finite()).collect();
+        values.sort_by(f64::total_cmp);
+        let (low, high) = (*values.first()?, *values.last()?);
+        let middle = values[values.len() / 2];
+        let squeezed = values.len() > 2 && middle < high * CORNER;
+        if low > 0.0 && (high >= low * WIDE || squeezed) {
+            return Some(Self {
+                log: true,
+                low,
+                high,
+            });
+        }
+        Some(Self {
+            log: false,
+            low: low.min(0.0),
+            high,
+        })
+    }
+
+    /// For latencies: always by ratios.
+    pub(super) fn of_ratios(values: impl Iterator<Item = f64> + Clone) -> Option<Self> {
+        let low = values
+            .clone()
+            .filter(|value| *value > 0.0)
+            .reduce(f64::min)?;
+        Some(Self {
+            log: true,
+            low,
+            high: values.fold(low, f64::max),
+        })
+    }
+
+    /// `log scale`, or nothing.
+    pub(super) fn words(self) -> &'static str {
+        if self.log { ", log scale" } else { "" }
+    }
+
+    /// The axis's range with room for marks at its ends; of a logarithmic one in powers
+    /// of ten, as `plotly.js` has it.
+    pub(super) fn range(self, room: f64) -> [f64; 2] {
+        if self.log {
+            let span = (self.high / self.low).log10().max(0.3);
+            [
+                self.low.log10() - room * span,
+                self.high.log10() + room * span,
+            ]
+        } else {
+            let span = if self.high > self.low {
+                self.high - self.low
+            } else {
+                1.0
+            };
+            let below = if self.low < 0.0 { room * span } else { 0.0 };
+            [self.low - below, self.high + room * span]
+        }
+    }
+
+    /// An axis of values on this scale, at most so many pixels long.
+    pub(super) fn axis(self, title: &str, pixels: f64) -> Value {
+        let mut settings = json!({"range": self.range(0.06)});
+        if self.log {
+            let ticks = self.log_ticks(pixels);
+            let texts: Vec<String> = ticks.iter().map(|tick| tick_text(*tick)).collect();
+            settings["type"] = json!("log");
+            settings["tickvals"] = json!(ticks);
+            settings["ticktext"] = json!(texts);
+        }
+        with(axis(title), &settings)
+    }
+
+    /// Ticks at round numbers, as many as have room.
+    fn log_ticks(self, pixels: f64) -> Vec<f64> {
+        const ROOM: f64 = 26.0;
+        let [from, to] = self.range(0.06);
+        let choices: [&[f64]; 4] = [
+            &[1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0],
+            &[1.0, 2.0, 3.0, 5.0, 7.0],
+            &[1.0, 2.0, 5.0],
+            &[1.0],
+        ];
+        let decades = || (from.floor() as i32)..=(to.ceil() as i32);
+        let inside = |tick: &f64| (from..=to).contains(&tick.log10());
+        let mut ticks = Vec::new();
+        for digits in choices {
+            let all = decades().flat_map(|decade| {
+                let digits = digits.iter();
+                digits.map(move |digit| digit * 10_f64.powi(decade))
+            });
+            ticks = all.filter(inside).collect();
+            let gaps = ticks.windows(2).map(|pair| (pair[1] / pair[0]).log10());
+            let narrowest = gaps.fold(f64::MAX, f64::min) / (to - from) * pixels;
+            if narrowest >= ROOM {
+                return ticks;
+            }
+        }
+        let step = 1 + ticks.len() * ROOM as usize / (pixels.max(1.0) as usize);
+        ticks.into_iter().step_by(step).collect()
+    }
+}
+
+fn tick_text(tick: f64) -> String {
+    if tick < 10.0 {
+        // Powers of ten are not exact below one.
+        format!("{}", (tick * 1e6).round() / 1e6)
+    } else {
+        thousands(tick)
+    }
+}
+
+/// The axis along a ladder: a tick at each step that has room for its words in `pixels`,
+/// set out by ratios where the steps ask for it.
+pub(super) fn steps_axis(title: &str, steps: &[(f64, String)], pixels: f64) -> Value {
+    let first = steps.first().map_or(1.0, |step| step.0);
+    let last = steps.last().map_or(1.0, |step| step.0);
+    let log = first > 0.0 && last >= first * STEPS_APART;
+    let place = |value: f64| if log { value.log10() } else { value };
+    let span = (place(last) - place(first)).max(f64::MIN_POSITIVE);
+    let room = if last > first { 0.05 * span } else { 1.0 };
+    let (from, to) = (place(first) - room, place(last) + room);
+    #[expect(clippy::cast_precision_loss, reason = "short words")]
+    let width = |words: &str| words.chars().count() as f64 * 7.5 + 8.0;
+    let at = |value: f64| (place(value) - from) / (to - from) * pixels;
+    let mut kept: Vec<&(f64, String)> = Vec::new();
+    // From the right: the last step is often the one that matters most.
+    for step in steps.iter().rev() {
+        let free = kept
+            .last()
+            .is_none_or(|next| at(next.0) - at(step.0) >= (width(&next.1) + width(&step.1)) / 2.0);
+        if free {
+            kept.push(step);
+        }
+    }
+    let values: Vec<f64> = kept.iter().map(|step| step.0).collect();
+    let texts: Vec<&str> = kept.iter().map(|step| step.1.as_str()).collect();
+    let settings = json!({
+        "type": if log { "log" } else { "linear" }, "range": [from, to], "zeroline": false,
+        "tickvals": values, "ticktext": texts, "ticks": "outside", "tickangle": 0,
+    });
+    let words = if log { " (log scale)" } else { "" };
+    with(axis(&format!("{title}{words}")), &settings)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Scale, steps_axis};
+
+    fn is_log(values: &[f64]) -> bool {
+        Scale::of(values.iter().copied()).unwrap().log
+    }
+
+    #[test]
+    fn values_that_can_be_read_on_a_linear_scale_stay_on_it() {
+        assert!(!is_log(&[100.0, 150.0, 400.0]));
+        assert!(!is_log(&[10.0, 300.0, 400.0]));
+        assert!(!is_log(&[0.0, 300.0]), "a logarithm has no zero");
+    }
+
+    #[test]
+    fn a_wide_ratio_and_an_outlier_ask_for_a_logarithmic_one() {
+        assert!(is_log(&[1.0, 60.0]));
+        assert!(is_log(&[100.0, 110.0, 120.0, 1900.0]));
+        assert!(!is_log(&[100.0, 1500.0, 1700.0, 1900.0]), "most are high");
+        assert!(Scale::of(std::iter::empty()).is_none());
+    }
+
+    #[test]
+    fn ticks_of_a_logarithmic_scale_have_room_and_are_inside() {
+        for (low, high) in [(1.0, 1.2), (3.0, 40.0), (0.01, 9000.0), (1e-6, 1e12)] {
+            let scale = Scale {
+                log: true,
+                low,
+                high,
+            };
+            let ticks = scale.log_ticks(200.0);
+            assert!((1..=9).contains(&ticks.len()), "{low} {high} {ticks:?}");
+            let [from, to] = scale.range(0.06);
+            assert!(ticks.iter().all(|t| (from..=to).contains(&t.log10())));
+        }
+    }
+
+    #[test]
+    fn crowded_steps_lose_their_words_and_not_the_last_one() {
+        let steps = [1.0, 2.0, 3.0, 4.0, 32.0].map(|x| (x, format!("{x} MiB")));
+        let axis = steps_axis("block size", &steps, 260.0);
+        assert_eq!(axis["type"], "log");
+        let texts = axis["ticktext"].as_array().unwrap();
+        assert!(texts.len() < 5 && texts[0] == "32 MiB", "{texts:?}");
+        let near = [1.0, 2.0, 4.0].map(|x| (x, x.to_string()));
+        assert_eq!(steps_axis("", &near, 260.0)["type"], "linear");
+    }
+}

@@ -1,0 +1,255 @@
+use super::{Figure, error_figure, figures};
+use crate::compute::view::View;
+use crate::data::RunData;
+use crate::sample;
+use raidlab_store::{Measurement, Operation};
+use serde_json::{Value, json};
+
+fn all(data: &RunData) -> Vec<Figure> {
+    let view = View::new(data);
+    let mut all = figures(data, &view);
+    all.extend(error_figure(data, &view));
+    all
+}
+
+fn named(data: &RunData, title: &str) -> Figure {
+    let mut all = all(data);
+    let titles: Vec<String> = all.iter().map(|figure| figure.title.clone()).collect();
+    all.retain(|figure| figure.title == title);
+    assert_eq!(all.len(), 1, "{title} of {titles:?}");
+    all.swap_remove(0)
+}
+
+fn traces(figure: &Figure, panel: usize) -> &Vec<Value> {
+    figure.panels[panel].plot["data"].as_array().unwrap()
+}
+
+#[test]
+fn the_charts_of_the_2015_suite() {
+    let data = sample::data();
+    let titles: Vec<String> = all(&data).into_iter().map(|f| f.title).collect();
+    assert_eq!(
+        titles,
+        [
+            "Random reads: reads by queue depth",
+            "Rates while the array copies",
+            "Reads by number of streams",
+            "Writes of large blocks",
+            "Writes of small blocks",
+            "Mixed reads and writes",
+            "Random reads: latency by queue depth",
+            "Latencies of jobs that stand alone",
+            "Which member served the reads",
+            "Every error against the published figures",
+        ]
+    );
+}
+
+#[test]
+fn a_curve_has_line_band_and_published_markers() {
+    let data = sample::data();
+    let figure = named(&data, "Random reads: reads by queue depth");
+    let own = traces(&figure, 0)
+        .iter()
+        .filter(|trace| trace["meta"] == "md");
+    let own: Vec<&Value> = own.collect();
+    assert_eq!(own.len(), 3);
+    let band = own.iter().find(|trace| trace["fill"] == "toself").unwrap();
+    assert_eq!(band["x"].as_array().unwrap().len(), 20);
+    let published = own.iter().find(|trace| trace["mode"] == "markers").unwrap();
+    assert_eq!(published["y"][3], json!(199.0));
+    assert_eq!(figure.panels[0].plot["layout"]["xaxis"]["type"], "log");
+    let names: Vec<&str> = figure.legend.iter().map(|key| key.name.as_str()).collect();
+    assert_eq!(names, ["md", "gflash", "gmirror", "zfs", "published"]);
+}
+
+#[test]
+fn every_figure_says_unit_and_direction() {
+    let data = sample::data();
+    for (title, unit) in [
+        ("Random reads: reads by queue depth", "iops, more is better"),
+        ("Rates while the array copies", "iops, more is better"),
+        (
+            "Reads by number of streams",
+            "MB/s (10⁶ bytes), more is better",
+        ),
+        ("Writes of small blocks", "iops, more is better, log scale"),
+        (
+            "Random reads: latency by queue depth",
+            "latency, ms, less is better, log scale",
+        ),
+    ] {
+        assert_eq!(named(&data, title).unit, unit, "{title}");
+    }
+}
+
+#[test]
+fn a_tick_stands_on_its_bar() {
+    let data = sample::data();
+    let figure = named(&data, "Reads by number of streams");
+    for name in ["md", "gflash", "gmirror", "zfs"] {
+        let own = traces(&figure, 0)
+            .iter()
+            .filter(|trace| trace["meta"] == name);
+        let own: Vec<&Value> = own.collect();
+        assert_eq!(
+            (own[0]["type"].as_str(), own[1]["type"].as_str()),
+            (Some("bar"), Some("scatter"))
+        );
+        assert_eq!(own[0]["y"], own[1]["y"]);
+    }
+}
+
+#[test]
+fn every_bar_has_a_name_and_its_value() {
+    let data = sample::data();
+    let figure = named(&data, "Mixed reads and writes");
+    let layout = &figure.panels[0].plot["layout"];
+    assert_eq!(layout["yaxis"]["ticktext"], json!(["16 read", "16 write"]));
+    assert_eq!(layout["annotations"].as_array().unwrap().len(), 8);
+    assert_eq!(figure.legend.iter().filter(|key| key.series).count(), 4);
+}
+
+#[test]
+fn a_whisker_reaches_from_the_lowest_to_the_highest_fit() {
+    let data = sample::data();
+    let figure = named(&data, "Mixed reads and writes");
+    let bar = &traces(&figure, 0)[0];
+    let above = bar["error_x"]["array"][0].as_f64().unwrap();
+    // The sample's second fit is 2.5 % of the published 158 above the first.
+    assert!((above - 3.95).abs() < 1e-9, "{above}");
+    assert_eq!(bar["error_x"]["arrayminus"][0], json!(0.0));
+}
+
+#[test]
+fn disputed_figures_are_not_among_the_errors() {
+    let data = sample::data();
+    let figure = named(&data, "Every error against the published figures");
+    let gflash = traces(&figure, 0)
+        .iter()
+        .filter(|trace| trace["meta"] == "gflash");
+    let dots: usize = gflash
+        .map(|trace| trace["x"].as_array().unwrap().len())
+        .sum();
+    // 30 rows, 9 of them disputed.
+    assert_eq!(dots, 21);
+    assert_eq!(
+        figure.panels[0].plot["layout"]["shapes"][0]["x1"],
+        json!(4.0)
+    );
+}
+
+#[test]
+fn an_error_beyond_the_edge_stands_there_with_its_number() {
+    let mut m = sample::cell("md", 0);
+    m.iops = 10.0 * m.published[0].iops;
+    let mut unpublished = sample::cell("ours", 0);
+    unpublished.published.clear();
+    let mut data = sample::data();
+    data.measurements = vec![unpublished, m];
+    let figure = named(&data, "Every error against the published figures");
+    let traces = traces(&figure, 0);
+    assert!(traces.iter().all(|trace| trace["meta"] != "ours"));
+    assert_eq!(traces[0]["x"], json!([50.0]));
+    assert_eq!(traces[0]["text"], json!(["+900\u{a0}%"]));
+}
+
+#[test]
+fn published_figures_stand_at_their_own_sync_progress() {
+    let mut data = sample::data();
+    for m in &mut data.measurements {
+        for percent in m.sync_percent_start.iter_mut() {
+            *percent += 3.0;
+        }
+    }
+    let figure = named(&data, "Rates while the array copies");
+    let mut traces = traces(&figure, 0).iter();
+    let published = traces.find(|trace| trace["mode"] == "markers").unwrap();
+    assert_eq!(published["x"][1], json!(16.0));
+}
+
+/// Random reads of `subjects` arrays at these depths.
+fn many(subjects: usize, depths: &[u32]) -> RunData {
+    let mut data = sample::data();
+    data.measurements.clear();
+    for subject in 0..subjects {
+        for (place, depth) in (0..).zip(depths) {
+            let mut m: Measurement = sample::cell(&format!("array-{subject}"), place);
+            (m.op, m.queue_depth, m.streams) = (Operation::Read, *depth, 1);
+            m.published.clear();
+            m.iops = 100.0 + 10.0 * (subject + 1) as f64 * f64::from(*depth);
+            data.measurements.push(m);
+        }
+    }
+    data
+}
+
+#[test]
+fn more_lines_than_colours_get_a_panel_each() {
+    let title = "Random reads: reads by queue depth";
+    let ten = named(&many(10, &[1, 4, 16]), title);
+    assert_eq!((ten.panels.len(), ten.legend.len()), (1, 10));
+    let eleven = named(&many(11, &[1, 4, 16]), title);
+    assert_eq!((eleven.panels.len(), eleven.legend.len()), (11, 0));
+    assert_eq!(eleven.panels[10].title, "array-10");
+    // Its own line, and the others as one.
+    assert_eq!(traces(&eleven, 10).len(), 2);
+    let ranges = eleven
+        .panels
+        .iter()
+        .map(|p| &p.plot["layout"]["yaxis"]["range"]);
+    assert!(
+        ranges
+            .clone()
+            .all(|range| range == ranges.clone().next().unwrap())
+    );
+}
+
+#[test]
+fn many_subjects_have_their_names_beside_their_bars() {
+    let data = many(17, &[1, 16]);
+    let figure = named(&data, "Reads of small blocks");
+    assert_eq!(figure.panels.len(), 2);
+    for panel in &figure.panels {
+        let layout = &panel.plot["layout"];
+        assert_eq!(layout["yaxis"]["ticktext"].as_array().unwrap().len(), 17);
+        assert_eq!(layout["annotations"].as_array().unwrap().len(), 17);
+    }
+}
+
+#[test]
+fn an_outlier_does_not_squeeze_the_rest() {
+    let mut data = many(4, &[1, 4, 16]);
+    for m in data
+        .measurements
+        .iter_mut()
+        .filter(|m| m.subject == "array-3")
+    {
+        m.iops = 90_000.0;
+    }
+    let figure = named(&data, "Random reads: reads by queue depth");
+    assert_eq!(figure.panels[0].plot["layout"]["yaxis"]["type"], "log");
+    assert_eq!(figure.unit, "iops, more is better, log scale");
+}
+
+#[test]
+fn no_row_is_without_a_chart() {
+    for data in [
+        sample::data(),
+        sample::bench(),
+        many(3, &[1, 16]),
+        many(1, &[4]),
+    ] {
+        let view = View::new(&data);
+        let text: String = figures(&data, &view)
+            .iter()
+            .flat_map(|figure| &figure.panels)
+            .map(|panel| panel.plot["data"].to_string())
+            .collect();
+        for row in view.main_rows() {
+            let at = text.contains(&format!(", job {}<br>", row.label));
+            let by_job = text.contains(&format!(", job {}<br>", row.head.job));
+            assert!(at || by_job, "{}", row.label);
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! The same load before, between and after events: jobs of any class that are alike but
+//! for the state in which they met the array.
+//!
+//! What happened between two of them is read from the run's events where the bench wrote
+//! down when its jobs began; elsewhere from the state of the array, which every bench
+//! writes down with each job.
+
+use super::super::sync;
+use super::super::view::{Row, View};
+use super::{Job, Load, jobs};
+use crate::data::RunData;
+use raidlab_store::EventRecord;
+
+/// Of more jobs than this nobody reads the names below the axis.
+const MOST_JOBS: usize = 24;
+
+/// In which state a job met the array.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum State {
+    /// All members, and nothing is copied.
+    Whole,
+    /// A member is missing.
+    Degraded,
+    /// Something is copied in the background.
+    Copying,
+}
+
+impl State {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Whole => "whole",
+            Self::Degraded => "degraded",
+            Self::Copying => "copying",
+        }
+    }
+}
+
+/// One load, through the states of the array.
+#[derive(Debug)]
+pub(crate) struct Passage<'v, 'a> {
+    /// In the suite's order, with the state that each met.
+    pub jobs: Vec<(State, Job<'v, 'a>)>,
+    /// What happened before which of the jobs.
+    pub marks: Vec<(usize, String)>,
+}
+
+/// Every load that met the array in more than one state.
+pub(crate) fn passages<'v, 'a>(data: &RunData, view: &'v View<'a>) -> Vec<Passage<'v, 'a>> {
+    let series = sync::series(view);
+    let mut groups: Vec<Vec<Job<'v, 'a>>> = Vec::new();
+    for job in jobs(view) {
+        let own = |group: &&mut Vec<Job<'_, '_>>| load(&group[0]) == load(&job);
+        match groups.iter_mut().find(own) {
+            Some(group) => group.push(job),
+            None => groups.push(vec![job]),
+        }
+    }
+    let in_series = |job: &Job<'_, '_>| {
+        let mut series = series.iter();
+        series.any(|row| std::ptr::eq(*row, job.head()))
+    };
+    groups.retain(|group| !group.iter().any(in_series) && group.len() <= MOST_JOBS);
+    groups
+        .into_iter()
+        .filter_map(|group| passage(data, group))
+        .collect()
+}
+
+/// What makes two jobs the same load.
+fn load(job: &Job<'_, '_>) -> (Load, u64, u32, u32) {
+    let head = job.head().head;
+    (
+        job.load,
+        head.block_size_bytes,
+        head.queue_depth,
+        head.streams,
+    )
+}
+
+fn passage<'v, 'a>(data: &RunData, group: Vec<Job<'v, 'a>>) -> Option<Passage<'v, 'a>> {
+    let jobs: Vec<(State, Job<'_, '_>)> = group
+        .into_iter()
+        .map(|job| (state(job.head()), job))
+        .collect();
+    if jobs.iter().all(|(state, _)| *state == jobs[0].0) {
+        return None;
+    }
+    let marks = (1..jobs.len()).filter_map(|place| {
+        let (before, after) = (&jobs[place - 1], &jobs[place]);
+        let words = happened(data, before.1.head(), after.1.head())
+            .or_else(|| changed(before.0, after.0).map(str::to_owned))?;
+        Some((place, words))
+    });
+    Some(Passage {
+        marks: marks.collect(),
+        jobs,
+    })
+}
+
+/// The least whole state in which any subject was: where one cannot lose a member, the
+/// others tell.
+fn state(row: &Row<'_>) -> State {
+    let states = row.cells.iter().flatten().map(|cell| {
+        if cell.m.sync_percent_start.is_some() {
+            State::Copying
+        } else if cell.m.array_state_start.contains('_') {
+            State::Degraded
+        } else {
+            State::Whole
+        }
+    });
+    states.max().unwrap_or(State::Whole)
+}
+
+/// The events between two jobs' beginnings, of the first column whose bench kept them.
+fn happened(data: &RunData, before: &Row<'_>, after: &Row<'_>) -> Option<String> {
+    let cells = before.cells.iter().zip(&after.cells);
+    let mut cells = cells.filter_map(|(before, after)| Some(((*before)?, (*after)?)));
+    cells.find_map(|(before, after)| {
+        let between = before.m.started_ns..after.m.started_ns;
+        let of_array = |event: &&EventRecord| {
+            event.scope.subject == after.m.subject
+                && event.scope.host == after.m.host
+                && event.scope.filesystem == after.m.filesystem
+                && event
+                    .scope
+                    .repetition
+                    .is_none_or(|r| r == after.m.repetition)
+                && between.contains(&event.at_ns)
+                && !matches!(event.kind.as_str(), "job-start" | "job-end" | "state")
+        };
+        let mut events: Vec<&EventRecord> = data.events.iter().filter(of_array).collect();
+        events.sort_by_key(|event| event.at_ns);
+        let words = events.into_iter().map(event_words).collect::<Vec<_>>();
+        (!words.is_empty()).then(|| words.join(", "))
+    })
+}
+
+/// An event in a word or two: `remove 1`, `sync-end`.
+pub(crate) fn event_words(event: &EventRecord) -> String {
+    match (event.kind.as_str(), event.member) {
+        // The words of a state are the state.
+        ("state", _) => event.text.clone(),
+        (kind, Some(member)) => format!("{kind} {member}"),
+        (kind, None) => kind.to_owned(),
+    }
+}
+
+/// What must have happened for a state to follow upon another.
+fn changed(before: State, after: State) -> Option<&'static str> {
+    match (before, after) {
+        (State::Whole | State::Copying, State::Degraded) => Some("a member is lost"),
+        (State::Whole | State::Degraded, State::Copying) => Some("copying begins"),
+        (State::Copying | State::Degraded, State::Whole) => Some("whole again"),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{State, passages};
+    use crate::compute::view::View;
+    use crate::data::RunData;
+    use crate::sample;
+
+    /// Before a member is lost, without it, while it is rebuilt, after.
+    fn four_states() -> RunData {
+        let mut data = sample::data();
+        data.measurements = (0..4)
+            .map(|sequence| sample::cell("md", sequence))
+            .collect();
+        for (m, (class, letters, sync)) in data.measurements.iter_mut().zip([
+            ("random-read", "[UU]", None),
+            ("degraded", "[U_]", None),
+            ("recovery", "[U_]", Some(3.0)),
+            ("random-read", "[UU]", None),
+        ]) {
+            class.clone_into(&mut m.class);
+            letters.clone_into(&mut m.array_state_start);
+            m.sync_percent_start = sync;
+            (m.op, m.queue_depth) = (raidlab_store::Operation::Read, 16);
+            (m.block_size_bytes, m.streams) = (4096, 1);
+        }
+        data
+    }
+
+    #[test]
+    fn a_load_is_followed_through_the_states_of_the_array() {
+        let data = four_states();
+        let view = View::new(&data);
+        let all = passages(&data, &view);
+        assert_eq!(all.len(), 1);
+        let states: Vec<State> = all[0].jobs.iter().map(|(state, _)| *state).collect();
+        use State::{Copying, Degraded, Whole};
+        assert_eq!(states, [Whole, Degraded, Copying, Whole]);
+        let marks: Vec<_> = all[0]
+            .marks
+            .iter()
+            .map(|(at, text)| (*at, text.as_str()))
+            .collect();
+        assert_eq!(
+            marks,
+            [
+                (1, "a member is lost"),
+                (2, "copying begins"),
+                (3, "whole again")
+            ]
+        );
+    }
+
+    #[test]
+    fn what_was_written_down_goes_before_what_must_have_been() {
+        let mut data = four_states();
+        for (place, m) in (0..).zip(&mut data.measurements) {
+            m.started_ns = 10 * place;
+        }
+        data.events = vec![raidlab_store::EventRecord {
+            scope: raidlab_store::Scope {
+                subject: "md".to_owned(),
+                ..raidlab_store::Scope::default()
+            },
+            at_ns: 5,
+            kind: "remove".to_owned(),
+            member: Some(1),
+            text: "member 1 was taken out".to_owned(),
+        }];
+        let view = View::new(&data);
+        let all = passages(&data, &view);
+        assert_eq!(all[0].marks[0], (1, "remove 1".to_owned()));
+        assert_eq!(all[0].marks[1].1, "copying begins");
+    }
+
+    #[test]
+    fn a_load_that_met_one_state_is_no_passage() {
+        let data = sample::data();
+        assert!(passages(&data, &View::new(&data)).is_empty());
+    }
+}

@@ -1,0 +1,115 @@
+//! Whether subjects stand as columns or, where they are many, as rows; and how many of
+//! the others fit beside each other.
+
+use std::ops::Range;
+
+/// A table without a bound is turned from so many characters on.
+const LONG_LINE: usize = 160;
+
+/// How wide a table is in one of the two ways, characters.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Extent {
+    /// What stands at the left of each line.
+    pub leading: usize,
+    /// A column.
+    pub cell: usize,
+    /// How many columns there are.
+    pub cells: usize,
+}
+
+impl Extent {
+    fn whole(self) -> usize {
+        self.leading + self.cells * self.cell
+    }
+
+    /// Columns of each table that fits; at least one.
+    fn fits(self, width: Option<usize>) -> usize {
+        let most = self.cells.max(1);
+        width.map_or(most, |width| {
+            (width.saturating_sub(self.leading) / self.cell.max(1)).clamp(1, most)
+        })
+    }
+
+    fn tables(self, width: Option<usize>) -> usize {
+        self.cells.div_ceil(self.fits(width))
+    }
+
+    fn groups(self, width: Option<usize>) -> Vec<Range<usize>> {
+        let size = self.fits(width);
+        let starts = (0..self.cells).step_by(size);
+        starts
+            .map(|start| start..(start + size).min(self.cells))
+            .collect()
+    }
+}
+
+/// Which columns each table has.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Arrangement {
+    /// Jobs as rows; these subjects as columns.
+    Upright(Vec<Range<usize>>),
+    /// Subjects as rows; these jobs as columns.
+    Turned(Vec<Range<usize>>),
+}
+
+/// Jobs as rows, unless that takes twice as many tables within the width; without a
+/// width, unless it makes long lines and the other way shorter ones.
+pub(crate) fn arrange(width: Option<usize>, upright: Extent, turned: Extent) -> Arrangement {
+    let turn = match width {
+        Some(_) => 2 * turned.tables(width) <= upright.tables(width),
+        None => upright.whole() > LONG_LINE && turned.whole() < upright.whole(),
+    };
+    if turn {
+        Arrangement::Turned(turned.groups(width))
+    } else {
+        Arrangement::Upright(upright.groups(width))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Arrangement, Extent, arrange};
+
+    const fn extent(leading: usize, cell: usize, cells: usize) -> Extent {
+        Extent {
+            leading,
+            cell,
+            cells,
+        }
+    }
+
+    #[test]
+    fn many_subjects_and_few_jobs_are_turned() {
+        let (upright, turned) = (extent(40, 19, 17), extent(22, 19, 5));
+        assert_eq!(
+            arrange(Some(160), upright, turned),
+            Arrangement::Turned(vec![0..5])
+        );
+        assert_eq!(
+            arrange(None, upright, turned),
+            Arrangement::Turned(vec![0..5])
+        );
+        assert_eq!(
+            arrange(Some(80), upright, turned),
+            Arrangement::Turned(vec![0..3, 3..5])
+        );
+    }
+
+    #[test]
+    fn few_subjects_stay_columns() {
+        let (upright, turned) = (extent(40, 19, 4), extent(12, 19, 30));
+        assert_eq!(
+            arrange(Some(160), upright, turned),
+            Arrangement::Upright(vec![0..4])
+        );
+        assert_eq!(
+            arrange(None, upright, turned),
+            Arrangement::Upright(vec![0..4])
+        );
+        // Nothing fits, and nothing is lost.
+        assert_eq!(
+            arrange(Some(10), upright, extent(12, 19, 4)),
+            Arrangement::Upright(vec![0..1, 1..2, 2..3, 3..4])
+        );
+    }
+}
