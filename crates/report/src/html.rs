@@ -202,9 +202,9 @@ fn plain_text(mut figure: Value) -> Value {
             .iter_mut()
             .for_each(|item| *item = plain_text(item.take())),
         Value::Object(fields) => {
-            fields
-                .values_mut()
-                .for_each(|item| *item = plain_text(item.take()));
+            // By `meta` the page's script knows a series; it is never shown.
+            let shown = fields.iter_mut().filter(|(name, _)| *name != "meta");
+            shown.for_each(|(_, item)| *item = plain_text(item.take()));
         }
         _ => {}
     }

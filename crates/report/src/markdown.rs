@@ -1,5 +1,7 @@
 //! A report as GitHub's Markdown: for issues, wikis and mail.
 
+mod arranged;
+
 use crate::compute::environment::{asked_rows, command_groups, fact_tables, tools};
 use crate::compute::findings::{audit_notes, groups};
 use crate::compute::headline::verdicts;
@@ -8,8 +10,8 @@ use crate::compute::rate::units_note;
 use crate::compute::trust::{trust, what_ran};
 use crate::compute::view::View;
 use crate::data::RunData;
-use crate::table::arrangement::{Arrangement, Extent, arrange};
 use crate::table::{self, DISPUTED_MARK, FITTED_MARK, ResultCell, ResultRow};
+use arranged::{ArrangedRow, arranged};
 use std::fmt::Write;
 
 /// The first line: by it raidlab knows the file again, and may replace it.
@@ -206,64 +208,6 @@ fn result_row(row: &ResultRow) -> ArrangedRow {
             row.unit.to_owned(),
         ],
         cells: row.cells.iter().map(cell).collect(),
-    }
-}
-
-/// The figures of one job, as Markdown: what stands before them, and one for each
-/// subject.
-struct ArrangedRow {
-    leading: Vec<String>,
-    cells: Vec<String>,
-}
-
-/// A table of jobs and subjects, with the subjects as rows where they are many.
-fn arranged(text: &mut String, leading: &[&str], subjects: &[String], rows: &[ArrangedRow]) {
-    let length = |text: &String| text.chars().count() + 3;
-    let cells = rows.iter().flat_map(|row| &row.cells);
-    let widest = cells.map(length).max().unwrap_or(0);
-    let names = subjects.iter().map(length).max().unwrap_or(0);
-    let heads = rows.iter().map(|row| length(&row.leading[0])).max();
-    let upright = Extent {
-        leading: rows
-            .iter()
-            .map(|row| row.leading.iter().map(length).sum())
-            .max()
-            .unwrap_or(0),
-        cell: widest.max(names),
-        cells: subjects.len(),
-    };
-    let turned = Extent {
-        leading: names,
-        cell: widest.max(heads.unwrap_or(0)),
-        cells: rows.len(),
-    };
-    let alignments = |leading: usize| {
-        let left = std::iter::repeat_n(Alignment::Left, leading);
-        left.chain([Alignment::Right]).collect::<Vec<_>>()
-    };
-    let groups = match arrange(None, upright, turned) {
-        Arrangement::Upright(_) => {
-            let mut heads: Vec<String> = leading.iter().map(|&head| head.to_owned()).collect();
-            heads.extend(subjects.iter().cloned());
-            let rows = rows.iter();
-            let cells: Vec<Vec<String>> = rows
-                .map(|row| row.leading.iter().chain(&row.cells).cloned().collect())
-                .collect();
-            raw_table(text, &heads, &alignments(leading.len()), &cells);
-            return;
-        }
-        Arrangement::Turned(groups) => groups,
-    };
-    for group in groups {
-        let rows = &rows[group];
-        let mut heads = vec!["subject".to_owned()];
-        heads.extend(rows.iter().map(|row| row.leading.join("<br>")));
-        let line = |(column, name): (usize, &String)| {
-            let cells = rows.iter().map(|row| row.cells[column].clone());
-            std::iter::once(name.clone()).chain(cells).collect()
-        };
-        let cells: Vec<Vec<String>> = subjects.iter().enumerate().map(line).collect();
-        raw_table(text, &heads, &alignments(1), &cells);
     }
 }
 

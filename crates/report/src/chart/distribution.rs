@@ -2,7 +2,7 @@
 //! part of the requests that took at most so long.
 
 use super::Figure;
-use super::lines::{Along, Group, Line, Lines, Point};
+use super::lines::{Along, Group, Line, Lines, Point, Values};
 use super::look::{Look, MOST_LINES, hover};
 use super::scale::Scale;
 use crate::compute::headline::class_title;
@@ -57,7 +57,7 @@ fn class_figures(data: &RunData, view: &View<'_>, number: usize, class: &str) ->
         unit: "percent of the requests that took at most so long".to_owned(),
         along: Along::Axis(scale.axis("latency, ms (log scale)", 300.0)),
         groups,
-        ratios: false,
+        values: Values::Percent,
         band_words: String::new(),
         caption: "Farther to the left is better; a steep line is an even one.".to_owned(),
         marks: Vec::new(),

@@ -1,7 +1,7 @@
 //! Figures along what the jobs vary, and their latencies along the same.
 
 use super::Figure;
-use super::lines::{Along, Group, Line, Lines, Point};
+use super::lines::{Along, Group, Line, Lines, Point, Values};
 use super::look::{Look, MOST_LINES, hover};
 use crate::compute::headline::class_title;
 use crate::compute::shape::{self, Job, Ladder, Load, Parameter};
@@ -37,7 +37,10 @@ impl<'v, 'a> Family<'v, 'a> {
     }
 
     fn along(&self) -> Along {
-        Along::Steps(self.first().parameter.axis(), self.steps())
+        let parameter = &self.first().parameter;
+        // Shares are parts of one whole.
+        let ratios = *parameter != Parameter::ReadShare;
+        Along::Steps(parameter.axis(), self.steps(), ratios)
     }
 
     fn id(&self, data_classes: &[&str]) -> String {
@@ -171,7 +174,7 @@ fn rate_figures(data: &RunData, view: &View<'_>, family: &Family<'_, '_>, id: &s
         unit: unit_words(megabytes).to_owned(),
         along: family.along(),
         groups: groups.collect(),
-        ratios: false,
+        values: Values::Rates,
         band_words: view.band_words("Shaded"),
         caption: String::new(),
         marks: Vec::new(),
@@ -227,38 +230,33 @@ fn latency_figures(
     family: &Family<'_, '_>,
     id: &str,
 ) -> Vec<Figure> {
-    // Of many subjects each gets a panel: four percentiles of them are too many.
-    let ranks: &[usize] = if view.names.len() > MOST_LINES {
-        &[0, 2]
-    } else {
-        &[0, 1, 2, 3]
-    };
+    // Four percentiles of many panels, or of many subjects with a panel each, are too many.
+    let few = view.names.len() <= MOST_LINES && family.ladders.len() == 1;
+    let ranks: &[usize] = if few { &[0, 1, 2, 3] } else { &[0, 2] };
     let mut groups = Vec::new();
-    for (title, ladder) in &family.ladders {
-        if ladder.load == Load::Mixed {
-            continue;
-        }
-        for &rank in ranks {
-            let percentile = PERCENTILES[rank];
-            let point = |name: &str, job: &Job<'_, '_>, column: usize, x: f64, at: &str| {
-                let row = job.head();
-                let cell = row.cells[column].filter(|cell| cell.m.latency.is_recorded())?;
-                let ms = percentiles_ms(&cell.m.latency)[rank];
-                let text = format!("{at}: {percentile} {} ms", figure(ms));
-                (ms > 0.0).then(|| Point {
-                    x,
-                    y: ms,
-                    band: (ms, ms),
-                    published: None,
-                    text: hover(name, &row.label, &text),
-                    struck: cell.fatal,
-                })
-            };
+    for &rank in ranks {
+        let percentile = PERCENTILES[rank];
+        let point = |name: &str, job: &Job<'_, '_>, column: usize, x: f64, at: &str| {
+            let row = job.head();
+            let cell = row.cells[column].filter(|cell| cell.m.latency.is_recorded())?;
+            let ms = percentiles_ms(&cell.m.latency)[rank];
+            let text = format!("{at}: {percentile} {} ms", figure(ms));
+            (ms > 0.0).then(|| Point {
+                x,
+                y: ms,
+                band: (ms, ms),
+                published: None,
+                text: hover(name, &row.label, &text),
+                struck: cell.fatal,
+            })
+        };
+        let ladders = family.ladders.iter();
+        for (title, ladder) in ladders.filter(|(_, own)| own.load != Load::Mixed) {
             groups.push(Group {
                 title: if title.is_empty() {
                     percentile.to_owned()
                 } else {
-                    format!("{title}: {percentile}")
+                    format!("{percentile}, {title}")
                 },
                 lines: lines_of(view, ladder, point),
             });
@@ -270,7 +268,7 @@ fn latency_figures(
         unit: "latency, ms, less is better".to_owned(),
         along: family.along(),
         groups,
-        ratios: true,
+        values: Values::Times,
         band_words: String::new(),
         caption: "So many percent of the requests were faster; the median is half of them."
             .to_owned(),

@@ -56,10 +56,22 @@ pub(super) struct Group {
 /// The axis along which figures lie.
 #[derive(Debug, Clone)]
 pub(super) enum Along {
-    /// A title, and the steps with their words.
-    Steps(String, Vec<(f64, String)>),
+    /// A title, the steps with their words, and whether they are set out by ratios where
+    /// they ask for it.
+    Steps(String, Vec<(f64, String)>, bool),
     /// An axis that is made already.
     Axis(Value),
+}
+
+/// How values ask to be set out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Values {
+    /// Linear from zero where they can be read so.
+    Rates,
+    /// By ratios always, as latencies are.
+    Times,
+    /// From 0 to 100.
+    Percent,
 }
 
 /// A chart of lines before it is laid out.
@@ -71,8 +83,8 @@ pub(super) struct Lines {
     pub unit: String,
     pub along: Along,
     pub groups: Vec<Group>,
-    /// Always by ratios, as latencies are.
-    pub ratios: bool,
+    /// What kind of values they are.
+    pub values: Values,
     /// What shades around lines are; said where there are any.
     pub band_words: String,
     /// Words about the chart beyond those about its marks.
@@ -120,8 +132,10 @@ impl Lines {
                 .into_iter()
                 .chain(published)
         });
-        if self.ratios {
-            return Scale::of_ratios(values);
+        match self.values {
+            Values::Rates => {}
+            Values::Times => return Scale::of_ratios(values),
+            Values::Percent => return values.reduce(f64::max).map(|_| Scale::PERCENT),
         }
         // An end of a band at zero does not forbid a logarithm.
         let drawn = self.points().map(|point| point.y);
@@ -224,7 +238,7 @@ impl Lines {
         #[expect(clippy::cast_precision_loss, reason = "pixels")]
         let pixels = height as f64 - 54.0;
         let x_axis = match &self.along {
-            Along::Steps(title, steps) => steps_axis(title, steps, AXIS_PIXELS),
+            Along::Steps(title, steps, ratios) => steps_axis(title, steps, *ratios, AXIS_PIXELS),
             Along::Axis(axis) => axis.clone(),
         };
         let (mut shapes, mut labels) = (Vec::new(), Vec::new());
@@ -260,7 +274,7 @@ impl Lines {
         if self.points().any(|point| point.struck) {
             words.push("Crosses: struck out by the audit.".to_owned());
         }
-        if scale.log && !self.ratios {
+        if scale.log && self.values == Values::Rates {
             words.push("The scale is logarithmic: equal steps are equal ratios.".to_owned());
         }
         words.join(" ")

@@ -107,7 +107,7 @@ impl Look {
     pub(crate) fn bar(self) -> Value {
         json!({
             "color": self.tint(0.85), "line": {"width": 0},
-            "pattern": {"shape": self.pattern(), "fgcolor": "theme:card", "size": 6, "solidity": 0.35},
+            "pattern": {"shape": self.pattern(), "fillmode": "overlay", "fgcolor": "theme:card", "size": 6, "solidity": 0.35},
         })
     }
 

@@ -3,7 +3,7 @@
 
 use super::Figure;
 use super::ladders::unit_words;
-use super::lines::{Along, Group, Line, Lines, Point};
+use super::lines::{Along, Group, Line, Lines, Point, Values};
 use super::look::{Look, hover};
 use crate::compute::shape::{self, member_lines};
 use crate::compute::view::{Row, View};
@@ -50,9 +50,9 @@ pub(super) fn figures(view: &View<'_>) -> Vec<Figure> {
                 "Operations by the number of members".to_owned()
             },
             unit: unit_words(megabytes).to_owned(),
-            along: Along::Steps("members".to_owned(), steps.clone()),
+            along: Along::Steps("members".to_owned(), steps.clone(), false),
             groups: rows.iter().take(MOST_JOBS).map(group).collect(),
-            ratios: false,
+            values: Values::Rates,
             band_words: view.band_words("Shaded"),
             caption,
             marks: Vec::new(),

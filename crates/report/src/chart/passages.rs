@@ -3,7 +3,7 @@
 
 use super::Figure;
 use super::ladders::{rate_point, unit_words};
-use super::lines::{Along, Group, Line, Lines, Point};
+use super::lines::{Along, Group, Line, Lines, Point, Values};
 use super::look::{Look, axis, folded, hover, with};
 use crate::compute::shape::{self, Passage, passages, size_words};
 use crate::compute::sync::{progress_percent, series};
@@ -71,7 +71,7 @@ fn passage_figures(view: &View<'_>, passage: &Passage<'_, '_>, number: usize) ->
             title: String::new(),
             lines: view.names.iter().enumerate().map(line).collect(),
         }],
-        ratios: false,
+        values: Values::Rates,
         band_words: view.band_words("Shaded"),
         caption: "The same load in the suite's order, with the state in which it met the arrays. \
                   Upright lines: what happened in between."
@@ -130,7 +130,7 @@ pub(super) fn along_sync(view: &View<'_>) -> Vec<Figure> {
             title: String::new(),
             lines: view.names.iter().enumerate().map(line).collect(),
         }],
-        ratios: false,
+        values: Values::Rates,
         band_words: view.band_words("Shaded"),
         caption: String::new(),
         marks: Vec::new(),

@@ -26,6 +26,13 @@ pub(super) struct Scale {
 }
 
 impl Scale {
+    /// From nothing to all.
+    pub(super) const PERCENT: Self = Self {
+        log: false,
+        low: 0.0,
+        high: 100.0,
+    };
+
     /// For values of which some may be zero; `None` of none.
     pub(super) fn of(values: impl Iterator<Item = f64>) -> Option<Self> {
         let mut values: Vec<f64> = values.filter(|value| value.is_finite()).collect();
@@ -138,11 +145,11 @@ fn tick_text(tick: f64) -> String {
 }
 
 /// The axis along a ladder: a tick at each step that has room for its words in `pixels`,
-/// set out by ratios where the steps ask for it.
-pub(super) fn steps_axis(title: &str, steps: &[(f64, String)], pixels: f64) -> Value {
+/// set out by ratios where `ratios` are of use and the steps ask for it.
+pub(super) fn steps_axis(title: &str, steps: &[(f64, String)], ratios: bool, pixels: f64) -> Value {
     let first = steps.first().map_or(1.0, |step| step.0);
     let last = steps.last().map_or(1.0, |step| step.0);
-    let log = first > 0.0 && last >= first * STEPS_APART;
+    let log = ratios && first > 0.0 && last >= first * STEPS_APART;
     let place = |value: f64| if log { value.log10() } else { value };
     let span = (place(last) - place(first)).max(f64::MIN_POSITIVE);
     let room = if last > first { 0.05 * span } else { 1.0 };
@@ -211,11 +218,12 @@ mod tests {
     #[test]
     fn crowded_steps_lose_their_words_and_not_the_last_one() {
         let steps = [1.0, 2.0, 3.0, 4.0, 32.0].map(|x| (x, format!("{x} MiB")));
-        let axis = steps_axis("block size", &steps, 260.0);
+        let axis = steps_axis("block size", &steps, true, 260.0);
         assert_eq!(axis["type"], "log");
         let texts = axis["ticktext"].as_array().unwrap();
         assert!(texts.len() < 5 && texts[0] == "32 MiB", "{texts:?}");
         let near = [1.0, 2.0, 4.0].map(|x| (x, x.to_string()));
-        assert_eq!(steps_axis("", &near, 260.0)["type"], "linear");
+        assert_eq!(steps_axis("", &near, true, 260.0)["type"], "linear");
+        assert_eq!(steps_axis("", &steps, false, 260.0)["type"], "linear");
     }
 }

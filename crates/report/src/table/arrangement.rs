@@ -69,6 +69,12 @@ pub(crate) fn arrange(width: Option<usize>, upright: Extent, turned: Extent) -> 
 #[cfg(test)]
 mod tests {
     use super::{Arrangement, Extent, arrange};
+    use std::ops::Range;
+
+    /// A single table.
+    fn one(columns: usize) -> Vec<Range<usize>> {
+        std::iter::once(0..columns).collect()
+    }
 
     const fn extent(leading: usize, cell: usize, cells: usize) -> Extent {
         Extent {
@@ -83,12 +89,9 @@ mod tests {
         let (upright, turned) = (extent(40, 19, 17), extent(22, 19, 5));
         assert_eq!(
             arrange(Some(160), upright, turned),
-            Arrangement::Turned(vec![0..5])
+            Arrangement::Turned(one(5))
         );
-        assert_eq!(
-            arrange(None, upright, turned),
-            Arrangement::Turned(vec![0..5])
-        );
+        assert_eq!(arrange(None, upright, turned), Arrangement::Turned(one(5)));
         assert_eq!(
             arrange(Some(80), upright, turned),
             Arrangement::Turned(vec![0..3, 3..5])
@@ -100,12 +103,9 @@ mod tests {
         let (upright, turned) = (extent(40, 19, 4), extent(12, 19, 30));
         assert_eq!(
             arrange(Some(160), upright, turned),
-            Arrangement::Upright(vec![0..4])
+            Arrangement::Upright(one(4))
         );
-        assert_eq!(
-            arrange(None, upright, turned),
-            Arrangement::Upright(vec![0..4])
-        );
+        assert_eq!(arrange(None, upright, turned), Arrangement::Upright(one(4)));
         // Nothing fits, and nothing is lost.
         assert_eq!(
             arrange(Some(10), upright, extent(12, 19, 4)),

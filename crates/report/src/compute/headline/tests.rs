@@ -1,0 +1,142 @@
+
+use super::verdicts;
+use crate::compute::trust::{trust, what_ran};
+use crate::compute::view::View;
+use crate::data::RunData;
+use crate::sample;
+
+fn verdict_of(rates: &[(&str, [f64; 2])]) -> String {
+    let mut data = sample::data();
+    data.measurements.clear();
+    for (subject, iops) in rates {
+        for (sequence, iops) in (0..).zip(iops) {
+            let mut m = sample::cell(subject, sequence);
+            m.iops = *iops;
+            data.measurements.push(m);
+        }
+    }
+    let view = View::new(&data);
+    let found = verdicts(&data, &view);
+    let names = &view.names;
+    let text = format!("{}: {}", found[0].winner(names), found[0].reason(names));
+    text.replace('\u{a0}', " ")
+}
+
+#[test]
+fn the_geometric_mean_decides() {
+    insta::assert_snapshot!(
+        verdict_of(&[("md", [100.0, 100.0]), ("gflash", [80.0, 90.0]), ("zfs", [10.0, 80.0])]),
+        @"md: behind, on average over 2 rows: gflash 15 % and zfs 72 %; zfs falls to 10 % of the best in job 1"
+    );
+}
+
+#[test]
+fn a_lead_of_one_repetition_is_not_certain() {
+    let mut data = sample::bench();
+    data.series.clear();
+    let words = |data: &RunData| {
+        let view = View::new(data);
+        let found = verdicts(data, &view);
+        let reads = found.iter().find(|one| one.title == "Random read").unwrap();
+        (reads.is_uncertain(), reads.certainty(&view.names))
+    };
+    let (uncertain, certainty) = words(&data);
+    assert!(!uncertain, "{certainty}");
+    data.measurements.retain(|m| m.repetition == 0);
+    let (uncertain, certainty) = words(&data);
+    assert!(uncertain);
+    insta::assert_snapshot!(
+            certainty, @"Against md-raid1/ext4@alpha: cannot tell: 1 repetition each.");
+    "model".clone_into(&mut data.run.bench);
+    assert_eq!(words(&data), (false, String::new()));
+}
+
+#[test]
+fn struck_rows_are_left_out_and_said_so() {
+    let data = sample::bench();
+    let view = View::new(&data);
+    let found = verdicts(&data, &view);
+    let files = found.iter().find(|one| one.title == "File system").unwrap();
+    assert!(!files.rows.contains(&"bonnie read".to_owned()));
+    let reason = files.reason(&view.names);
+    assert!(
+        reason.ends_with("left out as struck by the audit: job bonnie read"),
+        "{reason}"
+    );
+}
+
+#[test]
+fn subjects_in_unlike_states_are_not_ranked_without_a_word() {
+    let mut data = sample::data();
+    data.measurements.clear();
+    for (subject, sequence) in [("md", 0), ("md", 1), ("zfs", 0), ("zfs", 1), ("lvm", 0)] {
+        let mut m = sample::cell(subject, sequence);
+        m.sync_percent_start = (subject == "md").then_some(0.5);
+        m.sync_percent_end = m.sync_percent_start;
+        data.measurements.push(m);
+    }
+    let reason = |data: &RunData| {
+        let view = View::new(data);
+        verdicts(data, &view)[0].reason(&view.names)
+    };
+    let words = reason(&data);
+    assert!(
+        words.contains(
+            "states were not alike: copying went on in the background in all rows of md, \
+                 in none of zfs"
+        ),
+        "{words}"
+    );
+    assert!(
+        words.contains("not ranked: lvm, without a figure in job 2"),
+        "{words}"
+    );
+    for m in &mut data.measurements {
+        m.sync_percent_start = Some(0.5);
+        m.sync_percent_end = Some(0.5);
+    }
+    assert!(!reason(&data).contains("not alike"));
+}
+
+#[test]
+fn small_leads_are_draws() {
+    insta::assert_snapshot!(
+        verdict_of(&[("md", [100.0, 100.0]), ("gflash", [101.0, 101.0])]),
+        @"gflash and md: all within 2 %"
+    );
+}
+
+#[test]
+fn of_many_the_nearest_are_named() {
+    let names = ["a", "b", "c", "d", "e", "f", "g"];
+    let rates: Vec<_> = (0_u8..7)
+        .map(|n| (names[usize::from(n)], [100.0 - 10.0 * f64::from(n); 2]))
+        .collect();
+    insta::assert_snapshot!(
+        verdict_of(&rates),
+        @"a: behind, on average over 2 rows: b 10 %, c 20 %, d 30 % and 3 others 40 to 60 %"
+    );
+}
+
+#[test]
+fn an_outlier_makes_no_winner() {
+    // Random writes of the 2015 article, before and after filling.
+    insta::assert_snapshot!(
+        verdict_of(&[("md", [180.0, 180.0]), ("gflash", [179.0, 177.0]), ("zfs", [9608.0, 38.0])]),
+        @"no single winner: best are zfs in job 1; md and gflash in job 2; zfs stands out in job 1 with 53 times the next; zfs falls to 21 % of the best in job 2"
+    );
+}
+
+#[test]
+fn the_sample_in_words() {
+    let data = sample::data();
+    let view = View::new(&data);
+    let mut text = vec![what_ran(&data, &view)];
+    for verdict in verdicts(&data, &view) {
+        let winner = verdict.winner(&view.names);
+        let reason = verdict.reason(&view.names);
+        text.push(format!("{}: {winner}: {reason}", verdict.title));
+    }
+    text.extend(trust(&view));
+    insta::assert_snapshot!(text.join("\n"));
+}

@@ -1,0 +1,67 @@
+//! Tables of jobs and subjects in Markdown.
+
+use super::{Alignment, raw_table};
+use crate::table::arrangement::{Arrangement, Extent, arrange};
+
+/// The figures of one job, as Markdown: what stands before them, and one for each
+/// subject.
+pub(super) struct ArrangedRow {
+    pub leading: Vec<String>,
+    pub cells: Vec<String>,
+}
+
+/// A table of jobs and subjects, with the subjects as rows where they are many.
+pub(super) fn arranged(
+    text: &mut String,
+    leading: &[&str],
+    subjects: &[String],
+    rows: &[ArrangedRow],
+) {
+    let length = |text: &String| text.chars().count() + 3;
+    let cells = rows.iter().flat_map(|row| &row.cells);
+    let widest = cells.map(length).max().unwrap_or(0);
+    let names = subjects.iter().map(length).max().unwrap_or(0);
+    let heads = rows.iter().map(|row| length(&row.leading[0])).max();
+    let upright = Extent {
+        leading: rows
+            .iter()
+            .map(|row| row.leading.iter().map(length).sum())
+            .max()
+            .unwrap_or(0),
+        cell: widest.max(names),
+        cells: subjects.len(),
+    };
+    let turned = Extent {
+        leading: names,
+        cell: widest.max(heads.unwrap_or(0)),
+        cells: rows.len(),
+    };
+    let alignments = |leading: usize| {
+        let left = std::iter::repeat_n(Alignment::Left, leading);
+        left.chain([Alignment::Right]).collect::<Vec<_>>()
+    };
+    let groups = match arrange(None, upright, turned) {
+        Arrangement::Upright(_) => {
+            let mut heads: Vec<String> = leading.iter().map(|&head| head.to_owned()).collect();
+            heads.extend(subjects.iter().cloned());
+            let rows = rows.iter();
+            let cells: Vec<Vec<String>> = rows
+                .map(|row| row.leading.iter().chain(&row.cells).cloned().collect())
+                .collect();
+            raw_table(text, &heads, &alignments(leading.len()), &cells);
+            return;
+        }
+        Arrangement::Turned(groups) => groups,
+    };
+    for group in groups {
+        let rows = &rows[group];
+        let mut heads = vec!["subject".to_owned()];
+        heads.extend(rows.iter().map(|row| row.leading.join("<br>")));
+        let line = |(column, name): (usize, &String)| {
+            let cells = rows.iter().map(|row| row.cells[column].clone());
+            std::iter::once(name.clone()).chain(cells).collect()
+        };
+        let cells: Vec<Vec<String>> = subjects.iter().enumerate().map(line).collect();
+        raw_table(text, &heads, &alignments(1), &cells);
+    }
+}
