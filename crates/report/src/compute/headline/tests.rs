@@ -1,4 +1,3 @@
-
 use super::verdicts;
 use crate::compute::trust::{trust, what_ran};
 use crate::compute::view::View;
