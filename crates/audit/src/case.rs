@@ -56,7 +56,7 @@ impl<'a> Case<'a> {
         shapes.find_map(|&shape| named.by_scope.get(&shaped(row, shape)).copied())
     }
 
-    /// Its value.
+    /// The value of a fact of this row as text, if it is known.
     pub(crate) fn text(&self, row: &Measurement, name: &str) -> Option<&'a str> {
         Some(self.observation(row, name)?.value.trim())
     }

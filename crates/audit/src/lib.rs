@@ -35,7 +35,7 @@ pub struct Evidence<'a> {
     pub rows: &'a [Measurement],
     /// Facts, by the names in [`raidlab_store::fact`].
     pub observations: &'a [Observation],
-    /// What happened.
+    /// Members removed and added, syncs begun and ended.
     pub events: &'a [EventRecord],
     /// What was run, in its order.
     pub commands: &'a [CommandRecord],

@@ -45,7 +45,7 @@ pub enum CalendarError {
     Parameters {
         /// Which, from 0.
         disk: usize,
-        /// Which number.
+        /// The number that is out of its bounds.
         #[source]
         source: ParameterError,
     },
@@ -151,7 +151,7 @@ pub enum DeviceError {
     /// Features that were not offered, or not taken and needed.
     #[error("features {features:#x} of {kind} cannot be agreed on")]
     Features {
-        /// Of what.
+        /// The kind of features that was asked for.
         kind: &'static str,
         /// The bits.
         features: u64,
@@ -186,7 +186,7 @@ pub enum DeviceError {
     Image {
         /// The first address of the request's data.
         address: u64,
-        /// Why not.
+        /// What the operating system answered.
         #[source]
         source: std::io::Error,
     },

@@ -22,7 +22,7 @@ pub enum Fault {
     Unreadable {
         /// First sector.
         start: Sectors,
-        /// How many.
+        /// Sectors from the first one on.
         count: Sectors,
         /// A sector that is written can be read again.
         repaired_by_writing: bool,
@@ -31,7 +31,7 @@ pub enum Fault {
     Unwritable {
         /// First sector.
         start: Sectors,
-        /// How many.
+        /// Sectors from the first one on.
         count: Sectors,
     },
     /// Every command fails.
@@ -45,9 +45,9 @@ pub enum Fault {
 /// A fault and when it happens, in virtual time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ScheduledFault {
-    /// When.
+    /// Virtual time since the start.
     pub at: Nanos,
-    /// What.
+    /// The fault that then begins.
     pub fault: Fault,
 }
 

@@ -60,7 +60,7 @@ pub enum MemoryError {
     Map {
         /// Its length.
         size: u64,
-        /// Why.
+        /// Why it could not be mapped.
         #[source]
         source: MmapRegionError,
     },

@@ -206,20 +206,20 @@ pub enum GuestError {
     /// A program of the host's is missing.
     #[error("cannot run {program}; on Debian: apt-get install {package}")]
     Program {
-        /// Which.
+        /// The program that is called, without its path.
         program: &'static str,
         /// What it is part of.
         package: &'static str,
-        /// Why.
+        /// What the operating system answered.
         #[source]
         source: io::Error,
     },
     /// A file of the boot cannot be used.
     #[error("cannot use {}", file.display())]
     File {
-        /// Which.
+        /// The file that could not be used.
         file: PathBuf,
-        /// Why.
+        /// What the operating system answered.
         #[source]
         source: io::Error,
     },
@@ -232,7 +232,7 @@ pub enum GuestError {
         limit.as_secs()
     )]
     Timeout {
-        /// The limit.
+        /// The time that it had.
         limit: Duration,
         /// The console's last lines.
         console: String,
@@ -253,7 +253,7 @@ pub enum GuestError {
     /// A frame lacks or has not what it should.
     #[error("the guest's result has no sound `{lacks}`")]
     Incomplete {
-        /// Which frame.
+        /// The part of the conversation that is missing.
         lacks: &'static str,
     },
     /// The files taken back are damaged.

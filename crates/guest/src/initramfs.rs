@@ -307,9 +307,9 @@ pub enum InitramfsError {
     /// A file cannot be read.
     #[error("cannot read {}", file.display())]
     Read {
-        /// Which.
+        /// The file that could not be used.
         file: PathBuf,
-        /// Why.
+        /// What the operating system answered.
         #[source]
         source: io::Error,
     },

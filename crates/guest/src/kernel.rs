@@ -191,9 +191,9 @@ pub enum KernelError {
     /// The cache cannot be written.
     #[error("cannot keep a kernel in {}", folder.display())]
     Cache {
-        /// Where.
+        /// The folder for kernels.
         folder: PathBuf,
-        /// Why.
+        /// What the operating system answered.
         #[source]
         source: io::Error,
     },
@@ -203,18 +203,18 @@ pub enum KernelError {
          system put the contents of Debian's {PACKAGE} into a folder of ~/.cache/raidlab/guest"
     )]
     Tool {
-        /// Which.
+        /// The program that is called, without its path.
         program: String,
         /// What it is part of.
         package: &'static str,
-        /// Why.
+        /// What the operating system answered.
         #[source]
         source: io::Error,
     },
     /// A tool failed.
     #[error("{program} failed ({status}): {said}")]
     Failed {
-        /// Which.
+        /// The program that is called, without its path.
         program: String,
         /// How it ended.
         status: String,
@@ -227,7 +227,7 @@ pub enum KernelError {
     /// The package is not laid out as expected.
     #[error("the package {package} has no kernel with modules")]
     Contents {
-        /// Which.
+        /// The package's name in Debian.
         package: String,
     },
 }

@@ -141,9 +141,9 @@ pub enum LibraryError {
     /// A file cannot be read.
     #[error("cannot read {}", file.display())]
     Read {
-        /// Which.
+        /// The file that could not be used.
         file: PathBuf,
-        /// Why.
+        /// What the operating system answered.
         #[source]
         source: io::Error,
     },

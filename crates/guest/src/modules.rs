@@ -209,9 +209,9 @@ pub enum ModuleError {
     /// A file or folder cannot be read.
     #[error("cannot read {}", file.display())]
     Read {
-        /// Which.
+        /// The file that could not be used.
         file: PathBuf,
-        /// Why.
+        /// What the operating system answered.
         #[source]
         source: io::Error,
     },
@@ -224,7 +224,7 @@ pub enum ModuleError {
         folder.display()
     )]
     None {
-        /// Which.
+        /// The folder that was searched.
         folder: PathBuf,
     },
     /// The kernel has no such module.

@@ -20,7 +20,7 @@ use std::str::FromStr;
 /// A tool ready to run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Invocation {
-    /// Which.
+    /// The benchmark that is called.
     pub tool: Tool,
     /// With its arguments.
     pub command: Command,

@@ -43,7 +43,7 @@ pub enum HostError {
     Taken {
         /// The machine.
         machine: String,
-        /// By what.
+        /// Who holds it, in words.
         what: String,
     },
     /// The subject cannot be built on this machine.
@@ -57,7 +57,7 @@ pub enum HostError {
     Output {
         /// The tool.
         tool: String,
-        /// Why.
+        /// What of the output could not be read.
         #[source]
         source: ParseError,
     },
@@ -74,7 +74,7 @@ pub enum HostError {
     Late {
         /// What was waited for.
         what: String,
-        /// The limit.
+        /// The time that it had, in seconds.
         seconds: u64,
     },
     /// Something is still there after everything was taken down.
@@ -82,7 +82,7 @@ pub enum HostError {
     LeftBehind {
         /// The machine.
         machine: String,
-        /// What.
+        /// What was being done or looked for, in words that follow the error.
         what: String,
     },
     /// The run was asked to stop.

@@ -25,7 +25,7 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// None yet.
+    /// A list without facts, for what `scope` names.
     pub const fn new(scope: Scope) -> Self {
         Self {
             scope,
@@ -33,7 +33,7 @@ impl Facts {
         }
     }
 
-    /// One more.
+    /// Adds a fact; `unit` is empty where the value has none.
     pub fn add(&mut self, name: impl Into<String>, value: impl ToString, unit: &str, source: &str) {
         self.all.push(Observation {
             scope: self.scope.clone(),

@@ -247,16 +247,16 @@ pub struct Given {
 /// A fact that cannot be taken.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum FactError {
-    /// No `=`.
+    /// The text has no `=` in it.
     #[error("`{text}` is no fact: write NAME=VALUE, such as ram=16GiB")]
     NoValue {
-        /// As given.
+        /// The text as it was written.
         text: String,
     },
     /// Nobody would ever read it.
     #[error("there is no fact `{name}`; there are: {}", short_names().join(", "))]
     Unknown {
-        /// As given.
+        /// The name as it was written.
         name: String,
     },
     /// The value is not of its kind.
@@ -277,7 +277,7 @@ pub enum FactError {
     /// It is about a subject of which nothing is imported.
     #[error("there are facts of `{name}`, but no such subject is imported")]
     NoSubject {
-        /// As given.
+        /// The name as it was written.
         name: String,
     },
     /// A value that is no text, number or switch.

@@ -116,7 +116,7 @@ pub fn shared(disks: &[Disk]) -> Vec<Shared> {
 /// Disks to be read at the same time, one command each.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trial {
-    /// The disks.
+    /// The names of the disks on it.
     pub devices: Vec<String>,
     /// What reads each, in the same order; their JSON tells the rate.
     pub commands: Vec<Command>,
@@ -164,9 +164,9 @@ pub const SHARED_BELOW: f64 = 0.85;
 /// A pair of disks read together.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pair {
-    /// One.
+    /// The first of the two disks' names.
     pub first: String,
-    /// The other.
+    /// The second of the two disks' names.
     pub second: String,
     /// Sum of both when each is read alone.
     pub alone: BytesPerSecond,

@@ -46,7 +46,7 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// A disk's.
+    /// What identifies this disk, as far as the kernel tells.
     #[must_use]
     pub fn of(disk: &Disk) -> Self {
         Self {

@@ -163,7 +163,7 @@ pub enum Use {
     Mounted {
         /// The device.
         device: String,
-        /// Where.
+        /// The folder that it is mounted on.
         at: String,
         /// Which file system.
         filesystem: String,

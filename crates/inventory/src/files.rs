@@ -31,7 +31,7 @@ pub enum FileDiskError {
     Size {
         /// What was given.
         text: String,
-        /// Why.
+        /// What is wrong with the size.
         #[source]
         source: ParseUnitError,
     },

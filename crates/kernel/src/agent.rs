@@ -231,9 +231,9 @@ pub enum AgentError {
     /// The bare kernel does not give what is needed.
     #[error("cannot {what}")]
     System {
-        /// What.
+        /// What was being done or looked for, in words that follow the error.
         what: String,
-        /// Why.
+        /// What the operating system answered.
         #[source]
         source: io::Error,
     },

@@ -340,7 +340,7 @@ pub enum KernelError {
     /// The clock has stopped the guest.
     #[error("{why}\nits console ends with:\n{console}")]
     BrokenOff {
-        /// Why.
+        /// The reason, in words for the user.
         why: String,
         /// The console's last lines.
         console: String,

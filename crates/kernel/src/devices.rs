@@ -364,7 +364,7 @@ pub enum DisksError {
     Preset {
         /// The preset.
         disk: String,
-        /// Why.
+        /// What is wrong with the preset's numbers.
         #[source]
         source: PresetError,
     },

@@ -43,7 +43,7 @@ pub enum Obstacle {
     /// It belongs to another operating system.
     #[error("{what} does not exist on Linux")]
     NotOnLinux {
-        /// What.
+        /// The system or setting that Linux does not have.
         what: String,
     },
     /// Not built in, or not installed.

@@ -91,7 +91,7 @@ pub enum BenchError {
     Step {
         /// The step, from 1 as in the plan.
         step: usize,
-        /// Why.
+        /// What the bench met.
         #[source]
         source: Box<dyn Error + Send + Sync>,
     },
@@ -100,7 +100,7 @@ pub enum BenchError {
     Setup {
         /// What was done.
         what: String,
-        /// Why.
+        /// What the bench met.
         #[source]
         source: Box<dyn Error + Send + Sync>,
     },

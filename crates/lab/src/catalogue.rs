@@ -49,7 +49,7 @@ pub enum LoadError {
     Read {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// What the operating system answered.
         #[source]
         source: io::Error,
     },

@@ -134,7 +134,7 @@ pub enum CapacityError {
         subject: String,
         /// Bytes of the array.
         capacity: Bytes,
-        /// Why.
+        /// What of the job does not fit.
         #[source]
         source: JobError,
     },

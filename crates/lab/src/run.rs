@@ -92,7 +92,7 @@ pub enum RunError<E: std::error::Error + 'static> {
     Check {
         /// The subject.
         subject: String,
-        /// Why.
+        /// What the bench found in looking at it.
         #[source]
         source: BenchError,
     },

@@ -108,9 +108,9 @@ pub enum Wait {
     Time(Nanos),
     /// A condition, at most so long; that it was not met is an error.
     Until {
-        /// Which.
+        /// What must come true.
         condition: Condition,
-        /// The limit.
+        /// The longest time to wait.
         at_most: Nanos,
     },
 }
@@ -201,9 +201,9 @@ impl Work {
 /// Something that happens while a job runs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TimedEvent {
-    /// When.
+    /// When it happens, counted from the start of the step's jobs.
     pub when: When,
-    /// What.
+    /// The event that then happens.
     pub event: Event,
 }
 
@@ -232,7 +232,7 @@ pub enum QueueRule {
 /// Something that happens to a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Event {
-    /// What happens.
+    /// What is done to the subject.
     pub kind: EventKind,
     /// To which member, from 0.
     pub member: u16,

@@ -1,6 +1,6 @@
 //! ISA-L as an independent oracle for P and Q.
 //!
-//! `cargo test -p raidlab-parity --features isal --test isal`, with ISA-L
+//! `cargo test -p raidlab-parity --test isal -- --ignored`, with ISA-L
 //! (libisal.so.2) installed.
 
 #[path = "../examples/peers/isal.rs"]
@@ -10,6 +10,7 @@ use raidlab_parity::tiers_available;
 use raidlab_random::Stream;
 
 #[test]
+#[ignore = "needs ISA-L, libisal.so.2; ./check runs it where there is one"]
 fn isal_makes_the_same_parity() {
     let isal = isal::Isal::load().expect("libisal.so.2 is installed");
     let pq_gen = isal.function("pq_gen").expect("pq_gen");

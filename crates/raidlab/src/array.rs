@@ -70,7 +70,10 @@ pub fn claim_refused(error: OpenError) -> Failure {
         OpenError::InUse { .. } => "stop what uses it first",
         OpenError::Mounted { .. } => "unmount it first",
         OpenError::Kind { .. } => "members are files and block devices",
-        OpenError::Open { .. } => "`truncate -s 1G FILE` makes a member out of nothing",
+        OpenError::Open { .. } => {
+            "members are block devices, such as /dev/sdb, and files, such as those of \
+             `truncate -s 1G FILE`"
+        }
     };
     Failure::new(Kind::Input, error).help(help)
 }

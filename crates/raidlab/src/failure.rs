@@ -207,6 +207,10 @@ impl From<LoadError> for Failure {
             let help = instead(name, listing(what));
             return Self::new(Kind::Usage, error).help(help);
         }
+        let elsewhere = match &error {
+            LoadError::Read { path, .. } => instead_of_path(path),
+            _ => None,
+        };
         let kind = match error {
             LoadError::Unknown { .. } => Kind::Usage,
             LoadError::File(_)
@@ -215,8 +219,25 @@ impl From<LoadError> for Failure {
             | LoadError::Figures(_)
             | LoadError::Read { .. } => Kind::Input,
         };
-        Self::new(kind, error)
+        let failure = Self::new(kind, error);
+        match elsewhere {
+            Some(help) => failure.help(help),
+            None => failure,
+        }
     }
+}
+
+/// What to type instead of a path that cannot be a file of this machine that describes
+/// something.
+fn instead_of_path(path: &Path) -> Option<String> {
+    let text = path.to_str()?;
+    if text.contains("://") {
+        return Some("files are read from this machine: download it first".to_owned());
+    }
+    let device = text.starts_with("/dev/");
+    device.then(|| {
+        format!("for a real disk: `--on host --disk {text}`; modelled ones: `raidlab disks`")
+    })
 }
 
 impl From<LoadPresetError> for Failure {
@@ -225,11 +246,11 @@ impl From<LoadPresetError> for Failure {
             let help = instead(name, listing("disk preset"));
             return Self::new(Kind::Usage, error).help(help);
         }
-        let kind = match error {
-            LoadPresetError::Unknown { .. } => Kind::Usage,
-            LoadPresetError::File(_) | LoadPresetError::Preset(_) => Kind::Input,
+        let failure = match error {
+            LoadPresetError::File(error) => Self::from(*error),
+            error => Self::new(Kind::Input, error),
         };
-        Self::new(kind, error).help("`raidlab disks wd4000fyyz --toml` prints a complete preset")
+        failure.or_help("`raidlab disks wd4000fyyz --toml` prints a complete preset")
     }
 }
 
@@ -259,6 +280,12 @@ impl From<StoreError> for Failure {
             | StoreError::NoSuchRun { .. } => Kind::Input,
             _ => Kind::Output,
         };
+        if let StoreError::NoSuchRun { name, .. } = &error
+            && Path::new(name).is_file()
+        {
+            let help = format!("`{name}` is a file: `raidlab import {name}` makes a run of it");
+            return Self::new(kind, error).help(help);
+        }
         let remedy = match error {
             StoreError::NoRuns { .. } => {
                 "`raidlab run mirror-2015` makes one; `--store FILE` names another store"

@@ -192,11 +192,16 @@ fn read(name: &str, arguments: &Arguments) -> Result<Imported, Failure> {
         return import_figures(name, &options).map_err(refused);
     }
     let bytes = std::fs::read(path).map_err(|source: io::Error| {
+        let help = match source.kind() {
+            io::ErrorKind::IsADirectory => "name the files in it",
+            _ => "`raidlab import --list` lists the figures that come with raidlab",
+        };
         let name = name.to_owned();
-        Failure::new(Kind::Input, CannotImport { name, source })
-            .help("`raidlab import --list` lists the figures that come with raidlab")
+        Failure::new(Kind::Input, CannotImport { name, source }).help(help)
     })?;
-    import_file(name, &text(&bytes), &options).map_err(refused)
+    import_file(name, &text(&bytes), &options).map_err(|error| {
+        refused(error).help("`raidlab import --help` says what is read, and how to make it")
+    })
 }
 
 /// Puts an import into the store as a finished run.

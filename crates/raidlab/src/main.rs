@@ -27,11 +27,11 @@ mod simulate;
 mod subjects;
 mod suites;
 mod typed;
+mod usage;
 
 use clap::Parser;
 use cli::{Cli, Command};
 use failure::Failure;
-use raidlab_store::text::visible_lines;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -81,20 +81,16 @@ fn main() -> ExitCode {
 /// The command line; where it is wrong or asks for help, that is said, and this is how
 /// the program ends.
 fn parsed() -> Result<Cli, ExitCode> {
-    Cli::try_parse().map_err(|error| {
-        let code = u8::try_from(error.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from);
-        let words = error.render().to_string();
-        let shown = visible_lines(&words);
-        if shown != words {
-            // It quotes an argument that a terminal would obey.
-            output::say(shown.trim_end());
-            return code;
+    let words: Vec<_> = std::env::args_os().collect();
+    Cli::try_parse_from(&words).map_err(|error| {
+        if let Some(failure) = usage::failure(&error, &words) {
+            return failure.report();
         }
         match error.print() {
             // Help that was asked for must reach its reader as any other output.
             Err(lost) if !error.use_stderr() => Failure::write_output(lost).report(),
             // Nothing is left to be done if standard error fails.
-            _ => code,
+            _ => u8::try_from(error.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from),
         }
     })
 }

@@ -41,7 +41,7 @@ Examples:
 )]
 pub struct Arguments {
     /// How many seeds.
-    #[arg(long, value_name = "N", default_value_t = 1000)]
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..))]
     seeds: u64,
 
     /// The first seed.
@@ -142,7 +142,7 @@ fn many(arguments: &Arguments, filter: &Filter, stop: &AtomicBool) -> Result<(),
     text.push_str(&all.to_string());
     let _ = writeln!(
         text,
-        "commit {COMMIT}: {} of {ran} seeds ({}..{at}) broke a promise; {:.0} s",
+        "\ncommit {COMMIT}: {} of {ran} seeds ({}..{at}) broke a promise; {:.0} s",
         broken.len(),
         arguments.from,
         begun.elapsed().as_secs_f64()

@@ -19,9 +19,9 @@ pub enum Request {
     Read(String),
     /// To replace a file's contents.
     Write {
-        /// Which file.
+        /// The path of the file on the machine.
         path: String,
-        /// By what.
+        /// The new contents.
         text: String,
     },
     /// For the names in a folder.

@@ -45,7 +45,7 @@ pub enum LockError {
     Io {
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// What the operating system answered.
         #[source]
         source: io::Error,
     },

@@ -178,7 +178,7 @@ pub enum TargetError {
         machine: String,
         /// `read /proc/mdstat`.
         action: String,
-        /// Why.
+        /// What the operating system answered.
         #[source]
         source: io::Error,
     },

@@ -69,7 +69,7 @@ pub enum OutputError {
     Write {
         /// The output's name.
         path: PathBuf,
-        /// Why.
+        /// What the operating system answered.
         #[source]
         source: io::Error,
     },

@@ -119,7 +119,7 @@ pub struct EventRecord {
     pub kind: String,
     /// The member it happened to, from 0.
     pub member: Option<u32>,
-    /// In words.
+    /// What happened, in words.
     pub text: String,
 }
 
@@ -155,9 +155,9 @@ pub struct Finding {
     pub rule: String,
     /// In a few words: `setting not applied`.
     pub title: String,
-    /// How bad.
+    /// How much the numbers suffer from it.
     pub severity: Severity,
-    /// Which cells.
+    /// The rows that it speaks of.
     pub scope: Scope,
     /// Which of the cells' operations; `None`: all.
     pub op: Option<Operation>,
@@ -186,11 +186,11 @@ impl Finding {
 pub struct Records {
     /// Settings in force.
     pub settings: Vec<Setting>,
-    /// Facts.
+    /// Facts about the machine and the subject, each with its source.
     pub observations: Vec<Observation>,
     /// Commands that ran.
     pub commands: Vec<CommandRecord>,
-    /// What happened.
+    /// Members removed and added, syncs begun and ended.
     pub events: Vec<EventRecord>,
     /// What was sampled; points of a series that is there already are added to
     /// it.
@@ -200,7 +200,7 @@ pub struct Records {
 /// A finished cell.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CellResult {
-    /// Which.
+    /// The subject, parameter set and repetition that it belongs to.
     pub cell: Cell,
     /// Its rows; none for a job that only prepares.
     pub rows: Vec<Measurement>,

@@ -25,7 +25,7 @@ use serde::Deserialize;
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FileSystemSpec {
-    /// Which.
+    /// The file system, ext4 or another.
     #[serde(rename = "type")]
     pub kind: FileSystemKind,
     /// What rows call it; its type's name where none is given.

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{word}` {reason}, which no file may ask for")]
 pub struct RefusedWord {
-    /// As written.
+    /// The word as it was written.
     pub word: String,
     /// What it does, in words that follow its name.
     pub reason: String,

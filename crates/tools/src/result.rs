@@ -319,7 +319,7 @@ pub struct Fact {
     pub job: Option<u32>,
     /// What it is: `usr_cpu`, `iodepth_level >=64`, `records-in-partial`.
     pub name: String,
-    /// Its value.
+    /// The value, in the unit that the fact names.
     pub value: FactValue,
     /// The unit of a number: `%`, `ms`, `bytes/s`; empty for counts and texts.
     pub unit: String,

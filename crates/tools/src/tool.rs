@@ -134,7 +134,7 @@ impl fmt::Display for Tool {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{name}` is no tool; use one of fio, bonnie++, iozone, dd")]
 pub struct UnknownTool {
-    /// As given.
+    /// The name as it was written.
     pub name: String,
 }
 

@@ -255,9 +255,9 @@ pub enum BootError {
     /// A file cannot be used.
     #[error("cannot use {}", path.display())]
     File {
-        /// Which.
+        /// The file or folder that could not be used.
         path: PathBuf,
-        /// Why.
+        /// What the operating system answered.
         #[source]
         source: io::Error,
     },

@@ -243,18 +243,18 @@ pub enum CacheError {
     /// Something cannot be read.
     #[error("cannot read {}", path.display())]
     Read {
-        /// What.
+        /// The file or folder that could not be used.
         path: PathBuf,
-        /// Why.
+        /// What the operating system answered.
         #[source]
         source: io::Error,
     },
     /// Something cannot be written or removed.
     #[error("cannot change {}", path.display())]
     Write {
-        /// What.
+        /// The file or folder that could not be used.
         path: PathBuf,
-        /// Why.
+        /// What the operating system answered.
         #[source]
         source: io::Error,
     },

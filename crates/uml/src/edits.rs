@@ -205,9 +205,9 @@ pub enum EditError {
     /// A file is missing or cannot be written.
     #[error("cannot change {}", file.display())]
     File {
-        /// Which.
+        /// The file that could not be used.
         file: PathBuf,
-        /// Why.
+        /// What the operating system answered.
         #[source]
         source: io::Error,
     },

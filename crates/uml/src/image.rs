@@ -110,7 +110,7 @@ pub enum ImageError {
     Agent {
         /// Its file.
         file: PathBuf,
-        /// Why.
+        /// What the operating system answered.
         #[source]
         source: io::Error,
     },

@@ -77,7 +77,7 @@ impl Source {
         }
     }
 
-    /// In words.
+    /// The source in words: its version and where it comes from.
     #[must_use]
     pub fn describe(&self) -> String {
         match self {
@@ -169,9 +169,9 @@ pub enum SourceError {
     /// Something cannot be read.
     #[error("cannot read {}", path.display())]
     Read {
-        /// What.
+        /// The file or folder that could not be used.
         path: PathBuf,
-        /// Why.
+        /// What the operating system answered.
         #[source]
         source: io::Error,
     },

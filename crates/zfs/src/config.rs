@@ -116,7 +116,7 @@ pub enum DataReads {
 /// Host time that a request costs beside its disk commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HostTime {
-    /// Per request.
+    /// What each request costs besides.
     pub request: Nanos,
     /// Per volume block that it touches.
     pub block: Nanos,

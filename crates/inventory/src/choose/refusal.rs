@@ -16,7 +16,7 @@ pub enum Reason {
     },
     /// Several disks have the serial number.
     Ambiguous {
-        /// Which.
+        /// The devices' paths.
         devices: Vec<String>,
     },
     /// The path is of something else.
@@ -40,7 +40,7 @@ pub enum Reason {
     },
     /// Something uses it.
     InUse {
-        /// What.
+        /// What the device is used for.
         used: Use,
     },
     /// It cannot be written.
@@ -68,17 +68,17 @@ pub enum Reason {
     },
     /// Under this name there is now another disk than when the plan was made.
     Changed {
-        /// What differs.
+        /// What differs from the plan, each in words.
         changes: Vec<String>,
     },
     /// Data or a partition table have come onto it since its loss was agreed to.
     Appeared {
-        /// Which.
+        /// What was found on the device.
         signatures: Vec<Signature>,
     },
     /// Data or a partition table lie on it.
     Signatures {
-        /// Which.
+        /// What was found on the device.
         signatures: Vec<Signature>,
     },
     /// It cannot be told what lies on it.
@@ -214,7 +214,7 @@ fn remedy_of(used: &Use) -> String {
 pub struct Refusal {
     /// How the user named it.
     pub disk: String,
-    /// Why.
+    /// What speaks against the device.
     pub reason: Reason,
 }
 

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 const COLUMNS: &str = "NAME,KNAME,TYPE,PKNAME,MAJ:MIN,SIZE,RO,ROTA,MODEL,SERIAL,WWN,REV,VENDOR,\
                        TRAN,LOG-SEC,PHY-SEC,ALIGNMENT,SCHED,RQ-SIZE,RA";
 
-/// The call.
+/// The call of lsblk whose output [`parse`] reads.
 pub fn command() -> Command {
     Command::reads("lsblk", ["--json", "--bytes", "--output", COLUMNS])
 }

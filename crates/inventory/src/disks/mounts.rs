@@ -8,7 +8,7 @@ pub struct Mount {
     /// `8:1`; major 0 for file systems without a device of their own, btrfs
     /// and ZFS among them.
     pub device_number: String,
-    /// Where.
+    /// The folder that it is mounted on.
     pub at: String,
     /// `ext4`.
     pub filesystem: String,

@@ -13,7 +13,7 @@ pub enum ReplyEvent {
     /// `length` bytes of a read, from `skip` bytes into it, follow in the
     /// stream: [`Replies::payload_left`].
     Data {
-        /// Whose.
+        /// The request's cookie, as the server repeats it.
         cookie: u64,
         /// Bytes from the request's start.
         skip: u32,
@@ -22,7 +22,7 @@ pub enum ReplyEvent {
     },
     /// A part of a read is all zeroes.
     Zeroes {
-        /// Whose.
+        /// The request's cookie, as the server repeats it.
         cookie: u64,
         /// Bytes from the request's start.
         skip: u32,
@@ -31,7 +31,7 @@ pub enum ReplyEvent {
     },
     /// The states of one context, from the request's start on.
     Status {
-        /// Whose.
+        /// The request's cookie, as the server repeats it.
         cookie: u64,
         /// The context's number.
         context: u32,
@@ -40,7 +40,7 @@ pub enum ReplyEvent {
     },
     /// The request is over.
     Done {
-        /// Whose.
+        /// The request's cookie, as the server repeats it.
         cookie: u64,
         /// How it ended; a read that succeeded has all of its bytes. Words of
         /// the server come with an error.

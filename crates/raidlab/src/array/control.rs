@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 /// How often an array is asked while waiting.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// Which array.
+/// The array that a command is for.
 #[derive(Debug, Args)]
 pub struct Which {
     /// The array's name as `raidlab serve` said it, or the path of its control

@@ -97,6 +97,44 @@ const MISTAKES: &[(&str, &[&str])] = &[
     ),
     ("disks misspelt", &["disks", "wd4000"]),
     ("claims misspelt", &["claims", "unequal"]),
+    // What the shell hands over cannot be read as a command at all.
+    ("a suite without a command", &["quick"]),
+    ("a command misspelt", &["runn", "quick"]),
+    ("a command's command misspelt", &["kernel", "biuld"]),
+    ("two suites", &["run", "quick", "md-levels"]),
+    ("an option of fio's", &["run", "quick", "--iodepth", "4"]),
+    ("an option misspelt", &["run", "quick", "--subjects", "md"]),
+    ("an option that no command has", &["run", "quick", "-v"]),
+    (
+        "an option of another command",
+        &["resume", "latest", "--seed", "3"],
+    ),
+    ("an option without its value", &["run", "quick", "--seed"]),
+    (
+        "options that exclude each other",
+        &["simulate", "--replay", "3", "--from", "3"],
+    ),
+    ("a count in other digits", &["simulate", "--seeds", "1e6"]),
+    ("no seeds at all", &["simulate", "--seeds", "0"]),
+    ("one run to compare", &["compare", "latest"]),
+    (
+        "a file to compare",
+        &["compare", "latest", "jobs.fio", "--store", "full.db"],
+    ),
+    ("a level that is none", &["simulate", "--level", "raid7"]),
+    ("an array of nothing", &["create", "--level", "raid1"]),
+    ("a member that is not there", &["examine", "none.img"]),
+    ("a suite on the web", &["run", "http://example.com/x.toml"]),
+    (
+        "a real disk on the model",
+        &["run", "quick", "--disk", "/dev/none"],
+    ),
+    ("an import of notes", &["import", "notes"]),
+    ("an import of a folder", &["import", "folder"]),
+    (
+        "a fact without a value",
+        &["import", "notes", "--fact", "ram"],
+    ),
 ];
 
 #[test]

@@ -97,7 +97,7 @@ pub enum Replacement {
     Lru,
     /// The oldest one.
     Fifo,
-    /// Any.
+    /// Any block of the cache may be given up next.
     Random,
 }
 

@@ -53,7 +53,7 @@ pub enum ArgumentError {
     NotMebibytes {
         /// The option.
         option: &'static str,
-        /// As given.
+        /// The size that was asked for.
         given: Bytes,
     },
     /// A count that must be at least 1 is 0.
@@ -65,15 +65,15 @@ pub enum ArgumentError {
     /// The CSV has no quotes: such a name would look like further fields.
     #[error("the name `{name}` has a comma or a line's end in it, which breaks bonnie++'s CSV")]
     Name {
-        /// As given.
+        /// The name as it was written.
         name: String,
     },
     /// bonnie++ refuses to measure its own cache.
     #[error("the size {size} is less than twice the memory {memory}: bonnie++ refuses that")]
     SmallerThanMemory {
-        /// As given.
+        /// The size that was asked for.
         size: Bytes,
-        /// As given.
+        /// The memory that was said to be there.
         memory: Bytes,
     },
 }

@@ -8,7 +8,7 @@
 use raidlab_units::Bytes;
 use thiserror::Error;
 
-/// Whose dd.
+/// The implementation of dd, which decides the operands that it knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Dialect {
     /// GNU coreutils, 7.0 and later.
@@ -67,7 +67,7 @@ pub struct Flags {
 /// One run of dd.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Invocation<'a> {
-    /// Whose dd.
+    /// The implementation that is called.
     pub dialect: Dialect,
     /// Read from here.
     pub input: &'a str,
@@ -109,7 +109,7 @@ pub enum OperandError {
     /// The dialect has no such operand.
     #[error("this dd ({dialect:?}) has no `{operand}`")]
     Lacking {
-        /// Whose dd.
+        /// The implementation that is called.
         dialect: Dialect,
         /// The operand.
         operand: &'static str,

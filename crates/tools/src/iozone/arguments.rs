@@ -50,7 +50,7 @@ pub enum Sizes {
 pub struct Invocation<'a> {
     /// The files: one, or one for each process (`-t`).
     pub files: &'a [String],
-    /// Which sizes.
+    /// The sizes of files and records that are measured.
     pub sizes: Sizes,
     /// Which tests; empty: all.
     pub tests: &'a [Test],
@@ -77,23 +77,23 @@ pub enum ArgumentError {
     NotKibibytes {
         /// `file` or `record`.
         what: &'static str,
-        /// As given.
+        /// The size that was asked for.
         given: Bytes,
     },
     /// A record that does not fit.
     #[error("the record size {record} is larger than the file size {file}")]
     RecordTooLarge {
-        /// As given.
+        /// The size of the file that was asked for.
         file: Bytes,
-        /// As given.
+        /// The size of the records that was asked for.
         record: Bytes,
     },
     /// A range that is none.
     #[error("the smallest file, {least}, is larger than the largest, {most}")]
     EmptyRange {
-        /// As given.
+        /// The lower end of the range that was asked for.
         least: Bytes,
-        /// As given.
+        /// The upper end of the range that was asked for.
         most: Bytes,
     },
     /// Several processes take one size only.

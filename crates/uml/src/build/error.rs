@@ -24,7 +24,7 @@ pub enum BuildError {
     /// Somebody builds it already.
     #[error("the kernel {name} is being built by another raidlab")]
     Busy {
-        /// Which.
+        /// The name as it was given.
         name: String,
     },
     /// Too little space for a tree.
@@ -44,7 +44,7 @@ pub enum BuildError {
     /// Settings that the kernel does not take.
     #[error("the kernel does not take these settings: {}", lacking.join(", "))]
     Configuration {
-        /// Which.
+        /// The kernel's options that are not set.
         lacking: Vec<String>,
     },
     /// OpenZFS cannot be built in.
@@ -74,9 +74,9 @@ pub enum BuildError {
     /// A file cannot be used.
     #[error("cannot use {}", path.display())]
     File {
-        /// Which.
+        /// The file or folder that could not be used.
         path: PathBuf,
-        /// Why.
+        /// What the operating system answered.
         #[source]
         source: io::Error,
     },

@@ -1,0 +1,197 @@
+//! A command line that cannot be read, in the form of every other error: what is wrong,
+//! and what to type instead.
+//!
+//! clap says what it met; the remedy is looked for where people's mistakes come from: a
+//! letter left out, an option of another command, an option of fio's, which belongs in
+//! a job, and a suite's name without a command before it.
+
+use crate::cli::Cli;
+use crate::failure::{Failure, Kind};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Command, CommandFactory};
+use raidlab_lab::catalogue::{self, nearby};
+use std::ffi::OsString;
+
+/// The failure that `error`, met in reading `words` (the program's name first), is. None
+/// for help and versions, which were asked for.
+pub fn failure(error: &clap::Error, words: &[OsString]) -> Option<Failure> {
+    let mut root = Cli::command();
+    root.build();
+    let at = Place::of(&root, words);
+    let of = |kind| texts(error, kind);
+    let invalid = of(ContextKind::InvalidArg);
+    let value = of(ContextKind::InvalidValue).pop().unwrap_or_default();
+    let (wrong, help) = match error.kind() {
+        ErrorKind::UnknownArgument => at.unknown(invalid.first()?),
+        ErrorKind::InvalidSubcommand => at.no_command(of(ContextKind::InvalidSubcommand).first()?),
+        ErrorKind::MissingRequiredArgument => (
+            format!("{} needs {}", at.quoted(), invalid.join(" and ")),
+            at.example(),
+        ),
+        ErrorKind::InvalidValue if value.is_empty() => {
+            (format!("`{}` needs a value", invalid.first()?), at.help())
+        }
+        ErrorKind::InvalidValue => {
+            let known = of(ContextKind::ValidValue);
+            let wrong = format!(
+                "`{}` takes no `{value}`{}",
+                invalid.first()?,
+                nearby(&value, &known)
+            );
+            (wrong, format!("it takes one of: {}", known.join(", ")))
+        }
+        ErrorKind::ValueValidation => {
+            let why = std::error::Error::source(error)?.to_string();
+            // The standard library's words for a number that is none.
+            let why = match why.as_str() {
+                "invalid digit found in string" => "it takes a whole number",
+                why => why,
+            };
+            let argument = invalid.first()?;
+            let option = argument.split(' ').next().filter(|it| it.starts_with("--"));
+            let typed = option.map_or_else(|| value.clone(), |it| format!("{it} {value}"));
+            (format!("`{typed}`: {why}"), at.help())
+        }
+        ErrorKind::ArgumentConflict => {
+            let others = of(ContextKind::PriorArg).join("`, `");
+            let first = invalid.first()?;
+            let wrong = if others == *first {
+                format!("`{first}` is given more than once")
+            } else {
+                format!("`{first}` cannot be used with `{others}`")
+            };
+            (wrong, at.help())
+        }
+        ErrorKind::DisplayHelp
+        | ErrorKind::DisplayVersion
+        | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => return None,
+        _ => {
+            let said = error.render().to_string();
+            let first = said.lines().next().unwrap_or_default();
+            let wrong = first.strip_prefix("error: ").unwrap_or(first);
+            (wrong.to_owned(), at.help())
+        }
+    };
+    Some(Failure::words(Kind::Usage, wrong).help(help))
+}
+
+/// What clap tells of this kind.
+fn texts(error: &clap::Error, kind: ContextKind) -> Vec<String> {
+    match error.get(kind) {
+        Some(ContextValue::String(text)) => vec![text.clone()],
+        Some(ContextValue::Strings(texts)) => texts.clone(),
+        _ => Vec::new(),
+    }
+}
+
+/// The command that the words before the mistake lead to.
+struct Place<'a> {
+    root: &'a Command,
+    command: &'a Command,
+    /// As it is typed: `raidlab kernel build`.
+    typed: String,
+}
+
+impl<'a> Place<'a> {
+    fn of(root: &'a Command, words: &[OsString]) -> Self {
+        let mut at = Self {
+            root,
+            command: root,
+            typed: root.get_name().to_owned(),
+        };
+        for word in words.iter().skip(1).filter_map(|word| word.to_str()) {
+            let Some(command) = at.command.find_subcommand(word) else {
+                break;
+            };
+            at.command = command;
+            at.typed = format!("{} {word}", at.typed);
+        }
+        at
+    }
+
+    fn quoted(&self) -> String {
+        format!("`{}`", self.typed)
+    }
+
+    fn help(&self) -> String {
+        format!("`{} --help` shows what it takes, with examples", self.typed)
+    }
+
+    /// The first example of the command's help.
+    fn example(&self) -> String {
+        let after = self.command.get_after_help().map(ToString::to_string);
+        let after = after.unwrap_or_default();
+        let mut lines = after.lines().map(str::trim);
+        let Some(line) = lines.find(|line| line.starts_with(&self.typed)) else {
+            return self.help();
+        };
+        let example = line.split("   ").next().unwrap_or(line);
+        format!("for example: `{example}`; `{} --help` has more", self.typed)
+    }
+
+    /// A word that the command has no place for.
+    fn unknown(&self, word: &str) -> (String, String) {
+        let Some(option) = word.strip_prefix("--").filter(|name| !name.is_empty()) else {
+            let usage = self.command.clone().render_usage().to_string();
+            let usage = usage.strip_prefix("Usage: ").unwrap_or(&usage);
+            let lacks = if word.starts_with('-') {
+                "option"
+            } else {
+                "place for"
+            };
+            let wrong = format!("{} has no {lacks} `{word}`", self.quoted());
+            return (wrong, format!("it is typed as `{usage}`"));
+        };
+        let known: Vec<String> = longs(self.command).collect();
+        let wrong = format!("{} has no option `--{option}`", self.quoted());
+        let elsewhere: Vec<String> = self
+            .root
+            .get_subcommands()
+            .filter(|command| longs(command).any(|name| name == word))
+            .map(|command| format!("`raidlab {}`", command.get_name()))
+            .collect();
+        if !elsewhere.is_empty() {
+            let help = format!("`--{option}` is an option of {}", elsewhere.join(", "));
+            return (wrong, help);
+        }
+        let fio = option.replace('-', "_");
+        let runs_jobs = self.command.get_name() == "run";
+        if runs_jobs
+            && raidlab_lab::fio_options()
+                .iter()
+                .any(|known| known.names.contains(&fio.as_str()))
+        {
+            let help = format!(
+                "`{fio}` is an option of fio's, which a job has: write it in a job file, or \
+                 in a suite (`raidlab suites quick --toml` prints one)"
+            );
+            return (wrong, help);
+        }
+        (format!("{wrong}{}", nearby(word, &known)), self.help())
+    }
+
+    /// A word where the name of a command must be.
+    fn no_command(&self, word: &str) -> (String, String) {
+        let known: Vec<String> = self
+            .command
+            .get_subcommands()
+            .map(|command| command.get_name().to_owned())
+            .collect();
+        let wrong = format!("{} has no command `{word}`", self.quoted());
+        let is_suite = catalogue::Kind::Suite
+            .entries()
+            .iter()
+            .any(|suite| suite.name == word);
+        if is_suite {
+            return (wrong, format!("it is a suite: `raidlab run {word}`"));
+        }
+        let help = format!("`{} --help` lists the commands", self.typed);
+        (format!("{wrong}{}", nearby(word, &known)), help)
+    }
+}
+
+/// The options of a command as they are typed: `--seed`.
+fn longs(command: &Command) -> impl Iterator<Item = String> {
+    let names = command.get_arguments().filter_map(clap::Arg::get_long);
+    names.map(|name| format!("--{name}"))
+}
