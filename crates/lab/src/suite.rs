@@ -17,7 +17,7 @@ use crate::files::Files;
 use crate::fio::{GroupError, read_group, read_job_file};
 use crate::published::Published;
 use crate::subject::Subject;
-use crate::words::{class_of_job, describe};
+use crate::words::{class_of_job, named_in_words};
 use raidlab_systems::FileSystemSpec;
 use raidlab_units::Nanos;
 use raidlab_workload::{FioJobs, JobGroup};
@@ -317,7 +317,7 @@ impl Suite {
             remarks.extend(reading.notes.iter().map(ToString::to_string));
             steps.push(Step::Job(Job {
                 name: (index + 1).to_string(),
-                title: describe(&reading.group),
+                title: named_in_words(&reading.group),
                 class: class_of_job(&reading.group).to_owned(),
                 queue: QueueRule::Fio,
                 work: Work::Fio {

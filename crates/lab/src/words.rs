@@ -341,6 +341,19 @@ fn time_in_words(time: Nanos) -> String {
     }
 }
 
+/// What runs together, by the names that the user gave and in words:
+/// `slow + fast: random read 4 KiB, ...`. Two jobs may differ in nothing that words say.
+pub(crate) fn named_in_words(group: &JobGroup) -> String {
+    let mut names: Vec<&str> = group.jobs.iter().map(|job| job.name.as_str()).collect();
+    names.dedup();
+    names.retain(|name| !name.is_empty());
+    let words = describe(group);
+    if names.is_empty() {
+        return words;
+    }
+    format!("{}: {words}", names.join(" + "))
+}
+
 /// What runs together, in words.
 pub(crate) fn describe(group: &JobGroup) -> String {
     let jobs: Vec<String> = group.jobs.iter().map(describe_job).collect();

@@ -31,7 +31,7 @@ pub(crate) use look::{Look, base};
 pub(crate) use timeline::TimelineFigures;
 
 /// A chart for the page.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub(crate) struct Figure {
     /// Unique in the page.
     pub id: String,
@@ -45,6 +45,9 @@ pub(crate) struct Figure {
     pub wide: bool,
     /// The series and what other marks mean.
     pub legend: Vec<Key>,
+    /// Whether the reader may choose a logarithmic scale: values over time are near zero
+    /// too, and neither scale shows all of them.
+    pub scales: bool,
     /// Side by side where there is room.
     pub panels: Vec<Panel>,
 }

@@ -21,6 +21,8 @@
 
   // Series that the reader has hidden, by figure.
   const hidden = new Map();
+  // Figures that the reader wants on a logarithmic scale.
+  const logarithmic = new Set();
   const isHidden = (figure, series) => hidden.get(figure)?.has(series) ?? false;
 
   const draw = (within = document) => {
@@ -45,6 +47,9 @@
         font: { color: style.getPropertyValue("--ink").trim() },
         align: "left",
       };
+      if (logarithmic.has(figure)) {
+        layout.yaxis = { ...layout.yaxis, type: "log", rangemode: "normal" };
+      }
       if (narrow) {
         layout.font = { ...layout.font, size: 12 };
         // A finger that scrolls the page must not zoom a chart.
@@ -55,11 +60,20 @@
   };
 
   document.addEventListener("click", (event) => {
-    const button = event.target.closest?.("button[data-series]");
+    const button = event.target.closest?.("figure button");
     if (!button) {
       return;
     }
     const figure = button.closest("figure");
+    if (button.classList.contains("scale")) {
+      const linear = logarithmic.delete(figure.id);
+      if (!linear) {
+        logarithmic.add(figure.id);
+      }
+      button.setAttribute("aria-pressed", String(!linear));
+      draw(figure);
+      return;
+    }
     const own = hidden.get(figure.id) ?? new Set();
     const series = button.dataset.series;
     const shown = own.delete(series);

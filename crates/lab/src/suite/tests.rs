@@ -350,12 +350,12 @@ fn a_job_file_is_a_suite_of_its_groups() {
         jobs,
         [
             (
-                "random read 4 KiB, 1 thread, 1 GiB from 0 B",
+                "a: random read 4 KiB, 1 thread, 1 GiB from 0 B",
                 "random-read",
                 QueueRule::Fio
             ),
             (
-                "sequential write 1 MiB, 1 thread, 1 GiB from 0 B",
+                "b: sequential write 1 MiB, 1 thread, 1 GiB from 0 B",
                 "sequential-write",
                 QueueRule::Fio
             ),

@@ -41,6 +41,7 @@ pub(super) fn figures(view: &View<'_>) -> Option<Figure> {
         wide: true,
         legend: Vec::new(),
         panels,
+        ..Figure::default()
     })
 }
 

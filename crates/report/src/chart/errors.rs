@@ -80,6 +80,7 @@ pub(super) fn figure(data: &RunData, view: &View<'_>) -> Option<Figure> {
             height: FRAME_HEIGHT + classes.len() * CLASS_HEIGHT.max(lanes.subjects.len() * 14),
             plot: json!({"data": traces, "layout": layout}),
         }],
+        ..Figure::default()
     })
 }
 

@@ -192,6 +192,7 @@ impl Lines {
             legend,
             panels,
             id: self.id,
+            ..Figure::default()
         }
     }
 
@@ -231,6 +232,7 @@ impl Lines {
             wide: true,
             legend,
             panels,
+            ..Figure::default()
         }
     }
 

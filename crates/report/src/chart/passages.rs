@@ -118,7 +118,7 @@ pub(super) fn along_sync(view: &View<'_>) -> Vec<Figure> {
         }
     };
     let x_axis = with(
-        axis("progress of the copying at the job's start, percent"),
+        axis("progress of the copying, percent"),
         &json!({"range": [-3.0, 103.0], "zeroline": false}),
     );
     Lines {
@@ -132,7 +132,7 @@ pub(super) fn along_sync(view: &View<'_>) -> Vec<Figure> {
         }],
         values: Values::Rates,
         band_words: view.band_words("Shaded"),
-        caption: String::new(),
+        caption: "Progress at the job's start.".to_owned(),
         marks: Vec::new(),
         wide: true,
         markers: true,

@@ -223,8 +223,6 @@ fn array(own: &Timeline<'_>, clock: &Clock, number: usize, title: &str) -> Optio
     if unit.is_empty() {
         layout["yaxis"]["range"] = json!([0.0, 102.0]);
     } else {
-        layout["updatemenus"] = scale_buttons();
-        layout["margin"]["b"] = json!(84);
         if sync.is_some() {
             layout["yaxis2"] = right_axis("synced, %", Some([0.0, 102.0]));
         }
@@ -243,6 +241,7 @@ fn array(own: &Timeline<'_>, clock: &Clock, number: usize, title: &str) -> Optio
             format!("{unit}, more is better")
         },
         wide: true,
+        scales: !unit.is_empty(),
         legend,
         panels: vec![Panel {
             id: format!("timeline-{number}-0"),
@@ -256,19 +255,6 @@ fn array(own: &Timeline<'_>, clock: &Clock, number: usize, title: &str) -> Optio
 /// The dashed line of the progress, as SVG.
 fn dashed() -> String {
     "<svg class=\"stroke\" viewBox=\"0 0 30 12\" aria-hidden=\"true\"><path class=\"dashed\" d=\"M0 6H30\"/></svg>".to_owned()
-}
-
-/// Small random blocks are flat beside a sequential stream: a logarithmic
-/// scale shows both.
-fn scale_buttons() -> Value {
-    let button = |label: &str, kind: &str| json!({"label": label, "method": "relayout", "args": [{"yaxis.type": kind}]});
-    json!([{
-        "type": "buttons", "direction": "right", "showactive": false,
-        "x": 1, "xanchor": "right", "y": -0.12, "yanchor": "top", "pad": {"r": 0, "t": 6},
-        "bgcolor": "rgba(0,0,0,0)", "bordercolor": "theme:line",
-        "font": {"size": 11, "color": "theme:muted"},
-        "buttons": [button("linear", "linear"), button("log", "log")],
-    }])
 }
 
 /// Bands of jobs and marks of events, with their labels.
@@ -394,6 +380,7 @@ fn members(own: &Timeline<'_>, clock: &Clock, number: usize, title: &str) -> Opt
             height: 250,
             plot: json!({"data": traces, "layout": layout}),
         }],
+        ..Figure::default()
     })
 }
 

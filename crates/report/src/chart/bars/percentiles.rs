@@ -53,6 +53,7 @@ pub(in crate::chart) fn percentiles(data: &RunData, view: &View<'_>) -> Vec<Figu
         wide: panels.len() > 1,
         legend,
         panels,
+        ..Figure::default()
     }]
 }
 

@@ -136,6 +136,7 @@ fn rates(view: &View<'_>, id: &str, title: &str, rows: &[&Row<'_>]) -> Option<Fi
         wide: panels.len() > 1,
         legend,
         panels,
+        ..Figure::default()
     })
 }
 
