@@ -178,7 +178,7 @@ fn panels(
             plot: json!({
                 "data": traces,
                 "layout": {
-                    "barmode": "overlay", "xaxis": scale.axis("", 200.0),
+                    "barmode": "overlay", "xaxis": scale.lying_axis("", 150.0),
                     "yaxis": frame.name_axis(), "annotations": labels.collect::<Vec<_>>(),
                     "margin": {"l": 30, "r": 10 + 8 * longest.unwrap_or(0), "t": 6, "b": 30},
                 },

@@ -55,7 +55,7 @@ fn class_figures(data: &RunData, view: &View<'_>, number: usize, class: &str) ->
         id: format!("distribution-{number}"),
         title: format!("{}: spread of latencies", class_title(data, class)),
         unit: "percent of the requests that took at most so long".to_owned(),
-        along: Along::Axis(scale.axis("latency, ms (log scale)", 300.0)),
+        along: Along::Axis(scale.lying_axis("latency, ms (log scale)", 215.0)),
         groups,
         values: Values::Percent,
         band_words: String::new(),

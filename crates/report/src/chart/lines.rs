@@ -14,7 +14,7 @@ const TALL: usize = 400;
 const SMALL: usize = 240;
 
 /// Pixels that the axis of a narrow page's chart, and of a panel, has at least.
-const AXIS_PIXELS: f64 = 270.0;
+const AXIS_PIXELS: f64 = 215.0;
 
 /// A point of a line.
 #[derive(Debug, Clone)]

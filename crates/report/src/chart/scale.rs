@@ -92,11 +92,23 @@ impl Scale {
         }
     }
 
-    /// An axis of values on this scale, at most so many pixels long.
+    /// An upright axis of values on this scale, so many pixels long.
     pub(super) fn axis(self, title: &str, pixels: f64) -> Value {
+        const LINE: f64 = 26.0;
+        self.axis_with_room(title, pixels, LINE)
+    }
+
+    /// The same lying.
+    pub(super) fn lying_axis(self, title: &str, pixels: f64) -> Value {
+        const WORD: f64 = 46.0;
+        self.axis_with_room(title, pixels, WORD)
+    }
+
+    /// `room`: pixels from one tick to the next.
+    fn axis_with_room(self, title: &str, pixels: f64, room: f64) -> Value {
         let mut settings = json!({"range": self.range(0.06)});
         if self.log {
-            let ticks = self.log_ticks(pixels);
+            let ticks = self.log_ticks(pixels, room);
             let texts: Vec<String> = ticks.iter().map(|tick| tick_text(*tick)).collect();
             settings["type"] = json!("log");
             settings["tickvals"] = json!(ticks);
@@ -106,8 +118,7 @@ impl Scale {
     }
 
     /// Ticks at round numbers, as many as have room.
-    fn log_ticks(self, pixels: f64) -> Vec<f64> {
-        const ROOM: f64 = 26.0;
+    fn log_ticks(self, pixels: f64, room: f64) -> Vec<f64> {
         let [from, to] = self.range(0.06);
         let choices: [&[f64]; 4] = [
             &[1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0],
@@ -126,11 +137,11 @@ impl Scale {
             ticks = all.filter(inside).collect();
             let gaps = ticks.windows(2).map(|pair| (pair[1] / pair[0]).log10());
             let narrowest = gaps.fold(f64::MAX, f64::min) / (to - from) * pixels;
-            if narrowest >= ROOM {
+            if narrowest >= room {
                 return ticks;
             }
         }
-        let step = 1 + ticks.len() * ROOM as usize / (pixels.max(1.0) as usize);
+        let step = 1 + ticks.len() * room as usize / (pixels.max(1.0) as usize);
         ticks.into_iter().step_by(step).collect()
     }
 }
@@ -208,7 +219,7 @@ mod tests {
                 low,
                 high,
             };
-            let ticks = scale.log_ticks(200.0);
+            let ticks = scale.log_ticks(200.0, 26.0);
             assert!((1..=9).contains(&ticks.len()), "{low} {high} {ticks:?}");
             let [from, to] = scale.range(0.06);
             assert!(ticks.iter().all(|t| (from..=to).contains(&t.log10())));

@@ -214,7 +214,7 @@ fn array(own: &Timeline<'_>, clock: &Clock, number: usize, title: &str) -> Optio
     if traces.is_empty() {
         return None;
     }
-    let top = if own.events.is_empty() { 24 } else { 118 };
+    let top = room_of_labels(own, clock);
     let (shapes, labels) = marks(own, clock);
     let mut layout = json!({
         "xaxis": clock.axis(), "yaxis": y_axis(""), "shapes": shapes, "annotations": labels,
@@ -250,6 +250,15 @@ fn array(own: &Timeline<'_>, clock: &Clock, number: usize, title: &str) -> Optio
             plot: json!({"data": traces, "layout": layout}),
         }],
     })
+}
+
+/// Pixels above the plot that the slanted labels of events take.
+fn room_of_labels(own: &Timeline<'_>, clock: &Clock) -> usize {
+    let groups = events_together(&own.events, clock);
+    let lines = groups.iter().map(|near| near.len()).max().unwrap_or(0);
+    let words = own.events.iter().map(|event| event_words(event));
+    let longest = words.map(|words| words.chars().count()).max().unwrap_or(0);
+    (14 + 6 * longest + 8 * lines).min(150)
 }
 
 /// The dashed line of the progress, as SVG.

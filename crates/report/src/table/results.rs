@@ -54,6 +54,8 @@ pub(crate) struct ResultTables {
     pub syncing: Vec<ResultRow>,
     /// Whether any figure at rest stands against what the disks could do.
     pub of_disks: bool,
+    /// Whether any figure has its interval below it: its column is wider then.
+    pub spread: bool,
     /// Of each column the warnings that concern every figure in it: they stand
     /// at its head and not beside each.
     pub column_marks: Vec<Vec<Mark>>,
@@ -94,11 +96,17 @@ pub(crate) fn results(data: &RunData, view: &View<'_>) -> ResultTables {
         let mut cells = row.cells.iter().flatten();
         cells.any(|cell| !cell.of_disks.is_empty())
     };
+    let syncing: Vec<ResultRow> = syncing.into_iter().map(row).collect();
+    let mut cells = steady
+        .iter()
+        .chain(&syncing)
+        .flat_map(|row| row.cells.iter().flatten());
     ResultTables {
         of_disks: steady.iter().any(against_disks),
+        spread: cells.any(|cell| !cell.spread.is_empty()),
         column_marks: column_marks.clone(),
         steady,
-        syncing: syncing.into_iter().map(row).collect(),
+        syncing,
     }
 }
 

@@ -105,7 +105,7 @@ fn rates(view: &View<'_>, id: &str, title: &str, rows: &[&Row<'_>]) -> Option<Fi
     }
     let cells = || rows.iter().flat_map(|row| row.cells.iter().flatten());
     let mut caption = String::new();
-    if cells().any(|cell| !cell.m.published.is_empty()) {
+    if !view.compared().is_empty() && cells().any(|cell| !cell.m.published.is_empty()) {
         caption.push_str("Tick across a bar: published. ");
         legend.push(Key::explains("published", published_key()));
     }
@@ -152,7 +152,9 @@ fn rate_bars(view: &View<'_>, rows: &[&Row<'_>], frame: &Frame) -> Option<Drawn>
         .iter()
         .filter_map(|&(row, column, at)| {
             let row = rows[row];
-            let own = shape::Figure::new(row, row.cells[column]?, bytes);
+            let mut own = shape::Figure::new(row, row.cells[column]?, bytes);
+            // An import is not compared with itself.
+            own.published = own.published.filter(|_| !view.compared().is_empty());
             Some((at, column, row, own))
         })
         .collect();
