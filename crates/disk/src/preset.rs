@@ -3,8 +3,9 @@
 //! A preset is a TOML file. `[parameters]` holds what all parameter sets
 //! share; each `[set.NAME.parameters]` adds or replaces numbers, so that one
 //! model can be shipped in several equally good fits. Each parameter is a
-//! table `{ value = 0.9, source = "..." }`; its name carries its unit. The
-//! rate curve stands alone, as a list of `[place, kibibytes_per_second]`.
+//! table `{ value = 0.9, basis = "fitted", source = "..." }`; its name carries its
+//! unit, and its [`Basis`] says how well it is known. The rate curve stands alone,
+//! as a list of `[place, kibibytes_per_second]`.
 
 use crate::named::{FLASH, NAMES, SHINGLED};
 use crate::parameters::{DiskParameters, ParameterError};
@@ -38,6 +39,37 @@ struct Set {
     provenance: Vec<Provenance>,
 }
 
+/// How a number of a preset is known, the best first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Basis {
+    /// Searched, or chosen among a few values, so that the model comes nearest to
+    /// measurements of this very disk.
+    Fitted,
+    /// Read off a measurement of this very disk.
+    Measured,
+    /// Said by the maker, or computed from what he says.
+    Rated,
+    /// Taken from another disk, as it is or scaled.
+    Borrowed,
+    /// Not known: what is usual, or what does no harm.
+    Assumed,
+}
+
+impl Basis {
+    /// As in preset files.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Fitted => "fitted",
+            Self::Measured => "measured",
+            Self::Rated => "rated",
+            Self::Borrowed => "borrowed",
+            Self::Assumed => "assumed",
+        }
+    }
+}
+
 /// One number and where it is from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Provenance {
@@ -45,6 +77,8 @@ pub struct Provenance {
     pub name: String,
     /// Its value as text.
     pub value: String,
+    /// How it is known.
+    pub basis: Basis,
     /// Its source.
     pub source: String,
 }
@@ -143,6 +177,8 @@ struct File {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Curve {
+    #[serde(default = "unsaid")]
+    basis: Basis,
     source: String,
     points: Vec<(f64, f64)>,
 }
@@ -159,7 +195,14 @@ struct FileSet {
 #[serde(deny_unknown_fields)]
 struct Value {
     value: f64,
+    #[serde(default = "unsaid")]
+    basis: Basis,
     source: String,
+}
+
+/// What a file that does not say it is taken for.
+const fn unsaid() -> Basis {
+    Basis::Assumed
 }
 
 /// Largest value of any parameter: 2^53, up to which floating point is exact.
@@ -247,6 +290,16 @@ impl Preset {
         self.set(set).map(|set| set.provenance.as_slice())
     }
 
+    /// Whether a set was fitted on measurements of this very disk: whether any of its
+    /// numbers was. The figures of other sets carry a [band](crate::Bands).
+    ///
+    /// # Errors
+    /// If there is no set of that name.
+    pub fn is_fitted(&self, set: &str) -> Result<bool, PresetError> {
+        let numbers = self.provenance(set)?;
+        Ok(numbers.iter().any(|number| number.basis == Basis::Fitted))
+    }
+
     fn set(&self, name: &str) -> Result<&Set, PresetError> {
         self.sets
             .iter()
@@ -311,6 +364,7 @@ impl Reader<'_> {
             provenance.push(Provenance {
                 name: name.to_owned(),
                 value: value.value.to_string(),
+                basis: value.basis,
                 source: value.source.clone(),
             });
         }
@@ -323,6 +377,7 @@ impl Reader<'_> {
         provenance.push(Provenance {
             name: "rate_curve_kibibytes_per_second".to_owned(),
             value: points.join(", "),
+            basis: raw.rate_curve.basis,
             source: raw.rate_curve.source.clone(),
         });
         parameters
