@@ -12,8 +12,9 @@
 //! several members share ([`shared`]). Two other kinds of disks are told by a few more
 //! numbers: shingled ones ([`shingles`]) and solid-state ones ([`flash`]).
 //! Parameters come from a [`Preset`]: a TOML file in which every number names
-//! its source.
+//! its source; [`Bands`] say how far a disk that nobody fitted may be off.
 
+mod bands;
 mod command;
 mod disk;
 mod feature;
@@ -29,8 +30,9 @@ pub mod shingles;
 pub mod stream;
 pub mod surface;
 
+pub use bands::{Band, Bands, BandsError, Load, Medium};
 pub use command::{Command, CommandKind, Completion};
 pub use disk::Disk;
 pub use feature::{Feature, UnknownFeature};
 pub use parameters::{DiskParameters, ParameterError};
-pub use preset::{Preset, PresetError, Provenance};
+pub use preset::{Basis, Preset, PresetError, Provenance};

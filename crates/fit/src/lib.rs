@@ -6,12 +6,20 @@
 //! fit is a Nelder-Mead search for the parameters of least squared error, in
 //! units of tolerance, every fact simulated with the same seed at each step:
 //! the same file gives the same parameters on every machine.
+//!
+//! How good the model is of disks that were never fitted is another question, answered
+//! by [`LeftOut`]: such disks, predicted from their data sheets, beside what they did.
 
 mod evaluate;
 mod facts;
+mod left_out;
 mod search;
 mod simplex;
 
 pub use evaluate::FitError;
 pub use facts::{Fact, Facts, FactsError, Free, Prior, Quantity};
+pub use left_out::{
+    DONOR_SEEK_MS, DataSheet, LeftOut, LeftOutBand, LeftOutError, LeftOutRow, bands_file,
+    left_out_bands,
+};
 pub use search::{FactRow, FitOutcome, Progress, check, fit};

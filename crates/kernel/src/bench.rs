@@ -12,6 +12,7 @@ use crate::told::Told;
 use raidlab_calendar::{ScheduledFault, Storage};
 use raidlab_guest::Archive;
 use raidlab_lab::{Bench, BenchError, Experiment, Files, Finish, Observer};
+use raidlab_model::Unfitted;
 use raidlab_random::Stream;
 use raidlab_store::{Observation, Records, Scope};
 use raidlab_uml::{Boot, BootError, Kernel, Machine, Place};
@@ -141,10 +142,11 @@ impl KernelBench {
         };
         let boot = Boot::start(&self.kernel, &machine, place)?;
         observer.record(self.facts(experiment));
+        let unfitted = Unfitted::of(experiment, &self.settings.files).map_err(DisksError::from)?;
         let mut run = Run {
             boot,
             disks,
-            told: Told::new(experiment),
+            told: Told::new(experiment, unfitted),
             ended: None,
         };
         let finish = run.follow(observer);

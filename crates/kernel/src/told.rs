@@ -6,11 +6,14 @@ use crate::agent::{MACHINE, devices};
 use crate::devices::Report;
 use crate::messages::Message;
 use raidlab_lab::{Experiment, Observer};
+use raidlab_model::Unfitted;
 use raidlab_store::{Cell, CellResult, Measurement, Observation, Records, Role, Scope};
 
 /// Whose words are passed on.
 #[derive(Debug)]
 pub(crate) struct Told {
+    experiment: Experiment,
+    unfitted: Unfitted,
     host: String,
     fit: String,
     /// The disks' presets, slot by slot.
@@ -19,8 +22,10 @@ pub(crate) struct Told {
 }
 
 impl Told {
-    pub(crate) fn new(experiment: &Experiment) -> Self {
+    pub(crate) fn new(experiment: &Experiment, unfitted: Unfitted) -> Self {
         Self {
+            experiment: experiment.clone(),
+            unfitted,
             host: experiment.host.clone(),
             fit: experiment.fit.clone(),
             presets: experiment.disks.clone(),
@@ -95,6 +100,7 @@ impl Told {
         for (member, preset) in row.members.iter_mut().zip(&self.presets) {
             member.model.clone_from(preset);
         }
+        row.disk_band = self.unfitted.band_in(&self.experiment, &row);
         row
     }
 

@@ -6,6 +6,7 @@
 //! what was measured. One experiment is single-threaded and depends on
 //! nothing but its description and its seed.
 
+mod bands;
 mod bench;
 mod build;
 pub mod commands;
@@ -16,5 +17,6 @@ pub mod presets;
 mod row;
 pub mod wiring;
 
+pub use bands::Unfitted;
 pub use bench::ModelBench;
 pub use build::{Ablation, BuildError, UnknownAblation};

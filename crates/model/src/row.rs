@@ -1,5 +1,6 @@
 //! From a simulated job to the rows of a measurement.
 
+use crate::bands::Unfitted;
 use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
 use raidlab_disk::Preset;
 use raidlab_lab::{Experiment, PlannedJob};
@@ -16,6 +17,7 @@ pub(crate) fn rows(
 ) -> Vec<Measurement> {
     let [reads, writes, syncs] = [result.reads(), result.writes(), result.syncs()];
     let total = reads.bytes.0 + writes.bytes.0;
+    let unfitted = Unfitted::new(presets, &experiment.fit);
     job.operations()
         .into_iter()
         .map(|op| {
@@ -37,6 +39,7 @@ pub(crate) fn rows(
             row.tag_overflows = result.tag_overflows;
             row.leaped_percent = percent(result.leaped.0, total);
             row.members = members(presets, &result.members);
+            row.disk_band = unfitted.band(&job.work, &row);
             row
         })
         .collect()

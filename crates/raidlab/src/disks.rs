@@ -12,7 +12,9 @@ use std::fmt::Write;
 #[command(
     long_about = "\
 Lists the built-in disk presets, or shows one: what it is, its parameter sets, and every \
-parameter of a set with its source; units are in the names. With --toml it prints the \
+parameter of a set with its basis and its source; units are in the names. A number was \
+fitted or measured on this disk, rated by its maker, borrowed from another disk, or is \
+assumed; every figure of a disk that nobody fitted carries a band. With --toml it prints the \
 preset's file, a start for one of your own; `--disk ./own.toml` uses that.",
     after_help = "\
 Examples:
@@ -42,10 +44,14 @@ pub fn disks(arguments: &Arguments) -> Result<(), Failure> {
         let mut rows = Vec::new();
         for name in presets::names() {
             let preset = presets::load(name)?;
-            let sets = preset.set_names().join(", ");
-            rows.push(vec![preset.name, preset.model, sets, preset.title]);
+            let names = preset.set_names();
+            let sets = names.join(", ");
+            let set = names.first().copied().unwrap_or_default();
+            let fitted = preset.is_fitted(set).unwrap_or_default();
+            let fitted = if fitted { "yes" } else { "no" }.to_owned();
+            rows.push(vec![preset.name, preset.model, sets, fitted, preset.title]);
         }
-        let head = ["disk", "model", "sets", "title"];
+        let head = ["disk", "model", "sets", "fitted", "title"];
         return output::print(&output::table(&head, &[], rows));
     };
     let preset = presets::load(name)?;
@@ -89,10 +95,11 @@ fn show(preset: &Preset, set: &str) -> Result<String, Failure> {
         vec![
             number.name.clone(),
             number.value.clone(),
+            number.basis.name().to_owned(),
             number.source.clone(),
         ]
     });
-    let head = ["parameter", "value", "source"];
+    let head = ["parameter", "value", "basis", "source"];
     text.push_str(&output::table(&head, &[], rows.collect()));
     Ok(text)
 }

@@ -3,7 +3,7 @@
 //! Errors of the rooms below stay as they are; here each gets a kind, which
 //! decides the exit code, and where one is known a remedy.
 
-use raidlab_fit::{FactsError, FitError};
+use raidlab_fit::{FactsError, FitError, LeftOutError};
 use raidlab_lab::LoadError;
 use raidlab_model::presets::LoadPresetError;
 use raidlab_report::ReportError;
@@ -299,6 +299,12 @@ impl From<StoreError> for Failure {
 
 impl From<FactsError> for Failure {
     fn from(error: FactsError) -> Self {
+        Self::new(Kind::Input, error)
+    }
+}
+
+impl From<LeftOutError> for Failure {
+    fn from(error: LeftOutError) -> Self {
         Self::new(Kind::Input, error)
     }
 }

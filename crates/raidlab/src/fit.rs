@@ -5,7 +5,9 @@ use crate::{data, disks, output};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use raidlab_disk::DiskParameters;
-use raidlab_fit::{FactRow, Facts, FitOutcome, Progress};
+use raidlab_fit::{
+    FactRow, Facts, FitOutcome, LeftOutBand, LeftOutRow, Progress, bands_file, left_out_bands,
+};
 use raidlab_lab::catalogue::read_file;
 use raidlab_lab::{LoadError, check_values};
 use raidlab_model::presets;
@@ -24,13 +26,19 @@ with their sources. The search is deterministic: the same facts, seconds and see
 the same parameters on every machine. It takes minutes; --check, which only compares the \
 preset as it is with every fact, takes seconds.
 
-Prints fact against fit, then the parameters as lines for the preset's file.",
+Prints fact against fit, then the parameters as lines for the preset's file.
+
+--left-out asks how good the model is of disks that were never fitted. It predicts disks \
+with published figures from their data sheets alone, as all presets but wd4000fyyz are \
+made, and prints prediction beside figure, then the bands that follow. Every figure of a \
+preset without a fit carries the band of its kind of load.",
     after_help = "\
 Examples:
   raidlab fit --check
   raidlab fit wd4000fyyz --set joint --check
   raidlab fit wd4000fyyz --set strict
-  raidlab fit ./own.toml --facts ./own-facts.toml --set strict"
+  raidlab fit ./own.toml --facts ./own-facts.toml --set strict
+  raidlab fit --left-out"
 )]
 pub struct Arguments {
     /// The preset to start from, by name or path.
@@ -44,6 +52,14 @@ pub struct Arguments {
     /// Compare the preset's parameters as they are; fit nothing.
     #[arg(long)]
     check: bool,
+
+    /// Predict disks that were not fitted, and print how far off that is.
+    #[arg(long, conflicts_with_all = ["set", "check", "facts"])]
+    left_out: bool,
+
+    /// With --left-out: print the bands as the file that keeps them.
+    #[arg(long, requires = "left_out", conflicts_with = "json")]
+    toml: bool,
 
     /// The facts. Default: those built in for the preset.
     #[arg(long, value_name = "FILE")]
@@ -100,6 +116,9 @@ struct Fact<'a> {
 /// # Errors
 /// When a file is missing or wrong, or the set has no facts.
 pub fn fit(arguments: &Arguments) -> Result<(), Failure> {
+    if arguments.left_out {
+        return left_out(arguments);
+    }
     let preset = presets::load(&arguments.disk)?;
     let set = disks::set(&preset, arguments.set.as_deref())?;
     let base = preset
@@ -128,6 +147,136 @@ pub fn fit(arguments: &Arguments) -> Result<(), Failure> {
         text.push_str(&parameters(&set, outcome));
     }
     output::print(&text)
+}
+
+/// Predicts the disks that were left out.
+fn left_out(arguments: &Arguments) -> Result<(), Failure> {
+    let facts = data::left_out()?;
+    let donor = presets::load(&facts.donor)?;
+    let donor = donor
+        .parameters(&facts.set)
+        .map_err(|error| Failure::new(Kind::Usage, error))?;
+    let rows = facts.rows(donor, arguments.seconds, arguments.seed)?;
+    let bands = left_out_bands(&rows);
+    if arguments.toml {
+        return output::print(&bands_file(&bands));
+    }
+    if arguments.json {
+        let rows = rows.iter().map(LeftOutLine::new).collect();
+        let bands = bands.iter().map(BandLine::new).collect();
+        let text = output::json(&LeftOutLines { rows, bands })?;
+        return output::print(&format!("{text}\n"));
+    }
+    output::print(&left_out_tables(&rows, &bands))
+}
+
+fn left_out_tables(rows: &[LeftOutRow], bands: &[LeftOutBand]) -> String {
+    let lines = rows.iter().map(|row| {
+        vec![
+            row.disk.clone(),
+            row.medium.name().to_owned(),
+            row.load.name().to_owned(),
+            row.what.clone(),
+            Short(row.measured).to_string(),
+            Short(row.predicted).to_string(),
+            format!("{:+.0} %", row.error_percent()),
+            if row.disputed.is_empty() {
+                row.source.clone()
+            } else {
+                format!("does not count: {}; {}", row.disputed, row.source)
+            },
+        ]
+    });
+    let head = [
+        "disk", "kind", "load", "figure", "measured", "model", "error", "source",
+    ];
+    let mut text = output::table(&head, &[4, 5, 6], lines.collect());
+    let lines = bands.iter().map(|one| {
+        vec![
+            one.medium.name().to_owned(),
+            one.load.name().to_owned(),
+            format!("{} to {}", one.band.low, one.band.high),
+            format!("{}", one.band.ratio),
+            one.disks.to_string(),
+        ]
+    });
+    let head = ["kind", "load", "real over modelled", "ratio off by", "disks"];
+    text.push('\n');
+    text.push_str(&output::table(&head, &[3, 4], lines.collect()));
+    text
+}
+
+/// A figure with four digits at most: `72.05`, `0.529`.
+struct Short(f64);
+
+impl std::fmt::Display for Short {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let decimals = match self.0 {
+            number if number >= 100.0 => 0,
+            number if number >= 10.0 => 1,
+            _ => 3,
+        };
+        write!(formatter, "{:.decimals$}", self.0)
+    }
+}
+
+/// What `--left-out --json` prints.
+#[derive(Serialize)]
+struct LeftOutLines<'a> {
+    rows: Vec<LeftOutLine<'a>>,
+    bands: Vec<BandLine>,
+}
+
+#[derive(Serialize)]
+struct LeftOutLine<'a> {
+    disk: &'a str,
+    kind: &'static str,
+    load: &'static str,
+    figure: &'a str,
+    measured: f64,
+    model: f64,
+    error_percent: f64,
+    disputed: &'a str,
+    source: &'a str,
+}
+
+#[derive(Serialize)]
+struct BandLine {
+    kind: &'static str,
+    load: &'static str,
+    low: f64,
+    high: f64,
+    ratio: f64,
+    disks: usize,
+}
+
+impl<'a> LeftOutLine<'a> {
+    fn new(row: &'a LeftOutRow) -> Self {
+        Self {
+            disk: &row.disk,
+            kind: row.medium.name(),
+            load: row.load.name(),
+            figure: &row.what,
+            measured: row.measured,
+            model: row.predicted,
+            error_percent: row.error_percent(),
+            disputed: &row.disputed,
+            source: &row.source,
+        }
+    }
+}
+
+impl BandLine {
+    fn new(one: &LeftOutBand) -> Self {
+        Self {
+            kind: one.medium.name(),
+            load: one.load.name(),
+            low: one.band.low,
+            high: one.band.high,
+            ratio: one.band.ratio,
+            disks: one.disks,
+        }
+    }
 }
 
 fn facts(arguments: &Arguments) -> Result<Facts, Failure> {

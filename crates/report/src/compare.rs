@@ -19,6 +19,7 @@ pub use agreement::{
 };
 
 use crate::compute::certainty::{Side, compare as compare_sides};
+use crate::compute::doubt::{Limits, around, words};
 use crate::compute::findings::sign;
 use crate::compute::fold::stream;
 use crate::compute::rate::Rate;
@@ -112,7 +113,7 @@ pub struct ComparedRow {
 pub struct ComparedCell {
     /// The figure in the row's unit.
     pub value: f64,
-    /// The same, printed.
+    /// The same, printed; of disks that nobody fitted with the band around it.
     pub text: String,
     /// Repetitions in it.
     pub repetitions: usize,
@@ -296,9 +297,10 @@ fn compared_row(runs: &[RunData], found: &[Option<Found<'_, '_>>], place: String
         } else {
             rate.of(cell.m)
         };
+        let band = around(cell.m, value).map(|band| format!(" ({})", words(band)));
         Some(ComparedCell {
             value,
-            text: figure(value),
+            text: figure(value) + &band.unwrap_or_default(),
             repetitions: cell.used,
             struck: cell.fatal,
             marks: marks(&run.findings, &row.findings[column]),
@@ -333,6 +335,12 @@ fn marks(findings: &[Finding], positions: &[usize]) -> Vec<String> {
         }
     }
     marks
+}
+
+/// The measurement that stands for a cell.
+fn shown<'a>(found: Option<Found<'_, 'a>>) -> Option<&'a Measurement> {
+    let Found { row, column } = found?;
+    Some(row.cells[column]?.m)
 }
 
 /// Fills in the verdicts of one run against the base; says how they were
@@ -378,8 +386,12 @@ fn judge(
     let modelled = base.run.bench == MODEL_BENCH && other.run.bench == MODEL_BENCH;
     for (place, comparison) in places.into_iter().zip(table) {
         let values = [0, run].map(|run| rows[place].cells[run].as_ref().map(|cell| cell.value));
+        let (own_base, own_other) = found[place];
+        let limits = shown(own_other).zip(shown(own_base));
+        let limits = limits.and_then(|(other, base)| Limits::of(other, base));
         if let ([Some(base), Some(other)], Some(cell)) = (values, &mut rows[place].cells[run]) {
-            cell.verdict = verdict(base, other, &comparison, modelled);
+            cell.verdict = verdict(base, other, &comparison, modelled)
+                .map(|verdict| verdict.unless_open(limits));
         }
     }
     format!("The verdicts of {judged} rows are corrected together ({words}).")
@@ -413,6 +425,19 @@ fn verdict(base: f64, other: f64, found: &Comparison, modelled: bool) -> Option<
         percent: change.percent_text(),
         words,
     })
+}
+
+impl ComparedVerdict {
+    /// The same, unless what is not known of the disks leaves it open.
+    fn unless_open(mut self, limits: Option<Limits>) -> Self {
+        let open = limits.filter(|limits| limits.leave_open(self.ratio));
+        let differs = matches!(self.answer, Answer::Better | Answer::Worse);
+        if let Some(limits) = open.filter(|_| differs) {
+            self.answer = Answer::CannotTell;
+            self.words = format!("cannot tell: {}", limits.words());
+        }
+        self
+    }
 }
 
 fn head(data: &RunData) -> ComparedRun {

@@ -6,6 +6,7 @@ pub(crate) mod balance;
 pub(crate) mod bound;
 pub(crate) mod certainty;
 pub(crate) mod column;
+pub(crate) mod doubt;
 pub(crate) mod environment;
 pub(crate) mod facts;
 pub(crate) mod findings;

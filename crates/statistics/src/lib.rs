@@ -19,6 +19,7 @@ mod distributions;
 mod interval;
 mod multiple;
 mod outliers;
+mod prediction;
 mod sample;
 mod steady;
 mod summary;
@@ -37,6 +38,7 @@ pub use interval::{
 };
 pub use multiple::{Correction, adjusted_p_values, correct_table};
 pub use outliers::{Outlier, OutlierReason, outliers};
+pub use prediction::next_value;
 pub use sample::{MAX_MAGNITUDE, Sample, SampleError};
 pub use steady::{
     SteadyCriteria, SteadyReport, SteadyState, Window, fio_deviation_holds, fio_slope_holds,

@@ -133,6 +133,19 @@ pub struct PublishedFigure {
     pub note: String,
 }
 
+/// How far a figure of modelled disks that nobody fitted may be from that of real ones:
+/// factors on its rates. Latencies of a closed loop are off by their inverse.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct DiskBand {
+    /// The real rate is at least so many times the modelled one; above 0, at most 1.
+    pub low: f64,
+    /// And at most so many times; at least 1.
+    pub high: f64,
+    /// By so much the ratio to another figure on the same disks may be off, either way;
+    /// at least 1. Their common error cancels.
+    pub ratio: f64,
+}
+
 /// One row: a job's reads or writes on one subject.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Measurement {
@@ -206,6 +219,8 @@ pub struct Measurement {
     pub leaped_percent: f64,
     /// Fitted, predicted or measured.
     pub role: Role,
+    /// Where disks are modelled that nobody fitted: how far the figure may be off.
+    pub disk_band: Option<DiskBand>,
     /// Per member, in slot order.
     pub members: Vec<MemberUse>,
     /// The same cell elsewhere; the first is the one to compare with.
@@ -249,6 +264,7 @@ impl Measurement {
             tag_overflows: 0,
             leaped_percent: 0.0,
             role: Role::Measured,
+            disk_band: None,
             members: Vec::new(),
             published: Vec::new(),
         }

@@ -1,7 +1,7 @@
 //! Measurements to table rows and back.
 
 use crate::store::Origin;
-use crate::{Latency, Measurement, MemberUse, Operation, PublishedFigure, Role, StoreError};
+use crate::{DiskBand, Latency, Measurement, MemberUse, Operation, PublishedFigure, Role, StoreError};
 use rusqlite::types::Type;
 use rusqlite::{Row, Transaction, params};
 use std::path::Path;
@@ -104,6 +104,9 @@ fn insert_measurement(
         real("leaped_percent", m.leaped_percent)?,
         role_text(m.role),
         origin.experiment,
+        maybe_real("disk_band_low", m.disk_band.map(|band| band.low))?,
+        maybe_real("disk_band_high", m.disk_band.map(|band| band.high))?,
+        maybe_real("disk_band_ratio", m.disk_band.map(|band| band.ratio))?,
     ];
     statement.insert(values).map_err(|error| {
         if is_unique_violation(&error) {
@@ -248,8 +251,23 @@ pub(crate) fn read_measurement(row: &Row<'_>) -> rusqlite::Result<Measurement> {
             &[Role::Measured, Role::Predicted, Role::Fitted],
             role_text,
         )?,
+        disk_band: disk_band(row)?,
         members: Vec::new(),
         published: Vec::new(),
+    })
+}
+
+/// A band from its three columns; `None` where any of them is empty.
+fn disk_band(row: &Row<'_>) -> rusqlite::Result<Option<DiskBand>> {
+    let part = |name| row.get::<_, Option<f64>>(name);
+    let parts = (
+        part("disk_band_low")?,
+        part("disk_band_high")?,
+        part("disk_band_ratio")?,
+    );
+    Ok(match parts {
+        (Some(low), Some(high), Some(ratio)) => Some(DiskBand { low, high, ratio }),
+        _ => None,
     })
 }
 

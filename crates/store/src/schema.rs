@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 pub(crate) const APPLICATION_ID: i32 = 0x726c_6162;
 
 /// Version of the tables. A change of `schema.sql` needs a new one.
-pub const SCHEMA_VERSION: i32 = 3;
+pub const SCHEMA_VERSION: i32 = 4;
 
 /// The oldest version that is brought up to [`SCHEMA_VERSION`] when it is opened.
 const OLDEST_VERSION: i32 = 1;
@@ -175,17 +175,19 @@ fn migrate(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
         .transaction_with_behavior(TransactionBehavior::Immediate)
         .map_err(fail)?;
     if let State::Old(version) = state(&transaction, path)? {
-        let steps = if version == 1 {
-            concat!(
+        let steps = match version {
+            1 => concat!(
                 include_str!("migrate_1_to_2.sql"),
                 include_str!("migrate_2_to_3.sql"),
+                include_str!("migrate_3_to_4.sql"),
                 include_str!("records.sql")
-            )
-        } else {
-            concat!(
+            ),
+            2 => concat!(
                 include_str!("migrate_2_to_3.sql"),
-                include_str!("migrate_records_2_to_3.sql")
-            )
+                include_str!("migrate_records_2_to_3.sql"),
+                include_str!("migrate_3_to_4.sql")
+            ),
+            _ => include_str!("migrate_3_to_4.sql"),
         };
         transaction.execute_batch(steps).map_err(fail)?;
         transaction

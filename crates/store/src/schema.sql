@@ -76,6 +76,9 @@ CREATE TABLE measurement (
     tag_overflows_count  INTEGER NOT NULL,
     leaped_percent       REAL NOT NULL,
     role                 TEXT NOT NULL CHECK (role IN ('measured', 'predicted', 'fitted')),
+    disk_band_low        REAL,                   -- real rate over the modelled one, at least
+    disk_band_high       REAL,                   -- and at most
+    disk_band_ratio      REAL,                   -- error of a ratio on the same disks, a factor
     UNIQUE (run_id, sequence, host, subject, filesystem, fit, repetition, part, op)
 ) STRICT;
 

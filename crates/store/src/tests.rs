@@ -68,6 +68,7 @@ pub(crate) fn measurement(sequence: u32) -> Measurement {
         tag_overflows: 0,
         leaped_percent: 0.0,
         role: Role::Predicted,
+        disk_band: None,
         members: ["0", "1"].map(member).to_vec(),
         published: vec![
             PublishedFigure {

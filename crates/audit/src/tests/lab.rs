@@ -60,6 +60,7 @@ pub(super) fn row(op: Operation) -> Measurement {
         tag_overflows: 0,
         leaped_percent: 0.0,
         role: Role::Measured,
+        disk_band: None,
         members: Vec::new(),
         published: Vec::new(),
     }

@@ -4,9 +4,11 @@
 //! the best figure of each row, over the rows that all of them have. A lead
 //! below two percent is called a draw: even ratios between subjects are not
 //! known better than that. A subject that leads the mean but not most of the
-//! rows owes it to an outlier: then the class has no single winner.
+//! rows owes it to an outlier: then the class has no single winner. Where nobody fitted
+//! the disks, a lead within what is not known of them is none: see [`super::doubt`].
 
 use super::certainty::{Side, compare, stream_of};
+use super::doubt::Limits;
 use super::states::{not_ranked, unlike};
 use super::trust::MODEL_BENCH;
 use super::view::{Row, View};
@@ -49,6 +51,17 @@ pub(crate) struct Verdict {
     /// How sure the lead is: the best against the next, or against the one
     /// that draws with it; `None` for models, which have no chance in them.
     pub lead: Option<Lead>,
+    /// Whom the best may really not lead, as nobody fitted the disks.
+    pub open: Option<Open>,
+}
+
+/// Subjects that a class's best cannot be told from.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Open {
+    /// Their indexes, nearest first.
+    pub subjects: Vec<usize>,
+    /// What the disks leave open against the nearest.
+    pub limits: Limits,
 }
 
 /// The best of a class against another.
@@ -200,6 +213,7 @@ fn verdict(data: &RunData, view: &View<'_>, class: &str) -> Option<Verdict> {
         Some(Lead { next, comparison })
     };
     let next = scores.get(1).map(|(subject, _)| *subject);
+    let open = open(&rows, &scores);
     Some(Verdict {
         title: class_title(data, class),
         lead: next
@@ -213,6 +227,30 @@ fn verdict(data: &RunData, view: &View<'_>, class: &str) -> Option<Verdict> {
         behind: if single { behind } else { Vec::new() },
         leads,
         remarks,
+        open,
+    })
+}
+
+/// Whom the best of these scores, sums of logarithms over `rows`, may really not lead.
+#[expect(clippy::cast_precision_loss, reason = "a handful of rows")]
+fn open(rows: &[&Row<'_>], scores: &[(usize, f64)]) -> Option<Open> {
+    let (top, best) = *scores.first()?;
+    let against = |subject: usize| {
+        let limits: Vec<Option<Limits>> = rows
+            .iter()
+            .map(|row| Limits::of(row.cells[top]?.m, row.cells[subject]?.m))
+            .collect();
+        Limits::mean(&limits)
+    };
+    let others = scores[1..].iter().filter_map(|(subject, sum)| {
+        let ratio = ((best - sum) / rows.len() as f64).exp();
+        let limits = against(*subject)?;
+        limits.leave_open(ratio).then_some((*subject, limits))
+    });
+    let others: Vec<(usize, Limits)> = others.collect();
+    Some(Open {
+        limits: others.first()?.1,
+        subjects: others.iter().map(|(subject, _)| *subject).collect(),
     })
 }
 
@@ -277,6 +315,12 @@ impl Verdict {
         if self.best.is_empty() {
             return "no single winner".to_owned();
         }
+        if let Some(open) = &self.open {
+            let mut all = self.best.clone();
+            all.extend(open.subjects.iter().filter(|one| !self.best.contains(one)));
+            let all: Vec<&str> = all.iter().map(|&one| names[one].as_str()).collect();
+            return format!("cannot tell between {}", list(&all));
+        }
         let best: Vec<&str> = self
             .best
             .iter()
@@ -285,17 +329,23 @@ impl Verdict {
         list(&best)
     }
 
-    /// Whether the lead may be chance.
+    /// Whether the lead may be chance, or is within what is not known of the disks.
     pub(crate) fn is_uncertain(&self) -> bool {
         let lead = self.lead.as_ref();
-        lead.is_some_and(|lead| matches!(lead.comparison.verdict, Answer::CannotTell { .. }))
+        self.open.is_some() || lead.is_some_and(|lead| matches!(lead.comparison.verdict, Answer::CannotTell { .. }))
     }
 
-    /// How sure the lead is, in words; empty for models.
+    /// How sure the lead is, in words; empty for models of fitted disks.
     pub(crate) fn certainty(&self, names: &[String]) -> String {
-        self.lead.as_ref().map_or_else(String::new, |lead| {
-            format!("Against {}: {}.", names[lead.next], lead.comparison)
-        })
+        let mut sentences = Vec::new();
+        if let Some(lead) = &self.lead {
+            sentences.push(format!("Against {}: {}.", names[lead.next], lead.comparison));
+        }
+        if let Some(open) = &self.open {
+            let nearest = &names[open.subjects[0]];
+            sentences.push(format!("Against {nearest}: {}.", open.limits.words()));
+        }
+        sentences.join(" ")
     }
 
     /// What makes the winner one.

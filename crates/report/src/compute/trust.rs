@@ -2,6 +2,7 @@
 
 use super::accuracy::accuracy;
 use super::column::Column;
+use super::doubt::unfitted;
 use super::view::View;
 use crate::data::RunData;
 use crate::format::{count, list};
@@ -89,6 +90,16 @@ pub(crate) fn trust(view: &View<'_>) -> Vec<String> {
         let of = count(roles.len(), "figure", "figures");
         sentences.push(format!(
             "{measured} of {of} were measured, the others modelled."
+        ));
+    }
+    let disks = unfitted(view.cells().map(|(_, _, cell)| cell.m));
+    if !disks.is_empty() {
+        sentences.push(format!(
+            "Nobody fitted the model to {}: such figures carry a band (as 128…326), in which the \
+             real disks' figures lie for nine disks of ten, as far as leaving out can tell. The \
+             ratio of two figures on the same disks is known better than that, and a rank that \
+             is within what is not known is called one that cannot be told.",
+            list(&disks)
         ));
     }
     let struck = view.cells().filter(|(_, _, cell)| cell.fatal).count();

@@ -7,6 +7,7 @@
 
 use super::accuracy::error_percent;
 use super::column::{Column, columns, names};
+use super::doubt::around;
 use super::fold::fold;
 use super::rate::Rate;
 use crate::data::RunData;
@@ -32,9 +33,13 @@ pub(crate) struct Cell<'a> {
     /// The figure, in the row's unit: of several repetitions the median.
     pub value: f64,
     /// Around the figure, in the row's unit: the lowest and highest over the
-    /// fits of a model, or the 95 % interval over repetitions; both `value`
-    /// where there is neither.
+    /// fits of a model, or the 95 % interval over repetitions, and around these what is
+    /// not known of the disks; both `value` where there is nothing of it.
     pub band: (f64, f64),
+    /// The 95 % interval over repetitions alone.
+    pub interval: Option<(f64, f64)>,
+    /// Where real disks may be, as these were never fitted.
+    pub of_disks: Option<(f64, f64)>,
     /// Repetitions in the figure.
     pub used: usize,
     /// Whether the audit struck it out.
@@ -174,11 +179,18 @@ impl<'a> View<'a> {
 
     /// What the bands around figures are: `Shaded: ...`.
     pub(crate) fn band_words(&self, drawn: &str) -> String {
-        if self.cells().any(|(_, _, cell)| cell.used > 1) {
-            format!("{drawn}: the 95\u{a0}% interval over repetitions.")
-        } else {
-            format!("{drawn}: the band between fits of the disk model.")
+        let any = |has: fn(&Cell<'_>) -> bool| self.cells().any(|(_, _, cell)| has(&cell));
+        let mut parts = Vec::new();
+        if any(|cell| cell.used > 1) {
+            parts.push("the 95\u{a0}% interval over repetitions");
         }
+        if any(|cell| cell.of_disks.is_some()) {
+            parts.push("where real disks may be, as these were never fitted");
+        }
+        if parts.is_empty() {
+            parts.push("the band between fits of the disk model");
+        }
+        format!("{drawn}: {}.", parts.join("; "))
     }
 
     /// Rows that stand in the main tables and charts.
@@ -244,10 +256,17 @@ impl<'a> Row<'a> {
                 let other = self.rate.of(other);
                 (low.min(other), high.max(other))
             });
+            let (mut low, mut high) = folded.interval.unwrap_or(fits);
+            let of_disks = around(folded.m, value);
+            if let Some(band) = of_disks {
+                (low, high) = (low.min(band.0), high.max(band.1));
+            }
             Cell {
                 m: folded.m,
                 value,
-                band: folded.interval.unwrap_or(fits),
+                band: (low, high),
+                interval: folded.interval,
+                of_disks,
                 used: folded.used,
                 fatal: folded.fatal,
             }

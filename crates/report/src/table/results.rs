@@ -3,6 +3,7 @@
 
 use super::{Tone, fitted_mark};
 use crate::compute::bound::percent_of_disks;
+use crate::compute::doubt::words;
 use crate::compute::facts::Facts;
 use crate::compute::findings::{Mark, groups, marks};
 use crate::compute::fold::outlying;
@@ -28,9 +29,11 @@ pub(crate) struct ResultRow {
 pub(crate) struct ResultCell {
     pub value: String,
     pub mark: &'static str,
-    /// Its 95 % interval and repetitions: `98.1 to 101, n 3`; empty for one.
+    /// Its 95 % interval and repetitions, and where real disks may be: `98.1 to 101,
+    /// n 3; disks 50.0…200`; empty of one repetition on fitted disks.
     pub spread: String,
-    /// Half the interval, percent of the figure; empty where there is none.
+    /// Half the interval, percent of the figure, and the band of disks that nobody
+    /// fitted; empty where there is neither.
     pub half_width: String,
     /// Against the best that is not struck out; empty where it is itself.
     pub standing: String,
@@ -133,19 +136,23 @@ fn everywhere(
 
 fn result_cell(row: &Row<'_>, cell: Cell<'_>, standing: Option<Standing>) -> ResultCell {
     let sync = row.has_sync().then(|| progress_percent(cell.m)).flatten();
-    let (mut spread, mut half_width) = (String::new(), String::new());
+    let (mut spread, mut half_width) = (Vec::new(), Vec::new());
     if cell.used > 1 {
-        let (low, high) = cell.band;
-        spread = format!("{}, n\u{a0}{}", range(low, high), cell.used);
+        let (low, high) = cell.interval.unwrap_or((cell.value, cell.value));
+        spread.push(format!("{}, n\u{a0}{}", range(low, high), cell.used));
         if low < high && cell.value > 0.0 {
-            half_width = format!("±{:.1}\u{a0}%", 50.0 * (high - low) / cell.value);
+            half_width.push(format!("±{:.1}\u{a0}%", 50.0 * (high - low) / cell.value));
         }
+    }
+    if let Some(band) = cell.of_disks {
+        spread.push(format!("disks {}", words(band)));
+        half_width.push(words(band));
     }
     ResultCell {
         value: figure(cell.value),
         mark: fitted_mark(cell),
-        spread,
-        half_width,
+        spread: spread.join("; "),
+        half_width: half_width.join(" "),
         standing: match (cell.fatal, standing) {
             (true, _) => String::new(),
             (false, None) => "-".to_owned(),
@@ -163,12 +170,15 @@ fn result_cell(row: &Row<'_>, cell: Cell<'_>, standing: Option<Standing>) -> Res
     }
 }
 
+/// What stands for the interval of repetitions without any spread.
+const ALL_EQUAL: &str = "all equal";
+
 /// `98.1 to 101`; of one value only that.
 fn range(low: f64, high: f64) -> String {
     if low < high {
         format!("{} to {}", figure(low), figure(high))
     } else {
-        "all equal".to_owned()
+        ALL_EQUAL.to_owned()
     }
 }
 
@@ -216,7 +226,9 @@ pub(crate) fn repetitions(view: &View<'_>) -> Vec<RepetitionRow> {
                 column,
                 unit: row.rate.unit(),
                 value: figure(cell.value),
-                interval: range(cell.band.0, cell.band.1),
+                interval: cell
+                    .interval
+                    .map_or_else(|| ALL_EQUAL.to_owned(), |(low, high)| range(low, high)),
                 all: measured.iter().enumerate().map(repetition).collect(),
             });
         }

@@ -189,6 +189,7 @@ pub fn measurements() -> Vec<Measurement> {
                         tag_overflows: 0,
                         leaped_percent: 0.0,
                         role: Role::Measured,
+                        disk_band: None,
                         members: members(iops, *op),
                         published: Vec::new(),
                     });

@@ -140,6 +140,7 @@ fn measurement(job: &Job, sequence: usize, subject: usize, fit: &str) -> Measure
         } else {
             Role::Predicted
         },
+        disk_band: None,
         members: members(job, subject, iops, 60.0),
         published: vec![PublishedFigure {
             source: "article".to_owned(),

@@ -83,6 +83,9 @@ struct MeasurementRow<'a> {
     published_bytes_per_second: Option<f64>,
     published_reliability: Option<Text<'a>>,
     published_error_percent: Option<f64>,
+    disk_band_low: Option<f64>,
+    disk_band_high: Option<f64>,
+    disk_band_ratio: Option<f64>,
 }
 
 #[derive(Serialize)]
@@ -162,6 +165,9 @@ pub fn write_measurements(
             published_bytes_per_second: published.and_then(|figure| figure.bytes_per_second),
             published_reliability: published.map(|figure| Text(&figure.reliability)),
             published_error_percent: super::published_error_percent(m),
+            disk_band_low: m.disk_band.map(|band| band.low),
+            disk_band_high: m.disk_band.map(|band| band.high),
+            disk_band_ratio: m.disk_band.map(|band| band.ratio),
         })?;
     }
     writer.flush()?;

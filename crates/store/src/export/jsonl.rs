@@ -2,7 +2,7 @@
 
 use crate::rows::role_text;
 use crate::text::visible_json;
-use crate::{ExportError, Latency, Measurement, MemberUse, PublishedFigure};
+use crate::{DiskBand, ExportError, Latency, Measurement, MemberUse, PublishedFigure};
 use serde::Serialize;
 use std::io::Write;
 
@@ -53,6 +53,8 @@ struct Line<'a> {
     part: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     cpu_percent: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    disk_band: Option<DiskBand>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
@@ -104,6 +106,7 @@ pub fn to_json_line(m: &Measurement) -> Result<String, ExportError> {
         tool: &m.tool,
         part: &m.part,
         cpu_percent: m.cpu_percent,
+        disk_band: m.disk_band,
     };
     Ok(visible_json(&serde_json::to_string(&line)?).into_owned())
 }

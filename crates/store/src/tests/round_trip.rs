@@ -2,7 +2,7 @@
 
 use super::{cell, measurement, run};
 use crate::{
-    AccuracyNote, LATEST, Latency, Measurement, MemberUse, Operation, PublishedFigure, Records,
+    AccuracyNote, DiskBand, LATEST, Latency, Measurement, MemberUse, Operation, PublishedFigure, Records,
     Role, Setting, Store, StoreError,
 };
 use proptest::prelude::*;
@@ -88,6 +88,7 @@ prop_compose! {
             tag_overflows: counters[4],
             leaped_percent: rates[2],
             role,
+            disk_band: sync.1.map(|low| DiskBand { low, high: rates[0], ratio: rates[1] }),
             members,
             published,
         }

@@ -98,6 +98,42 @@ fn subjects_in_unlike_states_are_not_ranked_without_a_word() {
 }
 
 #[test]
+fn a_lead_within_what_is_not_known_of_the_disks_is_none() {
+    let told = |lead: f64, same: bool| {
+        let mut data = sample::data();
+        data.measurements.clear();
+        for (subject, iops) in [("md", 100.0 * lead), ("gflash", 100.0), ("zfs", 20.0)] {
+            let mut m = sample::cell(subject, 0);
+            m.iops = iops;
+            m.disk_band = Some(raidlab_store::DiskBand {
+                low: 0.5,
+                high: 1.5,
+                ratio: 1.2,
+            });
+            for member in &mut m.members {
+                let disk = if same { "a" } else { subject };
+                disk.clone_into(&mut member.model);
+            }
+            data.measurements.push(m);
+        }
+        let view = View::new(&data);
+        let verdict = &verdicts(&data, &view)[0];
+        let names = &view.names;
+        (verdict.winner(names), verdict.certainty(names), verdict.is_uncertain())
+    };
+    let (winner, certainty, uncertain) = told(1.1, true);
+    assert_eq!(winner, "cannot tell between md and gflash");
+    assert!(certainty.contains("within a factor of 1.20"), "{certainty}");
+    assert!(uncertain);
+    // On the same disks the common error cancels.
+    assert_eq!(told(1.5, true), ("md".to_owned(), String::new(), false));
+    let (winner, certainty, _) = told(1.5, false);
+    assert_eq!(winner, "cannot tell between md and gflash");
+    assert!(certainty.contains("are not the same"), "{certainty}");
+    assert_eq!(told(4.0, false).0, "md");
+}
+
+#[test]
 fn small_leads_are_draws() {
     insta::assert_snapshot!(
         verdict_of(&[("md", [100.0, 100.0]), ("gflash", [101.0, 101.0])]),

@@ -1,0 +1,207 @@
+//! How far the figures of a disk that nobody fitted may be from those of the real one.
+//!
+//! A preset made from a data sheet borrows what no data sheet has, mostly the choice of
+//! the next command and the caches. What that costs was measured by leaving out: disks
+//! with published figures were predicted from their data sheets, and the predictions
+//! compared (`raidlab fit --left-out`). A [`Band`] is what follows for one kind of load
+//! on one kind of disk; [`Bands`] is the file that keeps them all.
+
+use crate::parameters::DiskParameters;
+use serde::Deserialize;
+use thiserror::Error;
+
+/// The kinds of disks that bands are known for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Medium {
+    /// Platters and an arm.
+    Platters,
+    /// The same with shingled tracks. What is not known of it is as on platters.
+    Shingles,
+    /// Solid-state disks.
+    Flash,
+}
+
+/// The kinds of load that the model's error was found to depend on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Load {
+    /// Random reads, fewer than three at a time on a disk.
+    RandomRead,
+    /// Random reads, three or more at a time on a disk: it chooses the next.
+    QueuedRandomRead,
+    /// Random writes; the write cache chooses the next at any queue depth.
+    RandomWrite,
+    /// Random reads and writes together.
+    Mixed,
+    /// One sequential stream.
+    Stream,
+    /// Several sequential streams on one disk.
+    Streams,
+}
+
+/// A factor's name in files, and back.
+macro_rules! named {
+    ($type:ident: $($variant:ident $name:literal),*) => {
+        impl $type {
+            /// Every one, in order.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),*];
+
+            /// As in files.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name),* }
+            }
+        }
+    };
+}
+
+named!(Medium: Platters "platters", Shingles "shingles", Flash "flash");
+named!(Load: RandomRead "random-read", QueuedRandomRead "queued-random-read",
+    RandomWrite "random-write", Mixed "mixed", Stream "stream", Streams "streams");
+
+/// A band: factors on a rate.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+pub struct Band {
+    /// The real disk's rate is at least so many times the modelled one; at most 1.
+    pub low: f64,
+    /// And at most so many times; at least 1.
+    pub high: f64,
+    /// By so much the ratio of two such figures on the same disks may be off, either
+    /// way; at least 1. Their common error cancels, and what is left is less.
+    pub ratio: f64,
+}
+
+impl Band {
+    /// No doubt at all.
+    pub const NONE: Self = Self {
+        low: 1.0,
+        high: 1.0,
+        ratio: 1.0,
+    };
+
+    /// The band that holds what either holds.
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        Self {
+            low: self.low.min(other.low),
+            high: self.high.max(other.high),
+            ratio: self.ratio.max(other.ratio),
+        }
+    }
+}
+
+/// The bands of all kinds of disks and loads.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Bands(Vec<Entry>);
+
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+struct Entry {
+    medium: Medium,
+    load: Load,
+    #[serde(flatten)]
+    band: Band,
+}
+
+/// A file of bands that cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum BandsError {
+    /// Not TOML, or not in the form of such a file.
+    #[error("{file}: {message}")]
+    Syntax {
+        /// The file.
+        file: String,
+        /// What the parser says.
+        message: String,
+    },
+    /// A band without its own figure in it, or with a ratio below 1.
+    #[error("{file}: the band of {load} on {medium} must hold 1")]
+    Empty {
+        /// The file.
+        file: String,
+        /// The kind of load.
+        load: &'static str,
+        /// The kind of disk.
+        medium: &'static str,
+    },
+    /// A kind of load that platters, or flash, have no band for.
+    #[error("{file}: no band of {load} on {medium}")]
+    Missing {
+        /// The file.
+        file: String,
+        /// The kind of load.
+        load: &'static str,
+        /// The kind of disk.
+        medium: &'static str,
+    },
+}
+
+#[derive(Deserialize)]
+struct File {
+    band: Vec<Entry>,
+}
+
+impl Bands {
+    /// Reads bands from the text of `file` (used in errors).
+    ///
+    /// # Errors
+    /// Names the file and the first thing that is wrong.
+    pub fn parse(file: &str, text: &str) -> Result<Self, BandsError> {
+        let raw: File = toml::from_str(text).map_err(|error| BandsError::Syntax {
+            file: file.to_owned(),
+            message: error.message().to_owned(),
+        })?;
+        let within = |band: &Band| {
+            let Band { low, high, ratio } = *band;
+            (0.0..=1.0).contains(&low) && low > 0.0 && high >= 1.0 && ratio >= 1.0
+        };
+        if let Some(entry) = raw.band.iter().find(|entry| !within(&entry.band)) {
+            return Err(BandsError::Empty {
+                file: file.to_owned(),
+                load: entry.load.name(),
+                medium: entry.medium.name(),
+            });
+        }
+        for medium in [Medium::Platters, Medium::Flash] {
+            for &load in Load::ALL {
+                let own = |entry: &Entry| entry.medium == medium && entry.load == load;
+                if !raw.band.iter().any(own) {
+                    return Err(BandsError::Missing {
+                        file: file.to_owned(),
+                        load: load.name(),
+                        medium: medium.name(),
+                    });
+                }
+            }
+        }
+        Ok(Self(raw.band))
+    }
+
+    /// The band of a load on a kind of disk.
+    #[must_use]
+    pub fn of(&self, medium: Medium, load: Load) -> Band {
+        let kind = |medium| {
+            let mut all = self.0.iter();
+            all.find(move |entry| entry.medium == medium && entry.load == load)
+        };
+        let found = kind(medium).or_else(|| kind(Medium::Platters));
+        found.map_or(Band::NONE, |entry| entry.band)
+    }
+}
+
+impl DiskParameters {
+    /// What kind of disk the numbers describe.
+    #[must_use]
+    pub const fn medium(&self) -> Medium {
+        if self.flash.is_some() {
+            Medium::Flash
+        } else if self.shingles.is_some() {
+            Medium::Shingles
+        } else {
+            Medium::Platters
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

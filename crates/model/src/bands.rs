@@ -1,0 +1,160 @@
+//! How far the figures of an experiment may be off because nobody fitted its disks.
+//!
+//! What matters is what the members did, not what the job asked for: a write to a RAID 5
+//! is reads and writes of its members, and a queue of 32 is one of 8 on each of four. So
+//! the load of each member is told from its own counters, except that only the job knows
+//! whether it ran in sequence. The band of a row is the one around those of all its
+//! members that were not fitted.
+
+use crate::presets::{self, LoadPresetError};
+use raidlab_disk::{Band, Bands, Load, Medium, Preset};
+use raidlab_lab::{Experiment, Files, PlannedJob, PlannedStep, Work};
+use raidlab_store::{DiskBand, Measurement, MemberUse, Operation};
+use std::sync::LazyLock;
+
+/// The bands as they are built in; a test reads the file.
+static BANDS: LazyLock<Bands> = LazyLock::new(|| {
+    let text = include_str!("../../../facts/bands.toml");
+    Bands::parse("facts/bands.toml", text).unwrap_or_default()
+});
+
+/// From so many reads in flight on a disk, on average, it has a choice.
+const QUEUED: f64 = 2.5;
+
+/// With a smaller part of the other kind, operations count as all alike.
+const ALIKE: f64 = 0.05;
+
+/// Which of an experiment's disks were not fitted.
+#[derive(Debug, Clone, Default)]
+pub struct Unfitted {
+    /// Of each slot: what kind of disk it is; `None` where it was fitted.
+    members: Vec<Option<Medium>>,
+}
+
+impl Unfitted {
+    /// Of these presets, slot by slot, in the parameter set `fit`.
+    #[must_use]
+    pub fn new(presets: &[Preset], fit: &str) -> Self {
+        let medium = |preset: &Preset| {
+            let fitted = preset.is_fitted(fit).unwrap_or_default();
+            let parameters = preset.parameters(fit).ok().filter(|_| !fitted);
+            parameters.map(raidlab_disk::DiskParameters::medium)
+        };
+        Self {
+            members: presets.iter().map(medium).collect(),
+        }
+    }
+
+    /// Of an experiment's disks.
+    ///
+    /// # Errors
+    /// A preset that cannot be read.
+    pub fn of(experiment: &Experiment, files: &Files) -> Result<Self, LoadPresetError> {
+        let presets = experiment.disks.iter();
+        let presets: Vec<Preset> = presets
+            .map(|name| presets::load_from(files, name))
+            .collect::<Result<_, _>>()?;
+        Ok(Self::new(&presets, &experiment.fit))
+    }
+
+    /// The band of a job's row; `None` where all disks that took part were fitted.
+    #[must_use]
+    pub fn band(&self, work: &Work, row: &Measurement) -> Option<DiskBand> {
+        let order = Order::of(work, row);
+        let of_member = |(medium, member): (&Option<Medium>, &MemberUse)| {
+            let load = order.load(member, row)?;
+            Some(BANDS.of((*medium)?, load))
+        };
+        let members = self.members.iter().zip(&row.members);
+        let found = members.filter_map(of_member).reduce(Band::or)?;
+        Some(DiskBand {
+            low: found.low,
+            high: found.high,
+            ratio: found.ratio,
+        })
+    }
+
+    /// The same of a row that tells no more than its job's place in the suite.
+    #[must_use]
+    pub fn band_in(&self, experiment: &Experiment, row: &Measurement) -> Option<DiskBand> {
+        let job = |step: &PlannedStep| match step {
+            PlannedStep::Job(job) if job.sequence == row.sequence => Some(job.clone()),
+            _ => None,
+        };
+        let job: PlannedJob = experiment.steps.iter().find_map(job)?;
+        self.band(&job.work, row)
+    }
+}
+
+/// In what order a job goes through the array.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Order {
+    /// One stream.
+    Stream,
+    /// Several, or one that goes back and forth.
+    Streams,
+    /// At random.
+    Random,
+    /// Nobody knows.
+    Unknown,
+}
+
+impl Order {
+    fn of(work: &Work, row: &Measurement) -> Self {
+        let alone = match (work, row.op) {
+            (Work::Fio { .. }, _) => work.group().map_or(Self::Unknown, |group| {
+                let plain = |job: &raidlab_workload::JobSpec| {
+                    !job.pattern.is_random() && job.step == 0 && job.strides.is_none()
+                };
+                let clones = group.jobs.iter().map(|job| job.num_jobs).sum::<u32>();
+                let both = |job: &raidlab_workload::JobSpec| {
+                    job.pattern.reads() && job.pattern.writes()
+                };
+                match (group.jobs.iter().all(plain), clones) {
+                    (false, _) => Self::Random,
+                    (true, 1) if !group.jobs.iter().any(both) => Self::Stream,
+                    (true, _) => Self::Streams,
+                }
+            }),
+            (_, op) if op.only_reads() || op.only_writes() => match op {
+                Operation::RandomRead
+                | Operation::RandomWrite
+                | Operation::StrideRead
+                | Operation::BackwardRead
+                | Operation::RecordRewrite => Self::Random,
+                _ => Self::Stream,
+            },
+            (_, Operation::Rewrite) => Self::Streams,
+            (_, Operation::Seek) => Self::Random,
+            _ => Self::Unknown,
+        };
+        // What is copied beside a stream is another one.
+        match alone {
+            Self::Stream if row.sync_percent_start.is_some() => Self::Streams,
+            other => other,
+        }
+    }
+
+    /// What a member had to do; `None` where that was nothing.
+    #[expect(clippy::cast_precision_loss, reason = "shares of counters")]
+    fn load(self, member: &MemberUse, row: &Measurement) -> Option<Load> {
+        let (reads, writes) = (member.read_ios as f64, member.write_ios as f64);
+        if reads + writes <= 0.0 {
+            return None;
+        }
+        let in_flight = member.read_ticks_ns as f64 / (row.runtime_ns as f64).max(1.0);
+        let part = reads / (reads + writes);
+        Some(match self {
+            Self::Stream => Load::Stream,
+            Self::Streams => Load::Streams,
+            Self::Unknown => Load::Mixed,
+            Self::Random if part < ALIKE => Load::RandomWrite,
+            Self::Random if part <= 1.0 - ALIKE => Load::Mixed,
+            Self::Random if in_flight < QUEUED => Load::RandomRead,
+            Self::Random => Load::QueuedRandomRead,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,163 @@
+//! What is not known of modelled disks that nobody fitted, and what follows for figures
+//! and for ranks.
+//!
+//! A row of such disks carries a band: how far the real rate may be from the modelled
+//! one ([`DiskBand`]). Two figures on the same disks err together: of their ratio more is
+//! known than of either. So a comparison has one of two grounds. On the same disks the
+//! ratio decides by what is left when the common error has cancelled; on other disks each
+//! figure may lie anywhere in its own band. A lead that is no longer one at the worse end
+//! is none: nobody can tell.
+
+use crate::format::figure;
+use raidlab_store::{DiskBand, Measurement};
+use std::collections::BTreeSet;
+
+/// Where the real figure may lie, in the unit of `value`; `None` where all disks were
+/// fitted, or are real.
+pub(crate) fn around(m: &Measurement, value: f64) -> Option<(f64, f64)> {
+    let band = m.disk_band?;
+    Some((value * band.low, value * band.high))
+}
+
+/// `128…326`.
+pub(crate) fn words((low, high): (f64, f64)) -> String {
+    format!("{}…{}", figure(low), figure(high))
+}
+
+/// What the disks leave open when two figures are compared.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Limits {
+    /// The real ratio is at least so many times the modelled one.
+    pub low: f64,
+    /// And at most.
+    pub high: f64,
+    /// Whether the two ran on the same disks, whose common error cancels.
+    pub same_disks: bool,
+}
+
+impl Limits {
+    /// Of `one` over `other`; `None` where nothing is open.
+    pub(crate) fn of(one: &Measurement, other: &Measurement) -> Option<Self> {
+        if one.disk_band.is_none() && other.disk_band.is_none() {
+            return None;
+        }
+        let known = DiskBand {
+            low: 1.0,
+            high: 1.0,
+            ratio: 1.0,
+        };
+        let [a, b] = [one, other].map(|m| m.disk_band.unwrap_or(known));
+        let same_disks = models(one) == models(other);
+        let (low, high) = if same_disks {
+            let ratio = a.ratio.max(b.ratio);
+            (1.0 / ratio, ratio)
+        } else {
+            (a.low / b.high, a.high / b.low)
+        };
+        Some(Self {
+            low,
+            high,
+            same_disks,
+        })
+    }
+
+    /// Of a geometric mean of ratios, each with its own limits: those of one disk err
+    /// together, so the mean errs as they do on average. Ratios without limits count.
+    #[expect(clippy::cast_precision_loss, reason = "a handful of rows")]
+    pub(crate) fn mean(all: &[Option<Self>]) -> Option<Self> {
+        let there: Vec<&Self> = all.iter().flatten().collect();
+        let first = there.first()?;
+        let count = all.len() as f64;
+        let mean = |end: fn(&Self) -> f64| {
+            (there.iter().map(|one| end(one).ln()).sum::<f64>() / count).exp()
+        };
+        Some(Self {
+            low: mean(|one| one.low),
+            high: mean(|one| one.high),
+            same_disks: first.same_disks && there.iter().all(|one| one.same_disks),
+        })
+    }
+
+    /// Whether a modelled ratio may really be 1, or lie on its other side.
+    pub(crate) fn leave_open(&self, ratio: f64) -> bool {
+        ratio * self.low <= 1.0 && 1.0 <= ratio * self.high
+    }
+
+    /// What decides, in words.
+    pub(crate) fn words(&self) -> String {
+        if self.same_disks {
+            format!(
+                "the disks were never fitted; as both ran on the same ones, the ratio is known \
+                 within a factor of {:.2}",
+                self.high
+            )
+        } else {
+            format!(
+                "the disks were never fitted and are not the same, so that the real ratio may be \
+                 {:.2} to {:.2} times this one",
+                self.low, self.high
+            )
+        }
+    }
+}
+
+fn models(m: &Measurement) -> BTreeSet<&str> {
+    let models = m.members.iter().map(|member| member.model.as_str());
+    models.collect()
+}
+
+/// The disks without a fit in some rows, by name, in order.
+pub(crate) fn unfitted<'a>(rows: impl Iterator<Item = &'a Measurement>) -> Vec<&'a str> {
+    let banded = rows.filter(|m| m.disk_band.is_some());
+    let names: BTreeSet<&str> = banded.flat_map(models).collect();
+    names.into_iter().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Limits, around, words};
+    use crate::sample;
+    use raidlab_store::{DiskBand, Measurement};
+
+    fn on(disk: &str, band: Option<DiskBand>) -> Measurement {
+        let mut m = sample::cell("md", 0);
+        for member in &mut m.members {
+            disk.clone_into(&mut member.model);
+        }
+        m.disk_band = band;
+        m
+    }
+
+    const BAND: Option<DiskBand> = Some(DiskBand {
+        low: 0.5,
+        high: 2.0,
+        ratio: 1.2,
+    });
+
+    #[test]
+    fn a_figure_has_its_band_in_words() {
+        assert_eq!(around(&on("a", None), 100.0), None);
+        let band = around(&on("a", BAND), 100.0).unwrap();
+        assert_eq!(words(band), "50.0…200");
+    }
+
+    #[test]
+    fn on_the_same_disks_the_common_error_cancels() {
+        let same = Limits::of(&on("a", BAND), &on("a", BAND)).unwrap();
+        assert!(same.same_disks && same.leave_open(1.19) && !same.leave_open(1.21));
+        assert!(same.leave_open(1.0 / 1.19) && !same.leave_open(1.0 / 1.21));
+        let other = Limits::of(&on("a", BAND), &on("b", BAND)).unwrap();
+        assert!(!other.same_disks && other.leave_open(3.9) && !other.leave_open(4.1));
+        let fitted = Limits::of(&on("a", BAND), &on("b", None)).unwrap();
+        assert_eq!((fitted.low, fitted.high), (0.5, 2.0));
+        assert_eq!(Limits::of(&on("a", None), &on("b", None)), None);
+    }
+
+    #[test]
+    fn over_several_rows_the_limits_are_averaged() {
+        let one = Limits::of(&on("a", BAND), &on("b", None));
+        let mean = Limits::mean(&[one, None]).unwrap();
+        assert!((mean.high - 2.0_f64.sqrt()).abs() < 1e-9, "{mean:?}");
+        assert_eq!(Limits::mean(&[None, None]), None);
+    }
+}
