@@ -40,7 +40,7 @@ pub enum Load {
     Streams,
 }
 
-/// A factor's name in files, and back.
+/// The names of a kind in files.
 macro_rules! named {
     ($type:ident: $($variant:ident $name:literal),*) => {
         impl $type {
@@ -164,6 +164,7 @@ impl Bands {
         }
         for medium in [Medium::Platters, Medium::Flash] {
             for &load in Load::ALL {
+                let load = load.on(medium);
                 let own = |entry: &Entry| entry.medium == medium && entry.load == load;
                 if !raw.band.iter().any(own) {
                     return Err(BandsError::Missing {
@@ -180,12 +181,23 @@ impl Bands {
     /// The band of a load on a kind of disk.
     #[must_use]
     pub fn of(&self, medium: Medium, load: Load) -> Band {
+        let load = load.on(medium);
         let kind = |medium| {
             let mut all = self.0.iter();
             all.find(move |entry| entry.medium == medium && entry.load == load)
         };
         let found = kind(medium).or_else(|| kind(Medium::Platters));
         found.map_or(Band::NONE, |entry| entry.band)
+    }
+}
+
+impl Load {
+    /// What a load is to a kind of disk: without an arm several streams are as one.
+    const fn on(self, medium: Medium) -> Self {
+        match (self, medium) {
+            (Self::Streams, Medium::Flash) => Self::Stream,
+            (load, _) => load,
+        }
     }
 }
 

@@ -24,6 +24,8 @@ fn shingles_are_platters_where_nothing_else_is_known() {
     assert_eq!(high(Medium::Platters, Load::RandomWrite), 12.0);
     assert_eq!(high(Medium::Flash, Load::RandomWrite), 22.0);
     assert_eq!(high(Medium::Shingles, Load::RandomWrite), 12.0);
+    // Without an arm several streams are as one.
+    assert_eq!(high(Medium::Flash, Load::Streams), high(Medium::Flash, Load::Stream));
     let own = "[[band]]\nmedium = \"shingles\"\nload = \"random-write\"\nlow = 0.5\nhigh = 3.0\nratio = 1.1\n";
     let bands = Bands::parse("bands.toml", &(text + own)).unwrap();
     assert_eq!(bands.of(Medium::Shingles, Load::RandomWrite).high, 3.0);

@@ -1,6 +1,6 @@
 //! Good presets, and what people are told of bad ones.
 
-use super::Preset;
+use super::{Basis, Preset};
 use raidlab_units::{Bytes, Nanos, Sectors};
 use std::error::Error;
 
@@ -40,7 +40,10 @@ fn every_mistake_is_named_with_its_place() {
         ),
         (
             "a number without a source",
-            edited("{ value = 32, source", "{ value = 32, sauce"),
+            edited(
+                "{ value = 32, basis = \"fitted\", source",
+                "{ value = 32, basis = \"fitted\", sauce",
+            ),
         ),
         (
             "an unknown parameter",
@@ -143,4 +146,22 @@ fn a_set_replaces_what_all_share_and_keeps_the_source() {
     };
     assert_eq!(source("joint"), "a try");
     assert!(source("strict").starts_with("assumed"));
+}
+
+#[test]
+fn a_set_is_fitted_where_any_of_its_numbers_is() {
+    let preset = Preset::parse("disk.toml", SHIPPED).expect("valid");
+    assert_eq!(preset.is_fitted("strict"), Ok(true));
+    let basis = |preset: &Preset, name: &str| {
+        let numbers = preset.provenance("strict").expect("there is such a set");
+        numbers.iter().find(|number| number.name == name).expect(name).basis
+    };
+    assert_eq!(basis(&preset, "seek_settle_ms"), Basis::Fitted);
+    assert_eq!(basis(&preset, "revolution_us"), Basis::Rated);
+    assert_eq!(basis(&preset, "rate_curve_kibibytes_per_second"), Basis::Measured);
+    // What a file does not say it only assumes.
+    let text = SHIPPED.replace("basis = \"fitted\", ", "");
+    let preset = Preset::parse("disk.toml", &text).expect("valid");
+    assert_eq!(preset.is_fitted("strict"), Ok(false));
+    assert_eq!(basis(&preset, "seek_settle_ms"), Basis::Assumed);
 }

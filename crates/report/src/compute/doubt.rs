@@ -138,7 +138,7 @@ mod tests {
     fn a_figure_has_its_band_in_words() {
         assert_eq!(around(&on("a", None), 100.0), None);
         let band = around(&on("a", BAND), 100.0).unwrap();
-        assert_eq!(words(band), "50.0…200");
+        assert_eq!(words(band), "50.0…200.0");
     }
 
     #[test]

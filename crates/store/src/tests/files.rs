@@ -1,6 +1,7 @@
 //! Files that are not a store of ours keep their bytes and get a clear error.
 
 use super::{cell, measurement, run};
+use crate::schema::SCHEMA_VERSION;
 use crate::{LATEST, Store, StoreError};
 use rusqlite::Connection;
 use std::fs;
@@ -68,7 +69,7 @@ fn a_store_of_another_version_is_refused() {
         refusal(&path),
         StoreError::OtherVersion {
             found: 7,
-            supported: 3,
+            supported: SCHEMA_VERSION,
             ..
         }
     ));
