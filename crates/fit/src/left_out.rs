@@ -206,7 +206,9 @@ impl LeftOut {
         };
         let found: Self = toml::from_str(text).map_err(|error| fail(error.message().to_owned()))?;
         if found.schema != 1 {
-            return Err(fail("schema must be 1, the only version there is".to_owned()));
+            return Err(fail(
+                "schema must be 1, the only version there is".to_owned(),
+            ));
         }
         let positive = |number: f64| number.is_finite() && number > 0.0;
         for rated in &found.rated {
@@ -270,7 +272,11 @@ impl LeftOut {
 #[expect(clippy::cast_precision_loss, reason = "a rate is a statistic")]
 fn simulated(disk: &LeftOutDisk, fact: &LeftOutFact) -> Fact {
     let reads = fact.op == Direction::Read;
-    let pattern = if reads { Pattern::RandRead } else { Pattern::RandWrite };
+    let pattern = if reads {
+        Pattern::RandRead
+    } else {
+        Pattern::RandWrite
+    };
     Fact {
         id: format!("{} at queue depth {}", disk.name, fact.queue_depth),
         title: format!(
@@ -309,9 +315,14 @@ pub fn left_out_bands(rows: &[LeftOutRow]) -> Vec<LeftOutBand> {
             .filter(|row| row.medium == medium && row.disputed.is_empty())
             .collect();
         let is_random = |load: Load| !matches!(load, Load::Stream | Load::Streams | Load::Mixed);
-        let random: Vec<&LeftOutRow> = own.iter().copied().filter(|row| is_random(row.load)).collect();
+        let random: Vec<&LeftOutRow> = own
+            .iter()
+            .copied()
+            .filter(|row| is_random(row.load))
+            .collect();
         for &load in Load::ALL {
-            let of_load: Vec<&LeftOutRow> = own.iter().copied().filter(|row| row.load == load).collect();
+            let of_load: Vec<&LeftOutRow> =
+                own.iter().copied().filter(|row| row.load == load).collect();
             let (counted, like) = if load == Load::Mixed {
                 (&random, u32::MAX)
             } else {
@@ -323,7 +334,9 @@ pub fn left_out_bands(rows: &[LeftOutRow]) -> Vec<LeftOutBand> {
             }
             let mut band = around(&by_disk);
             if load == Load::Mixed {
-                let parts = bands.iter().filter(|one: &&LeftOutBand| one.medium == medium && is_random(one.load));
+                let parts = bands
+                    .iter()
+                    .filter(|one: &&LeftOutBand| one.medium == medium && is_random(one.load));
                 band = parts.fold(Band::NONE, |band, part| band.or(part.band));
             }
             band.ratio = apart(&by_disk, like);
@@ -385,9 +398,10 @@ fn around(disks: &[Errors]) -> Band {
 /// are alike. Of disks with a single figure nothing is known: then by the whole band.
 fn apart(disks: &[Errors], like: u32) -> f64 {
     let worst = |errors: &Errors| {
-        let pairs = errors.iter().enumerate().flat_map(|(place, one)| {
-            errors[place + 1..].iter().map(move |other| (one, other))
-        });
+        let pairs = errors
+            .iter()
+            .enumerate()
+            .flat_map(|(place, one)| errors[place + 1..].iter().map(move |other| (one, other)));
         pairs
             .filter(|(one, other)| {
                 let (less, more) = (one.0.min(other.0), one.0.max(other.0));

@@ -33,9 +33,7 @@ fn the_bands_are_those_that_leaving_out_gives() {
     );
     // Every figure that counts lies in the band of its kind.
     for row in rows.iter().filter(|row| row.disputed.is_empty()) {
-        let own = |one: &&LeftOutBand| {
-            one.medium == row.medium && one.load == row.load
-        };
+        let own = |one: &&LeftOutBand| one.medium == row.medium && one.load == row.load;
         let band = bands.iter().find(own).unwrap().band;
         let real = row.measured / row.predicted;
         assert!((band.low..=band.high).contains(&real), "{row:?}");
@@ -71,10 +69,12 @@ fn presets_are_made_as_left_out_disks_are() {
         [rate(disk.rate_curve.first()), rate(disk.rate_curve.last())]
     };
     let (own, shipped) = (ends(&made), ends(&preset));
-    assert!(near(own[0], shipped[0]) && near(own[1], shipped[1]), "{own:?} {shipped:?}");
+    assert!(
+        near(own[0], shipped[0]) && near(own[1], shipped[1]),
+        "{own:?} {shipped:?}"
+    );
     assert_eq!(made.medium(), Medium::Platters);
 }
-
 
 fn row(disk: &str, queue_depth: u32, measured: f64) -> LeftOutRow {
     LeftOutRow {
@@ -99,7 +99,10 @@ fn queued(rows: &[LeftOutRow]) -> LeftOutBand {
 fn one_or_two_disks_give_twice_their_worst_error() {
     let found = queued(&[row("a", 8, 80.0), row("b", 8, 110.0)]);
     // (0.8)^2 and its inverse, rounded outwards.
-    assert_eq!((found.band.low, found.band.high, found.disks), (0.64, 1.57, 2));
+    assert_eq!(
+        (found.band.low, found.band.high, found.disks),
+        (0.64, 1.57, 2)
+    );
     // A single depth of each: nothing is known of ratios but the whole band.
     assert_eq!(found.band.ratio, 1.57);
 }

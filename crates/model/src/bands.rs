@@ -107,9 +107,8 @@ impl Order {
                     !job.pattern.is_random() && job.step == 0 && job.strides.is_none()
                 };
                 let clones = group.jobs.iter().map(|job| job.num_jobs).sum::<u32>();
-                let both = |job: &raidlab_workload::JobSpec| {
-                    job.pattern.reads() && job.pattern.writes()
-                };
+                let both =
+                    |job: &raidlab_workload::JobSpec| job.pattern.reads() && job.pattern.writes();
                 match (group.jobs.iter().all(plain), clones) {
                     (false, _) => Self::Random,
                     (true, 1) if !group.jobs.iter().any(both) => Self::Stream,

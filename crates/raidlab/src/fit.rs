@@ -200,7 +200,13 @@ fn left_out_tables(rows: &[LeftOutRow], bands: &[LeftOutBand]) -> String {
             one.disks.to_string(),
         ]
     });
-    let head = ["kind", "load", "real over modelled", "ratio off by", "disks"];
+    let head = [
+        "kind",
+        "load",
+        "real over modelled",
+        "ratio off by",
+        "disks",
+    ];
     text.push('\n');
     text.push_str(&output::table(&head, &[3, 4], lines.collect()));
     text

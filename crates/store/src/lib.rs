@@ -29,7 +29,8 @@ pub use export::{
     published_error_percent, to_json_line, write_csv, write_json_lines, write_members_csv,
 };
 pub use measurement::{
-    DiskBand, KeptPlan, Latency, Measurement, MemberUse, Metric, PublishedFigure, Role, Run, Setting,
+    DiskBand, KeptPlan, Latency, Measurement, MemberUse, Metric, PublishedFigure, Role, Run,
+    Setting,
 };
 pub use raidlab_results::{Operation, UnknownOperation};
 pub use record::{

@@ -1,7 +1,9 @@
 //! Measurements to table rows and back.
 
 use crate::store::Origin;
-use crate::{DiskBand, Latency, Measurement, MemberUse, Operation, PublishedFigure, Role, StoreError};
+use crate::{
+    DiskBand, Latency, Measurement, MemberUse, Operation, PublishedFigure, Role, StoreError,
+};
 use rusqlite::types::Type;
 use rusqlite::{Row, Transaction, params};
 use std::path::Path;

@@ -154,11 +154,18 @@ fn a_set_is_fitted_where_any_of_its_numbers_is() {
     assert_eq!(preset.is_fitted("strict"), Ok(true));
     let basis = |preset: &Preset, name: &str| {
         let numbers = preset.provenance("strict").expect("there is such a set");
-        numbers.iter().find(|number| number.name == name).expect(name).basis
+        numbers
+            .iter()
+            .find(|number| number.name == name)
+            .expect(name)
+            .basis
     };
     assert_eq!(basis(&preset, "seek_settle_ms"), Basis::Fitted);
     assert_eq!(basis(&preset, "revolution_us"), Basis::Rated);
-    assert_eq!(basis(&preset, "rate_curve_kibibytes_per_second"), Basis::Measured);
+    assert_eq!(
+        basis(&preset, "rate_curve_kibibytes_per_second"),
+        Basis::Measured
+    );
     // What a file does not say it only assumes.
     let text = SHIPPED.replace("basis = \"fitted\", ", "");
     let preset = Preset::parse("disk.toml", &text).expect("valid");

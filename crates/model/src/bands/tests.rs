@@ -5,7 +5,10 @@ use raidlab_lab::Work;
 use raidlab_store::{Measurement, MemberUse, Operation};
 
 fn unfitted(names: &[&str]) -> Unfitted {
-    let presets: Vec<_> = names.iter().map(|name| presets::load(name).unwrap()).collect();
+    let presets: Vec<_> = names
+        .iter()
+        .map(|name| presets::load(name).unwrap())
+        .collect();
     let set = presets[0].set_names()[0].to_owned();
     Unfitted::new(&presets, &set)
 }
@@ -55,18 +58,30 @@ fn the_shipped_bands_can_be_read() {
 fn fitted_disks_have_no_band_and_one_other_disk_gives_the_array_its_own() {
     let work = work("--rw=randread --bs=4k --size=1g");
     let row = row(Operation::Read, 100, 0, 1);
-    assert_eq!(unfitted(&["wd4000fyyz", "wd4000fyyz"]).band(&work, &row), None);
+    assert_eq!(
+        unfitted(&["wd4000fyyz", "wd4000fyyz"]).band(&work, &row),
+        None
+    );
     let alone = BANDS.of(Medium::Platters, Load::RandomRead);
-    let found = unfitted(&["st6000vn001", "st6000vn001"]).band(&work, &row).unwrap();
-    assert_eq!((found.low, found.high, found.ratio), (alone.low, alone.high, alone.ratio));
+    let found = unfitted(&["st6000vn001", "st6000vn001"])
+        .band(&work, &row)
+        .unwrap();
+    assert_eq!(
+        (found.low, found.high, found.ratio),
+        (alone.low, alone.high, alone.ratio)
+    );
     let flash = BANDS.of(Medium::Flash, Load::RandomRead);
-    let both = unfitted(&["st6000vn001", "ssd950pro"]).band(&work, &row).unwrap();
+    let both = unfitted(&["st6000vn001", "ssd950pro"])
+        .band(&work, &row)
+        .unwrap();
     assert_eq!(both.low, alone.low.min(flash.low));
     assert_eq!(both.high, alone.high.max(flash.high));
     // A disk that had nothing to do adds no doubt.
     let mut row = row;
     row.members[1] = MemberUse::default();
-    let one = unfitted(&["st6000vn001", "ssd950pro"]).band(&work, &row).unwrap();
+    let one = unfitted(&["st6000vn001", "ssd950pro"])
+        .band(&work, &row)
+        .unwrap();
     assert_eq!((one.low, one.high), (alone.low, alone.high));
 }
 

@@ -332,14 +332,18 @@ impl Verdict {
     /// Whether the lead may be chance, or is within what is not known of the disks.
     pub(crate) fn is_uncertain(&self) -> bool {
         let lead = self.lead.as_ref();
-        self.open.is_some() || lead.is_some_and(|lead| matches!(lead.comparison.verdict, Answer::CannotTell { .. }))
+        self.open.is_some()
+            || lead.is_some_and(|lead| matches!(lead.comparison.verdict, Answer::CannotTell { .. }))
     }
 
     /// How sure the lead is, in words; empty for models of fitted disks.
     pub(crate) fn certainty(&self, names: &[String]) -> String {
         let mut sentences = Vec::new();
         if let Some(lead) = &self.lead {
-            sentences.push(format!("Against {}: {}.", names[lead.next], lead.comparison));
+            sentences.push(format!(
+                "Against {}: {}.",
+                names[lead.next], lead.comparison
+            ));
         }
         if let Some(open) = &self.open {
             let nearest = &names[open.subjects[0]];

@@ -2,8 +2,8 @@
 
 use super::{cell, measurement, run};
 use crate::{
-    AccuracyNote, DiskBand, LATEST, Latency, Measurement, MemberUse, Operation, PublishedFigure, Records,
-    Role, Setting, Store, StoreError,
+    AccuracyNote, DiskBand, LATEST, Latency, Measurement, MemberUse, Operation, PublishedFigure,
+    Records, Role, Setting, Store, StoreError,
 };
 use proptest::prelude::*;
 

@@ -119,7 +119,11 @@ fn a_lead_within_what_is_not_known_of_the_disks_is_none() {
         let view = View::new(&data);
         let verdict = &verdicts(&data, &view)[0];
         let names = &view.names;
-        (verdict.winner(names), verdict.certainty(names), verdict.is_uncertain())
+        (
+            verdict.winner(names),
+            verdict.certainty(names),
+            verdict.is_uncertain(),
+        )
     };
     let (winner, certainty, uncertain) = told(1.1, true);
     assert_eq!(winner, "cannot tell between md and gflash");
