@@ -21,7 +21,7 @@ mod place;
 mod server;
 
 pub use client::{ClientError, ControlClient};
-pub use place::{PlaceError, control_path};
+pub use place::{PlaceError, check_name, control_path};
 pub use server::{ControlError, ControlServer, Controlled, Publisher, Subscription, converse};
 
 use crate::member::RegisteredMemory;
@@ -50,6 +50,9 @@ pub enum ControlRequest {
     Add {
         /// Its path.
         path: String,
+        /// Also if it is a member of another array.
+        #[serde(default)]
+        overwrite: bool,
     },
     /// Starts an array of these devices, for adding it as `array:NAME`.
     Assemble {
@@ -191,6 +194,9 @@ pub struct DeviceReport {
     pub corrected_read_errors: u32,
     /// Sectors without right bytes.
     pub bad_sectors: u64,
+    /// Why it counts as gone, in words, where it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lost: Option<String>,
 }
 
 /// A sync that runs.

@@ -22,7 +22,7 @@ mod wake;
 pub use commands::{Answer, MemberCounters, Members, MembersConfig};
 pub use memory::{BorrowError, Exclusive, Memory, Shared};
 pub use nested::{Member, NestedMember};
-pub use open::{MemberFile, OpenError, OpenOptions};
+pub use open::{Identity, MemberFile, OpenError, OpenOptions};
 pub use ring::{RegisteredMemory, Ring};
 pub use threads::Threads;
 pub use wake::Waker;

@@ -68,7 +68,8 @@ pub struct DetailArguments {
     long_about = "\
 Changes an array while it is being served, in mdadm's words. Several changes are made \
 in this order: fail, remove, assemble, add, re-add, replace, then the action. A device \
-is named by its path or by its number, an inner array `left` by `array:left`.",
+is named by any path that leads to it or by its number, an inner array `left` by \
+`array:left`.",
     after_help = "\
 Examples:
   raidlab manage home --fail b.img --remove b.img
@@ -101,11 +102,16 @@ pub struct ManageArguments {
     #[arg(short, long, value_name = "PATH")]
     add: Vec<PathBuf>,
 
+    /// With --add: also a device that is a member of another array.
+    #[arg(short = 'R', long, requires = "add")]
+    run: bool,
+
     /// A former member comes back and gets what it lacks.
     #[arg(long, value_name = "PATH")]
     re_add: Vec<PathBuf>,
 
-    /// Take this device out of service when a spare has its content.
+    /// Take this device out of service when a spare has its content. Failing the
+    /// spare while it is being filled ends that; the device then stays.
     #[arg(long, value_name = "DEVICE")]
     replace: Vec<String>,
 
@@ -223,10 +229,12 @@ pub fn manage(arguments: &ManageArguments) -> Result<(), Failure> {
 
 fn requests(arguments: &ManageArguments) -> Result<Vec<ControlRequest>, Failure> {
     let mut requests = Vec::new();
-    for device in arguments.fail.iter().cloned() {
+    for word in &arguments.fail {
+        let device = known(word)?;
         requests.push(ControlRequest::Fail { device });
     }
-    for device in arguments.remove.iter().cloned() {
+    for word in &arguments.remove {
+        let device = known(word)?;
         requests.push(ControlRequest::Remove { device });
     }
     if !arguments.assemble.is_empty() {
@@ -237,6 +245,7 @@ fn requests(arguments: &ManageArguments) -> Result<Vec<ControlRequest>, Failure>
     for path in &arguments.add {
         requests.push(ControlRequest::Add {
             path: device(path)?,
+            overwrite: arguments.run,
         });
     }
     for path in &arguments.re_add {
@@ -244,11 +253,11 @@ fn requests(arguments: &ManageArguments) -> Result<Vec<ControlRequest>, Failure>
             path: device(path)?,
         });
     }
-    let mut spares = arguments.with.iter().cloned();
-    for device in arguments.replace.iter().cloned() {
+    let mut spares = arguments.with.iter();
+    for word in &arguments.replace {
         requests.push(ControlRequest::Replace {
-            device,
-            with: spares.next(),
+            device: known(word)?,
+            with: spares.next().map(|with| known(with)).transpose()?,
         });
     }
     if arguments.readonly {
@@ -269,6 +278,17 @@ fn requests(arguments: &ManageArguments) -> Result<Vec<ControlRequest>, Failure>
         Action::Idle => ControlRequest::Idle,
     }));
     Ok(requests)
+}
+
+/// A device of the array: what is here under that name goes by its whole path, which
+/// leads the server to the same file from its own folder; all else, a number or a file
+/// that is gone, by the word itself.
+fn known(word: &str) -> Result<String, Failure> {
+    let path = Path::new(word);
+    if path.exists() {
+        return device(path);
+    }
+    Ok(word.to_owned())
 }
 
 /// A device as the server knows it: `array:NAME`, or a path, for which the
@@ -383,6 +403,11 @@ pub fn words(status: &StatusReport) -> String {
     }
     if let Some(broken) = &status.broken {
         line("Broken", broken.clone());
+    }
+    for device in &status.devices {
+        if let Some(why) = &device.lost {
+            line("Lost", format!("{}: {why}", device.path));
+        }
     }
     let _ = writeln!(text);
     let rows = status.devices.iter().map(|device| {

@@ -12,6 +12,7 @@ use raidlab_metadata::create::{
 };
 use raidlab_metadata::{DeviceFlags, Uuid, Version};
 use raidlab_serve::array::{Assembled, Nest, versions_on};
+use raidlab_serve::control::check_name;
 use raidlab_serve::member::Member;
 use raidlab_store::output::{Found, OutputError, check_distinct, look};
 use raidlab_units::Sectors;
@@ -168,6 +169,7 @@ fn bitmap(text: &str) -> Result<BitmapWord, String> {
 /// When a member cannot be used, has content and there is no consent, or the
 /// array cannot be made so.
 pub fn command(arguments: &Arguments) -> Result<(), Failure> {
+    check_name(&arguments.name).map_err(|error| Failure::new(Kind::Usage, error))?;
     let wanted = arguments.raid_devices + arguments.spare_devices;
     let devices = named(&arguments.devices)?;
     if devices.len() != wanted {

@@ -1,6 +1,8 @@
 //! raidlab's own arrays, as their users meet them: made, served, broken,
 //! mended, killed, and looked at.
 
+mod verbs;
+
 use raidlab_serve::client::{Client, ClientOptions, Uri};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};

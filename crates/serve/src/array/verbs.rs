@@ -14,7 +14,7 @@ use crate::control::{
     ControlRequest, ControlResponse, Controlled, DeviceReport, EventReport, Publisher,
     StatusReport, SyncReport,
 };
-use crate::member::{Member, MemberFile, OpenOptions};
+use crate::member::{Identity, Member, MemberFile, OpenOptions};
 use raidlab_array::{
     ArrayStatus, AssembleOptions, DeviceStatus, Event, NewDevice, Outputs, PersistentArray, Slot,
     SyncKind, VerbError,
@@ -78,19 +78,19 @@ impl ArrayExport {
                 return Ok(ControlResponse::Status { status });
             }
             ControlRequest::Fail { device } => {
+                let handle = self.find(&device)?;
                 self.on_core(move |array, now, out| {
-                    let handle = find(array, &device)?;
                     array.fail(now, handle, out).map_err(verb_error)
                 })?;
             }
             ControlRequest::Remove { device } => self.remove(&device)?,
-            ControlRequest::Add { path } => self.add(&path)?,
+            ControlRequest::Add { path, overwrite } => self.add(&path, overwrite)?,
             ControlRequest::ReAdd { path } => self.re_add(&path)?,
             ControlRequest::Assemble { paths } => self.assemble(&paths)?,
             ControlRequest::Replace { device, with } => {
+                let handle = self.find(&device)?;
+                let with = with.map(|with| self.find(&with)).transpose()?;
                 self.on_core(move |array, now, out| {
-                    let handle = find(array, &device)?;
-                    let with = with.map(|with| find(array, &with)).transpose()?;
                     let replaced = array.replace(now, handle, with, out);
                     replaced.map_err(verb_error)
                 })?;
@@ -126,17 +126,45 @@ impl ArrayExport {
         Ok(ControlResponse::Done)
     }
 
+    /// The handle of a device that is named by the words under which it is known, by its
+    /// number, or by any path that leads to the same file or device.
+    fn find(&self, device: &str) -> Result<Slot, Refusal> {
+        let path = Path::new(device);
+        let identity = Identity::at(path);
+        let absolute = std::path::absolute(path).ok();
+        let word = device.to_owned();
+        self.on_array(move |owner, _| {
+            let Core::Array(array) = &owner.core else {
+                return Err(no_array());
+            };
+            let devices = array.status().devices;
+            let number = word.parse().ok().map(Slot);
+            let is_it = |found: &&DeviceStatus| match owner.members.member(place_of(found.handle)) {
+                Some(Member::File(file)) => identity == Some(file.identity()),
+                _ => absolute.is_some() && std::path::absolute(&found.name).ok() == absolute,
+            };
+            let named = devices.iter().find(|found| found.name == word);
+            let numbered = || devices.iter().find(|found| Some(found.handle) == number);
+            let found = named
+                .or_else(numbered)
+                .or_else(|| devices.iter().find(is_it));
+            found.map(|found| found.handle).ok_or_else(|| {
+                let names: Vec<&str> = devices.iter().map(|found| found.name.as_str()).collect();
+                format!("no such device: {word}; there are {}", names.join(", "))
+            })
+        })
+    }
+
     /// Removes a device; as mdadm does, waits for one that has just failed.
     fn remove(&self, device: &str) -> Result<(), Refusal> {
         let until = Instant::now() + REMOVAL_PATIENCE;
+        let handle = self.find(device)?;
         loop {
-            let name = device.to_owned();
             let is_last = Instant::now() >= until;
             let removed = self.on_array(move |owner, now| {
                 let Core::Array(array) = &mut owner.core else {
                     return Err(no_array());
                 };
-                let handle = find(array, &name)?;
                 match array.remove(now, handle, &mut owner.out) {
                     Err(VerbError::Busy) if !is_last => return Ok(false),
                     removed => removed.map_err(verb_error)?,
@@ -152,8 +180,24 @@ impl ArrayExport {
         }
     }
 
-    fn add(&self, path: &str) -> Result<(), Refusal> {
+    /// Adds a device. What was on it is lost, so a member of another array needs to be
+    /// asked for with `overwrite`.
+    fn add(&self, path: &str, overwrite: bool) -> Result<(), Refusal> {
         let file = self.open(path)?;
+        if !overwrite && let Ok(found) = read_candidate(&file) {
+            let other = found.metadata.superblock;
+            let ours = self.on_array(|owner, _| match &owner.core {
+                Core::Array(array) => Ok(array.status().uuid),
+                Core::Plain(_) => Err(no_array()),
+            })?;
+            if other.array_uuid != ours {
+                return Err(format!(
+                    "{path} is a member of another array, `{}`, and would be lost to it: \
+                     `--run` adds it all the same",
+                    other.name
+                ));
+            }
+        }
         let found = versions_on(&file).map_err(|error| one_line(&error))?;
         let new = NewDevice {
             name: path.to_owned(),
@@ -273,17 +317,6 @@ fn attach(owner: &mut Owner, file: &Member) -> Result<Slot, Refusal> {
     Ok(handle)
 }
 
-fn find(array: &PersistentArray, device: &str) -> Result<Slot, Refusal> {
-    let number = device.parse().ok().map(Slot);
-    let devices = array.status().devices;
-    devices
-        .iter()
-        .find(|found| found.name == device)
-        .or_else(|| devices.iter().find(|found| Some(found.handle) == number))
-        .map(|found| found.handle)
-        .ok_or_else(|| format!("no such device: {device}"))
-}
-
 fn verb_error(error: VerbError) -> Refusal {
     one_line(&error)
 }
@@ -353,6 +386,10 @@ fn fill_in(report: &mut DeviceReport, owner: &Owner, handle: Slot) {
     report.errors = counters.errors;
     report.in_flight = counters.in_flight;
     report.service_ns = counters.service_ns;
+    report.lost = owner
+        .members
+        .why_lost(place_of(handle))
+        .map(ToOwned::to_owned);
 }
 
 /// An event in the words of the control socket.

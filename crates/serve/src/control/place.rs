@@ -8,7 +8,10 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, thiserror::Error)]
 pub enum PlaceError {
     /// A name that would lead elsewhere.
-    #[error("`{0}` cannot be the name of a socket")]
+    #[error(
+        "`{0}` cannot be an array's name: letters, digits, `-`, `_`, `.` and `:`, no dot at \
+         the start, at most 64 bytes"
+    )]
     Name(String),
     /// The folder cannot be made.
     #[error("cannot make {}", .path.display())]
@@ -42,11 +45,20 @@ pub fn control_path(name: &str) -> Result<PathBuf, PlaceError> {
     socket_in(&folder, name)
 }
 
-pub(super) fn socket_in(folder: &Path, name: &str) -> Result<PathBuf, PlaceError> {
+/// Whether an array of this name can be served: the name is its socket's too.
+///
+/// # Errors
+/// As [`control_path`] for the name.
+pub fn check_name(name: &str) -> Result<(), PlaceError> {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.:".contains(&byte);
     if name.is_empty() || name.len() > 64 || name.starts_with('.') || !name.bytes().all(plain) {
         return Err(PlaceError::Name(name.to_owned()));
     }
+    Ok(())
+}
+
+pub(super) fn socket_in(folder: &Path, name: &str) -> Result<PathBuf, PlaceError> {
+    check_name(name)?;
     match mkdir(folder, Mode::RWXU) {
         Ok(()) | Err(Errno::EXIST) => {}
         Err(source) => {

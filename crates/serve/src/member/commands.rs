@@ -16,6 +16,9 @@ use std::time::Duration;
 /// time limit: they sort behind all that have one.
 const NESTED_TOKENS: u64 = 1 << 63;
 
+/// What is said of a member whose end lies before that with which it was opened.
+const SHRUNK: &str = "it has become shorter than it was";
+
 /// Attempts of a command that the kernel asks to repeat (EINTR, EAGAIN).
 const ATTEMPTS: u32 = 100;
 
@@ -81,8 +84,8 @@ struct Flight {
 struct Place {
     member: Option<Member>,
     hung: bool,
-    /// A command failed so that the whole member is gone.
-    lost: bool,
+    /// Why the whole member counts as gone, once it does.
+    lost: Option<String>,
     counters: MemberCounters,
 }
 
@@ -173,7 +176,13 @@ impl Members {
     #[must_use]
     pub fn is_lost(&self, place: usize) -> bool {
         let found = self.places.get(place);
-        found.is_some_and(|found| found.hung || found.lost)
+        found.is_some_and(|found| found.hung || found.lost.is_some())
+    }
+
+    /// Why the member at a place counts as gone, in words.
+    #[must_use]
+    pub fn why_lost(&self, place: usize) -> Option<&str> {
+        self.places.get(place)?.lost.as_deref()
     }
 
     /// What was done at a place.
@@ -220,6 +229,14 @@ impl Members {
                 result: Ok(()),
                 transfer: Some(transfer),
             });
+            return;
+        }
+        if let Member::File(file) = &member
+            && !matches!(transfer, Transfer::Read(_))
+            && file.has_shrunk()
+        {
+            self.lose(place, SHRUNK);
+            self.refuse(id, MemberError::Gone, transfer);
             return;
         }
         let token = match &member {
@@ -309,6 +326,8 @@ impl Members {
             self.abandoned.remove(&job.token);
             return;
         };
+        let result_of_call = result;
+        let place = flight.place;
         let verdict = judge(&job, result);
         if let Verdict::Again { moved } = verdict {
             flight.attempts = if moved > 0 { 0 } else { flight.attempts + 1 };
@@ -326,6 +345,12 @@ impl Members {
             Verdict::Failed(error) => Err(error),
             Verdict::Again { .. } => Err(MemberError::Gone),
         };
+        if result == Err(MemberError::Gone) {
+            match result_of_call {
+                Ok(_) => self.lose(place, SHRUNK),
+                Err(error) => self.lose(place, &io::Error::from(error).to_string()),
+            }
+        }
         self.finish(now, job.token, job.transfer, result, answers);
     }
 
@@ -339,7 +364,9 @@ impl Members {
     ) {
         if let Some(flight) = self.flights.remove(&token) {
             let place = &mut self.places[flight.place];
-            place.lost |= result == Err(MemberError::Gone);
+            if result == Err(MemberError::Gone) {
+                place.lost.get_or_insert_with(|| "it is gone".to_owned());
+            }
             place.counters.count(&transfer, result.is_ok());
             place.counters.service_ns += now.0.saturating_sub(flight.sent.0);
             answers.push(Answer {
@@ -350,6 +377,13 @@ impl Members {
         }
     }
 
+    /// Keeps why a member counts as gone; the first reason is the cause.
+    fn lose(&mut self, place: usize, why: &str) {
+        if let Some(found) = self.places.get_mut(place) {
+            found.lost.get_or_insert_with(|| why.to_owned());
+        }
+    }
+
     fn give_up_hung(&mut self, now: Nanos, answers: &mut Vec<Answer>) {
         while self.next_deadline().is_some_and(|deadline| deadline <= now) {
             let Some((_, oldest)) = self.flights.first_key_value() else {
@@ -357,6 +391,11 @@ impl Members {
             };
             let place = oldest.place;
             self.places[place].hung = true;
+            let seconds = self.config.command_limit.0 / Nanos::SECOND.0;
+            self.lose(
+                place,
+                &format!("a command was not answered for {seconds} s"),
+            );
             let hung = self
                 .flights
                 .extract_if(.., |_, flight| flight.place == place);
@@ -412,8 +451,8 @@ fn judge(job: &Job, result: Ended) -> Verdict {
     match (result, &job.transfer) {
         (Ok(moved), _) if job.moved + moved >= whole => Verdict::Done,
         (Ok(moved), _) if moved > 0 && mutation::is(Mutation::ShortWriteTaken) => Verdict::Done,
-        // The end of a file that has become shorter.
-        (Ok(0), Transfer::Read(_)) => Verdict::Failed(MemberError::Medium),
+        // The end of a file or device that has become shorter: all behind it is lost.
+        (Ok(0), Transfer::Read(_)) => Verdict::Failed(MemberError::Gone),
         (Ok(moved), _) => Verdict::Again { moved },
         (Err(Errno::INTR | Errno::AGAIN), _) => Verdict::Again { moved: 0 },
         // A discard is advice. A range that is no whole number of the device's

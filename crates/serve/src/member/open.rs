@@ -7,8 +7,8 @@ mod claim;
 use crate::export::BufferPool;
 use raidlab_units::Sectors;
 use rustix::fs::{
-    AtFlags, FileType, FlockOperation, Mode, OFlags, SeekFrom, StatxFlags, fcntl_setfl, flock,
-    fstat, ioctl_blksszget, major, minor, open, seek, statx,
+    AtFlags, FileType, FlockOperation, Mode, OFlags, SeekFrom, Stat, StatxFlags, fcntl_setfl,
+    flock, fstat, ioctl_blksszget, major, minor, open, seek, stat, statx,
 };
 use rustix::io::{Errno, ReadWriteFlags, preadv2};
 use std::fs::File;
@@ -30,12 +30,50 @@ pub struct OpenOptions {
 pub struct MemberFile {
     file: File,
     path: PathBuf,
+    identity: Identity,
     size: Sectors,
     logical_block_bytes: u32,
     rotational: bool,
     direct: bool,
     nowait: bool,
     read_only: bool,
+}
+
+/// The file or device that a path leads to, by whatever words, links or names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Identity {
+    /// A regular file.
+    File {
+        /// The number of the device that its file system is on.
+        device: u64,
+        /// Its number in that file system.
+        inode: u64,
+    },
+    /// A block device by its own number.
+    Device(u64),
+    /// Neither.
+    Other,
+}
+
+impl Identity {
+    /// What is at a path now; None where nothing is, or nothing that can be a
+    /// member.
+    #[must_use]
+    pub fn at(path: &Path) -> Option<Self> {
+        let found = Self::of(&stat(path).ok()?);
+        (found != Self::Other).then_some(found)
+    }
+
+    fn of(stat: &Stat) -> Self {
+        match FileType::from_raw_mode(stat.st_mode) {
+            FileType::RegularFile => Self::File {
+                device: stat.st_dev,
+                inode: stat.st_ino,
+            },
+            FileType::BlockDevice => Self::Device(stat.st_rdev),
+            _ => Self::Other,
+        }
+    }
 }
 
 /// Why a member could not be opened.
@@ -92,11 +130,12 @@ impl MemberFile {
         let flags = access | OFlags::CLOEXEC | OFlags::NONBLOCK;
         // A look without O_EXCL first: for a file it would mean nothing.
         let mut file = open(path, flags, Mode::empty()).map_err(failed)?;
-        let stat = fstat(&file).map_err(failed)?;
-        let block = match FileType::from_raw_mode(stat.st_mode) {
-            FileType::RegularFile => false,
-            FileType::BlockDevice => true,
-            _ => {
+        let found = fstat(&file).map_err(failed)?;
+        let identity = Identity::of(&found);
+        let block = match identity {
+            Identity::File { .. } => false,
+            Identity::Device(_) => true,
+            Identity::Other => {
                 return Err(OpenError::Kind {
                     path: path.to_owned(),
                 });
@@ -106,14 +145,14 @@ impl MemberFile {
             if block {
                 // Else it would seem to be held by this program.
                 drop(file);
-                file = claim::device(path, flags, stat.st_rdev)?;
+                file = claim::device(path, flags, found.st_rdev)?;
             } else {
                 claim::file(path, &file)?;
             }
         }
         fcntl_setfl(&file, access).map_err(failed)?;
         let end = seek(&file, SeekFrom::End(0)).map_err(failed)?;
-        let device = if block { stat.st_rdev } else { stat.st_dev };
+        let device = if block { found.st_rdev } else { found.st_dev };
         let file = File::from(file);
         let logical_block_bytes = logical_block(&file, block);
         let direct = !options.buffered && turn_direct_on(&file, access, end);
@@ -123,6 +162,7 @@ impl MemberFile {
             nowait: can_be_tried(&file),
             file,
             path: path.to_owned(),
+            identity,
             logical_block_bytes,
             direct,
             read_only: options.read_only,
@@ -139,6 +179,22 @@ impl MemberFile {
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Which file or device it is.
+    #[must_use]
+    pub fn identity(&self) -> Identity {
+        self.identity
+    }
+
+    /// Whether a file has become shorter since it was opened, so that what it held
+    /// is lost. A write behind its new end would make it long again, with a hole; so
+    /// this is asked before each. A block device refuses such commands by itself.
+    #[must_use]
+    pub fn has_shrunk(&self) -> bool {
+        let is_file = matches!(self.identity, Identity::File { .. });
+        let opened = i64::try_from(self.size.to_bytes().0).unwrap_or(i64::MAX);
+        is_file && fstat(&self.file).is_ok_and(|now| now.st_size < opened)
     }
 
     /// Whether it was opened for reading alone.

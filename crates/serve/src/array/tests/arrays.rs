@@ -273,7 +273,14 @@ fn life(level: Level, members: usize) {
     let new = scene.path(members);
     drop(scene.make(members));
     let path = new.display().to_string();
-    ask(&array, ControlRequest::Add { path }).expect("joins");
+    ask(
+        &array,
+        ControlRequest::Add {
+            path,
+            overwrite: false,
+        },
+    )
+    .expect("joins");
     exercise(&array, &mut oracle, &steps);
     wait_for(&array, |status| whole(status) && status.sync.is_none());
     ask(&array, ControlRequest::Check).expect("starts");
@@ -317,7 +324,13 @@ fn verbs_that_make_no_sense_are_refused() {
         Err("no such device: 7".to_owned())
     );
     let path = scene.path(0).display().to_string();
-    let again = ask(&array, ControlRequest::Add { path });
+    let again = ask(
+        &array,
+        ControlRequest::Add {
+            path,
+            overwrite: false,
+        },
+    );
     assert!(
         again.expect_err("locked").contains("is in use by"),
         "itself"

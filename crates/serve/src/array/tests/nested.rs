@@ -237,7 +237,14 @@ fn a_failed_inner_array_is_a_failed_member_and_is_replaced_while_serving() {
     let how = AssembleOptions::default();
     let name = stack.nest.start(&new, &how, &mut |_| {}).expect("starts");
     let path = format!("array:{name}");
-    ask(&stack.top, ControlRequest::Add { path: path.clone() }).expect("joins");
+    ask(
+        &stack.top,
+        ControlRequest::Add {
+            path: path.clone(),
+            overwrite: false,
+        },
+    )
+    .expect("joins");
     exercise(&stack.top, &mut oracle, &steps);
     let whole = |status: &StatusReport| status.health == "[UU]" && status.sync.is_none();
     wait_for(&stack.top, whole);
@@ -247,13 +254,20 @@ fn a_failed_inner_array_is_a_failed_member_and_is_replaced_while_serving() {
     holds(&stack.top, &oracle);
 
     // Twice a member is too often; the one that was removed may be stopped.
-    let again = ask(&stack.top, ControlRequest::Add { path });
+    let again = ask(
+        &stack.top,
+        ControlRequest::Add {
+            path,
+            overwrite: false,
+        },
+    );
     assert_eq!(
         again,
         Err("array:new is a member of another array".to_owned())
     );
     let unknown = ControlRequest::Add {
         path: "array:nothing".to_owned(),
+        overwrite: false,
     };
     let unknown = ask(&stack.top, unknown);
     assert_eq!(unknown, Err("no array `nothing` is served here".to_owned()));

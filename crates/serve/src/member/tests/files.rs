@@ -2,7 +2,7 @@ use super::super::{
     Answer, BackendKind, Job, Member, MemberFile, Members, MembersConfig, OpenOptions, Transfer,
     Waker, start_backend,
 };
-use super::{memory, read, zero};
+use super::{memory, read, write, zero};
 use crate::export::BufferPool;
 use crate::member::Memory;
 use proptest::prelude::*;
@@ -210,7 +210,7 @@ fn threads_take_many() {
 }
 
 #[test]
-fn the_end_of_a_shortened_file_is_a_medium_error() {
+fn a_shortened_file_is_a_member_that_is_gone() {
     for kind in [BackendKind::Ring, BackendKind::Threads] {
         let file = tempfile::NamedTempFile::new().expect("a file");
         file.as_file().set_len(8192).expect("room");
@@ -218,13 +218,16 @@ fn the_end_of_a_shortened_file_is_a_medium_error() {
         let (mut members, waker) = members(kind);
         members.attach(0, &Member::from(member)).expect("room");
         file.as_file().set_len(4096).expect("shorter");
-        members.submit(zero(), CommandId(1), 0, 0, read(8192));
-        let answers = answer(&mut members, &waker);
-        assert_eq!(
-            answers[0].result,
-            Err(raidlab_array::MemberError::Medium),
-            "{kind:?}"
-        );
+        for transfer in [read(8192), write(&[1; 512]), Transfer::Flush] {
+            members.submit(zero(), CommandId(1), 0, 0, transfer);
+            let answers = answer(&mut members, &waker);
+            let gone = Err(raidlab_array::MemberError::Gone);
+            assert_eq!(answers[0].result, gone, "{kind:?}");
+        }
+        let left = file.as_file().metadata().expect("a file").len();
+        assert_eq!(left, 4096, "nothing is written behind its end");
+        let why = members.why_lost(0).expect("it is lost");
+        assert!(why.contains("shorter"), "{why}");
     }
 }
 
