@@ -319,10 +319,12 @@ fn verbs_that_make_no_sense_are_refused() {
     let device = |device: &str| ControlRequest::Fail {
         device: device.to_owned(),
     };
-    assert_eq!(
-        ask(&array, device("7")),
-        Err("no such device: 7".to_owned())
+    let unknown = ask(&array, device("7")).expect_err("there are two");
+    assert!(
+        unknown.starts_with("no such device: 7; there are "),
+        "{unknown}"
     );
+    assert!(unknown.contains("member-0, "), "{unknown}");
     let path = scene.path(0).display().to_string();
     let again = ask(
         &array,
