@@ -65,6 +65,8 @@ pub struct Array {
     waiting: VecDeque<u32>,
     /// Reads that it holds back, where it does (`WriteBarrier::MdArray`).
     waiting_reads: VecDeque<u32>,
+    /// Parts of reads that wait until a block is written whose source has left.
+    held_reads: Vec<(u32, Range, SlotSet)>,
     /// Pieces that wait for a correction or for a failure to be recorded.
     gated: VecDeque<u32>,
     /// Pieces that are done and are answered when a failure is recorded.
@@ -182,6 +184,7 @@ impl Array {
             scratch: Slab::new(),
             waiting: VecDeque::new(),
             waiting_reads: VecDeque::new(),
+            held_reads: Vec::new(),
             gated: VecDeque::new(),
             unanswered: Vec::new(),
             comparisons: (0..recovery.depth).map(|_| None).collect(),

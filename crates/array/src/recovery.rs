@@ -376,6 +376,19 @@ impl Recovery {
             .expect("a command in flight names a block in flight")
     }
 
+    /// Whether a block of a resync that overlaps a range is being written to members,
+    /// while the one that it was read from has left these.
+    pub(crate) fn is_orphaned(&self, range: &Range, in_sync: SlotSet) -> bool {
+        let is_resync = self.kind() == Some(SyncKind::Resync);
+        let mut blocks = self.blocks.iter().flatten();
+        is_resync
+            && blocks.any(|block| {
+                let source = block.source.filter(|_| block.writes > 0);
+                source.is_some_and(|source| !in_sync.contains(source))
+                    && block.range.overlaps(range)
+            })
+    }
+
     pub(crate) fn block_finished(&mut self, number: u32) {
         if let Some(block) = self.blocks[number as usize].take() {
             self.in_flight -= 1;

@@ -2,6 +2,11 @@
 //!
 //! Where every copy of a range fails, the range is read again in parts of 4 KiB:
 //! the copies need not be bad in the same place.
+//!
+//! While a resync copies a block, all reads of it go to the member that it is copied
+//! from. If that one leaves, the others get its bytes all the same, and what they had
+//! before must not be seen any more: reads wait until the block is written. (In Linux
+//! they wait for every block of a resync, drivers/md/raid1.c, `wait_barrier`.)
 
 use super::{Array, Command, RequestState, Role, Shape, payload};
 use crate::mutation::{self, Mutation};
@@ -17,7 +22,7 @@ impl Array {
         let mut start = request.start;
         while start < end {
             let limit = start + self.command_limit(start, end);
-            self.read(key, Range { start, end: limit }, SlotSet::EMPTY, out);
+            self.read_or_hold(key, Range { start, end: limit }, SlotSet::EMPTY, out);
             start = limit;
         }
         self.finish_if_done(key, out);
@@ -43,12 +48,32 @@ impl Array {
                 start: command.start,
                 end: command.start + command.count,
             };
-            self.read(key, range, tried.with(command.slot), out);
+            self.read_or_hold(key, range, tried.with(command.slot), out);
             self.read_failed(command, error, out);
         }
         self.finish_if_done(key, out);
         if self.recovery.barrier_mut().counts_reads() {
             self.pump_sync(out);
+        }
+    }
+
+    fn read_or_hold(&mut self, key: u32, range: Range, tried: SlotSet, out: &mut Outputs) {
+        let may_differ = self.resynced_below.is_some_and(|below| range.end > below);
+        let in_sync = self.members.in_sync();
+        if may_differ && self.recovery.is_orphaned(&range, in_sync) {
+            self.requests.get_mut(key).remaining += 1;
+            self.held_reads.push((key, range, tried));
+        } else {
+            self.read(key, range, tried, out);
+        }
+    }
+
+    /// Reads that waited for a block, or for one of several.
+    pub(super) fn release_held_reads(&mut self, out: &mut Outputs) {
+        for (key, range, tried) in std::mem::take(&mut self.held_reads) {
+            self.requests.get_mut(key).remaining -= 1;
+            self.read_or_hold(key, range, tried, out);
+            self.finish_if_done(key, out);
         }
     }
 

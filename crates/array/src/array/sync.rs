@@ -291,6 +291,7 @@ impl Array {
             Ok(()) => {
                 let holders = self.map.extent(command.start).slots();
                 let targets = (self.recovery.targets() & holders).without(command.slot);
+                self.recovery.block(number).source = Some(command.slot);
                 for slot in targets.iter() {
                     self.recovery.block(number).writes += 1;
                     let role = Role::SyncWrite { block: number };
@@ -303,8 +304,15 @@ impl Array {
                 if self.recovery.kind() == Some(SyncKind::Recovery) {
                     self.read_failed(command, error, out);
                 }
+                let is_resync = self.recovery.kind() == Some(SyncKind::Resync);
                 let block = self.recovery.block(number);
-                block.tried = block.tried.with(command.slot);
+                if is_resync && error == MemberError::Medium && !is_part(block.part) {
+                    // What of it can be read goes to the others as before: reads have
+                    // seen it (Linux drivers/md/raid1.c, `fix_sync_read_error`).
+                    block.begin_part(block.part.start);
+                } else {
+                    block.tried = block.tried.with(command.slot);
+                }
                 block.source_gone |= stays;
                 if self.recovery.targets().is_empty() {
                     self.end_block(number, out);
@@ -364,6 +372,7 @@ impl Array {
             }
         }
         self.recovery.block_finished(number);
+        self.release_held_reads(out);
     }
 }
 

@@ -2,7 +2,7 @@
 //! down to.
 
 use super::barrier::Range;
-use crate::request::{BufferId, ScratchId};
+use crate::request::{BufferId, ScratchId, Slot};
 use raidlab_geometry::SlotSet;
 use raidlab_units::Sectors;
 
@@ -23,6 +23,8 @@ pub(crate) struct Block {
     pub(crate) tried: SlotSet,
     /// A source that the array cannot do without is gone.
     pub(crate) source_gone: bool,
+    /// Whose bytes are being written to the others.
+    pub(crate) source: Option<Slot>,
     /// Writes outstanding.
     pub(crate) writes: u32,
 }
@@ -37,6 +39,7 @@ impl Block {
             scratch,
             tried: SlotSet::EMPTY,
             source_gone: false,
+            source: None,
             writes: 0,
         }
     }

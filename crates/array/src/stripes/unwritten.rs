@@ -81,6 +81,11 @@ impl StripeArray {
         for slot in (lost & self.in_service()).iter() {
             defined = defined.common(&self.extras[slot.index()].unfilled);
         }
+        // What is in work may know a block of the member that is lost now, as it was
+        // and not as parity makes it.
+        for (start, end) in &self.locks {
+            defined.remove(*start, *end);
+        }
         for (start, end) in defined.iter() {
             self.unwritten.remove(start, end);
         }

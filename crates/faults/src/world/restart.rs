@@ -179,6 +179,7 @@ impl World<'_> {
             self.ended = true;
             return Ok(());
         }
+        let log_is_lost = present.iter().any(|disk| self.has_spoilt_metadata(*disk));
         let mut assembled = match self.assemble(&present, false, restart.again) {
             Err(Refusal::PowerCut) => {
                 self.did("power cut in replay");
@@ -193,7 +194,8 @@ impl World<'_> {
         if assembled.is_err() && self.drop_unreadable(&mut present) {
             assembled = self.assemble(&present, false, None);
         }
-        if self.has_hole() {
+        let is_open = self.options.level.parity_count() > 0 && self.first_sync && log_is_lost;
+        if self.has_hole() || is_open {
             // Nobody can tell a first resync by now.
             self.hole_open = true;
             self.first_sync = false;
@@ -245,17 +247,20 @@ impl World<'_> {
     /// when the array is refused with them. True if there were any.
     fn drop_unreadable(&mut self, present: &mut Vec<usize>) -> bool {
         let before = present.len();
-        present.retain(|disk| {
-            let slot = self.slots.iter().position(|its| *its == Some(*disk));
-            let (offset, size) = self.reader.areas[slot.unwrap_or(0)];
-            let disk = &self.disks[*disk];
-            let mut spoilt = disk.overlays(0, disk.sectors());
-            !spoilt.any(|(sector, _)| sector < offset || sector >= offset + size)
-        });
+        present.retain(|disk| !self.has_spoilt_metadata(*disk));
         if present.len() < before {
             self.did("unreadable disk taken away");
         }
         present.len() < before
+    }
+
+    /// Whether some of a disk outside of its data area cannot be read.
+    fn has_spoilt_metadata(&self, disk: usize) -> bool {
+        let slot = self.slots.iter().position(|its| *its == Some(disk));
+        let (offset, size) = self.reader.areas[slot.unwrap_or(0)];
+        let disk = &self.disks[disk];
+        let mut spoilt = disk.overlays(0, disk.sectors());
+        spoilt.any(|(sector, _)| sector < offset || sector >= offset + size)
     }
 
     /// A disk that does not come back, or only `later`, out of date by then, if

@@ -105,9 +105,28 @@ impl World<'_> {
         let Some(disk) = spares.find(|disk| self.is_alive(**disk)).copied() else {
             return false;
         };
+        if let Some(slot) = self.is_about_to_serve(disk)
+            && !self.allows(slot)
+        {
+            return false;
+        }
         self.disks[disk].health = Health::Gone;
         self.hung[disk] = None;
         true
+    }
+
+    /// The slot that a disk is about to take, all of whose content it has: whoever
+    /// replaces a member is the member from then on, in md, too, and if it has died by
+    /// then without having been asked for anything, a member has died.
+    fn is_about_to_serve(&self, disk: usize) -> Option<usize> {
+        let status = self.core.as_ref()?.status()?;
+        let handle = self.handles.iter().position(|its| *its == Some(disk))?;
+        let mut devices = status.devices.iter();
+        let device = devices.find(|device| device.handle.index() == handle)?;
+        let used = self.reader.areas.iter().map(|(_, size)| *size).min();
+        let is_full = device.recovered_below.is_none_or(|below| Some(below.0) >= used);
+        let slot = device.replaces?.index();
+        is_full.then_some(slot)
     }
 
     pub(super) fn mistake(&mut self, mistake: Mistake) -> Result<(), Violation> {
