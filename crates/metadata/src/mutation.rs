@@ -109,6 +109,7 @@ mutations! {
     SecondPassSkipped "second-pass-skipped" "a run without a member begins after one pass, not two";
     FlushFailureUnnamed "flush-failure-unnamed" "a pass does not name members that failed during its own flush";
     BrokenPassGoesOn "broken-pass-goes-on" "a pass goes on when a member that is needed failed it";
+    BrokenWritesOn "broken-writes-on" "an array that has broken down goes on with writes that waited for a failure to be recorded";
     RecoveryOffsetTrusted "recovery-offset-trusted" "after a crash a member is filled from its offset, not from the first dirty chunk";
     UntoldOffsetTrusted "untold-offset-trusted" "the recovery offset of a member an event behind is believed";
     AbsenceIgnored "absence-ignored" "assembly passes over which members a replay did without";
@@ -141,6 +142,9 @@ mutations! {
     CorrectionUnheld "correction-unheld" "writes go on where a read error is being corrected";
     DirtyCopiesBalanced "dirty-copies-balanced" "reads are balanced over copies that may differ";
     CopyWrittenUnrecorded "copy-written-unrecorded" "copies are written before the failure of another is recorded";
+    DefinedInWork "defined-in-work" "what nobody has written is called defined by parity while it is in work";
+    OrphanRead "orphan-read" "reads go on where the source of a resync has left before its block was written";
+    ResyncSourceSwitched "resync-source-switched" "a resync that cannot read some of a block takes all of it from another member";
     FirstNeedOnly "first-need-only" "of several members that are filled together only what the first lacks is copied";
     // In the metadata.
     SumUnchecked "sum-unchecked" "a superblock whose checksum is wrong is taken";

@@ -60,7 +60,8 @@ impl Array {
     fn read_or_hold(&mut self, key: u32, range: Range, tried: SlotSet, out: &mut Outputs) {
         let may_differ = self.resynced_below.is_some_and(|below| range.end > below);
         let in_sync = self.members.in_sync();
-        if may_differ && self.recovery.is_orphaned(&range, in_sync) {
+        let waits = may_differ && self.recovery.is_orphaned(&range, in_sync);
+        if waits && !mutation::is(Mutation::OrphanRead) {
             self.requests.get_mut(key).remaining += 1;
             self.held_reads.push((key, range, tried));
         } else {

@@ -304,7 +304,8 @@ impl Array {
                 if self.recovery.kind() == Some(SyncKind::Recovery) {
                     self.read_failed(command, error, out);
                 }
-                let is_resync = self.recovery.kind() == Some(SyncKind::Resync);
+                let is_resync = self.recovery.kind() == Some(SyncKind::Resync)
+                    && !mutation::is(Mutation::ResyncSourceSwitched);
                 let block = self.recovery.block(number);
                 if is_resync && error == MemberError::Medium && !is_part(block.part) {
                     // What of it can be read goes to the others as before: reads have

@@ -22,8 +22,28 @@ impl PersistentArray {
     ) -> R {
         let mut inner = std::mem::take(&mut self.inner);
         let result = call(&mut *self.engine, &mut inner);
+        let mut refused = self.take_in(&mut inner, out);
+        while let Some(id) = refused.pop() {
+            let error = Err(MemberError::Medium);
+            self.engine.complete(self.now, id, error, &mut inner);
+            refused.extend(self.take_in(&mut inner, out));
+        }
+        self.inner = inner;
+        result
+    }
+
+    /// Passes on what the engine has given out. Of an array that has broken down no
+    /// write goes to the members any more: those that wait until a failure is recorded
+    /// would wait for ever. They are given back.
+    fn take_in(&mut self, inner: &mut Outputs, out: &mut Outputs) -> Vec<CommandId> {
         out.steps.append(&mut inner.steps);
+        let is_broken = self.mode == Mode::Broken && !mutation::is(Mutation::BrokenWritesOn);
+        let mut refused = Vec::new();
         for mut command in inner.commands.drain(..) {
+            if is_broken && matches!(command.operation, Operation::Write | Operation::Discard) {
+                refused.push(command.id);
+                continue;
+            }
             let slot = command.slot;
             let handle = self.handle(slot);
             let traffic = (handle, command.operation, command.count);
@@ -43,8 +63,7 @@ impl PersistentArray {
             self.finish(finished, out);
         }
         inner.clear();
-        self.inner = inner;
-        result
+        refused
     }
 
     pub(super) fn pass_to_engine(&mut self, request: Request, out: &mut Outputs) {

@@ -84,7 +84,9 @@ impl StripeArray {
         // What is in work may know a block of the member that is lost now, as it was
         // and not as parity makes it.
         for (start, end) in &self.locks {
-            defined.remove(*start, *end);
+            if !mutated(Mutation::DefinedInWork) {
+                defined.remove(*start, *end);
+            }
         }
         for (start, end) in defined.iter() {
             self.unwritten.remove(start, end);

@@ -1,6 +1,8 @@
 //! What seeds have found, as scripts of their own: each broke a promise before it
 //! was mended, and keeps it now.
 
+mod syncs;
+
 use raidlab_array::{RmwLevel, WritePolicy};
 use raidlab_faults::disk::TearRates;
 use raidlab_faults::md::Md;
@@ -83,6 +85,41 @@ fn a_flush_that_fails_on_a_needed_member_leaves_the_array_dirty() {
         ),
     ];
     keeps(20_780_015_347, options, &script);
+}
+
+/// Beyond what RAID 4 can bear: a write waited until the failure of the parity's member
+/// was recorded, and another member failed in that pass; the array broke down, and the
+/// write went on, as if all had been recorded.
+#[test]
+fn a_broken_array_writes_nothing_that_waited() {
+    let layout = Layout::Parity(ParityLayout::ParityLast);
+    let options = Options {
+        growth: 264,
+        log: true,
+        spare_rebuild: true,
+        write_through: true,
+        tear: tear(40, 0, 100),
+        latency_high_ns: 2_000_000,
+        sync_depth: 16,
+        window: 16,
+        stripes: 1,
+        depth: 1,
+        overlaps: false,
+        over_budget: true,
+        ..Options::plain(Level::Raid4, layout, 6, (8, 456))
+    };
+    let transient = |member, commands| Action::Transient { member, commands };
+    let cut = Action::PowerCut(restart(15_798_951_123_027_605_924, None, false, None));
+    let script = [
+        after(187_946, write(717, 4)),
+        after(3_421_845, transient(5, 1)),
+        after(2_504_154, Action::Administer(Verb::Replace { member: 5 })),
+        after(0, transient(4, 2)),
+        after(3_975_202, cut),
+        after(1_659_641, transient(1, 1)),
+        after(11_724_050_834, Action::Drain),
+    ];
+    keeps(30_000_051_655, options, &script);
 }
 
 /// The crash comes when the first superblock of a run was written, to a member
@@ -430,4 +467,53 @@ fn a_replacement_has_what_the_log_of_the_old_member_names() {
         after(0, Action::Administer(Verb::Replace { member: 0 })),
     ];
     keeps(30_000_003_774, options, &script);
+}
+
+/// A disk that replaces a member, and has all of it, dies before anybody has asked it
+/// for anything again, and takes the slot: in md, too, that is a member that dies. The
+/// oracle took it for a spare.
+#[test]
+fn who_is_about_to_serve_counts_as_a_member() {
+    let layout = Layout::Parity(ParityLayout::LeftAsymmetric);
+    let options = Options {
+        growth: 8,
+        bitmap_chunk: Some(64),
+        log: true,
+        spare_rebuild: true,
+        write_through: true,
+        tear: tear(10, 10, 80),
+        short_log: true,
+        modelled_disks: true,
+        latency_low_ns: 5000,
+        latency_high_ns: 5000,
+        sync_block: 16,
+        sync_depth: 1,
+        window: 8,
+        write_policy: WritePolicy::Md4_1(RmwLevel::Enabled),
+        stripes: 1,
+        depth: 1,
+        overlaps: false,
+        ..Options::plain(Level::Raid5, layout, 6, (32, 256))
+    };
+    let script = [
+        after(6255, write(64, 96)),
+        after(0, write(1042, 24)),
+        after(11_690_387_631, Action::Drain),
+        after(8871, Action::Administer(Verb::Replace { member: 0 })),
+        after(0, Action::Fail { member: 1 }),
+        after(
+            9502,
+            Action::Stop(restart(13_418_971_947_552_631_283, None, false, None)),
+        ),
+        after(0, write(64, 64)),
+        after(0, write(1152, 64)),
+        after(5659, write(448, 160)),
+        after(0, Action::Lose { member: 3 }),
+        after(0, write(704, 32)),
+        after(0, write(564, 125)),
+        after(0, write(32, 160)),
+        after(0, write(1184, 64)),
+        after(0, Action::Administer(Verb::LoseSpare)),
+    ];
+    keeps(30_000_060_675, options, &script);
 }

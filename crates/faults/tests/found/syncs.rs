@@ -1,0 +1,164 @@
+//! What was found while an array was made to agree with itself.
+
+use super::{after, keeps, restart, tear, write};
+use raidlab_array::{RmwLevel, WritePolicy};
+use raidlab_faults::Options;
+use raidlab_faults::script::Action;
+use raidlab_geometry::{Copies, Layout, Level, ParityLayout};
+use raidlab_metadata::Version;
+
+fn durable(start: u64, count: u64) -> Action {
+    Action::Write {
+        start,
+        count,
+        force_unit_access: true,
+    }
+}
+
+/// A RAID 6 lost its second member while a write was reading for its stripe, where
+/// nobody had written: what parity makes of the lost block was said to be its content,
+/// and the write went on with what had been read of it.
+#[test]
+fn what_is_in_work_is_not_defined_by_parity() {
+    let layout = Layout::Parity(ParityLayout::RightAsymmetric);
+    let options = Options {
+        version: Version::V1_0,
+        assume_clean: false,
+        write_through: true,
+        tear: tear(40, 0, 0),
+        modelled_disks: true,
+        latency_low_ns: 5000,
+        latency_high_ns: 5000,
+        sync_block: 1024,
+        sync_depth: 1,
+        window: 16,
+        write_policy: WritePolicy::Md4_1(RmwLevel::Enabled),
+        depth: 2,
+        overlaps: false,
+        over_budget: true,
+        ..Options::plain(Level::Raid6, layout, 6, (8, 264))
+    };
+    let everything = Action::Read {
+        start: 0,
+        count: 1056,
+    };
+    let mend = Action::Mend {
+        fresh: false,
+        healed: true,
+    };
+    let script = [
+        after(0, write(984, 8)),
+        after(91_469, Action::Lose { member: 1 }),
+        after(0, write(426, 1)),
+        after(0, durable(790, 11)),
+        after(0, durable(673, 5)),
+        after(0, everything),
+        after(410_748, mend),
+        after(0, durable(759, 1)),
+        after(0, durable(264, 1)),
+        after(1_057_800, Action::Lose { member: 3 }),
+    ];
+    keeps(30_000_007_824, options, &script);
+}
+
+/// The member that a resync copied from left while its bytes were on their way to the
+/// others: reads saw first what those had had, and then what was copied.
+#[test]
+fn reads_wait_for_a_block_whose_source_has_left() {
+    let options = Options {
+        bitmap_chunk: Some(64),
+        assume_clean: false,
+        write_through: true,
+        tear: tear(40, 40, 80),
+        sync_block: 16,
+        sync_depth: 16,
+        write_policy: WritePolicy::Md4_1(RmwLevel::Enabled),
+        overlaps: false,
+        ..Options::plain(Level::Raid10, Layout::Copies(Copies::near(2)), 3, (8, 296))
+    };
+    let everything = Action::Read {
+        start: 0,
+        count: 440,
+    };
+    let script = [
+        after(0, durable(437, 1)),
+        after(0, write(283, 29)),
+        after(1_177_583, Action::Fail { member: 0 }),
+        after(0, everything),
+    ];
+    keeps(30_000_015_876, options, &script);
+}
+
+/// After a crash a resync could not read a sector of the first copy, and wrote all of
+/// the block from the second one over it, also what had been read from the first.
+#[test]
+fn a_resync_takes_from_another_copy_only_what_it_must() {
+    let options = Options {
+        bitmap_chunk: Some(8),
+        tear: tear(0, 0, 80),
+        latency_low_ns: 1_000_000,
+        latency_high_ns: 4_000_000,
+        sync_block: 64,
+        sync_depth: 1,
+        window: 8,
+        write_policy: WritePolicy::Md4_1(RmwLevel::Enabled),
+        stripes: 1,
+        depth: 1,
+        overlaps: false,
+        ..Options::plain(Level::Raid1, Layout::None, 2, (32, 160))
+    };
+    let read = |start, count| Action::Read { start, count };
+    let spoilt = Action::Unreadable {
+        member: 0,
+        sector: 119,
+        count: 2,
+    };
+    let cut = Action::PowerCut(restart(7_141_972_379_078_381_008, None, true, None));
+    let script = [
+        after(51_591_757, write(50, 4)),
+        after(66_006_118, read(29, 1)),
+        after(6_951_188, write(69, 11)),
+        after(0, read(158, 1)),
+        after(28_530_093, cut),
+        after(0, spoilt),
+        after(6_617_539, read(65, 9)),
+        after(5_272_035, Action::Settle),
+    ];
+    keeps(30_000_025_025, options, &script);
+}
+
+/// A member's write log could not be read after a crash in the first resync: nobody
+/// can tell then what was being written, and the oracle went on to count it as one.
+#[test]
+fn a_first_resync_is_one_only_while_the_log_says_so() {
+    let layout = Layout::Parity(ParityLayout::ParityLast);
+    let options = Options {
+        growth: 264,
+        log: true,
+        assume_clean: false,
+        write_through: true,
+        tear: tear(40, 40, 100),
+        latency_low_ns: 5000,
+        sync_block: 16,
+        sync_depth: 1,
+        stripes: 1,
+        depth: 1,
+        overlaps: false,
+        ..Options::plain(Level::Raid5, layout, 2, (8, 288))
+    };
+    let spoilt = Action::UnreadableMetadata {
+        member: 0,
+        sector: 5_890_977_872_400_224_298,
+    };
+    let cut = |seed, missing, stale, again| Action::PowerCut(restart(seed, missing, stale, again));
+    let script = [
+        after(250_945, spoilt),
+        after(0, cut(4_624_260_567_212_281_697, None, false, None)),
+        after(3_735_507, cut(8_309_000_362_290_589_314, None, false, None)),
+        after(
+            0,
+            cut(11_530_575_945_784_645_744, Some(1), true, Some(3)),
+        ),
+    ];
+    keeps(30_000_049_429, options, &script);
+}
