@@ -124,7 +124,9 @@ impl World<'_> {
         let mut devices = status.devices.iter();
         let device = devices.find(|device| device.handle.index() == handle)?;
         let used = self.reader.areas.iter().map(|(_, size)| *size).min();
-        let is_full = device.recovered_below.is_none_or(|below| Some(below.0) >= used);
+        let is_full = device
+            .recovered_below
+            .is_none_or(|below| Some(below.0) >= used);
         let slot = device.replaces?.index();
         is_full.then_some(slot)
     }

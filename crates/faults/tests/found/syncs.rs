@@ -155,10 +155,7 @@ fn a_first_resync_is_one_only_while_the_log_says_so() {
         after(250_945, spoilt),
         after(0, cut(4_624_260_567_212_281_697, None, false, None)),
         after(3_735_507, cut(8_309_000_362_290_589_314, None, false, None)),
-        after(
-            0,
-            cut(11_530_575_945_784_645_744, Some(1), true, Some(3)),
-        ),
+        after(0, cut(11_530_575_945_784_645_744, Some(1), true, Some(3))),
     ];
     keeps(30_000_049_429, options, &script);
 }
