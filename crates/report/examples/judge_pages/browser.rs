@@ -203,8 +203,11 @@ impl Browser {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        // Nobody is left to be told that it has ended already.
-        let _ = self.child.kill();
+        self.session = None;
+        if self.call("Browser.close", json!({})).is_err() {
+            // Nobody is left to be told that it has ended already.
+            let _ = self.child.kill();
+        }
         let _ = self.child.wait();
     }
 }

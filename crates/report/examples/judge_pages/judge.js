@@ -273,6 +273,19 @@
         }
       }
     }
+    // A line behind another one of the same breadth is not seen.
+    const lines = plot._fullData.filter((trace) => trace.meta && trace.mode === "lines+markers");
+    const at = (trace) =>
+      [...trace.x].map((x, i) => [plot._fullLayout.xaxis.d2p(x), plot._fullLayout.yaxis.d2p(trace.y[i])]);
+    for (const [i, under] of lines.entries()) {
+      for (const over of lines.slice(i + 1)) {
+        const [a, b] = [at(under), at(over)];
+        const same = (p) => b.some((q) => Math.hypot(p[0] - q[0], p[1] - q[1]) < 1.5);
+        if (under.meta !== over.meta && a.every(same) && over.line.width >= under.line.width) {
+          say("hidden", `${under.meta} lies behind ${over.meta} in ${name}`);
+        }
+      }
+    }
     const squeezed = (text) => text.replace(/[\s\u200b-]/g, "");
     const sides = [...beside].map(squeezed);
     for (const series of metas) {

@@ -58,7 +58,7 @@ impl<'v, 'a> Family<'v, 'a> {
         let first = self.first();
         let class = class_title(data, first.class);
         match &first.parameter {
-            // What N is stands below the axis.
+            // What N is stands in the caption.
             Parameter::Named(_) => format!("{class}: {what}"),
             parameter => format!("{class}: {what} by {}", parameter.name()),
         }
@@ -176,7 +176,7 @@ fn rate_figures(data: &RunData, view: &View<'_>, family: &Family<'_, '_>, id: &s
         groups: groups.collect(),
         values: Values::Rates,
         band_words: view.band_words("Shaded"),
-        caption: String::new(),
+        caption: family.first().parameter.explanation(),
         marks: Vec::new(),
         wide: true,
         markers: true,
@@ -270,8 +270,12 @@ fn latency_figures(
         groups,
         values: Values::Times,
         band_words: String::new(),
-        caption: "So many percent of the requests were faster; the median is half of them."
-            .to_owned(),
+        caption: format!(
+            "So many percent of the requests were faster; the median is half of them. {}",
+            family.first().parameter.explanation()
+        )
+        .trim_end()
+        .to_owned(),
         marks: Vec::new(),
         wide: true,
         markers: true,

@@ -4,7 +4,7 @@
 //! published figures. Panels of a figure share the scale of their values. Where there are
 //! more lines than colours, each line gets a panel, with the others in grey behind it.
 
-use super::look::{GRID, Look, MOST_LINES, open_circle};
+use super::look::{GRID, Look, MOST_LINES, open_circle, with};
 use super::scale::{Scale, steps_axis};
 use super::{Figure, Key, Panel};
 use serde_json::{Value, json};
@@ -172,8 +172,12 @@ impl Lines {
                     legend.push(Key::new(&line.name, line.look.stroke()));
                 }
             }
-            let traces = group.lines.iter();
-            let traces = traces.flat_map(|line| drawn(line, scale, self.mode()));
+            let lines = group.lines.iter().enumerate();
+            let traces = lines.flat_map(|(place, line)| {
+                let later = group.lines[place + 1..].iter();
+                let covered = later.filter(|other| covers(other, line, scale)).count();
+                drawn(line, covered, scale, self.mode())
+            });
             panels.push(Panel {
                 id: format!("{}-{number}", self.id),
                 title: group.title.clone(),
@@ -205,7 +209,7 @@ impl Lines {
         };
         let panel = |(place, line): (usize, &Line)| {
             let mut traces = vec![behind(&group.lines, place)];
-            traces.extend(drawn(line, scale, self.mode()));
+            traces.extend(drawn(line, 0, scale, self.mode()));
             Panel {
                 id: format!("{id}-{place}"),
                 title: line.name.clone(),
@@ -309,8 +313,22 @@ fn behind(lines: &[Line], but: usize) -> Value {
     })
 }
 
-/// A line's band, line, struck points and published figures.
-fn drawn(line: &Line, scale: Scale, mode: &str) -> Vec<Value> {
+/// Whether a line that is drawn later hides one: wherever that has a point, both are at
+/// the same height.
+fn covers(later: &Line, line: &Line, scale: Scale) -> bool {
+    const NEAR: f64 = 0.012;
+    let [from, to] = scale.range(0.06);
+    let height = |y: f64| (if scale.log { y.log10() } else { y } - from) / (to - from);
+    line.points.iter().all(|point| {
+        #[expect(clippy::float_cmp, reason = "the same step")]
+        let mut same = later.points.iter().filter(|other| other.x == point.x);
+        same.any(|other| (height(other.y) - height(point.y)).abs() < NEAR)
+    })
+}
+
+/// A line's band, line, struck points and published figures. A line that so many others
+/// cover is broader than they are, so that it shows on both sides.
+fn drawn(line: &Line, covered: usize, scale: Scale, mode: &str) -> Vec<Value> {
     let Line { name, look, points } = line;
     let mut traces = Vec::new();
     if points.iter().any(Point::is_banded) {
@@ -337,7 +355,9 @@ fn drawn(line: &Line, scale: Scale, mode: &str) -> Vec<Value> {
     if valid.iter().any(Option::is_some) {
         traces.push(json!({
             "type": "scatter", "mode": mode, "name": name, "x": x, "y": valid,
-            "line": look.line(), "marker": look.marker(), "hovertemplate": texts, "meta": name,
+            "line": with(look.line(), &json!({"width": 2 + 4 * covered})),
+            "marker": with(look.marker(), &json!({"size": 8 + 5 * covered})),
+            "hovertemplate": texts, "meta": name,
         }));
     }
     let struck: Vec<&Point> = points.iter().filter(|point| point.struck).collect();

@@ -233,6 +233,20 @@ fn an_outlier_does_not_squeeze_the_rest() {
 }
 
 #[test]
+fn a_line_that_another_one_covers_is_broader() {
+    let mut data = many(3, &[1, 4, 16]);
+    for m in &mut data.measurements {
+        m.iops = if m.subject == "array-2" { 50.0 } else { 100.0 };
+    }
+    let figure = named(&data, "Random reads: reads by queue depth");
+    let widths: Vec<&Value> = traces(&figure, 0)
+        .iter()
+        .map(|t| &t["line"]["width"])
+        .collect();
+    assert_eq!(widths, [&json!(6), &json!(2), &json!(2)]);
+}
+
+#[test]
 fn no_row_is_without_a_chart() {
     for data in [
         sample::data(),

@@ -39,7 +39,7 @@ pub(crate) enum Parameter {
     Streams,
     /// Reads in the requests of a mixed job, percent.
     ReadShare,
-    /// A number in the title, which stands here as `N`.
+    /// A number in the title, with `N` for it.
     Named(String),
 }
 
@@ -47,11 +47,19 @@ impl Parameter {
     /// The title of its axis.
     pub(crate) fn axis(&self) -> String {
         match self {
-            Self::QueueDepth => "queue depth (I/Os in flight)".to_owned(),
+            Self::QueueDepth => "queue depth".to_owned(),
             Self::BlockSize => "block size".to_owned(),
             Self::Streams => "streams at a time".to_owned(),
             Self::ReadShare => "reads, percent of the requests".to_owned(),
-            Self::Named(title) => title.clone(),
+            Self::Named(_) => "N".to_owned(),
+        }
+    }
+
+    /// What a reader must know of it beyond its axis.
+    pub(crate) fn explanation(&self) -> String {
+        match self {
+            Self::Named(title) => format!("N is the number in “{title}”."),
+            _ => String::new(),
         }
     }
 
@@ -443,7 +451,7 @@ fn named_ladders<'v, 'a>(class: &'a str, load: Load, jobs: &[Job<'v, 'a>]) -> Ve
                 all.push(Ladder {
                     class,
                     load,
-                    parameter: Parameter::Named(format!("N of “{template}”")),
+                    parameter: Parameter::Named(template),
                     steps,
                 });
             }

@@ -68,7 +68,7 @@ fn a_number_in_the_title_is_a_ladder_where_nothing_else_differs() {
     assert_eq!(
         found(&all),
         [(
-            Parameter::Named("N of “a pause of N ms”".to_owned()),
+            Parameter::Named("a pause of N ms".to_owned()),
             vec![1.0, 10.0, 100.0]
         )]
     );
