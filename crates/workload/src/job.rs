@@ -4,84 +4,17 @@
 //! option changes on a disk and nothing else. Where versions of fio differ,
 //! fio 3 is followed; `stop_clock.rs` says what the old versions did.
 
-use crate::shape::{Distribution, ExitWhat, Flow, Rate, Runs, Sizes, Strides, Thinking, Verify};
+mod error;
+mod pattern;
+
+pub use error::JobError;
+pub use pattern::{Engine, Pattern};
+
+use crate::shape::{
+    Distribution, ExitWhat, Flow, LatencyTarget, Rate, Runs, Sizes, SteadyState, Strides, Thinking,
+    Verify, ZoneRules,
+};
 use raidlab_units::{Bytes, Nanos};
-use thiserror::Error;
-
-/// The order of a job's requests (fio's `rw`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Pattern {
-    /// `read`: sequential reads.
-    #[default]
-    Read,
-    /// `write`: sequential writes.
-    Write,
-    /// `randread`: reads at random offsets.
-    RandRead,
-    /// `randwrite`: writes at random offsets.
-    RandWrite,
-    /// `rw`, `readwrite`: sequential reads mixed with sequential writes, each
-    /// direction at its own position.
-    ReadWrite,
-    /// `randrw`: reads and writes at random offsets.
-    RandRw,
-}
-
-impl Pattern {
-    /// True where offsets are drawn.
-    #[must_use]
-    pub const fn is_random(self) -> bool {
-        matches!(self, Self::RandRead | Self::RandWrite | Self::RandRw)
-    }
-
-    /// True where the job reads.
-    #[must_use]
-    pub const fn reads(self) -> bool {
-        !matches!(self, Self::Write | Self::RandWrite)
-    }
-
-    /// True where the job writes.
-    #[must_use]
-    pub const fn writes(self) -> bool {
-        !matches!(self, Self::Read | Self::RandRead)
-    }
-
-    /// True where the direction is drawn for each request.
-    #[must_use]
-    pub const fn is_mixed(self) -> bool {
-        self.reads() && self.writes()
-    }
-
-    /// fio's word for it.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Read => "read",
-            Self::Write => "write",
-            Self::RandRead => "randread",
-            Self::RandWrite => "randwrite",
-            Self::ReadWrite => "readwrite",
-            Self::RandRw => "randrw",
-        }
-    }
-}
-
-/// How a job hands requests to the kernel, which decides how many can wait at
-/// once.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Engine {
-    /// Asynchronous (`libaio`, `io_uring`, `posixaio`): each clone keeps up to
-    /// `io_depth` requests in flight under one clock.
-    Libaio,
-    /// Synchronous (`sync`, `psync`, `vsync`, `pvsync`, `pvsync2`): each clone
-    /// has one request in flight; fio ignores `iodepth`. `psync` is fio's
-    /// default engine on Unix.
-    #[default]
-    Sync,
-    /// `null`: each request is answered at once, by nobody, one at a time per
-    /// clone: what is measured is the host.
-    Null,
-}
 
 /// Amounts and places in percent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -106,14 +39,14 @@ pub struct JobSpec {
     /// Bytes of each request, or of the smallest where they differ (fio `bs`);
     /// at least 1.
     pub block_size: Bytes,
-    /// Sizes of reads and of writes, where they are not all `block_size`.
-    pub sizes: Option<[Sizes; 2]>,
+    /// Sizes of reads, writes and discards, where they are not all `block_size`.
+    pub sizes: Option<[Sizes; 3]>,
     /// Sizes of a range need not be multiples of the smallest (fio
     /// `bs_unaligned`).
     pub unaligned_sizes: bool,
-    /// What random offsets of reads and of writes are multiples of, where that is
-    /// not the smallest size (fio `blockalign`).
-    pub alignment: Option<[Bytes; 2]>,
+    /// What random offsets of reads, writes and discards are multiples of, where that
+    /// is not the smallest size (fio `blockalign`).
+    pub alignment: Option<[Bytes; 3]>,
     /// Added to a sequential offset after each request, as the gap in
     /// `rw=read:64k`; negative goes backwards.
     pub step: i64,
@@ -123,6 +56,14 @@ pub struct JobSpec {
     pub distribution: Distribution,
     /// Zones with gaps between them.
     pub strides: Option<Strides>,
+    /// Zones that are written in sequence only, on a device that has none.
+    pub zones: Option<ZoneRules>,
+    /// Ranges of one discard (fio `num_range`); at least 1.
+    pub ranges: u32,
+    /// A clone has its discards in the queue, too; else it waits for each before it
+    /// does anything else, as fio does where the kernel's asynchronous interface takes
+    /// none.
+    pub queues_trims: bool,
     /// Requests in flight per clone (fio `iodepth`); at least 1; counts only
     /// with [`Engine::Libaio`].
     pub io_depth: u32,
@@ -186,6 +127,13 @@ pub struct JobSpec {
     pub refill_at: Option<u32>,
     /// What is written is read back.
     pub verify: Option<Verify>,
+    /// The depth follows a latency that is to be kept.
+    pub latency_target: Option<LatencyTarget>,
+    /// It ends when it runs evenly.
+    pub steady_state: Option<SteadyState>,
+    /// Reads, writes and discards that fail end nothing and count for nothing (fio
+    /// `continue_on_error`, `ignore_error`).
+    pub tolerates_errors: [bool; 3],
     /// Jobs of the same number are reported together (fio `new_group`).
     pub report_group: u32,
     /// What ends with it under `exitall`.
@@ -224,6 +172,9 @@ impl Default for JobSpec {
             runs: Runs::default(),
             distribution: Distribution::Even,
             strides: None,
+            zones: None,
+            ranges: 1,
+            queues_trims: false,
             io_depth: 1,
             num_jobs: 1,
             size: None,
@@ -250,6 +201,9 @@ impl Default for JobSpec {
             wait_for: None,
             refill_at: None,
             verify: None,
+            latency_target: None,
+            steady_state: None,
+            tolerates_errors: [false; 3],
             report_group: 0,
             exit_what: ExitWhat::Group,
             random_seed: None,
@@ -263,80 +217,6 @@ impl Default for JobSpec {
     }
 }
 
-/// Why a job cannot run.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum JobError {
-    /// A count that must be at least 1 is 0.
-    #[error("`{option}` must be at least 1")]
-    Zero {
-        /// fio's name of the option.
-        option: &'static str,
-    },
-    /// A percentage above 100.
-    #[error("`rwmixread` is {percent}, but a percentage ends at 100")]
-    Percent {
-        /// As given.
-        percent: u32,
-    },
-    /// A limit smaller than one request.
-    #[error("`{option}` is {given}, less than one block of {block_size}")]
-    SmallerThanBlock {
-        /// fio's name of the option.
-        option: &'static str,
-        /// As given.
-        given: Bytes,
-        /// The job's block size.
-        block_size: Bytes,
-    },
-    /// `time_based` without a time.
-    #[error("`time_based` needs a `runtime`")]
-    TimeBasedWithoutRuntime,
-    /// The region starts at or behind the end of what it lies in.
-    #[error("clone {clone} starts at {offset}, but {what} ends at {end}")]
-    OffsetBehindEnd {
-        /// Which clone; 0 is the first.
-        clone: u32,
-        /// Where it would start.
-        offset: Bytes,
-        /// `the device` or `filesize`.
-        what: &'static str,
-        /// Where that ends.
-        end: Bytes,
-    },
-    /// No whole block fits between the region's start and the device's end.
-    #[error("no block of {block_size} fits into the {room} that clone {clone} may use")]
-    NoRoom {
-        /// Which clone; 0 is the first.
-        clone: u32,
-        /// The job's block size.
-        block_size: Bytes,
-        /// The region's length.
-        room: Bytes,
-    },
-    /// `wait_for` names no job before it.
-    #[error("`wait_for` names `{name}`, but no job before this one is called so")]
-    NoJobToWaitFor {
-        /// As written.
-        name: String,
-    },
-    /// More at once than a machine is asked for.
-    #[error("{given} {what}: more than {most}")]
-    TooMany {
-        /// Of what.
-        what: &'static str,
-        /// As given.
-        given: u64,
-        /// The most.
-        most: u64,
-    },
-    /// The number of requests or an offset does not fit into 64 bits.
-    #[error("`{option}` is too large")]
-    TooLarge {
-        /// fio's name of the option.
-        option: &'static str,
-    },
-}
-
 /// Clones times depth that a job may have.
 const MOST_IN_FLIGHT: u64 = 1 << 20;
 
@@ -345,6 +225,13 @@ impl JobSpec {
     #[must_use]
     pub const fn reads(&self) -> bool {
         self.pattern.reads() || self.verify.is_some()
+    }
+
+    /// The smallest request of a direction: 0 reads, 1 writes, 2 discards.
+    #[must_use]
+    pub fn least(&self, direction: usize) -> Bytes {
+        let sizes = self.sizes.as_ref();
+        sizes.map_or(self.block_size, |sizes| sizes[direction].least())
     }
 
     /// Checks what can be checked without the device.
@@ -359,6 +246,7 @@ impl JobSpec {
             ("loops", u64::from(self.loops)),
             ("thinktime_blocks", u64::from(self.think_time_blocks)),
             ("number_ios", self.request_limit.unwrap_or(1)),
+            ("num_range", u64::from(self.ranges)),
         ];
         for (option, count) in counts {
             if count == 0 {
@@ -475,7 +363,7 @@ impl JobSpec {
             length = u64::try_from(share).map_or(length, |share| share.min(length));
             length -= length % self.block_size.0.max(1);
         }
-        Ok((Bytes(start), Bytes(length)))
+        Ok(self.align_to_zones((Bytes(start), Bytes(length))))
     }
 }
 

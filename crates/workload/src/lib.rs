@@ -13,6 +13,7 @@ mod permutation;
 mod shape;
 mod stop_clock;
 mod stream;
+mod zones;
 
 pub use fio::{
     Class, FioJob, FioJobs, FioOption, Honoured, Includes, JobFile, JobFileError, Note,
@@ -20,6 +21,10 @@ pub use fio::{
     fio_options, is_program_option, unit,
 };
 pub use job::{Engine, JobError, JobGroup, JobSpec, Pattern, Percents, group_jobs};
-pub use shape::{Distribution, ExitWhat, Flow, Rate, Runs, Sizes, Strides, Thinking, Verify};
+pub use shape::{
+    Distribution, ExitWhat, Flow, LatencyTarget, Rate, Runs, Sizes, SteadyMeasure, SteadyState,
+    Strides, Thinking, Verify, ZoneRules,
+};
 pub use stop_clock::StopClock;
 pub use stream::{Direction, IoUnit, RequestStream};
+pub use zones::{Placed, ZonedDevice};

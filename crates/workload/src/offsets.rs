@@ -14,6 +14,9 @@
 //! The most wanted blocks of these three are spread over the region in a random
 //! order that is the same for a whole job, as fio spreads them by a hash.
 
+mod preconditioning;
+
+use self::preconditioning::Preconditioning;
 use crate::permutation::Permutation;
 use crate::shape::Distribution;
 use raidlab_random::Stream;
@@ -57,6 +60,7 @@ enum Kind {
         strides: bool,
         drawn: u64,
     },
+    Preconditioning(Option<Box<Preconditioning>>),
 }
 
 impl Offsets {
@@ -121,11 +125,15 @@ impl Offsets {
                 strides: *strides,
                 drawn: 0,
             },
+            Distribution::Preconditioning { .. } => Kind::Preconditioning(
+                Preconditioning::new(distribution, blocks, align, random).map(Box::new),
+            ),
         };
         Self { blocks, kind }
     }
 
-    /// The next block; `None` where a sequence has left the region.
+    /// The next block; `None` where a sequence has left the region, or a
+    /// preconditioning pass is through.
     pub(crate) fn next(&mut self, random: &mut Stream) -> Option<u64> {
         let blocks = self.blocks;
         let block = match &mut self.kind {
@@ -179,6 +187,7 @@ impl Offsets {
                 *drawn += 1;
                 return Some(list[place] + further).filter(|&block| block < blocks);
             }
+            Kind::Preconditioning(pass) => return pass.as_mut()?.next(random),
         };
         Some(block)
     }

@@ -84,6 +84,19 @@ pub enum Distribution {
         /// Each time as many blocks further on as the list is long.
         strides: bool,
     },
+    /// Each block once, and some of them again soon after, so that a solid-state disk
+    /// is left as long random writes would leave it (fio `sprandom`).
+    Preconditioning {
+        /// What the disk has beside its size, in parts of a million of it (fio
+        /// `spr_op`).
+        over_provisioning_millionths: u32,
+        /// Parts of the pass, each with blocks of its own that come again (fio
+        /// `spr_num_regions`); at least 1.
+        regions: u32,
+        /// With a cache of this size in the disk blocks come again one part later
+        /// (fio `spr_cs`); 0: none.
+        cache: Bytes,
+    },
 }
 
 /// Where a random job's requests are not random (fio `rw=randread:8`,
@@ -125,12 +138,12 @@ pub struct Strides {
 /// and waits for all in flight before it sleeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Rate {
-    /// Bytes a second of reads and of writes (fio `rate`, or `rate_iops` times
-    /// the smallest size); 0: no limit.
-    pub per_second: [u64; 2],
-    /// The least rate, bytes a second, of reads and of writes: a job that falls
+    /// Bytes a second of reads, writes and discards (fio `rate`, or `rate_iops`
+    /// times the smallest size); 0: no limit.
+    pub per_second: [u64; 3],
+    /// The least rate, bytes a second, of reads, writes and discards: a job that falls
     /// below it ends (fio `rate_min`, `rate_iops_min`); 0: none.
-    pub least: [u64; 2],
+    pub least: [u64; 3],
     /// How often that is looked at (fio `rate_cycle`).
     pub cycle: Nanos,
     /// Requests at the times of a Poisson process (fio `rate_process`).
@@ -159,6 +172,75 @@ pub struct Verify {
     /// After so many writes those are read (fio `verify_backlog`); 0: after all
     /// of a pass.
     pub backlog: u64,
+}
+
+/// Zones that are written in sequence only, which fio emulates on a device that is
+/// not zoned (fio `zonemode=zbd`); `zones.rs` has the rules.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ZoneRules {
+    /// A zone's length (`zonesize`); at least 512 bytes.
+    pub size: Bytes,
+    /// What of it can be written (`zonecapacity`); at most the length.
+    pub capacity: Bytes,
+    /// Zones that are written to at a time, by all jobs (`max_open_zones`); 0: any.
+    pub most_open: u32,
+    /// The same for each clone (`job_max_open_zones`).
+    pub most_open_of_job: u32,
+    /// Reads go where nothing was written too (`read_beyond_wp`).
+    pub reads_beyond: bool,
+    /// Zones are reset when so much of the region is written, in parts of a million
+    /// (`zone_reset_threshold`); 0: only full ones.
+    pub reset_threshold_millionths: u32,
+    /// Of the writes beyond that threshold so many in a million reset a zone
+    /// (`zone_reset_frequency`).
+    pub reset_frequency_millionths: u32,
+}
+
+/// A latency that the job shall keep by its depth (fio `latency_target`): the depth
+/// doubles from 1 until a window fails, and is then searched between.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LatencyTarget {
+    /// The latency.
+    pub target: Nanos,
+    /// How long each depth is tried (`latency_window`).
+    pub window: Nanos,
+    /// Requests within the target that make a window succeed, in millionths of all
+    /// (`latency_percentile`).
+    pub share_millionths: u32,
+    /// The search goes on for ever (`latency_run`); else the job ends after a window
+    /// at the depth that was found.
+    pub goes_on: bool,
+}
+
+/// What of a job becomes even (fio `steadystate`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum SteadyMeasure {
+    /// Requests a second.
+    Iops,
+    /// Bytes a second.
+    Bandwidth,
+    /// The mean latency in nanoseconds.
+    Latency,
+}
+
+/// When a job counts as even, and ends (fio `steadystate`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SteadyState {
+    /// What is looked at.
+    pub measure: SteadyMeasure,
+    /// By the slope of the line through the window; else by the largest distance
+    /// from its mean.
+    pub slope: bool,
+    /// The most of that, in millionths of a unit, or of a percent of the mean.
+    pub limit_millionths: u64,
+    /// The limit is in percent.
+    pub in_percent: bool,
+    /// The window (`steadystate_duration`).
+    pub duration: Nanos,
+    /// Time at the start that is not looked at (`steadystate_ramp_time`).
+    pub ramp_time: Nanos,
+    /// How often it is looked at (`steadystate_check_interval`).
+    pub interval: Nanos,
 }
 
 /// Which jobs end with one that ends under `exitall` (fio `exit_what`).

@@ -29,6 +29,11 @@
 //! direction that fell far behind its share, which changes the order of the
 //! first few requests only.
 //!
+//! Where blocks are discarded and then written, a sequential job discards the next
+//! block when its last write began where its last discard did, and a random one writes
+//! each block as it was discarded; the amount counts writes (`set_rw_ddir`,
+//! `get_next_block` of io_u.c, `io_bytes_exceeded` of backend.c).
+//!
 //! With `verify`, what a pass wrote is read back when the pass is through, or
 //! after each backlog: in the order of writing, or without a random map by
 //! offset, each block once (`log_io_piece` of fio's iolog.c).
@@ -54,8 +59,23 @@ pub enum Direction {
     Read,
     /// Bytes to the device.
     Write,
+    /// Blocks given back to the device.
+    Trim,
     /// All completed writes become durable; no offset, no length.
     Flush,
+}
+
+impl Direction {
+    /// 0 for reads, 1 for writes, 2 for discards; none for a flush.
+    #[must_use]
+    pub const fn index(self) -> Option<usize> {
+        match self {
+            Self::Read => Some(0),
+            Self::Write => Some(1),
+            Self::Trim => Some(2),
+            Self::Flush => None,
+        }
+    }
 }
 
 /// One request.
@@ -72,12 +92,12 @@ pub struct IoUnit {
 /// How offsets are chosen.
 #[derive(Debug, Clone, PartialEq)]
 enum Order {
-    /// The next unit of each direction: reads, writes.
-    Sequential { next: [u64; 2] },
+    /// The next unit of each direction: reads, writes, discards.
+    Sequential { next: [u64; 3] },
     /// A place in a random order.
     Mapped { order: Permutation, next: u64 },
-    /// Drawn anew each time, for reads and for writes.
-    Drawn([Offsets; 2]),
+    /// Drawn anew each time, for reads, writes and discards.
+    Drawn([Offsets; 3]),
 }
 
 /// The request stream of one clone.
@@ -130,7 +150,7 @@ impl JobSpec {
         self.validate()?;
         let (start, region) = self.region(clone, device_size)?;
         let block = self.block_size.0;
-        let finer = self.finer();
+        let finer = self.finer(start == Bytes(0) && region == device_size);
         let unit = if self.sizes.is_some() { 1 } else { block };
         let whole_units = |bytes: u64| {
             if self.pattern.is_random() {
@@ -151,8 +171,16 @@ impl JobSpec {
         let rewrites = self.pattern.writes()
             && !self.pattern.is_random()
             && self.io_size.is_some_and(|io_size| io_size.0 > amount);
-        let pass_units = if (self.time_based && self.verify.is_none()) || rewrites {
-            whole_units(region.0)
+        let reached = self.distribution.bytes_to_write(region.0, block);
+        let pass_units = if let Some(bytes) = reached {
+            bytes / unit
+        } else if (self.time_based && self.verify.is_none()) || rewrites {
+            // Where requests are not back to back, their place says when the end is reached.
+            let gaps = self.zones.is_some() || self.step != 0;
+            match gaps && !self.pattern.is_random() {
+                true => u64::MAX,
+                false => whole_units(region.0),
+            }
         } else if self.pattern.is_random() && !self.random_map {
             amount.div_ceil(unit)
         } else {
@@ -167,7 +195,7 @@ impl JobSpec {
         let aligned = self.alignment.is_none() && self.sizes.is_none();
         let map = self.random_map && even && aligned && self.runs == Runs::default();
         let order = if !self.pattern.is_random() {
-            Order::Sequential { next: [0; 2] }
+            Order::Sequential { next: [0; 3] }
         } else if map && region_blocks <= MAPPED_BLOCKS {
             let order = Permutation::new(region_blocks, &mut random);
             Order::Mapped { order, next: 0 }
@@ -176,7 +204,13 @@ impl JobSpec {
                 let (blocks, align) = self.choices(direction, region, region_blocks);
                 Offsets::new(&self.distribution, blocks, align, &mut random)
             };
-            Order::Drawn([offsets(0), offsets(1)])
+            let (reads, writes) = (offsets(0), offsets(1));
+            let trims = if self.pattern.trims() {
+                offsets(2)
+            } else {
+                writes.clone()
+            };
+            Order::Drawn([reads, writes, trims])
         };
         Ok(RequestStream {
             pattern: self.pattern,
@@ -192,8 +226,12 @@ impl JobSpec {
             pass_units,
             pass_left: pass_units,
             units_left,
-            requests_left: self.request_limit.unwrap_or(u64::MAX),
+            // fio counts a block that is discarded and written as one.
+            requests_left: self.request_limit.map_or(u64::MAX, |limit| {
+                limit.saturating_mul(1 + u64::from(self.pattern.trims_and_writes()))
+            }),
             by_passes: self.io_size.is_none()
+                && reached.is_none()
                 && self.percents.io_size.is_none()
                 && !self.time_based,
             order,
@@ -218,10 +256,7 @@ impl JobSpec {
             };
         };
         let align = alignment[direction].0.max(1);
-        let least = self
-            .sizes
-            .as_ref()
-            .map_or(self.block_size, |sizes| sizes[direction].least());
+        let least = self.least(direction);
         let room = region.0.saturating_sub(least.0.saturating_sub(align));
         ((room / align).max(1), align)
     }
@@ -284,7 +319,7 @@ impl RequestStream {
         let direction = self.direction();
         let block = match &mut self.order {
             Order::Sequential { next } => {
-                let next = &mut next[usize::from(direction == Direction::Write)];
+                let next = &mut next[direction.index().unwrap_or(0)];
                 let block = *next;
                 *next += 1;
                 block
@@ -306,6 +341,12 @@ impl RequestStream {
         })
     }
 
+    /// Where it works: the start and the length.
+    #[must_use]
+    pub const fn region(&self) -> (Bytes, Bytes) {
+        (Bytes(self.start), Bytes(self.region))
+    }
+
     /// For a sequential stream of one direction without flushes: the offset of
     /// the next request and the bytes from there that follow without a gap.
     /// None for all other streams; no bytes are left when the job is done.
@@ -318,7 +359,7 @@ impl RequestStream {
             {
                 let (block, pass_left) = match self.pass_left {
                     0 => (0, self.pass_units),
-                    left => (next[usize::from(self.pattern.writes())], left),
+                    left => (next[self.only_direction()], left),
                 };
                 let left = pass_left.min(self.units_left);
                 Some((
@@ -346,8 +387,9 @@ impl RequestStream {
         if self.pass_left == 0 {
             self.start_pass();
         }
+        let direction = self.only_direction();
         if let Order::Sequential { next } = &mut self.order {
-            next[usize::from(self.pattern.writes())] += units;
+            next[direction] += units;
         }
         self.pass_left -= units;
         self.units_left -= units;
@@ -388,16 +430,25 @@ impl RequestStream {
     fn start_pass(&mut self) {
         self.pass_left = self.pass_units;
         if let Some(finer) = &mut self.finer {
-            finer.before = [(0, 0); 2];
+            finer.before = [None; 3];
             finer.zone = [0; 2];
         }
         match &mut self.order {
-            Order::Sequential { next } => *next = [0; 2],
+            Order::Sequential { next } => *next = [0; 3],
             Order::Mapped { order, next } => {
                 *order = Permutation::new(self.region_blocks, &mut self.random);
                 *next = 0;
             }
             Order::Drawn(_) => {}
+        }
+    }
+
+    /// The direction of a pattern that has one, as a place in arrays.
+    fn only_direction(&self) -> usize {
+        if self.pattern.trims() {
+            2
+        } else {
+            usize::from(self.pattern.writes())
         }
     }
 
@@ -408,10 +459,10 @@ impl RequestStream {
         } else {
             self.pattern.reads()
         };
-        if read {
-            Direction::Read
-        } else {
-            Direction::Write
+        match read {
+            true => Direction::Read,
+            false if self.pattern.writes() => Direction::Write,
+            false => Direction::Trim,
         }
     }
 }

@@ -4,7 +4,7 @@
 
 use raidlab_random::Stream;
 use raidlab_units::Bytes;
-use raidlab_workload::{Direction, FioJobs, Permission};
+use raidlab_workload::{Direction, FioJobs, Permission, Placed, ZonedDevice};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::Command;
@@ -12,7 +12,7 @@ use std::process::Command;
 /// The file that fio works on.
 const FILE: u64 = 16 << 20;
 
-/// A request: `read` or `write`, offset, length.
+/// A request: `read`, `write` or `trim`, offset, length.
 type Request = (String, u64, u64);
 
 /// A folder that goes away.
@@ -41,7 +41,8 @@ fn is_installed() -> bool {
     found
 }
 
-/// What fio does with these options on a sparse file.
+/// What fio does with these options on a sparse file, or on nothing where they name the
+/// null engine: files take no discards.
 fn of_fio(name: &str, options: &str) -> Vec<Request> {
     let folder = Folder::new(name);
     let file = folder.0.join("data");
@@ -70,7 +71,7 @@ fn of_fio(name: &str, options: &str) -> Vec<Request> {
         let offset = words.next()?.parse().ok()?;
         let action = words
             .next()
-            .filter(|word| matches!(*word, "read" | "write"))?;
+            .filter(|word| matches!(*word, "read" | "write" | "trim"))?;
         Some((action.to_owned(), offset, length))
     };
     text.lines().filter_map(request).collect()
@@ -86,12 +87,31 @@ fn of_model(options: &str) -> Vec<Request> {
     let mut stream = job
         .request_stream(0, Bytes(FILE), Stream::new(1))
         .expect("it fits");
-    std::iter::from_fn(|| stream.next_unit())
+    let mut zones = ZonedDevice::default();
+    let next = || loop {
+        let drawn = stream.next_unit()?;
+        let unit = match zones.place((0, job), stream.region(), drawn, true) {
+            Placed::At(unit) => {
+                zones.ended(job, unit);
+                unit
+            }
+            Placed::Emptied(unit) => unit,
+            Placed::Wait => panic!("{options}: nothing is in flight"),
+            Placed::Nowhere => {
+                stream.end_pass(false);
+                continue;
+            }
+        };
+        stream.put(&drawn, &unit);
+        return Some(unit);
+    };
+    std::iter::from_fn(next)
         .take(100_000)
         .filter_map(|unit| {
             let action = match unit.direction {
                 Direction::Read => "read",
                 Direction::Write => "write",
+                Direction::Trim => "trim",
                 Direction::Flush => return None,
             };
             Some((action.to_owned(), unit.offset.0, unit.length.0))
@@ -100,7 +120,7 @@ fn of_model(options: &str) -> Vec<Request> {
 }
 
 /// Options whose requests follow from the options alone.
-const DETERMINISTIC: [&str; 26] = [
+const DETERMINISTIC: [&str; 53] = [
     "--rw=read --bs=64k --size=1m",
     "--rw=write --bs=64k --size=1m",
     "--rw=read --bs=64k",
@@ -119,6 +139,8 @@ const DETERMINISTIC: [&str; 26] = [
     "--rw=read:64k --bs=64k --size=1m",
     "--rw=write:112k --bs=16k --size=1m",
     "--rw=write:112k --bs=16k --size=1m --io_size=512k",
+    "--rw=read:64k --bs=64k",
+    "--rw=write:64k --bs=16k --io_size=24m",
     "--rw=read:-128k --bs=64k --size=1m",
     "--rw=read:-8k --bs=4k --size=256k",
     "--rw=write --bs=4k,64k --size=1m",
@@ -127,6 +149,34 @@ const DETERMINISTIC: [&str; 26] = [
     "--rw=write --bs=64k --size=512k --verify=crc32c",
     "--rw=write --bs=64k --size=512k --verify=crc32c --verify_backlog=4",
     "--rw=write --bs=64k --size=512k --verify=crc32c --do_verify=0",
+    // Discards.
+    "--ioengine=null --rw=trim --bs=64k --size=1m",
+    "--ioengine=null --rw=trim --bs=64k --size=1m --offset=2m --loops=2",
+    "--ioengine=null --rw=trim --bs=4k,8k,64k --size=1m --io_size=512k",
+    "--ioengine=null --rw=trim:64k --bs=64k --size=1m --number_ios=8",
+    "--ioengine=null --rw=trim --bs=64k --size=1m --number_ios=5",
+    "--ioengine=null --rw=trimwrite --bs=64k --size=1m",
+    "--ioengine=null --rw=trimwrite --bs=64k --size=1m --offset=3m --loops=3",
+    "--ioengine=null --rw=trimwrite --bs=64k --size=1m --number_ios=5",
+    "--ioengine=null --rw=trimwrite --bs=512,512,16k --size=128k",
+    "--ioengine=null --rw=trimwrite --bs=4k,4k,64k --size=1m --loops=2",
+    "--ioengine=null --rw=trimwrite --bs=64k,64k,4k --size=1m",
+    "--ioengine=null --rw=trimwrite --bs=64k --size=2m --io_size=1m",
+    // Zones that are written in sequence.
+    "--rw=write --bs=64k --zonemode=zbd --zonesize=1m --size=4m",
+    "--rw=write --bs=32k --zonemode=zbd --zonesize=1m --size=4m",
+    "--rw=write --bs=64k --zonemode=zbd --zonesize=1m --offset=2z --size=3z",
+    "--rw=write --bs=64k --zonemode=zbd --zonesize=1m --offset=1500k --size=4m",
+    "--rw=write --bs=64k --zonemode=zbd --zonesize=1m --zonecapacity=768k --size=4m",
+    "--rw=write --bs=64k --zonemode=zbd --zonesize=1m --size=2m --io_size=6m",
+    "--rw=write --bs=64k --zonemode=zbd --zonesize=1m --size=2m --loops=3",
+    "--rw=write --bs=64k --zonemode=zbd --zonesize=1m --size=4m --max_open_zones=2",
+    "--rw=write --bs=64k --zonemode=zbd --zonesize=1m --size=4m --io_size=8m \
+     --zone_reset_threshold=0.5 --zone_reset_frequency=0.125",
+    "--rw=write --bs=64k --zonemode=zbd --zonesize=1m --size=4m --zone_reset_frequency=0.25",
+    "--rw=read --bs=64k --zonemode=zbd --zonesize=1m --size=4m --read_beyond_wp=1",
+    "--ioengine=null --rw=trim --bs=1m --zonemode=zbd --zonesize=1m --size=4m",
+    "--rw=write --bs=1m --zonemode=zbd --zonesize=1m --size=16m --max_open_zones=1",
 ];
 
 #[test]

@@ -27,7 +27,7 @@ const ENGINES: &[(Modelling, &str)] = &[
             Engine::Libaio,
             Some("the modelled device takes the place of what it reaches, with the same queue"),
         ),
-        "io_uring_cmd xnvme libblkio nbd rbd rados libiscsi gfapi_async nfs dfs ime_aio",
+        REACHES,
     ),
     (
         Modelling::As(
@@ -35,21 +35,25 @@ const ENGINES: &[(Modelling, &str)] = &[
             Some("the modelled device takes the place of what it reaches, one request at a time"),
         ),
         "mmap splice sg libpmem dev-dax pmemblk mtd gfapi libhdfs ime_psync ime_psyncv \
-         libcufile libhipfile",
+         libcufile libhipfile libzbc http",
     ),
     (
         Modelling::As(
             Engine::Null,
             Some("no request reaches the device, as with fio's"),
         ),
-        "null",
+        "null cpp_null",
     ),
     (
         Modelling::No,
-        "net netsplice rdma http cpuio exec external e4defrag falloc ftruncate filecreate \
-         filestat filedelete dircreate dirstat dirdelete binject libzbc page_fault",
+        "net netsplice rdma cpuio exec external e4defrag falloc ftruncate filecreate \
+         filestat filedelete dircreate dirstat dirdelete binject page_fault",
     ),
 ];
+
+/// Engines with a queue of their own to what they reach: discards go through it too.
+const REACHES: &str =
+    "io_uring_cmd xnvme libblkio nbd rbd rados libiscsi gfapi_async nfs dfs ime_aio";
 
 /// How the model runs an engine.
 #[derive(Debug, Clone, Copy)]
@@ -60,9 +64,12 @@ enum Modelling {
     No,
 }
 
+fn lists(names: &str, name: &str) -> bool {
+    names.split(' ').any(|listed| listed == name)
+}
+
 fn engine(name: &str) -> Option<Modelling> {
-    let lists = |names: &str| names.split(' ').any(|listed| listed == name);
-    let found = ENGINES.iter().find(|(_, names)| lists(names));
+    let found = ENGINES.iter().find(|(_, names)| lists(names, name));
     found.map(|&(modelling, _)| modelling)
 }
 
@@ -74,6 +81,8 @@ pub(super) fn set_engine(
     match engine(text) {
         Some(Modelling::As(engine, note)) => {
             draft.spec.engine = engine;
+            draft.spec.queues_trims = lists(REACHES, text);
+            draft.takes_ranges = text == "io_uring_cmd";
             Ok(note)
         }
         Some(Modelling::No) => Err(not_modelled("an I/O engine other than those for disks")),

@@ -186,6 +186,12 @@ pub enum OptionError {
         /// The words.
         expected: &'static str,
     },
+    /// What another option of the job makes impossible.
+    #[error("it needs {what}")]
+    Needs {
+        /// What would be right.
+        what: &'static str,
+    },
     /// A value with a variable.
     #[error("`{variable}` is not replaced; write the value{}", allow_variable(.variable))]
     Variable {

@@ -1,31 +1,37 @@
 //! The options that make requests unlike each other: sizes, places, rates.
 
 use super::error::OptionError;
-use super::modelled::{Draft, choice, needed, not_modelled, percent};
+use super::modelled::{Draft, choice, needed, needs, not_modelled, percent};
 use super::value::{number, size, switch};
+use super::{endings, errors, preconditioning, zones};
 use crate::job::JobSpec;
-use crate::shape::{Distribution, Flow, Sizes, Strides, Verify};
+use crate::shape::{Distribution, Flow, Sizes, Verify};
 use raidlab_units::{Bytes, Nanos};
 
 type Noted = Result<Option<&'static str>, OptionError>;
 
-/// Reads `8k`, `8k,32k` (reads, writes) or `8k,32k,4k` (and trims); without a
-/// second one the first holds for all, and an empty place is `None`.
+/// Reads `8k`, `8k,32k` (reads, writes) or `8k,32k,4k` (and discards); what is not
+/// given is as the one before, and an empty place is `None`.
 fn by_direction<T>(
     text: &str,
     one: impl Fn(&str) -> Result<T, OptionError>,
-) -> Result<[Option<T>; 2], OptionError> {
+) -> Result<[Option<T>; 3], OptionError> {
     let place = |text: &str| match text.trim() {
         "" => Ok(None),
         text => one(text).map(Some),
     };
     let mut parts = text.split(',');
     let reads = parts.next().unwrap_or_default();
-    Ok([place(reads)?, place(parts.next().unwrap_or(reads))?])
+    let writes = parts.next().unwrap_or(reads);
+    let trims = parts.next().unwrap_or(writes);
+    if parts.next().is_some() {
+        return Err(choice(text, "values for reads, writes and discards"));
+    }
+    Ok([place(reads)?, place(writes)?, place(trims)?])
 }
 
 /// An empty place keeps fio's default.
-fn set_sizes(draft: &mut Draft, sizes: [Option<Sizes>; 2]) -> Noted {
+fn set_sizes(draft: &mut Draft, sizes: [Option<Sizes>; 3]) -> Noted {
     let default = || Sizes::One(JobSpec::default().block_size);
     draft.sizes = Some(sizes.map(|sizes| sizes.unwrap_or_else(default)));
     Ok(None)
@@ -121,11 +127,10 @@ fn fill_up<T>(text: &str, entries: Vec<(T, Option<u32>)>) -> Result<Vec<(T, u32)
 
 pub(super) fn set_alignment(draft: &mut Draft, value: Option<&str>) -> Noted {
     let base = draft.kilo_base;
-    let [reads, writes] = by_direction(needed(value)?, |text| size(text, base))?;
-    // fio takes 0 for the smallest size.
-    let both = reads.zip(writes.or(reads));
-    let alignment = both.filter(|&(reads, writes)| reads > Bytes(0) && writes > Bytes(0));
-    draft.spec.alignment = alignment.map(|(reads, writes)| [reads, writes]);
+    let given = by_direction(needed(value)?, |text| size(text, base))?;
+    // An empty place is as the first; fio takes 0 for the smallest size.
+    let alignment = given.map(|one| one.or(given[0]).unwrap_or(Bytes(0)));
+    draft.spec.alignment = Some(alignment).filter(|all| all.iter().all(|&one| one > Bytes(0)));
     Ok(None)
 }
 
@@ -151,8 +156,8 @@ pub(super) fn set_least_rate(draft: &mut Draft, value: Option<&str>) -> Noted {
     Ok(None)
 }
 
-/// Bytes a second for reads and writes; an empty place is no limit.
-fn rates(draft: &Draft, value: Option<&str>) -> Result<[u64; 2], OptionError> {
+/// Bytes a second for reads, writes and discards; an empty place is no limit.
+fn rates(draft: &Draft, value: Option<&str>) -> Result<[u64; 3], OptionError> {
     let base = draft.kilo_base;
     let rates = by_direction(needed(value)?, |text| size(text, base))?;
     Ok(rates.map(|rate| rate.map_or(0, |rate| rate.0)))
@@ -169,7 +174,7 @@ pub(super) fn set_least_iops(draft: &mut Draft, value: Option<&str>) -> Noted {
 }
 
 /// Requests a second; fio reads them like sizes: `10k` are 10,240.
-fn requests(draft: &Draft, value: Option<&str>) -> Result<[u64; 2], OptionError> {
+fn requests(draft: &Draft, value: Option<&str>) -> Result<[u64; 3], OptionError> {
     let requests = rates(draft, value)?;
     for count in requests {
         number(&count.to_string(), 0..=u64::from(u32::MAX))?;
@@ -178,7 +183,7 @@ fn requests(draft: &Draft, value: Option<&str>) -> Result<[u64; 2], OptionError>
 }
 
 /// Millionths of a decimal number such as `1.2`.
-fn millionths(text: &str) -> Result<u32, OptionError> {
+pub(super) fn millionths(text: &str) -> Result<u32, OptionError> {
     let wrong = || choice(text, "decimal numbers such as 1.2");
     let (whole, part) = text.trim().split_once('.').unwrap_or((text.trim(), ""));
     let digits = |text: &str| text.bytes().all(|digit| digit.is_ascii_digit());
@@ -287,7 +292,7 @@ pub(super) fn set_sequence_stride(draft: &mut Draft, value: Option<&str>) -> Not
 
 pub(super) fn set_percentage_random(draft: &mut Draft, value: Option<&str>) -> Noted {
     match by_direction(needed(value)?, |text| percent(Some(text)))? {
-        [Some(reads), Some(writes)] if reads == writes => {
+        [Some(reads), Some(writes), Some(trims)] if reads == writes && writes == trims => {
             draft.spec.runs.random_percent = reads;
             Ok(None)
         }
@@ -295,17 +300,16 @@ pub(super) fn set_percentage_random(draft: &mut Draft, value: Option<&str>) -> N
     }
 }
 
-/// What is settled when all of a job's options are known.
-pub(super) fn settle(draft: &mut Draft) -> Result<(), OptionError> {
+/// What is settled when all of a job's options are known; an error comes with the option
+/// that it is about.
+pub(super) fn settle(draft: &mut Draft) -> Result<(), (&'static str, OptionError)> {
     settle_sizes(draft);
+    settle_engine(draft).map_err(|cause| ("num_range", cause))?;
     let spec = &mut draft.spec;
-    let least = |index: usize| match &spec.sizes {
-        Some(sizes) => sizes[index].least().0,
-        None => spec.block_size.0,
-    };
     let mut rate = draft.rate;
-    for index in 0..2 {
-        let by_requests = |count: u64| count.saturating_mul(least(index));
+    for index in 0..3 {
+        let least = spec.least(index).0;
+        let by_requests = |count: u64| count.saturating_mul(least);
         if rate.per_second[index] == 0 {
             rate.per_second[index] = by_requests(draft.rate_iops[index]);
         }
@@ -313,7 +317,7 @@ pub(super) fn settle(draft: &mut Draft) -> Result<(), OptionError> {
             rate.least[index] = by_requests(draft.least_iops[index]);
         }
     }
-    let limited = rate.per_second != [0; 2] || rate.least != [0; 2];
+    let limited = rate.per_second != [0; 3] || rate.least != [0; 3];
     spec.rate = limited.then_some(rate);
     spec.flow = (draft.flow_weight > 0).then_some(Flow {
         id: draft.flow_id,
@@ -332,22 +336,23 @@ pub(super) fn settle(draft: &mut Draft) -> Result<(), OptionError> {
             .map(|batch| spec.io_depth.saturating_sub(batch)),
     ];
     spec.refill_at = waits.into_iter().flatten().min();
-    if draft.strided {
-        let length = Some(draft.zone_range).filter(|&range| range > Bytes(0));
-        spec.strides = Some(Strides {
-            amount: draft.zone_size,
-            length: length.unwrap_or(draft.zone_size),
-            skip: draft.zone_skip,
-        });
-        if draft.zone_size == Bytes(0) {
-            return Err(choice("zonemode=strided", "strided with a `zonesize`"));
+    errors::settle(draft);
+    zones::settle(draft)?;
+    preconditioning::settle(draft).map_err(|cause| ("sprandom", cause))?;
+    endings::settle(draft).map_err(|cause| ("steadystate_duration", cause))
+}
+
+/// Discards of several ranges, and writes that bypass a disk's cache.
+fn settle_engine(draft: &mut Draft) -> Result<(), OptionError> {
+    let spec = &mut draft.spec;
+    spec.sync_writes |= draft.writes_through;
+    if spec.ranges > 1 {
+        if spec.pattern.trims_and_writes() {
+            return Err(needs("one range where blocks are written too"));
         }
-        if spec.pattern.is_random() {
-            return Err(not_modelled("random offsets in zones with gaps"));
+        if spec.pattern.trims() && !draft.takes_ranges {
+            return Err(needs("an engine that takes several ranges: io_uring_cmd"));
         }
-    }
-    if spec.step != 0 && spec.strides.is_some() {
-        return Err(not_modelled("steps in zones with gaps"));
     }
     Ok(())
 }
@@ -358,7 +363,9 @@ fn settle_sizes(draft: &mut Draft) {
         return;
     };
     let spec = &mut draft.spec;
-    let used: Vec<&Sizes> = [spec.pattern.reads(), spec.pattern.writes()]
+    let used: Vec<&Sizes> = spec
+        .pattern
+        .directions()
         .into_iter()
         .zip(&sizes)
         .filter_map(|(used, sizes)| used.then_some(sizes))

@@ -49,6 +49,11 @@ pub(super) const WITHOUT_EFFECT: &[Group] = &[
         "randrepeat|allrandrepeat use_os_rand",
     ),
     (
+        "the modelled device is not zoned, has no limits of zones, and its writes do not fail",
+        "ignore_zone_limits recover_zbd_write_error",
+    ),
+    ("no block of a modelled device is bad", "skip_bad"),
+    (
         "the model needs no memory for the random map",
         "softrandommap",
     ),
@@ -111,7 +116,10 @@ pub(super) const WITHOUT_EFFECT: &[Group] = &[
          rocm_io xnvme_async xnvme_sync xnvme_dev_nsid xnvme_dev_subnqn xnvme_mem xnvme_iovec \
          libblkio_driver libblkio_path libblkio_pre_connect_props libblkio_num_entries \
          libblkio_queue_size libblkio_pre_start_props libblkio_vectored libblkio_wait_mode \
-         libblkio_force_enable_completion_eventfd",
+         libblkio_force_enable_completion_eventfd http_host http_user http_pass https http_mode \
+         http_s3_region http_s3_key http_s3_keyid http_s3_security_token \
+         http_s3_sse_customer_key http_s3_sse_customer_algorithm http_s3_storage_class \
+         http_swift_auth_token http_verbose http_object_mode",
     ),
     (
         "no command is run on the host for a modelled job",
@@ -124,19 +132,14 @@ pub(super) const NOT_MODELLED: &[Group] = &[
     ("sizes that follow the order of offsets", "bs_is_seq_rand"),
     (
         "offsets that nothing else here draws so",
-        "percentage_sequential sprandom spr_num_regions spr_op spr_cs num_range",
+        "percentage_sequential",
     ),
     (
         "requests that wait for those they overlap",
         "serialize_overlap",
     ),
     ("work of the processor between requests", "thinkcycles"),
-    (
-        "a job that ends or changes its depth by its latency or rate",
-        "latency_target latency_window latency_percentile latency_run max_latency steadystate|ss \
-         steadystate_duration|ss_dur steadystate_ramp_time|ss_ramp \
-         steadystate_check_interval|ss_interval",
-    ),
+    ("a job that fails by its latency", "max_latency"),
     (
         "jobs that start or end at other times than their group",
         "exitall_on_error ramp_size",
@@ -150,16 +153,12 @@ pub(super) const NOT_MODELLED: &[Group] = &[
         "verify_only verify_state_load",
     ),
     (
-        "trims",
+        "discards of what was read back",
         "trim_percentage trim_verify_zero trim_backlog trim_backlog_batch",
     ),
     (
         "barriers and flushes of file systems; use `fsync`",
         "write_barrier|barrier end_syncfs",
-    ),
-    (
-        "what a job does after an I/O error",
-        "continue_on_error ignore_error",
     ),
     ("shares of a control group", "cgroup cgroup_weight"),
     (
@@ -169,25 +168,20 @@ pub(super) const NOT_MODELLED: &[Group] = &[
          replay_time_scale replay_skip",
     ),
     (
-        "devices with zones of their own",
-        "zonecapacity read_beyond_wp max_open_zones \
-         job_max_open_zones ignore_zone_limits zone_reset_threshold zone_reset_frequency \
-         recover_zbd_write_error write_zone_remainder write_zone_remainders",
+        "writes shorter than the smallest request, where a zone ends",
+        "write_zone_remainder write_zone_remainders",
     ),
     ("ready-made profiles", "profile"),
     (
         "an I/O engine other than those for disks",
         "cdb_len cpuload cpuchunks cpumode exit_on_io_done port hostname interface ttl nodelay \
          protocol proto listen pingpong window_size mss donorname inplace verb bindname stat_type \
-         http_host http_user http_pass https http_mode http_s3_region http_s3_key http_s3_keyid \
-         http_s3_security_token http_s3_sse_customer_key http_s3_sse_customer_algorithm \
-         http_s3_storage_class http_swift_auth_token http_verbose http_object_mode program \
-         arguments grace_time std_redirect no_completion_thread rbd_encryption_format \
+         program arguments grace_time std_redirect no_completion_thread rbd_encryption_format \
          rbd_encryption_passphrase",
     ),
     (
         "commands of a device other than reads, writes and flushes",
-        "deac skip_bad readfua writefua write_mode \
+        "deac readfua write_mode \
          verify_bytchk read_mode verify_mode sg_write_mode stream_id xnvme_admin \
          libblkio_write_zeroes_on_trim",
     ),
@@ -197,9 +191,8 @@ pub(super) const NOT_MODELLED: &[Group] = &[
 pub(super) const HARMLESS: &[(&str, &[&str])] = &[
     ("percentage_sequential", &["0"]),
     ("bs_is_seq_rand", &["0"]),
-    ("sprandom", &["0"]),
+    ("readfua", &["0"]),
     ("serialize_overlap", &["0"]),
-    ("latency_target", &["0"]),
     ("max_latency", &["0"]),
     ("lockfile", &["none"]),
     ("file_append", &["0"]),
@@ -209,5 +202,4 @@ pub(super) const HARMLESS: &[(&str, &[&str])] = &[
     ("write_barrier", &["0"]),
     ("barrier", &["0"]),
     ("end_syncfs", &["0"]),
-    ("continue_on_error", &["none", "0"]),
 ];

@@ -9,18 +9,22 @@
 //! read, unless a [`Permission`] names it.
 
 mod command_line;
+mod endings;
 mod engines;
 mod error;
+mod errors;
 mod finer;
 mod groups;
 mod job_file;
 mod modelled;
 mod options;
 mod permission;
+mod preconditioning;
 mod reader;
 mod section;
 mod table;
 mod value;
+mod zones;
 
 pub use error::{JobFileError, OptionError, Place};
 pub use job_file::Includes;

@@ -2,6 +2,10 @@
 
 use super::error::OptionError;
 use super::value::{KiloBase, count, number, size, switch, time};
+use super::endings::{self, EndDraft};
+use super::errors::{ErrorDraft, set_continue_on_error, set_ignore_error};
+use super::preconditioning::{self, PreconditioningDraft};
+use super::zones::{self, InZones, ZoneDraft, in_zones};
 use super::{engines, finer};
 use crate::job::{JobSpec, Pattern};
 use crate::shape::{ExitWhat, Rate, Sizes};
@@ -13,23 +17,27 @@ use raidlab_units::{Bytes, Nanos};
 pub(super) struct Draft {
     pub(super) spec: JobSpec,
     pub(super) kilo_base: KiloBase,
-    /// For reads and writes, by fio's `bs`, `bsrange` or `bssplit`.
-    pub(super) sizes: Option<[Sizes; 2]>,
+    /// For reads, writes and discards, by fio's `bs`, `bsrange` or `bssplit`.
+    pub(super) sizes: Option<[Sizes; 3]>,
     pub(super) rate: Rate,
-    /// Requests a second, of reads and writes, and the least ones.
-    pub(super) rate_iops: [u64; 2],
-    pub(super) least_iops: [u64; 2],
+    /// Requests a second, of reads, writes and discards, and the least ones.
+    pub(super) rate_iops: [u64; 3],
+    pub(super) least_iops: [u64; 3],
     pub(super) flow_weight: u32,
     pub(super) flow_id: u32,
     pub(super) flow_sleep: Nanos,
     pub(super) verifies: bool,
+    /// fio `writefua`: the engine's commands go to the medium.
+    pub(super) writes_through: bool,
     /// fio `do_verify=0`.
     pub(super) verifies_not: bool,
     pub(super) verify_backlog: u64,
-    pub(super) strided: bool,
-    pub(super) zone_size: Bytes,
-    pub(super) zone_range: Bytes,
-    pub(super) zone_skip: Bytes,
+    pub(super) zones: ZoneDraft,
+    pub(super) ends: EndDraft,
+    pub(super) errors: ErrorDraft,
+    /// The engine takes discards of several ranges.
+    pub(super) takes_ranges: bool,
+    pub(super) preconditioning: PreconditioningDraft,
     /// fio `iodepth_low`, `iodepth_batch_complete_min`; 0: not given.
     pub(super) depth_low: u32,
     pub(super) complete_batch: u32,
@@ -44,6 +52,9 @@ pub(super) struct Draft {
     pub(super) stop_together: bool,
 }
 
+/// Ranges of one discard at most: what NVMe's command has room for.
+const MOST_RANGES: u32 = 256;
+
 /// Puts a value into a draft; gives a note if there is something to say.
 pub(super) type Setter = fn(&mut Draft, Option<&str>) -> Result<Option<&'static str>, OptionError>;
 
@@ -55,11 +66,22 @@ pub(super) struct ModelledOption {
     pub(super) set: Setter,
 }
 
-const fn option(names: &'static [&'static str], set: Setter) -> ModelledOption {
+pub(super) const fn option(names: &'static [&'static str], set: Setter) -> ModelledOption {
     ModelledOption { names, set }
 }
 
-pub(super) const OPTIONS: &[ModelledOption] = &[
+/// Every option that changes a job.
+pub(super) fn options() -> impl Iterator<Item = &'static ModelledOption> {
+    let tables = [
+        OPTIONS,
+        zones::OPTIONS,
+        endings::OPTIONS,
+        preconditioning::OPTIONS,
+    ];
+    tables.into_iter().flatten()
+}
+
+const OPTIONS: &[ModelledOption] = &[
     option(&["name"], |draft, value| {
         needed(value)?.clone_into(&mut draft.spec.name);
         Ok(None)
@@ -84,11 +106,15 @@ pub(super) const OPTIONS: &[ModelledOption] = &[
     }),
     option(&["ba", "blockalign"], finer::set_alignment),
     option(&["size"], |draft, value| {
-        (draft.spec.size, draft.spec.percents.size) = amount(draft, value)?;
+        if !in_zones(draft, InZones::Size, value)? {
+            (draft.spec.size, draft.spec.percents.size) = amount(draft, value)?;
+        }
         Ok(None)
     }),
     option(&["io_size", "io_limit"], |draft, value| {
-        (draft.spec.io_size, draft.spec.percents.io_size) = amount(draft, value)?;
+        if !in_zones(draft, InZones::IoSize, value)? {
+            (draft.spec.io_size, draft.spec.percents.io_size) = amount(draft, value)?;
+        }
         Ok(None)
     }),
     option(&["filesize"], |draft, value| {
@@ -96,13 +122,17 @@ pub(super) const OPTIONS: &[ModelledOption] = &[
         Ok(None)
     }),
     option(&["offset", "fileoffset"], |draft, value| {
-        (draft.spec.offset, draft.spec.percents.offset) = place(draft, value)?;
+        if !in_zones(draft, InZones::Offset, value)? {
+            (draft.spec.offset, draft.spec.percents.offset) = place(draft, value)?;
+        }
         Ok(None)
     }),
     option(&["offset_increment"], |draft, value| {
-        let (increment, percent) = place(draft, value)?;
-        draft.spec.offset_increment = increment;
-        draft.spec.percents.offset_increment = percent;
+        if !in_zones(draft, InZones::OffsetIncrement, value)? {
+            let (increment, percent) = place(draft, value)?;
+            draft.spec.offset_increment = increment;
+            draft.spec.percents.offset_increment = percent;
+        }
         Ok(None)
     }),
     option(&["offset_align"], |draft, value| {
@@ -228,27 +258,6 @@ pub(super) const OPTIONS: &[ModelledOption] = &[
         };
         Ok(None)
     }),
-    option(&["zonemode"], |draft, value| {
-        draft.strided = match needed(value)? {
-            "none" => false,
-            "strided" => true,
-            "zbd" => return Err(not_modelled("devices with zones of their own")),
-            text => return Err(choice(text, "none, strided, zbd")),
-        };
-        Ok(None)
-    }),
-    option(&["zonesize"], |draft, value| {
-        draft.zone_size = plain_size(draft, value)?;
-        Ok(None)
-    }),
-    option(&["zonerange"], |draft, value| {
-        draft.zone_range = plain_size(draft, value)?;
-        Ok(None)
-    }),
-    option(&["zoneskip"], |draft, value| {
-        draft.zone_skip = plain_size(draft, value)?;
-        Ok(None)
-    }),
     option(&["flow"], |draft, value| {
         draft.flow_weight = count(needed(value)?, 0)?;
         Ok(None)
@@ -273,6 +282,19 @@ pub(super) const OPTIONS: &[ModelledOption] = &[
     }),
     option(&["verify_backlog"], |draft, value| {
         draft.verify_backlog = number(needed(value)?, 0..=u64::from(u32::MAX))?;
+        Ok(None)
+    }),
+    option(&["num_range"], |draft, value| {
+        draft.spec.ranges = count(needed(value)?, 1)?;
+        match draft.spec.ranges {
+            ..=MOST_RANGES => Ok(None),
+            _ => Err(needs("a number up to 256, as NVMe has them")),
+        }
+    }),
+    option(&["continue_on_error"], set_continue_on_error),
+    option(&["ignore_error"], set_ignore_error),
+    option(&["writefua"], |draft, value| {
+        draft.writes_through = switch(value)?;
         Ok(None)
     }),
     option(&["iodepth_low"], |draft, value| {
@@ -340,6 +362,10 @@ pub(super) fn choice(text: &str, expected: &'static str) -> OptionError {
         text: text.to_owned(),
         expected,
     }
+}
+
+pub(super) const fn needs(what: &'static str) -> OptionError {
+    OptionError::Needs { what }
 }
 
 pub(super) const fn not_modelled(reason: &'static str) -> OptionError {
@@ -419,16 +445,16 @@ fn set_pattern(
         Some((pattern, modifier)) => (pattern.trim(), Some(modifier.trim())),
         None => (text, None),
     };
-    draft.spec.pattern = match text {
-        "read" => Pattern::Read,
-        "write" => Pattern::Write,
-        "randread" => Pattern::RandRead,
-        "randwrite" => Pattern::RandWrite,
-        "rw" | "readwrite" => Pattern::ReadWrite,
-        "randrw" => Pattern::RandRw,
-        "trim" | "randtrim" | "trimwrite" | "randtrimwrite" => return Err(not_modelled("trims")),
-        _ => return Err(choice(text, "read, write, randread, randwrite, rw, randrw")),
+    let name = if text == "rw" { "readwrite" } else { text };
+    let found = Pattern::ALL.into_iter().find(|(_, known)| *known == name);
+    let Some((pattern, _)) = found else {
+        return Err(choice(
+            text,
+            "read, write, trim, randread, randwrite, randtrim, rw, randrw, trimwrite, \
+             randtrimwrite",
+        ));
     };
+    draft.spec.pattern = pattern;
     draft.spec.step = 0;
     draft.spec.runs.draw_every = 1;
     match modifier {

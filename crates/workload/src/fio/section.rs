@@ -7,6 +7,7 @@ use super::options::{FioJob, FioOption};
 use super::table::{self, Rule};
 use super::{JobFile, Note};
 use crate::job::{JobError, JobSpec, group_jobs};
+use raidlab_units::Nanos;
 
 /// Collects jobs.
 #[derive(Debug, Default)]
@@ -42,7 +43,7 @@ impl Collector {
         let place_of = |names: &[&str]| {
             let said = options
                 .iter()
-                .rfind(|said| names.contains(&said.name.as_str()));
+                .rfind(|said| names.iter().any(|name| said.is(name)));
             said.map_or(place, |said| &said.place).clone()
         };
         let option_error = |names: &[&str], cause| JobFileError::Option {
@@ -50,8 +51,17 @@ impl Collector {
             option: names[0].to_owned(),
             cause: Box::new(cause),
         };
-        if let Err(cause) = finer::settle(&mut draft) {
-            self.refuse(option_error(&["zonemode"], cause))?;
+        if let Err((option, cause)) = finer::settle(&mut draft) {
+            self.refuse(option_error(&[option], cause))?;
+        }
+        let runtime = draft.spec.runtime.filter(|&time| time > Nanos::ZERO);
+        if draft.spec.time_based && runtime.is_none() {
+            draft.spec.time_based = false;
+            self.notes.push(Note {
+                place: place_of(&["time_based"]),
+                option: String::from("time_based"),
+                text: "ignored, as in fio: there is no `runtime`",
+            });
         }
         draft.spec.random_map = !draft.no_random_map || draft.shift_register;
         if let Some(name) = draft.file_name {

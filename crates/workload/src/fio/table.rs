@@ -98,8 +98,7 @@ pub fn fio_options() -> Vec<OptionFacts> {
             .split(' ')
             .map(|names| names.split('|').collect::<Vec<_>>())
     };
-    let modelled = modelled::OPTIONS
-        .iter()
+    let modelled = modelled::options()
         .map(|option| facts(option.names.to_vec(), Honoured::Yes));
     let without = WITHOUT_EFFECT.iter().flat_map(|(reason, names)| {
         spellings(names).map(|names| facts(names, Honoured::NoEffect(reason)))
@@ -115,8 +114,7 @@ pub fn fio_options() -> Vec<OptionFacts> {
 #[must_use]
 pub fn canonical_name(name: &str) -> String {
     let name = name.trim().replace('-', "_");
-    let modelled = modelled::OPTIONS
-        .iter()
+    let modelled = modelled::options()
         .find(|option| option.names.contains(&name.as_str()));
     if let Some(option) = modelled {
         return option.names[0].to_owned();
@@ -147,8 +145,7 @@ pub fn is_program_option(name: &str) -> bool {
 
 /// The rule for an option, by any of its names.
 pub(super) fn rule(name: &str) -> Option<Rule> {
-    if let Some(option) = modelled::OPTIONS
-        .iter()
+    if let Some(option) = modelled::options()
         .find(|option| option.names.contains(&name))
     {
         return Some(Rule::Modelled(option.set));
@@ -305,8 +302,7 @@ pub(super) fn nearest(name: &str) -> Option<&'static str> {
 /// Every name in the tables, the modelled ones first.
 fn names() -> impl Iterator<Item = &'static str> {
     let grouped = WITHOUT_EFFECT.iter().chain(NOT_MODELLED);
-    modelled::OPTIONS
-        .iter()
+    modelled::options()
         .flat_map(|option| option.names.iter().copied())
         .chain(grouped.flat_map(|(_, names)| names.split([' ', '|'])))
 }

@@ -1,5 +1,8 @@
 //! Job files and command lines as people write them, good ones and bad ones.
 
+mod any;
+mod lists;
+
 use super::{FioJobs, JobFile, JobFileError, Permission};
 use crate::job::{Engine, JobGroup, JobSpec, Pattern};
 use proptest::prelude::*;
@@ -222,14 +225,26 @@ fn errors_name_place_option_and_cause() {
         "[a]\nrwmixread=101",
         "[a]\nrw=reed",
         "[a]\nrw=randread:0",
-        "[a]\nrw=randtrim",
+        "[a]\nrw=randtrimread",
+        "[a]\nrw=randtrim\nnum_range=4",
+        "[a]\nioengine=io_uring_cmd\nrw=trimwrite\nnum_range=4",
+        "[a]\nbs=4k,4k,4k,4k",
+        "[a]\nignore_error=,Eio",
+        "[a]\nreadfua=1",
+        "[a]\nzonemode=zbd",
+        "[a]\nzonemode=zbd\nsize=8z",
+        "[a]\nzonemode=zbd\nzonesize=1m\nrw=trim\nbs=4k",
+        "[a]\nzonemode=zbd\nzonesize=1m\nrw=write\nverify=crc32c",
+        "[a]\nzone_reset_threshold=1.5",
+        "[a]\nsteadystate=iops",
+        "[a]\nss=lat:5%\nss_dur=5\nss_interval=2",
         "[a]\nioengine=cpuio",
         "[a]\nioengine=libiao",
         "[a]\nsprandom=1",
         "[a]\nwait_for=b",
         "[a]\nrandom_distribution=zipf:1",
         "[a]\nbssplit=4k/50:8k/20",
-        "[a]\nlatency_target=5ms",
+        "[a]\nmax_latency=5ms",
         "[a]\ndirectory=/srv",
         "[a]\nexec_prerun=reboot",
         "[a]\nioengine=external:x.so",
@@ -237,7 +252,6 @@ fn errors_name_place_option_and_cause() {
         "[a]\nfilename=${DISK}",
         "[a]\nnumjobs=$ncpus",
         "[a]\ninclude other.fio",
-        "[a]\ntime_based",
         "[a]\nbs=64k\nsize=4k",
     ];
     let mut report = String::new();
@@ -251,7 +265,7 @@ fn errors_name_place_option_and_cause() {
 #[test]
 fn notes_tell_what_is_left_out() {
     let text = "[global]\ndirect=0\nfilename=/dev/md0\ngroup_reporting\n[a]\nioengine=io_uring\n\
-                iodepth=8\nhipri\n[b]\nioengine=psync\niodepth=32\nrandrepeat=0\n";
+                iodepth=8\nhipri\n[b]\nioengine=psync\niodepth=32\nrandrepeat=0\ntime_based\n";
     let notes: Vec<String> = read(text).notes.iter().map(ToString::to_string).collect();
     insta::assert_snapshot!(notes.join("\n"));
 }
@@ -323,207 +337,4 @@ fn bad_command_lines_name_the_argument() {
         let error = parse_command_line_options("x", arguments).expect_err(message);
         assert_eq!(chain(&error), message);
     }
-}
-
-/// Lines that are almost right, so that the readers of values are reached.
-fn any_line() -> impl Strategy<Value = String> {
-    let options = prop_oneof![
-        Just("bs"),
-        Just("size"),
-        Just("io_size"),
-        Just("filesize"),
-        Just("offset"),
-        Just("offset_increment"),
-        Just("rw"),
-        Just("iodepth"),
-        Just("numjobs"),
-        Just("loops"),
-        Just("runtime"),
-        Just("thinktime"),
-        Just("rwmixread"),
-        Just("rwmixwrite"),
-        Just("fsync"),
-        Just("kb_base"),
-        Just("time_based"),
-        Just("number_ios"),
-        Just("randseed"),
-        Just("bsrange"),
-        Just("name"),
-        Just("filename"),
-        Just("[global]"),
-        Just("[job]"),
-    ];
-    let values = prop_oneof![
-        "[0-9]{1,20}[kmgtpKMGTP]?[iI]?[bB]?",
-        "[0-9.]{1,9}(us|ms|s|m|h|d|usec)?",
-        "[a-z]{1,9}",
-        ".{0,9}",
-    ];
-    (options, values).prop_map(|(option, value)| {
-        if option.starts_with('[') {
-            option.to_owned()
-        } else {
-            format!("{option}={value}")
-        }
-    })
-}
-
-/// What must hold for whatever was read.
-fn check(result: Result<JobFile, JobFileError>) -> Result<(), TestCaseError> {
-    match result {
-        Ok(file) => {
-            prop_assert!(!file.groups.is_empty());
-            for job in file.groups.iter().flat_map(|group| &group.jobs) {
-                prop_assert_eq!(job.validate(), Ok(()));
-            }
-        }
-        Err(error) => prop_assert!(!chain(&error).is_empty()),
-    }
-    Ok(())
-}
-
-proptest! {
-    #[test]
-    fn any_text_is_read_or_refused(text: String) {
-        check(read_job_file("jobs.fio", &text))?;
-        check(read_job_file("jobs.fio", &format!("[a]\n{text}")))?;
-    }
-
-    #[test]
-    fn any_lines_are_read_or_refused(lines in proptest::collection::vec(any_line(), 0..6)) {
-        check(read_job_file("jobs.fio", &format!("[a]\n{}", lines.join("\n"))))?;
-        let arguments: Vec<String> = lines.iter().map(|line| format!("--{line}")).collect();
-        check(parse_command_line_options("x", &arguments))?;
-    }
-
-    #[test]
-    fn damaged_files_are_read_or_refused(
-        text in prop_oneof![Just(STREAMS), Just(SWEEP)],
-        damage in proptest::collection::vec((any::<prop::sample::Index>(), "\\PC?"), 1..8),
-    ) {
-        let mut letters: Vec<char> = text.chars().collect();
-        for (place, letter) in damage {
-            let place = place.index(letters.len());
-            letters.splice(place..=place, letter.chars());
-        }
-        let damaged: String = letters.into_iter().collect();
-        check(read_job_file("jobs.fio", &damaged))?;
-    }
-}
-
-/// The job as fio's command line, after an edit of its options.
-fn edited(text: &str, edit: impl FnOnce(&mut FioJobs)) -> String {
-    let none = |_: &str| Err("no file".to_owned());
-    let mut jobs = FioJobs::from_job_file("jobs.fio", text, &permission(), &none).expect("valid");
-    edit(&mut jobs);
-    jobs.lines().join(" + ")
-}
-
-#[test]
-fn a_first_look_knows_every_spelling() {
-    let cases = [
-        ("runtime=60", "--runtime=6"),
-        ("timeout=1m", "--timeout=6"),
-        ("runtime=90000ms", "--runtime=6"),
-        ("runtime=5", "--runtime=5"),
-        ("runtime=6s", "--runtime=6s"),
-        ("size=1g", "--size=1g"),
-    ];
-    for (line, expected) in cases {
-        let shortened = edited(&format!("[a]\n{line}"), |jobs| {
-            jobs.shorten(Nanos::from_secs(6));
-        });
-        assert_eq!(shortened, expected);
-    }
-}
-
-#[test]
-fn a_depth_is_reached_by_requests_or_by_threads() {
-    let text = "[a]\nrw=read\niodepth=8\nnumjobs=2\nioengine=io_uring";
-    assert_eq!(
-        edited(text, |jobs| jobs.queue_as(true)),
-        "--rw=read --ioengine=libaio --iodepth=8 --numjobs=2"
-    );
-    assert_eq!(
-        edited(text, |jobs| jobs.queue_as(false)),
-        "--rw=read --ioengine=psync --iodepth=1 --numjobs=16 --thread=1"
-    );
-}
-
-#[test]
-fn what_is_printed_is_read_as_the_same_jobs() {
-    for text in [STREAMS, SWEEP] {
-        let none = |_: &str| Err("no file".to_owned());
-        let jobs = FioJobs::from_job_file("jobs.fio", text, &permission(), &none).expect("valid");
-        let printed = jobs.arguments(super::Target::File("{target}"));
-        let read = FioJobs::from_command_line("x", &printed, &permission()).expect("valid");
-        let view = |jobs: &FioJobs| jobs.model().expect("modelled").groups;
-        assert_eq!(view(&read), view(&jobs));
-        let names = |jobs: &FioJobs| -> Vec<Option<String>> {
-            let jobs = jobs.jobs.iter();
-            jobs.map(|job| job.name().map(str::to_owned)).collect()
-        };
-        assert_eq!(names(&read), names(&jobs));
-    }
-}
-
-#[test]
-fn an_included_file_stands_in_its_line_s_place() {
-    let mut permission = permission();
-    let text = "[a]\nrw=read\ninclude more.fio\nbs=8k\n";
-    let open = |name: &str| match name {
-        "more.fio" => Ok("size=1m\n[b]\nrw=write\n".to_owned()),
-        "round.fio" => Ok("include round.fio\n".to_owned()),
-        _ => Err("no such file".to_owned()),
-    };
-    let read = |text: &str, permission: &Permission| {
-        FioJobs::from_job_file("jobs.fio", text, permission, &open)
-    };
-    let refused = read(text, &permission).expect_err("nobody allowed it");
-    assert!(
-        refused
-            .to_string()
-            .starts_with("jobs.fio, line 3: `include more.fio`")
-    );
-    permission
-        .allow("include", |_| None)
-        .expect("it can be allowed");
-    let jobs = read(text, &permission).expect("valid");
-    assert_eq!(jobs.lines(), ["--rw=read --size=1m", "--rw=write --bs=8k"]);
-    for wrong in ["[a]\ninclude round.fio", "[a]\ninclude none.fio"] {
-        assert!(read(wrong, &permission).is_err(), "{wrong}");
-    }
-}
-
-/// The page of all options is made from the table itself. To make it anew:
-/// `RAIDLAB_WRITE_DOCS=1 cargo test -p raidlab-workload --lib options_page`.
-#[test]
-fn the_options_page_is_the_table() {
-    let mut page = String::from(
-        "# fio's options\n\nWhat a suite or job file may ask of fio, and what the model makes \
-         of it; `raidlab suites --fio-options` prints the same. What does more than shape the \
-         load is refused in a file unless `--allow-fio` names it ([files](files.md)). The page \
-         is made from the program's own table by\n`RAIDLAB_WRITE_DOCS=1 cargo test -p \
-         raidlab-workload --lib options_page`.\n\n| option | it | in the model |\n|---|---|---|\n",
-    );
-    for option in super::fio_options() {
-        let names: Vec<String> = option
-            .names
-            .iter()
-            .map(|name| format!("`{name}`"))
-            .collect();
-        let model = match option.honoured {
-            super::Honoured::Yes => "honoured".to_owned(),
-            super::Honoured::NoEffect(reason) => format!("no effect: {reason}"),
-            super::Honoured::No(reason) => format!("refused: {reason}"),
-        };
-        let class = option.class.in_words();
-        writeln!(page, "| {} | {class} | {model} |", names.join(", ")).expect("a string takes all");
-    }
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/fio-options.md");
-    if std::env::var_os("RAIDLAB_WRITE_DOCS").is_some() {
-        std::fs::write(path, &page).expect("the page is written");
-    }
-    let written = std::fs::read_to_string(path).unwrap_or_default();
-    assert!(written == page, "docs/fio-options.md is not the table's");
 }

@@ -2,7 +2,7 @@
 //! and zones with gaps, offsets drawn in other ways, and what is read back.
 
 use super::{Direction, FLUSH, IoUnit, Order, RequestStream};
-use crate::job::JobSpec;
+use crate::job::{JobSpec, Pattern};
 use crate::shape::{Distribution, Runs, Sizes, Strides};
 use raidlab_random::Stream;
 use raidlab_units::Bytes;
@@ -14,19 +14,28 @@ const MOST_DRAWS: u32 = 100;
 /// What a stream needs whose requests are not all alike and back to back.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Finer {
-    sizes: [Sizes; 2],
+    sizes: [Sizes; 3],
     unaligned: bool,
-    align: [u64; 2],
+    align: [u64; 3],
     step: i64,
+    /// Steps that leave the region go on from its start.
+    wraps: bool,
     runs: Runs,
     /// Requests until the next draw.
     run_left: u32,
     strides: Option<Strides>,
     /// Where the present zone begins, and bytes moved in it.
     pub(super) zone: [u64; 2],
-    /// The first and the end of the request before, of reads and of writes,
+    /// The first and the end of the request before, of reads, writes and discards,
     /// counted from the start.
-    pub(super) before: [(u64, u64); 2],
+    pub(super) before: [Option<(u64, u64)>; 3],
+    /// The last request was a discard.
+    trimmed: bool,
+    /// Ranges of one discard, and those that the last one may have yet.
+    ranges: u32,
+    ranges_left: u32,
+    /// A mixed job's first request is a write: there would be nothing to read.
+    writes_first: bool,
     /// After so many writes they are read back; `None`: never.
     backlog: Option<u64>,
     /// Blocks may be written twice: they are read back by offset.
@@ -38,29 +47,39 @@ pub(super) struct Finer {
 }
 
 impl JobSpec {
-    /// What only the finer shapes need.
-    pub(super) fn finer(&self) -> Option<Box<Finer>> {
+    /// What only the finer shapes need; `whole` says that the region is the device.
+    pub(super) fn finer(&self, whole: bool) -> Option<Box<Finer>> {
         let plain = self.sizes.is_none()
             && self.alignment.is_none()
             && self.step == 0
             && self.runs == Runs::default()
             && self.distribution == Distribution::Even
             && self.strides.is_none()
+            && self.zones.is_none()
+            && self.ranges == 1
+            && !self.pattern.trims_and_writes()
             && self.verify.is_none();
         let one = || Sizes::One(self.block_size);
-        let sizes = self.sizes.clone().unwrap_or_else(|| [one(), one()]);
-        let align = [0, 1].map(|direction| self.choices(direction, Bytes(0), 0).1);
+        let sizes = self.sizes.clone().unwrap_or_else(|| [one(), one(), one()]);
+        let align = [0, 1, 2].map(|direction| self.choices(direction, Bytes(0), 0).1);
         (!plain).then(|| {
             Box::new(Finer {
                 sizes,
                 unaligned: self.unaligned_sizes,
                 align,
                 step: self.step,
+                wraps: whole,
                 runs: self.runs,
                 run_left: self.runs.draw_every,
                 strides: self.strides,
                 zone: [0; 2],
-                before: [(0, 0); 2],
+                before: [None; 3],
+                trimmed: false,
+                ranges: self.ranges,
+                ranges_left: 0,
+                writes_first: self.zones.is_some_and(|zones| !zones.reads_beyond)
+                    && self.pattern.is_mixed()
+                    && self.read_mix_percent < 100,
                 backlog: self
                     .verify
                     .filter(|_| self.pattern.writes())
@@ -100,7 +119,7 @@ impl RequestStream {
                 }
                 self.start_pass();
             }
-            let direction = self.direction();
+            let direction = self.finer_direction();
             if let Some((offset, length)) = self.place(direction) {
                 return Some(self.issue(direction, offset, length));
             }
@@ -124,16 +143,98 @@ impl RequestStream {
         }
     }
 
+    /// The direction of the next request.
+    fn finer_direction(&mut self) -> Direction {
+        let Some(finer) = &self.finer else {
+            return self.direction();
+        };
+        if self.pattern.trims_and_writes() {
+            let [_, written, trimmed] = finer.before.map(|before| before.map(|(first, _)| first));
+            let writes = if self.pattern.is_random() {
+                finer.trimmed
+            } else {
+                written != trimmed
+            };
+            return if writes {
+                Direction::Write
+            } else {
+                Direction::Trim
+            };
+        }
+        if finer.writes_first && finer.before[1].is_none() {
+            return Direction::Write;
+        }
+        self.direction()
+    }
+
+    /// Whether a request counts towards the amount.
+    fn counts(&self, direction: Direction) -> bool {
+        direction != Direction::Trim || !self.pattern.writes()
+    }
+
+    /// Bytes of a direction are done.
+    fn account(&mut self, direction: Direction, length: u64) {
+        if self.counts(direction) {
+            let units = length.div_ceil(self.unit);
+            self.pass_left = self.pass_left.saturating_sub(units);
+            self.units_left = self.units_left.saturating_sub(units);
+        }
+    }
+
+    /// A further range of the discard that the last request was; none where that was
+    /// all. To be asked until it is none before the next request is drawn.
+    pub fn next_range(&mut self) -> Option<IoUnit> {
+        let finer = self.finer.as_mut()?;
+        finer.ranges_left = finer.ranges_left.checked_sub(1)?;
+        if self.pass_left == 0 {
+            return None;
+        }
+        let (offset, length) = self.place(Direction::Trim)?;
+        self.account(Direction::Trim, length);
+        if let Some(finer) = &mut self.finer {
+            finer.before[2] = Some((offset, offset + length));
+        }
+        Some(self.request(Direction::Trim, offset, length))
+    }
+
+    /// The last request, drawn as `drawn`, was put elsewhere in the region or made
+    /// shorter; what is sequential goes on from there.
+    pub fn put(&mut self, drawn: &IoUnit, placed: &IoUnit) {
+        let Some(direction) = drawn.direction.index() else {
+            return;
+        };
+        if self.counts(drawn.direction) {
+            let left = (drawn.length.0.saturating_sub(placed.length.0)) / self.unit;
+            self.pass_left = self.pass_left.saturating_add(left);
+            self.units_left = self.units_left.saturating_add(left);
+        }
+        let first = placed.offset.0 - self.start;
+        if let Some(finer) = &mut self.finer {
+            finer.before[direction] = Some((first, first + placed.length.0));
+        }
+    }
+
+    /// The request that was drawn last has no place: the pass is through, and the job
+    /// where no other follows.
+    pub fn end_pass(&mut self, time_based: bool) {
+        if self.by_passes {
+            self.units_left = self.units_left.saturating_sub(self.pass_left);
+        } else if !time_based {
+            self.units_left = 0;
+        }
+        self.pass_left = 0;
+    }
+
     /// Accounts for a request at `offset` from the start.
     fn issue(&mut self, direction: Direction, offset: u64, length: u64) -> IoUnit {
-        let units = length.div_ceil(self.unit);
-        self.pass_left = self.pass_left.saturating_sub(units);
-        self.units_left = self.units_left.saturating_sub(units);
+        self.account(direction, length);
         self.requests_left -= 1;
         self.count_write(direction);
         let writes = direction == Direction::Write;
         if let Some(finer) = &mut self.finer {
-            finer.before[usize::from(writes)] = (offset, offset + length);
+            finer.before[direction.index().unwrap_or(0)] = Some((offset, offset + length));
+            finer.trimmed = direction == Direction::Trim;
+            finer.ranges_left = if finer.trimmed { finer.ranges - 1 } else { 0 };
             finer.zone[1] += length;
             if let Some(backlog) = finer.backlog.filter(|_| writes) {
                 finer.written.push((offset, length));
@@ -161,8 +262,11 @@ impl RequestStream {
     /// Where the next request lies, counted from the start, and its bytes;
     /// `None` where this pass has no place left.
     fn place(&mut self, direction: Direction) -> Option<(u64, u64)> {
-        let index = usize::from(direction == Direction::Write);
+        let index = direction.index()?;
         let finer = self.finer.as_mut()?;
+        if direction == Direction::Write && self.pattern == Pattern::RandTrimWrite {
+            return finer.before[2].map(|(first, end)| (first, end - first));
+        }
         let draws = match &mut self.order {
             Order::Sequential { .. } => false,
             Order::Mapped { .. } | Order::Drawn(_) => {
@@ -182,7 +286,7 @@ impl RequestStream {
         } else if draws {
             None
         } else {
-            let (first, end) = finer.before[index];
+            let (first, end) = finer.before[index].unwrap_or_default();
             let next = if finer.runs.repeat { first } else { end };
             // Behind the last block fio draws.
             Some(next).filter(|next| next + least <= region)
@@ -214,7 +318,7 @@ impl Finer {
     /// The next sequential offset of a direction, as `get_next_seq_offset` and
     /// `setup_strided_zone_mode` of fio's io_u.c.
     fn follow(&mut self, index: usize, region: u64) -> Option<u64> {
-        let mut last = self.before[index].1;
+        let mut last = self.before[index].map_or(0, |(_, end)| end);
         if let Some(strides) = self.strides {
             if self.zone[1] >= strides.amount.0 {
                 self.zone[0] += strides.length.0 + strides.skip.0;
@@ -234,8 +338,8 @@ impl Finer {
         }
         match last.checked_add_signed(self.step) {
             Some(offset) if offset < region => Some(offset),
-            // Forward, the pass is through; backward, it goes on from the end.
-            _ if self.step > 0 => None,
+            // fio wraps at the end of the device alone; backward it goes on from the end.
+            _ if self.step > 0 => self.wraps.then_some(0),
             _ => region.checked_add_signed(self.step),
         }
     }

@@ -1,0 +1,120 @@
+//! Lists of options: edited, printed, included, and the page of all of them.
+
+use super::*;
+
+/// The job as fio's command line, after an edit of its options.
+fn edited(text: &str, edit: impl FnOnce(&mut FioJobs)) -> String {
+    let none = |_: &str| Err("no file".to_owned());
+    let mut jobs = FioJobs::from_job_file("jobs.fio", text, &permission(), &none).expect("valid");
+    edit(&mut jobs);
+    jobs.lines().join(" + ")
+}
+
+#[test]
+fn a_first_look_knows_every_spelling() {
+    let cases = [
+        ("runtime=60", "--runtime=6"),
+        ("timeout=1m", "--timeout=6"),
+        ("runtime=90000ms", "--runtime=6"),
+        ("runtime=5", "--runtime=5"),
+        ("runtime=6s", "--runtime=6s"),
+        ("size=1g", "--size=1g"),
+    ];
+    for (line, expected) in cases {
+        let shortened = edited(&format!("[a]\n{line}"), |jobs| {
+            jobs.shorten(Nanos::from_secs(6));
+        });
+        assert_eq!(shortened, expected);
+    }
+}
+
+#[test]
+fn a_depth_is_reached_by_requests_or_by_threads() {
+    let text = "[a]\nrw=read\niodepth=8\nnumjobs=2\nioengine=io_uring";
+    assert_eq!(
+        edited(text, |jobs| jobs.queue_as(true)),
+        "--rw=read --ioengine=libaio --iodepth=8 --numjobs=2"
+    );
+    assert_eq!(
+        edited(text, |jobs| jobs.queue_as(false)),
+        "--rw=read --ioengine=psync --iodepth=1 --numjobs=16 --thread=1"
+    );
+}
+
+#[test]
+fn what_is_printed_is_read_as_the_same_jobs() {
+    for text in [STREAMS, SWEEP] {
+        let none = |_: &str| Err("no file".to_owned());
+        let jobs = FioJobs::from_job_file("jobs.fio", text, &permission(), &none).expect("valid");
+        let printed = jobs.arguments(crate::Target::File("{target}"));
+        let read = FioJobs::from_command_line("x", &printed, &permission()).expect("valid");
+        let view = |jobs: &FioJobs| jobs.model().expect("modelled").groups;
+        assert_eq!(view(&read), view(&jobs));
+        let names = |jobs: &FioJobs| -> Vec<Option<String>> {
+            let jobs = jobs.jobs.iter();
+            jobs.map(|job| job.name().map(str::to_owned)).collect()
+        };
+        assert_eq!(names(&read), names(&jobs));
+    }
+}
+
+#[test]
+fn an_included_file_stands_in_its_line_s_place() {
+    let mut permission = permission();
+    let text = "[a]\nrw=read\ninclude more.fio\nbs=8k\n";
+    let open = |name: &str| match name {
+        "more.fio" => Ok("size=1m\n[b]\nrw=write\n".to_owned()),
+        "round.fio" => Ok("include round.fio\n".to_owned()),
+        _ => Err("no such file".to_owned()),
+    };
+    let read = |text: &str, permission: &Permission| {
+        FioJobs::from_job_file("jobs.fio", text, permission, &open)
+    };
+    let refused = read(text, &permission).expect_err("nobody allowed it");
+    assert!(
+        refused
+            .to_string()
+            .starts_with("jobs.fio, line 3: `include more.fio`")
+    );
+    permission
+        .allow("include", |_| None)
+        .expect("it can be allowed");
+    let jobs = read(text, &permission).expect("valid");
+    assert_eq!(jobs.lines(), ["--rw=read --size=1m", "--rw=write --bs=8k"]);
+    for wrong in ["[a]\ninclude round.fio", "[a]\ninclude none.fio"] {
+        assert!(read(wrong, &permission).is_err(), "{wrong}");
+    }
+}
+
+/// The page of all options is made from the table itself. To make it anew:
+/// `RAIDLAB_WRITE_DOCS=1 cargo test -p raidlab-workload --lib options_page`.
+#[test]
+fn the_options_page_is_the_table() {
+    let mut page = String::from(
+        "# fio's options\n\nWhat a suite or job file may ask of fio, and what the model makes \
+         of it; `raidlab suites --fio-options` prints the same. What does more than shape the \
+         load is refused in a file unless `--allow-fio` names it ([files](files.md)). The page \
+         is made from the program's own table by\n`RAIDLAB_WRITE_DOCS=1 cargo test -p \
+         raidlab-workload --lib options_page`.\n\n| option | it | in the model |\n|---|---|---|\n",
+    );
+    for option in crate::fio_options() {
+        let names: Vec<String> = option
+            .names
+            .iter()
+            .map(|name| format!("`{name}`"))
+            .collect();
+        let model = match option.honoured {
+            crate::Honoured::Yes => "honoured".to_owned(),
+            crate::Honoured::NoEffect(reason) => format!("no effect: {reason}"),
+            crate::Honoured::No(reason) => format!("refused: {reason}"),
+        };
+        let class = option.class.in_words();
+        writeln!(page, "| {} | {class} | {model} |", names.join(", ")).expect("a string takes all");
+    }
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/fio-options.md");
+    if std::env::var_os("RAIDLAB_WRITE_DOCS").is_some() {
+        std::fs::write(path, &page).expect("the page is written");
+    }
+    let written = std::fs::read_to_string(path).unwrap_or_default();
+    assert!(written == page, "docs/fio-options.md is not the table's");
+}

@@ -1,0 +1,78 @@
+//! Why a job cannot run.
+
+use raidlab_units::Bytes;
+use thiserror::Error;
+
+/// Why a job cannot run.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum JobError {
+    /// A count that must be at least 1 is 0.
+    #[error("`{option}` must be at least 1")]
+    Zero {
+        /// fio's name of the option.
+        option: &'static str,
+    },
+    /// A percentage above 100.
+    #[error("`rwmixread` is {percent}, but a percentage ends at 100")]
+    Percent {
+        /// As given.
+        percent: u32,
+    },
+    /// A limit smaller than one request.
+    #[error("`{option}` is {given}, less than one block of {block_size}")]
+    SmallerThanBlock {
+        /// fio's name of the option.
+        option: &'static str,
+        /// As given.
+        given: Bytes,
+        /// The job's block size.
+        block_size: Bytes,
+    },
+    /// `time_based` without a time.
+    #[error("`time_based` needs a `runtime`")]
+    TimeBasedWithoutRuntime,
+    /// The region starts at or behind the end of what it lies in.
+    #[error("clone {clone} starts at {offset}, but {what} ends at {end}")]
+    OffsetBehindEnd {
+        /// Which clone; 0 is the first.
+        clone: u32,
+        /// Where it would start.
+        offset: Bytes,
+        /// `the device` or `filesize`.
+        what: &'static str,
+        /// Where that ends.
+        end: Bytes,
+    },
+    /// No whole block fits between the region's start and the device's end.
+    #[error("no block of {block_size} fits into the {room} that clone {clone} may use")]
+    NoRoom {
+        /// Which clone; 0 is the first.
+        clone: u32,
+        /// The job's block size.
+        block_size: Bytes,
+        /// The region's length.
+        room: Bytes,
+    },
+    /// `wait_for` names no job before it.
+    #[error("`wait_for` names `{name}`, but no job before this one is called so")]
+    NoJobToWaitFor {
+        /// As written.
+        name: String,
+    },
+    /// More at once than a machine is asked for.
+    #[error("{given} {what}: more than {most}")]
+    TooMany {
+        /// Of what.
+        what: &'static str,
+        /// As given.
+        given: u64,
+        /// The most.
+        most: u64,
+    },
+    /// The number of requests or an offset does not fit into 64 bits.
+    #[error("`{option}` is too large")]
+    TooLarge {
+        /// fio's name of the option.
+        option: &'static str,
+    },
+}
