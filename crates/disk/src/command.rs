@@ -11,6 +11,8 @@ pub enum CommandKind {
     Write,
     /// Data into the disk: complete when on the medium.
     WriteThrough,
+    /// Blocks that need not be kept; only for disks that take discards.
+    Discard,
     /// Complete when everything acknowledged before it is on the medium.
     Flush,
 }

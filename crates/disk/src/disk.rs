@@ -12,6 +12,10 @@
 //! them); a read; a destage. Within a pool the scheduler chooses. With nothing to do
 //! the arm reads ahead where the last read ended.
 //!
+//! A disk that takes discards answers them without its arm or its flash, after the time
+//! that its file gives; what they leave behind changes nothing later, as no modelled
+//! disk collects garbage.
+//!
 //! One mechanical operation runs at a time; its end is one event. Everything
 //! is integer nanoseconds.
 
@@ -189,6 +193,11 @@ impl Disk {
     /// Takes a command at time `now`, which must not be earlier than that of
     /// any call before.
     pub fn submit(&mut self, now: Nanos, command: Command) {
+        if command.kind == CommandKind::Discard {
+            let time = self.parameters.discard.unwrap_or_default();
+            self.complete_at((now + self.parameters.overhead_cached + time).0, command.tag);
+            return;
+        }
         if self.flash.is_some() {
             self.submit_to_flash(now.0, &command);
             return;
@@ -197,7 +206,7 @@ impl Disk {
         match command.kind {
             CommandKind::Read => self.submit_read(now.0, &command),
             CommandKind::Write | CommandKind::WriteThrough => self.submit_write(now.0, command),
-            CommandKind::Flush => self.submit_flush(now.0, command.tag),
+            CommandKind::Flush | CommandKind::Discard => self.submit_flush(now.0, command.tag),
         }
         self.rest_if_free(now.0);
     }
@@ -287,7 +296,7 @@ impl Disk {
                 let served = flash.serve(arrived, command);
                 self.complete_at(served, command.tag);
             }
-            CommandKind::Flush => {
+            CommandKind::Flush | CommandKind::Discard => {
                 let served = flash.serve(ready, command);
                 self.complete_at(served, command.tag);
             }

@@ -55,6 +55,9 @@ pub(crate) const FLASH: [&str; 8] = [
     "flash_program_us",
 ];
 
+/// What any disk may have.
+pub(crate) const OPTIONAL: [&str; 1] = ["discard_us"];
+
 impl DiskParameters {
     /// A disk with a rate curve and nothing else: not valid until every named
     /// parameter is set.
@@ -94,6 +97,7 @@ impl DiskParameters {
             },
             shingles: None,
             flash: None,
+            discard: None,
         }
     }
 
@@ -163,6 +167,7 @@ impl DiskParameters {
             "flash_dies" => self.flash.get_or_insert(nothing).dies = whole as usize,
             "flash_page_bytes" => self.flash.get_or_insert(nothing).page = Bytes(whole),
             "flash_read_us" => self.flash.get_or_insert(nothing).read = micro,
+            "discard_us" => self.discard = Some(micro),
             "flash_program_us" => self.flash.get_or_insert(nothing).program = micro,
             _ => return false,
         }
@@ -178,11 +183,12 @@ impl DiskParameters {
 
 #[cfg(test)]
 mod tests {
-    use super::{DiskParameters, FLASH, NAMES, SHINGLED};
+    use super::{DiskParameters, FLASH, NAMES, OPTIONAL, SHINGLED};
 
     #[test]
     fn every_name_sets_something() {
-        for name in NAMES.into_iter().chain(SHINGLED).chain(FLASH) {
+        let known = NAMES.into_iter().chain(SHINGLED).chain(FLASH);
+        for name in known.chain(OPTIONAL) {
             let blank = DiskParameters::blank(Vec::new());
             let mut set = blank.clone();
             assert!(set.set_named(name, 3.0), "{name}");

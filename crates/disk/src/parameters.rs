@@ -45,6 +45,9 @@ pub struct DiskParameters {
     /// Flash in place of arm and platters, whose numbers mean nothing then; the
     /// write window counts its pages.
     pub flash: Option<FlashParameters>,
+    /// How long a discard takes beside the overhead of a command that the cache
+    /// answers; `None`: the disk takes none.
+    pub discard: Option<Nanos>,
 }
 
 /// A number that no disk can have.
@@ -154,6 +157,11 @@ impl DiskParameters {
                         && flash.program.0 < 1_000_000_000
                 }),
                 "1 to 4096 dies, pages of 512 bytes to 1 MiB, times below 1 s",
+            ),
+            (
+                "discard",
+                self.discard.is_none_or(|time| time < Nanos::SECOND),
+                "must be below 1 s",
             ),
             ("segments", self.segments <= 4096, "must be at most 4096"),
             (

@@ -7,7 +7,7 @@
 //! unit, and its [`Basis`] says how well it is known. The rate curve stands alone,
 //! as a list of `[place, kibibytes_per_second]`.
 
-use crate::named::{FLASH, NAMES, SHINGLED};
+use crate::named::{FLASH, NAMES, OPTIONAL, SHINGLED};
 use crate::parameters::{DiskParameters, ParameterError};
 use crate::surface::RatePoint;
 use raidlab_units::Nanos;
@@ -350,7 +350,9 @@ impl Reader<'_> {
         } else {
             NAMES.to_vec()
         };
-        for name in required {
+        let optional = OPTIONAL.into_iter();
+        let given = optional.filter(|name| merged.contains_key(name));
+        for name in required.into_iter().chain(given) {
             let value = merged
                 .get(name)
                 .ok_or_else(|| PresetError::Missing {
@@ -398,7 +400,7 @@ impl Reader<'_> {
 
     fn check(&self, name: &str, value: &Spanned<Value>) -> Result<(), PresetError> {
         let line = line_of(self.text, value.span().start);
-        let mut known = NAMES.iter().chain(&SHINGLED).chain(&FLASH);
+        let mut known = NAMES.iter().chain(&SHINGLED).chain(&FLASH).chain(&OPTIONAL);
         if !known.any(|known| *known == name) {
             return Err(PresetError::Unknown {
                 file: self.file.to_owned(),

@@ -99,6 +99,14 @@ impl Port {
         completions.extend(done.map(|(_, tag)| Completion { tag }));
     }
 
+    /// Whether its disk takes discards.
+    #[must_use]
+    pub fn takes_discards(&self) -> bool {
+        let hub = self.hub();
+        let disk = hub.lines[self.number].region.disk;
+        hub.disks[disk].parameters().discard.is_some()
+    }
+
     /// What it shares.
     #[must_use]
     pub fn sharing(&self) -> Sharing {
@@ -250,6 +258,15 @@ impl Attached {
     #[must_use]
     pub fn one_at_a_time(&self) -> bool {
         matches!(self, Self::Port(port) if port.sharing() == Sharing::Cable)
+    }
+
+    /// Whether the disk takes discards.
+    #[must_use]
+    pub fn takes_discards(&self) -> bool {
+        match self {
+            Self::Whole(disk) => disk.parameters().discard.is_some(),
+            Self::Port(port) => port.takes_discards(),
+        }
     }
 
     /// As [`Disk::submit`].

@@ -392,7 +392,8 @@ impl PlannedJob {
         u32::try_from(self.jobs().len()).unwrap_or(u32::MAX).max(1)
     }
 
-    /// Whether it reads, writes, and flushes between: the operations that get a row.
+    /// Whether it reads, writes, discards, and flushes between: the operations that get a
+    /// row.
     #[must_use]
     pub fn operations(&self) -> Vec<Operation> {
         let reads = self.jobs().iter().any(JobSpec::reads);
@@ -403,6 +404,9 @@ impl PlannedJob {
         }
         if writes {
             operations.push(Operation::Write);
+        }
+        if self.jobs().iter().any(|job| job.pattern.trims()) {
+            operations.push(Operation::Trim);
         }
         let flushes = |job: &JobSpec| job.fsync_every > 0 || job.fdatasync_every > 0;
         if writes && self.jobs().iter().any(flushes) {

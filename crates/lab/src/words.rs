@@ -366,7 +366,10 @@ pub(crate) fn class_of_job(group: &JobGroup) -> &'static str {
         Some(Pattern::Write) => "sequential-write",
         Some(Pattern::RandRead) => "random-read",
         Some(Pattern::RandWrite) => "random-write",
-        Some(Pattern::ReadWrite | Pattern::RandRw) => "mixed",
+        Some(Pattern::Trim | Pattern::RandTrim) => "trim",
+        Some(
+            Pattern::ReadWrite | Pattern::RandRw | Pattern::TrimWrite | Pattern::RandTrimWrite,
+        ) => "mixed",
         Some(Pattern::Read) | None if group.jobs.len() > 1 => "streams",
         Some(Pattern::Read) | None => "sequential-read",
     }
@@ -380,6 +383,10 @@ pub fn describe_job(job: &JobSpec) -> String {
         Pattern::Write => "sequential write".to_owned(),
         Pattern::RandRead => "random read".to_owned(),
         Pattern::RandWrite => "random write".to_owned(),
+        Pattern::Trim => "sequential discard".to_owned(),
+        Pattern::RandTrim => "random discard".to_owned(),
+        Pattern::TrimWrite => "sequential discard and write".to_owned(),
+        Pattern::RandTrimWrite => "random discard and write".to_owned(),
         Pattern::ReadWrite => format!(
             "sequential read and write, {} % reads,",
             job.read_mix_percent

@@ -16,7 +16,10 @@ use raidlab_lab::{
 };
 use raidlab_random::Stream;
 use raidlab_sim::{ArraySubject, Host, Machine, MachineConfig, Subject};
+use raidlab_systems::ArraySpec;
+use raidlab_systems::array::md::MdLevel;
 use raidlab_units::{Bytes, Sectors};
+use raidlab_workload::{Engine, JobSpec};
 use raidlab_zfs::{Pool, PoolConfig};
 use std::str::FromStr;
 use thiserror::Error;
@@ -125,6 +128,14 @@ pub enum BuildError {
         /// What.
         what: String,
     },
+    /// Discards that nobody takes: a real fio's job would end with an error.
+    #[error("job `{job}` discards blocks, and {why}")]
+    Discards {
+        /// The job.
+        job: String,
+        /// Who does not take them.
+        why: &'static str,
+    },
     /// A subject file without what its kind needs.
     #[error("subject `{subject}` has no {what}")]
     Incomplete {
@@ -189,6 +200,7 @@ impl Plan {
             SubjectKind::Array => Some(MdArray::plan(subject, &sizes)?),
             _ => None,
         };
+        check_discards(experiment, &parameters)?;
         let capacity = match &md {
             Some(md) => experiment.check_fits(md.size()).map(|()| md.size()),
             None => experiment.check_capacity(&sizes),
@@ -371,6 +383,47 @@ fn check_modelled(experiment: &Experiment) -> Result<(), BuildError> {
         }
     }
     Ok(())
+}
+
+/// Refuses discards where the array takes none. A volume of ZFS takes them whatever its
+/// disks do, as they free its own blocks. md takes them with copies and stripes where any
+/// member does, and leaves them out on the others; with parity it takes none unless the
+/// module's `devices_handle_discard_safely` says that what was discarded reads as zeros.
+/// Those that only empty emulated zones, and those to the null engine, reach no array.
+fn check_discards(experiment: &Experiment, disks: &[DiskParameters]) -> Result<(), BuildError> {
+    let discards = |spec: &JobSpec| {
+        spec.pattern.trims() && spec.zones.is_none() && spec.engine != Engine::Null
+    };
+    let mut jobs = experiment.steps.iter().filter_map(|step| match step {
+        PlannedStep::Job(job) => Some(job),
+        _ => None,
+    });
+    let found = jobs.find(|job| {
+        let group = job.work.group();
+        group.is_ok_and(|group| group.jobs.iter().any(discards))
+    });
+    let Some(job) = found else {
+        return Ok(());
+    };
+    let subject = &experiment.subject;
+    let has_parity = match &subject.build {
+        Some(ArraySpec::Md(md)) => matches!(md.level, MdLevel::Raid4 | MdLevel::Raid5 | MdLevel::Raid6),
+        _ => false,
+    };
+    let why = if subject.kind == SubjectKind::ZfsMirror {
+        return Ok(());
+    } else if has_parity {
+        "md takes no discards on an array with parity unless its module is told to trust the disks \
+         (`devices_handle_discard_safely`), which is not modelled"
+    } else if disks.iter().all(|disk| disk.discard.is_none()) {
+        "none of the disks takes discards"
+    } else {
+        return Ok(());
+    };
+    Err(BuildError::Discards {
+        job: job.name.clone(),
+        why,
+    })
 }
 
 /// The subject file's recovery in the core's words.

@@ -165,6 +165,7 @@ pub(crate) fn of_job(
             facts.add(name, value, unit);
         }
         of_group(&mut facts, group, plan);
+        of_endings(&mut facts, group, result);
     }
     facts.add(fact::JOB_DATA_PATTERN, "random", "");
     facts.add(fact::JOB_ALLOWS_SYNC, truth(deeds.allows_sync()), "");
@@ -198,6 +199,37 @@ pub(crate) fn of_job(
         facts.add(name, 0, "");
     }
     facts.all
+}
+
+/// What a job found out of itself, under the names that fio's own report gets: the depth
+/// that keeps a latency, whether it ran evenly, and zones that began anew. What is told of
+/// a single clone among others names it.
+fn of_endings(facts: &mut Facts, group: &JobGroup, result: &JobResult) {
+    let named = |name: &str, job: usize, clone: Option<u32>| {
+        let spec = group.jobs.get(job);
+        let alone = group.jobs.len() == 1 && spec.is_none_or(|spec| spec.num_jobs == 1);
+        match (spec, clone) {
+            (Some(spec), Some(clone)) if !alone => format!("tool.{name} {}.{clone}", spec.name),
+            _ => format!("tool.{name}"),
+        }
+    };
+    for found in &result.depths {
+        let name = |name| named(name, found.job, Some(found.clone));
+        facts.add(name("latency_depth"), found.depth, "");
+        facts.add(name("latency_depth settled"), u8::from(found.settled), "");
+    }
+    for steady in &result.steady {
+        let name = |name| named(name, steady.job, steady.clone);
+        facts.add(name("steadystate attained"), u8::from(steady.attained), "");
+        let rule = group.jobs.get(steady.job).and_then(|job| job.steady_state);
+        if let Some((criterion, rule)) = steady.criterion.zip(rule) {
+            let unit = if rule.in_percent { "%" } else { "" };
+            facts.add(name("steadystate criterion"), format!("{criterion:.6}{unit}"), "");
+        }
+    }
+    if group.jobs.iter().any(|job| job.zones.is_some()) {
+        facts.add("tool.zone_resets", result.zone_resets, "");
+    }
 }
 
 /// The options that shape what fio's figures mean, of jobs that have them alike.

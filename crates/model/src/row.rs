@@ -15,7 +15,12 @@ pub(crate) fn rows(
     presets: &[Preset],
     result: &JobResult,
 ) -> Vec<Measurement> {
-    let [reads, writes, syncs] = [result.reads(), result.writes(), result.syncs()];
+    let [reads, writes, trims, syncs] = [
+        result.reads(),
+        result.writes(),
+        result.trims(),
+        result.syncs(),
+    ];
     let total = reads.bytes.0 + writes.bytes.0;
     let unfitted = Unfitted::new(presets, &experiment.fit);
     job.operations()
@@ -23,6 +28,7 @@ pub(crate) fn rows(
         .map(|op| {
             let operation = match op {
                 Operation::Read => &reads,
+                Operation::Trim => &trims,
                 Operation::Sync => &syncs,
                 // A modelled job gives no rows of other operations.
                 _ => &writes,

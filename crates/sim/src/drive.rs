@@ -80,6 +80,11 @@ impl Drive {
         }
     }
 
+    /// Whether the disk takes discards.
+    pub(crate) fn takes_discards(&self) -> bool {
+        self.disk.takes_discards()
+    }
+
     /// Whether others may have changed when it has something to do.
     pub(crate) fn is_shared(&self) -> bool {
         self.disk.is_shared()
@@ -129,9 +134,8 @@ impl Drive {
                 (Operation::Read, _) => CommandKind::Read,
                 (Operation::Write, false) => CommandKind::Write,
                 (Operation::Write, true) => CommandKind::WriteThrough,
-                // A disk that keeps no map of what is used has nothing to do
-                // for a discard but to order it with the flushes.
-                (Operation::Flush | Operation::Discard, _) => CommandKind::Flush,
+                (Operation::Flush, _) => CommandKind::Flush,
+                (Operation::Discard, _) => CommandKind::Discard,
             },
             start: command.start,
             count: command.count,

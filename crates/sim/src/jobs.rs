@@ -13,19 +13,26 @@
 //! seven flushes. It does not flush again before it has taken notice of another request
 //! (`should_fsync`). A flush's own latency begins when its request was last submitted:
 //! with an asynchronous engine that was as a write, as fio does not look at the clock
-//! before it flushes.
+//! before it flushes. A discard holds its clone up as a flush does, unless its engine has
+//! a queue for them; its own latency begins when it is submitted.
 
+mod endings;
+mod zoned;
+
+use crate::latency_target::{DepthSearch, Step};
 use crate::machine::{Issue, Machine, SimError};
 use crate::pace::{Flows, Pace, Pause};
 use crate::result::{JobOperations, MemberStatistics};
+use crate::steady::{Done, SteadyWatch};
 use hdrhistogram::Histogram;
-use raidlab_array::{Operation, Request, RequestId};
+use raidlab_array::{Operation, Request, RequestError, RequestId};
 use raidlab_random::Stream;
 use raidlab_units::{Bytes, Nanos, Sectors};
 use raidlab_workload::{
-    Direction, Engine, ExitWhat, IoUnit, JobGroup, JobSpec, RequestStream, StopClock,
+    Direction, Engine, ExitWhat, IoUnit, JobGroup, JobSpec, RequestStream, StopClock, ZonedDevice,
 };
 use std::collections::VecDeque;
+use zoned::Way;
 
 /// One clone of one job.
 #[derive(Debug)]
@@ -52,8 +59,8 @@ struct Clone {
     /// When each request that is not in use was last submitted; the next to be used at
     /// the end.
     submitted: Vec<Nanos>,
-    /// A flush is in flight: fio waits for it before anything else. Turns
-    /// that came meanwhile are counted.
+    /// A flush, or a discard that is not queued, is in flight: fio waits for it before
+    /// anything else. Turns that came meanwhile are counted.
     flushing: bool,
     turns_owed: u32,
     /// The subject has it sleep with a request; turns that came meanwhile are
@@ -66,6 +73,34 @@ struct Clone {
     /// Which turns count: see [`Issue`].
     era: u32,
     ended: bool,
+    /// When it ended.
+    ended_at: Nanos,
+    /// It looks for a depth; its results so far are its own, and count from then on.
+    search: Option<Box<Search>>,
+    /// A zone that it needs is in use: it looks again when a request has ended.
+    waits_for_zone: bool,
+    /// What it did so far, where somebody looks at that.
+    done: Done,
+}
+
+/// A clone's search for the depth that keeps its latency.
+#[derive(Debug)]
+struct Search {
+    depth: DepthSearch,
+    results: JobOperations,
+    /// What is reported began then.
+    since: Nanos,
+    /// What is reported begins when nothing is in flight.
+    last_window_begins: bool,
+}
+
+impl Clone {
+    /// How many requests it may have in flight.
+    fn limit(&self) -> u32 {
+        self.search
+            .as_ref()
+            .map_or(self.depth, |search| search.depth.depth())
+    }
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -73,7 +108,14 @@ struct Flight {
     clone: usize,
     issued: Nanos,
     direction: Direction,
+    offset: Bytes,
     bytes: Bytes,
+    /// The clone does nothing else meanwhile.
+    holds_up: bool,
+    /// The flight of the first range, and the ranges that have not ended, counted there.
+    first: usize,
+    ranges: u32,
+    failed: bool,
 }
 
 /// The jobs of a group while they run.
@@ -85,13 +127,14 @@ pub(crate) struct Jobs {
     /// Clones that sleep in the subject.
     sleepers: usize,
     started: Nanos,
-    last_end: Nanos,
     stop_together: bool,
     ramp: Nanos,
     flows: Flows,
     pub(crate) results: Vec<JobOperations>,
     leaped: Bytes,
     leaped_members: Vec<MemberStatistics>,
+    zones: ZonedDevice,
+    watches: Vec<SteadyWatch>,
 }
 
 impl Jobs {
@@ -139,6 +182,17 @@ impl Jobs {
                     held: false,
                     era: 0,
                     ended: false,
+                    ended_at: machine.now,
+                    search: job.latency_target.map(|rule| {
+                        Box::new(Search {
+                            depth: DepthSearch::new(rule, job.io_depth, begin),
+                            results: JobOperations::new(),
+                            since: machine.now + job.ramp_time,
+                            last_window_begins: false,
+                        })
+                    }),
+                    waits_for_zone: false,
+                    done: Done::default(),
                 });
             }
         }
@@ -158,14 +212,16 @@ impl Jobs {
                 machine.calendar.schedule(begin, issue);
             }
         }
+        let watches = endings::watches(group, machine);
         Ok(Self {
             flows,
+            zones: ZonedDevice::default(),
+            watches,
             clones,
             flights: Vec::new(),
             free: Vec::new(),
             sleepers: 0,
             started: machine.now,
-            last_end: machine.now,
             stop_together: group.stop_together,
             ramp,
             results: group.jobs.iter().map(|_| JobOperations::new()).collect(),
@@ -182,9 +238,14 @@ impl Jobs {
         self.flights.len() - self.free.len()
     }
 
-    /// fio's `runt` of the group: ramp time does not count.
+    /// fio's `runt` of the group: ramp time does not count, nor a search for a depth.
     pub(crate) fn runtime(&self) -> Nanos {
-        self.last_end.saturating_sub(self.started + self.ramp)
+        let of = |clone: &Clone| {
+            let search = clone.search.as_ref().map(|search| search.since);
+            let since = search.unwrap_or(self.started + self.ramp);
+            clone.ended_at.saturating_sub(since)
+        };
+        self.clones.iter().map(of).max().unwrap_or(Nanos::ZERO)
     }
 
     pub(crate) fn leaped(&self) -> Bytes {
@@ -199,7 +260,10 @@ impl Jobs {
     pub(crate) fn issue(&mut self, machine: &mut Machine, issue: Issue) {
         let now = machine.now;
         let index = issue.clone;
-        let clone = &mut self.clones[index];
+        let Some(clone) = self.clones.get_mut(index) else {
+            self.look_whether_even(machine, index);
+            return;
+        };
         if issue.era != clone.era {
             return;
         }
@@ -207,7 +271,8 @@ impl Jobs {
             self.end_if_drained(machine, index);
             return;
         }
-        let full = clone.pace.refills(clone.in_flight, clone.depth);
+        let full = clone.pace.refills(clone.in_flight, clone.depth)
+            || (clone.search.is_some() && clone.in_flight >= clone.limit());
         if clone.flushing || clone.asleep || full {
             clone.turns_owed += 1;
             self.take_notice(machine, index);
@@ -248,7 +313,11 @@ impl Jobs {
                     self.sleep_if_drained(machine, index);
                     return;
                 }
-                self.send(machine, index, unit);
+                match self.way(machine, index, unit) {
+                    Way::Device(unit) => self.send(machine, index, unit, true),
+                    Way::Nobody(unit) => self.send(machine, index, unit, false),
+                    Way::Later => {}
+                }
                 self.take_notice(machine, index);
             }
             None => self.stop(machine, index),
@@ -322,27 +391,62 @@ impl Jobs {
         }
     }
 
-    fn send(&mut self, machine: &mut Machine, index: usize, unit: IoUnit) {
-        let process = u32::try_from(index).unwrap_or(u32::MAX);
+    /// A request leaves; where the device has nothing to do with it, it has ended.
+    fn send(&mut self, machine: &mut Machine, index: usize, unit: IoUnit, to_device: bool) {
         let clone = &mut self.clones[index];
+        // The further ranges of a discard; a vector of none costs nothing.
+        let further: Vec<IoUnit> = match unit.direction {
+            Direction::Trim => std::iter::from_fn(|| clone.stream.next_range()).collect(),
+            _ => Vec::new(),
+        };
+        let bytes = Bytes(unit.length.0 + further.iter().map(|range| range.length.0).sum::<u64>());
         clone.pace.issue(&unit, machine.now);
         clone.in_flight += 1;
         // Once the depth is reached, it is refilled from below.
         clone.pace.refills(clone.in_flight, clone.depth);
         clone.wrote |= unit.direction == Direction::Write;
-        clone.flushing |= unit.direction == Direction::Flush;
+        let holds_up = match unit.direction {
+            Direction::Flush => true,
+            Direction::Trim => clone.job.engine == Engine::Libaio && !clone.job.queues_trims,
+            Direction::Read | Direction::Write => false,
+        };
+        clone.flushing |= holds_up;
         let submitted = clone.submitted.pop();
         let issued = match (unit.direction, clone.job.engine) {
             (Direction::Flush, Engine::Libaio) => submitted.unwrap_or(self.started),
             _ => machine.now,
         };
+        let is_null = clone.job.engine == Engine::Null;
         let flight = Flight {
             clone: index,
             issued,
             direction: unit.direction,
-            bytes: unit.length,
+            offset: unit.offset,
+            bytes,
+            holds_up,
+            first: 0,
+            ranges: 1 + u32::try_from(further.len()).unwrap_or(0),
+            failed: false,
         };
-        let id = match self.free.pop() {
+        let first = self.fly(flight);
+        if let Some(flight) = &mut self.flights[first] {
+            flight.first = first;
+        }
+        if is_null || !to_device {
+            // Nobody is asked: the answer is there.
+            self.ended(machine, first);
+            return;
+        }
+        self.hand_over(machine, index, &unit, first);
+        for range in &further {
+            let id = self.fly(Flight { first, ..flight });
+            self.hand_over(machine, index, range, id);
+        }
+    }
+
+    /// A place among the flights.
+    fn fly(&mut self, flight: Flight) -> usize {
+        match self.free.pop() {
             Some(id) => {
                 self.flights[id] = Some(flight);
                 id
@@ -351,12 +455,13 @@ impl Jobs {
                 self.flights.push(Some(flight));
                 self.flights.len() - 1
             }
-        };
-        if clone.job.engine == Engine::Null {
-            // Nobody is asked: the answer is there.
-            self.completed(machine, RequestId(id as u64));
-            return;
         }
+    }
+
+    /// Gives a request to the subject.
+    fn hand_over(&mut self, machine: &mut Machine, index: usize, unit: &IoUnit, id: usize) {
+        let process = u32::try_from(index).unwrap_or(u32::MAX);
+        let durable = self.clones[index].job.sync_writes;
         // Requests smaller than a sector, or not on one, move whole sectors.
         let first = unit.offset.0 / 512;
         let end = (unit.offset.0 + unit.length.0).div_ceil(512);
@@ -365,15 +470,18 @@ impl Jobs {
             operation: match unit.direction {
                 Direction::Read => Operation::Read,
                 Direction::Write => Operation::Write,
+                Direction::Trim => Operation::Discard,
                 Direction::Flush => Operation::Flush,
             },
             start: Sectors(first),
             count: Sectors(end - first),
-            force_unit_access: unit.direction == Direction::Write && clone.job.sync_writes,
+            force_unit_access: unit.direction == Direction::Write && durable,
             process,
         });
-        self.clones[index].asleep = machine.subject.holds_submitter(process);
-        self.sleepers += usize::from(self.clones[index].asleep);
+        if !self.clones[index].asleep && machine.subject.holds_submitter(process) {
+            self.clones[index].asleep = true;
+            self.sleepers += 1;
+        }
     }
 
     /// Lets go on whom the subject no longer has sleep.
@@ -399,15 +507,49 @@ impl Jobs {
     }
 
     /// A request came back.
-    pub(crate) fn completed(&mut self, machine: &mut Machine, id: RequestId) {
+    ///
+    /// # Errors
+    /// It failed, and its job does not go on after that.
+    pub(crate) fn completed(
+        &mut self,
+        machine: &mut Machine,
+        id: RequestId,
+        result: Result<(), RequestError>,
+    ) -> Result<(), SimError> {
         let id = usize::try_from(id.0).unwrap_or(usize::MAX);
-        let Some(flight) = self.flights.get_mut(id).and_then(Option::take) else {
+        let Some(range) = self.flights.get(id).copied().flatten() else {
+            return result.map_err(SimError::Request);
+        };
+        if let Err(error) = result {
+            let tolerates = self.clones[range.clone].job.tolerates_errors;
+            // fio counts a flush among the writes.
+            if !tolerates[range.direction.index().unwrap_or(1)] {
+                return Err(SimError::Request(error));
+            }
+        }
+        if range.first != id {
+            self.flights[id] = None;
+            self.free.push(id);
+        }
+        if let Some(flight) = &mut self.flights[range.first] {
+            flight.failed |= result.is_err();
+            flight.ranges -= 1;
+            if flight.ranges == 0 {
+                self.ended(machine, range.first);
+            }
+        }
+        Ok(())
+    }
+
+    /// All of a request is done.
+    fn ended(&mut self, machine: &mut Machine, id: usize) {
+        let Some(flight) = self.flights[id].take() else {
             return;
         };
         self.free.push(id);
         let clone = &mut self.clones[flight.clone];
         let flushes = clone.job.fsync_every > 0 || clone.job.fdatasync_every > 0;
-        if flushes && flight.direction != Direction::Flush {
+        if flushes && !flight.holds_up {
             clone.ripe.push_back(flight);
         } else {
             self.noticed(machine, &flight);
@@ -420,7 +562,7 @@ impl Jobs {
     fn take_notice(&mut self, machine: &mut Machine, index: usize) {
         loop {
             let clone = &mut self.clones[index];
-            let all_in_use = clone.in_flight == clone.depth;
+            let all_in_use = clone.in_flight >= clone.limit();
             let waits = clone.pace.waits_for_answers();
             if clone.flushing || !(all_in_use || clone.stopped || waits) {
                 return;
@@ -436,26 +578,16 @@ impl Jobs {
     /// turnaround.
     fn noticed(&mut self, machine: &mut Machine, flight: &Flight) {
         let now = machine.now;
-        if now >= self.started + self.ramp {
-            let results = &mut self.results[self.clones[flight.clone].job_index];
-            let last = self.clones[flight.clone].stopped;
-            let result = match flight.direction {
-                Direction::Read => Some(&mut results.reads),
-                Direction::Write => Some(&mut results.writes),
-                // The one at the job's end does not count.
-                Direction::Flush if last => None,
-                Direction::Flush => Some(&mut results.syncs),
-            };
-            if let Some(result) = result {
-                result.record(flight.bytes, now - flight.issued);
-            }
+        self.release_zone(machine, flight);
+        if now >= self.started + self.ramp && !flight.failed {
+            self.count(flight, now);
         }
         let clone = &mut self.clones[flight.clone];
         clone.in_flight -= 1;
         clone.submitted.push(flight.issued);
         clone.flushed_last = flight.direction == Direction::Flush;
         let mut turns = 1;
-        if flight.direction == Direction::Flush {
+        if flight.holds_up {
             clone.flushing = false;
             turns += std::mem::take(&mut clone.turns_owed);
         }
@@ -467,7 +599,12 @@ impl Jobs {
             return;
         }
         clone.pace.complete(flight.direction, flight.bytes.0, now);
-        if clone.pace.is_too_slow(now) {
+        let step = self.search_depth(flight, now);
+        let clone = &mut self.clones[flight.clone];
+        if step == Step::Drain {
+            clone.pace.pause = Pause::DrainFor(Nanos::ZERO);
+        }
+        if step == Step::End || clone.pace.is_too_slow(now) {
             clone.stopped = true;
             self.end_if_drained(machine, flight.clone);
             return;
@@ -477,12 +614,13 @@ impl Jobs {
             self.sleep_if_drained(machine, flight.clone);
             return;
         }
-        let low = !clone.pace.refills(clone.in_flight, clone.depth);
+        let low = !clone.pace.refills(clone.in_flight, clone.depth)
+            && (clone.search.is_none() || clone.in_flight < clone.limit());
         if low && !clone.flushing && !clone.asleep && !clone.ahead {
             turns += std::mem::take(&mut clone.turns_owed);
         }
         let mut next = now + machine.host.turnaround;
-        if clone.job.engine == Engine::Null {
+        if clone.job.engine == Engine::Null || clone.job.zones.is_some() {
             // Without a device time must pass still.
             next = next.max(now + Nanos(1));
         }
@@ -492,6 +630,28 @@ impl Jobs {
         };
         for _ in 0..turns {
             machine.calendar.schedule(next, issue);
+        }
+    }
+
+    /// A request counts in its job's results.
+    fn count(&mut self, flight: &Flight, now: Nanos) {
+        let clone = &mut self.clones[flight.clone];
+        let latency = now - flight.issued;
+        let results = match &mut clone.search {
+            Some(search) => &mut search.results,
+            None => &mut self.results[clone.job_index],
+        };
+        // The flush at the job's end does not count.
+        if flight.direction == Direction::Flush && clone.stopped {
+            return;
+        }
+        results.of(flight.direction).record(flight.bytes, latency);
+        if flight.direction != Direction::Flush {
+            clone.done = clone.done.plus(Done {
+                ios: 1,
+                bytes: flight.bytes.0,
+                latency: u128::from(latency.0),
+            });
         }
     }
 
@@ -509,11 +669,14 @@ impl Jobs {
                 offset: Bytes(0),
                 length: Bytes(0),
             };
-            self.send(machine, index, flush);
+            self.send(machine, index, flush, true);
             return;
         }
         clone.ended = true;
-        self.last_end = self.last_end.max(machine.now);
+        clone.ended_at = machine.now;
+        if let Some(search) = &clone.search {
+            self.results[clone.job_index].add(&search.results);
+        }
         let (group, all) = (
             clone.job.report_group,
             clone.job.exit_what == ExitWhat::Stonewall,
@@ -564,6 +727,9 @@ impl Jobs {
         let free = clone.pace.is_free()
             && clone.job.flow.is_none()
             && clone.job.engine != Engine::Null
+            && !clone.job.pattern.trims()
+            && clone.search.is_none()
+            && self.watches.is_empty()
             && clone.begun;
         if clone.stopped || clone.job.runtime.is_some() || !free {
             return None;

@@ -13,11 +13,13 @@ mod calendar;
 mod drive;
 mod host;
 mod jobs;
+mod latency_target;
 mod leap;
 mod machine;
 mod pace;
 mod persistent_subject;
 mod result;
+mod steady;
 mod steps;
 mod subject;
 
@@ -26,5 +28,7 @@ pub use drive::DiskCommand;
 pub use host::Host;
 pub use machine::{CommandWatcher, Machine, MachineConfig, SimError, Watch};
 pub use persistent_subject::PersistentSubject;
-pub use result::{JobOperations, JobResult, MemberStatistics, OperationResult};
+pub use result::{
+    DepthFound, JobOperations, JobResult, MemberStatistics, OperationResult, Steadiness,
+};
 pub use subject::{Subject, SubjectError, SyncProgress};

@@ -12,7 +12,7 @@ use crate::jobs::Jobs;
 use crate::result::{JobResult, MemberStatistics};
 use crate::steps::answer;
 use crate::subject::{Subject, SubjectError, SyncProgress};
-use raidlab_array::{Event, Finished, Outputs, Request, Slot, StepId, StepResult};
+use raidlab_array::{Event, Finished, Operation, Outputs, Request, Slot, StepId, StepResult};
 use raidlab_disk::Completion;
 use raidlab_disk::shared::Attached;
 use raidlab_random::Stream;
@@ -122,6 +122,8 @@ pub struct Machine {
     command_watcher: Option<CommandWatcher>,
     commands: Vec<DiskCommand>,
     events: Vec<(Nanos, Event)>,
+    /// Discards for disks that take none.
+    refused: Vec<raidlab_array::CommandId>,
     /// What steps found, on the way to the subject.
     answers: Vec<(StepId, StepResult)>,
     /// Events since the start, for the watcher.
@@ -154,6 +156,7 @@ impl Machine {
             command_watcher: None,
             commands: Vec::new(),
             events: Vec::new(),
+            refused: Vec::new(),
             answers: Vec::new(),
             passed: 0,
         }
@@ -376,6 +379,9 @@ impl Machine {
             sync_percent: [sync, self.sync().map(|sync| sync.percent())],
             tag_overflows: self.tag_overflows() - overflows,
             leaped: jobs.leaped(),
+            depths: jobs.depths(),
+            steady: jobs.steady(),
+            zone_resets: jobs.zone_resets(),
             jobs: jobs.results,
         })
     }
@@ -497,7 +503,12 @@ impl Machine {
         let now = self.now;
         loop {
             for command in &self.outputs.commands {
-                self.drives[self.subject.disk_of(command.slot)].submit(now, command);
+                let drive = &mut self.drives[self.subject.disk_of(command.slot)];
+                if command.operation == Operation::Discard && !drive.takes_discards() {
+                    self.refused.push(command.id);
+                } else {
+                    drive.submit(now, command);
+                }
             }
             self.finished.append(&mut self.outputs.finished);
             self.events
@@ -505,8 +516,13 @@ impl Machine {
             self.answers
                 .extend(self.outputs.steps.iter().filter_map(answer));
             self.outputs.clear();
-            if self.answers.is_empty() {
+            if self.answers.is_empty() && self.refused.is_empty() {
                 return;
+            }
+            // md leaves a discard out on a member that takes none, as it does with a
+            // mirror's; the array's own answer is good.
+            for id in self.refused.drain(..) {
+                self.subject.complete(now, id, Ok(()), &mut self.outputs);
             }
             for (step, result) in self.answers.drain(..) {
                 self.subject.computed(now, step, result, &mut self.outputs);
@@ -517,8 +533,7 @@ impl Machine {
     fn finish(&mut self, jobs: &mut Jobs) -> Result<(), SimError> {
         for index in 0..self.finished.len() {
             let finished = self.finished[index];
-            finished.result.map_err(SimError::Request)?;
-            jobs.completed(self, finished.id);
+            jobs.completed(self, finished.id, finished.result)?;
         }
         self.finished.clear();
         jobs.wake(self);

@@ -37,13 +37,13 @@ pub(crate) struct Pace {
     smallest: u64,
     random: Stream,
     begun: Nanos,
-    /// Bytes issued, of reads and of writes.
-    issued: [u64; 2],
+    /// Bytes issued, of reads, writes and discards.
+    issued: [u64; 3],
     /// When the next request of a Poisson process is due, after the beginning.
-    poisson: [Nanos; 2],
+    poisson: [Nanos; 3],
     /// Bytes completed, and what they were when the least rate was last looked at.
-    completed: [u64; 2],
-    checked: Option<(Nanos, [u64; 2])>,
+    completed: [u64; 3],
+    checked: Option<(Nanos, [u64; 3])>,
     think_time: Nanos,
     think_blocks: u64,
     thinking: Thinking,
@@ -63,9 +63,9 @@ impl Pace {
             smallest: job.block_size.0.max(1),
             random,
             begun,
-            issued: [0; 2],
-            poisson: [Nanos::ZERO; 2],
-            completed: [0; 2],
+            issued: [0; 3],
+            poisson: [Nanos::ZERO; 3],
+            completed: [0; 3],
             checked: None,
             think_time: job.think_time,
             think_blocks: u64::from(job.think_time_blocks),
@@ -110,7 +110,7 @@ impl Pace {
 
     /// When a request in this direction may start; `None`: now.
     pub(crate) fn due(&self, direction: Direction) -> Option<Nanos> {
-        let index = index(direction)?;
+        let index = direction.index()?;
         let rate = self.rate?;
         let per_second = rate.per_second[index];
         if per_second == 0 {
@@ -136,7 +136,7 @@ impl Pace {
 
     /// A request was issued.
     pub(crate) fn issue(&mut self, unit: &IoUnit, now: Nanos) {
-        let Some(index) = index(unit.direction) else {
+        let Some(index) = unit.direction.index() else {
             return;
         };
         self.issued[index] += unit.length.0;
@@ -151,7 +151,7 @@ impl Pace {
 
     /// A request has completed.
     pub(crate) fn complete(&mut self, direction: Direction, bytes: u64, now: Nanos) {
-        let Some(index) = index(direction) else {
+        let Some(index) = direction.index() else {
             return;
         };
         self.completed[index] += bytes;
@@ -187,7 +187,7 @@ impl Pace {
 
     /// Whether the clone is slower than it may be, which ends it.
     pub(crate) fn is_too_slow(&mut self, now: Nanos) -> bool {
-        let Some(rate) = self.rate.filter(|rate| rate.least != [0; 2]) else {
+        let Some(rate) = self.rate.filter(|rate| rate.least != [0; 3]) else {
             return false;
         };
         let (at, before) = match self.checked {
@@ -208,19 +208,10 @@ impl Pace {
             return false;
         }
         self.checked = Some((now, self.completed));
-        (0..2).any(|index| {
+        (0..3).any(|index| {
             let bytes = u128::from(self.completed[index] - before[index]);
             bytes * 1_000_000_000 < u128::from(rate.least[index]) * u128::from(spent.0)
         })
-    }
-}
-
-/// 0 for reads, 1 for writes.
-const fn index(direction: Direction) -> Option<usize> {
-    match direction {
-        Direction::Read => Some(0),
-        Direction::Write => Some(1),
-        Direction::Flush => None,
     }
 }
 

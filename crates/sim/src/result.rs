@@ -2,6 +2,7 @@
 
 use hdrhistogram::Histogram;
 use raidlab_units::{Bytes, Nanos};
+use raidlab_workload::Direction;
 
 /// Counters of one member, as Linux diskstats keeps them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -89,6 +90,13 @@ impl OperationResult {
         }
     }
 
+    fn add(&mut self, other: &Self) {
+        self.ios += other.ios;
+        self.bytes += other.bytes;
+        // Equal bounds by construction: adding cannot fail.
+        self.latency += &other.latency;
+    }
+
     pub(crate) fn record(&mut self, bytes: Bytes, latency: Nanos) {
         self.ios += 1;
         self.bytes += bytes;
@@ -124,13 +132,15 @@ impl OperationResult {
     }
 }
 
-/// Reads, writes and flushes of one job of a group, all its clones together.
+/// What one job of a group did, all its clones together.
 #[derive(Debug, Clone)]
 pub struct JobOperations {
     /// Reads.
     pub reads: OperationResult,
     /// Writes.
     pub writes: OperationResult,
+    /// Discards.
+    pub trims: OperationResult,
     /// Flushes after so many writes.
     pub syncs: OperationResult,
 }
@@ -140,9 +150,61 @@ impl JobOperations {
         Self {
             reads: OperationResult::new(),
             writes: OperationResult::new(),
+            trims: OperationResult::new(),
             syncs: OperationResult::new(),
         }
     }
+}
+
+impl JobOperations {
+    /// What a direction's requests count for; the last of these are flushes.
+    pub(crate) fn of(&mut self, direction: Direction) -> &mut OperationResult {
+        match direction {
+            Direction::Read => &mut self.reads,
+            Direction::Write => &mut self.writes,
+            Direction::Trim => &mut self.trims,
+            Direction::Flush => &mut self.syncs,
+        }
+    }
+
+    /// Adds what another clone did.
+    pub(crate) fn add(&mut self, other: &Self) {
+        for (own, others) in [
+            (&mut self.reads, &other.reads),
+            (&mut self.writes, &other.writes),
+            (&mut self.trims, &other.trims),
+            (&mut self.syncs, &other.syncs),
+        ] {
+            own.add(others);
+        }
+    }
+}
+
+/// The depth at which a clone kept its latency.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DepthFound {
+    /// The job's place in its group.
+    pub job: usize,
+    /// Which of its clones, from 0.
+    pub clone: u32,
+    /// Requests in flight.
+    pub depth: u32,
+    /// The search had ended, and what is reported is of this depth alone.
+    pub settled: bool,
+}
+
+/// Whether a job ran evenly in the end.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Steadiness {
+    /// The job's place in its group.
+    pub job: usize,
+    /// Which of its clones, from 0; none where all are looked at together.
+    pub clone: Option<u32>,
+    /// It did, and ended for it.
+    pub attained: bool,
+    /// The last value of what is looked at, in percent of the mean or in units of the
+    /// limit; none where the job was too short for one.
+    pub criterion: Option<f64>,
 }
 
 /// The outcome of one group of jobs.
@@ -162,6 +224,12 @@ pub struct JobResult {
     pub tag_overflows: u64,
     /// Bytes that were skipped analytically.
     pub leaped: Bytes,
+    /// Of clones that search a depth for their latency.
+    pub depths: Vec<DepthFound>,
+    /// Of jobs that end when they run evenly.
+    pub steady: Vec<Steadiness>,
+    /// Emulated zones that began anew.
+    pub zone_resets: u64,
 }
 
 impl JobResult {
@@ -177,6 +245,12 @@ impl JobResult {
         total(self.jobs.iter().map(|job| &job.writes))
     }
 
+    /// The discards of all jobs together.
+    #[must_use]
+    pub fn trims(&self) -> OperationResult {
+        total(self.jobs.iter().map(|job| &job.trims))
+    }
+
     /// The flushes of all jobs together.
     #[must_use]
     pub fn syncs(&self) -> OperationResult {
@@ -187,10 +261,7 @@ impl JobResult {
 fn total<'a>(results: impl Iterator<Item = &'a OperationResult>) -> OperationResult {
     let mut total = OperationResult::new();
     for result in results {
-        total.ios += result.ios;
-        total.bytes += result.bytes;
-        // Equal bounds by construction: adding cannot fail.
-        total.latency += &result.latency;
+        total.add(result);
     }
     total
 }

@@ -97,7 +97,7 @@ enum Order {
     /// A place in a random order.
     Mapped { order: Permutation, next: u64 },
     /// Drawn anew each time, for reads, writes and discards.
-    Drawn([Offsets; 3]),
+    Drawn(Box<[Offsets; 3]>),
 }
 
 /// The request stream of one clone.
@@ -210,7 +210,7 @@ impl JobSpec {
             } else {
                 writes.clone()
             };
-            Order::Drawn([reads, writes, trims])
+            Order::Drawn(Box::new([reads, writes, trims]))
         };
         Ok(RequestStream {
             pattern: self.pattern,

@@ -280,6 +280,13 @@ impl BlockMap {
         (low..=high).any(|index| self.indirect_place(1, index).is_some())
     }
 
+    /// Gives up the places of `first..end`.
+    pub(crate) fn free(&mut self, first: u64, end: u64) {
+        if self.may_hold(first, end) {
+            self.forget(first, end);
+        }
+    }
+
     /// Takes `first..end` out of the extents.
     fn forget(&mut self, first: u64, end: u64) {
         if let Some((&before, extent)) = self.extents.range_mut(..first).next_back() {

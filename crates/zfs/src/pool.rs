@@ -18,7 +18,13 @@
 //!
 //! A flush waits until everything written before it is on disk, by a sync of
 //! the transaction group. (The intent log would write a copy of recent writes
-//! instead; no measured job flushes.) A discard is acknowledged and ignored.
+//! instead; no measured job flushes.)
+//!
+//! A discard frees the blocks that lie in it as a whole (`zvol_discard`): they are holes
+//! from then on, and those of the open group are never written. It takes the host the
+//! time of a write without its blocks, and the disks nothing: the indirect blocks that
+//! it changes go along with the next write to their neighbours, and a pool passes no
+//! discards on to its disks unless `autotrim` is on, which it is not by default.
 
 mod admin;
 mod ahead;
@@ -211,7 +217,7 @@ impl Pool {
         match request.operation {
             Operation::Flush => self.submit_flush(now, request.id, out),
             _ if !in_range => finish(request.id, Err(RequestError::OutOfRange), out),
-            Operation::Discard => finish(request.id, Ok(()), out),
+            Operation::Discard => self.discard(now, request),
             Operation::Read | Operation::Write => {
                 let block = self.map.block_sectors();
                 let job = self.jobs.insert(Job {
@@ -227,6 +233,25 @@ impl Pool {
                 self.issue(out);
             }
         }
+    }
+
+    fn discard(&mut self, now: Nanos, request: Request) {
+        let block = self.map.block_sectors();
+        let first = request.start.0.div_ceil(block);
+        let end = (request.start.0 + request.count.0) / block;
+        if first < end {
+            self.free(first, end);
+        }
+        let job = self.jobs.insert(Job {
+            request,
+            next: end,
+            end,
+            ahead: None,
+            pending: 0,
+            missed: false,
+            failed: false,
+        });
+        self.set_timer(now + self.config.write_time.request, Timer::Finish(job));
     }
 
     /// A member command is done.

@@ -20,8 +20,13 @@ pub struct Bench {
     pub leaps: bool,
     /// The members hang on one cable, which carries one command at a time.
     pub cable: bool,
+    /// So many of the members take discards, each in [`DISCARD`].
+    pub take_discards: u64,
     pub seed: u64,
 }
+
+/// How long a discard takes beside the command's overhead.
+pub const DISCARD: Nanos = Nanos::from_micros(100);
 
 impl Default for Bench {
     fn default() -> Self {
@@ -34,6 +39,7 @@ impl Default for Bench {
             tags: 31,
             leaps: false,
             cable: false,
+            take_discards: 0,
             seed: 1,
         }
     }
@@ -72,7 +78,11 @@ impl Bench {
         let random = Stream::new(self.seed);
         let disk = |index| {
             let phase = Nanos(index * 1_234_567);
-            Disk::new(parameters.clone(), phase, random.fork("disk", index))
+            let parameters = DiskParameters {
+                discard: (index < self.take_discards).then_some(DISCARD),
+                ..parameters.clone()
+            };
+            Disk::new(parameters, phase, random.fork("disk", index))
         };
         let disks = (0..self.members).map(disk);
         let disks: Vec<Attached> = if self.cable {

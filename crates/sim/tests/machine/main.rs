@@ -2,8 +2,12 @@
 
 mod bench;
 mod clock;
+mod endings;
+mod errors;
 mod jobs;
 mod leaps;
 mod members;
 mod pace;
 mod repeatable;
+mod trims;
+mod zones;

@@ -19,7 +19,7 @@ fn run(job: JobSpec) -> JobResult {
 
 fn rate(reads: u64) -> Rate {
     Rate {
-        per_second: [reads, 0],
+        per_second: [reads, 0, 0],
         ..Rate::default()
     }
 }
@@ -62,7 +62,7 @@ fn a_job_below_its_least_rate_ends() {
     let least = |bytes: u64| {
         run(JobSpec {
             rate: Some(Rate {
-                least: [bytes, 0],
+                least: [bytes, 0, 0],
                 ..Rate::default()
             }),
             ..timed(Pattern::RandRead, 1, 20)

@@ -138,7 +138,7 @@ pub(super) fn settle(draft: &mut Draft) -> Result<(), OptionError> {
     // And with one alone at the slope of the requests a second.
     let default = (SteadyMeasure::Iops, true, 10_000, true);
     let (measure, slope, limit_millionths, in_percent) = ends.steady.unwrap_or(default);
-    if ends.duration.0 % ends.interval.0 != 0 || ends.duration <= ends.interval {
+    if !ends.duration.0.is_multiple_of(ends.interval.0) || ends.duration <= ends.interval {
         return Err(needs("a multiple of the check interval, twice it or more"));
     }
     spec.steady_state = Some(SteadyState {

@@ -215,6 +215,23 @@ impl Pool {
         self.finish_later(now, index, time);
     }
 
+    /// The blocks `first..end` are free: those of the open group need not be written.
+    pub(super) fn free(&mut self, first: u64, end: u64) {
+        self.map.free(first, end);
+        let runs = std::mem::take(&mut self.txg.open);
+        let parts = |(start, blocks): (u64, u64)| {
+            let stop = start + blocks;
+            let before = (start, first.min(stop).saturating_sub(start));
+            let after = end.max(start);
+            [before, (after, stop.saturating_sub(after))]
+        };
+        let left = runs.into_iter().flat_map(parts).filter(|run| run.1 > 0);
+        self.txg.open = left.collect();
+        let left = self.txg.open.iter().map(|run| run.1).sum();
+        self.txg.dirty -= self.txg.open_blocks - left;
+        self.txg.open_blocks = left;
+    }
+
     /// The indirect blocks above `first..end` are dirty in the open group.
     fn dirty_above(&mut self, first: u64, end: u64) {
         for level in [1, 2] {

@@ -1,0 +1,140 @@
+//! Clones that search a depth, and jobs that end when they run evenly.
+
+use super::{Flight, Jobs};
+use crate::latency_target::Step;
+use crate::machine::{Issue, Machine};
+use crate::result::{DepthFound, JobOperations, Steadiness};
+use crate::steady::{Done, SteadyWatch};
+use raidlab_units::Nanos;
+use raidlab_workload::{Direction, JobGroup};
+
+/// Clones are looked at together where the job is alone, as fio reports it then;
+/// each by itself among several jobs. The first looks are put into the calendar: a
+/// turn of a clone that does not exist.
+pub(super) fn watches(group: &JobGroup, machine: &mut Machine) -> Vec<SteadyWatch> {
+    let mut watches = Vec::new();
+    let mut first = 0;
+    for job in &group.jobs {
+        let clones = first..first + job.num_jobs as usize;
+        first = clones.end;
+        let Some(rule) = job.steady_state else {
+            continue;
+        };
+        if group.jobs.len() == 1 {
+            watches.push(SteadyWatch::new(rule, clones, machine.now));
+        } else {
+            watches.extend(
+                clones.map(|clone| SteadyWatch::new(rule, clone..clone + 1, machine.now)),
+            );
+        }
+    }
+    for (index, watch) in watches.iter().enumerate() {
+        let look = Issue {
+            clone: first + index,
+            era: 0,
+        };
+        machine.calendar.schedule(machine.now + watch.rule.interval, look);
+    }
+    watches
+}
+
+impl Jobs {
+    /// A turn of a clone that does not exist: time to look whether a job runs evenly.
+    pub(super) fn look_whether_even(&mut self, machine: &mut Machine, index: usize) {
+        let Some(watch) = self.watches.get_mut(index - self.clones.len()) else {
+            return;
+        };
+        let clones = watch.clones.clone();
+        let own = &self.clones[clones.clone()];
+        if own.iter().all(|clone| clone.ended) {
+            return;
+        }
+        let done = own.iter().map(|clone| clone.done);
+        let done = done.fold(Done::default(), Done::plus);
+        if watch.check(machine.now, done) {
+            for clone in clones {
+                if !self.clones[clone].stopped {
+                    self.stop(machine, clone);
+                }
+            }
+            return;
+        }
+        let look = Issue {
+            clone: index,
+            era: 0,
+        };
+        let next = machine.now + watch.rule.interval;
+        machine.calendar.schedule(next, look);
+    }
+
+    /// The search for a depth takes notice of a request; a last window is measured alone.
+    pub(super) fn search_depth(&mut self, flight: &Flight, now: Nanos) -> Step {
+        let ramping = now < self.started + self.ramp;
+        let clone = &mut self.clones[flight.clone];
+        let in_flight = clone.in_flight;
+        let Some(search) = clone.search.as_mut() else {
+            return Step::GoOn;
+        };
+        if flight.direction == Direction::Flush || ramping {
+            return Step::GoOn;
+        }
+        let was_settled = search.depth.is_settled();
+        let mut step = search.depth.completed(now, now - flight.issued, in_flight);
+        if search.depth.is_settled() && !was_settled {
+            search.last_window_begins = true;
+        }
+        if search.last_window_begins && in_flight == 0 {
+            search.last_window_begins = false;
+            search.results = JobOperations::new();
+            search.since = now;
+        }
+        if step == Step::Drain && in_flight == 0 {
+            // Nothing to wait for: the next window begins at once.
+            search.depth.completed(now, Nanos::ZERO, 0);
+            step = Step::GoOn;
+        }
+        step
+    }
+
+    /// The depths that were found.
+    pub(crate) fn depths(&self) -> Vec<DepthFound> {
+        let mut before: Option<usize> = None;
+        let mut number = 0;
+        let mut depths = Vec::new();
+        for clone in &self.clones {
+            number = if before == Some(clone.job_index) {
+                number + 1
+            } else {
+                0
+            };
+            before = Some(clone.job_index);
+            let Some(search) = &clone.search else {
+                continue;
+            };
+            depths.push(DepthFound {
+                job: clone.job_index,
+                clone: number,
+                depth: search.depth.depth(),
+                settled: search.depth.is_settled(),
+            });
+        }
+        depths
+    }
+
+    /// Whether jobs ran evenly.
+    pub(crate) fn steady(&self) -> Vec<Steadiness> {
+        let of = |watch: &SteadyWatch| {
+            let job = self.clones[watch.clones.start].job_index;
+            let first = self.clones.iter().position(|clone| clone.job_index == job);
+            let number = watch.clones.start - first.unwrap_or(0);
+            let alone = watch.clones.len() == 1 && self.results.len() > 1;
+            Steadiness {
+                job,
+                clone: alone.then(|| u32::try_from(number).unwrap_or(u32::MAX)),
+                attained: watch.attained,
+                criterion: watch.criterion,
+            }
+        };
+        self.watches.iter().map(of).collect()
+    }
+}

@@ -1,0 +1,119 @@
+//! Requests that fail.
+
+use crate::bench::group;
+use raidlab_array::{
+    CommandId, Finished, MemberError, Operation, Outputs, Request, RequestError, Slot,
+};
+use raidlab_random::Stream;
+use raidlab_sim::{Host, Machine, MachineConfig, SimError, Subject, SubjectError, SyncProgress};
+use raidlab_units::{Bytes, Nanos, Sectors};
+use raidlab_workload::{JobSpec, Pattern};
+
+/// Fails every read at once, and does all else at once.
+struct FailsReads;
+
+impl Subject for FailsReads {
+    fn submit(&mut self, _now: Nanos, request: Request, out: &mut Outputs) {
+        let fails = request.operation == Operation::Read;
+        out.finished.push(Finished {
+            id: request.id,
+            result: match fails {
+                true => Err(RequestError::NoMember),
+                false => Ok(()),
+            },
+        });
+    }
+
+    fn complete(
+        &mut self,
+        _: Nanos,
+        _: CommandId,
+        _: Result<(), MemberError>,
+        _: &mut Outputs,
+    ) {
+    }
+
+    fn tick(&mut self, _: Nanos, _: &mut Outputs) {}
+
+    fn next_tick(&self) -> Option<Nanos> {
+        None
+    }
+
+    fn fail(&mut self, _: Nanos, _: Slot, _: &mut Outputs) -> Result<(), SubjectError> {
+        Ok(())
+    }
+
+    fn remove(&mut self, _: Nanos, _: Slot, _: &mut Outputs) -> Result<(), SubjectError> {
+        Ok(())
+    }
+
+    fn insert(&mut self, _: Nanos, _: Slot, _: &mut Outputs) -> Result<(), SubjectError> {
+        Ok(())
+    }
+
+    fn sync(&self) -> Option<SyncProgress> {
+        None
+    }
+
+    fn freeze_sync(&mut self) {}
+
+    fn thaw_sync(&mut self, _: Nanos, _: &mut Outputs) {}
+
+    fn leap_sync(&mut self, _: Nanos, _: Sectors, _: &mut Outputs) {}
+
+    fn leap_write(&mut self, _: Sectors, _: Sectors) {}
+
+    fn leap_sample(&self) -> Nanos {
+        Nanos::SECOND
+    }
+
+    fn is_idle(&self) -> bool {
+        true
+    }
+
+    fn health(&self) -> String {
+        "_".to_owned()
+    }
+
+    fn size(&self) -> Sectors {
+        Sectors(1 << 20)
+    }
+
+    fn member_sector(&self, sector: Sectors) -> Sectors {
+        sector
+    }
+}
+
+fn run(tolerates_errors: [bool; 3]) -> Result<[u64; 2], SimError> {
+    let mut machine = Machine::new(MachineConfig {
+        subject: Box::new(FailsReads),
+        disks: Vec::new(),
+        host: Host {
+            turnaround: Nanos::from_micros(10),
+            tags: 31,
+            maximum_request: Bytes(512 << 10),
+        },
+        random: Stream::new(1),
+        leaps: false,
+    });
+    let job = JobSpec {
+        pattern: Pattern::RandRw,
+        size: Some(Bytes(1 << 20)),
+        tolerates_errors,
+        ..JobSpec::default()
+    };
+    let result = machine.run(&group([job]))?;
+    Ok([result.reads().ios, result.writes().ios])
+}
+
+/// As with fio's `continue_on_error`: what failed counts for nothing, and the job does
+/// all of its amount.
+#[test]
+fn a_job_goes_on_after_errors_that_it_tolerates() {
+    let lost = SimError::Request(RequestError::NoMember);
+    assert_eq!(run([false; 3]), Err(lost.clone()));
+    assert_eq!(run([false, true, true]), Err(lost));
+    let [reads, writes] = run([true, false, false]).expect("it goes on");
+    assert_eq!(reads, 0);
+    assert!((90..170).contains(&writes), "half of 256: {writes}");
+}
