@@ -29,7 +29,7 @@ pub struct Percents {
     pub offset_increment: Option<u32>,
 }
 
-/// One job.
+/// One job: what it does, where, how fast, and when it ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobSpec {
     /// What reports call it.

@@ -49,7 +49,7 @@ enum Kind {
         spread: Permutation,
     },
     Normal {
-        /// In blocks.
+        /// How far draws are moved at most, in blocks.
         deviation: u64,
         spread: Permutation,
     },

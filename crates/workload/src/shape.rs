@@ -13,9 +13,9 @@ pub enum Sizes {
     One(Bytes),
     /// Drawn evenly, in steps of the least (fio `bsrange`).
     Range {
-        /// The smallest.
+        /// The smallest size.
         least: Bytes,
-        /// The largest.
+        /// The largest size.
         most: Bytes,
     },
     /// Each with its share in percent (fio `bssplit`); the shares make 100.
@@ -55,7 +55,7 @@ impl Sizes {
 /// How random offsets lie in the region (fio `random_distribution`).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Distribution {
-    /// Evenly.
+    /// Every block as often as any other.
     #[default]
     Even,
     /// Zipf's law: the n-th most wanted block in proportion to `n^-theta`.
@@ -79,7 +79,7 @@ pub enum Distribution {
     ZonedByLength(Vec<(u32, Bytes)>),
     /// These blocks, again and again (fio `sequence:`).
     Sequence {
-        /// Block numbers.
+        /// The numbers of the blocks, in order.
         blocks: Vec<u64>,
         /// Each time as many blocks further on as the list is long.
         strides: bool,
@@ -200,7 +200,7 @@ pub struct ZoneRules {
 /// doubles from 1 until a window fails, and is then searched between.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LatencyTarget {
-    /// The latency.
+    /// The longest latency that counts as kept.
     pub target: Nanos,
     /// How long each depth is tried (`latency_window`).
     pub window: Nanos,

@@ -78,10 +78,10 @@ impl Direction {
     }
 }
 
-/// One request.
+/// One request of a clone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IoUnit {
-    /// What it does.
+    /// What it does with the bytes.
     pub direction: Direction,
     /// First byte on the device; 0 for a flush.
     pub offset: Bytes,

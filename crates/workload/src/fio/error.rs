@@ -37,12 +37,12 @@ impl fmt::Display for Place {
 /// Why a job file or a command line could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum JobFileError {
-    /// An option.
+    /// An option that cannot be used.
     #[error("{place}: option `{option}`")]
     Option {
-        /// Where.
+        /// The line or argument where it stands.
         place: Place,
-        /// As written.
+        /// The option's name as it stands there.
         option: String,
         /// What is wrong with it.
         #[source]
@@ -53,7 +53,7 @@ pub enum JobFileError {
     Job {
         /// Where the job begins.
         place: Place,
-        /// Its name.
+        /// The job's name.
         job: String,
         /// What is wrong with it.
         #[source]
@@ -62,17 +62,17 @@ pub enum JobFileError {
     /// `[` without `]`, or nothing between them.
     #[error("{place}: a section is `[name]`, not `{text}`")]
     SectionHeader {
-        /// Where.
+        /// The line or argument where it stands.
         place: Place,
-        /// As written.
+        /// The text as it stands there.
         text: String,
     },
     /// An option before the first section.
     #[error("{place}: `{text}` stands before the first `[section]`")]
     OutsideSection {
-        /// Where.
+        /// The line or argument where it stands.
         place: Place,
-        /// As written.
+        /// The text as it stands there.
         text: String,
     },
     /// An `include` line.
@@ -81,27 +81,27 @@ pub enum JobFileError {
          `--allow-fio include`"
     )]
     Include {
-        /// Where.
+        /// The line or argument where it stands.
         place: Place,
-        /// As written.
+        /// The text as it stands there.
         text: String,
     },
     /// A file that is included and cannot be had.
     #[error("{place}: the included file `{file}`: {reason}")]
     Included {
-        /// Where.
+        /// The line or argument where it stands.
         place: Place,
-        /// As written.
+        /// The file's name as it stands there.
         file: String,
-        /// Why.
+        /// Why it cannot be had.
         reason: String,
     },
     /// Not of the form `--option` or `--option=value`.
     #[error("{place}: `{text}` is not an option; write `--option=value`")]
     Argument {
-        /// Where.
+        /// The line or argument where it stands.
         place: Place,
-        /// As written.
+        /// The text as it stands there.
         text: String,
     },
     /// No section but `[global]`.
@@ -144,7 +144,7 @@ pub enum OptionError {
     /// A letter that could end a line or a word for somebody.
     #[error("the value has the control character {letter:?}")]
     ControlLetter {
-        /// The letter.
+        /// The control character itself.
         letter: char,
     },
     /// `option` where `option=value` is needed.
@@ -153,25 +153,25 @@ pub enum OptionError {
     /// The value is not a size.
     #[error("`{text}` is not a size")]
     Size {
-        /// As written.
+        /// The text as it stands there.
         text: String,
-        /// Why.
+        /// Why the text cannot be read.
         #[source]
         cause: ParseUnitError,
     },
     /// The value is not a time.
     #[error("`{text}` is not a time")]
     Time {
-        /// As written.
+        /// The text as it stands there.
         text: String,
-        /// Why.
+        /// Why the text cannot be read.
         #[source]
         cause: ParseUnitError,
     },
     /// The value is not a whole number in range.
     #[error("`{text}` is not a whole number from {least} to {most}")]
     Number {
-        /// As written.
+        /// The text as it stands there.
         text: String,
         /// The smallest that is allowed.
         least: u64,
@@ -181,9 +181,9 @@ pub enum OptionError {
     /// The value is none of the words that the option knows.
     #[error("`{text}` is none of {expected}")]
     Choice {
-        /// As written.
+        /// The text as it stands there.
         text: String,
-        /// The words.
+        /// The words that the option knows, for people.
         expected: &'static str,
     },
     /// What another option of the job makes impossible.
@@ -195,7 +195,7 @@ pub enum OptionError {
     /// A value with a variable.
     #[error("`{variable}` is not replaced; write the value{}", allow_variable(.variable))]
     Variable {
-        /// As written.
+        /// The variable as it stands there.
         variable: String,
     },
 }

@@ -50,9 +50,9 @@ pub struct JobFile {
 /// machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Note {
-    /// Where it stands.
+    /// The line or argument where the option stands.
     pub place: Place,
-    /// As written.
+    /// The option as it is written there.
     pub option: String,
     /// What raidlab makes of it.
     pub text: &'static str,

@@ -62,7 +62,7 @@ pub(super) type Setter = fn(&mut Draft, Option<&str>) -> Result<Option<&'static 
 pub(super) struct ModelledOption {
     /// fio's name and its aliases.
     pub(super) names: &'static [&'static str],
-    /// What it does.
+    /// What its value does to a draft.
     pub(super) set: Setter,
 }
 

@@ -48,7 +48,7 @@ impl FioOption {
 pub struct FioJob {
     /// The section's name in a job file.
     pub section: Option<String>,
-    /// Where it begins.
+    /// Where its section or its `--name` begins.
     pub place: Place,
     /// What holds for all jobs comes first; of the same option the last one
     /// counts.

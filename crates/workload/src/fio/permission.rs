@@ -24,7 +24,7 @@ pub enum PermissionError {
     /// fio has no such option.
     #[error("fio has no option `{option}`{}", .nearest.map_or_else(String::new, |name| format!("; did you mean `{name}`?")))]
     Unknown {
-        /// As written.
+        /// The name as it was given.
         option: String,
         /// The option that is written most alike, if any is.
         nearest: Option<&'static str>,

@@ -9,7 +9,7 @@ use super::{JobFile, Note};
 use crate::job::{JobError, JobSpec, group_jobs};
 use raidlab_units::Nanos;
 
-/// Collects jobs.
+/// Collects the jobs of a file or command line, one section after the other.
 #[derive(Debug, Default)]
 pub(super) struct Collector {
     jobs: Vec<JobSpec>,

@@ -47,7 +47,7 @@ pub(super) enum Rule {
     WithoutEffect(&'static str),
     /// Would change the result; refused unless the value is fio's default.
     NotModelled {
-        /// Why.
+        /// Why the model cannot do it, for people.
         reason: &'static str,
         /// Values that ask for nothing.
         harmless: &'static [&'static str],
@@ -70,7 +70,7 @@ pub enum Honoured {
 pub struct OptionFacts {
     /// fio's name and its other spellings.
     pub names: Vec<&'static str>,
-    /// What it can do.
+    /// What it can do to the machine.
     pub class: Class,
     /// What the model makes of it.
     pub honoured: Honoured,
@@ -79,7 +79,7 @@ pub struct OptionFacts {
 /// What an option's value is, where two spellings of it have to be compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
-    /// A time.
+    /// A time; without a unit it is in seconds.
     Time,
     /// A size, a number, or words.
     Other,

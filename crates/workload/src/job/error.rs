@@ -15,7 +15,7 @@ pub enum JobError {
     /// A percentage above 100.
     #[error("`rwmixread` is {percent}, but a percentage ends at 100")]
     Percent {
-        /// As given.
+        /// The percentage that was given.
         percent: u32,
     },
     /// A limit smaller than one request.
@@ -23,7 +23,7 @@ pub enum JobError {
     SmallerThanBlock {
         /// fio's name of the option.
         option: &'static str,
-        /// As given.
+        /// The size that was given.
         given: Bytes,
         /// The job's block size.
         block_size: Bytes,
@@ -40,7 +40,7 @@ pub enum JobError {
         offset: Bytes,
         /// `the device` or `filesize`.
         what: &'static str,
-        /// Where that ends.
+        /// The byte behind its last.
         end: Bytes,
     },
     /// No whole block fits between the region's start and the device's end.
@@ -56,17 +56,17 @@ pub enum JobError {
     /// `wait_for` names no job before it.
     #[error("`wait_for` names `{name}`, but no job before this one is called so")]
     NoJobToWaitFor {
-        /// As written.
+        /// The name that was to be waited for.
         name: String,
     },
     /// More at once than a machine is asked for.
     #[error("{given} {what}: more than {most}")]
     TooMany {
-        /// Of what.
+        /// What there are too many of.
         what: &'static str,
-        /// As given.
+        /// How many were given.
         given: u64,
-        /// The most.
+        /// How many there may be.
         most: u64,
     },
     /// The number of requests or an offset does not fit into 64 bits.

@@ -1,6 +1,7 @@
 //! Lists of options: edited, printed, included, and the page of all of them.
 
 use super::*;
+use crate::shape::Distribution;
 
 /// The job as fio's command line, after an edit of its options.
 fn edited(text: &str, edit: impl FnOnce(&mut FioJobs)) -> String {
@@ -41,9 +42,73 @@ fn a_depth_is_reached_by_requests_or_by_threads() {
     );
 }
 
+/// Options of discards, zones, latencies and errors.
+const FINER: &str = "\
+[global]
+bs=4k,8k,64k
+[a]
+ioengine=io_uring_cmd
+rw=randtrim
+num_range=8
+ignore_error=,EIO
+[b]
+rw=trimwrite
+rate=,1m,2m
+latency_target=5ms
+latency_window=1s
+latency_percentile=99.9
+[c]
+rw=randwrite
+bs=64k
+zonemode=zbd
+zonesize=1m
+max_open_zones=4
+offset=2z
+size=8z
+zone_reset_threshold=0.7
+zone_reset_frequency=0.125
+ss=iops:10%
+ss_dur=30s
+[d]
+rw=randwrite
+bs=4k
+sprandom=1
+spr_op=0.2
+continue_on_error=all
+";
+
+#[test]
+fn values_for_discards_and_zones_are_the_job_s() {
+    let jobs = read(FINER).groups.remove(0).jobs;
+    let [trim, both, zoned, pass] = jobs.as_slice() else {
+        panic!("four jobs");
+    };
+    assert_eq!((trim.block_size, trim.ranges), (Bytes(64 << 10), 8));
+    assert!(trim.queues_trims && !both.queues_trims);
+    assert_eq!(trim.tolerates_errors, [false, true, true]);
+    assert_eq!([0, 1, 2].map(|index| both.least(index).0), [4096, 8192, 65536]);
+    let rate = both.rate.expect("a rate");
+    assert_eq!(rate.per_second, [0, 1 << 20, 2 << 20]);
+    let target = both.latency_target.expect("a latency");
+    assert_eq!((target.target, target.share_millionths), (Nanos::from_millis(5), 999_000));
+    assert_eq!((zoned.offset, zoned.size), (Bytes(2 << 20), Some(Bytes(8 << 20))));
+    let rules = zoned.zones.expect("zones");
+    assert_eq!(rules.reset_threshold_millionths, 700_000);
+    assert_eq!(zoned.steady_state.expect("an end").duration, Nanos::from_secs(30));
+    assert_eq!(
+        pass.distribution,
+        Distribution::Preconditioning {
+            over_provisioning_millionths: 200_000,
+            regions: 100,
+            cache: Bytes(0)
+        }
+    );
+    assert_eq!(pass.tolerates_errors, [true; 3]);
+}
+
 #[test]
 fn what_is_printed_is_read_as_the_same_jobs() {
-    for text in [STREAMS, SWEEP] {
+    for text in [STREAMS, SWEEP, FINER] {
         let none = |_: &str| Err("no file".to_owned());
         let jobs = FioJobs::from_job_file("jobs.fio", text, &permission(), &none).expect("valid");
         let printed = jobs.arguments(crate::Target::File("{target}"));
