@@ -195,7 +195,10 @@ impl Disk {
     pub fn submit(&mut self, now: Nanos, command: Command) {
         if command.kind == CommandKind::Discard {
             let time = self.parameters.discard.unwrap_or_default();
-            self.complete_at((now + self.parameters.overhead_cached + time).0, command.tag);
+            self.complete_at(
+                (now + self.parameters.overhead_cached + time).0,
+                command.tag,
+            );
             return;
         }
         if self.flash.is_some() {

@@ -70,7 +70,9 @@ impl Flash {
             CommandKind::Read => self.occupy(now, command, self.parameters.read.0),
             CommandKind::Write => self.buffer(now, command),
             CommandKind::WriteThrough => self.occupy(now, command, self.parameters.program.0),
-            CommandKind::Flush | CommandKind::Discard => self.buffered.iter().map(|page| page.0).fold(now, u64::max),
+            CommandKind::Flush | CommandKind::Discard => {
+                self.buffered.iter().map(|page| page.0).fold(now, u64::max)
+            }
         }
     }
 

@@ -407,7 +407,9 @@ fn check_discards(experiment: &Experiment, disks: &[DiskParameters]) -> Result<(
     };
     let subject = &experiment.subject;
     let has_parity = match &subject.build {
-        Some(ArraySpec::Md(md)) => matches!(md.level, MdLevel::Raid4 | MdLevel::Raid5 | MdLevel::Raid6),
+        Some(ArraySpec::Md(md)) => {
+            matches!(md.level, MdLevel::Raid4 | MdLevel::Raid5 | MdLevel::Raid6)
+        }
         _ => false,
     };
     let why = if subject.kind == SubjectKind::ZfsMirror {

@@ -224,7 +224,11 @@ fn of_endings(facts: &mut Facts, group: &JobGroup, result: &JobResult) {
         let rule = group.jobs.get(steady.job).and_then(|job| job.steady_state);
         if let Some((criterion, rule)) = steady.criterion.zip(rule) {
             let unit = if rule.in_percent { "%" } else { "" };
-            facts.add(name("steadystate criterion"), format!("{criterion:.6}{unit}"), "");
+            facts.add(
+                name("steadystate criterion"),
+                format!("{criterion:.6}{unit}"),
+                "",
+            );
         }
     }
     if group.jobs.iter().any(|job| job.zones.is_some()) {

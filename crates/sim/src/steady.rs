@@ -105,7 +105,9 @@ impl SteadyWatch {
             let rise: f64 = places().zip(values()).map(|(x, y)| x * y).sum();
             rise / places().map(|x| x * x).sum::<f64>()
         } else {
-            values().map(|value| (value - mean).abs()).fold(0.0, f64::max)
+            values()
+                .map(|value| (value - mean).abs())
+                .fold(0.0, f64::max)
         };
         if self.rule.in_percent && mean > 0.0 {
             100.0 * criterion / mean

@@ -342,7 +342,9 @@ impl ZonedDevice {
         if u128::from(self.valid) < threshold {
             return;
         }
-        let every = u32::try_from(1_000_000 / frequency).unwrap_or(u32::MAX).max(1);
+        let every = u32::try_from(1_000_000 / frequency)
+            .unwrap_or(u32::MAX)
+            .max(1);
         if self.countdown == 0 {
             self.countdown = every;
         }

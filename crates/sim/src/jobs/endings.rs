@@ -23,9 +23,8 @@ pub(super) fn watches(group: &JobGroup, machine: &mut Machine) -> Vec<SteadyWatc
         if group.jobs.len() == 1 {
             watches.push(SteadyWatch::new(rule, clones, machine.now));
         } else {
-            watches.extend(
-                clones.map(|clone| SteadyWatch::new(rule, clone..clone + 1, machine.now)),
-            );
+            watches
+                .extend(clones.map(|clone| SteadyWatch::new(rule, clone..clone + 1, machine.now)));
         }
     }
     for (index, watch) in watches.iter().enumerate() {
@@ -33,7 +32,9 @@ pub(super) fn watches(group: &JobGroup, machine: &mut Machine) -> Vec<SteadyWatc
             clone: first + index,
             era: 0,
         };
-        machine.calendar.schedule(machine.now + watch.rule.interval, look);
+        machine
+            .calendar
+            .schedule(machine.now + watch.rule.interval, look);
     }
     watches
 }

@@ -29,7 +29,10 @@ impl Jobs {
         let number = u32::try_from(index).unwrap_or(u32::MAX);
         let region = clone.stream.region();
         let drained = clone.in_flight == 0;
-        match self.zones.place((number, &clone.job), region, unit, drained) {
+        match self
+            .zones
+            .place((number, &clone.job), region, unit, drained)
+        {
             Placed::At(placed) => {
                 clone.stream.put(&unit, &placed);
                 Way::Device(placed)

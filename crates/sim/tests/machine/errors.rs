@@ -24,14 +24,7 @@ impl Subject for FailsReads {
         });
     }
 
-    fn complete(
-        &mut self,
-        _: Nanos,
-        _: CommandId,
-        _: Result<(), MemberError>,
-        _: &mut Outputs,
-    ) {
-    }
+    fn complete(&mut self, _: Nanos, _: CommandId, _: Result<(), MemberError>, _: &mut Outputs) {}
 
     fn tick(&mut self, _: Nanos, _: &mut Outputs) {}
 

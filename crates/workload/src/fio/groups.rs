@@ -180,7 +180,7 @@ pub(super) const NOT_MODELLED: &[Group] = &[
          rbd_encryption_passphrase",
     ),
     (
-        "commands of a device other than reads, writes and flushes",
+        "commands of a device other than reads, writes, flushes and discards",
         "deac readfua write_mode \
          verify_bytchk read_mode verify_mode sg_write_mode stream_id xnvme_admin \
          libblkio_write_zeroes_on_trim",

@@ -8,6 +8,7 @@
 //! nearest name). What does more than shape the load is refused when it is
 //! read, unless a [`Permission`] names it.
 
+mod amounts;
 mod command_line;
 mod endings;
 mod engines;

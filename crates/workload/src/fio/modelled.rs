@@ -1,15 +1,16 @@
 //! The options that change a job, and how.
 
-use super::error::OptionError;
-use super::value::{KiloBase, count, number, size, switch, time};
+use super::amounts;
 use super::endings::{self, EndDraft};
+use super::error::OptionError;
 use super::errors::{ErrorDraft, set_continue_on_error, set_ignore_error};
 use super::preconditioning::{self, PreconditioningDraft};
-use super::zones::{self, InZones, ZoneDraft, in_zones};
+use super::value::{KiloBase, count, number, switch, time};
+use super::zones::{self, ZoneDraft};
 use super::{engines, finer};
 use crate::job::{JobSpec, Pattern};
 use crate::shape::{ExitWhat, Rate, Sizes};
-use raidlab_units::{Bytes, Nanos};
+use raidlab_units::Nanos;
 
 /// A job under construction: fio settles some options only when all of a
 /// section's are known.
@@ -74,6 +75,7 @@ pub(super) const fn option(names: &'static [&'static str], set: Setter) -> Model
 pub(super) fn options() -> impl Iterator<Item = &'static ModelledOption> {
     let tables = [
         OPTIONS,
+        amounts::OPTIONS,
         zones::OPTIONS,
         endings::OPTIONS,
         preconditioning::OPTIONS,
@@ -105,50 +107,6 @@ const OPTIONS: &[ModelledOption] = &[
         Ok(None)
     }),
     option(&["ba", "blockalign"], finer::set_alignment),
-    option(&["size"], |draft, value| {
-        if !in_zones(draft, InZones::Size, value)? {
-            (draft.spec.size, draft.spec.percents.size) = amount(draft, value)?;
-        }
-        Ok(None)
-    }),
-    option(&["io_size", "io_limit"], |draft, value| {
-        if !in_zones(draft, InZones::IoSize, value)? {
-            (draft.spec.io_size, draft.spec.percents.io_size) = amount(draft, value)?;
-        }
-        Ok(None)
-    }),
-    option(&["filesize"], |draft, value| {
-        draft.spec.file_size = Some(plain_size(draft, value)?);
-        Ok(None)
-    }),
-    option(&["offset", "fileoffset"], |draft, value| {
-        if !in_zones(draft, InZones::Offset, value)? {
-            (draft.spec.offset, draft.spec.percents.offset) = place(draft, value)?;
-        }
-        Ok(None)
-    }),
-    option(&["offset_increment"], |draft, value| {
-        if !in_zones(draft, InZones::OffsetIncrement, value)? {
-            let (increment, percent) = place(draft, value)?;
-            draft.spec.offset_increment = increment;
-            draft.spec.percents.offset_increment = percent;
-        }
-        Ok(None)
-    }),
-    option(&["offset_align"], |draft, value| {
-        draft.spec.offset_align = Some(plain_size(draft, value)?);
-        Ok(None)
-    }),
-    option(&["loops"], |draft, value| {
-        draft.spec.loops = count(needed(value)?, 1)?;
-        Ok(None)
-    }),
-    option(&["number_ios"], |draft, value| {
-        // fio takes 0 for no limit.
-        let limit = plain_size(draft, value)?.0;
-        draft.spec.request_limit = Some(limit).filter(|&limit| limit > 0);
-        Ok(None)
-    }),
     option(&["runtime", "timeout"], |draft, value| {
         draft.spec.runtime = Some(time(needed(value)?, "s")?);
         Ok(None)
@@ -383,44 +341,6 @@ pub(super) fn percent(value: Option<&str>) -> Result<u32, OptionError> {
         });
     }
     Ok(share)
-}
-
-pub(super) fn plain_size(draft: &Draft, value: Option<&str>) -> Result<Bytes, OptionError> {
-    let text = needed(value)?;
-    if text.ends_with('%') {
-        return Err(not_modelled("a share of the device; write a size"));
-    }
-    if text.ends_with('z') {
-        return Err(not_modelled("a number of zones; write a size"));
-    }
-    if text.contains(['-', ':']) {
-        return Err(not_modelled("a range of sizes; write one size"));
-    }
-    size(text, draft.kilo_base)
-}
-
-/// Bytes or percent; `size=100%` is what fio does without `size`.
-fn amount(draft: &Draft, value: Option<&str>) -> Result<(Option<Bytes>, Option<u32>), OptionError> {
-    if let Some(percent) = in_percent(value)? {
-        return Ok((None, Some(percent).filter(|&percent| percent != 100)));
-    }
-    let bytes = plain_size(draft, value)?;
-    // fio takes 0 for an option that is not given.
-    Ok((Some(bytes).filter(|&bytes| bytes > Bytes(0)), None))
-}
-
-/// Bytes or percent of the device.
-fn place(draft: &Draft, value: Option<&str>) -> Result<(Bytes, Option<u32>), OptionError> {
-    match in_percent(value)? {
-        Some(percent) => Ok((Bytes(0), Some(percent).filter(|&percent| percent > 0))),
-        None => Ok((plain_size(draft, value)?, None)),
-    }
-}
-
-/// `20%`; `None` where it is something else.
-fn in_percent(value: Option<&str>) -> Result<Option<u32>, OptionError> {
-    let number = needed(value)?.strip_suffix('%');
-    number.map(|number| percent(Some(number))).transpose()
 }
 
 fn set_file_name(

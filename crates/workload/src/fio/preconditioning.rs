@@ -1,10 +1,9 @@
 //! The options of a pass that leaves a solid-state disk as long random writes would.
 
+use super::amounts::plain_size;
 use super::error::OptionError;
 use super::finer::millionths;
-use super::modelled::{
-    Draft, ModelledOption, choice, needed, needs, not_modelled, option, plain_size,
-};
+use super::modelled::{Draft, ModelledOption, choice, needed, needs, not_modelled, option};
 use super::value::{count, switch};
 use crate::job::Pattern;
 use crate::shape::Distribution;

@@ -98,8 +98,7 @@ pub fn fio_options() -> Vec<OptionFacts> {
             .split(' ')
             .map(|names| names.split('|').collect::<Vec<_>>())
     };
-    let modelled = modelled::options()
-        .map(|option| facts(option.names.to_vec(), Honoured::Yes));
+    let modelled = modelled::options().map(|option| facts(option.names.to_vec(), Honoured::Yes));
     let without = WITHOUT_EFFECT.iter().flat_map(|(reason, names)| {
         spellings(names).map(|names| facts(names, Honoured::NoEffect(reason)))
     });
@@ -114,8 +113,7 @@ pub fn fio_options() -> Vec<OptionFacts> {
 #[must_use]
 pub fn canonical_name(name: &str) -> String {
     let name = name.trim().replace('-', "_");
-    let modelled = modelled::options()
-        .find(|option| option.names.contains(&name.as_str()));
+    let modelled = modelled::options().find(|option| option.names.contains(&name.as_str()));
     if let Some(option) = modelled {
         return option.names[0].to_owned();
     }
@@ -145,9 +143,7 @@ pub fn is_program_option(name: &str) -> bool {
 
 /// The rule for an option, by any of its names.
 pub(super) fn rule(name: &str) -> Option<Rule> {
-    if let Some(option) = modelled::options()
-        .find(|option| option.names.contains(&name))
-    {
+    if let Some(option) = modelled::options().find(|option| option.names.contains(&name)) {
         return Some(Rule::Modelled(option.set));
     }
     if let Some((reason, _)) = WITHOUT_EFFECT.iter().find(|(_, names)| lists(names, name)) {

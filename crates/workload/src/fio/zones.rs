@@ -1,10 +1,9 @@
 //! The options of zones: with gaps between them, or written in sequence only.
 
+use super::amounts::plain_size;
 use super::error::OptionError;
 use super::finer::millionths;
-use super::modelled::{
-    Draft, ModelledOption, choice, needed, needs, not_modelled, option, plain_size,
-};
+use super::modelled::{Draft, ModelledOption, choice, needed, needs, not_modelled, option};
 use super::value::{count, number, switch};
 use crate::shape::{Strides, ZoneRules};
 use raidlab_units::Bytes;
@@ -197,8 +196,14 @@ fn settle_mode(draft: &mut Draft) -> Result<(), OptionError> {
         return Err(needs("writes that fit into a zone"));
     }
     let refused = [
-        (zones.skip > Bytes(0), "gaps between zones that are written in sequence"),
-        (spec.step != 0, "steps in zones that are written in sequence"),
+        (
+            zones.skip > Bytes(0),
+            "gaps between zones that are written in sequence",
+        ),
+        (
+            spec.step != 0,
+            "steps in zones that are written in sequence",
+        ),
         (
             draft.verifies && spec.pattern.writes(),
             "reading back zones that are written in sequence",

@@ -47,11 +47,7 @@ impl Pattern {
     pub const fn is_random(self) -> bool {
         matches!(
             self,
-            Self::RandRead
-                | Self::RandWrite
-                | Self::RandTrim
-                | Self::RandRw
-                | Self::RandTrimWrite
+            Self::RandRead | Self::RandWrite | Self::RandTrim | Self::RandRw | Self::RandTrimWrite
         )
     }
 

@@ -86,15 +86,27 @@ fn values_for_discards_and_zones_are_the_job_s() {
     assert_eq!((trim.block_size, trim.ranges), (Bytes(64 << 10), 8));
     assert!(trim.queues_trims && !both.queues_trims);
     assert_eq!(trim.tolerates_errors, [false, true, true]);
-    assert_eq!([0, 1, 2].map(|index| both.least(index).0), [4096, 8192, 65536]);
+    assert_eq!(
+        [0, 1, 2].map(|index| both.least(index).0),
+        [4096, 8192, 65536]
+    );
     let rate = both.rate.expect("a rate");
     assert_eq!(rate.per_second, [0, 1 << 20, 2 << 20]);
     let target = both.latency_target.expect("a latency");
-    assert_eq!((target.target, target.share_millionths), (Nanos::from_millis(5), 999_000));
-    assert_eq!((zoned.offset, zoned.size), (Bytes(2 << 20), Some(Bytes(8 << 20))));
+    assert_eq!(
+        (target.target, target.share_millionths),
+        (Nanos::from_millis(5), 999_000)
+    );
+    assert_eq!(
+        (zoned.offset, zoned.size),
+        (Bytes(2 << 20), Some(Bytes(8 << 20)))
+    );
     let rules = zoned.zones.expect("zones");
     assert_eq!(rules.reset_threshold_millionths, 700_000);
-    assert_eq!(zoned.steady_state.expect("an end").duration, Nanos::from_secs(30));
+    assert_eq!(
+        zoned.steady_state.expect("an end").duration,
+        Nanos::from_secs(30)
+    );
     assert_eq!(
         pass.distribution,
         Distribution::Preconditioning {

@@ -1,0 +1,77 @@
+//! What a leap over a sequential stream needs of its job.
+
+use super::Jobs;
+use crate::machine::{Issue, Machine};
+use crate::result::MemberStatistics;
+use hdrhistogram::Histogram;
+use raidlab_units::Bytes;
+use raidlab_workload::{Direction, Engine};
+
+impl Jobs {
+    /// The only clone, if the group is one sequential stream that ends by its
+    /// amount alone: what can be leaped over.
+    pub(crate) fn lone_sequential(&self) -> Option<(Direction, Bytes, Bytes)> {
+        let [clone] = self.clones.as_slice() else {
+            return None;
+        };
+        let free = clone.pace.is_free()
+            && clone.job.flow.is_none()
+            && clone.job.engine != Engine::Null
+            && !clone.job.pattern.trims()
+            && clone.search.is_none()
+            && self.watches.is_empty()
+            && clone.begun;
+        if clone.stopped || clone.job.runtime.is_some() || !free {
+            return None;
+        }
+        let direction = if clone.job.pattern.writes() {
+            Direction::Write
+        } else {
+            Direction::Read
+        };
+        let (offset, left) = clone.stream.sequential_remaining()?;
+        Some((direction, offset, left))
+    }
+
+    /// Holds back the lone clone: what is in flight completes, nothing new is
+    /// issued.
+    pub(crate) fn hold(&mut self) {
+        let clone = &mut self.clones[0];
+        clone.held = true;
+        clone.era += 1;
+        clone.turns_owed = 0;
+    }
+
+    /// Goes on issuing after [`Self::hold`] and a drain.
+    pub(crate) fn release(&mut self, machine: &mut Machine) {
+        let clone = &mut self.clones[0];
+        clone.held = false;
+        let issue = Issue {
+            clone: 0,
+            era: clone.era,
+        };
+        for _ in 0..clone.depth {
+            machine.calendar.schedule(machine.now, issue);
+        }
+    }
+
+    /// Passes over `bytes` of the lone stream; the skipped I/Os went like
+    /// those recorded since `before`. Returns the bytes really passed.
+    pub(crate) fn skip(&mut self, bytes: Bytes, before: &Histogram<u64>) -> Bytes {
+        let clone = &mut self.clones[0];
+        let ios = clone.stream.skip_sequential(bytes);
+        let skipped = clone.job.block_size * ios;
+        let result = if clone.job.pattern.writes() {
+            &mut self.results[0].writes
+        } else {
+            &mut self.results[0].reads
+        };
+        result.record_like(before, ios, skipped);
+        self.leaped += skipped;
+        skipped
+    }
+
+    pub(crate) fn add_leaped_member(&mut self, index: usize, statistics: MemberStatistics) {
+        self.leaped_members[index] = self.leaped_members[index].plus(statistics);
+    }
+}
