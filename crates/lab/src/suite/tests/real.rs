@@ -238,8 +238,8 @@ fn what_only_a_real_fio_can_do_is_read_and_named() {
     let mut seen = String::new();
     for fio in [
         "--rw=read --size={capacity/8}",
-        "--rw=trim --bs=4k",
-        "--rw=read --latency_target 10ms --latency_window=1s --bs=4k",
+        "--rw=randread --bs_is_seq_rand=1 --bs=4k",
+        "--rw=read --max_latency 10ms --bs=4k",
         "--rw=write --zonemode=zbd",
     ] {
         let _ = writeln!(seen, "{fio}\n    {}", not_modelled(fio));
