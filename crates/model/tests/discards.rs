@@ -22,6 +22,7 @@ subjects = ["{subject}"]
 job = "discard"
 title = "one job"
 class = "trim"
+queue = "fio"
 fio = "{fio}"
 "#
     );
