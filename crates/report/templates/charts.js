@@ -28,6 +28,7 @@
   const draw = (within = document) => {
     const style = getComputedStyle(root);
     const narrow = window.innerWidth < 600;
+    const wide = window.innerWidth >= 960;
     for (const [id, plot] of Object.entries(plots)) {
       const box = document.getElementById(id);
       // What is folded away is drawn when it is opened.
@@ -49,6 +50,13 @@
       };
       if (logarithmic.has(figure)) {
         layout.yaxis = { ...layout.yaxis, type: "log", rangemode: "normal" };
+      }
+      if (wide && plot.roomy) {
+        const more = paint(plot.roomy, style);
+        const shown = (label) => !isHidden(figure, label.text);
+        layout.xaxis = { ...layout.xaxis, ...more.xaxis };
+        layout.annotations = [...(layout.annotations ?? []), ...(more.annotations ?? []).filter(shown)];
+        layout.margin = { ...layout.margin, r: more.right ?? layout.margin.r };
       }
       if (narrow) {
         layout.font = { ...layout.font, size: 12 };
@@ -104,7 +112,9 @@
     resized.observe(document.getElementById(id));
   }
   window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => draw());
-  window.matchMedia("(max-width: 599px)").addEventListener("change", () => draw());
+  for (const width of ["(max-width: 599px)", "(min-width: 960px)"]) {
+    window.matchMedia(width).addEventListener("change", () => draw());
+  }
   window.addEventListener("beforeprint", () => {
     root.classList.add("print");
     for (const details of document.querySelectorAll("details")) {

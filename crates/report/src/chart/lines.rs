@@ -13,8 +13,13 @@ use serde_json::{Value, json};
 const TALL: usize = 400;
 const SMALL: usize = 240;
 
-/// Pixels that the axis of a narrow page's chart, and of a panel, has at least.
+/// Pixels that the axis of a narrow page's chart, and of a panel, has at least; and that
+/// of a chart over the whole width of a wide page.
 const AXIS_PIXELS: f64 = 215.0;
+const WIDE_AXIS_PIXELS: f64 = 700.0;
+
+/// Pixels around the plot of a panel, above and below.
+const FRAME_PIXELS: f64 = 54.0;
 
 /// A point of a line.
 #[derive(Debug, Clone)]
@@ -178,11 +183,15 @@ impl Lines {
                 let covered = later.filter(|other| covers(other, line, scale)).count();
                 drawn(line, covered, scale, self.mode())
             });
+            let mut plot = self.plot(traces.collect(), scale, height);
+            if self.wide && !several {
+                plot["roomy"] = self.roomy(group, scale);
+            }
             panels.push(Panel {
                 id: format!("{}-{number}", self.id),
                 title: group.title.clone(),
                 height,
-                plot: self.plot(traces.collect(), scale, height),
+                plot,
             });
         }
         if self.points().any(|point| point.published.is_some()) {
@@ -242,7 +251,7 @@ impl Lines {
 
     fn plot(&self, traces: Vec<Value>, scale: Scale, height: usize) -> Value {
         #[expect(clippy::cast_precision_loss, reason = "pixels")]
-        let pixels = height as f64 - 54.0;
+        let pixels = height as f64 - FRAME_PIXELS;
         let x_axis = match &self.along {
             Along::Steps(title, steps, ratios) => steps_axis(title, steps, *ratios, AXIS_PIXELS),
             Along::Axis(axis) => axis.clone(),
@@ -265,6 +274,26 @@ impl Lines {
         })
     }
 
+    /// What a chart over the whole width of a wide page has room for: every step's word,
+    /// and the lines' names at their ends.
+    fn roomy(&self, group: &Group, scale: Scale) -> Value {
+        let mut more = json!({});
+        if let Along::Steps(title, steps, ratios) = &self.along {
+            let axis = steps_axis(title, steps, *ratios, WIDE_AXIS_PIXELS);
+            more["xaxis"] = json!({"tickvals": axis["tickvals"], "ticktext": axis["ticktext"]});
+        }
+        let end = self.points().map(|point| point.x).fold(f64::MIN, f64::max);
+        #[expect(clippy::float_cmp, reason = "the same step")]
+        let at_end = |line: &&Line| line.points.last().is_some_and(|point| point.x == end);
+        let lines: Vec<&Line> = group.lines.iter().filter(at_end).collect();
+        if lines.len() > 1 {
+            let (labels, longest) = labels_at_ends(&lines, scale);
+            more["annotations"] = json!(labels);
+            more["right"] = json!(14 + longest * 8);
+        }
+        more
+    }
+
     /// How to read it.
     fn words(&self, scale: Scale) -> String {
         let mut words = Vec::new();
@@ -285,6 +314,36 @@ impl Lines {
         }
         words.join(" ")
     }
+}
+
+/// Names beside the ends of lines, moved apart where ends are near to each other; and the
+/// characters of the longest.
+#[expect(clippy::cast_precision_loss, reason = "pixels")]
+fn labels_at_ends(lines: &[&Line], scale: Scale) -> (Vec<Value>, usize) {
+    const LINE: f64 = 16.0;
+    let gap = LINE / (TALL as f64 - FRAME_PIXELS);
+    let mut ends: Vec<(f64, &str)> = lines
+        .iter()
+        .filter_map(|line| Some((scale.part(line.points.last()?.y), line.name.as_str())))
+        .collect();
+    ends.sort_by(|a, b| a.0.total_cmp(&b.0));
+    // Upwards as far as needed, then down again from the top.
+    for place in 1..ends.len() {
+        ends[place].0 = ends[place].0.max(ends[place - 1].0 + gap);
+    }
+    let mut top = 1.0;
+    for end in ends.iter_mut().rev() {
+        end.0 = end.0.min(top);
+        top = end.0 - gap;
+    }
+    let labels = ends.iter().map(|(at, name)| {
+        json!({
+            "text": name, "x": 1, "xref": "paper", "xanchor": "left", "xshift": 6, "y": at,
+            "yref": "paper", "yanchor": "middle", "showarrow": false, "font": {"size": 12},
+        })
+    });
+    let longest = ends.iter().map(|(_, name)| name.chars().count()).max();
+    (labels.collect(), longest.unwrap_or(0))
 }
 
 /// The upright line of an event.
@@ -317,12 +376,10 @@ fn behind(lines: &[Line], but: usize) -> Value {
 /// the same height.
 fn covers(later: &Line, line: &Line, scale: Scale) -> bool {
     const NEAR: f64 = 0.012;
-    let [from, to] = scale.range(0.06);
-    let height = |y: f64| (if scale.log { y.log10() } else { y } - from) / (to - from);
     line.points.iter().all(|point| {
         #[expect(clippy::float_cmp, reason = "the same step")]
         let mut same = later.points.iter().filter(|other| other.x == point.x);
-        same.any(|other| (height(other.y) - height(point.y)).abs() < NEAR)
+        same.any(|other| (scale.part(other.y) - scale.part(point.y)).abs() < NEAR)
     })
 }
 

@@ -92,6 +92,13 @@ impl Scale {
         }
     }
 
+    /// Which part of the axis's length a value stands at, from 0 to 1.
+    pub(super) fn part(self, value: f64) -> f64 {
+        let [from, to] = self.range(0.06);
+        let place = if self.log { value.log10() } else { value };
+        (place - from) / (to - from)
+    }
+
     /// An upright axis of values on this scale, so many pixels long.
     pub(super) fn axis(self, title: &str, pixels: f64) -> Value {
         const LINE: f64 = 26.0;

@@ -247,6 +247,28 @@ fn a_line_that_another_one_covers_is_broader() {
 }
 
 #[test]
+fn names_at_the_ends_of_lines_are_moved_apart() {
+    let mut data = many(9, &[1, 4, 16]);
+    for m in &mut data.measurements {
+        m.iops = 100.0;
+    }
+    let figure = named(&data, "Random reads: reads by queue depth");
+    let labels = figure.panels[0].plot["roomy"]["annotations"]
+        .as_array()
+        .unwrap();
+    let places: Vec<f64> = labels
+        .iter()
+        .map(|label| label["y"].as_f64().unwrap())
+        .collect();
+    assert_eq!(places.len(), 9);
+    assert!(
+        places.windows(2).all(|pair| pair[1] - pair[0] > 0.04),
+        "{places:?}"
+    );
+    assert!(places[8] <= 1.0);
+}
+
+#[test]
 fn no_row_is_without_a_chart() {
     for data in [
         sample::data(),

@@ -53,14 +53,15 @@ pub(crate) enum Arrangement {
 }
 
 /// Jobs as rows, unless that takes twice as many tables within the width; without a
-/// width, unless it makes long lines and the other way shorter ones.
+/// width, unless it makes long lines and the other way shorter ones, which are then
+/// divided where they are still long.
 pub(crate) fn arrange(width: Option<usize>, upright: Extent, turned: Extent) -> Arrangement {
     let turn = match width {
         Some(_) => 2 * turned.tables(width) <= upright.tables(width),
         None => upright.whole() > LONG_LINE && turned.whole() < upright.whole(),
     };
     if turn {
-        Arrangement::Turned(turned.groups(width))
+        Arrangement::Turned(turned.groups(width.or(Some(LONG_LINE))))
     } else {
         Arrangement::Upright(upright.groups(width))
     }
@@ -92,6 +93,11 @@ mod tests {
             Arrangement::Turned(one(5))
         );
         assert_eq!(arrange(None, upright, turned), Arrangement::Turned(one(5)));
+        let many = extent(22, 33, 7);
+        assert_eq!(
+            arrange(None, upright, many),
+            Arrangement::Turned(vec![0..4, 4..7])
+        );
         assert_eq!(
             arrange(Some(80), upright, turned),
             Arrangement::Turned(vec![0..3, 3..5])
