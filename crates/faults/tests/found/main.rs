@@ -1,6 +1,8 @@
 //! What seeds have found, as scripts of their own: each broke a promise before it
 //! was mended, and keeps it now.
 
+#[cfg(feature = "mutations")]
+mod planted;
 mod syncs;
 
 use raidlab_array::{RmwLevel, WritePolicy};

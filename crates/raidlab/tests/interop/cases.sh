@@ -36,6 +36,10 @@ cases() {
     echo recovered_by_kernel 6 left-asymmetric-6 5 1.1
     echo crashed_degraded_raidlab 5 left-symmetric 4 1.2
     echo crashed_degraded_raidlab 6 left-symmetric 5 1.2
+    # The same by both, side by side.
+    echo bad_blocks_return 1 - 2 1.2
+    echo lost_in_first_resync 5 left-symmetric 4 1.2
+    echo lost_in_first_resync 6 left-symmetric 5 1.2
     # Over two mirrors, and over two RAID 5.
     printf 'nested_by_%s\n' 'raidlab 0 - 4 1.2' 'kernel 0 - 4 1.2' 'raidlab 1 - 4 1.2' \
         'raidlab 0 - 6 1.2' 'kernel 0 - 6 1.2'

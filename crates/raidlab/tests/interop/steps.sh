@@ -82,6 +82,21 @@ prepare() {
     fi
 }
 
+# All members answer after so many milliseconds; with 0, at once.
+delay_members() {
+    local index table
+    for index in "${!member[@]}"; do
+        table="0 $((24 * 2048)) delay ${disks[index]} 0 $1"
+        if [[ -e /dev/mapper/$array.$index ]]; then
+            dmsetup load "$array.$index" --table "$table"
+            dmsetup resume "$array.$index"
+        else
+            dmsetup create "$array.$index" --table "$table"
+        fi
+        member[index]=/dev/mapper/$array.$index
+    done
+}
+
 # Members of so many MiB in place of whole disks.
 cut_members() {
     local index
@@ -180,6 +195,38 @@ raidlab_reads_the_same() {
     rm -f "$room/copy"
 }
 
+# Sectors that the members' bad-block logs name.
+raidlab_bad_sectors() {
+    local json one sum=0
+    json=$(raidlab detail --json "$array")
+    for one in $(grep -o '"bad_sectors":[0-9]*' <<<"$json"); do
+        sum=$((sum + ${one##*:}))
+    done
+    echo "$sum"
+}
+
+# A MiB of the image goes to its place, in pieces of 4 and of 60 KiB.
+raidlab_writes_place() {
+    dd if="$room/image" of="$room/patch" bs=1M skip="$1" count=1 status=none
+    local at=$(($1 * 1024)) piece commands=()
+    for ((piece = 0; piece < 1024; piece += 64)); do
+        dd if="$room/patch" of="$room/patch.$piece" bs=1k skip="$piece" count=4 status=none
+        dd if="$room/patch" of="$room/patch.$piece.long" bs=1k skip=$((piece + 4)) count=60 status=none
+        commands+=(-c "write -s $room/patch.$piece $((at + piece))k 4k")
+        commands+=(-c "write -s $room/patch.$piece.long $((at + piece + 4))k 60k")
+    done
+    local said
+    said=$(qemu-io -f raw "$uri" "${commands[@]}" -c flush 2>&1)
+    rm -f "$room"/patch*
+    [[ $(grep -c '^wrote' <<<"$said") == 32 ]]
+}
+
+# Every byte can be read, and these MiB are those of the image.
+raidlab_reads_places() {
+    nbdcopy "$uri" "$room/copy" || return
+    are_places_the_same "$room/copy" "$@"
+}
+
 raidlab_stops() {
     raidlab stop "$array"
 }
@@ -236,14 +283,21 @@ kernel_forgets_writes() {
     done
 }
 
-kernel_checks() {
-    [[ -f $md_state/sync_action ]] || return 0
+# What a check counts, in sectors.
+kernel_mismatches() {
     echo check >"$md_state/sync_action"
     local action found
     while read -r action <"$md_state/sync_action" && [[ $action != idle ]]; do
         nap
     done
     read -r found <"$md_state/mismatch_cnt"
+    echo "$found"
+}
+
+kernel_checks() {
+    [[ -f $md_state/sync_action ]] || return 0
+    local found
+    found=$(kernel_mismatches)
     ((found == 0)) || fail "the kernel counts $found sectors of mismatches"
 }
 
@@ -254,6 +308,31 @@ kernel_writes() {
 kernel_reads_the_same() {
     blockdev --flushbufs "$md"
     cmp "$md" "$room/image" || fail 'the kernel reads something else'
+}
+
+kernel_repairs() {
+    echo repair >"$md_state/sync_action"
+    kernel_settles
+}
+
+kernel_bad_sectors() {
+    cat "$md_state"/dev-*/bad_blocks | awk '{ sum += $2 } END { print sum + 0 }'
+}
+
+kernel_writes_place() {
+    local at=$(($1 * 1024)) piece
+    for ((piece = 0; piece < 1024; piece += 64)); do
+        dd if="$room/image" of="$md" bs=4k skip=$(((at + piece) / 4)) seek=$(((at + piece) / 4)) \
+            count=1 oflag=direct conv=notrunc,fsync status=none || return
+        dd if="$room/image" of="$md" bs=4k skip=$(((at + piece) / 4 + 1)) \
+            seek=$(((at + piece) / 4 + 1)) count=15 oflag=direct conv=notrunc,fsync status=none || return
+    done
+}
+
+kernel_reads_places() {
+    blockdev --flushbufs "$md"
+    dd if="$md" of="$room/copy" bs=1M iflag=direct status=none || return
+    are_places_the_same "$room/copy" "$@"
 }
 
 kernel_stops() {
@@ -297,6 +376,24 @@ image() {
 other_bytes() {
     dd if=/dev/shm/noise of="$room/patch" bs=1M skip=$((60 - $1)) count=1 status=none
     dd if="$room/patch" of="$room/image" bs=1M seek="$1" conv=notrunc status=none
+}
+
+# Whether these MiB of a file are those of the image.
+are_places_the_same() {
+    local file=$1 mib
+    shift
+    for mib in "$@"; do
+        cmp --ignore-initial $((mib << 20)) --bytes $((1 << 20)) "$file" "$room/image" || return
+    done
+    rm -f "$file"
+}
+
+# What came of the same by the kernel ($1) and by raidlab ($2), and what must come of it
+# by raidlab ($3), and by the kernel, if that may differ ($4, a pattern).
+side_by_side() {
+    echo "md: $1; raidlab: $2" >"$room/note"
+    # shellcheck disable=SC2053
+    [[ $1 == ${4:-$3} && $2 == "$3" ]] || fail "md: $1; raidlab: $2; not $3"
 }
 
 # Sectors written to a device since it was switched on.

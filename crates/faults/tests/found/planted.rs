@@ -1,0 +1,65 @@
+//! Seeded bugs that seeds hardly ever meet: for each a script that keeps every promise,
+//! and breaks one with the bug.
+
+use super::{after, tear, write};
+use raidlab_array::mutation::{self, Mutation};
+use raidlab_faults::md::Md;
+use raidlab_faults::script::{Action, Step, Verb};
+use raidlab_faults::{Options, run_with};
+use raidlab_geometry::{Layout, Level};
+
+const SECOND: u64 = 1_000_000_000;
+
+fn is_found(bug: Mutation, options: &Options, script: &[Step]) {
+    let run = |bug| {
+        let before = mutation::choose(bug);
+        let outcome = run_with(&Md, options.clone(), Some(script.to_vec()), 1, false);
+        mutation::choose(before);
+        outcome.violation
+    };
+    assert_eq!(run(None), None, "{}", bug.name());
+    assert!(run(Some(bug)).is_some(), "{}", bug.name());
+}
+
+fn mirror(members: usize) -> Options {
+    Options {
+        bitmap_chunk: Some(16),
+        tear: tear(0, 0, 50),
+        sync_block: 16,
+        sync_depth: 1,
+        ..Options::plain(Level::Raid1, Layout::None, members, (16, 640))
+    }
+}
+
+const fn speed(kib_per_second: u64) -> Action {
+    Action::Administer(Verb::Speed {
+        minimum: kib_per_second,
+        maximum: kib_per_second,
+    })
+}
+
+const fn mend() -> Action {
+    Action::Mend {
+        fresh: false,
+        healed: true,
+    }
+}
+
+/// A member leaves while it is being filled: the bitmap knows nothing of the rest.
+#[test]
+fn a_member_that_was_never_full_is_not_added_by_the_bitmap() {
+    let script = [
+        after(0, write(0, 640)),
+        after(0, Action::Flush),
+        after(20 * SECOND, Action::Drain),
+        after(0, Action::Lose { member: 1 }),
+        after(0, write(0, 8)),
+        after(SECOND, Action::Drain),
+        after(0, speed(20)),
+        after(0, mend()),
+        after(3 * SECOND, Action::Fail { member: 1 }),
+        after(SECOND, mend()),
+        after(30 * SECOND, Action::Drain),
+    ];
+    is_found(Mutation::ReAddHalfFilled, &mirror(2), &script);
+}
