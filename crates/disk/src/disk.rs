@@ -115,6 +115,8 @@ pub struct Disk {
     shingles: Option<Shingles>,
     /// When an idle shingled disk begins to clean.
     clean_at: u64,
+    /// Of reads and writes, the last command was a write.
+    wrote_last: bool,
     /// Of a solid-state disk.
     flash: Option<Flash>,
     done: BinaryHeap<Reverse<(u64, u64, u64)>>,
@@ -147,6 +149,7 @@ impl Disk {
             bus_free: 0,
             shingles: parameters.shingles.map(Shingles::new),
             clean_at: u64::MAX,
+            wrote_last: false,
             flash: (parameters.flash).map(|flash| Flash::new(flash, parameters.write_window)),
             done: BinaryHeap::new(),
             surface,
@@ -178,16 +181,25 @@ impl Disk {
     }
 
     /// Hours have passed that nobody simulated, with the head ending at
-    /// `sector`; what was cached for reading is forgotten. Only while quiet.
+    /// `sector`; what was cached for reading is forgotten. Where the last command was a
+    /// write, all that time went by in writes that followed it. Only while quiet.
     pub fn leap(&mut self, sector: Sectors) {
         debug_assert!(self.is_quiet(), "a leap over work in progress");
         self.arm = Arm::Idle;
         self.head = self.surface.position(sector.0);
         self.segments = Segments::new(self.parameters.segments);
         self.clean_at = u64::MAX;
-        if let Some(shingles) = &mut self.shingles {
-            shingles.rest();
+        if let Some(shingles) = self.shingles.as_mut().filter(|_| self.wrote_last) {
+            shingles.leap(sector.0);
         }
+    }
+
+    /// Whether it goes on as it does now for hours, if the host does: a shingled disk not
+    /// before a run of writes goes to its place.
+    #[must_use]
+    pub fn is_steady(&self) -> bool {
+        let shingles = self.shingles.as_ref().filter(|_| self.wrote_last);
+        shingles.is_none_or(Shingles::is_streaming)
     }
 
     /// Takes a command at time `now`, which must not be earlier than that of
@@ -206,6 +218,11 @@ impl Disk {
             return;
         }
         self.clean_at = u64::MAX;
+        self.wrote_last = match command.kind {
+            CommandKind::Read => false,
+            CommandKind::Write | CommandKind::WriteThrough => true,
+            CommandKind::Flush => self.wrote_last,
+        };
         match command.kind {
             CommandKind::Read => self.submit_read(now.0, &command),
             CommandKind::Write | CommandKind::WriteThrough => self.submit_write(now.0, command),
@@ -261,6 +278,7 @@ impl Disk {
             arrived: now,
             sequence: self.sequence,
             follows: false,
+            detour: 0,
         }
     }
 

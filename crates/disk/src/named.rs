@@ -37,9 +37,11 @@ pub(crate) const NAMES: [&str; 23] = [
 ];
 
 /// Those that only shingled disks have, all or none.
-pub(crate) const SHINGLED: [&str; 3] = [
+pub(crate) const SHINGLED: [&str; 5] = [
     "shingle_cache_bytes",
+    "shingle_cache_extents",
     "shingle_band_bytes",
+    "shingle_stream_bytes",
     "shingle_idle_ms",
 ];
 
@@ -151,7 +153,9 @@ impl DiskParameters {
     fn set_other_media(&mut self, name: &str, whole: u64, micro: Nanos, milli: Nanos) -> bool {
         let none = ShingleParameters {
             cache: Bytes(0),
+            extents: 0,
             band: Bytes(0),
+            stream: Bytes(0),
             idle: Nanos::ZERO,
         };
         let nothing = FlashParameters {
@@ -162,6 +166,10 @@ impl DiskParameters {
         };
         match name {
             "shingle_cache_bytes" => self.shingles.get_or_insert(none).cache = Bytes(whole),
+            "shingle_cache_extents" => {
+                self.shingles.get_or_insert(none).extents = whole as usize;
+            }
+            "shingle_stream_bytes" => self.shingles.get_or_insert(none).stream = Bytes(whole),
             "shingle_band_bytes" => self.shingles.get_or_insert(none).band = Bytes(whole),
             "shingle_idle_ms" => self.shingles.get_or_insert(none).idle = milli,
             "flash_dies" => self.flash.get_or_insert(nothing).dies = whole as usize,

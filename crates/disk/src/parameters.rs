@@ -143,9 +143,11 @@ impl DiskParameters {
                     shingles.band.0 >= 1 << 20
                         && shingles.band.0 <= self.capacity.to_bytes().0
                         && shingles.cache.0 >= 1 << 20
+                        && shingles.extents >= 1
+                        && shingles.stream.0 < 1 << 50
                         && shingles.idle.0 < 1 << 50
                 }),
-                "a band and the cache have at least 1 MiB, and bands fit on the disk",
+                "a band and the cache have at least 1 MiB, the map an entry, and bands fit on the disk",
             ),
             (
                 "flash",

@@ -62,6 +62,8 @@ pub struct Candidate {
     pub sequence: u64,
     /// It continues another command of the same pool and waits for it.
     pub follows: bool,
+    /// Nanoseconds of ways to other places that belong to it.
+    pub detour: u64,
 }
 
 /// Commands that wait for the arm. A command that continues another one is

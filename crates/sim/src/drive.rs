@@ -94,6 +94,14 @@ impl Drive {
         self.disk.is_quiet() && self.free.len() == self.flights.len()
     }
 
+    /// Whether the disk goes on as it does now, if the host does.
+    pub(crate) fn is_steady(&self) -> bool {
+        match &self.disk {
+            Attached::Whole(disk) => disk.is_steady(),
+            Attached::Port(_) => false,
+        }
+    }
+
     pub(crate) fn leap(&mut self, sector: Sectors) {
         if let Attached::Whole(disk) = &mut self.disk {
             disk.leap(sector);

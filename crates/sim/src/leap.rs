@@ -122,6 +122,8 @@ impl Machine {
             _ => &jobs.results[0].reads.latency,
         };
         match plan.sample.take() {
+            // What a shingled disk does with the begin of a stream is not what it does then.
+            None if !self.is_steady() => plan.sample_at = self.now + self.subject.leap_sample(),
             None => {
                 plan.sample = Some(Sample {
                     started: self.now,
@@ -183,6 +185,11 @@ impl Machine {
         Ok(())
     }
 
+    /// Whether every disk goes on as it does now.
+    fn is_steady(&self) -> bool {
+        self.drives.iter().all(crate::drive::Drive::is_steady)
+    }
+
     /// Moves the clock by `time` and every head to a member's `sector`.
     fn jump(&mut self, time: Nanos, sector: Sectors) {
         self.now += time;
@@ -229,6 +236,7 @@ impl Machine {
                 return Ok(());
             };
             let started = self.now;
+            let was_steady = self.is_steady();
             self.run_until(self.now + sample, watch)?;
             let Some(after) = self.sync() else {
                 return Ok(());
@@ -237,6 +245,10 @@ impl Machine {
             if after.position < before.position {
                 paces.clear();
                 is_even = false;
+                continue;
+            }
+            if !was_steady {
+                paces.clear();
                 continue;
             }
             let moved = self.sync_place(after.position) - self.sync_place(before.position);

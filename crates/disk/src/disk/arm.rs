@@ -194,7 +194,7 @@ impl Disk {
             (departure.free + positioning, what.from(self.head))
         };
         self.arm = Arm::Busy {
-            until: reached + (target.end - target.start),
+            until: reached + (target.end - target.start) + target.detour,
             what,
         };
     }

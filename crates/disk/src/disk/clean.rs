@@ -1,9 +1,11 @@
-//! What a shingled disk does beside: where writes go, and when bands are cleaned.
+//! What a shingled disk does beside: where writes go, where reads find them, and when
+//! bands are cleaned.
 
 use super::{Arm, Disk, Work};
 use crate::command::Command;
 use crate::scheduling::Candidate;
-use crate::shingles::{Dirty, Shingles};
+use crate::shingles::{Dirty, Kept, Shingles};
+use raidlab_units::SECTOR_BYTES;
 
 impl Disk {
     /// Moves a write to the head of the persistent cache if that is where it goes.
@@ -12,10 +14,32 @@ impl Disk {
             return;
         };
         if let Some(offset) = shingles.place(command.start.0, command.end()) {
-            let span = write.end - write.start;
-            write.start = self.cache_position(offset);
-            write.end = write.start + span;
+            self.move_to_cache(write, offset);
+            // What was read ahead there before is no more.
+            self.segments.invalidate(write.start, write.end);
         }
+    }
+
+    /// Moves a read to where its sectors are.
+    pub(super) fn locate_read(&self, read: &mut Candidate, command: &Command) {
+        let Some(shingles) = &self.shingles else {
+            return;
+        };
+        match shingles.kept(command.start.0, command.end()) {
+            Kept::Home => {}
+            Kept::Cache(offset) => self.move_to_cache(read, offset),
+            Kept::Both { pieces, bytes } => {
+                let cache = self.cache_position(0);
+                let way = self.seek_ns(read.start, cache) + self.seek_ns(cache, read.end);
+                let transfer = self.cache_position(bytes) - cache;
+                read.detour = pieces * (way + self.parameters.revolution.0) + transfer;
+            }
+        }
+    }
+
+    fn move_to_cache(&self, candidate: &mut Candidate, offset: u64) {
+        candidate.start = self.cache_position(offset);
+        candidate.end = self.cache_position(offset + candidate.bytes);
     }
 
     /// The position of an offset in the persistent cache: behind the last sector, at
@@ -25,16 +49,32 @@ impl Disk {
         let end = self.surface.position(capacity);
         let tail = 2048.min(capacity);
         let time = end - self.surface.position(capacity - tail);
-        let sectors = u128::from(offset / raidlab_units::SECTOR_BYTES);
+        let sectors = u128::from(offset / SECTOR_BYTES);
         let moved = sectors * u128::from(time) / u128::from(tail.max(1));
         end + u64::try_from(moved).unwrap_or(0)
     }
 
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "seek times are positive and below a second"
+    )]
+    fn seek_ns(&self, from: u64, to: u64) -> u64 {
+        let distance = self.surface.stroke(from, to);
+        self.parameters.seek.time_ns(distance) as u64
+    }
+
+    /// Whether a write must wait until a band has been cleaned.
+    pub(super) fn must_wait(&self, command: &Command) -> bool {
+        let shingles = self.shingles.as_ref();
+        shingles.is_some_and(|shingles| shingles.is_full() && shingles.takes(command.start.0))
+    }
+
     /// The cache is full, a write waits for room in it, and it is not a read's turn.
     pub(super) fn must_clean(&self) -> bool {
-        let full = self.shingles.as_ref().is_some_and(Shingles::is_full);
         let read_first = self.read_owed && !self.reads.is_empty();
-        full && !self.door.is_empty() && self.dirty.is_empty() && !read_first
+        let waits = self.door.front().is_some_and(|write| self.must_wait(write));
+        waits && self.dirty.is_empty() && !read_first
     }
 
     /// There is nothing to do: cleaning begins after a while.
@@ -63,19 +103,24 @@ impl Disk {
         let start = self.surface.position(band.first_sector);
         let end = self.surface.position(band.end_sector);
         let cache = self.cache_position(0);
-        let seek = |from: u64, to: u64| self.parameters.seek.time_ns(self.surface.stroke(from, to));
-        let seeks = seek(self.head, start) + seek(end, cache) + seek(cache, start);
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "seek times are positive and below a second"
-        )]
-        let seeks = seeks as u64;
-        let read_back = self.cache_position(band.cached_bytes) - cache;
-        // Half a revolution before each of the three transfers, on average.
-        let rotation = self.parameters.revolution.0 * 3 / 2;
+        let turn = self.parameters.revolution.0 / 2;
+        // The band, unless the cache has all of it.
+        let (from, mut time) = if band.is_whole() {
+            (self.head, 0)
+        } else {
+            (end, self.seek_ns(self.head, start) + turn + (end - start))
+        };
+        if band.pieces > 0 {
+            // Each piece after a short move and half a revolution, on average.
+            let settle = self.seek_ns(cache, cache);
+            time += self.seek_ns(from, cache) + (band.pieces - 1) * settle + band.pieces * turn;
+            time += self.cache_position(band.cached_bytes) - cache;
+        }
+        // Back, and all of the band.
+        let back = if band.pieces > 0 { cache } else { from };
+        time += self.seek_ns(back, start) + turn + (end - start);
         self.arm = Arm::Busy {
-            until: at + seeks + rotation + 2 * (end - start) + read_back,
+            until: at + time,
             what: Work::Clean(band),
         };
     }

@@ -13,10 +13,12 @@ impl Disk {
 
     pub(super) fn submit_read(&mut self, now: u64, command: &Command) {
         let mut read = self.candidate(now, command, Some(command.tag));
+        self.locate_read(&mut read, command);
         if self.read_from_write_cache(now, &read, command.tag) {
             return;
         }
-        if self.read_ahead_on() {
+        // What was read ahead lacks what a shingled disk has elsewhere.
+        if self.read_ahead_on() && read.detour == 0 {
             self.note_streaming_progress(now);
             if let Some(index) = self.segments.find(read.start) {
                 let segment_end = self.segments.get(index).end;

@@ -2,7 +2,6 @@
 
 use super::{Arm, Disk, Work};
 use crate::command::{Command, CommandKind};
-use crate::shingles::Shingles;
 
 impl Disk {
     pub(super) fn submit_write(&mut self, now: u64, command: Command) {
@@ -11,7 +10,7 @@ impl Disk {
             let end = self.surface.position(command.end());
             self.segments.invalidate(start, end);
         }
-        if self.has_room() {
+        if self.has_room(&command) {
             self.accept_write(now, &command);
         } else {
             self.door.push_back(command);
@@ -19,17 +18,19 @@ impl Disk {
         self.wake(now);
     }
 
-    /// Whether the write cache, and a shingled disk's own, take one more.
-    pub(super) fn has_room(&self) -> bool {
-        let full = self.shingles.as_ref().is_some_and(Shingles::is_full);
-        !full && self.dirty.len() < self.parameters.write_window.max(1)
+    /// Whether the write cache, and where it goes there a shingled disk's own, take a
+    /// write.
+    fn has_room(&self, command: &Command) -> bool {
+        self.dirty.len() < self.parameters.write_window.max(1) && !self.must_wait(command)
     }
 
     /// A write is on the medium, or a band is clean: one that waits at the door comes
-    /// in, unless a shingled disk's own cache is full.
+    /// in, unless it must go to a shingled disk's own cache and that is full.
     pub(super) fn admit(&mut self, now: u64) {
-        let full = self.shingles.as_ref().is_some_and(Shingles::is_full);
-        if !full && let Some(command) = self.door.pop_front() {
+        let waits = |command: &Command| self.must_wait(command);
+        if self.door.front().is_some_and(|command| !waits(command))
+            && let Some(command) = self.door.pop_front()
+        {
             self.accept_write(now, &command);
         }
     }

@@ -63,6 +63,7 @@ fn pool(starts: &[u64]) -> Pool {
             arrived: 0,
             sequence,
             follows: false,
+            detour: 0,
         });
     }
     pool
@@ -213,6 +214,7 @@ fn age_is_worth_its_weight() {
             arrived,
             sequence,
             follows: false,
+            detour: 0,
         });
     }
     let later = Departure {
