@@ -180,10 +180,10 @@ fn chunks_at_random_places_fall_by_as_much_as_was_measured() {
             let start = Stream::new(chunk).below(1_900_000) * 8192;
             let place = move |tag| start + tag * 1024;
             let mut all = commands(CommandKind::Write, 8, place, 1024);
-            now = now + keep_busy(&mut disk, now, 8, &all);
+            now += keep_busy(&mut disk, now, 8, &all);
             all.truncate(1);
             all[0].kind = CommandKind::Flush;
-            now = now + keep_busy(&mut disk, now, 1, &all);
+            now += keep_busy(&mut disk, now, 1, &all);
         }
         per_second(count * 4, now - begin)
     };
@@ -205,7 +205,7 @@ fn what_was_written_at_random_is_read_from_the_cache_until_it_is_clean() {
     let mut now = keep_busy(&mut disk, Nanos(0), 4, &writes);
     let reads = commands(CommandKind::Read, 32, |tag| 1_000_000 + tag * 256, 256);
     let scattered = keep_busy(&mut disk, now, 1, &reads);
-    now = now + scattered;
+    now += scattered;
     let mut completions = Vec::new();
     while let Some(at) = disk.next_event() {
         now = at;

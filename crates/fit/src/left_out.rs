@@ -21,7 +21,7 @@ use crate::evaluate::{FitError, simulate};
 use crate::facts::Fact;
 use raidlab_disk::{Band, DiskParameters, Load, Medium};
 use raidlab_statistics::{Confidence, Sample, next_value};
-use raidlab_units::{Nanos, SECTOR_BYTES, Sectors};
+use raidlab_units::{Bytes, Nanos, SECTOR_BYTES, Sectors};
 use raidlab_workload::{Engine, JobSpec, Pattern};
 use serde::Deserialize;
 use std::fmt::Write;
@@ -49,6 +49,8 @@ pub struct LeftOut {
     pub donor: String,
     /// Its parameter set.
     pub set: String,
+    /// The preset that lends its shingled tracks, in its first set.
+    pub shingled: String,
     disk: Vec<LeftOutDisk>,
     rated: Vec<Rated>,
 }
@@ -64,6 +66,9 @@ struct LeftOutDisk {
     sheet: DataSheet,
     #[serde(rename = "sheet")]
     _sheet_source: String,
+    /// Whether it is given the shingled tracks of the preset that has any.
+    #[serde(default)]
+    shingled: bool,
     source: String,
     fact: Vec<LeftOutFact>,
 }
@@ -74,9 +79,18 @@ struct LeftOutFact {
     load: Load,
     queue_depth: u32,
     op: Direction,
+    #[serde(default = "usual_block")]
+    block_bytes: u64,
+    /// Seconds of the same load before it was measured.
+    #[serde(default)]
+    prepared_s: u64,
     ios: u64,
     runtime_ms: u64,
     disputed: Option<String>,
+}
+
+const fn usual_block() -> u64 {
+    4096
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -226,19 +240,24 @@ impl LeftOut {
         Ok(found)
     }
 
-    /// Every figure beside its prediction, each simulated for `seconds`.
+    /// Every figure beside its prediction, each simulated for `seconds`. `donor` and
+    /// `shingled` are the presets that the file names.
     ///
     /// # Errors
     /// A disk that cannot be simulated.
     pub fn rows(
         &self,
         donor: &DiskParameters,
+        shingled: &DiskParameters,
         seconds: u64,
         seed: u64,
     ) -> Result<Vec<LeftOutRow>, FitError> {
         let mut rows = Vec::new();
         for disk in &self.disk {
-            let parameters = disk.sheet.applied_to(donor, DONOR_SEEK_MS);
+            let mut parameters = disk.sheet.applied_to(donor, DONOR_SEEK_MS);
+            if disk.shingled {
+                parameters.shingles = shingled.shingles;
+            }
             for fact in &disk.fact {
                 let simulated = simulated(disk, fact);
                 rows.push(LeftOutRow {
@@ -272,6 +291,8 @@ impl LeftOut {
 #[expect(clippy::cast_precision_loss, reason = "a rate is a statistic")]
 fn simulated(disk: &LeftOutDisk, fact: &LeftOutFact) -> Fact {
     let reads = fact.op == Direction::Read;
+    let blocks = disk.sheet.capacity_sectors * SECTOR_BYTES / fact.block_bytes.max(1);
+    let whole = blocks * fact.block_bytes;
     let pattern = if reads {
         Pattern::RandRead
     } else {
@@ -280,20 +301,21 @@ fn simulated(disk: &LeftOutDisk, fact: &LeftOutFact) -> Fact {
     Fact {
         id: format!("{} at queue depth {}", disk.name, fact.queue_depth),
         title: format!(
-            "random {} of 4 KiB, queue depth {}",
+            "random {} of {} KiB, queue depth {}{}",
             if reads { "read" } else { "write" },
-            fact.queue_depth
+            fact.block_bytes / 1024,
+            fact.queue_depth,
+            if fact.prepared_s > 0 { ", sustained" } else { "" }
         ),
         subject: None,
         jobs: vec![JobSpec {
             pattern,
-            block_size: raidlab_units::Bytes(4096),
+            block_size: Bytes(fact.block_bytes),
+            ramp_time: Nanos::from_secs(fact.prepared_s),
             io_depth: fact.queue_depth,
             engine: Engine::Libaio,
             random_map: false,
-            file_size: Some(raidlab_units::Bytes(
-                disk.sheet.capacity_sectors * SECTOR_BYTES / 4096 * 4096,
-            )),
+            file_size: Some(Bytes(whole)),
             ..JobSpec::default()
         }],
         turnaround_us: TURNAROUND_US,
@@ -334,12 +356,16 @@ pub fn left_out_bands(rows: &[LeftOutRow]) -> Vec<LeftOutBand> {
             }
             let mut band = around(&by_disk);
             if load == Load::Mixed {
-                let parts = bands
-                    .iter()
-                    .filter(|one: &&LeftOutBand| one.medium == medium && is_random(one.load));
+                let shares = |one: &&LeftOutBand| match one.medium {
+                    // What is not known of shingles is as on platters.
+                    Medium::Platters if medium == Medium::Shingles => one.load == load,
+                    own => own == medium && is_random(one.load),
+                };
+                let parts = bands.iter().filter(shares);
                 band = parts.fold(Band::NONE, |band, part| band.or(part.band));
+                band.ratio = 1.0;
             }
-            band.ratio = apart(&by_disk, like);
+            band.ratio = band.ratio.max(apart(&by_disk, like));
             bands.push(LeftOutBand {
                 medium,
                 load,

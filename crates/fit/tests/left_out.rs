@@ -24,7 +24,9 @@ fn donor() -> DiskParameters {
 
 #[test]
 fn the_bands_are_those_that_leaving_out_gives() {
-    let rows = left_out().rows(&donor(), 60, 1).unwrap();
+    let text = include_str!("../../../disks/st4000dm004.toml");
+    let shingled = preset("st4000dm004.toml", text, "rated");
+    let rows = left_out().rows(&donor(), &shingled, 60, 1).unwrap();
     let bands = left_out_bands(&rows);
     assert_eq!(
         bands_file(&bands),

@@ -156,7 +156,11 @@ fn left_out(arguments: &Arguments) -> Result<(), Failure> {
     let donor = donor
         .parameters(&facts.set)
         .map_err(|error| Failure::new(Kind::Usage, error))?;
-    let rows = facts.rows(donor, arguments.seconds, arguments.seed)?;
+    let shingled = presets::load(&facts.shingled)?;
+    let shingled = shingled
+        .parameters(&disks::set(&shingled, None)?)
+        .map_err(|error| Failure::new(Kind::Usage, error))?;
+    let rows = facts.rows(donor, shingled, arguments.seconds, arguments.seed)?;
     let bands = left_out_bands(&rows);
     if arguments.toml {
         return output::print(&bands_file(&bands));

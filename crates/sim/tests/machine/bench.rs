@@ -22,6 +22,8 @@ pub struct Bench {
     pub cable: bool,
     /// So many of the members take discards, each in [`DISCARD`].
     pub take_discards: u64,
+    /// The disks are shingled ones.
+    pub shingled: bool,
     pub seed: u64,
 }
 
@@ -40,6 +42,7 @@ impl Default for Bench {
             leaps: false,
             cable: false,
             take_discards: 0,
+            shingled: false,
             seed: 1,
         }
     }
@@ -47,16 +50,22 @@ impl Default for Bench {
 
 pub fn strict() -> DiskParameters {
     let text = include_str!("../../../../disks/wd4000fyyz.toml");
-    Preset::parse("wd4000fyyz.toml", text)
-        .expect("the shipped preset is valid")
-        .parameters("strict")
-        .expect("it has a strict set")
-        .clone()
+    shipped(text, "strict")
+}
+
+fn shipped(text: &str, set: &str) -> DiskParameters {
+    let preset = Preset::parse("a shipped preset", text).expect("it is valid");
+    preset.parameters(set).expect("it has this set").clone()
 }
 
 impl Bench {
     pub fn machine(&self) -> Machine {
-        let mut parameters = strict();
+        let mut parameters = if self.shingled {
+            let text = include_str!("../../../../disks/st4000dm004.toml");
+            shipped(text, "rated")
+        } else {
+            strict()
+        };
         if let Some(capacity) = self.capacity {
             parameters.capacity = capacity;
         }

@@ -97,6 +97,33 @@ fn a_leap_over_an_hour_of_recovery_changes_nothing() {
     assert!((15.0..16.0).contains(&slow.percent()), "{}", slow.percent());
 }
 
+/// A shingled disk takes the begin of a stream into its cache, at half the pace.
+#[test]
+fn leaps_over_shingled_disks_change_nothing() {
+    let [leaped, slow] = [true, false].map(|leaps| {
+        let bench = Bench {
+            leaps,
+            shingled: true,
+            ..Bench::default()
+        };
+        let mut machine = bench.machine();
+        let job = sequential(Pattern::Write, 32 * GIB);
+        let written = machine.run(&group([job])).expect("runs");
+        // What is in the caches is cleaned in the pause, band by band.
+        machine
+            .wait(Nanos::from_secs(600), &mut |_| true)
+            .expect("waits");
+        let job = sequential(Pattern::Read, 32 * GIB);
+        let read = machine.run(&group([job])).expect("runs");
+        [written, read]
+    });
+    for (leaped, slow) in leaped.iter().zip(&slow) {
+        assert!(leaped.leaped.0 > 8 * GIB, "{} leaped", leaped.leaped);
+        assert_like("runtime", leaped.runtime.0, slow.runtime.0);
+        assert_members_like(&leaped.members, &slow.members);
+    }
+}
+
 #[test]
 fn what_is_short_or_ends_by_time_is_not_leaped() {
     let by_time = JobSpec {
