@@ -5,14 +5,14 @@
 //! on whichever side is better, where it would be the worst again. Where none of these
 //! helps, all corners move half-way towards the best.
 
-/// A corner and its cost.
+/// A corner of the simplex, as its coordinates, and the cost there.
 type Corner = (Vec<f64>, f64);
 
 /// Looks for the point of least cost from these corners, for so many steps at most, or
 /// until all corners cost the same. The best point that was seen.
 ///
 /// # Errors
-/// The first of the cost.
+/// The first error that computing a cost gives ends the search.
 pub(crate) fn least<E>(
     corners: Vec<Vec<f64>>,
     steps: u64,
@@ -73,7 +73,7 @@ fn moved<E>(
     Ok((inside.1 < *highest).then_some(inside))
 }
 
-/// The mean of some corners.
+/// The point in the middle of these corners: the mean of each coordinate.
 fn centre(corners: &[Corner]) -> Vec<f64> {
     let share = 1.0 / corners.len() as f64;
     let sum = |axis: usize| corners.iter().map(|(corner, _)| corner[axis]).sum::<f64>();

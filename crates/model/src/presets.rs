@@ -67,7 +67,8 @@ pub fn load(name: &str) -> Result<Preset, LoadPresetError> {
     load_from(&Files::default(), name)
 }
 
-/// The same, of these files.
+/// A preset by name or path as [`load`] gives it. Its text is taken from `files` where a
+/// plan has brought it, and else noted there, so that a run can be repeated.
 ///
 /// # Errors
 /// As [`load`].

@@ -400,6 +400,7 @@ impl Style {
             .replace(sign(Severity::Warning), "!")
             .replace(sign(Severity::Note), "-")
             .replace('≠', "!=")
+            .replace('…', "..")
     }
 }
 

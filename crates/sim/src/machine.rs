@@ -5,6 +5,8 @@
 //! go in that order, disks by slot, so that a run is repeatable. Whatever the
 //! subject orders in answer is handed to the disks at once.
 
+mod waits;
+
 use crate::calendar::Calendar;
 use crate::drive::{DiskCommand, Drive};
 use crate::host::Host;
@@ -80,9 +82,6 @@ pub enum SimError {
 
 /// A job that has not ended after this much virtual time never will: a year.
 const ENDLESS: Nanos = Nanos::from_secs(365 * 86_400);
-
-/// How often a wait looks whether it is over.
-const GLANCE: Nanos = Nanos::from_millis(100);
 
 /// Events between two calls of a watcher: a few milliseconds of real time where an
 /// event is a disk's, a tenth of a second where each has a stripe cache looked through.
@@ -229,79 +228,6 @@ impl Machine {
         result.map_err(SimError::Subject)?;
         self.pump();
         self.finished.clear();
-        Ok(())
-    }
-
-    /// Lets `duration` pass with no job running.
-    ///
-    /// # Errors
-    /// [`SimError::Interrupted`] if `watch` ended it; what a leap says.
-    pub fn wait(&mut self, duration: Nanos, watch: &mut Watch<'_>) -> Result<(), SimError> {
-        let end = self.now + duration;
-        self.pass(end, |_| false, watch)
-    }
-
-    /// Lets time pass, with no job running, until no sync runs and none is about
-    /// to.
-    ///
-    /// # Errors
-    /// [`SimError::Waited`] if it takes longer than `at_most`; else as [`Self::wait`].
-    pub fn wait_for_sync(&mut self, at_most: Nanos, watch: &mut Watch<'_>) -> Result<(), SimError> {
-        self.wait_until(at_most, |machine| !machine.subject.is_syncing(), watch)
-    }
-
-    /// Lets time pass, with no job running, until nothing is in flight and no
-    /// disk has anything left to write.
-    ///
-    /// # Errors
-    /// As [`Self::wait_for_sync`].
-    pub fn wait_until_idle(
-        &mut self,
-        at_most: Nanos,
-        watch: &mut Watch<'_>,
-    ) -> Result<(), SimError> {
-        let is_idle = |machine: &Self| {
-            machine.subject.is_idle() && machine.drives.iter().all(Drive::is_quiet)
-        };
-        self.wait_until(at_most, is_idle, watch)
-    }
-
-    fn wait_until(
-        &mut self,
-        at_most: Nanos,
-        reached: impl Fn(&Self) -> bool,
-        watch: &mut Watch<'_>,
-    ) -> Result<(), SimError> {
-        let end = self.now + at_most;
-        self.pass(end, &reached, watch)?;
-        if reached(self) {
-            Ok(())
-        } else {
-            Err(SimError::Waited { at_most })
-        }
-    }
-
-    /// Lets time pass until `end`, or until what is waited for has come about, in
-    /// glances: a sync may begin at any time, and is leapt over from then on. Those in
-    /// which nothing happens are one.
-    fn pass(
-        &mut self,
-        end: Nanos,
-        reached: impl Fn(&Self) -> bool,
-        watch: &mut Watch<'_>,
-    ) -> Result<(), SimError> {
-        while self.now < end && !reached(self) {
-            if self.leaps {
-                self.leap_sync_until(end, watch)?;
-            }
-            let quiet = self.next_event().saturating_sub(self.now.0);
-            let glances = match reached(self) {
-                true => 1,
-                false => quiet.div_ceil(GLANCE.0).max(1),
-            };
-            let glance = GLANCE.0.saturating_mul(glances);
-            self.run_until(end.min(Nanos(self.now.0.saturating_add(glance))), watch)?;
-        }
         Ok(())
     }
 

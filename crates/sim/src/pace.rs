@@ -17,20 +17,20 @@ const SETTLE: Nanos = Nanos::from_secs(2);
 /// How often the least rate is looked at unless the job says else.
 const CYCLE: Nanos = Nanos::SECOND;
 
-/// Whether a clone sleeps.
+/// What a clone does before its next request, so that it keeps its rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Pause {
-    /// It does not.
+    /// It submits at once.
     None,
     /// When nothing is in flight it sleeps so long.
     DrainFor(Nanos),
     /// When nothing is in flight it sleeps until then.
     DrainUntil(Nanos),
-    /// Until then.
+    /// It sleeps until this time, whatever is in flight.
     Until(Nanos),
 }
 
-/// The pace of one clone.
+/// How fast one clone may go (fio's `rate` and `rate_iops`), and how far it is.
 #[derive(Debug)]
 pub(crate) struct Pace {
     rate: Option<Rate>,
@@ -125,7 +125,7 @@ impl Pace {
         Some(Nanos(self.begun.0.saturating_add(after.0)))
     }
 
-    /// How a clone sleeps until `due`.
+    /// The pause before a request that is due at `due`.
     pub(crate) fn sleep(&self, due: Nanos) -> Pause {
         if self.rate.is_some_and(|rate| rate.offload) {
             Pause::Until(due)
@@ -134,7 +134,7 @@ impl Pace {
         }
     }
 
-    /// A request was issued.
+    /// Counts a request that the clone submits at `now`.
     pub(crate) fn issue(&mut self, unit: &IoUnit, now: Nanos) {
         let Some(index) = unit.direction.index() else {
             return;
@@ -149,7 +149,7 @@ impl Pace {
         }
     }
 
-    /// A request has completed.
+    /// Counts a request of `bytes` that has completed at `now`.
     pub(crate) fn complete(&mut self, direction: Direction, bytes: u64, now: Nanos) {
         let Some(index) = direction.index() else {
             return;
@@ -241,7 +241,7 @@ struct Shared {
 }
 
 impl Flows {
-    /// One clone more.
+    /// A clone begins to share a flow, which is made if it is the first.
     pub(crate) fn join(&mut self, flow: Flow) {
         if self.of(flow).is_none() {
             self.0.push(Shared {

@@ -95,7 +95,7 @@ pub(crate) fn trust(view: &View<'_>) -> Vec<String> {
     let disks = unfitted(view.cells().map(|(_, _, cell)| cell.m));
     if !disks.is_empty() {
         sentences.push(format!(
-            "Nobody fitted the model to {}: such figures carry a band (as 128…326), in which the \
+            "Nobody fitted the model to {}: such figures carry a band, as (128…326), in which the \
              real disks' figures lie for nine disks of ten, as far as leaving out can tell. The \
              ratio of two figures on the same disks is known better than that, and a rank that \
              is within what is not known is called one that cannot be told.",

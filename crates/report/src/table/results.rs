@@ -146,7 +146,7 @@ fn result_cell(row: &Row<'_>, cell: Cell<'_>, standing: Option<Standing>) -> Res
     }
     if let Some(band) = cell.of_disks {
         spread.push(format!("disks {}", words(band)));
-        half_width.push(words(band));
+        half_width.push(format!("({})", words(band)));
     }
     ResultCell {
         value: figure(cell.value),

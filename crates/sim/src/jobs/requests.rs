@@ -109,7 +109,8 @@ impl Jobs {
         }
     }
 
-    /// A request came back.
+    /// The subject has answered a request: its latency is noted, and its clone has a turn
+    /// after the host's turnaround.
     ///
     /// # Errors
     /// It failed, and its job does not go on after that.

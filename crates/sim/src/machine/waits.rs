@@ -1,0 +1,83 @@
+//! Waits: virtual time in which no job runs.
+
+use super::{Machine, SimError, Watch};
+use crate::drive::Drive;
+use raidlab_units::Nanos;
+
+/// How often a wait looks whether it is over.
+const GLANCE: Nanos = Nanos::from_millis(100);
+
+impl Machine {
+    /// Lets `duration` pass with no job running.
+    ///
+    /// # Errors
+    /// [`SimError::Interrupted`] if `watch` ended it; what a leap says.
+    pub fn wait(&mut self, duration: Nanos, watch: &mut Watch<'_>) -> Result<(), SimError> {
+        let end = self.now + duration;
+        self.pass(end, |_| false, watch)
+    }
+
+    /// Lets time pass, with no job running, until no sync runs and none is about
+    /// to.
+    ///
+    /// # Errors
+    /// [`SimError::Waited`] if it takes longer than `at_most`; else as [`Self::wait`].
+    pub fn wait_for_sync(&mut self, at_most: Nanos, watch: &mut Watch<'_>) -> Result<(), SimError> {
+        self.wait_until(at_most, |machine| !machine.subject.is_syncing(), watch)
+    }
+
+    /// Lets time pass, with no job running, until nothing is in flight and no
+    /// disk has anything left to write.
+    ///
+    /// # Errors
+    /// As [`Self::wait_for_sync`].
+    pub fn wait_until_idle(
+        &mut self,
+        at_most: Nanos,
+        watch: &mut Watch<'_>,
+    ) -> Result<(), SimError> {
+        let is_idle = |machine: &Self| {
+            machine.subject.is_idle() && machine.drives.iter().all(Drive::is_quiet)
+        };
+        self.wait_until(at_most, is_idle, watch)
+    }
+
+    fn wait_until(
+        &mut self,
+        at_most: Nanos,
+        reached: impl Fn(&Self) -> bool,
+        watch: &mut Watch<'_>,
+    ) -> Result<(), SimError> {
+        let end = self.now + at_most;
+        self.pass(end, &reached, watch)?;
+        if reached(self) {
+            Ok(())
+        } else {
+            Err(SimError::Waited { at_most })
+        }
+    }
+
+    /// Lets time pass until `end`, or until what is waited for has come about, in
+    /// glances: a sync may begin at any time, and is leapt over from then on. Those in
+    /// which nothing happens are one.
+    fn pass(
+        &mut self,
+        end: Nanos,
+        reached: impl Fn(&Self) -> bool,
+        watch: &mut Watch<'_>,
+    ) -> Result<(), SimError> {
+        while self.now < end && !reached(self) {
+            if self.leaps {
+                self.leap_sync_until(end, watch)?;
+            }
+            let quiet = self.next_event().saturating_sub(self.now.0);
+            let glances = match reached(self) {
+                true => 1,
+                false => quiet.div_ceil(GLANCE.0).max(1),
+            };
+            let glance = GLANCE.0.saturating_mul(glances);
+            self.run_until(end.min(Nanos(self.now.0.saturating_add(glance))), watch)?;
+        }
+        Ok(())
+    }
+}
