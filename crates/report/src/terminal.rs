@@ -455,6 +455,16 @@ mod tests {
         let text = terminal(&sample::data(), &style);
         assert!(text.is_ascii(), "{text}");
         insta::assert_snapshot!(text);
+        let mut data = sample::data();
+        data.measurements[0].iops = 100.0;
+        data.measurements[0].disk_band = Some(raidlab_store::DiskBand {
+            low: 0.5,
+            high: 1.25,
+            ratio: 1.1,
+        });
+        let text = terminal(&data, &style);
+        assert!(text.is_ascii(), "{text}");
+        assert!(text.contains("100.0 (50.0..125.0)"), "{text}");
     }
 
     #[test]

@@ -133,6 +133,37 @@ fn models_have_no_chance_in_them() {
 }
 
 #[test]
+fn runs_on_disks_that_nobody_fitted_are_told_apart_as_far_as_these_are_known() {
+    let answers = |change: f64, ratio: f64| {
+        let mut base = sample::data();
+        for m in &mut base.measurements {
+            m.disk_band = Some(raidlab_store::DiskBand {
+                low: 0.5,
+                high: 2.0,
+                ratio,
+            });
+        }
+        let mut other = base.clone();
+        "20261128T061500Z-again".clone_into(&mut other.run.name);
+        for m in &mut other.measurements {
+            m.iops *= change;
+            m.bytes_per_second *= change;
+        }
+        let found = compare(&[base, other]).unwrap();
+        let row = &found.rows[0].cells[1].as_ref().unwrap();
+        let verdict = row.verdict.as_ref().unwrap();
+        (verdict.answer, verdict.words.clone(), row.text.clone())
+    };
+    assert_eq!(answers(1.3, 1.2).0, Answer::Better);
+    let (answer, words, text) = answers(1.15, 1.2);
+    assert_eq!(answer, Answer::CannotTell);
+    assert!(words.contains("within a factor of 1.20"), "{words}");
+    assert!(text.contains('…'), "{text}");
+    // What is the same stays the same.
+    assert_eq!(answers(1.0, 1.2).0, Answer::Same);
+}
+
+#[test]
 fn three_runs_have_two_verdicts_each() {
     let mut runs = runs();
     runs.push(runs[1].clone());
