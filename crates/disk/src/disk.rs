@@ -221,7 +221,7 @@ impl Disk {
         self.wrote_last = match command.kind {
             CommandKind::Read => false,
             CommandKind::Write | CommandKind::WriteThrough => true,
-            CommandKind::Flush => self.wrote_last,
+            CommandKind::Flush | CommandKind::Discard => self.wrote_last,
         };
         match command.kind {
             CommandKind::Read => self.submit_read(now.0, &command),
