@@ -226,7 +226,10 @@ impl Shingles {
     fn wait(&mut self, band: u64, bytes: u64) {
         self.turn += 1;
         let turn = self.turn;
-        let waiting = self.waiting.entry(band).or_insert(Waiting { turn, bytes: 0 });
+        let waiting = self
+            .waiting
+            .entry(band)
+            .or_insert(Waiting { turn, bytes: 0 });
         waiting.bytes += bytes;
         self.turns.insert(waiting.turn, band);
         self.used += bytes;
@@ -249,7 +252,9 @@ impl Shingles {
             extent.end == start && follows
         });
         match continued {
-            Some((_, extent)) if !start.is_multiple_of(self.parameters.band.to_sectors().0.max(1)) => {
+            Some((_, extent))
+                if !start.is_multiple_of(self.parameters.band.to_sectors().0.max(1)) =>
+            {
                 extent.end = end;
             }
             _ => {
@@ -264,7 +269,13 @@ impl Shingles {
         for (first, extent) in overlapping {
             self.map.remove(&first);
             if first < start {
-                self.map.insert(first, Extent { end: start, ..extent });
+                self.map.insert(
+                    first,
+                    Extent {
+                        end: start,
+                        ..extent
+                    },
+                );
             }
             if extent.end > end {
                 let at = extent.at + (end - first) * SECTOR_BYTES;
@@ -277,7 +288,10 @@ impl Shingles {
         let before = self.map.range(..start).next_back();
         let before = before.filter(move |(_, extent)| extent.end > start);
         let within = self.map.range(start..end);
-        before.into_iter().chain(within).map(|(first, extent)| (*first, *extent))
+        before
+            .into_iter()
+            .chain(within)
+            .map(|(first, extent)| (*first, *extent))
     }
 
     /// Where the sectors of a read are.

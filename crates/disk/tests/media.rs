@@ -193,7 +193,10 @@ fn chunks_at_random_places_fall_by_as_much_as_was_measured() {
     assert!((45.0..180.0).contains(&fresh), "{fresh} MiB/s, measured 90");
     assert!((3.7..15.0).contains(&full), "{full} MiB/s, measured 7.5");
     let fall = fresh / full;
-    assert!((6.0..24.0).contains(&fall), "{fall} times less, measured 12");
+    assert!(
+        (6.0..24.0).contains(&fall),
+        "{fall} times less, measured 12"
+    );
 }
 
 #[test]
@@ -212,7 +215,10 @@ fn what_was_written_at_random_is_read_from_the_cache_until_it_is_clean() {
         disk.advance(now, &mut completions);
     }
     let clean = keep_busy(&mut disk, now, 1, &reads);
-    assert!(scattered.0 > 20 * clean.0, "{scattered} before, {clean} after");
+    assert!(
+        scattered.0 > 20 * clean.0,
+        "{scattered} before, {clean} after"
+    );
 }
 
 proptest! {

@@ -305,7 +305,11 @@ fn simulated(disk: &LeftOutDisk, fact: &LeftOutFact) -> Fact {
             if reads { "read" } else { "write" },
             fact.block_bytes / 1024,
             fact.queue_depth,
-            if fact.prepared_s > 0 { ", sustained" } else { "" }
+            if fact.prepared_s > 0 {
+                ", sustained"
+            } else {
+                ""
+            }
         ),
         subject: None,
         jobs: vec![JobSpec {

@@ -29,7 +29,11 @@ fn a_long_run_goes_to_its_place_and_the_rest_to_the_cache() {
     assert!(placed[..20].iter().all(|cached| *cached));
     assert_eq!(shingles.map.len(), 3, "an entry a band");
     assert_eq!(shingles.place(900_000, 900_008), Some(20 * 256 * 512));
-    assert_eq!(shingles.place(1024 + 40 * 256, 1024 + 41 * 256), None, "still the run");
+    assert_eq!(
+        shingles.place(1024 + 40 * 256, 1024 + 41 * 256),
+        None,
+        "still the run"
+    );
 }
 
 #[test]
@@ -92,11 +96,17 @@ fn reads_are_told_where_their_sectors_are() {
     assert_eq!(shingles.kept(0, 8), Kept::Home);
     assert_eq!(shingles.kept(1000, 1008), Kept::Cache(0));
     assert_eq!(shingles.kept(5008, 5016), Kept::Cache(4096 + 4096));
-    let both = Kept::Both { pieces: 1, bytes: 2048 };
+    let both = Kept::Both {
+        pieces: 1,
+        bytes: 2048,
+    };
     assert_eq!(shingles.kept(1004, 1012), both);
     // The newest counts.
     shingles.place(5004, 5008);
-    let three = Kept::Both { pieces: 3, bytes: 8192 };
+    let three = Kept::Both {
+        pieces: 3,
+        bytes: 8192,
+    };
     assert_eq!(shingles.kept(5000, 5016), three);
     assert_eq!(shingles.kept(5004, 5008), Kept::Cache(4096 + 8192));
 }
