@@ -92,10 +92,16 @@ pub fn rules() -> impl Iterator<Item = &'static Rule> {
     all.into_iter()
 }
 
-/// Applies every rule.
+/// Applies every rule to what jobs have measured. What arrays did in the background is
+/// no job's figure: no rule's bounds are about it.
 #[must_use]
 pub fn audit(evidence: &Evidence<'_>) -> Audit {
-    let case = Case::new(*evidence);
+    let of_jobs = |row: &&Measurement| !row.op.is_background();
+    let rows: Vec<Measurement> = evidence.rows.iter().filter(of_jobs).cloned().collect();
+    let case = Case::new(Evidence {
+        rows: &rows,
+        ..*evidence
+    });
     let mut audit = Audit::default();
     for rule in rules() {
         let mut ruling = Ruling::new(rule);

@@ -144,6 +144,9 @@ impl Bench for HostBench {
             .map_err(|source| setup("building the array", source))?;
         let finish = steps(&mut session, observer);
         observer.record(subject::health(&session));
+        // A run that fails may do so because the array did not get ready in time.
+        session.poll().ok();
+        tell_looks(&mut session, observer);
         let ended = session.end();
         if let Err(error) = &ended {
             // Where a step has failed as well, that is the error to return.
@@ -227,7 +230,9 @@ fn steps(session: &mut Session<'_>, observer: &mut dyn Observer) -> Result<Finis
         if watch.cancelled() {
             return Ok(Finish::Cancelled);
         }
-        match do_step(session, step, &mut watch) {
+        let done = do_step(session, step, &mut watch);
+        tell_looks(session, observer);
+        match done {
             Ok(()) => {}
             Err(HostError::Interrupted) => return Ok(Finish::Cancelled),
             Err(source) => {
@@ -244,6 +249,13 @@ fn steps(session: &mut Session<'_>, observer: &mut dyn Observer) -> Result<Finis
         clock: Nanos(nanoseconds(session.now())),
     });
     Ok(Finish::Complete)
+}
+
+/// Hands on how the array was seen since the last call.
+fn tell_looks(session: &mut Session<'_>, observer: &mut dyn Observer) {
+    for look in session.sampler.drain_looks() {
+        observer.look(look);
+    }
 }
 
 /// An observer, told of the step that goes on.
@@ -277,11 +289,13 @@ fn do_step(
         PlannedStep::Wait(wait) => pass(session, *wait, watch),
         PlannedStep::Job(job) => {
             // A job that prepares is done again, as the array has been built
-            // anew; and so is one in which something happens to a member, or
-            // which writes a file that a later one reads.
+            // anew; and so is one in which something happens to a member, which
+            // writes a file that a later one reads, or which runs beside a rebuild,
+            // whose time would be another without it.
             let cell = job.cell(session.experiment);
             let known = watch.observer.is_finished(&cell);
-            if known && !job.prepares && job.events.is_empty() && !leaves_file(session, job)? {
+            let is_alone = job.events.is_empty() && !session.deeds.allows_sync();
+            if known && !job.prepares && is_alone && !leaves_file(session, job)? {
                 return Ok(());
             }
             let result = job::run(session, job, None, watch)?;

@@ -11,7 +11,7 @@ use crate::arguments::{self, Invocation};
 use crate::error::HostError;
 use crate::facts::{self, EVENTS_MISSED, Facts};
 use crate::memory;
-use crate::sampler::{health_name, nanoseconds, sync_name};
+use crate::sampler::{health_name, letters, nanoseconds, sync_operation};
 use crate::session::{Session, can_drop_caches};
 use raidlab_import as import;
 use raidlab_inventory::caches::{self, Dropping, Settled};
@@ -19,7 +19,7 @@ use raidlab_inventory::counters::{Activity, Snapshot, memory_state};
 use raidlab_lab::{EventKind, PlannedJob, TimedEvent, When};
 use raidlab_shell::{Frame, Output};
 use raidlab_store::{CellResult, Measurement, MemberUse, Operation, Records, Role, Scope, fact};
-use raidlab_systems::{ArraySpec, ArrayStatus, CacheState, MemberState, read_all};
+use raidlab_systems::{ArraySpec, ArrayStatus, CacheState, read_all};
 use raidlab_tools::{Tool, ToolResult};
 use std::time::Duration;
 
@@ -341,7 +341,9 @@ fn after_job(
         (fact::SYNC_ACTIVE_END, after),
     ] {
         if let Some(status) = &moment.status {
-            let kind = status.sync.map_or("none", |sync| sync_name(sync.kind));
+            let kind = status
+                .sync
+                .map_or("none", |sync| sync_operation(sync.kind).name());
             facts.add(name, kind, "", "array state");
         }
     }
@@ -414,8 +416,8 @@ fn rows(
     let mut template = job.row(session.experiment, "host", Operation::Read);
     template.role = Role::Measured;
     template.started_ns = nanoseconds(before.at);
-    template.array_state_start = letters(before.status.as_ref());
-    template.array_state_end = letters(after.status.as_ref());
+    template.array_state_start = before.status.as_ref().map_or_else(String::new, letters);
+    template.array_state_end = after.status.as_ref().map_or_else(String::new, letters);
     template.sync_percent_start = percent(before.status.as_ref());
     template.sync_percent_end = percent(after.status.as_ref());
     template.members = members(session, before, after);
@@ -434,24 +436,6 @@ fn rows(
         }
     }
     rows
-}
-
-/// The array in mdstat's letters: `U` for a member that is up to date.
-fn letters(status: Option<&ArrayStatus>) -> String {
-    let Some(status) = status else {
-        return String::new();
-    };
-    let letter = |state: MemberState| match state {
-        MemberState::InSync => Some('U'),
-        MemberState::Recovering | MemberState::Faulty | MemberState::Missing => Some('_'),
-        MemberState::Spare => None,
-    };
-    let letters: String = status
-        .members
-        .iter()
-        .filter_map(|member| letter(member.state))
-        .collect();
-    format!("[{letters}]")
 }
 
 fn percent(status: Option<&ArrayStatus>) -> Option<f64> {

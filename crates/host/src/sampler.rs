@@ -8,9 +8,11 @@
 use crate::error::HostError;
 use raidlab_inventory::System;
 use raidlab_inventory::counters::{Activity, Counters, Snapshot};
+use raidlab_lab::{ArrayLook, SyncLook};
 use raidlab_shell::{Frame, Frames, Target};
-use raidlab_store::{EventRecord, Scope, Series, fact::series};
-use raidlab_systems::{ArrayStatus, ArraySystem, Built, Health, SyncKind};
+use raidlab_store::{EventRecord, Operation, Scope, Series, fact::series};
+use raidlab_systems::{ArrayStatus, ArraySystem, Built, Health, MemberState, SyncKind};
+use raidlab_units::Nanos;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
@@ -42,6 +44,8 @@ pub struct Sampler {
     status: Option<(Duration, ArrayStatus)>,
     series: BTreeMap<(String, &'static str), Vec<(u64, f64)>>,
     events: Vec<(u64, &'static str, String)>,
+    /// The states of the array, until somebody takes them.
+    looks: Vec<ArrayLook>,
 }
 
 impl Sampler {
@@ -79,6 +83,7 @@ impl Sampler {
             status: None,
             series: BTreeMap::new(),
             events: Vec::new(),
+            looks: Vec::new(),
         })
     }
 
@@ -142,6 +147,11 @@ impl Sampler {
             .collect()
     }
 
+    /// How the array was seen since the last call.
+    pub fn drain_looks(&mut self) -> Vec<ArrayLook> {
+        std::mem::take(&mut self.looks)
+    }
+
     fn take(&mut self, frame: &Frame, system: &dyn ArraySystem, built: &Built) {
         let at = self.offset + frame.at;
         let at_ns = nanoseconds(at);
@@ -172,6 +182,7 @@ impl Sampler {
             self.add(series::SYNC_PERCENT.to_owned(), "percent", at_ns, percent);
         }
         self.changed(at_ns, &status);
+        self.looks.push(look(Nanos(at_ns), &status));
         self.status = Some((at, status));
     }
 
@@ -223,18 +234,6 @@ impl Sampler {
 
     fn changed(&mut self, at_ns: u64, now: &ArrayStatus) {
         let then = self.status.as_ref().map(|(_, status)| status);
-        let kind = |status: &ArrayStatus| status.sync.map(|sync| sync.kind);
-        let (was, is) = (then.and_then(kind), kind(now));
-        if was != is {
-            if let Some(was) = was {
-                self.events
-                    .push((at_ns, "sync-end", format!("{} ended", sync_name(was))));
-            }
-            if let Some(is) = is {
-                self.events
-                    .push((at_ns, "sync-start", format!("{} began", sync_name(is))));
-            }
-        }
         if then.is_some_and(|then| then.health != now.health) {
             let text = format!("the array is {}", health_name(now.health));
             self.events.push((at_ns, "state", text));
@@ -252,13 +251,44 @@ pub fn nanoseconds(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// A kind of background copying in a word.
-pub const fn sync_name(kind: SyncKind) -> &'static str {
+/// A kind of background copying.
+pub const fn sync_operation(kind: SyncKind) -> Operation {
     match kind {
-        SyncKind::Resync => "resync",
-        SyncKind::Recovery => "recovery",
-        SyncKind::Check => "check",
-        SyncKind::Reshape => "reshape",
+        SyncKind::Resync => Operation::Resync,
+        SyncKind::Recovery => Operation::Recovery,
+        SyncKind::Check => Operation::Check,
+        SyncKind::Reshape => Operation::Reshape,
+    }
+}
+
+/// The array in mdstat's letters: `U` for a member that is up to date.
+pub fn letters(status: &ArrayStatus) -> String {
+    let letter = |state: MemberState| match state {
+        MemberState::InSync => Some('U'),
+        MemberState::Recovering | MemberState::Faulty | MemberState::Missing => Some('_'),
+        MemberState::Spare => None,
+    };
+    let letters: String = status
+        .members
+        .iter()
+        .filter_map(|member| letter(member.state))
+        .collect();
+    format!("[{letters}]")
+}
+
+/// A state of the array, in everybody's words. Whatever has changed since the state
+/// before did so between the two.
+fn look(at: Nanos, status: &ArrayStatus) -> ArrayLook {
+    ArrayLook {
+        at,
+        is_exact: false,
+        letters: letters(status),
+        sync: status.sync.map(|sync| SyncLook {
+            op: sync_operation(sync.kind),
+            percent: sync.percent,
+            member: sync.member,
+        }),
+        leaped: Nanos::ZERO,
     }
 }
 

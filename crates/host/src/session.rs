@@ -234,19 +234,11 @@ impl<'a> Session<'a> {
     pub fn event(&mut self, event: Event) -> Result<(), HostError> {
         let slot = usize::from(event.member);
         let system = self.system();
-        let (kind, text, commands) = match event.kind {
-            EventKind::Fail => ("fail", "fails", system.fail(&self.built, slot)?),
-            EventKind::Remove => ("remove", "is taken out", system.remove(&self.built, slot)?),
-            EventKind::Insert => (
-                "insert",
-                "is put back as if new",
-                system.add(&self.built, slot)?,
-            ),
-            EventKind::ReAdd => (
-                "re-add",
-                "is put back as it was",
-                system.re_add(&self.built, slot)?,
-            ),
+        let (text, commands) = match event.kind {
+            EventKind::Fail => ("fails", system.fail(&self.built, slot)?),
+            EventKind::Remove => ("is taken out", system.remove(&self.built, slot)?),
+            EventKind::Insert => ("is put back as if new", system.add(&self.built, slot)?),
+            EventKind::ReAdd => ("is put back as it was", system.re_add(&self.built, slot)?),
         };
         let device = self
             .built
@@ -254,7 +246,7 @@ impl<'a> Session<'a> {
             .get(slot)
             .map_or("", |member| &member.device);
         let text = format!("member {} ({device}) {text}", event.member);
-        self.note(kind, Some(u32::from(event.member)), text);
+        self.note(event.kind.name(), Some(u32::from(event.member)), text);
         self.deeds.happens(event);
         for command in commands {
             run_patiently(&self.target, &command)?;

@@ -6,10 +6,11 @@
 use raidlab_host::{Cleaned, HostBench, HostError, Machine, Marks, cleanup, plan};
 use raidlab_inventory::choose::Consent;
 use raidlab_lab::{
-    Bench, Choices, Experiment, Finish, HostChoice, Observer, Progress, QueueStyle, Suite,
+    ArrayLook, Background, Bench, Choices, Experiment, Finish, HostChoice, Observer, Progress,
+    QueueStyle, Suite,
 };
 use raidlab_shell::{Command, Recorded, Target};
-use raidlab_store::{Cell, CellResult, Records, fact};
+use raidlab_store::{Cell, CellResult, Operation, Records, Role, fact};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -48,6 +49,7 @@ fn experiment(suite: &str) -> Experiment {
 struct Kept {
     records: Records,
     cells: Vec<CellResult>,
+    looks: Vec<ArrayLook>,
     cancelled: bool,
 }
 
@@ -75,6 +77,9 @@ impl Observer for Kept {
         self.records.commands.extend(records.commands);
         self.records.series.extend(records.series);
     }
+    fn look(&mut self, look: ArrayLook) {
+        self.looks.push(look);
+    }
     fn cell(&mut self, result: CellResult) {
         self.cells.push(result);
     }
@@ -95,7 +100,32 @@ fn a_recorded_experiment_gives_rows_events_and_facts_and_leaves_nothing() {
     let mut kept = Kept::default();
     let finish = bench.run(&experiment, &mut kept).unwrap();
     assert_eq!(finish, Finish::Complete);
+    let mut background = Background::default();
+    kept.looks.drain(..).for_each(|look| background.look(look));
     let (cells, records) = kept.all();
+    let rebuilt = background.rows(&experiment, "host");
+    // The array was seen once without the member, and then whole: what is behind the
+    // recording's last look is made of single answers.
+    let told: Vec<(Operation, f64, f64)> = rebuilt[..2]
+        .iter()
+        .map(|row| {
+            #[expect(clippy::cast_precision_loss, reason = "nanoseconds of a few seconds")]
+            let band = row.runtime_band_ns as f64 / 1e9;
+            (row.op, (row.value() * 10.0).round(), (band * 10.0).round())
+        })
+        .collect();
+    assert_eq!(
+        told,
+        [
+            (Operation::Degraded, 15.0, 15.0),
+            (Operation::Recovery, 5.0, 5.0)
+        ]
+    );
+    assert!(
+        rebuilt[..2]
+            .iter()
+            .all(|row| !row.is_unfinished() && row.role == Role::Measured)
+    );
 
     let rows: Vec<_> = cells.iter().map(|cell| cell.rows.len()).collect();
     assert_eq!(rows, [0, 1, 1], "the job that prepares has no rows");

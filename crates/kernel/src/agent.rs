@@ -12,7 +12,7 @@ mod udev;
 use crate::messages::{Ended, Message, MessageError};
 use raidlab_host::{HostBench, HostError, Machine};
 use raidlab_inventory::choose::Consent;
-use raidlab_lab::{Bench, Experiment, Finish, Observer, Progress};
+use raidlab_lab::{ArrayLook, Bench, Experiment, Finish, Observer, Progress};
 use raidlab_store::{Cell, CellResult, Records};
 use raidlab_units::Nanos;
 use rustix::mount::{MountFlags, mount};
@@ -206,6 +206,10 @@ impl Observer for Outlet {
 
     fn record(&mut self, records: Records) {
         self.send(&Message::Records(records));
+    }
+
+    fn look(&mut self, look: ArrayLook) {
+        self.send(&Message::Look(look));
     }
 
     fn cell(&mut self, result: CellResult) {

@@ -3,10 +3,10 @@
 //! Latency histograms are bytes, which JSON has not: they go beside their rows
 //! in hexadecimal.
 
-use raidlab_lab::{Finish, Progress};
-use raidlab_store::{Cell, CellResult, Measurement, Records};
+use raidlab_lab::{ArrayLook, Finish, Progress, SyncLook};
+use raidlab_store::{Cell, CellResult, Measurement, Operation, Records};
 use raidlab_uml::Frame;
-use raidlab_units::Nanos;
+use raidlab_units::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
 use std::error::Error;
 
@@ -15,6 +15,8 @@ use std::error::Error;
 pub(crate) enum Message {
     /// The experiment got on.
     Progress(Progress),
+    /// The array was looked at.
+    Look(ArrayLook),
     /// Something to write down.
     Records(Records),
     /// A job is done.
@@ -61,6 +63,15 @@ struct WireProgress {
 }
 
 #[derive(Serialize, Deserialize)]
+struct WireLook {
+    at_ns: u64,
+    is_exact: bool,
+    letters: String,
+    sync: Option<(Operation, Option<f64>, Option<u64>)>,
+    leaped_ns: u64,
+}
+
+#[derive(Serialize, Deserialize)]
 struct WireCell {
     cell: Cell,
     rows: Vec<Measurement>,
@@ -82,6 +93,17 @@ impl Message {
                     clock_ns: progress.clock.0,
                 };
                 ("progress", serde_json::to_vec(&wire))
+            }
+            Self::Look(look) => {
+                let sync = |sync: SyncLook| (sync.op, sync.percent, sync.member.map(|it| it.0));
+                let wire = WireLook {
+                    at_ns: look.at.0,
+                    is_exact: look.is_exact,
+                    letters: look.letters.clone(),
+                    sync: look.sync.map(sync),
+                    leaped_ns: look.leaped.0,
+                };
+                ("look", serde_json::to_vec(&wire))
             }
             Self::Records(records) => ("records", serde_json::to_vec(records)),
             Self::Cell(result) => {
@@ -112,6 +134,20 @@ impl Message {
                     step: wire.step,
                     steps: wire.steps,
                     clock: Nanos(wire.clock_ns),
+                })
+            }
+            "look" => {
+                let wire: WireLook = serde_json::from_slice(payload)?;
+                Self::Look(ArrayLook {
+                    at: Nanos(wire.at_ns),
+                    is_exact: wire.is_exact,
+                    letters: wire.letters,
+                    sync: wire.sync.map(|(op, percent, member)| SyncLook {
+                        op,
+                        percent,
+                        member: member.map(Bytes),
+                    }),
+                    leaped: Nanos(wire.leaped_ns),
                 })
             }
             "records" => Self::Records(serde_json::from_slice(payload)?),
@@ -225,6 +261,17 @@ mod tests {
                 step: 3,
                 steps: 7,
                 clock: Nanos(u64::MAX),
+            }),
+            Message::Look(ArrayLook {
+                at: Nanos(5),
+                is_exact: true,
+                letters: "[U_]".to_owned(),
+                sync: Some(SyncLook {
+                    op: Operation::Recovery,
+                    percent: Some(0.1),
+                    member: Some(Bytes(u64::MAX)),
+                }),
+                leaped: Nanos(2),
             }),
             Message::Records(records),
             Message::Cell(Box::new(cell)),

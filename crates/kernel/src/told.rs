@@ -43,6 +43,7 @@ impl Told {
     pub(crate) fn pass_on(&self, message: Message, observer: &mut dyn Observer) {
         match message {
             Message::Progress(progress) => observer.progress(progress),
+            Message::Look(look) => observer.look(look),
             Message::Records(records) => observer.record(self.records(records)),
             Message::Cell(result) => {
                 observer.cell(CellResult {

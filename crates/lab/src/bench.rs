@@ -1,5 +1,6 @@
 //! What every bench does: it runs one experiment and tells an observer.
 
+use crate::background::ArrayLook;
 use crate::experiment::Experiment;
 use raidlab_store::{Cell, CellResult, Records};
 use raidlab_units::Nanos;
@@ -22,8 +23,8 @@ pub trait Bench: Sync {
     /// [`BenchError::Unsupported`] names what is not possible.
     fn check(&self, experiment: &Experiment) -> Result<(), BenchError>;
 
-    /// Runs the experiment's steps in order. Finished cells and records go to
-    /// the observer as they arise; before each step the bench asks
+    /// Runs the experiment's steps in order. Finished cells, records and looks at the
+    /// array go to the observer as they arise; before each step the bench asks
     /// [`Observer::cancelled`] and stops with [`Finish::Cancelled`] if so; it
     /// may ask within a long step too, whose rows are then not delivered.
     ///
@@ -43,6 +44,10 @@ pub trait Observer {
     fn progress(&mut self, progress: Progress);
     /// Something to write down that belongs to no single cell.
     fn record(&mut self, records: Records);
+    /// The array was looked at. Looks come in the order of their times, if not at once;
+    /// what the array did in the background is measured by them. Whoever keeps no rows
+    /// may pass over them.
+    fn look(&mut self, _look: ArrayLook) {}
     /// A job is done: its rows and what belongs to them.
     fn cell(&mut self, result: CellResult);
     /// Whether this cell was finished before the run was interrupted: its job

@@ -9,7 +9,9 @@
 //!
 //! A cell is named `subject job operation`, with `subject/filesystem` where a suite
 //! measures a subject on several; the operation may be left out where the job has
-//! one only. Its value is the mean of the rows of the newest run that has any:
+//! one only. What arrays do in the background is the job `background`: `md background
+//! recovery` is the time that a rebuild takes, `md background recovery rate` its rate;
+//! one that the run did not see the end of has no time. Its value is the mean of the rows of the newest run that has any:
 //! repetitions, and parts such as iozone's record sizes. Where these lie so far apart
 //! that others of them would have given the opposite answer, the comparison says so.
 
@@ -74,6 +76,8 @@ struct Selector {
     filesystem: Option<String>,
     job: String,
     operation: Option<String>,
+    /// Where it is not the one that the row's table shows.
+    metric: Option<Metric>,
 }
 
 #[derive(Deserialize)]
@@ -246,8 +250,9 @@ fn read_test(
     let jobs = if jobs.is_empty() { &whole } else { jobs };
     let tests: Option<Vec<Test>> = jobs.iter().map(|job| one(job)).collect();
     tests.ok_or_else(|| {
-        let remedy = "write `subject job`, `subject/filesystem job` or either with an operation";
-        document.invalid(raw.span(), "a cell has two or three words", remedy)
+        let remedy = "write `subject job`, `subject/filesystem job`, either with an operation, or \
+                      with that and what is counted: `duration`, `rate`";
+        document.invalid(raw.span(), "a cell has two to four words", remedy)
     })
 }
 
@@ -260,11 +265,16 @@ impl Selector {
             Some((subject, filesystem)) => (subject, Some(filesystem.to_owned())),
             None => (subject, None),
         };
-        (rest.len() <= 1).then(|| Self {
+        let metric = match rest.get(1) {
+            None => None,
+            Some(&word) => Some(*Metric::ALL.iter().find(|metric| metric.name() == word)?),
+        };
+        (rest.len() <= 2).then(|| Self {
             subject: subject.to_owned(),
             filesystem,
             job: job.to_owned(),
             operation: rest.first().map(|&word| word.to_owned()),
+            metric,
         })
     }
 
@@ -280,13 +290,11 @@ impl Selector {
     /// What the newest run with such rows says.
     fn value(&self, suites: &[String], runs: &[Vec<Measurement>], metric: Metric) -> Option<Value> {
         runs.iter().find_map(|rows| {
+            let is_known = |row: &&Measurement| metric != Metric::Seconds || !row.is_unfinished();
             let own = rows.iter().filter(|row| self.covers(suites, row));
-            let own: Vec<&Measurement> = own.collect();
+            let own: Vec<&Measurement> = own.filter(is_known).collect();
             own.first()?;
-            let values = own.iter().map(|row| match metric {
-                Metric::BytesPerSecond => row.bytes_per_second,
-                Metric::OperationsPerSecond => row.iops,
-            });
+            let values = own.iter().map(|row| row.value_of(metric));
             let (mut count, mut sum) = (0.0, 0.0);
             let (mut least, mut most) = (f64::INFINITY, 0.0_f64);
             for value in values {
@@ -307,7 +315,7 @@ impl Selector {
     fn metric(&self, suites: &[String], runs: &[Vec<Measurement>]) -> Option<Metric> {
         let mut rows = runs.iter().flatten();
         let row = rows.find(|row| self.covers(suites, row))?;
-        Some(row.metric())
+        Some(self.metric.unwrap_or_else(|| row.metric()))
     }
 
     fn in_words(&self) -> String {
@@ -351,10 +359,10 @@ impl Test {
         let metrics = self.to.iter().chain([&self.of]);
         let metrics = metrics.map(|one| one.metric(suites, runs));
         let metrics: Vec<Metric> = metrics.collect::<Option<_>>()?;
-        let metric = if metrics.contains(&Metric::BytesPerSecond) {
-            Metric::BytesPerSecond
-        } else {
-            Metric::OperationsPerSecond
+        let metric = match metrics.as_slice() {
+            [first, others @ ..] if others.iter().all(|other| other == first) => *first,
+            mixed if mixed.iter().any(|metric| !metric.is_of_jobs()) => return None,
+            _ => Metric::BytesPerSecond,
         };
         let of = self.of.value(suites, runs, metric)?;
         let to = self.to.iter().map(|one| one.value(suites, runs, metric));
@@ -410,6 +418,8 @@ impl Value {
         let (scale, unit) = match self.metric {
             Metric::BytesPerSecond => (1e6, "MB/s"),
             Metric::OperationsPerSecond => (1.0, "/s"),
+            Metric::Seconds => (1.0, "s"),
+            Metric::KeptPercent => (1.0, "%"),
         };
         let (mean, half_range) = (self.mean / scale, self.half_range / scale);
         let digits = match mean {

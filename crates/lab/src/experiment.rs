@@ -8,7 +8,7 @@ use crate::suite::{
     Wait, Work,
 };
 use raidlab_store::{Cell, Measurement, Operation, Role, Setting};
-use raidlab_systems::FileSystemSpec;
+use raidlab_systems::{ArraySpec, FileSystemSpec};
 use raidlab_units::{Bytes, Nanos};
 use raidlab_workload::{JobError, JobSpec};
 
@@ -38,6 +38,9 @@ pub struct Experiment {
     pub without: Vec<String>,
     /// What is done, in this order.
     pub steps: Vec<PlannedStep>,
+    /// The place of what arrays do in the background among the rows: behind all of the
+    /// suite's jobs, those included that this subject cannot do.
+    pub background_sequence: u32,
     /// Steps at the suite's end that this subject cannot do: a single disk and an
     /// array without redundancy have no member to take out.
     pub left_out: usize,
@@ -268,6 +271,7 @@ impl Experiment {
             without: choices.without.clone(),
             left_out: suite.steps.len() - (steps.len() - first),
             steps,
+            background_sequence: suite.jobs().count().try_into().unwrap_or(u32::MAX),
         }
     }
 
@@ -278,6 +282,16 @@ impl Experiment {
             PlannedStep::Rounds(rounds) => &rounds.jobs,
             PlannedStep::Event(_) | PlannedStep::Wait(_) => &[],
         })
+    }
+
+    /// Whether its array may copy something, or have a member less: then it has rows of
+    /// that too, whose number is known when it is over.
+    #[must_use]
+    pub fn may_sync(&self) -> bool {
+        let build = self.subject.build.as_ref();
+        let resyncs = build.is_some_and(ArraySpec::has_first_sync);
+        let happens = |step: &PlannedStep| matches!(step, PlannedStep::Event(_));
+        resyncs || self.steps.iter().any(happens) || self.jobs().any(|job| !job.events.is_empty())
     }
 
     /// Checks every job against the array that members of these sizes give.

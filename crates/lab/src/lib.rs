@@ -10,6 +10,7 @@
 //! run's rows, as data.
 
 mod asked;
+mod background;
 mod bench;
 pub mod catalogue;
 pub mod claims;
@@ -29,6 +30,7 @@ mod suite;
 mod words;
 
 pub use asked::{Asked, Deeds};
+pub use background::{ArrayLook, BACKGROUND_CLASS, BACKGROUND_JOB, Background, SyncLook};
 pub use bench::{Bench, BenchError, Finish, Observer, Progress};
 pub use catalogue::LoadError;
 pub use document::{FileError, Problem, SCHEMA, check_values};

@@ -12,12 +12,13 @@
 //! Where a run goes on that was interrupted, the experiments that had come to their
 //! end are not run again; the sink is told when their turn has come.
 
+use crate::background::{ArrayLook, Background, kept};
 use crate::bench::{Bench, BenchError, Finish, Observer, Progress};
 use crate::experiment::Experiment;
 use crate::published::Published;
 use crate::subject::SubjectKind;
-use raidlab_store::{Cell, CellResult, Records};
-use std::collections::BTreeSet;
+use raidlab_store::{Cell, CellResult, Measurement, Records};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
@@ -82,6 +83,8 @@ pub struct Before {
     pub ended: BTreeSet<usize>,
     /// Cells of the others; none where the bench repeats exactly.
     pub finished: BTreeSet<Cell>,
+    /// The rows of those cells, by the position of their experiment.
+    pub rows: BTreeMap<usize, Vec<Measurement>>,
 }
 
 /// Why a run ended early.
@@ -181,10 +184,14 @@ fn work(
             return;
         };
         let experiment = &experiments[index];
+        let before = options.before.rows.get(&index);
         let mut reporter = Reporter {
             index,
+            experiment,
             options,
             sender,
+            background: Background::default(),
+            rows: before.cloned().unwrap_or_default(),
         };
         if options.before.ended.contains(&index) {
             reporter.send(Message::EndedBefore);
@@ -195,15 +202,23 @@ fn work(
         } else {
             bench.run(experiment, &mut reporter)
         };
+        if !matches!(end, Ok(Finish::Cancelled)) {
+            reporter.end_background(bench.name());
+        }
         reporter.send(Message::Ended(end));
     }
 }
 
-/// A worker's observer: sends everything on.
+/// A worker's observer: sends everything on, and adds what the array did in the
+/// background.
 struct Reporter<'a> {
     index: usize,
+    experiment: &'a Experiment,
     options: RunOptions<'a>,
     sender: &'a Sender<(usize, Message)>,
+    background: Background,
+    /// The jobs' rows so far, those from before an interruption too.
+    rows: Vec<Measurement>,
 }
 
 impl Reporter<'_> {
@@ -211,6 +226,21 @@ impl Reporter<'_> {
         // The receiver outlives the workers; if it did not, nobody would miss
         // the message.
         self.sender.send((self.index, message)).ok();
+    }
+
+    /// The experiment is over: what went on in the background is known.
+    fn end_background(&self, bench: &str) {
+        let mut rows = self.background.rows(self.experiment, bench);
+        rows.extend(kept(self.experiment, bench, &self.rows));
+        if let Some(row) = rows.first() {
+            let cell = row.cell();
+            let records = Records::default();
+            self.send(Message::Cell(Box::new(CellResult {
+                cell,
+                rows,
+                records,
+            })));
+        }
     }
 }
 
@@ -223,7 +253,19 @@ impl Observer for Reporter<'_> {
         self.send(Message::Record(records));
     }
 
+    fn look(&mut self, look: ArrayLook) {
+        self.background.look(look);
+        let events = self.background.drain_events(self.experiment);
+        if !events.is_empty() {
+            self.record(Records {
+                events,
+                ..Records::default()
+            });
+        }
+    }
+
     fn cell(&mut self, result: CellResult) {
+        self.rows.extend(result.rows.iter().cloned());
         self.send(Message::Cell(Box::new(result)));
     }
 

@@ -254,6 +254,19 @@ pub enum EventKind {
     ReAdd,
 }
 
+impl EventKind {
+    /// Its name in suites and on time lines: `re-add`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Remove => "remove",
+            Self::Fail => "fail",
+            Self::Insert => "insert",
+            Self::ReAdd => "re-add",
+        }
+    }
+}
+
 impl Suite {
     /// A built-in suite by name, or a file by path: anything with a `/` or
     /// ending in `.toml` is a path. Everything that can be checked without

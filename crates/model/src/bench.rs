@@ -4,14 +4,14 @@ use crate::build::{Ablation, BuildError, Plan};
 use crate::commands::{CommandFile, CommandLine};
 use crate::facts;
 use crate::row::rows;
-use raidlab_array::{Operation, Slot};
+use raidlab_array::{Operation, Slot, SyncKind};
 use raidlab_lab::{
-    Bench, BenchError, Condition, Deeds, EventKind, Experiment, Files, Finish, Observer,
-    PlannedStep, Progress, Wait,
+    ArrayLook, Bench, BenchError, Condition, Deeds, Event, EventKind, Experiment, Files, Finish,
+    Observer, PlannedStep, Progress, SyncLook, Wait, event_in_words,
 };
-use raidlab_sim::{DiskCommand, Machine, SimError};
+use raidlab_sim::{DiskCommand, Machine, SimError, SubjectState};
 use raidlab_store::output::OutputError;
-use raidlab_store::{CellResult, Records, Setting};
+use raidlab_store::{CellResult, EventRecord, Records, Scope, Setting};
 use raidlab_units::Nanos;
 use std::cell::RefCell;
 use std::path::PathBuf;
@@ -68,6 +68,7 @@ impl Bench for ModelBench {
         });
         let steps = experiment.steps.len();
         let mut deeds = Deeds::default();
+        observer.look(look(machine.state(), true));
         for (index, step) in experiment.steps.iter().enumerate() {
             observer.progress(Progress {
                 step: index,
@@ -78,7 +79,7 @@ impl Bench for ModelBench {
                 return Ok(Finish::Cancelled);
             }
             let place = (index, steps);
-            match do_step(
+            let done = do_step(
                 step,
                 place,
                 experiment,
@@ -86,7 +87,13 @@ impl Bench for ModelBench {
                 &mut deeds,
                 &mut machine,
                 observer,
-            ) {
+            );
+            for state in machine.take_states() {
+                observer.look(look(state, true));
+            }
+            // How far a sync is.
+            observer.look(look(machine.state(), false));
+            match done {
                 Ok(()) => {}
                 Err(SimError::Interrupted) => return Ok(Finish::Cancelled),
                 Err(source) => {
@@ -104,6 +111,26 @@ impl Bench for ModelBench {
         });
         commands.take().finish().map_err(written)?;
         Ok(Finish::Complete)
+    }
+}
+
+/// A state of the array, in everybody's words.
+fn look(state: SubjectState, is_exact: bool) -> ArrayLook {
+    ArrayLook {
+        at: state.at,
+        is_exact,
+        letters: state.health,
+        sync: state.sync.map(|sync| SyncLook {
+            op: match sync.kind {
+                // Linux calls a repair a resync too.
+                SyncKind::Resync | SyncKind::Repair => raidlab_store::Operation::Resync,
+                SyncKind::Recovery => raidlab_store::Operation::Recovery,
+                SyncKind::Check => raidlab_store::Operation::Check,
+            },
+            percent: Some(sync.percent()),
+            member: Some(sync.total.to_bytes()),
+        }),
+        leaped: state.leaped,
     }
 }
 
@@ -173,6 +200,10 @@ fn do_step(
         },
         PlannedStep::Event(event) => {
             deeds.happens(*event);
+            observer.record(Records {
+                events: vec![happening(*event, experiment, machine.now())],
+                ..Records::default()
+            });
             let slot = Slot(event.member);
             match event.kind {
                 EventKind::Fail => machine.fail(slot),
@@ -188,10 +219,11 @@ fn do_step(
                 }
             }
             machine.wait(START_UP, &mut watch)?;
+            let started = machine.now();
             let result = machine.run_watched(&group, &mut watch)?;
             observer.cell(CellResult {
                 cell: job.cell(experiment),
-                rows: rows(job, experiment, &plan.presets, &result),
+                rows: rows(job, experiment, &plan.presets, started, &result),
                 records: Records {
                     observations: facts::of_job(job, experiment, plan, deeds, &result),
                     ..Records::default()
@@ -201,6 +233,23 @@ fn do_step(
         }
         // `Plan::new` has refused them.
         PlannedStep::Rounds(_) => Ok(()),
+    }
+}
+
+/// Something that the suite does to a member, for the time line.
+fn happening(event: Event, experiment: &Experiment, now: Nanos) -> EventRecord {
+    EventRecord {
+        scope: Scope {
+            host: experiment.host.clone(),
+            subject: experiment.subject.name.clone(),
+            filesystem: experiment.filesystem_label(),
+            sequence: None,
+            repetition: Some(experiment.repetition),
+        },
+        at_ns: now.0,
+        kind: event.kind.name().to_owned(),
+        member: Some(u32::from(event.member)),
+        text: event_in_words(event),
     }
 }
 

@@ -1,6 +1,6 @@
 //! The ZFS pool as a subject of the machine.
 
-use raidlab_array::{AdminError, CommandId, MemberError, Outputs, Request, Slot};
+use raidlab_array::{AdminError, CommandId, MemberError, Outputs, Request, Slot, SyncKind};
 use raidlab_sim::{Subject, SubjectError, SyncProgress};
 use raidlab_units::{Bytes, Nanos, Sectors};
 use raidlab_zfs::Pool;
@@ -60,6 +60,8 @@ impl Subject for PoolSubject {
 
     fn sync(&self) -> Option<SyncProgress> {
         self.pool.sync_status().map(|status| SyncProgress {
+            // A resilver: scrubs are not modelled.
+            kind: SyncKind::Recovery,
             position: status.done.to_sectors(),
             total: status.total.to_sectors(),
         })

@@ -6,13 +6,14 @@ use raidlab_disk::Preset;
 use raidlab_lab::{Experiment, PlannedJob};
 use raidlab_sim::{JobResult, MemberStatistics, OperationResult};
 use raidlab_store::{Latency, Measurement, MemberUse, Operation};
-use raidlab_units::BytesPerSecond;
+use raidlab_units::{BytesPerSecond, Nanos};
 
 /// One row for each operation of the job.
 pub(crate) fn rows(
     job: &PlannedJob,
     experiment: &Experiment,
     presets: &[Preset],
+    started: Nanos,
     result: &JobResult,
 ) -> Vec<Measurement> {
     let [reads, writes, trims, syncs] = [
@@ -36,6 +37,7 @@ pub(crate) fn rows(
             let mut row = job.row(experiment, "model", op);
             row.total_ios = operation.ios;
             row.total_bytes = operation.bytes.0;
+            row.started_ns = started.0;
             row.runtime_ns = result.runtime.0;
             row.iops = operation.iops(result.runtime);
             row.bytes_per_second = BytesPerSecond::mean(operation.bytes, result.runtime).0;

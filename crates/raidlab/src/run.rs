@@ -32,7 +32,7 @@ use raidlab_model::{Ablation, ModelBench};
 use raidlab_shell::{Lock, LockError, lock_file};
 use raidlab_store::output::Format;
 use raidlab_store::text::visible_path;
-use raidlab_store::{RunId, RunSummary, Store};
+use raidlab_store::{Measurement, RunId, RunSummary, Store};
 use std::fmt::Write;
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
@@ -379,7 +379,10 @@ fn measure(
         None => keeper::begin(bench.name(), prepared, &planned::of(task, prepared), store)?,
     };
     let before = match &task.resumed {
-        Some(_) => keeper::before(store, run.id, bench.repeats_exactly())?,
+        Some(_) => {
+            let experiments = prepared.experiments.len();
+            keeper::before(store, run.id, experiments, bench.repeats_exactly())?
+        }
         None => Before::default(),
     };
     let mut keeper = Keeper::new(store, run.id, prepared, task.outputs.json)?;
@@ -400,7 +403,7 @@ fn measure(
         run: &run.name,
         store: &task.outputs.store,
         planned: prepared.rows(),
-        rows: store.measurements(run.id)?.len(),
+        rows: of_jobs(&store.measurements(run.id)?),
         begun_before: task.resumed.is_some(),
     };
     let end = match end {
@@ -431,6 +434,11 @@ fn measure(
         failure: kept.failed(end, prepared),
         name: run.name,
     })
+}
+
+/// How many rows are those of jobs: only they are known beforehand.
+fn of_jobs(rows: &[Measurement]) -> usize {
+    rows.iter().filter(|row| !row.op.is_background()).count()
 }
 
 /// What to say of a run that did not go to its end.

@@ -23,8 +23,9 @@ use crate::compute::doubt::{Limits, around, words};
 use crate::compute::findings::sign;
 use crate::compute::fold::stream;
 use crate::compute::rate::Rate;
+use crate::compute::standing::Better;
 use crate::compute::trust::MODEL_BENCH;
-use crate::compute::view::{Row, View};
+use crate::compute::view::{Cell, Row, View};
 use crate::data::RunData;
 use crate::format::figure;
 use crate::html::ReportError;
@@ -102,8 +103,10 @@ pub struct ComparedRow {
     /// Subject, file system and host, as far as they are not the same
     /// everywhere.
     pub place: String,
-    /// The unit of the figures. More is better.
+    /// The unit of the figures.
     pub unit: &'static str,
+    /// Whether more is better; of times less is.
+    pub more_is_better: bool,
     /// In the order of the runs.
     pub cells: Vec<Option<ComparedCell>>,
 }
@@ -117,6 +120,8 @@ pub struct ComparedCell {
     pub text: String,
     /// Repetitions in it.
     pub repetitions: usize,
+    /// Whether it is a time that had not ended.
+    pub at_least: bool,
     /// Whether the run's audit struck it out.
     pub struck: bool,
     /// Signs and rules of fatal findings and warnings: `✗ C1`.
@@ -166,6 +171,8 @@ struct Key<'a> {
     subject: &'a str,
     filesystem: &'a str,
     host: &'a str,
+    /// Of a second figure of the same measurements its unit.
+    rate: Option<&'static str>,
 }
 
 /// A row's cell in one run.
@@ -251,9 +258,10 @@ fn matched<'v, 'a>(
     let mut all: Vec<(Key<'_>, Vec<Option<Found<'_, '_>>>)> = Vec::new();
     let mut places: BTreeMap<Key<'_>, usize> = BTreeMap::new();
     for (run, view) in views.iter().enumerate() {
-        for (column, row, cell) in view.cells() {
+        for (column, row, cell) in view.all_cells() {
             let m: &Measurement = cell.m;
             let key = Key {
+                rate: (!row.is_main()).then_some(row.rate.unit()),
                 suite: &m.suite,
                 job: &m.job,
                 op: m.op,
@@ -300,8 +308,9 @@ fn compared_row(runs: &[RunData], found: &[Option<Found<'_, '_>>], place: String
         let band = around(cell.m, value).map(|band| format!(" ({})", words(band)));
         Some(ComparedCell {
             value,
-            text: figure(value) + &band.unwrap_or_default(),
+            text: figure_text(cell, value) + &band.unwrap_or_default(),
             repetitions: cell.used,
+            at_least: cell.at_least,
             struck: cell.fatal,
             marks: marks(&run.findings, &row.findings[column]),
             members: cell.m.members.iter().map(counts).collect(),
@@ -315,6 +324,7 @@ fn compared_row(runs: &[RunData], found: &[Option<Found<'_, '_>>], place: String
         position: 0,
         place,
         unit: rate.unit(),
+        more_is_better: rate.better() == Better::More,
         cells: cells.collect(),
     }
 }
@@ -365,7 +375,7 @@ fn judge(
         };
         let mut stream = stream(base.run.seed, own_base.row.head).fork("runs", run as u64);
         let sides = (side(own_base, base), side(own_other, other));
-        if let Some(comparison) = compare_sides(&sides.0, &sides.1, &mut stream) {
+        if let Some(comparison) = compare_sides(&sides.0, &sides.1, rate.better(), &mut stream) {
             places.push(place);
             table.push(comparison);
         }
@@ -384,13 +394,15 @@ fn judge(
     };
     correct_table(&mut table, correction);
     let modelled = base.run.bench == MODEL_BENCH && other.run.bench == MODEL_BENCH;
+    let rows_better: Vec<bool> = rows.iter().map(|row| row.more_is_better).collect();
     for (place, comparison) in places.into_iter().zip(table) {
         let values = [0, run].map(|run| rows[place].cells[run].as_ref().map(|cell| cell.value));
         let (own_base, own_other) = found[place];
         let limits = shown(own_other).zip(shown(own_base));
         let limits = limits.and_then(|(other, base)| Limits::of(other, base));
         if let ([Some(base), Some(other)], Some(cell)) = (values, &mut rows[place].cells[run]) {
-            cell.verdict = verdict(base, other, &comparison, modelled)
+            let better = rows_better[place];
+            cell.verdict = verdict(base, other, &comparison, modelled.then_some(better))
                 .map(|verdict| verdict.unless_open(limits));
         }
     }
@@ -398,13 +410,18 @@ fn judge(
 }
 
 /// A verdict for showing. Between runs of a model there is no chance: every
-/// difference is one.
-fn verdict(base: f64, other: f64, found: &Comparison, modelled: bool) -> Option<ComparedVerdict> {
+/// difference is one; `modelled`: whether more is better between such runs.
+fn verdict(
+    base: f64,
+    other: f64,
+    found: &Comparison,
+    modelled: Option<bool>,
+) -> Option<ComparedVerdict> {
     let change = Change::between(base, other)?;
-    let (answer, words) = match &found.verdict {
-        _ if modelled => {
+    let (answer, words) = match (&found.verdict, modelled) {
+        (_, Some(more_is_better)) => {
             let within = (change.ratio() - 1.0).abs() < found.margin;
-            let answer = match change.ratio() >= 1.0 {
+            let answer = match (change.ratio() >= 1.0) == more_is_better {
                 _ if within => Answer::Same,
                 true => Answer::Better,
                 false => Answer::Worse,
@@ -414,10 +431,10 @@ fn verdict(base: f64, other: f64, found: &Comparison, modelled: bool) -> Option<
                 format!("{} (modelled: no chance in it)", change.percent_text()),
             )
         }
-        Verdict::Better { .. } => (Answer::Better, found.to_string()),
-        Verdict::Worse { .. } => (Answer::Worse, found.to_string()),
-        Verdict::Same { .. } => (Answer::Same, found.to_string()),
-        Verdict::CannotTell { .. } => (Answer::CannotTell, found.to_string()),
+        (Verdict::Better { .. }, None) => (Answer::Better, found.to_string()),
+        (Verdict::Worse { .. }, None) => (Answer::Worse, found.to_string()),
+        (Verdict::Same { .. }, None) => (Answer::Same, found.to_string()),
+        (Verdict::CannotTell { .. }, None) => (Answer::CannotTell, found.to_string()),
     };
     Some(ComparedVerdict {
         answer,
@@ -438,6 +455,12 @@ impl ComparedVerdict {
         }
         self
     }
+}
+
+/// A figure; of a time that had not ended that it is more.
+fn figure_text(cell: Cell<'_>, value: f64) -> String {
+    let more = if cell.at_least { ">" } else { "" };
+    format!("{more}{}", figure(value))
 }
 
 fn head(data: &RunData) -> ComparedRun {

@@ -141,7 +141,7 @@ pub fn html(data: &RunData) -> Result<String, ReportError> {
         trust: trust(&view),
         subjects: subjects(&view, 0..view.names.len()),
         compared: subjects(&view, view.compared()),
-        units: units_note(&view.rows.iter().map(|row| row.rate).collect::<Vec<_>>()),
+        units: units_note(&view.all_rows().map(|row| row.rate).collect::<Vec<_>>()),
         unit_names: unit_names(view.main_rows().map(|row| row.rate)),
         results: table::results(data, &view),
         matrices: matrices(&view),

@@ -18,6 +18,8 @@ mod table;
 mod terminal;
 
 #[cfg(test)]
+mod background_tests;
+#[cfg(test)]
 mod sample;
 
 pub use compare::{

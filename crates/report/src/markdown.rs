@@ -131,16 +131,16 @@ fn answer(text: &mut String, data: &RunData, view: &View<'_>) {
             escaped(&verdict.reason(&view.names))
         );
     }
-    if !view.rows.is_empty() {
+    if view.all_rows().next().is_some() {
         let _ = writeln!(text, "\n{}", escaped(&trust(view).join(" ")));
     }
 }
 
 fn results(text: &mut String, data: &RunData, view: &View<'_>) {
-    if view.rows.is_empty() {
+    if view.all_rows().next().is_none() {
         return;
     }
-    let rates: Vec<_> = view.rows.iter().map(|row| row.rate).collect();
+    let rates: Vec<_> = view.all_rows().map(|row| row.rate).collect();
     let note = escaped(&units_note(&rates));
     let _ = writeln!(
         text,
@@ -150,6 +150,7 @@ fn results(text: &mut String, data: &RunData, view: &View<'_>) {
     for (title, rows) in [
         ("Array at rest", &tables.steady),
         ("During resync", &tables.syncing),
+        ("In the background", &tables.background),
     ] {
         if rows.is_empty() {
             continue;

@@ -74,7 +74,7 @@ pub fn summary(data: &RunData, style: &Style) -> String {
             wrapped(&mut text, &format!("    {certainty}"), style);
         }
     }
-    if !view.rows.is_empty() {
+    if view.all_rows().next().is_some() {
         text.push('\n');
         wrapped(&mut text, &trust(&view).join(" "), style);
     }
@@ -105,6 +105,16 @@ pub fn result_tables(data: &RunData, style: &Style) -> String {
             "During resync (more is better; percent against the best; sync at the job's start)";
         wrapped(&mut text, head, style);
         results(&mut text, &heads, &tables.syncing, true, style);
+    }
+    if !tables.background.is_empty() {
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        text.push_str(
+            "In the background (s: less is better; MB/s of each member, % kept by jobs: more is \
+             better)\n",
+        );
+        results(&mut text, &heads, &tables.background, false, style);
     }
     let in_matrices = view.cells().filter(|(_, row, _)| row.in_matrix).count();
     if in_matrices > 0 {

@@ -1,4 +1,4 @@
-//! What a tool did to the subject.
+//! What a tool did to the subject, and what the subject did by itself.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -19,9 +19,9 @@ enum Moves {
 /// order of tables.
 macro_rules! operations {
     ($($(#[$doc:meta])* $operation:ident, $name:literal, $moves:ident;)*) => {
-        /// One kind of operation that a tool times. Reads and writes are
-        /// measured apart, also where one job mixes them, unless the tool
-        /// itself counts them together.
+        /// One kind of operation that a tool times, or that an array does in the
+        /// background. Reads and writes are measured apart, also where one job mixes
+        /// them, unless the tool itself counts them together.
         #[derive(
             Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
         )]
@@ -113,6 +113,18 @@ operations! {
     Pread, "pread", In;
     /// iozone: `pread` a second time.
     Repread, "repread", In;
+    /// An array makes its members equal, after its creation or after a crash.
+    Resync, "resync", Other;
+    /// An array fills members anew from the others: a rebuild; ZFS: resilver.
+    Recovery, "recovery", Other;
+    /// An array compares its copies, or data and parity; ZFS, btrfs: scrub.
+    Check, "check", Other;
+    /// An array changes its layout.
+    Reshape, "reshape", Other;
+    /// An array has a member less than it should, until the last one is filled.
+    Degraded, "degraded", Other;
+    /// What a job has of its rate while one of these goes on.
+    Kept, "kept", Other;
 }
 
 impl Operation {
@@ -126,6 +138,21 @@ impl Operation {
     #[must_use]
     pub const fn only_writes(self) -> bool {
         matches!(self.moves(), Moves::Out)
+    }
+
+    /// Whether it is no job's: what an array does in the background, and what that
+    /// leaves to jobs.
+    #[must_use]
+    pub const fn is_background(self) -> bool {
+        matches!(
+            self,
+            Self::Resync
+                | Self::Recovery
+                | Self::Check
+                | Self::Reshape
+                | Self::Degraded
+                | Self::Kept
+        )
     }
 
     /// Whether it handles whole files and moves none of their bytes, as

@@ -71,6 +71,7 @@ impl Subject for ArraySubject {
 
     fn sync(&self) -> Option<SyncProgress> {
         self.array.sync_status().map(|status| SyncProgress {
+            kind: status.kind,
             position: status.position,
             total: status.total,
         })

@@ -193,6 +193,7 @@ impl Machine {
     /// Moves the clock by `time` and every head to a member's `sector`.
     fn jump(&mut self, time: Nanos, sector: Sectors) {
         self.now += time;
+        self.leaped += time;
         for drive in &mut self.drives {
             drive.leap(sector);
         }

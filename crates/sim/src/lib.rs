@@ -31,4 +31,4 @@ pub use persistent_subject::PersistentSubject;
 pub use result::{
     DepthFound, JobOperations, JobResult, MemberStatistics, OperationResult, Steadiness,
 };
-pub use subject::{Subject, SubjectError, SyncProgress};
+pub use subject::{Subject, SubjectError, SubjectState, SyncProgress};

@@ -13,7 +13,7 @@ use crate::host::Host;
 use crate::jobs::Jobs;
 use crate::result::{JobResult, MemberStatistics};
 use crate::steps::answer;
-use crate::subject::{Subject, SubjectError, SyncProgress};
+use crate::subject::{Subject, SubjectError, SubjectState, SyncProgress};
 use raidlab_array::{Event, Finished, Operation, Outputs, Request, Slot, StepId, StepResult};
 use raidlab_disk::Completion;
 use raidlab_disk::shared::Attached;
@@ -123,6 +123,10 @@ pub struct Machine {
     events: Vec<(Nanos, Event)>,
     /// Discards for disks that take none.
     refused: Vec<raidlab_array::CommandId>,
+    /// How the subject stood after each of these, until somebody takes them.
+    states: Vec<SubjectState>,
+    /// Time that was leapt over.
+    pub(crate) leaped: Nanos,
     /// What steps found, on the way to the subject.
     answers: Vec<(StepId, StepResult)>,
     /// Events since the start, for the watcher.
@@ -156,6 +160,8 @@ impl Machine {
             commands: Vec::new(),
             events: Vec::new(),
             refused: Vec::new(),
+            states: Vec::new(),
+            leaped: Nanos::ZERO,
             answers: Vec::new(),
             passed: 0,
         }
@@ -195,6 +201,22 @@ impl Machine {
     #[must_use]
     pub fn events(&self) -> &[(Nanos, Event)] {
         &self.events
+    }
+
+    /// How the subject stands now.
+    #[must_use]
+    pub fn state(&self) -> SubjectState {
+        SubjectState {
+            at: self.now,
+            health: self.health(),
+            sync: self.sync(),
+            leaped: self.leaped,
+        }
+    }
+
+    /// How the subject stood after each event of its array since the last call.
+    pub fn take_states(&mut self) -> Vec<SubjectState> {
+        std::mem::take(&mut self.states)
     }
 
     /// Marks a member as failed.
@@ -437,6 +459,10 @@ impl Machine {
                 }
             }
             self.finished.append(&mut self.outputs.finished);
+            if !self.outputs.events.is_empty() {
+                let state = self.state();
+                self.states.push(state);
+            }
             self.events
                 .extend(self.outputs.events.drain(..).map(|event| (now, event)));
             self.answers

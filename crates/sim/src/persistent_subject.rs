@@ -219,11 +219,13 @@ impl Subject for PersistentSubject {
         let status = self.array.status().sync?;
         if self.counts_array_sectors(&status) {
             return Some(SyncProgress {
+                kind: status.kind,
                 position: scale(status.position, self.used, status.total),
                 total: self.used,
             });
         }
         Some(SyncProgress {
+            kind: status.kind,
             position: status.position,
             total: status.total,
         })

@@ -1,13 +1,15 @@
 //! What the machine drives: the array core, or a pool, behind one trait.
 
-use raidlab_array::{CommandId, MemberError, Outputs, Request, Slot, StepId, StepResult};
+use raidlab_array::{CommandId, MemberError, Outputs, Request, Slot, StepId, StepResult, SyncKind};
 use raidlab_units::{Bytes, Nanos, Sectors};
 use thiserror::Error;
 
 /// Resync or recovery in progress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SyncProgress {
-    /// Everything below is done.
+    /// What it does.
+    pub kind: SyncKind,
+    /// Everything below is done, sectors of each member.
     pub position: Sectors,
     /// Where it ends.
     pub total: Sectors,
@@ -23,6 +25,19 @@ impl SyncProgress {
         }
         self.position.0 as f64 / self.total.0 as f64 * 100.0
     }
+}
+
+/// How a subject stands at one moment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SubjectState {
+    /// When.
+    pub at: Nanos,
+    /// In mdstat's letters: `[UU]`.
+    pub health: String,
+    /// Resync or recovery, where one runs.
+    pub sync: Option<SyncProgress>,
+    /// How much of the time until then was leapt over.
+    pub leaped: Nanos,
 }
 
 /// A verb that the subject refused.

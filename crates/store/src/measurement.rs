@@ -193,13 +193,20 @@ pub struct Measurement {
     /// When it began, nanoseconds since its experiment began.
     pub started_ns: u64,
     /// From the first submission to the last completion, nanoseconds; fio's `runt`.
+    /// Of what an array does in the background from its begin to its end. Less is better.
     pub runtime_ns: u64,
+    /// How far `runtime_ns` may be off either way, nanoseconds: where the array was only
+    /// looked at now and then. 0 of jobs, and where both ends are known.
+    pub runtime_band_ns: u64,
     /// Operations per second, `total_ios` over `runtime_ns` where both are
     /// known; 0 where the tool does not tell. More is better.
     pub iops: f64,
     /// Bytes per second, `total_bytes` over `runtime_ns` where both are known;
     /// 0 for operations that move no bytes. More is better.
     pub bytes_per_second: f64,
+    /// What the job has here of its rate without anything in the background, percent.
+    /// More is better.
+    pub kept_percent: Option<f64>,
     /// Processor time over the run time, percent of one processor, where the
     /// tool tells. Less is better.
     pub cpu_percent: Option<f64>,
@@ -253,8 +260,10 @@ impl Measurement {
             total_bytes: 0,
             started_ns: 0,
             runtime_ns: 0,
+            runtime_band_ns: 0,
             iops: 0.0,
             bytes_per_second: 0.0,
+            kept_percent: None,
             cpu_percent: None,
             latency: Latency::default(),
             array_state_start: String::new(),
@@ -272,33 +281,102 @@ impl Measurement {
 
     /// The one figure that a table of this row's class shows: operations per
     /// second for small random blocks and for operations without bytes, bytes
-    /// per second for all others.
+    /// per second for all others; the time of what an array does in the background.
     #[must_use]
     pub fn metric(&self) -> Metric {
         let small = self.block_size_bytes > 0 && self.block_size_bytes < 64 * 1024;
-        if self.bytes_per_second <= 0.0 || (small && self.iops > 0.0) {
+        if self.op == Operation::Kept {
+            Metric::KeptPercent
+        } else if self.op.is_background() {
+            Metric::Seconds
+        } else if self.bytes_per_second <= 0.0 || (small && self.iops > 0.0) {
             Metric::OperationsPerSecond
         } else {
             Metric::BytesPerSecond
         }
     }
 
+    /// All its figures, [`Measurement::metric`] first: what an array copies in the
+    /// background has a rate beside its time, where it is known how much that was.
+    pub fn metrics(&self) -> impl Iterator<Item = Metric> + use<> {
+        let first = self.metric();
+        let rate = first == Metric::Seconds && self.bytes_per_second > 0.0;
+        let rate = rate.then_some(Metric::BytesPerSecond);
+        std::iter::once(first).chain(rate)
+    }
+
     /// The value of [`Measurement::metric`].
     #[must_use]
     pub fn value(&self) -> f64 {
-        match self.metric() {
+        self.value_of(self.metric())
+    }
+
+    /// The figure that a metric counts; 0 where the row has none.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "2^53 ns are 104 days")]
+    pub fn value_of(&self, metric: Metric) -> f64 {
+        match metric {
             Metric::OperationsPerSecond => self.iops,
             Metric::BytesPerSecond => self.bytes_per_second,
+            Metric::Seconds => self.runtime_ns as f64 / 1e9,
+            Metric::KeptPercent => self.kept_percent.unwrap_or(0.0),
+        }
+    }
+
+    /// Whether it went on when the run ended: its time is at least what the row says.
+    #[must_use]
+    pub fn is_unfinished(&self) -> bool {
+        match self.op {
+            Operation::Degraded => self.array_state_end.contains('_'),
+            Operation::Kept => false,
+            op => op.is_background() && self.sync_percent_end != Some(100.0),
         }
     }
 }
 
-/// What a figure counts. Both are rates: more is better.
+/// What a figure counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Metric {
     /// Reads, writes, seeks, files: operations per second.
     OperationsPerSecond,
-    /// Bytes per second.
+    /// Bytes per second; of what an array copies, bytes of each member.
     BytesPerSecond,
+    /// How long it took, seconds.
+    Seconds,
+    /// What a job has of its undisturbed rate, percent.
+    KeptPercent,
+}
+
+impl Metric {
+    /// Every one.
+    pub const ALL: &'static [Self] = &[
+        Self::OperationsPerSecond,
+        Self::BytesPerSecond,
+        Self::Seconds,
+        Self::KeptPercent,
+    ];
+
+    /// Its name in files: `duration`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::OperationsPerSecond => "operations",
+            Self::BytesPerSecond => "rate",
+            Self::Seconds => "duration",
+            Self::KeptPercent => "kept",
+        }
+    }
+
+    /// Whether it counts what jobs do.
+    #[must_use]
+    pub const fn is_of_jobs(self) -> bool {
+        matches!(self, Self::OperationsPerSecond | Self::BytesPerSecond)
+    }
+
+    /// Whether more of it is better; of time less is.
+    #[must_use]
+    pub const fn more_is_better(self) -> bool {
+        !matches!(self, Self::Seconds)
+    }
 }

@@ -109,6 +109,8 @@ fn insert_measurement(
         maybe_real("disk_band_low", m.disk_band.map(|band| band.low))?,
         maybe_real("disk_band_high", m.disk_band.map(|band| band.high))?,
         maybe_real("disk_band_ratio", m.disk_band.map(|band| band.ratio))?,
+        integer("runtime_band_ns", m.runtime_band_ns)?,
+        maybe_real("kept_percent", m.kept_percent)?,
     ];
     statement.insert(values).map_err(|error| {
         if is_unique_violation(&error) {
@@ -229,6 +231,8 @@ pub(crate) fn read_measurement(row: &Row<'_>) -> rusqlite::Result<Measurement> {
         total_bytes: counter(row, "total_bytes")?,
         started_ns: counter(row, "started_ns")?,
         runtime_ns: counter(row, "runtime_ns")?,
+        runtime_band_ns: counter(row, "runtime_band_ns")?,
+        kept_percent: row.get("kept_percent")?,
         iops: row.get("iops")?,
         bytes_per_second: row.get("bytes_per_second")?,
         cpu_percent: row.get("cpu_percent")?,

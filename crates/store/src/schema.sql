@@ -59,6 +59,8 @@ CREATE TABLE measurement (
     total_bytes          INTEGER NOT NULL,
     started_ns           INTEGER NOT NULL,       -- since the experiment began
     runtime_ns           INTEGER NOT NULL,
+    runtime_band_ns      INTEGER NOT NULL DEFAULT 0,  -- either way
+    kept_percent         REAL,                   -- of the rate without a sync
     iops                 REAL NOT NULL,
     bytes_per_second     REAL NOT NULL,
     cpu_percent          REAL,                   -- of one processor

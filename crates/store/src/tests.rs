@@ -52,6 +52,8 @@ pub(crate) fn measurement(sequence: u32) -> Measurement {
         iops: 186.0,
         bytes_per_second: 761_856.0,
         cpu_percent: None,
+        runtime_band_ns: 0,
+        kept_percent: None,
         latency: Latency {
             mean_ns: 21_505_376.5,
             p50_ns: 19_000_000,

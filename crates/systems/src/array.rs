@@ -141,6 +141,8 @@ pub struct SyncStatus {
     pub kind: SyncKind,
     /// How far it is, 0 to 100; `None` where it waits to begin.
     pub percent: Option<f64>,
+    /// What 100 percent are on each member, where the system tells.
+    pub member: Option<Bytes>,
     /// Its rate now, where the system tells. More is better.
     pub bytes_per_second: Option<f64>,
 }

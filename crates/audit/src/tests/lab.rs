@@ -52,6 +52,8 @@ pub(super) fn row(op: Operation) -> Measurement {
         iops: 762.94,
         bytes_per_second: 1e8,
         cpu_percent: Some(5.0),
+        runtime_band_ns: 0,
+        kept_percent: None,
         latency: Latency::default(),
         array_state_start: "[UU]".to_owned(),
         array_state_end: "[UU]".to_owned(),

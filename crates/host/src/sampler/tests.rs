@@ -90,8 +90,6 @@ fn frames_become_series_and_changes_of_state_events() {
         .into_iter()
         .map(|event| match event.kind.as_str() {
             "sampling-gap" => ("gap", event.text),
-            "sync-start" => ("start", event.text),
-            "sync-end" => ("end", event.text),
             "state" => ("state", event.text),
             other => panic!("an event of kind {other}"),
         })
@@ -99,11 +97,27 @@ fn frames_become_series_and_changes_of_state_events() {
     let expected = [
         ("state", "the array is degraded"),
         ("gap", "nothing was sampled for 5.0 s"),
-        ("start", "recovery began"),
-        ("end", "recovery ended"),
         ("state", "the array is optimal"),
     ];
     assert_eq!(events, expected.map(|(kind, text)| (kind, text.to_owned())));
+
+    // Out of these the times of the rebuild are derived.
+    let looks = sampler.drain_looks();
+    assert!(looks.iter().all(|look| !look.is_exact));
+    let seen = looks.iter().map(|look| {
+        let sync = look.sync.map(|sync| (sync.op, sync.percent));
+        (look.letters.clone(), sync)
+    });
+    let recovery = Some((Operation::Recovery, Some(15.5)));
+    let expected = [
+        ("[UU]", None),
+        ("[UU]", None),
+        ("[U_]", None),
+        ("[U_]", recovery),
+        ("[UU]", None),
+    ];
+    assert!(seen.eq(expected.map(|(letters, sync)| (letters.to_owned(), sync))));
+    assert!(sampler.drain_looks().is_empty());
 
     let series = sampler.drain_series(&scope);
     let points = |name: &str| {

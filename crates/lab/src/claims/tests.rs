@@ -116,6 +116,44 @@ fn blocks_of_different_sizes_are_compared_by_bytes() {
 }
 
 #[test]
+fn claims_speak_of_rebuilds() {
+    let recovery = |subject: &str, seconds: u64, percent: f64| Measurement {
+        op: Operation::Recovery,
+        job: "background".to_owned(),
+        runtime_ns: seconds * 1_000_000_000,
+        sync_percent_end: Some(percent),
+        iops: 0.0,
+        ..row(subject, "background", 100.0)
+    };
+    let text = |cell: &str| FILE.replace(" j read", &format!(" background {cell}"));
+    let of = |cell: &str, percent: f64| {
+        let claims = claims(&text(cell)).expect("valid");
+        let rows = [("both", 200), ("one", 100), ("two", 100)];
+        let rows = rows.map(|(subject, seconds)| recovery(subject, seconds, percent));
+        let judged = claims.judge(&[rows.to_vec()]);
+        let outcome = judged[0].outcomes.first();
+        (
+            judged[0].verdict,
+            outcome.map(|outcome| outcome.words.clone()),
+        )
+    };
+    let words = |words: &str| Some(words.to_owned());
+    assert_eq!(
+        of("recovery", 100.0),
+        (
+            Verdict::Reproduced,
+            words("background recovery: both 200 s : one 100 s + two 100 s")
+        )
+    );
+    assert_eq!(
+        of("recovery rate", 100.0).1,
+        words("background recovery: both 100 MB/s : one 100 MB/s + two 100 MB/s")
+    );
+    // Nobody knows how long it would have taken.
+    assert_eq!(of("recovery", 40.0), (Verdict::NotRun, None));
+}
+
+#[test]
 fn mistakes_are_refused_with_their_lines() {
     let broken = [
         ("id = \"B\"", "id = \"A\"", "twice"),
@@ -124,7 +162,8 @@ fn mistakes_are_refused_with_their_lines() {
             "",
             "tested or it is not",
         ),
-        ("both j read\"", "both\"", "two or three words"),
+        ("both j read\"", "both\"", "two to four words"),
+        ("both j read\"", "both j read fast\"", "two to four words"),
         ("at_least = 0.9", "at_least = 9", "nothing can hold"),
         ("says = \"blue", "say = \"blue", "did you mean `says`"),
     ];

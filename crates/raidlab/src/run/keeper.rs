@@ -110,22 +110,33 @@ pub fn begin_as(
     }
 }
 
-/// What an interrupted run has finished. Where experiments repeat exactly, those that
+/// What an interrupted run of so many experiments has finished. Where experiments repeat exactly, those that
 /// did not come to their end are forgotten: they begin anew.
 ///
 /// # Errors
 /// When the store cannot be read or written.
-pub fn before(store: &mut Store, run: RunId, repeats: bool) -> Result<Before, StoreError> {
+pub fn before(
+    store: &mut Store,
+    run: RunId,
+    experiments: usize,
+    repeats: bool,
+) -> Result<Before, StoreError> {
     let ended = store.ended_experiments(run)?;
-    let ended = ended.into_iter().map(|one| one as usize).collect();
-    let finished = if repeats {
+    let mut before = Before {
+        ended: ended.into_iter().map(|one| one as usize).collect(),
+        ..Before::default()
+    };
+    if repeats {
         store.forget_unfinished(run)?;
-        BTreeSet::new()
     } else {
         store.forget_failures(run)?;
-        store.finished_cells(run)?.into_iter().collect()
-    };
-    Ok(Before { ended, finished })
+        before.finished = store.finished_cells(run)?.into_iter().collect();
+        for index in (0..experiments).filter(|index| !before.ended.contains(index)) {
+            let rows = store.measurements_of(run.experiment(position(index)))?;
+            before.rows.insert(index, rows);
+        }
+    }
+    Ok(before)
 }
 
 /// Writes down which experiments of a run failed.
@@ -367,7 +378,7 @@ mod tests {
             let said = store.notes(run).expect("notes");
             assert_eq!(said.len(), begun.len() + 1);
             assert!(said[begun.len()].statement.contains("it spins"));
-            before(&mut store, run, repeats).expect("it goes on");
+            before(&mut store, run, 2, repeats).expect("it goes on");
             assert_eq!(store.notes(run).expect("notes"), begun);
         }
     }

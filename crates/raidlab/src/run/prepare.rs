@@ -319,7 +319,7 @@ pub fn remarks(asked: &Asked, suite: &Suite) -> Vec<AccuracyNote> {
 }
 
 impl Prepared {
-    /// How many rows there will be; `None` where a job is not one that is read
+    /// How many rows of jobs there will be; `None` where a job is not one that is read
     /// beforehand, whose rows are known once it has run: bonnie++, iozone, or
     /// options that only a real fio understands.
     pub fn rows(&self) -> Option<usize> {
@@ -369,10 +369,13 @@ impl Prepared {
                 let _ = writeln!(text, "{}", experiment.plan());
             }
         }
-        let rows = self.rows().map_or_else(
+        let mut rows = self.rows().map_or_else(
             || "rows as the programs report".to_owned(),
             |rows| format!("{rows} rows"),
         );
+        if self.experiments.iter().any(Experiment::may_sync) {
+            rows += ", and those of what the arrays do in the background";
+        }
         let _ = writeln!(
             text,
             "{} experiments with the parameter sets {}; {rows}; nothing was run or written",

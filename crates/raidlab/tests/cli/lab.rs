@@ -48,8 +48,11 @@ class = "resync"
 fio = "--rw=randread --bs=4k --iodepth=32 --filesize=8g --runtime=2 --direct=1 --gtod_reduce=1"
 "#;
 
-/// Rows of [`SUITE`] for each subject and fit: job 2 reads and writes.
-pub const ROWS: usize = 4;
+/// Rows of [`SUITE`]'s jobs for each subject and fit: job 2 reads and writes.
+pub const JOB_ROWS: usize = 4;
+
+/// With those of the rebuild and of the time without a member.
+pub const ROWS: usize = JOB_ROWS + 2;
 
 /// A fio job file that takes a blink.
 pub const JOB_FILE: &str = "\

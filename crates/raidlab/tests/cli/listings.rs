@@ -1,6 +1,6 @@
 //! What `suites`, `subjects`, `disks`, `report` and `fit` show.
 
-use crate::lab::{Lab, ROWS};
+use crate::lab::{JOB_ROWS, Lab, ROWS};
 use serde_json::Value;
 
 #[test]
@@ -99,7 +99,7 @@ fn runs_are_listed_shown_exported_and_deleted() {
         "page.html",
     ]);
     let members = std::fs::read_to_string(lab.path("members.csv")).expect("written");
-    assert_eq!(members.lines().count(), 1 + 4 * ROWS * 2);
+    assert_eq!(members.lines().count(), 1 + 4 * JOB_ROWS * 2);
     let page = std::fs::read_to_string(lab.path("page.html")).expect("written");
     assert!(page.contains("</html>"));
 

@@ -105,6 +105,13 @@ fn json_rows_say_at_least_what_was_promised() {
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     let rows = rows(&ran.stdout);
     assert_eq!(rows.len(), 2 * ROWS);
+    let (background, rows): (Vec<_>, Vec<_>) =
+        rows.iter().partition(|row| row["job"] == "background");
+    let operations: Vec<_> = background.iter().map(|row| &row["op"]).collect();
+    assert_eq!(operations, ["degraded", "recovery"].repeat(2));
+    for row in &background {
+        assert!(row["runtime_ns"].as_f64().expect("a number") > 0.0);
+    }
     for row in &rows {
         assert_eq!(row["bench"], "model");
         assert_eq!(row["subject"], "gmirror");

@@ -218,6 +218,7 @@ fn figure_words(cell: &ComparedCell) -> String {
 /// The change, the verdict, and what it looks like.
 fn verdict_words(row: &ComparedRow, run: usize) -> (String, String, Tone) {
     let struck = row.cells.iter().flatten().any(|cell| cell.struck);
+    let goes_on = row.cells.iter().flatten().any(|cell| cell.at_least);
     match row.cells[run]
         .as_ref()
         .and_then(|cell| cell.verdict.as_ref())
@@ -235,6 +236,7 @@ fn verdict_words(row: &ComparedRow, run: usize) -> (String, String, Tone) {
             "struck out by the audit".to_owned(),
             Tone::Plain,
         ),
+        None if goes_on => (String::new(), "had not ended".to_owned(), Tone::Plain),
         None => (String::new(), "not in both runs".to_owned(), Tone::Plain),
     }
 }

@@ -8,6 +8,7 @@
 
 use super::fold::stream;
 use super::rate::Rate;
+use super::standing::Better;
 use super::view::Row;
 use raidlab_random::Stream;
 use raidlab_statistics::{
@@ -76,8 +77,16 @@ impl Side {
 }
 
 /// How `other` stands to `base`; `None` where either has no figure above zero.
-pub(crate) fn compare(base: &Side, other: &Side, stream: &mut Stream) -> Option<Comparison> {
-    let question = Question::new(Direction::MoreIsBetter);
+pub(crate) fn compare(
+    base: &Side,
+    other: &Side,
+    better: Better,
+    stream: &mut Stream,
+) -> Option<Comparison> {
+    let question = Question::new(match better {
+        Better::More => Direction::MoreIsBetter,
+        Better::Less => Direction::LessIsBetter,
+    });
     let above_zero = |side: &Side| side.values.iter().all(|value| *value > 0.0);
     if !above_zero(base) || !above_zero(other) {
         return None;
@@ -147,7 +156,7 @@ mod tests {
         let row = &view.rows[row];
         let side = |column| Side::of_row(row, column, &data.series);
         let mut stream = stream_of(data.run.seed, row);
-        let found = compare(&side(base), &side(other), &mut stream);
+        let found = compare(&side(base), &side(other), row.rate.better(), &mut stream);
         found.map_or_else(String::new, |found| found.to_string())
     }
 

@@ -111,7 +111,8 @@ pub(crate) fn verdicts(data: &RunData, view: &View<'_>) -> Vec<Verdict> {
 /// audit struck out figures in them; where every row has such figures, all
 /// stay and the subjects concerned are left out.
 fn comparable<'v, 'a>(view: &'v View<'a>, class: &str) -> (Vec<&'v Row<'a>>, Vec<&'v Row<'a>>) {
-    let rows = view.rows.iter().filter(|row| row.head.class == class);
+    let rows = view.all_rows();
+    let rows = rows.filter(|row| row.head.class == class && row.is_main());
     let struck = |row: &&Row<'_>| row.cells.iter().flatten().any(|cell| cell.fatal);
     let (out, clean): (Vec<_>, Vec<_>) = rows.partition(struck);
     if clean.is_empty() {
@@ -130,7 +131,10 @@ struct Ranking {
 impl Ranking {
     fn new(row: &Row<'_>, subjects: &[usize]) -> Self {
         let values = row.valid_values();
-        let figure = |&subject: &usize| values[subject].map(|value| (subject, value));
+        let figure = |&subject: &usize| {
+            let value = values[subject].filter(|value| *value > 0.0)?;
+            Some((subject, row.rate.goodness(value)))
+        };
         let mut figures: Vec<_> = subjects.iter().filter_map(figure).collect();
         figures.sort_by(|a, b| b.1.total_cmp(&a.1));
         Self {
@@ -158,7 +162,11 @@ impl Ranking {
 
 #[expect(clippy::cast_precision_loss, reason = "a handful of rows")]
 fn verdict(data: &RunData, view: &View<'_>, class: &str) -> Option<Verdict> {
-    let (rows, left_out) = comparable(view, class);
+    let (mut rows, left_out) = comparable(view, class);
+    // Not every array has a third recovery, nor is one that goes on to be ranked.
+    let ranks = |row: &Row<'_>| row.valid_values().into_iter().flatten().count() > 1;
+    rows.retain(|row| row.is_of_job() || ranks(row));
+    let better = rows.first()?.rate.better();
     let usable = |row: &&Row<'_>, subject: usize| row.valid_values()[subject] > Some(0.0);
     let takes_part = |subject: &usize| rows.iter().all(|row| usable(row, *subject));
     let subjects: Vec<usize> = (0..view.names.len()).filter(takes_part).collect();
@@ -198,7 +206,22 @@ fn verdict(data: &RunData, view: &View<'_>, class: &str) -> Option<Verdict> {
     });
     remarks.extend(not_ranked(&rows, &view.names));
     // First: a rank of unlike things is no rank.
-    remarks.splice(0..0, unlike(&rows, &subjects, &view.names, &data.findings));
+    let of_jobs: Vec<&Row<'_>> = rows.iter().copied().filter(|row| row.is_of_job()).collect();
+    remarks.splice(
+        0..0,
+        unlike(&of_jobs, &subjects, &view.names, &data.findings),
+    );
+    let goes_on = |column: &usize| {
+        let mut cells = rows.iter().filter_map(|row| row.cells[*column]);
+        cells.any(|cell| cell.at_least)
+    };
+    let going_on: Vec<&str> = (0..view.names.len())
+        .filter(goes_on)
+        .map(|column| view.names[column].as_str())
+        .collect();
+    if !going_on.is_empty() {
+        remarks.push(format!("not ranked, as it had not ended: {}", list(&going_on)));
+    }
     if !left_out.is_empty() {
         let labels: Vec<String> = left_out.iter().map(|row| row.label.clone()).collect();
         remarks.push(format!(
@@ -209,7 +232,7 @@ fn verdict(data: &RunData, view: &View<'_>, class: &str) -> Option<Verdict> {
     let lead = |next: usize| {
         let side = |column| Side::of_class(&rows, column, &data.series);
         let mut stream = stream_of(data.run.seed, rows[0]);
-        let comparison = compare(&side(next), &side(top.0), &mut stream)?;
+        let comparison = compare(&side(next), &side(top.0), better, &mut stream)?;
         Some(Lead { next, comparison })
     };
     let next = scores.get(1).map(|(subject, _)| *subject);

@@ -4,15 +4,17 @@
 //! for operations that move no bytes, bytes per second for all others
 //! ([`raidlab_store::Measurement::metric`]). Bytes are printed in MB/s of 10^6
 //! bytes, except for suites whose source prints KiB/s: their rows can then be
-//! laid beside it.
+//! laid beside it. What arrays do in the background is told in seconds, of which less
+//! is better, and what jobs keep of their rate meanwhile in percent.
 
+use super::standing::Better;
 use raidlab_store::{Measurement, Metric, Operation};
 
 /// Suites whose source prints KiB/s: the 2015 comparison of mirrors quotes
 /// fio's "KB/s", which are of 1024 bytes.
 const KIBIBYTE_SUITES: [&str; 1] = ["mirror-2015"];
 
-/// What a row is measured in. More is better in all.
+/// What a row is measured in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Rate {
     /// Reads or writes per second.
@@ -23,6 +25,10 @@ pub(crate) enum Rate {
     KibibytesPerSecond,
     /// 10^6 bytes per second.
     MegabytesPerSecond,
+    /// How long it took. Less is better.
+    Seconds,
+    /// Of the rate without a sync.
+    Percent,
 }
 
 impl Rate {
@@ -42,6 +48,32 @@ impl Rate {
         }
     }
 
+    /// The unit of a row of what arrays do in the background.
+    pub(crate) const fn of_background(metric: Metric) -> Self {
+        match metric {
+            Metric::Seconds => Self::Seconds,
+            Metric::KeptPercent => Self::Percent,
+            Metric::BytesPerSecond => Self::MegabytesPerSecond,
+            Metric::OperationsPerSecond => Self::OperationsPerSecond,
+        }
+    }
+
+    /// Which way its figures are better.
+    pub(crate) const fn better(self) -> Better {
+        match self {
+            Self::Seconds => Better::Less,
+            _ => Better::More,
+        }
+    }
+
+    /// A figure turned so that more is better: of a time how often it fits.
+    pub(crate) fn goodness(self, value: f64) -> f64 {
+        match self.better() {
+            Better::More => value,
+            Better::Less => 1.0 / value,
+        }
+    }
+
     /// The unit's name.
     pub(crate) fn unit(self) -> &'static str {
         match self {
@@ -49,6 +81,8 @@ impl Rate {
             Self::OperationsPerSecond => "1/s",
             Self::KibibytesPerSecond => "KiB/s",
             Self::MegabytesPerSecond => "MB/s",
+            Self::Seconds => "s",
+            Self::Percent => "%",
         }
     }
 
@@ -60,7 +94,7 @@ impl Rate {
     /// How many bytes one unit has.
     fn bytes(self) -> Option<f64> {
         match self {
-            Self::Iops | Self::OperationsPerSecond => None,
+            Self::Iops | Self::OperationsPerSecond | Self::Seconds | Self::Percent => None,
             Self::KibibytesPerSecond => Some(1024.0),
             Self::MegabytesPerSecond => Some(1e6),
         }
@@ -68,8 +102,13 @@ impl Rate {
 
     /// A measurement's figure in this unit.
     pub(crate) fn of(self, m: &Measurement) -> f64 {
-        self.bytes()
-            .map_or(m.iops, |bytes| m.bytes_per_second / bytes)
+        match self {
+            Self::Seconds => m.value_of(Metric::Seconds),
+            Self::Percent => m.value_of(Metric::KeptPercent),
+            _ => self
+                .bytes()
+                .map_or(m.iops, |bytes| m.bytes_per_second / bytes),
+        }
     }
 
     /// Bytes per second in this unit; `None` for operations.
@@ -123,7 +162,12 @@ pub(crate) fn unit_names(rates: impl Iterator<Item = Rate>) -> String {
 /// How to read the units of these rows.
 pub(crate) fn units_note(rates: &[Rate]) -> String {
     let has = |rate| rates.contains(&rate);
-    let mut words = vec!["More is better in every unit.".to_owned()];
+    let every = if has(Rate::Seconds) {
+        "More is better in every unit but s."
+    } else {
+        "More is better in every unit."
+    };
+    let mut words = vec![every.to_owned()];
     if has(Rate::Iops) {
         words.push("iops: reads or writes per second, for blocks below 64 KiB.".to_owned());
     }
@@ -135,6 +179,12 @@ pub(crate) fn units_note(rates: &[Rate]) -> String {
     }
     if has(Rate::KibibytesPerSecond) {
         words.push("KiB/s: 1024 bytes per second, as the source of this suite prints.".to_owned());
+    }
+    if has(Rate::Seconds) {
+        words.push("s: how long it took, less is better.".to_owned());
+    }
+    if has(Rate::Percent) {
+        words.push("%: what a job has of its rate without a sync.".to_owned());
     }
     words.join(" ")
 }

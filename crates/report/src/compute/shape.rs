@@ -212,7 +212,7 @@ impl<'a> Figure<'a> {
             value: of(cell.value),
             band: (of(cell.band.0), of(cell.band.1)),
             published: row.rate.published(cell.m).map(of),
-            struck: cell.fatal,
+            struck: cell.fatal || cell.at_least,
         }
     }
 }

@@ -14,7 +14,7 @@ pub(crate) const MODEL_BENCH: &str = "model";
 
 /// What was run, in one sentence.
 pub(crate) fn what_ran(data: &RunData, view: &View<'_>) -> String {
-    if view.rows.is_empty() {
+    if view.all_rows().next().is_none() {
         return format!("Nothing was measured on the {} bench.", data.run.bench);
     }
     let mut jobs: Vec<u32> = view.rows.iter().map(|row| row.head.sequence).collect();

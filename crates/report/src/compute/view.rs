@@ -11,7 +11,7 @@ use super::doubt::around;
 use super::fold::fold;
 use super::rate::Rate;
 use crate::data::RunData;
-use raidlab_store::{Finding, Measurement, Operation, Severity};
+use raidlab_store::{Finding, Measurement, Metric, Operation, Severity};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The fit whose figures are shown; it knows least about what it predicts.
@@ -44,9 +44,11 @@ pub(crate) struct Cell<'a> {
     pub used: usize,
     /// Whether the audit struck it out.
     pub fatal: bool,
+    /// Whether it is a time that had not ended.
+    pub at_least: bool,
 }
 
-/// One job's operation.
+/// One job's operation, or something that arrays do in the background.
 #[derive(Debug)]
 pub(crate) struct Row<'a> {
     /// Any of the row's measurements: what they have in common is read here.
@@ -71,16 +73,30 @@ pub(crate) struct Row<'a> {
 }
 
 impl<'a> Row<'a> {
-    /// The figures that count: those that are not struck out.
+    /// The figures that count: those that are not struck out, and times that ended.
     pub(crate) fn valid_values(&self) -> Vec<Option<f64>> {
-        let valid = |cell: &Option<Cell<'a>>| Some(cell.filter(|cell| !cell.fatal)?.value);
+        let counts = |cell: &Cell<'a>| !cell.fatal && !cell.at_least;
+        let valid = |cell: &Option<Cell<'a>>| Some(cell.filter(counts)?.value);
         self.cells.iter().map(valid).collect()
     }
 
-    /// The repetitions of a column that are not struck out.
+    /// The repetitions of a column that are not struck out, and have ended.
     pub(crate) fn kept(&self, column: usize) -> impl Iterator<Item = &'a Measurement> {
         let kept = self.repetitions[column].iter();
-        kept.filter(|(_, struck)| !struck).map(|(m, _)| *m)
+        let has_ended = |m: &Measurement| self.rate != Rate::Seconds || !m.is_unfinished();
+        kept.filter(move |(m, struck)| !struck && has_ended(m))
+            .map(|(m, _)| *m)
+    }
+
+    /// Whether it is what a job did.
+    pub(crate) const fn is_of_job(&self) -> bool {
+        !self.head.op.is_background()
+    }
+
+    /// Whether it is the figure that stands for its measurements: not the rate of a
+    /// recovery beside its time.
+    pub(crate) fn is_main(&self) -> bool {
+        self.is_of_job() || !self.rate.is_bytes()
     }
 
     /// Whether a resync or recovery ran during the job on any subject.
@@ -106,10 +122,13 @@ pub(crate) struct View<'a> {
     pub names: Vec<String>,
     /// In the suite's order; within a job reads before writes.
     pub rows: Vec<Row<'a>>,
+    /// What the arrays did in the background, with what that left to the jobs.
+    pub background: Vec<Row<'a>>,
 }
 
-/// A row's place: the job, the operation, the part.
-type Key<'a> = (u32, Operation, (u64, u64, &'a str));
+/// A row's place: the job, the operation, the part; and of what arrays do in the
+/// background what is counted.
+type Key<'a> = (u32, Operation, (u64, u64, &'a str), Option<(usize, Metric)>);
 
 impl<'a> View<'a> {
     /// Arranges a run's measurements.
@@ -127,32 +146,39 @@ impl<'a> View<'a> {
         let columns = columns(measurements);
         let mut found: BTreeMap<Key<'_>, Vec<&Measurement>> = BTreeMap::new();
         for m in measurements {
-            let key = (m.sequence, m.op, part_order(&m.part));
-            found.entry(key).or_default().push(m);
+            let mut place = |metric| {
+                let key = (m.sequence, m.op, part_order(&m.part), metric);
+                found.entry(key).or_default().push(m);
+            };
+            if m.op.is_background() {
+                m.metrics().enumerate().map(Some).for_each(place);
+            } else {
+                place(None);
+            }
         }
         let mut ops: BTreeMap<u32, BTreeSet<Operation>> = BTreeMap::new();
         let mut parts: BTreeMap<(u32, Operation), usize> = BTreeMap::new();
-        for (sequence, op, _) in found.keys() {
+        for (sequence, op, ..) in found.keys() {
             ops.entry(*sequence).or_default().insert(*op);
             *parts.entry((*sequence, *op)).or_default() += 1;
         }
-        let rows = found.iter().map(|((sequence, op, _), found)| {
+        let rows = found.iter().map(|((sequence, op, _, metric), found)| {
             let head = found[0];
             let parts = parts[&(*sequence, *op)];
-            let mut label = head.job.clone();
-            if ops[sequence].len() > 1 {
-                label = format!("{label} {op}");
-            }
-            if parts > 1 && !head.part.is_empty() {
-                label = format!("{label} {}", head.part);
-            }
-            let rate = Rate::of_row(found);
+            let job_ops = ops[sequence].len();
+            let (label, rate) = match metric {
+                None => (job_label(head, job_ops, parts), Rate::of_row(found)),
+                Some((_, metric)) => (
+                    background_label(head, *metric),
+                    Rate::of_background(*metric),
+                ),
+            };
             let mut row = Row {
                 head,
                 rate,
                 label,
-                job_ops: ops[sequence].len(),
-                in_matrix: parts >= MATRIX_PARTS,
+                job_ops,
+                in_matrix: metric.is_none() && parts >= MATRIX_PARTS,
                 cells: Vec::new(),
                 repetitions: Vec::new(),
                 findings: Vec::new(),
@@ -162,16 +188,28 @@ impl<'a> View<'a> {
             }
             row
         });
+        let (rows, background) = rows.partition(Row::is_of_job);
         Self {
-            rows: rows.collect(),
+            rows,
+            background,
             names: names(&columns),
             columns,
         }
     }
 
-    /// Every cell with the index of its column, in row order.
+    /// The rows of jobs, then those of what the arrays did in the background.
+    pub(crate) fn all_rows(&self) -> impl Iterator<Item = &Row<'a>> + Clone {
+        self.rows.iter().chain(&self.background)
+    }
+
+    /// Every job's cell with the index of its column, in row order.
     pub(crate) fn cells(&self) -> impl Iterator<Item = (usize, &Row<'a>, Cell<'a>)> {
-        self.rows.iter().flat_map(|row| {
+        self.all_cells().filter(|(_, row, _)| row.is_of_job())
+    }
+
+    /// [`Self::cells`], and those of what the arrays did in the background.
+    pub(crate) fn all_cells(&self) -> impl Iterator<Item = (usize, &Row<'a>, Cell<'a>)> {
+        self.all_rows().flat_map(|row| {
             let cells = row.cells.iter().enumerate();
             cells.filter_map(move |(subject, cell)| cell.map(|cell| (subject, row, cell)))
         })
@@ -217,7 +255,7 @@ impl<'a> View<'a> {
     /// The classes in the order of their first job.
     pub(crate) fn classes(&self) -> Vec<&'a str> {
         let mut classes: Vec<&str> = Vec::new();
-        for row in &self.rows {
+        for row in self.all_rows() {
             if !classes.contains(&row.head.class.as_str()) {
                 classes.push(&row.head.class);
             }
@@ -269,11 +307,35 @@ impl<'a> Row<'a> {
                 of_disks,
                 used: folded.used,
                 fatal: folded.fatal,
+                at_least: self.rate == Rate::Seconds && folded.m.is_unfinished(),
             }
         }));
         self.repetitions.push(repetitions);
         self.findings.push(concerned);
     }
+}
+
+/// A job's name, with the operation where it has several, and the part where that has.
+fn job_label(head: &Measurement, operations: usize, parts: usize) -> String {
+    let mut label = head.job.clone();
+    if operations > 1 {
+        label = format!("{label} {}", head.op);
+    }
+    if parts > 1 && !head.part.is_empty() {
+        label = format!("{label} {}", head.part);
+    }
+    label
+}
+
+/// `recovery`, `recovery 2 rate`, `kept 15 read`.
+fn background_label(head: &Measurement, metric: Metric) -> String {
+    let is_rate = metric == Metric::BytesPerSecond;
+    let rate = if is_rate { "rate" } else { "" };
+    let words = [head.op.name(), head.part.as_str(), rate].into_iter();
+    words
+        .filter(|word| !word.is_empty())
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 /// Sorts parts as iozone's table is: `16384k/64k` by file and record size,

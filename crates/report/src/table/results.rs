@@ -7,7 +7,8 @@ use crate::compute::doubt::words;
 use crate::compute::facts::Facts;
 use crate::compute::findings::{Mark, groups, marks};
 use crate::compute::fold::outlying;
-use crate::compute::standing::{Better, Standing, against_best};
+use crate::compute::rate::Rate;
+use crate::compute::standing::{Standing, against_best};
 use crate::compute::sync::progress_percent;
 use crate::compute::view::{Cell, Row, View};
 use crate::data::RunData;
@@ -55,6 +56,8 @@ pub(crate) struct ResultTables {
     pub steady: Vec<ResultRow>,
     /// Jobs with a resync or recovery going on beside them.
     pub syncing: Vec<ResultRow>,
+    /// What the arrays did in the background, and what that left to jobs.
+    pub background: Vec<ResultRow>,
     /// Whether any figure at rest stands against what the disks could do.
     pub of_disks: bool,
     /// Whether any figure has its interval below it: its column is wider then.
@@ -74,7 +77,7 @@ pub(crate) fn results(data: &RunData, view: &View<'_>) -> ResultTables {
         .map(|column| everywhere(view, column, marks_of))
         .collect();
     let row = |row: &Row<'_>| {
-        let standings = against_best(&row.valid_values(), Better::More);
+        let standings = against_best(&row.valid_values(), row.rate.better());
         let cells = row.cells.iter().zip(standings).enumerate();
         let cells = cells.map(|(column, (cell, standing))| {
             let mut own = result_cell(row, (*cell)?, standing);
@@ -100,9 +103,11 @@ pub(crate) fn results(data: &RunData, view: &View<'_>) -> ResultTables {
         cells.any(|cell| !cell.of_disks.is_empty())
     };
     let syncing: Vec<ResultRow> = syncing.into_iter().map(row).collect();
+    let background: Vec<ResultRow> = view.background.iter().map(row).collect();
     let mut cells = steady
         .iter()
         .chain(&syncing)
+        .chain(&background)
         .flat_map(|row| row.cells.iter().flatten());
     ResultTables {
         of_disks: steady.iter().any(against_disks),
@@ -110,6 +115,7 @@ pub(crate) fn results(data: &RunData, view: &View<'_>) -> ResultTables {
         column_marks: column_marks.clone(),
         steady,
         syncing,
+        background,
     }
 }
 
@@ -135,8 +141,15 @@ fn everywhere(
 }
 
 fn result_cell(row: &Row<'_>, cell: Cell<'_>, standing: Option<Standing>) -> ResultCell {
-    let sync = row.has_sync().then(|| progress_percent(cell.m)).flatten();
+    let sync = row.is_of_job() && row.has_sync();
+    let sync = sync.then(|| progress_percent(cell.m)).flatten();
     let (mut spread, mut half_width) = (Vec::new(), Vec::new());
+    if row.rate == Rate::Seconds && cell.used == 1 && cell.m.runtime_band_ns > 0 {
+        #[expect(clippy::cast_precision_loss, reason = "for people")]
+        let band = cell.m.runtime_band_ns as f64 / 1e9;
+        half_width.push(format!("±{band:.1}\u{a0}s"));
+        spread.clone_from(&half_width);
+    }
     if cell.used > 1 {
         let (low, high) = cell.interval.unwrap_or((cell.value, cell.value));
         spread.push(format!("{}, n\u{a0}{}", range(low, high), cell.used));
@@ -149,7 +162,7 @@ fn result_cell(row: &Row<'_>, cell: Cell<'_>, standing: Option<Standing>) -> Res
         half_width.push(format!("({})", words(band)));
     }
     ResultCell {
-        value: figure(cell.value),
+        value: value_words(cell),
         mark: fitted_mark(cell),
         spread: spread.join("; "),
         half_width: half_width.join(" "),
@@ -172,6 +185,15 @@ fn result_cell(row: &Row<'_>, cell: Cell<'_>, standing: Option<Standing>) -> Res
 
 /// What stands for the interval of repetitions without any spread.
 const ALL_EQUAL: &str = "all equal";
+/// `640`; of a time that had not ended `> 640, 12 % done`.
+fn value_words(cell: Cell<'_>) -> String {
+    if !cell.at_least {
+        return figure(cell.value);
+    }
+    let done = cell.m.sync_percent_end;
+    let done = done.map(|percent| format!(", {percent:.1}\u{a0}% done"));
+    format!(">\u{a0}{}{}", figure(cell.value), done.unwrap_or_default())
+}
 
 /// `98.1 to 101`; of one value only that.
 fn range(low: f64, high: f64) -> String {
@@ -208,7 +230,7 @@ pub(crate) struct Repetition {
 /// Every row and column that was measured more than once.
 pub(crate) fn repetitions(view: &View<'_>) -> Vec<RepetitionRow> {
     let mut all = Vec::new();
-    for row in &view.rows {
+    for row in view.all_rows() {
         for (column, cell) in row.cells.iter().enumerate() {
             let measured = &row.repetitions[column];
             let Some(cell) = cell.filter(|_| measured.len() > 1) else {

@@ -173,6 +173,8 @@ pub fn measurements() -> Vec<Measurement> {
                         iops,
                         bytes_per_second: bytes,
                         cpu_percent: Some(3.0),
+                        runtime_band_ns: 0,
+                        kept_percent: None,
                         latency: Latency {
                             mean_ns: if known { mean_ns } else { 0.0 },
                             p50_ns: at(0.8),

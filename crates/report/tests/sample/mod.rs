@@ -128,6 +128,8 @@ fn measurement(job: &Job, sequence: usize, subject: usize, fit: &str) -> Measure
         iops,
         bytes_per_second: iops * bytes,
         cpu_percent: None,
+        runtime_band_ns: 0,
+        kept_percent: None,
         latency: latency(iops, job.queue_depth),
         array_state_start: state.to_owned(),
         array_state_end: state.to_owned(),

@@ -86,6 +86,8 @@ struct MeasurementRow<'a> {
     disk_band_low: Option<f64>,
     disk_band_high: Option<f64>,
     disk_band_ratio: Option<f64>,
+    runtime_band_ns: u64,
+    kept_percent: Option<f64>,
 }
 
 #[derive(Serialize)]
@@ -168,6 +170,8 @@ pub fn write_measurements(
             disk_band_low: m.disk_band.map(|band| band.low),
             disk_band_high: m.disk_band.map(|band| band.high),
             disk_band_ratio: m.disk_band.map(|band| band.ratio),
+            runtime_band_ns: m.runtime_band_ns,
+            kept_percent: m.kept_percent,
         })?;
     }
     writer.flush()?;

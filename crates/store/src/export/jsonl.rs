@@ -55,6 +55,15 @@ struct Line<'a> {
     cpu_percent: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     disk_band: Option<DiskBand>,
+    #[serde(skip_serializing_if = "is_zero")]
+    runtime_band_ns: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kept_percent: Option<f64>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+const fn is_zero(band: &u64) -> bool {
+    *band == 0
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
@@ -107,6 +116,8 @@ pub fn to_json_line(m: &Measurement) -> Result<String, ExportError> {
         part: &m.part,
         cpu_percent: m.cpu_percent,
         disk_band: m.disk_band,
+        runtime_band_ns: m.runtime_band_ns,
+        kept_percent: m.kept_percent,
     };
     Ok(visible_json(&serde_json::to_string(&line)?).into_owned())
 }

@@ -2,7 +2,7 @@
 
 use super::{AccuracyNote, Origin, RunId, Store, names_to_json};
 use crate::schema::failure;
-use crate::{CellResult, Finding, KeptPlan, Records, Run, StoreError, records, rows};
+use crate::{CellResult, Finding, KeptPlan, Operation, Records, Run, StoreError, records, rows};
 use rusqlite::{Transaction, TransactionBehavior, params};
 use std::path::Path;
 
@@ -113,13 +113,28 @@ impl Store {
             .map_err(|error| failure("end an experiment", &self.path, error))
     }
 
-    /// Forgets what is said of experiments that did not come to their end: they are
-    /// tried again.
+    /// Forgets what is said of experiments that did not come to their end, and what
+    /// their arrays did in the background: they are tried again.
     ///
     /// # Errors
     /// The file cannot be written.
     pub fn forget_failures(&mut self, run: RunId) -> Result<(), StoreError> {
-        self.forget(run, &[("note", NOT_ENDED)])
+        let operations = Operation::ALL.iter().filter(|op| op.is_background());
+        let names: Vec<String> = operations.map(|op| format!("'{op}'")).collect();
+        let background = format!("op IN ({})", names.join(", "));
+        let rows = format!("{NOT_ENDED} AND {background}");
+        let cells = format!(
+            "{NOT_ENDED} AND EXISTS (SELECT 1 FROM measurement WHERE run_id = ?1 AND {background}
+             AND measurement.experiment = cell.experiment AND measurement.sequence = cell.sequence)"
+        );
+        self.forget(
+            run,
+            &[
+                ("note", NOT_ENDED),
+                ("cell", &cells),
+                ("measurement", &rows),
+            ],
+        )
     }
 
     /// Forgets all that experiments have given that did not come to their end: where

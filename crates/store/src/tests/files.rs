@@ -2,7 +2,7 @@
 
 use super::{cell, measurement, run};
 use crate::schema::SCHEMA_VERSION;
-use crate::{LATEST, Store, StoreError};
+use crate::{LATEST, Measurement, Operation, Store, StoreError};
 use rusqlite::Connection;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -202,6 +202,66 @@ fn a_store_of_version_2_is_brought_up_to_date() {
     assert!(store.finished_cells(id).unwrap().is_empty());
     assert!(store.measurements(id).unwrap().is_empty());
     assert_eq!(store.notes(id).unwrap().len(), 1);
+}
+
+#[test]
+fn a_store_of_version_3_is_brought_up_to_date() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("old.db");
+    let mut store = Store::open(&path).unwrap();
+    let id = store.begin_run(&run("a")).unwrap();
+    store.add_cell(id, &cell(measurement(0))).unwrap();
+    drop(store);
+    // What version 4 added.
+    let old = Connection::open(&path).unwrap();
+    old.execute_batch(
+        "ALTER TABLE measurement DROP COLUMN runtime_band_ns;
+         ALTER TABLE measurement DROP COLUMN kept_percent;
+         PRAGMA user_version = 3;",
+    )
+    .unwrap();
+    drop(old);
+    let mut store = Store::open_existing(&path).unwrap();
+    assert_eq!(store.measurements(id).unwrap(), [measurement(0)]);
+    let rebuild = Measurement {
+        op: Operation::Recovery,
+        runtime_band_ns: 500_000_000,
+        kept_percent: Some(50.0),
+        ..measurement(1)
+    };
+    store.add_cell(id, &cell(rebuild.clone())).unwrap();
+    assert_eq!(store.measurements(id).unwrap()[1], rebuild);
+}
+
+#[test]
+fn what_an_array_did_in_the_background_is_told_anew_by_a_run_that_goes_on() {
+    let mut store = Store::open_in_memory().unwrap();
+    let id = store.begin_run(&run("a")).unwrap();
+    let recovery = |sequence| Measurement {
+        op: Operation::Recovery,
+        ..measurement(sequence)
+    };
+    for experiment in 0..2 {
+        let origin = id.experiment(experiment);
+        let row = |sequence| cell(measurement(10 * experiment + sequence));
+        store.add_cell(origin, &row(0)).unwrap();
+        let background = cell(recovery(10 * experiment + 1));
+        store.add_cell(origin, &background).unwrap();
+    }
+    store.end_experiment(id, 0).unwrap();
+    store.forget_failures(id).unwrap();
+    let left: Vec<u32> = store
+        .measurements(id)
+        .unwrap()
+        .iter()
+        .map(|row| row.sequence)
+        .collect();
+    assert_eq!(left, [0, 1, 10]);
+    let cells = store.finished_cells(id).unwrap();
+    assert!(cells.iter().all(|cell| cell.sequence != 11), "{cells:?}");
+    store
+        .add_cell(id.experiment(1), &cell(recovery(11)))
+        .unwrap();
 }
 
 #[test]

@@ -78,6 +78,8 @@ prop_compose! {
             total_ios: counters[1],
             total_bytes: counters[2],
             runtime_ns: counters[3],
+            runtime_band_ns: counters[2],
+            kept_percent: sync.1,
             iops: rates[0],
             bytes_per_second: rates[1],
             latency,

@@ -428,6 +428,7 @@ pub(super) fn redundant_status(
         sync: recovering.map(|part| SyncStatus {
             kind: SyncKind::Recovery,
             percent: percent(part),
+            member: None,
             bytes_per_second: None,
         }),
     }

@@ -7,6 +7,7 @@ use super::{Drawn, Frame, frames, panels, rest, row_title};
 use crate::compute::headline::class_title;
 use crate::compute::rate::Rate;
 use crate::compute::shape::{self, Load, jobs};
+use crate::compute::standing::Better;
 use crate::compute::view::{Row, View};
 use crate::data::RunData;
 use crate::format::figure;
@@ -63,6 +64,26 @@ pub(in crate::chart) fn all(data: &RunData, view: &View<'_>) -> Vec<Figure> {
             all.extend(rates(view, &format!("bars-{kind}-{number}"), &title, &own));
         }
     }
+    for (id, title, rate) in [
+        (
+            "bars-background-time",
+            "How long rebuilds took",
+            Rate::Seconds,
+        ),
+        (
+            "bars-background-rate",
+            "Rates of rebuilds, bytes of each member",
+            Rate::MegabytesPerSecond,
+        ),
+        (
+            "bars-background-kept",
+            "What jobs kept of their rate during a sync",
+            Rate::Percent,
+        ),
+    ] {
+        let own = view.background.iter().filter(|row| row.rate == rate);
+        all.extend(rates(view, id, title, &own.collect::<Vec<_>>()));
+    }
     all
 }
 
@@ -116,12 +137,20 @@ fn rates(view: &View<'_>, id: &str, title: &str, rows: &[&Row<'_>]) -> Option<Fi
     if cells().any(|cell| cell.fatal) {
         caption.push_str("Pale: struck out by the audit. ");
     }
+    if cells().any(|cell| cell.at_least) {
+        caption.push_str("Pale: went on when the run ended, and took longer. ");
+    }
     if panels.len() > 1 {
         caption.push_str("Each panel has a scale of its own. ");
     }
     let unit = match rate {
         Rate::KibibytesPerSecond | Rate::MegabytesPerSecond => "MB/s (10⁶ bytes)",
+        Rate::Percent => "% of the rate without a sync",
         rate => rate.unit(),
+    };
+    let better = match rate.better() {
+        Better::More => "more is better",
+        Better::Less => "less is better",
     };
     let scale = if log && panels.len() == 1 {
         ", log scale"
@@ -132,7 +161,7 @@ fn rates(view: &View<'_>, id: &str, title: &str, rows: &[&Row<'_>]) -> Option<Fi
         id: id.to_owned(),
         title: title.to_owned(),
         caption: caption.trim_end().to_owned(),
-        unit: format!("{unit}, more is better{scale}"),
+        unit: format!("{unit}, {better}{scale}"),
         wide: panels.len() > 1,
         legend,
         panels,

@@ -104,6 +104,7 @@ pub(super) fn interpret(
         Some(SyncStatus {
             kind: SyncKind::Recovery,
             percent: Some(percent),
+            member: None,
             bytes_per_second: None,
         })
     });
@@ -194,6 +195,7 @@ fn scrub_status(text: &str) -> Result<Option<SyncStatus>, SystemError> {
     Ok(Some(SyncStatus {
         kind: SyncKind::Check,
         percent,
+        member: None,
         bytes_per_second: rate,
     }))
 }

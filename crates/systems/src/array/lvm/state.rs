@@ -145,6 +145,7 @@ fn sync(volume: &Row) -> Result<Option<SyncStatus>, SystemError> {
     Ok(Some(SyncStatus {
         kind,
         percent: Some(percent),
+        member: None,
         bytes_per_second: None,
     }))
 }

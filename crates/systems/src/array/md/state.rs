@@ -4,7 +4,7 @@
 //! which slot a member being rebuilt will fill, and its counts of resync have
 //! lost their sectors. Reading either touches no disk.
 
-use super::layout::raid10_lost;
+use super::layout::{copies, raid10_lost};
 use super::plan::attribute;
 use super::{MdLevel, MdSpec};
 use crate::array::steps::kernel_name;
@@ -12,6 +12,7 @@ use crate::array::{
     ArrayStatus, Built, Health, MemberState, MemberStatus, SyncKind, SyncStatus, SystemError,
 };
 use raidlab_shell::Watched;
+use raidlab_units::Bytes;
 
 /// The array's own files, before two for each member.
 const FILES: [&str; 6] = [
@@ -83,7 +84,7 @@ pub(super) fn interpret(
             name: array.name.clone(),
         });
     };
-    let sync = sync(&contents)?;
+    let sync = sync(spec, &contents)?;
     let recovering = sync
         .as_ref()
         .is_some_and(|sync| sync.kind == SyncKind::Recovery);
@@ -185,7 +186,7 @@ fn members(
         .collect())
 }
 
-fn sync(contents: &Contents<'_>) -> Result<Option<SyncStatus>, SystemError> {
+fn sync(spec: &MdSpec, contents: &Contents<'_>) -> Result<Option<SyncStatus>, SystemError> {
     let action = contents.text("sync_action").unwrap_or("idle");
     let kind = match action {
         "resync" => SyncKind::Resync,
@@ -201,6 +202,7 @@ fn sync(contents: &Contents<'_>) -> Result<Option<SyncStatus>, SystemError> {
             return Ok(owed.then_some(SyncStatus {
                 kind: SyncKind::Resync,
                 percent: None,
+                member: None,
                 bytes_per_second: None,
             }));
         }
@@ -209,16 +211,32 @@ fn sync(contents: &Contents<'_>) -> Result<Option<SyncStatus>, SystemError> {
             return Err(contents.unreadable("sync_action", problem));
         }
     };
+    let progress = progress(contents)?;
     Ok(Some(SyncStatus {
         kind,
-        percent: percent(contents)?,
+        percent: progress.map(|(percent, _)| percent),
+        member: progress.map(|(_, total)| on_each_member(spec, contents, kind, total)),
         bytes_per_second: speed(contents)?,
     }))
 }
 
-/// `none`, `delayed`, or `done / total` in sectors.
+/// Of sectors that a sync counts those of each member: all but the recovery of a RAID 10
+/// counts sectors of the array there (`raid10_size` as `resync_max_sectors`), and sectors
+/// of a member everywhere else.
+fn on_each_member(spec: &MdSpec, contents: &Contents<'_>, kind: SyncKind, total: u64) -> Bytes {
+    let bytes = total.saturating_mul(512);
+    if spec.level != MdLevel::Raid10 || kind == SyncKind::Recovery {
+        return Bytes(bytes);
+    }
+    let copies = copies(spec.raid10_layout()) as u64;
+    let active = spec.active(contents.array.members.len()).max(1) as u64;
+    Bytes(bytes.saturating_mul(copies) / active)
+}
+
+/// How far it is in percent, and how many sectors there are; `none`, `delayed`, or
+/// `done / total` in sectors.
 #[expect(clippy::cast_precision_loss, reason = "a percentage is a statistic")]
-fn percent(contents: &Contents<'_>) -> Result<Option<f64>, SystemError> {
+fn progress(contents: &Contents<'_>) -> Result<Option<(f64, u64)>, SystemError> {
     let Some(text) = contents.text("sync_completed") else {
         return Ok(None);
     };
@@ -231,7 +249,10 @@ fn percent(contents: &Contents<'_>) -> Result<Option<f64>, SystemError> {
         Some((done, total))
     });
     match counts {
-        Some((done, total)) => Ok(Some(done.min(total) as f64 * 100.0 / total as f64)),
+        Some((done, total)) => {
+            let percent = done.min(total) as f64 * 100.0 / total as f64;
+            Ok(Some((percent, total)))
+        }
         None => Err(contents.unreadable(
             "sync_completed",
             format!("`{text}` is not `sectors / sectors`"),

@@ -165,6 +165,26 @@ fn contents(changes: &[(usize, Option<&str>)]) -> Vec<Option<String>> {
     contents
 }
 
+/// A resync of a RAID 10 counts sectors of the array, its recovery those of a member.
+#[test]
+fn a_sync_tells_how_much_there_is_of_each_member() {
+    let member = |text: &str, action: &'static str| {
+        let running = [(2, Some(action)), (3, Some("1024 / 8192"))];
+        let mut contents = contents(&running);
+        contents.extend([None, None, None, None]);
+        let status = spec(text).interpret(&array(4), &contents).expect(text);
+        let sync = status.sync.expect("it runs");
+        assert_eq!(sync.percent, Some(12.5));
+        sync.member.map(|bytes| bytes.0 / 512)
+    };
+    assert_eq!(member("level = 'raid6'", "recover"), Some(8192));
+    assert_eq!(member("level = 'raid1'", "resync"), Some(8192));
+    assert_eq!(member("level = 'raid10'", "recover"), Some(8192));
+    assert_eq!(member("level = 'raid10'", "resync"), Some(4096));
+    let three = "level = 'raid10'\nlayout = 'n3'";
+    assert_eq!(member(three, "check"), Some(6144));
+}
+
 #[test]
 fn states_that_a_rehearsal_does_not_show() {
     let mirror = spec("level = 'raid1'");

@@ -256,6 +256,7 @@ fn sync_of(scan: &str) -> Option<SyncStatus> {
     Some(SyncStatus {
         kind,
         percent,
+        member: None,
         bytes_per_second: rate(" issued at ").or_else(|| rate(" at ")),
     })
 }

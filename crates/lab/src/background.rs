@@ -1,0 +1,392 @@
+//! What an array does in the background, as measurements: how long a resync, a
+//! recovery or a check took and at what rate, how long the array had a member less, and
+//! what the jobs had left meanwhile.
+//!
+//! Every bench hands on looks at its array: states with their times. A modelled array
+//! is looked at when it changes, a real one every second. The rest is done here, for all
+//! of them alike. A change between two looks happened somewhere between them: the time
+//! of what begins or ends there is taken from the middle, and the row carries how far
+//! that may be off. What goes on at the run's end has a row too, whose time is the
+//! least that it takes.
+//!
+//! A sync that stops short, because another member fails for instance, and goes on
+//! where it was is one sync, with the pause in it; one that begins anew is another.
+
+mod kept;
+#[cfg(test)]
+mod tests;
+
+use crate::experiment::Experiment;
+use raidlab_store::{EventRecord, Measurement, Operation, Role, Scope};
+use raidlab_units::{Bytes, BytesPerSecond, Nanos};
+
+pub(crate) use kept::kept;
+
+/// What rows of all this are called in the place of a job.
+pub const BACKGROUND_JOB: &str = "background";
+
+/// The class of times and rates of syncs.
+pub const BACKGROUND_CLASS: &str = "rebuild";
+
+/// The state of an array at one moment, as its bench saw it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ArrayLook {
+    /// When, since the experiment began.
+    pub at: Nanos,
+    /// Whatever is not as at the look before has changed at this very moment; else at
+    /// any time between the two.
+    pub is_exact: bool,
+    /// In mdstat's letters: `[UU]`, `[U_]`.
+    pub letters: String,
+    /// What is copied or compared; `None` when nothing is.
+    pub sync: Option<SyncLook>,
+    /// How much of the time since the experiment began was skipped analytically; zero
+    /// on real machines.
+    pub leaped: Nanos,
+}
+
+/// How far a sync is.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SyncLook {
+    /// What it is: [`Operation::Resync`], [`Operation::Recovery`],
+    /// [`Operation::Check`] or [`Operation::Reshape`].
+    pub op: Operation,
+    /// 0 to 100; `None` where it waits to begin, or to end.
+    pub percent: Option<f64>,
+    /// What 100 percent are on each member; `None` where the system does not say.
+    pub member: Option<Bytes>,
+}
+
+impl ArrayLook {
+    fn is_degraded(&self) -> bool {
+        self.letters.contains('_')
+    }
+
+    fn members_in_sync(&self) -> usize {
+        self.letters.matches('U').count()
+    }
+}
+
+/// Between when and when something happened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Edge {
+    earliest: Nanos,
+    latest: Nanos,
+}
+
+impl Edge {
+    fn middle(self) -> Nanos {
+        Nanos(self.earliest.0.midpoint(self.latest.0))
+    }
+
+    /// The time from here to `end`, and how far that may be off.
+    fn until(self, end: Self) -> (Nanos, Nanos) {
+        let least = end.earliest.saturating_sub(self.latest).0;
+        let most = end.latest.saturating_sub(self.earliest).0;
+        (
+            Nanos(least.midpoint(most)),
+            Nanos((most - least).div_ceil(2)),
+        )
+    }
+}
+
+/// Something that goes on in the background for a time.
+#[derive(Debug, Clone, PartialEq)]
+struct Period {
+    op: Operation,
+    from: Edge,
+    /// `None` while it goes on, and where it did to the end.
+    to: Option<Edge>,
+    is_finished: bool,
+    percent: [Option<f64>; 2],
+    member: Option<Bytes>,
+    letters: [String; 2],
+    leaped: [Nanos; 2],
+}
+
+impl Period {
+    fn begins(op: Operation, from: Edge, percent: Option<f64>, look: &ArrayLook) -> Self {
+        let sync = look.sync.filter(|sync| sync.op == op);
+        Self {
+            op,
+            from,
+            to: None,
+            is_finished: false,
+            percent: [percent, sync.and_then(|sync| sync.percent)],
+            member: sync.and_then(|sync| sync.member),
+            letters: [look.letters.clone(), look.letters.clone()],
+            leaped: [look.leaped; 2],
+        }
+    }
+
+    /// It goes on and is as far as this.
+    fn goes_on(&mut self, look: &ArrayLook) {
+        if let Some(sync) = look.sync {
+            self.percent[1] = sync.percent.or(self.percent[1]);
+            self.member = sync.member.or(self.member);
+        }
+        self.sees(look);
+    }
+
+    fn sees(&mut self, look: &ArrayLook) {
+        self.letters[1].clone_from(&look.letters);
+        self.leaped[1] = look.leaped;
+    }
+
+    fn ends(&mut self, at: Edge, is_finished: bool, look: &ArrayLook) {
+        self.to = Some(at);
+        self.is_finished = is_finished;
+        if is_finished && self.op != Operation::Degraded {
+            self.percent[1] = Some(100.0);
+        }
+        self.sees(look);
+    }
+}
+
+/// What one experiment's array did in the background so far.
+#[derive(Debug, Default)]
+pub struct Background {
+    last: Option<ArrayLook>,
+    periods: Vec<Period>,
+    /// Which of them go on.
+    sync: Option<usize>,
+    degraded: Option<usize>,
+    events: Vec<(Nanos, &'static str, String)>,
+}
+
+impl Background {
+    /// The array was looked at. Looks come in the order of their times; one that is
+    /// late says nothing new.
+    pub fn look(&mut self, look: ArrayLook) {
+        let last = self.last.as_ref();
+        if last.is_some_and(|last| look.at < last.at) {
+            return;
+        }
+        let edge = Edge {
+            earliest: match last {
+                _ if look.is_exact => look.at,
+                Some(last) => last.at,
+                None => Nanos::ZERO,
+            },
+            latest: look.at,
+        };
+        self.follow_sync(edge, &look);
+        self.follow_health(edge, &look);
+        self.last = Some(look);
+    }
+
+    fn follow_sync(&mut self, edge: Edge, look: &ArrayLook) {
+        let last = self.last.as_ref();
+        let before = last.and_then(|last| last.sync);
+        // One that has not begun waits to; one that has is about to end.
+        let waits = |sync: &SyncLook| sync.percent.is_none() && self.sync.is_none();
+        let sync = look.sync.filter(|sync| !waits(sync));
+        let is_another = |now: SyncLook, before: SyncLook| {
+            let fell = now.percent < before.percent && now.percent.is_some();
+            now.op != before.op || fell
+        };
+        let has_ended = match (before, sync) {
+            (Some(before), Some(now)) => is_another(now, before),
+            (before, _) => before.is_some(),
+        };
+        if let Some(index) = self.sync.filter(|_| has_ended) {
+            self.sync = None;
+            let period = &mut self.periods[index];
+            let in_sync = look.members_in_sync();
+            let before = last.map_or(0, ArrayLook::members_in_sync);
+            let is_finished = match period.op {
+                Operation::Recovery => in_sync > before || !look.is_degraded(),
+                _ => in_sync >= before,
+            };
+            period.ends(edge, is_finished, look);
+            let text = if is_finished {
+                "ended"
+            } else {
+                "stopped short"
+            };
+            let text = format!("{} {text}", period.op);
+            self.events.push((look.at, "sync-end", text));
+        }
+        let Some(now) = sync else { return };
+        if let Some(index) = self.sync {
+            self.periods[index].goes_on(look);
+            return;
+        }
+        let op = now.op;
+        let stopped = self.periods.iter().rposition(|one| one.op == op);
+        let resumed = stopped.filter(|&index| {
+            let one = &self.periods[index];
+            !one.is_finished && one.percent[1] > Some(0.0) && now.percent >= one.percent[1]
+        });
+        let text = match resumed {
+            Some(index) => {
+                self.periods[index].to = None;
+                self.periods[index].goes_on(look);
+                "goes on"
+            }
+            None => {
+                // A real sync has begun at its beginning, before it was first seen.
+                let first = now.percent.filter(|_| look.is_exact).unwrap_or(0.0);
+                let period = Period::begins(op, edge, Some(first), look);
+                self.periods.push(period);
+                "began"
+            }
+        };
+        self.sync = resumed.or(self.periods.len().checked_sub(1));
+        self.events
+            .push((look.at, "sync-start", format!("{op} {text}")));
+    }
+
+    fn follow_health(&mut self, edge: Edge, look: &ArrayLook) {
+        match (self.degraded, look.is_degraded()) {
+            (None, true) => {
+                self.degraded = Some(self.periods.len());
+                let period = Period::begins(Operation::Degraded, edge, None, look);
+                self.periods.push(period);
+            }
+            (Some(index), true) => self.periods[index].sees(look),
+            (Some(index), false) => {
+                self.degraded = None;
+                let since = self.periods[index].from;
+                let was_seen = self.periods.iter().any(|one| {
+                    let ended = one.to.filter(|_| one.is_finished);
+                    let within = ended.is_some_and(|end| end.latest > since.earliest);
+                    one.op == Operation::Recovery && within
+                });
+                self.periods[index].ends(edge, true, look);
+                if !was_seen {
+                    // It was over before anybody looked.
+                    let first = Some(0.0);
+                    let mut period = Period::begins(Operation::Recovery, edge, first, look);
+                    period.ends(edge, true, look);
+                    self.periods.push(period);
+                }
+            }
+            (None, false) => {}
+        }
+    }
+
+    /// What has happened since the last call, for the time line.
+    pub fn drain_events(&mut self, experiment: &Experiment) -> Vec<EventRecord> {
+        let scope = Scope {
+            host: experiment.host.clone(),
+            subject: experiment.subject.name.clone(),
+            filesystem: experiment.filesystem_label(),
+            sequence: None,
+            repetition: Some(experiment.repetition),
+        };
+        let events = self.events.drain(..);
+        events
+            .map(|(at, kind, text)| EventRecord {
+                scope: scope.clone(),
+                at_ns: at.0,
+                kind: kind.to_owned(),
+                member: None,
+                text,
+            })
+            .collect()
+    }
+
+    /// A row for each of them, in the order in which they began. Whatever went on when
+    /// the array was last looked at has no end.
+    #[must_use]
+    pub fn rows(&self, experiment: &Experiment, bench: &str) -> Vec<Measurement> {
+        let Some(last) = &self.last else {
+            return Vec::new();
+        };
+        let number = |index: usize| {
+            let op = self.periods[index].op;
+            let before = self.periods[..index].iter();
+            before.filter(|one| one.op == op).count() + 1
+        };
+        let periods = self.periods.iter().enumerate();
+        periods
+            .map(|(index, period)| period.row(number(index), last.at, experiment, bench))
+            .collect()
+    }
+}
+
+impl Period {
+    /// `number`: the how manieth of its kind, from 1; `now`: when the array was last
+    /// looked at.
+    fn row(&self, number: usize, now: Nanos, experiment: &Experiment, bench: &str) -> Measurement {
+        let end = self.to.unwrap_or(Edge {
+            earliest: now,
+            latest: now,
+        });
+        let (took, band) = self.from.until(end);
+        let bytes = match (self.member, self.percent) {
+            (Some(member), [Some(first), Some(last)]) => part(member, last - first),
+            _ => Bytes(0),
+        };
+        Measurement {
+            op: self.op,
+            // The first of a kind is the same row in runs with more of them.
+            part: match number {
+                1 => String::new(),
+                number => number.to_string(),
+            },
+            job: BACKGROUND_JOB.to_owned(),
+            job_title: title(self.op).to_owned(),
+            class: BACKGROUND_CLASS.to_owned(),
+            started_ns: self.from.middle().0,
+            runtime_ns: took.0,
+            runtime_band_ns: band.0,
+            total_bytes: bytes.0,
+            bytes_per_second: BytesPerSecond::mean(bytes, took).0,
+            array_state_start: self.letters[0].clone(),
+            array_state_end: self.letters[1].clone(),
+            sync_percent_start: self.percent[0],
+            sync_percent_end: self.percent[1],
+            leaped_percent: share(self.leaped[1].saturating_sub(self.leaped[0]), took),
+            ..template(experiment, bench)
+        }
+    }
+}
+
+/// What all these rows of an experiment have in common.
+fn template(experiment: &Experiment, bench: &str) -> Measurement {
+    Measurement {
+        suite: experiment.suite.clone(),
+        host: experiment.host.clone(),
+        subject: experiment.subject.name.clone(),
+        filesystem: experiment.filesystem_label(),
+        fit: experiment.fit.clone(),
+        sequence: experiment.background_sequence,
+        repetition: experiment.repetition,
+        role: match experiment.fit.as_str() {
+            "" => Role::Measured,
+            _ => Role::Predicted,
+        },
+        ..Measurement::blank(bench)
+    }
+}
+
+/// An operation in words, for people.
+const fn title(op: Operation) -> &'static str {
+    match op {
+        Operation::Resync => "resync: members are made equal",
+        Operation::Recovery => "recovery: a member is filled anew",
+        Operation::Check => "check: members are compared",
+        Operation::Reshape => "reshape: the layout changes",
+        _ => "degraded: a member less, until all are filled",
+    }
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a percentage is known to fewer digits; below zero is none"
+)]
+fn part(whole: Bytes, percent: f64) -> Bytes {
+    Bytes((whole.0 as f64 * percent / 100.0).round() as u64)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "for people")]
+fn share(part: Nanos, whole: Nanos) -> f64 {
+    match whole.0 {
+        0 => 0.0,
+        whole => (part.0 as f64 / whole as f64 * 100.0).min(100.0),
+    }
+}
