@@ -220,7 +220,10 @@ fn verdict(data: &RunData, view: &View<'_>, class: &str) -> Option<Verdict> {
         .map(|column| view.names[column].as_str())
         .collect();
     if !going_on.is_empty() {
-        remarks.push(format!("not ranked, as it had not ended: {}", list(&going_on)));
+        remarks.push(format!(
+            "not ranked, as it had not ended: {}",
+            list(&going_on)
+        ));
     }
     if !left_out.is_empty() {
         let labels: Vec<String> = left_out.iter().map(|row| row.label.clone()).collect();

@@ -215,7 +215,10 @@ fn a_store_of_version_3_is_brought_up_to_date() {
     // What version 4 added.
     let old = Connection::open(&path).unwrap();
     old.execute_batch(
-        "ALTER TABLE measurement DROP COLUMN runtime_band_ns;
+        "ALTER TABLE measurement DROP COLUMN disk_band_low;
+         ALTER TABLE measurement DROP COLUMN disk_band_high;
+         ALTER TABLE measurement DROP COLUMN disk_band_ratio;
+         ALTER TABLE measurement DROP COLUMN runtime_band_ns;
          ALTER TABLE measurement DROP COLUMN kept_percent;
          PRAGMA user_version = 3;",
     )
