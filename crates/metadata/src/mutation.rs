@@ -6,7 +6,7 @@
 //! it. With the feature, at most one bug is active in a thread: a simulation
 //! runs on one thread from its beginning to its end, so that many can run side
 //! by side with different bugs. A whole process, a test program with all its threads
-//! say, has the bug that its environment names ([`VARIABLE`]). A hook reads
+//! say, has the bug that its environment names (`RAIDLAB_MUTATION`). A hook reads
 //! `if mutation::is(Mutation::FlushForgotten) { .. }` and does the wrong thing
 //! at the one place that its name says, nothing else.
 
