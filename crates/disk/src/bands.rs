@@ -18,7 +18,7 @@ pub enum Medium {
     Platters,
     /// The same with shingled tracks. What is not known of it is as on platters.
     Shingles,
-    /// Solid-state disks.
+    /// Flash chips behind a controller, whatever the plug: SATA or NVMe.
     Flash,
 }
 
@@ -109,7 +109,7 @@ pub enum BandsError {
     /// Not TOML, or not in the form of such a file.
     #[error("{file}: {message}")]
     Syntax {
-        /// The file.
+        /// The name of the file of bands, as errors show it.
         file: String,
         /// What the parser says.
         message: String,
@@ -117,7 +117,7 @@ pub enum BandsError {
     /// A band without its own figure in it, or with a ratio below 1.
     #[error("{file}: the band of {load} on {medium} must hold 1")]
     Empty {
-        /// The file.
+        /// The name of the file of bands, as errors show it.
         file: String,
         /// The kind of load.
         load: &'static str,
@@ -127,7 +127,7 @@ pub enum BandsError {
     /// A kind of load that platters, or flash, have no band for.
     #[error("{file}: no band of {load} on {medium}")]
     Missing {
-        /// The file.
+        /// The name of the file of bands, as errors show it.
         file: String,
         /// The kind of load.
         load: &'static str,

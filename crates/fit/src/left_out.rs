@@ -162,7 +162,7 @@ pub const DONOR_SEEK_MS: f64 = 8.2;
 /// One figure of a left-out disk beside its prediction.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LeftOutRow {
-    /// The disk.
+    /// The disk's name in `facts/left-out.toml`.
     pub disk: String,
     /// What kind of disk it is.
     pub medium: Medium,

@@ -84,9 +84,9 @@ pub struct Printed {
 /// What a file of figures has.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Figures {
-    /// `unequal-2008`.
+    /// The name by which it is imported: `unequal-2008`.
     pub name: String,
-    /// For people.
+    /// What was compared, in words for people.
     pub title: String,
     /// Where the figures are from.
     pub source: String,

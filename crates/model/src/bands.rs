@@ -89,13 +89,13 @@ impl Unfitted {
 /// In what order a job goes through the array.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Order {
-    /// One stream.
+    /// One sequential stream, which a disk serves without a seek.
     Stream,
     /// Several, or one that goes back and forth.
     Streams,
-    /// At random.
+    /// Each request at a place of its own, drawn anew.
     Random,
-    /// Nobody knows.
+    /// Not told, as of a tool whose order is its own: the widest band holds.
     Unknown,
 }
 

@@ -131,7 +131,7 @@ pub enum BuildError {
     /// Discards that nobody takes: a real fio's job would end with an error.
     #[error("job `{job}` discards blocks, and {why}")]
     Discards {
-        /// The job.
+        /// The name of the job that discards.
         job: String,
         /// Who does not take them.
         why: &'static str,

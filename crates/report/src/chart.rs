@@ -59,7 +59,7 @@ pub(crate) struct Panel {
     pub id: String,
     /// What sets it apart from the figure's others; empty for the only one.
     pub title: String,
-    /// Pixels.
+    /// How high it is in the page, in CSS pixels.
     pub height: usize,
     /// `data` and `layout`; what all plots have in common is not in it.
     #[serde(skip)]
@@ -69,7 +69,7 @@ pub(crate) struct Panel {
 /// An entry of a legend.
 #[derive(Debug, Serialize)]
 pub(crate) struct Key {
-    /// Its words.
+    /// What the mark stands for, as the legend says it.
     pub name: String,
     /// A picture of the mark, as SVG.
     pub swatch: String,

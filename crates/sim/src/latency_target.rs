@@ -18,7 +18,7 @@ const STABLE: u32 = 3;
 /// What a clone has to do after a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// Nothing.
+    /// It goes on with its next request.
     GoOn,
     /// Nothing new until all in flight have ended.
     Drain,

@@ -139,7 +139,7 @@ pub struct JobOperations {
     pub reads: OperationResult,
     /// Writes.
     pub writes: OperationResult,
-    /// Discards.
+    /// Its discards, which fio calls trims.
     pub trims: OperationResult,
     /// Flushes after so many writes.
     pub syncs: OperationResult,

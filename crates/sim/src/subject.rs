@@ -30,7 +30,7 @@ impl SyncProgress {
 /// How a subject stands at one moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SubjectState {
-    /// When.
+    /// Virtual time since the machine was started.
     pub at: Nanos,
     /// In mdstat's letters: `[UU]`.
     pub health: String,

@@ -24,7 +24,7 @@ pub enum StoreError {
     /// Something that is no file has the name.
     #[error("{} is {found}; it was left as it is: name another file", .path.display())]
     NotAFile {
-        /// The name.
+        /// The path at which a store was to be.
         path: PathBuf,
         /// What stands there.
         found: Found,
@@ -94,7 +94,7 @@ pub enum StoreError {
     /// The store has no runs at all.
     #[error("the store {path} holds no runs")]
     NoRuns {
-        /// The file.
+        /// The path of the store.
         path: PathBuf,
     },
     /// No run has this name.

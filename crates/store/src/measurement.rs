@@ -349,7 +349,7 @@ pub enum Metric {
 }
 
 impl Metric {
-    /// Every one.
+    /// Every metric, in the order of tables.
     pub const ALL: &'static [Self] = &[
         Self::OperationsPerSecond,
         Self::BytesPerSecond,

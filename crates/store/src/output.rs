@@ -61,7 +61,7 @@ pub enum OutputError {
         first: String,
         /// The option that names it again.
         second: String,
-        /// The name.
+        /// The path that both name.
         path: PathBuf,
     },
     /// The system does not let it be written.

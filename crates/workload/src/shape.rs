@@ -157,7 +157,7 @@ pub struct Rate {
 /// A share in the requests of all jobs with the same number (fio `flow`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Flow {
-    /// fio `flow_id`.
+    /// Jobs with the same number keep step with each other (fio `flow_id`).
     pub id: u32,
     /// This job's part; the others' are theirs.
     pub weight: u32,

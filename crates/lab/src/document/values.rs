@@ -62,7 +62,7 @@ pub fn check_values(file: &str, text: &str) -> Result<(), FileError> {
 type Wrong = (String, &'static str);
 
 impl Document {
-    /// As [`check_values()`].
+    /// Refuses values that no file may have, by [`check_values()`], with file and line.
     pub(super) fn check_values(&self) -> Result<(), FileError> {
         match DeTable::parse(&self.text) {
             Ok(table) => self.check_table(table.get_ref(), false),

@@ -42,7 +42,7 @@ impl Point {
     }
 }
 
-/// A series.
+/// One subject's points, joined in the order of the axis.
 #[derive(Debug, Clone)]
 pub(super) struct Line {
     pub name: String,

@@ -59,7 +59,7 @@ impl Look {
         self.0 / COLOURS.len()
     }
 
-    /// `#rrggbb`.
+    /// The colour as CSS takes it, `#rrggbb`.
     pub(crate) fn colour(self) -> String {
         let (red, green, blue) = self.rgb();
         format!("#{red:02x}{green:02x}{blue:02x}")

@@ -19,7 +19,7 @@ pub(crate) fn around(m: &Measurement, value: f64) -> Option<(f64, f64)> {
     Some((value * band.low, value * band.high))
 }
 
-/// `128…326`.
+/// A band as tables print it, in the unit of its figure: `128…326`.
 pub(crate) fn words((low, high): (f64, f64)) -> String {
     format!("{}…{}", figure(low), figure(high))
 }

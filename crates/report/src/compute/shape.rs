@@ -101,9 +101,9 @@ pub(crate) fn size_words(bytes: f64) -> String {
 /// Which way a job's requests go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Load {
-    /// Reads alone.
+    /// It reads, and writes nothing.
     Read,
-    /// Writes alone.
+    /// It writes, and reads nothing.
     Write,
     /// Both at once: the job's two rows count together.
     Mixed,

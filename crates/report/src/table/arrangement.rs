@@ -11,7 +11,7 @@ const LONG_LINE: usize = 160;
 pub(crate) struct Extent {
     /// What stands at the left of each line.
     pub leading: usize,
-    /// A column.
+    /// How wide each column is: as the widest needs it.
     pub cell: usize,
     /// How many columns there are.
     pub cells: usize,

@@ -51,7 +51,7 @@ pub enum Identity {
     },
     /// A block device by its own number.
     Device(u64),
-    /// Neither.
+    /// Something that cannot be a member: a folder, a pipe, a character device.
     Other,
 }
 

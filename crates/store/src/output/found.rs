@@ -21,7 +21,7 @@ pub enum Found {
     Ours(Format),
     /// A symbolic link whose target is not there.
     DanglingLink(PathBuf),
-    /// A folder.
+    /// A folder, in which the output could lie.
     Folder,
     /// A named pipe.
     Pipe,
@@ -29,7 +29,7 @@ pub enum Found {
     BlockDevice,
     /// A character device.
     CharacterDevice,
-    /// A socket.
+    /// A socket of some program.
     Socket,
     /// A database of another program, with the id in its header.
     Database(i32),

@@ -26,7 +26,7 @@ pub(super) struct EndDraft {
 }
 
 impl Default for EndDraft {
-    /// fio's own.
+    /// What holds where a section says nothing, as in fio's options.c.
     fn default() -> Self {
         Self {
             target: Nanos::ZERO,

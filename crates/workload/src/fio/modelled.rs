@@ -30,7 +30,7 @@ pub(super) struct Draft {
     pub(super) verifies: bool,
     /// fio `writefua`: the engine's commands go to the medium.
     pub(super) writes_through: bool,
-    /// fio `do_verify=0`.
+    /// What was written is not read back after all (fio `do_verify=0`).
     pub(super) verifies_not: bool,
     pub(super) verify_backlog: u64,
     pub(super) zones: ZoneDraft,

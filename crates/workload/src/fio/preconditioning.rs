@@ -22,7 +22,7 @@ pub(super) struct PreconditioningDraft {
 }
 
 impl Default for PreconditioningDraft {
-    /// fio's own.
+    /// What holds where a section says nothing, as in fio's options.c.
     fn default() -> Self {
         Self {
             asked: false,

@@ -8,15 +8,15 @@ use super::value::{count, number, switch};
 use crate::shape::{Strides, ZoneRules};
 use raidlab_units::Bytes;
 
-/// fio's `zonemode`.
+/// What zones mean to a job (fio `zonemode`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Mode {
     /// `none`, or not given.
     #[default]
     None,
-    /// `strided`.
+    /// The job works in a part of the device and then skips one (`strided`).
     Strided,
-    /// `zbd`.
+    /// Zones are written from their beginnings on, and reset (`zbd`).
     Sequential,
 }
 
@@ -38,18 +38,18 @@ pub(super) struct ZoneDraft {
 }
 
 /// The options whose values may be numbers of zones, as places in
-/// [`ZoneDraft::counts`].
+/// [`ZoneDraft::counts`]; each is named as in fio.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum InZones {
-    /// `size`.
+    /// The part of the device that the job has.
     Size,
-    /// `io_size`.
+    /// The amount that ends the job.
     IoSize,
-    /// `offset`.
+    /// Where the job's part begins.
     Offset,
-    /// `offset_increment`.
+    /// How far each clone's part begins after the one before.
     OffsetIncrement,
-    /// `zoneskip`.
+    /// What is passed over between two zones.
     Skip,
 }
 

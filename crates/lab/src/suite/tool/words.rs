@@ -9,7 +9,7 @@
 /// What an option takes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Takes {
-    /// Nothing.
+    /// It is a switch: no word follows it.
     Nothing,
     /// A number, a size, a word: no path.
     Value,
