@@ -295,12 +295,19 @@ pub(crate) fn is_mirror(case: &Case<'_>, row: &Measurement) -> Option<bool> {
 }
 
 /// Classes of jobs that are about an array which is not whole.
-pub(crate) const UNSETTLED_CLASSES: [&str; 4] = ["resync", "recovery", "rebuild", "degraded"];
+const UNSETTLED_CLASSES: [&str; 4] = ["resync", "recovery", "rebuild", "degraded"];
+
+/// Whether a class is of such jobs: one of those words, or a name that begins with one
+/// and a dash, as `resync-writes`.
+pub(crate) fn is_unsettled(class: &str) -> bool {
+    let first = class.split_once('-').map_or(class, |(first, _)| first);
+    UNSETTLED_CLASSES.contains(&first)
+}
 
 /// Whether the array was whole and nothing was copied in the background, as far as
 /// the row says.
 pub(crate) fn is_settled(row: &Measurement) -> bool {
-    !UNSETTLED_CLASSES.contains(&row.class.as_str())
+    !is_unsettled(&row.class)
         && row.sync_percent_start.is_none()
         && row.sync_percent_end.is_none()
         && !row.array_state_start.contains('_')

@@ -115,7 +115,7 @@ macro_rules! entries {
 }
 
 const SUITES: &[Entry] = entries!(
-    "suites": "mirror-2015", "mirror-2015-small", "md-levels", "md-seeds", "md-streams", "md-degraded",
+    "suites": "mirror-2015", "mirror-2015-small", "md-levels", "md-seeds", "md-streams", "md-degraded", "md-held",
     "zfs-volume", "quick", "snia-steady-state", "unequal-2008", "gmirror-md-2010",
     "gmirror-md-2010-small", "ars-md-zfs-2020", "ars-md-zfs-2020-small", "freebsd-zfs-2021", "cache",
 );
@@ -130,7 +130,7 @@ const SUBJECTS: &[Entry] = entries!(
     "subjects": "md", "gflash", "gmirror", "zfs", "disk", "md-6.9", "gmirror-round-robin",
     "gmirror-split", "gmirror-prefer", "zol-0.6", "btrfs-pid", "btrfs-round-robin", "spdk",
     "least-pending", "nearest-head", "md-raid0", "md-raid1", "md-raid1-clean", "md-raid1-clean-bitmap",
-    "md-raid5", "md-raid5-clean", "md-raid5-clean-bitmap", "md-raid6", "md-raid10",
+    "md-raid4-clean", "md-raid5", "md-raid5-clean", "md-raid5-clean-bitmap", "md-raid6", "md-raid10",
     "btrfs-raid1", "btrfs-raid10", "lvm-raid1", "zfs-single", "zfs-mirror", "zfs-raidz1",
     "zfs-mirror-cache", "zfs-mirror-log-cache", "zfs-mirror-log-cache-512", "zfs-raidz2",
     "zfs-raidz2-1m", "zfs-raidz2-4k", "zfs-mirrors", "zfs-mirrors-1m", "zfs-mirrors-4k", "zfs-mirror-volume",

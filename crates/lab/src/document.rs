@@ -32,6 +32,13 @@ pub struct FileError {
     pub problem: Problem,
 }
 
+impl FileError {
+    /// The field and what is wrong with it.
+    pub(crate) fn in_short(&self) -> String {
+        format!("{}{}", field_prefix(&self.field), self.problem)
+    }
+}
+
 /// `field: `, or nothing where there is no field.
 fn field_prefix(field: &str) -> String {
     if field.is_empty() {

@@ -233,7 +233,13 @@ impl Experiment {
         steps.extend(removals(&subject));
         let first = steps.len();
         let mut sequence = 0;
-        for step in &suite.steps {
+        let own = |(place, _): &(usize, &Step)| subject.does(*place);
+        let for_it = suite.steps.iter().enumerate().filter(own).count();
+        for (place, step) in suite.steps.iter().enumerate() {
+            if !subject.does(place) {
+                sequence = step.jobs().iter().fold(sequence, |next, _| next + 1);
+                continue;
+            }
             steps.push(match step {
                 Step::Event(_) if whole => break,
                 Step::Job(job) if whole && !job.events.is_empty() => break,
@@ -269,7 +275,7 @@ impl Experiment {
             fit: fit.to_owned(),
             seed: choices.seed,
             without: choices.without.clone(),
-            left_out: suite.steps.len() - (steps.len() - first),
+            left_out: for_it - (steps.len() - first),
             steps,
             background_sequence: suite.jobs().count().try_into().unwrap_or(u32::MAX),
         }

@@ -10,6 +10,7 @@ use raidlab_systems::array::md::MdLevel;
 use raidlab_systems::{ArraySpec, FileSystemSpec};
 use raidlab_units::{Bytes, Nanos};
 use serde::Deserialize;
+use std::collections::BTreeSet;
 
 /// What kind of thing a subject is: it decides who builds it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -247,6 +248,9 @@ pub struct Subject {
     /// Members that are taken out once the array is in sync, before the first
     /// step. A suite says it.
     pub removed: Vec<u16>,
+    /// The places of the suite's steps that are for it; `None`: all are. A suite says
+    /// it.
+    pub steps: Option<BTreeSet<usize>>,
     /// The file systems that it is measured with instead of the suite's. A
     /// suite says it.
     pub filesystems: Option<Vec<Option<FileSystemSpec>>>,
@@ -271,6 +275,28 @@ impl Subject {
     pub fn load_from(files: &Files, name_or_path: &str) -> Result<Self, LoadError> {
         let document = catalogue::find(files, Kind::Subject, name_or_path)?;
         Ok(Self::read(&document, &catalogue::hosts_of(files)?)?)
+    }
+
+    /// The same, built otherwise: `settings` take the place of those of its `[build]`
+    /// table's one system. `suite`: the suite that says so.
+    ///
+    /// # Errors
+    /// As [`Subject::load`], and when it is built in no or in several ways.
+    pub(crate) fn load_built(
+        files: &Files,
+        name_or_path: &str,
+        settings: toml::Table,
+        suite: &str,
+    ) -> Result<Self, LoadError> {
+        let document = catalogue::find(files, Kind::Subject, name_or_path)?;
+        let document = reader::built_otherwise(&document, settings, suite)?;
+        Ok(Self::read(&document, &catalogue::hosts_of(files)?)?)
+    }
+
+    /// Whether the suite's step of this place is for it.
+    #[must_use]
+    pub fn does(&self, step: usize) -> bool {
+        self.steps.as_ref().is_none_or(|own| own.contains(&step))
     }
 
     /// The target that its file names, where raidlab gives none: an export of a server.

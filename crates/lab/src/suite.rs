@@ -2,6 +2,7 @@
 
 mod checker;
 mod freshness;
+mod grid;
 mod matrix;
 mod reader;
 mod regions;
@@ -25,6 +26,9 @@ use serde::Deserialize;
 use std::path::Path;
 
 pub use regions::Region;
+
+/// The draw that is taken where no number is said.
+pub const FIRST_DRAW: u64 = 1;
 
 /// An experiment's recipe, before a subject is chosen.
 #[derive(Debug, Clone, PartialEq)]
@@ -51,6 +55,8 @@ pub struct Suite {
     pub repetitions: u32,
     /// How arrays stand when the first step begins.
     pub begin: Begin,
+    /// The number of the draw that it is of; `None`: nothing of it is drawn.
+    pub draw: Option<u64>,
     /// The subjects compared, in the order of the tables.
     pub subjects: Vec<Subject>,
     /// Figures for the same cells from elsewhere.
@@ -85,6 +91,18 @@ pub enum Step {
     Wait(Wait),
     /// Jobs in rounds until a figure is steady.
     Rounds(Rounds<Job>),
+}
+
+impl Step {
+    /// The jobs in it, in order.
+    #[must_use]
+    pub fn jobs(&self) -> &[Job] {
+        match self {
+            Self::Job(job) => std::slice::from_ref(job),
+            Self::Rounds(rounds) => &rounds.jobs,
+            Self::Event(_) | Self::Wait(_) => &[],
+        }
+    }
 }
 
 /// Jobs that are done in rounds, all of them in each, until the tracked one's
@@ -283,13 +301,22 @@ impl Suite {
     /// # Errors
     /// As [`Suite::load`].
     pub fn load_from(files: &Files, name_or_path: &str) -> Result<Self, LoadError> {
+        Self::load_draw(files, name_or_path, FIRST_DRAW)
+    }
+
+    /// The same; of what is drawn, the draw of this number. The number means nothing
+    /// where nothing is: [`Suite::draw`] is `None` then.
+    ///
+    /// # Errors
+    /// As [`Suite::load`].
+    pub fn load_draw(files: &Files, name_or_path: &str, draw: u64) -> Result<Self, LoadError> {
         let document = catalogue::find(files, Kind::Suite, name_or_path)?;
         let folder = if catalogue::is_path(name_or_path) {
             Path::new(name_or_path).parent().unwrap_or(Path::new(""))
         } else {
             Path::new("")
         };
-        Self::read(files, &document, folder)
+        Self::read(files, &document, folder, draw)
     }
 
     /// A suite from its text. `file` is what errors call it; relative paths in
@@ -299,7 +326,8 @@ impl Suite {
     /// When the text is no suite, or names something that does not exist.
     pub fn parse(file: &str, text: &str, folder: &Path) -> Result<Self, LoadError> {
         let (file, text) = (file.to_owned(), text.to_owned());
-        Self::read(&Files::default(), &Document { file, text }, folder)
+        let document = Document { file, text };
+        Self::read(&Files::default(), &document, folder, FIRST_DRAW)
     }
 
     /// A suite of what a fio job file says, run exactly so: each group of jobs
@@ -354,6 +382,7 @@ impl Suite {
             filesystems: vec![None],
             repetitions: 1,
             begin: Begin::InSync,
+            draw: None,
             subjects,
             published: None,
             steps,
@@ -386,11 +415,7 @@ impl Suite {
 
     /// The jobs in order; their position is a measurement's `sequence`.
     pub fn jobs(&self) -> impl Iterator<Item = &Job> {
-        self.steps.iter().flat_map(|step| match step {
-            Step::Job(job) => std::slice::from_ref(job),
-            Step::Rounds(rounds) => &rounds.jobs,
-            Step::Event(_) | Step::Wait(_) => &[],
-        })
+        self.steps.iter().flat_map(Step::jobs)
     }
 
     /// One of the suite's own subjects by name, else any other by name or

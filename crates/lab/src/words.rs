@@ -14,7 +14,7 @@ use std::fmt::Write;
 
 impl Suite {
     /// The suite's steps in words. A matrix is written out, rounds are one
-    /// step.
+    /// step. Of what is drawn, what is not is left out.
     #[must_use]
     pub fn plan(&self) -> String {
         let mut text = format!("{}: {}\n", self.name, self.title);
@@ -40,12 +40,20 @@ impl Suite {
             header(&mut text, "figures", &published.title);
         }
         for (index, step) in self.steps.iter().enumerate() {
-            let lines = match step {
+            let doers = self.subjects.iter().filter(|subject| subject.does(index));
+            let doers: Vec<&str> = doers.map(|subject| subject.name.as_str()).collect();
+            if doers.is_empty() {
+                continue;
+            }
+            let mut lines = match step {
                 Step::Wait(wait) => vec![wait_in_words(*wait)],
                 Step::Event(event) => vec![event_in_words(*event)],
                 Step::Job(job) => job_in_words(job),
                 Step::Rounds(rounds) => rounds_in_words(rounds, job_in_words),
             };
+            if doers.len() < self.subjects.len() {
+                lines.push(format!("for {}", doers.join(", ")));
+            }
             write_step(&mut text, index, &lines);
         }
         for remark in &self.remarks {

@@ -6,7 +6,8 @@
 
 mod rows;
 
-use raidlab_lab::{BenchError, Choices, Suite};
+use raidlab_lab::{Bench, BenchError, Choices, Files, Suite};
+use raidlab_model::ModelBench;
 use raidlab_store::Measurement;
 use std::fmt::Write;
 
@@ -167,5 +168,22 @@ fn a_member_comes_back_in_the_time_that_its_disk_takes() {
             "{subject}: the rebuild takes its part"
         );
         assert!(rows[2].sync_percent_start.is_none(), "{subject}");
+    }
+}
+
+#[test]
+fn every_cell_held_back_can_be_modelled() {
+    let files = Files::default();
+    for draw in 0..4 {
+        let suite = Suite::load_draw(&files, "md-held", draw).expect("built in");
+        let choices = Choices {
+            fits: vec!["strict".to_owned()],
+            seed: 1,
+            ..Choices::default()
+        };
+        for experiment in suite.experiments(&suite.subjects, &choices) {
+            let checked = ModelBench::default().check(&experiment);
+            checked.unwrap_or_else(|error| panic!("{}: {error:?}", experiment.subject.name));
+        }
     }
 }

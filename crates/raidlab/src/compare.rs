@@ -23,7 +23,8 @@ Examples:
   raidlab compare latest 20261121T021000Z-quick
   raidlab compare RUN OTHER --html compare.html
   raidlab compare RUN OTHER --markdown - --other-store theirs.db
-  raidlab compare KERNEL MODEL --within random-read=3 --within 10"
+  raidlab compare KERNEL MODEL --within random-read=3 --within 10
+  raidlab compare KERNEL MODEL --within 3 --within 10 --markdown -"
 )]
 pub struct Arguments {
     /// The run to compare with, by name or `latest`.
@@ -43,7 +44,9 @@ pub struct Arguments {
     other_store: Option<PathBuf>,
 
     /// Show too how far each cell is from the base, judged by this bound: percent,
-    /// or a class of jobs with percent, as `random-read=3`. With the members' counts.
+    /// or a class of jobs with percent, as `random-read=3`. May be repeated; of several
+    /// bounds each counts what is within it, and the widest says what is beyond. With
+    /// the members' counts.
     #[arg(long, value_name = "BOUND")]
     within: Vec<Bound>,
 

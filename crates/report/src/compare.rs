@@ -15,7 +15,8 @@ mod text;
 mod tests;
 
 pub use agreement::{
-    Agreement, AgreementCell, AgreementRow, Bound, BoundError, ClassAgreement, MemberCounts,
+    ALL_CLASSES, Agreement, AgreementCell, AgreementRow, BeyondCell, Bound, BoundError,
+    ClassAgreement, MemberCounts,
 };
 
 use crate::compute::certainty::{Side, compare as compare_sides};

@@ -23,7 +23,7 @@ mod background_tests;
 mod sample;
 
 pub use compare::{
-    Agreement, AgreementCell, AgreementRow, Answer, Bound, BoundError, ClassAgreement,
+    ALL_CLASSES, Agreement, AgreementCell, AgreementRow, Answer, BeyondCell, Bound, BoundError, ClassAgreement,
     ComparedCell, ComparedRow, ComparedRun, ComparedVerdict, Difference, MemberCounts,
     RunComparison, compare,
 };

@@ -3,7 +3,7 @@
 use crate::bound::random_iops;
 use crate::case::Case;
 use crate::devices::{
-    UNSETTLED_CLASSES, copies_on_write, is_mirror, is_random, is_redundant, is_settled, level,
+    copies_on_write, is_mirror, is_random, is_redundant, is_settled, is_unsettled, level,
     members, system,
 };
 use crate::finding::{Ruling, subject_scope};
@@ -175,7 +175,7 @@ const TAKEN: [&str; 6] = ["fail", "remove", "insert", "add", "re-add", "replace"
 fn declared(case: &Case<'_>, row: &Measurement, kinds: &[&str], allowed: &str) -> bool {
     let untold = row.bench == "model" && case.flag(row, allowed).is_none();
     untold
-        || UNSETTLED_CLASSES.contains(&row.class.as_str())
+        || is_unsettled(&row.class)
         || case.flag(row, allowed) == Some(true)
         || case.happened(row, kinds)
         || case

@@ -49,6 +49,12 @@ fn state() -> Vec<Pair> {
             copying("check"),
             of_class("resync", copying("check")),
         ),
+        pair(
+            "A1",
+            Fatal,
+            of_class("unresynced-reads", copying("resync")),
+            of_class("resync-reads", copying("resync")),
+        ),
         pair("A1", Warning, created(""), created("--assume-clean")),
         pair(
             "A1",

@@ -123,10 +123,52 @@ impl Subject {
             build: raw.build.map(Spanned::into_inner),
             members: None,
             removed: Vec::new(),
+            steps: None,
             filesystems: None,
             settings,
         })
     }
+}
+
+/// The same file with these settings in the place of those of the one system that it
+/// is built by, and with the suite as their source.
+///
+/// # Errors
+/// When there is no such system, or more than one.
+pub(super) fn built_otherwise(
+    document: &Document,
+    settings: toml::Table,
+    suite: &str,
+) -> Result<Document, FileError> {
+    // Mistakes of the file itself are told at their own lines.
+    document.decode::<RawSubject>(&RESERVED)?;
+    let syntax = |message: String| document.error(0..0, Problem::Syntax(message));
+    let mut file: toml::Table =
+        toml::from_str(&document.text).map_err(|error| syntax(error.to_string()))?;
+    let build = file.get_mut("build").and_then(toml::Value::as_table_mut);
+    let one = build.filter(|build| build.len() == 1);
+    let system = one.and_then(|build| build.iter_mut().next());
+    let Some((system, toml::Value::Table(built))) = system else {
+        let problem = Problem::Missing {
+            field: "build".to_owned(),
+            remedy: "what no system builds has no such settings".to_owned(),
+        };
+        return Err(document.error(0..0, problem));
+    };
+    let system = system.clone();
+    let names: Vec<String> = settings.keys().cloned().collect();
+    built.extend(settings);
+    let sources = file
+        .entry("sources")
+        .or_insert_with(|| toml::Value::Table(toml::Table::new()));
+    if let toml::Value::Table(sources) = sources {
+        let source = toml::Value::String(format!("suite {suite}"));
+        sources.extend(names.iter().map(|name| (format!("build.{system}.{name}"), source.clone())));
+    }
+    Ok(Document {
+        file: document.file.clone(),
+        text: toml::to_string(&file).map_err(|error| syntax(error.to_string()))?,
+    })
 }
 
 /// The host of this name.

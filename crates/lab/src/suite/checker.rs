@@ -5,6 +5,7 @@ use super::{Event, EventKind, Job};
 use crate::document::{Document, FileError};
 use crate::published::Published;
 use crate::subject::{Subject, SubjectKind};
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 /// Where a member is while the steps are gone through.
@@ -27,30 +28,40 @@ pub(super) struct Checker<'a> {
 /// A subject's members.
 struct Array<'a> {
     subject: &'a Subject,
+    /// Its place among the suite's subjects.
+    place: usize,
     members: Vec<Place>,
 }
 
 impl<'a> Checker<'a> {
     /// All of a subject's members are in its array but those that its entry
-    /// removes.
+    /// removes. `are_alike`: every step is for all subjects.
     pub(super) fn new(
         document: &'a Document,
         disks: usize,
         subjects: &'a [Subject],
+        are_alike: bool,
         published: Option<&'a Published>,
     ) -> Self {
-        let array = |subject: &'a Subject| {
+        let array = |(place, subject): (usize, &'a Subject)| {
             let mut members = vec![Place::Present; subject.member_count(disks)];
             for &removed in &subject.removed {
                 members[usize::from(removed)] = Place::Removed;
             }
-            Array { subject, members }
+            Array {
+                subject,
+                place,
+                members,
+            }
         };
         // A single disk's part of the suite ends at the first event.
-        let in_arrays = |subject: &&Subject| subject.kind != SubjectKind::Disk;
-        let mut arrays: Vec<Array<'a>> = subjects.iter().filter(in_arrays).map(array).collect();
-        // Equal arrays make equal mistakes.
-        arrays.dedup_by(|one, other| one.members == other.members);
+        let in_arrays = |(_, subject): &(usize, &Subject)| subject.kind != SubjectKind::Disk;
+        let subjects = subjects.iter().enumerate().filter(in_arrays);
+        let mut arrays: Vec<Array<'a>> = subjects.map(array).collect();
+        if are_alike {
+            // Equal arrays make equal mistakes.
+            arrays.dedup_by(|one, other| one.members == other.members);
+        }
         Self {
             document,
             arrays,
@@ -59,23 +70,31 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Takes the next step.
+    /// Takes the next step, whose jobs, event or wait are for these subjects, by
+    /// their places.
     ///
     /// # Errors
     /// When it cannot happen.
-    pub(super) fn check(&mut self, step: &ReadStep) -> Result<(), FileError> {
+    pub(super) fn check(
+        &mut self,
+        step: &ReadStep,
+        doers: &[BTreeSet<usize>],
+    ) -> Result<(), FileError> {
         match step {
             ReadStep::Wait(_) => Ok(()),
-            ReadStep::Event(event, member) => self.check_event(*event, member),
+            ReadStep::Event(event, member) => doers
+                .iter()
+                .try_for_each(|doers| self.check_event(*event, member, doers)),
             ReadStep::Jobs {
                 jobs,
                 named,
                 members,
+                ..
             } => {
-                for (job, _) in jobs {
+                for ((job, _), doers) in jobs.iter().zip(doers) {
                     self.check_job(job, named)?;
                     for (timed, member) in job.events.iter().zip(members) {
-                        self.check_event(timed.event, member)?;
+                        self.check_event(timed.event, member, doers)?;
                     }
                 }
                 Ok(())
@@ -115,8 +134,14 @@ impl<'a> Checker<'a> {
         Ok(())
     }
 
-    fn check_event(&mut self, event: Event, span: &Range<usize>) -> Result<(), FileError> {
-        for array in &mut self.arrays {
+    fn check_event(
+        &mut self,
+        event: Event,
+        span: &Range<usize>,
+        doers: &BTreeSet<usize>,
+    ) -> Result<(), FileError> {
+        let concerned = |array: &&mut Array<'a>| doers.contains(&array.place);
+        for array in self.arrays.iter_mut().filter(concerned) {
             array
                 .take(event)
                 .map_err(|(what, remedy)| self.document.invalid(span.clone(), what, remedy))?;

@@ -1,4 +1,5 @@
-//! One step that stands for many: a job for each combination of some values.
+//! One step or subject that stands for many: one for each combination of some
+//! values.
 //!
 //! `matrix = { bs = ["4k", "1m"], iodepth = [1, 8] }` makes four jobs of a
 //! step, in the order in which the table is written, its last key changing
@@ -8,34 +9,73 @@ use crate::document::{Document, FileError};
 use crate::placeholder;
 use serde::Deserialize;
 use std::collections::BTreeMap;
+use std::fmt;
 use toml::Spanned;
 
 /// A matrix as written.
 pub(super) type RawMatrix = BTreeMap<Spanned<String>, Spanned<Vec<Value>>>;
 
 /// A value, put into the text as it is.
-#[derive(Clone, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(untagged, expecting = "expected a list of texts or of whole numbers")]
 pub(super) enum Value {
     Text(String),
     Number(i64),
 }
 
-/// More jobs than anybody means.
+impl fmt::Display for Value {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Text(text) => formatter.write_str(text),
+            Self::Number(number) => write!(formatter, "{number}"),
+        }
+    }
+}
+
+/// More than anybody means.
 const MOST: usize = 10_000;
 
-/// What one job of a matrix has in the place of each key; nothing for a step
+/// What one job or subject of a matrix has in the place of each key; nothing
 /// without a matrix.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Combination(Vec<(String, String)>);
+pub(super) struct Combination(Vec<(String, Value)>);
 
 impl Combination {
+    /// The keys with their values.
+    pub(super) fn values(&self) -> impl Iterator<Item = (&str, String)> {
+        let values = self.0.iter();
+        values.map(|(key, value)| (key.as_str(), value.to_string()))
+    }
+
     /// The text with every key in braces replaced.
     pub(super) fn apply(&self, text: &str) -> String {
-        let replace = |text: String, (key, value): &(String, String)| {
-            text.replace(&format!("{{{key}}}"), value)
+        let replace = |text: String, (key, value): (&str, String)| {
+            text.replace(&format!("{{{key}}}"), &value)
         };
-        self.0.iter().fold(text.to_owned(), replace)
+        self.values().fold(text.to_owned(), replace)
+    }
+
+    /// The same in all texts of a setting; one that is nothing but a key in braces
+    /// becomes that key's value, a number where the matrix has a number.
+    pub(super) fn apply_to(&self, setting: &toml::Value) -> toml::Value {
+        match setting {
+            toml::Value::String(text) => {
+                let whole = |(key, _): &&(String, Value)| *text == format!("{{{key}}}");
+                match self.0.iter().find(whole) {
+                    Some((_, Value::Number(number))) => toml::Value::Integer(*number),
+                    _ => toml::Value::String(self.apply(text)),
+                }
+            }
+            toml::Value::Array(items) => {
+                toml::Value::Array(items.iter().map(|item| self.apply_to(item)).collect())
+            }
+            toml::Value::Table(table) => {
+                let fields = table.iter();
+                let applied = fields.map(|(name, value)| (name.clone(), self.apply_to(value)));
+                toml::Value::Table(applied.collect())
+            }
+            other => other.clone(),
+        }
     }
 }
 
@@ -66,16 +106,12 @@ pub(super) fn combinations(
             return Err(document.invalid(values.1, what, "write at least one"));
         }
         if all.len() * values.0.len() > MOST {
-            let what = format!("the matrix makes more than {MOST} jobs");
+            let what = format!("the matrix makes more than {MOST} combinations");
             return Err(document.invalid(matrix.span(), what, "leave values out"));
         }
         let longer = |combination: &Combination, value: &Value| {
             let mut combination = combination.clone();
-            let value = match value {
-                Value::Text(text) => text.clone(),
-                Value::Number(number) => number.to_string(),
-            };
-            combination.0.push((key.get_ref().clone(), value));
+            combination.0.push((key.get_ref().clone(), value.clone()));
             combination
         };
         all = all

@@ -2,8 +2,9 @@
 
 use super::checker::Checker;
 use super::freshness::{self, Footprint};
+use super::grid::Grid;
 use super::regions::{RawDisk, read_disks};
-use super::selection::{RawSelection, read_filesystems, read_subjects};
+use super::selection::{Place, RawSelection, read_filesystems, read_subjects};
 use super::step::{Context, RawStep, ReadStep, read_step};
 use super::{Begin, Job, Rounds, Step, Suite};
 use crate::catalogue::{self, LoadError};
@@ -12,7 +13,7 @@ use crate::files::Files;
 use crate::published::Published;
 use crate::settings;
 use serde::Deserialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::path::Path;
 use toml::Spanned;
@@ -63,7 +64,8 @@ const MOST_DISKS: usize = 256;
 const MOST_ROUNDS: u32 = 1000;
 
 impl Suite {
-    /// Reads and checks a suite's file; relative paths start from `folder`.
+    /// Reads and checks a suite's file; relative paths start from `folder`. `draw`: the
+    /// number of the draw, where something is drawn.
     ///
     /// # Errors
     /// With file, line, field and remedy.
@@ -71,6 +73,7 @@ impl Suite {
         files: &Files,
         document: &Document,
         folder: &Path,
+        draw: u64,
     ) -> Result<Self, LoadError> {
         let raw: RawSuite = document.decode(&RESERVED)?;
         settings::check_schema(document, &raw.schema)?;
@@ -85,7 +88,14 @@ impl Suite {
             return Err(document.invalid(raw.disks.span(), what, remedy).into());
         }
         let (disks, regions) = read_disks(document, raw.disks.get_ref())?;
-        let subjects = read_subjects(files, document, &raw.subjects, folder, disks.len())?;
+        let mut grid = Grid::new(document, draw);
+        let place = Place {
+            files,
+            document,
+            folder,
+            suite: &raw.name,
+        };
+        let mut subjects = read_subjects(place, &raw.subjects, disks.len(), &mut grid)?;
         let filesystems = read_filesystems(document, raw.filesystems.as_ref())?;
         let repetitions = read_repetitions(document, raw.repetitions.as_ref())?;
         let disks: Vec<String> = disks
@@ -100,8 +110,15 @@ impl Suite {
             let remedy = "add a [[step]] with a job";
             return Err(document.invalid(raw.step.span(), "no steps", remedy).into());
         }
-        let mut checker = Checker::new(document, disks.len(), &subjects, published.as_ref());
-        let mut builder = Builder::new(document, &raw.rounds);
+        let are_alike = !grid.has_axes();
+        let mut checker = Checker::new(
+            document,
+            disks.len(),
+            &subjects,
+            are_alike,
+            published.as_ref(),
+        );
+        let mut builder = Builder::new(document, &raw.rounds, grid.subjects());
         for step in raw.step.get_ref() {
             let context = Context {
                 files,
@@ -109,13 +126,25 @@ impl Suite {
                 folder,
             };
             let read = read_step(context, step.get_ref(), step.span())?;
-            checker.check(&read)?;
-            builder.add(read, step.get_ref().round.as_ref())?;
+            let doers = grid.doers(step.get_ref(), &read)?;
+            checker.check(&read, &doers)?;
+            builder.add(read, step.get_ref(), &doers)?;
         }
+        let own = std::mem::take(&mut builder.own);
         let (steps, remarks) = builder.finish()?;
+        let draw = grid.draw();
+        if raw.step.get_ref().iter().any(|step| step.get_ref().is_for_some()) {
+            for (subject, own) in subjects.iter_mut().zip(own) {
+                subject.steps = Some(own);
+            }
+        }
         Ok(Self {
             name: raw.name,
-            title: raw.title,
+            title: match draw {
+                Some(number) => format!("{}, draw {number}", raw.title),
+                None => raw.title,
+            },
+            draw,
             description: raw.description,
             source: raw.source,
             disks,
@@ -190,46 +219,87 @@ struct Builder<'a> {
     document: &'a Document,
     tables: &'a BTreeMap<Spanned<String>, RawRounds>,
     steps: Vec<Step>,
-    /// What the step before did.
-    before: Footprint,
+    /// Of each subject the places of the steps that are for it.
+    own: Vec<BTreeSet<usize>>,
+    /// What the step before did, for each subject.
+    before: Vec<Footprint>,
     /// Jobs that read what was just written.
     fresh: Vec<String>,
 }
 
 impl<'a> Builder<'a> {
-    fn new(document: &'a Document, tables: &'a BTreeMap<Spanned<String>, RawRounds>) -> Self {
+    fn new(
+        document: &'a Document,
+        tables: &'a BTreeMap<Spanned<String>, RawRounds>,
+        subjects: usize,
+    ) -> Self {
         Self {
             document,
             tables,
             steps: Vec::new(),
-            before: Footprint::default(),
+            own: vec![BTreeSet::new(); subjects],
+            before: vec![Footprint::default(); subjects],
             fresh: Vec::new(),
         }
     }
 
-    fn add(&mut self, read: ReadStep, round: Option<&Spanned<String>>) -> Result<(), FileError> {
+    /// Adds a step, whose jobs, event or wait are for these subjects.
+    fn add(
+        &mut self,
+        read: ReadStep,
+        raw: &RawStep,
+        doers: &[BTreeSet<usize>],
+    ) -> Result<(), FileError> {
+        if let (Some(round), true) = (&raw.round, raw.is_for_some()) {
+            let what = "rounds are for all subjects";
+            let remedy = "leave `for` and `draw` out of their jobs";
+            return Err(self.document.invalid(round.span(), what, remedy));
+        }
         match read {
-            ReadStep::Event(event, _) => self.steps.push(Step::Event(event)),
-            ReadStep::Wait(wait) => self.steps.push(Step::Wait(wait)),
+            ReadStep::Event(event, _) => self.pass(Step::Event(event), doers),
+            ReadStep::Wait(wait) => self.pass(Step::Wait(wait), doers),
             ReadStep::Jobs { jobs, .. } => {
-                for (job, footprint) in jobs {
-                    if footprint.reads_what_was_written_by(&self.before) {
+                for ((job, footprint), doers) in jobs.into_iter().zip(doers) {
+                    let mut before = doers.iter().map(|&place| &self.before[place]);
+                    if before.any(|before| footprint.reads_what_was_written_by(before)) {
                         self.fresh.push(job.name.clone());
                     }
-                    self.before = footprint;
-                    match round {
-                        None => self.steps.push(Step::Job(job)),
-                        Some(round) => self.add_to_rounds(job, round)?,
+                    for &place in doers {
+                        self.before[place].clone_from(&footprint);
+                    }
+                    match &raw.round {
+                        None => self.push(Step::Job(job), doers),
+                        Some(round) => self.add_to_rounds(job, round, doers)?,
                     }
                 }
-                return Ok(());
             }
         }
-        self.before = Footprint::default();
         Ok(())
     }
 
-    fn add_to_rounds(&mut self, job: Job, name: &Spanned<String>) -> Result<(), FileError> {
+    fn push(&mut self, step: Step, doers: &BTreeSet<usize>) {
+        for &place in doers {
+            self.own[place].insert(self.steps.len());
+        }
+        self.steps.push(step);
+    }
+
+    /// A step that reads and writes nothing.
+    fn pass(&mut self, step: Step, doers: &[BTreeSet<usize>]) {
+        for doers in doers {
+            for &place in doers {
+                self.before[place] = Footprint::default();
+            }
+            self.push(step.clone(), doers);
+        }
+    }
+
+    fn add_to_rounds(
+        &mut self,
+        job: Job,
+        name: &Spanned<String>,
+        doers: &BTreeSet<usize>,
+    ) -> Result<(), FileError> {
         let Some(table) = self.tables.get(name.get_ref().as_str()) else {
             let what = format!("there is no table [rounds.{}]", name.get_ref());
             let remedy = "add it, with `at_most` and `track`";
@@ -262,12 +332,13 @@ impl<'a> Builder<'a> {
             let remedy = format!("write {FEWEST_ROUNDS} to {MOST_ROUNDS}");
             return Err(self.document.invalid(table.at_most.span(), what, remedy));
         }
-        self.steps.push(Step::Rounds(Rounds {
+        let rounds = Rounds {
             name: name.get_ref().clone(),
             at_most,
             track: table.track.get_ref().clone(),
             jobs: vec![job],
-        }));
+        };
+        self.push(Step::Rounds(rounds), doers);
         Ok(())
     }
 

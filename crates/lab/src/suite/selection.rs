@@ -3,8 +3,11 @@
 //!
 //! An entry of `subjects` is a subject's name or path, or a table around it
 //! that gives it a name of its own, some of the suite's disks, members that
-//! are taken out before the first step, and file systems of its own.
+//! are taken out before the first step, settings of what is built in the place of its
+//! own, and file systems of its own. With a matrix it stands for many ([`super::grid`]).
 
+use super::grid::Grid;
+use super::matrix::{Combination, RawMatrix, combinations};
 use super::reader::named_at;
 use crate::catalogue::{self, LoadError};
 use crate::document::{Document, FileError};
@@ -12,8 +15,8 @@ use crate::files::Files;
 use crate::subject::{Subject, SubjectKind};
 use raidlab_systems::FileSystemSpec;
 use serde::Deserialize;
-use serde::de::value::{MapAccessDeserializer, MapDeserializer};
-use serde::de::{Deserializer, Error, MapAccess, Visitor};
+use serde::de::value::{MapAccessDeserializer, MapDeserializer, SeqAccessDeserializer};
+use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use std::fmt;
 use std::path::Path;
 use toml::Spanned;
@@ -21,7 +24,7 @@ use toml::Spanned;
 /// An entry of `subjects` as written.
 pub(super) enum RawSelection {
     Plain(String),
-    Table(RawTable),
+    Table(Box<RawTable>),
 }
 
 #[derive(Deserialize)]
@@ -30,10 +33,21 @@ pub(super) struct RawTable {
     subject: Spanned<String>,
     name: Option<String>,
     title: Option<String>,
-    members: Option<Spanned<Vec<Spanned<u16>>>>,
+    members: Option<Spanned<RawMembers>>,
     #[serde(default)]
     removed: Vec<Spanned<u16>>,
+    build: Option<Spanned<toml::Table>>,
+    matrix: Option<Spanned<RawMatrix>>,
+    draw: Option<Spanned<u32>>,
     filesystems: Option<Spanned<Vec<Spanned<RawFileSystem>>>>,
+}
+
+/// Which of the suite's disks are a subject's members.
+pub(super) enum RawMembers {
+    /// These.
+    Listed(Vec<Spanned<u16>>),
+    /// The first ones, so many; a key of the matrix in braces, or a number.
+    First(String),
 }
 
 /// An entry of `filesystems`; `None` is the raw array.
@@ -56,8 +70,34 @@ impl<'de> Deserialize<'de> for RawSelection {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
-                let table = RawTable::deserialize(MapAccessDeserializer::new(map))?;
+                let table = Box::<RawTable>::deserialize(MapAccessDeserializer::new(map))?;
                 Ok(RawSelection::Table(table))
+            }
+        }
+        deserializer.deserialize_any(Reader)
+    }
+}
+
+impl<'de> Deserialize<'de> for RawMembers {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Reader;
+        impl<'de> Visitor<'de> for Reader {
+            type Value = RawMembers;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("a list of disks, or how many of the first ones")
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
+                Ok(RawMembers::First(text.to_owned()))
+            }
+
+            fn visit_i64<E: Error>(self, count: i64) -> Result<Self::Value, E> {
+                Ok(RawMembers::First(count.to_string()))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Self::Value, A::Error> {
+                Vec::deserialize(SeqAccessDeserializer::new(list)).map(RawMembers::Listed)
             }
         }
         deserializer.deserialize_any(Reader)
@@ -126,18 +166,30 @@ pub(super) fn read_filesystems(
     Ok(Some(specs))
 }
 
+/// Where a suite's entries stand.
+#[derive(Clone, Copy)]
+pub(super) struct Place<'a> {
+    /// Where subjects are read.
+    pub(super) files: &'a Files,
+    pub(super) document: &'a Document,
+    /// Relative paths start here.
+    pub(super) folder: &'a Path,
+    /// The suite's name.
+    pub(super) suite: &'a str,
+}
+
 /// Loads the subjects; each has a name of its own.
 ///
 /// # Errors
 /// When a subject cannot be loaded, comes twice, or asks for members that are
 /// not there.
 pub(super) fn read_subjects(
-    files: &Files,
-    document: &Document,
+    place: Place<'_>,
     entries: &Spanned<Vec<Spanned<RawSelection>>>,
-    folder: &Path,
     disks: usize,
+    grid: &mut Grid<'_>,
 ) -> Result<Vec<Subject>, LoadError> {
+    let document = place.document;
     if entries.get_ref().is_empty() {
         let remedy = "name at least one subject";
         let error = document.invalid(entries.span(), "nothing is measured", remedy);
@@ -145,23 +197,73 @@ pub(super) fn read_subjects(
     }
     let mut subjects: Vec<Subject> = Vec::new();
     for entry in entries.get_ref() {
-        let (name, span) = match entry.get_ref() {
-            RawSelection::Plain(name) => (name, entry.span()),
-            RawSelection::Table(table) => (table.subject.get_ref(), table.subject.span()),
+        let (matrix, draw, name) = match entry.get_ref() {
+            RawSelection::Plain(name) => (None, None, name),
+            RawSelection::Table(table) => (
+                table.matrix.as_ref(),
+                table.draw.as_ref(),
+                table.name.as_ref().unwrap_or(table.subject.get_ref()),
+            ),
         };
-        let loaded = Subject::load_from(files, &catalogue::resolve(name, folder));
-        let mut subject = loaded.map_err(|error| named_at(document, span, error))?;
-        if let RawSelection::Table(table) = entry.get_ref() {
-            select(document, table, &mut subject, disks)?;
+        let all = combinations(document, matrix)?;
+        for combination in grid.take_combinations(name, all, matrix, draw)? {
+            let subject = read_subject(place, entry, disks, &combination)?;
+            if subjects.iter().any(|known| known.name == subject.name) {
+                let what = format!("subject `{}` is named twice", subject.name);
+                let remedy = match matrix {
+                    None => "name each subject once, or give one a `name` of its own",
+                    Some(_) => "put every key of the matrix into `name`, in braces",
+                };
+                return Err(document.invalid(entry.span(), what, remedy).into());
+            }
+            grid.add(&subject.name, &combination);
+            subjects.push(subject);
         }
-        if subjects.iter().any(|known| known.name == subject.name) {
-            let what = format!("subject `{}` is named twice", subject.name);
-            let remedy = "name each subject once, or give one a `name` of its own";
-            return Err(document.invalid(entry.span(), what, remedy).into());
-        }
-        subjects.push(subject);
     }
     Ok(subjects)
+}
+
+/// The subject of an entry with what the entry says of it.
+fn read_subject(
+    place: Place<'_>,
+    entry: &Spanned<RawSelection>,
+    disks: usize,
+    combination: &Combination,
+) -> Result<Subject, LoadError> {
+    let Place {
+        files,
+        document,
+        folder,
+        suite,
+    } = place;
+    let (name, span) = match entry.get_ref() {
+        RawSelection::Plain(name) => (name, entry.span()),
+        RawSelection::Table(table) => (table.subject.get_ref(), table.subject.span()),
+    };
+    let path = catalogue::resolve(&combination.apply(name), folder);
+    let RawSelection::Table(table) = entry.get_ref() else {
+        let loaded = Subject::load_from(files, &path);
+        return loaded.map_err(|error| named_at(document, span, error));
+    };
+    let loaded = match &table.build {
+        None => Subject::load_from(files, &path),
+        Some(build) => {
+            let settings = build.get_ref().iter();
+            let settings = settings.map(|(name, value)| (name.clone(), combination.apply_to(value)));
+            let loaded = Subject::load_built(files, &path, settings.collect(), suite);
+            loaded.map_err(|error| match error {
+                LoadError::File(error) => {
+                    let what = format!("`{}` cannot be built so: {}", name, error.in_short());
+                    let remedy = "these settings take the place of its own [build]";
+                    document.invalid(build.span(), what, remedy).into()
+                }
+                error => error,
+            })
+        }
+    };
+    let mut subject = loaded.map_err(|error| named_at(document, span, error))?;
+    select(document, table, &mut subject, disks, combination)?;
+    Ok(subject)
 }
 
 /// Gives a subject what its entry says of it.
@@ -170,16 +272,20 @@ fn select(
     table: &RawTable,
     subject: &mut Subject,
     disks: usize,
+    combination: &Combination,
 ) -> Result<(), FileError> {
     if let Some(name) = &table.name {
-        subject.name.clone_from(name);
+        subject.name = combination.apply(name);
     }
     if let Some(title) = table.title.as_ref().or(table.name.as_ref()) {
-        subject.title.clone_from(title);
+        subject.title = combination.apply(title);
     }
     let single = subject.kind == SubjectKind::Disk;
-    if let Some(entries) = &table.members {
-        let members = distinct(document, entries.get_ref(), disks, "`disks` names")?;
+    if let Some(entry) = &table.members {
+        let members = match entry.get_ref() {
+            RawMembers::Listed(entries) => distinct(document, entries, disks, "`disks` names")?,
+            RawMembers::First(count) => first(document, entry, &combination.apply(count), disks)?,
+        };
         if members.is_empty() || single && members.len() > 1 {
             let what = if single {
                 "this subject is a single disk"
@@ -187,7 +293,7 @@ fn select(
                 "no members"
             };
             let remedy = "write the disks' positions in `disks`, from 0";
-            return Err(document.invalid(entries.span(), what, remedy));
+            return Err(document.invalid(entry.span(), what, remedy));
         }
         subject.members = Some(members);
     }
@@ -201,6 +307,22 @@ fn select(
     }
     subject.filesystems = read_filesystems(document, table.filesystems.as_ref())?;
     Ok(())
+}
+
+/// The first disks, so many.
+fn first(
+    document: &Document,
+    entry: &Spanned<RawMembers>,
+    count: &str,
+    disks: usize,
+) -> Result<Vec<u16>, FileError> {
+    let known = count.parse::<u16>().ok();
+    let known = known.filter(|&count| usize::from(count) <= disks);
+    known.map(|count| (0..count).collect()).ok_or_else(|| {
+        let what = format!("`{count}` is no number of the suite's disks");
+        let remedy = format!("`disks` names {disks}: write 1 to {disks}, or a list of them");
+        document.invalid(entry.span(), what, remedy)
+    })
 }
 
 /// Positions below `count`, each once.

@@ -2,6 +2,7 @@
 //! matrix multiplies.
 
 use super::freshness::Footprint;
+use super::grid::RawFor;
 use super::matrix::{Combination, RawMatrix, combinations};
 use super::tool::{RawTool, read_tool};
 use super::{Condition, Event, EventKind, Job, QueueRule, TimedEvent, Wait, When, Work};
@@ -20,7 +21,7 @@ use toml::Spanned;
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawStep {
-    job: Option<Spanned<String>>,
+    pub(super) job: Option<Spanned<String>>,
     event: Option<Spanned<EventKind>>,
     wait: Option<Spanned<RawWait>>,
     wait_sync_percent: Option<Spanned<f64>>,
@@ -34,7 +35,10 @@ pub(super) struct RawStep {
     fio_job: Option<Spanned<String>>,
     tool: Option<Spanned<String>>,
     arguments: Option<Spanned<Vec<Spanned<String>>>>,
-    matrix: Option<Spanned<RawMatrix>>,
+    pub(super) matrix: Option<Spanned<RawMatrix>>,
+    pub(super) draw: Option<Spanned<u32>>,
+    #[serde(rename = "for")]
+    pub(super) for_subjects: Option<Spanned<RawFor>>,
     prepares: Option<Spanned<bool>>,
     events: Option<Spanned<Vec<Spanned<RawTimedEvent>>>>,
     note: Option<Spanned<String>>,
@@ -88,6 +92,8 @@ struct RawTimedEvent {
 pub(super) enum ReadStep {
     Jobs {
         jobs: Vec<(Job, Footprint)>,
+        /// What each of them has of the step's matrix.
+        combinations: Vec<Combination>,
         /// Where the job's name stands.
         named: Range<usize>,
         /// Where the member of each of the jobs' events stands.
@@ -120,12 +126,18 @@ impl RawStep {
             self.tool.as_ref().map(Spanned::span),
             self.arguments.as_ref().map(Spanned::span),
             self.matrix.as_ref().map(Spanned::span),
+            self.draw.as_ref().map(Spanned::span),
             self.prepares.as_ref().map(Spanned::span),
             self.events.as_ref().map(Spanned::span),
             self.round.as_ref().map(Spanned::span),
         ]
         .into_iter()
         .flatten()
+    }
+
+    /// Whether not all subjects do all of it.
+    pub(super) fn is_for_some(&self) -> bool {
+        self.draw.is_some() || self.for_subjects.is_some()
     }
 
     fn of_events(&self) -> Option<Range<usize>> {
@@ -241,18 +253,12 @@ fn read_jobs(
 ) -> Result<ReadStep, LoadError> {
     let document = context.document;
     let (events, members) = read_events(document, raw)?;
-    let mut jobs = Vec::new();
-    for combination in combinations(document, raw.matrix.as_ref())? {
-        jobs.push(read_job(
-            context,
-            raw,
-            named.clone(),
-            &combination,
-            &events,
-        )?);
-    }
+    let combinations = combinations(document, raw.matrix.as_ref())?;
+    let read = |one| read_job(context, raw, named.clone(), one, &events);
+    let jobs = combinations.iter().map(read).collect::<Result<_, _>>()?;
     Ok(ReadStep::Jobs {
         jobs,
+        combinations,
         named,
         members,
     })

@@ -1,5 +1,6 @@
 //! Suites that are right, and what users see of those that are not.
 
+mod grid;
 mod real;
 
 use super::{QueueRule, Step, Suite, Wait};

@@ -61,6 +61,12 @@ pub struct Asked {
     )]
     pub seed: u64,
 
+    /// Which draw to take of a suite that draws its subjects and jobs, 0 to 2^64-1;
+    /// another number gives other cells. Default: 1. Other suites draw nothing.
+    #[arg(long, value_name = "N", value_parser = draw, allow_negative_numbers = true)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub draw: Option<u64>,
+
     /// Leave out a feature of the model; may be repeated.
     #[arg(long = "without", value_name = "FEATURE", value_parser = features())]
     pub without: Vec<String>,
@@ -160,6 +166,12 @@ pub struct Outputs {
 pub fn seed(text: &str) -> Result<u64, String> {
     text.parse()
         .map_err(|_| format!("a seed is a whole number from 0 to {}", u64::MAX))
+}
+
+/// The number of a draw out of its digits.
+pub fn draw(text: &str) -> Result<u64, String> {
+    text.parse()
+        .map_err(|_| format!("a draw is a whole number from 0 to {}", u64::MAX))
 }
 
 /// A number of something out of its digits.

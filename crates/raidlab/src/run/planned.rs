@@ -24,7 +24,11 @@ const LONGEST: u64 = 64 << 20;
 pub fn of(task: &Task, prepared: &Prepared) -> Plan<Asked> {
     Plan {
         schema: PLAN_SCHEMA,
-        asked: task.asked.clone(),
+        // Also where nobody said which draw.
+        asked: Asked {
+            draw: prepared.suite.draw,
+            ..task.asked.clone()
+        },
         experiments: listed(prepared),
         files: task.files.texts(),
     }

@@ -6,7 +6,7 @@ use crate::failure::{Failure, Kind};
 use crate::{report, subjects, suites};
 use raidlab_disk::Preset;
 use raidlab_lab::catalogue;
-use raidlab_lab::{Choices, Experiment, Files, Permission, Step, Subject, SubjectKind, Suite};
+use raidlab_lab::{Choices, Experiment, FIRST_DRAW, Files, Permission, Step, Subject, SubjectKind, Suite};
 use raidlab_model::presets;
 use raidlab_store::AccuracyNote;
 use raidlab_units::Nanos;
@@ -123,6 +123,7 @@ fn is_job_file(name: &str) -> bool {
 pub fn load(asked: &Asked, files: &Files) -> Result<Suite, Failure> {
     let name = &asked.suite;
     if is_job_file(name) {
+        refuse_draw(asked)?;
         let disks = JOB_FILE_DISKS.map(str::to_owned).to_vec();
         let subject = Subject::load_from(files, JOB_FILE_SUBJECT)?;
         let suite = Suite::from_job_file(files, Path::new(name), disks, vec![subject]);
@@ -133,7 +134,23 @@ pub fn load(asked: &Asked, files: &Files) -> Result<Suite, Failure> {
             Failure::from(error).or_help(&taken)
         });
     }
-    Suite::load_from(files, name).map_err(|error| Failure::from(error).or_help(suites::HELP))
+    let number = asked.draw.unwrap_or(FIRST_DRAW);
+    let suite = Suite::load_draw(files, name, number);
+    let suite = suite.map_err(|error| Failure::from(error).or_help(suites::HELP))?;
+    if suite.draw.is_none() {
+        refuse_draw(asked)?;
+    }
+    Ok(suite)
+}
+
+/// Refuses a draw of what draws nothing.
+fn refuse_draw(asked: &Asked) -> Result<(), Failure> {
+    if asked.draw.is_none() {
+        return Ok(());
+    }
+    let words = format!("`--draw` does nothing: `{}` has nothing to draw", asked.suite);
+    Err(Failure::words(Kind::Usage, words)
+        .help("leave it out; it is for suites that say `draw`, as md-held"))
 }
 
 /// What the files of this run may ask of fio beside its load.
@@ -182,6 +199,14 @@ pub fn chosen_subjects(
         let subject = suite
             .subject_from(files, name)
             .map_err(|error| Failure::from(error).or_help(subjects::HELP))?;
+        if suite.subjects.iter().any(|own| own.steps.is_some()) && subject.steps.is_none() {
+            let words = format!(
+                "suite `{}` says of each of its subjects what is done with it; `{}` is none of them",
+                suite.name, subject.name
+            );
+            let help = format!("`raidlab run {} --dry-run` shows its subjects", suite.name);
+            return Err(Failure::words(Kind::Usage, words).help(help));
+        }
         if subjects.iter().any(|known| known.name == subject.name) {
             let words = format!("subject `{}` is named twice", subject.name);
             return Err(Failure::words(Kind::Usage, words).help("name each subject once"));

@@ -2,8 +2,9 @@
 //! another.
 //!
 //! Each cell of the second run is set beside the base's, in percent of the base's
-//! figure, and judged by a bound that the reader declares: for a class of jobs, or
-//! for all. Beside it stand the members' counts. A member's share is the part of
+//! figure, and judged by the bounds that the reader declares: for a class of jobs, or
+//! for all. Each bound counts its cells; a cell is beyond where the widest one of its
+//! class does not hold it. Beside it stand the members' counts. A member's share is the part of
 //! all commands of the array (reads and writes apart) that it served; the largest
 //! difference of a share tells whether the two choose members alike, whatever
 //! their speeds.
@@ -69,8 +70,37 @@ pub struct Agreement {
     pub places: Vec<String>,
     /// The jobs, likewise.
     pub jobs: Vec<AgreementRow>,
-    /// What came of each bound.
+    /// Whether most jobs are those of few subjects: then what is beyond is shown in the
+    /// place of all cells.
+    pub is_sparse: bool,
+    /// The bounds, percent, the narrowest first.
+    pub bounds: Vec<f64>,
+    /// What came of them for each class, and for all classes together where there are
+    /// several and none has bounds of its own.
     pub classes: Vec<ClassAgreement>,
+    /// The cells beyond, the farthest first.
+    pub beyond: Vec<BeyondCell>,
+    /// Cells that are in one of the runs only, or that an audit struck out.
+    pub not_compared: usize,
+}
+
+/// A cell beyond its bound.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct BeyondCell {
+    /// The job's name.
+    pub job: String,
+    /// The subject.
+    pub place: String,
+    /// The job's class.
+    pub class: String,
+    /// Both figures, base first.
+    pub figures: [String; 2],
+    /// Their unit.
+    pub unit: &'static str,
+    /// How far it is, percent.
+    pub percent: f64,
+    /// The same, printed.
+    pub text: String,
 }
 
 /// One job's row.
@@ -103,17 +133,18 @@ pub struct AgreementCell {
     pub share_points: Option<f64>,
 }
 
-/// How the cells of a class stand to its bound.
+/// How the cells of a class stand to its bounds.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ClassAgreement {
-    /// The class.
+    /// The class; [`ALL_CLASSES`] for all of them.
     pub class: String,
-    /// Its bound, percent.
-    pub bound_percent: f64,
-    /// Cells within it.
-    pub within: usize,
     /// All its cells.
     pub cells: usize,
+    /// Cells within each of the agreement's bounds; `None` where the bound is not the
+    /// class's.
+    pub within: Vec<Option<usize>>,
+    /// The median of the differences, whatever their sign, printed.
+    pub median_text: String,
     /// The largest difference with its sign, percent.
     pub worst_percent: f64,
     /// The same, printed.
@@ -122,6 +153,9 @@ pub struct ClassAgreement {
     pub worst: String,
 }
 
+/// What all classes together are called.
+pub const ALL_CLASSES: &str = "all";
+
 impl RunComparison {
     /// Cell by cell, how far run number `run` is from the base.
     pub(super) fn agreement(&self, run: usize, bounds: &[Bound]) -> Agreement {
@@ -129,6 +163,7 @@ impl RunComparison {
         rows.sort_by_key(|row| row.position);
         let mut places: Vec<String> = Vec::new();
         let mut jobs: Vec<AgreementRow> = Vec::new();
+        let (mut beyond, mut not_compared) = (Vec::new(), 0);
         for row in &rows {
             if !places.contains(&row.place) {
                 places.push(row.place.clone());
@@ -146,25 +181,58 @@ impl RunComparison {
             });
             let place = places.iter().position(|place| *place == row.place);
             if let Some(place) = place {
-                jobs[at].cells[place] = cell(row, run, bound(bounds, &row.class));
+                jobs[at].cells[place] = cell(row, run, widest(bounds, &row.class));
+                not_compared += usize::from(jobs[at].cells[place].is_none());
+                beyond.extend(beyond_cell(row, run, jobs[at].cells[place].as_ref()));
             }
         }
-        let classes = classes(&places, &jobs, bounds);
+        beyond.sort_by(|one, other| other.percent.abs().total_cmp(&one.percent.abs()));
+        let mut percents: Vec<f64> = bounds.iter().map(|bound| bound.percent).collect();
+        percents.sort_by(f64::total_cmp);
+        percents.dedup();
+        let cells = jobs.iter().flat_map(|job| &job.cells).flatten().count();
         Agreement {
+            is_sparse: cells * 2 < jobs.len() * places.len(),
+            classes: classes(&places, &jobs, bounds, &percents),
+            bounds: percents,
             places,
             jobs,
-            classes,
+            beyond,
+            not_compared,
         }
     }
 }
 
-/// The bound of a class: its own, else the one for all.
-fn bound(bounds: &[Bound], class: &str) -> Option<f64> {
-    let own = bounds
-        .iter()
-        .find(|bound| bound.class.as_deref() == Some(class));
-    let all = || bounds.iter().find(|bound| bound.class.is_none());
-    own.or_else(all).map(|bound| bound.percent)
+/// The bounds of a class: its own, else those for all.
+fn bounds_of<'a>(bounds: &'a [Bound], class: &str) -> impl Iterator<Item = f64> + use<'a> {
+    let own = |bound: &Bound| bound.class.as_deref() == Some(class);
+    let wanted = bounds.iter().find(|bound| own(bound));
+    let wanted = wanted.and_then(|bound| bound.class.clone());
+    let its = bounds.iter().filter(move |bound| bound.class == wanted);
+    its.map(|bound| bound.percent)
+}
+
+/// The widest bound of a class.
+fn widest(bounds: &[Bound], class: &str) -> Option<f64> {
+    bounds_of(bounds, class).reduce(f64::max)
+}
+
+/// A cell as one of those beyond, if it is.
+fn beyond_cell(row: &ComparedRow, run: usize, cell: Option<&AgreementCell>) -> Option<BeyondCell> {
+    let cell = cell.filter(|cell| cell.within == Some(false))?;
+    let figure = |run: usize| {
+        let found = row.cells[run].as_ref();
+        found.map_or_else(String::new, |cell| cell.text.clone())
+    };
+    Some(BeyondCell {
+        job: row.label.clone(),
+        place: row.place.clone(),
+        class: row.class.clone(),
+        figures: [figure(0), figure(run)],
+        unit: row.unit,
+        percent: cell.percent,
+        text: cell.text.clone(),
+    })
 }
 
 fn cell(row: &ComparedRow, run: usize, bound: Option<f64>) -> Option<AgreementCell> {
@@ -207,39 +275,75 @@ fn shares(counts: impl Iterator<Item = u64> + Clone) -> Vec<f64> {
     }
 }
 
-/// What came of each class that has a bound, in the order of jobs.
-fn classes(places: &[String], jobs: &[AgreementRow], bounds: &[Bound]) -> Vec<ClassAgreement> {
-    let mut all: Vec<ClassAgreement> = Vec::new();
-    for job in jobs {
-        let Some(bound_percent) = bound(bounds, &job.class) else {
-            continue;
-        };
-        for (place, cell) in places.iter().zip(&job.cells) {
-            let Some(cell) = cell else { continue };
-            let at = all.iter().position(|one| one.class == job.class);
-            let at = at.unwrap_or_else(|| {
-                all.push(ClassAgreement {
-                    class: job.class.clone(),
-                    bound_percent,
-                    within: 0,
-                    cells: 0,
-                    worst_percent: 0.0,
-                    worst_text: String::new(),
-                    worst: String::new(),
-                });
-                all.len() - 1
-            });
-            let class = &mut all[at];
-            class.cells += 1;
-            class.within += usize::from(cell.within == Some(true));
-            if class.cells == 1 || cell.percent.abs() > class.worst_percent.abs() {
-                class.worst_percent = cell.percent;
-                class.worst_text.clone_from(&cell.text);
-                class.worst = format!("{}, {place}", job.label);
-            }
+/// What came of each class that has a bound, in the order of jobs, then of all.
+fn classes(
+    places: &[String],
+    jobs: &[AgreementRow],
+    bounds: &[Bound],
+    percents: &[f64],
+) -> Vec<ClassAgreement> {
+    let judged = jobs.iter().flat_map(|job| {
+        let cells = places.iter().zip(&job.cells);
+        cells.filter_map(move |(place, cell)| Some((job, place.as_str(), cell.as_ref()?)))
+    });
+    let judged: Vec<Judged<'_>> = judged.filter(|(.., cell)| cell.within.is_some()).collect();
+    let mut names: Vec<&str> = Vec::new();
+    for (job, ..) in &judged {
+        if !names.contains(&job.class.as_str()) {
+            names.push(&job.class);
         }
     }
+    let mut all: Vec<ClassAgreement> = names
+        .iter()
+        .map(|class| {
+            let own = judged.iter().filter(|(job, ..)| job.class == *class);
+            let bounds: Vec<f64> = bounds_of(bounds, class).collect();
+            class_agreement(class, own.copied().collect(), &bounds, percents)
+        })
+        .collect();
+    if all.len() > 1 && bounds.iter().all(|bound| bound.class.is_none()) {
+        all.push(class_agreement(ALL_CLASSES, judged, percents, percents));
+    }
     all
+}
+
+/// A cell with its job and its place.
+type Judged<'a> = (&'a AgreementRow, &'a str, &'a AgreementCell);
+
+/// `own`: the class's bounds; `percents`: the bounds that are counted by.
+fn class_agreement(
+    class: &str,
+    cells: Vec<Judged<'_>>,
+    own: &[f64],
+    percents: &[f64],
+) -> ClassAgreement {
+    let size = |cell: &Judged<'_>| cell.2.percent.abs();
+    let within = |percent: &f64| {
+        let count = cells.iter().filter(|cell| size(cell) <= *percent).count();
+        own.contains(percent).then_some(count)
+    };
+    let mut sizes: Vec<f64> = cells.iter().map(size).collect();
+    sizes.sort_by(f64::total_cmp);
+    let middle = sizes.len() / 2;
+    let median = match sizes.len() % 2 {
+        0 => f64::midpoint(sizes[middle.saturating_sub(1)], sizes[middle]),
+        _ => sizes[middle],
+    };
+    // Of equal ones the first.
+    let farther = |one: &Judged<'_>, other: &Judged<'_>| size(other) > size(one);
+    let worst = cells.iter().copied();
+    let worst = worst.reduce(|one, other| if farther(&one, &other) { other } else { one });
+    ClassAgreement {
+        class: class.to_owned(),
+        cells: cells.len(),
+        within: percents.iter().map(within).collect(),
+        median_text: format!("{median:.1}\u{a0}%"),
+        worst_percent: worst.map_or(0.0, |(.., cell)| cell.percent),
+        worst_text: worst.map_or_else(String::new, |(.., cell)| cell.text.clone()),
+        worst: worst.map_or_else(String::new, |(job, place, _)| {
+            format!("{}, {place}", job.label)
+        }),
+    }
 }
 
 #[cfg(test)]
@@ -287,10 +391,45 @@ mod tests {
         let judged: usize = agreement.classes.iter().map(|one| one.cells).sum();
         let there = agreement.jobs.iter().flat_map(|job| &job.cells).flatten();
         assert_eq!(judged, there.count());
+        assert_eq!(agreement.bounds, [3.0, 5.0]);
         for one in &agreement.classes {
-            let expected = if one.class == class { 0 } else { one.cells };
+            let own = one.class == class;
+            let expected = if own { [Some(0), None] } else { [None, Some(one.cells)] };
             assert_eq!(one.within, expected, "{}", one.class);
+            assert_eq!(one.median_text, "4.0\u{a0}%");
         }
+        let its = agreement.jobs.iter().filter(|job| job.class == class);
+        let its = its.flat_map(|job| job.cells.iter().flatten()).count();
+        assert_eq!(agreement.beyond.len(), its);
+    }
+
+    #[test]
+    fn several_bounds_count_side_by_side_and_the_widest_says_what_is_beyond() {
+        let mut other = sample::data();
+        let mut jobs: Vec<String> = other.measurements.iter().map(|m| m.job.clone()).collect();
+        jobs.dedup();
+        for m in &mut other.measurements {
+            let place = jobs.iter().position(|job| *job == m.job).unwrap();
+            let factor = [1.02, 0.93, 1.5][place % 3];
+            m.iops *= factor;
+            m.bytes_per_second *= factor;
+        }
+        let found = compare(&[sample::data(), other]).unwrap();
+        let bounds = ["10", "3"].map(|bound| bound.parse::<Bound>().unwrap());
+        let agreement = found.agreement(1, &bounds);
+        assert_eq!(agreement.bounds, [3.0, 10.0]);
+        let all = agreement.classes.last().unwrap();
+        assert_eq!(all.class, super::ALL_CLASSES);
+        let cells = agreement.jobs.iter().flat_map(|job| &job.cells).flatten();
+        let sizes: Vec<f64> = cells.map(|cell| cell.percent.abs()).collect();
+        let within = |bound: f64| Some(sizes.iter().filter(|size| **size <= bound).count());
+        assert_eq!(all.within, [within(3.0), within(10.0)]);
+        assert!(within(3.0) > Some(0) && within(3.0) < within(10.0));
+        assert_eq!(Some(sizes.len() - agreement.beyond.len()), within(10.0));
+        assert!(agreement.beyond.iter().all(|cell| cell.percent > 40.0));
+        let classes = &agreement.classes[..agreement.classes.len() - 1];
+        let cells: usize = classes.iter().map(|class| class.cells).sum();
+        assert_eq!(cells, all.cells);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! How far two runs agree, on a terminal and in Markdown.
 
 use super::{Agreement, AgreementCell, AgreementRow, MemberCounts};
+use crate::format::count;
 use crate::markdown::{Alignment, table};
 use crate::table::Tone;
 use crate::terminal::Style;
@@ -14,6 +15,29 @@ impl Agreement {
     /// The three tables for a terminal.
     pub(crate) fn text(&self, text: &mut String, run: &str, style: &Style) {
         let _ = writeln!(text, "\nHow far {run} agrees, percent of the base");
+        if self.is_sparse {
+            self.beyond_text(text, style);
+        } else {
+            self.matrix_text(text, style);
+        }
+        let heads = self.class_heads();
+        let mut table = style.table(&CLASS_HEADS[..1], &heads[1..]);
+        for row in self.class_rows() {
+            table.add_row(row);
+        }
+        style.print(text, &mut table, 0..heads.len() - 1);
+        let _ = writeln!(text, "{}", self.cells_words());
+        text.push_str("\nMembers, base against this\n");
+        let heads = MEMBER_HEADS[2..].iter().map(|head| (*head).to_owned());
+        let mut table = style.table(&MEMBER_HEADS[..2], &heads.collect::<Vec<_>>());
+        for row in self.member_rows() {
+            table.add_row(row);
+        }
+        style.print(text, &mut table, 0..2);
+    }
+
+    /// Jobs by subjects.
+    fn matrix_text(&self, text: &mut String, style: &Style) {
         let mut table = style.table(&["job"], &self.places);
         for job in &self.jobs {
             let mut cells = vec![Cell::new(&job.label)];
@@ -28,49 +52,103 @@ impl Agreement {
             table.add_row(cells);
         }
         style.print(text, &mut table, 0..1);
-        let heads = CLASS_HEADS[1..].iter().map(|head| (*head).to_owned());
-        let mut table = style.table(&CLASS_HEADS[..1], &heads.collect::<Vec<_>>());
-        for row in self.class_rows() {
+    }
+
+    /// What is beyond its bound, one below the other.
+    fn beyond_text(&self, text: &mut String, style: &Style) {
+        let heads = BEYOND_HEADS[3..].iter().map(|head| (*head).to_owned());
+        let mut table = style.table(&BEYOND_HEADS[..3], &heads.collect::<Vec<_>>());
+        for row in self.beyond_rows() {
             table.add_row(row);
         }
-        style.print(text, &mut table, 0..4);
-        text.push_str("\nMembers, base against this\n");
-        let heads = MEMBER_HEADS[2..].iter().map(|head| (*head).to_owned());
-        let mut table = style.table(&MEMBER_HEADS[..2], &heads.collect::<Vec<_>>());
-        for row in self.member_rows() {
-            table.add_row(row);
-        }
-        style.print(text, &mut table, 0..2);
+        style.print(text, &mut table, 0..3);
     }
 
     /// The same as tables of GitHub's Markdown.
     pub(crate) fn markdown(&self, text: &mut String) {
         use Alignment::{Left, Right};
         text.push_str("### Agreement, percent of the base\n\n");
+        let mut alignments = vec![Right; self.class_heads().len()];
+        alignments[0] = Left;
+        let last = alignments.len() - 1;
+        alignments[last] = Left;
+        if self.is_sparse {
+            table(text, &self.class_heads(), &alignments, self.class_rows());
+            let _ = writeln!(text, "\n{}\n\n#### Cells beyond\n", self.cells_words());
+            let heads = BEYOND_HEADS.map(str::to_owned);
+            let alignments = [Left, Left, Left, Right];
+            table(text, &heads, &alignments, self.beyond_rows());
+        } else {
+            self.matrix_markdown(text);
+            text.push('\n');
+            table(text, &self.class_heads(), &alignments, self.class_rows());
+            let _ = writeln!(text, "\n{}", self.cells_words());
+        }
+        text.push_str("\n### Members, base against this\n\n");
+        let heads = MEMBER_HEADS.map(str::to_owned);
+        table(text, &heads, &[Left, Left, Right], self.member_rows());
+    }
+
+    fn matrix_markdown(&self, text: &mut String) {
+        use Alignment::{Left, Right};
         let heads = std::iter::once("job".to_owned()).chain(self.places.iter().cloned());
         let rows = self.jobs.iter().map(|job| {
             let cells = job.cells.iter().map(|cell| percent_words(cell.as_ref()));
             std::iter::once(job.label.clone()).chain(cells).collect()
         });
         table(text, &heads.collect::<Vec<_>>(), &[Left, Right], rows);
-        text.push('\n');
-        let heads = CLASS_HEADS.map(str::to_owned);
-        let alignments = [Left, Right, Right, Right, Left];
-        table(text, &heads, &alignments, self.class_rows());
-        text.push_str("\n### Members, base against this\n\n");
-        let heads = MEMBER_HEADS.map(str::to_owned);
-        table(text, &heads, &[Left, Left, Right], self.member_rows());
     }
 
-    /// What came of each class's bound.
+    /// `class`, `cells`, `within 3 %`, ...
+    fn class_heads(&self) -> Vec<String> {
+        let [class, cells, rest @ ..] = CLASS_HEADS;
+        let within = self.bounds.iter();
+        let within = within.map(|percent| format!("within {percent}\u{a0}%"));
+        let mut heads = vec![class.to_owned(), cells.to_owned()];
+        heads.extend(within);
+        heads.extend(rest.map(str::to_owned));
+        heads
+    }
+
+    /// What came of each class's bounds.
     fn class_rows(&self) -> impl Iterator<Item = Vec<String>> {
         self.classes.iter().map(|one| {
+            let mut row = vec![one.class.clone(), one.cells.to_string()];
+            let count = |within: &Option<usize>| match within {
+                Some(count) => count.to_string(),
+                None => "-".to_owned(),
+            };
+            row.extend(one.within.iter().map(count));
+            row.extend([&one.median_text, &one.worst_text, &one.worst].map(String::clone));
+            row
+        })
+    }
+
+    /// How many cells are beyond, and how many were not compared.
+    fn cells_words(&self) -> String {
+        let beyond = count(self.beyond.len(), "cell is", "cells are");
+        let mut words = format!("{beyond} beyond the widest bound");
+        if self.not_compared > 0 {
+            let others = count(self.not_compared, "is", "are");
+            let _ = write!(
+                words,
+                "; {others} not compared: in one run only, or struck out by its audit"
+            );
+        }
+        words.push('.');
+        words
+    }
+
+    fn beyond_rows(&self) -> impl Iterator<Item = Vec<String>> {
+        self.beyond.iter().map(|cell| {
+            let [base, this] = &cell.figures;
             vec![
-                one.class.clone(),
-                format!("{}\u{a0}%", one.bound_percent),
-                format!("{} of {}", one.within, one.cells),
-                one.worst_text.clone(),
-                one.worst.clone(),
+                cell.class.clone(),
+                cell.job.clone(),
+                cell.place.clone(),
+                format!("{base}\u{a0}{}", cell.unit),
+                this.clone(),
+                cell.text.clone(),
             ]
         })
     }
@@ -85,7 +163,10 @@ impl Agreement {
     }
 }
 
-const CLASS_HEADS: [&str; 5] = ["class", "bound", "within", "worst", "where"];
+/// Those of the bounds stand behind the second.
+const CLASS_HEADS: [&str; 5] = ["class", "cells", "median", "worst", "where"];
+
+const BEYOND_HEADS: [&str; 6] = ["class", "job", "subject", "base", "this", "change"];
 
 const MEMBER_HEADS: [&str; 5] = ["job", "subject", "reads", "writes", "share, points"];
 

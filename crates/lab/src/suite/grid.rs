@@ -1,0 +1,222 @@
+//! Grids: suites that describe more than one run takes.
+//!
+//! The entries of `subjects` and the steps may have a matrix each. What a subject's
+//! combination says of it are its *axes*, by which steps choose their subjects: `for`.
+//! Where an entry says `draw`, a run takes so many of its matrix's combinations, and
+//! where a step does, each of its subjects takes so many of the step's jobs. Which,
+//! says the number of the draw: it seeds a stream, of which each entry, and each
+//! subject at each step, forks its own by name, so that one more entry changes nothing
+//! of what the others draw. Nothing is taken twice, and the grid's order stays.
+
+use super::matrix::{Combination, RawMatrix, Value};
+use super::step::{RawStep, ReadStep};
+use crate::document::{Document, FileError, Problem};
+use raidlab_random::Stream;
+use serde::Deserialize;
+use std::cell::Cell;
+use std::collections::{BTreeMap, BTreeSet};
+use toml::Spanned;
+
+/// What a subject's combination says of it.
+type Axes = BTreeMap<String, String>;
+
+/// Which subjects a step is for, as written: key by key the values that it takes.
+pub(super) type RawFor = BTreeMap<Spanned<String>, Spanned<OneOrSeveral>>;
+
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "expected a value, or a list of values")]
+pub(super) enum OneOrSeveral {
+    One(Value),
+    Several(Vec<Value>),
+}
+
+impl OneOrSeveral {
+    fn values(&self) -> &[Value] {
+        match self {
+            Self::One(value) => std::slice::from_ref(value),
+            Self::Several(values) => values,
+        }
+    }
+}
+
+/// The subjects' axes, and the draw.
+pub(super) struct Grid<'a> {
+    document: &'a Document,
+    number: u64,
+    /// Whether an entry or a step has anything drawn.
+    draws: Cell<bool>,
+    /// Every value of every key, of combinations that were not drawn too.
+    known: BTreeMap<String, BTreeSet<String>>,
+    /// Of each subject that is taken, with its name.
+    subjects: Vec<(String, Axes)>,
+}
+
+impl<'a> Grid<'a> {
+    /// The grid of a suite, of which this draw is taken.
+    pub(super) fn new(document: &'a Document, number: u64) -> Self {
+        Self {
+            document,
+            number,
+            draws: Cell::new(false),
+            known: BTreeMap::new(),
+            subjects: Vec::new(),
+        }
+    }
+
+    /// The number of the draw; `None` where nothing is drawn.
+    pub(super) fn draw(&self) -> Option<u64> {
+        self.draws.get().then_some(self.number)
+    }
+
+    /// Whether its subjects differ in what is done with them.
+    pub(super) fn has_axes(&self) -> bool {
+        self.subjects.iter().any(|(_, axes)| !axes.is_empty())
+    }
+
+    /// How many subjects are taken.
+    pub(super) fn subjects(&self) -> usize {
+        self.subjects.len()
+    }
+
+    /// The combinations of an entry of `subjects` that are taken.
+    ///
+    /// # Errors
+    /// When nothing, or more than there is, is drawn.
+    pub(super) fn take_combinations(
+        &mut self,
+        name: &str,
+        all: Vec<Combination>,
+        matrix: Option<&Spanned<RawMatrix>>,
+        draw: Option<&Spanned<u32>>,
+    ) -> Result<Vec<Combination>, FileError> {
+        for (key, value) in all.iter().flat_map(Combination::values) {
+            self.known.entry(key.to_owned()).or_default().insert(value);
+        }
+        let Some(draw) = draw else { return Ok(all) };
+        let count = self.count(draw, matrix)?;
+        if count > all.len() {
+            let what = format!("the matrix has {} combinations only", all.len());
+            let remedy = "draw at most as many";
+            return Err(self.document.invalid(draw.span(), what, remedy));
+        }
+        Ok(self.choose(&format!("subjects {name}"), all, count))
+    }
+
+    /// A subject of a combination is taken.
+    pub(super) fn add(&mut self, name: &str, combination: &Combination) {
+        let axes = combination.values();
+        let axes = axes.map(|(key, value)| (key.to_owned(), value)).collect();
+        self.subjects.push((name.to_owned(), axes));
+    }
+
+    /// For each job of a step, or for its event or wait, which subjects do it, by
+    /// their places.
+    ///
+    /// # Errors
+    /// When a key or a value is nobody's, or there is nothing to draw from.
+    pub(super) fn doers(
+        &self,
+        raw: &RawStep,
+        read: &ReadStep,
+    ) -> Result<Vec<BTreeSet<usize>>, FileError> {
+        let nothing = [Combination::default()];
+        let combinations = match read {
+            ReadStep::Jobs { combinations, .. } => combinations,
+            ReadStep::Event(..) | ReadStep::Wait(_) => &nothing[..],
+        };
+        let mut doers = vec![BTreeSet::new(); combinations.len()];
+        if let Some(chosen) = &raw.for_subjects {
+            self.check_known(chosen.get_ref(), combinations)?;
+        }
+        let count = raw.draw.as_ref();
+        let count = count
+            .map(|draw| self.count(draw, raw.matrix.as_ref()))
+            .transpose()?;
+        for (place, (name, axes)) in self.subjects.iter().enumerate() {
+            let fits = |combination: &Combination| match &raw.for_subjects {
+                Some(chosen) => is_for(chosen.get_ref(), combination, axes),
+                None => true,
+            };
+            let mut jobs: Vec<usize> = (0..combinations.len())
+                .filter(|&job| fits(&combinations[job]))
+                .collect();
+            if let Some(count) = count {
+                let job = raw.job.as_ref().map_or("", |job| job.get_ref());
+                jobs = self.choose(&format!("jobs {job} of {name}"), jobs, count);
+            }
+            for job in jobs {
+                doers[job].insert(place);
+            }
+        }
+        Ok(doers)
+    }
+
+    /// Each key is some subject's, and each value one that its key has somewhere.
+    fn check_known(&self, chosen: &RawFor, combinations: &[Combination]) -> Result<(), FileError> {
+        for (key, values) in chosen {
+            let Some(known) = self.known.get(key.get_ref()) else {
+                let problem = Problem::UnknownName {
+                    what: "the key of subjects",
+                    name: key.get_ref().clone(),
+                    known: self.known.keys().cloned().collect(),
+                };
+                return Err(self.document.error(key.span(), problem));
+            };
+            let written = values.get_ref().values().iter();
+            let applied =
+                written.flat_map(|value| combinations.iter().map(|one| one.apply(&value.to_string())));
+            for name in applied {
+                if !known.contains(&name) {
+                    let known = known.iter().cloned().collect();
+                    let what = "the value";
+                    let problem = Problem::UnknownName { what, name, known };
+                    return Err(self.document.error(values.span(), problem));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// How many are drawn.
+    fn count(
+        &self,
+        draw: &Spanned<u32>,
+        matrix: Option<&Spanned<RawMatrix>>,
+    ) -> Result<usize, FileError> {
+        let refuse = |what, remedy| Err(self.document.invalid(draw.span(), what, remedy));
+        if matrix.is_none() {
+            return refuse("there is nothing to draw from", "add a `matrix`");
+        }
+        if *draw.get_ref() == 0 {
+            return refuse("nothing would be drawn", "write 1 or more");
+        }
+        self.draws.set(true);
+        Ok(usize::try_from(*draw.get_ref()).unwrap_or(usize::MAX))
+    }
+
+    /// So many of these at most, none twice, in the order that they have.
+    fn choose<T>(&self, who: &str, all: Vec<T>, count: usize) -> Vec<T> {
+        let mut stream = Stream::new(self.number).fork(who, 0);
+        let mut places: Vec<usize> = (0..all.len()).collect();
+        let count = count.min(places.len());
+        for place in 0..count {
+            let left = stream.below((places.len() - place) as u64);
+            places.swap(place, place + usize::try_from(left).unwrap_or(0));
+        }
+        let taken: BTreeSet<usize> = places[..count].iter().copied().collect();
+        let numbered = all.into_iter().enumerate();
+        let drawn = numbered.filter(|(place, _)| taken.contains(place));
+        drawn.map(|(_, one)| one).collect()
+    }
+}
+
+/// Whether a subject has for each key one of the values.
+fn is_for(chosen: &RawFor, combination: &Combination, axes: &Axes) -> bool {
+    chosen.iter().all(|(key, values)| {
+        let values = values.get_ref().values();
+        axes.get(key.get_ref()).is_some_and(|own| {
+            let mut values = values.iter();
+            values.any(|value| combination.apply(&value.to_string()) == *own)
+        })
+    })
+}
