@@ -23,9 +23,9 @@ mod background_tests;
 mod sample;
 
 pub use compare::{
-    ALL_CLASSES, Agreement, AgreementCell, AgreementRow, Answer, BeyondCell, Bound, BoundError, ClassAgreement,
-    ComparedCell, ComparedRow, ComparedRun, ComparedVerdict, Difference, MemberCounts,
-    RunComparison, compare,
+    ALL_CLASSES, Agreement, AgreementCell, AgreementRow, Answer, BeyondCell, Bound, BoundError,
+    ClassAgreement, ComparedCell, ComparedRow, ComparedRun, ComparedVerdict, Difference,
+    MemberCounts, RunComparison, compare,
 };
 pub use compute::findings::AUDIT_NOTE_CLASS;
 pub use data::RunData;

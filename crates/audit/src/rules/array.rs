@@ -3,8 +3,8 @@
 use crate::bound::random_iops;
 use crate::case::Case;
 use crate::devices::{
-    copies_on_write, is_mirror, is_random, is_redundant, is_settled, is_unsettled, level,
-    members, system,
+    copies_on_write, is_mirror, is_random, is_redundant, is_settled, is_unsettled, level, members,
+    system,
 };
 use crate::finding::{Ruling, subject_scope};
 use crate::rule::{Check, Family, Rule};

@@ -163,7 +163,11 @@ pub(super) fn built_otherwise(
         .or_insert_with(|| toml::Value::Table(toml::Table::new()));
     if let toml::Value::Table(sources) = sources {
         let source = toml::Value::String(format!("suite {suite}"));
-        sources.extend(names.iter().map(|name| (format!("build.{system}.{name}"), source.clone())));
+        sources.extend(
+            names
+                .iter()
+                .map(|name| (format!("build.{system}.{name}"), source.clone())),
+        );
     }
     Ok(Document {
         file: document.file.clone(),

@@ -163,8 +163,8 @@ impl<'a> Grid<'a> {
                 return Err(self.document.error(key.span(), problem));
             };
             let written = values.get_ref().values().iter();
-            let applied =
-                written.flat_map(|value| combinations.iter().map(|one| one.apply(&value.to_string())));
+            let applied = written
+                .flat_map(|value| combinations.iter().map(|one| one.apply(&value.to_string())));
             for name in applied {
                 if !known.contains(&name) {
                     let known = known.iter().cloned().collect();

@@ -133,7 +133,12 @@ impl Suite {
         let own = std::mem::take(&mut builder.own);
         let (steps, remarks) = builder.finish()?;
         let draw = grid.draw();
-        if raw.step.get_ref().iter().any(|step| step.get_ref().is_for_some()) {
+        if raw
+            .step
+            .get_ref()
+            .iter()
+            .any(|step| step.get_ref().is_for_some())
+        {
             for (subject, own) in subjects.iter_mut().zip(own) {
                 subject.steps = Some(own);
             }

@@ -249,7 +249,8 @@ fn read_subject(
         None => Subject::load_from(files, &path),
         Some(build) => {
             let settings = build.get_ref().iter();
-            let settings = settings.map(|(name, value)| (name.clone(), combination.apply_to(value)));
+            let settings =
+                settings.map(|(name, value)| (name.clone(), combination.apply_to(value)));
             let loaded = Subject::load_built(files, &path, settings.collect(), suite);
             loaded.map_err(|error| match error {
                 LoadError::File(error) => {

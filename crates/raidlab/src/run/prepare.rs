@@ -6,7 +6,9 @@ use crate::failure::{Failure, Kind};
 use crate::{report, subjects, suites};
 use raidlab_disk::Preset;
 use raidlab_lab::catalogue;
-use raidlab_lab::{Choices, Experiment, FIRST_DRAW, Files, Permission, Step, Subject, SubjectKind, Suite};
+use raidlab_lab::{
+    Choices, Experiment, FIRST_DRAW, Files, Permission, Step, Subject, SubjectKind, Suite,
+};
 use raidlab_model::presets;
 use raidlab_store::AccuracyNote;
 use raidlab_units::Nanos;
@@ -148,7 +150,10 @@ fn refuse_draw(asked: &Asked) -> Result<(), Failure> {
     if asked.draw.is_none() {
         return Ok(());
     }
-    let words = format!("`--draw` does nothing: `{}` has nothing to draw", asked.suite);
+    let words = format!(
+        "`--draw` does nothing: `{}` has nothing to draw",
+        asked.suite
+    );
     Err(Failure::words(Kind::Usage, words)
         .help("leave it out; it is for suites that say `draw`, as md-held"))
 }

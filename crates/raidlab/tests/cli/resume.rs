@@ -423,7 +423,14 @@ fn the_draw_is_part_of_the_plan_and_refused_where_nothing_is_drawn() {
     let lab = Lab::new();
     lab.write("grid.toml", GRID);
     let run = |lab: &Lab, more: &[&str]| {
-        let arguments = ["run", "./grid.toml", "--fit", "strict", "--no-report", "--json"];
+        let arguments = [
+            "run",
+            "./grid.toml",
+            "--fit",
+            "strict",
+            "--no-report",
+            "--json",
+        ];
         lab.ok(&[&arguments[..], more].concat())
     };
     let seventh = run(&lab, &["--draw", "7"]);
@@ -436,10 +443,16 @@ fn the_draw_is_part_of_the_plan_and_refused_where_nothing_is_drawn() {
     };
     let text = plan(&["--draw", "7"]);
     assert!(text.contains("\"draw\": 7,"), "{text}");
-    assert!(plan(&[]).contains("\"draw\": 1,"), "what nobody says is in it too");
+    assert!(
+        plan(&[]).contains("\"draw\": 1,"),
+        "what nobody says is in it too"
+    );
     let elsewhere = Lab::new();
     elsewhere.write("plan.json", &text);
-    assert_eq!(elsewhere.ok(&["run", "plan.json", "--no-report", "--json"]), seventh);
+    assert_eq!(
+        elsewhere.ok(&["run", "plan.json", "--no-report", "--json"]),
+        seventh
+    );
 
     elsewhere.write("own.fio", "[a]\nrw=read\nsize=1m\n");
     for suite in ["quick", "./own.fio"] {
@@ -450,7 +463,11 @@ fn the_draw_is_part_of_the_plan_and_refused_where_nothing_is_drawn() {
     }
     let stranger = lab.run(&["run", "./grid.toml", "--subject", "md-raid5", "--dry-run"]);
     assert_eq!(stranger.code, 2, "{}", stranger.stderr);
-    assert!(stranger.stderr.contains("`md-raid5` is none of them"), "{}", stranger.stderr);
+    assert!(
+        stranger.stderr.contains("`md-raid5` is none of them"),
+        "{}",
+        stranger.stderr
+    );
 }
 
 #[test]

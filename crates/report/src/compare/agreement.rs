@@ -394,7 +394,11 @@ mod tests {
         assert_eq!(agreement.bounds, [3.0, 5.0]);
         for one in &agreement.classes {
             let own = one.class == class;
-            let expected = if own { [Some(0), None] } else { [None, Some(one.cells)] };
+            let expected = if own {
+                [Some(0), None]
+            } else {
+                [None, Some(one.cells)]
+            };
             assert_eq!(one.within, expected, "{}", one.class);
             assert_eq!(one.median_text, "4.0\u{a0}%");
         }

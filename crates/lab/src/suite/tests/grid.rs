@@ -85,16 +85,24 @@ fn md(subject: &Subject) -> &MdSpec {
 #[test]
 fn a_draw_takes_as_many_as_it_says_and_each_number_others() {
     let first = draw(GRID, 7);
-    assert_eq!((first.draw, first.title.as_str()), (Some(7), "Grid, draw 7"));
+    assert_eq!(
+        (first.draw, first.title.as_str()),
+        (Some(7), "Grid, draw 7")
+    );
     assert_eq!(first.subjects.len(), 4 + 2);
     assert_eq!(first, draw(GRID, 7));
     for experiment in experiments(&first) {
         let jobs: Vec<_> = experiment.jobs().map(|job| job.name.as_str()).collect();
         assert_eq!(jobs.len(), 3 + 1, "{jobs:?}");
         let state = experiment.subject.name.rsplit('-').next().expect("a state");
-        assert!(jobs[..3].iter().all(|job| job.starts_with(state)), "{jobs:?}");
+        assert!(
+            jobs[..3].iter().all(|job| job.starts_with(state)),
+            "{jobs:?}"
+        );
         let events = experiment.steps.iter();
-        let events = events.filter(|step| matches!(step, PlannedStep::Event(_))).count();
+        let events = events
+            .filter(|step| matches!(step, PlannedStep::Event(_)))
+            .count();
         assert_eq!(events, usize::from(state == "degraded"));
         assert_eq!(experiment.left_out, 0);
     }
@@ -140,13 +148,22 @@ fn what_is_built_is_as_the_combination_says() {
         let words: Vec<&str> = subject.name.split('-').collect();
         let spec = md(subject);
         let chunk = raidlab_units::parse_bytes(words[2]).expect("a size");
-        assert_eq!((spec.chunk, spec.stripe_cache_size), (Some(chunk), Some(512)));
+        assert_eq!(
+            (spec.chunk, spec.stripe_cache_size),
+            (Some(chunk), Some(512))
+        );
         assert!(spec.assume_clean, "the subject's own");
         let members = words[1].parse().expect("a number");
         assert_eq!(subject.members, Some((0..members).collect()));
-        let chunk = subject.settings.iter().find(|one| one.name == "build.md.chunk");
+        let chunk = subject
+            .settings
+            .iter()
+            .find(|one| one.name == "build.md.chunk");
         let chunk = chunk.expect("a setting");
-        assert_eq!((chunk.value.as_str(), chunk.source.as_str()), (words[2], "suite grid"));
+        assert_eq!(
+            (chunk.value.as_str(), chunk.source.as_str()),
+            (words[2], "suite grid")
+        );
     }
 }
 
@@ -155,20 +172,29 @@ fn mistakes_of_a_grid_are_told_at_their_places() {
     let plain = format!("{}{JOB}", super::HEAD);
     let mut seen = String::new();
     for (from, to) in [
-        ("for = { state = \"degraded\" }", "for = { stat = \"degraded\" }"),
-        ("for = { state = \"degraded\" }", "for = { state = [\"whole\", \"broken\"] }"),
+        (
+            "for = { state = \"degraded\" }",
+            "for = { stat = \"degraded\" }",
+        ),
+        (
+            "for = { state = \"degraded\" }",
+            "for = { state = [\"whole\", \"broken\"] }",
+        ),
         ("draw = 3", "draw = 0"),
         ("draw = 4", "draw = 19"),
         ("members = 2\n", "members = 6\n"),
-        ("members = 2\n", "members = 2\ndraw = 1\nbuild = { chunk = 3 }\n"),
-        ("members = 2\n", "members = 2\nbuild = { chunks = \"4k\" }\n"),
+        (
+            "members = 2\n",
+            "members = 2\ndraw = 1\nbuild = { chunk = 3 }\n",
+        ),
+        (
+            "members = 2\n",
+            "members = 2\nbuild = { chunks = \"4k\" }\n",
+        ),
         ("chunk = \"{chunk}\"", "chunk = \"{chunk}k\""),
         ("-{chunk}-{state}", "-{state}"),
         ("member = 1", "member = 2"),
-        (
-            "job = \"last\"\n",
-            "job = \"last\"\ndraw = 1\n",
-        ),
+        ("job = \"last\"\n", "job = \"last\"\ndraw = 1\n"),
         (
             "job = \"last\"\n",
             "job = \"last\"\nround = \"r\"\nfor = { state = \"whole\" }\n",
@@ -201,7 +227,12 @@ fn every_draw_of_cells_held_back_can_be_built_and_is_large_enough() {
             })
             .collect();
         for subject in &suite.subjects {
-            let checked = subject.build.as_ref().expect("md").system().check(&subject.choose(&members));
+            let checked = subject
+                .build
+                .as_ref()
+                .expect("md")
+                .system()
+                .check(&subject.choose(&members));
             assert!(checked.is_ok(), "{}: {checked:?}", subject.name);
         }
         let drawn = cells(&suite);
