@@ -207,8 +207,8 @@ pub struct PersistentArray {
     bad_blocks_unrecorded: bool,
 
     pass: Option<pass::Pass>,
-    /// Members whose superblocks are one event behind, as found.
-    behind: BTreeSet<Slot>,
+    /// Members whose superblocks are one event behind, with what brings them level.
+    behind: Vec<(Slot, Superblock)>,
     want_superblocks: bool,
     /// Everything is drained: the next pass with superblocks is the last.
     is_final: bool,

@@ -250,6 +250,8 @@ pub struct Replay {
 pub struct Assembly {
     /// The newest superblock: what is the same for all members.
     pub array: Superblock,
+    /// The same as it was found, before any option changed it.
+    pub(super) found: Superblock,
     /// The device that it is from.
     pub newest: String,
     /// The level.

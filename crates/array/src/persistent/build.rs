@@ -148,18 +148,23 @@ pub(super) fn lacks(array: &Superblock, devices: &BTreeMap<Slot, Device>) -> boo
 }
 
 /// Members whose superblocks are one event behind the newest, which has them
-/// in service. What was taken by force is not among them: until the first pass
-/// is over nobody else is to take it for current.
-pub(super) fn behind(array: &Superblock, devices: &BTreeMap<Slot, Device>) -> BTreeSet<Slot> {
+/// in service, with what they are to get: the newest as it was found, whichever
+/// device that is on. What was taken by force is not among them: until the first
+/// pass is over nobody else is to take it for current.
+pub(super) fn behind(
+    found: &Superblock,
+    devices: &BTreeMap<Slot, Device>,
+    has_bitmap: bool,
+) -> Vec<(Slot, Superblock)> {
     let is_behind = |device: &Device| {
         let number = usize::try_from(device.own.device_number).unwrap_or(usize::MAX);
-        device.own.events.checked_add(1) == Some(array.events)
-            && matches!(array.roles.get(number), Some(Role::Slot(_)))
+        device.own.events.checked_add(1) == Some(found.events)
+            && matches!(found.roles.get(number), Some(Role::Slot(_)))
     };
     devices
         .iter()
         .filter(|(_, device)| is_behind(device))
-        .map(|(handle, _)| *handle)
+        .map(|(handle, device)| (*handle, device.superblock(found, has_bitmap)))
         .collect()
 }
 

@@ -79,7 +79,8 @@ impl PersistentArray {
             .filter(|_| is_redundant)
             .map(|bitmap| Intent::new(bitmap, resync_from));
         let (devices, served) = build::devices(assembly.members, slots);
-        let behind = build::behind(&assembly.array, &devices);
+        let has_bitmap = intent.is_some() && !assembly.bitmap_is_external;
+        let behind = build::behind(&assembly.found, &devices, has_bitmap);
         let lacks = build::lacks(&assembly.array, &devices);
         for device in devices.values() {
             let writes = is_redundant && !assembly.read_only;

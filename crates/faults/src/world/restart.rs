@@ -52,6 +52,12 @@ impl World<'_> {
         self.did("stop");
         let degraded = !self.suspects().is_empty();
         self.stop_cleanly()?;
+        self.look_at_hole();
+        if self.first_sync {
+            // Without a log nobody can tell a first resync from one after a crash
+            // once the array has been stopped.
+            self.before_a_crash();
+        }
         self.lose_power(restart.seed);
         self.oracle.power_cut();
         self.come_up(restart, degraded)
@@ -173,10 +179,7 @@ impl World<'_> {
             &mut present,
             &mut Stream::new(restart.seed).fork("order", 0),
         );
-        if self.beyond && !self.has_newest(&present) {
-            // All who knew that these were out of date are lost: nobody can tell.
-            self.did("no witness left");
-            self.ended = true;
+        if self.ends_without_witness(&present) {
             return Ok(());
         }
         let log_is_lost = present.iter().any(|disk| self.has_spoilt_metadata(*disk));
@@ -192,6 +195,9 @@ impl World<'_> {
             assembled = self.assemble(&present, false, None);
         }
         if assembled.is_err() && self.drop_unreadable(&mut present) {
+            if self.ends_without_witness(&present) {
+                return Ok(());
+            }
             assembled = self.assemble(&present, false, None);
         }
         let is_open = self.options.level.parity_count() > 0 && self.first_sync && log_is_lost;
@@ -204,6 +210,17 @@ impl World<'_> {
             Ok(assembled) => self.take(assembled),
             Err(refusal) => self.refused(&refusal, &present, missing, degraded),
         }
+    }
+
+    /// Ends a run beyond the budget in which all who knew that these disks were out
+    /// of date are lost, or were taken away: nobody can tell.
+    fn ends_without_witness(&mut self, present: &[usize]) -> bool {
+        if !self.beyond || self.has_newest(present) {
+            return false;
+        }
+        self.did("no witness left");
+        self.ended = true;
+        true
     }
 
     /// Whether a disk with the highest event count of all that ever were is here.

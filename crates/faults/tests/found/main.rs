@@ -3,6 +3,7 @@
 
 #[cfg(feature = "mutations")]
 mod planted;
+mod restarts;
 mod syncs;
 
 use raidlab_array::{RmwLevel, WritePolicy};

@@ -82,6 +82,7 @@ pub(super) fn conclude(
         })
         .collect();
     let mut assembly = Assembly {
+        found: array.clone(),
         array,
         newest,
         level,

@@ -6,8 +6,8 @@
 //! would be two behind, like a member that has missed writes, and the array
 //! could lack members that have missed nothing. So in a run that starts with
 //! such members the first pass brings them level, and does nothing else: they
-//! get the newest superblock as it stands, without a new event count, in place
-//! of their own. Until it is over no member is ahead of where the newest one
+//! get the newest superblock as it was found, whichever device that is on, without a
+//! new event count, in place of their own. Until it is over no member is ahead of where the newest one
 //! was found, and all are still at most one behind. What such a superblock says
 //! is what the assembly believed anyway. If a log was replayed, then their log
 //! superblocks go before, of the session that was believed.
@@ -20,33 +20,20 @@
 
 use super::{Pass, Phase};
 use crate::persistent::PersistentArray;
-use crate::persistent::device::{Device, Place};
 use crate::request::Outputs;
 use std::collections::BTreeSet;
 
 impl PersistentArray {
     /// Begins the pass that brings members level with the newest one.
     pub(super) fn begin_catching_up(&mut self, out: &mut Outputs) {
-        let has_bitmap = self.has_internal_bitmap();
-        let behind = std::mem::take(&mut self.behind);
-        // As it was found: the options may have changed the array since.
-        let is_newest = |device: &&Device| {
-            device.place.slot().is_some() && device.own.events == self.array.events
-        };
-        let newest = self.devices.values().find(is_newest).map(|it| &it.own);
-        let targets = behind.into_iter().filter_map(|handle| {
-            let device = self.devices.get(&handle)?;
-            let is_member = !matches!(device.place, Place::Spare | Place::Faulty);
-            is_member.then_some(())?;
-            Some((handle, device.superblock(newest?, has_bitmap)))
-        });
+        let targets = std::mem::take(&mut self.behind);
         self.pass = Some(Pass {
             phase: Phase::Flush,
             bits: Vec::new(),
             flushing: BTreeSet::new(),
             outstanding: 0,
             scratches: Vec::new(),
-            targets: targets.collect(),
+            targets,
             bad_blocks: Vec::new(),
             encoded: Vec::new(),
             writes_superblocks: true,

@@ -1,0 +1,192 @@
+//! What was found when arrays came up again.
+
+use super::{after, keeps, restart, tear, write};
+use raidlab_array::{RmwLevel, WritePolicy};
+use raidlab_faults::Options;
+use raidlab_faults::script::{Action, Verb};
+use raidlab_geometry::{Copies, FarSets, Layout, Level, ParityLayout};
+use raidlab_metadata::Version;
+
+fn read(start: u64, count: u64) -> Action {
+    Action::Read { start, count }
+}
+
+/// The power failed between the superblocks of two members, and again between those of
+/// the next start: the newest of the first was on a disk that was being filled to replace
+/// a member, whose word was believed but never passed on. So members that had missed
+/// nothing were two events behind in the end, and the array was refused.
+#[test]
+fn the_newest_superblock_is_passed_on_from_whichever_disk_has_it() {
+    let copies = Copies {
+        near: 1,
+        far: 2,
+        offset: true,
+        far_sets: FarSets::None,
+    };
+    let options = Options {
+        growth: 8,
+        bitmap_chunk: Some(128),
+        tear: tear(10, 40, 20),
+        latency_low_ns: 5000,
+        latency_high_ns: 200_000,
+        sync_block: 16,
+        sync_depth: 4,
+        window: 128,
+        write_policy: WritePolicy::Md4_1(RmwLevel::Disabled),
+        stripes: 256,
+        overlaps: false,
+        ..Options::plain(Level::Raid10, Layout::Copies(copies), 3, (128, 512))
+    };
+    let durable = Action::Write {
+        start: 134,
+        count: 5,
+        force_unit_access: true,
+    };
+    let script = [
+        after(
+            175_411,
+            Action::Transient {
+                member: 1,
+                commands: 2,
+            },
+        ),
+        after(145_027, write(10, 342)),
+        after(0, Action::Flush),
+        after(0, write(67, 1)),
+        after(0, write(60, 344)),
+        after(0, write(420, 230)),
+        after(0, read(512, 256)),
+        after(150_352, Action::Flush),
+        after(0, write(634, 65)),
+        after(0, write(334, 350)),
+        after(0, write(34, 420)),
+        after(122_361, write(353, 3)),
+        after(0, write(356, 119)),
+        after(46_721, write(457, 1)),
+        after(378_935, read(307, 1)),
+        after(158_761, write(542, 1)),
+        after(
+            0,
+            Action::Discard {
+                start: 232,
+                count: 1,
+            },
+        ),
+        after(152_114, read(91, 1)),
+        after(302_192, write(327, 434)),
+        after(0, read(384, 128)),
+        after(1_970_759, Action::Settle),
+        after(3_848_411, Action::Administer(Verb::Replace { member: 1 })),
+        after(289_991, Action::Flush),
+        after(
+            1_785_273,
+            Action::UnreadableMetadata {
+                member: 0,
+                sector: 4_339_111_710_301_706_747,
+            },
+        ),
+        after(229_647, read(132, 324)),
+        after(0, durable),
+        after(0, Action::Administer(Verb::Replace { member: 1 })),
+        after(
+            359_954,
+            Action::PowerCut(restart(9_534_833_494_280_070_974, Some(2), false, None)),
+        ),
+        after(0, write(85, 199)),
+        after(378_978, read(445, 5)),
+        after(0, write(222, 1)),
+        after(
+            0,
+            Action::PowerCut(restart(15_743_281_456_691_117_765, None, true, None)),
+        ),
+        after(139_793, write(257, 27)),
+        after(
+            209_548,
+            Action::PowerCut(restart(2_648_150_269_131_048_440, Some(1), false, None)),
+        ),
+    ];
+    keeps(30_000_071_193, options, &script);
+}
+
+/// Beyond the budget: the one member that knew of a failure could not be read when the
+/// array was to start, was taken away, and the member that had failed served what it
+/// had. Nobody was left who could tell: the oracle looked for a witness only before the
+/// unreadable disk was taken away.
+#[test]
+fn a_witness_that_was_taken_away_bears_no_witness() {
+    let layout = Layout::Parity(ParityLayout::LeftAsymmetric);
+    let options = Options {
+        bitmap_chunk: Some(64),
+        log: true,
+        spare_rebuild: true,
+        tear: tear(10, 10, 0),
+        latency_low_ns: 50_000,
+        latency_high_ns: 50_000,
+        sync_block: 16,
+        sync_depth: 1,
+        write_policy: WritePolicy::Md4_1(RmwLevel::Enabled),
+        stripes: 256,
+        overlaps: false,
+        over_budget: true,
+        ..Options::plain(Level::Raid5, layout, 2, (8, 176))
+    };
+    let script = [
+        after(0, Action::Fail { member: 0 }),
+        after(
+            1_692_141,
+            Action::UnreadableMetadata {
+                member: 1,
+                sector: 9_647_679_981_399_128_752,
+            },
+        ),
+        after(
+            2_085_236,
+            Action::Write {
+                start: 30,
+                count: 1,
+                force_unit_access: true,
+            },
+        ),
+        after(
+            3_443_026,
+            Action::Kill(restart(9_801_561_122_468_634_042, None, true, None)),
+        ),
+    ];
+    keeps(30_000_079_982, options, &script);
+}
+
+/// A RAID 6 without a log was stopped in its first resync, above whose place a sector
+/// could not be read. md's superblock does not tell a first resync from one after a
+/// crash, so parity is not believed there when the array comes up again: the oracle
+/// took the sector for one that must be served.
+#[test]
+fn a_first_resync_is_not_known_as_one_after_a_stop_without_a_log() {
+    let layout = Layout::Parity(ParityLayout::RotatingNContinue);
+    let options = Options {
+        version: Version::V1_0,
+        assume_clean: false,
+        write_through: true,
+        tear: tear(10, 10, 50),
+        latency_low_ns: 1_000_000,
+        latency_high_ns: 1_000_000,
+        sync_block: 8,
+        sync_depth: 1,
+        write_policy: WritePolicy::Md4_1(RmwLevel::Disabled),
+        depth: 1,
+        overlaps: false,
+        ..Options::plain(Level::Raid6, layout, 5, (8, 320))
+    };
+    let unreadable = Action::Unreadable {
+        member: 2,
+        sector: 224,
+        count: 5,
+    };
+    let script = [
+        after(58_716_178, unreadable),
+        after(
+            0,
+            Action::Stop(restart(14_213_549_592_221_027_651, None, false, Some(0))),
+        ),
+    ];
+    keeps(30_000_087_124, options, &script);
+}
