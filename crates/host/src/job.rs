@@ -204,7 +204,7 @@ fn rest(session: &Session<'_>, time: Duration, watcher: &mut dyn Watcher) -> Res
 }
 
 /// Waits until the members have been quiet for `quiet_s` seconds, at most
-/// `limit_s`; in short pieces, since somebody may want to stop meanwhile.
+/// `limit_s`.
 ///
 /// # Errors
 /// When the machine cannot be asked, or the watcher says so.
@@ -215,22 +215,15 @@ pub fn settle(
     watcher: &mut dyn Watcher,
 ) -> Result<Settled, HostError> {
     let members = member_names(session);
-    let mut waited_s = 0;
-    loop {
-        watcher.look(session.now());
-        if watcher.cancelled() {
-            return Err(HostError::Interrupted);
-        }
-        let piece = (quiet_s + 2).min(limit_s - waited_s);
-        let system = session.machine.system();
-        let pause = std::thread::sleep;
-        let mut settled = caches::settle(&session.target, system, &members, quiet_s, piece, pause)?;
-        waited_s += settled.waited_s;
-        if settled.quiet || waited_s >= limit_s {
-            settled.waited_s = waited_s;
-            return Ok(settled);
-        }
-    }
+    let system = session.machine.system();
+    caches::settle(
+        &session.target,
+        system,
+        &members,
+        quiet_s,
+        limit_s,
+        |time| rest(session, time, watcher),
+    )
 }
 
 /// The members' kernel names, slot by slot.

@@ -93,23 +93,24 @@ pub struct Settled {
 /// Waits until none of some devices has been written to for `quiet_s` seconds
 /// on end, at most `limit_s` seconds: after mkfs (ext4 initialises its tables
 /// for minutes), after a write job, before a read job. Devices by kernel name
-/// (`sdb`); `pause` sleeps, once for each second.
+/// (`sdb`); `pause` sleeps, once for each second, and may end the wait by an error
+/// of its own.
 ///
 /// # Errors
-/// When the machine cannot be asked.
-pub fn settle(
+/// When the machine cannot be asked, and those of `pause`.
+pub fn settle<E: From<InventoryError>>(
     target: &dyn Target,
     system: System,
     devices: &[String],
     quiet_s: u64,
     limit_s: u64,
-    mut pause: impl FnMut(Duration),
-) -> Result<Settled, InventoryError> {
+    mut pause: impl FnMut(Duration) -> Result<(), E>,
+) -> Result<Settled, E> {
     let mut then = devices_now(target, system)?;
     let (mut waited_s, mut still_s) = (0, 0);
     let mut last_writes_bytes = BTreeMap::new();
     while still_s < quiet_s && waited_s < limit_s {
-        pause(Duration::from_secs(1));
+        pause(Duration::from_secs(1))?;
         waited_s += 1;
         let now = devices_now(target, system)?;
         let writes = written(devices, &then, &now);
@@ -145,7 +146,7 @@ fn written(
 
 #[cfg(test)]
 mod tests {
-    use super::{CacheDrop, Dropping, drop_caches, settle};
+    use super::{CacheDrop, Dropping, InventoryError, drop_caches, settle};
     use crate::System;
     use crate::counters::MemoryState;
     use crate::testing::Machine;
@@ -200,7 +201,10 @@ mod tests {
         let pauses = Cell::new(0);
         let devices = ["loop4".to_owned()];
         let machine = Machine::loops();
-        let pause = |_| pauses.set(pauses.get() + 1);
+        let pause = |_| {
+            pauses.set(pauses.get() + 1);
+            Ok::<(), InventoryError>(())
+        };
         let settled = settle(&machine, System::Linux, &devices, 3, 60, pause).unwrap();
         assert!(settled.quiet);
         assert_eq!((settled.waited_s, pauses.get()), (3, 3));
@@ -216,6 +220,7 @@ mod tests {
         let pause = |_| {
             second.set(second.get() + 1);
             machine.replace("/proc/diskstats", &line(second.get().min(5)));
+            Ok::<(), InventoryError>(())
         };
         let devices = ["loop4".to_owned()];
         let settled = settle(&machine, System::Linux, &devices, 3, 60, pause).unwrap();
@@ -226,9 +231,30 @@ mod tests {
         let pause = |_| {
             second.set(second.get() + 1);
             machine.replace("/proc/diskstats", &line(second.get()));
+            Ok::<(), InventoryError>(())
         };
         let settled = settle(&machine, System::Linux, &devices, 3, 20, pause).unwrap();
         assert!(!settled.quiet);
         assert_eq!(settled.waited_s, 20);
+    }
+
+    #[test]
+    fn a_wait_ends_in_the_second_in_which_somebody_stops_it() {
+        #[derive(Debug)]
+        struct Stopped;
+        impl From<InventoryError> for Stopped {
+            fn from(_: InventoryError) -> Self {
+                unreachable!("this machine answers")
+            }
+        }
+        let pauses = Cell::new(0);
+        let pause = |_| {
+            pauses.set(pauses.get() + 1);
+            (pauses.get() < 4).then_some(()).ok_or(Stopped)
+        };
+        let devices = ["loop4".to_owned()];
+        let ended = settle(&Machine::loops(), System::Linux, &devices, 30, 60, pause);
+        assert!(matches!(ended, Err(Stopped)));
+        assert_eq!(pauses.get(), 4);
     }
 }

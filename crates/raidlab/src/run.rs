@@ -8,6 +8,7 @@
 mod asked;
 mod host;
 mod keeper;
+mod kept;
 mod kernel;
 mod places;
 mod planned;
@@ -22,11 +23,12 @@ use clap::builder::PossibleValuesParser;
 use clap::{Args, builder::PossibleValue};
 use keeper::Keeper;
 pub use keeper::begin_as;
+use kept::{Kept, see};
 pub use kernel::{Description, is_agent};
 use prepare::Prepared;
 pub use prepare::remark;
 use raidlab_lab::{
-    Before, Bench, BenchError, Files, Finish, Plan, RunEnd, RunError, RunOptions, run_suite,
+    Before, Bench, BenchError, Files, Finish, Plan, RunError, RunOptions, run_suite,
 };
 use raidlab_model::{Ablation, ModelBench};
 use raidlab_shell::{Lock, LockError, lock_file};
@@ -441,93 +443,6 @@ fn of_jobs(rows: &[Measurement]) -> usize {
     rows.iter().filter(|row| !row.op.is_background()).count()
 }
 
-/// What to say of a run that did not go to its end.
-struct Kept<'a> {
-    run: &'a str,
-    store: &'a Path,
-    /// How many rows there were to be, where that was known.
-    planned: Option<usize>,
-    /// How many there are.
-    rows: usize,
-    /// It is a run that goes on, and is kept without a row too.
-    begun_before: bool,
-}
-
-impl Kept<'_> {
-    /// The user stopped it.
-    fn interrupted(&self) -> Failure {
-        if self.rows == 0 && !self.begun_before {
-            return Failure::words(
-                Kind::Interrupted,
-                "interrupted before anything was measured; nothing was kept",
-            );
-        }
-        let words = format!(
-            "interrupted; {} kept in {} as run {}",
-            kept_words(self.rows, self.planned),
-            visible_path(self.store),
-            self.run
-        );
-        let help = format!("{}; `{}` goes on", self.help(), self.again());
-        Failure::words(Kind::Interrupted, words).help(help)
-    }
-
-    /// The first experiment that failed, if one did; the others are remarks
-    /// of the run.
-    fn failed(&self, end: RunEnd, prepared: &Prepared) -> Option<Failure> {
-        let failures = end.failures.len();
-        let (index, source) = end.failures.into_iter().next()?;
-        let experiment = prepared.label(index);
-        let help = format!(
-            "{failures} of {} experiments failed, {} kept; {}; `{}` tries again",
-            prepared.experiments.len(),
-            kept_words(self.rows, self.planned),
-            self.help(),
-            self.again()
-        );
-        Some(Failure::new(Kind::Run, ExperimentFailed { experiment, source }).help(help))
-    }
-
-    fn help(&self) -> String {
-        format!("`{}` shows them", see(self.run, self.store))
-    }
-
-    fn again(&self) -> String {
-        see(self.run, self.store).replace("raidlab report", "raidlab resume")
-    }
-}
-
-/// `3 of 12 rows are`; where nobody knows how many there would have been, `3 rows
-/// are`.
-fn kept_words(rows: usize, planned: Option<usize>) -> String {
-    match planned {
-        Some(planned) => format!("{rows} of {planned} rows are"),
-        None if rows == 1 => "1 row is".to_owned(),
-        None => format!("{rows} rows are"),
-    }
-}
-
-/// An experiment that broke off.
-#[derive(Debug, thiserror::Error)]
-#[error("{experiment} failed")]
-struct ExperimentFailed {
-    experiment: String,
-    #[source]
-    source: BenchError,
-}
-
-/// The command that shows a run.
-fn see(run: &str, store: &Path) -> String {
-    if store == Path::new(STORE) {
-        format!("raidlab report {run}")
-    } else {
-        format!(
-            "raidlab report {run} --store {}",
-            typed::in_shell(store.as_os_str())
-        )
-    }
-}
-
 /// Where everything is now.
 fn places(run: &str, store: &Path, report: Option<&Path>) -> String {
     let absolute =
@@ -539,16 +454,4 @@ fn places(run: &str, store: &Path, report: Option<&Path>) -> String {
     let _ = writeln!(text, "store   {}", absolute(store));
     let _ = writeln!(text, "run     {run}");
     text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::kept_words;
-
-    #[test]
-    fn rows_are_counted_against_a_plan_where_there_is_one() {
-        assert_eq!(kept_words(3, Some(12)), "3 of 12 rows are");
-        assert_eq!(kept_words(56, None), "56 rows are");
-        assert_eq!(kept_words(1, None), "1 row is");
-    }
 }

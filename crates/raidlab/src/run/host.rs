@@ -22,6 +22,7 @@ use raidlab_store::text::visible_path;
 use raidlab_store::{Observation, Store};
 use raidlab_units::{Bytes, parse_bytes};
 pub use safety::check_unchanged;
+use safety::forget;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -109,7 +110,10 @@ impl Drop for Trial {
             output::say(&format!(
                 "warning: trial disks stay: {error}; `raidlab cleanup` removes them"
             ));
+            return;
         }
+        // A run that is refused after its trial disks were made leaves nothing either.
+        forget(&self.machine);
     }
 }
 

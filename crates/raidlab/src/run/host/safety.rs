@@ -6,7 +6,7 @@ use crate::failure::{Failure, Kind};
 use crate::output;
 use crate::run::Here;
 use console::Term;
-use raidlab_host::{forget_if_clean, plan_disks};
+use raidlab_host::{Machine, forget_if_clean, plan_disks};
 use raidlab_inventory::Inventory;
 use raidlab_inventory::environment::{Fact, Fingerprint, environment};
 use raidlab_store::{RunSummary, Scope, Store};
@@ -135,13 +135,18 @@ impl Drop for HostRun {
         // Its files are among what would be left.
         self.trial = None;
         for machine in self.bench.machines() {
-            if let Err(error) = forget_if_clean(machine) {
-                output::say(&format!(
-                    "warning: what the run may lose on {} is not forgotten: {error}; `raidlab \
-                     cleanup` does it",
-                    machine.name()
-                ));
-            }
+            forget(machine);
         }
+    }
+}
+
+/// Removes what is written down of a machine where nothing of a run is left on it.
+pub fn forget(machine: &Machine) {
+    if let Err(error) = forget_if_clean(machine) {
+        output::say(&format!(
+            "warning: what the run may lose on {} is not forgotten: {error}; `raidlab \
+             cleanup` does it",
+            machine.name()
+        ));
     }
 }

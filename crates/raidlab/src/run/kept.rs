@@ -1,0 +1,109 @@
+//! What is said of a run that did not go to its end: how many rows are kept, and the
+//! commands that show them and that go on.
+
+use super::STORE;
+use super::prepare::Prepared;
+use crate::failure::{Failure, Kind};
+use crate::typed;
+use raidlab_lab::{BenchError, RunEnd};
+use raidlab_store::text::visible_path;
+use std::path::Path;
+
+/// What to say of a run that did not go to its end.
+pub struct Kept<'a> {
+    pub run: &'a str,
+    pub store: &'a Path,
+    /// How many rows there were to be, where that was known.
+    pub planned: Option<usize>,
+    /// How many there are.
+    pub rows: usize,
+    /// It is a run that goes on, and is kept without a row too.
+    pub begun_before: bool,
+}
+
+impl Kept<'_> {
+    /// The user stopped it.
+    pub fn interrupted(&self) -> Failure {
+        if self.rows == 0 && !self.begun_before {
+            return Failure::words(
+                Kind::Interrupted,
+                "interrupted before anything was measured; nothing was kept",
+            );
+        }
+        let words = format!(
+            "interrupted; {} kept in {} as run {}",
+            kept_words(self.rows, self.planned),
+            visible_path(self.store),
+            self.run
+        );
+        let help = format!("{}; `{}` goes on", self.help(), self.again());
+        Failure::words(Kind::Interrupted, words).help(help)
+    }
+
+    /// The first experiment that failed, if one did; the others are remarks
+    /// of the run.
+    pub fn failed(&self, end: RunEnd, prepared: &Prepared) -> Option<Failure> {
+        let failures = end.failures.len();
+        let (index, source) = end.failures.into_iter().next()?;
+        let experiment = prepared.label(index);
+        let help = format!(
+            "{failures} of {} experiments failed, {} kept; {}; `{}` tries again",
+            prepared.experiments.len(),
+            kept_words(self.rows, self.planned),
+            self.help(),
+            self.again()
+        );
+        Some(Failure::new(Kind::Run, ExperimentFailed { experiment, source }).help(help))
+    }
+
+    pub fn help(&self) -> String {
+        format!("`{}` shows them", see(self.run, self.store))
+    }
+
+    fn again(&self) -> String {
+        see(self.run, self.store).replace("raidlab report", "raidlab resume")
+    }
+}
+
+/// `3 of 12 rows are`; where nobody knows how many there would have been, `3 rows
+/// are`.
+fn kept_words(rows: usize, planned: Option<usize>) -> String {
+    match planned {
+        Some(planned) => format!("{rows} of {planned} rows are"),
+        None if rows == 1 => "1 row is".to_owned(),
+        None => format!("{rows} rows are"),
+    }
+}
+
+/// An experiment that broke off.
+#[derive(Debug, thiserror::Error)]
+#[error("{experiment} failed")]
+struct ExperimentFailed {
+    experiment: String,
+    #[source]
+    source: BenchError,
+}
+
+/// The command that shows a run.
+pub fn see(run: &str, store: &Path) -> String {
+    if store == Path::new(STORE) {
+        format!("raidlab report {run}")
+    } else {
+        format!(
+            "raidlab report {run} --store {}",
+            typed::in_shell(store.as_os_str())
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::kept_words;
+
+    #[test]
+    fn rows_are_counted_against_a_plan_where_there_is_one() {
+        assert_eq!(kept_words(3, Some(12)), "3 of 12 rows are");
+        assert_eq!(kept_words(56, None), "56 rows are");
+        assert_eq!(kept_words(1, None), "1 row is");
+    }
+}
