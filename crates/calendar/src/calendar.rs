@@ -60,8 +60,6 @@ pub struct Calendar {
     devices: Vec<Device>,
     arena: Arena,
     now: u64,
-    /// When a disk last got a command or ended one.
-    last_command: u64,
     next_sample: u64,
     counters: Vec<DiskCounters>,
     answers: Vec<Answer>,
@@ -111,7 +109,6 @@ impl Calendar {
             devices: Vec::with_capacity(devices.len()),
             arena: Arena::new(options.storage_limit.0, options.storage.clone()),
             now: 0,
-            last_command: 0,
             next_sample: options.sample_every.0.max(1),
             counters: Vec::new(),
             answers: Vec::new(),

@@ -182,9 +182,10 @@ pub struct Options {
     pub longest_free_run: Nanos,
     /// The run ends at this virtual time.
     pub time_limit: Option<Nanos>,
-    /// A guest that waits for a disk which will never answer still has its timers.
-    /// It counts as idle for ever when no disk has had anything to do for this
-    /// long, and one owes an answer that will not come.
+    /// The run ends when a disk that hangs for good has owed an answer for so long of
+    /// virtual time. The guest has its timers and its other disks and would go on, but
+    /// what waits for this disk never ends: a program that gives up waiting would tell of
+    /// work that was not done.
     pub hung_limit: Nanos,
     /// The observer gets the counters this often, at least 1 ns.
     pub sample_every: Nanos,
@@ -205,8 +206,9 @@ pub struct Options {
 }
 
 impl Default for Options {
-    /// Messages, the first second of 2026, a minute of patience, six hours with a
-    /// hung disk, a sample each second, 8 GiB in memory.
+    /// Messages, the first second of 2026, a minute of patience, with a hung disk
+    /// the 30 s after which Linux gives up a command of a SATA or SAS disk (`SD_TIMEOUT`),
+    /// a sample each second, 8 GiB in memory.
     fn default() -> Self {
         Self {
             protocol: Protocol::Messages,
@@ -214,7 +216,7 @@ impl Default for Options {
             patience: Duration::from_secs(60),
             longest_free_run: Nanos::SECOND,
             time_limit: None,
-            hung_limit: Nanos::from_secs(6 * 3600),
+            hung_limit: Nanos::from_secs(30),
             sample_every: Nanos::SECOND,
             storage_limit: Bytes(8 << 30),
             storage: Storage::in_memory(),

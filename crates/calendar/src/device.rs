@@ -211,6 +211,11 @@ impl Device {
         self.drive.counters_at(now)
     }
 
+    /// Since when it owes an answer that will never come.
+    pub(crate) fn owes_for_ever_since(&self) -> Option<Nanos> {
+        self.drive.owes_for_ever_since()
+    }
+
     /// Commands that have not been answered.
     pub(crate) fn unanswered(&self) -> usize {
         self.drive.in_flight()

@@ -1,8 +1,10 @@
 //! A disk behind a device: its queue, its faults, its counters.
 //!
 //! Commands arrive at their times and answers leave at theirs. The disk holds as
-//! many commands as it has tags; others wait before it in order of arrival, as
-//! they do in a host adapter. Answers that need no arm (an error of a dead disk, a
+//! many commands as it has tags. Others wait before it, where the guest lets in more than
+//! that: it has one queue depth for all its disks, the largest of theirs. What waits is
+//! sent as the guest's scheduler would send it, in one sweep after the other from the
+//! outermost place inwards; a flush goes first. Answers that need no arm (an error of a dead disk, a
 //! request that no disk understands) take a constant time.
 
 use crate::config::DiskModel;
@@ -11,7 +13,7 @@ use crate::simple::SimpleDisk;
 use raidlab_disk::shared::Attached;
 use raidlab_disk::{Command, CommandKind, Completion, Disk};
 use raidlab_units::{Nanos, Sectors};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
 /// The time of an answer that no platter turns for. Chosen, not measured: short
 /// beside any access, and not nothing, so that a guest which asks again and again
@@ -122,11 +124,15 @@ pub(crate) struct Drive {
     mechanism: Mechanism,
     tags: usize,
     in_disk: usize,
-    /// Slots of commands for which the disk has no tag.
-    waiting: VecDeque<usize>,
+    /// Slots of commands for which the disk has no tag, in order of arrival.
+    waiting: Vec<usize>,
+    /// Where the sweep through them is.
+    sweep_from: u64,
     flights: Vec<Option<Flight>>,
     free: Vec<usize>,
     faults: Faults,
+    /// When it last began to hang.
+    hung_at: Nanos,
     /// Slots that a hung disk would have answered.
     unanswered: Vec<usize>,
     /// Slots that came to a hung disk.
@@ -154,10 +160,12 @@ impl Drive {
             mechanism,
             tags,
             in_disk: 0,
-            waiting: VecDeque::new(),
+            waiting: Vec::new(),
+            sweep_from: 0,
             flights: Vec::new(),
             free: Vec::new(),
             faults: Faults::new(faults),
+            hung_at: Nanos::ZERO,
             unanswered: Vec::new(),
             unheard: Vec::new(),
             prompt: BTreeMap::new(),
@@ -222,16 +230,30 @@ impl Drive {
         self.flights.len() - self.free.len()
     }
 
+    /// Since when it owes an answer that will never come: it hangs, and nothing that
+    /// happens to it later changes that.
+    pub(crate) fn owes_for_ever_since(&self) -> Option<Nanos> {
+        if self.faults.health() != Health::Hung || self.faults.next_change().is_some() {
+            return None;
+        }
+        let flights = self.flights.iter().flatten();
+        let first = flights.map(|flight| flight.arrived).min()?;
+        Some(first.max(self.hung_at))
+    }
+
     /// Gives a command to the disk, or lets it wait for a tag.
     fn enter(&mut self, now: Nanos, slot: usize) {
         if self.in_disk >= self.tags {
-            self.waiting.push_back(slot);
+            self.waiting.push(slot);
             return;
         }
         let Some(flight) = self.flights[slot] else {
             return;
         };
         self.in_disk += 1;
+        if flight.io.count > 0 {
+            self.sweep_from = flight.io.start.saturating_add(flight.io.count);
+        }
         let command = Command {
             tag: slot as u64,
             kind: flight.kind,
@@ -284,6 +306,7 @@ impl Drive {
     fn catch_up(&mut self, now: Nanos) {
         while let Some((at, health)) = self.faults.happen(now) {
             if health == Health::Hung {
+                self.hung_at = at;
                 continue;
             }
             for slot in std::mem::take(&mut self.unanswered) {
@@ -302,11 +325,22 @@ impl Drive {
 
     fn refill(&mut self, now: Nanos) {
         while self.in_disk < self.tags {
-            let Some(slot) = self.waiting.pop_front() else {
+            let Some(slot) = self.next_waiting() else {
                 return;
             };
             self.enter(now, slot);
         }
+    }
+
+    /// Takes out of those that wait the one whose turn it is.
+    fn next_waiting(&mut self) -> Option<usize> {
+        let turn = |slot: usize| {
+            let io = self.flights[slot]?.io;
+            Some((io.count > 0, io.start < self.sweep_from, io.start))
+        };
+        let indices = 0..self.waiting.len();
+        let next = indices.min_by_key(|&index| turn(self.waiting[index]))?;
+        Some(self.waiting.remove(next))
     }
 
     /// The disk itself is done with a command.

@@ -19,6 +19,12 @@ pub enum Outcome {
         /// Disks that have not answered, and how many commands each.
         unanswered: Vec<(usize, usize)>,
     },
+    /// A disk hangs for good, and has owed an answer for longer than
+    /// [`Options::hung_limit`](crate::Options::hung_limit).
+    Hung {
+        /// Disks that hang, and how many commands each owes an answer.
+        unanswered: Vec<(usize, usize)>,
+    },
     /// The guest sent no message within the patience: it spins, or was stopped.
     GuestStuck,
     /// The virtual time is over.

@@ -266,6 +266,16 @@ impl Preset {
         self.sets.iter().map(|set| set.name.as_str()).collect()
     }
 
+    /// The name of the set that this disk has among others that are in the set `fit`: a
+    /// disk with one set alone has no choice, and is in that one whatever the others are in.
+    #[must_use]
+    pub fn set_beside<'a>(&'a self, fit: &'a str) -> &'a str {
+        match self.sets.as_slice() {
+            [only] => &only.name,
+            _ => fit,
+        }
+    }
+
     /// The parameters of a set.
     ///
     /// # Errors

@@ -10,6 +10,7 @@
 use crate::arguments::{self, Invocation};
 use crate::error::HostError;
 use crate::facts::{self, EVENTS_MISSED, Facts};
+use crate::members;
 use crate::memory;
 use crate::sampler::{health_name, letters, nanoseconds, sync_operation};
 use crate::session::{Session, can_drop_caches};
@@ -18,9 +19,9 @@ use raidlab_inventory::caches::{self, Dropping, Settled};
 use raidlab_inventory::counters::{Activity, Snapshot, memory_state};
 use raidlab_lab::{EventKind, PlannedJob, TimedEvent, When};
 use raidlab_shell::{Frame, Output};
-use raidlab_store::{CellResult, Measurement, MemberUse, Operation, Records, Role, Scope, fact};
+use raidlab_store::{CellResult, Measurement, Operation, Records, Role, Scope, fact};
 use raidlab_systems::{ArraySpec, ArrayStatus, CacheState, read_all};
-use raidlab_tools::{Tool, ToolResult};
+use raidlab_tools::{Tool, ToolResult, fio};
 use std::time::Duration;
 
 /// Members are quiet when they have written nothing for so long.
@@ -46,11 +47,11 @@ pub trait Watcher {
 }
 
 /// The machine at one end of a job.
-struct Moment {
+pub struct Moment {
     at: Duration,
-    status: Option<ArrayStatus>,
+    pub status: Option<ArrayStatus>,
     frame: Frame,
-    counters: Snapshot,
+    pub counters: Snapshot,
     cache: Option<CacheState>,
 }
 
@@ -78,6 +79,12 @@ pub fn run(
     let before = moment(session)?;
     session.note("job-start", None, format!("job {} begins", job.name));
     let (output, missed) = run_tool(session, job, &invocation, watcher)?;
+    if let Some(said) = fio::given_up(&output.stderr) {
+        return Err(HostError::Tool {
+            command: invocation.command.to_string(),
+            how: format!("did not end: {said}"),
+        });
+    }
     session.note("job-end", None, format!("job {} ends", job.name));
     let after = moment(session)?;
     session.poll()?;
@@ -383,8 +390,8 @@ fn options(invocation: &Invocation, result: &ToolResult, facts: &mut Facts) {
     if invocation.tool != Tool::Fio {
         return;
     }
-    let asked = raidlab_tools::fio::asked_options(&invocation.command.arguments);
-    let differences = raidlab_tools::fio::check_options(&asked, result);
+    let asked = fio::asked_options(&invocation.command.arguments);
+    let differences = fio::check_options(&asked, result);
     for option in &asked {
         let value = option.value.clone().unwrap_or_else(|| "1".to_owned());
         facts.add(fact::option(&option.name, ASKED), value, "", "command line");
@@ -413,7 +420,7 @@ fn rows(
     template.array_state_end = after.status.as_ref().map_or_else(String::new, letters);
     template.sync_percent_start = percent(before.status.as_ref());
     template.sync_percent_end = percent(after.status.as_ref());
-    template.members = members(session, before, after);
+    template.members = members::of(session, job, before, after);
     let mut rows = import::rows(result, &template);
     for row in &mut rows {
         if let Some(op) = invocation.operation {
@@ -433,36 +440,6 @@ fn rows(
 
 fn percent(status: Option<&ArrayStatus>) -> Option<f64> {
     status?.sync?.percent
-}
-
-/// What each member did between two moments, by the kernel's counters.
-fn members(session: &Session<'_>, before: &Moment, after: &Moment) -> Vec<MemberUse> {
-    let activity = Activity::between(&before.counters, &after.counters);
-    let disks = session.machine.disks();
-    let members = session.built.members.iter().enumerate();
-    members
-        .map(|(slot, member)| {
-            let disk = disks.iter().find(|one| one.disk.device == member.device);
-            let model = disk.and_then(|chosen| chosen.disk.model.clone());
-            let name = crate::sampler::kernel_name(&member.device);
-            let done = activity
-                .devices
-                .get(name)
-                .map_or_else(Default::default, |device| device.done);
-            MemberUse {
-                member: slot.to_string(),
-                model: model.unwrap_or_else(|| name.to_owned()),
-                read_ios: done.reads,
-                read_bytes: done.read_bytes,
-                read_ticks_ns: done.read_ms.saturating_mul(1_000_000),
-                write_ios: done.writes,
-                write_bytes: done.write_bytes,
-                write_ticks_ns: done.write_ms.saturating_mul(1_000_000),
-                busy_ns: done.busy_ms.saturating_mul(1_000_000),
-                sync_bytes: 0,
-            }
-        })
-        .collect()
 }
 
 /// Records that belong to the whole experiment.

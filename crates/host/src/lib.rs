@@ -16,6 +16,7 @@ mod facts;
 mod job;
 mod machine;
 mod marks;
+mod members;
 mod memory;
 mod needs;
 mod place;

@@ -241,6 +241,30 @@ fn a_run_that_is_cancelled_builds_nothing() {
 }
 
 /// The recording ends with the first mkfs: the second build fails in it.
+/// fio leaves a job that hangs after five minutes, and tells of it as of any other.
+#[test]
+fn a_job_that_fio_gave_up_waiting_for_has_no_row() {
+    let said = "fio: job 'job1' (state=5) hasn't exited in 301 seconds, it appears to be stuck. \
+                Doing forceful exit of this job.";
+    let stuck = |line: &str| {
+        if line.contains("\"program\":\"fio\"") && line.contains("--rw=randread") {
+            line.replace("\"stderr\":\"\"", &format!("\"stderr\":\"{said}\""))
+        } else {
+            line.to_owned()
+        }
+    };
+    let transcript: Vec<String> = TRANSCRIPT.lines().map(stuck).collect();
+    let transcript = transcript.join("\n");
+    assert_ne!(transcript, TRANSCRIPT.trim_end());
+    let recorded = Recorded::from_transcript("localhost", &transcript).unwrap();
+    let bench = HostBench::new(vec![machine(&Arc::new(recorded))]);
+    let mut kept = Kept::default();
+    let error = bench.run(&experiment(SUITE), &mut kept).unwrap_err();
+    let cause = std::error::Error::source(&error).unwrap().to_string();
+    assert!(cause.contains("did not end: fio: job 'job1'"), "{cause}");
+    assert!(kept.cells.iter().all(|cell| cell.rows.is_empty()));
+}
+
 #[test]
 fn a_build_that_fails_is_taken_down() {
     let recorded = recorded();

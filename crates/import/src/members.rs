@@ -30,7 +30,7 @@ pub(crate) fn members(
             write_bytes: bytes(own.write_sectors),
             write_ticks_ns: ticks(own.write_ticks_ms),
             busy_ns: busy_ns(own.util_percent, runtime_ns),
-            sync_bytes: 0,
+            sync_bytes: None,
         }
     };
     members.iter().enumerate().map(member).collect()

@@ -155,7 +155,7 @@ impl KernelBench {
         let report = run.disks.end(LAST);
         let finish = finish?;
         if let Ok(report) = report {
-            observer.record(run.told.report(&report));
+            observer.record(run.told.report(&report, &self.settings.faults));
         }
         Ok(finish)
     }
@@ -177,6 +177,7 @@ impl KernelBench {
             source: "raidlab".to_owned(),
         };
         let settings = &self.settings;
+        let limited = settings.member.is_some();
         let made_by = self.kernel.made_with().made_by();
         let mut observations = vec![
             fact("guest.kernel", self.kernel.release.clone(), ""),
@@ -200,8 +201,10 @@ impl KernelBench {
         if let Some(zfs) = &self.kernel.zfs {
             observations.push(fact("guest.openzfs", zfs.clone(), ""));
         }
-        if let Some(member) = settings.member {
-            observations.push(fact("guest.member_bytes", member.0.to_string(), "bytes"));
+        // Of disks that are smaller than what may be used of them, all is used.
+        if let Some(sizes) = devices::sizes(experiment, settings).filter(|_| limited) {
+            let most = sizes.iter().map(|size| size.0).max().unwrap_or(0);
+            observations.push(fact("guest.member_bytes", most.to_string(), "bytes"));
         }
         Records {
             observations,

@@ -109,7 +109,7 @@ impl Disks {
         processor: Option<usize>,
     ) -> Result<Self, DisksError> {
         let count = configs.len();
-        let queue_depth = configs.iter().map(|config| config.tags).min().unwrap_or(1);
+        let queue_depth = queue_depth(&configs);
         let mut calendar = Calendar::bind(folder, configs, options)?;
         let thread = std::thread::Builder::new()
             .name("calendar".to_owned())
@@ -177,9 +177,14 @@ impl Drop for Disks {
     }
 }
 
-/// Virtual time in which every step must be done: a guest that waits for a disk
-/// which never answers still looks at its counters each second, and would do so
-/// for ever.
+/// Commands that the guest lets into each disk: as many as the one with most tags takes.
+/// Those with fewer have the others wait before them.
+fn queue_depth(configs: &[DeviceConfig]) -> usize {
+    configs.iter().map(|config| config.tags).max().unwrap_or(1)
+}
+
+/// Virtual time in which every step must be done: a guest that waits for what never
+/// comes still looks at its counters each second, and would do so for ever.
 fn time_limit(experiment: &Experiment) -> Nanos {
     let steps = experiment.steps.iter().map(|step| match step {
         PlannedStep::Wait(Wait::Time(time) | Wait::Until { at_most: time, .. }) => *time,
@@ -227,7 +232,7 @@ fn used(wired: &Wired, limit: Option<Bytes>) -> Sectors {
 fn wire(experiment: &Experiment, files: &Files) -> Result<Vec<Wired>, DisksError> {
     let parameters = experiment.disks.iter().map(|name| {
         let preset = presets::load_from(files, name)?;
-        let parameters = preset.parameters(&experiment.fit);
+        let parameters = preset.parameters(preset.set_beside(&experiment.fit));
         parameters.cloned().map_err(|source| DisksError::Preset {
             disk: name.clone(),
             source,
@@ -265,15 +270,16 @@ pub(crate) struct Report {
     outcome: Outcome,
     now: Nanos,
     disks: Vec<Vec<(&'static str, u64, &'static str)>>,
-    /// Commands that each disk has not answered.
-    unanswered: Vec<u64>,
+    /// Disks that have not answered, and how many commands each.
+    unanswered: Vec<(usize, usize)>,
     digest: u64,
 }
 
 impl Report {
     fn of(calendar: &Calendar, outcome: Outcome) -> Self {
         let counters = calendar.counters();
-        let unanswered = counters.iter().map(|counters| counters.in_flight);
+        let in_flight = counters.iter().map(|one| usize::try_from(one.in_flight).unwrap_or(usize::MAX));
+        let unanswered = in_flight.enumerate().filter(|(_, count)| *count > 0);
         let unanswered = unanswered.collect();
         let disks = counters.into_iter().map(|counters| {
             vec![
@@ -302,6 +308,11 @@ impl Report {
         &self.disks
     }
 
+    /// The virtual time of the end.
+    pub(crate) const fn now(&self) -> Nanos {
+        self.now
+    }
+
     /// Of everything that the disks have done, and when.
     pub(crate) const fn digest(&self) -> u64 {
         self.digest
@@ -312,20 +323,6 @@ impl Report {
         matches!(self.outcome, Outcome::GuestEnded)
     }
 
-    /// The disks that have not answered.
-    fn owing(&self) -> String {
-        let disks = self.unanswered.iter().enumerate();
-        let owing: Vec<String> = disks
-            .filter(|(_, commands)| **commands > 0)
-            .map(|(disk, commands)| format!("disk {disk} owes {commands} answers"))
-            .collect();
-        if owing.is_empty() {
-            String::new()
-        } else {
-            format!("; {}", owing.join(", "))
-        }
-    }
-
     /// Why it ended, in words.
     pub(crate) fn why(&self) -> String {
         let at = self.now.0 / 1_000_000_000;
@@ -333,7 +330,12 @@ impl Report {
             Outcome::GuestEnded => "the guest has ended".to_owned(),
             Outcome::IdleForEver { .. } => format!(
                 "after {at} s of virtual time the guest waits for nothing that will ever happen{}",
-                self.owing()
+                owing(&self.unanswered)
+            ),
+            Outcome::Hung { unanswered } => format!(
+                "after {at} s of virtual time a disk has hung for half a minute, and nothing \
+                 that waits for it will ever end{}",
+                owing(unanswered)
             ),
             Outcome::GuestStuck => format!(
                 "after {at} s of virtual time the guest gave no sign of life any more: a program \
@@ -342,11 +344,23 @@ impl Report {
             Outcome::TimeLimit => format!(
                 "after {at} s of virtual time, more than its steps may take, the experiment has \
                  not ended{}",
-                self.owing()
+                owing(&self.unanswered)
             ),
             Outcome::Stopped => "it was stopped".to_owned(),
             Outcome::NoGuest => "the kernel did not ask for the time".to_owned(),
         }
+    }
+}
+
+/// The disks that have not answered, in words.
+fn owing(unanswered: &[(usize, usize)]) -> String {
+    let disks = unanswered.iter();
+    let words = disks.map(|(disk, count)| format!("disk {disk} owes {count} answers"));
+    let words: Vec<String> = words.collect();
+    if words.is_empty() {
+        String::new()
+    } else {
+        format!("; {}", words.join(", "))
     }
 }
 
@@ -398,7 +412,7 @@ impl DisksError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use raidlab_lab::{Choices, Suite};
+    use raidlab_lab::{Choices, Region, Suite};
 
     #[test]
     fn the_time_limit_covers_every_step() {
@@ -412,6 +426,28 @@ mod tests {
         assert_eq!(limit, Nanos::from_secs(seconds));
     }
 
+    /// A disk on a PATA cable and a SATA disk: neither set of parameters nor queue is the
+    /// other's.
+    #[test]
+    fn disks_of_two_kinds_keep_their_own_sets_and_queues() {
+        let mut suite = Suite::load("quick").expect("built in");
+        suite.use_disks(vec!["sp1614n".to_owned(), "wd4000fyyz".to_owned()]);
+        let choices = Choices {
+            fits: vec!["strict".to_owned()],
+            ..Choices::default()
+        };
+        let mut experiment = suite.experiments(&suite.subjects, &choices).remove(0);
+        let cable = Region {
+            channel: "ide0".to_owned(),
+            ..Region::default()
+        };
+        experiment.regions = vec![cable, Region::default()];
+        let configs = configs(&experiment, &Settings::default()).expect("both can be had");
+        let tags: Vec<usize> = configs.iter().map(|config| config.tags).collect();
+        assert_eq!(tags, [1, TAGS]);
+        assert_eq!(queue_depth(&configs), TAGS);
+    }
+
     #[test]
     fn a_disk_that_owes_answers_is_named() {
         let report = |outcome, unanswered| Report {
@@ -421,9 +457,13 @@ mod tests {
             unanswered,
             digest: 0,
         };
-        let why = report(Outcome::TimeLimit, vec![0, 3]).why();
+        let why = report(Outcome::TimeLimit, vec![(1, 3)]).why();
         assert!(why.ends_with("not ended; disk 1 owes 3 answers"), "{why}");
-        let why = report(Outcome::GuestStuck, vec![0, 0]).why();
+        // Commands under way on the others are nothing to be told of.
+        let unanswered = vec![(1, 2)];
+        let why = report(Outcome::Hung { unanswered }, vec![(0, 7), (1, 2)]).why();
+        assert!(why.ends_with("will ever end; disk 1 owes 2 answers"), "{why}");
+        let why = report(Outcome::GuestStuck, vec![]).why();
         assert!(
             why.contains("after 40 s") && why.contains("no sign of life"),
             "{why}"

@@ -15,6 +15,7 @@
 pub mod agent;
 mod bench;
 mod devices;
+mod faults;
 mod messages;
 mod obstacle;
 mod processors;
@@ -24,6 +25,7 @@ mod told;
 pub use agent::AgentError;
 pub use bench::{Describe, KernelBench, KernelError, Settings};
 pub use devices::DisksError;
+pub use faults::{FaultError, check_faults};
 pub use messages::MessageError;
 pub use obstacle::{Obstacle, wants_openzfs};
 pub use raidlab_calendar::{Fault, ScheduledFault, Storage, StorageError};

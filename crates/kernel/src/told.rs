@@ -4,7 +4,9 @@
 
 use crate::agent::{MACHINE, devices};
 use crate::devices::Report;
+use crate::faults;
 use crate::messages::Message;
+use raidlab_calendar::ScheduledFault;
 use raidlab_lab::{Experiment, Observer};
 use raidlab_model::Unfitted;
 use raidlab_store::{Cell, CellResult, Measurement, Observation, Records, Role, Scope};
@@ -56,8 +58,8 @@ impl Told {
         }
     }
 
-    /// The counters of the disks at the end.
-    pub(crate) fn report(&self, report: &Report) -> Records {
+    /// The counters of the disks at the end, and which of the `faults` never came.
+    pub(crate) fn report(&self, report: &Report, faults: &[(usize, ScheduledFault)]) -> Records {
         let mut observations = Vec::new();
         for (device, facts) in devices(report.disks().len()).iter().zip(report.disks()) {
             let device = device.trim_start_matches("/dev/");
@@ -78,8 +80,10 @@ impl Told {
             unit: String::new(),
             source: "every command of every modelled disk, with its time".to_owned(),
         });
+        let disks = report.disks().len();
         Records {
             observations,
+            events: faults::missed(faults, disks, report.now(), &self.scope),
             ..Records::default()
         }
     }
@@ -96,6 +100,8 @@ impl Told {
         "kernel".clone_into(&mut row.bench);
         row.host.clone_from(&self.host);
         row.fit.clone_from(&self.fit);
+        // What the guest computes takes no time: a tool's share of it says nothing.
+        row.cpu_percent = None;
         // The code is the real one, the disks are not.
         row.role = Role::Predicted;
         for (member, preset) in row.members.iter_mut().zip(&self.presets) {
@@ -122,5 +128,28 @@ impl Told {
             setting.scope = setting.scope.replace(MACHINE, &self.host);
         }
         records
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use raidlab_lab::{Choices, Suite};
+
+    #[test]
+    fn what_the_guest_computes_takes_no_time_and_is_not_told() {
+        let suite = Suite::load("quick").expect("built in");
+        let choices = Choices {
+            fits: vec!["strict".to_owned()],
+            ..Choices::default()
+        };
+        let experiment = suite.experiments(&suite.subjects, &choices).remove(0);
+        let told = Told::new(&experiment, Unfitted::default());
+        let row = told.row(Measurement {
+            cpu_percent: Some(3.0),
+            ..Measurement::blank("host")
+        });
+        assert_eq!((row.bench.as_str(), row.cpu_percent), ("kernel", None));
+        assert_eq!((row.fit.as_str(), row.role), ("strict", Role::Predicted));
     }
 }

@@ -32,10 +32,11 @@ pub struct Unfitted {
 }
 
 impl Unfitted {
-    /// Of these presets, slot by slot, in the parameter set `fit`.
+    /// Of these presets, slot by slot, in the parameter set `fit` or the only one that they have.
     #[must_use]
     pub fn new(presets: &[Preset], fit: &str) -> Self {
         let medium = |preset: &Preset| {
+            let fit = preset.set_beside(fit);
             let fitted = preset.is_fitted(fit).unwrap_or_default();
             let parameters = preset.parameters(fit).ok().filter(|_| !fitted);
             parameters.map(raidlab_disk::DiskParameters::medium)

@@ -262,9 +262,10 @@ fn settings(plan: &Plan, experiment: &Experiment) -> Vec<Setting> {
             continue;
         }
         seen.push(&preset.name);
-        let numbers = preset.provenance(&experiment.fit).unwrap_or_default();
+        let set = preset.set_beside(&experiment.fit);
+        let numbers = preset.provenance(set).unwrap_or_default();
         settings.extend(numbers.iter().map(|number| Setting {
-            scope: format!("disk {} {}", preset.name, experiment.fit),
+            scope: format!("disk {} {set}", preset.name),
             name: number.name.clone(),
             value: number.value.clone(),
             source: number.source.clone(),

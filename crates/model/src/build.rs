@@ -180,7 +180,7 @@ impl Plan {
                 source,
             })?;
             let mut numbers = preset
-                .parameters(&experiment.fit)
+                .parameters(preset.set_beside(&experiment.fit))
                 .map_err(|source| BuildError::Set {
                     set: experiment.fit.clone(),
                     source,

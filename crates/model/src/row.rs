@@ -44,7 +44,7 @@ pub(crate) fn rows(
             row.latency = latency(operation);
             [row.array_state_start, row.array_state_end] = result.health.clone();
             [row.sync_percent_start, row.sync_percent_end] = result.sync_percent;
-            row.tag_overflows = result.tag_overflows;
+            row.tag_overflows = Some(result.tag_overflows);
             row.leaped_percent = percent(result.leaped.0, total);
             row.members = members(presets, &result.members);
             row.disk_band = unfitted.band(&job.work, &row);
@@ -97,7 +97,7 @@ fn members(presets: &[Preset], statistics: &[MemberStatistics]) -> Vec<MemberUse
             write_bytes: member.write_bytes.0,
             write_ticks_ns: member.write_ticks.0,
             busy_ns: member.busy.0,
-            sync_bytes: member.sync_bytes.0,
+            sync_bytes: Some(member.sync_bytes.0),
         })
         .collect()
 }

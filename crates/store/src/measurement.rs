@@ -112,8 +112,9 @@ pub struct MemberUse {
     pub write_ticks_ns: u64,
     /// Time with at least one command in flight, nanoseconds.
     pub busy_ns: u64,
-    /// The part of `read_bytes` and `write_bytes` that was resync or recovery.
-    pub sync_bytes: u64,
+    /// The part of `read_bytes` and `write_bytes` that was resync or recovery; `None`
+    /// where some of it was and nobody counts how much, as on a real kernel.
+    pub sync_bytes: Option<u64>,
 }
 
 /// A figure for the same cell from somewhere else.
@@ -220,8 +221,9 @@ pub struct Measurement {
     pub sync_percent_start: Option<f64>,
     /// The same at its end.
     pub sync_percent_end: Option<f64>,
-    /// Requests that found the drive's queue full and waited in the host.
-    pub tag_overflows: u64,
+    /// Requests that found the drive's queue full and waited in the host; `None` where
+    /// nobody counts them.
+    pub tag_overflows: Option<u64>,
     /// Share of the job that was skipped analytically, percent.
     pub leaped_percent: f64,
     /// Fitted, predicted or measured.
@@ -270,7 +272,7 @@ impl Measurement {
             array_state_end: String::new(),
             sync_percent_start: None,
             sync_percent_end: None,
-            tag_overflows: 0,
+            tag_overflows: None,
             leaped_percent: 0.0,
             role: Role::Measured,
             disk_band: None,

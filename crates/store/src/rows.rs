@@ -28,6 +28,11 @@ pub(crate) fn integer(field: &'static str, value: u64) -> Result<i64, StoreError
     })
 }
 
+/// The same of a number that is not always known.
+fn maybe_integer(field: &'static str, value: Option<u64>) -> Result<Option<i64>, StoreError> {
+    value.map(|value| integer(field, value)).transpose()
+}
+
 /// `SQLite` would store not-a-number as NULL, and JSON cannot hold infinity.
 pub(crate) fn real(field: &'static str, value: f64) -> Result<f64, StoreError> {
     if value.is_finite() {
@@ -102,7 +107,7 @@ fn insert_measurement(
         m.array_state_end,
         maybe_real("sync_percent_start", m.sync_percent_start)?,
         maybe_real("sync_percent_end", m.sync_percent_end)?,
-        integer("tag_overflows_count", m.tag_overflows)?,
+        maybe_integer("tag_overflows_count", m.tag_overflows)?,
         real("leaped_percent", m.leaped_percent)?,
         role_text(m.role),
         origin.experiment,
@@ -149,7 +154,7 @@ fn insert_members(
                 integer("write_bytes", member.write_bytes)?,
                 integer("write_ticks_ns", member.write_ticks_ns)?,
                 integer("busy_ns", member.busy_ns)?,
-                integer("sync_bytes", member.sync_bytes)?,
+                maybe_integer("sync_bytes", member.sync_bytes)?,
             ])
             .map_err(fail)?;
     }
@@ -191,6 +196,15 @@ fn insert_published(
 pub(crate) fn counter(row: &Row<'_>, column: &str) -> rusqlite::Result<u64> {
     let value: i64 = row.get(column)?;
     u64::try_from(value).map_err(|_| rusqlite::Error::IntegralValueOutOfRange(0, value))
+}
+
+/// The same of a column that may be empty.
+fn maybe_counter(row: &Row<'_>, column: &str) -> rusqlite::Result<Option<u64>> {
+    let value: Option<i64> = row.get(column)?;
+    let whole = |value| {
+        u64::try_from(value).map_err(|_| rusqlite::Error::IntegralValueOutOfRange(0, value))
+    };
+    value.map(whole).transpose()
 }
 
 /// The one of `values` whose text the column holds.
@@ -249,7 +263,7 @@ pub(crate) fn read_measurement(row: &Row<'_>) -> rusqlite::Result<Measurement> {
         array_state_end: row.get("array_state_end")?,
         sync_percent_start: row.get("sync_percent_start")?,
         sync_percent_end: row.get("sync_percent_end")?,
-        tag_overflows: counter(row, "tag_overflows_count")?,
+        tag_overflows: maybe_counter(row, "tag_overflows_count")?,
         leaped_percent: row.get("leaped_percent")?,
         role: word(
             row,
@@ -289,7 +303,7 @@ pub(crate) fn read_member(row: &Row<'_>) -> rusqlite::Result<MemberUse> {
         write_bytes: counter(row, "write_bytes")?,
         write_ticks_ns: counter(row, "write_ticks_ns")?,
         busy_ns: counter(row, "busy_ns")?,
-        sync_bytes: counter(row, "sync_bytes")?,
+        sync_bytes: maybe_counter(row, "sync_bytes")?,
     })
 }
 

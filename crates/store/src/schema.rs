@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 pub(crate) const APPLICATION_ID: i32 = 0x726c_6162;
 
 /// Version of the tables. A change of `schema.sql` needs a new one.
-pub const SCHEMA_VERSION: i32 = 4;
+pub const SCHEMA_VERSION: i32 = 5;
 
 /// The oldest version that is brought up to [`SCHEMA_VERSION`] when it is opened.
 const OLDEST_VERSION: i32 = 1;
@@ -180,14 +180,20 @@ fn migrate(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
                 include_str!("migrate_1_to_2.sql"),
                 include_str!("migrate_2_to_3.sql"),
                 include_str!("migrate_3_to_4.sql"),
+                include_str!("migrate_4_to_5.sql"),
                 include_str!("records.sql")
             ),
             2 => concat!(
                 include_str!("migrate_2_to_3.sql"),
                 include_str!("migrate_records_2_to_3.sql"),
-                include_str!("migrate_3_to_4.sql")
+                include_str!("migrate_3_to_4.sql"),
+                include_str!("migrate_4_to_5.sql")
             ),
-            _ => include_str!("migrate_3_to_4.sql"),
+            3 => concat!(
+                include_str!("migrate_3_to_4.sql"),
+                include_str!("migrate_4_to_5.sql")
+            ),
+            _ => include_str!("migrate_4_to_5.sql"),
         };
         transaction.execute_batch(steps).map_err(fail)?;
         transaction

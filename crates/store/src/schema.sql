@@ -75,7 +75,7 @@ CREATE TABLE measurement (
     array_state_end      TEXT NOT NULL,
     sync_percent_start   REAL,
     sync_percent_end     REAL,
-    tag_overflows_count  INTEGER NOT NULL,
+    tag_overflows_count  INTEGER,                -- NULL: nobody counted them
     leaped_percent       REAL NOT NULL,
     role                 TEXT NOT NULL CHECK (role IN ('measured', 'predicted', 'fitted')),
     disk_band_low        REAL,                   -- real rate over the modelled one, at least
@@ -97,7 +97,7 @@ CREATE TABLE member_use (
     write_bytes     INTEGER NOT NULL,
     write_ticks_ns  INTEGER NOT NULL,
     busy_ns         INTEGER NOT NULL,
-    sync_bytes      INTEGER NOT NULL,
+    sync_bytes      INTEGER,                -- NULL: some, nobody knows how much
     PRIMARY KEY (measurement_id, slot)
 ) STRICT, WITHOUT ROWID;
 

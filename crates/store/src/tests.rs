@@ -67,7 +67,7 @@ pub(crate) fn measurement(sequence: u32) -> Measurement {
         array_state_end: "[UU]".to_owned(),
         sync_percent_start: None,
         sync_percent_end: None,
-        tag_overflows: 0,
+        tag_overflows: Some(0),
         leaped_percent: 0.0,
         role: Role::Predicted,
         disk_band: None,
@@ -101,6 +101,7 @@ fn member(name: &str) -> MemberUse {
         read_bytes: 22_855_680,
         read_ticks_ns: 119_000_000_000,
         busy_ns: 59_000_000_000,
+        sync_bytes: Some(0),
         ..MemberUse::default()
     }
 }

@@ -104,7 +104,9 @@ fn record_too_large(case: &Case<'_>, row: &Measurement, ruling: &mut Ruling) -> 
 /// Bytes that the members read over what they were written, resync left out.
 fn read_share(row: &Measurement) -> Option<f64> {
     let (read, written) = member_bytes(row)?;
-    let sync = row.members.iter().any(|member| member.sync_bytes > 0);
+    let seen = row.sync_percent_start.or(row.sync_percent_end).is_some();
+    let mut members = row.members.iter();
+    let sync = members.any(|member| member.sync_bytes.map_or(seen, |bytes| bytes > 0));
     (written > 0 && !sync).then(|| read as f64 / written as f64)
 }
 

@@ -59,7 +59,7 @@ pub(super) fn row(op: Operation) -> Measurement {
         array_state_end: "[UU]".to_owned(),
         sync_percent_start: None,
         sync_percent_end: None,
-        tag_overflows: 0,
+        tag_overflows: Some(0),
         leaped_percent: 0.0,
         role: Role::Measured,
         disk_band: None,

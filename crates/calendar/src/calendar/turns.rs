@@ -76,7 +76,6 @@ impl Calendar {
     ) -> Result<(), Halt> {
         let shown = clock.shown()?;
         self.pass(shown, observer)?;
-        self.last_command = self.now;
         let now = self.now();
         let device = &mut self.devices[disk];
         let taken = device.take_requests(now);
@@ -108,12 +107,14 @@ impl Calendar {
         let (event, disk) = self.next_disk_event();
         let request = clock.request();
         let next = event.min(request);
-        if next >= NEVER || self.hangs_for_ever(event, request) {
-            let unanswered = self.devices.iter().map(Device::unanswered).enumerate();
-            return Err(Outcome::IdleForEver {
-                unanswered: unanswered.filter(|&(_, count)| count > 0).collect(),
-            }
-            .into());
+        if next >= NEVER {
+            let unanswered = self.unanswered(|_| true);
+            return Err(Outcome::IdleForEver { unanswered }.into());
+        }
+        if let Some(limit) = self.hung_until().filter(|limit| next > *limit) {
+            self.pass(limit, observer)?;
+            let unanswered = self.unanswered(|disk| disk.owes_for_ever_since().is_some());
+            return Err(Outcome::Hung { unanswered }.into());
         }
         if let Some(limit) = self.options.time_limit
             && next > limit.0
@@ -130,12 +131,20 @@ impl Calendar {
         clock.run(self.now, free_until)
     }
 
-    /// No disk will do anything by itself, one owes an answer, and the guest's only
-    /// events for long have been its own timers.
-    fn hangs_for_ever(&self, event: u64, request: u64) -> bool {
-        event == u64::MAX
-            && request.saturating_sub(self.last_command) > self.options.hung_limit.0
-            && self.devices.iter().any(|device| device.unanswered() > 0)
+    /// When the patience with a disk that hangs for good is at its end, if there is one
+    /// and the guest has asked it for something.
+    fn hung_until(&self) -> Option<u64> {
+        let since = self.devices.iter().filter_map(Device::owes_for_ever_since);
+        let first = since.min()?;
+        Some(first.0.saturating_add(self.options.hung_limit.0))
+    }
+
+    /// Those of such disks that have not answered, and how many commands each.
+    fn unanswered(&self, such: impl Fn(&Device) -> bool) -> Vec<(usize, usize)> {
+        let disks = self.devices.iter().enumerate();
+        let such = disks.filter(|(_, disk)| such(disk));
+        let counts = such.map(|(number, disk)| (number, disk.unanswered()));
+        counts.filter(|&(_, count)| count > 0).collect()
     }
 
     /// Time passes up to `time`; the observer gets its samples on the way.
@@ -163,7 +172,6 @@ impl Calendar {
         disk: usize,
         observer: &mut dyn Observer,
     ) -> Result<(), Halt> {
-        self.last_command = self.now;
         let now = self.now();
         let device = &mut self.devices[disk];
         let mut answers = std::mem::take(&mut self.answers);

@@ -64,6 +64,23 @@ fn with_one_tag_the_disk_sees_one_command_at_a_time() {
 }
 
 #[test]
+fn what_waits_before_a_disk_is_sent_in_sweeps_and_flushes_first() {
+    let mut drive = drive(1, &[]);
+    for start in [500, 900, 100, 700, 600] {
+        drive.submit(Nanos(0), read(start), true);
+    }
+    let flush = Io {
+        operation: DiskOperation::Flush,
+        start: 0,
+        count: 0,
+    };
+    drive.submit(Nanos(0), flush, true);
+    let answers = finish(&mut drive);
+    let order: Vec<u64> = answers.iter().map(|(_, answer)| answer.io.start).collect();
+    assert_eq!(order, [500, 0, 600, 700, 900, 100]);
+}
+
+#[test]
 fn an_answer_that_needs_no_disk_overtakes_one_that_does() {
     let mut drive = drive(1, &[]);
     drive.submit(Nanos(0), read(100), true);

@@ -119,7 +119,13 @@ pub struct Here {
 
     /// Seconds of real time without a sign of life after which the guest
     /// counts as spinning.
-    #[arg(long, help_heading = KERNEL, value_name = "S", default_value_t = 60)]
+    #[arg(
+        long,
+        help_heading = KERNEL,
+        value_name = "S",
+        default_value_t = 60,
+        value_parser = clap::value_parser!(u64).range(1..)
+    )]
     pub patience: u64,
 
     /// What the disks hold stays in this machine's memory up to this size, for all

@@ -12,8 +12,9 @@ use super::{Task, threads};
 use crate::failure::{Failure, Kind};
 use crate::output;
 use raidlab_guest::{Archive, Node};
-use raidlab_kernel::{KernelBench, Obstacle, Room, Settings, Storage, agent};
+use raidlab_kernel::{KernelBench, Obstacle, Room, Settings, Storage, agent, check_faults};
 use raidlab_lab::{Choices, Experiment, Files, HostChoice, QueueStyle, Region, Subject, Suite};
+use raidlab_store::AccuracyNote;
 use raidlab_uml::{Cache, image};
 use raidlab_units::{Bytes, parse_bytes};
 use serde::{Deserialize, Serialize};
@@ -103,6 +104,7 @@ pub fn prepare(task: &Task) -> Result<KernelRun, Failure> {
     };
     let all = experiments(asked, &suite, &subjects, fits, host);
     let mut remarks = prepare::remarks(asked, &suite);
+    remarks.extend(faults(own, &all, &settings)?);
     let whole = |region: &Region| region.size.is_none();
     if let Some(member) = settings.member
         && suite.regions.iter().any(whole)
@@ -143,6 +145,21 @@ pub fn prepare(task: &Task) -> Result<KernelRun, Failure> {
         },
         threads,
     })
+}
+
+/// What shall happen to disks, for the reader of the results.
+fn faults(
+    own: &KernelAsked,
+    all: &[Experiment],
+    settings: &Settings,
+) -> Result<Option<AccuracyNote>, Failure> {
+    let spared = check_faults(all, settings).map_err(|error| {
+        let help = "--disk-fault: members count from 0; `--member-size` says how much of each \
+                    disk is used";
+        Failure::new(Kind::Usage, error).help(help)
+    })?;
+    let words = fault::words(&own.faults, &spared);
+    Ok((!own.faults.is_empty()).then(|| prepare::remark("Faults of disks", words)))
 }
 
 /// How the guests are to be.

@@ -249,7 +249,8 @@ pub fn choose_disks(suite: &mut Suite, named: &[String]) -> Result<(), Failure> 
     Ok(())
 }
 
-/// The parameter sets that every disk has, in the first one's order.
+/// The parameter sets that every disk can be in, in the order of the first that has a
+/// choice: one with a single set is in that one, whatever the others are in.
 ///
 /// # Errors
 /// When a preset is wrong, or lacks the set that is asked for.
@@ -258,13 +259,16 @@ pub fn chosen_fits(files: &Files, disks: &[String], asked: &str) -> Result<Vec<S
         .iter()
         .map(|disk| presets::load_from(files, disk))
         .collect::<Result<Vec<Preset>, _>>()?;
-    let Some((first, others)) = presets.split_first() else {
+    let Some(first) = presets.first() else {
         return Err(Failure::words(Kind::Input, "the suite names no disks"));
     };
-    let common: Vec<String> = first
-        .set_names()
-        .into_iter()
-        .filter(|set| others.iter().all(|other| other.set_names().contains(set)))
+    let choosing = presets.iter().find(|preset| preset.set_names().len() > 1);
+    let names = choosing.unwrap_or(first).set_names().into_iter();
+    let common: Vec<String> = names
+        .filter(|set| {
+            let mut presets = presets.iter();
+            presets.all(|preset| preset.parameters(preset.set_beside(set)).is_ok())
+        })
         .map(str::to_owned)
         .collect();
     if asked == "all" {
@@ -418,7 +422,24 @@ impl Prepared {
 
 #[cfg(test)]
 mod tests {
-    use super::is_job_file;
+    use super::{chosen_fits, is_job_file};
+    use raidlab_lab::Files;
+
+    #[test]
+    fn a_disk_with_one_set_joins_others_in_theirs() {
+        let chosen = |disks: &[&str], asked: &str| {
+            let disks: Vec<String> = disks.iter().map(|disk| (*disk).to_owned()).collect();
+            chosen_fits(&Files::default(), &disks, asked).map_err(|error| error.to_string())
+        };
+        let both = ["strict", "joint"].map(str::to_owned).to_vec();
+        for disks in [["wd4000fyyz", "ssd950pro"], ["ssd950pro", "wd4000fyyz"]] {
+            assert_eq!(chosen(&disks, "all"), Ok(both.clone()));
+            assert_eq!(chosen(&disks, "joint"), Ok(both[1..].to_vec()));
+            assert!(chosen(&disks, "rated").is_err(), "one of the two has it alone");
+        }
+        let rated = Ok(vec!["rated".to_owned()]);
+        assert_eq!(chosen(&["ssd950pro", "sp1614n"], "all"), rated);
+    }
 
     #[test]
     fn suites_and_job_files_are_told_apart_by_name() {

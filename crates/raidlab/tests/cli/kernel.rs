@@ -65,6 +65,24 @@ fn kernels_made_by_other_changes_are_told() {
     assert!(!said.contains("warning:"), "{said}");
 }
 
+/// Before anything is booted, with a kernel that is none.
+#[test]
+fn faults_and_options_that_would_do_nothing_are_refused() {
+    let lab = Lab::new();
+    put(&lab, "6.12", "");
+    lab.write("boot.toml", SUITE);
+    let refused = |options: &[&str]| {
+        let words = [&["run", "./boot.toml", "--on", "kernel", "--dry-run"], options].concat();
+        lab.fails(2, &words)
+    };
+    let error = refused(&["--disk-fault", "7:40s:dies"]);
+    assert!(error.contains("disk 7") && error.contains("more than 2"), "{error}");
+    let error = refused(&["--disk-fault", "1:40s:unreadable=4g+64k"]);
+    assert!(error.contains("of which 4 GiB are used"), "{error}");
+    let error = refused(&["--patience", "0"]);
+    assert!(error.contains("--patience"), "{error}");
+}
+
 /// The cache folder of who runs the tests, if a kernel is in it.
 fn cache_with_a_kernel() -> Option<PathBuf> {
     let absolute = |name: &str| {

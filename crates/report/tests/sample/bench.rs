@@ -188,7 +188,7 @@ pub fn measurements() -> Vec<Measurement> {
                         array_state_end: state.to_owned(),
                         sync_percent_start: sync,
                         sync_percent_end: sync.map(|percent| percent + 15.0),
-                        tag_overflows: 0,
+                        tag_overflows: Some(0),
                         leaped_percent: 0.0,
                         role: Role::Measured,
                         disk_band: None,

@@ -82,7 +82,7 @@ fn members(job: &Job, subject: usize, iops: f64, seconds: f64) -> Vec<MemberUse>
             write_bytes: writes as u64 * job.block_kib * 1024,
             write_ticks_ns: 0,
             busy_ns: (seconds * 1e9 * share) as u64,
-            sync_bytes: 0,
+            sync_bytes: Some(0),
         })
         .collect()
 }
@@ -135,7 +135,7 @@ fn measurement(job: &Job, sequence: usize, subject: usize, fit: &str) -> Measure
         array_state_end: state.to_owned(),
         sync_percent_start: sync.filter(|percent| *percent < 100.0),
         sync_percent_end: sync.filter(|percent| *percent < 100.0),
-        tag_overflows: 0,
+        tag_overflows: Some(0),
         leaped_percent: 0.0,
         role: if fitted {
             Role::Fitted

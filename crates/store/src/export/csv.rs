@@ -75,7 +75,7 @@ struct MeasurementRow<'a> {
     array_state_end: Text<'a>,
     sync_percent_start: Option<f64>,
     sync_percent_end: Option<f64>,
-    tag_overflows_count: u64,
+    tag_overflows_count: Option<u64>,
     leaped_percent: f64,
     role: &'static str,
     published_source: Option<Text<'a>>,
@@ -110,7 +110,7 @@ struct MemberRow<'a> {
     write_bytes: u64,
     write_ticks_ns: u64,
     busy_ns: u64,
-    sync_bytes: u64,
+    sync_bytes: Option<u64>,
 }
 
 /// Writes one row per measurement, with the first published figure beside it.

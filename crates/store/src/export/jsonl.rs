@@ -37,7 +37,7 @@ struct Line<'a> {
     array_state_end: &'a str,
     sync_percent_start: Option<f64>,
     sync_percent_end: Option<f64>,
-    tag_overflows: u64,
+    tag_overflows: Option<u64>,
     leaped_percent: f64,
     members: &'a [MemberUse],
     published_figures: &'a [PublishedFigure],

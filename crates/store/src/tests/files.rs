@@ -155,7 +155,8 @@ fn a_store_of_version_1_is_brought_up_to_date() {
     let rows = store.measurements(id).unwrap();
     assert_eq!(rows.len(), 1);
     assert_eq!((rows[0].job.as_str(), rows[0].total_ios), ("9", 100));
-    assert_eq!(rows[0].members[0].sync_bytes, 8);
+    assert_eq!(rows[0].members[0].sync_bytes, Some(8));
+    assert_eq!(rows[0].tag_overflows, Some(0));
     assert_eq!(rows[0].published[0].source, "log");
     assert_eq!((rows[0].host.as_str(), rows[0].repetition), ("", 0));
     // The tables refer to each other as in a new store.
@@ -234,6 +235,44 @@ fn a_store_of_version_3_is_brought_up_to_date() {
     };
     store.add_cell(id, &cell(rebuild.clone())).unwrap();
     assert_eq!(store.measurements(id).unwrap()[1], rebuild);
+}
+
+/// Version 4 had 0 where nobody had counted.
+#[test]
+fn a_store_of_version_4_is_brought_up_to_date() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("old.db");
+    let mut store = Store::open(&path).unwrap();
+    let id = store.begin_run(&run("a")).unwrap();
+    let row = |sequence, bench: &str, percent| Measurement {
+        bench: bench.to_owned(),
+        sync_percent_end: percent,
+        ..measurement(sequence)
+    };
+    let rows = [
+        row(0, "model", Some(3.0)),
+        row(1, "kernel", Some(3.0)),
+        row(2, "host", None),
+        row(3, "import", None),
+    ];
+    for row in rows {
+        store.add_cell(id, &cell(row)).unwrap();
+    }
+    drop(store);
+    let old = Connection::open(&path).unwrap();
+    old.execute_batch(
+        "UPDATE measurement SET tag_overflows_count = 0;
+         UPDATE member_use SET sync_bytes = 0;
+         PRAGMA user_version = 4;",
+    )
+    .unwrap();
+    drop(old);
+    let store = Store::open_existing(&path).unwrap();
+    let rows = store.measurements(id).unwrap();
+    let overflows: Vec<_> = rows.iter().map(|row| row.tag_overflows).collect();
+    assert_eq!(overflows, [Some(0), None, None, None]);
+    let synced: Vec<_> = rows.iter().map(|row| row.members[0].sync_bytes).collect();
+    assert_eq!(synced, [Some(0), None, Some(0), None]);
 }
 
 #[test]

@@ -31,7 +31,7 @@ prop_compose! {
         reads in prop::array::uniform3(0..=COUNTER_MAX),
         writes in prop::array::uniform3(0..=COUNTER_MAX),
         busy_ns in 0..=COUNTER_MAX,
-        sync_bytes in 0..=COUNTER_MAX,
+        sync_bytes in prop::option::of(0..=COUNTER_MAX),
     ) -> MemberUse {
         let [read_ios, read_bytes, read_ticks_ns] = reads;
         let [write_ios, write_bytes, write_ticks_ns] = writes;
@@ -87,7 +87,7 @@ prop_compose! {
             array_state_end: end,
             sync_percent_start: sync.0,
             sync_percent_end: sync.1,
-            tag_overflows: counters[4],
+            tag_overflows: (counters[4] % 3 > 0).then_some(counters[4]),
             leaped_percent: rates[2],
             role,
             disk_band: sync.1.map(|low| DiskBand { low, high: rates[0], ratio: rates[1] }),

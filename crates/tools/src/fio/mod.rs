@@ -25,6 +25,15 @@ pub(crate) fn version_numbers(version: &str) -> Option<(u32, u32)> {
     Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
 }
 
+/// The line on standard error with which fio leaves a job that does not end: five minutes
+/// after its time it stops waiting (`FIO_REAP_TIMEOUT` of backend.c), and goes on to
+/// report it, with success, as if it had ended.
+#[must_use]
+pub fn given_up(stderr: &str) -> Option<&str> {
+    let mut lines = stderr.lines().map(str::trim);
+    lines.find(|line| line.starts_with("fio: job '") && line.contains("appears to be stuck"))
+}
+
 /// `fio-3.33` or `fio 2.0.10` without the name.
 pub(crate) fn version_text(text: &str) -> String {
     let text = text.trim();

@@ -22,6 +22,19 @@ pub(super) fn fault(text: &str) -> Result<(usize, ScheduledFault), Failure> {
     })
 }
 
+/// The faults of a run, and the subjects that have not the disk of one.
+pub(super) fn words(faults: &[String], spared: &[(String, usize)]) -> String {
+    let spared: Vec<String> = spared
+        .iter()
+        .map(|(subject, disk)| format!("`{subject}` has no disk {disk} and is spared"))
+        .collect();
+    let mut words = format!("Something happens to disks: {}.", faults.join(", "));
+    if !spared.is_empty() {
+        words += &format!(" Subject {}.", spared.join(", "));
+    }
+    words
+}
+
 fn read(text: &str) -> Option<(usize, ScheduledFault)> {
     let mut words = text.splitn(3, ':');
     let disk = words.next()?.parse().ok()?;

@@ -1,0 +1,81 @@
+//! What each member of the array did during a job, by the kernel's counters.
+
+use crate::job::Moment;
+use crate::session::Session;
+use raidlab_inventory::counters::Activity;
+use raidlab_lab::PlannedJob;
+use raidlab_store::MemberUse;
+use raidlab_systems::ArrayStatus;
+
+/// What a member did for a rebuild, which no system counts: nothing where none ran at
+/// either end of the job, and `alone`: nothing happened to a member that might begin one.
+fn sync_bytes(states: [Option<&ArrayStatus>; 2], alone: bool) -> Option<u64> {
+    let mut states = states.iter();
+    let quiet = states.all(|state| state.is_some_and(|state| state.sync.is_none()));
+    (quiet && alone).then_some(0)
+}
+
+/// What each member did between two moments, by the kernel's counters.
+pub fn of(
+    session: &Session<'_>,
+    job: &PlannedJob,
+    before: &Moment,
+    after: &Moment,
+) -> Vec<MemberUse> {
+    let activity = Activity::between(&before.counters, &after.counters);
+    let states = [before, after].map(|moment| moment.status.as_ref());
+    let sync_bytes = sync_bytes(states, job.events.is_empty());
+    let disks = session.machine.disks();
+    let members = session.built.members.iter().enumerate();
+    members
+        .map(|(slot, member)| {
+            let disk = disks.iter().find(|one| one.disk.device == member.device);
+            let model = disk.and_then(|chosen| chosen.disk.model.clone());
+            let name = crate::sampler::kernel_name(&member.device);
+            let done = activity
+                .devices
+                .get(name)
+                .map_or_else(Default::default, |device| device.done);
+            MemberUse {
+                member: slot.to_string(),
+                model: model.unwrap_or_else(|| name.to_owned()),
+                read_ios: done.reads,
+                read_bytes: done.read_bytes,
+                read_ticks_ns: done.read_ms.saturating_mul(1_000_000),
+                write_ios: done.writes,
+                write_bytes: done.write_bytes,
+                write_ticks_ns: done.write_ms.saturating_mul(1_000_000),
+                busy_ns: done.busy_ms.saturating_mul(1_000_000),
+                sync_bytes,
+            }
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::sync_bytes;
+    use raidlab_systems::{ArrayStatus, Health, SyncKind, SyncStatus};
+
+    #[test]
+    fn what_a_rebuild_read_and_wrote_is_not_known_and_never_nothing() {
+        let state = |sync| ArrayStatus {
+            health: Health::Degraded,
+            members: Vec::new(),
+            sync,
+        };
+        let idle = state(None);
+        let busy = state(Some(SyncStatus {
+            kind: SyncKind::Recovery,
+            percent: Some(3.0),
+            member: None,
+            bytes_per_second: None,
+        }));
+        let (idle, busy) = (Some(&idle), Some(&busy));
+        assert_eq!(sync_bytes([idle, idle], true), Some(0));
+        for states in [[busy, idle], [idle, busy], [busy, busy], [idle, None]] {
+            assert_eq!(sync_bytes(states, true), None);
+        }
+        assert_eq!(sync_bytes([idle, idle], false), None);
+    }
+}
