@@ -278,7 +278,9 @@ pub(crate) struct Report {
 impl Report {
     fn of(calendar: &Calendar, outcome: Outcome) -> Self {
         let counters = calendar.counters();
-        let in_flight = counters.iter().map(|one| usize::try_from(one.in_flight).unwrap_or(usize::MAX));
+        let in_flight = counters
+            .iter()
+            .map(|one| usize::try_from(one.in_flight).unwrap_or(usize::MAX));
         let unanswered = in_flight.enumerate().filter(|(_, count)| *count > 0);
         let unanswered = unanswered.collect();
         let disks = counters.into_iter().map(|counters| {
@@ -462,7 +464,10 @@ mod tests {
         // Commands under way on the others are nothing to be told of.
         let unanswered = vec![(1, 2)];
         let why = report(Outcome::Hung { unanswered }, vec![(0, 7), (1, 2)]).why();
-        assert!(why.ends_with("will ever end; disk 1 owes 2 answers"), "{why}");
+        assert!(
+            why.ends_with("will ever end; disk 1 owes 2 answers"),
+            "{why}"
+        );
         let why = report(Outcome::GuestStuck, vec![]).why();
         assert!(
             why.contains("after 40 s") && why.contains("no sign of life"),

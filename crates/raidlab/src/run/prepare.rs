@@ -435,7 +435,10 @@ mod tests {
         for disks in [["wd4000fyyz", "ssd950pro"], ["ssd950pro", "wd4000fyyz"]] {
             assert_eq!(chosen(&disks, "all"), Ok(both.clone()));
             assert_eq!(chosen(&disks, "joint"), Ok(both[1..].to_vec()));
-            assert!(chosen(&disks, "rated").is_err(), "one of the two has it alone");
+            assert!(
+                chosen(&disks, "rated").is_err(),
+                "one of the two has it alone"
+            );
         }
         let rated = Ok(vec!["rated".to_owned()]);
         assert_eq!(chosen(&["ssd950pro", "sp1614n"], "all"), rated);

@@ -72,11 +72,18 @@ fn faults_and_options_that_would_do_nothing_are_refused() {
     put(&lab, "6.12", "");
     lab.write("boot.toml", SUITE);
     let refused = |options: &[&str]| {
-        let words = [&["run", "./boot.toml", "--on", "kernel", "--dry-run"], options].concat();
+        let words = [
+            &["run", "./boot.toml", "--on", "kernel", "--dry-run"],
+            options,
+        ]
+        .concat();
         lab.fails(2, &words)
     };
     let error = refused(&["--disk-fault", "7:40s:dies"]);
-    assert!(error.contains("disk 7") && error.contains("more than 2"), "{error}");
+    assert!(
+        error.contains("disk 7") && error.contains("more than 2"),
+        "{error}"
+    );
     let error = refused(&["--disk-fault", "1:40s:unreadable=4g+64k"]);
     assert!(error.contains("of which 4 GiB are used"), "{error}");
     let error = refused(&["--patience", "0"]);
