@@ -356,7 +356,10 @@ fn make_trial(own: &HostAsked, count: usize) -> Result<(Trial, Vec<String>), Fai
     let left = "`raidlab cleanup` removes what an earlier run has left; loop devices need root";
     let files = trial::files(&folder, count);
     let devices = trial::make(machine.target(), machine.system(), &files, size)
-        .map_err(|error| Failure::new(Kind::Run, error).help(left))?;
+        .map_err(|error| {
+            forget(&machine);
+            Failure::new(Kind::Run, error).help(left)
+        })?;
     Ok((Trial { machine, files }, devices))
 }
 
