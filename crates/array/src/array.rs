@@ -27,8 +27,10 @@ mod engine;
 mod failure;
 mod read;
 mod sync;
+mod sync_thread;
 #[cfg(test)]
 mod tests;
+mod waits;
 mod write;
 
 use crate::config::{ArrayConfig, ConfigError};
@@ -45,6 +47,7 @@ use correct::Corrections;
 use raidlab_geometry::{Copies, CopyMap, Layout, Level, SlotSet};
 use raidlab_units::{Nanos, Sectors};
 use std::collections::VecDeque;
+use sync_thread::SyncThread;
 
 /// A software RAID array without I/O, clock or payload.
 #[derive(Debug)]
@@ -83,6 +86,8 @@ pub struct Array {
     record_failures: bool,
     /// Failed members that the others' superblocks still call current.
     unrecorded: SlotSet,
+    /// md's thread writes metadata: blocks of a sync that were read wait for it.
+    thread: SyncThread,
     /// The latest time that the driver told.
     now: Nanos,
 }
@@ -195,6 +200,7 @@ impl Array {
             resynced_below: None,
             record_failures: config.record_failures,
             unrecorded: SlotSet::EMPTY,
+            thread: SyncThread::default(),
             now: Nanos::ZERO,
         })
     }
@@ -239,12 +245,14 @@ impl Array {
         if self.owes_recovery() {
             return Some(self.now);
         }
-        self.recovery.wake_at()
+        // Nothing of the sync's happens before it has the processor again.
+        self.recovery.yields_until().or(self.recovery.wake_at())
     }
 
     /// Time has passed.
     pub fn tick(&mut self, now: Nanos, out: &mut Outputs) {
         self.now = now;
+        self.recovery.end_yield(now);
         self.start_recovery(out);
         self.pump_sync(out);
     }
@@ -290,6 +298,9 @@ impl Array {
             debug_assert!(false, "{command:?} is not in flight");
             return;
         };
+        if matches!(command.role, Role::Read { .. } | Role::Write { .. }) {
+            self.recovery.yield_to_submitters(now);
+        }
         let in_service = self.members.epoch(command.slot) == command.epoch;
         if in_service {
             self.members.completed(command.slot, command.count.0);

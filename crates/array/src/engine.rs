@@ -111,6 +111,10 @@ pub trait Engine: std::fmt::Debug + Send {
     /// submitter sleep: then the process submits nothing more, and does not look
     /// at what completes, until it goes on.
     fn holds_submitter(&self, process: u32) -> bool;
+    /// What is held back at this moment and by what, for people: a line for each cause.
+    fn waits(&self) -> Vec<String> {
+        Vec::new()
+    }
     /// Whether a thread of its own writes metadata, as md's does for levels with
     /// parity: it runs once the submitter sleeps, so all that was submitted in one
     /// instant is in one pass.

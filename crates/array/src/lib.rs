@@ -81,8 +81,8 @@ pub use raidlab_geometry::{
 };
 pub use raidlab_metadata::mutation;
 pub use recovery::{
-    CheckpointRule, ReadRecovered, RecoveringWrites, RecoveryConfig, RecoveryConfigError, SyncKind,
-    SyncSource, SyncStatus, Throttle, WriteBarrier,
+    CheckpointRule, MdThreads, ReadRecovered, RecoveringWrites, RecoveryConfig,
+    RecoveryConfigError, SyncKind, SyncSource, SyncStatus, Throttle, WriteBarrier,
 };
 pub use request::{
     BufferId, CommandId, ComputeStep, Event, Finished, MemberCommand, MemberError, Operation,

@@ -46,6 +46,7 @@ mod replace;
 mod start;
 mod status;
 mod verbs;
+mod waits;
 
 pub use assembly::{
     AssembleOptions, AssembledMember, Assembly, Candidate, LeftOut, LogWrite, NeededLog,
@@ -89,6 +90,9 @@ pub struct Settings {
     /// Without writes for so long, the array is marked clean: md's
     /// `safe_mode_delay`, 200 ms.
     pub safe_mode_delay: Nanos,
+    /// Not an array of our own, whose rules are above, but a prediction of md: where it
+    /// remembers less, or later, so does this.
+    pub imitates_md: bool,
 }
 
 impl Settings {
@@ -99,6 +103,7 @@ impl Settings {
             unix_base,
             session,
             safe_mode_delay: Nanos::from_millis(200),
+            imitates_md: false,
         }
     }
 }

@@ -31,6 +31,7 @@ mod stripe;
 mod sync;
 #[cfg(test)]
 mod tests;
+mod waits;
 mod walk;
 
 use crate::engine::{Admission, Engine, Initial};

@@ -29,15 +29,17 @@
 mod barrier;
 mod block;
 mod config;
+mod leap;
 mod need;
 mod spans;
 mod status;
 mod sync;
 mod throttle;
+mod waits;
 
 pub use config::{
-    CheckpointRule, ReadRecovered, RecoveringWrites, RecoveryConfig, RecoveryConfigError,
-    SyncSource, Throttle, WriteBarrier,
+    CheckpointRule, MdThreads, ReadRecovered, RecoveringWrites, RecoveryConfig,
+    RecoveryConfigError, SyncSource, Throttle, WriteBarrier,
 };
 
 pub use status::{SyncKind, SyncStatus};
@@ -82,6 +84,8 @@ pub(crate) struct Recovery {
     /// Blocks that the commands in flight were merged of.
     units_in_flight: u64,
     in_flight_sectors: u64,
+    /// Who submits comes first until then.
+    yields_until: Option<Nanos>,
     barrier: Barrier,
 }
 
@@ -96,6 +100,7 @@ impl Recovery {
             in_flight: 0,
             units_in_flight: 0,
             in_flight_sectors: 0,
+            yields_until: None,
             barrier: Barrier::new(config.barrier, block, config.depth),
             config,
         }
@@ -205,6 +210,12 @@ impl Recovery {
         }
     }
 
+    /// Whether a resync reads all copies and writes only those that differ, as md's
+    /// RAID 10 does.
+    pub(crate) fn resync_compares(&self) -> bool {
+        self.config.threads.is_some() && self.config.barrier == WriteBarrier::MdArray
+    }
+
     pub(crate) const fn in_flight(&self) -> u32 {
         self.in_flight
     }
@@ -230,6 +241,27 @@ impl Recovery {
         }
     }
 
+    /// Somebody who waited at the barrier goes on, or an answer was given: who submits
+    /// comes before the sync ([`MdThreads`]).
+    pub(crate) fn yield_to_submitters(&mut self, now: Nanos) {
+        if let Some(threads) = self.config.threads
+            && self.sync.is_some()
+            && self.config.barrier == WriteBarrier::MdArray
+        {
+            self.yields_until = Some(now + threads.turnaround);
+        }
+    }
+
+    /// Until when the sync leaves the processor to those who submit.
+    pub(crate) const fn yields_until(&self) -> Option<Nanos> {
+        self.yields_until
+    }
+
+    /// Time has passed.
+    pub(crate) fn end_yield(&mut self, now: Nanos) {
+        self.yields_until = self.yields_until.filter(|until| now < *until);
+    }
+
     /// What to do next; called until it answers `Wait`. `writes` gives the
     /// ranges of the writes in flight, `place` what is at a position.
     pub(crate) fn step(
@@ -239,6 +271,9 @@ impl Recovery {
         writes: impl Iterator<Item = Range>,
         place: &dyn Fn(Sectors) -> Placement,
     ) -> Step {
+        if self.yields_until.is_some() {
+            return Step::Wait;
+        }
         // A block that has raised the barrier goes through even when frozen:
         // writes wait for it.
         if self.barrier.raised().is_none()
@@ -435,44 +470,5 @@ impl Recovery {
         self.sync
             .as_ref()
             .map_or(Sectors::ZERO, |sync| sync.completed)
-    }
-
-    pub(crate) fn freeze(&mut self, now: Nanos) {
-        self.frozen.get_or_insert(now);
-    }
-
-    pub(crate) fn thaw(&mut self) {
-        self.frozen = None;
-    }
-
-    /// The driver says that time passed and everything below `position` was
-    /// copied. False where that cannot be: not frozen, blocks in flight, or a
-    /// position outside what is left.
-    pub(crate) fn leap(&mut self, now: Nanos, position: Sectors) -> bool {
-        let idle = self.in_flight == 0 && self.barrier.raised().is_none();
-        let (Some(since), Some(sync), true) = (self.frozen, &mut self.sync, idle) else {
-            return false;
-        };
-        if position < sync.next || position > sync.total {
-            return false;
-        }
-        if let Some(rule) = &self.config.checkpoint {
-            (sync.completed, sync.checkpointed_at) = rule.after_leap(&config::Leap {
-                from: sync.next,
-                to: position,
-                since,
-                now,
-                completed: sync.completed,
-                checkpointed_at: sync.checkpointed_at,
-                total: sync.total,
-            });
-        }
-        sync.governor
-            .leap(since, now, Sectors(position.0 - sync.next.0));
-        sync.next = position;
-        sync.pause = Pause::None;
-        sync.throttle_due = position < sync.total;
-        self.frozen = Some(now);
-        true
     }
 }

@@ -5,9 +5,9 @@ use crate::pool_subject::PoolSubject;
 use crate::presets::{self, LoadPresetError};
 use crate::wiring::{self, WiringError};
 use raidlab_array::{
-    Array, ArrayConfig, CheckpointRule, ConfigError, EngineOptions, MemberConfig, ParityEngine,
-    ReadPolicyError, ReadRecovered, RecoveringWrites, RecoveryConfig, SyncSource, Throttle,
-    WriteBarrier,
+    Array, ArrayConfig, CheckpointRule, ConfigError, EngineOptions, MdThreads, MemberConfig,
+    ParityEngine, ReadPolicyError, ReadRecovered, RecoveringWrites, RecoveryConfig, SyncSource,
+    Throttle, WriteBarrier,
 };
 use raidlab_disk::{DiskParameters, Feature, Preset, PresetError};
 use raidlab_lab::{
@@ -305,11 +305,17 @@ impl Plan {
         })?;
         // Levels without copies have nothing to choose.
         let policy = subject.read_policy.as_deref().unwrap_or("nearest-head");
+        let recovery = subject
+            .recovery
+            .as_ref()
+            .map_or_else(RecoveryConfig::md_6, recovery);
         let options = EngineOptions {
-            recovery: subject
-                .recovery
-                .as_ref()
-                .map_or_else(RecoveryConfig::md_6, recovery),
+            recovery: RecoveryConfig {
+                threads: Some(MdThreads {
+                    turnaround: self.host.turnaround,
+                }),
+                ..recovery
+            },
             maximum_request: self.host.maximum_request.to_sectors(),
             parity: ParityEngine::Md,
             ..EngineOptions::new(policy.parse().map_err(BuildError::ReadPolicy)?)
@@ -474,5 +480,6 @@ fn recovery(recovery: &lab::Recovery) -> RecoveryConfig {
             parts: u64::from(rule.parts),
             interval: rule.interval,
         }),
+        threads: None,
     }
 }

@@ -98,6 +98,10 @@ impl Subject for ArraySubject {
         Nanos::from_secs(1)
     }
 
+    fn waits(&self) -> Vec<String> {
+        self.array.waits()
+    }
+
     fn is_idle(&self) -> bool {
         self.array
             .sync_status()

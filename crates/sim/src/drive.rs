@@ -90,6 +90,11 @@ impl Drive {
         self.disk.is_shared()
     }
 
+    /// Commands in the disk, and those that found no tag.
+    pub(crate) fn queued(&self) -> (u32, usize) {
+        (self.in_drive, self.overflow.len())
+    }
+
     pub(crate) fn is_quiet(&self) -> bool {
         self.disk.is_quiet() && self.free.len() == self.flights.len()
     }

@@ -18,6 +18,7 @@
 
 mod endings;
 mod leaped;
+mod oldest;
 mod requests;
 mod zoned;
 

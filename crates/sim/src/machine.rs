@@ -5,7 +5,11 @@
 //! go in that order, disks by slot, so that a run is repeatable. Whatever the
 //! subject orders in answer is handed to the disks at once.
 
+mod error;
+mod standstill;
 mod waits;
+
+pub use error::SimError;
 
 use crate::calendar::Calendar;
 use crate::drive::{DiskCommand, Drive};
@@ -19,8 +23,7 @@ use raidlab_disk::Completion;
 use raidlab_disk::shared::Attached;
 use raidlab_random::Stream;
 use raidlab_units::{Bytes, Nanos, Sectors};
-use raidlab_workload::{JobError, JobGroup};
-use thiserror::Error;
+use raidlab_workload::JobGroup;
 
 /// Everything a machine is made of.
 pub struct MachineConfig {
@@ -35,49 +38,6 @@ pub struct MachineConfig {
     /// Skip long uniform phases analytically. Only where every member has a disk of
     /// its own: what shares an arm or a cable is simulated as a whole.
     pub leaps: bool,
-}
-
-/// Why a simulation cannot go on.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum SimError {
-    /// A job that cannot run on this subject.
-    #[error("job `{job}` cannot run")]
-    Job {
-        /// The job's name.
-        job: String,
-        /// Why.
-        #[source]
-        source: JobError,
-    },
-    /// Requests are in flight and nothing will ever happen.
-    #[error("the simulation is stuck at {at}: {in_flight} requests in flight and no event")]
-    Stuck {
-        /// When.
-        at: Nanos,
-        /// How many.
-        in_flight: usize,
-    },
-    /// A job ran far longer than anything sensible.
-    #[error("the job did not end within {limit} of virtual time")]
-    Endless {
-        /// The limit.
-        limit: Nanos,
-    },
-    /// A state of the subject did not come about.
-    #[error("the wait did not end within {at_most} of virtual time")]
-    Waited {
-        /// The limit.
-        at_most: Nanos,
-    },
-    /// Whoever watched the job ended it.
-    #[error("the job was interrupted")]
-    Interrupted,
-    /// A request failed: the subject has lost data.
-    #[error("a request failed")]
-    Request(#[source] raidlab_array::RequestError),
-    /// The subject refused a verb.
-    #[error("the subject refused")]
-    Subject(#[source] SubjectError),
 }
 
 /// A job that has not ended after this much virtual time never will: a year.
@@ -131,6 +91,8 @@ pub struct Machine {
     answers: Vec<(StepId, StepResult)>,
     /// Events since the start, for the watcher.
     passed: u64,
+    /// And in this instant.
+    in_this_instant: u64,
 }
 
 impl Machine {
@@ -164,6 +126,7 @@ impl Machine {
             leaped: Nanos::ZERO,
             answers: Vec::new(),
             passed: 0,
+            in_this_instant: 0,
         }
     }
 
@@ -299,9 +262,14 @@ impl Machine {
         let mut jobs = Jobs::start(group, self, &random)?;
         let limit = self.now + ENDLESS;
         let mut leap = self.leap_plan(&jobs);
+        let mut look_at = self.now + standstill::LOOK;
         while !jobs.is_done() {
             if self.now > limit {
                 return Err(SimError::Endless { limit: ENDLESS });
+            }
+            if self.now >= look_at {
+                look_at = self.now + standstill::LOOK;
+                self.look_for_standstill(&jobs)?;
             }
             if let Some(plan) = leap.as_mut() {
                 self.leap_job(plan, &mut jobs, watch)?;
@@ -310,6 +278,7 @@ impl Machine {
                 return Err(SimError::Stuck {
                     at: self.now,
                     in_flight: jobs.in_flight(),
+                    waits: self.waits(),
                 });
             }
         }
@@ -379,7 +348,7 @@ impl Machine {
         if next == u64::MAX || next > end.0 {
             return Ok(false);
         }
-        self.now = self.now.max(Nanos(next));
+        self.tell_time(Nanos(next))?;
         match jobs {
             Some(jobs) if next == host => {
                 if let Some(issue) = self.calendar.pop() {

@@ -292,6 +292,10 @@ impl Subject for PersistentSubject {
         self.array.holds_submitter(process)
     }
 
+    fn waits(&self) -> Vec<String> {
+        self.array.waits()
+    }
+
     fn is_idle(&self) -> bool {
         self.start.is_none() && self.verbs.is_empty() && self.array.is_idle()
     }

@@ -112,6 +112,10 @@ pub trait Subject {
     fn holds_submitter(&self, _process: u32) -> bool {
         false
     }
+    /// What is held back at this moment and by what, for people: a line for each cause.
+    fn waits(&self) -> Vec<String> {
+        Vec::new()
+    }
     /// A job is about to begin: what the host's memory keeps of the subject's data
     /// is let go, where the bench that is modelled drops caches.
     fn job_begins(&mut self) {}

@@ -1,4 +1,5 @@
-//! Check and repair: all copies of a block are read and compared.
+//! Check and repair, and the resync of md's RAID 10: all copies of a block are read and
+//! compared.
 //!
 //! The copy in the lowest slot that could be read is the right one, as in md,
 //! with three copies and more too. Each other copy is compared with it, first as
@@ -63,7 +64,7 @@ impl Array {
     pub(super) fn start_comparison(&mut self, new: NewBlock, out: &mut Outputs) {
         let slots = self.readable(new.range) & self.members.in_sync();
         let bad = match self.recovery.kind() {
-            Some(SyncKind::Repair) => {
+            Some(SyncKind::Repair | SyncKind::Resync) => {
                 let holders = self.map.extent(new.range.start).slots();
                 (holders & self.members.in_sync()) - slots
             }
@@ -127,14 +128,14 @@ impl Array {
         }
         comparison.outstanding -= 1;
         if comparison.outstanding == 0 {
-            self.compare(number, out);
+            self.copies_were_read(number, out);
         }
         self.pump_corrections(out);
         self.pump_sync(out);
     }
 
     /// All copies were read, or could not be.
-    fn compare(&mut self, number: u32, out: &mut Outputs) {
+    pub(super) fn compare(&mut self, number: u32, out: &mut Outputs) {
         let range = self.recovery.block(number).range;
         let in_sync = self.members.in_sync();
         let comparison = self.comparison(number);
@@ -238,7 +239,10 @@ impl Array {
     /// Everything was compared.
     fn conclude(&mut self, number: u32, out: &mut Outputs) {
         let range = self.recovery.block(number).range;
-        let is_repair = self.recovery.kind() == Some(SyncKind::Repair);
+        let kind = self.recovery.kind();
+        let corrects = kind != Some(SyncKind::Check);
+        // What a resync finds to differ was to be expected.
+        let reports = kind != Some(SyncKind::Resync);
         let in_sync = self.members.in_sync();
         let comparison = self.comparison(number);
         let source = comparison.copies[comparison.first].scratch;
@@ -247,7 +251,7 @@ impl Array {
         let slots: SlotSet = different.map(|copy| copy.slot).collect();
         let slots = slots | comparison.bad;
         let mut end = None;
-        for (start, count) in &comparison.parts {
+        for (start, count) in comparison.parts.iter().filter(|_| reports) {
             let part = part(*start, range.end);
             match out.events.last_mut() {
                 Some(Event::Mismatch { count: all, .. }) if end == Some(part.start) => {
@@ -260,9 +264,11 @@ impl Array {
             }
             end = Some(part.end);
         }
-        self.recovery.add_mismatches(total);
+        if reports {
+            self.recovery.add_mismatches(total);
+        }
         for slot in slots.iter() {
-            if !is_repair || !in_sync.contains(slot) {
+            if !corrects || !in_sync.contains(slot) {
                 continue;
             }
             self.recovery.block(number).writes += 1;

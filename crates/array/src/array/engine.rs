@@ -55,7 +55,13 @@ impl Engine for Array {
         self.holds_submitter(process)
     }
 
-    fn set_metadata_pass(&mut self, _: Nanos, _: bool, _: &mut Outputs) {}
+    fn waits(&self) -> Vec<String> {
+        self.waits()
+    }
+
+    fn set_metadata_pass(&mut self, now: Nanos, runs: bool, out: &mut Outputs) {
+        self.set_thread_busy(now, runs, out);
+    }
 
     fn fail(&mut self, now: Nanos, slot: Slot, out: &mut Outputs) -> Result<(), AdminError> {
         self.fail(now, slot, out)

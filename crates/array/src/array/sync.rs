@@ -65,9 +65,14 @@ impl Array {
     }
 
     fn start_block(&mut self, new: NewBlock, out: &mut Outputs) {
-        match self.recovery.kind() {
-            Some(SyncKind::Check | SyncKind::Repair) => self.start_comparison(new, out),
-            _ => {
+        let compares = match self.recovery.kind() {
+            Some(SyncKind::Check | SyncKind::Repair) => true,
+            Some(SyncKind::Resync) => self.recovery.resync_compares(),
+            _ => false,
+        };
+        match compares {
+            true => self.start_comparison(new, out),
+            false => {
                 let scratch = self.allocate(new.range.count(), out);
                 let number = self.recovery.block_started(new, scratch);
                 self.read_block(number, out);
@@ -288,17 +293,7 @@ impl Array {
         out: &mut Outputs,
     ) {
         match result {
-            Ok(()) => {
-                let holders = self.map.extent(command.start).slots();
-                let targets = (self.recovery.targets() & holders).without(command.slot);
-                self.recovery.block(number).source = Some(command.slot);
-                for slot in targets.iter() {
-                    self.recovery.block(number).writes += 1;
-                    let role = Role::SyncWrite { block: number };
-                    self.issue_sync(slot, role, number, Operation::Write, out);
-                }
-                self.go_on_if_written(number, out);
-            }
+            Ok(()) => self.block_was_read(number, command, out),
             Err(error) => {
                 let stays = self.member_error(command, error == MemberError::Gone, out);
                 if self.recovery.kind() == Some(SyncKind::Recovery) {
@@ -324,6 +319,25 @@ impl Array {
         }
         self.pump_corrections(out);
         self.pump_sync(out);
+    }
+
+    /// Writes what was read of a block to the others.
+    pub(super) fn copy_block(
+        &mut self,
+        number: u32,
+        source: Slot,
+        start: Sectors,
+        out: &mut Outputs,
+    ) {
+        let holders = self.map.extent(start).slots();
+        let targets = (self.recovery.targets() & holders).without(source);
+        self.recovery.block(number).source = Some(source);
+        for slot in targets.iter() {
+            self.recovery.block(number).writes += 1;
+            let role = Role::SyncWrite { block: number };
+            self.issue_sync(slot, role, number, Operation::Write, out);
+        }
+        self.go_on_if_written(number, out);
     }
 
     pub(super) fn complete_sync_write(

@@ -258,6 +258,7 @@ impl Array {
             let request = self.requests.get(key).request;
             let barrier = self.recovery.barrier_mut();
             barrier.write_stops_waiting(request.start);
+            self.recovery.yield_to_submitters(self.now);
             self.submit_read(key, &request, out);
         }
         let mut at = 0;
@@ -269,6 +270,7 @@ impl Array {
             }
             self.waiting.remove(at);
             self.recovery.barrier_mut().write_stops_waiting(range.start);
+            self.recovery.yield_to_submitters(self.now);
             if self.is_gated(range) {
                 self.gated.push_back(key);
             } else {

@@ -91,7 +91,10 @@ impl PersistentArray {
         if !self.held.is_empty() && !self.disk_dirty && self.pass.is_none() {
             self.want_superblocks = true;
         }
-        let is_quiet = self.writes == 0 && self.held.is_empty();
+        // md calls no array clean that is being resynced (Linux drivers/md/md.c,
+        // `md_check_recovery`: `resync_offset == MaxSector`).
+        let stays_dirty = self.settings.imitates_md && !self.is_in_sync();
+        let is_quiet = self.writes == 0 && self.held.is_empty() && !stays_dirty;
         if self.active && is_quiet && self.clean_at.is_none() && self.may_write() {
             self.clean_at = Some(self.now + self.settings.safe_mode_delay);
         }

@@ -88,6 +88,23 @@ pub(super) struct Pass {
     first_resync: bool,
 }
 
+impl Pass {
+    /// Which commands it waits for, for people.
+    pub(super) fn waits(&self) -> String {
+        let what = match self.phase {
+            Phase::Bits => "bits that are set in the bitmap",
+            Phase::Flush => "flushes before metadata",
+            Phase::Pages => "pages of the bitmap or bad-block logs",
+            Phase::Superblocks => "superblocks",
+            Phase::EmptyLogs => "the logs' superblocks",
+        };
+        format!(
+            "metadata are being written: {} commands for {what} in flight",
+            self.outstanding
+        )
+    }
+}
+
 impl PersistentArray {
     /// Whether there is anything to write.
     pub(super) fn wants_pass(&self) -> bool {
@@ -163,7 +180,9 @@ impl PersistentArray {
             in_sync_below: self.in_sync_below,
             first_resync: self.first_resync,
         });
-        self.tell_engine_of_pass(true, out);
+        // With copies those set bits who submit; with parity the array's thread does.
+        let takes_the_thread = !only_sets_bits || self.stripes.is_some();
+        self.tell_engine_of_pass(takes_the_thread, out);
         if only_sets_bits {
             self.send_bits(out);
         } else if !skips_flush {

@@ -180,6 +180,11 @@ impl Cache {
         }
     }
 
+    /// Stripes that somebody uses.
+    pub(super) const fn in_use(&self) -> u64 {
+        self.active
+    }
+
     pub(super) const fn places(&self) -> u64 {
         self.places
     }

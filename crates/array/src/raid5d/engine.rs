@@ -103,6 +103,10 @@ impl Engine for Raid5d {
         self.asleep.iter().any(|walk| walk.process == process)
     }
 
+    fn waits(&self) -> Vec<String> {
+        self.waits_of_all()
+    }
+
     fn has_a_thread(&self) -> bool {
         true
     }

@@ -36,6 +36,29 @@ pub struct RecoveryConfig {
     pub read_recovered: ReadRecovered,
     /// When checkpoints are taken, if ever.
     pub checkpoint: Option<CheckpointRule>,
+    /// Where md itself is predicted, how its threads get in each other's way. Only
+    /// levels with copies look at it.
+    pub threads: Option<MdThreads>,
+}
+
+/// What md does because it has the threads that it has (Linux 6.12): the processes that
+/// submit, one thread of the array (raid1d, raid10d), and the sync's.
+///
+/// * A block of a sync that was read goes on in the array's thread. While that one
+///   writes superblocks or the bitmap, and waits for them (`md_check_recovery`), nothing
+///   is written or compared.
+/// * A RAID 10's resync reads all copies of a block and writes those that differ
+///   (`raid10_sync_request`, `sync_request_write`); other mirrors read one and write the
+///   others.
+/// * Who submits comes before the sync's thread. An answer first wakes the process that
+///   waited for it, then the thread that waits to raise its barrier
+///   (`raid_end_bio_io` before `allow_barrier`); the end of a block wakes whoever
+///   waits at the barrier, and then the thread, which sleeps a tick if it still finds
+///   somebody waiting. With one processor the process runs until it sleeps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MdThreads {
+    /// What a process takes from an answer to its next request.
+    pub turnaround: Nanos,
 }
 
 /// Who is read for a sync block. Members that fail the read are passed over.
@@ -227,6 +250,7 @@ impl RecoveryConfig {
             },
             read_recovered: ReadRecovered::BelowCheckpoint,
             checkpoint: Some(MD_CHECKPOINT),
+            threads: None,
         }
     }
 
@@ -264,6 +288,7 @@ impl RecoveryConfig {
             throttle: Throttle::None,
             read_recovered: ReadRecovered::AtEnd,
             checkpoint: None,
+            threads: None,
         }
     }
 

@@ -15,6 +15,19 @@ pub enum SyncKind {
     Repair,
 }
 
+impl SyncKind {
+    /// In a word.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Recovery => "recovery",
+            Self::Resync => "resync",
+            Self::Check => "check",
+            Self::Repair => "repair",
+        }
+    }
+}
+
 /// How far a sync is. Positions are array sectors; for levels with parity, and
 /// for the recovery of a RAID 10, sectors of the members' data areas.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

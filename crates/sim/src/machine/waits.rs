@@ -53,7 +53,10 @@ impl Machine {
         if reached(self) {
             Ok(())
         } else {
-            Err(SimError::Waited { at_most })
+            Err(SimError::Waited {
+                at_most,
+                waits: self.waits(),
+            })
         }
     }
 

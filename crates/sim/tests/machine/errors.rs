@@ -9,11 +9,19 @@ use raidlab_sim::{Host, Machine, MachineConfig, SimError, Subject, SubjectError,
 use raidlab_units::{Bytes, Nanos, Sectors};
 use raidlab_workload::{JobSpec, Pattern};
 
-/// Fails every read at once, and does all else at once.
-struct FailsReads;
+/// Fails every read at once, and does all else at once; or, where `answers` is false,
+/// never answers, and looks at the clock once in a second.
+struct FailsReads {
+    answers: bool,
+    now: Nanos,
+}
 
 impl Subject for FailsReads {
-    fn submit(&mut self, _now: Nanos, request: Request, out: &mut Outputs) {
+    fn submit(&mut self, now: Nanos, request: Request, out: &mut Outputs) {
+        self.now = now;
+        if !self.answers {
+            return;
+        }
         let fails = request.operation == Operation::Read;
         out.finished.push(Finished {
             id: request.id,
@@ -26,10 +34,16 @@ impl Subject for FailsReads {
 
     fn complete(&mut self, _: Nanos, _: CommandId, _: Result<(), MemberError>, _: &mut Outputs) {}
 
-    fn tick(&mut self, _: Nanos, _: &mut Outputs) {}
+    fn tick(&mut self, now: Nanos, _: &mut Outputs) {
+        self.now = now;
+    }
 
     fn next_tick(&self) -> Option<Nanos> {
-        None
+        (!self.answers).then_some(self.now + Nanos::SECOND)
+    }
+
+    fn waits(&self) -> Vec<String> {
+        vec!["all waits for nobody".to_owned()]
     }
 
     fn fail(&mut self, _: Nanos, _: Slot, _: &mut Outputs) -> Result<(), SubjectError> {
@@ -77,9 +91,12 @@ impl Subject for FailsReads {
     }
 }
 
-fn run(tolerates_errors: [bool; 3]) -> Result<[u64; 2], SimError> {
-    let mut machine = Machine::new(MachineConfig {
-        subject: Box::new(FailsReads),
+fn machine(answers: bool) -> Machine {
+    Machine::new(MachineConfig {
+        subject: Box::new(FailsReads {
+            answers,
+            now: Nanos::ZERO,
+        }),
         disks: Vec::new(),
         host: Host {
             turnaround: Nanos::from_micros(10),
@@ -88,7 +105,11 @@ fn run(tolerates_errors: [bool; 3]) -> Result<[u64; 2], SimError> {
         },
         random: Stream::new(1),
         leaps: false,
-    });
+    })
+}
+
+fn run(tolerates_errors: [bool; 3]) -> Result<[u64; 2], SimError> {
+    let mut machine = machine(true);
     let job = JobSpec {
         pattern: Pattern::RandRw,
         size: Some(Bytes(1 << 20)),
@@ -109,4 +130,34 @@ fn a_job_goes_on_after_errors_that_it_tolerates() {
     let [reads, writes] = run([true, false, false]).expect("it goes on");
     assert_eq!(reads, 0);
     assert!((90..170).contains(&writes), "half of 256: {writes}");
+}
+
+/// Until the job's end would have come after a year; the run has an error instead that
+/// says what waits for what.
+#[test]
+fn a_request_without_an_answer_ends_the_run() {
+    let job = JobSpec {
+        name: "patient".to_owned(),
+        pattern: Pattern::RandWrite,
+        size: Some(Bytes(1 << 20)),
+        io_depth: 3,
+        engine: raidlab_workload::Engine::Libaio,
+        ..JobSpec::default()
+    };
+    let error = machine(false)
+        .run(&group([job]))
+        .expect_err("it never ends");
+    let SimError::Unanswered { at, .. } = &error else {
+        panic!("{error}");
+    };
+    assert!((600..=660).contains(&(at.0 / Nanos::SECOND.0)), "{at}");
+    let text = error.to_string();
+    for part in [
+        "`patient`",
+        "a write of 4 KiB",
+        "3 requests",
+        "all waits for nobody",
+    ] {
+        assert!(text.contains(part), "{text}");
+    }
 }

@@ -4,9 +4,9 @@
 use super::story::{READ, Story, WRITE, recovery};
 use super::{ALL, config, in_sync, logged};
 use crate::config::{AdminError, ArrayConfig, ConfigError};
-use crate::engine::{Admission, Initial, Span, SyncAction};
+use crate::engine::{Admission, Initial, Span, SyncAction, SyncRequest};
 use crate::member::MemberState;
-use crate::recovery::{ReadRecovered, RecoveryConfig, WriteBarrier};
+use crate::recovery::{MdThreads, ReadRecovered, RecoveryConfig, WriteBarrier};
 use crate::request::{
     ComputeStep, Event, MemberCommand, MemberError, Operation, Outputs, RequestError, Slot,
     StepResult,
@@ -448,4 +448,37 @@ fn a_recovered_part_serves_reads_of_a_striped_array() {
     // Sectors 0 to 8 of the member are chunk 0; slot 0 reads for the recovery.
     assert_eq!(story.submit(1, READ, 0, 8)[0].slot, slot);
     assert_eq!(story.submit(2, READ, 16, 8)[0].slot, Slot(0));
+}
+
+/// Linux drivers/md/raid10.c, `raid10_sync_request` and `sync_request_write`: a resync
+/// reads all copies, and what agrees is not written.
+#[test]
+fn a_resync_of_mds_raid10_writes_only_what_differs() {
+    for (differs, writes) in [(0, vec![]), (1, vec![(1, WRITE, 0, 8)])] {
+        let mut config = with(striped(Copies::near(2), 4), all(4));
+        config.recovery = recovery(WriteBarrier::MdArray);
+        config.recovery.threads = Some(MdThreads {
+            turnaround: Nanos::ZERO,
+        });
+        let mut story = Story::new(config);
+        let request = SyncRequest {
+            action: SyncAction::FirstResync,
+            ranges: None,
+        };
+        let started = story.array.start_sync(story.now, request, &mut story.out);
+        started.expect("none runs");
+        let reads = story.commands();
+        let both = [(0, READ, 0, 8), (1, READ, 0, 8)];
+        assert_eq!(Story::sent(&reads)[..2], both);
+        story.complete(&reads[0]);
+        story.complete(&reads[1]);
+        let mut sent = story.compare(|_| differs);
+        if differs > 0 {
+            sent = story.compare(|_| differs);
+        }
+        sent.retain(|command| command.operation == WRITE);
+        assert_eq!(Story::sent(&sent), writes);
+        let status = story.array.sync_status().expect("it runs");
+        assert_eq!(status.mismatches, Sectors::ZERO, "a resync reports none");
+    }
 }

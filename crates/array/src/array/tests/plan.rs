@@ -2,8 +2,8 @@
 
 use crate::policy::ReadPolicyKind;
 use crate::recovery::{
-    CheckpointRule, ReadRecovered, RecoveringWrites, RecoveryConfig, SyncSource, Throttle,
-    WriteBarrier,
+    CheckpointRule, MdThreads, ReadRecovered, RecoveringWrites, RecoveryConfig, SyncSource,
+    Throttle, WriteBarrier,
 };
 use crate::request::Slot;
 use proptest::prelude::*;
@@ -93,6 +93,9 @@ fn recovery() -> impl Strategy<Value = RecoveryConfig> {
                     checkpoint: Some(CheckpointRule {
                         parts: 16,
                         interval: Nanos::from_secs(1),
+                    }),
+                    threads: depth.is_multiple_of(2).then_some(MdThreads {
+                        turnaround: Nanos::from_micros(20),
                     }),
                 }
             },

@@ -1,0 +1,64 @@
+//! The second half of a block of a sync, which md does in the array's one thread: what was
+//! read is compared, or written to the others. While the thread writes metadata, and waits
+//! for them, blocks that were read wait; so the disks come to rest, and a superblock is
+//! not passed over by a stream of sync commands that lie nearer for ever. Where md is not
+//! imitated nothing waits.
+
+use super::{Array, Command};
+use crate::request::Outputs;
+use raidlab_units::Nanos;
+
+/// What waits for the thread.
+#[derive(Debug, Default)]
+pub(super) struct SyncThread {
+    /// It writes metadata.
+    is_busy: bool,
+    /// Blocks that were read, with the member that they were read from.
+    copies: Vec<(u32, Command)>,
+    /// Blocks of which all copies were read.
+    comparisons: Vec<u32>,
+}
+
+impl SyncThread {
+    /// Blocks that wait.
+    pub(super) fn waiting(&self) -> usize {
+        self.copies.len() + self.comparisons.len()
+    }
+}
+
+impl Array {
+    /// Metadata are being written from now on, or no longer.
+    pub(super) fn set_thread_busy(&mut self, now: Nanos, is_busy: bool, out: &mut Outputs) {
+        self.now = now;
+        self.thread.is_busy = is_busy && self.recovery.config().threads.is_some();
+        if self.thread.is_busy || self.thread.waiting() == 0 {
+            return;
+        }
+        for (block, command) in std::mem::take(&mut self.thread.copies) {
+            self.copy_block(block, command.slot, command.start, out);
+        }
+        for block in std::mem::take(&mut self.thread.comparisons) {
+            self.compare(block, out);
+        }
+        self.pump_corrections(out);
+        self.pump_sync(out);
+    }
+
+    /// A block was read, and is to be written to the others.
+    pub(super) fn block_was_read(&mut self, block: u32, command: &Command, out: &mut Outputs) {
+        if self.thread.is_busy {
+            self.thread.copies.push((block, *command));
+        } else {
+            self.copy_block(block, command.slot, command.start, out);
+        }
+    }
+
+    /// All copies of a block were read, or could not be.
+    pub(super) fn copies_were_read(&mut self, block: u32, out: &mut Outputs) {
+        if self.thread.is_busy {
+            self.thread.comparisons.push(block);
+        } else {
+            self.compare(block, out);
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! What waits for what, for people.
+
+use super::PersistentArray;
+
+impl PersistentArray {
+    /// What is held back at this moment and by what: a line for each cause, the
+    /// metadata's first, then the engine's.
+    #[must_use]
+    pub fn waits(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        if let Some(first) = self.held.front() {
+            let cause = if !self.started {
+                "the first superblocks"
+            } else if !self.disk_dirty {
+                "the superblocks that call the array dirty"
+            } else {
+                "their bits in the bitmap"
+            };
+            lines.push(format!(
+                "{} writes wait for {cause}, the first at sector {}",
+                self.held.len(),
+                first.start.0
+            ));
+        }
+        if !self.held_finished.is_empty() {
+            lines.push(format!(
+                "{} answers wait for a failure or for bad blocks to be recorded",
+                self.held_finished.len()
+            ));
+        }
+        if let Some(pass) = &self.pass {
+            lines.push(pass.waits());
+        }
+        lines.extend(self.engine.waits());
+        lines
+    }
+}

@@ -1,0 +1,42 @@
+//! What waits for what, for people.
+
+use super::Raid5d;
+
+impl Raid5d {
+    /// Who sleeps for a stripe, what is in work, what the thread waits for, and where
+    /// the sync is: a line for each.
+    pub(super) fn waits_of_all(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        if !self.asleep.is_empty() {
+            lines.push(format!(
+                "{} requests sleep for a stripe: {} of {} are in use",
+                self.asleep.len(),
+                self.cache.in_use(),
+                self.cache.places()
+            ));
+        }
+        if !self.requests.is_empty() {
+            lines.push(format!(
+                "{} requests are in the stripe cache or with the members, {} commands in flight",
+                self.requests.len(),
+                self.commands_in_flight
+            ));
+        }
+        if self.is_stalled {
+            lines.push("the array's thread writes metadata".to_owned());
+        }
+        if !self.unrecorded.is_empty() {
+            lines.push("the array's thread waits until a failure is recorded".to_owned());
+        }
+        if let Some(status) = self.status_of_sync() {
+            lines.push(format!(
+                "the {} is at sector {} of {} with {} stripes in work",
+                status.kind.name(),
+                status.position.0,
+                status.total.0,
+                status.in_flight
+            ));
+        }
+        lines
+    }
+}

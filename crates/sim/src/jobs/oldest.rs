@@ -1,0 +1,42 @@
+//! Which request waits for longest.
+
+use super::Jobs;
+use raidlab_units::Nanos;
+use raidlab_workload::Direction;
+
+/// The request of a group that has been in flight for longest.
+#[derive(Debug)]
+pub(crate) struct OldestRequest {
+    /// The name of its job.
+    pub(crate) job: String,
+    /// When it was submitted.
+    pub(crate) since: Nanos,
+    /// What it is, for people.
+    pub(crate) what: String,
+}
+
+impl Jobs {
+    /// The request that has been in flight for longest.
+    pub(crate) fn oldest_request(&self) -> Option<OldestRequest> {
+        let flights = self.flights.iter().flatten();
+        let oldest = flights.min_by_key(|flight| flight.issued)?;
+        let word = match oldest.direction {
+            Direction::Read => "a read",
+            Direction::Write => "a write",
+            Direction::Trim => "a discard",
+            Direction::Flush => "a flush",
+        };
+        let count = self.in_flight();
+        Some(OldestRequest {
+            job: self.clones[oldest.clone].job.name.clone(),
+            since: oldest.issued,
+            what: match oldest.direction {
+                Direction::Flush => format!("{word}, one of {count} requests in flight,"),
+                _ => format!(
+                    "{word} of {} at byte {}, one of {count} requests in flight,",
+                    oldest.bytes, oldest.offset.0
+                ),
+            },
+        })
+    }
+}

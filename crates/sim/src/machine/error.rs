@@ -1,0 +1,82 @@
+//! Why a simulation ends before its time.
+
+use crate::subject::SubjectError;
+use raidlab_units::Nanos;
+use raidlab_workload::JobError;
+use thiserror::Error;
+
+/// Why a simulation cannot go on.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum SimError {
+    /// A job that cannot run on this subject.
+    #[error("job `{job}` cannot run")]
+    Job {
+        /// The job's name.
+        job: String,
+        /// Why.
+        #[source]
+        source: JobError,
+    },
+    /// Requests are in flight and nothing will ever happen.
+    #[error(
+        "the simulation is stuck at {at}: {in_flight} requests in flight and no event ({waits})"
+    )]
+    Stuck {
+        /// When.
+        at: Nanos,
+        /// How many.
+        in_flight: usize,
+        /// What waits for what: in the subject, and at its disks.
+        waits: String,
+    },
+    /// Things happen without end, and time does not pass.
+    #[error("time stands still at {at}: {events} events in one instant ({waits})")]
+    TimeStandsStill {
+        /// When.
+        at: Nanos,
+        /// How many.
+        events: u64,
+        /// What waits for what: in the subject, and at its disks.
+        waits: String,
+    },
+    /// A job ran far longer than anything sensible.
+    #[error("the job did not end within {limit} of virtual time")]
+    Endless {
+        /// The limit.
+        limit: Nanos,
+    },
+    /// A request is not answered: its job will not end.
+    #[error(
+        "job `{job}` is at a standstill at {at}: {what} has had no answer for {limit} of virtual \
+         time ({waits})"
+    )]
+    Unanswered {
+        /// The job that has the oldest request in flight.
+        job: String,
+        /// When this was found, since the start of the machine.
+        at: Nanos,
+        /// The request.
+        what: String,
+        /// How long a request may take.
+        limit: Nanos,
+        /// What waits for what: in the subject, and at its disks.
+        waits: String,
+    },
+    /// A state of the subject did not come about.
+    #[error("the wait did not end within {at_most} of virtual time ({waits})")]
+    Waited {
+        /// The limit.
+        at_most: Nanos,
+        /// What waits for what: in the subject, and at its disks.
+        waits: String,
+    },
+    /// Whoever watched the job ended it.
+    #[error("the job was interrupted")]
+    Interrupted,
+    /// A request failed: the subject has lost data.
+    #[error("a request failed")]
+    Request(#[source] raidlab_array::RequestError),
+    /// The subject refused a verb.
+    #[error("the subject refused")]
+    Subject(#[source] SubjectError),
+}
