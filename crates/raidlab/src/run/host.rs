@@ -355,8 +355,8 @@ fn make_trial(own: &HostAsked, count: usize) -> Result<(Trial, Vec<String>), Fai
         .to_string();
     let left = "`raidlab cleanup` removes what an earlier run has left; loop devices need root";
     let files = trial::files(&folder, count);
-    let devices = trial::make(machine.target(), machine.system(), &files, size)
-        .map_err(|error| {
+    let devices =
+        trial::make(machine.target(), machine.system(), &files, size).map_err(|error| {
             forget(&machine);
             Failure::new(Kind::Run, error).help(left)
         })?;
