@@ -240,7 +240,6 @@ fn a_run_that_is_cancelled_builds_nothing() {
     assert!(!built, "{commands:?}");
 }
 
-/// The recording ends with the first mkfs: the second build fails in it.
 /// fio leaves a job that hangs after five minutes, and tells of it as of any other.
 #[test]
 fn a_job_that_fio_gave_up_waiting_for_has_no_row() {
@@ -265,6 +264,7 @@ fn a_job_that_fio_gave_up_waiting_for_has_no_row() {
     assert!(kept.cells.iter().all(|cell| cell.rows.is_empty()));
 }
 
+/// The recording ends with the first mkfs: the second build fails in it.
 #[test]
 fn a_build_that_fails_is_taken_down() {
     let recorded = recorded();
