@@ -112,6 +112,18 @@ impl Collector {
                 text: "ignored, as in fio: a synchronous engine has one request in flight per clone",
             });
         }
+        let sizes = |spec: &JobSpec| (spec.block_size, spec.sizes.clone());
+        let beside = self.jobs.last().filter(|before| {
+            !draft.spec.stonewall && before.report_group == draft.spec.report_group
+        });
+        if beside.is_some_and(|before| sizes(before) != sizes(&draft.spec)) {
+            self.notes.push(Note {
+                place: place_of(&["bs", "blocksize", "bsrange", "bssplit"]),
+                option: String::from("bs"),
+                text: "another size than that of the job before, with which it shares a row: \
+                       `new_group` gives it one of its own",
+            });
+        }
         self.jobs.push(draft.spec);
         Ok(())
     }

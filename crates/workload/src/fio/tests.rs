@@ -271,6 +271,24 @@ fn notes_tell_what_is_left_out() {
 }
 
 #[test]
+fn unlike_sizes_in_one_row_are_noted() {
+    let noted = |between: &str| {
+        let text = format!("[a]\nrw=randread\nbs=4k\n[b]\nrw=read\nbs=1m\n{between}");
+        let notes: Vec<String> = read(&text).notes.iter().map(ToString::to_string).collect();
+        notes
+    };
+    let said = noted("");
+    assert_eq!(said.len(), 1);
+    assert!(
+        said[0].starts_with("jobs.fio, line 6: `bs`: another size than"),
+        "{}",
+        said[0]
+    );
+    assert!(noted("new_group").is_empty() && noted("stonewall").is_empty());
+    assert!(noted("bs=4k").is_empty());
+}
+
+#[test]
 fn command_lines_share_the_options() {
     let line = "--rw=randread --bs 4k --iodepth=32 -ioengine=libaio --filesize=3t --offset=19m \
                 --runtime=60 --gtod_reduce=1 --direct=1 --thread";
