@@ -32,11 +32,16 @@ const GROUPS: &str = "root:x:0:\ntty:x:5:\ndisk:x:6:\nlp:x:7:\nkmem:x:15:\ndialo
     cdrom:x:24:\ntape:x:26:\naudio:x:29:\nvideo:x:44:\nkvm:x:103:\ninput:x:104:\nrender:x:105:\n\
     sgx:x:106:\n";
 
+/// Where programs are in a folder that stands for `/`.
+const PROGRAMS: [&str; 4] = ["usr/bin", "usr/sbin", "bin", "sbin"];
+
 /// A first file system in the making.
 #[derive(Debug, Clone)]
 pub struct Initramfs {
     archive: Archive,
     libraries: Libraries,
+    /// What this machine lacks is looked for below this folder, as if it were `/`.
+    beside: Option<PathBuf>,
 }
 
 impl Initramfs {
@@ -45,9 +50,25 @@ impl Initramfs {
     /// # Errors
     /// When busybox is not installed or a file cannot be read.
     pub fn new() -> Result<Self, InitramfsError> {
+        Self::beside(None)
+    }
+
+    /// The same where what this machine lacks is looked for below a folder that stands for
+    /// `/`, as unpacked packages have it.
+    ///
+    /// # Errors
+    /// As [`Initramfs::new`].
+    pub fn beside(folder: Option<&Path>) -> Result<Self, InitramfsError> {
+        // A folder that is not there has nothing.
+        let beside = folder.and_then(|folder| fs::canonicalize(folder).ok());
+        let mut libraries = Libraries::of_this_machine();
+        if let Some(folder) = &beside {
+            libraries.look_below(folder);
+        }
         let mut initramfs = Self {
             archive: Archive::default(),
-            libraries: Libraries::of_this_machine(),
+            libraries,
+            beside,
         };
         for folder in ["bin", "sbin", "lib", "lib64"] {
             let node = match fs::read_link(Path::new("/").join(folder)) {
@@ -62,7 +83,7 @@ impl Initramfs {
         initramfs.text("/etc/passwd", 0o644, "root:x:0:0:root:/root:/bin/sh\n");
         initramfs.text("/etc/group", 0o644, GROUPS);
         initramfs.text("/init", 0o755, INIT);
-        let busybox = find("busybox").ok_or_else(|| InitramfsError::missing(&["busybox"]))?;
+        let busybox = initramfs.find("busybox").ok_or_else(|| InitramfsError::missing(&["busybox"]))?;
         initramfs.copy_program(&busybox)?;
         initramfs.file("/busybox", &busybox)?;
         for name in LOADED_LATER {
@@ -79,7 +100,7 @@ impl Initramfs {
     /// When some are not installed (all of them are named) or a file cannot be
     /// read.
     pub fn programs(&mut self, names: &[&str]) -> Result<(), InitramfsError> {
-        let found: Vec<_> = names.iter().map(|name| (*name, find(name))).collect();
+        let found: Vec<_> = names.iter().map(|name| (*name, self.find(name))).collect();
         let missing: Vec<_> = found
             .iter()
             .filter(|(_, path)| path.is_none())
@@ -99,7 +120,8 @@ impl Initramfs {
     /// # Errors
     /// When a file cannot be read.
     pub fn programs_present(&mut self, names: &[&str]) -> Result<(), InitramfsError> {
-        for path in names.iter().filter_map(|name| find(name)) {
+        let found: Vec<PathBuf> = names.iter().filter_map(|name| self.find(name)).collect();
+        for path in found {
             self.copy_program(&path)?;
         }
         Ok(())
@@ -197,6 +219,20 @@ impl Initramfs {
         format!("/{path}")
     }
 
+    fn find(&self, name: &str) -> Option<PathBuf> {
+        find_program(name, self.beside.as_deref())
+    }
+
+    /// The path in the guest of a file here.
+    fn inside(&self, file: &Path) -> String {
+        let below = self.beside.as_deref();
+        match below.and_then(|folder| file.strip_prefix(folder).ok()) {
+            // Its folders are as the package has them, those of the guest perhaps links.
+            Some(path) => self.real(&path.to_string_lossy()),
+            None => file.to_string_lossy().into_owned(),
+        }
+    }
+
     /// Copies a program at its own path, and what it needs.
     fn copy_program(&mut self, path: &Path) -> Result<(), InitramfsError> {
         let Some((path, contents)) = self.copy(path)? else {
@@ -229,7 +265,7 @@ impl Initramfs {
             let real = fs::canonicalize(folder)
                 .map_err(|source| InitramfsError::read(folder, source))?
                 .join(path.file_name().unwrap_or_default());
-            let name = real.to_string_lossy().into_owned();
+            let name = self.inside(&real);
             if self.archive.get(&name).is_some() {
                 return Ok(None);
             }
@@ -244,7 +280,10 @@ impl Initramfs {
             };
             let text = target.to_string_lossy().into_owned();
             self.archive.insert(&name, Node::Link(text));
-            path = real.parent().unwrap_or(Path::new("/")).join(target);
+            path = match (&self.beside, target.strip_prefix("/")) {
+                (Some(folder), Ok(below)) if real.starts_with(folder) => folder.join(below),
+                _ => real.parent().unwrap_or(Path::new("/")).join(target),
+            };
         }
         let too_many = io::Error::from(io::ErrorKind::TooManyLinks);
         Err(InitramfsError::read(&path, too_many))
@@ -258,14 +297,34 @@ fn read(file: &Path) -> Result<(u32, Vec<u8>), InitramfsError> {
     Ok((mode & 0o777, fs::read(file).map_err(error)?))
 }
 
-/// The path of a program by its name: in the `PATH`, then where administrators'
-/// programs are.
-fn find(name: &str) -> Option<PathBuf> {
+/// The path of a program by its name: in the `PATH`, then where administrators' programs
+/// are, then below a folder that stands for `/`.
+#[must_use]
+pub fn find_program(name: &str, beside: Option<&Path>) -> Option<PathBuf> {
     let path = env::var_os("PATH").unwrap_or_default();
-    env::split_paths(&path)
+    let own = env::split_paths(&path)
         .chain(ADMINISTRATION.map(PathBuf::from))
         .map(|folder| folder.join(name))
-        .find(|path| path.is_absolute() && path.is_file())
+        .find(|path| path.is_absolute() && path.is_file());
+    let mut below = PROGRAMS
+        .iter()
+        .filter_map(|place| Some(beside?.join(place).join(name)));
+    // A link of a package's leads to a place in it.
+    own.or_else(|| below.find(|path| path.is_file() || path.is_symlink()))
+}
+
+/// The packages of Debian's that have those of some programs, and of busybox, which
+/// [`find_program`] does not find, each once.
+#[must_use]
+pub fn missing_packages(names: &[&str], beside: Option<&Path>) -> Vec<String> {
+    let all = std::iter::once(&"busybox").chain(names).copied();
+    let missing: Vec<&str> = all
+        .filter(|name| find_program(name, beside).is_none())
+        .collect();
+    match InitramfsError::missing(&missing) {
+        InitramfsError::Missing { packages, .. } => packages,
+        _ => Vec::new(),
+    }
 }
 
 /// The program that a script's first line names.
@@ -279,7 +338,11 @@ fn interpreter(contents: &[u8]) -> Option<String> {
 /// The package of Debian's that has a program: mostly called like it.
 pub(crate) fn package_of(program: &str) -> &str {
     match program {
-        "lsblk" | "findmnt" | "mount" | "umount" | "setpriv" => "util-linux",
+        "lsblk" | "findmnt" | "mount" | "umount" | "setpriv" | "blockdev" | "wipefs" => {
+            "util-linux"
+        }
+        "df" | "cat" | "mkdir" | "rm" | "sleep" | "sync" | "uname" => "coreutils",
+        "zpool" | "zfs" | "zdb" => "zfsutils-linux",
         "qemu-system-x86_64" => "qemu-system-x86",
         "lvm" => "lvm2",
         "mkfs.xfs" => "xfsprogs",

@@ -29,7 +29,7 @@ pub use console::{Reason, excerpt, reason};
 pub use elf::ElfError;
 pub use frames::FrameError;
 pub use guest::{Finished, Guest, GuestError, Job, Stream};
-pub use initramfs::{Initramfs, InitramfsError};
+pub use initramfs::{Initramfs, InitramfsError, find_program, missing_packages};
 pub use kernel::{Kernel, KernelError};
 pub use libraries::LibraryError;
 pub use machine::{Accelerator, Bus, Disk, Export, Machine};

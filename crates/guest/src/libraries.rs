@@ -32,6 +32,13 @@ impl Libraries {
         Self { folders }
     }
 
+    /// Looks, after all others, below a folder that stands for `/` too.
+    pub(crate) fn look_below(&mut self, root: &Path) {
+        let own = self.folders.clone().into_iter();
+        let below = own.filter_map(|folder| Some(root.join(folder.strip_prefix("/").ok()?)));
+        self.folders.extend(below.collect::<Vec<_>>());
+    }
+
     /// The loader and all libraries that a program and its libraries need, as
     /// paths, not yet followed where they are links; in order of their paths.
     /// Empty for a static program.

@@ -15,7 +15,7 @@ use raidlab_inventory::choose::Consent;
 use raidlab_lab::{ArrayLook, Bench, Experiment, Finish, Observer, Progress};
 use raidlab_store::{Cell, CellResult, Records};
 use raidlab_units::Nanos;
-use rustix::mount::{MountFlags, mount};
+use rustix::mount::{MountFlags, mount, mount_bind};
 use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -91,6 +91,10 @@ pub fn begin() -> Result<(), AgentError> {
             source,
         })?;
     }
+    hide_host().map_err(|source| AgentError::System {
+        what: "hide the host's name".to_owned(),
+        source,
+    })?;
     udev::prepare(Path::new("/")).map_err(|source| AgentError::System {
         what: "note the disks for OpenZFS".to_owned(),
         source,
@@ -100,6 +104,22 @@ pub fn begin() -> Result<(), AgentError> {
         what: "name the machine".to_owned(),
         source: error.into(),
     })
+}
+
+/// User-Mode Linux tells in `/proc/cpuinfo` on which machine and kernel it runs; in the
+/// file's place stands one that does not.
+fn hide_host() -> io::Result<()> {
+    const TOLD: &str = "/proc/cpuinfo";
+    const INSTEAD: &str = "/run/cpuinfo";
+    fs::write(INSTEAD, without_host(&fs::read_to_string(TOLD)?))?;
+    mount_bind(INSTEAD, TOLD)?;
+    Ok(())
+}
+
+fn without_host(cpuinfo: &str) -> String {
+    let lines = cpuinfo.split_inclusive('\n');
+    let is_host = |line: &&str| line.split(':').next().map(str::trim) == Some("host");
+    lines.filter(|line| !is_host(line)).collect()
 }
 
 /// Runs an experiment on the guest's disks and hands out what comes of it.
@@ -249,6 +269,15 @@ pub enum AgentError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_guest_does_not_know_where_it_runs() {
+        let told = "processor\t: 0\nvendor_id\t: User Mode Linux\nmode\t\t: skas\n\
+                    host\t\t: Linux store1 6.18.5 x86_64\nbogomips\t: 1.00\n\n";
+        let shown = without_host(told);
+        assert!(!shown.contains("store1") && shown.contains("bogomips"), "{shown}");
+        assert_eq!(shown.lines().count(), told.lines().count() - 1);
+    }
 
     #[test]
     fn disks_are_named_as_virtio_blk_names_them() {

@@ -1,15 +1,11 @@
 //! What stands in the way of an experiment, known before anything is booted.
 
 use crate::agent::devices;
+use raidlab_guest::find_program;
 use raidlab_lab::{CapacityError, Experiment, Subject, Work};
 use raidlab_systems::{Member, Need, OperatingSystem, SystemError};
-use raidlab_uml::Kernel;
+use raidlab_uml::{Cache, Kernel, Packages};
 use raidlab_units::Bytes;
-use std::env;
-use std::path::PathBuf;
-
-/// Administrators' programs are not in every user's path.
-const ADMINISTRATION: [&str; 3] = ["/usr/local/sbin", "/usr/sbin", "/sbin"];
 
 /// What the kernel has, by the names that the host bench asks for.
 const BUILT_IN: [&str; 16] = [
@@ -151,18 +147,18 @@ fn lacks(need: &Need, kernel: &Kernel) -> Option<String> {
     }
 }
 
-/// Whether this machine has a program: the guest gets this machine's.
+/// Whether this machine has a program, or one of the packages that were fetched: the guest
+/// gets it from there.
 fn installed(name: &str) -> bool {
-    let path = env::var_os("PATH").unwrap_or_default();
-    let folders = env::split_paths(&path).chain(ADMINISTRATION.map(PathBuf::from));
-    folders
-        .into_iter()
-        .any(|folder| folder.join(name).is_file())
+    let fetched = Cache::of_user().ok();
+    let fetched = fetched.map(|cache| Packages::of(&cache).root());
+    find_program(name, fetched.as_deref()).is_some()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::path::PathBuf;
     use raidlab_lab::{Choices, HostChoice, QueueStyle, Suite};
 
     fn experiments(suite: &str) -> Vec<Experiment> {

@@ -5,8 +5,9 @@ pub mod agent;
 use crate::failure::{Failure, Kind};
 use crate::{interrupt, output};
 use clap::{Args, Subcommand};
+use console::Term;
 use indicatif::{ProgressBar, ProgressStyle};
-use raidlab_uml::{Build, BuildError, Cache, CacheError, Changes, Kernel, Source, Step, Watcher};
+use raidlab_uml::{Build, BuildError, Cache, CacheError, Changes, Kernel, Step, Watcher};
 use std::fmt::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -22,6 +23,7 @@ needs no root, and nothing else of raidlab needs it.",
     after_help = "\
 Examples:
   raidlab kernel build
+  raidlab kernel build --fetch
   raidlab kernel build --source 6.1
   raidlab kernel build --source /usr/src/linux
   raidlab kernel status
@@ -57,6 +59,11 @@ struct BuildArguments {
     #[arg(long)]
     zfs: bool,
 
+    /// Fetch packages that are missing, without root: apt gets them with what they need
+    /// into raidlab's own cache, where they are unpacked; nothing is installed.
+    #[arg(long)]
+    fetch: bool,
+
     /// Build again what is built already.
     #[arg(long)]
     again: bool,
@@ -85,7 +92,7 @@ impl From<CacheError> for Failure {
     fn from(error: CacheError) -> Self {
         match error {
             CacheError::NotBuilt { .. } => {
-                Self::new(Kind::Run, error).help("`raidlab kernel build` builds one")
+                Self::new(Kind::Run, error).help("`raidlab kernel build` builds one, in 7 to 20 minutes and without root")
             }
             CacheError::Write { .. } => Self::new(Kind::Output, error),
             _ => Self::new(Kind::Run, error),
@@ -112,10 +119,20 @@ fn failed(error: BuildError) -> Failure {
 fn build(arguments: &BuildArguments) -> Result<(), Failure> {
     let stop = interrupt::listen()?;
     let cache = Cache::of_user()?;
-    let source = Source::find(arguments.source.as_deref())
-        .map_err(|error| failed(BuildError::Source(error)))?;
-    let described = source.describe();
-    let build = Build::new(cache.clone(), source, arguments.zfs).map_err(failed)?;
+    let wanted = arguments.source.as_deref();
+    let new = || Build::new(cache.clone(), wanted, arguments.zfs);
+    let build = match new() {
+        Err(BuildError::Packages { packages }) if arguments.fetch => {
+            output::say(&format!("fetching {}", packages.join(", ")));
+            let mut bar = Bar::new(stop);
+            let fetched = Build::fetch(&cache, &packages, &mut bar);
+            bar.bar.finish_and_clear();
+            fetched.map_err(failed)?;
+            new()
+        }
+        build => build,
+    };
+    let build = build.map_err(failed)?;
     if let Some(kernel) = cache.kernel(build.name())?
         && !arguments.again
     {
@@ -129,38 +146,80 @@ fn build(arguments: &BuildArguments) -> Result<(), Failure> {
         }
         return output::print(&text);
     }
+    let kernel = carry_out(&build, stop)?;
+    output::print(&format!(
+        "kernel {} ({}) was built: {}\n",
+        kernel.name,
+        kernel.release,
+        kernel.program.display()
+    ))
+}
+
+/// Builds, with a word on how far it is.
+fn carry_out(build: &Build, stop: &'static AtomicBool) -> Result<Kernel, Failure> {
     output::say(&format!(
-        "kernel {} of {described}; log: {}",
+        "kernel {} of {}: 7 to 20 minutes on two processors, and up to 4 GB for as long; log: {}",
         build.name(),
+        build.source(),
         build.log().display()
     ));
     let mut bar = Bar::new(stop);
     let built = build.run(&mut bar);
     bar.bar.finish_and_clear();
     let kernel = built.map_err(failed)?;
-    output::print(&format!(
-        "kernel {} ({}) was built in {} s: {}\n",
-        kernel.name,
-        kernel.release,
-        bar.begun.elapsed().as_secs(),
-        kernel.program.display()
-    ))
+    let took = in_words(bar.begun.elapsed());
+    output::say(&format!("kernel {} took {took}", kernel.name));
+    Ok(kernel)
 }
 
-/// The bar of a build; where standard error is no terminal, a line for each
-/// step.
+/// Builds the newest kernel for someone who has none, if there is a terminal and whoever
+/// sits at it wants that; `None` if not.
+///
+/// # Errors
+/// When the build fails.
+pub fn offer(cache: &Cache, with_zfs: bool) -> Result<Option<Kernel>, Failure> {
+    let terminal = Term::stderr();
+    if !terminal.is_term() {
+        return Ok(None);
+    }
+    // What is missing is told before anybody is asked.
+    let build = Build::new(cache.clone(), None, with_zfs).map_err(failed)?;
+    output::say(&format!(
+        "no kernel has been built for the kernel bench. One of {} takes 7 to 20 minutes, once, \
+         and up to 4 GB meanwhile; it needs no root and stays in {}. Type `yes` to build it now:",
+        build.source(),
+        cache.kernel_folder(build.name()).display()
+    ));
+    match terminal.read_line() {
+        Ok(answer) if answer.trim() == "yes" => {
+            carry_out(&build, interrupt::listen()?).map(Some)
+        }
+        _ => Ok(None),
+    }
+}
+
+/// The bar of a build; where standard error is no terminal, a line for each step and each
+/// minute.
 struct Bar {
     bar: ProgressBar,
     stop: &'static AtomicBool,
     begun: Instant,
+    /// The step that goes on.
+    step: Step,
+    /// Of the whole build, when this one began: one that goes on where it was has done
+    /// something before.
+    first: Option<f64>,
+    told: Instant,
 }
+
+/// Between two lines where there is no terminal.
+const LINE: Duration = Duration::from_secs(60);
 
 impl Bar {
     fn new(stop: &'static AtomicBool) -> Self {
         let bar = ProgressBar::new(1000);
-        if let Ok(style) =
-            ProgressStyle::with_template("{msg:30} {bar:30} {percent:>3} %  {elapsed}")
-        {
+        let form = "{prefix:30} {bar:30} {percent:>3} %  {elapsed}  {msg}";
+        if let Ok(style) = ProgressStyle::with_template(form) {
             bar.set_style(style);
         }
         bar.enable_steady_tick(Duration::from_millis(500));
@@ -168,17 +227,43 @@ impl Bar {
             bar,
             stop,
             begun: Instant::now(),
+            step: Step::Unpack,
+            first: None,
+            told: Instant::now(),
         }
+    }
+
+    fn left(&self, done: f64) -> Option<Duration> {
+        left(self.first?, done, self.begun.elapsed())
+    }
+}
+
+/// The time that is left where a build that began at the share `first` has come to `done`
+/// in `elapsed`; `None` as long as too little is done to tell.
+fn left(first: f64, done: f64, elapsed: Duration) -> Option<Duration> {
+    const ENOUGH: f64 = 0.04;
+    let own = done - first;
+    (own >= ENOUGH).then(|| elapsed.mul_f64((1.0 - done).max(0.0) / own))
+}
+
+/// A time as somebody who waits wants it.
+fn in_words(time: Duration) -> String {
+    match time.as_secs() {
+        0..60 => "less than a minute".to_owned(),
+        seconds => format!("{} min", seconds.div_ceil(60)),
     }
 }
 
 impl Watcher for Bar {
     fn step(&mut self, step: Step) {
-        self.bar.set_position(0);
-        self.bar.set_message(step.title());
+        self.step = step;
+        self.first.get_or_insert(step.part().0);
+        self.bar.set_prefix(step.title());
+        self.told = Instant::now();
         if self.bar.is_hidden() {
             output::say(step.title());
         }
+        self.share(0.0);
     }
 
     #[expect(
@@ -187,7 +272,18 @@ impl Watcher for Bar {
         reason = "a share between 0 and 1"
     )]
     fn share(&mut self, share: f64) {
-        self.bar.set_position((share * 1000.0) as u64);
+        let (begin, end) = self.step.part();
+        let done = begin + share * (end - begin);
+        self.bar.set_position((done * 1000.0) as u64);
+        let Some(left) = self.left(done) else {
+            return;
+        };
+        let words = format!("about {} left", in_words(left));
+        self.bar.set_message(words.clone());
+        if self.bar.is_hidden() && self.told.elapsed() >= LINE {
+            self.told = Instant::now();
+            output::say(&format!("{}: {:.0} %, {words}", self.step.title(), done * 100.0));
+        }
     }
 
     fn cancelled(&self) -> bool {
@@ -249,4 +345,22 @@ fn remove(arguments: &RemoveArguments) -> Result<(), Failure> {
     }
     cache.remove(name)?;
     output::print(&format!("kernel {name} was removed\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{in_words, left};
+    use std::time::Duration;
+
+    #[test]
+    fn what_is_left_is_told_from_what_this_build_has_done() {
+        let minutes = |count: u64| Duration::from_secs(60 * count);
+        assert_eq!(left(0.0, 0.02, minutes(1)), None);
+        assert_eq!(left(0.0, 0.25, minutes(2)), Some(minutes(6)));
+        // One that went on: half of the whole in two minutes.
+        assert_eq!(left(0.25, 0.75, minutes(2)), Some(minutes(1)));
+        assert_eq!(left(0.0, 1.0, minutes(2)), Some(Duration::ZERO));
+        assert_eq!(in_words(Duration::from_secs(59)), "less than a minute");
+        assert_eq!(in_words(Duration::from_secs(61)), "2 min");
+    }
 }

@@ -5,7 +5,8 @@
 //! console, and the frames of what runs in it. Files never make it wait, as
 //! pipes would. What could differ from boot to boot is fixed: its command
 //! line, environment and the length of every path; its addresses (`setarch
-//! -R`); its entropy. It runs on one processor, together with the clock's
+//! -R`); its entropy; the size of its memory and of what is laid into it, whatever size
+//! raidlab itself has ([`crate::image`]). It runs on one processor, together with the clock's
 //! thread, since only one of the two ever runs.
 //!
 //! The process leads a group with all programs that run in it, and the group
@@ -13,7 +14,7 @@
 
 use crate::cache::Kernel;
 use crate::frames::{Frame, FrameError, FrameReader};
-use crate::image::AGENT;
+use crate::image::{AGENT, AGENT_SLOT};
 use raidlab_guest::{Archive, Reason};
 use raidlab_shell::{Command, Local, Output, Running, Target, TargetError};
 use std::fs::{self, File};
@@ -35,13 +36,19 @@ const PREFIX: &str = "raidlab-kernel-";
 /// How long a kernel that is stopped may take to end.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Starts the kernel in its folder: `$0` is the folder.
-const SCRIPT: &str = r#"cd "$0" && exec "$@" </dev/null >console 2>&1 3>frames"#;
+/// Starts the kernel in its folder: `$0` is the folder. A shell tells what it runs the
+/// folder that it is in and the one that it was in before, so the environment is made
+/// after it.
+const SCRIPT: &str = r#"cd "$0" && exec env -i TMPDIR=/dev/shm PATH=/usr/bin:/bin "$@" \
+    </dev/null >console 2>&1 3>frames"#;
+
+/// The digits of the owner's process number in a folder's name: paths have one length.
+const OWNER_DIGITS: usize = 10;
 
 /// What is booted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Machine {
-    /// The guest's memory, bytes.
+    /// The guest's memory beside the slot that raidlab's own program lies in, bytes.
     pub memory_bytes: u64,
     /// Where entropy comes from.
     pub seed: u64,
@@ -62,7 +69,8 @@ impl Machine {
     #[must_use]
     pub fn command_line(&self, kernel: &Kernel) -> Vec<String> {
         let mut words = vec![
-            format!("mem={}K", self.memory_bytes >> 10),
+            // The slot is beside what the guest's user has asked for.
+            format!("mem={}K", (self.memory_bytes + AGENT_SLOT) >> 10),
             "initrd=root".to_owned(),
             format!("rdinit={AGENT}"),
             format!("time-travel=ext:1:{CLOCK}"),
@@ -120,7 +128,7 @@ impl Place {
     pub fn new(base: &Archive, more: &Archive) -> Result<Self, BootError> {
         remove_abandoned(Path::new(SHARED_MEMORY));
         let folder = tempfile::Builder::new()
-            .prefix(&format!("{PREFIX}{}-", std::process::id()))
+            .prefix(&format!("{PREFIX}{:0OWNER_DIGITS$}-", std::process::id()))
             .tempdir_in(SHARED_MEMORY)
             .map_err(|source| BootError::file(Path::new(SHARED_MEMORY), source))?;
         let root = folder.path().join("root");
@@ -179,7 +187,6 @@ impl Boot {
         File::create(&frames).map_err(|source| BootError::file(&frames, source))?;
         let mut words: Vec<String> = [
             "-i",
-            "TMPDIR=/dev/shm",
             "PATH=/usr/bin:/bin",
             "setarch",
             "-R",
@@ -351,7 +358,7 @@ mod tests {
         let line = machine().command_line(&kernel).join(" ");
         assert_eq!(
             line,
-            "mem=262144K initrd=root rdinit=/raidlab/agent time-travel=ext:1:calendar \
+            "mem=327680K initrd=root rdinit=/raidlab/agent time-travel=ext:1:calendar \
              virtio_uml.device=disk0:2:0 virtio_uml.device=disk1:2:1 virtio_blk.queue_depth=32 con=null con0=null,fd:1 \
              con1=null,fd:3 umid=raidlab uml_dir=./ noreboot panic=-1 tt-clock-cost=2048 \
              tt-syscall-cost=1000 tt-seed=7"
@@ -379,8 +386,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let frame = String::from_utf8(Frame::bytes("end", b"")).expect("text");
         let script = format!(
-            "env | grep -v '^_=\\|^PWD=\\|^SHLVL=\\|^OLDPWD=' | sort\nls\n\
-             printf '{}' >&3\n",
+            "tr '\\0' '\\n' </proc/$$/environ | sort\nls\nprintf '{}' >&3\n",
             frame.replace('\n', "\\n")
         );
         let kernel = kernel(folder.path(), &script);
@@ -393,6 +399,17 @@ mod tests {
         );
         let frame = boot.frame().expect("a whole frame");
         assert_eq!(frame.map(|frame| frame.kind).as_deref(), Some("end"));
+    }
+
+    #[test]
+    fn a_place_s_path_has_one_length_whatever_process_makes_it() {
+        let place = place();
+        let name = place.folder().file_name().expect("a name");
+        let owner = name.to_string_lossy().strip_prefix(PREFIX).map(str::to_owned);
+        let owner = owner.expect("its prefix");
+        let (owner, rest) = owner.split_once('-').expect("an owner");
+        assert_eq!((owner.len(), rest.len()), (OWNER_DIGITS, 6));
+        assert_eq!(owner.parse(), Ok(std::process::id()));
     }
 
     #[test]
@@ -413,9 +430,9 @@ mod tests {
     #[test]
     fn folders_of_processes_that_are_gone_are_removed() {
         let shared = tempfile::tempdir().expect("a folder");
-        let own = format!("{PREFIX}{}-abc", std::process::id());
+        let own = format!("{PREFIX}{:0OWNER_DIGITS$}-abc", std::process::id());
         // No process has this number (proc(5): pid_max is at most 4194304).
-        let gone = format!("{PREFIX}4194305-abc");
+        let gone = format!("{PREFIX}{:0OWNER_DIGITS$}-abc", 4_194_305);
         let others = [own.as_str(), "raidlab-kernel-x-abc", "raidlab-other"];
         for name in others.iter().chain([&gone.as_str()]) {
             fs::create_dir(shared.path().join(name)).expect("made");

@@ -7,14 +7,17 @@
 
 mod error;
 mod run;
+mod step;
 
 pub use error::BuildError;
+pub use step::{Step, Watcher};
 
 use crate::cache::{Cache, Kernel, remove_folder};
 use crate::changes;
 use crate::configuration::{FOR_ZFS, WITH_ZFS, lacking, lines};
 use crate::edits;
 use crate::needs;
+use crate::packages::Packages;
 use crate::source::{Release, Source, release};
 use crate::zfs;
 use raidlab_shell::{Command, Local, Target};
@@ -27,6 +30,9 @@ const SPACE: u64 = 4 << 30;
 
 /// The file in a build's folder that says which changes the tree has.
 const CHANGES: &str = "changes";
+
+/// What tar says of the archive of 6.12, a line for each 1000 records of 10 KiB.
+const CHECKPOINTS: u64 = 155;
 
 /// The lines that `make linux` prints for 6.12; other kernels come near.
 const LINES: u64 = 1750;
@@ -42,71 +48,18 @@ pub struct Build {
     jobs: usize,
 }
 
-/// The steps of a build.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Step {
-    /// The source is unpacked or copied.
-    Unpack,
-    /// Our changes are made.
-    Change,
-    /// The configuration is made.
-    Configure,
-    /// OpenZFS is prepared and put into the tree.
-    Zfs,
-    /// It is compiled.
-    Compile,
-    /// It is put in its place.
-    Install,
-}
-
-impl Step {
-    /// In a few words.
-    #[must_use]
-    pub const fn title(self) -> &'static str {
-        match self {
-            Self::Unpack => "unpacking the source",
-            Self::Change => "changing the source",
-            Self::Configure => "configuring",
-            Self::Zfs => "preparing OpenZFS",
-            Self::Compile => "compiling",
-            Self::Install => "putting the kernel in place",
-        }
-    }
-
-    const fn stamp(self) -> &'static str {
-        match self {
-            Self::Unpack => "unpacked",
-            Self::Change => "changed",
-            Self::Configure => "configured",
-            Self::Zfs => "zfs",
-            Self::Compile => "compiled",
-            Self::Install => "installed",
-        }
-    }
-}
-
-/// Who is told how a build gets on.
-pub trait Watcher {
-    /// A step begins.
-    fn step(&mut self, step: Step);
-    /// So much of the step is done, from 0 to 1; an estimate.
-    fn share(&mut self, share: f64);
-    /// Whether to stop.
-    fn cancelled(&self) -> bool;
-}
-
 impl Build {
-    /// Looks for the source and decides what is to be done.
+    /// Looks for the source, a version or a folder, the newest that is installed where
+    /// `wanted` is nothing, and decides what is to be done.
     ///
     /// # Errors
-    /// When there is no source, or packages that a build needs are missing:
-    /// all of them are named.
-    pub fn new(cache: Cache, source: Source, with_zfs: bool) -> Result<Self, BuildError> {
-        let packages = needs::missing_packages();
-        if !packages.is_empty() {
-            return Err(BuildError::Packages { packages });
-        }
-        let zfs = with_zfs.then(zfs::Source::find).transpose()?;
+    /// When the source that is named is none, or packages that a build and its guests need
+    /// are missing: all of them are named.
+    pub fn new(cache: Cache, wanted: Option<&str>, with_zfs: bool) -> Result<Self, BuildError> {
+        let packages = Packages::of(&cache);
+        let found = needs::find(wanted, with_zfs, &packages)?;
+        let needs::Found { source, zfs } =
+            found.map_err(|packages| BuildError::Packages { packages })?;
         let mut name = source.name()?;
         if zfs.is_some() {
             name.push_str("-zfs");
@@ -121,10 +74,34 @@ impl Build {
         })
     }
 
+    /// Fetches what [`BuildError::Packages`] names into the cache, without root.
+    ///
+    /// # Errors
+    /// When apt does not find or get a package, or one cannot be unpacked.
+    pub fn fetch(
+        cache: &Cache,
+        packages: &[String],
+        watcher: &mut dyn Watcher,
+    ) -> Result<(), BuildError> {
+        let fetched = Packages::of(cache);
+        let log = fetched.log();
+        let folder = cache.packages_folder();
+        fs::create_dir_all(&folder).map_err(|source| BuildError::file(&folder, source))?;
+        watcher.step(Step::Fetch);
+        let runner = Runner::new(log, Vec::new());
+        fetched.fetch(packages, &mut |command| runner.run(command, 0, watcher))
+    }
+
     /// What the kernel will be called.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Where its source comes from, in words.
+    #[must_use]
+    pub fn source(&self) -> String {
+        self.source.describe()
     }
 
     /// The log of all that is run.
@@ -151,7 +128,7 @@ impl Build {
         let _alone = self.alone()?;
         self.begin()?;
         self.check_space()?;
-        let runner = Runner::new(self.log());
+        let runner = Runner::new(self.log(), Packages::of(&self.cache).environment());
         let mut steps = vec![Step::Unpack, Step::Change, Step::Configure];
         if self.zfs.is_some() {
             steps.push(Step::Zfs);
@@ -174,7 +151,8 @@ impl Build {
         let kernel = self.kernel(release);
         self.confirm(&kernel.program)?;
         let program = self.cache.install(&kernel)?;
-        remove_folder(&folder)?;
+        watcher.step(Step::Remove);
+        remove_slowly(&folder, watcher)?;
         Ok(Kernel { program, ..kernel })
     }
 
@@ -234,7 +212,7 @@ impl Build {
                 let jobs = format!("-j{}", self.jobs);
                 runner.run(&self.make(&[&jobs, "linux"]), LINES, watcher)
             }
-            Step::Install => Ok(()),
+            Step::Fetch | Step::Install | Step::Remove => Ok(()),
         }
     }
 
@@ -276,14 +254,15 @@ impl Build {
             Source::Archive { file, .. } => {
                 let file = file.to_string_lossy();
                 let words = ["-xJf", &file, "--strip-components=1", "-C", &into];
-                Command::changes("tar", words)
+                let told = ["--checkpoint=1000", "--checkpoint-action=echo"];
+                Command::changes("tar", words.into_iter().chain(told))
             }
             Source::Tree(from) => {
                 let from = from.join(".").to_string_lossy().into_owned();
                 Command::changes("cp", ["-a", &from, &into])
             }
         };
-        runner.run(&command, 0, watcher)?;
+        runner.run(&command, CHECKPOINTS, watcher)?;
         if matches!(self.source, Source::Tree(_)) {
             // Objects of another configuration may lie in it.
             let clean = ["-C", &into, "ARCH=um", "mrproper"];
@@ -332,6 +311,38 @@ impl Build {
     }
 }
 
+/// Removes a build's folder, which has about a hundred thousand files, and tells how far
+/// it is. Whoever does not want to wait stops it: the kernel is in its place, and
+/// [`Cache::remove`] removes the rest.
+fn remove_slowly(folder: &Path, watcher: &mut dyn Watcher) -> Result<(), BuildError> {
+    let (mut folders, mut files) = (vec![folder.to_owned()], Vec::new());
+    let mut next = 0;
+    while let Some(path) = folders.get(next).cloned() {
+        next += 1;
+        let failed = |source| BuildError::file(&path, source);
+        for entry in fs::read_dir(&path).map_err(failed)? {
+            let entry = entry.map_err(failed)?;
+            if entry.file_type().map_err(failed)?.is_dir() {
+                folders.push(entry.path());
+            } else {
+                files.push(entry.path());
+            }
+        }
+    }
+    for (number, file) in files.iter().enumerate() {
+        if number % 256 == 0 {
+            if watcher.cancelled() {
+                return Ok(());
+            }
+            #[expect(clippy::cast_precision_loss, reason = "a share for a bar")]
+            watcher.share(number as f64 / files.len() as f64);
+        }
+        fs::remove_file(file).map_err(|source| BuildError::file(file, source))?;
+    }
+    remove_folder(folder)?;
+    Ok(())
+}
+
 /// Refuses a configuration without the wanted settings.
 fn check_configuration(config: &str, more: &str) -> Result<(), BuildError> {
     let lacking = lacking(config, more);
@@ -346,14 +357,40 @@ mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt;
 
-    const STEPS: [Step; 6] = [
-        Step::Unpack,
-        Step::Change,
-        Step::Configure,
-        Step::Zfs,
-        Step::Compile,
-        Step::Install,
-    ];
+    /// Keeps what it is told, and stops at once or never.
+    struct Told {
+        shares: Vec<f64>,
+        stop: bool,
+    }
+
+    impl Watcher for Told {
+        fn step(&mut self, _: Step) {}
+        fn share(&mut self, share: f64) {
+            self.shares.push(share);
+        }
+        fn cancelled(&self) -> bool {
+            self.stop
+        }
+    }
+
+    #[test]
+    fn the_tree_goes_with_a_word_on_how_far_it_is_and_may_stay() {
+        for stop in [true, false] {
+            let folder = tempfile::tempdir().expect("a folder");
+            let tree = folder.path().join("tree");
+            for number in 0..600 {
+                let below = tree.join(format!("{}/below", number % 7));
+                fs::create_dir_all(&below).expect("made");
+                fs::write(below.join(number.to_string()), "").expect("written");
+            }
+            let shares = Vec::new();
+            let mut told = Told { shares, stop };
+            remove_slowly(&tree, &mut told).expect("it goes");
+            assert_eq!(tree.exists(), stop);
+            assert_eq!(told.shares.len(), if stop { 0 } else { 3 });
+            assert!(told.shares.is_sorted());
+        }
+    }
 
     fn build(folder: &Path, zfs: bool) -> Build {
         Build {
@@ -370,7 +407,7 @@ mod tests {
     #[test]
     fn no_step_leaves_a_stamp_by_the_name_of_what_it_makes() {
         let made = ["linux", "linux.new", "build.log", CHANGES, zfs::COPY];
-        for step in STEPS {
+        for step in step::ALL {
             assert!(!made.contains(&step.stamp()), "{}", step.stamp());
         }
     }

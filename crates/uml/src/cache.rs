@@ -4,6 +4,7 @@
 //! raidlab/kernels/6.12/linux        the program
 //! raidlab/kernels/6.12/kernel.json  what it is
 //! raidlab/build/6.12/               the source and its objects, while building
+//! raidlab/packages/root/            packages that were fetched and not installed
 //! ```
 
 use serde::{Deserialize, Serialize};
@@ -86,6 +87,12 @@ impl Cache {
     #[must_use]
     pub fn build_folder(&self, name: &str) -> PathBuf {
         self.folder.join("build").join(name)
+    }
+
+    /// The folder of packages that were fetched.
+    #[must_use]
+    pub fn packages_folder(&self) -> PathBuf {
+        self.folder.join("packages")
     }
 
     /// What a build holds locked: it stays when the build's folder goes.

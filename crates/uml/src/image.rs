@@ -10,6 +10,12 @@ use std::path::{Path, PathBuf};
 /// The first program's path in the guest.
 pub const AGENT: &str = "/raidlab/agent";
 
+/// What the agent takes in the guest's memory: this much, or a multiple where it is
+/// larger. Which pages the tools, and what they allocate later, lie in would hang on its
+/// size otherwise, and with that, how much is free for caches. A build for development
+/// takes 53 MB of it.
+pub const AGENT_SLOT: u64 = 64 << 20;
+
 /// Without these a guest is of no use.
 const NEEDED: [&str; 15] = [
     "mdadm", "fio", "sh", "df", "cat", "mkdir", "rm", "sleep", "sync", "uname", "lsblk", "mount",
@@ -69,14 +75,26 @@ const FOR_ZFS: [&str; 5] = ["zpool", "zfs", "zdb", "partx", "grep"];
 /// The settings of tools; Debian's paths.
 const PATHS: [&str; 3] = ["/etc/mke2fs.conf", "/etc/lvm/lvm.conf", "/etc/lvm/profile"];
 
+/// The packages of what no guest can do without and this machine has not.
+pub(crate) fn missing_packages(beside: &Path) -> Vec<String> {
+    raidlab_guest::missing_packages(&NEEDED, Some(beside))
+}
+
+/// Whether this machine lacks OpenZFS's own programs.
+pub(crate) fn lacks_tools_of_zfs(beside: &Path) -> bool {
+    let found = |name| raidlab_guest::find_program(name, Some(beside));
+    ["zpool", "zfs", "zdb"].into_iter().any(|name| found(name).is_none())
+}
+
 /// Everything that arrays, file systems and measurements need, with `agent`, a
-/// program of this machine, as the first program.
+/// program of this machine, as the first program. What is not installed may be among the
+/// packages that were fetched, whose root is `beside`.
 ///
 /// # Errors
 /// When tools are not installed (all of them are named) or a file cannot be
 /// read.
-pub fn image(agent: &Path, with_zfs: bool) -> Result<Archive, ImageError> {
-    let mut initramfs = Initramfs::new()?;
+pub fn image(agent: &Path, with_zfs: bool, beside: &Path) -> Result<Archive, ImageError> {
+    let mut initramfs = Initramfs::beside(Some(beside))?;
     initramfs.programs(&NEEDED)?;
     initramfs.programs_present(&WELCOME)?;
     if with_zfs {
@@ -92,7 +110,7 @@ pub fn image(agent: &Path, with_zfs: bool) -> Result<Archive, ImageError> {
     })?;
     let node = Node::File {
         mode: 0o755,
-        contents: trimmed(contents),
+        contents: in_slots(trimmed(contents)),
     };
     archive.insert(AGENT, node);
     archive.insert("/etc/mtab", Node::Link("/proc/self/mounts".to_owned()));
@@ -114,4 +132,32 @@ pub enum ImageError {
         #[source]
         source: io::Error,
     },
+}
+
+/// A program with zeros behind it up to the end of its last slot. Nobody reads them.
+fn in_slots(mut program: Vec<u8>) -> Vec<u8> {
+    let slots = (program.len() as u64).div_ceil(AGENT_SLOT).max(1);
+    let length = usize::try_from(slots * AGENT_SLOT).unwrap_or(program.len());
+    program.resize(length, 0);
+    program
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{AGENT_SLOT, in_slots};
+
+    #[test]
+    fn a_program_takes_whole_slots_whatever_its_size() {
+        let taken = |length: usize| {
+            let program = in_slots(vec![7; length]);
+            assert!(program[..length].iter().all(|byte| *byte == 7));
+            assert!(program[length..].iter().all(|byte| *byte == 0));
+            program.len() as u64
+        };
+        let slot = usize::try_from(AGENT_SLOT).expect("it fits");
+        for length in [1, 4096, slot - 1, slot] {
+            assert_eq!(taken(length), AGENT_SLOT);
+        }
+        assert_eq!(taken(slot + 1), 2 * AGENT_SLOT);
+    }
 }

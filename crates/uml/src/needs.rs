@@ -1,6 +1,13 @@
-//! What a build needs of the machine: programs, headers, space.
+//! What a kernel, and guests on it, need of the machine: programs, headers, sources, space.
+//!
+//! All that is missing is told before anything is done, in one line for apt. A build that
+//! ended after a quarter of an hour to say that the guest's tools are missing would help
+//! nobody.
 
-use std::env;
+use crate::image;
+use crate::packages::Packages;
+use crate::source::{Source, SourceError};
+use crate::zfs;
 use std::path::{Path, PathBuf};
 
 /// A program or a header, and the package of Debian's that has it.
@@ -19,19 +26,95 @@ const NEEDED: [(&str, &str); 9] = [
 /// Headers of the C library's, below `/usr/include`.
 const HEADERS: [(&str, &str); 1] = [("stdio.h", "libc6-dev")];
 
-/// The packages that are missing.
-pub(crate) fn missing_packages() -> Vec<&'static str> {
-    let path = env::var_os("PATH").unwrap_or_default();
-    let folders: Vec<PathBuf> = env::split_paths(&path).collect();
-    missing_among(&folders, Path::new("/usr/include"))
+/// Of the source when none is installed and none is named.
+const USUAL: &str = "6.12";
+
+/// The packages of OpenZFS: its source and its tools.
+const SOURCE_OF_ZFS: &str = "zfs-dkms";
+const TOOLS_OF_ZFS: &str = "zfsutils-linux";
+
+/// Where the packages of OpenZFS are, which no other error of apt's says.
+const WHERE_ZFS_IS: &str = "OpenZFS is in Debian's section `contrib`, and the version that Linux \
+    6.12 needs (2.3), in Debian 12, in the suite `bookworm-backports`: add `contrib` behind `main` \
+    in /etc/apt/sources.list, there also the line `deb http://deb.debian.org/debian \
+    bookworm-backports main contrib`, and run `apt-get update`; then its packages are had with \
+    `apt-get install -t bookworm-backports zfs-dkms zfsutils-linux`. A kernel of \
+    linux-source-6.1 takes the 2.1 of Debian 12 itself";
+
+/// What a build begins with.
+#[derive(Debug)]
+pub(crate) struct Found {
+    /// The kernel's source.
+    pub(crate) source: Source,
+    /// OpenZFS's, where it is wanted.
+    pub(crate) zfs: Option<zfs::Source>,
 }
 
-fn missing_among(folders: &[PathBuf], headers: &Path) -> Vec<&'static str> {
+/// Looks for everything that a build and its guests need; `packages` where some of it is
+/// missing, each once.
+///
+/// # Errors
+/// When the source that is named is none; what is not installed is no error here.
+pub(crate) fn find(
+    wanted: Option<&str>,
+    with_zfs: bool,
+    fetched: &Packages,
+) -> Result<Result<Found, Vec<String>>, SourceError> {
+    let root = fetched.root();
+    let headers = ["/".into(), root.clone()].map(|root: PathBuf| root.join("usr/include"));
+    let missing = missing_among(&fetched.program_folders(), &headers);
+    let mut packages: Vec<String> = missing.into_iter().map(str::to_owned).collect();
+    let source = match Source::find(wanted, &root) {
+        Ok(source) => Some(source),
+        Err(SourceError::NoPackage { version }) => {
+            let version = version.as_deref().unwrap_or(USUAL);
+            packages.push(format!("linux-source-{version}"));
+            None
+        }
+        Err(error) => return Err(error),
+    };
+    packages.extend(image::missing_packages(&root));
+    let zfs = if with_zfs {
+        let source = zfs::Source::find(&root).ok();
+        if source.is_none() {
+            packages.push(SOURCE_OF_ZFS.to_owned());
+        }
+        if image::lacks_tools_of_zfs(&root) {
+            packages.push(TOOLS_OF_ZFS.to_owned());
+        }
+        source
+    } else {
+        None
+    };
+    let mut seen = std::collections::BTreeSet::new();
+    packages.retain(|package| seen.insert(package.clone()));
+    Ok(match source {
+        Some(source) if packages.is_empty() => Ok(Found { source, zfs }),
+        _ => Err(packages),
+    })
+}
+
+/// The line for apt, and where to look for what it does not find.
+pub(crate) fn remedy(packages: &[String]) -> String {
+    let mut words = format!(
+        "sudo apt-get install {}\n      or, without root: `--fetch` fetches them into raidlab's \
+         own cache and installs nothing",
+        packages.join(" ")
+    );
+    let of_zfs = |package: &String| [SOURCE_OF_ZFS, TOOLS_OF_ZFS].contains(&package.as_str());
+    if packages.iter().any(of_zfs) {
+        words = format!("{words}\n      {WHERE_ZFS_IS}");
+    }
+    words
+}
+
+/// The packages that are missing for building.
+fn missing_among(folders: &[PathBuf], headers: &[PathBuf]) -> Vec<&'static str> {
     let has = |name: &&str| folders.iter().any(|folder| folder.join(name).is_file());
     let programs = NEEDED.iter().filter(|(name, _)| !has(name));
     let headers = HEADERS
         .iter()
-        .filter(|(name, _)| !headers.join(name).is_file());
+        .filter(|(name, _)| !headers.iter().any(|folder| folder.join(name).is_file()));
     programs
         .chain(headers)
         .map(|(_, package)| *package)
@@ -47,6 +130,7 @@ pub(crate) fn free_bytes(folder: &Path) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cache::Cache;
     use std::fs;
 
     #[test]
@@ -56,11 +140,36 @@ mod tests {
             fs::write(folder.path().join(name), "").expect("written");
         }
         let folders = [PathBuf::from("/nonexistent"), folder.path().to_owned()];
-        let missing = missing_among(&folders, folder.path());
+        let missing = missing_among(&folders, &[folder.path().to_owned()]);
         assert_eq!(missing, ["flex", "bison", "bc", "libc6-dev"]);
         fs::write(folder.path().join("stdio.h"), "").expect("written");
-        let missing = missing_among(&folders, folder.path());
+        let missing = missing_among(&folders, &[folder.path().to_owned()]);
         assert_eq!(missing, ["flex", "bison", "bc"]);
+    }
+
+    #[test]
+    fn a_source_that_is_not_installed_is_one_of_the_packages() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let fetched = Packages::of(&Cache::in_folder(folder.path().to_owned()));
+        let found = find(Some("6.99"), true, &fetched).expect("a version may be missing");
+        let missing = found.expect_err("there is no such kernel");
+        let named = missing.iter().filter(|one| *one == "linux-source-6.99");
+        assert_eq!(named.count(), 1, "{missing:?}");
+        find(Some("/nonexistent/folder"), false, &fetched).expect_err("no tree");
+    }
+
+    #[test]
+    fn the_remedy_is_one_line_and_says_where_openzfs_is() {
+        let packages = ["flex", "busybox"].map(str::to_owned);
+        let words = remedy(&packages);
+        assert_eq!(words.lines().next(), Some("sudo apt-get install flex busybox"));
+        assert!(words.contains("--fetch") && !words.contains("contrib"), "{words}");
+        let with_zfs = remedy(&["flex", "zfs-dkms"].map(str::to_owned));
+        let mut lines = with_zfs.lines();
+        assert_eq!(lines.next(), Some("sudo apt-get install flex zfs-dkms"));
+        for word in ["contrib", "bookworm-backports", "apt-get update"] {
+            assert!(with_zfs.contains(word), "{with_zfs}");
+        }
     }
 
     #[test]

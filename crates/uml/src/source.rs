@@ -32,15 +32,17 @@ pub enum Source {
 
 impl Source {
     /// The source that a user names: a version whose package is installed, a
-    /// folder, or nothing for the newest package that is installed.
+    /// folder, or nothing for the newest package that is installed. Packages that were
+    /// fetched, whose root is `beside`, count too.
     ///
     /// # Errors
     /// When there is none.
-    pub fn find(wanted: Option<&str>) -> Result<Self, SourceError> {
-        Self::find_in(Path::new(FOLDER), wanted)
+    pub fn find(wanted: Option<&str>, beside: &Path) -> Result<Self, SourceError> {
+        let fetched = beside.join(FOLDER.trim_start_matches('/'));
+        Self::find_in(&[Path::new(FOLDER), &fetched], wanted)
     }
 
-    fn find_in(folder: &Path, wanted: Option<&str>) -> Result<Self, SourceError> {
+    fn find_in(folders: &[&Path], wanted: Option<&str>) -> Result<Self, SourceError> {
         if let Some(path) = wanted.filter(|text| text.contains('/') || *text == ".") {
             let path = Path::new(path);
             if !path.join("arch/um").is_dir() {
@@ -55,7 +57,8 @@ impl Source {
                     source,
                 });
         }
-        let mut archives = archives(folder);
+        let mut archives: Vec<_> = folders.iter().flat_map(|folder| archives(folder)).collect();
+        archives.sort();
         archives.retain(|(_, version, _)| wanted.is_none_or(|wanted| wanted == version));
         match archives.pop() {
             Some((_, version, file)) => Ok(Self::Archive { version, file }),
@@ -223,7 +226,7 @@ mod tests {
             "linux-source-6.16.patch.xz",
         ]);
         let version = |wanted| {
-            let found = Source::find_in(folder.path(), wanted);
+            let found = Source::find_in(&[folder.path()], wanted);
             found
                 .and_then(|source| source.name())
                 .map_err(|error| error.to_string())
@@ -239,11 +242,14 @@ mod tests {
     #[test]
     fn without_a_package_the_command_is_named() {
         let folder = folder_with(&[]);
-        let error = Source::find_in(folder.path(), None).expect_err("nothing");
+        let error = Source::find_in(&[folder.path()], None).expect_err("nothing");
         let help = error.help().expect("a remedy");
         assert!(help.starts_with("apt-get install linux-source-"), "{help}");
         let missing = folder.path().join("none");
-        assert!(Source::find_in(&missing, Some("6.1")).is_err());
+        assert!(Source::find_in(&[&missing], Some("6.1")).is_err());
+        let fetched = folder_with(&["linux-source-6.1.tar.xz"]);
+        let both = [folder.path(), fetched.path()];
+        assert!(Source::find_in(&both, Some("6.1")).is_ok(), "it was fetched");
     }
 
     #[test]
@@ -253,9 +259,9 @@ mod tests {
         let text = "# SPDX\nVERSION = 6\nPATCHLEVEL = 12\nSUBLEVEL = 117\nEXTRAVERSION =\n";
         fs::write(path.join("Makefile"), text).expect("written");
         let wanted = format!("{}/", path.display());
-        assert!(Source::find_in(path, Some(&wanted)).is_err(), "no arch/um");
+        assert!(Source::find_in(&[path], Some(&wanted)).is_err(), "no arch/um");
         fs::create_dir_all(path.join("arch/um")).expect("made");
-        let source = Source::find_in(path, Some(&wanted)).expect("a tree");
+        let source = Source::find_in(&[path], Some(&wanted)).expect("a tree");
         assert_eq!(source.name().expect("a release"), "6.12.117");
         fs::write(path.join("Makefile"), "VERSION = six\n").expect("written");
         assert!(matches!(source.name(), Err(SourceError::NoTree { .. })));

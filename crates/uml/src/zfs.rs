@@ -32,12 +32,14 @@ pub struct Source {
 }
 
 impl Source {
-    /// The newest version that is installed.
+    /// The newest version that is installed, or was fetched with packages whose root is
+    /// `beside`.
     ///
     /// # Errors
     /// When there is none.
-    pub fn find() -> Result<Self, ZfsError> {
-        Self::find_in(Path::new(FOLDER))
+    pub fn find(beside: &Path) -> Result<Self, ZfsError> {
+        let fetched = beside.join(FOLDER.trim_start_matches('/'));
+        Self::find_in(Path::new(FOLDER)).or_else(|_| Self::find_in(&fetched))
     }
 
     /// One of that version in a folder.

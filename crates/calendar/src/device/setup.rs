@@ -11,6 +11,7 @@ use virtio_queue::QueueT;
 
 /// virtio-blk's feature bits (virtio 1.2, 5.2.3), and the two of virtio itself.
 mod block_feature {
+    pub(super) const SEGMENT_SIZE: u64 = 1 << 1;
     pub(super) const SEGMENTS: u64 = 1 << 2;
     pub(super) const BLOCK_SIZE: u64 = 1 << 6;
     pub(super) const FLUSH: u64 = 1 << 9;
@@ -22,6 +23,11 @@ mod block_feature {
     pub(super) const VERSION_1: u64 = 1 << 32;
 }
 
+/// The most bytes of a segment: a page. Which pages are neighbours in the guest's memory
+/// hangs on what was ever allocated there, the size of programs among it. Larger segments
+/// would let that say how much of a stream fits in one command; of these a command always
+/// has 254 pages.
+const SEGMENT_BYTES: u32 = 4096;
 /// Bytes of the configuration (`struct virtio_blk_config` up to `unused1`).
 const CONFIGURATION_BYTES: usize = 60;
 /// The write cache's place in it.
@@ -141,7 +147,8 @@ impl Device {
     fn offered_features(&self) -> u64 {
         use block_feature as bit;
         let when = |condition: bool, bits: u64| if condition { bits } else { 0 };
-        bit::SEGMENTS
+        bit::SEGMENT_SIZE
+            | bit::SEGMENTS
             | bit::BLOCK_SIZE
             | bit::TOPOLOGY
             | bit::INDIRECT
@@ -171,6 +178,7 @@ impl Device {
         let exponent = (self.config.physical_block.0 / logical).trailing_zeros();
         let mut put = |at: usize, field: &[u8]| bytes[at..at + field.len()].copy_from_slice(field);
         put(0, &self.config.capacity().0.to_le_bytes());
+        put(8, &SEGMENT_BYTES.to_le_bytes());
         // All entries of the ring but the header's and the status's.
         put(12, &u32::from(MOST_ENTRIES - 2).to_le_bytes());
         put(20, &(logical as u32).to_le_bytes());

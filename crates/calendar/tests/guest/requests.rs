@@ -66,6 +66,8 @@ fn the_configuration_says_what_the_disk_is() {
     let run = run(vec![disk], options(Protocol::Messages), |guest| {
         let bytes = guest.drivers[0].configuration.clone();
         assert_eq!(bytes[..8], (1_u64 << 20).to_le_bytes());
+        assert_eq!(bytes[8..12], 4096_u32.to_le_bytes(), "a segment is a page");
+        assert_ne!(guest.drivers[0].ring.offered & 2, 0, "and that is said");
         assert_eq!(bytes[12..16], 254_u32.to_le_bytes());
         assert_eq!(bytes[20..24], 512_u32.to_le_bytes());
         assert_eq!(bytes[24], 3, "eight logical blocks a physical one");

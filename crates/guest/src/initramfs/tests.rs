@@ -1,4 +1,4 @@
-use super::{Initramfs, InitramfsError, interpreter};
+use super::{Initramfs, InitramfsError, find_program, interpreter, missing_packages};
 use crate::newc::Node;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -8,6 +8,7 @@ fn bare() -> Initramfs {
     Initramfs {
         archive: crate::newc::Archive::default(),
         libraries: crate::libraries::Libraries::of_this_machine(),
+        beside: None,
     }
 }
 
@@ -104,4 +105,33 @@ fn all_missing_programs_are_named_with_their_packages() {
         .expect_err("two are missing");
     assert!(matches!(error, InitramfsError::Missing { .. }), "{error:?}");
     insta::assert_snapshot!(error, @"not installed: mdadm-that-nobody-has, mkfs.nobody; on Debian: apt-get install mdadm-that-nobody-has mkfs.nobody");
+}
+
+/// As packages are that were unpacked and not installed: a program with a link of its own
+/// to another place of theirs.
+#[test]
+fn what_the_machine_lacks_comes_from_a_folder_that_stands_for_the_root() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = |path: &str| folder.path().join(path);
+    fs::create_dir_all(place("usr/sbin")).unwrap();
+    fs::create_dir_all(place("etc/alternatives")).unwrap();
+    fs::copy("/bin/sh", place("usr/sbin/raidlab-test-b")).unwrap();
+    symlink("/usr/sbin/raidlab-test-b", place("etc/alternatives/test")).unwrap();
+    symlink("/etc/alternatives/test", place("usr/sbin/raidlab-test-a")).unwrap();
+    let names = ["raidlab-test-a"];
+    assert_eq!(find_program(names[0], None), None);
+    let beside = Some(folder.path());
+    let missing = missing_packages(&["raidlab-test-a", "raidlab-test-c"], beside);
+    assert!(missing.contains(&"raidlab-test-c".to_owned()), "{missing:?}");
+    assert!(!missing.contains(&"raidlab-test-a".to_owned()), "{missing:?}");
+    let mut made = bare();
+    made.beside = Some(fs::canonicalize(folder.path()).unwrap());
+    made.programs(&names).unwrap();
+    let archive = made.archive();
+    assert!(archive.file("/usr/sbin/raidlab-test-b").is_some());
+    for link in ["/usr/sbin/raidlab-test-a", "/etc/alternatives/test"] {
+        assert!(matches!(archive.get(link), Some(Node::Link(_))), "{link}");
+    }
+    let strangers = archive.iter().filter(|(path, _)| path.contains("tmp"));
+    assert_eq!(strangers.count(), 0, "nothing is at the folder's own place");
 }

@@ -15,7 +15,7 @@ use raidlab_guest::{Archive, Node};
 use raidlab_kernel::{KernelBench, Obstacle, Room, Settings, Storage, agent, check_faults};
 use raidlab_lab::{Choices, Experiment, Files, HostChoice, QueueStyle, Region, Subject, Suite};
 use raidlab_store::AccuracyNote;
-use raidlab_uml::{Cache, image};
+use raidlab_uml::{Cache, CacheError, Kernel, Packages, image};
 use raidlab_units::{Bytes, parse_bytes};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -25,6 +25,11 @@ use std::time::Duration;
 
 /// Where the guest finds what it is to run.
 const DESCRIPTION: &str = "/raidlab/experiment.json";
+
+/// What the description takes in the guest's memory is a multiple of this many bytes, so
+/// that the names of folders, which are in it as the user has written them, and the length
+/// of a suite's text move nothing else there.
+const DESCRIPTION_SLOT: usize = 1 << 20;
 
 /// What is asked of the kernel bench alone.
 #[derive(Debug, Clone, PartialEq, Eq, clap::Args, Serialize, Deserialize)]
@@ -91,7 +96,7 @@ pub fn prepare(task: &Task) -> Result<KernelRun, Failure> {
     let subjects = prepare::chosen_subjects(&suite, files, &asked.subjects)?;
     task.check_targets(&subjects)?;
     let with_zfs = subjects.iter().any(raidlab_kernel::wants_openzfs);
-    let kernel = Cache::of_user()?.choose(own.kernel.as_deref(), with_zfs)?;
+    let kernel = chosen(own.kernel.as_deref(), with_zfs, task.dry_run)?;
     let settings = settings(task)?;
     prepare::choose_disks(&mut suite, &asked.disks)?;
     let mut fits = prepare::chosen_fits(files, &suite.disks, &asked.fit)?;
@@ -127,8 +132,9 @@ pub fn prepare(task: &Task) -> Result<KernelRun, Failure> {
         let error = std::io::Error::other(format!("raidlab's own program is not found: {source}"));
         Failure::new(Kind::Run, error)
     })?;
-    let archive =
-        image(&program, kernel.zfs.is_some()).map_err(|error| Failure::new(Kind::Run, error))?;
+    let beside = Packages::of(&Cache::of_user()?).root();
+    let archive = image(&program, kernel.zfs.is_some(), &beside);
+    let archive = archive.map_err(|error| Failure::new(Kind::Run, error))?;
     let describe = describe(task, &all, suite.repetitions);
     let (threads, storage) = share(&task.here, settings.memory, all.len())?;
     let bench = KernelBench::new(kernel, archive, settings, storage, describe);
@@ -145,6 +151,19 @@ pub fn prepare(task: &Task) -> Result<KernelRun, Failure> {
         },
         threads,
     })
+}
+
+/// The kernel of that name, or the one that suits; a newcomer who has none is offered to
+/// build it.
+fn chosen(name: Option<&str>, with_zfs: bool, dry_run: bool) -> Result<Kernel, Failure> {
+    let cache = Cache::of_user()?;
+    match cache.choose(name, with_zfs) {
+        Err(CacheError::NotBuilt { name: None, known }) if known.is_empty() && !dry_run => {
+            let error = CacheError::NotBuilt { name: None, known };
+            crate::kernel::offer(&cache, with_zfs)?.ok_or_else(|| error.into())
+        }
+        chosen => Ok(chosen?),
+    }
 }
 
 /// What shall happen to disks, for the reader of the results.
@@ -289,19 +308,19 @@ fn experiments(
 
 /// What the guest gets for each experiment.
 fn describe(task: &Task, all: &[Experiment], repetitions: u32) -> Box<raidlab_kernel::Describe> {
-    let (asked, files, all) = (task.asked.clone(), Arc::clone(&task.files), all.to_vec());
+    // As they are now: which others somebody reads meanwhile is no guest's business.
+    let (asked, files, all) = (task.asked.clone(), task.files.texts(), all.to_vec());
     Box::new(move |experiment: &Experiment| {
         let description = Description {
             asked: asked.clone(),
-            files: files.texts(),
+            files: files.clone(),
             index: all
                 .iter()
                 .position(|one| one == experiment)
                 .unwrap_or(usize::MAX),
             label: inside(experiment).label(repetitions),
         };
-        // Of plain words and numbers: they always have a form.
-        let contents = serde_json::to_vec(&description).unwrap_or_default();
+        let contents = description.bytes();
         let mut archive = Archive::default();
         let mode = 0o644;
         archive.insert(DESCRIPTION, Node::File { mode, contents });
@@ -326,6 +345,15 @@ pub fn is_agent() -> bool {
 }
 
 impl Description {
+    /// As the guest gets it, in whole [`DESCRIPTION_SLOT`]s.
+    fn bytes(&self) -> Vec<u8> {
+        // Of plain words and numbers: they always have a form.
+        let mut bytes = serde_json::to_vec(self).unwrap_or_default();
+        // Blanks behind a JSON value mean nothing.
+        bytes.resize(bytes.len().next_multiple_of(DESCRIPTION_SLOT), b' ');
+        bytes
+    }
+
     /// What this guest is to run.
     ///
     /// # Errors
@@ -395,8 +423,9 @@ mod tests {
                     index,
                     label: inside(outside).label(suite.repetitions),
                 };
-                let text = serde_json::to_string(&description).expect("a form");
-                let read: Description = serde_json::from_str(&text).expect("the same");
+                let bytes = description.bytes();
+                assert_eq!(bytes.len(), DESCRIPTION_SLOT);
+                let read: Description = serde_json::from_slice(&bytes).expect("the same");
                 assert_eq!(read.experiment().expect("it is there"), inside(outside));
                 let mut other = description;
                 other.index += 1;

@@ -65,6 +65,16 @@ fn kernels_made_by_other_changes_are_told() {
     assert!(!said.contains("warning:"), "{said}");
 }
 
+/// Where nobody can be asked, a run without a kernel says what to do about it.
+#[test]
+fn a_newcomer_without_a_kernel_is_told_how_to_get_one() {
+    let lab = Lab::new();
+    lab.write("boot.toml", SUITE);
+    let error = lab.fails(1, &["run", "./boot.toml", "--on", "kernel"]);
+    assert!(error.contains("no kernel has been built"), "{error}");
+    assert!(error.contains("`raidlab kernel build` builds one, in 7 to 20"), "{error}");
+}
+
 /// Before anything is booted, with a kernel that is none.
 #[test]
 fn faults_and_options_that_would_do_nothing_are_refused() {

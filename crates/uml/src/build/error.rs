@@ -3,6 +3,7 @@
 use super::SPACE;
 use crate::cache::CacheError;
 use crate::edits::EditError;
+use crate::needs;
 use crate::source::SourceError;
 use crate::zfs::ZfsError;
 use raidlab_shell::TargetError;
@@ -16,10 +17,13 @@ pub enum BuildError {
     #[error(transparent)]
     Source(#[from] SourceError),
     /// Packages that the build needs.
-    #[error("building a kernel needs packages that are not installed: {}", packages.join(", "))]
+    #[error(
+        "a kernel and its guests need packages that are not installed: {}",
+        packages.join(", ")
+    )]
     Packages {
         /// Debian's names.
-        packages: Vec<&'static str>,
+        packages: Vec<String>,
     },
     /// Somebody builds it already.
     #[error("the kernel {name} is being built by another raidlab")]
@@ -100,7 +104,7 @@ impl BuildError {
         match self {
             Self::Source(error) => error.help(),
             Self::Zfs(error) => error.help(),
-            Self::Packages { packages } => Some(format!("apt-get install {}", packages.join(" "))),
+            Self::Packages { packages } => Some(needs::remedy(packages)),
             Self::Space { .. } | Self::Full { .. } => {
                 Some("free some space, or name a folder elsewhere in XDG_CACHE_HOME".to_owned())
             }

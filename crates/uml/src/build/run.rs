@@ -22,11 +22,13 @@ const SCRIPT: &str = r#"exec "$@" >>"$0" 2>&1 </dev/null"#;
 #[derive(Debug)]
 pub(crate) struct Runner {
     log: PathBuf,
+    /// Variables that every program gets.
+    environment: Vec<(String, String)>,
 }
 
 impl Runner {
-    pub(crate) const fn new(log: PathBuf) -> Self {
-        Self { log }
+    pub(crate) const fn new(log: PathBuf, environment: Vec<(String, String)>) -> Self {
+        Self { log, environment }
     }
 
     /// Runs a program to its end; it prints about `lines` lines, or nobody
@@ -51,7 +53,8 @@ impl Runner {
         shell.push(command.program.clone());
         shell.extend(command.arguments.iter().cloned());
         let mut wrapped = Command::changes("sh", shell);
-        wrapped.environment.clone_from(&command.environment);
+        wrapped.environment.clone_from(&self.environment);
+        wrapped.environment.extend(command.environment.iter().cloned());
         let mut running = Local::new().start(&wrapped)?;
         let mut seen = 0;
         let output = loop {
@@ -134,7 +137,7 @@ mod tests {
 
     fn run(script: &str, stop: bool) -> (Result<(), BuildError>, String, Vec<f64>) {
         let folder = tempfile::tempdir().expect("a folder");
-        let runner = Runner::new(folder.path().join("log"));
+        let runner = Runner::new(folder.path().join("log"), Vec::new());
         let mut watcher = Quiet {
             shares: Vec::new(),
             stop,

@@ -1,0 +1,211 @@
+//! Debian's packages without root: fetched by apt, and unpacked into raidlab's own cache.
+//!
+//! apt keeps its lists and its archives in folders of ours here, and takes none of the
+//! system's locks; which packages are installed it reads from the system, and fetches what
+//! these lack and nothing else. What it fetches it checks as ever (apt-secure(8)).
+//! `dpkg-deb` unpacks. Nothing is installed: what a package does when it is, as `dkms` of
+//! OpenZFS, is not done. Programs of it are told where their libraries and data are.
+
+use crate::build::BuildError;
+use crate::cache::Cache;
+use raidlab_shell::Command;
+use std::env;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Where programs are in the unpacked packages.
+const PROGRAMS: [&str; 4] = ["usr/bin", "usr/sbin", "bin", "sbin"];
+
+/// Packages that were fetched.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Packages {
+    folder: PathBuf,
+}
+
+impl Packages {
+    /// Those of a cache; there may be none.
+    #[must_use]
+    pub fn of(cache: &Cache) -> Self {
+        let folder = cache.packages_folder();
+        Self { folder }
+    }
+
+    /// The folder that they are unpacked in, as if it were `/`.
+    #[must_use]
+    pub fn root(&self) -> PathBuf {
+        self.folder.join("root")
+    }
+
+    /// Their log.
+    pub(crate) fn log(&self) -> PathBuf {
+        self.folder.join("fetch.log")
+    }
+
+    /// Where programs are: the system's folders, then theirs.
+    pub(crate) fn program_folders(&self) -> Vec<PathBuf> {
+        let path = env::var_os("PATH").unwrap_or_default();
+        let own = PROGRAMS.map(|folder| self.root().join(folder));
+        env::split_paths(&path).chain(own).collect()
+    }
+
+    /// What programs must be told in order to find theirs; nothing where there are none.
+    pub(crate) fn environment(&self) -> Vec<(String, String)> {
+        let root = self.root();
+        if !root.is_dir() {
+            return Vec::new();
+        }
+        let word = |path: PathBuf| path.to_string_lossy().into_owned();
+        let joined = |folders: Vec<PathBuf>| {
+            let joined = env::join_paths(folders).unwrap_or_default();
+            joined.to_string_lossy().into_owned()
+        };
+        let mut variables = vec![
+            ("PATH", joined(self.program_folders())),
+            ("LD_LIBRARY_PATH", joined(libraries(&root))),
+        ];
+        // These two have the places of their data built in.
+        for (name, place) in [("BISON_PKGDATADIR", "usr/share/bison"), ("M4", "usr/bin/m4")] {
+            if root.join(place).exists() {
+                variables.push((name, word(root.join(place))));
+            }
+        }
+        let variables = variables.into_iter();
+        variables.map(|(name, value)| (name.to_owned(), value)).collect()
+    }
+
+    /// Fetches packages with what they need and is not installed, and unpacks them.
+    ///
+    /// # Errors
+    /// When apt does not find or get one, or one cannot be unpacked.
+    pub(crate) fn fetch(
+        &self,
+        packages: &[String],
+        run: &mut dyn FnMut(&Command) -> Result<(), BuildError>,
+    ) -> Result<(), BuildError> {
+        let archives = self.folder.join("apt/cache/archives");
+        for folder in [
+            self.folder.join("apt/state/lists/partial"),
+            archives.join("partial"),
+            self.root(),
+        ] {
+            fs::create_dir_all(&folder).map_err(|error| BuildError::file(&folder, error))?;
+        }
+        run(&self.apt(&["update"]))?;
+        let install = ["install", "--yes", "--no-install-recommends", "--download-only"];
+        let words = install.into_iter().chain(packages.iter().map(String::as_str));
+        run(&self.apt(&words.collect::<Vec<_>>()))?;
+        for file in debs(&archives).map_err(|error| BuildError::file(&archives, error))? {
+            let words = [PathBuf::from("--extract"), file, self.root()];
+            let words = words.map(|word| word.to_string_lossy().into_owned());
+            run(&Command::changes("dpkg-deb", words))?;
+        }
+        // What is unpacked is all that is wanted of them.
+        let apt = self.folder.join("apt");
+        fs::remove_dir_all(&apt).map_err(|error| BuildError::file(&apt, error))
+    }
+
+    fn apt(&self, words: &[&str]) -> Command {
+        let option = |name: &str, below: &str| {
+            format!("{name}={}", self.folder.join("apt").join(below).display())
+        };
+        let mut arguments = Vec::new();
+        for setting in [
+            option("Dir::State", "state"),
+            option("Dir::Cache", "cache"),
+            "Dir::State::status=/var/lib/dpkg/status".to_owned(),
+            "Debug::NoLocking=1".to_owned(),
+            // Else apt, as root, fetches as a user who cannot write here.
+            "APT::Sandbox::User=root".to_owned(),
+        ] {
+            arguments.extend(["-o".to_owned(), setting]);
+        }
+        arguments.push("-qq".to_owned());
+        arguments.extend(words.iter().map(|word| (*word).to_owned()));
+        Command::changes("apt-get", arguments)
+    }
+}
+
+/// Where shared libraries are below a folder that stands for `/`.
+fn libraries(root: &Path) -> Vec<PathBuf> {
+    let mut folders = Vec::new();
+    for folder in ["usr/lib", "lib"].map(|folder| root.join(folder)) {
+        let entries = fs::read_dir(&folder).into_iter().flatten().flatten();
+        let of_a_machine = entries
+            .map(|entry| entry.path())
+            .filter(|path| path.to_string_lossy().ends_with("-linux-gnu"));
+        let mut of_machines: Vec<PathBuf> = of_a_machine.collect();
+        of_machines.sort();
+        folders.extend(of_machines);
+        folders.push(folder);
+    }
+    folders
+}
+
+fn debs(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|extension| extension == "deb") {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packages_are_fetched_and_unpacked_in_folders_of_our_own() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let packages = Packages::of(&Cache::in_folder(folder.path().to_owned()));
+        assert_eq!(packages.environment(), []);
+        let mut ran = Vec::new();
+        let archives = folder.path().join("packages/apt/cache/archives");
+        let wanted = ["flex", "bison"].map(str::to_owned);
+        let fetched = packages.fetch(&wanted, &mut |command| {
+            ran.push(command.to_string());
+            if ran.len() == 2 {
+                for name in ["m4_1.deb", "flex_1.deb", "lock"] {
+                    fs::write(archives.join(name), "").expect("written");
+                }
+            }
+            Ok(())
+        });
+        fetched.expect("all goes well");
+        assert_eq!(ran.len(), 4, "{ran:?}");
+        assert!(ran[0].ends_with("-qq update"), "{}", ran[0]);
+        assert!(ran[1].ends_with("--download-only flex bison"), "{}", ran[1]);
+        for command in &ran[..2] {
+            let own = format!("Dir::State={}", folder.path().display());
+            assert!(command.contains(&own) && !command.contains("sudo"), "{command}");
+        }
+        assert!(ran[2].contains("flex_1.deb") && ran[3].contains("m4_1.deb"), "{ran:?}");
+        assert!(!archives.exists(), "the archives are gone");
+    }
+
+    #[test]
+    fn programs_are_told_where_their_libraries_and_data_are() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let packages = Packages::of(&Cache::in_folder(folder.path().to_owned()));
+        let root = packages.root();
+        for place in ["usr/lib/x86_64-linux-gnu", "usr/share/bison", "usr/bin"] {
+            fs::create_dir_all(root.join(place)).expect("made");
+        }
+        let told = packages.environment();
+        let value = |name: &str| {
+            let mut found = told.iter().filter(|(known, _)| known == name);
+            found.next().map(|(_, value)| value.clone())
+        };
+        let path = value("PATH").expect("set");
+        assert!(path.contains(&format!(":{}", root.join("usr/bin").display())), "{path}");
+        let own = root.join("usr/lib/x86_64-linux-gnu");
+        let libraries = value("LD_LIBRARY_PATH").expect("set");
+        assert!(libraries.starts_with(&*own.to_string_lossy()), "{libraries}");
+        assert!(value("BISON_PKGDATADIR").is_some());
+        assert_eq!(value("M4"), None, "it is not there");
+    }
+}
