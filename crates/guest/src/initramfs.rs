@@ -83,7 +83,9 @@ impl Initramfs {
         initramfs.text("/etc/passwd", 0o644, "root:x:0:0:root:/root:/bin/sh\n");
         initramfs.text("/etc/group", 0o644, GROUPS);
         initramfs.text("/init", 0o755, INIT);
-        let busybox = initramfs.find("busybox").ok_or_else(|| InitramfsError::missing(&["busybox"]))?;
+        let busybox = initramfs
+            .find("busybox")
+            .ok_or_else(|| InitramfsError::missing(&["busybox"]))?;
         initramfs.copy_program(&busybox)?;
         initramfs.file("/busybox", &busybox)?;
         for name in LOADED_LATER {

@@ -275,7 +275,10 @@ mod tests {
         let told = "processor\t: 0\nvendor_id\t: User Mode Linux\nmode\t\t: skas\n\
                     host\t\t: Linux store1 6.18.5 x86_64\nbogomips\t: 1.00\n\n";
         let shown = without_host(told);
-        assert!(!shown.contains("store1") && shown.contains("bogomips"), "{shown}");
+        assert!(
+            !shown.contains("store1") && shown.contains("bogomips"),
+            "{shown}"
+        );
         assert_eq!(shown.lines().count(), told.lines().count() - 1);
     }
 

@@ -158,8 +158,8 @@ fn installed(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::path::PathBuf;
     use raidlab_lab::{Choices, HostChoice, QueueStyle, Suite};
+    use std::path::PathBuf;
 
     fn experiments(suite: &str) -> Vec<Experiment> {
         let suite = Suite::load(suite).expect("built in");

@@ -91,9 +91,8 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
 impl From<CacheError> for Failure {
     fn from(error: CacheError) -> Self {
         match error {
-            CacheError::NotBuilt { .. } => {
-                Self::new(Kind::Run, error).help("`raidlab kernel build` builds one, in 7 to 20 minutes and without root")
-            }
+            CacheError::NotBuilt { .. } => Self::new(Kind::Run, error)
+                .help("`raidlab kernel build` builds one, in 7 to 20 minutes and without root"),
             CacheError::Write { .. } => Self::new(Kind::Output, error),
             _ => Self::new(Kind::Run, error),
         }
@@ -191,9 +190,7 @@ pub fn offer(cache: &Cache, with_zfs: bool) -> Result<Option<Kernel>, Failure> {
         cache.kernel_folder(build.name()).display()
     ));
     match terminal.read_line() {
-        Ok(answer) if answer.trim() == "yes" => {
-            carry_out(&build, interrupt::listen()?).map(Some)
-        }
+        Ok(answer) if answer.trim() == "yes" => carry_out(&build, interrupt::listen()?).map(Some),
         _ => Ok(None),
     }
 }
@@ -282,7 +279,11 @@ impl Watcher for Bar {
         self.bar.set_message(words.clone());
         if self.bar.is_hidden() && self.told.elapsed() >= LINE {
             self.told = Instant::now();
-            output::say(&format!("{}: {:.0} %, {words}", self.step.title(), done * 100.0));
+            output::say(&format!(
+                "{}: {:.0} %, {words}",
+                self.step.title(),
+                done * 100.0
+            ));
         }
     }
 

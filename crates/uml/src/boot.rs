@@ -185,14 +185,9 @@ impl Boot {
             .map_err(|source| BootError::file(&program, source))?;
         let frames = folder.join("frames");
         File::create(&frames).map_err(|source| BootError::file(&frames, source))?;
-        let mut words: Vec<String> = [
-            "-i",
-            "PATH=/usr/bin:/bin",
-            "setarch",
-            "-R",
-        ]
-        .map(str::to_owned)
-        .to_vec();
+        let mut words: Vec<String> = ["-i", "PATH=/usr/bin:/bin", "setarch", "-R"]
+            .map(str::to_owned)
+            .to_vec();
         if let Some(processor) = machine.processor {
             words.extend(["taskset", "-c"].map(str::to_owned));
             words.push(processor.to_string());
@@ -405,7 +400,10 @@ mod tests {
     fn a_place_s_path_has_one_length_whatever_process_makes_it() {
         let place = place();
         let name = place.folder().file_name().expect("a name");
-        let owner = name.to_string_lossy().strip_prefix(PREFIX).map(str::to_owned);
+        let owner = name
+            .to_string_lossy()
+            .strip_prefix(PREFIX)
+            .map(str::to_owned);
         let owner = owner.expect("its prefix");
         let (owner, rest) = owner.split_once('-').expect("an owner");
         assert_eq!((owner.len(), rest.len()), (OWNER_DIGITS, 6));

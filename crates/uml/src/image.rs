@@ -83,7 +83,9 @@ pub(crate) fn missing_packages(beside: &Path) -> Vec<String> {
 /// Whether this machine lacks OpenZFS's own programs.
 pub(crate) fn lacks_tools_of_zfs(beside: &Path) -> bool {
     let found = |name| raidlab_guest::find_program(name, Some(beside));
-    ["zpool", "zfs", "zdb"].into_iter().any(|name| found(name).is_none())
+    ["zpool", "zfs", "zdb"]
+        .into_iter()
+        .any(|name| found(name).is_none())
 }
 
 /// Everything that arrays, file systems and measurements need, with `agent`, a

@@ -162,8 +162,14 @@ mod tests {
     fn the_remedy_is_one_line_and_says_where_openzfs_is() {
         let packages = ["flex", "busybox"].map(str::to_owned);
         let words = remedy(&packages);
-        assert_eq!(words.lines().next(), Some("sudo apt-get install flex busybox"));
-        assert!(words.contains("--fetch") && !words.contains("contrib"), "{words}");
+        assert_eq!(
+            words.lines().next(),
+            Some("sudo apt-get install flex busybox")
+        );
+        assert!(
+            words.contains("--fetch") && !words.contains("contrib"),
+            "{words}"
+        );
         let with_zfs = remedy(&["flex", "zfs-dkms"].map(str::to_owned));
         let mut lines = with_zfs.lines();
         assert_eq!(lines.next(), Some("sudo apt-get install flex zfs-dkms"));

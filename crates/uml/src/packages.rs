@@ -65,13 +65,18 @@ impl Packages {
             ("LD_LIBRARY_PATH", joined(libraries(&root))),
         ];
         // These two have the places of their data built in.
-        for (name, place) in [("BISON_PKGDATADIR", "usr/share/bison"), ("M4", "usr/bin/m4")] {
+        for (name, place) in [
+            ("BISON_PKGDATADIR", "usr/share/bison"),
+            ("M4", "usr/bin/m4"),
+        ] {
             if root.join(place).exists() {
                 variables.push((name, word(root.join(place))));
             }
         }
         let variables = variables.into_iter();
-        variables.map(|(name, value)| (name.to_owned(), value)).collect()
+        variables
+            .map(|(name, value)| (name.to_owned(), value))
+            .collect()
     }
 
     /// Fetches packages with what they need and is not installed, and unpacks them.
@@ -92,8 +97,15 @@ impl Packages {
             fs::create_dir_all(&folder).map_err(|error| BuildError::file(&folder, error))?;
         }
         run(&self.apt(&["update"]))?;
-        let install = ["install", "--yes", "--no-install-recommends", "--download-only"];
-        let words = install.into_iter().chain(packages.iter().map(String::as_str));
+        let install = [
+            "install",
+            "--yes",
+            "--no-install-recommends",
+            "--download-only",
+        ];
+        let words = install
+            .into_iter()
+            .chain(packages.iter().map(String::as_str));
         run(&self.apt(&words.collect::<Vec<_>>()))?;
         for file in debs(&archives).map_err(|error| BuildError::file(&archives, error))? {
             let words = [PathBuf::from("--extract"), file, self.root()];
@@ -181,9 +193,15 @@ mod tests {
         assert!(ran[1].ends_with("--download-only flex bison"), "{}", ran[1]);
         for command in &ran[..2] {
             let own = format!("Dir::State={}", folder.path().display());
-            assert!(command.contains(&own) && !command.contains("sudo"), "{command}");
+            assert!(
+                command.contains(&own) && !command.contains("sudo"),
+                "{command}"
+            );
         }
-        assert!(ran[2].contains("flex_1.deb") && ran[3].contains("m4_1.deb"), "{ran:?}");
+        assert!(
+            ran[2].contains("flex_1.deb") && ran[3].contains("m4_1.deb"),
+            "{ran:?}"
+        );
         assert!(!archives.exists(), "the archives are gone");
     }
 
@@ -201,10 +219,16 @@ mod tests {
             found.next().map(|(_, value)| value.clone())
         };
         let path = value("PATH").expect("set");
-        assert!(path.contains(&format!(":{}", root.join("usr/bin").display())), "{path}");
+        assert!(
+            path.contains(&format!(":{}", root.join("usr/bin").display())),
+            "{path}"
+        );
         let own = root.join("usr/lib/x86_64-linux-gnu");
         let libraries = value("LD_LIBRARY_PATH").expect("set");
-        assert!(libraries.starts_with(&*own.to_string_lossy()), "{libraries}");
+        assert!(
+            libraries.starts_with(&*own.to_string_lossy()),
+            "{libraries}"
+        );
         assert!(value("BISON_PKGDATADIR").is_some());
         assert_eq!(value("M4"), None, "it is not there");
     }

@@ -249,7 +249,10 @@ mod tests {
         assert!(Source::find_in(&[&missing], Some("6.1")).is_err());
         let fetched = folder_with(&["linux-source-6.1.tar.xz"]);
         let both = [folder.path(), fetched.path()];
-        assert!(Source::find_in(&both, Some("6.1")).is_ok(), "it was fetched");
+        assert!(
+            Source::find_in(&both, Some("6.1")).is_ok(),
+            "it was fetched"
+        );
     }
 
     #[test]
@@ -259,7 +262,10 @@ mod tests {
         let text = "# SPDX\nVERSION = 6\nPATCHLEVEL = 12\nSUBLEVEL = 117\nEXTRAVERSION =\n";
         fs::write(path.join("Makefile"), text).expect("written");
         let wanted = format!("{}/", path.display());
-        assert!(Source::find_in(&[path], Some(&wanted)).is_err(), "no arch/um");
+        assert!(
+            Source::find_in(&[path], Some(&wanted)).is_err(),
+            "no arch/um"
+        );
         fs::create_dir_all(path.join("arch/um")).expect("made");
         let source = Source::find_in(&[path], Some(&wanted)).expect("a tree");
         assert_eq!(source.name().expect("a release"), "6.12.117");

@@ -122,8 +122,14 @@ fn what_the_machine_lacks_comes_from_a_folder_that_stands_for_the_root() {
     assert_eq!(find_program(names[0], None), None);
     let beside = Some(folder.path());
     let missing = missing_packages(&["raidlab-test-a", "raidlab-test-c"], beside);
-    assert!(missing.contains(&"raidlab-test-c".to_owned()), "{missing:?}");
-    assert!(!missing.contains(&"raidlab-test-a".to_owned()), "{missing:?}");
+    assert!(
+        missing.contains(&"raidlab-test-c".to_owned()),
+        "{missing:?}"
+    );
+    assert!(
+        !missing.contains(&"raidlab-test-a".to_owned()),
+        "{missing:?}"
+    );
     let mut made = bare();
     made.beside = Some(fs::canonicalize(folder.path()).unwrap());
     made.programs(&names).unwrap();

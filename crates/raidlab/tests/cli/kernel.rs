@@ -72,7 +72,10 @@ fn a_newcomer_without_a_kernel_is_told_how_to_get_one() {
     lab.write("boot.toml", SUITE);
     let error = lab.fails(1, &["run", "./boot.toml", "--on", "kernel"]);
     assert!(error.contains("no kernel has been built"), "{error}");
-    assert!(error.contains("`raidlab kernel build` builds one, in 7 to 20"), "{error}");
+    assert!(
+        error.contains("`raidlab kernel build` builds one, in 7 to 20"),
+        "{error}"
+    );
 }
 
 /// Before anything is booted, with a kernel that is none.

@@ -54,7 +54,9 @@ impl Runner {
         shell.extend(command.arguments.iter().cloned());
         let mut wrapped = Command::changes("sh", shell);
         wrapped.environment.clone_from(&self.environment);
-        wrapped.environment.extend(command.environment.iter().cloned());
+        wrapped
+            .environment
+            .extend(command.environment.iter().cloned());
         let mut running = Local::new().start(&wrapped)?;
         let mut seen = 0;
         let output = loop {

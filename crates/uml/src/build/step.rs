@@ -97,7 +97,11 @@ mod tests {
     #[test]
     fn the_steps_follow_each_other_without_a_gap() {
         let parts = ALL.map(Step::part);
-        assert!(parts.windows(2).all(|two| two[0].1 <= two[1].0 && two[0].0 <= two[0].1));
+        assert!(
+            parts
+                .windows(2)
+                .all(|two| two[0].1 <= two[1].0 && two[0].0 <= two[0].1)
+        );
         let whole: f64 = parts.iter().map(|(begin, end)| end - begin).sum();
         assert!((whole - 1.0).abs() < 1e-9, "{whole}");
     }
