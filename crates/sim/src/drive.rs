@@ -1,4 +1,10 @@
 //! A disk in its slot: the drive's queue, the host's overflow, diskstats.
+//!
+//! No disk is told to force a write: virtio has no such command, and libata uses none unless
+//! it is told to (`libata.fua`). What is to be durable is written like anything else, and
+//! then the disk's cache is flushed (Linux block/blk-flush.c, `blk_insert_flush`), all of
+//! it. One flush at a time is with the disk; those that come meanwhile are one, and it waits
+//! until no write is on its way that wants a flush itself (`blk_kick_flush`).
 
 use crate::result::MemberStatistics;
 use raidlab_array::{CommandId, MemberCommand, Operation, Purpose};
@@ -16,6 +22,23 @@ struct Flight {
     start: Sectors,
     count: Sectors,
     purpose: Purpose,
+    /// It is written, and a flush has to follow.
+    then_flush: bool,
+}
+
+/// The flush among a disk's commands.
+const FLUSH: u64 = u64::MAX;
+
+/// Flushes of a disk.
+#[derive(Debug, Default)]
+struct Flushes {
+    /// Who waits for the next one: places among the flights.
+    waiting: Vec<usize>,
+    /// Who waits for the one that the disk has, and since when it has it.
+    running: Vec<usize>,
+    since: Nanos,
+    /// Writes with the disk that will wait for one.
+    data_in_flight: u32,
 }
 
 /// A command of a disk that has ended.
@@ -46,6 +69,7 @@ pub(crate) struct Drive {
     /// What found no tag, as commands; served as a one-way sweep.
     overflow: Vec<Command>,
     sweep_from: u64,
+    flushes: Flushes,
     busy_since: Option<Nanos>,
     pub(crate) statistics: MemberStatistics,
     pub(crate) tag_overflows: u64,
@@ -65,6 +89,7 @@ impl Drive {
             free: Vec::new(),
             overflow: Vec::new(),
             sweep_from: 0,
+            flushes: Flushes::default(),
             busy_since: None,
             statistics: MemberStatistics::default(),
             tag_overflows: 0,
@@ -127,6 +152,7 @@ impl Drive {
             start: command.start,
             count: command.count,
             purpose: command.purpose,
+            then_flush: command.operation == Operation::Write && command.force_unit_access,
         };
         let tag = match self.free.pop() {
             Some(tag) => {
@@ -141,18 +167,31 @@ impl Drive {
         if self.busy_since.is_none() {
             self.busy_since = Some(now);
         }
-        let command = Command {
-            tag: tag as u64,
-            kind: match (command.operation, command.force_unit_access) {
-                (Operation::Read, _) => CommandKind::Read,
-                (Operation::Write, false) => CommandKind::Write,
-                (Operation::Write, true) => CommandKind::WriteThrough,
-                (Operation::Flush, _) => CommandKind::Flush,
-                (Operation::Discard, _) => CommandKind::Discard,
-            },
-            start: command.start,
-            count: command.count,
+        let kind = match command.operation {
+            Operation::Read => CommandKind::Read,
+            Operation::Write => CommandKind::Write,
+            Operation::Discard => CommandKind::Discard,
+            Operation::Flush => {
+                self.flushes.waiting.push(tag);
+                self.kick_flush(now);
+                return self.refresh();
+            }
         };
+        self.flushes.data_in_flight += u32::from(flight.then_flush);
+        self.send(
+            now,
+            Command {
+                tag: tag as u64,
+                kind,
+                start: command.start,
+                count: command.count,
+            },
+        );
+        self.refresh();
+    }
+
+    /// To the disk, or where it waits for a tag.
+    fn send(&mut self, now: Nanos, command: Command) {
         if self.in_drive < self.tags {
             self.in_drive += 1;
             self.disk.submit(now, command);
@@ -160,7 +199,26 @@ impl Drive {
             self.tag_overflows += 1;
             self.overflow.push(command);
         }
-        self.refresh();
+    }
+
+    /// Flushes for all who wait, if that may be done now.
+    fn kick_flush(&mut self, now: Nanos) {
+        let flushes = &mut self.flushes;
+        let may_go = flushes.running.is_empty() && flushes.data_in_flight == 0;
+        if !may_go || flushes.waiting.is_empty() {
+            return;
+        }
+        std::mem::swap(&mut flushes.running, &mut flushes.waiting);
+        flushes.since = now;
+        self.send(
+            now,
+            Command {
+                tag: FLUSH,
+                kind: CommandKind::Flush,
+                start: Sectors::ZERO,
+                count: Sectors::ZERO,
+            },
+        );
     }
 
     /// Advances the disk to `now` and hands over what the host may know; `log` is told
@@ -176,11 +234,24 @@ impl Drive {
         self.disk.advance(now, completions);
         for completion in completions.iter() {
             self.in_drive -= 1;
-            let tag = usize::try_from(completion.tag).unwrap_or(usize::MAX);
-            if let Some(flight) = self.flights[tag].take() {
-                self.free.push(tag);
-                self.account(now, &flight);
+            if completion.tag == FLUSH {
                 if let Some(log) = &mut log {
+                    log.push(DiskCommand {
+                        arrived: self.flushes.since,
+                        completed: now,
+                        disk: 0,
+                        operation: Operation::Flush,
+                        start: Sectors::ZERO,
+                        count: Sectors::ZERO,
+                    });
+                }
+                let mut ended = std::mem::take(&mut self.flushes.running);
+                for tag in ended.drain(..) {
+                    done.extend(self.end(now, tag));
+                }
+            } else {
+                let tag = usize::try_from(completion.tag).unwrap_or(usize::MAX);
+                if let (Some(log), Some(flight)) = (&mut log, self.flights[tag]) {
                     log.push(DiskCommand {
                         arrived: flight.issued,
                         completed: now,
@@ -190,16 +261,30 @@ impl Drive {
                         count: flight.count,
                     });
                 }
-                done.push(flight.id);
+                if self.flights[tag].is_some_and(|flight| flight.then_flush) {
+                    self.flushes.data_in_flight -= 1;
+                    self.flushes.waiting.push(tag);
+                } else {
+                    done.extend(self.end(now, tag));
+                }
             }
             self.send_overflow(now);
         }
+        self.kick_flush(now);
         if self.free.len() == self.flights.len()
             && let Some(since) = self.busy_since.take()
         {
             self.statistics.busy += now - since;
         }
         self.refresh();
+    }
+
+    /// What the subject wanted of a flight is done.
+    fn end(&mut self, now: Nanos, tag: usize) -> Option<CommandId> {
+        let flight = self.flights[tag].take()?;
+        self.free.push(tag);
+        self.account(now, &flight);
+        Some(flight.id)
     }
 
     fn send_overflow(&mut self, now: Nanos) {

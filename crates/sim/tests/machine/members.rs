@@ -2,10 +2,12 @@
 //! when one of them goes.
 
 use crate::bench::{Bench, group, random, sequential, timed};
-use raidlab_array::{AdminError, Event, Slot};
-use raidlab_sim::{SimError, SubjectError};
+use raidlab_array::{AdminError, Event, Operation, Slot};
+use raidlab_sim::{DiskCommand, SimError, SubjectError};
 use raidlab_units::{Bytes, Nanos, Sectors};
 use raidlab_workload::{JobSpec, Pattern};
+use std::cell::RefCell;
+use std::rc::Rc;
 
 #[test]
 fn depth_32_over_two_members_never_finds_a_full_queue() {
@@ -215,4 +217,43 @@ fn members_on_a_cable_read_in_turns() {
     let together = iops(2, true) / alone;
     assert!(apart > 1.4, "{apart}");
     assert!((0.7..1.05).contains(&together), "{together}");
+}
+
+/// Linux block/blk-flush.c: a write that is to be durable is written, and then the disk's
+/// cache is flushed. There is one flush at a time, for all who wait, and none while such
+/// a write is on its way.
+#[test]
+fn durable_writes_share_flushes() {
+    let mut machine = Bench {
+        members: 1,
+        ..Bench::default()
+    }
+    .machine();
+    let commands: Rc<RefCell<Vec<DiskCommand>>> = Rc::default();
+    let log = commands.clone();
+    machine.watch_commands(Box::new(move |command| log.borrow_mut().push(*command)));
+    let job = JobSpec {
+        sync_writes: true,
+        num_jobs: 4,
+        ..random(Pattern::RandWrite, 1, 100)
+    };
+    let result = machine.run(&group([job])).expect("runs");
+    assert_eq!(result.writes().ios, 400);
+    let commands = commands.borrow();
+    let of = |operation| {
+        let all = commands.iter().filter(move |it| it.operation == operation);
+        all.map(|it| (it.arrived, it.completed)).collect::<Vec<_>>()
+    };
+    let (writes, flushes) = (of(Operation::Write), of(Operation::Flush));
+    assert_eq!(writes.len(), 400);
+    assert!((100..400).contains(&flushes.len()), "{}", flushes.len());
+    assert!(flushes.windows(2).all(|pair| pair[0].1 <= pair[1].0));
+    for (since, until) in &writes {
+        assert!(flushes.iter().any(|(begun, _)| begun >= until));
+        assert!(
+            !flushes
+                .iter()
+                .any(|(begun, _)| since < begun && begun < until)
+        );
+    }
 }
