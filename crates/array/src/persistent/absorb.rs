@@ -146,7 +146,9 @@ impl PersistentArray {
         self.resync_waits = false;
         self.degraded = true;
         self.unrecorded.insert(slot);
-        if let Some(intent) = &mut self.intent {
+        if let Some(intent) = &mut self.intent
+            && !self.settings.imitates_md
+        {
             intent.keep_cleared();
         }
         self.want_superblocks = true;
@@ -249,6 +251,14 @@ impl PersistentArray {
                 self.resync_waits = false;
             }
         }
+        if self.settings.imitates_md
+            && !self.degraded
+            && self.is_in_sync()
+            && let Some(intent) = &mut self.intent
+        {
+            // What was kept for the member that was missing may go.
+            intent.resynced(Superblock::IN_SYNC);
+        }
     }
 
     /// A request is done: it may be acknowledged unless something has to be
@@ -264,8 +274,11 @@ impl PersistentArray {
                 finished.result,
                 Err(RequestError::NoMember | RequestError::Failed)
             );
+            // md keeps the bits of those writes only that end while a member is missing
+            // (Linux 6.12 drivers/md/md-bitmap.c, `bitmap_endwrite`), until it is filled.
+            let lacks = self.settings.imitates_md && self.is_degraded();
             if let Some(intent) = &mut self.intent {
-                intent.end(tracked.chunks, differs);
+                intent.end(tracked.chunks, differs || lacks);
             }
             if differs {
                 self.out_of_sync(tracked.span);

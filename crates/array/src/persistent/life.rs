@@ -9,6 +9,7 @@ use crate::mutation::{self, Mutation};
 use crate::request::{Outputs, Request, Slot};
 use raidlab_metadata::Superblock;
 use raidlab_units::Sectors;
+use std::collections::VecDeque;
 
 impl PersistentArray {
     /// Does all that can be done now.
@@ -36,6 +37,9 @@ impl PersistentArray {
 
     /// Sends the held requests that need to wait no longer, in order.
     fn release(&mut self, out: &mut Outputs) -> bool {
+        if self.settings.imitates_md && self.stripes.is_none() {
+            return self.release_each(out);
+        }
         let mut progress = false;
         while let Some(request) = self.held.front() {
             if !self.may_go(request) {
@@ -47,6 +51,21 @@ impl PersistentArray {
             self.writes += 1;
             self.pass_to_engine(request, out);
             progress = true;
+        }
+        progress
+    }
+
+    /// md with copies: each process waits for its own bits (`raid1_unplug`), and whose
+    /// bits are set already passes those that wait.
+    fn release_each(&mut self, out: &mut Outputs) -> bool {
+        let (go, wait): (VecDeque<_>, _) = std::mem::take(&mut self.held)
+            .into_iter()
+            .partition(|request| self.may_go(request));
+        self.held = wait;
+        let progress = !go.is_empty();
+        for request in go {
+            self.writes += 1;
+            self.pass_to_engine(request, out);
         }
         progress
     }
@@ -145,7 +164,9 @@ impl PersistentArray {
     /// Whether the bitmap's bits stay as they are: without leave to write, and
     /// while a member lacks what they stand for.
     fn keeps_bits(&self) -> bool {
-        let degraded = self.is_degraded() && !mutation::is(Mutation::BitmapClearedDegraded);
+        let degraded = self.is_degraded()
+            && !self.settings.imitates_md
+            && !mutation::is(Mutation::BitmapClearedDegraded);
         degraded || self.mode != Mode::ReadWrite
     }
 

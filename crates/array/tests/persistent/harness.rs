@@ -147,7 +147,8 @@ impl World {
         while self.step(None) {}
     }
 
-    fn assemble_with(
+    /// The same with another engine; one that imitates md is an array that does.
+    pub fn assemble_with(
         disks: BTreeMap<u16, Disk>,
         log: bool,
         change: impl FnOnce(&mut AssembleOptions),
@@ -188,6 +189,7 @@ impl World {
         let policy = "md-6.9".parse().unwrap();
         let mut options = EngineOptions::new(policy);
         change_engine(&mut options);
+        settings.imitates_md = options.recovery.threads.is_some();
         let array =
             PersistentArray::start(assembly, &options, settings, Nanos(0), &mut out).unwrap();
         let mut world = Self {

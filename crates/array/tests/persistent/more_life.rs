@@ -1,7 +1,7 @@
 //! Bad blocks, read-only arrays, failed writes, growth.
 
 use crate::harness::{DATA_OFFSET, Landing, Make, SECTOR, USED, World, slot};
-use raidlab_array::{AssembleError, AssembleOptions, Operation, RequestError, Update};
+use raidlab_array::{AssembleError, AssembleOptions, MdThreads, Operation, RequestError, Update};
 use raidlab_geometry::Level;
 use raidlab_metadata::Superblock;
 use raidlab_units::{Nanos, Sectors};
@@ -243,4 +243,55 @@ fn a_degraded_array_does_not_grow() {
         to_the_full(options);
     });
     assert!(matches!(refused.err(), Some(AssembleError::CannotGrow(_))));
+}
+
+/// A mirror of our own, and one as md has it.
+fn ours_and_mds() -> [(bool, World); 2] {
+    [false, true].map(|imitates_md| {
+        let disks = Make::new(Level::Raid1, 2).disks();
+        let world = World::assemble_with(
+            disks,
+            false,
+            |_| (),
+            |engine| {
+                engine.recovery.threads = imitates_md.then_some(MdThreads {
+                    turnaround: Nanos::ZERO,
+                });
+            },
+        );
+        (imitates_md, world.unwrap())
+    })
+}
+
+/// Without a member all bits of an array of our own stay. md decides by write: what was
+/// written while all were there goes, what ended while one was missing stays.
+#[test]
+fn md_keeps_the_bits_of_writes_that_end_while_a_member_is_missing() {
+    for (imitates_md, mut world) in ours_and_mds() {
+        world.write(0, 8, 1);
+        world.disks.get_mut(&1).unwrap().dead = true;
+        world.write(128, 8, 2);
+        world.run_for(Nanos::from_secs(20));
+        let bitmap = world.disks[&0].metadata().bitmap.unwrap();
+        assert!(bitmap.test(2), "the second write's");
+        assert_eq!(bitmap.test(0), !imitates_md, "the first one's");
+    }
+}
+
+/// Linux drivers/md/raid1.c, `raid1_unplug`: each process waits for its own bits.
+#[test]
+fn with_md_a_write_whose_bits_are_set_passes_one_that_waits() {
+    for (imitates_md, mut world) in ours_and_mds() {
+        world.write(0, 8, 1);
+        let waits = world.submit(Operation::Write, 128, 8, 2);
+        let passes = world.submit(Operation::Write, 8, 8, 3);
+        let (first, second) = match imitates_md {
+            true => (passes, waits),
+            false => (waits, passes),
+        };
+        world.wait(first).unwrap();
+        let known = world.finished.iter().any(|finished| finished.id == second);
+        assert!(!known, "imitates md: {imitates_md}");
+        world.wait(second).unwrap();
+    }
 }
