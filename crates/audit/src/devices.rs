@@ -295,7 +295,7 @@ pub(crate) fn is_mirror(case: &Case<'_>, row: &Measurement) -> Option<bool> {
 }
 
 /// Classes of jobs that are about an array which is not whole.
-const UNSETTLED_CLASSES: [&str; 4] = ["resync", "recovery", "rebuild", "degraded"];
+const UNSETTLED_CLASSES: [&str; 5] = ["resync", "recovery", "rebuild", "degraded", "check"];
 
 /// Whether a class is of such jobs: one of those words, or a name that begins with one
 /// and a dash, as `resync-writes`.

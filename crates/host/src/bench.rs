@@ -286,6 +286,7 @@ fn do_step(
 ) -> Result<(), HostError> {
     match step {
         PlannedStep::Event(event) => session.event(*event),
+        PlannedStep::Check => session.check_all(),
         PlannedStep::Wait(wait) => pass(session, *wait, watch),
         PlannedStep::Job(job) => {
             // A job that prepares is done again, as the array has been built

@@ -8,7 +8,7 @@ use crate::session::{built, make_and_mount, spec};
 use crate::standing::take_down_commands;
 use raidlab_inventory::counters::memory_state;
 use raidlab_lab::{
-    Condition, Event, EventKind, Experiment, PlannedJob, PlannedStep, Wait, When, event_in_words,
+    CHECK_IN_WORDS, Condition, Event, EventKind, Experiment, PlannedJob, PlannedStep, Wait, When, event_in_words,
     wait_in_words,
 };
 use raidlab_shell::{Command, Effect};
@@ -95,6 +95,9 @@ pub fn check_events(experiment: &Experiment, built: &Built) -> Result<(), HostEr
         words.any(|pair| pair == ["--activate", "n"])
     };
     for step in &experiment.steps {
+        if *step == PlannedStep::Check {
+            system.check_all(built)?;
+        }
         if let PlannedStep::Event(event) = step {
             let commands = event_commands(*event, system, built)?;
             if experiment.filesystem.is_some() && commands.iter().any(deactivates) {
@@ -224,6 +227,10 @@ impl Plan {
             PlannedStep::Event(event) => {
                 self.line(&format!("  step {number:<3}  {}", event_in_words(*event)));
                 self.commands(&event_commands(*event, system, built)?);
+            }
+            PlannedStep::Check => {
+                self.line(&format!("  step {number:<3}  {CHECK_IN_WORDS}"));
+                self.commands(&system.check_all(built)?);
             }
             PlannedStep::Job(_) => {
                 if let Some((job, invocation)) = invocations.next() {

@@ -12,7 +12,7 @@ use crate::sampler::{Sampler, kernel_name, nanoseconds};
 use crate::standing::{Standing, mounts, run_patiently};
 use raidlab_inventory::counters::Foreign;
 use raidlab_inventory::{Inventory, System};
-use raidlab_lab::{Deeds, Event, EventKind, Experiment};
+use raidlab_lab::{CHECK_IN_WORDS, Deeds, Event, EventKind, Experiment};
 use raidlab_shell::{Answer, Claim, Command, Effect, Exchange, Observed, Request, Target};
 use raidlab_store::{CommandRecord, EventRecord, Records, Scope};
 use raidlab_systems::{
@@ -248,6 +248,21 @@ impl<'a> Session<'a> {
         let text = format!("member {} ({device}) {text}", event.member);
         self.note(event.kind.name(), Some(u32::from(event.member)), text);
         self.deeds.happens(event);
+        for command in commands {
+            run_patiently(&self.target, &command)?;
+        }
+        self.changed = self.now();
+        Ok(())
+    }
+
+    /// A check of the whole array begins.
+    ///
+    /// # Errors
+    /// When the array cannot do it, or a command fails.
+    pub fn check_all(&mut self) -> Result<(), HostError> {
+        let commands = self.system().check_all(&self.built)?;
+        self.note("check", None, CHECK_IN_WORDS.to_owned());
+        self.deeds.checks();
         for command in commands {
             run_patiently(&self.target, &command)?;
         }

@@ -188,7 +188,7 @@ fn queue_depth(configs: &[DeviceConfig]) -> usize {
 fn time_limit(experiment: &Experiment) -> Nanos {
     let steps = experiment.steps.iter().map(|step| match step {
         PlannedStep::Wait(Wait::Time(time) | Wait::Until { at_most: time, .. }) => *time,
-        PlannedStep::Event(_) => Nanos::ZERO,
+        PlannedStep::Event(_) | PlannedStep::Check => Nanos::ZERO,
         PlannedStep::Job(job) => longest(job),
         PlannedStep::Rounds(rounds) => {
             let once = rounds.jobs.iter().map(longest).fold(Nanos::ZERO, sum);

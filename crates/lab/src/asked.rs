@@ -101,6 +101,11 @@ impl Deeds {
         };
     }
 
+    /// A check of the whole array begins.
+    pub const fn checks(&mut self) {
+        self.unsettled = true;
+    }
+
     /// The suite has waited until nothing was copied any more.
     pub const fn settled(&mut self) {
         self.unsettled = false;
@@ -150,5 +155,7 @@ mod tests {
         assert_eq!(deeds.away(), 0);
         deeds.settled();
         assert!(!deeds.allows_sync() && !deeds.allows_degraded());
+        deeds.checks();
+        assert!(deeds.allows_sync());
     }
 }

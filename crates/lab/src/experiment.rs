@@ -87,6 +87,8 @@ pub enum PlannedStep {
     Job(PlannedJob),
     /// Something happens to a member.
     Event(Event),
+    /// A check of the whole array begins.
+    Check,
     /// Time passes; a rebuild goes on.
     Wait(Wait),
     /// Jobs in rounds until a figure is steady.
@@ -241,9 +243,10 @@ impl Experiment {
                 continue;
             }
             steps.push(match step {
-                Step::Event(_) if whole => break,
+                Step::Event(_) | Step::Check if whole => break,
                 Step::Job(job) if whole && !job.events.is_empty() => break,
                 Step::Event(event) => PlannedStep::Event(*event),
+                Step::Check => PlannedStep::Check,
                 Step::Wait(wait) => PlannedStep::Wait(*wait),
                 Step::Job(job) => PlannedStep::Job(plan_job(job, &mut sequence, queue)),
                 Step::Rounds(rounds) => PlannedStep::Rounds(Rounds {
@@ -286,7 +289,7 @@ impl Experiment {
         self.steps.iter().flat_map(|step| match step {
             PlannedStep::Job(job) => std::slice::from_ref(job),
             PlannedStep::Rounds(rounds) => &rounds.jobs,
-            PlannedStep::Event(_) | PlannedStep::Wait(_) => &[],
+            PlannedStep::Event(_) | PlannedStep::Check | PlannedStep::Wait(_) => &[],
         })
     }
 
@@ -296,7 +299,7 @@ impl Experiment {
     pub fn may_sync(&self) -> bool {
         let build = self.subject.build.as_ref();
         let resyncs = build.is_some_and(ArraySpec::has_first_sync);
-        let happens = |step: &PlannedStep| matches!(step, PlannedStep::Event(_));
+        let happens = |step: &PlannedStep| matches!(step, PlannedStep::Event(_) | PlannedStep::Check);
         resyncs || self.steps.iter().any(happens) || self.jobs().any(|job| !job.events.is_empty())
     }
 

@@ -50,4 +50,4 @@ pub use suite::{
     Begin, Condition, Event, EventKind, FIRST_DRAW, Job, QueueRule, Region, Rounds, Step, Suite,
     TimedEvent, Wait, When, Work,
 };
-pub use words::{describe_job, event_in_words, wait_in_words};
+pub use words::{CHECK_IN_WORDS, describe_job, event_in_words, wait_in_words};

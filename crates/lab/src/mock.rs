@@ -63,7 +63,7 @@ impl Bench for MockBench {
             }
             match planned {
                 PlannedStep::Wait(Wait::Time(time)) => clock += *time,
-                PlannedStep::Wait(Wait::Until { .. }) => {}
+                PlannedStep::Wait(Wait::Until { .. }) | PlannedStep::Check => {}
                 PlannedStep::Event(event) => {
                     let present = matches!(event.kind, EventKind::Insert | EventKind::ReAdd);
                     letters[usize::from(event.member)] = if present { 'U' } else { '_' };

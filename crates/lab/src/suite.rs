@@ -87,6 +87,8 @@ pub enum Step {
     Job(Job),
     /// Something happens to a member.
     Event(Event),
+    /// A check of the whole array begins: all is read and compared, nothing changed.
+    Check,
     /// Time passes; a rebuild goes on.
     Wait(Wait),
     /// Jobs in rounds until a figure is steady.
@@ -100,7 +102,7 @@ impl Step {
         match self {
             Self::Job(job) => std::slice::from_ref(job),
             Self::Rounds(rounds) => &rounds.jobs,
-            Self::Event(_) | Self::Wait(_) => &[],
+            Self::Event(_) | Self::Check | Self::Wait(_) => &[],
         }
     }
 }
@@ -403,7 +405,7 @@ impl Suite {
         let of_steps = self.steps.iter().flat_map(|step| match step {
             Step::Event(event) => vec![event.member],
             Step::Job(job) => job.events.iter().map(|timed| timed.event.member).collect(),
-            Step::Rounds(_) | Step::Wait(_) => Vec::new(),
+            Step::Rounds(_) | Step::Check | Step::Wait(_) => Vec::new(),
         });
         let of_subjects = self.subjects.iter().flat_map(|subject| {
             let members = subject.members.iter().flatten();

@@ -48,6 +48,7 @@ impl Suite {
             let mut lines = match step {
                 Step::Wait(wait) => vec![wait_in_words(*wait)],
                 Step::Event(event) => vec![event_in_words(*event)],
+                Step::Check => vec![CHECK_IN_WORDS.to_owned()],
                 Step::Job(job) => job_in_words(job),
                 Step::Rounds(rounds) => rounds_in_words(rounds, job_in_words),
             };
@@ -117,6 +118,7 @@ impl Experiment {
             let lines = match step {
                 PlannedStep::Wait(wait) => vec![wait_in_words(*wait)],
                 PlannedStep::Event(event) => vec![event_in_words(*event)],
+                PlannedStep::Check => vec![CHECK_IN_WORDS.to_owned()],
                 PlannedStep::Job(job) => planned_in_words(job),
                 PlannedStep::Rounds(rounds) => rounds_in_words(rounds, planned_in_words),
             };
@@ -315,6 +317,9 @@ pub fn wait_in_words(wait: Wait) -> String {
         }
     }
 }
+
+/// The beginning of a check in words.
+pub const CHECK_IN_WORDS: &str = "begin a check of all members; nothing is changed";
 
 /// An event in words.
 #[must_use]

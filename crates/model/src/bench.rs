@@ -6,7 +6,7 @@ use crate::facts;
 use crate::row::rows;
 use raidlab_array::{Operation, Slot, SyncKind};
 use raidlab_lab::{
-    ArrayLook, Bench, BenchError, Condition, Deeds, Event, EventKind, Experiment, Files, Finish,
+    ArrayLook, Bench, BenchError, CHECK_IN_WORDS, Condition, Deeds, Event, EventKind, Experiment, Files, Finish,
     Observer, PlannedStep, Progress, SyncLook, Wait, event_in_words,
 };
 use raidlab_sim::{DiskCommand, Machine, SimError, SubjectState};
@@ -211,6 +211,19 @@ fn do_step(
                 EventKind::Insert | EventKind::ReAdd => machine.insert(slot),
             }
         }
+        PlannedStep::Check => {
+            deeds.checks();
+            observer.record(Records {
+                events: vec![EventRecord {
+                    kind: "check".to_owned(),
+                    member: None,
+                    text: CHECK_IN_WORDS.to_owned(),
+                    ..happening_at(experiment, machine.now())
+                }],
+                ..Records::default()
+            });
+            machine.check()
+        }
         PlannedStep::Job(job) => {
             let mut group = job.work.group().cloned().unwrap_or_default();
             if plan.ablations.contains(&Ablation::FioClock) {
@@ -239,6 +252,16 @@ fn do_step(
 /// Something that the suite does to a member, for the time line.
 fn happening(event: Event, experiment: &Experiment, now: Nanos) -> EventRecord {
     EventRecord {
+        kind: event.kind.name().to_owned(),
+        member: Some(u32::from(event.member)),
+        text: event_in_words(event),
+        ..happening_at(experiment, now)
+    }
+}
+
+/// Something that happens to an experiment's array, with nothing said of it yet.
+fn happening_at(experiment: &Experiment, now: Nanos) -> EventRecord {
+    EventRecord {
         scope: Scope {
             host: experiment.host.clone(),
             subject: experiment.subject.name.clone(),
@@ -247,9 +270,9 @@ fn happening(event: Event, experiment: &Experiment, now: Nanos) -> EventRecord {
             repetition: Some(experiment.repetition),
         },
         at_ns: now.0,
-        kind: event.kind.name().to_owned(),
-        member: Some(u32::from(event.member)),
-        text: event_in_words(event),
+        kind: String::new(),
+        member: None,
+        text: String::new(),
     }
 }
 

@@ -376,7 +376,10 @@ fn check_modelled(experiment: &Experiment) -> Result<(), BuildError> {
             PlannedStep::Event(event) if event.kind == EventKind::ReAdd => {
                 return refuse("write-intent bitmap to re-add a member by".to_owned());
             }
-            PlannedStep::Event(_) => {}
+            PlannedStep::Check if experiment.subject.kind != SubjectKind::Array => {
+                return refuse(format!("check of subject `{}`", experiment.subject.name));
+            }
+            PlannedStep::Event(_) | PlannedStep::Check => {}
             PlannedStep::Rounds(rounds) => return refuse(format!("rounds (`{}`)", rounds.name)),
             PlannedStep::Job(job) => {
                 if !job.events.is_empty() {

@@ -171,6 +171,34 @@ fn a_member_comes_back_in_the_time_that_its_disk_takes() {
     }
 }
 
+/// A check reads all members as fast as they go while nothing else does, and steps
+/// aside for jobs; it changes nothing.
+#[test]
+fn a_check_reads_all_members_and_leaves_jobs_their_part() {
+    let wait = "[[step]]\nwait = \"5s\"\n";
+    let steps = format!(
+        "{}[[step]]\nevent = \"check\"\n{wait}{}",
+        random("alone", "randread", 8, 3),
+        random("beside", "randread", 8, 3)
+    );
+    for subject in [
+        "md-raid1-clean",
+        "md-raid5-clean",
+        "md-raid6-clean",
+        "md-raid10-clean",
+    ] {
+        let rows = run(&format!("check-{subject}"), subject, 4, &steps);
+        assert!(rows[0].sync_percent_start.is_none(), "{subject}");
+        let percent = rows[1].sync_percent_start.expect("a check runs");
+        assert!((0.005..0.1).contains(&percent), "{subject}: {percent}");
+        let kept = rows[1].iops / rows[0].iops;
+        assert!((0.2..0.97).contains(&kept), "{subject}: {kept}");
+        for member in &rows[1].members {
+            assert!(member.read_ios > 0 && member.write_ios == 0, "{subject}");
+        }
+    }
+}
+
 #[test]
 fn every_cell_held_back_can_be_modelled() {
     let files = Files::default();

@@ -209,6 +209,15 @@ impl Machine {
         self.after_verb(result)
     }
 
+    /// Begins a check of all that the subject has more than once.
+    ///
+    /// # Errors
+    /// Whatever the subject says, and what [`Self::run`] says.
+    pub fn check(&mut self) -> Result<(), SimError> {
+        let result = self.subject.check(self.now, &mut self.outputs);
+        self.after_verb(result)
+    }
+
     fn after_verb(&mut self, result: Result<(), SubjectError>) -> Result<(), SimError> {
         result.map_err(SimError::Subject)?;
         self.pump();

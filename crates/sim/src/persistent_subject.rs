@@ -215,6 +215,12 @@ impl Subject for PersistentSubject {
         Ok(())
     }
 
+    fn check(&mut self, now: Nanos, out: &mut Outputs) -> Result<(), SubjectError> {
+        self.begin(out);
+        let begun = self.array.check(now, out);
+        begun.map_err(|error| refused(&error))
+    }
+
     fn sync(&self) -> Option<SyncProgress> {
         let status = self.array.status().sync?;
         if self.counts_array_sectors(&status) {

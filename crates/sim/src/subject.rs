@@ -78,6 +78,13 @@ pub trait Subject {
     /// # Errors
     /// Where the subject's state does not allow it.
     fn insert(&mut self, now: Nanos, slot: Slot, out: &mut Outputs) -> Result<(), SubjectError>;
+    /// Begins to read and compare all that is there more than once.
+    ///
+    /// # Errors
+    /// Where the subject's state does not allow it, or there is nothing to compare.
+    fn check(&mut self, _now: Nanos, _out: &mut Outputs) -> Result<(), SubjectError> {
+        Err(SubjectError("it has no check".to_owned()))
+    }
     /// Resync or recovery, where one runs.
     fn sync(&self) -> Option<SyncProgress>;
     /// A sync runs or is about to.

@@ -326,6 +326,19 @@ pub trait ArraySystem: Send + Sync {
     /// Where the system has no such verb.
     fn re_add(&self, array: &Built, slot: usize) -> Result<Vec<Command>, SystemError>;
 
+    /// The commands that begin a check: all that is there more than once is read and
+    /// compared, and nothing changed.
+    ///
+    /// # Errors
+    /// Where the system has no such verb, or none that is known here.
+    fn check_all(&self, _array: &Built) -> Result<Vec<Command>, SystemError> {
+        Err(SystemError::Unsupported {
+            system: self.title(),
+            what: "begin a check".to_owned(),
+            reason: "only md is known to".to_owned(),
+        })
+    }
+
     /// What its cache holds and has done; `None` where it has none.
     ///
     /// # Errors

@@ -81,7 +81,7 @@ impl<'a> Checker<'a> {
         doers: &[BTreeSet<usize>],
     ) -> Result<(), FileError> {
         match step {
-            ReadStep::Wait(_) => Ok(()),
+            ReadStep::Check | ReadStep::Wait(_) => Ok(()),
             ReadStep::Event(event, member) => doers
                 .iter()
                 .try_for_each(|doers| self.check_event(*event, member, doers)),

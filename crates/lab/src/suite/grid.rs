@@ -122,7 +122,7 @@ impl<'a> Grid<'a> {
         let nothing = [Combination::default()];
         let combinations = match read {
             ReadStep::Jobs { combinations, .. } => combinations,
-            ReadStep::Event(..) | ReadStep::Wait(_) => &nothing[..],
+            ReadStep::Event(..) | ReadStep::Check | ReadStep::Wait(_) => &nothing[..],
         };
         let mut doers = vec![BTreeSet::new(); combinations.len()];
         if let Some(chosen) = &raw.for_subjects {

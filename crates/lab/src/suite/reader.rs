@@ -262,6 +262,7 @@ impl<'a> Builder<'a> {
         }
         match read {
             ReadStep::Event(event, _) => self.pass(Step::Event(event), doers),
+            ReadStep::Check => self.pass(Step::Check, doers),
             ReadStep::Wait(wait) => self.pass(Step::Wait(wait), doers),
             ReadStep::Jobs { jobs, .. } => {
                 for ((job, footprint), doers) in jobs.into_iter().zip(doers) {

@@ -22,7 +22,7 @@ use toml::Spanned;
 #[serde(deny_unknown_fields)]
 pub(super) struct RawStep {
     pub(super) job: Option<Spanned<String>>,
-    event: Option<Spanned<EventKind>>,
+    event: Option<Spanned<RawEvent>>,
     wait: Option<Spanned<RawWait>>,
     wait_sync_percent: Option<Spanned<f64>>,
     at_most: Option<Spanned<Time>>,
@@ -53,6 +53,30 @@ pub(super) struct RawStep {
 enum OneOrMany {
     One(String),
     Many(Vec<String>),
+}
+
+/// What `event` may be.
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum RawEvent {
+    Fail,
+    Remove,
+    Insert,
+    ReAdd,
+    Check,
+}
+
+impl RawEvent {
+    /// What happens to a member; `None`: it is the whole array's.
+    const fn of_member(self) -> Option<EventKind> {
+        match self {
+            Self::Fail => Some(EventKind::Fail),
+            Self::Remove => Some(EventKind::Remove),
+            Self::Insert => Some(EventKind::Insert),
+            Self::ReAdd => Some(EventKind::ReAdd),
+            Self::Check => None,
+        }
+    }
 }
 
 /// What `wait` may be.
@@ -100,6 +124,7 @@ pub(super) enum ReadStep {
         members: Vec<Range<usize>>,
     },
     Event(Event, Range<usize>),
+    Check,
     Wait(Wait),
 }
 
@@ -184,11 +209,18 @@ pub(super) fn read_step(
         return Err(document.invalid(span, what, remedy).into());
     }
     if let Some(event) = &raw.event {
+        let Some(kind) = event.get_ref().of_member() else {
+            if let Some(member) = &raw.member {
+                let what = "a check is of all members";
+                return Err(document.invalid(member.span(), what, "remove it").into());
+            }
+            return Ok(ReadStep::Check);
+        };
         let Some(member) = &raw.member else {
             return Err(missing(document, named, "member", "members count from 0").into());
         };
         let event = Event {
-            kind: *event.get_ref(),
+            kind,
             member: *member.get_ref(),
         };
         return Ok(ReadStep::Event(event, member.span()));

@@ -214,6 +214,7 @@ fn broken() -> Vec<(&'static str, String)> {
             "event without member",
             with("\n[[step]]\nevent = \"remove\"\n"),
         ),
+        ("check of one member", with(&event("check", 1))),
         ("event unknown", with(&event("pull", 1))),
         ("member unknown", with(&event("remove", 2))),
         ("insert too early", with(&event("insert", 1))),

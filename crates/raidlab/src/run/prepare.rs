@@ -293,7 +293,7 @@ pub fn shorten(suite: &mut Suite) {
     let jobs = suite.steps.iter_mut().flat_map(|step| match step {
         Step::Job(job) => std::slice::from_mut(job),
         Step::Rounds(rounds) => rounds.jobs.as_mut_slice(),
-        Step::Event(_) | Step::Wait(_) => &mut [],
+        Step::Event(_) | Step::Check | Step::Wait(_) => &mut [],
     });
     for job in jobs {
         job.work.edit_fio(|jobs| jobs.shorten(QUICK));

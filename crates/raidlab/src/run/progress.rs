@@ -94,6 +94,7 @@ fn name(step: &PlannedStep) -> String {
     match step {
         PlannedStep::Job(job) => format!("job {}", job.name),
         PlannedStep::Event(event) => format!("member {} changes", event.member),
+        PlannedStep::Check => "a check begins".to_owned(),
         PlannedStep::Wait(_) => "time passes".to_owned(),
         PlannedStep::Rounds(rounds) => format!("rounds of {}", rounds.name),
     }

@@ -80,7 +80,8 @@ pub struct Agreement {
     pub classes: Vec<ClassAgreement>,
     /// The cells beyond, the farthest first.
     pub beyond: Vec<BeyondCell>,
-    /// Cells that are in one of the runs only, or that an audit struck out.
+    /// Cells that are in one of the runs only, that an audit struck out, or whose time had
+    /// not ended.
     pub not_compared: usize,
 }
 
@@ -110,8 +111,8 @@ pub struct AgreementRow {
     pub label: String,
     /// Its class.
     pub class: String,
-    /// In the order of the places; `None` where a run has no such cell, or an
-    /// audit struck it out.
+    /// In the order of the places; `None` where a run has no such cell, an audit
+    /// struck it out, or its time had not ended.
     pub cells: Vec<Option<AgreementCell>>,
 }
 
@@ -237,7 +238,9 @@ fn beyond_cell(row: &ComparedRow, run: usize, cell: Option<&AgreementCell>) -> O
 
 fn cell(row: &ComparedRow, run: usize, bound: Option<f64>) -> Option<AgreementCell> {
     let (base, other) = (row.cells[0].as_ref()?, row.cells[run].as_ref()?);
-    if base.struck || other.struck || base.value <= 0.0 {
+    // Of a time that had not ended nobody knows how far it is from another.
+    let is_known = |cell: &ComparedCell| !cell.struck && !cell.at_least;
+    if !is_known(base) || !is_known(other) || base.value <= 0.0 {
         return None;
     }
     let percent = (other.value / base.value - 1.0) * 100.0;
@@ -434,6 +437,19 @@ mod tests {
         let classes = &agreement.classes[..agreement.classes.len() - 1];
         let cells: usize = classes.iter().map(|class| class.cells).sum();
         assert_eq!(cells, all.cells);
+    }
+
+    #[test]
+    fn a_time_that_had_not_ended_is_not_judged() {
+        let mut found = compare(&[sample::data(), sample::data()]).unwrap();
+        let bounds = ["3".parse::<Bound>().unwrap()];
+        let before = found.agreement(1, &bounds);
+        let row = found.rows.iter_mut().find(|row| row.cells[1].is_some());
+        let cell = row.unwrap().cells[1].as_mut().unwrap();
+        (cell.at_least, cell.value) = (true, cell.value * 100.0);
+        let after = found.agreement(1, &bounds);
+        assert_eq!(after.not_compared, before.not_compared + 1);
+        assert_eq!(after.beyond.len(), before.beyond.len());
     }
 
     #[test]

@@ -386,6 +386,10 @@ impl ArraySystem for MdSpec {
         plan::re_add(self, array, slot)
     }
 
+    fn check_all(&self, array: &Built) -> Result<Vec<Command>, SystemError> {
+        plan::check_all(self, array)
+    }
+
     fn settings(&self, target: &dyn Target, array: &Built) -> Result<Vec<ReadBack>, SystemError> {
         settings::settings(self, target, array)
     }

@@ -132,7 +132,8 @@ impl Agreement {
             let others = count(self.not_compared, "is", "are");
             let _ = write!(
                 words,
-                "; {others} not compared: in one run only, or struck out by its audit"
+                "; {others} not compared: in one run only, struck out by its audit, or a time that \
+                 had not ended"
             );
         }
         words.push('.');

@@ -182,6 +182,18 @@ pub(super) fn re_add(
     Ok(vec![re_add])
 }
 
+/// As `mdadm --action=check` does it.
+pub(super) fn check_all(spec: &MdSpec, array: &Built) -> Result<Vec<Command>, SystemError> {
+    if !spec.level.redundant() {
+        return Err(SystemError::Unsupported {
+            system: spec.title(),
+            what: "begin a check".to_owned(),
+            reason: "it has no redundancy".to_owned(),
+        });
+    }
+    Ok(vec![set(&attribute(&array.name, "sync_action"), "check")])
+}
+
 pub(super) fn destroy(array: &Built) -> Vec<Command> {
     vec![
         Command::changes("mdadm", ["--stop", &device(&array.name)]),

@@ -97,6 +97,11 @@ fn verbs_on_a_member() {
             "fail of stripes",
             text(spec("level = 'raid0'").fail(&array, 1)),
         ),
+        ("check", text(mirror.check_all(&array))),
+        (
+            "check of stripes",
+            text(spec("level = 'raid0'").check_all(&array)),
+        ),
         ("destroy", text(Ok(mirror.destroy(&array)))),
     ];
     let seen: String = verbs
