@@ -8,8 +8,8 @@ use crate::session::{built, make_and_mount, spec};
 use crate::standing::take_down_commands;
 use raidlab_inventory::counters::memory_state;
 use raidlab_lab::{
-    CHECK_IN_WORDS, Condition, Event, EventKind, Experiment, PlannedJob, PlannedStep, Wait, When, event_in_words,
-    wait_in_words,
+    CHECK_IN_WORDS, Condition, Event, EventKind, Experiment, PlannedJob, PlannedStep, Wait, When,
+    event_in_words, wait_in_words,
 };
 use raidlab_shell::{Command, Effect};
 use raidlab_systems::{Access, ArraySystem, Built, Need, SystemError};

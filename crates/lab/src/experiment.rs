@@ -299,7 +299,8 @@ impl Experiment {
     pub fn may_sync(&self) -> bool {
         let build = self.subject.build.as_ref();
         let resyncs = build.is_some_and(ArraySpec::has_first_sync);
-        let happens = |step: &PlannedStep| matches!(step, PlannedStep::Event(_) | PlannedStep::Check);
+        let happens =
+            |step: &PlannedStep| matches!(step, PlannedStep::Event(_) | PlannedStep::Check);
         resyncs || self.steps.iter().any(happens) || self.jobs().any(|job| !job.events.is_empty())
     }
 

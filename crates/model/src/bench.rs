@@ -6,8 +6,8 @@ use crate::facts;
 use crate::row::rows;
 use raidlab_array::{Operation, Slot, SyncKind};
 use raidlab_lab::{
-    ArrayLook, Bench, BenchError, CHECK_IN_WORDS, Condition, Deeds, Event, EventKind, Experiment, Files, Finish,
-    Observer, PlannedStep, Progress, SyncLook, Wait, event_in_words,
+    ArrayLook, Bench, BenchError, CHECK_IN_WORDS, Condition, Deeds, Event, EventKind, Experiment,
+    Files, Finish, Observer, PlannedStep, Progress, SyncLook, Wait, event_in_words,
 };
 use raidlab_sim::{DiskCommand, Machine, SimError, SubjectState};
 use raidlab_store::output::OutputError;
