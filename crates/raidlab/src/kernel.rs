@@ -203,8 +203,8 @@ struct Bar {
     begun: Instant,
     /// The step that goes on.
     step: Step,
-    /// Of the whole build, when this one began: one that goes on where it was has done
-    /// something before.
+    /// The share of the whole that was done when this one began: one that goes on where it
+    /// was has done something before.
     first: Option<f64>,
     told: Instant,
 }
@@ -235,6 +235,16 @@ impl Bar {
     }
 }
 
+/// A share of the whole, on the bar.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a share between 0 and 1"
+)]
+fn position(done: f64) -> u64 {
+    (done * 1000.0) as u64
+}
+
 /// The time that is left where a build that began at the share `first` has come to `done`
 /// in `elapsed`; `None` as long as too little is done to tell.
 fn left(first: f64, done: f64, elapsed: Duration) -> Option<Duration> {
@@ -254,24 +264,19 @@ fn in_words(time: Duration) -> String {
 impl Watcher for Bar {
     fn step(&mut self, step: Step) {
         self.step = step;
-        self.first.get_or_insert(step.part().0);
+        self.bar.set_position(position(step.part().0));
         self.bar.set_prefix(step.title());
         self.told = Instant::now();
         if self.bar.is_hidden() {
             output::say(step.title());
         }
-        self.share(0.0);
     }
 
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "a share between 0 and 1"
-    )]
     fn share(&mut self, share: f64) {
         let (begin, end) = self.step.part();
         let done = begin + share * (end - begin);
-        self.bar.set_position((done * 1000.0) as u64);
+        self.first.get_or_insert(done);
+        self.bar.set_position(position(done));
         let Some(left) = self.left(done) else {
             return;
         };

@@ -32,7 +32,8 @@ impl Runner {
     }
 
     /// Runs a program to its end; it prints about `lines` lines, or nobody
-    /// knows how many where that is 0.
+    /// knows how many where that is 0. What `make` has done before, in a build that was
+    /// interrupted, it does not print again: that counts as done.
     pub(crate) fn run(
         &self,
         command: &Command,
@@ -46,6 +47,7 @@ impl Runner {
             .open(&self.log)
             .map_err(on_log)?;
         writeln!(log, "+ {command}").map_err(on_log)?;
+        let said = fs::read(&self.log).map_err(on_log)?;
         let mut tail = File::open(&self.log).map_err(on_log)?;
         let begun = io::Seek::seek(&mut tail, io::SeekFrom::End(0)).map_err(on_log)?;
         let mut shell = vec!["-c".to_owned(), SCRIPT.to_owned()];
@@ -58,7 +60,11 @@ impl Runner {
             .environment
             .extend(command.environment.iter().cloned());
         let mut running = Local::new().start(&wrapped)?;
-        let mut seen = 0;
+        let mut seen = if command.program == "make" {
+            made(&said)
+        } else {
+            0
+        };
         let output = loop {
             if let Some(output) = running.poll()? {
                 break output;
@@ -98,6 +104,12 @@ impl Runner {
             tail: last_lines(&said, TAIL),
         }
     }
+}
+
+/// How much `make` says that it has made: `  CC      kernel/fork.o` and the like.
+fn made(log: &[u8]) -> u64 {
+    let lines = log.split(|byte| *byte == b'\n');
+    lines.filter(|line| line.starts_with(b"  ")).count() as u64
 }
 
 fn count_lines(file: &mut File) -> io::Result<u64> {
@@ -163,6 +175,14 @@ mod tests {
             error.ends_with("\n29\n30") && !error.contains("\n15\n"),
             "{error}"
         );
+    }
+
+    #[test]
+    fn what_make_has_made_before_counts() {
+        let log = b"+ tar -xJf linux.tar.xz\ntar: Write checkpoint 1000\n+ make linux\n\
+                    make: Entering directory\n  CC      init/main.o\n  AR      init/built-in.a\n";
+        assert_eq!(made(log), 2);
+        assert_eq!(made(b""), 0);
     }
 
     #[test]
