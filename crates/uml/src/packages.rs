@@ -37,7 +37,7 @@ impl Packages {
         self.folder.join("root")
     }
 
-    /// Their log.
+    /// The file with what apt and `dpkg-deb` said while the packages were fetched.
     pub(crate) fn log(&self) -> PathBuf {
         self.folder.join("fetch.log")
     }

@@ -44,7 +44,7 @@ pub(super) struct RawTable {
 
 /// Which of the suite's disks are a subject's members.
 pub(super) enum RawMembers {
-    /// These.
+    /// The disks at these positions of the suite's list, in this order.
     Listed(Vec<Spanned<u16>>),
     /// The first ones, so many; a key of the matrix in braces, or a number.
     First(String),

@@ -90,13 +90,13 @@ pub struct Agreement {
 pub struct BeyondCell {
     /// The job's name.
     pub job: String,
-    /// The subject.
+    /// The subject, and what else sets the row apart (file system, host).
     pub place: String,
     /// The job's class.
     pub class: String,
     /// Both figures, base first.
     pub figures: [String; 2],
-    /// Their unit.
+    /// The unit of both figures: `iops`, `MB/s`, `s`.
     pub unit: &'static str,
     /// How far it is, percent.
     pub percent: f64,

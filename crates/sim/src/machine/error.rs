@@ -13,7 +13,7 @@ pub enum SimError {
     Job {
         /// The job's name.
         job: String,
-        /// Why.
+        /// What of the job does not fit.
         #[source]
         source: JobError,
     },
@@ -22,9 +22,9 @@ pub enum SimError {
         "the simulation is stuck at {at}: {in_flight} requests in flight and no event ({waits})"
     )]
     Stuck {
-        /// When.
+        /// The virtual time at which this was found.
         at: Nanos,
-        /// How many.
+        /// How many requests have no answer.
         in_flight: usize,
         /// What waits for what: in the subject, and at its disks.
         waits: String,
@@ -32,9 +32,9 @@ pub enum SimError {
     /// Things happen without end, and time does not pass.
     #[error("time stands still at {at}: {events} events in one instant ({waits})")]
     TimeStandsStill {
-        /// When.
+        /// The instant that does not pass.
         at: Nanos,
-        /// How many.
+        /// How many events there were in it.
         events: u64,
         /// What waits for what: in the subject, and at its disks.
         waits: String,
@@ -42,7 +42,7 @@ pub enum SimError {
     /// A job ran far longer than anything sensible.
     #[error("the job did not end within {limit} of virtual time")]
     Endless {
-        /// The limit.
+        /// The virtual time that a job may take.
         limit: Nanos,
     },
     /// A request is not answered: its job will not end.
@@ -55,7 +55,7 @@ pub enum SimError {
         job: String,
         /// When this was found, since the start of the machine.
         at: Nanos,
-        /// The request.
+        /// The request in words: operation, size, place, and how many are in flight with it.
         what: String,
         /// How long a request may take.
         limit: Nanos,
@@ -65,7 +65,7 @@ pub enum SimError {
     /// A state of the subject did not come about.
     #[error("the wait did not end within {at_most} of virtual time ({waits})")]
     Waited {
-        /// The limit.
+        /// The virtual time that the wait was given.
         at_most: Nanos,
         /// What waits for what: in the subject, and at its disks.
         waits: String,

@@ -9,17 +9,17 @@ use raidlab_sim::{Host, Machine, MachineConfig, SimError, Subject, SubjectError,
 use raidlab_units::{Bytes, Nanos, Sectors};
 use raidlab_workload::{JobSpec, Pattern};
 
-/// Fails every read at once, and does all else at once; or, where `answers` is false,
-/// never answers, and looks at the clock once in a second.
+/// Fails every read at once, and does all else at once; or, with a `period`, never
+/// answers, and looks at the clock so often.
 struct FailsReads {
-    answers: bool,
+    period: Option<Nanos>,
     now: Nanos,
 }
 
 impl Subject for FailsReads {
     fn submit(&mut self, now: Nanos, request: Request, out: &mut Outputs) {
         self.now = now;
-        if !self.answers {
+        if self.period.is_some() {
             return;
         }
         let fails = request.operation == Operation::Read;
@@ -39,7 +39,7 @@ impl Subject for FailsReads {
     }
 
     fn next_tick(&self) -> Option<Nanos> {
-        (!self.answers).then_some(self.now + Nanos::SECOND)
+        self.period.map(|period| self.now + period)
     }
 
     fn waits(&self) -> Vec<String> {
@@ -91,10 +91,10 @@ impl Subject for FailsReads {
     }
 }
 
-fn machine(answers: bool) -> Machine {
+fn machine(period: Option<Nanos>) -> Machine {
     Machine::new(MachineConfig {
         subject: Box::new(FailsReads {
-            answers,
+            period,
             now: Nanos::ZERO,
         }),
         disks: Vec::new(),
@@ -109,7 +109,7 @@ fn machine(answers: bool) -> Machine {
 }
 
 fn run(tolerates_errors: [bool; 3]) -> Result<[u64; 2], SimError> {
-    let mut machine = machine(true);
+    let mut machine = machine(None);
     let job = JobSpec {
         pattern: Pattern::RandRw,
         size: Some(Bytes(1 << 20)),
@@ -132,10 +132,8 @@ fn a_job_goes_on_after_errors_that_it_tolerates() {
     assert!((90..170).contains(&writes), "half of 256: {writes}");
 }
 
-/// Until the job's end would have come after a year; the run has an error instead that
-/// says what waits for what.
-#[test]
-fn a_request_without_an_answer_ends_the_run() {
+/// The error of a job on a subject that never answers.
+fn never_ends(period: Nanos) -> SimError {
     let job = JobSpec {
         name: "patient".to_owned(),
         pattern: Pattern::RandWrite,
@@ -144,9 +142,15 @@ fn a_request_without_an_answer_ends_the_run() {
         engine: raidlab_workload::Engine::Libaio,
         ..JobSpec::default()
     };
-    let error = machine(false)
-        .run(&group([job]))
-        .expect_err("it never ends");
+    let end = machine(Some(period)).run(&group([job]));
+    end.expect_err("it never ends")
+}
+
+/// Until the job's end would have come after a year; the run has an error instead that
+/// says what waits for what.
+#[test]
+fn a_request_without_an_answer_ends_the_run() {
+    let error = never_ends(Nanos::SECOND);
     let SimError::Unanswered { at, .. } = &error else {
         panic!("{error}");
     };
@@ -160,4 +164,15 @@ fn a_request_without_an_answer_ends_the_run() {
     ] {
         assert!(text.contains(part), "{text}");
     }
+}
+
+/// A subject that wants to be asked again at once, for ever: the run would never end.
+#[test]
+fn an_instant_without_an_end_ends_the_run() {
+    let error = never_ends(Nanos::ZERO);
+    let SimError::TimeStandsStill { at, waits, .. } = &error else {
+        panic!("{error}");
+    };
+    assert!(*at < Nanos::SECOND, "{at}");
+    assert!(waits.contains("all waits for nobody"), "{waits}");
 }
