@@ -480,7 +480,7 @@ pub fn bands_file(bands: &[LeftOutBand]) -> String {
          # kind of disk and load: the real rate is `low` to `high` times the modelled one, and\n\
          # the ratio of two such figures on the same disks is off by `ratio` at most, either\n\
          # way. Made by `raidlab fit --left-out --toml` from facts/left-out.toml; what the\n\
-         # numbers rest on is in docs/accuracy.md. `disks` says on how many.\n\
+         # numbers rest on is in docs/notes/accuracy.md. `disks` says on how many.\n\
          schema = 1\n",
     );
     for LeftOutBand {

@@ -65,7 +65,7 @@ fn what_nobody_wrote_is_refused_by_name() {
 
 #[test]
 fn the_manual_s_figures_can_be_imported() {
-    let manual = include_str!("../../../docs/import.md");
+    let manual = include_str!("../../../docs/reference/import.md");
     let blocks: Vec<&str> = manual
         .split("```toml\n")
         .skip(1)

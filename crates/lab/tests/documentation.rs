@@ -1,4 +1,4 @@
-//! The examples of docs/files.md are read as a user's files are.
+//! The examples of docs/reference/files.md are read as a user's files are.
 //!
 //! An example is a name in bold and back quotes on a line of its own, then a
 //! block of TOML. The examples of disks and facts belong to other rooms and
@@ -8,11 +8,11 @@ use raidlab_lab::claims::Claims;
 use raidlab_lab::{Published, Subject, Suite};
 use std::path::Path;
 
-const FILES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/files.md");
+const FILES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/files.md");
 
 /// Names and texts of the examples, in the document's order.
 fn examples() -> Vec<(String, String)> {
-    let document = std::fs::read_to_string(FILES).expect("docs/files.md");
+    let document = std::fs::read_to_string(FILES).expect("docs/reference/files.md");
     let mut found = Vec::new();
     let mut lines = document.lines();
     while let Some(line) = lines.next() {
@@ -88,7 +88,7 @@ fn error(name: &str, from: &str, to: &str) -> String {
 
 #[test]
 fn mistakes_give_the_errors_that_the_documentation_shows() {
-    let document = std::fs::read_to_string(FILES).expect("docs/files.md");
+    let document = std::fs::read_to_string(FILES).expect("docs/reference/files.md");
     for error in [
         error("suite.toml", "member = 1", "member = 2"),
         error("suite.toml", "--iodepth", "--iodpeth"),

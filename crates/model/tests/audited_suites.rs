@@ -1,5 +1,5 @@
 //! Every rule of the audit over every suite that the model can run, its jobs cut at
-//! six seconds. What is found stands in `docs/audit-suites.md`, each finding with a
+//! six seconds. What is found stands in `docs/notes/audit-suites.md`, each finding with a
 //! verdict by somebody who knows the system: a finding that nobody has looked at, or
 //! one that is no longer found, fails here.
 //!
@@ -131,7 +131,7 @@ fn verdicts(document: &str) -> BTreeMap<String, String> {
 
 #[test]
 fn every_finding_in_the_model_s_suites_has_been_looked_at() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/audit-suites.md");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/notes/audit-suites.md");
     let document = std::fs::read_to_string(&path).expect("the document");
     let known = verdicts(&document);
     let mut table = String::new();

@@ -197,7 +197,7 @@ fn listing(what: &str) -> &'static str {
         "subject" => "`raidlab subjects` lists the subjects",
         "host" => "`raidlab subjects --hosts` lists the hosts",
         "disk preset" => "`raidlab disks` lists the presets",
-        _ => "docs/files.md tells which come with raidlab",
+        _ => "docs/reference/files.md tells which come with raidlab",
     }
 }
 

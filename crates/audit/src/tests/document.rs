@@ -1,4 +1,4 @@
-//! The catalogue for people, `docs/audit.md`, is written from the rules.
+//! The catalogue for people, `docs/reference/audit.md`, is written from the rules.
 
 use crate::{Family, Rule, rules};
 use std::fmt::Write;
@@ -37,15 +37,15 @@ fn document() -> String {
 
 #[test]
 fn the_catalogue_for_people_is_that_of_the_rules() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/audit.md");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/audit.md");
     let expected = document();
     if std::env::var_os("RAIDLAB_WRITE_DOCS").is_some() {
-        std::fs::write(&path, &expected).expect("docs/audit.md can be written");
+        std::fs::write(&path, &expected).expect("docs/reference/audit.md can be written");
     }
-    let found = std::fs::read_to_string(&path).expect("docs/audit.md can be read");
+    let found = std::fs::read_to_string(&path).expect("docs/reference/audit.md can be read");
     assert!(
         found == expected,
-        "docs/audit.md is stale: RAIDLAB_WRITE_DOCS=1 cargo test -p raidlab-audit"
+        "docs/reference/audit.md is stale: RAIDLAB_WRITE_DOCS=1 cargo test -p raidlab-audit"
     );
 }
 

@@ -404,7 +404,7 @@ fn a_stopped_array_leaves_no_socket() {
 #[test]
 fn a_block_device_needs_what_it_needs() {
     if Path::new("/dev/ublk-control").exists() {
-        // Here one could be made; ./check-ublk does it where it is nobody's.
+        // Here one could be made; checks/ublk does it where it is nobody's.
         return;
     }
     let place = Place::new(0);

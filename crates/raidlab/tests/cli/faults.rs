@@ -1,5 +1,5 @@
 //! The audit against the published comparisons: their known faults, found from
-//! imported data alone. The table is `docs/faults.md`, written anew with
+//! imported data alone. The table is `docs/notes/faults.md`, written anew with
 //! `RAIDLAB_WRITE_DOCS=1 cargo test -p raidlab faults`.
 
 use crate::lab::Lab;
@@ -287,14 +287,14 @@ fn known_faults_of_published_comparisons_are_found() {
         )
         .expect("written");
     }
-    let path = crates().parent().expect("the root").join("docs/faults.md");
+    let path = crates().parent().expect("the root").join("docs/notes/faults.md");
     if std::env::var_os("RAIDLAB_WRITE_DOCS").is_some() {
         fs::write(&path, &table).expect("written");
     }
     assert_eq!(
-        fs::read_to_string(&path).expect("docs/faults.md"),
+        fs::read_to_string(&path).expect("docs/notes/faults.md"),
         table,
-        "docs/faults.md is stale: RAIDLAB_WRITE_DOCS=1 cargo test -p raidlab faults"
+        "docs/notes/faults.md is stale: RAIDLAB_WRITE_DOCS=1 cargo test -p raidlab faults"
     );
 }
 

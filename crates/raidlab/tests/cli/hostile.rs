@@ -8,7 +8,7 @@
 //! the descriptors that it had at the beginning, and no more memory than before the
 //! last part of the flood.
 //!
-//! `./check-hostile` is the long form: HOSTILE_CONNECTIONS says how many.
+//! `checks/hostile` is the long form: HOSTILE_CONNECTIONS says how many.
 
 mod attacks;
 

@@ -1,7 +1,7 @@
 //! `raidlab resume`: a run that was killed, at any moment and as often as one likes,
 //! ends with the rows and records of one that was never killed.
 //!
-//! `./check-resume` kills 500 times; `RAIDLAB_RESUME_KILLS` says how often.
+//! `checks/resume` kills 500 times; `RAIDLAB_RESUME_KILLS` says how often.
 
 use crate::lab::{Lab, SUITE};
 use raidlab_store::{RunId, Store, StoreError};

@@ -1,4 +1,4 @@
-//! Whom each combination of security options lets in: the table of docs/array.md,
+//! Whom each combination of security options lets in: the table of docs/reference/array.md,
 //! walked cell by cell with clients of every kind.
 
 use raidlab_serve::client::{Client, ClientOptions, ClientTls, Place, Uri};
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-const DOCUMENT: &str = include_str!("../../../../docs/array.md");
+const DOCUMENT: &str = include_str!("../../../../docs/reference/array.md");
 
 /// Where certificates for tests are.
 pub(crate) fn certificates() -> PathBuf {

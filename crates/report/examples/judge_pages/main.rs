@@ -1,4 +1,4 @@
-//! Judges reports in a real browser: `./check-pages` runs it.
+//! Judges reports in a real browser: `checks/pages` runs it.
 //!
 //! `cargo run -p raidlab-report --example judge_pages -- [--self-test] [--screenshots FOLDER] FILE...`
 //!
