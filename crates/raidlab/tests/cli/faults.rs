@@ -287,7 +287,10 @@ fn known_faults_of_published_comparisons_are_found() {
         )
         .expect("written");
     }
-    let path = crates().parent().expect("the root").join("docs/notes/faults.md");
+    let path = crates()
+        .parent()
+        .expect("the root")
+        .join("docs/notes/faults.md");
     if std::env::var_os("RAIDLAB_WRITE_DOCS").is_some() {
         fs::write(&path, &table).expect("written");
     }

@@ -188,10 +188,16 @@ fn the_options_page_is_the_table() {
         let class = option.class.in_words();
         writeln!(page, "| {} | {class} | {model} |", names.join(", ")).expect("a string takes all");
     }
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/fio-options.md");
+    let path = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../docs/reference/fio-options.md"
+    );
     if std::env::var_os("RAIDLAB_WRITE_DOCS").is_some() {
         std::fs::write(path, &page).expect("the page is written");
     }
     let written = std::fs::read_to_string(path).unwrap_or_default();
-    assert!(written == page, "docs/reference/fio-options.md is not the table's");
+    assert!(
+        written == page,
+        "docs/reference/fio-options.md is not the table's"
+    );
 }
