@@ -94,6 +94,8 @@ pub enum Command {
     Fit(crate::fit::Arguments),
     /// Measure what each feature of the model is worth by leaving it out.
     Ablations(crate::ablations::Arguments),
+    /// Print a page for man(1).
+    Manual(crate::manual::Arguments),
     /// Print a completion script for a shell.
     Completions(crate::completions::Arguments),
 }
@@ -115,7 +117,7 @@ mod tests {
             .chain(all.get_subcommands_mut().map(|command| command.clone()))
             .filter_map(|command| command.get_after_help().map(ToString::to_string))
             .collect();
-        assert_eq!(helps.len(), 27, "each command has examples");
+        assert_eq!(helps.len(), 28, "each command has examples");
         let mut examples = 0;
         for line in helps.iter().flat_map(|help| help.lines()) {
             let Some(place) = line.find("raidlab ") else {

@@ -19,6 +19,7 @@ mod fit;
 mod import;
 mod interrupt;
 mod kernel;
+mod manual;
 mod output;
 mod report;
 mod resume;
@@ -70,6 +71,7 @@ fn main() -> ExitCode {
         Command::Disks(arguments) => disks::disks(&arguments),
         Command::Fit(arguments) => fit::fit(&arguments),
         Command::Ablations(arguments) => ablations::ablations(&arguments),
+        Command::Manual(arguments) => manual::manual(&arguments),
         Command::Completions(arguments) => completions::completions(&arguments),
     };
     match done {
