@@ -90,7 +90,11 @@ mod tests {
             .map(str::to_owned);
         found.push((path.to_vec(), options.collect()));
         for below in command.get_subcommands() {
-            let path: Vec<String> = path.iter().cloned().chain([below.get_name().to_owned()]).collect();
+            let path: Vec<String> = path
+                .iter()
+                .cloned()
+                .chain([below.get_name().to_owned()])
+                .collect();
             all(below, &path, found);
         }
     }
@@ -108,15 +112,26 @@ mod tests {
         for (path, options) in commands {
             let name = std::iter::once("raidlab").chain(path.iter().map(String::as_str));
             let name = name.collect::<Vec<_>>().join("-");
-            assert!(lines.lines().any(|line| line.split(' ').next() == Some(name.as_str())), "{name}");
+            assert!(
+                lines
+                    .lines()
+                    .any(|line| line.split(' ').next() == Some(name.as_str())),
+                "{name}"
+            );
             let text = String::from_utf8(page(&root, &path).expect("a page")).expect("UTF-8");
             // roff writes a hyphen that is one as `\\-`.
             let text = text.replace("\\-", "-");
             assert!(text.contains(&format!(".TH {name} 1")), "{name}: {text}");
             for option in options {
-                assert!(text.contains(&format!("--{option}")), "{name} lacks --{option}");
+                assert!(
+                    text.contains(&format!("--{option}")),
+                    "{name} lacks --{option}"
+                );
             }
-            assert!(path.len() != 1 || text.contains("raidlab "), "{name} has no example");
+            assert!(
+                path.len() != 1 || text.contains("raidlab "),
+                "{name} has no example"
+            );
         }
     }
 
