@@ -10,6 +10,7 @@ use crate::host::{Host, read_hosts, read_one};
 use crate::published::Published;
 use crate::subject::Subject;
 use crate::suite::Suite;
+use raidlab_data::Entry;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -95,55 +96,8 @@ pub enum Kind {
     Claims,
 }
 
-/// A file built into the program.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Entry {
-    /// The name it is found by.
-    pub name: &'static str,
-    /// Its text, comments included.
-    pub text: &'static str,
-}
-
-/// Entries out of a folder of the repository.
-macro_rules! entries {
-    ($folder:literal: $($name:literal),* $(,)?) => {
-        &[$(Entry {
-            name: $name,
-            text: include_str!(concat!("../../../", $folder, "/", $name, ".toml")),
-        }),*]
-    };
-}
-
-const SUITES: &[Entry] = entries!(
-    "suites": "mirror-2015", "mirror-2015-small", "md-levels", "md-seeds", "md-streams", "md-degraded", "md-held",
-    "zfs-volume", "quick", "snia-steady-state", "unequal-2008", "gmirror-md-2010",
-    "gmirror-md-2010-small", "ars-md-zfs-2020", "ars-md-zfs-2020-small", "freebsd-zfs-2021", "cache",
-);
-const PUBLISHED: &[Entry] = entries!(
-    "published": "mirror-2015", "unequal-2008", "gmirror-md-2010", "ars-md-zfs-2020",
-    "freebsd-zfs-2021",
-);
-const CLAIMS: &[Entry] = entries!(
-    "claims": "unequal-2008", "gmirror-md-2010", "ars-md-zfs-2020", "freebsd-zfs-2021",
-);
-const SUBJECTS: &[Entry] = entries!(
-    "subjects": "md", "gflash", "gmirror", "zfs", "disk", "md-6.9", "gmirror-round-robin",
-    "gmirror-split", "gmirror-prefer", "zol-0.6", "btrfs-pid", "btrfs-round-robin", "spdk",
-    "least-pending", "nearest-head", "md-raid0", "md-raid1", "md-raid1-clean", "md-raid1-clean-bitmap",
-    "md-raid4-clean", "md-raid5", "md-raid5-clean", "md-raid5-clean-bitmap", "md-raid6", "md-raid10",
-    "btrfs-raid1", "btrfs-raid10", "lvm-raid1", "zfs-single", "zfs-mirror", "zfs-raidz1",
-    "zfs-mirror-cache", "zfs-mirror-log-cache", "zfs-mirror-log-cache-512", "zfs-raidz2",
-    "zfs-raidz2-1m", "zfs-raidz2-4k", "zfs-mirrors", "zfs-mirrors-1m", "zfs-mirrors-4k", "zfs-mirror-volume",
-    "openzfs-2.3",
-    "mdadm-2.6-raid0", "mdadm-2.6-raid1", "mdadm-2.6-raid5", "md-raid6-clean",
-    "md-raid6-clean-bitmap", "md-raid10-clean", "md-raid10-clean-bitmap",
-    "lvm-cache", "lvm-cache-writeback", "lvm-raid1-cache", "bcache", "bcache-writeback",
-    "bcache-writearound", "bcache-md-raid1",
-);
-const HOSTS: Entry = Entry {
-    name: "hosts",
-    text: include_str!("../../../subjects/hosts.toml"),
-};
+/// The file of hosts, which stands among the subjects that name them.
+const HOSTS: &str = "hosts";
 
 impl Kind {
     /// The word for it in messages.
@@ -167,45 +121,25 @@ impl Kind {
         }
     }
 
-    /// What is built in.
-    #[must_use]
-    pub const fn entries(self) -> &'static [Entry] {
-        match self {
-            Self::Suite => SUITES,
-            Self::Subject => SUBJECTS,
-            Self::Published => PUBLISHED,
-            Self::Claims => CLAIMS,
-        }
+    /// What is built in, by name.
+    pub fn entries(self) -> impl Iterator<Item = &'static Entry> {
+        let entries = raidlab_data::entries(self.folder()).iter();
+        entries.filter(move |entry| self != Self::Subject || entry.name != HOSTS)
     }
 }
 
-impl Entry {
-    /// The entry as a document to read.
-    fn document(&self, files: &Files, folder: &str) -> Result<Document, LoadError> {
-        let name = built_in(folder, self.name);
-        let text = files.text(
-            &name,
-            || Ok(self.text.to_owned()),
-            |source| lacking(&name, source),
-        )?;
-        Ok(Document {
-            file: format!("{}.toml (built in)", self.name),
-            text,
-        })
-    }
-}
-
-/// The text of a built-in file by the names of [`built_in`]; `None`: there is no such
-/// file here.
-#[must_use]
-pub fn built_in_text(folder: &str, name: &str) -> Option<&'static str> {
-    let kinds = [Kind::Suite, Kind::Subject, Kind::Published, Kind::Claims];
-    let of_kinds = kinds.into_iter().filter(|kind| kind.folder() == folder);
-    let hosts = (folder == Kind::Subject.folder()).then_some(&HOSTS);
-    let mut entries = of_kinds.flat_map(Kind::entries).chain(hosts);
-    entries
-        .find(|entry| entry.name == name)
-        .map(|entry| entry.text)
+/// A built-in file as a document to read.
+fn document(files: &Files, folder: &str, entry: &Entry) -> Result<Document, LoadError> {
+    let name = built_in(folder, entry.name);
+    let text = files.text(
+        &name,
+        || Ok(entry.text.to_owned()),
+        |source| lacking(&name, source),
+    )?;
+    Ok(Document {
+        file: format!("{}.toml (built in)", entry.name),
+        text,
+    })
 }
 
 fn lacking(name: &str, source: io::Error) -> LoadError {
@@ -215,34 +149,31 @@ fn lacking(name: &str, source: io::Error) -> LoadError {
     }
 }
 
-/// Every built-in suite, in the order they are listed.
+/// Every built-in suite, by name.
 ///
 /// # Errors
 /// When a built-in file is wrong, which a test rules out.
 pub fn suites() -> Result<Vec<Suite>, LoadError> {
-    SUITES.iter().map(|entry| Suite::load(entry.name)).collect()
+    let names = Kind::Suite.entries().map(|entry| entry.name);
+    names.map(Suite::load).collect()
 }
 
-/// Every built-in subject, in the order they are listed.
+/// Every built-in subject, by name.
 ///
 /// # Errors
 /// When a built-in file is wrong, which a test rules out.
 pub fn subjects() -> Result<Vec<Subject>, LoadError> {
-    SUBJECTS
-        .iter()
-        .map(|entry| Subject::load(entry.name))
-        .collect()
+    let names = Kind::Subject.entries().map(|entry| entry.name);
+    names.map(Subject::load).collect()
 }
 
-/// Every built-in set of published figures.
+/// Every built-in set of published figures, by name.
 ///
 /// # Errors
 /// When a built-in file is wrong, which a test rules out.
 pub fn published() -> Result<Vec<Published>, LoadError> {
-    PUBLISHED
-        .iter()
-        .map(|entry| Published::load(entry.name))
-        .collect()
+    let names = Kind::Published.entries().map(|entry| entry.name);
+    names.map(Published::load).collect()
 }
 
 /// Every host.
@@ -258,7 +189,12 @@ pub fn hosts() -> Result<Vec<Host>, LoadError> {
 /// # Errors
 /// When the file is wrong, or not among them.
 pub fn hosts_of(files: &Files) -> Result<Vec<Host>, LoadError> {
-    let document = HOSTS.document(files, Kind::Subject.folder())?;
+    let folder = Kind::Subject.folder();
+    let hosts = Entry {
+        name: HOSTS,
+        text: raidlab_data::text(folder, HOSTS).unwrap_or_default(),
+    };
+    let document = document(files, folder, &hosts)?;
     Ok(read_hosts(&document)?)
 }
 
@@ -348,18 +284,13 @@ pub(crate) fn find(files: &Files, kind: Kind, name_or_path: &str) -> Result<Docu
     if is_path(name_or_path) {
         return read_document(files, name_or_path);
     }
-    let mut entries = kind.entries().iter();
-    let entry = entries.find(|entry| entry.name == name_or_path);
+    let entry = kind.entries().find(|entry| entry.name == name_or_path);
     let entry = entry.ok_or_else(|| LoadError::Unknown {
         what: kind.word(),
         name: name_or_path.to_owned(),
-        known: kind
-            .entries()
-            .iter()
-            .map(|entry| entry.name.to_owned())
-            .collect(),
+        known: kind.entries().map(|entry| entry.name.to_owned()).collect(),
     })?;
-    entry.document(files, kind.folder())
+    document(files, kind.folder(), entry)
 }
 
 #[cfg(test)]
@@ -370,7 +301,7 @@ mod tests {
 
     #[test]
     fn every_built_in_file_is_valid_and_goes_by_its_own_name() {
-        let names = |kind: Kind| kind.entries().iter().map(|entry| entry.name.to_owned());
+        let names = |kind: Kind| kind.entries().map(|entry| entry.name.to_owned());
         let suites = suites()
             .expect("suites")
             .into_iter()

@@ -7,28 +7,6 @@ use raidlab_lab::{Files, LoadError, check_values};
 use std::path::Path;
 use thiserror::Error;
 
-/// Every built-in preset: its name and the text of its file.
-const BUILT_IN: [(&str, &str); 9] = [
-    ("wd4000fyyz", include_str!("../../../disks/wd4000fyyz.toml")),
-    ("sp1614n", include_str!("../../../disks/sp1614n.toml")),
-    (
-        "st12000vn0007",
-        include_str!("../../../disks/st12000vn0007.toml"),
-    ),
-    ("st3160215a", include_str!("../../../disks/st3160215a.toml")),
-    ("st340015a", include_str!("../../../disks/st340015a.toml")),
-    (
-        "st4000dm004",
-        include_str!("../../../disks/st4000dm004.toml"),
-    ),
-    (
-        "st6000vn001",
-        include_str!("../../../disks/st6000vn001.toml"),
-    ),
-    ("ssd950pro", include_str!("../../../disks/ssd950pro.toml")),
-    ("wd15ears", include_str!("../../../disks/wd15ears.toml")),
-];
-
 /// Why a preset cannot be had.
 #[derive(Debug, Error)]
 pub enum LoadPresetError {
@@ -53,11 +31,12 @@ pub enum LoadPresetError {
 /// Names of the built-in presets, in order.
 #[must_use]
 pub fn names() -> Vec<&'static str> {
-    BUILT_IN.iter().map(|entry| entry.0).collect()
+    let entries = raidlab_data::entries(FOLDER).iter();
+    entries.map(|entry| entry.name).collect()
 }
 
 /// The folder of the repository that has the built-in presets.
-pub const FOLDER: &str = "disks";
+const FOLDER: &str = "disks";
 
 /// A preset by name, or from a file if `name` is a path.
 ///
@@ -95,7 +74,7 @@ pub fn text(name: &str) -> Result<String, LoadPresetError> {
     if is_path(name) {
         return Ok(read_file(Path::new(name)).map_err(Box::new)?);
     }
-    built_in_text(name).map_or_else(
+    raidlab_data::text(FOLDER, name).map_or_else(
         || {
             Err(LoadPresetError::Unknown {
                 name: name.to_owned(),
@@ -104,13 +83,6 @@ pub fn text(name: &str) -> Result<String, LoadPresetError> {
         },
         |text| Ok(text.to_owned()),
     )
-}
-
-/// The text of a built-in preset.
-#[must_use]
-pub fn built_in_text(name: &str) -> Option<&'static str> {
-    let found = BUILT_IN.iter().find(|entry| entry.0 == name);
-    found.map(|(_, text)| *text)
 }
 
 #[cfg(test)]

@@ -2,14 +2,12 @@
 //! fitted.
 
 use raidlab_fit::{LeftOut, LeftOutError};
+use raidlab_model::presets;
 
-/// One for each preset with a fitted set: the disk's name, and the text.
-const FACTS: [(&str, &str); 1] = [("wd4000fyyz", include_str!("../../../facts/wd4000fyyz.toml"))];
-
-/// What is built in for a disk.
+/// What a built-in preset was fitted to; `None`: it was not fitted.
 pub fn facts(disk: &str) -> Option<&'static str> {
-    let found = FACTS.iter().find(|(name, _)| *name == disk);
-    found.map(|(_, text)| *text)
+    let preset = presets::names().contains(&disk);
+    raidlab_data::text("facts", disk).filter(|_| preset)
 }
 
 /// What is known of disks that were left out of every fit.
@@ -17,14 +15,13 @@ pub fn facts(disk: &str) -> Option<&'static str> {
 /// # Errors
 /// Never for the file as it is built in, which a test reads.
 pub fn left_out() -> Result<LeftOut, LeftOutError> {
-    LeftOut::parse("facts/left-out.toml", LEFT_OUT)
+    let text = raidlab_data::text("facts", "left-out").unwrap_or_default();
+    LeftOut::parse("facts/left-out.toml", text)
 }
-
-const LEFT_OUT: &str = include_str!("../../../facts/left-out.toml");
 
 #[cfg(test)]
 mod tests {
-    use super::{FACTS, left_out};
+    use super::{facts, left_out};
     use raidlab_fit::Facts;
     use raidlab_model::presets;
 
@@ -37,10 +34,19 @@ mod tests {
 
     #[test]
     fn facts_are_of_built_in_presets() {
-        for (name, text) in FACTS {
-            assert!(presets::names().contains(&name), "{name}");
-            let facts = Facts::parse(name, text).expect(name);
-            assert_eq!(facts.disk, name);
+        assert!(facts("wd4000fyyz").is_some(), "the one that is fitted");
+        assert!(facts("bands").is_none(), "no preset");
+        for entry in raidlab_data::entries("facts") {
+            let Some(text) = facts(entry.name) else {
+                assert!(
+                    ["bands", "left-out"].contains(&entry.name),
+                    "{}",
+                    entry.name
+                );
+                continue;
+            };
+            let facts = Facts::parse(entry.name, text).expect(entry.name);
+            assert_eq!(facts.disk, entry.name);
         }
     }
 }

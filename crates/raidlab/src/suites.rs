@@ -85,9 +85,8 @@ fn options() -> String {
 /// # Errors
 /// When it is gone.
 pub fn source(kind: Kind, name: &str) -> Result<String, Failure> {
-    let built_in = kind.entries().iter().find(|entry| entry.name == name);
-    match built_in {
-        Some(entry) => Ok(entry.text.to_owned()),
+    match raidlab_data::text(kind.folder(), name) {
+        Some(text) => Ok(text.to_owned()),
         None => Ok(read_file(Path::new(name))?),
     }
 }

@@ -180,7 +180,6 @@ impl<'a> Place<'a> {
         let wrong = format!("{} has no command `{word}`", self.quoted());
         let is_suite = catalogue::Kind::Suite
             .entries()
-            .iter()
             .any(|suite| suite.name == word);
         if is_suite {
             return (wrong, format!("it is a suite: `raidlab run {word}`"));

@@ -10,12 +10,8 @@ use raidlab_units::{Bytes, Nanos};
 use std::fmt::Write;
 
 fn text_of(name: &str) -> String {
-    let mut entries = Kind::Subject.entries().iter();
-    entries
-        .find(|entry| entry.name == name)
-        .expect(name)
-        .text
-        .to_owned()
+    let text = raidlab_data::text(Kind::Subject.folder(), name);
+    text.expect(name).to_owned()
 }
 
 #[test]

@@ -302,7 +302,7 @@ fn a_suite_finds_its_neighbours_by_relative_path() {
     let folder = tempfile::tempdir().expect("temporary folder");
     let write =
         |name: &str, text: &str| std::fs::write(folder.path().join(name), text).expect(name);
-    let md = crate::catalogue::Kind::Subject.entries()[0].text;
+    let md = raidlab_data::text("subjects", "md").expect("built in");
     write("mine.toml", &md.replace("name = \"md\"", "name = \"mine\""));
     write("jobs.fio", "[a]\nrw=read\nbs=64k\nsize=1g\n");
     let suite = format!("{HEAD}{JOB}")

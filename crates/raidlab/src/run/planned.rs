@@ -8,8 +8,7 @@ use super::prepare::{self, Prepared};
 use crate::failure::{Failure, Kind};
 use crate::output;
 use raidlab_lab::plan::{Listed, PLAN_SCHEMA, PlanError, sha256_of};
-use raidlab_lab::{Experiment, Plan, catalogue, files};
-use raidlab_model::presets;
+use raidlab_lab::{Experiment, Plan, files};
 use raidlab_store::output::Format;
 use raidlab_store::{RunSummary, Store};
 use std::fs::File;
@@ -169,8 +168,7 @@ pub fn from_store(store: &Path, run: &RunSummary) -> Result<Plan<Asked>, Failure
 /// What stands now in a file of a plan.
 fn now(file: &str) -> Option<String> {
     match files::as_built_in(file) {
-        Some((presets::FOLDER, name)) => presets::built_in_text(name).map(str::to_owned),
-        Some((folder, name)) => catalogue::built_in_text(folder, name).map(str::to_owned),
+        Some((folder, name)) => raidlab_data::text(folder, name).map(str::to_owned),
         None => std::fs::read_to_string(file).ok(),
     }
 }

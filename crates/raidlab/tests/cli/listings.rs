@@ -16,9 +16,27 @@ fn help() {
 #[test]
 fn lists() {
     let lab = Lab::new();
-    insta::assert_snapshot!("suites", lab.ok(&["suites"]));
-    insta::assert_snapshot!("subjects", lab.ok(&["subjects"]));
-    insta::assert_snapshot!("disks", lab.ok(&["disks"]));
+    for (folder, but) in [("suites", ""), ("subjects", "hosts"), ("disks", "")] {
+        let shown = lab.ok(&[folder]);
+        let names = shown
+            .lines()
+            .skip(2)
+            .filter_map(|line| line.split(' ').nth(1));
+        let files = raidlab_data::entries(folder).iter().map(|entry| entry.name);
+        let files = files.filter(|name| *name != but);
+        assert!(names.eq(files), "{shown}");
+    }
+    let first = |folder: &str, name: &str| {
+        let shown = lab.ok(&[folder]);
+        let mut lines = shown.lines();
+        let heading = lines.next().unwrap_or_default().to_owned();
+        let row = lines.find(|line| line.starts_with(&format!(" {name} ")));
+        let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+        format!("{} | {}", words(&heading), words(row.unwrap_or_default()))
+    };
+    insta::assert_snapshot!(first("suites", "md-levels"), @"suite jobs title | md-levels 13 md at every level: RAID 0, 1, 5, 6, 10");
+    insta::assert_snapshot!(first("subjects", "md"), @"subject kind host title | md mirror linux-3.16 md, Linux 3.16");
+    insta::assert_snapshot!(first("disks", "wd4000fyyz"), @"disk model sets fitted title | wd4000fyyz WDC WD4000FYYZ-01UL1B2 strict, joint yes Western Digital Re 4 TB (7200 rpm, 64 MB cache)");
 }
 
 #[test]

@@ -1,0 +1,49 @@
+//! Writes the list of the repository's data files: every `.toml` file of the folders
+//! below, by name. A file that is added there is built in without a line of Rust.
+
+use std::fmt::Write;
+use std::path::Path;
+use std::{env, fs};
+
+/// The folders of the repository that have data files.
+const FOLDERS: [&str; 6] = [
+    "claims",
+    "disks",
+    "facts",
+    "published",
+    "subjects",
+    "suites",
+];
+
+fn main() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut list = String::from("&[\n");
+    for folder in FOLDERS {
+        // Cargo looks at everything in the folder, so a new file is seen as well.
+        let path = root.join(folder);
+        println!("cargo:rerun-if-changed={}", path.display());
+        let entries = fs::read_dir(&path).expect(folder);
+        let files = entries.map(|entry| entry.expect(folder).path());
+        let mut files: Vec<_> = files
+            .filter(|file| {
+                file.extension()
+                    .is_some_and(|extension| extension == "toml")
+            })
+            .collect();
+        files.sort();
+        writeln!(list, "    ({folder:?}, &[").expect("a string takes all");
+        for file in files {
+            let name = file.file_stem().and_then(|name| name.to_str());
+            let name = name.expect("the name of a data file is UTF-8");
+            writeln!(
+                list,
+                "        Entry {{ name: {name:?}, text: include_str!({file:?}) }},"
+            )
+            .expect("a string takes all");
+        }
+        list += "    ]),\n";
+    }
+    list += "]\n";
+    let out = env::var_os("OUT_DIR").expect("cargo names the folder of output");
+    fs::write(Path::new(&out).join("folders.rs"), list).expect("the list of files");
+}
