@@ -12,8 +12,8 @@ use crate::pages::SECTOR;
 use crate::reader::Reader;
 use raidlab_array::{
     ArrayStatus, AssembleError, AssembleOptions, Assembly, Candidate, CommandId, EngineOptions,
-    LOG_SUPERBLOCK_SECTORS, LogSuperblock, MemberError, MemberState, NewDevice, Outputs, Part,
-    PersistentArray, Request, Settings, Slot, StepId, StepResult, SyncAction, log_area,
+    LogSuperblock, MemberError, MemberState, NewDevice, Outputs, Part, PersistentArray, Request,
+    Settings, Slot, StepId, StepResult, SyncAction,
 };
 use raidlab_geometry::Level;
 use raidlab_metadata::create::{
@@ -194,11 +194,7 @@ fn spec(options: &Options) -> CreateSpec {
 fn candidate(number: usize, disk: &Disk) -> Option<Candidate> {
     let size = Sectors(disk.sectors());
     let metadata = read_member(&mut Readable(disk), size.to_bytes()).ok()?;
-    let log = log_area(&metadata).and_then(|area| {
-        let mut bytes = vec![0; LOG_SUPERBLOCK_SECTORS.0 as usize * SECTOR];
-        disk.read(area.start.0, &mut bytes).ok()?;
-        LogSuperblock::decode(&bytes)
-    });
+    let log = LogSuperblock::read(&metadata, |start, bytes| disk.read(start.0, bytes).is_ok());
     Some(Candidate {
         name: number.to_string(),
         size,

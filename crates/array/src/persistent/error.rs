@@ -117,6 +117,16 @@ pub enum AssembleError {
         /// Why the log does not help.
         log: LogFault,
     },
+    /// What was being written cannot be made good with this member, and can be
+    /// without it.
+    #[error(
+        "the array was not stopped cleanly, and the write log of {member} cannot be read; without \
+         that member the other logs make good what was being written; --force starts with it, and until a resync is over nothing is computed from parity"
+    )]
+    LogUnreadable {
+        /// The member's path.
+        member: String,
+    },
     /// Only replaying the log would make the data readable.
     #[error(
         "the write log must be replayed before the degraded array is read; not while read-only"
@@ -136,6 +146,9 @@ pub enum LogFault {
     /// The array was used without one.
     #[error("{0} has none")]
     Absent(String),
+    /// It cannot be read, and the others have theirs.
+    #[error("that of {0} cannot be read")]
+    Unreadable(String),
     /// The superblock was written by somebody else since.
     #[error("that of {0} is void: another system has used the member since")]
     Overtaken(String),

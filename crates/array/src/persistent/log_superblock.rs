@@ -124,10 +124,12 @@ impl Numbers {
     }
 }
 
-/// What is found of a log superblock: its intact blocks, at least one.
+/// What is found of a log superblock: its intact blocks, and whether a block could
+/// not be read. At least one of the two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LogSuperblock {
     blocks: [Option<LogBlock>; 2],
+    is_unreadable: bool,
 }
 
 /// One of the two blocks of a log superblock.
@@ -172,15 +174,41 @@ impl LogSays {
 }
 
 impl LogSuperblock {
-    /// From the bytes of both blocks; `None` if neither is intact.
-    #[must_use]
-    pub fn decode(bytes: &[u8]) -> Option<Self> {
-        let mut blocks = bytes.chunks(BYTES).map(LogBlock::decode);
-        let blocks = [blocks.next().flatten(), blocks.next().flatten()];
-        blocks
-            .iter()
-            .any(Option::is_some)
-            .then_some(Self { blocks })
+    /// Of a member with these metadata; `None` if it has no room for a log, or neither
+    /// block is intact. `read` fills bytes from a sector of the member on, and says
+    /// whether it could. Each block is read by itself: one that cannot be read does not
+    /// hide the other.
+    pub fn read(
+        metadata: &MemberMetadata,
+        mut read: impl FnMut(Sectors, &mut [u8]) -> bool,
+    ) -> Option<Self> {
+        let area = log_area(metadata)?;
+        let mut block = |start| {
+            let mut bytes = [0; BYTES];
+            read(start, &mut bytes).then_some(bytes)
+        };
+        let second = area.start + Sectors(LOG_SUPERBLOCK_SECTORS.0 / 2);
+        let blocks = [block(area.start), block(second)];
+        Self::decode(
+            blocks
+                .each_ref()
+                .map(|block| block.as_ref().map(|it| &it[..])),
+        )
+    }
+
+    /// From the bytes of the blocks; `None` for one that could not be read.
+    pub(super) fn decode(blocks: [Option<&[u8]>; 2]) -> Option<Self> {
+        let found = Self {
+            blocks: blocks.map(|block| block.and_then(LogBlock::decode)),
+            is_unreadable: blocks.contains(&None),
+        };
+        let is_any = found.is_unreadable || found.blocks.iter().any(Option::is_some);
+        is_any.then_some(found)
+    }
+
+    /// Whether a block of it could not be read, which may be the one that counts.
+    pub(super) fn is_unreadable(&self) -> bool {
+        self.is_unreadable
     }
 
     /// The block that counts for a member with this md superblock: the newest
@@ -205,6 +233,7 @@ impl From<LogBlock> for LogSuperblock {
     fn from(block: LogBlock) -> Self {
         Self {
             blocks: [Some(block), None],
+            is_unreadable: false,
         }
     }
 }

@@ -8,7 +8,7 @@ pub use disks::{Disk, Make};
 use raidlab_array::{
     AssembleError, AssembleOptions, Assembly, Candidate, EXTERNAL_BITMAP, EngineOptions, Event,
     Finished, LogSuperblock, MemberCommand, MemberError, Operation, Outputs, PersistentArray,
-    Purpose, Request, RequestId, Settings, Slot, log_area,
+    Purpose, Request, RequestId, Settings, Slot,
 };
 use raidlab_metadata::{Bitmap, Features, Role, Superblock};
 use raidlab_payload::{Buffers, BuffersConfig};
@@ -83,10 +83,9 @@ pub fn replayed_in_part(
 
 pub fn candidate(handle: u16, disk: &Disk) -> Candidate {
     let metadata = disk.metadata();
-    let log = log_area(&metadata).and_then(|area| {
-        let mut bytes = vec![0; 8192];
-        disk.read(area.start.0, &mut bytes);
-        LogSuperblock::decode(&bytes)
+    let log = LogSuperblock::read(&metadata, |start, bytes| {
+        disk.read(start.0, bytes);
+        true
     });
     Candidate {
         name: handle.to_string(),

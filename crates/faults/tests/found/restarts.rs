@@ -190,3 +190,79 @@ fn a_first_resync_is_not_known_as_one_after_a_stop_without_a_log() {
     ];
     keeps(30_000_087_124, options, &script);
 }
+
+/// A sector of the older block of a log superblock could not be read, which hid the newer
+/// one, and so the whole log: the array started all the same, and trusted no parity until
+/// a resync was over, so another sector that could not be read was lost. Each block is
+/// read by itself now; and where the newer one is spoilt, the array is refused with that
+/// member, and starts without it.
+#[test]
+fn a_block_that_cannot_be_read_does_not_hide_the_log() {
+    let layout = Layout::Parity(ParityLayout::LeftSymmetric);
+    let options = Options {
+        growth: 8,
+        log: true,
+        assume_clean: false,
+        sync_depth: 16,
+        window: 128,
+        overlaps: false,
+        spare_rebuild: true,
+        write_through: true,
+        tear: tear(40, 40, 80),
+        latency_low_ns: 50_000,
+        latency_high_ns: 50_000,
+        write_policy: WritePolicy::Md4_1(RmwLevel::Disabled),
+        stripes: 256,
+        depth: 1,
+        over_budget: false,
+        ..Options::plain(Level::Raid5, layout, 2, (8, 480))
+    };
+    let mend = Action::Mend {
+        fresh: false,
+        healed: true,
+    };
+    let script = [
+        after(0, mend),
+        after(
+            0,
+            Action::PowerCut(restart(12_795_010_571_946_389_054, None, false, Some(0))),
+        ),
+        after(
+            264_470,
+            Action::Write {
+                start: 296,
+                count: 32,
+                force_unit_access: true,
+            },
+        ),
+        after(
+            343_215,
+            Action::Transient {
+                member: 1,
+                commands: 3,
+            },
+        ),
+        after(3_462_272, mend),
+        after(2_650_579, write(221, 1)),
+        after(
+            0,
+            Action::UnreadableMetadata {
+                member: 1,
+                sector: 12_324_811_809_105_358_881,
+            },
+        ),
+        after(
+            260_779,
+            Action::Unreadable {
+                member: 1,
+                sector: 76,
+                count: 2,
+            },
+        ),
+        after(
+            0,
+            Action::PowerCut(restart(12_892_550_637_166_175_310, None, false, None)),
+        ),
+    ];
+    keeps(30_000_148_695, options, &script);
+}

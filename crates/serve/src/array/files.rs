@@ -6,8 +6,7 @@ use crate::export::{BufferError, BufferPool};
 use crate::member::Member;
 use raidlab_array::stripe_log::LogError;
 use raidlab_array::{
-    AssembleError, AssembleOptions, Assembly, Candidate, EXTERNAL_BITMAP, LOG_SUPERBLOCK_SECTORS,
-    LogSuperblock, Slot, log_area,
+    AssembleError, AssembleOptions, Assembly, Candidate, EXTERNAL_BITMAP, LogSuperblock, Slot,
 };
 use raidlab_metadata::create::{CreatePlan, Write};
 use raidlab_metadata::{
@@ -103,11 +102,8 @@ pub fn read_candidate(file: &Member) -> Result<Candidate, FilesError> {
         source,
     };
     let metadata = read_member(&mut Reader(file), file.size().to_bytes()).map_err(failed)?;
-    let log = log_area(&metadata).and_then(|area| {
-        let bytes = usize::try_from(LOG_SUPERBLOCK_SECTORS.to_bytes().0).ok()?;
-        let mut bytes = vec![0; bytes];
-        let read = Reader(file).read_at(area.start.to_bytes(), &mut bytes);
-        read.ok().and_then(|()| LogSuperblock::decode(&bytes))
+    let log = LogSuperblock::read(&metadata, |start, bytes| {
+        Reader(file).read_at(start.to_bytes(), bytes).is_ok()
     });
     Ok(Candidate {
         name: file.path().display().to_string(),

@@ -185,9 +185,13 @@ fn plan_dirty(
     let missing = SlotSet::first(view.slot_count()) - chosen.in_sync;
     let has_parity = view.level.parity_count() > 0;
     let needs_parity = has_parity && !missing.is_empty();
-    let refuse = |log| match needs_parity && !options.force {
-        true => Err(AssembleError::DirtyDegraded { missing, log }),
-        false => Ok(()),
+    let refuse = |log| match log {
+        _ if options.force => Ok(()),
+        log if needs_parity => Err(AssembleError::DirtyDegraded { missing, log }),
+        LogFault::Unreadable(member) if !options.read_only => {
+            Err(AssembleError::LogUnreadable { member })
+        }
+        _ => Ok(()),
     };
     let mut is_first = is_unused(view, chosen);
     if has_parity && !is_first {
@@ -269,7 +273,8 @@ fn log(view: &View, chosen: &Chosen) -> Result<Logs, LogFault> {
         };
         members.push((at, slot, trust, view.blocks(at)));
     }
-    let session = session(view, &members)?;
+    let session =
+        session(view, &members).map_err(|fault| unreadable(view, &members).unwrap_or(fault))?;
     let mut logs = Vec::new();
     let mut says = LogSays {
         session,
@@ -297,6 +302,19 @@ fn log(view: &View, chosen: &Chosen) -> Result<Logs, LogFault> {
         members: members.into_iter().map(|(at, ..)| at).collect(),
         logs,
     })
+}
+
+/// The first member whose log superblock cannot be read, if the logs of the others would
+/// be enough for what is left then.
+fn unreadable(view: &View, members: &[WithBlocks]) -> Option<LogFault> {
+    let is_unreadable = |(at, _, _, blocks): &WithBlocks| {
+        let log = view.candidates[*at].log;
+        blocks.is_empty() && log.is_some_and(|log| log.is_unreadable())
+    };
+    let (spoilt, rest): (Vec<_>, Vec<_>) = members.iter().cloned().partition(is_unreadable);
+    let (at, ..) = spoilt.first()?;
+    session(view, &rest).ok()?;
+    Some(LogFault::Unreadable(view.candidates[*at].name.clone()))
 }
 
 type WithBlocks = (usize, Slot, Trust, Vec<LogBlock>);

@@ -319,6 +319,9 @@ pub fn not_assembled(error: FilesError, run: bool) -> Failure {
         FilesError::Assemble(AssembleError::DirtyDegraded { .. }) => {
             Some("bring the missing member back, or `--force` accepts the loss")
         }
+        FilesError::Assemble(AssembleError::LogUnreadable { .. }) => {
+            Some("leave that device out: with `--run` the others start, and it can be added again")
+        }
         FilesError::Assemble(_) if !run => {
             Some("`raidlab examine` shows what each device says; `--run` starts a degraded array")
         }

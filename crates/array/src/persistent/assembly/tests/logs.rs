@@ -35,6 +35,36 @@ fn the_write_hole_refuses_unless_the_log_is_whole() {
     assert!(forced.resync.is_some() && forced.replay.is_none());
 }
 
+/// With it nothing that is computed could be trusted until a resync is over; without it
+/// all is well.
+#[test]
+fn a_log_that_cannot_be_read_is_better_left_out() {
+    let mut found = set(Level::Raid5, &[10, 10, 10]);
+    for member in &mut found {
+        superblock(member).resync_offset = Sectors(0);
+        log(member, 5);
+    }
+    found[1].log = LogSuperblock::decode([None; 2]);
+    let refused = AssembleError::LogUnreadable {
+        member: "b".to_owned(),
+    };
+    assert_eq!(decide(&found).unwrap_err(), refused);
+    let forced = decide_with(&found, |options| options.force = true).unwrap();
+    assert!(forced.resync.is_some() && forced.replay.is_none());
+    let untouched = decide_with(&found, |options| options.read_only = true);
+    assert!(untouched.unwrap().resync.is_some());
+    // The others know nothing either: there is nothing to be gained without it.
+    let mut void = found.clone();
+    void[0].log = None;
+    assert!(decide(&void).unwrap().resync.is_some());
+    found.remove(1);
+    let without = decide_with(&found, |options| options.run_degraded = true).unwrap();
+    assert_eq!(
+        (without.replay.unwrap().logs.len(), without.resync),
+        (2, None)
+    );
+}
+
 #[test]
 fn a_log_does_not_stand_in_for_a_resync_after_a_crash() {
     let mut found = set(Level::Raid5, &[10, 10, 10]);
@@ -134,16 +164,20 @@ fn of_two_log_superblocks_the_one_that_knows_the_superblock_counts() {
     };
     assert_eq!((old.place(), next.place()), (Sectors(0), Sectors(8)));
     let both = |second: Vec<u8>| {
-        let bytes = [old.encode(), second].concat();
-        LogSuperblock::decode(&bytes).unwrap().of(&own)
+        let blocks = [old.encode(), second];
+        let found = LogSuperblock::decode(blocks.each_ref().map(|block| Some(&block[..])));
+        found.unwrap().of(&own)
     };
     assert_eq!(both(next.encode()), Some(next));
     assert_eq!(both(later.encode()), Some(old));
     let mut torn = next.encode();
     torn[0] = 0;
     assert_eq!(both(torn), Some(old));
-    assert_eq!(LogSuperblock::decode(&[0; 8192]), None);
-    assert_eq!(LogSuperblock::decode(&[]), None);
+    assert_eq!(LogSuperblock::decode([Some(&[0; 4096]); 2]), None);
+    assert_eq!(LogSuperblock::decode([Some(&[]); 2]), None);
+    // One that cannot be read does not hide the other.
+    let one = LogSuperblock::decode([None, Some(&old.encode())]).unwrap();
+    assert_eq!((one.of(&own), one.is_unreadable()), (Some(old), true));
 }
 
 /// A degraded array of two members that crashed, with a log of session 1.
@@ -180,8 +214,7 @@ fn starts_again(member: &mut Candidate, whole: bool) {
         sequence: old.sequence + 1,
         ..old
     };
-    let bytes = [old.encode(), new.encode()].concat();
-    member.log = LogSuperblock::decode(&bytes);
+    member.log = LogSuperblock::decode([Some(&old.encode()), Some(&new.encode())]);
     if whole {
         member.metadata.superblock = next;
     }
