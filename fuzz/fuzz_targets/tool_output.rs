@@ -3,12 +3,12 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use raidlab_tools::{Tool, detect, parse};
+use raidlab_tools::{Tool, detect};
 
 fuzz_target!(|text: &str| {
     let _ = detect(text);
-    for tool in Tool::ALL {
-        let result = match parse(tool, text) {
+    for tool in Tool::all() {
+        let result = match tool.parse(text) {
             Ok(result) => result,
             Err(error) => {
                 assert!(!error.to_string().is_empty());

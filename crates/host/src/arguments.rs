@@ -3,8 +3,8 @@
 //! fio's options pass through as the suite or the job file writes them, also
 //! those that the model does not know. raidlab adds where to run and how to
 //! report; the engine and the depth are already those of the host where the
-//! suite leaves the way of queueing to it. bonnie++, iozone and dd get the
-//! folder or the file in the place where their own options want it.
+//! suite leaves the way of queueing to it. Other tools get the folder or the file in the
+//! place where their own options want it.
 
 use crate::error::HostError;
 use crate::place::Place;
@@ -24,7 +24,7 @@ pub struct Invocation {
     pub tool: Tool,
     /// With its arguments.
     pub command: Command,
-    /// What it does, where its output does not tell (dd).
+    /// What it does, where its output does not tell.
     pub operation: Option<Operation>,
 }
 
@@ -35,9 +35,8 @@ pub struct Invocation {
 pub fn invocation(session: &Session<'_>, job: &PlannedJob) -> Result<Invocation, HostError> {
     let state = memory_state(&session.target, session.machine.system())?;
     let mut invocation = planned(job, &session.place, state.total_bytes)?;
-    if let (Tool::Fio, Some(clock)) = (invocation.tool, session.machine.fio_clock()) {
-        // Before any job's name it holds for all jobs.
-        let option = format!("--clocksource={clock}");
+    let clock = session.machine.fio_clock();
+    if let Some(option) = clock.and_then(|clock| invocation.tool.clock(clock)) {
         invocation.command.arguments.insert(0, option);
     }
     Ok(invocation)
@@ -83,7 +82,7 @@ pub fn planned(
             let mut arguments = vec!["--output-format=json+".to_owned(), "--eta=never".to_owned()];
             arguments.extend(jobs.arguments(target));
             Ok(Invocation {
-                tool: Tool::Fio,
+                tool: raidlab_tools::fio::TOOL,
                 command: Command::changes("fio", arguments),
                 operation: None,
             })
@@ -98,86 +97,32 @@ pub fn planned(
     }
 }
 
-/// bonnie++, iozone and dd.
+/// Of a tool that is called word by word.
 fn other(
     name: &str,
-    mut arguments: Vec<String>,
+    arguments: Vec<String>,
     job: &PlannedJob,
     place: &Place,
 ) -> Result<Invocation, HostError> {
-    let unsuitable = |what: String| HostError::Unsuitable { what };
-    let tool =
-        Tool::from_str(name).map_err(|error| unsuitable(format!("job `{}`: {error}", job.name)))?;
-    let has = |arguments: &[String], option: &str| arguments.iter().any(|one| one == option);
-    if !place.is_folder() && matches!(tool, Tool::Bonnie | Tool::Iozone) {
+    let unsuitable = |what: String| HostError::Unsuitable {
+        what: format!("job `{}`: {what}", job.name),
+    };
+    let tool = Tool::from_str(name).map_err(|error| unsuitable(error.to_string()))?;
+    if tool.needs_folder() && !place.is_folder() {
         return Err(unsuitable(format!(
-            "job `{}`: {name} needs a file system; the suite's `filesystems` makes one",
-            job.name
+            "{name} needs a file system; the suite's `filesystems` makes one"
         )));
     }
-    let mut operation = None;
-    match tool {
-        Tool::Bonnie => {
-            for (option, value) in [("-d", place.path()), ("-u", "root")] {
-                if !has(&arguments, option) {
-                    arguments.extend([option.to_owned(), value.to_owned()]);
-                }
-            }
-            if !has(&arguments, "-q") {
-                arguments.push("-q".to_owned());
-            }
-        }
-        Tool::Iozone => {
-            let throughput = arguments.iter().position(|one| one == "-t");
-            let count = throughput.and_then(|at| arguments.get(at + 1)?.parse::<u32>().ok());
-            if has(&arguments, "-f") || has(&arguments, "-F") {
-                // The suite says where.
-            } else if let Some(count) = count {
-                // One file for each of its processes, else they are made in
-                // whatever folder it was started in.
-                arguments.push("-F".to_owned());
-                let files = (0..count).map(|index| format!("{}.{index}", place.file()));
-                arguments.extend(files);
-            } else {
-                arguments.extend(["-f".to_owned(), place.file()]);
-            }
-        }
-        Tool::Dd => {
-            operation = Some(dd_operation(&arguments, place).ok_or_else(|| {
-                unsuitable(format!(
-                    "job `{}`: dd neither reads `if={{file}}` nor writes `of={{file}}`",
-                    job.name
-                ))
-            })?);
-        }
-        Tool::Fio => {
-            return Err(unsuitable(format!(
-                "job `{}`: fio's jobs are written with `fio`",
-                job.name
-            )));
-        }
-    }
+    let at = raidlab_tools::Place {
+        path: place.path(),
+        file: &place.file(),
+    };
+    let call = tool.call(arguments, &at).map_err(unsuitable)?;
     Ok(Invocation {
         tool,
-        command: Command::changes(tool.needs().program, arguments),
-        operation,
+        command: Command::changes(tool.name(), call.arguments),
+        operation: call.operation,
     })
-}
-
-/// Whether dd reads the place or writes to it; `None` where it does neither.
-fn dd_operation(arguments: &[String], place: &Place) -> Option<Operation> {
-    let inside = format!("{}/", place.path());
-    let ours = |prefix: &str| {
-        let mut paths = arguments.iter().filter_map(|one| one.strip_prefix(prefix));
-        paths.any(|path| path == place.path() || path.starts_with(&inside))
-    };
-    if ours("if=") {
-        Some(Operation::Read)
-    } else if ours("of=") {
-        Some(Operation::Write)
-    } else {
-        None
-    }
 }
 
 /// What a tool said.
@@ -185,11 +130,8 @@ fn dd_operation(arguments: &[String], place: &Place) -> Option<Operation> {
 /// # Errors
 /// When it is not understood.
 pub fn parse(invocation: &Invocation, output: &Output) -> Result<ToolResult, ParseError> {
-    let text = match invocation.tool {
-        Tool::Dd => &output.stderr,
-        Tool::Fio | Tool::Bonnie | Tool::Iozone => &output.stdout,
-    };
-    raidlab_tools::parse(invocation.tool, text)
+    let tool = invocation.tool;
+    tool.parse(tool.output(&output.stdout, &output.stderr))
 }
 
 #[cfg(test)]

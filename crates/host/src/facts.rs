@@ -8,7 +8,6 @@ use raidlab_lab::{Asked, PlannedJob, Work};
 use raidlab_shell::Frame;
 use raidlab_store::{Observation, Scope, fact};
 use raidlab_systems::CacheState;
-use raidlab_tools::Tool;
 use raidlab_units::Bytes;
 use raidlab_workload::JobGroup;
 
@@ -73,8 +72,19 @@ pub fn asked(facts: &mut Facts, job: &PlannedJob, invocation: &Invocation, place
             }
             fio_data(facts, invocation);
         }
-        Work::Tool { .. } if invocation.tool == Tool::Dd => dd(facts, invocation),
-        Work::Tool { .. } => {}
+        Work::Tool { name, .. } => {
+            let mut told = raidlab_tools::Facts::default();
+            let arguments = &invocation.command.arguments;
+            invocation.tool.job_facts(arguments, &mut told);
+            for one in told.all {
+                facts.add(
+                    one.name,
+                    one.value,
+                    &one.unit,
+                    &format!("{name}'s arguments"),
+                );
+            }
+        }
     }
 }
 
@@ -109,18 +119,6 @@ fn fio_data(facts: &mut Facts, invocation: &Invocation) {
         "random"
     };
     facts.add(fact::JOB_DATA_PATTERN, pattern, "", "fio's options");
-}
-
-fn dd(facts: &mut Facts, invocation: &Invocation) {
-    let operand = |name: &str| {
-        let words = invocation.command.arguments.iter().rev();
-        words
-            .filter_map(|word| word.split_once('='))
-            .find_map(|(key, value)| (key == name).then_some(value))
-    };
-    for (name, value, unit) in raidlab_import::dd_facts(operand) {
-        facts.add(name, value, unit, "dd's operands");
-    }
 }
 
 /// The members' temperatures, degrees Celsius.

@@ -21,7 +21,7 @@ use raidlab_lab::{EventKind, PlannedJob, TimedEvent, When};
 use raidlab_shell::{Frame, Output};
 use raidlab_store::{CellResult, Measurement, Operation, Records, Role, Scope, fact};
 use raidlab_systems::{ArraySpec, ArrayStatus, CacheState, read_all};
-use raidlab_tools::{Tool, ToolResult, fio};
+use raidlab_tools::ToolResult;
 use std::time::Duration;
 
 /// Members are quiet when they have written nothing for so long.
@@ -79,7 +79,7 @@ pub fn run(
     let before = moment(session)?;
     session.note("job-start", None, format!("job {} begins", job.name));
     let (output, missed) = run_tool(session, job, &invocation, watcher)?;
-    if let Some(said) = fio::given_up(&output.stderr) {
+    if let Some(said) = invocation.tool.gave_up(&output.stderr) {
         return Err(HostError::Tool {
             command: invocation.command.to_string(),
             how: format!("did not end: {said}"),
@@ -384,23 +384,20 @@ fn after_job(
 /// What was asked of the tool, and whether it took it.
 fn options(invocation: &Invocation, result: &ToolResult, facts: &mut Facts) {
     use fact::outcome::{APPLIED, ASKED, FOUND};
-    let name = invocation.tool.name();
+    let tool = invocation.tool.name();
     let told = Some(&result.version).filter(|version| !version.is_empty());
-    facts.maybe(fact::version(name), told, "", name);
-    if invocation.tool != Tool::Fio {
-        return;
-    }
-    let asked = fio::asked_options(&invocation.command.arguments);
-    let differences = fio::check_options(&asked, result);
+    facts.maybe(fact::version(tool), told, "", tool);
+    let asked = invocation.tool.asked(&invocation.command.arguments);
+    let differences = invocation.tool.differences(&asked, result);
     for option in &asked {
         let value = option.value.clone().unwrap_or_else(|| "1".to_owned());
         facts.add(fact::option(&option.name, ASKED), value, "", "command line");
     }
     for difference in differences {
         let name = &difference.name;
-        facts.add(fact::option(name, APPLIED), fact::FALSE, "", "fio");
+        facts.add(fact::option(name, APPLIED), fact::FALSE, "", tool);
         let found = difference.reported.as_deref().unwrap_or("not reported");
-        facts.add(fact::option(name, FOUND), found, "", "fio");
+        facts.add(fact::option(name, FOUND), found, "", tool);
     }
 }
 

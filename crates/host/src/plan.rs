@@ -27,8 +27,8 @@ pub fn needs(experiment: &Experiment) -> Result<Vec<Need>, HostError> {
         needs.extend(filesystem.needs());
     }
     for job in experiment.jobs() {
-        let tool = match &job.work {
-            raidlab_lab::Work::Fio { .. } => Tool::Fio,
+        let tool: Tool = match &job.work {
+            raidlab_lab::Work::Fio { .. } => raidlab_tools::fio::TOOL,
             raidlab_lab::Work::Tool { name, .. } => match name.parse() {
                 Ok(tool) => tool,
                 Err(error) => {
@@ -38,11 +38,10 @@ pub fn needs(experiment: &Experiment) -> Result<Vec<Need>, HostError> {
                 }
             },
         };
-        let tool = tool.needs();
         needs.push(Need::Program {
-            name: tool.program,
-            apt: tool.apt,
-            pkg: tool.pkg,
+            name: tool.name(),
+            apt: tool.apt(),
+            pkg: tool.pkg(),
         });
     }
     Ok(needs)

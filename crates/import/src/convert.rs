@@ -9,12 +9,12 @@ mod observations;
 #[cfg(test)]
 mod tests;
 
-pub use observations::{dd_facts, observations};
+pub use observations::observations;
 
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
 use raidlab_store::{Latency, Measurement, Operation};
-use raidlab_tools::{Latency as ToolLatency, Part, Tool, ToolResult};
+use raidlab_tools::{Latency as ToolLatency, Part, ToolResult};
 
 /// The rows of a result. `template` gives everything that the tool does not
 /// know: subject, job, sequence; its numbers are replaced.
@@ -23,10 +23,10 @@ pub fn rows(result: &ToolResult, template: &Measurement) -> Vec<Measurement> {
     let mut groups: Vec<(Operation, String, Vec<&Part>)> = Vec::new();
     for part in &result.parts {
         let op = part.operation;
-        if !has_numbers(result.tool, part) {
+        if !result.tool.is_row(part) {
             continue;
         }
-        let name = part_name(result.tool, part);
+        let name = result.tool.part_name(part);
         match groups
             .iter_mut()
             .find(|(known, label, _)| (*known, label.as_str()) == (op, name.as_str()))
@@ -39,29 +39,6 @@ pub fn rows(result: &ToolResult, template: &Measurement) -> Vec<Measurement> {
         .into_iter()
         .map(|(op, name, parts)| row(result, template, op, name, &parts))
         .collect()
-}
-
-/// A part that says that nothing was done is no row, as fio gives one for each
-/// direction; nor is a count without a rate, as of bonnie++'s `+++++`. A dd
-/// that copied nothing is one: it was asked to copy.
-fn has_numbers(tool: Tool, part: &Part) -> bool {
-    let some = |count: Option<u64>| count.is_some_and(|count| count > 0);
-    match tool {
-        Tool::Dd => part.total_ios.is_some() || part.total_bytes.is_some(),
-        Tool::Fio => some(part.total_ios) || some(part.total_bytes),
-        Tool::Bonnie => part.has_rate(),
-        // With `-N` it tells the time of an operation in place of a rate.
-        Tool::Iozone => part.has_rate() || part.latency().is_some(),
-    }
-}
-
-/// What distinguishes rows of one operation: iozone's sizes. fio's job names
-/// do not, as the jobs of a group are one measurement.
-fn part_name(tool: Tool, part: &Part) -> String {
-    match tool {
-        Tool::Iozone => part.label.clone(),
-        Tool::Fio | Tool::Bonnie | Tool::Dd => String::new(),
-    }
 }
 
 fn row(
@@ -97,7 +74,10 @@ fn row(
     let bytes_per_second = of_time(row.total_bytes, |part| part.bytes_per_second);
     row.iops = iops;
     row.bytes_per_second = bytes_per_second;
-    if let (Tool::Iozone, [part], false) = (result.tool, parts, parts[0].has_rate()) {
+    if let [part] = parts
+        && result.tool.is_one_by_one()
+        && !part.has_rate()
+    {
         rate_of_one_by_one(part, &mut row);
     }
     row.cpu_percent = parts

@@ -7,8 +7,9 @@ use raidlab_tools::ParseError;
 pub enum ImportError {
     /// No known program wrote it.
     #[error(
-        "`{name}` is neither output of fio, bonnie++, iozone or dd, nor a log with it, nor a file \
-         of figures (`kind = \"figures\"`)"
+        "`{name}` is neither output of {}, nor a log with it, nor a file of figures \
+         (`kind = \"figures\"`)",
+        raidlab_tools::Tool::list()
     )]
     Unknown {
         /// The file.

@@ -9,7 +9,6 @@
 mod convert;
 #[cfg(test)]
 mod corpus;
-mod describe;
 mod error;
 mod figures;
 mod given;
@@ -22,7 +21,7 @@ mod surroundings;
 #[cfg(test)]
 mod tests;
 
-pub use convert::{dd_facts, observations, rows};
+pub use convert::{observations, rows};
 pub use error::ImportError;
 pub use figures::{Figures, Printed, figures, import_figures, is_figures, read_figures};
 pub use given::{FactError, Given, how_to_give, read_facts, short_facts};
@@ -45,10 +44,10 @@ pub fn import_file(
         return figures::import(name, text, options);
     }
     match raidlab_tools::detect(text) {
-        Some((_, raidlab_tools::Format::FioHuman)) if log::is_log(text) => {
+        Some(format) if format == raidlab_tools::fio::HUMAN && log::is_log(text) => {
             log::import(name, text, options)
         }
-        Some((_, format)) => output::import(name, text, format, options),
+        Some(format) => output::import(name, text, format, options),
         None => Err(ImportError::Unknown {
             name: name.to_owned(),
         }),

@@ -25,7 +25,7 @@ mod tests;
 
 use crate::imported::{ImportOptions, Imported, RunHead};
 use crate::suite::{Job, Suite};
-use crate::{BENCH, ImportError, describe, file_stem};
+use crate::{BENCH, ImportError, file_stem};
 use jiff::civil::DateTime;
 pub(crate) use look::{Look, looks};
 use machine::Machine;
@@ -279,7 +279,7 @@ fn job_of(result: &ToolResult, suite: &Suite) -> Option<Job> {
     let job = match label.split_once('_') {
         Some((number, _)) => suite.job(number)?,
         None if label == "sr" => {
-            let streams = describe::describe(result).streams;
+            let streams = result.tool.title(result).streams;
             let mut jobs = suite.jobs.iter();
             jobs.find(|job| job.is_file && u32::try_from(job.streams.len()) == Ok(streams))?
         }

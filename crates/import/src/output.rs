@@ -1,12 +1,11 @@
-//! Output of one tool, alone in its file: a cell for each group of fio's jobs,
-//! each run of bonnie++ and dd, each file size of iozone.
+//! Output of one tool, alone in its file: a cell for all that was measured at one time.
 
 use crate::convert::{observations, rows};
 use crate::imported::{ImportOptions, Imported, RunHead};
 use crate::surroundings::Surroundings;
-use crate::{BENCH, ImportError, describe, file_stem};
+use crate::{BENCH, ImportError, file_stem};
 use raidlab_store::{CellResult, Measurement, MemberUse, Records, Scope};
-use raidlab_tools::{FactValue, Format, Tool, ToolResult};
+use raidlab_tools::{Format, ToolResult};
 use std::collections::BTreeMap;
 
 /// Imports a tool's output of a known form.
@@ -16,7 +15,7 @@ pub(crate) fn import(
     format: Format,
     options: &ImportOptions,
 ) -> Result<Imported, ImportError> {
-    let result = raidlab_tools::parse_as(format, text).map_err(|source| ImportError::Output {
+    let result = (format.parse)(text).map_err(|source| ImportError::Output {
         name: name.to_owned(),
         source,
     })?;
@@ -32,9 +31,9 @@ pub(crate) fn import(
     let mut cells: Vec<CellResult> = Vec::new();
     let mut labels: Vec<String> = Vec::new();
     for group in groups(&result) {
-        let words = describe::describe(&group);
+        let words = result.tool.title(&group);
         let sequence = u32::try_from(cells.len()).unwrap_or(u32::MAX);
-        let name_of_job = label(&group).unwrap_or_else(|| tool.to_owned());
+        let name_of_job = result.tool.label(&group).unwrap_or_else(|| tool.to_owned());
         let same = labels.iter().filter(|known| **known == name_of_job).count();
         labels.push(name_of_job.clone());
         let template = raidlab_store::Measurement {
@@ -88,33 +87,18 @@ pub(crate) fn import(
     })
 }
 
-/// What fio's jobs or bonnie++'s runs are called.
-fn label(result: &ToolResult) -> Option<String> {
-    let label = match result.tool {
-        Tool::Fio => result.parts.first()?.label.clone(),
-        Tool::Bonnie | Tool::Dd => return None,
-        Tool::Iozone => describe::size(result.parts.first()?.file_size_bytes?),
-    };
-    (!label.is_empty()).then_some(label)
-}
-
 /// The output cut into what was measured at one time.
 fn groups(result: &ToolResult) -> Vec<ToolResult> {
-    let key = |part: &raidlab_tools::Part| -> u64 {
-        match result.tool {
-            Tool::Iozone => part.file_size_bytes.unwrap_or(0),
-            Tool::Fio => group_of(result, part.job),
-            Tool::Bonnie | Tool::Dd => u64::from(part.job),
-        }
-    };
     let mut groups: BTreeMap<u64, ToolResult> = BTreeMap::new();
     for part in &result.parts {
-        let group = groups.entry(key(part)).or_insert_with(|| ToolResult {
-            parts: Vec::new(),
-            facts: Vec::new(),
-            options: Vec::new(),
-            ..result.clone()
-        });
+        let group = groups
+            .entry(result.tool.group(result, part))
+            .or_insert_with(|| ToolResult {
+                parts: Vec::new(),
+                facts: Vec::new(),
+                options: Vec::new(),
+                ..result.clone()
+            });
         group.parts.push(part.clone());
     }
     let single = groups.len() == 1;
@@ -126,20 +110,12 @@ fn groups(result: &ToolResult) -> Vec<ToolResult> {
         let options = result.options.iter().filter(|option| is_ours(option.job));
         group.options = options.cloned().collect();
         if !single {
-            // fio counts disks over all groups together.
+            // Disks are counted over all groups together.
             group.disks.clear();
             group.series.clear();
         }
     }
     groups.into_values().collect()
-}
-
-/// The number of a job's group; jobs without one are groups of their own.
-fn group_of(result: &ToolResult, job: u32) -> u64 {
-    match result.fact(Some(job), "groupid").map(|fact| &fact.value) {
-        Some(FactValue::Count(group)) => *group,
-        _ => u64::from(job),
-    }
 }
 
 fn members(result: &ToolResult) -> Vec<MemberUse> {

@@ -1,5 +1,9 @@
+use crate::log::is_log;
 use crate::{ImportError, ImportOptions, import_file};
 use raidlab_store::Measurement;
+use raidlab_tools::detect;
+use std::collections::BTreeMap;
+use std::path::Path;
 
 fn rows(name: &str, text: &str) -> Vec<Measurement> {
     let options = ImportOptions {
@@ -55,6 +59,65 @@ fn the_other_tools_are_known_by_their_text() {
     );
     assert_eq!(dd.len(), 1);
     assert!(dd[0].bytes_per_second > 0.0);
+}
+
+/// Each part of a tool's output that has a number is in a row, and each row is of one.
+#[test]
+fn nothing_that_a_tool_measured_is_dropped() {
+    let tools = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tools/src");
+    let mut files = 0;
+    for tool in std::fs::read_dir(&tools).expect("the tools") {
+        let Ok(data) = std::fs::read_dir(tool.expect("a tool").path().join("data")) else {
+            continue;
+        };
+        for file in data {
+            let file = file.expect("a fixture").path();
+            let text = std::fs::read_to_string(&file).expect("a text");
+            let name = file.display().to_string();
+            let format = detect(&text).expect(&name);
+            let rows = rows(&name, &text);
+            if is_log(&text) {
+                assert!(!rows.is_empty(), "{name}");
+                continue;
+            }
+            let result = (format.parse)(&text).expect(&name);
+            let mut expected = BTreeMap::new();
+            for part in &result.parts {
+                let some = |count: Option<u64>| count.is_some_and(|count| count > 0);
+                let says = some(part.total_ios) || some(part.total_bytes) || part.has_rate();
+                if part.facts.iter().any(|fact| fact.name == "no-rate") {
+                    assert!(!part.has_rate(), "{name}: {part:?}");
+                } else if says || part.latency().is_some() {
+                    let group = result.tool.group(&result, part);
+                    let label = result.tool.part_name(part);
+                    let timed = expected
+                        .entry((group, part.operation, label))
+                        .or_insert(false);
+                    let latency = part.latency();
+                    *timed |= latency.is_some_and(|one| {
+                        one.max_ns.or(one.samples).is_some() || one.mean_ns.is_some()
+                    });
+                }
+            }
+            // A dd that copied nothing, or told no bytes, is a row all the same.
+            let with_number = |row: &&Measurement| {
+                row.total_ios > 0
+                    || row.total_bytes > 0
+                    || row.iops > 0.0
+                    || row.bytes_per_second > 0.0
+            };
+            let measured = rows.iter().filter(with_number).count();
+            assert_eq!(measured, expected.len(), "{name}: {expected:?}");
+            assert!(!rows.is_empty(), "{name}");
+            let times = rows
+                .iter()
+                .filter(|row| row.latency.max_ns > 0 || row.latency.mean_ns > 0.0);
+            let timed = expected.values().filter(|timed| **timed);
+            assert_eq!(times.count(), timed.count(), "{name}: {expected:?}");
+            files += 1;
+        }
+    }
+    assert!(files > 20, "{files}");
 }
 
 #[test]

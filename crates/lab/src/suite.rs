@@ -182,7 +182,7 @@ pub enum Work {
     },
     /// Another tool.
     Tool {
-        /// `bonnie++`, `iozone`, `dd`.
+        /// Its name among the tools: `bonnie++`.
         name: String,
         /// Its arguments, with [`crate::Placeholders`] to be replaced by
         /// [`crate::expand`].

@@ -11,7 +11,6 @@
 
 mod error;
 mod export;
-pub mod fact;
 mod measurement;
 pub mod output;
 mod record;
@@ -32,7 +31,7 @@ pub use measurement::{
     DiskBand, KeptPlan, Latency, Measurement, MemberUse, Metric, PublishedFigure, Role, Run,
     Setting,
 };
-pub use raidlab_results::{Operation, UnknownOperation};
+pub use raidlab_results::{Operation, UnknownOperation, fact};
 pub use record::{
     Cell, CellResult, CommandRecord, EventRecord, Finding, Observation, Records, Scope, Series,
     Severity,

@@ -1,66 +1,65 @@
 //! No text makes a reader panic, whole, cut, mixed or random.
 
-use crate::{Format, detect, fio, parse_as};
+use crate::{Format, Tool, detect, fio};
 use proptest::prelude::*;
-
-const FORMATS: [Format; 7] = [
-    Format::FioJson,
-    Format::FioTerse,
-    Format::FioHuman,
-    Format::BonnieCsv,
-    Format::BonnieTable,
-    Format::IozoneText,
-    Format::DdText,
-];
 
 const SAMPLES: [(&str, Option<Format>); 15] = [
     (
         include_str!("fio/data/fio-3.33-two-jobs.json"),
-        Some(Format::FioJson),
+        Some(crate::fio::JSON),
     ),
     (
         include_str!("fio/data/fio-3.33-steady-state.json"),
-        Some(Format::FioJson),
+        Some(crate::fio::JSON),
     ),
     (
         include_str!("fio/data/fio-3.33-v3.terse"),
-        Some(Format::FioTerse),
+        Some(crate::fio::TERSE),
     ),
     (
         include_str!("fio/data/fio-3.33-v5.terse"),
-        Some(Format::FioTerse),
+        Some(crate::fio::TERSE),
     ),
     (
         include_str!("fio/data/fio-3.33.txt"),
-        Some(Format::FioHuman),
+        Some(crate::fio::HUMAN),
     ),
-    (include_str!("fio/data/md-2015.log"), Some(Format::FioHuman)),
+    (
+        include_str!("fio/data/md-2015.log"),
+        Some(crate::fio::HUMAN),
+    ),
     (
         include_str!("fio/data/gmirror-2015.log"),
-        Some(Format::FioHuman),
+        Some(crate::fio::HUMAN),
     ),
     (
         include_str!("bonnie/data/2.00a-x2.csv"),
-        Some(Format::BonnieCsv),
+        Some(crate::bonnie::CSV),
     ),
     (
         include_str!("bonnie/data/2.00a-fast.txt"),
-        Some(Format::BonnieCsv),
+        Some(crate::bonnie::CSV),
     ),
     (
         include_str!("iozone/data/3.489-subset.txt"),
-        Some(Format::IozoneText),
+        Some(crate::iozone::TEXT),
     ),
     (
         include_str!("iozone/data/3.489-excel.txt"),
-        Some(Format::IozoneText),
+        Some(crate::iozone::TEXT),
     ),
     (
         include_str!("iozone/data/3.489-throughput.txt"),
-        Some(Format::IozoneText),
+        Some(crate::iozone::TEXT),
     ),
-    (include_str!("dd/data/gnu-9.1-ru.txt"), Some(Format::DdText)),
-    (include_str!("dd/data/gnu-9.1-fr.txt"), Some(Format::DdText)),
+    (
+        include_str!("dd/data/gnu-9.1-ru.txt"),
+        Some(crate::dd::TEXT),
+    ),
+    (
+        include_str!("dd/data/gnu-9.1-fr.txt"),
+        Some(crate::dd::TEXT),
+    ),
     ("Linux ubuntu 3.16.0\n1+1=2\n", None),
 ];
 
@@ -68,15 +67,11 @@ const SAMPLES: [(&str, Option<Format>); 15] = [
 fn every_sample_is_known_for_what_it_is() {
     for (text, format) in SAMPLES {
         let found = detect(text);
-        assert_eq!(
-            found,
-            format.map(|format| (format.tool(), format)),
-            "{text}"
-        );
+        assert_eq!(found, format, "{text}");
         if let Some(format) = format {
-            let result = parse_as(format, text).expect("a sample");
-            assert_eq!((result.tool, result.format), (format.tool(), format));
-            let by_tool = crate::parse(format.tool(), text).expect("a sample");
+            let result = (format.parse)(text).expect("a sample");
+            assert_eq!((result.tool, result.format), (format.tool, format));
+            let by_tool = format.tool.parse(text).expect("a sample");
             assert_eq!(by_tool, result);
             assert!(result.parts.iter().all(|part| {
                 let rates = [part.bytes_per_second, part.operations_per_second];
@@ -90,16 +85,12 @@ fn every_sample_is_known_for_what_it_is() {
 }
 
 fn read_as_everything(text: &str) {
-    for format in FORMATS {
+    for format in Tool::all().iter().flat_map(|tool| tool.formats()) {
         // An error is as good as a result; a panic is not.
-        let _ = parse_as(format, text);
+        let _ = (format.parse)(text);
     }
     let _ = detect(text);
     let _ = fio::human::find_all(text);
-    for file in ["x_bw.log", "x_lat.1.log"] {
-        let units = fio::LogUnits::of_file(file, "2.1").expect("a log");
-        let _ = fio::parse_log(text, units);
-    }
     let _ = fio::asked_options(&text.split(' ').collect::<Vec<_>>());
 }
 

@@ -7,21 +7,25 @@
 
 pub mod bonnie;
 pub mod dd;
-mod detect;
 mod error;
+mod facts;
 pub mod fio;
 #[cfg(test)]
 mod fuzz_tests;
 pub mod iozone;
 mod number;
 mod result;
+mod title;
 mod tool;
+mod words;
 
-pub use detect::{Format, detect, parse, parse_as};
 pub use error::ParseError;
+pub use facts::{Facts, Told};
 pub use raidlab_results::Operation;
 pub use result::{
     DiskCounters, DiskUse, Fact, FactValue, Latency, LatencyKind, Part, Point, ReportedOption,
     Series, SeriesKind, ToolResult,
 };
-pub use tool::{Needs, Tool, UnknownTool, VersionCommand};
+pub use title::Title;
+pub use tool::{Benchmark, Call, Format, Place, Tool, UnknownTool, detect};
+pub use words::Wrong;

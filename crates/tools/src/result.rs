@@ -5,11 +5,10 @@
 //! time where both are there.
 
 use crate::{Format, Operation, Tool};
-use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// What one run of a tool said.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct ToolResult {
     /// Whose output it is.
     pub tool: Tool,
@@ -35,9 +34,9 @@ pub struct ToolResult {
 impl ToolResult {
     /// A result without numbers.
     #[must_use]
-    pub fn new(tool: Tool, format: Format) -> Self {
+    pub fn new(format: Format) -> Self {
         Self {
-            tool,
+            tool: format.tool,
             format,
             version: String::new(),
             parts: Vec::new(),
@@ -110,7 +109,7 @@ impl ToolResult {
 }
 
 /// One part of the output that has numbers: one operation of one job.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Part {
     /// Which job of the output, from 0; facts and options of the same job have
     /// the same number. Names need not be unique.
@@ -215,8 +214,7 @@ impl Part {
 }
 
 /// What a latency is the time of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LatencyKind {
     /// From the call to its return (fio `slat`).
     Submission,
@@ -227,7 +225,7 @@ pub enum LatencyKind {
 }
 
 /// Latencies of one kind, in nanoseconds.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Latency {
     /// What is timed.
     pub kind: LatencyKind,
@@ -265,7 +263,7 @@ impl Latency {
 }
 
 /// What the kernel counted of one disk or array, from fio's `disk_util`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct DiskUse {
     /// The kernel's name: `sdc`, `md1`.
     pub name: String,
@@ -277,7 +275,7 @@ pub struct DiskUse {
 }
 
 /// Counters of a disk over a run, as in `/proc/diskstats`.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct DiskCounters {
     /// Reads completed.
     pub read_ios: Option<u64>,
@@ -302,7 +300,7 @@ pub struct DiskCounters {
 }
 
 /// An option as the tool reports it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReportedOption {
     /// The job it belongs to, from 0; `None`: all jobs.
     pub job: Option<u32>,
@@ -313,7 +311,7 @@ pub struct ReportedOption {
 }
 
 /// Something that a tool said beside its main numbers.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Fact {
     /// The job it belongs to, from 0; `None`: the whole run.
     pub job: Option<u32>,
@@ -345,8 +343,7 @@ impl fmt::Display for Fact {
 }
 
 /// The value of a [`Fact`].
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(untagged)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum FactValue {
     /// A whole number.
     Count(u64),
@@ -404,8 +401,7 @@ impl From<String> for FactValue {
 }
 
 /// What a [`Series`] counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SeriesKind {
     /// Bytes per second.
     BytesPerSecond,
@@ -420,7 +416,7 @@ pub enum SeriesKind {
 }
 
 /// Numbers over time.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Series {
     /// What is counted.
     pub kind: SeriesKind,
@@ -431,7 +427,7 @@ pub struct Series {
 }
 
 /// One number of a [`Series`].
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Point {
     /// Since the job began, nanoseconds.
     pub time_ns: u64,

@@ -1,128 +1,199 @@
-//! The tools, and how to have them.
+//! What is to be known of a benchmark tool, and the list of those that are.
+//!
+//! A tool is a folder of this crate: how it is had, what a file may tell it, what it is
+//! called with, how its output is read, what of that is a row, and what the rest says.
+//! Everybody above asks the [`Tool`]; nobody above knows one by name.
 
-use serde::{Deserialize, Serialize};
+use crate::error::ParseError;
+use crate::facts::Facts;
+use crate::fio::{AskedOption, Difference};
+use crate::result::{Fact, Part, ToolResult};
+use crate::title::Title;
+use crate::words::Wrong;
+use raidlab_results::Operation;
 use std::fmt;
+use std::ops::Deref;
 use std::str::FromStr;
 
-/// A benchmark tool.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Tool {
-    /// fio, the flexible I/O tester.
-    Fio,
-    /// bonnie++.
-    #[serde(rename = "bonnie++")]
-    Bonnie,
-    /// iozone.
-    Iozone,
-    /// dd, of any system.
-    Dd,
+/// How a tool is had, called and understood.
+pub trait Benchmark: fmt::Debug + Sync {
+    /// The name of the program.
+    fn name(&self) -> &'static str;
+
+    /// How it is installed on Debian and its kin.
+    fn apt(&self) -> &'static str;
+
+    /// How it is installed on FreeBSD.
+    fn pkg(&self) -> &'static str;
+
+    /// The forms of its output. A text of the tool that is in none of them is read as
+    /// the last, which says what is missing.
+    fn formats(&self) -> &'static [Format];
+
+    /// Checks the words that a file tells it: only what shapes the load may be said.
+    ///
+    /// # Errors
+    /// The index of the first that is wrong, what is, and what would be right.
+    fn check(&self, words: &[String]) -> Result<(), (usize, Wrong)>;
+
+    /// Whether suites read its jobs as such, and not word by word: fio's.
+    fn has_jobs(&self) -> bool {
+        false
+    }
+
+    /// Whether it works on files of a file system only.
+    fn needs_folder(&self) -> bool {
+        false
+    }
+
+    /// A suite's arguments with what else it must be told to run in a place.
+    ///
+    /// # Errors
+    /// Why it cannot run there.
+    fn call(&self, arguments: Vec<String>, place: &Place<'_>) -> Result<Call, String>;
+
+    /// The argument that gives it another clock for its times, where it can have one.
+    fn clock(&self, _source: &str) -> Option<String> {
+        None
+    }
+
+    /// Which of standard output and standard error has its results.
+    fn output<'text>(&self, standard_output: &'text str, _error: &'text str) -> &'text str {
+        standard_output
+    }
+
+    /// The line on standard error with which it leaves a job that does not end.
+    fn gave_up<'text>(&self, _error: &'text str) -> Option<&'text str> {
+        None
+    }
+
+    /// The options that an argument vector asks it for, where it reports which are in
+    /// force.
+    fn asked(&self, _arguments: &[String]) -> Vec<AskedOption> {
+        Vec::new()
+    }
+
+    /// What was asked and is not in force, or is without being asked.
+    fn differences(&self, _asked: &[AskedOption], _result: &ToolResult) -> Vec<Difference> {
+        Vec::new()
+    }
+
+    /// What its arguments say of the job.
+    fn job_facts(&self, _arguments: &[String], _facts: &mut Facts) {}
+
+    /// Whether a part is a row: one that says that nothing was done is none.
+    fn is_row(&self, part: &Part) -> bool;
+
+    /// What distinguishes rows of one operation; empty: they are one measurement.
+    fn part_name(&self, _part: &Part) -> String {
+        String::new()
+    }
+
+    /// Whether one process does one operation after the other, so that a mean time is
+    /// a rate.
+    fn is_one_by_one(&self) -> bool {
+        false
+    }
+
+    /// Parts of the same number were measured at one time.
+    fn group(&self, _result: &ToolResult, part: &Part) -> u64 {
+        u64::from(part.job)
+    }
+
+    /// What such a group is called in the output, if anything.
+    fn label(&self, _result: &ToolResult) -> Option<String> {
+        None
+    }
+
+    /// Words for such a group.
+    fn title(&self, result: &ToolResult) -> Title;
+
+    /// What is said beside the numbers, before the facts one by one.
+    fn first_facts(&self, _result: &ToolResult, _facts: &mut Facts) {}
+
+    /// One fact, by its name in the vocabulary; false: the vocabulary does not have it.
+    fn fact(&self, _said: &Fact, _part: Option<&Part>, _facts: &mut Facts) -> bool {
+        false
+    }
+
+    /// What follows from the result as a whole.
+    fn last_facts(&self, _result: &ToolResult, _facts: &mut Facts) {}
 }
 
-/// How a tool is installed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Needs {
-    /// The program to look for.
-    pub program: &'static str,
-    /// On Debian and its kin.
-    pub apt: &'static str,
-    /// On FreeBSD.
-    pub pkg: &'static str,
+/// Where a tool runs.
+#[derive(Debug, Clone, Copy)]
+pub struct Place<'a> {
+    /// A folder, or a block device or file.
+    pub path: &'a str,
+    /// The file that is its own there.
+    pub file: &'a str,
 }
 
-/// A command that makes a tool say its version.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct VersionCommand {
-    /// The program.
-    pub program: &'static str,
+/// What a tool is called with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Call {
     /// Its arguments.
-    pub arguments: &'static [&'static str],
-    /// Whether it may end with an exit code other than 0 all the same: the
-    /// version of bonnie++ stands in its complaint about missing arguments,
-    /// and BSD's dd has no such option at all.
-    pub may_fail: bool,
+    pub arguments: Vec<String>,
+    /// What it does, where its output does not tell.
+    pub operation: Option<Operation>,
 }
+
+/// A benchmark tool.
+#[derive(Debug, Clone, Copy)]
+pub struct Tool(pub(crate) &'static dyn Benchmark);
+
+/// All of them, folder by folder; the build finds these.
+static ALL: &[Tool] = include!(concat!(env!("OUT_DIR"), "/tools.rs"));
 
 impl Tool {
     /// Every one.
-    pub const ALL: [Self; 4] = [Self::Fio, Self::Bonnie, Self::Iozone, Self::Dd];
-
-    /// The name of the program.
     #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Fio => "fio",
-            Self::Bonnie => "bonnie++",
-            Self::Iozone => "iozone",
-            Self::Dd => "dd",
+    pub fn all() -> &'static [Self] {
+        ALL
+    }
+
+    /// Their names, as they are listed to people: `bonnie++, dd, fio or iozone`.
+    #[must_use]
+    pub fn list() -> String {
+        let names: Vec<&str> = ALL.iter().map(|tool| tool.name()).collect();
+        match names.split_last() {
+            Some((last, [])) => (*last).to_owned(),
+            Some((last, others)) => format!("{} or {last}", others.join(", ")),
+            None => String::new(),
         }
     }
 
-    /// How to install it.
-    #[must_use]
-    pub const fn needs(self) -> Needs {
-        let (apt, pkg) = match self {
-            Self::Fio => ("apt-get install fio", "pkg install fio"),
-            Self::Bonnie => ("apt-get install bonnie++", "pkg install bonnie++"),
-            // Its licence forbids changed copies: Debian has it in non-free.
-            Self::Iozone => (
-                "apt-get install iozone3 (component non-free)",
-                "pkg install iozone",
-            ),
-            Self::Dd => ("apt-get install coreutils", "part of the base system"),
-        };
-        Needs {
-            program: self.name(),
-            apt,
-            pkg,
-        }
-    }
-
-    /// What makes it say its version, on standard output or standard error.
-    #[must_use]
-    pub const fn version_command(self) -> VersionCommand {
-        let arguments: &[&str] = match self {
-            Self::Fio | Self::Dd => &["--version"],
-            Self::Bonnie => &[],
-            Self::Iozone => &["-v"],
-        };
-        VersionCommand {
-            program: self.name(),
-            arguments,
-            may_fail: matches!(self, Self::Bonnie | Self::Dd),
-        }
-    }
-
-    /// The version in what the version command said: `3.33`, `2.00a`,
-    /// `3.489`, `coreutils 9.1`, `busybox 1.35.0`. `None` where it says none,
-    /// as BSD's dd.
-    #[must_use]
-    pub fn parse_version(self, text: &str) -> Option<String> {
-        text.lines().find_map(|line| self.version_in(line.trim()))
-    }
-
-    fn version_in(self, line: &str) -> Option<String> {
-        let word_after = |prefix: &str| {
-            let (_, rest) = line.split_once(prefix)?;
-            let word = rest.split_whitespace().next()?;
-            word.starts_with(|first: char| first.is_ascii_digit())
-                .then(|| word.trim_end_matches([',', ';']).to_owned())
-        };
-        match self {
-            Self::Fio => word_after("fio-").or_else(|| word_after("fio ")),
-            Self::Bonnie => word_after("Version: ").or_else(|| word_after("Version ")),
-            Self::Iozone => word_after("$Revision: ").or_else(|| word_after("Version ")),
-            Self::Dd => [
-                ("(GNU coreutils) ", "coreutils"),
-                ("(coreutils) ", "coreutils"),
-                ("(uutils coreutils) ", "uutils"),
-                ("BusyBox v", "busybox"),
-            ]
-            .into_iter()
-            .find_map(|(prefix, name)| word_after(prefix).map(|word| format!("{name} {word}"))),
-        }
+    /// Reads its output in whichever of its forms it is.
+    ///
+    /// # Errors
+    /// Where it is none, or cannot be read.
+    pub fn parse(self, text: &str) -> Result<ToolResult, ParseError> {
+        let formats = self.formats();
+        let found = formats.iter().find(|format| (format.is_in)(text));
+        let nothing = Err(ParseError::NoOutput {
+            tool: self,
+            expected: "any form of output",
+        });
+        let format = found.or(formats.last());
+        format.map_or(nothing, |format| (format.parse)(text))
     }
 }
+
+impl Deref for Tool {
+    type Target = dyn Benchmark;
+
+    fn deref(&self) -> &Self::Target {
+        self.0
+    }
+}
+
+impl PartialEq for Tool {
+    fn eq(&self, other: &Self) -> bool {
+        self.name() == other.name()
+    }
+}
+
+impl Eq for Tool {}
 
 impl fmt::Display for Tool {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -132,7 +203,7 @@ impl fmt::Display for Tool {
 
 /// No tool has this name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{name}` is no tool; use one of fio, bonnie++, iozone, dd")]
+#[error("`{name}` is no tool; use {}", Tool::list())]
 pub struct UnknownTool {
     /// The name as it was written.
     pub name: String,
@@ -142,71 +213,64 @@ impl FromStr for Tool {
     type Err = UnknownTool;
 
     fn from_str(name: &str) -> Result<Self, Self::Err> {
-        Self::ALL
-            .into_iter()
-            .find(|tool| tool.name() == name)
-            .ok_or_else(|| UnknownTool {
-                name: name.to_owned(),
-            })
+        let found = ALL.iter().copied().find(|tool| tool.name() == name);
+        found.ok_or_else(|| UnknownTool {
+            name: name.to_owned(),
+        })
     }
+}
+
+/// A form of a tool's output.
+#[derive(Debug, Clone, Copy)]
+pub struct Format {
+    /// Its name, unique among all tools: `fio-json`.
+    pub name: &'static str,
+    /// The tool that writes it.
+    pub tool: Tool,
+    /// How easily another's text is taken for it, from 0: text with dd's records in it
+    /// may be a log of anything. Forms with less are tried first.
+    pub looseness: u8,
+    /// Whether a text has it.
+    pub is_in: fn(&str) -> bool,
+    /// Reads a text that is known to have it.
+    pub parse: fn(&str) -> Result<ToolResult, ParseError>,
+}
+
+impl PartialEq for Format {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for Format {}
+
+/// In which form of which tool's output a text is; `None` where it is none's.
+#[must_use]
+pub fn detect(text: &str) -> Option<Format> {
+    let mut formats: Vec<&Format> = ALL.iter().flat_map(|tool| tool.formats()).collect();
+    formats.sort_by_key(|format| format.looseness);
+    let found = formats.into_iter().find(|format| (format.is_in)(text));
+    found.copied()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Tool;
+    use super::*;
+    use std::collections::BTreeSet;
 
     #[test]
-    fn versions_are_found_in_what_the_programs_say() {
-        let cases = [
-            (Tool::Fio, "fio-3.33\n", Some("3.33")),
-            (
-                Tool::Fio,
-                "fio-3.36-112-gabcdef\n",
-                Some("3.36-112-gabcdef"),
-            ),
-            (
-                Tool::Bonnie,
-                "You must use the \"-u\" switch when running as root.\nusage:\n      [-D]\n\nVersion: 2.00a\n",
-                Some("2.00a"),
-            ),
-            (
-                Tool::Iozone,
-                "\tIozone: Performance Test of File I/O\n\t        Version $Revision: 3.489 $\n",
-                Some("3.489"),
-            ),
-            (
-                Tool::Dd,
-                "dd (coreutils) 9.1\nCopyright",
-                Some("coreutils 9.1"),
-            ),
-            (
-                Tool::Dd,
-                "dd (GNU coreutils) 8.32\n",
-                Some("coreutils 8.32"),
-            ),
-            (
-                Tool::Dd,
-                "BusyBox v1.35.0 (Debian 1:1.35.0-4+deb12u1+b1) multi-call binary.\n",
-                Some("busybox 1.35.0"),
-            ),
-            (Tool::Dd, "dd: unknown operand --version\n", None),
-            (Tool::Fio, "", None),
-        ];
-        for (tool, text, version) in cases {
-            assert_eq!(
-                tool.parse_version(text).as_deref(),
-                version,
-                "{tool}: {text}"
-            );
+    fn names_are_read_back_and_forms_have_one_name_each() {
+        let mut names = BTreeSet::new();
+        for tool in Tool::all() {
+            assert_eq!(tool.to_string().parse(), Ok(*tool));
+            assert!(!tool.apt().is_empty() && !tool.pkg().is_empty(), "{tool}");
+            assert!(!tool.formats().is_empty(), "{tool}");
+            for format in tool.formats() {
+                assert_eq!(format.tool, *tool, "{}", format.name);
+                assert!(names.insert(format.name), "{}", format.name);
+            }
         }
-    }
-
-    #[test]
-    fn names_are_read_back() {
-        for tool in Tool::ALL {
-            assert_eq!(tool.to_string().parse(), Ok(tool));
-            assert_eq!(serde_json::to_value(tool).expect("a name"), tool.name());
-            assert_eq!(tool.needs().program, tool.name());
-        }
+        let error = Tool::from_str("vdbench").unwrap_err().to_string();
+        assert!(error.ends_with(&Tool::list()), "{error}");
     }
 }

@@ -135,26 +135,7 @@ fn a_line_break_in_a_disk_s_name_begins_nothing() {
 }
 
 #[test]
-fn dd_reads_or_writes_the_array() {
-    let dd = |words: &[&str]| {
-        let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-        dd_operation(&words, &folder())
-    };
-    let file = folder().file();
-    assert_eq!(
-        dd(&[&format!("if={file}"), "of=/dev/null"]),
-        Some(Operation::Read)
-    );
-    assert_eq!(
-        dd(&["if=/dev/zero", &format!("of={file}")]),
-        Some(Operation::Write)
-    );
-    // The article's swapped operands: a file is made, nothing is read.
-    assert_eq!(
-        dd(&["if=/dev/null", &format!("of={file}")]),
-        Some(Operation::Write)
-    );
-    assert_eq!(dd(&["if=/dev/zero", "of=/dev/null"]), None);
+fn a_tool_that_cannot_run_in_the_place_is_refused_by_the_job_s_name() {
     let step = "tool = \"dd\"\narguments = [\"if=/dev/zero\", \"of=/dev/null\"]";
     let error = line(step, QueueStyle::Libaio, &folder()).unwrap_err();
     assert_eq!(

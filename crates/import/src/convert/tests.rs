@@ -1,9 +1,9 @@
 use super::{observations, rows};
 use raidlab_store::{Measurement, Operation, Scope, fact};
-use raidlab_tools::{Format, Part, Tool, ToolResult, parse};
+use raidlab_tools::{Part, Tool, ToolResult};
 
 fn value(text: &str, tool: Tool, name: &str) -> Option<String> {
-    let result = parse(tool, text).expect("a tool's output");
+    let result = tool.parse(text).expect("a tool's output");
     let all = observations(&result, &Scope::default());
     let mut found = all.into_iter().filter(|one| one.name == name);
     let first = found.next()?.value;
@@ -24,7 +24,9 @@ fn clones_of_one_group_are_one_row_with_the_longest_time() {
         issued    : total=r=30/w=0/d=0, short=r=0/w=0/d=0\n\n\
         Run status group 0 (all jobs):\n   \
         READ: io=160KB, aggrb=8KB/s, minb=4KB/s, maxb=6KB/s, mint=10000msec, maxt=20000msec\n";
-    let result = parse(Tool::Fio, text).expect("fio's own output");
+    let result = raidlab_tools::fio::TOOL
+        .parse(text)
+        .expect("fio's own output");
     let rows = rows(&result, &Measurement::blank(crate::BENCH));
     assert_eq!(rows.len(), 1);
     assert_eq!(rows[0].op, Operation::Read);
@@ -32,10 +34,21 @@ fn clones_of_one_group_are_one_row_with_the_longest_time() {
     assert_eq!(rows[0].total_bytes, 40 * 4096);
     assert_eq!(rows[0].runtime_ns, 20_000_000_000);
     assert!((rows[0].iops - 2.0).abs() < 1e-9);
-    assert_eq!(value(text, Tool::Fio, fact::FIO_JOBS).as_deref(), Some("3"));
-    let shortest = value(text, Tool::Fio, fact::FIO_SHORTEST_RUNTIME_NS);
+    assert_eq!(
+        value(text, raidlab_tools::fio::TOOL, fact::FIO_JOBS).as_deref(),
+        Some("3")
+    );
+    let shortest = value(
+        text,
+        raidlab_tools::fio::TOOL,
+        fact::FIO_SHORTEST_RUNTIME_NS,
+    );
     assert_eq!(shortest.as_deref(), Some("10000000000"));
-    let engine = value(text, Tool::Fio, &fact::fio_option("ioengine"));
+    let engine = value(
+        text,
+        raidlab_tools::fio::TOOL,
+        &fact::fio_option("ioengine"),
+    );
     assert_eq!(engine.as_deref(), Some("sync"));
 }
 
@@ -43,14 +56,16 @@ fn clones_of_one_group_are_one_row_with_the_longest_time() {
 fn files_of_bonnie_are_counted_in_thousands_of_their_own() {
     let line = "1.98,1.98,m,1,,64G,,8192,5,299k,97,76.8m,6,40.8m,3,702k,96,232m,8,220.6,2,16,,,,,\
         +++++,+++,+++++,+++,4145.3,1,+++++,+++,+++++,+++,3683.1,1,,,,,175ms,325ms,,,,,,";
-    let get = |name: &str| value(line, Tool::Bonnie, name);
+    let get = |name: &str| value(line, raidlab_tools::bonnie::TOOL, name);
     assert_eq!(get(fact::BONNIE_FILES).as_deref(), Some("16384"));
     assert_eq!(get(fact::BONNIE_FILES_ASKED).as_deref(), Some("16"));
     let short = fact::bonnie_not_timed(Operation::CreateSequential);
     assert_eq!(get(&short).as_deref(), Some(fact::TRUE));
     let size = (64_u64 << 30).to_string();
     assert_eq!(get(fact::JOB_WORKING_SET_BYTES), Some(size));
-    let result = parse(Tool::Bonnie, line).expect("bonnie++'s own form");
+    let result = raidlab_tools::bonnie::TOOL
+        .parse(line)
+        .expect("bonnie++'s own form");
     let rows = rows(&result, &Measurement::blank(crate::BENCH));
     let read = rows.iter().find(|row| row.op == Operation::Read);
     assert!(read.is_some_and(
@@ -63,7 +78,7 @@ fn files_of_bonnie_are_counted_in_thousands_of_their_own() {
 /// Every fixture of the tools' readers, by tool.
 const FIXTURES: [(Tool, &[&str]); 4] = [
     (
-        Tool::Fio,
+        raidlab_tools::fio::TOOL,
         &[
             include_str!("../../../tools/src/fio/data/fio-2.1.14.json"),
             include_str!("../../../tools/src/fio/data/fio-2.20.json"),
@@ -82,7 +97,7 @@ const FIXTURES: [(Tool, &[&str]); 4] = [
         ],
     ),
     (
-        Tool::Bonnie,
+        raidlab_tools::bonnie::TOOL,
         &[
             include_str!("../../../tools/src/bonnie/data/2.00a-fast.txt"),
             include_str!("../../../tools/src/bonnie/data/2.00a-files.txt"),
@@ -91,7 +106,7 @@ const FIXTURES: [(Tool, &[&str]); 4] = [
         ],
     ),
     (
-        Tool::Iozone,
+        raidlab_tools::iozone::TOOL,
         &[
             include_str!("../../../tools/src/iozone/data/3.489-excel.txt"),
             include_str!("../../../tools/src/iozone/data/3.489-latency.txt"),
@@ -102,7 +117,7 @@ const FIXTURES: [(Tool, &[&str]); 4] = [
         ],
     ),
     (
-        Tool::Dd,
+        raidlab_tools::dd::TOOL,
         &[
             include_str!("../../../tools/src/dd/data/busybox-1.35-debian.txt"),
             include_str!("../../../tools/src/dd/data/gnu-9.1-c.txt"),
@@ -118,7 +133,7 @@ fn each_part_of_a_tool_s_output_is_a_row_or_says_why_not() {
     let mut seen = std::collections::BTreeSet::new();
     for (tool, texts) in FIXTURES {
         for (index, text) in texts.iter().enumerate() {
-            let result = parse(tool, text).expect("a tool's output");
+            let result = tool.parse(text).expect("a tool's output");
             let rows = rows(&result, &Measurement::blank(crate::BENCH));
             for part in &result.parts {
                 let row = rows.iter().find(|row| {
@@ -140,7 +155,7 @@ fn each_part_of_a_tool_s_output_is_a_row_or_says_why_not() {
 
 #[test]
 fn whatever_a_tool_timed_is_a_row_by_its_own_name() {
-    let mut result = ToolResult::new(Tool::Iozone, Format::IozoneText);
+    let mut result = ToolResult::new(raidlab_tools::iozone::TEXT);
     for (job, op) in (0..).zip(Operation::ALL) {
         let mut part = Part::new(job, "64k/4k", *op);
         part.bytes_per_second = Some(1e6);
@@ -154,7 +169,9 @@ fn whatever_a_tool_timed_is_a_row_by_its_own_name() {
 #[test]
 fn flushes_are_a_row_of_their_own() {
     let text = include_str!("../../../tools/src/fio/data/fio-3.33-two-jobs.json");
-    let result = parse(Tool::Fio, text).expect("fio's own output");
+    let result = raidlab_tools::fio::TOOL
+        .parse(text)
+        .expect("fio's own output");
     let rows = rows(&result, &Measurement::blank(crate::BENCH));
     let flushes = rows.iter().find(|row| row.op == Operation::Sync);
     let flushes = flushes.expect("15 flushes of the second job");
@@ -167,11 +184,19 @@ fn flushes_are_a_row_of_their_own() {
 fn a_printed_rate_of_dd_is_kept_where_it_is_not_bytes_over_seconds() {
     let text = "262144+0 records in\n262144+0 records out\n\
         1073741824 bytes transferred in 20.888 secs (49020000 bytes/sec)\n";
-    let printed = value(text, Tool::Dd, fact::DD_PRINTED_BYTES_PER_SECOND);
+    let printed = value(
+        text,
+        raidlab_tools::dd::TOOL,
+        fact::DD_PRINTED_BYTES_PER_SECOND,
+    );
     assert_eq!(printed.as_deref(), Some("49020000"));
     let right = text.replace("49020000", "51404721");
     assert_eq!(
-        value(&right, Tool::Dd, fact::DD_PRINTED_BYTES_PER_SECOND),
+        value(
+            &right,
+            raidlab_tools::dd::TOOL,
+            fact::DD_PRINTED_BYTES_PER_SECOND
+        ),
         None
     );
 }

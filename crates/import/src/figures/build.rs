@@ -275,10 +275,9 @@ impl Builder<'_> {
         cell: &mut CellResult,
     ) -> Result<(), ImportError> {
         let wrong = |text: String| self.wrong(place.to_owned(), text);
-        let (tool, format) = raidlab_tools::detect(&output.text)
+        let format = raidlab_tools::detect(&output.text)
             .ok_or_else(|| wrong("no tool's output".to_owned()))?;
-        let mut result = raidlab_tools::parse_as(format, &output.text)
-            .map_err(|error| wrong(error.to_string()))?;
+        let mut result = (format.parse)(&output.text).map_err(|error| wrong(error.to_string()))?;
         if let Some(op) = &output.op {
             let op = operation(op).map_err(wrong)?;
             for part in &mut result.parts {
@@ -300,7 +299,7 @@ impl Builder<'_> {
             });
         }
         if made.is_empty() {
-            return Err(wrong(format!("{tool} gave no value")));
+            return Err(wrong(format!("{} gave no value", format.tool)));
         }
         cell.rows.extend(made);
         let scope = Scope::of(template);

@@ -2,7 +2,7 @@
 
 use super::{Context, Run};
 use crate::convert::{observations, rows};
-use crate::{describe, figures, members};
+use crate::{figures, members};
 use raidlab_store::{
     Cell, CellResult, CommandRecord, Measurement, Observation, Records, Scope, fact,
 };
@@ -48,7 +48,7 @@ impl Context<'_> {
 
     fn template(&self, index: usize) -> Measurement {
         let run = &self.log.runs[index];
-        let words = describe::describe(&run.result);
+        let words = run.result.tool.title(&run.result);
         let [before, after] = self.log.around(index);
         let letters = |look: Option<&super::Look>| {
             look.map_or_else(String::new, |look| look.letters(&self.log.members))

@@ -12,6 +12,7 @@ use crate::document::{Document, FileError, Problem, Reserved};
 use crate::files::Files;
 use crate::published::Published;
 use crate::settings;
+use raidlab_tools::Tool;
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -46,13 +47,17 @@ struct RawRounds {
 }
 
 /// Fields that people look for where they are not.
-const RESERVED: [Reserved; 5] = [
-    ("repeat", "use `repetitions` for the whole suite"),
-    ("bonnie", "use `tool` and `arguments`"),
-    ("iozone", "use `tool` and `arguments`"),
-    ("dd", "use `tool` and `arguments`"),
-    ("at", "write it into the `events` of a job"),
-];
+fn reserved() -> Vec<Reserved> {
+    let called = Tool::all().iter().filter(|tool| !tool.has_jobs());
+    // No key can end in `++`.
+    let keys = called.map(|tool| tool.name().trim_end_matches('+'));
+    keys.map(|key| (key, "use `tool` and `arguments`"))
+        .chain([
+            ("repeat", "use `repetitions` for the whole suite"),
+            ("at", "write it into the `events` of a job"),
+        ])
+        .collect()
+}
 
 /// Rounds below this many have no window of five.
 const FEWEST_ROUNDS: u32 = 5;
@@ -75,7 +80,7 @@ impl Suite {
         folder: &Path,
         draw: u64,
     ) -> Result<Self, LoadError> {
-        let raw: RawSuite = document.decode(&RESERVED)?;
+        let raw: RawSuite = document.decode(&reserved())?;
         settings::check_schema(document, &raw.schema)?;
         if raw.disks.get_ref().is_empty() {
             let remedy = "name one preset for each member";

@@ -1,15 +1,11 @@
-//! Reading a job of another tool than fio.
-
-mod words;
+//! Reading a job whose tool is called word by word.
 
 use super::Work;
 use super::matrix::Combination;
 use crate::document::{Document, FileError, Problem};
 use crate::placeholder;
+use raidlab_tools::Tool;
 use toml::Spanned;
-
-/// The tools besides fio.
-const TOOLS: [&str; 3] = ["bonnie++", "iozone", "dd"];
 
 /// A tool and its arguments as written.
 #[derive(Clone, Copy)]
@@ -29,14 +25,15 @@ pub(super) fn read_tool(
     combination: &Combination,
 ) -> Result<Work, FileError> {
     let name = raw.name.get_ref().as_str();
-    if !TOOLS.contains(&name) {
+    let called = || Tool::all().iter().filter(|tool| !tool.has_jobs());
+    let Some(tool) = called().find(|tool| tool.name() == name) else {
         let problem = Problem::UnknownName {
             what: "the tool",
             name: name.to_owned(),
-            known: TOOLS.map(str::to_owned).to_vec(),
+            known: called().map(|tool| tool.name().to_owned()).collect(),
         };
         return Err(document.error(raw.name.span(), problem));
-    }
+    };
     let Some(written) = raw.arguments else {
         let field = "arguments".to_owned();
         let remedy = "write the tool's arguments one by one: [\"-d\", \"{target}\"]".to_owned();
@@ -50,7 +47,7 @@ pub(super) fn read_tool(
         })?;
         arguments.push(text);
     }
-    words::check(name, &arguments).map_err(|(index, (what, remedy))| {
+    tool.check(&arguments).map_err(|(index, (what, remedy))| {
         document.invalid(written.get_ref()[index].span(), what, remedy)
     })?;
     let name = name.to_owned();

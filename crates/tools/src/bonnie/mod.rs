@@ -1,33 +1,121 @@
-//! bonnie++: its arguments, its lines of CSV and its tables.
+//! bonnie++: what a file may tell it, its lines of CSV and its tables.
 
-mod arguments;
 mod cells;
 mod csv;
 mod table;
 #[cfg(test)]
 mod tests;
 
-pub use arguments::{ArgumentError, FileTest, Invocation};
-
-pub(crate) use csv::is_line as is_csv_line;
-pub(crate) use table::is_in as is_table;
-
 use crate::error::ParseError;
-use crate::result::ToolResult;
-use crate::{Format, Tool};
+use crate::facts::Facts;
+use crate::result::{Fact, Part, ToolResult};
+use crate::title::{Title, sized};
+use crate::tool::{Benchmark, Call, Format, Place, Tool};
+use crate::words::{Takes, Wrong, options};
+use raidlab_results::fact;
 
-/// Reads what bonnie++ printed: the lines of CSV where there are any, else the
-/// tables. It prints both at once unless told otherwise, and the CSV is the
-/// better source: names are whole there, and rates of files are numbers (2.00
-/// hands a floating-point number to a `%d` in its table).
-///
-/// # Errors
-/// Where there is neither, or one has a cell that is no value.
-pub fn parse(text: &str) -> Result<ToolResult, ParseError> {
-    if text.lines().any(csv::is_line) {
-        parse_csv(text)
-    } else {
-        parse_table(text)
+/// bonnie++.
+pub const TOOL: Tool = Tool(&Bonnie);
+
+/// bonnie++'s lines of CSV. It prints them and the tables at once unless told
+/// otherwise, and they are the better source: names are whole there, and rates of files
+/// are numbers (2.00 hands a floating-point number to a `%d` in its table).
+pub const CSV: Format = Format {
+    name: "bonnie-csv",
+    tool: TOOL,
+    looseness: 4,
+    is_in: |text| text.lines().any(csv::is_line),
+    parse: parse_csv,
+};
+
+/// bonnie++'s tables.
+pub const TABLE: Format = Format {
+    name: "bonnie-table",
+    tool: TOOL,
+    looseness: 5,
+    is_in: table::is_in,
+    parse: parse_table,
+};
+
+#[derive(Debug)]
+struct Bonnie;
+
+impl Benchmark for Bonnie {
+    fn name(&self) -> &'static str {
+        "bonnie++"
+    }
+
+    fn apt(&self) -> &'static str {
+        "apt-get install bonnie++"
+    }
+
+    fn pkg(&self) -> &'static str {
+        "pkg install bonnie++"
+    }
+
+    fn formats(&self) -> &'static [Format] {
+        &[CSV, TABLE]
+    }
+
+    fn check(&self, words: &[String]) -> Result<(), (usize, Wrong)> {
+        options(words, option)
+    }
+
+    fn needs_folder(&self) -> bool {
+        true
+    }
+
+    fn call(&self, mut arguments: Vec<String>, place: &Place<'_>) -> Result<Call, String> {
+        let words: [&[&str]; 3] = [&["-d", place.path], &["-u", "root"], &["-q"]];
+        for words in words {
+            if !arguments.iter().any(|one| one == words[0]) {
+                arguments.extend(words.iter().map(|word| (*word).to_owned()));
+            }
+        }
+        Ok(Call {
+            arguments,
+            operation: None,
+        })
+    }
+
+    /// A count without a rate, as of `+++++`, is no row.
+    fn is_row(&self, part: &Part) -> bool {
+        part.has_rate()
+    }
+
+    fn title(&self, result: &ToolResult) -> Title {
+        Title::plain(
+            &format!("bonnie++{}", sized(result, " of a file of ")),
+            "bonnie",
+        )
+    }
+
+    fn fact(&self, said: &Fact, part: Option<&Part>, facts: &mut Facts) -> bool {
+        let not_timed = part.filter(|_| said.name == "no-rate");
+        if let Some(part) = not_timed {
+            facts.add(&fact::bonnie_not_timed(part.operation), fact::TRUE, "");
+        }
+        not_timed.is_some()
+    }
+
+    /// bonnie++ counts files in units of 1024: `-n 16` makes 16384.
+    fn last_facts(&self, result: &ToolResult, facts: &mut Facts) {
+        let parts = result.parts.iter();
+        let mut of_files = parts.filter(|part| part.operation.handles_files());
+        if let Some(files) = of_files.find_map(|part| part.total_ios) {
+            facts.add(fact::BONNIE_FILES, &files.to_string(), "");
+            facts.add(fact::BONNIE_FILES_ASKED, &(files / 1024).to_string(), "");
+        }
+    }
+}
+
+/// What shapes the load; bonnie++(8) of 2.00.
+fn option(letter: &str) -> Option<Takes> {
+    match letter {
+        "q" | "f" | "b" | "D" => Some(Takes::Nothing),
+        "c" | "g" | "m" | "n" | "r" | "s" | "u" | "x" | "z" => Some(Takes::Value),
+        "d" => Some(Takes::Place),
+        _ => None,
     }
 }
 
@@ -37,7 +125,7 @@ pub fn parse(text: &str) -> Result<ToolResult, ParseError> {
 /// # Errors
 /// Where there is none, or one has a field that is no value.
 pub fn parse_csv(text: &str) -> Result<ToolResult, ParseError> {
-    let mut result = ToolResult::new(Tool::Bonnie, Format::BonnieCsv);
+    let mut result = ToolResult::new(crate::bonnie::CSV);
     let mut runs = 0;
     for (index, line) in text.lines().enumerate() {
         if csv::is_line(line) {
@@ -48,7 +136,7 @@ pub fn parse_csv(text: &str) -> Result<ToolResult, ParseError> {
     }
     if runs == 0 {
         return Err(ParseError::NoOutput {
-            tool: Tool::Bonnie,
+            tool: crate::bonnie::TOOL,
             expected: "a line of CSV with 27, 48 or 50 fields",
         });
     }

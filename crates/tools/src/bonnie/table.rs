@@ -14,7 +14,6 @@
 use super::cells::{Cells, TESTS, part, set_sizes, size};
 use crate::error::ParseError;
 use crate::result::{Fact, Part, ToolResult};
-use crate::{Format, Tool};
 
 /// Letters of a row before its first cell.
 const LABEL: usize = 19;
@@ -44,7 +43,7 @@ fn heading(line: &str) -> Option<(&str, bool)> {
 
 /// Reads all tables of a text; a table of files belongs to the one before it.
 pub(super) fn parse(text: &str) -> Result<ToolResult, ParseError> {
-    let mut result = ToolResult::new(Tool::Bonnie, Format::BonnieTable);
+    let mut result = ToolResult::new(crate::bonnie::TABLE);
     let lines: Vec<&str> = text.lines().collect();
     let mut job: Option<u32> = None;
     let mut label = String::new();
@@ -86,7 +85,7 @@ pub(super) fn parse(text: &str) -> Result<ToolResult, ParseError> {
     }
     if job.is_none() {
         return Err(ParseError::NoOutput {
-            tool: Tool::Bonnie,
+            tool: crate::bonnie::TOOL,
             expected: "a heading with `------Sequential Output------`",
         });
     }

@@ -2,10 +2,9 @@
 //! 1.03 and 1.96 follow the figures of a comparison of mdadm and gmirror of
 //! 2010, tables of 1.98 those of a comparison of ZFS pools on FreeBSD.
 
-use super::{ArgumentError, FileTest, Invocation, parse, parse_csv, parse_table};
+use super::{TOOL, parse_csv, parse_table};
 use crate::result::{Part, ToolResult};
-use crate::{Format, Operation, ParseError};
-use raidlab_units::Bytes;
+use crate::{Operation, ParseError};
 
 const TWO_RUNS: &str = include_str!("data/2.00a-x2.csv");
 const FAST: &str = include_str!("data/2.00a-fast.txt");
@@ -27,10 +26,10 @@ fn no_rate(part: &Part) -> String {
 
 #[test]
 fn runs_of_one_call_are_jobs_and_names_keep_their_commas() {
-    let result = parse(TWO_RUNS).expect("bonnie++'s own output");
+    let result = TOOL.parse(TWO_RUNS).expect("bonnie++'s own output");
     assert_eq!(
         (result.version.as_str(), result.format),
-        ("2.00a", Format::BonnieCsv)
+        ("2.00a", crate::bonnie::CSV)
     );
     assert_eq!(result.parts.len(), 24);
     let [first, second] = [&result.parts[0], &result.parts[12]];
@@ -57,8 +56,8 @@ fn runs_of_one_call_are_jobs_and_names_keep_their_commas() {
 
 #[test]
 fn csv_is_taken_before_the_table() {
-    let both = parse(FAST).expect("bonnie++'s own output");
-    assert_eq!(both.format, Format::BonnieCsv);
+    let both = TOOL.parse(FAST).expect("bonnie++'s own output");
+    assert_eq!(both.format, crate::bonnie::CSV);
     assert_eq!(both.parts[0].label, "a-very-long-machine-name-here");
     let create = of(&both, Operation::CreateRandom);
     assert_eq!(create.operations_per_second, Some(3803.0));
@@ -117,7 +116,7 @@ fn rates_of_files_in_a_table_of_2_00_are_no_values() {
 
 #[test]
 fn parts_that_were_not_asked_for_are_missing() {
-    let small = parse(SMALL).expect("bonnie++'s own output");
+    let small = TOOL.parse(SMALL).expect("bonnie++'s own output");
     assert_eq!(small.parts.len(), 6);
     let table = parse_table(SMALL).expect("bonnie++'s own output");
     assert_eq!(table.parts.len(), 6);
@@ -128,7 +127,7 @@ fn parts_that_were_not_asked_for_are_missing() {
         );
         assert_eq!(csv.latencies, table.latencies);
     }
-    let files = parse(FILES).expect("bonnie++'s own output");
+    let files = TOOL.parse(FILES).expect("bonnie++'s own output");
     assert_eq!(files.parts.len(), 6);
     let folders = files
         .options
@@ -155,7 +154,7 @@ Latency             11us      5us   54405ms      12us      4us    5952ms
 
 #[test]
 fn a_wide_table_is_read_word_by_word() {
-    let result = parse(WIDE).expect("a table");
+    let result = TOOL.parse(WIDE).expect("a table");
     assert_eq!(result.version, "1.98");
     assert_eq!(
         of(&result, Operation::Read).bytes_per_second,
@@ -179,7 +178,7 @@ fn a_wide_table_is_read_word_by_word() {
 #[test]
 fn old_csv_has_its_own_columns() {
     let line = "debian,2512M,22183,74,28895,18,18529,9,26435,66,86610,16,148.5,0,100:16384:0/20,3099,40,34204,99,14121,60,20187,99,3299,10,11638,55";
-    let result = parse(line).expect("format 1");
+    let result = TOOL.parse(line).expect("format 1");
     assert_eq!(result.parts.len(), 12);
     assert_eq!(result.parts[0].label, "debian");
     assert_eq!(result.parts[0].file_size_bytes, Some(2512 << 20));
@@ -192,7 +191,9 @@ fn old_csv_has_its_own_columns() {
         (delete.operations_per_second, delete.total_ios),
         (Some(11638.0), Some(102_400))
     );
-    let chunk = parse(&line.replace("2512M", "1G:4k")).expect("format 1");
+    let chunk = TOOL
+        .parse(&line.replace("2512M", "1G:4k"))
+        .expect("format 1");
     assert_eq!(of(&chunk, Operation::Write).block_size_bytes, Some(4096));
 }
 
@@ -222,92 +223,15 @@ fn csv_of_1_96_has_48_fields() {
 #[test]
 fn errors_name_the_line() {
     let broken = TWO_RUNS.replace("1381,99", "13x81,99");
-    let error = parse(&broken).expect_err("no rate");
+    let error = TOOL.parse(&broken).expect_err("no rate");
     assert!(matches!(error, ParseError::Line { line: 3, .. }), "{error}");
-    assert!(matches!(parse("nothing"), Err(ParseError::NoOutput { .. })));
+    assert!(matches!(
+        TOOL.parse("nothing"),
+        Err(ParseError::NoOutput { .. })
+    ));
     let cut = WIDE.lines().take(3).collect::<Vec<_>>().join("\n");
-    assert!(matches!(parse(&cut), Err(ParseError::Line { line: 1, .. })));
-}
-
-const RUN: Invocation<'_> = Invocation {
-    folder: "/raid",
-    name: "md",
-    size: Some(Bytes(64 << 30)),
-    chunk: None,
-    memory: Some(Bytes(32 << 30)),
-    files: Some(FileTest {
-        thousands: 16,
-        max_size: Bytes(16384),
-        min_size: Bytes(0),
-        folders: 20,
-    }),
-    user: Some("root"),
-    skip_characters: true,
-    unbuffered: false,
-    runs: 3,
-};
-
-#[test]
-fn arguments_are_bonnies() {
-    assert_eq!(
-        RUN.arguments().expect("a run").join(" "),
-        "-d /raid -m md -s 65536 -r 32768 -n 16:16384:0:20 -u root -x 3 -f -q"
-    );
-    let only_size = Invocation {
-        chunk: Some(Bytes(65536)),
-        files: None,
-        memory: None,
-        user: None,
-        skip_characters: false,
-        unbuffered: true,
-        runs: 1,
-        ..RUN
-    };
-    assert_eq!(
-        only_size.arguments().expect("a run").join(" "),
-        "-d /raid -m md -s 65536:65536 -n 0 -b -q"
-    );
-}
-
-#[test]
-fn what_bonnie_would_refuse_is_refused() {
-    let message = |run: Invocation<'_>| run.arguments().expect_err("refused").to_string();
-    assert_eq!(
-        message(Invocation {
-            size: Some(Bytes(32 << 30)),
-            ..RUN
-        }),
-        "the size 32 GiB is less than twice the memory 32 GiB: bonnie++ refuses that"
-    );
-    assert_eq!(
-        message(Invocation {
-            size: Some(Bytes(1000)),
-            memory: None,
-            ..RUN
-        }),
-        "`-s` is 1000 B, but bonnie++ counts whole mebibytes"
-    );
-    let cases = [
-        (
-            Invocation {
-                size: None,
-                files: None,
-                ..RUN
-            },
-            ArgumentError::NothingToDo,
-        ),
-        (
-            Invocation { runs: 0, ..RUN },
-            ArgumentError::Zero { option: "-x" },
-        ),
-        (
-            Invocation { name: "a,b", ..RUN },
-            ArgumentError::Name {
-                name: String::from("a,b"),
-            },
-        ),
-    ];
-    for (run, error) in cases {
-        assert_eq!(run.arguments(), Err(error));
-    }
+    assert!(matches!(
+        TOOL.parse(&cut),
+        Err(ParseError::Line { line: 1, .. })
+    ));
 }

@@ -1,11 +1,208 @@
-//! dd: its operands on each system, and what it says at its end.
+//! dd: what a file may tell it, and what it says at its end.
 
-mod operands;
 mod output;
 #[cfg(test)]
 mod tests;
 
-pub use operands::{Dialect, End, Flags, Invocation, OperandError};
 pub use output::parse;
 
 pub(crate) use output::is_in;
+
+use crate::facts::Facts;
+use crate::result::{Fact, Part, ToolResult};
+use crate::title::{Title, size};
+use crate::tool::{Benchmark, Call, Format, Place, Tool};
+use crate::words::{Takes, UNKNOWN, Wrong, check_value, each};
+use raidlab_results::{Operation, fact};
+use raidlab_units::parse_bytes;
+
+/// dd, of any system.
+pub const TOOL: Tool = Tool(&Dd);
+
+/// dd's last lines.
+pub const TEXT: Format = Format {
+    name: "dd-text",
+    tool: TOOL,
+    looseness: 6,
+    is_in,
+    parse,
+};
+
+#[derive(Debug)]
+struct Dd;
+
+impl Benchmark for Dd {
+    fn name(&self) -> &'static str {
+        "dd"
+    }
+
+    fn apt(&self) -> &'static str {
+        "apt-get install coreutils"
+    }
+
+    fn pkg(&self) -> &'static str {
+        "part of the base system"
+    }
+
+    fn formats(&self) -> &'static [Format] {
+        &[TEXT]
+    }
+
+    fn check(&self, words: &[String]) -> Result<(), (usize, Wrong)> {
+        each(words, check_operand)
+    }
+
+    fn call(&self, arguments: Vec<String>, place: &Place<'_>) -> Result<Call, String> {
+        let neither = "dd neither reads `if={file}` nor writes `of={file}`";
+        let operation = operation(&arguments, place).ok_or(neither)?;
+        Ok(Call {
+            arguments,
+            operation: Some(operation),
+        })
+    }
+
+    fn output<'text>(&self, _standard_output: &'text str, error: &'text str) -> &'text str {
+        error
+    }
+
+    fn job_facts(&self, arguments: &[String], facts: &mut Facts) {
+        operand_facts(
+            |name| {
+                let pairs = arguments
+                    .iter()
+                    .rev()
+                    .filter_map(|word| word.split_once('='));
+                pairs
+                    .into_iter()
+                    .find_map(|(key, value)| (key == name).then_some(value))
+            },
+            facts,
+        );
+    }
+
+    /// One that copied nothing is a row: it was asked to copy.
+    fn is_row(&self, part: &Part) -> bool {
+        part.total_ios.is_some() || part.total_bytes.is_some()
+    }
+
+    fn title(&self, result: &ToolResult) -> Title {
+        let block = result.parts.iter().find_map(|part| part.block_size_bytes);
+        let block = block.map_or_else(String::new, |block| {
+            format!(" in blocks of {}", size(block))
+        });
+        Title::plain(&format!("dd{block}"), "sequential")
+    }
+
+    fn fact(&self, said: &Fact, _part: Option<&Part>, facts: &mut Facts) -> bool {
+        let known = match said.name.as_str() {
+            "records-in-whole" => fact::DD_RECORDS_IN_WHOLE,
+            "records-in-partial" => fact::DD_RECORDS_IN_PARTIAL,
+            "records-out-whole" => fact::DD_RECORDS_OUT_WHOLE,
+            "records-out-partial" => fact::DD_RECORDS_OUT_PARTIAL,
+            "printed-rate" => {
+                if let Some(rate) = decimal_rate(&said.value.to_string()) {
+                    let name = fact::DD_PRINTED_BYTES_PER_SECOND;
+                    facts.add(name, &rate.to_string(), "bytes/s");
+                }
+                return true;
+            }
+            _ => return false,
+        };
+        facts.say(known, said);
+        true
+    }
+
+    fn last_facts(&self, result: &ToolResult, facts: &mut Facts) {
+        operand_facts(
+            |name| {
+                let mut given = result.options.iter().rev();
+                let found = given.find(|option| option.name == name);
+                found.map(|option| option.value.as_str())
+            },
+            facts,
+        );
+    }
+}
+
+/// Whether dd reads the place or writes to it; `None` where it does neither.
+fn operation(arguments: &[String], place: &Place<'_>) -> Option<Operation> {
+    let inside = format!("{}/", place.path);
+    let ours = |prefix: &str| {
+        let mut paths = arguments.iter().filter_map(|one| one.strip_prefix(prefix));
+        paths.any(|path| path == place.path || path.starts_with(&inside))
+    };
+    if ours("if=") {
+        Some(Operation::Read)
+    } else if ours("of=") {
+        Some(Operation::Write)
+    } else {
+        None
+    }
+}
+
+/// A place, or a word that shapes; dd(1) of coreutils and FreeBSD.
+fn check_operand(word: &str) -> Result<(), Wrong> {
+    const SHAPE: [&str; 15] = [
+        "bs", "cbs", "conv", "count", "fillchar", "files", "ibs", "iflag", "iseek", "obs", "oflag",
+        "oseek", "seek", "skip", "status",
+    ];
+    let (name, value) = word.split_once('=').unwrap_or((word, ""));
+    let own = ["{file}", "{target}"].contains(&value);
+    match name {
+        "of" if own || value == "/dev/null" => Ok(()),
+        "of" => Err((
+            format!("`{word}` would overwrite something that is not the job's"),
+            "write of={file}, of={target} or of=/dev/null",
+        )),
+        "if" if own || ["/dev/zero", "/dev/urandom", "/dev/random"].contains(&value) => Ok(()),
+        "if" => Err((
+            format!("`{word}` would read something that is not the job's"),
+            "write if={file}, if={target}, if=/dev/zero or if=/dev/urandom",
+        )),
+        _ if SHAPE.contains(&name) => check_value(Takes::Value, value),
+        _ => Err((format!("`{word}` may do more than shape the load"), UNKNOWN)),
+    }
+}
+
+/// What dd's operands say of the job.
+fn operand_facts<'a>(operand: impl Fn(&str) -> Option<&'a str>, facts: &mut Facts) {
+    for name in ["if", "of", "bs", "count", "conv", "iflag", "oflag"] {
+        if let Some(value) = operand(name) {
+            facts.add(&fact::dd_operand(name), value, "");
+        }
+    }
+    // POSIX: blocks of 512 bytes unless said.
+    let block = operand("bs").map_or(Some(512), |text| parse_bytes(text).ok().map(|size| size.0));
+    let count: Option<u64> = operand("count").and_then(|text| text.parse().ok());
+    let size = block
+        .zip(count)
+        .and_then(|(block, count)| block.checked_mul(count));
+    if let Some(size) = size {
+        for name in [fact::JOB_ASKED_SIZE_BYTES, fact::JOB_WORKING_SET_BYTES] {
+            facts.add(name, &size.to_string(), "bytes");
+        }
+    }
+    let pattern = match operand("if") {
+        Some("/dev/zero") => "zero",
+        Some("/dev/random" | "/dev/urandom") => "random",
+        _ => return,
+    };
+    facts.add(fact::JOB_DATA_PATTERN, pattern, "");
+}
+
+/// Bytes per second of `49.02 MB/s`, by the unit as printed.
+fn decimal_rate(text: &str) -> Option<f64> {
+    let (number, unit) = text.split_once(' ')?;
+    let factor = match unit {
+        "B/s" | "bytes/sec" => 1.0,
+        "kB/s" | "KB/s" => 1e3,
+        "KiB/s" => 1024.0,
+        "MB/s" => 1e6,
+        "MiB/s" => 1_048_576.0,
+        "GB/s" => 1e9,
+        "GiB/s" => 1_073_741_824.0,
+        _ => return None,
+    };
+    let number: f64 = number.parse().ok()?;
+    number.is_finite().then_some(number * factor)
+}

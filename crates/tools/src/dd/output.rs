@@ -20,10 +20,10 @@
 //! options of that run, and say whether it read or wrote. `/usr/bin/time -h` of FreeBSD, GNU's and
 //! POSIX's formats of time around a dd are kept as facts.
 
+use crate::Operation;
 use crate::error::ParseError;
 use crate::number::{differ, finite, nanoseconds, whole};
 use crate::result::{Fact, Part, ReportedOption, ToolResult};
-use crate::{Format, Operation, Tool};
 
 /// Whether a text has lines of dd's in it.
 pub(crate) fn is_in(text: &str) -> bool {
@@ -37,7 +37,7 @@ pub(crate) fn is_in(text: &str) -> bool {
 /// # Errors
 /// Where there are no records at all, or input without output.
 pub fn parse(text: &str) -> Result<ToolResult, ParseError> {
-    let mut result = ToolResult::new(Tool::Dd, Format::DdText);
+    let mut result = ToolResult::new(crate::dd::TEXT);
     let text = normal(text);
     let mut run: Option<Run> = None;
     let mut operands: Vec<(String, String)> = Vec::new();
@@ -65,7 +65,7 @@ pub fn parse(text: &str) -> Result<ToolResult, ParseError> {
     finish(run, &mut result)?;
     if result.parts.is_empty() {
         return Err(ParseError::NoOutput {
-            tool: Tool::Dd,
+            tool: crate::dd::TOOL,
             expected: "lines such as `16+0 records in`",
         });
     }

@@ -3,10 +3,9 @@
 //! follow the sources of coreutils, FreeBSD, busybox and uutils, and the
 //! listings of a comparison of mdadm and gmirror of 2010.
 
-use super::{Dialect, End, Flags, Invocation, OperandError, parse};
+use super::{TOOL, parse};
 use crate::result::Part;
-use crate::{Operation, ParseError};
-use raidlab_units::Bytes;
+use crate::{Operation, ParseError, Place};
 
 fn only(text: &str) -> Part {
     let mut result = parse(text).expect(text);
@@ -192,81 +191,6 @@ fn what_is_no_output_is_refused() {
     );
 }
 
-fn write(dialect: Dialect) -> Invocation<'static> {
-    Invocation {
-        dialect,
-        input: "/dev/zero",
-        output: "/raid/testfile",
-        block_size: Bytes(1 << 20),
-        count: Some(1024),
-        skip: 0,
-        seek: 0,
-        end: End::Fsync,
-        flags: Flags::default(),
-    }
-}
-
-#[test]
-fn operands_follow_the_dialect() {
-    let all = Flags {
-        direct_input: true,
-        direct_output: true,
-        synchronous_output: true,
-        full_blocks: true,
-        keep_length: true,
-    };
-    let run = Invocation {
-        flags: all,
-        end: End::Fdatasync,
-        skip: 2,
-        seek: 3,
-        ..write(Dialect::Gnu)
-    };
-    assert_eq!(
-        run.operands().expect("all of it").join(" "),
-        "if=/dev/zero of=/raid/testfile bs=1048576 count=1024 skip=2 seek=3 \
-         conv=notrunc,fdatasync iflag=direct,fullblock oflag=direct,sync"
-    );
-    for (dialect, lacking) in [
-        (Dialect::FreeBsd, None),
-        (Dialect::OldBsd, Some("conv=fdatasync")),
-        (Dialect::Busybox, Some("conv=fdatasync")),
-    ] {
-        let operands = Invocation { dialect, ..run }.operands();
-        let expected = lacking.map(|operand| OperandError::Lacking { dialect, operand });
-        assert_eq!(operands.err(), expected);
-    }
-    assert_eq!(
-        write(Dialect::Busybox)
-            .operands()
-            .expect("a write")
-            .join(" "),
-        "if=/dev/zero of=/raid/testfile bs=1048576 count=1024 conv=fsync"
-    );
-}
-
-#[test]
-fn a_run_that_measures_nothing_is_refused() {
-    let run = Invocation {
-        input: "/dev/null",
-        ..write(Dialect::Gnu)
-    };
-    assert!(matches!(
-        run.operands(),
-        Err(OperandError::NothingToRead { .. })
-    ));
-    let run = Invocation {
-        count: None,
-        ..write(Dialect::Gnu)
-    };
-    assert!(matches!(run.operands(), Err(OperandError::NoEnd { .. })));
-    let run = Invocation {
-        block_size: Bytes(0),
-        ..write(Dialect::Gnu)
-    };
-    assert_eq!(run.operands(), Err(OperandError::NoBlock));
-}
-
 #[test]
 fn a_command_above_its_output_tells_what_was_copied() {
     let text = "$ sudo dd if=/dev/sda of=/dev/null bs=1M count=16 iflag=direct 2>&1\n\
@@ -284,4 +208,24 @@ fn a_command_above_its_output_tells_what_was_copied() {
     assert_eq!((of(0, "iflag"), of(0, "conv")), (Some("direct"), None));
     assert_eq!((of(1, "conv"), of(1, "count")), (Some("fsync"), Some("2")));
     assert_eq!(result.messages, [""; 0]);
+}
+
+#[test]
+fn dd_reads_or_writes_its_place() {
+    let place = Place {
+        path: "/mnt/array",
+        file: "/mnt/array/file",
+    };
+    let does = |words: [&str; 2]| {
+        let words = words.map(str::to_owned).to_vec();
+        TOOL.call(words, &place).map(|call| call.operation)
+    };
+    let read = does(["if=/mnt/array/file", "of=/dev/null"]);
+    assert_eq!(read, Ok(Some(Operation::Read)));
+    let write = does(["if=/dev/zero", "of=/mnt/array/file"]);
+    assert_eq!(write, Ok(Some(Operation::Write)));
+    // An article's swapped operands: a file is made, nothing is read.
+    let swapped = does(["if=/dev/null", "of=/mnt/array/file"]);
+    assert_eq!(swapped, Ok(Some(Operation::Write)));
+    assert!(does(["if=/dev/zero", "of=/dev/null"]).is_err());
 }

@@ -16,13 +16,13 @@
 use super::json_latency::read_latencies;
 use super::json_node::Node;
 use super::{version_numbers, version_text};
+use crate::Operation;
 use crate::error::ParseError;
 use crate::number::{differ, whole};
 use crate::result::{
     DiskCounters, DiskUse, Fact, FactValue, Part, Point, ReportedOption, Series, SeriesKind,
     ToolResult,
 };
-use crate::{Format, Operation, Tool};
 use raidlab_units::parse_bytes;
 use serde_json::Value;
 
@@ -32,7 +32,7 @@ use serde_json::Value;
 /// Where there is no JSON document, it is cut off, it is not fio's, or a
 /// member is not what its name demands.
 pub fn parse(text: &str) -> Result<ToolResult, ParseError> {
-    let mut result = ToolResult::new(Tool::Fio, Format::FioJson);
+    let mut result = ToolResult::new(crate::fio::JSON);
     let (document, line) = document(text, &mut result.messages)?;
     let root = Node::root(&document, line)?;
     let version = root.text("fio version")?.unwrap_or_default();
@@ -64,7 +64,7 @@ pub fn parse(text: &str) -> Result<ToolResult, ParseError> {
 /// The last document with jobs, and the line of the first one, from 1.
 fn document(text: &str, messages: &mut Vec<String>) -> Result<(Value, usize), ParseError> {
     let nothing = || ParseError::NoOutput {
-        tool: Tool::Fio,
+        tool: crate::fio::TOOL,
         expected: "a line that begins with `{`, and in it `jobs` or `client_stats`",
     };
     let start = next_document(text).ok_or_else(nothing)?;

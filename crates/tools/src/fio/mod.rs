@@ -1,21 +1,139 @@
-//! fio: its kinds of output, its logs, and whether it
-//! took the options that it was given.
+//! fio: its kinds of output, what it says of its jobs, and whether it took the options
+//! that it was given.
 
+mod facts;
 pub mod human;
 mod json;
 mod json_latency;
 mod json_node;
-mod log;
 mod options;
 mod terse;
 
 pub use json::parse as parse_json;
-pub use log::{LogUnits, parse_log};
 pub use options::{AskedOption, Difference, Verdict, asked_options, check_options};
 pub use raidlab_workload::canonical_name;
 pub use terse::parse as parse_terse;
 
-pub(crate) use terse::is_line as is_terse_line;
+use crate::facts::Facts;
+use crate::result::{Fact, FactValue, Part, ToolResult};
+use crate::title::Title;
+use crate::tool::{Benchmark, Call, Format, Place, Tool};
+use crate::words::Wrong;
+
+/// fio, the flexible I/O tester.
+pub const TOOL: Tool = Tool(&Fio);
+
+/// fio `--output-format=json` and `json+`.
+pub const JSON: Format = Format {
+    name: "fio-json",
+    tool: TOOL,
+    looseness: 0,
+    is_in: |text| {
+        let is_fios = text.contains("\"jobs\"") || text.contains("\"client_stats\"");
+        is_fios && text.lines().any(|line| line.trim_start().starts_with('{'))
+    },
+    parse: parse_json,
+};
+
+/// fio `--minimal`, `--output-format=terse`.
+pub const TERSE: Format = Format {
+    name: "fio-terse",
+    tool: TOOL,
+    looseness: 1,
+    is_in: |text| text.lines().any(terse::is_line),
+    parse: parse_terse,
+};
+
+/// fio's text for people.
+pub const HUMAN: Format = Format {
+    name: "fio-human",
+    tool: TOOL,
+    looseness: 2,
+    is_in: human::is_in,
+    parse: human::parse,
+};
+
+#[derive(Debug)]
+struct Fio;
+
+impl Benchmark for Fio {
+    fn name(&self) -> &'static str {
+        "fio"
+    }
+
+    fn apt(&self) -> &'static str {
+        "apt-get install fio"
+    }
+
+    fn pkg(&self) -> &'static str {
+        "pkg install fio"
+    }
+
+    fn formats(&self) -> &'static [Format] {
+        &[TERSE, HUMAN, JSON]
+    }
+
+    fn has_jobs(&self) -> bool {
+        true
+    }
+
+    fn check(&self, _words: &[String]) -> Result<(), (usize, Wrong)> {
+        Ok(())
+    }
+
+    fn call(&self, _arguments: Vec<String>, _place: &Place<'_>) -> Result<Call, String> {
+        Err("fio's jobs are written with `fio`".to_owned())
+    }
+
+    /// Before any job's name it holds for all jobs.
+    fn clock(&self, source: &str) -> Option<String> {
+        Some(format!("--clocksource={source}"))
+    }
+
+    fn gave_up<'text>(&self, error: &'text str) -> Option<&'text str> {
+        given_up(error)
+    }
+
+    fn asked(&self, arguments: &[String]) -> Vec<AskedOption> {
+        asked_options(arguments)
+    }
+
+    fn differences(&self, asked: &[AskedOption], result: &ToolResult) -> Vec<Difference> {
+        check_options(asked, result)
+    }
+
+    /// fio gives a part for each direction.
+    fn is_row(&self, part: &Part) -> bool {
+        let some = |count: Option<u64>| count.is_some_and(|count| count > 0);
+        some(part.total_ios) || some(part.total_bytes)
+    }
+
+    /// Jobs without a group are groups of their own.
+    fn group(&self, result: &ToolResult, part: &Part) -> u64 {
+        let group = result.fact(Some(part.job), "groupid");
+        match group.map(|fact| &fact.value) {
+            Some(FactValue::Count(group)) => *group,
+            _ => u64::from(part.job),
+        }
+    }
+
+    fn label(&self, result: &ToolResult) -> Option<String> {
+        let label = result.parts.first()?.label.clone();
+        (!label.is_empty()).then_some(label)
+    }
+
+    fn title(&self, result: &ToolResult) -> Title {
+        facts::title(result)
+    }
+
+    fn first_facts(&self, result: &ToolResult, facts: &mut Facts) {
+        facts::of_options(result, facts);
+    }
+
+    fn fact(&self, said: &Fact, _part: Option<&Part>, facts: &mut Facts) -> bool {
+        facts::one(said, facts)
+    }
+}
 
 /// The first two numbers of a version: (2, 1) of `fio-2.1.11`, (3, 36) of
 /// `fio-3.36-112-gabcdef`.
@@ -28,8 +146,7 @@ pub(crate) fn version_numbers(version: &str) -> Option<(u32, u32)> {
 /// The line on standard error with which fio leaves a job that does not end: five minutes
 /// after its time it stops waiting (`FIO_REAP_TIMEOUT` of backend.c), and goes on to
 /// report it, with success, as if it had ended.
-#[must_use]
-pub fn given_up(stderr: &str) -> Option<&str> {
+fn given_up(stderr: &str) -> Option<&str> {
     let mut lines = stderr.lines().map(str::trim);
     lines.find(|line| line.starts_with("fio: job '") && line.contains("appears to be stuck"))
 }

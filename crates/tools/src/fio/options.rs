@@ -14,11 +14,11 @@
 use crate::result::{FactValue, ReportedOption, ToolResult};
 use raidlab_units::{parse_bytes, parse_duration};
 use raidlab_workload::{Unit, canonical_name, is_program_option, unit};
-use serde::{Deserialize, Serialize};
+
 use std::fmt;
 
 /// An option that fio was given.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AskedOption {
     /// The job's name; `None`: before the first job, for all of them.
     pub job: Option<String>,
@@ -29,8 +29,7 @@ pub struct AskedOption {
 }
 
 /// What is wrong with an option.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Verdict {
     /// fio repeats another value.
     Changed,
@@ -44,7 +43,7 @@ pub enum Verdict {
 }
 
 /// An option that is not, or not surely, in force as asked.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
     /// The job's name; `None`: an option for all jobs.
     pub job: Option<String>,

@@ -9,10 +9,10 @@
 //! so they are left out.
 
 use super::version_text;
+use crate::Operation;
 use crate::error::ParseError;
 use crate::number::{finite, percent, whole};
 use crate::result::{DiskCounters, DiskUse, Fact, Latency, LatencyKind, Part, ToolResult};
-use crate::{Format, Operation, Tool};
 
 /// Fields before the first direction.
 const HEAD: usize = 5;
@@ -34,7 +34,7 @@ pub(crate) fn is_line(line: &str) -> bool {
 /// Where there is no such line, or one has too few fields or a field that is
 /// no number.
 pub fn parse(text: &str) -> Result<ToolResult, ParseError> {
-    let mut result = ToolResult::new(Tool::Fio, Format::FioTerse);
+    let mut result = ToolResult::new(crate::fio::TERSE);
     let mut job = 0;
     for (index, line) in text.lines().enumerate() {
         let line = line.trim_end();
@@ -48,7 +48,7 @@ pub fn parse(text: &str) -> Result<ToolResult, ParseError> {
     }
     if job == 0 {
         return Err(ParseError::NoOutput {
-            tool: Tool::Fio,
+            tool: crate::fio::TOOL,
             expected: "a line that begins with `3;fio-`, `4;fio-` or `5;fio-`",
         });
     }

@@ -1,4 +1,4 @@
-//! iozone: its arguments and its output: table, throughput, spreadsheet.
+//! iozone: what a file may tell it and its output: table, throughput, spreadsheet.
 //!
 //! A text has a heading with the flags in force, and then one of: a table of
 //! file and record sizes, with `-R` repeated block by block for a spreadsheet;
@@ -6,7 +6,6 @@
 //! kB of 1024 bytes per second unless the heading says operations per second
 //! (`-O`) or microseconds per operation (`-N`).
 
-mod arguments;
 mod heading;
 mod sheet;
 mod table;
@@ -14,12 +13,136 @@ mod table;
 mod tests;
 mod throughput;
 
-pub use arguments::{ArgumentError, Invocation, Sizes, Test};
-
+use crate::Operation;
 use crate::error::ParseError;
+use crate::facts::Facts;
 use crate::number::whole;
 use crate::result::{Latency, LatencyKind, Part, ToolResult};
-use crate::{Format, Operation, Tool};
+use crate::title::{Title, size, sized};
+use crate::tool::{Benchmark, Call, Format, Place, Tool};
+use crate::words::{Takes, Wrong, options};
+use raidlab_results::fact;
+
+/// iozone.
+pub const TOOL: Tool = Tool(&Iozone);
+
+/// iozone's text: table, throughput, blocks for spreadsheets.
+pub const TEXT: Format = Format {
+    name: "iozone-text",
+    tool: TOOL,
+    looseness: 3,
+    is_in,
+    parse,
+};
+
+#[derive(Debug)]
+struct Iozone;
+
+impl Benchmark for Iozone {
+    fn name(&self) -> &'static str {
+        "iozone"
+    }
+
+    /// Its licence forbids changed copies: Debian has it in non-free.
+    fn apt(&self) -> &'static str {
+        "apt-get install iozone3 (component non-free)"
+    }
+
+    fn pkg(&self) -> &'static str {
+        "pkg install iozone"
+    }
+
+    fn formats(&self) -> &'static [Format] {
+        &[TEXT]
+    }
+
+    fn check(&self, words: &[String]) -> Result<(), (usize, Wrong)> {
+        options(words, option)
+    }
+
+    fn needs_folder(&self) -> bool {
+        true
+    }
+
+    fn call(&self, mut arguments: Vec<String>, place: &Place<'_>) -> Result<Call, String> {
+        let at = |option: &str| arguments.iter().position(|one| one == option);
+        let count = at("-t").and_then(|at| arguments.get(at + 1)?.parse::<u32>().ok());
+        if at("-f").is_some() || at("-F").is_some() {
+            // The suite says where.
+        } else if let Some(count) = count {
+            // One file for each of its processes, else they are made in whatever
+            // folder it was started in.
+            arguments.push("-F".to_owned());
+            let files = (0..count).map(|index| format!("{}.{index}", place.file));
+            arguments.extend(files);
+        } else {
+            arguments.extend(["-f".to_owned(), place.file.to_owned()]);
+        }
+        Ok(Call {
+            arguments,
+            operation: None,
+        })
+    }
+
+    /// With `-N` it tells the time of an operation in place of a rate.
+    fn is_row(&self, part: &Part) -> bool {
+        part.has_rate() || part.latency().is_some()
+    }
+
+    /// Its sizes.
+    fn part_name(&self, part: &Part) -> String {
+        part.label.clone()
+    }
+
+    fn is_one_by_one(&self) -> bool {
+        true
+    }
+
+    /// One for each size of the file.
+    fn group(&self, _result: &ToolResult, part: &Part) -> u64 {
+        part.file_size_bytes.unwrap_or(0)
+    }
+
+    fn label(&self, result: &ToolResult) -> Option<String> {
+        Some(size(result.parts.first()?.file_size_bytes?))
+    }
+
+    fn title(&self, result: &ToolResult) -> Title {
+        let size = sized(result, " up to files of ");
+        Title::plain(&format!("iozone{size}"), "iozone")
+    }
+
+    /// Flags that the heading says are on; where there is a heading, what it does not
+    /// say is off.
+    fn last_facts(&self, result: &ToolResult, facts: &mut Facts) {
+        if result.version.is_empty() && result.options.is_empty() {
+            return;
+        }
+        for (flag, name) in [
+            ("-e", fact::IOZONE_INCLUDES_FSYNC),
+            ("-c", fact::IOZONE_INCLUDES_CLOSE),
+            ("-I", fact::IOZONE_DIRECT),
+        ] {
+            let on = result.options.iter().any(|option| option.name == flag);
+            facts.add(name, if on { fact::TRUE } else { fact::FALSE }, "");
+        }
+    }
+}
+
+/// What shapes the load; iozone(1) of 3.506.
+fn option(letter: &str) -> Option<Takes> {
+    match letter {
+        "A" | "a" | "B" | "C" | "c" | "D" | "E" | "e" | "G" | "I" | "M" | "N" | "O" | "o" | "p"
+        | "R" | "T" | "v" | "W" | "w" | "x" | "Z" | "z" => Some(Takes::Nothing),
+        "+n" | "+N" | "+u" | "+r" | "+t" | "+D" | "+B" | "+l" | "+d" | "+T" => Some(Takes::Nothing),
+        "d" | "g" | "H" | "i" | "J" | "j" | "K" | "k" | "L" | "l" | "n" | "P" | "q" | "r" | "S"
+        | "s" | "t" | "u" | "V" => Some(Takes::Value),
+        "+p" | "+q" | "+w" | "+x" | "+y" | "+C" | "+S" => Some(Takes::Value),
+        "f" => Some(Takes::Place),
+        "F" => Some(Takes::Places),
+        _ => None,
+    }
+}
 
 /// What the numbers of a text are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -51,14 +174,14 @@ pub(crate) fn is_in(text: &str) -> bool {
 /// # Errors
 /// Where there is no number at all, or a row is not what its heading demands.
 pub fn parse(text: &str) -> Result<ToolResult, ParseError> {
-    let mut result = ToolResult::new(Tool::Iozone, Format::IozoneText);
+    let mut result = ToolResult::new(crate::iozone::TEXT);
     let unit = heading::read(text, &mut result);
     table::read(text, unit, &mut result)?;
     throughput::read(text, unit, &mut result)?;
     sheet::read(text, unit, &mut result)?;
     if result.parts.is_empty() {
         return Err(ParseError::NoOutput {
-            tool: Tool::Iozone,
+            tool: crate::iozone::TOOL,
             expected: "a table below `kB  reclen`, or `Children see throughput for`",
         });
     }

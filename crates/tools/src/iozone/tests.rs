@@ -1,9 +1,8 @@
 //! `3.489-*` are this project's own runs of iozone 3.489.
 
-use super::{ArgumentError, Invocation, Sizes, Test, parse};
+use super::parse;
 use crate::result::{LatencyKind, Part, ToolResult};
 use crate::{Operation, ParseError};
-use raidlab_units::Bytes;
 
 const SUBSET: &str = include_str!("data/3.489-subset.txt");
 const EXCEL: &str = include_str!("data/3.489-excel.txt");
@@ -154,79 +153,4 @@ fn errors_name_the_line() {
         parse("iozone: no space"),
         Err(ParseError::NoOutput { .. })
     ));
-}
-
-#[test]
-fn arguments_are_iozones() {
-    let files = [String::from("/raid/1"), String::from("/raid/2")];
-    let run = Invocation {
-        files: &files[..1],
-        sizes: Sizes::Range {
-            least: Bytes(1 << 20),
-            most: Bytes(8 << 30),
-        },
-        tests: &[],
-        include_fsync: true,
-        include_close: true,
-        direct: false,
-        processor_time: true,
-        sheet: true,
-    };
-    assert_eq!(
-        run.arguments().expect("a run").join(" "),
-        "-a -z -n 1024k -g 8388608k -e -c -+u -R -f /raid/1"
-    );
-    let one = Sizes::One {
-        file: Bytes(1 << 30),
-        record: Bytes(65536),
-    };
-    let processes = Invocation {
-        files: &files,
-        sizes: one,
-        tests: &[Test::Write, Test::Random],
-        direct: true,
-        include_fsync: false,
-        include_close: false,
-        processor_time: false,
-        sheet: false,
-    };
-    assert_eq!(
-        processes.arguments().expect("a run").join(" "),
-        "-s 1048576k -r 64k -i 0 -i 2 -I -t 2 -F /raid/1 /raid/2"
-    );
-    let cases = [
-        (
-            Invocation {
-                files: &[],
-                ..processes
-            },
-            ArgumentError::NoFile,
-        ),
-        (
-            Invocation {
-                files: &files,
-                ..run
-            },
-            ArgumentError::RangeOfProcesses,
-        ),
-        (
-            Invocation {
-                tests: &[Test::Read],
-                ..run
-            },
-            ArgumentError::NoWrite,
-        ),
-    ];
-    for (run, error) in cases {
-        assert_eq!(run.arguments(), Err(error));
-    }
-    let sizes = Sizes::One {
-        file: Bytes(1000),
-        record: Bytes(1000),
-    };
-    let odd = Invocation { sizes, ..processes };
-    assert_eq!(
-        odd.arguments().expect_err("odd").to_string(),
-        "the file size 1000 B is no whole number of KiB from 1 on"
-    );
 }

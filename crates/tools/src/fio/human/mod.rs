@@ -16,9 +16,9 @@ mod lines;
 #[cfg(test)]
 mod tests;
 
+use crate::Operation;
 use crate::error::ParseError;
 use crate::result::{Fact, Latency, LatencyKind, Part, ToolResult};
-use crate::{Format, Operation, Tool};
 use lines::{Definition, Direction};
 use std::ops::Range;
 
@@ -39,7 +39,7 @@ pub fn parse(text: &str) -> Result<ToolResult, ParseError> {
     }
     all.filter(|result| result.facts.iter().any(|fact| fact.job.is_some()))
         .ok_or(ParseError::NoOutput {
-            tool: Tool::Fio,
+            tool: crate::fio::TOOL,
             expected: "a line such as `name: (groupid=0, jobs=1): err= 0: pid=1`",
         })
 }
@@ -54,7 +54,7 @@ pub fn find_all(text: &str) -> Vec<(Range<usize>, ToolResult)> {
         .into_iter()
         .map(|range| {
             let result = read_run(&lines, &range).unwrap_or_else(|error| {
-                let mut result = ToolResult::new(Tool::Fio, Format::FioHuman);
+                let mut result = ToolResult::new(crate::fio::HUMAN);
                 result.messages.push(error.to_string());
                 result
             });
@@ -127,7 +127,7 @@ struct Reader {
 
 fn read_run(lines: &[&str], range: &Range<usize>) -> Result<ToolResult, ParseError> {
     let mut reader = Reader {
-        result: ToolResult::new(Tool::Fio, Format::FioHuman),
+        result: ToolResult::new(crate::fio::HUMAN),
         definitions: Vec::new(),
         job: None,
         label: String::new(),

@@ -1,14 +1,13 @@
-//! What bonnie++, iozone and dd may be told by a file.
+//! What a tool may be told by a file.
 //!
-//! They run as root, like fio, and a file may only shape their load. Every option that
-//! does is in a list; one that names a place takes the job's own (`{target}`, `{file}`,
+//! Tools run as root, and a file may only shape their load. Every option that
+//! does is in its tool's list; one that names a place takes the job's own (`{target}`, `{file}`,
 //! and below them), and whatever is in no list is refused by name: what writes reports
 //! and locks elsewhere, unmounts, or starts other programs, and what nobody here knows.
-//! Sources: bonnie++(8) of 2.00, iozone(1) of 3.506, dd(1) of coreutils and FreeBSD.
 
 /// What an option takes.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Takes {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Takes {
     /// It is a switch: no word follows it.
     Nothing,
     /// A number, a size, a word: no path.
@@ -20,51 +19,32 @@ enum Takes {
 }
 
 /// What is wrong with a word, in words that follow it, and what would be right.
-pub(super) type Wrong = (String, &'static str);
+pub type Wrong = (String, &'static str);
 
 const PLACE: &str = "write {target}, {file} or a name below {target}";
-const UNKNOWN: &str = "leave it out: a file gives options that shape the load";
+pub(crate) const UNKNOWN: &str = "leave it out: a file gives options that shape the load";
 
-/// Checks the words of one call; the index of the first that is wrong.
-pub(super) fn check(tool: &str, words: &[String]) -> Result<(), (usize, Wrong)> {
-    match tool {
-        "dd" => each(words, check_operand),
-        "bonnie++" => options(words, bonnie),
-        _ => options(words, iozone),
-    }
-}
-
-fn each(words: &[String], check: impl Fn(&str) -> Result<(), Wrong>) -> Result<(), (usize, Wrong)> {
+/// Checks words that each stand for themselves.
+///
+/// # Errors
+/// The index of the first that is wrong.
+pub(crate) fn each(
+    words: &[String],
+    check: impl Fn(&str) -> Result<(), Wrong>,
+) -> Result<(), (usize, Wrong)> {
     let mut all = words.iter().enumerate();
     all.try_for_each(|(index, word)| check(word).map_err(|wrong| (index, wrong)))
 }
 
-fn bonnie(letter: &str) -> Option<Takes> {
-    match letter {
-        "q" | "f" | "b" | "D" => Some(Takes::Nothing),
-        "c" | "g" | "m" | "n" | "r" | "s" | "u" | "x" | "z" => Some(Takes::Value),
-        "d" => Some(Takes::Place),
-        _ => None,
-    }
-}
-
-fn iozone(letter: &str) -> Option<Takes> {
-    match letter {
-        "A" | "a" | "B" | "C" | "c" | "D" | "E" | "e" | "G" | "I" | "M" | "N" | "O" | "o" | "p"
-        | "R" | "T" | "v" | "W" | "w" | "x" | "Z" | "z" => Some(Takes::Nothing),
-        "+n" | "+N" | "+u" | "+r" | "+t" | "+D" | "+B" | "+l" | "+d" | "+T" => Some(Takes::Nothing),
-        "d" | "g" | "H" | "i" | "J" | "j" | "K" | "k" | "L" | "l" | "n" | "P" | "q" | "r" | "S"
-        | "s" | "t" | "u" | "V" => Some(Takes::Value),
-        "+p" | "+q" | "+w" | "+x" | "+y" | "+C" | "+S" => Some(Takes::Value),
-        "f" => Some(Takes::Place),
-        "F" => Some(Takes::Places),
-        _ => None,
-    }
-}
-
 /// Reads words as `getopt` will: letters may be joined, and the value of the last may be
 /// too; iozone's `-+x` is one option.
-fn options(words: &[String], takes: fn(&str) -> Option<Takes>) -> Result<(), (usize, Wrong)> {
+///
+/// # Errors
+/// The index of the first that is wrong.
+pub(crate) fn options(
+    words: &[String],
+    takes: fn(&str) -> Option<Takes>,
+) -> Result<(), (usize, Wrong)> {
     let mut index = 0;
     while index < words.len() {
         let word = words[index].as_str();
@@ -111,7 +91,7 @@ fn options(words: &[String], takes: fn(&str) -> Option<Takes>) -> Result<(), (us
     Ok(())
 }
 
-fn check_value(takes: Takes, value: &str) -> Result<(), Wrong> {
+pub(crate) fn check_value(takes: Takes, value: &str) -> Result<(), Wrong> {
     match takes {
         Takes::Place | Takes::Places if is_own(value) => Ok(()),
         Takes::Place | Takes::Places => {
@@ -159,37 +139,14 @@ fn is_plain(value: &str) -> bool {
             .any(|place| value.contains(place))
 }
 
-/// dd: a place, or a word that shapes.
-fn check_operand(word: &str) -> Result<(), Wrong> {
-    const SHAPE: [&str; 15] = [
-        "bs", "cbs", "conv", "count", "fillchar", "files", "ibs", "iflag", "iseek", "obs", "oflag",
-        "oseek", "seek", "skip", "status",
-    ];
-    let (name, value) = word.split_once('=').unwrap_or((word, ""));
-    let own = ["{file}", "{target}"].contains(&value);
-    match name {
-        "of" if own || value == "/dev/null" => Ok(()),
-        "of" => Err((
-            format!("`{word}` would overwrite something that is not the job's"),
-            "write of={file}, of={target} or of=/dev/null",
-        )),
-        "if" if own || ["/dev/zero", "/dev/urandom", "/dev/random"].contains(&value) => Ok(()),
-        "if" => Err((
-            format!("`{word}` would read something that is not the job's"),
-            "write if={file}, if={target}, if=/dev/zero or if=/dev/urandom",
-        )),
-        _ if SHAPE.contains(&name) => check_value(Takes::Value, value),
-        _ => Err((format!("`{word}` may do more than shape the load"), UNKNOWN)),
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::check;
+    use crate::Tool;
 
     fn wrong(tool: &str, line: &str) -> Option<(usize, String)> {
         let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
-        check(tool, &words)
+        let tool: Tool = tool.parse().expect("a tool");
+        tool.check(&words)
             .err()
             .map(|(index, (what, _))| (index, what))
     }

@@ -1,0 +1,66 @@
+//! What a tool said beside its numbers, by the names that everybody knows.
+
+use crate::result::{Fact, ToolResult};
+use raidlab_results::fact;
+
+/// One fact by its name in [`raidlab_results::fact`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Told {
+    /// The name.
+    pub name: String,
+    /// The value as text.
+    pub value: String,
+    /// The value's unit; empty for counts and texts.
+    pub unit: String,
+}
+
+/// Facts in the order in which they are told. A name occurs once; of several values the
+/// first is kept.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Facts {
+    /// All so far.
+    pub all: Vec<Told>,
+}
+
+impl Facts {
+    /// Everything that a result says beside its numbers. Names that the vocabulary does
+    /// not have are kept as `tool.NAME`.
+    #[must_use]
+    pub fn of(result: &ToolResult) -> Self {
+        let mut facts = Self::default();
+        let tool = result.tool;
+        tool.first_facts(result, &mut facts);
+        let of_all = result.facts.iter().map(|fact| (fact, None));
+        let of_parts = result
+            .parts
+            .iter()
+            .flat_map(|part| part.facts.iter().map(move |fact| (fact, Some(part))));
+        for (said, part) in of_all.chain(of_parts) {
+            if !tool.fact(said, part, &mut facts) {
+                facts.say(&format!("tool.{}", said.name), said);
+            }
+        }
+        tool.last_facts(result, &mut facts);
+        let sizes = result.parts.iter().filter_map(|part| part.file_size_bytes);
+        if let Some(bytes) = sizes.max() {
+            facts.add(fact::JOB_WORKING_SET_BYTES, &bytes.to_string(), "bytes");
+        }
+        facts
+    }
+
+    /// Adds one.
+    pub fn add(&mut self, name: &str, value: &str, unit: &str) {
+        if !self.all.iter().any(|known| known.name == name) {
+            self.all.push(Told {
+                name: name.to_owned(),
+                value: value.to_owned(),
+                unit: unit.to_owned(),
+            });
+        }
+    }
+
+    /// Adds what a tool said by another name.
+    pub(crate) fn say(&mut self, name: &str, said: &Fact) {
+        self.add(name, &said.value.to_string(), &said.unit);
+    }
+}

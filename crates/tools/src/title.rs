@@ -1,0 +1,54 @@
+//! Titles and classes for jobs that have none: from what a tool says it did.
+
+use crate::result::ToolResult;
+
+/// A job's words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Title {
+    /// What it does, for people.
+    pub title: String,
+    /// Its class: `sequential-read`.
+    pub class: String,
+    /// I/Os in flight.
+    pub queue_depth: u32,
+    /// Jobs that ran together.
+    pub streams: u32,
+}
+
+impl Title {
+    /// Of a job that does one thing after the other.
+    #[must_use]
+    pub fn plain(title: &str, class: &str) -> Self {
+        Self {
+            title: title.to_owned(),
+            class: class.to_owned(),
+            queue_depth: 1,
+            streams: 1,
+        }
+    }
+}
+
+/// The words and the largest file of a result; nothing where it names none.
+pub(crate) fn sized(result: &ToolResult, words: &str) -> String {
+    let sizes = result.parts.iter().filter_map(|part| part.file_size_bytes);
+    sizes
+        .max()
+        .map_or_else(String::new, |bytes| format!("{words}{}", size(bytes)))
+}
+
+/// `4 KiB`: whole numbers of the largest unit that fits.
+pub(crate) fn size(bytes: u64) -> String {
+    let units = [
+        (1_u64 << 40, "TiB"),
+        (1 << 30, "GiB"),
+        (1 << 20, "MiB"),
+        (1 << 10, "KiB"),
+    ];
+    let fits = units
+        .iter()
+        .find(|(unit, _)| bytes >= *unit && bytes.is_multiple_of(*unit));
+    fits.map_or_else(
+        || format!("{bytes} B"),
+        |(unit, name)| format!("{} {name}", bytes / unit),
+    )
+}
