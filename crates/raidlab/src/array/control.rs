@@ -15,6 +15,9 @@ use std::time::{Duration, Instant};
 /// How often an array is asked while waiting.
 const LOOK: Duration = Duration::from_millis(200);
 
+/// How long a member may wait for its recovery before nobody counts on one.
+const BEGINNING: Duration = Duration::from_secs(10);
+
 /// The array that a command is for.
 #[derive(Debug, Args)]
 pub struct Which {
@@ -315,21 +318,31 @@ fn device(path: &Path) -> Result<String, Failure> {
 pub fn wait(arguments: &WaitArguments) -> Result<(), Failure> {
     let begun = Instant::now();
     let mut client = arguments.which.connect()?;
-    while let Some(sync) = status(&mut client)?.sync {
+    // A member that was added is known before its recovery has begun.
+    let mut idle = Instant::now();
+    loop {
+        let status = status(&mut client)?;
+        let waits = status
+            .devices
+            .iter()
+            .any(|it| it.state == "spare rebuilding");
+        let words = match status.sync {
+            Some(sync) => {
+                idle = Instant::now();
+                let done = percent(sync.position, sync.total);
+                format!("{} still runs: {done}", sync.kind)
+            }
+            None if waits && idle.elapsed() < BEGINNING => "a recovery has not begun".to_owned(),
+            None => return Ok(()),
+        };
         let over = arguments
             .seconds
             .is_some_and(|most| begun.elapsed().as_secs() >= most);
         if over {
-            let words = format!(
-                "{} still runs: {}",
-                sync.kind,
-                percent(sync.position, sync.total)
-            );
             return Err(Failure::words(Kind::Run, words));
         }
         std::thread::sleep(LOOK);
     }
-    Ok(())
 }
 
 /// Stops an array.

@@ -170,8 +170,8 @@ fn the_options_page_is_the_table() {
     let mut page = String::from(
         "# fio's options\n\nWhat a suite or job file may ask of fio, and what the model makes \
          of it; `raidlab suites --fio-options` prints the same. What does more than shape the \
-         load is refused in a file unless `--allow-fio` names it ([files](files.md)). The page \
-         is made from the program's own table by\n`RAIDLAB_WRITE_DOCS=1 cargo test -p \
+         load is refused in a file unless `--allow-fio` names it ([job files](fio-job-files.md)). \
+         The page is made from the program's own table by\n`RAIDLAB_WRITE_DOCS=1 cargo test -p \
          raidlab-workload --lib options_page`.\n\n| option | it | in the model |\n|---|---|---|\n",
     );
     for option in crate::fio_options() {
