@@ -23,6 +23,7 @@
 mod admin;
 mod check;
 mod correct;
+mod door;
 mod engine;
 mod failure;
 mod read;
@@ -44,6 +45,7 @@ use crate::request::{
 use crate::slab::Slab;
 use check::{Comparison, Question};
 use correct::Corrections;
+use door::Door;
 use raidlab_geometry::{Copies, CopyMap, Layout, Level, SlotSet};
 use raidlab_units::{Nanos, Sectors};
 use std::collections::VecDeque;
@@ -88,6 +90,8 @@ pub struct Array {
     unrecorded: SlotSet,
     /// md's thread writes metadata: blocks of a sync that were read wait for it.
     thread: SyncThread,
+    /// Writes that pass the barrier before they are submitted.
+    door: Door,
     /// The latest time that the driver told.
     now: Nanos,
 }
@@ -201,6 +205,7 @@ impl Array {
             record_failures: config.record_failures,
             unrecorded: SlotSet::EMPTY,
             thread: SyncThread::default(),
+            door: Door::default(),
             now: Nanos::ZERO,
         })
     }

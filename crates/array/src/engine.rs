@@ -87,6 +87,13 @@ pub trait Engine: std::fmt::Debug + Send {
     /// Takes a request; what is to be done is added to `out`. The range is
     /// checked here.
     fn submit(&mut self, now: Nanos, request: Request, out: &mut Outputs);
+    /// Knocks for a write that is to be submitted later: whether it has passed what a sync
+    /// holds writes back with. Nothing of the sync begins in its place from then on.
+    fn enter(&mut self, _now: Nanos, _request: &Request) -> bool {
+        true
+    }
+    /// A write for which somebody knocked never comes.
+    fn leave(&mut self, _request: &Request) {}
     /// Takes a member's answer.
     fn complete(
         &mut self,

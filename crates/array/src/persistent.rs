@@ -130,6 +130,8 @@ struct Tracked {
     /// Where it lies, as a resync counts.
     span: Span,
     chunks: Range<usize>,
+    /// Their bits are set, as far as memory goes.
+    is_marked: bool,
 }
 
 /// A running array.
@@ -247,6 +249,7 @@ impl PersistentArray {
                         end: Sectors::ZERO,
                     },
                     chunks: 0..0,
+                    is_marked: false,
                 };
                 self.tracked.insert(request.id, flush);
                 self.pass_to_engine(request, out);
@@ -281,19 +284,29 @@ impl PersistentArray {
         }
         let span = self.sync_span(&request);
         let chunks = self.chunks_of(span);
-        if let Some(intent) = &mut self.intent {
-            intent.begin(chunks.clone());
-        }
         let write = Tracked {
             is_write: true,
             span,
             chunks,
+            is_marked: false,
         };
         self.tracked.insert(request.id, write);
+        if !self.enters_first() {
+            self.mark(request.id);
+        }
         self.active = true;
         self.clean_at = None;
         self.want_superblocks |= !self.disk_dirty && self.pass.is_none();
         self.held.push_back(request);
+    }
+
+    /// Sets the bits of a write, where that was not done yet.
+    fn mark(&mut self, id: RequestId) {
+        if let (Some(intent), Some(tracked)) = (&mut self.intent, self.tracked.get_mut(&id))
+            && !std::mem::replace(&mut tracked.is_marked, true)
+        {
+            intent.begin(tracked.chunks.clone());
+        }
     }
 
     /// Where a write lies, as a resync and the bitmap count: whole rows for

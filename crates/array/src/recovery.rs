@@ -53,7 +53,7 @@ use crate::member::Members;
 use crate::request::ScratchId;
 use barrier::{Courtesy, Front};
 use raidlab_geometry::SlotSet;
-use raidlab_units::{Nanos, Sectors};
+use raidlab_units::{Bytes, Nanos, Sectors};
 use sync::Sync;
 pub(crate) use throttle::{Governor, Pause};
 
@@ -284,13 +284,29 @@ impl Recovery {
         let Some(sync) = &mut self.sync else {
             return Step::Wait;
         };
-        if self.units_in_flight >= u64::from(self.config.depth) {
+        let has_queue = |threads: MdThreads| {
+            let mut views = members.views().iter();
+            views.all(|view| view.pending < threads.requests)
+        };
+        if self.units_in_flight >= u64::from(self.config.depth)
+            || !self.config.threads.is_none_or(has_queue)
+        {
             return Step::Wait;
         }
         let Some((start, contiguous)) = sync.wanted(place(sync.next)) else {
             return Step::Wait;
         };
         let contiguous = contiguous.min(Sectors(sync.total.0 - sync.next.0));
+        // A chunk's blocks are merged with those of the chunks beside it, so places come
+        // free by whole commands: what is left of the window starts none by itself.
+        let merged = self.config.merged.map_or(self.block, Bytes::to_sectors);
+        let units = contiguous.min(merged).0.div_ceil(self.block.0);
+        if self.in_flight > 0
+            && contiguous < merged
+            && self.units_in_flight + units > u64::from(self.config.depth)
+        {
+            return Step::Wait;
+        }
         let mut range = self.barrier.clip(Range {
             start,
             end: start + self.block.min(contiguous),
@@ -459,6 +475,11 @@ impl Recovery {
     /// Whether a write that waits must go on waiting.
     pub(crate) fn write_keeps_waiting(&self, range: Range) -> bool {
         self.barrier.keeps_waiting(self.in_flight > 0) || self.write_waits(range)
+    }
+
+    /// Whether the barrier counts all I/O: no block goes while any is in its unit.
+    pub(crate) const fn counts_io(&self) -> bool {
+        self.barrier.counts_io()
     }
 
     pub(crate) const fn barrier_mut(&mut self) -> &mut Barrier {

@@ -24,6 +24,9 @@ use raidlab_zfs::{Pool, PoolConfig};
 use std::str::FromStr;
 use thiserror::Error;
 
+/// Requests of a disk's queue, halved: Linux include/linux/blkdev.h.
+const BLKDEV_DEFAULT_RQ: u32 = 128;
+
 /// Something of the bench that can be left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Ablation {
@@ -313,6 +316,7 @@ impl Plan {
             recovery: RecoveryConfig {
                 threads: Some(MdThreads {
                     turnaround: self.host.turnaround,
+                    requests: 2 * self.host.tags.min(BLKDEV_DEFAULT_RQ),
                 }),
                 ..recovery
             },

@@ -1,7 +1,7 @@
 //! Check and repair, and the resync of md's RAID 10: all copies of a block are read and
 //! compared.
 //!
-//! The copy in the lowest slot that could be read is the right one, as in md,
+//! The first copy in md's order that could be read is the right one, as in md,
 //! with three copies and more too. Each other copy is compared with it, first as
 //! a whole, then, where it differs, in parts of 4 KiB, so that the place can be
 //! told. A repair then writes the first copy over those that differ, and over those
@@ -73,8 +73,13 @@ impl Array {
         if slots.is_empty() || slots.len() + bad.len() < 2 {
             return;
         }
-        let copies: Vec<_> = slots
-            .iter()
+        let copies = self.map.extent(new.range.start).copies();
+        let holders: Vec<_> = copies
+            .map(|(slot, _)| slot)
+            .filter(|slot| slots.contains(*slot))
+            .collect();
+        let copies: Vec<_> = holders
+            .into_iter()
             .map(|slot| Copy {
                 slot,
                 scratch: self.allocate(new.range.count(), out),

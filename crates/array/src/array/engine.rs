@@ -55,6 +55,14 @@ impl Engine for Array {
         self.holds_submitter(process)
     }
 
+    fn enter(&mut self, now: Nanos, request: &Request) -> bool {
+        self.enter(now, request)
+    }
+
+    fn leave(&mut self, request: &Request) {
+        self.leave(request);
+    }
+
     fn waits(&self) -> Vec<String> {
         self.waits()
     }

@@ -10,9 +10,9 @@
 
 use super::{Array, Command, RequestState, Role, Shape, payload};
 use crate::mutation::{self, Mutation};
-use crate::policy::{Choice, Places, Read};
+use crate::policy::{Choice, MemberView, Places, Read};
 use crate::recovery::{Range, is_part, part};
-use crate::request::{MemberError, Operation, Outputs, Request};
+use crate::request::{MemberError, Operation, Outputs, Request, Slot};
 use raidlab_geometry::SlotSet;
 use raidlab_units::Sectors;
 
@@ -172,6 +172,15 @@ impl Array {
         start + count
     }
 
+    /// Of these members, the one with the first copy in md's order, which is not that of
+    /// the slots where chunks begin on another member each time (Linux
+    /// drivers/md/raid10.c, `raid10_find_phys`): whom reads of what may differ, syncs and
+    /// checks all go by.
+    pub(super) fn first_copy(&self, start: Sectors, among: SlotSet) -> Option<Slot> {
+        let mut slots = self.map.extent(start).copies().map(|(slot, _)| slot);
+        slots.find(|slot| among.contains(*slot))
+    }
+
     /// Asks the policy; above the resync position of a dirty array it has no
     /// choice.
     #[inline]
@@ -180,19 +189,40 @@ impl Array {
         if self.resynced_below.is_some_and(|below| read.end() > below)
             && !mutation::is(Mutation::DirtyCopiesBalanced)
         {
-            let slot = self.policy.choose_first(read, views)?;
+            let slot = match self.is_mirror {
+                true => self.policy.choose_first(read, views)?,
+                false => self.first_copy(read.start, read.preferred(views))?,
+            };
             return Some(Choice {
                 slot,
                 count: read.count,
             });
         }
         if self.is_mirror {
-            return self.policy.choose(self.now, read, views);
+            return match self.busy_views() {
+                None => self.policy.choose(self.now, read, views),
+                Some(views) => self.policy.choose(self.now, read, &views),
+            };
         }
         let places = Places {
             extent: self.map.extent(read.start),
             copies: self.copies,
         };
         self.policy.choose_place(self.now, read, &places, views)
+    }
+
+    /// The members as md's RAID 1 sees them while blocks of a sync are under way: each
+    /// one holds all members from when it begins until it ends, whomever it reads
+    /// (Linux 6.12 drivers/md/raid1.c, `raid1_sync_request`: `nr_pending` of all that
+    /// have a `bi_end_io`), so none is idle.
+    fn busy_views(&self) -> Option<Vec<MemberView>> {
+        if self.recovery.config().threads.is_none() || self.recovery.in_flight() == 0 {
+            return None;
+        }
+        let mut views = self.members.views().to_vec();
+        for slot in (self.members.in_sync() | self.members.recovering()).iter() {
+            views[slot.index()].pending += 1;
+        }
+        Some(views)
     }
 }

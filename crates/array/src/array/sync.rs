@@ -262,8 +262,8 @@ impl Array {
             SyncSource::Balanced => Some((self.choose(&read)?.slot, true)),
             SyncSource::Fixed(slot) if read.candidates.contains(slot) => Some((slot, false)),
             SyncSource::Fixed(_) | SyncSource::LowestInSync => {
-                let slot = read.preferred(self.members.views()).lowest()?;
-                Some((slot, false))
+                let preferred = read.preferred(self.members.views());
+                Some((self.first_copy(part.start, preferred)?, false))
             }
         }
     }

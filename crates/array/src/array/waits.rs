@@ -49,6 +49,12 @@ impl Array {
                 "{in_flight} writes or flushes are with the members"
             ));
         }
+        if self.door.waiting() > 0 {
+            lines.push(format!(
+                "{} writes wait at the barrier of the sync, before their bits are set",
+                self.door.waiting()
+            ));
+        }
         if self.thread.waiting() > 0 {
             lines.push(format!(
                 "{} blocks of the sync wait for the array's thread, which writes metadata",

@@ -11,13 +11,18 @@ impl Array {
     pub(super) fn submit_write(&mut self, key: u32, request: &Request, out: &mut Outputs) {
         let end = request.start + request.count;
         let mut start = request.start;
+        let entered = self.has_entered(request);
         while start < end {
             let limit = start + self.command_limit(start, end);
             let range = Range { start, end: limit };
             let piece = self.add_piece(key, range);
-            self.admit(piece, range, out);
+            match self.is_inside_barrier(entered, request, range) {
+                true => self.write(piece, out),
+                false => self.admit(piece, range, out),
+            }
             start = limit;
         }
+        self.leave(request);
     }
 
     /// Sends a piece, or has it wait.
@@ -38,7 +43,7 @@ impl Array {
 
     /// Whether a write has to wait for a correction, or a write or flush for a
     /// failure to be recorded.
-    fn is_gated(&self, range: Range) -> bool {
+    pub(super) fn is_gated(&self, range: Range) -> bool {
         if self.unrecorded.is_empty() && !self.corrections.is_busy() {
             return false;
         }

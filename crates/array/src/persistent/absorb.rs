@@ -277,7 +277,7 @@ impl PersistentArray {
             // md keeps the bits of those writes only that end while a member is missing
             // (Linux 6.12 drivers/md/md-bitmap.c, `bitmap_endwrite`), until it is filled.
             let lacks = self.settings.imitates_md && self.is_degraded();
-            if let Some(intent) = &mut self.intent {
+            if let Some(intent) = self.intent.as_mut().filter(|_| tracked.is_marked) {
                 intent.end(tracked.chunks, differs || lacks);
             }
             if differs {
@@ -383,6 +383,9 @@ impl PersistentArray {
             _ => Mode::Broken,
         };
         self.clean_at = None;
+        for request in &self.held {
+            self.engine.leave(request);
+        }
         let held = self.held.drain(..).map(|request| request.id);
         let unanswered = self.held_finished.drain(..).map(|finished| finished.id);
         for id in unanswered.chain(held) {

@@ -37,7 +37,7 @@ impl PersistentArray {
 
     /// Sends the held requests that need to wait no longer, in order.
     fn release(&mut self, out: &mut Outputs) -> bool {
-        if self.settings.imitates_md && self.stripes.is_none() {
+        if self.enters_first() {
             return self.release_each(out);
         }
         let mut progress = false;
@@ -55,12 +55,26 @@ impl PersistentArray {
         progress
     }
 
-    /// md with copies: each process waits for its own bits (`raid1_unplug`), and whose
-    /// bits are set already passes those that wait.
+    /// md with copies.
+    pub(super) const fn enters_first(&self) -> bool {
+        self.settings.imitates_md && self.stripes.is_none()
+    }
+
+    /// md with copies: each process passes the sync's barrier, then sets its bits and
+    /// waits for these (`raid1_unplug`); whose bits are set already passes those that
+    /// wait.
     fn release_each(&mut self, out: &mut Outputs) -> bool {
-        let (go, wait): (VecDeque<_>, _) = std::mem::take(&mut self.held)
-            .into_iter()
-            .partition(|request| self.may_go(request));
+        let (mut go, mut wait) = (Vec::new(), VecDeque::new());
+        for request in std::mem::take(&mut self.held) {
+            let enters = self.started && self.disk_dirty && self.engine.enter(self.now, &request);
+            if enters {
+                self.mark(request.id);
+            }
+            match enters && self.may_go(&request) {
+                true => go.push(request),
+                false => wait.push_back(request),
+            }
+        }
         self.held = wait;
         let progress = !go.is_empty();
         for request in go {

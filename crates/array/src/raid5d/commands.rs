@@ -60,11 +60,12 @@ pub(super) struct Plugged {
 
 impl Plugged {
     /// Takes what lies beside it in, if that may be one command of at most so many
-    /// blocks.
+    /// blocks. What is to be forced to the medium stays by itself (`REQ_NOMERGE_FLAGS` of
+    /// include/linux/blk_types.h has FUA, `bio_mergeable`).
     fn absorb(&mut self, other: &Self, longest: u64) -> bool {
         let same = self.slot == other.slot
             && self.operation == other.operation
-            && self.force_unit_access == other.force_unit_access;
+            && !(self.force_unit_access || other.force_unit_access);
         let after = self.first + self.count == other.first;
         let before = other.first + other.count == self.first;
         if !same || !(after || before) || self.count + other.count > longest {

@@ -59,12 +59,18 @@ pub struct RecoveryConfig {
 pub struct MdThreads {
     /// What a process takes from an answer to its next request.
     pub turnaround: Nanos,
+    /// Requests that the host lets wait and run on a member (`nr_requests`, twice the
+    /// tags with an I/O scheduler: Linux 6.12 block/blk-mq-sched.c,
+    /// `blk_mq_init_sched`): the sync's thread sleeps before it sends another one
+    /// (`blk_mq_get_tag`).
+    pub requests: u32,
 }
 
 /// Who is read for a sync block. Members that fail the read are passed over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SyncSource {
-    /// The lowest slot in sync that is not write-mostly (md).
+    /// The lowest slot in sync that is not write-mostly, where copies begin on another
+    /// member with each chunk the first one in md's order (md).
     LowestInSync,
     /// Whoever the read policy chooses (gmirror).
     Balanced,

@@ -6,6 +6,7 @@ use super::{ALL, config, in_sync, logged};
 use crate::config::{AdminError, ArrayConfig, ConfigError};
 use crate::engine::{Admission, Initial, Span, SyncAction, SyncRequest};
 use crate::member::MemberState;
+use crate::policy::ReadPolicyKind;
 use crate::recovery::{MdThreads, ReadRecovered, RecoveryConfig, WriteBarrier};
 use crate::request::{
     ComputeStep, Event, MemberCommand, MemberError, Operation, Outputs, RequestError, Slot,
@@ -457,9 +458,7 @@ fn a_resync_of_mds_raid10_writes_only_what_differs() {
     for (differs, writes) in [(0, vec![]), (1, vec![(1, WRITE, 0, 8)])] {
         let mut config = with(striped(Copies::near(2), 4), all(4));
         config.recovery = recovery(WriteBarrier::MdArray);
-        config.recovery.threads = Some(MdThreads {
-            turnaround: Nanos::ZERO,
-        });
+        config.recovery.threads = Some(THREADS);
         let mut story = Story::new(config);
         let request = SyncRequest {
             action: SyncAction::FirstResync,
@@ -482,3 +481,46 @@ fn a_resync_of_mds_raid10_writes_only_what_differs() {
         assert_eq!(status.mismatches, Sectors::ZERO, "a resync reports none");
     }
 }
+
+/// Linux drivers/md/raid10.c, `raid10_find_phys`: chunk 1 of three members begins on
+/// member 2, and goes on on member 0.
+#[test]
+fn what_may_differ_is_read_where_its_first_copy_lies() {
+    for threads in [None, Some(THREADS)] {
+        let mut config = with(striped(Copies::near(2), 3), all(3));
+        config.recovery.threads = threads;
+        let mut story = Story::new(config);
+        let request = SyncRequest {
+            action: SyncAction::Resync,
+            ranges: None,
+        };
+        let started = story.array.start_sync(story.now, request, &mut story.out);
+        started.expect("none runs");
+        let blocks = story.commands();
+        assert_eq!(blocks[1].slot, Slot(2), "the resync's source too");
+        let reads = story.submit(1, READ, 8, 8);
+        assert_eq!(Story::sent(&reads), [(2, READ, 0, 8)]);
+    }
+}
+
+/// Linux drivers/md/raid1.c, `raid1_sync_request`: a block of a sync holds all members, so
+/// none of them counts as idle, and of two that are as near the lower one is read.
+#[test]
+fn beside_a_sync_no_member_of_mds_mirror_is_idle() {
+    for (threads, slot) in [(None, 1), (Some(THREADS), 0)] {
+        let mut config = config(3, 100, recovery(WriteBarrier::MdBuckets));
+        config.read_policy = ReadPolicyKind::Md69 {
+            optimal_io: Sectors::ZERO,
+        };
+        config.recovery.threads = threads;
+        let mut story = Story::new(config);
+        story.replace(2);
+        let reads = story.submit(1, READ, 50, 10);
+        assert_eq!(Story::sent(&reads), [(slot, READ, 50, 10)]);
+    }
+}
+
+const THREADS: MdThreads = MdThreads {
+    turnaround: Nanos::ZERO,
+    requests: 64,
+};

@@ -1,7 +1,7 @@
 //! Blocks that are merged, and a barrier for the whole array.
 
-use super::config;
 use super::story::{READ, Story, WRITE, recovery};
+use super::{config, request};
 use crate::recovery::{MdThreads, RecoveryConfig, WriteBarrier};
 use raidlab_units::{Bytes, Nanos};
 
@@ -60,6 +60,7 @@ fn with_threads() -> Story {
         RecoveryConfig {
             threads: Some(MdThreads {
                 turnaround: TURNAROUND,
+                requests: 64,
             }),
             ..recovery(WriteBarrier::MdArray)
         },
@@ -120,5 +121,72 @@ fn while_metadata_are_written_a_sync_stands_still() {
             .set_thread_busy(story.now, false, &mut story.out);
         let copies = [copies, story.commands()].concat();
         assert_eq!(Story::sent(&copies), [(1, WRITE, 0, 10)]);
+    }
+}
+
+/// Linux drivers/md/raid10.c, `raid10_write_request`: the barrier comes before the bits of
+/// the bitmap, so nothing of the sync begins while these are written.
+#[test]
+fn a_write_that_was_let_in_keeps_blocks_away_until_it_has_ended() {
+    let mut story = with_threads();
+    let blocks = story.replace(1);
+    let write = request(1, WRITE, 50, 1);
+    assert!(!story.array.enter(story.now, &write), "the barrier is up");
+    for block in &blocks {
+        let copies = story.complete(block);
+        assert_eq!(copies.len(), 1, "somebody waits: no block follows");
+        story.complete(&copies[0]);
+    }
+    assert!(story.array.enter(story.now, &write));
+    let pass = |story: &mut Story| {
+        for _ in 0..10 {
+            story.now += Nanos::from_millis(10);
+            story.array.tick(story.now, &mut story.out);
+        }
+        story.commands()
+    };
+    assert!(pass(&mut story).is_empty(), "it is inside, with no command");
+    let commands = story.submit(1, WRITE, 50, 1);
+    assert_eq!(commands.len(), 2);
+    assert!(pass(&mut story).is_empty());
+    story.complete(&commands[0]);
+    story.complete(&commands[1]);
+    let block = pass(&mut story);
+    assert_eq!(Story::sent(&block), [(0, READ, 20, 10), (0, READ, 30, 10)]);
+    // One that was let in and never comes.
+    let other = request(2, WRITE, 50, 1);
+    assert!(!story.array.enter(story.now, &other));
+    for block in &block {
+        let copies = story.complete(block);
+        story.complete(&copies[0]);
+    }
+    assert!(story.array.enter(story.now, &other));
+    assert!(pass(&mut story).is_empty());
+    story.array.leave(&other);
+    assert_eq!(pass(&mut story).len(), 2);
+}
+
+/// Linux block/blk-mq-tag.c, `blk_mq_get_tag`: the sync's thread sleeps where a member's
+/// queue is full.
+#[test]
+fn a_sync_waits_where_a_queue_is_full() {
+    for (requests, blocks) in [(1, 1), (64, 2)] {
+        let threads = Some(MdThreads {
+            turnaround: TURNAROUND,
+            requests,
+        });
+        let mut story = Story::new(config(
+            2,
+            100,
+            RecoveryConfig {
+                threads,
+                ..recovery(WriteBarrier::MdBuckets)
+            },
+        ));
+        let first = story.replace(1);
+        assert_eq!(first.len(), blocks);
+        let copies = story.complete(&first[0]);
+        let next = story.complete(&copies[0]);
+        assert_eq!(next.len(), 1, "it goes on with what is free");
     }
 }

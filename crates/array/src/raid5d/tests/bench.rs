@@ -161,6 +161,16 @@ impl Bench {
     }
 
     pub(super) fn submit(&mut self, operation: Operation, start: u64, count: u64) -> RequestId {
+        self.submit_as(operation, start, count, false)
+    }
+
+    pub(super) fn submit_as(
+        &mut self,
+        operation: Operation,
+        start: u64,
+        count: u64,
+        force_unit_access: bool,
+    ) -> RequestId {
         let id = RequestId(self.next);
         self.next += 1;
         self.open.insert(id);
@@ -173,7 +183,7 @@ impl Bench {
             operation,
             start: Sectors(start),
             count: Sectors(count),
-            force_unit_access: false,
+            force_unit_access,
             process: 0,
         };
         self.array.submit(self.now, request, &mut self.out);

@@ -21,6 +21,16 @@ fn a_whole_row_is_one_command_for_each_member() {
     assert!(bench.open.is_empty());
 }
 
+/// Linux include/linux/blk_types.h, `REQ_NOMERGE_FLAGS`: what is forced to the medium is
+/// merged with nothing.
+#[test]
+fn blocks_that_are_to_be_durable_are_commands_of_their_own() {
+    let mut bench = raid5(64);
+    bench.submit_as(Write, 0, 96, true);
+    let blocks = (0..4).flat_map(|slot| (0..4).map(move |block| (slot, Write, block * 8, 8)));
+    assert_eq!(bench.take_sent(), blocks.collect::<Vec<_>>());
+}
+
 #[test]
 fn a_stream_of_small_writes_reads_each_block_once() {
     let mut bench = raid5(64);

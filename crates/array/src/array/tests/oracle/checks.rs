@@ -129,9 +129,12 @@ impl World {
         }
     }
 
-    /// What is read from a copy that does not fail stays.
+    /// What is read stays where the first copy does not fail, which is the one that reads of
+    /// what may differ go to.
     fn was_read(&mut self, sector: u64, version: Version) {
-        if self.spared.is_empty() || self.is_being_written(sector) {
+        let first = self.map.extent(Sectors(sector)).copies().next();
+        let stays = first.is_some_and(|(slot, _)| self.spared.contains(slot));
+        if !stays || self.is_being_written(sector) {
             return;
         }
         let allowed = &mut self.allowed[index(sector)];
@@ -226,18 +229,16 @@ impl World {
         }
     }
 
-    /// The slots in sync that hold a sector, and where, lowest first.
+    /// The slots in sync that hold a sector, and where, in md's order.
     fn current_copies(&self, sector: Sectors) -> Vec<(Slot, usize)> {
         let copies = self.map.extent(sector).copies();
         let copies = copies.filter(|(slot, address)| {
             let state = self.array.member_states().nth(slot.index());
             state == Some(MemberState::InSync) && !self.is_bad(*slot, *address)
         });
-        let mut copies: Vec<_> = copies
-            .map(|(slot, address)| (slot, index(address.0)))
-            .collect();
-        copies.sort_unstable();
         copies
+            .map(|(slot, address)| (slot, index(address.0)))
+            .collect()
     }
 
     fn content(&mut self, (slot, at): (Slot, usize)) -> &mut Version {

@@ -1,0 +1,82 @@
+//! Writes that pass a sync's barrier before they are submitted.
+//!
+//! md takes the barrier first (Linux 6.12 drivers/md/raid1.c, `raid1_write_request`:
+//! `wait_barrier`; raid10.c, `raid10_write_request`: `regular_request_wait`), and sets the
+//! bits of the bitmap behind it; so no block of the sync begins from then until the write
+//! has ended, and while its bits are written nothing of the sync is in the way. Whoever
+//! keeps the bitmap knocks for a write, as often as it wants, until it is let in, and
+//! submits it later.
+
+use super::Array;
+use crate::recovery::Range;
+use crate::request::{Request, RequestId};
+use raidlab_units::Nanos;
+use std::collections::BTreeSet;
+
+/// Who is at the door.
+#[derive(Debug, Default)]
+pub(super) struct Door {
+    /// Writes that wait for the barrier.
+    waiting: BTreeSet<RequestId>,
+    /// Writes behind it that were not submitted yet.
+    inside: BTreeSet<RequestId>,
+}
+
+impl Door {
+    /// Who waits.
+    pub(super) fn waiting(&self) -> usize {
+        self.waiting.len()
+    }
+}
+
+impl Array {
+    /// Whether a write has passed the barrier where it starts.
+    pub(super) fn enter(&mut self, now: Nanos, request: &Request) -> bool {
+        self.now = now;
+        if self.door.inside.contains(&request.id) {
+            return true;
+        }
+        let (start, end) = (request.start, request.start + request.count);
+        let end = self.recovery.boundary(start).map_or(end, |it| it.min(end));
+        let waits = self.recovery.write_waits(Range { start, end });
+        let barrier = self.recovery.barrier_mut();
+        if waits {
+            if self.door.waiting.insert(request.id) {
+                barrier.write_begins_waiting(start);
+            }
+            return false;
+        }
+        barrier.io_started(start);
+        if self.door.waiting.remove(&request.id) {
+            barrier.write_stops_waiting(start);
+            self.recovery.yield_to_submitters(now);
+        }
+        self.door.inside.insert(request.id);
+        true
+    }
+
+    /// A write that was let in, or that knocked, never comes.
+    pub(super) fn leave(&mut self, request: &Request) {
+        let barrier = self.recovery.barrier_mut();
+        if self.door.waiting.remove(&request.id) {
+            barrier.write_stops_waiting(request.start);
+        }
+        if self.door.inside.remove(&request.id) {
+            barrier.io_finished(request.start);
+        }
+    }
+
+    /// Whether this part of a write is behind the barrier already, as the write has
+    /// `entered`.
+    pub(super) fn is_inside_barrier(&self, entered: bool, request: &Request, part: Range) -> bool {
+        entered
+            && self.recovery.counts_io()
+            && self.recovery.boundary(request.start) == self.recovery.boundary(part.start)
+            && !self.is_gated(part)
+    }
+
+    /// Whether a write that is submitted was let in before.
+    pub(super) fn has_entered(&self, request: &Request) -> bool {
+        self.door.inside.contains(&request.id)
+    }
+}
