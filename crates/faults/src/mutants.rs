@@ -55,7 +55,7 @@ pub fn filter_for(mutation: Mutation) -> Filter {
             | Mutation::ArrivalNotWiped
             | Mutation::RingFreedUnannounced
             | Mutation::LogRetiredUnrecorded
-            | Mutation::LogUnfilledCounts
+            | Mutation::LogUnfilledLeftOut
             | Mutation::AbsenceIgnored
             | Mutation::OldSessionBelieved
             | Mutation::NeverInSyncForgotten

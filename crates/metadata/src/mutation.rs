@@ -134,7 +134,7 @@ mutations! {
     ArrivalNotWiped "arrival-not-wiped" "the log of a member that is added is not emptied";
     RingFreedUnannounced "ring-freed-unannounced" "room of the log is used again before the medium knows that it is void";
     LogRetiredUnrecorded "log-retired-unrecorded" "a flush retires records while a failure is not recorded";
-    LogUnfilledCounts "log-unfilled-counts" "a member that is not filled there has a part in the log";
+    LogUnfilledLeftOut "log-unfilled-left-out" "a member that is being filled has no part in the log where it is not filled yet";
     UnsyncedParityTrusted "unsynced-parity-trusted" "parity is computed with before a resync has passed";
     ArrivalDuringWrite "arrival-during-write" "a member that is added counts as filled where writes are under way";
     UnwrittenCountsAsFilled "unwritten-counts-as-filled" "what recovery could not write counts as filled";

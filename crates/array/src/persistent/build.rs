@@ -150,7 +150,9 @@ pub(super) fn lacks(array: &Superblock, devices: &BTreeMap<Slot, Device>) -> boo
 /// Members whose superblocks are one event behind the newest, which has them
 /// in service, with what they are to get: the newest as it was found, whichever
 /// device that is on. What was taken by force is not among them: until the first
-/// pass is over nobody else is to take it for current.
+/// pass is over nobody else is to take it for current. Nor is a spare that the newest
+/// gives a slot: it has not heard of that, and with such a superblock it would count as
+/// filled.
 pub(super) fn behind(
     found: &Superblock,
     devices: &BTreeMap<Slot, Device>,
@@ -159,7 +161,8 @@ pub(super) fn behind(
     let is_behind = |device: &Device| {
         let number = usize::try_from(device.own.device_number).unwrap_or(usize::MAX);
         device.own.events.checked_add(1) == Some(found.events)
-            && matches!(found.roles.get(number), Some(Role::Slot(_)))
+            && matches!(device.role(), Role::Slot(_))
+            && found.roles.get(number) == Some(&device.role())
     };
     devices
         .iter()

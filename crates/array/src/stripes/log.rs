@@ -14,9 +14,10 @@
 //! The header names session, batch, transaction, participants, the window, its
 //! own member and place, and checksums of everything.
 //!
-//! **Participants** are the members that take part in the window and are
-//! filled there. A member under recovery that is not filled there is written
-//! in place but has no part in the log: after a crash nobody reads it there.
+//! **Participants** are the members that take part in the window, those under
+//! recovery too, wherever they are filled. A window may be filled in part, and be
+//! filled as a whole a moment later: if a member had its records of some windows
+//! only, a replay would write an older one over what came after it in place.
 //!
 //! **Reuse.** A transaction is *retired* when its in-place writes were flushed
 //! on all members (by anybody's flush, or by the log's own when a ring is half
@@ -205,15 +206,23 @@ impl StripeArray {
         let slots = job.writes.iter().map(|item| item.slot);
         slots
             .filter(|slot| service.contains(*slot))
-            .filter(|slot| {
-                let unfilled = &self.extras[slot.index()].unfilled;
-                !unfilled.overlaps(job.start, job.end) || mutated(Mutation::LogUnfilledCounts)
-            })
+            .filter(|slot| self.is_filled(*slot, job) || !mutated(Mutation::LogUnfilledLeftOut))
             .collect()
     }
 
+    /// Whether a member is filled wherever a job writes.
+    fn is_filled(&self, slot: Slot, job: &Job) -> bool {
+        let unfilled = &self.extras[slot.index()].unfilled;
+        !unfilled.overlaps(job.start, job.end)
+    }
+
+    /// Not if it writes to nobody but those that are being filled, as a recovery does: what
+    /// it writes follows from the others, before a replay and after it.
     pub(super) fn must_log(&self, job: &Job) -> bool {
-        self.log.is_some() && !self.participants(job).is_empty() && !mutated(Mutation::LogSkipped)
+        let mut participants = self.participants(job).iter();
+        self.log.is_some()
+            && participants.any(|slot| self.is_filled(slot, job))
+            && !mutated(Mutation::LogSkipped)
     }
 
     pub(super) fn log_later(&mut self, id: JobId) {

@@ -266,3 +266,110 @@ fn a_block_that_cannot_be_read_does_not_hide_the_log() {
     ];
     keeps(30_000_148_695, options, &script);
 }
+
+/// A member that was being filled had a part in the log where a window was filled, and
+/// none in a larger window over it that was not. When it was filled and the power failed,
+/// the log was replayed, and what was older lay over what had come after it.
+#[test]
+fn a_replay_does_not_write_old_over_new_on_a_member_that_was_filled() {
+    let layout = Layout::Parity(ParityLayout::LeftSymmetric);
+    let options = Options {
+        growth: 264,
+        log: true,
+        write_through: true,
+        tear: tear(0, 40, 20),
+        latency_high_ns: 50_000,
+        sync_block: 8,
+        sync_depth: 1,
+        window: 128,
+        write_policy: WritePolicy::Md4_1(RmwLevel::Enabled),
+        depth: 1,
+        overlaps: false,
+        ..Options::plain(Level::Raid6, layout, 7, (64, 192))
+    };
+    let durable = |start, count| Action::Write {
+        start,
+        count,
+        force_unit_access: true,
+    };
+    let mend = Action::Mend {
+        fresh: false,
+        healed: true,
+    };
+    let script = [
+        after(
+            0,
+            Action::PowerCut(restart(7_225_080_635_768_732_772, Some(4), true, None)),
+        ),
+        after(0, mend),
+        after(338_151, durable(128, 256)),
+        after(0, durable(192, 1)),
+        after(0, durable(0, 384)),
+        after(
+            146_258_515,
+            Action::PowerCut(restart(16_891_041_610_610_634_231, None, false, None)),
+        ),
+    ];
+    keeps(30_000_199_876, options, &script);
+}
+
+/// The power failed between two superblocks, of which the newer one gave a spare a slot, to
+/// be filled. The next start brought the spare level with that superblock, though not with
+/// how far it was filled: at the start after that it claimed to be the member.
+#[test]
+fn a_spare_that_has_not_heard_of_its_slot_does_not_claim_it() {
+    let copies = Copies {
+        near: 1,
+        far: 2,
+        offset: false,
+        far_sets: FarSets::None,
+    };
+    let layout = Layout::Copies(copies);
+    let options = Options {
+        growth: 8,
+        version: Version::V1_1,
+        write_through: true,
+        tear: tear(40, 10, 0),
+        modelled_disks: true,
+        latency_high_ns: 50_000,
+        sync_depth: 16,
+        window: 128,
+        write_policy: WritePolicy::Md3_16,
+        stripes: 256,
+        depth: 2,
+        overlaps: false,
+        ..Options::plain(Level::Raid10, layout, 6, (256, 1024))
+    };
+    let mend = Action::Mend {
+        fresh: true,
+        healed: false,
+    };
+    let durable = |start, count| Action::Write {
+        start,
+        count,
+        force_unit_access: true,
+    };
+    let read = Action::Read {
+        start: 2879,
+        count: 64,
+    };
+    let script = [
+        after(0, durable(297, 93)),
+        after(1_223_133, durable(2786, 1)),
+        after(1_632_503, read),
+        after(1_862_556, Action::Administer(Verb::Replace { member: 3 })),
+        after(3_409_403, Action::Fail { member: 0 }),
+        after(1_932_124, mend),
+        after(19_603_329, Action::Check { repair: false }),
+        after(3_265_090, write(2295, 3)),
+        after(
+            0,
+            Action::PowerCut(restart(1_364_690_313_704_912_385, None, false, None)),
+        ),
+        after(
+            7_872_295,
+            Action::PowerCut(restart(14_052_575_327_881_196_206, Some(4), false, None)),
+        ),
+    ];
+    keeps(30_000_171_358, options, &script);
+}

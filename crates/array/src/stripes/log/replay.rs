@@ -59,7 +59,7 @@ struct Found<'a> {
 struct Transaction<'a> {
     batch: u64,
     participants: SlotSet,
-    end: u64,
+    start: u64,
     records: BTreeMap<Slot, Found<'a>>,
 }
 
@@ -106,21 +106,21 @@ pub fn replay(
                     .or_insert_with(|| Transaction {
                         batch: header.batch,
                         participants: header.participants,
-                        end: header.window.1,
+                        start: header.window.0,
                         records: BTreeMap::new(),
                     });
             transaction.records.insert(area.slot, found);
         }
     }
     transactions.retain(|number, _| *number >= floor || mutated(Mutation::ReplayMarkIgnored));
-    let counts = |slot: Slot, end: u64| match trust.get(&slot) {
+    let counts = |slot: Slot, start: u64| match trust.get(&slot) {
         None => false,
         Some(Trust::Everywhere) => true,
-        Some(Trust::Below(sector)) => end <= sector.0 || mutated(Mutation::ReplayUnfilledTrusted),
+        Some(Trust::Below(sector)) => start < sector.0 || mutated(Mutation::ReplayUnfilledTrusted),
     };
     let committed = |transaction: &Transaction| {
         let needed = transaction.participants.iter();
-        let mut needed = needed.filter(|slot| counts(*slot, transaction.end));
+        let mut needed = needed.filter(|slot| counts(*slot, transaction.start));
         transaction.batch < newest_batch
             || needed.all(|slot| transaction.records.contains_key(&slot))
             || mutated(Mutation::ReplayIncomplete)
@@ -128,7 +128,7 @@ pub fn replay(
     let mut writes = Vec::new();
     for transaction in transactions.values().filter(|it| committed(it)) {
         for (slot, found) in &transaction.records {
-            if !counts(*slot, transaction.end) {
+            if !counts(*slot, transaction.start) {
                 continue;
             }
             for ((start, _), bytes) in found.header.extents.iter().zip(&found.payload) {

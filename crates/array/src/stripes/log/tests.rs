@@ -75,7 +75,7 @@ fn a_transaction_counts_if_all_who_survive_have_it() {
         "2 is lost"
     );
     let below = LogArea {
-        trust: Trust::Below(Sectors(15)),
+        trust: Trust::Below(Sectors(8)),
         ..area(2, &empty)
     };
     let all = [area(0, &a), area(1, &b), below];
