@@ -263,9 +263,12 @@ pub(crate) fn system<'a>(case: &Case<'a>, row: &'a Measurement) -> &'a str {
     })
 }
 
-/// Whether the subject never overwrites in place.
+/// Whether the subject never overwrites in place: by fact, else by its system, as older
+/// runs and articles give no more.
 pub(crate) fn copies_on_write(case: &Case<'_>, row: &Measurement) -> bool {
-    matches!(system(case, row), "zfs" | "btrfs") || row.filesystem.starts_with("btrfs")
+    let told = case.flag(row, fact::ARRAY_COPIES_ON_WRITE);
+    let array = told.unwrap_or_else(|| matches!(system(case, row), "zfs" | "btrfs"));
+    array || row.filesystem.starts_with("btrfs")
 }
 
 /// The array's level without a system's prefix: `raid5`, `mirror`; empty where

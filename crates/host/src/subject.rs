@@ -12,7 +12,6 @@ use crate::session::Session;
 use raidlab_inventory::smart;
 use raidlab_shell::{Command, Target, TargetError};
 use raidlab_store::{Records, Setting, fact};
-use raidlab_systems::array::zfs::ZfsSpec;
 use raidlab_systems::{Access, ArraySpec, FileSystemKind, ReadBack};
 
 /// The bench's own word for what it did not read anywhere.
@@ -72,6 +71,9 @@ pub fn settings(session: &Session<'_>) -> Result<Records, HostError> {
 fn of_array(facts: &mut Facts, spec: &ArraySpec, count: usize, found: &[ReadBack]) {
     facts.add(fact::ARRAY_SYSTEM, spec.name(), "", SUITE);
     facts.maybe(fact::ARRAY_LEVEL, spec.level(), "", SUITE);
+    let written = spec.member_bytes_per_byte(count);
+    facts.maybe(fact::ARRAY_MEMBER_BYTES_PER_BYTE, written, "", SUITE);
+    facts.flag(fact::ARRAY_COPIES_ON_WRITE, spec.copies_on_write(), SUITE);
     // (the system's word, ours, its unit)
     let words = [
         ("chunk", fact::ARRAY_CHUNK_BYTES, "bytes"),
@@ -111,38 +113,21 @@ fn of_array(facts: &mut Facts, spec: &ArraySpec, count: usize, found: &[ReadBack
             facts.add(fact::ARRAY_STRIPE_BYTES, stripe, "bytes", &setting.source);
         }
     }
-    match spec {
-        // Told by the pool.
-        ArraySpec::Zfs(zfs) => auxiliary(facts, zfs),
-        ArraySpec::Btrfs(btrfs) => {
-            let compression = btrfs.compression.as_deref().unwrap_or("off");
-            facts.add(fact::COMPRESSION, compression, "", SUITE);
-            facts.add(fact::DEDUPLICATION, "off", "", SUITE);
-        }
-        ArraySpec::Gflash(gflash) => {
-            if gflash.cache {
-                facts.add(fact::ARRAY_AUXILIARY, "cache", "", SUITE);
-            }
-            facts.add(fact::DEDUPLICATION, "off", "", SUITE);
-        }
-        _ => facts.add(fact::DEDUPLICATION, "off", "", SUITE),
+    if !spec.auxiliary().is_empty() {
+        facts.add(fact::ARRAY_AUXILIARY, spec.auxiliary(), "", SUITE);
     }
-}
-
-fn auxiliary(facts: &mut Facts, zfs: &ZfsSpec) {
-    let kinds = [("cache", zfs.cache), ("log", zfs.log)];
-    let there: Vec<&str> = kinds
-        .iter()
-        .filter(|(_, count)| *count > 0)
-        .map(|(name, _)| *name)
-        .collect();
-    if !there.is_empty() {
-        facts.add(fact::ARRAY_AUXILIARY, there.join(" "), "", SUITE);
+    if let ArraySpec::Btrfs(btrfs) = spec {
+        let compression = btrfs.compression.as_deref().unwrap_or("off");
+        facts.add(fact::COMPRESSION, compression, "", SUITE);
+    }
+    // Pools tell.
+    if !matches!(spec, ArraySpec::Zfs(_)) {
+        facts.add(fact::DEDUPLICATION, "off", "", SUITE);
     }
 }
 
 fn of_filesystem(facts: &mut Facts, session: &Session<'_>, found: &[ReadBack]) {
-    let own = matches!(session.spec, ArraySpec::Btrfs(_) | ArraySpec::Zfs(_));
+    let own = session.spec.has_own_file_system();
     let Some(spec) = &session.experiment.filesystem else {
         // btrfs and ZFS have no tables to be written in the background.
         facts.flag(fact::FILESYSTEM_LAZY, false, SUITE);
@@ -210,12 +195,8 @@ fn of_members(facts: &mut Facts, session: &Session<'_>) {
 /// The version of the program that built the array; of ZFS the module's, where
 /// it tells.
 fn version(facts: &mut Facts, session: &Session<'_>) -> Result<(), HostError> {
-    let (program, name, arguments): (_, _, &[&str]) = match session.spec {
-        ArraySpec::Md(_) => ("mdadm", "mdadm", &["--version"]),
-        ArraySpec::Btrfs(_) => ("btrfs", "btrfs", &["--version"]),
-        ArraySpec::Zfs(_) => ("zfs", "zfs", &["version"]),
-        ArraySpec::Lvm(_) => ("lvm", "lvm", &["version"]),
-        _ => return Ok(()),
+    let Some((program, arguments)) = session.spec.version_command() else {
+        return Ok(());
     };
     let command = Command::reads(program, arguments.iter().copied());
     let output = match session.target.output(&command) {
@@ -224,7 +205,7 @@ fn version(facts: &mut Facts, session: &Session<'_>) -> Result<(), HostError> {
         Err(error) => return Err(error.into()),
     };
     let found = number_in(&output.stdout).or_else(|| number_in(&output.stderr));
-    facts.maybe(fact::version(name), found, "", &command.to_string());
+    facts.maybe(fact::version(program), found, "", &command.to_string());
     Ok(())
 }
 

@@ -71,6 +71,11 @@ fn of_array(facts: &mut Facts, experiment: &Experiment) {
         facts.add(fact::ARRAY_LEVEL, level, "");
     }
     if let Some(build) = &subject.build {
+        if let Some(written) = build.member_bytes_per_byte(count) {
+            facts.add(fact::ARRAY_MEMBER_BYTES_PER_BYTE, written, "");
+        }
+        let copies = truth(build.copies_on_write());
+        facts.add(fact::ARRAY_COPIES_ON_WRITE, copies, "");
         if let ArraySpec::Md(md) = build {
             let bitmap = match md.bitmap {
                 Some(Bitmap::Internal) => "internal",

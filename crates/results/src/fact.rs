@@ -136,6 +136,11 @@ pub const ARRAY_SYSTEM: &str = "array.system";
 pub const ARRAY_CHUNK_BYTES: &str = "array.chunk_bytes";
 /// Data bytes of a whole stripe.
 pub const ARRAY_STRIPE_BYTES: &str = "array.stripe_bytes";
+/// Bytes that all members together write for each byte written in sequence: `2` for two
+/// copies of everything.
+pub const ARRAY_MEMBER_BYTES_PER_BYTE: &str = "array.member_bytes_per_byte";
+/// `true` where data that are written again go to another place.
+pub const ARRAY_COPIES_ON_WRITE: &str = "array.copies_on_write";
 /// Bytes that can be stored.
 pub const ARRAY_CAPACITY_BYTES: &str = "array.capacity_bytes";
 /// Write-intent bitmap: `internal`, `none`, `external`, `default` (md's own

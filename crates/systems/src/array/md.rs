@@ -224,6 +224,11 @@ impl MdSpec {
         layout_number(self.level, self.layout.as_deref()?)
     }
 
+    /// How many copies of everything a `raid10` has.
+    pub(crate) fn raid10_copies(&self) -> usize {
+        layout::copies(self.raid10_layout())
+    }
+
     /// The layout of a `raid10`; mdadm's default is two near copies.
     fn raid10_layout(&self) -> u32 {
         self.layout_number().unwrap_or(layout::NEAR_2)
@@ -315,7 +320,7 @@ impl ArraySystem for MdSpec {
         if let Some(slot) = self.write_mostly.iter().find(|slot| **slot >= active) {
             return self.refuse(format!("write-mostly slot {slot} is not below {active}"));
         }
-        if self.level == MdLevel::Raid10 && layout::copies(self.raid10_layout()) > active {
+        if self.level == MdLevel::Raid10 && self.raid10_copies() > active {
             return self.refuse(format!("more copies than {active} members"));
         }
         Ok(())
@@ -340,7 +345,7 @@ impl ArraySystem for MdSpec {
             MdLevel::Raid1 => each,
             MdLevel::Raid4 | MdLevel::Raid5 => each * count.saturating_sub(1),
             MdLevel::Raid6 => each * count.saturating_sub(2),
-            MdLevel::Raid10 => each * count / layout::copies(self.raid10_layout()) as u64,
+            MdLevel::Raid10 => each * count / self.raid10_copies() as u64,
         })
     }
 

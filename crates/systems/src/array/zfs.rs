@@ -125,7 +125,7 @@ impl Topology {
     }
 
     /// The disks of parity, for raidz.
-    fn parity(self) -> Option<usize> {
+    pub(crate) fn parity(self) -> Option<usize> {
         match self {
             Self::Raidz1 => Some(1),
             Self::Raidz2 => Some(2),
@@ -218,12 +218,12 @@ enum Role {
 const PATIENCE: Duration = Duration::from_secs(120);
 
 impl ZfsSpec {
-    fn copies(&self) -> usize {
+    pub(crate) fn copies(&self) -> usize {
         self.copies.unwrap_or(2)
     }
 
     /// How many of `count` members hold data.
-    fn data_count(&self, count: usize) -> usize {
+    pub(crate) fn data_count(&self, count: usize) -> usize {
         count.saturating_sub(self.log + self.cache)
     }
 

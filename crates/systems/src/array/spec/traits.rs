@@ -1,7 +1,10 @@
-//! What an array is, whatever its system: its names, its stripes, what its members
-//! are for, whether they must be made equal first.
+//! What an array is, whatever its system: its names, its stripes, how much its members
+//! write, what they are for, whether they must be made equal first, whether it copies on
+//! write. Benches write these down as facts, and who judges a measurement reads the facts.
 
 use super::ArraySpec;
+use crate::array::btrfs::Profile;
+use crate::array::lvm::LvmLevel;
 use crate::array::md::{ConsistencyPolicy, MdLevel, MdSpec};
 use crate::array::zfs::Topology;
 
@@ -71,6 +74,119 @@ impl ArraySpec {
             _ => return None,
         };
         u64::try_from(data).ok()
+    }
+
+    /// Bytes that all members together write for each byte that is written in sequence,
+    /// in whole stripes: 2 for two copies of everything, 4/3 for a RAID 5 of four. `None`
+    /// where the members do not bound it (a cache answers before them) or somebody else
+    /// knows it. Members beside the array proper (spares, logs) do not count.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "a few members")]
+    pub fn member_bytes_per_byte(&self, count: usize) -> Option<f64> {
+        let (members, data) = match self {
+            Self::Md(md) => {
+                let members = active(md, count);
+                let whole = members as f64;
+                let data = match md.level {
+                    MdLevel::Linear | MdLevel::Raid0 => whole,
+                    MdLevel::Raid1 => 1.0,
+                    MdLevel::Raid10 => whole / md.raid10_copies() as f64,
+                    MdLevel::Raid4 | MdLevel::Raid5 => whole - 1.0,
+                    MdLevel::Raid6 => whole - 2.0,
+                };
+                (members, data)
+            }
+            Self::Btrfs(btrfs) => {
+                let whole = count as f64;
+                let data = match btrfs.data {
+                    Profile::Single | Profile::Raid0 => whole,
+                    Profile::Dup | Profile::Raid1 | Profile::Raid10 => whole / 2.0,
+                    Profile::Raid1c3 => whole / 3.0,
+                    Profile::Raid1c4 => whole / 4.0,
+                    Profile::Raid5 => whole - 1.0,
+                    Profile::Raid6 => whole - 2.0,
+                };
+                (count, data)
+            }
+            Self::Zfs(zfs) => {
+                let members = zfs.data_count(count);
+                let whole = members as f64;
+                let data = match zfs.topology {
+                    Topology::Single | Topology::Mirror => 1.0,
+                    Topology::Stripe => whole,
+                    Topology::StripedMirrors => whole / zfs.copies() as f64,
+                    Topology::Raidz1 | Topology::Raidz2 | Topology::Raidz3 => {
+                        whole - zfs.topology.parity()? as f64
+                    }
+                };
+                (members, data)
+            }
+            Self::Gflash(gflash) if gflash.cache => return None,
+            Self::Gmirror(_) | Self::Gflash(_) => (count, 1.0),
+            Self::Gstripe(_) => (count, count as f64),
+            Self::Graid3(_) => (count, count as f64 - 1.0),
+            Self::Lvm(lvm) if lvm.cache.is_some() => return None,
+            Self::Lvm(lvm) => {
+                let whole = count as f64;
+                let data = match lvm.level {
+                    LvmLevel::Linear | LvmLevel::Striped | LvmLevel::Raid0 => whole,
+                    LvmLevel::Raid1 | LvmLevel::Mirror => 1.0,
+                    LvmLevel::Raid10 => whole / 2.0,
+                    LvmLevel::Raid5 => whole - 1.0,
+                    LvmLevel::Raid6 => whole - 2.0,
+                };
+                (count, data)
+            }
+            Self::Bcache(_) | Self::Nbd(_) => return None,
+            Self::Disk(_) => (1, 1.0),
+        };
+        (members > 0 && data > 0.0).then(|| members as f64 / data)
+    }
+
+    /// Whether data that are written again go to another place, so that the old ones
+    /// stay until the new ones are whole.
+    #[must_use]
+    pub const fn copies_on_write(&self) -> bool {
+        match self {
+            Self::Zfs(_) => true,
+            Self::Btrfs(btrfs) => !btrfs.nodatacow,
+            _ => false,
+        }
+    }
+
+    /// Whether it is a file system, or holds one, of its own kind.
+    #[must_use]
+    pub const fn has_own_file_system(&self) -> bool {
+        matches!(self, Self::Zfs(_) | Self::Btrfs(_))
+    }
+
+    /// What stands beside the array proper and answers or takes requests before it:
+    /// `cache`, `log`, `cache log`; empty where nothing does.
+    #[must_use]
+    pub fn auxiliary(&self) -> &'static str {
+        match self {
+            Self::Zfs(zfs) => match (zfs.cache > 0, zfs.log > 0) {
+                (true, true) => "cache log",
+                (true, false) => "cache",
+                (false, true) => "log",
+                (false, false) => "",
+            },
+            Self::Gflash(gflash) if gflash.cache => "cache",
+            _ => "",
+        }
+    }
+
+    /// The program that says the version of the system, and the words that make it do so;
+    /// `None` where the kernel's own version is that of the system.
+    #[must_use]
+    pub const fn version_command(&self) -> Option<(&'static str, &'static [&'static str])> {
+        match self {
+            Self::Md(_) => Some(("mdadm", &["--version"])),
+            Self::Btrfs(_) => Some(("btrfs", &["--version"])),
+            Self::Zfs(_) => Some(("zfs", &["version"])),
+            Self::Lvm(_) => Some(("lvm", &["version"])),
+            _ => None,
+        }
     }
 
     /// What the member in a slot of `count` does beside being one. Caches and logs
