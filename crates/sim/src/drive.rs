@@ -1,8 +1,10 @@
 //! A disk in its slot: the drive's queue, the host's overflow, diskstats.
 //!
-//! No disk is told to force a write: virtio has no such command, and libata uses none unless
-//! it is told to (`libata.fua`). What is to be durable is written like anything else, and
-//! then the disk's cache is flushed (Linux block/blk-flush.c, `blk_insert_flush`), all of
+//! No disk here is told to force a write: virtio has no such command, and libata uses none
+//! unless it is told to (`libata.fua`). NVMe has one, and Linux uses it (`BLK_FEAT_FUA`); an
+//! NVMe disk is modelled as if it had none, so its durable writes flush more than they do
+//! in truth. What is to be durable is written like anything else, and then the disk's cache is
+//! flushed (Linux block/blk-flush.c, `blk_insert_flush`), all of
 //! it. One flush at a time is with the disk; those that come meanwhile are one, and it waits
 //! until no write is on its way that wants a flush itself (`blk_kick_flush`).
 
