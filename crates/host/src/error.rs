@@ -64,7 +64,7 @@ pub enum HostError {
     /// A tool failed.
     #[error("{command} {how}")]
     Tool {
-        /// Its command.
+        /// The command line of the tool.
         command: String,
         /// How it ended.
         how: String,

@@ -44,7 +44,7 @@ const COMMON: [Fault; 12] = [
     fault!("common", "no-flush.json", ["T33", "C3"], ["ram=16GiB"]),
 ];
 
-/// Others.
+/// The faults that people make less often.
 const RARE: [Fault; 12] = [
     fault!("rare", "libaio-buffered.json", ["T2"], []),
     fault!("rare", "swapped.txt", ["T17"], []),

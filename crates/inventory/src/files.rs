@@ -13,7 +13,7 @@ use raidlab_units::{Bytes, ParseUnitError, parse_bytes};
 pub struct FileDisk {
     /// Where: an absolute path.
     pub path: String,
-    /// How large.
+    /// The size of the file or device.
     pub size: Bytes,
 }
 

@@ -59,7 +59,7 @@ pub struct Claim {
     tests: Vec<Test>,
 }
 
-/// One comparison.
+/// One comparison of a claim: figures of two subjects, or of one subject against a bound.
 #[derive(Debug, Clone, PartialEq)]
 struct Test {
     of: Selector,
@@ -124,7 +124,7 @@ struct RawTest {
 pub struct Judged<'a> {
     /// The claim.
     pub claim: &'a Claim,
-    /// The answer.
+    /// Whether the claim holds of the measured figures.
     pub verdict: Verdict,
     /// Each comparison that has its rows.
     pub outcomes: Vec<Outcome>,
@@ -135,14 +135,14 @@ pub struct Judged<'a> {
 pub enum Verdict {
     /// Every test holds.
     Reproduced,
-    /// Some do.
+    /// Some of the comparisons hold, and others do not.
     InPart {
-        /// So many.
+        /// How many comparisons hold.
         holds: usize,
-        /// Of so many.
+        /// How many comparisons the claim has whose rows are there.
         of: usize,
     },
-    /// None does.
+    /// None of the comparisons holds.
     NotReproduced,
     /// There are no rows for it.
     NotRun,
@@ -436,7 +436,7 @@ impl Value {
 }
 
 impl Verdict {
-    /// In words.
+    /// The verdict in words, as it is printed.
     #[must_use]
     pub fn in_words(self) -> String {
         match self {

@@ -102,7 +102,7 @@ pub struct PlannedJob {
     pub sequence: u32,
     /// Short and unique in the suite: `9`.
     pub name: String,
-    /// In words.
+    /// The job in words, for tables.
     pub title: String,
     /// For accuracy statements and graphs.
     pub class: String,
@@ -198,7 +198,7 @@ impl Suite {
 }
 
 impl HostChoice {
-    /// No machine.
+    /// The settings of an experiment that no real machine takes part in.
     fn modelled() -> Self {
         Self {
             name: String::new(),

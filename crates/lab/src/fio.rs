@@ -19,7 +19,7 @@ pub(crate) enum FioText {
     JobFile {
         /// Its name in messages.
         name: String,
-        /// Its text.
+        /// The text of the job file.
         text: String,
     },
 }

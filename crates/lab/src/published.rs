@@ -48,7 +48,7 @@ pub struct Class {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Better {
-    /// As iops.
+    /// More is better, as of iops.
     More,
     /// As a latency.
     Less,
@@ -116,7 +116,7 @@ pub struct Log {
 pub struct Synced {
     /// In the raw log.
     pub log: Option<f64>,
-    /// As printed.
+    /// The figure as the article prints it.
     pub article: Option<f64>,
 }
 

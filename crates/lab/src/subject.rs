@@ -82,7 +82,7 @@ pub enum WriteBarrier {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RecoveringWrites {
-    /// All.
+    /// All writes, wherever the rebuild is.
     Everywhere,
     /// Those below the rebuild's position.
     BelowPosition,

@@ -83,7 +83,7 @@ pub enum Begin {
 /// One thing that is done.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Step {
-    /// fio runs.
+    /// A job runs.
     Job(Job),
     /// Something happens to a member.
     Event(Event),
@@ -124,7 +124,7 @@ pub struct Rounds<J> {
 /// What is waited for.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Wait {
-    /// A time.
+    /// Until so much time has passed.
     Time(Nanos),
     /// A condition, at most so long; that it was not met is an error.
     Until {
@@ -159,7 +159,7 @@ pub struct Job {
     pub class: String,
     /// How a queue depth above one is reached.
     pub queue: QueueRule,
-    /// What runs.
+    /// The program that the job runs, with its arguments.
     pub work: Work,
     /// It only prepares (fills, ages): it gets no rows in tables, and is done
     /// again where an interrupted run goes on.
@@ -173,7 +173,7 @@ pub struct Job {
 /// What a job runs.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Work {
-    /// fio.
+    /// fio, with options or a job file.
     Fio {
         /// What it is told: options with [`crate::Placeholders`].
         jobs: FioJobs,

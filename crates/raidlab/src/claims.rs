@@ -26,7 +26,7 @@ Examples:
   raidlab claims ars-md-zfs-2020 --store other.db --markdown"
 )]
 pub struct Arguments {
-    /// Whose claims: a built-in name or the path of a file.
+    /// The claims to test: a built-in name, or the path of a file.
     #[arg(value_name = "CLAIMS|CLAIMS.toml")]
     claims: String,
 

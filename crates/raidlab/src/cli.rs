@@ -77,7 +77,7 @@ pub enum Command {
     Wait(crate::array::control::WaitArguments),
     /// Stop a served array cleanly.
     Stop(crate::array::control::StopArguments),
-    /// Print what the md metadata of files or devices say.
+    /// Print what the md metadata of files or devices says.
     Examine(crate::array::examine::Arguments),
     /// Break raidlab's own array in virtual time, and see whether it keeps its
     /// promises.

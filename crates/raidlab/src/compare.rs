@@ -31,7 +31,7 @@ pub struct Arguments {
     #[arg(value_name = "RUN")]
     base: String,
 
-    /// The others.
+    /// The runs to set beside it.
     #[arg(value_name = "OTHER", required = true)]
     others: Vec<String>,
 
@@ -43,10 +43,10 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE")]
     other_store: Option<PathBuf>,
 
-    /// Show too how far each cell is from the base, judged by this bound: percent,
-    /// or a class of jobs with percent, as `random-read=3`. May be repeated; of several
-    /// bounds each counts what is within it, and the widest says what is beyond. With
-    /// the members' counts.
+    /// Show too how far each figure is from that of the first run, and how many are
+    /// within this bound: a percentage, or a class of jobs with its percentage, as
+    /// `random-read=3`. May be repeated: each bound has its own count, and the figures
+    /// beyond the widest one are listed, with what each member did.
     #[arg(long, value_name = "BOUND")]
     within: Vec<Bound>,
 

@@ -61,7 +61,7 @@ pub struct Arguments {
     #[arg(long, requires = "left_out", conflicts_with = "json")]
     toml: bool,
 
-    /// The facts. Default: those built in for the preset.
+    /// The file of facts to fit to. Default: the facts built in for the preset.
     #[arg(long, value_name = "FILE")]
     facts: Option<PathBuf>,
 

@@ -37,7 +37,7 @@ pub struct Arguments {
 /// What to do.
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// Build a kernel; an interrupted build goes on.
+    /// Build a kernel, or go on with a build that was interrupted.
     Build(BuildArguments),
     /// List the kernels that are built.
     Status,
@@ -64,7 +64,7 @@ struct BuildArguments {
     #[arg(long)]
     fetch: bool,
 
-    /// Build again what is built already.
+    /// Build the kernel anew although it is built already.
     #[arg(long)]
     again: bool,
 }

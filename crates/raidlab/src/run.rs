@@ -92,7 +92,7 @@ pub struct Arguments {
     #[command(flatten)]
     outputs: Outputs,
 
-    /// Say what would be done, do and write nothing.
+    /// Say what would be done; run nothing and write nothing.
     #[arg(long)]
     dry_run: bool,
 

@@ -40,7 +40,7 @@ Examples:
   raidlab simulate --exhaustive --level raid5"
 )]
 pub struct Arguments {
-    /// How many seeds.
+    /// How many seeds to run.
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..))]
     seeds: u64,
 
@@ -65,8 +65,9 @@ pub struct Arguments {
     #[arg(long, value_name = "BOOL")]
     over_budget: Option<bool>,
 
-    /// Show how often each deed (a request, a fault, a verb, a crash) met the
-    /// array in each of its states, and the pairs that never met.
+    /// Show how often each thing that can happen (a request, a fault, a command, a
+    /// crash) happened in each state of the array, and which of these pairs never came
+    /// up.
     #[arg(long, conflicts_with_all = ["replay", "exhaustive"])]
     reach: bool,
 

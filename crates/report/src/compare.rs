@@ -138,7 +138,7 @@ pub struct ComparedCell {
 /// How a figure stands to the base's.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ComparedVerdict {
-    /// The answer.
+    /// Whether the other run is better, worse, or cannot be told from the base.
     pub answer: Answer,
     /// Other over base.
     pub ratio: f64,

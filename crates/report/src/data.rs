@@ -22,7 +22,7 @@ pub struct RunData {
     pub observations: Vec<Observation>,
     /// The commands that ran.
     pub commands: Vec<CommandRecord>,
-    /// What happened.
+    /// The time lines of the run's experiments: what happened, and when.
     pub events: Vec<EventRecord>,
     /// What was sampled.
     pub series: Vec<Series>,

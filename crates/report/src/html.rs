@@ -32,7 +32,7 @@ pub enum ReportError {
     /// A comparison of fewer than two runs.
     #[error("{runs} run given, a comparison needs two")]
     NothingToCompare {
-        /// Runs given.
+        /// How many runs the page was to be made of.
         runs: usize,
     },
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Effect {
-    /// Looks only.
+    /// Reads the machine's state and changes nothing.
     Reads,
     /// Changes state that no data hangs on: a mount, a tunable, a started array.
     Changes,

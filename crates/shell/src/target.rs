@@ -168,7 +168,7 @@ pub enum TargetError {
         machine: String,
         /// As one would type it.
         command: String,
-        /// Its limit.
+        /// How long the command was given.
         limit: Duration,
     },
     /// A file or process could not be used.

@@ -140,7 +140,7 @@ pub struct Series {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
-    /// Worth knowing.
+    /// Something to know, which takes nothing from the figure.
     Note,
     /// The number may mislead.
     Warning,

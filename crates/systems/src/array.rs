@@ -108,7 +108,7 @@ pub enum MemberState {
     Spare,
     /// Present, given up after errors.
     Faulty,
-    /// Not there.
+    /// The slot has no member, or one that is gone.
     Missing,
 }
 
@@ -117,7 +117,7 @@ pub enum MemberState {
 pub struct MemberStatus {
     /// The device as the system names it, without `/dev/`; empty when missing.
     pub device: String,
-    /// Its state.
+    /// What the system says of the member.
     pub state: MemberState,
 }
 
@@ -150,7 +150,7 @@ pub struct SyncStatus {
 /// The state of an array at one moment.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ArrayStatus {
-    /// The whole.
+    /// What the system says of the array as a whole.
     pub health: Health,
     /// Slot by slot.
     pub members: Vec<MemberStatus>,

@@ -48,7 +48,7 @@ impl Facts {
         facts
     }
 
-    /// Adds one.
+    /// Adds a fact of this name, with its value as text and its unit.
     pub fn add(&mut self, name: &str, value: &str, unit: &str) {
         if !self.all.iter().any(|known| known.name == name) {
             self.all.push(Told {

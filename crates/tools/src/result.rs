@@ -231,13 +231,13 @@ pub struct Latency {
     pub kind: LatencyKind,
     /// How many were timed.
     pub samples: Option<u64>,
-    /// Their mean.
+    /// The mean latency, nanoseconds.
     pub mean_ns: Option<f64>,
     /// Their standard deviation.
     pub deviation_ns: Option<f64>,
-    /// The fastest.
+    /// The shortest latency, nanoseconds.
     pub min_ns: Option<u64>,
-    /// The slowest.
+    /// The longest latency, nanoseconds.
     pub max_ns: Option<u64>,
     /// Percentage and the time within which so many ended, rising.
     pub percentiles: Vec<(f64, u64)>,

@@ -146,7 +146,7 @@ pub struct Tool(pub(crate) &'static dyn Benchmark);
 static ALL: &[Tool] = include!(concat!(env!("OUT_DIR"), "/tools.rs"));
 
 impl Tool {
-    /// Every one.
+    /// All tools, in the order of the registry.
     #[must_use]
     pub fn all() -> &'static [Self] {
         ALL

@@ -14,12 +14,12 @@ const LONGEST_LINE: usize = 128;
 /// A longer payload is none of ours: results of one job take some hundred KiB.
 const LONGEST: usize = 512 << 20;
 
-/// One frame.
+/// One message that a guest sends through its console, whole and checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Frame {
     /// What it is.
     pub kind: String,
-    /// Its contents.
+    /// The bytes of the message.
     pub payload: Vec<u8>,
 }
 

@@ -114,9 +114,9 @@ fn archives(folder: &Path) -> Vec<((u32, u32), String, PathBuf)> {
 pub struct Release {
     /// The first number.
     pub major: u32,
-    /// The second.
+    /// The second number of the version, 12 of 6.12.3.
     pub minor: u32,
-    /// The third.
+    /// The third number of the version, 3 of 6.12.3.
     pub patch: u32,
 }
 

@@ -323,7 +323,7 @@ fn same_job_before<'a>(case: &Case<'a>, row: &Measurement) -> Option<&'a Measure
 pub(super) enum OffsetsSeed<'a> {
     /// The same in each run.
     Default,
-    /// As told.
+    /// The option's value, as the job gives it.
     Own(&'a str),
     /// Another one in each run.
     Random,

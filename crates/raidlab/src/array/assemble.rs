@@ -34,7 +34,7 @@ pub struct Arguments {
     #[command(flatten)]
     assembling: Assembling,
 
-    /// Say what the devices make; change and start nothing.
+    /// Say which array the devices make; start nothing and change nothing.
     #[arg(long)]
     dry_run: bool,
 }

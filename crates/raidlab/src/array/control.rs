@@ -60,7 +60,7 @@ pub struct DetailArguments {
     #[command(flatten)]
     which: Which,
 
-    /// One JSON object.
+    /// Print one JSON object.
     #[arg(long)]
     json: bool,
 }
@@ -88,11 +88,11 @@ pub struct ManageArguments {
     #[command(flatten)]
     which: Which,
 
-    /// Use this device no more.
+    /// Mark this device as failed, so that it is used no more.
     #[arg(short, long, value_name = "DEVICE")]
     fail: Vec<String>,
 
-    /// A failed or spare device leaves the array.
+    /// Take this failed or spare device out of the array.
     #[arg(short, long, value_name = "DEVICE")]
     remove: Vec<String>,
 
@@ -101,15 +101,15 @@ pub struct ManageArguments {
     #[arg(long, value_name = "DEVICE", num_args = 1..)]
     assemble: Vec<PathBuf>,
 
-    /// A new device joins; what was on it is lost.
+    /// Add this device to the array; what was on it is lost.
     #[arg(short, long, value_name = "PATH")]
     add: Vec<PathBuf>,
 
-    /// With --add: also a device that is a member of another array.
+    /// With --add: take the device even if it is a member of another array.
     #[arg(short = 'R', long, requires = "add")]
     run: bool,
 
-    /// A former member comes back and gets what it lacks.
+    /// Take a former member back, and copy to it what it has missed.
     #[arg(long, value_name = "PATH")]
     re_add: Vec<PathBuf>,
 
@@ -123,19 +123,20 @@ pub struct ManageArguments {
     #[arg(long, value_name = "DEVICE", requires = "replace")]
     with: Vec<String>,
 
-    /// What sync to begin or end.
+    /// Begin a check or a repair, or end what runs.
     #[arg(long, value_enum)]
     action: Option<Action>,
 
-    /// No more writes.
+    /// Take no more writes.
     #[arg(short = 'o', long, conflicts_with = "readwrite")]
     readonly: bool,
 
-    /// Writes again.
+    /// Take writes again.
     #[arg(short = 'w', long)]
     readwrite: bool,
 
-    /// Speed of syncs for each member in KiB/s: while clients work, and at most.
+    /// How fast a sync may run, in KiB/s for each member: at least so fast while
+    /// clients work, and never faster than that.
     #[arg(long, num_args = 2, value_names = ["MINIMUM", "MAXIMUM"])]
     sync_speed: Option<Vec<u64>>,
 }
@@ -143,9 +144,9 @@ pub struct ManageArguments {
 /// md's `sync_action`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Action {
-    /// Compare, change nothing.
+    /// Compare the copies, or data and parity, and change nothing.
     Check,
-    /// Compare, and make agree what does not.
+    /// Compare, and mend what does not agree.
     Repair,
     /// End the running sync.
     Idle,
@@ -164,7 +165,7 @@ pub struct WaitArguments {
     #[command(flatten)]
     which: Which,
 
-    /// Give up after so long. Default: never.
+    /// Give up after so many seconds. Default: wait for as long as it takes.
     #[arg(long, value_name = "N")]
     seconds: Option<u64>,
 }

@@ -36,9 +36,9 @@ enum ConsistencyPolicy {
     /// Every stripe write goes to a log on the members first (raidlab's own, in
     /// a gap that md does not use): no write hole. Default for levels 4, 5, 6.
     Log,
-    /// A write-intent bitmap says what to resync.
+    /// A write-intent bitmap says what is to be resynced after a crash.
     Bitmap,
-    /// All is resynced.
+    /// The whole array is resynced after a crash.
     Resync,
 }
 
@@ -64,23 +64,23 @@ pub struct Arguments {
     #[arg(short, long)]
     level: Level,
 
-    /// Slots of the array.
+    /// How many members the array has, spares not counted.
     #[arg(short = 'n', long, value_name = "N")]
     raid_devices: usize,
 
-    /// Members beyond the slots.
+    /// How many more members are spares.
     #[arg(short = 'x', long, value_name = "N", default_value_t = 0)]
     spare_devices: usize,
 
-    /// Chunk; default 512 KiB.
+    /// The chunk. Default: 512 KiB.
     #[arg(short, long, value_name = "SIZE", value_parser = mdadm_size)]
     chunk: Option<Sectors>,
 
-    /// As mdadm names them: left-symmetric, ra, n2, f2, o3, original.
+    /// The layout, in mdadm's words: left-symmetric, ra, n2, f2, o3, original.
     #[arg(short = 'p', long)]
     layout: Option<String>,
 
-    /// What is used of each member; default: all that the smallest offers.
+    /// How much of each member is used. Default: all that the smallest one offers.
     #[arg(short = 'z', long, value_name = "SIZE", value_parser = mdadm_size)]
     size: Option<Sectors>,
 
@@ -88,7 +88,7 @@ pub struct Arguments {
     #[arg(short = 'N', long, default_value = "raidlab")]
     name: String,
 
-    /// The host in the name; default: this one.
+    /// The host that is written into the array's name. Default: this one.
     #[arg(long, value_name = "NAME")]
     homehost: Option<String>,
 
@@ -96,7 +96,7 @@ pub struct Arguments {
     #[arg(short, long, value_parser = parse_uuid)]
     uuid: Option<Uuid>,
 
-    /// 1.0, 1.1 or 1.2.
+    /// The version of md's superblock: 1.0, 1.1 or 1.2.
     #[arg(short = 'e', long, default_value = "1.2", value_parser = version)]
     metadata: Version,
 
@@ -106,7 +106,7 @@ pub struct Arguments {
     #[arg(short, long, value_name = "WORD", value_parser = bitmap)]
     bitmap: Option<BitmapWord>,
 
-    /// Data that a bit of the bitmap stands for.
+    /// How much data one bit of the bitmap stands for.
     #[arg(long, value_name = "SIZE", value_parser = mdadm_size)]
     bitmap_chunk: Option<Sectors>,
 
@@ -118,7 +118,7 @@ pub struct Arguments {
     #[arg(long, value_name = "SIZE", value_parser = mdadm_size)]
     data_offset: Option<Sectors>,
 
-    /// Copies and parity agree already: no first resync.
+    /// Take it that copies and parity agree already, and do no first resync.
     #[arg(long)]
     assume_clean: bool,
 

@@ -28,19 +28,19 @@ Examples:
   raidlab examine [ a.img b.img ]"
 )]
 pub struct Arguments {
-    /// One ARRAY line for mdadm.conf instead of all.
+    /// Print one ARRAY line for mdadm.conf instead of everything.
     #[arg(short = 'Y', long, conflicts_with_all = ["bitmap", "bad_blocks"])]
     brief: bool,
 
-    /// With --brief: levels, sizes and devices too.
+    /// With --brief: print levels, sizes and devices too.
     #[arg(short, long, requires = "brief")]
     verbose: bool,
 
-    /// The write-intent bitmap: a member's, or that in a file of its own.
+    /// Print the write-intent bitmap of a member, or of a bitmap file.
     #[arg(short = 'X', long, conflicts_with = "bad_blocks")]
     bitmap: bool,
 
-    /// The bad-block log.
+    /// Print the bad-block log.
     #[arg(long)]
     bad_blocks: bool,
 

@@ -79,15 +79,16 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE", requires = "model")]
     storage: Option<PathBuf>,
 
-    /// With --model: where the disk's chance comes from.
+    /// With --model: the number from which the modelled disk's chance is drawn.
     #[arg(long, value_name = "N", requires = "model", default_value_t = 1)]
     seed: u64,
 
-    /// Serve nothing: zeros are read, writes are forgotten. For measuring.
+    /// Serve an export of this size that reads as zeros and forgets what is written, to
+    /// measure the server alone.
     #[arg(long, value_name = "SIZE", group = "source", conflicts_with = "devices", value_parser = super::mdadm_size)]
     null: Option<raidlab_units::Sectors>,
 
-    /// Serve memory. For measuring.
+    /// Serve this much memory, to measure the server alone.
     #[arg(long, value_name = "SIZE", group = "source", conflicts_with = "devices", value_parser = super::mdadm_size)]
     memory: Option<raidlab_units::Sectors>,
 

@@ -30,11 +30,11 @@ pub struct Arguments {
     #[command(flatten)]
     which: Which,
 
-    /// Seconds between two looks.
+    /// Show the state every so many seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=3600))]
     interval: u64,
 
-    /// End after so many looks.
+    /// End after the state was shown so many times.
     #[arg(long, value_name = "N")]
     count: Option<u64>,
 }

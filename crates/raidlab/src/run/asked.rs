@@ -45,13 +45,13 @@ pub struct Asked {
     #[arg(long = "disk", value_name = "PRESET|DEVICE")]
     pub disks: Vec<String>,
 
-    /// Parameter set of the disk models; `all` runs each set that the disks
-    /// have: the first is the main figure, the others give the band.
+    /// The parameter set of the disk models. `all` runs each set that the disks have:
+    /// the first gives the figure, the others give the band around it.
     #[arg(long, value_name = "strict|joint|all", default_value = "all")]
     pub fit: String,
 
-    /// Seed of everything random, 0 to 2^64-1. The same seed gives the same
-    /// rows, byte by byte.
+    /// The number from which everything random is drawn, 0 to 2^64-1. The same seed
+    /// gives the same rows, byte by byte.
     #[arg(
         long,
         value_name = "N",
@@ -61,8 +61,9 @@ pub struct Asked {
     )]
     pub seed: u64,
 
-    /// Which draw to take of a suite that draws its subjects and jobs, 0 to 2^64-1;
-    /// another number gives other cells. Default: 1. Other suites draw nothing.
+    /// The number of the draw, for a suite that draws its subjects and jobs by chance,
+    /// 0 to 2^64-1. Another number gives other subjects and jobs. Default: 1. Other
+    /// suites take no such number.
     #[arg(long, value_name = "N", value_parser = draw, allow_negative_numbers = true)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub draw: Option<u64>,
@@ -117,8 +118,8 @@ pub struct Here {
     #[arg(long = "allow-target", help_heading = REAL, value_name = "URI")]
     pub allowed_targets: Vec<String>,
 
-    /// Seconds of real time without a sign of life after which the guest
-    /// counts as spinning.
+    /// After so many seconds of real time without a sign of life the guest counts as
+    /// stuck, and the experiment ends with an error.
     #[arg(
         long,
         help_heading = KERNEL,
@@ -156,14 +157,15 @@ pub struct Outputs {
     #[arg(long, conflicts_with = "report")]
     pub no_report: bool,
 
-    /// Print one JSON object per measurement on standard output and nothing
-    /// else; progress and paths go to standard error.
+    /// Print one JSON object per measurement on standard output, and nothing else
+    /// there; progress and paths go to standard error.
     #[arg(long)]
     pub json: bool,
 
-    /// Write every command of every disk, with its virtual times, into this folder:
-    /// a file of comma-separated values for each experiment. On the model those are
-    /// missing that a leap passes over (`--without leaps`); real machines write none.
+    /// Write every command of every disk, with its virtual times, into this folder: a
+    /// file of comma-separated values for each experiment. The model leaves out
+    /// commands that it skips where nothing changes for hours; with `--without leaps`
+    /// it skips none. Real machines write no such files.
     #[arg(long, value_name = "FOLDER")]
     pub disk_commands: Option<PathBuf>,
 }

@@ -46,7 +46,7 @@ pub struct HostAsked {
     #[arg(long, value_name = "FILE.toml", conflicts_with = "machines")]
     machine_file: Option<PathBuf>,
 
-    /// Words before every command on machines behind ssh: `sudo -n`.
+    /// A command to put before every command on machines behind ssh, such as `sudo -n`.
     #[arg(long, value_name = "WORDS")]
     elevate: Option<String>,
 
@@ -63,7 +63,7 @@ pub struct HostAsked {
     #[arg(long)]
     wipe_signatures: bool,
 
-    /// Do everything so many times instead of as often as the suite says.
+    /// Measure everything this many times, whatever the suite says.
     #[arg(long, value_name = "N")]
     repetitions: Option<std::num::NonZero<u32>>,
 }

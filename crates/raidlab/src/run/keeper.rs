@@ -18,9 +18,9 @@ use std::io::{self, Write};
 
 /// A run that has begun.
 pub struct Begun {
-    /// Its number.
+    /// The run's number in the store.
     pub id: RunId,
-    /// Its name.
+    /// The run's name: when it began, and its suite.
     pub name: String,
 }
 

@@ -116,7 +116,7 @@ pub struct AgreementRow {
     pub cells: Vec<Option<AgreementCell>>,
 }
 
-/// One cell.
+/// One cell that both runs have, with both figures.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct AgreementCell {
     /// The second run's figure over the base's, less one, in percent.

@@ -26,7 +26,7 @@ pub(crate) struct MatrixRow {
     pub cells: Vec<Option<MatrixCell>>,
 }
 
-/// One figure.
+/// One figure of the matrix: of one file size and one size of records.
 #[derive(Debug, Serialize)]
 pub(crate) struct MatrixCell {
     pub value: String,

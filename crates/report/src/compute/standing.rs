@@ -5,9 +5,9 @@ use std::fmt;
 /// Which way a figure is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Better {
-    /// As rates.
+    /// More is better, as of rates.
     More,
-    /// As latencies.
+    /// Less is better, as of latencies.
     Less,
 }
 

@@ -61,7 +61,7 @@ pub struct BtrfsSpec {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Profile {
-    /// One copy.
+    /// One copy of each block.
     Single,
     /// Two copies, on one device if need be.
     Dup,

@@ -91,7 +91,7 @@ pub struct MdSpec {
 pub enum MdLevel {
     /// Members one after the other.
     Linear,
-    /// Stripes.
+    /// Stripes over all members, without redundancy.
     Raid0,
     /// Mirrors, any number.
     Raid1,

@@ -95,7 +95,7 @@ const DATA_PROPERTIES: &[&str] = &[
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Topology {
-    /// One disk.
+    /// A single disk, without a copy.
     Single,
     /// Blocks go to all disks in turn; one copy of each.
     Stripe,
@@ -105,9 +105,9 @@ pub enum Topology {
     StripedMirrors,
     /// One disk's worth of parity.
     Raidz1,
-    /// Two.
+    /// Two disks' worth of parity.
     Raidz2,
-    /// Three.
+    /// Three disks' worth of parity.
     Raidz3,
 }
 

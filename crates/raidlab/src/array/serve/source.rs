@@ -37,7 +37,7 @@ enum StaleMembers {
 /// To what size an array grows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Grow {
-    /// What the smallest member has room for.
+    /// As much as the smallest member has room for.
     Max,
 }
 
@@ -70,7 +70,7 @@ pub struct Assembling {
     #[arg(short = 'R', long)]
     run: bool,
 
-    /// Write nothing.
+    /// Serve the array read-only, and write nothing to its members.
     #[arg(short = 'o', long)]
     readonly: bool,
 
@@ -82,12 +82,12 @@ pub struct Assembling {
     #[arg(short, long, value_name = "FILE")]
     bitmap: Option<PathBuf>,
 
-    /// Use all the room that the members have: after each was replaced by a
-    /// larger one.
+    /// Use all the room that the members have, once each was replaced by a larger one.
     #[arg(long, value_enum, value_name = "max")]
     size: Option<Grow>,
 
-    /// Levels 4, 5, 6: no log, and so a write hole.
+    /// Keep no log at levels 4, 5 and 6. After a crash a stripe may then hold old data
+    /// with new parity (the write hole).
     #[arg(long)]
     no_log: bool,
 
@@ -104,7 +104,7 @@ pub struct Assembling {
     #[arg(long, value_name = "SIZE", default_value = "64M", value_parser = mdadm_size)]
     registered_memory: Sectors,
 
-    /// Through the page cache, even where a member could do without.
+    /// Go through the page cache, even where a member allows direct I/O.
     #[arg(long)]
     buffered: bool,
 

@@ -15,7 +15,7 @@
 
 use crate::array::{SyncKind, SystemError};
 
-/// One array.
+/// What `/proc/mdstat` says of one array.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MdstatArray {
     /// `md1`.
@@ -52,13 +52,13 @@ pub struct MdstatDevice {
     /// Its number among the array's devices: not always its slot, for a
     /// device that took another one's place keeps a number of its own.
     pub number: u32,
-    /// `(F)`.
+    /// The kernel has failed the device: `(F)`.
     pub faulty: bool,
-    /// `(S)`.
+    /// The device is a spare: `(S)`.
     pub spare: bool,
-    /// `(W)`.
+    /// Reads avoid the device: `(W)`, write-mostly.
     pub write_mostly: bool,
-    /// `(J)`.
+    /// The device is the journal: `(J)`.
     pub journal: bool,
     /// `(R)`: it is to take a device's place that is still there.
     pub replacement: bool,

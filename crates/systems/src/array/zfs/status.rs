@@ -65,7 +65,7 @@ pub struct Vdev {
     pub note: String,
 }
 
-/// One pool.
+/// What `zpool status` says of one pool.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PoolStatus {
     /// Its name.
