@@ -135,6 +135,10 @@ impl World<'_> {
         if self.beyond || self.reader.redundancy() == 0 {
             return Ok(());
         }
+        if mistake == Mistake::AddSmall {
+            // Who takes writes again may start a recovery, which is no part of the mistake.
+            self.go_on()?;
+        }
         let before = self.states();
         let (what, accepted) = match mistake {
             Mistake::Remove { member } => ("removal of a member in service", self.remove(member)?),
@@ -220,7 +224,6 @@ impl World<'_> {
     }
 
     fn add_small(&mut self) -> Result<Option<bool>, Violation> {
-        self.go_on()?;
         let smallest = (0..self.options.members).map(|slot| self.reader.areas[slot].1);
         let smallest = smallest.min().unwrap_or(0);
         let disk = self.disks.len();
