@@ -45,6 +45,8 @@ pub struct PendingWrite {
     pub start: u64,
     /// Whole sectors.
     pub bytes: Arc<[u8]>,
+    /// Sent with force-unit-access.
+    pub durable: bool,
 }
 
 impl PendingWrite {
@@ -187,6 +189,7 @@ impl Disk {
                 stamp: self.next_stamp,
                 start,
                 bytes,
+                durable,
             });
         }
     }

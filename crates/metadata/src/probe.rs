@@ -187,10 +187,7 @@ pub fn read_member(device: &mut dyn ReadAt, size: Bytes) -> Result<MemberMetadat
     }
     let (superblock, legacy) = best.ok_or_else(|| unreadable.unwrap_or(ProbeError::None))?;
     let bad_blocks = read_bad_blocks(device, &superblock, sectors)?;
-    let found = match read_bitmap(device, &superblock, sectors) {
-        Err(ProbeError::Read { offset, .. }) => Some(Err(BitmapError::Unreadable { offset })),
-        found => found?,
-    };
+    let (header, found) = read_bitmap(device, &superblock, sectors)?;
     let (bitmap, bitmap_error) = match found {
         None => (None, None),
         Some(Ok(mut bitmap)) => {
@@ -205,7 +202,7 @@ pub fn read_member(device: &mut dyn ReadAt, size: Bytes) -> Result<MemberMetadat
         }
         Some(Err(error)) => (None, Some(error)),
     };
-    let log_area = superblock.log_area(bitmap.as_ref().map(|bitmap| &bitmap.superblock));
+    let log_area = superblock.log_area(header.as_ref());
     Ok(MemberMetadata {
         superblock,
         legacy,
@@ -243,41 +240,57 @@ fn read_bad_blocks(
     Ok(log.decode(&bytes)?)
 }
 
-/// The internal bitmap, if the superblock says that there is one.
+/// A bitmap's header, which says where the bitmap ends even if the bits cannot be read,
+/// and the whole bitmap; nothing if the superblock says that there is none.
+type FoundBitmap = (
+    Option<BitmapSuperblock>,
+    Option<Result<Bitmap, BitmapError>>,
+);
+
+/// The internal bitmap.
 fn read_bitmap(
     device: &mut dyn ReadAt,
     superblock: &Superblock,
     size: Sectors,
-) -> Result<Option<Result<Bitmap, BitmapError>>, ProbeError> {
+) -> Result<FoundBitmap, ProbeError> {
     if !superblock.features.has(Features::BITMAP) {
-        return Ok(None);
+        return Ok((None, None));
     }
-    let out_of_place = Some(Err(BitmapError::OutOfPlace {
+    let unusable = |error| Ok((None, Some(Err(error))));
+    let out_of_place = BitmapError::OutOfPlace {
         offset: superblock.bitmap_offset,
-    }));
+    };
     let Some(room) = superblock.bitmap_room(size) else {
-        return Ok(out_of_place);
+        return unusable(out_of_place);
     };
     let given = (room.end - room.start).to_bytes().0;
     if given < 512 {
-        return Ok(out_of_place);
+        return unusable(out_of_place);
     }
-    let head = read(device, room.start, 512)?;
+    let head = match read(device, room.start, 512) {
+        Err(ProbeError::Read { offset, .. }) => {
+            return unusable(BitmapError::Unreadable { offset });
+        }
+        head => head?,
+    };
     let Some(head) = head.first_chunk::<HEADER_BYTES>() else {
-        return Ok(out_of_place);
+        return unusable(out_of_place);
     };
     let header = match BitmapSuperblock::decode(head) {
         Ok(header) => header,
-        Err(error) => return Ok(Some(Err(error.into()))),
+        Err(error) => return unusable(error.into()),
     };
     let needed = header.bytes();
     if needed > given {
-        return Ok(Some(Err(BitmapError::Short { needed, given })));
+        return unusable(BitmapError::Short { needed, given });
     }
     if needed > MAXIMUM_BITMAP_BYTES {
-        return Ok(Some(Err(BitmapError::TooLarge { needed })));
+        return unusable(BitmapError::TooLarge { needed });
     }
     let whole = needed.next_multiple_of(PAGE_BYTES as u64).min(given);
-    let bytes = read(device, room.start, usize::try_from(whole).unwrap_or(0))?;
-    Ok(Some(Bitmap::decode(&bytes)))
+    let bitmap = match read(device, room.start, usize::try_from(whole).unwrap_or(0)) {
+        Err(ProbeError::Read { offset, .. }) => Err(BitmapError::Unreadable { offset }),
+        bytes => Bitmap::decode(&bytes?),
+    };
+    Ok((Some(header), Some(bitmap)))
 }

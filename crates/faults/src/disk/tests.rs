@@ -41,6 +41,7 @@ fn writes_land_in_order_and_torn() {
         stamp: 0,
         start: 1,
         bytes: bytes(2, 3),
+        durable: false,
     };
     disk.power_cut(vec![in_flight], |place, _| match place {
         0 => Landing::All,

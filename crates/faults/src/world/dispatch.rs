@@ -38,6 +38,7 @@ impl Flight {
             stamp: self.sent,
             start: self.command.start.0,
             bytes: bytes.clone(),
+            durable: self.command.force_unit_access,
         })
     }
 }

@@ -8,7 +8,7 @@
 //! read there. Not in arrays that a crash leaves with a write hole: for what parity
 //! does not say there would be no other copy.
 
-use super::{Violation, World};
+use super::{Violation, World, slot_of};
 use crate::disk::Disk;
 use crate::md::Readable;
 use crate::pages::SECTOR;
@@ -24,7 +24,10 @@ impl World<'_> {
         sector: u64,
         count: u64,
     ) -> Option<&'static str> {
-        if self.beyond || self.has_hole() {
+        // A member whose failure is recorded nowhere yet is a member still, and elsewhere
+        // its log would be made void.
+        let is_out = self.unrecorded().contains(slot_of(member));
+        if self.beyond || self.has_hole() || !is_out {
             return None;
         }
         let number = self.failed_disk(member)?;

@@ -2,7 +2,8 @@
 //!
 //! **Power cut.** The core is gone; what was in flight or in a volatile cache
 //! lands as drawn; hung disks answer again or are dead. **Kill.** The core is
-//! gone; commands in flight are carried out or not, and the caches live.
+//! gone; commands in flight are carried out as they were sent, or not at all, and the
+//! caches live.
 //! **Stop.** The array is stopped cleanly, and then the power is cut: what a
 //! clean stop leaves must not need the caches.
 //!
@@ -39,7 +40,7 @@ impl World<'_> {
         let mut random = Stream::new(restart.seed).fork("kill", 0);
         for (disk, write) in self.pending_writes() {
             if random.percent(50) {
-                self.disks[disk].write(write.start, write.bytes, false);
+                self.disks[disk].write(write.start, write.bytes, write.durable);
             }
         }
         self.forget_flights();

@@ -43,10 +43,7 @@ pub(super) fn conclude(
     let plan = plan(&view, &chosen, options)?;
     find_log_areas(&mut view, &chosen);
     let order = order(&chosen);
-    let absent = match &plan.replay {
-        Some(_) => absent(&view, &chosen),
-        None => Numbers::default(),
-    };
+    let absent = absent(&view, &chosen, plan.replay.is_some());
     let replay = plan.replay.map(|logs| {
         for at in &logs.members {
             view.believe(*at, logs.says);
@@ -104,8 +101,9 @@ pub(super) fn conclude(
     Ok(assembly)
 }
 
-/// Numbers of members that were in service and take no part.
-fn absent(view: &View, chosen: &Chosen) -> Numbers {
+/// Numbers of members that were in service and take no part, if a replay now or one
+/// before it does without them: no superblock says so yet.
+fn absent(view: &View, chosen: &Chosen, replays: bool) -> Numbers {
     let takes_part = |number: u32| {
         let parts = view.candidates.iter().zip(&chosen.parts);
         parts
@@ -115,6 +113,7 @@ fn absent(view: &View, chosen: &Chosen) -> Numbers {
     (0..)
         .zip(&view.array().roles)
         .filter(|(number, role)| matches!(role, Role::Slot(_)) && !takes_part(*number))
+        .filter(|(number, _)| replays || view.is_absent(*number))
         .fold(Numbers::default(), |absent, (number, _)| {
             absent.with(number)
         })
