@@ -350,6 +350,14 @@ impl PersistentArray {
             }
             return false;
         }
+        // Writes under way leave the new member out, also where it was filled already.
+        let states = self.engine.member_states();
+        if let Some(MemberState::Recovering { readable_below }) = states.get(slot.index())
+            && let Some(device) = self.devices.get_mut(&handle)
+            && let Place::Recovering { below, .. } = &mut device.place
+        {
+            *below = (*below).min(*readable_below);
+        }
         if let Some(intent) = &mut self.intent {
             // The new member's bitmap has to say what the others' say.
             intent.want_all();

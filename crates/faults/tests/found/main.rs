@@ -3,6 +3,7 @@
 
 #[cfg(feature = "mutations")]
 mod planted;
+mod replacements;
 mod restarts;
 mod syncs;
 
