@@ -2,11 +2,9 @@
 
 use crate::error::CalendarError;
 use crate::faults::ScheduledFault;
-use crate::simple::SimpleDiskParameters;
 use crate::storage::Storage;
-use raidlab_disk::DiskParameters;
+use raidlab_disk::Disk;
 use raidlab_disk::shared::Attached;
-use raidlab_random::Stream;
 use raidlab_units::{Bytes, Nanos, Sectors};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -17,41 +15,19 @@ pub(crate) const SERIAL_BYTES: usize = 20;
 
 /// Where a disk's times come from.
 #[derive(Debug, Clone)]
-pub enum DiskModel {
-    /// A mechanical disk.
-    Modelled {
-        /// Its numbers.
-        parameters: Box<DiskParameters>,
-        /// The platter's angle at time zero; the disks of an array should differ
-        /// in it.
-        phase: Nanos,
-        /// Where its chance comes from.
-        random: Stream,
-    },
-    /// A mechanical disk that is there already, or a way to one that several devices
-    /// share: all devices of a group belong to one calendar.
-    Made {
-        /// The disk; a copy of the model is another disk, or the same way.
-        disk: Attached,
-        /// How much of it is the device's.
-        capacity: Sectors,
-    },
-    /// A disk to compute by hand.
-    Simple {
-        /// Its numbers.
-        parameters: SimpleDiskParameters,
-        /// Its size.
-        capacity: Sectors,
-    },
+pub struct DiskModel {
+    /// A modelled disk, or a way to one that several devices share: all devices of a group
+    /// belong to one calendar. A copy of the model is another disk, or the same way.
+    pub disk: Attached,
+    /// How much of it is the device's.
+    pub capacity: Sectors,
 }
 
-impl DiskModel {
-    /// The size of the whole disk.
-    #[must_use]
-    pub fn capacity(&self) -> Sectors {
-        match self {
-            Self::Modelled { parameters, .. } => parameters.capacity,
-            Self::Made { capacity, .. } | Self::Simple { capacity, .. } => *capacity,
+impl From<Disk> for DiskModel {
+    fn from(disk: Disk) -> Self {
+        Self {
+            capacity: disk.parameters().capacity,
+            disk: disk.into(),
         }
     }
 }
@@ -107,7 +83,7 @@ impl DeviceConfig {
     /// The size that the guest sees.
     #[must_use]
     pub fn capacity(&self) -> Sectors {
-        let whole = self.model.capacity();
+        let whole = self.model.capacity;
         self.size.map_or(whole, |size| size.min(whole))
     }
 
@@ -116,11 +92,6 @@ impl DeviceConfig {
             disk,
             problem: problem.to_owned(),
         };
-        if let DiskModel::Modelled { parameters, .. } = &self.model {
-            parameters
-                .validate()
-                .map_err(|source| CalendarError::Parameters { disk, source })?;
-        }
         let logical = self.logical_block.0;
         let physical = self.physical_block.0;
         let checks = [

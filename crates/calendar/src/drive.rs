@@ -9,9 +9,8 @@
 
 use crate::config::DiskModel;
 use crate::faults::{Faults, Health, ScheduledFault};
-use crate::simple::SimpleDisk;
 use raidlab_disk::shared::Attached;
-use raidlab_disk::{Command, CommandKind, Completion, Disk};
+use raidlab_disk::{Command, CommandKind, Completion};
 use raidlab_units::{Nanos, Sectors};
 use std::collections::BTreeMap;
 
@@ -82,35 +81,6 @@ pub struct DiskCounters {
     pub in_flight: u64,
 }
 
-#[derive(Debug)]
-enum Mechanism {
-    Modelled(Attached),
-    Simple(SimpleDisk),
-}
-
-impl Mechanism {
-    fn submit(&mut self, now: Nanos, command: Command) {
-        match self {
-            Self::Modelled(disk) => disk.submit(now, command),
-            Self::Simple(disk) => disk.submit(now, command),
-        }
-    }
-
-    fn next_event(&self) -> Option<Nanos> {
-        match self {
-            Self::Modelled(disk) => disk.next_event(),
-            Self::Simple(disk) => disk.next_event(),
-        }
-    }
-
-    fn advance(&mut self, now: Nanos, completions: &mut Vec<Completion>) {
-        match self {
-            Self::Modelled(disk) => disk.advance(now, completions),
-            Self::Simple(disk) => disk.advance(now, completions),
-        }
-    }
-}
-
 #[derive(Debug, Clone, Copy)]
 struct Flight {
     io: Io,
@@ -121,7 +91,7 @@ struct Flight {
 /// A drive with its queue.
 #[derive(Debug)]
 pub(crate) struct Drive {
-    mechanism: Mechanism,
+    disk: Attached,
     tags: usize,
     in_disk: usize,
     /// Slots of commands for which the disk has no tag, in order of arrival.
@@ -147,17 +117,8 @@ pub(crate) struct Drive {
 
 impl Drive {
     pub(crate) fn new(model: DiskModel, tags: usize, faults: &[ScheduledFault]) -> Self {
-        let mechanism = match model {
-            DiskModel::Modelled {
-                parameters,
-                phase,
-                random,
-            } => Mechanism::Modelled(Disk::new(*parameters, phase, random).into()),
-            DiskModel::Made { disk, .. } => Mechanism::Modelled(disk),
-            DiskModel::Simple { parameters, .. } => Mechanism::Simple(SimpleDisk::new(parameters)),
-        };
         Self {
-            mechanism,
+            disk: model.disk,
             tags,
             in_disk: 0,
             waiting: Vec::new(),
@@ -260,7 +221,7 @@ impl Drive {
             start: Sectors(flight.io.start),
             count: Sectors(flight.io.count),
         };
-        self.mechanism.submit(now, command);
+        self.disk.submit(now, command);
     }
 
     fn answer_promptly(&mut self, at: Nanos, slot: usize, good: bool) {
@@ -277,7 +238,7 @@ impl Drive {
         } else {
             None
         };
-        let events = [self.mechanism.next_event(), prompt, change];
+        let events = [self.disk.next_event(), prompt, change];
         events.into_iter().flatten().min()
     }
 
@@ -286,7 +247,7 @@ impl Drive {
         while let Some(at) = self.next_event().filter(|&at| at <= now) {
             self.catch_up(at);
             let mut completions = std::mem::take(&mut self.completions);
-            self.mechanism.advance(at, &mut completions);
+            self.disk.advance(at, &mut completions);
             for completion in completions.drain(..) {
                 let slot = usize::try_from(completion.tag).unwrap_or(usize::MAX);
                 self.leave(at, slot, answers);

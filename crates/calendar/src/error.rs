@@ -5,7 +5,6 @@ use crate::memory::MemoryError;
 use crate::storage::StorageError;
 use crate::time_travel::{Operation, TimeMessageError};
 use crate::vhost_user::FrontendMessageError;
-use raidlab_disk::ParameterError;
 use raidlab_units::Nanos;
 
 /// How a run ended, if nothing was wrong with it.
@@ -45,15 +44,6 @@ pub enum CalendarError {
         disk: usize,
         /// What is wrong.
         problem: String,
-    },
-    /// A modelled disk's numbers that no disk has.
-    #[error("disk {disk} cannot be modelled")]
-    Parameters {
-        /// Which, from 0.
-        disk: usize,
-        /// The number that is out of its bounds.
-        #[source]
-        source: ParameterError,
     },
     /// The system refuses.
     #[error("cannot {doing}")]

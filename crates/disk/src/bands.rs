@@ -6,21 +6,10 @@
 //! compared (`raidlab fit --left-out`). A [`Band`] is what follows for one kind of load
 //! on one kind of disk; [`Bands`] is the file that keeps them all.
 
+use crate::medium::Medium;
 use crate::parameters::DiskParameters;
 use serde::Deserialize;
 use thiserror::Error;
-
-/// The kinds of disks that bands are known for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Medium {
-    /// Platters and an arm.
-    Platters,
-    /// The same with shingled tracks. What is not known of it is as on platters.
-    Shingles,
-    /// Flash chips behind a controller, whatever the plug: SATA or NVMe.
-    Flash,
-}
 
 /// The kinds of load that the model's error was found to depend on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
@@ -39,26 +28,6 @@ pub enum Load {
     /// Several sequential streams on one disk.
     Streams,
 }
-
-/// The names of a kind in files.
-macro_rules! named {
-    ($type:ident: $($variant:ident $name:literal),*) => {
-        impl $type {
-            /// Every one, in order.
-            pub const ALL: &'static [Self] = &[$(Self::$variant),*];
-
-            /// As in files.
-            #[must_use]
-            pub const fn name(self) -> &'static str {
-                match self { $(Self::$variant => $name),* }
-            }
-        }
-    };
-}
-
-named!(Medium: Platters "platters", Shingles "shingles", Flash "flash");
-named!(Load: RandomRead "random-read", QueuedRandomRead "queued-random-read",
-    RandomWrite "random-write", Mixed "mixed", Stream "stream", Streams "streams");
 
 /// A band: factors on a rate.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
@@ -124,7 +93,7 @@ pub enum BandsError {
         /// The kind of disk.
         medium: &'static str,
     },
-    /// A kind of load that platters, or flash, have no band for.
+    /// A kind of load that a medium which is like no other has no band for.
     #[error("{file}: no band of {load} on {medium}")]
     Missing {
         /// The name of the file of bands, as errors show it.
@@ -162,7 +131,8 @@ impl Bands {
                 medium: entry.medium.name(),
             });
         }
-        for medium in [Medium::Platters, Medium::Flash] {
+        let measured = |medium: &&Medium| medium.facts().like.is_none();
+        for &medium in Medium::ALL.iter().filter(measured) {
             for &load in Load::ALL {
                 let load = load.on(medium);
                 let own = |entry: &Entry| entry.medium == medium && entry.load == load;
@@ -186,17 +156,40 @@ impl Bands {
             let mut all = self.0.iter();
             all.find(move |entry| entry.medium == medium && entry.load == load)
         };
-        let found = kind(medium).or_else(|| kind(Medium::Platters));
+        let found = kind(medium).or_else(|| kind(medium.facts().like?));
         found.map_or(Band::NONE, |entry| entry.band)
     }
 }
 
 impl Load {
+    /// Every one, in order.
+    pub const ALL: &'static [Self] = &[
+        Self::RandomRead,
+        Self::QueuedRandomRead,
+        Self::RandomWrite,
+        Self::Mixed,
+        Self::Stream,
+        Self::Streams,
+    ];
+
+    /// As in files.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::RandomRead => "random-read",
+            Self::QueuedRandomRead => "queued-random-read",
+            Self::RandomWrite => "random-write",
+            Self::Mixed => "mixed",
+            Self::Stream => "stream",
+            Self::Streams => "streams",
+        }
+    }
+
     /// What a load is to a kind of disk: without an arm several streams are as one.
     const fn on(self, medium: Medium) -> Self {
-        match (self, medium) {
-            (Self::Streams, Medium::Flash) => Self::Stream,
-            (load, _) => load,
+        match self {
+            Self::Streams if !medium.facts().rotational => Self::Stream,
+            load => load,
         }
     }
 }
@@ -205,13 +198,7 @@ impl DiskParameters {
     /// What kind of disk the numbers describe.
     #[must_use]
     pub const fn medium(&self) -> Medium {
-        if self.flash.is_some() {
-            Medium::Flash
-        } else if self.shingles.is_some() {
-            Medium::Shingles
-        } else {
-            Medium::Platters
-        }
+        self.medium.medium()
     }
 }
 

@@ -1,7 +1,7 @@
 //! Ablations: a model without one of its features shows what it is worth.
 
+use crate::medium::platters::scheduling::Order;
 use crate::parameters::DiskParameters;
-use crate::scheduling::Order;
 use raidlab_units::Nanos;
 use std::str::FromStr;
 use thiserror::Error;
@@ -119,23 +119,30 @@ impl FromStr for Feature {
 }
 
 impl DiskParameters {
-    /// The same disk without one feature.
+    /// The same disk without one feature. What belongs to arm and platters changes nothing
+    /// on other media.
     #[must_use]
     pub fn without(mut self, feature: Feature) -> Self {
+        if feature == Feature::WriteCache {
+            self.write_window = 0;
+        }
+        let Some(platters) = self.medium.platters_mut() else {
+            return self;
+        };
         match feature {
-            Feature::Rpo => self.scheduling.order = Order::Arrival,
-            Feature::Rotation => self.scheduling.order = Order::Seek,
+            Feature::Rpo => platters.scheduling.order = Order::Arrival,
+            Feature::Rotation => platters.scheduling.order = Order::Seek,
             Feature::Margin => {
-                self.scheduling.margin_ns = 0;
-                self.scheduling.jitter_ns = 0;
+                platters.scheduling.margin_ns = 0;
+                platters.scheduling.jitter_ns = 0;
             }
-            Feature::Overlap => self.overhead_queued = self.overhead_idle,
-            Feature::ReadAhead => self.segments = 0,
-            Feature::Slack => self.stream.slack_limit = Nanos::ZERO,
-            Feature::FollowOnWait => self.stream.follow_on_wait = Nanos::ZERO,
-            Feature::ChainLimit => self.stream.visit_budget = None,
-            Feature::SeparatePools => self.scheduling.single_pool = true,
-            Feature::WriteCache => self.write_window = 0,
+            Feature::Overlap => platters.overhead_queued = platters.overhead_idle,
+            Feature::ReadAhead => platters.segments = 0,
+            Feature::Slack => platters.stream.slack_limit = Nanos::ZERO,
+            Feature::FollowOnWait => platters.stream.follow_on_wait = Nanos::ZERO,
+            Feature::ChainLimit => platters.stream.visit_budget = None,
+            Feature::SeparatePools => platters.scheduling.single_pool = true,
+            Feature::WriteCache => {}
         }
         self
     }

@@ -5,12 +5,10 @@
 //! [`Disk::next_event`] says when something will happen. It moves no data,
 //! reads no clock and draws randomness only from the stream it was given.
 //!
-//! What is modelled, and where: the platters' rate and angle ([`surface`]),
-//! the arm ([`seek`]), the choice of the next command ([`scheduling`]), the
-//! read-ahead segments ([`segments`]), what happens to sequential streams
-//! ([`stream`]), the write-back cache and the life of a command ([`Disk`]), what
-//! several members share ([`shared`]). Two other kinds of disks are told by a few more
-//! numbers: shingled ones ([`shingles`]) and solid-state ones ([`flash`]).
+//! A disk is a medium and its numbers. Each [`medium`] is a module with its own
+//! parameters, one line in a registry: [platters](medium::platters) with their arm, the
+//! same with [shingled tracks](medium::shingles), [flash](medium::flash), and a disk of
+//! [constant](medium::constant) times. What several members share is in [`shared`].
 //! Parameters come from a [`Preset`]: a TOML file in which every number names
 //! its source; [`Bands`] say how far a disk that nobody fitted may be off.
 
@@ -18,21 +16,17 @@ mod bands;
 mod command;
 mod disk;
 mod feature;
-pub mod flash;
-mod named;
+mod interface;
+pub mod medium;
 mod parameters;
 mod preset;
-pub mod scheduling;
-pub mod seek;
-pub mod segments;
 pub mod shared;
-pub mod shingles;
-pub mod stream;
 pub mod surface;
 
-pub use bands::{Band, Bands, BandsError, Load, Medium};
+pub use bands::{Band, Bands, BandsError, Load};
 pub use command::{Command, CommandKind, Completion};
 pub use disk::Disk;
 pub use feature::{Feature, UnknownFeature};
+pub use medium::{Medium, MediumParameters};
 pub use parameters::{DiskParameters, ParameterError};
 pub use preset::{Basis, Preset, PresetError, Provenance};

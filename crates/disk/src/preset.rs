@@ -7,10 +7,9 @@
 //! unit, and its [`Basis`] says how well it is known. The rate curve stands alone,
 //! as a list of `[place, kibibytes_per_second]`.
 
-use crate::named::{FLASH, NAMES, OPTIONAL, SHINGLED};
-use crate::parameters::{DiskParameters, ParameterError};
+use crate::medium::Medium;
+use crate::parameters::{DiskParameters, OPTIONAL, ParameterError};
 use crate::surface::RatePoint;
-use raidlab_units::Nanos;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use thiserror::Error;
@@ -333,12 +332,15 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn read(&self, raw: &File, set: &FileSet) -> Result<Set, PresetError> {
+        let given = raw.parameters.iter().chain(&set.parameters);
+        let medium = Medium::of_names(given.clone().map(|(name, _)| name.as_str()));
         let mut merged: BTreeMap<&str, &Spanned<Value>> = BTreeMap::new();
-        for (name, value) in raw.parameters.iter().chain(&set.parameters) {
-            self.check(name, value)?;
+        for (name, value) in given {
+            self.check(medium, name, value)?;
             merged.insert(name, value);
         }
         let mut parameters = DiskParameters::blank(
+            medium,
             raw.rate_curve
                 .points
                 .iter()
@@ -349,20 +351,9 @@ impl Reader<'_> {
                 .collect(),
         );
         let mut provenance = Vec::new();
-        let flash = merged.contains_key("flash_dies");
-        let shingled = merged.keys().any(|name| SHINGLED.contains(name));
-        let required: Vec<&'static str> = if flash {
-            // What turns nothing needs some revolution all the same.
-            parameters.revolution = Nanos::from_millis(10);
-            FLASH.to_vec()
-        } else if shingled {
-            NAMES.into_iter().chain(SHINGLED).collect()
-        } else {
-            NAMES.to_vec()
-        };
         let optional = OPTIONAL.into_iter();
         let given = optional.filter(|name| merged.contains_key(name));
-        for name in required.into_iter().chain(given) {
+        for name in medium.names().chain(given) {
             let value = merged
                 .get(name)
                 .ok_or_else(|| PresetError::Missing {
@@ -408,15 +399,15 @@ impl Reader<'_> {
         })
     }
 
-    fn check(&self, name: &str, value: &Spanned<Value>) -> Result<(), PresetError> {
+    fn check(&self, medium: Medium, name: &str, value: &Spanned<Value>) -> Result<(), PresetError> {
         let line = line_of(self.text, value.span().start);
-        let mut known = NAMES.iter().chain(&SHINGLED).chain(&FLASH).chain(&OPTIONAL);
-        if !known.any(|known| *known == name) {
+        let mut known = medium.names().chain(OPTIONAL);
+        if !known.any(|known| known == name) {
             return Err(PresetError::Unknown {
                 file: self.file.to_owned(),
                 line,
                 name: name.to_owned(),
-                known: NAMES.join(", "),
+                known: names(medium.names()),
             });
         }
         let number = value.get_ref().value;

@@ -1,7 +1,10 @@
 //! Disks that are not plain platters: shingled ones and solid-state ones.
 
 use proptest::prelude::*;
-use raidlab_disk::{Command, CommandKind, Completion, Disk, DiskParameters, Preset};
+use raidlab_disk::medium::shingles::ShingleParameters;
+use raidlab_disk::{
+    Command, CommandKind, Completion, Disk, DiskParameters, MediumParameters, Preset,
+};
 use raidlab_random::Stream;
 use raidlab_units::{Bytes, Nanos, Sectors};
 
@@ -14,21 +17,26 @@ fn parameters(name: &str) -> DiskParameters {
     preset.parameters("rated").expect("a shipped set").clone()
 }
 
+fn shingles(numbers: &mut DiskParameters) -> &mut ShingleParameters {
+    match &mut numbers.medium {
+        MediumParameters::Shingles(own) => &mut own.shingles,
+        other => panic!("{other:?} is not shingled"),
+    }
+}
+
 /// The first of the family that others measured: an ST8000AS0002, 8 TB, whose cache they
 /// found to hold 34 GiB.
 fn eight_terabytes() -> DiskParameters {
     let mut numbers = parameters("smr");
     numbers.capacity = Sectors(15_628_053_168);
-    let shingles = numbers.shingles.as_mut().expect("it is shingled");
-    shingles.cache = Bytes(34 << 30);
+    shingles(&mut numbers).cache = Bytes(34 << 30);
     numbers
 }
 
 /// A shingled disk whose cache is full after 16 MiB.
 fn small_cache() -> DiskParameters {
     let mut numbers = parameters("smr");
-    let shingles = numbers.shingles.as_mut().expect("it is shingled");
-    shingles.cache = Bytes(16 << 20);
+    shingles(&mut numbers).cache = Bytes(16 << 20);
     numbers
 }
 
@@ -171,7 +179,7 @@ fn sustained_random_writes_fall_to_what_was_measured() {
 #[test]
 fn chunks_at_random_places_fall_by_as_much_as_was_measured() {
     let mut numbers = eight_terabytes();
-    numbers.shingles.as_mut().expect("it is shingled").cache = Bytes(1 << 30);
+    shingles(&mut numbers).cache = Bytes(1 << 30);
     let mut disk = disk(numbers);
     let mut now = Nanos(0);
     let mut rate = |chunks: std::ops::Range<u64>| {
@@ -233,7 +241,7 @@ proptest! {
     ) {
         let numbers = if ssd { parameters("ssd") } else {
             let mut numbers = small_cache();
-            let shingles = numbers.shingles.as_mut().expect("it is shingled");
+            let shingles = shingles(&mut numbers);
             shingles.cache = Bytes(1 << 20);
             shingles.stream = Bytes(1 << 19);
             shingles.band = Bytes(1 << 20);

@@ -200,7 +200,7 @@ proptest! {
         disk in disks(),
         script in orders(every_kind(), 60),
     ) {
-        let revolution = disk.parameters().revolution.0;
+        let revolution = disk.parameters().medium.platters().unwrap().revolution.0;
         let surface = disk.surface().clone();
         for (order, life) in script.iter().zip(run(disk, &script)) {
             if order.kind != CommandKind::WriteThrough {
@@ -232,7 +232,7 @@ proptest! {
                 count,
             })
             .collect();
-        let revolution = disk.parameters().revolution.0;
+        let revolution = disk.parameters().medium.platters().unwrap().revolution.0;
         let surface = disk.surface().clone();
         for (order, life) in script.iter().zip(run(disk, &script)) {
             let [start, end] = [order.start, order.start + order.count]

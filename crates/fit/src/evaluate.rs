@@ -100,8 +100,7 @@ fn machine(fact: &Fact, parameters: &DiskParameters, seed: u64) -> Result<Machin
     })?;
     let disks = (0..members as u64)
         .map(|index| {
-            let mut phase = random.fork("phase", index);
-            let phase = Nanos(phase.below(parameters.revolution.0));
+            let phase = parameters.some_angle(&mut random.fork("phase", index));
             Disk::new(parameters.clone(), phase, random.fork("disk", index)).into()
         })
         .collect();
@@ -121,6 +120,9 @@ fn machine(fact: &Fact, parameters: &DiskParameters, seed: u64) -> Result<Machin
 /// What the parameters say of a prior's quantity.
 pub(crate) fn quantity(prior: &Prior, parameters: &DiskParameters) -> f64 {
     match prior.quantity {
-        Quantity::AverageSeekMs => parameters.seek.average_ns() / 1e6,
+        Quantity::AverageSeekMs => {
+            let platters = parameters.medium.platters();
+            platters.map_or(0.0, |platters| platters.seek.average_ns() / 1e6)
+        }
     }
 }

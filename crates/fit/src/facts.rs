@@ -1,5 +1,6 @@
 //! The facts file.
 
+use raidlab_disk::Medium;
 use raidlab_workload::{FioJobs, JobFileError, JobGroup, JobSpec, Permission};
 use serde::Deserialize;
 use std::collections::BTreeSet;
@@ -232,8 +233,10 @@ impl Facts {
 
 fn check_free(free: &Free) -> Result<(), String> {
     let [low, high] = free.range;
-    if !raidlab_disk::DiskParameters::names().contains(&free.parameter.as_str()) {
-        let known = raidlab_disk::DiskParameters::names().join(", ");
+    let mut names = Medium::Platters.names();
+    if !names.any(|name| name == free.parameter) {
+        let known: Vec<&str> = Medium::Platters.names().collect();
+        let known = known.join(", ");
         return Err(format!(
             "`{}` is not a parameter; known are: {known}",
             free.parameter

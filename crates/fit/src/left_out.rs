@@ -142,11 +142,13 @@ impl DataSheet {
     pub fn applied_to(&self, donor: &DiskParameters, donor_seek_ms: f64) -> DiskParameters {
         let mut disk = donor.clone();
         disk.capacity = Sectors(self.capacity_sectors);
-        disk.revolution = Nanos::from_secs_f64(self.revolution_us / 1e6);
-        let slower = self.average_seek_ms / donor_seek_ms;
-        disk.seek.settle_ns *= slower;
-        disk.seek.root_ns *= slower;
-        disk.seek.slope_ns *= slower;
+        if let Some(platters) = disk.medium.platters_mut() {
+            platters.revolution = Nanos::from_secs_f64(self.revolution_us / 1e6);
+            let slower = self.average_seek_ms / donor_seek_ms;
+            platters.seek.settle_ns *= slower;
+            platters.seek.root_ns *= slower;
+            platters.seek.slope_ns *= slower;
+        }
         let edge = donor.rate_curve.first();
         let edge = edge.map_or(1.0, |point| point.bytes_per_second);
         for point in &mut disk.rate_curve {
@@ -256,7 +258,11 @@ impl LeftOut {
         for disk in &self.disk {
             let mut parameters = disk.sheet.applied_to(donor, DONOR_SEEK_MS);
             if disk.shingled {
-                parameters.shingles = shingled.shingles;
+                let own = parameters.medium.platters().cloned();
+                parameters.medium = shingled.medium.clone();
+                if let (Some(platters), Some(own)) = (parameters.medium.platters_mut(), own) {
+                    *platters = own;
+                }
             }
             for fact in &disk.fact {
                 let simulated = simulated(disk, fact);
@@ -361,8 +367,7 @@ pub fn left_out_bands(rows: &[LeftOutRow]) -> Vec<LeftOutBand> {
             let mut band = around(&by_disk);
             if load == Load::Mixed {
                 let shares = |one: &&LeftOutBand| match one.medium {
-                    // What is not known of shingles is as on platters.
-                    Medium::Platters if medium == Medium::Shingles => one.load == load,
+                    other if medium.facts().like == Some(other) => one.load == load,
                     own => own == medium && is_random(one.load),
                 };
                 let parts = bands.iter().filter(shares);

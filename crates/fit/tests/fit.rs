@@ -129,10 +129,11 @@ fn known_parameters_come_back() {
         let entry = outcome.parameters.iter().find(|entry| entry.0 == name);
         entry.expect("it was free").1
     };
-    let settle = truth.seek.settle_ns / 1e6;
+    let platters = truth.medium.platters().expect("it has platters");
+    let settle = platters.seek.settle_ns / 1e6;
     let error = found("seek_settle_ms") / settle - 1.0;
     assert!(error.abs() < 0.05, "settle {:+.1} %", error * 100.0);
-    let overhead = truth.overhead_idle.as_secs_f64() * 1e3;
+    let overhead = platters.overhead_idle.as_secs_f64() * 1e3;
     let error = found("overhead_idle_ms") / overhead - 1.0;
     assert!(error.abs() < 0.1, "overhead {:+.1} %", error * 100.0);
     assert!(outcome.cost < 0.5, "{}", outcome.cost);

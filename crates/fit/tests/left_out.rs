@@ -55,15 +55,17 @@ fn presets_are_made_as_left_out_disks_are() {
     };
     let made = sheet.applied_to(&donor(), DONOR_SEEK_MS);
     let near = |a: f64, b: f64| (a / b - 1.0).abs() < 0.002;
-    assert!(near(made.seek.settle_ns, preset.seek.settle_ns));
-    assert!(near(made.seek.root_ns, preset.seek.root_ns));
-    assert!(near(made.seek.slope_ns, preset.seek.slope_ns));
-    assert!(near(made.seek.knee, preset.seek.knee));
-    assert_eq!(made.scheduling, preset.scheduling);
+    let own = made.medium.platters().expect("it has platters");
+    let theirs = preset.medium.platters().expect("it has platters");
+    assert!(near(own.seek.settle_ns, theirs.seek.settle_ns));
+    assert!(near(own.seek.root_ns, theirs.seek.root_ns));
+    assert!(near(own.seek.slope_ns, theirs.seek.slope_ns));
+    assert!(near(own.seek.knee, theirs.seek.knee));
+    assert_eq!(own.scheduling, theirs.scheduling);
     assert_eq!(made.write_window, preset.write_window);
-    assert_eq!(made.overhead_idle, preset.overhead_idle);
-    assert_eq!(made.stream, preset.stream);
-    assert_eq!(made.revolution, preset.revolution);
+    assert_eq!(own.overhead_idle, theirs.overhead_idle);
+    assert_eq!(own.stream, theirs.stream);
+    assert_eq!(own.revolution, theirs.revolution);
     let ends = |disk: &DiskParameters| {
         let rate = |point: Option<&raidlab_disk::surface::RatePoint>| {
             point.map_or(0.0, |point| point.bytes_per_second)

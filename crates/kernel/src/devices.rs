@@ -250,7 +250,7 @@ fn configs(experiment: &Experiment, settings: &Settings) -> Result<Vec<DeviceCon
         let size = used(&wired, settings.member);
         // A PATA disk has no queue: the guest sorts what waits.
         let tags = if wired.disk.one_at_a_time() { 1 } else { TAGS };
-        let model = DiskModel::Made {
+        let model = DiskModel {
             disk: wired.disk,
             capacity: wired.size,
         };

@@ -200,7 +200,10 @@ impl Plan {
         let sizes = wiring::sizes(&experiment.regions, &parameters)?;
         let sizes: Vec<Bytes> = sizes.into_iter().map(Sectors::to_bytes).collect();
         let md = match subject.kind {
-            SubjectKind::Array => Some(MdArray::plan(subject, &sizes)?),
+            SubjectKind::Array => {
+                let rotational: Vec<bool> = rotational(&parameters).collect();
+                Some(MdArray::plan(subject, &sizes, &rotational)?)
+            }
             _ => None,
         };
         check_discards(experiment, &parameters)?;
@@ -228,6 +231,11 @@ impl Plan {
     /// The size of each member.
     pub(crate) fn sizes(&self) -> &[Bytes] {
         &self.sizes
+    }
+
+    /// Whether each member's medium turns.
+    fn rotational(&self) -> impl Iterator<Item = bool> {
+        rotational(&self.parameters)
     }
 
     /// The modelled host's main memory.
@@ -272,10 +280,11 @@ impl Plan {
         let members: Vec<MemberConfig> = self
             .sizes
             .iter()
-            .map(|size| MemberConfig {
+            .zip(self.rotational())
+            .map(|(size, rotational)| MemberConfig {
                 size: size.to_sectors(),
                 data_offset: subject.data_offset.to_sectors(),
-                rotational: true,
+                rotational,
                 write_mostly: false,
                 bad_blocks: None,
             })
@@ -339,9 +348,10 @@ impl Plan {
         let members = self
             .sizes
             .iter()
-            .map(|size| raidlab_zfs::MemberConfig {
+            .zip(self.rotational())
+            .map(|(size, rotational)| raidlab_zfs::MemberConfig {
                 size: size.to_sectors(),
-                rotational: true,
+                rotational,
             })
             .collect();
         let volume: Sectors = zfs.volume_size.to_sectors();
@@ -357,6 +367,11 @@ impl Plan {
         let pool = Pool::new(config, random.fork("pool", 0)).map_err(BuildError::Pool)?;
         Ok(Box::new(PoolSubject::new(pool)))
     }
+}
+
+/// Whether the medium of each of these disks turns.
+fn rotational(disks: &[DiskParameters]) -> impl Iterator<Item = bool> {
+    disks.iter().map(|disk| disk.medium().facts().rotational)
 }
 
 /// Refuses what only real systems do.
@@ -490,3 +505,6 @@ fn recovery(recovery: &lab::Recovery) -> RecoveryConfig {
         threads: None,
     }
 }
+
+#[cfg(test)]
+mod tests;

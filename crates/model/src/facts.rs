@@ -117,7 +117,7 @@ fn of_members(facts: &mut Facts, plan: &Plan, experiment: &Experiment) {
         let size = plan.sizes().get(slot).map(|size| size.0.to_string());
         let fastest = parameters.rate_curve.iter();
         let fastest = fastest.map(|point| point.bytes_per_second);
-        let flash = parameters.flash.is_some();
+        let rotational = parameters.medium().facts().rotational;
         let rate = fastest.fold(0.0, f64::max);
         let cache = if parameters.write_window > 0 {
             "write back"
@@ -126,7 +126,7 @@ fn of_members(facts: &mut Facts, plan: &Plan, experiment: &Experiment) {
         };
         let known = [
             (property::MODEL, Some(preset.name.clone())),
-            (property::ROTATIONAL, Some(truth(!flash).to_owned())),
+            (property::ROTATIONAL, Some(truth(rotational).to_owned())),
             (property::SIZE_BYTES, size),
             (property::START_SECTOR, Some(start.to_string())),
             (property::WRITE_CACHE, Some(cache.to_owned())),
@@ -134,7 +134,7 @@ fn of_members(facts: &mut Facts, plan: &Plan, experiment: &Experiment) {
             (property::CHANNEL, shared(|region| &region.channel).cloned()),
             (
                 property::SEQUENTIAL_BYTES_PER_SECOND,
-                (!flash).then(|| rate.to_string()),
+                rotational.then(|| rate.to_string()),
             ),
         ];
         for (name, value) in known {

@@ -55,19 +55,23 @@ pub(crate) struct MdArray {
 }
 
 impl MdArray {
-    /// Decides as mdadm would for members of these sizes.
-    pub(crate) fn plan(subject: &Subject, sizes: &[Bytes]) -> Result<Self, MdError> {
+    /// Decides as mdadm would for members of these sizes, whose media turn or do not.
+    pub(crate) fn plan(
+        subject: &Subject,
+        sizes: &[Bytes],
+        rotational: &[bool],
+    ) -> Result<Self, MdError> {
         let Some(ArraySpec::Md(spec)) = &subject.build else {
             let what = "no [build.md] table";
             return Err(MdError::NotModelled { what });
         };
         let create = specification(spec, sizes.len())?;
         let members: Vec<NewDevice> = (1_u8..)
-            .zip(sizes)
-            .map(|(number, size)| NewDevice {
+            .zip(sizes.iter().zip(rotational))
+            .map(|(number, (size, &rotational))| NewDevice {
                 name: format!("disk{}", number - 1),
                 size: size.to_sectors(),
-                rotational: true,
+                rotational,
                 write_mostly: spec.write_mostly.contains(&usize::from(number - 1)),
                 uuid: Uuid([number; 16]),
             })
@@ -91,6 +95,15 @@ impl MdArray {
             plan: plan(&create, &sizes).map_err(MdError::Create)?,
             members,
         })
+    }
+
+    /// Whether each member's medium turns.
+    #[cfg(test)]
+    pub(crate) fn rotational(&self) -> Vec<bool> {
+        self.members
+            .iter()
+            .map(|member| member.rotational)
+            .collect()
     }
 
     /// What the array offers.

@@ -9,7 +9,7 @@ use raidlab_disk::shared::{self, Attached, Sharing};
 use raidlab_disk::{Disk, DiskParameters};
 use raidlab_lab::{Experiment, Region};
 use raidlab_random::Stream;
-use raidlab_units::{Bytes, Nanos, Sectors};
+use raidlab_units::{Bytes, Sectors};
 use thiserror::Error;
 
 /// A part that its drive has not.
@@ -127,10 +127,8 @@ fn attach<'a>(
     let make = |member: usize| {
         let numbers = &parameters[member];
         let index = member as u64;
-        // Spindles are not synchronised: each has an angle of its own.
-        let phase = random.fork("phase", index).below(numbers.revolution.0);
-        let random = random.fork("disk", index);
-        Disk::new(numbers.clone(), Nanos(phase), random)
+        let angle = numbers.some_angle(&mut random.fork("phase", index));
+        Disk::new(numbers.clone(), angle, random.fork("disk", index))
     };
     let first = region(group[0]);
     let alone = group.len() == 1 && first.channel.is_empty() && first.start.0 == 0;

@@ -1,25 +1,19 @@
 use super::{Answer, DiskOperation, Drive, Io, PROMPT_ANSWER};
-use crate::config::DiskModel;
 use crate::faults::{Fault, ScheduledFault};
-use crate::simple::SimpleDiskParameters;
 use proptest::prelude::*;
-use raidlab_units::{Nanos, Sectors};
+use raidlab_disk::medium::constant;
+use raidlab_disk::{Disk, DiskParameters, MediumParameters};
+use raidlab_random::Stream;
+use raidlab_units::{BytesPerSecond, Nanos, Sectors};
 
 /// A sector takes 1 us, an access elsewhere 1 ms.
 fn drive(tags: usize, faults: &[ScheduledFault]) -> Drive {
-    let parameters = SimpleDiskParameters {
-        access: Nanos(1_000_000),
-        bytes_per_second: 512_000_000,
-    };
-    let capacity = Sectors(10_000);
-    Drive::new(
-        DiskModel::Simple {
-            parameters,
-            capacity,
-        },
-        tags,
-        faults,
-    )
+    let access = Nanos(1_000_000);
+    let medium = MediumParameters::Constant(constant::Parameters { access });
+    let parameters =
+        DiskParameters::uniform(Sectors(10_000), BytesPerSecond(512_000_000.0), medium);
+    let disk = Disk::new(parameters, Nanos::ZERO, Stream::new(0));
+    Drive::new(disk.into(), tags, faults)
 }
 
 fn read(start: u64) -> Io {

@@ -231,10 +231,7 @@ fn a_full_store_ends_the_run_with_the_limit_in_its_error() {
 #[test]
 fn twelve_disks_of_four_terabytes_cost_what_is_written() {
     let mut disk = simple();
-    let raidlab_calendar::DiskModel::Simple { capacity, .. } = &mut disk.model else {
-        panic!("a simple disk");
-    };
-    *capacity = Sectors(7_814_037_168);
+    disk.model.capacity = Sectors(7_814_037_168);
     let run = run(vec![disk; 12], options(Protocol::SharedMemory), |guest| {
         for disk in 0..12 {
             let end = Transfer::write(7_814_037_160, pattern(4096, disk as u8));

@@ -2,10 +2,13 @@
 
 use crate::peer::{Guest, Sockets};
 use raidlab_calendar::{
-    Calendar, CalendarError, DeviceConfig, DiskCounters, DiskModel, Observer, Options, Outcome,
-    Protocol, SimpleDiskParameters, TraceRecord,
+    Calendar, CalendarError, DeviceConfig, DiskCounters, Observer, Options, Outcome, Protocol,
+    TraceRecord,
 };
-use raidlab_units::{Nanos, Sectors};
+use raidlab_disk::medium::constant;
+use raidlab_disk::{Disk, DiskParameters, MediumParameters};
+use raidlab_random::Stream;
+use raidlab_units::{BytesPerSecond, Nanos, Sectors};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -37,18 +40,12 @@ impl Observer for Notes {
 
 /// 8 ms an access, 512 MB/s: a sector takes a microsecond.
 pub fn simple() -> DeviceConfig {
-    let parameters = SimpleDiskParameters {
-        access: Nanos(8_000_000),
-        bytes_per_second: 512_000_000,
-    };
-    let capacity = Sectors(1 << 21);
-    DeviceConfig::new(
-        DiskModel::Simple {
-            parameters,
-            capacity,
-        },
-        "simple",
-    )
+    let access = Nanos(8_000_000);
+    let medium = MediumParameters::Constant(constant::Parameters { access });
+    let parameters =
+        DiskParameters::uniform(Sectors(1 << 21), BytesPerSecond(512_000_000.0), medium);
+    let disk = Disk::new(parameters, Nanos::ZERO, Stream::new(0));
+    DeviceConfig::new(disk.into(), "simple")
 }
 
 /// Options of a test: little patience with a guest that does nothing.

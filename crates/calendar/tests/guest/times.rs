@@ -3,7 +3,7 @@
 use crate::peer::{FOREVER, Guest};
 use crate::ring::{FLUSH, Transfer};
 use crate::stage::{PROTOCOLS, options, run, simple};
-use raidlab_calendar::{DeviceConfig, DiskModel, DiskOperation, Outcome, Protocol, TraceRecord};
+use raidlab_calendar::{DeviceConfig, DiskOperation, Outcome, Protocol, TraceRecord};
 use raidlab_disk::{Command, CommandKind, Disk, DiskParameters, Preset};
 use raidlab_random::Stream;
 use raidlab_units::{Nanos, Sectors};
@@ -16,12 +16,7 @@ fn preset() -> DiskParameters {
 }
 
 fn modelled(tags: usize) -> DeviceConfig {
-    let model = DiskModel::Modelled {
-        parameters: Box::new(preset()),
-        phase: Nanos(1_234_567),
-        random: Stream::new(5).fork("disk", 0),
-    };
-    let mut config = DeviceConfig::new(model, "modelled");
+    let mut config = DeviceConfig::new(disk().into(), "modelled");
     config.tags = tags;
     config
 }

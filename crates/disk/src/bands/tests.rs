@@ -1,4 +1,5 @@
-use super::{Band, Bands, BandsError, Load, Medium};
+use super::{Band, Bands, BandsError, Load};
+use crate::medium::Medium;
 use std::fmt::Write;
 
 /// Every band that there must be, each of its own width.

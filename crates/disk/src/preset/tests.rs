@@ -121,12 +121,13 @@ fn numbers_arrive_in_their_units() {
     let preset = Preset::parse("disk.toml", SHIPPED).expect("the shipped preset is valid");
     let disk = preset.parameters("strict").expect("a set");
     assert_eq!(disk.capacity, Sectors(7_814_037_168));
-    assert_eq!(disk.revolution, Nanos(8_333_333));
-    assert_eq!(disk.overhead_idle, Nanos(304_200));
-    assert_eq!(disk.scheduling.margin_ns, 522_400);
-    assert_eq!(disk.seek.settle_ns.round(), 766_200.0);
-    assert_eq!(disk.stream.follow_on_wait, Nanos::from_micros(35));
-    assert_eq!(disk.stream.visit_budget, Some(Bytes(3 << 20)));
+    let platters = disk.medium.platters().unwrap();
+    assert_eq!(platters.revolution, Nanos(8_333_333));
+    assert_eq!(platters.overhead_idle, Nanos(304_200));
+    assert_eq!(platters.scheduling.margin_ns, 522_400);
+    assert_eq!(platters.seek.settle_ns.round(), 766_200.0);
+    assert_eq!(platters.stream.follow_on_wait, Nanos::from_micros(35));
+    assert_eq!(platters.stream.visit_budget, Some(Bytes(3 << 20)));
     assert_eq!(disk.rate_curve[0].bytes_per_second, 173_900.0 * 1024.0);
 }
 
@@ -137,7 +138,10 @@ fn a_set_replaces_what_all_share_and_keeps_the_source() {
         "[set.joint.parameters]\nread_segments = { value = 8, source = \"a try\" }",
     );
     let preset = Preset::parse("disk.toml", &text).expect("valid");
-    let segments = |set: &str| preset.parameters(set).expect("a set").segments;
+    let segments = |set: &str| {
+        let disk = preset.parameters(set).expect("a set");
+        disk.medium.platters().expect("it has platters").segments
+    };
     assert_eq!((segments("strict"), segments("joint")), (16, 8));
     let source = |set: &str| {
         let numbers = preset.provenance(set).expect("a set");
@@ -171,4 +175,18 @@ fn a_set_is_fitted_where_any_of_its_numbers_is() {
     let preset = Preset::parse("disk.toml", &text).expect("valid");
     assert_eq!(preset.is_fitted("strict"), Ok(false));
     assert_eq!(basis(&preset, "seek_settle_ms"), Basis::Assumed);
+}
+
+#[test]
+fn a_number_of_another_medium_is_refused() {
+    let flash = include_str!("../../../../disks/ssd950pro.toml");
+    let number = "revolution_us = { value = 8333.333, source = \"a try\" }";
+    let text = flash.replacen("flash_dies", &format!("{number}\nflash_dies"), 1);
+    let error = Preset::parse("disk.toml", &text).expect_err("flash does not turn");
+    assert!(
+        error
+            .to_string()
+            .contains("`revolution_us` is not a parameter"),
+        "{error}"
+    );
 }

@@ -55,7 +55,7 @@ impl Models {
         };
         while self.models.len() <= disk {
             let mut random = random.fork("model", self.models.len() as u64);
-            let phase = Nanos(random.below(parameters.revolution.0));
+            let phase = parameters.some_angle(&mut random);
             self.models
                 .push(Disk::new(parameters.clone(), phase, random));
         }

@@ -1,11 +1,11 @@
 //! The arm: what it does next, and what an operation's end brings.
 
-use super::{Arm, Disk, Work};
+use super::scheduling::{Candidate, Departure, Mechanics};
+use super::{Arm, Platters, Work};
 use crate::command::Completion;
-use crate::scheduling::{Candidate, Departure, Mechanics};
 use raidlab_units::Nanos;
 
-impl Disk {
+impl Platters {
     /// New work has come: the arm takes it if it is free.
     pub(super) fn wake(&mut self, now: u64) {
         let ready = now + self.parameters.overhead_idle.0;

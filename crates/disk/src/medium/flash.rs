@@ -14,14 +14,18 @@
 //! disk that has been full for long writes slower than this. Everything but the
 //! interface is known when a command comes, so a command's end is computed at once.
 
-use crate::command::{Command, CommandKind};
+use super::{Facts, Mechanism, MediumKind, Number};
+use crate::command::{Command, CommandKind, Completion};
+use crate::interface::Interface;
+use crate::parameters::{DiskParameters, ParameterError};
+use raidlab_random::Stream;
 use raidlab_units::{Bytes, Nanos, SECTOR_BYTES};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 /// Numbers of a solid-state disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FlashParameters {
+pub struct Parameters {
     /// Dies that work side by side, at least 1.
     pub dies: usize,
     /// What a die reads or programs at a time; whole sectors.
@@ -32,10 +36,116 @@ pub struct FlashParameters {
     pub program: Nanos,
 }
 
+impl MediumKind for Parameters {
+    type Mechanism = FlashDisk;
+
+    const FACTS: Facts = Facts {
+        rotational: false,
+        like: None,
+        shared_names: &[
+            "capacity_sectors",
+            "overhead_cached_ms",
+            "interface_bytes_per_second",
+            "write_window",
+        ],
+        own_names: &[
+            "flash_dies",
+            "flash_page_bytes",
+            "flash_read_us",
+            "flash_program_us",
+        ],
+    };
+
+    fn blank() -> Self {
+        Self {
+            dies: 0,
+            page: Bytes(0),
+            read: Nanos::ZERO,
+            program: Nanos::ZERO,
+        }
+    }
+
+    fn set(&mut self, name: &str, value: Number) -> bool {
+        match name {
+            "flash_dies" => self.dies = value.count(),
+            "flash_page_bytes" => self.page = Bytes(value.whole()),
+            "flash_read_us" => self.read = value.microseconds(),
+            "flash_program_us" => self.program = value.microseconds(),
+            _ => return false,
+        }
+        true
+    }
+
+    fn validate(&self, _disk: &DiskParameters) -> Result<(), ParameterError> {
+        let is_one = (1..=4096).contains(&self.dies)
+            && (512..=1 << 20).contains(&self.page.0)
+            && self.page.0.is_multiple_of(512)
+            && self.read < Nanos::SECOND
+            && self.program < Nanos::SECOND;
+        if is_one {
+            return Ok(());
+        }
+        Err(ParameterError {
+            field: "flash",
+            problem: "1 to 4096 dies, pages of 512 bytes to 1 MiB, times below 1 s",
+        })
+    }
+
+    fn build(&self, disk: &DiskParameters, _angle: Nanos, _random: Stream) -> FlashDisk {
+        FlashDisk {
+            interface: Interface::new(disk),
+            flash: Flash::new(*self, disk.write_window),
+        }
+    }
+}
+
+/// A solid-state disk at work.
+#[derive(Debug, Clone)]
+pub(crate) struct FlashDisk {
+    interface: Interface,
+    flash: Flash,
+}
+
+impl Mechanism for FlashDisk {
+    fn submit(&mut self, now: u64, command: &Command) {
+        let bytes = command.count.0 * SECTOR_BYTES;
+        let ready = now + self.interface.overhead;
+        match command.kind {
+            CommandKind::Read => {
+                let served = self.flash.serve(ready, command);
+                self.interface.transfer(served, bytes, command.tag);
+            }
+            CommandKind::Write | CommandKind::WriteThrough => {
+                let time = self.interface.transfer_time(bytes);
+                let arrived = self.flash.receive(ready, time);
+                let served = self.flash.serve(arrived, command);
+                self.interface.complete(served, command.tag);
+            }
+            CommandKind::Flush => {
+                let served = self.flash.serve(ready, command);
+                self.interface.complete(served, command.tag);
+            }
+            CommandKind::Discard => self.interface.discard(now, command.tag),
+        }
+    }
+
+    fn next_event(&self) -> u64 {
+        self.interface.next()
+    }
+
+    fn advance(&mut self, now: u64, completions: &mut Vec<Completion>) {
+        self.interface.hand_over(now, completions);
+    }
+
+    fn is_quiet(&self) -> bool {
+        self.interface.is_quiet()
+    }
+}
+
 /// The dies and the buffer.
 #[derive(Debug, Clone)]
 pub(crate) struct Flash {
-    parameters: FlashParameters,
+    parameters: Parameters,
     /// When the way in is free: data go in and out side by side.
     incoming: u64,
     /// When each die is free.
@@ -47,7 +157,7 @@ pub(crate) struct Flash {
 }
 
 impl Flash {
-    pub(crate) fn new(parameters: FlashParameters, buffer: usize) -> Self {
+    pub(crate) fn new(parameters: Parameters, buffer: usize) -> Self {
         Self {
             incoming: 0,
             free: vec![0; parameters.dies.max(1)],

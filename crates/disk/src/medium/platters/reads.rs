@@ -1,12 +1,12 @@
 //! Reads: what the cache answers, what the head is about to reach, what waits,
 //! and how far the arm reads ahead.
 
-use super::{Arm, Disk, Work};
+use super::scheduling::Candidate;
+use super::{Arm, Platters, Work};
 use crate::command::Command;
-use crate::scheduling::Candidate;
 use raidlab_units::Nanos;
 
-impl Disk {
+impl Platters {
     pub(super) fn read_ahead_on(&self) -> bool {
         self.parameters.segments > 0
     }
@@ -26,8 +26,8 @@ impl Disk {
                     let span = self.read_ahead_distance(&read, true);
                     self.segments.read(read.start, read.end, span);
                     self.extend_streaming(index, &read);
-                    let ready = now + self.parameters.overhead_cached.0;
-                    self.transfer(ready, read.bytes, command.tag);
+                    let ready = now + self.interface.overhead;
+                    self.interface.transfer(ready, read.bytes, command.tag);
                     return;
                 }
                 if self.serve_from_stream(index, &read) {
@@ -51,7 +51,8 @@ impl Disk {
             .iter()
             .any(|write| write.start <= read.start && read.end <= write.end);
         if held {
-            self.transfer(now + self.parameters.overhead_cached.0, read.bytes, tag);
+            self.interface
+                .transfer(now + self.interface.overhead, read.bytes, tag);
         }
         held
     }
@@ -176,7 +177,7 @@ impl Disk {
         while let Some(index) = self.reads.candidates().iter().position(inside) {
             let read = self.reads.remove(index);
             if let Some(tag) = read.tag {
-                self.transfer(now, read.bytes, tag);
+                self.interface.transfer(now, read.bytes, tag);
             }
         }
     }

@@ -2,7 +2,7 @@
 //! a microsecond, a revolution is 8 ms, every move takes 1 ms.
 
 use super::{Candidate, Departure, Mechanics, Order, Pool, Scheduling};
-use crate::seek::SeekCurve;
+use crate::medium::platters::seek::SeekCurve;
 use crate::surface::{RatePoint, Surface};
 use raidlab_units::Sectors;
 

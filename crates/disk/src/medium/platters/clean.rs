@@ -1,13 +1,13 @@
 //! What a shingled disk does beside: where writes go, where reads find them, and when
 //! bands are cleaned.
 
-use super::{Arm, Disk, Work};
+use super::scheduling::Candidate;
+use super::{Arm, Platters, Work};
 use crate::command::Command;
-use crate::scheduling::Candidate;
-use crate::shingles::{Dirty, Kept, Shingles};
+use crate::medium::shingles::{Dirty, Kept, Shingles};
 use raidlab_units::SECTOR_BYTES;
 
-impl Disk {
+impl Platters {
     /// Moves a write to the head of the persistent cache if that is where it goes.
     pub(super) fn place_write(&mut self, write: &mut Candidate, command: &Command) {
         let Some(shingles) = &mut self.shingles else {
@@ -45,7 +45,7 @@ impl Disk {
     /// The position of an offset in the persistent cache: behind the last sector, at
     /// the rate there.
     fn cache_position(&self, offset: u64) -> u64 {
-        let capacity = self.parameters.capacity.0;
+        let capacity = self.capacity.0;
         let end = self.surface.position(capacity);
         let tail = 2048.min(capacity);
         let time = end - self.surface.position(capacity - tail);

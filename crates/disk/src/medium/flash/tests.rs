@@ -4,7 +4,7 @@ use super::*;
 use raidlab_units::Sectors;
 
 fn flash(buffer: usize) -> Flash {
-    let parameters = FlashParameters {
+    let parameters = Parameters {
         dies: 4,
         page: Bytes(8192),
         read: Nanos(100),

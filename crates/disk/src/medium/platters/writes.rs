@@ -1,9 +1,9 @@
 //! Writes: into the cache, through it, or waiting at its door; flushes.
 
-use super::{Arm, Disk, Work};
+use super::{Arm, Platters, Work};
 use crate::command::{Command, CommandKind};
 
-impl Disk {
+impl Platters {
     pub(super) fn submit_write(&mut self, now: u64, command: Command) {
         if self.read_ahead_on() {
             let start = self.surface.position(command.start.0);
@@ -21,7 +21,7 @@ impl Disk {
     /// Whether the write cache, and where it goes there a shingled disk's own, take a
     /// write.
     fn has_room(&self, command: &Command) -> bool {
-        self.dirty.len() < self.parameters.write_window.max(1) && !self.must_wait(command)
+        self.dirty.len() < self.write_window.max(1) && !self.must_wait(command)
     }
 
     /// A write is on the medium, or a band is clean: one that waits at the door comes
@@ -36,16 +36,15 @@ impl Disk {
     }
 
     pub(super) fn accept_write(&mut self, now: u64, command: &Command) {
-        let through =
-            command.kind == CommandKind::WriteThrough || self.parameters.write_window == 0;
+        let through = command.kind == CommandKind::WriteThrough || self.write_window == 0;
         let mut write = self.candidate(now, command, through.then_some(command.tag));
         self.place_write(&mut write, command);
         self.dirty.insert(write);
         if through {
             self.awaited += 1;
         } else {
-            let ready = now + self.parameters.overhead_cached.0;
-            self.transfer(ready, write.bytes, command.tag);
+            let ready = now + self.interface.overhead;
+            self.interface.transfer(ready, write.bytes, command.tag);
         }
     }
 
@@ -58,7 +57,7 @@ impl Disk {
             }
         );
         if self.dirty.is_empty() && self.door.is_empty() && !destaging {
-            self.complete_at(now + self.parameters.overhead_cached.0, tag);
+            self.interface.complete(now + self.interface.overhead, tag);
             return;
         }
         self.sequence += 1;
@@ -80,7 +79,7 @@ impl Disk {
         let flushes = std::mem::take(&mut self.flushes);
         for (tag, sequence) in flushes {
             if oldest > sequence {
-                self.complete_at(now, tag);
+                self.interface.complete(now, tag);
             } else {
                 self.flushes.push((tag, sequence));
             }

@@ -12,7 +12,7 @@
 //! This is the shortest-access-time-first of Jacobson and Wilkes (HPL-CSP-91-7,
 //! 1991) with the imperfection that real drives show.
 
-use crate::seek::SeekCurve;
+use super::seek::SeekCurve;
 use crate::surface::Surface;
 
 /// More revolutions than any seek takes: a second at most, each of them a

@@ -1,0 +1,87 @@
+//! What every disk has between its medium and the host: the overhead of a command, the
+//! transfer of its data one after the other, and the completions in the order of their
+//! times.
+
+use crate::command::Completion;
+use crate::parameters::DiskParameters;
+use raidlab_units::Nanos;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// The controller and the wire of one disk.
+#[derive(Debug, Clone)]
+pub(crate) struct Interface {
+    /// Before a command that the cache answers.
+    pub(crate) overhead: u64,
+    bytes_per_second: f64,
+    discard: u64,
+    /// When the way out is free.
+    free: u64,
+    /// Time, order and tag of what is complete by then.
+    done: BinaryHeap<Reverse<(u64, u64, u64)>>,
+    order: u64,
+}
+
+impl Interface {
+    pub(crate) fn new(parameters: &DiskParameters) -> Self {
+        Self {
+            overhead: parameters.overhead_cached.0,
+            bytes_per_second: parameters.interface.0,
+            discard: parameters.discard.unwrap_or(Nanos::ZERO).0,
+            free: 0,
+            done: BinaryHeap::new(),
+            order: 0,
+        }
+    }
+
+    /// How long so many bytes take to cross the interface, in nanoseconds.
+    #[expect(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a transfer takes well under a second"
+    )]
+    pub(crate) fn transfer_time(&self, bytes: u64) -> u64 {
+        (bytes as f64 / self.bytes_per_second * 1e9) as u64
+    }
+
+    /// Completes `tag` when so many bytes, ready at `ready`, have crossed to the host.
+    pub(crate) fn transfer(&mut self, ready: u64, bytes: u64, tag: u64) {
+        self.free = self.free.max(ready) + self.transfer_time(bytes);
+        self.complete(self.free, tag);
+    }
+
+    /// Completes `tag` at `time`.
+    pub(crate) fn complete(&mut self, time: u64, tag: u64) {
+        self.order += 1;
+        self.done.push(Reverse((time, self.order, tag)));
+    }
+
+    /// Completes a discard that came at `now`: it needs neither arm nor dies, only the time
+    /// that the preset gives for it.
+    pub(crate) fn discard(&mut self, now: u64, tag: u64) {
+        self.complete(now + self.overhead + self.discard, tag);
+    }
+
+    /// When the next command is complete; `u64::MAX` for never.
+    #[inline]
+    pub(crate) fn next(&self) -> u64 {
+        self.done.peek().map_or(u64::MAX, |entry| entry.0.0)
+    }
+
+    /// Appends what is complete at `now`.
+    pub(crate) fn hand_over(&mut self, now: u64, completions: &mut Vec<Completion>) {
+        while let Some(&Reverse((time, _, tag))) = self.done.peek() {
+            if time > now {
+                break;
+            }
+            self.done.pop();
+            completions.push(Completion { tag });
+        }
+    }
+
+    /// Nothing is under way to the host.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.done.is_empty()
+    }
+}

@@ -1,0 +1,187 @@
+//! The numbers of arm and platters, and what preset files call them.
+
+use super::Platters;
+use super::scheduling::{Order, Scheduling};
+use super::seek::SeekCurve;
+use super::stream::StreamPolicy;
+use crate::medium::{Facts, MediumKind, Number};
+use crate::parameters::{DiskParameters, ParameterError, check};
+use raidlab_random::Stream;
+use raidlab_units::{Bytes, Nanos};
+
+/// Numbers of a mechanical disk.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PlatterParameters {
+    /// Time of a revolution.
+    pub revolution: Nanos,
+    /// The arm.
+    pub seek: SeekCurve,
+    /// The choice of the next command.
+    pub scheduling: Scheduling,
+    /// Command overhead before the arm can start, where the disk was idle or
+    /// reading ahead.
+    pub overhead_idle: Nanos,
+    /// What remains of it where it overlaps the command before.
+    pub overhead_queued: Nanos,
+    /// Read-ahead segments; 0 switches the read cache off.
+    pub segments: usize,
+    /// Longer settle before a write.
+    pub write_settle: Nanos,
+    /// Sequential streams.
+    pub stream: StreamPolicy,
+}
+
+impl MediumKind for PlatterParameters {
+    type Mechanism = Platters;
+
+    const FACTS: Facts = Facts {
+        rotational: true,
+        like: None,
+        shared_names: &[],
+        own_names: &[
+            "capacity_sectors",
+            "revolution_us",
+            "seek_settle_ms",
+            "seek_root_ms",
+            "seek_knee",
+            "seek_slope_ms",
+            "schedule_margin_ms",
+            "schedule_jitter_ms",
+            "schedule_age_weight",
+            "overhead_cached_ms",
+            "overhead_idle_ms",
+            "overhead_queued_ms",
+            "interface_bytes_per_second",
+            "read_segments",
+            "write_window",
+            "write_settle_ms",
+            "read_ahead_sequential_bytes",
+            "read_ahead_random_bytes",
+            "slack_seek_limit_ms",
+            "slack_limit_ms",
+            "follow_on_wait_us",
+            "visit_budget_bytes",
+            "visit_queue_limit",
+        ],
+    };
+
+    fn blank() -> Self {
+        Self {
+            revolution: Nanos::ZERO,
+            seek: SeekCurve {
+                settle_ns: 0.0,
+                root_ns: 0.0,
+                knee: 0.0,
+                slope_ns: 0.0,
+            },
+            scheduling: Scheduling {
+                order: Order::Rotation,
+                margin_ns: 0,
+                jitter_ns: 0,
+                age_weight: 0.0,
+                single_pool: false,
+            },
+            overhead_idle: Nanos::ZERO,
+            overhead_queued: Nanos::ZERO,
+            segments: 0,
+            write_settle: Nanos::ZERO,
+            stream: StreamPolicy {
+                sequential_read_ahead: Bytes(0),
+                random_read_ahead: Bytes(0),
+                slack_seek_limit: Nanos::ZERO,
+                slack_limit: Nanos::ZERO,
+                follow_on_wait: Nanos::ZERO,
+                visit_budget: None,
+                visit_queue_limit: 0,
+            },
+        }
+    }
+
+    fn set(&mut self, name: &str, number: Number) -> bool {
+        let (value, whole) = (number.value, number.whole());
+        match name {
+            "revolution_us" => self.revolution = number.microseconds(),
+            "seek_settle_ms" => self.seek.settle_ns = value.max(0.0) * 1e6,
+            "seek_root_ms" => self.seek.root_ns = value.max(0.0) * 1e6,
+            "seek_knee" => self.seek.knee = value,
+            "seek_slope_ms" => self.seek.slope_ns = value.max(0.0) * 1e6,
+            "schedule_margin_ms" => self.scheduling.margin_ns = number.milliseconds().0,
+            "schedule_jitter_ms" => self.scheduling.jitter_ns = number.milliseconds().0,
+            "schedule_age_weight" => self.scheduling.age_weight = value,
+            "overhead_idle_ms" => self.overhead_idle = number.milliseconds(),
+            "overhead_queued_ms" => self.overhead_queued = number.milliseconds(),
+            "read_segments" => self.segments = number.count(),
+            "write_settle_ms" => self.write_settle = number.milliseconds(),
+            "read_ahead_sequential_bytes" => self.stream.sequential_read_ahead = Bytes(whole),
+            "read_ahead_random_bytes" => self.stream.random_read_ahead = Bytes(whole),
+            "slack_seek_limit_ms" => self.stream.slack_seek_limit = number.milliseconds(),
+            "slack_limit_ms" => self.stream.slack_limit = number.milliseconds(),
+            "follow_on_wait_us" => self.stream.follow_on_wait = number.microseconds(),
+            "visit_budget_bytes" => {
+                self.stream.visit_budget = (whole > 0).then_some(Bytes(whole));
+            }
+            "visit_queue_limit" => self.stream.visit_queue_limit = number.count(),
+            _ => return false,
+        }
+        true
+    }
+
+    fn validate(&self, _disk: &DiskParameters) -> Result<(), ParameterError> {
+        let seek = &self.seek;
+        let within = |time: &f64| (0.0..1e9).contains(time);
+        let is_short = |time: Nanos| time < Nanos::SECOND;
+        check(&[
+            (
+                "revolution",
+                (1_000_000..100_000_000).contains(&self.revolution.0),
+                "must be between 1 ms and 100 ms",
+            ),
+            (
+                "seek",
+                [seek.settle_ns, seek.root_ns, seek.slope_ns]
+                    .iter()
+                    .all(within),
+                "times must be between 0 and 1 s",
+            ),
+            (
+                "seek.knee",
+                (0.0..=1.0).contains(&seek.knee),
+                "must be 0 to 1",
+            ),
+            (
+                "scheduling",
+                self.scheduling.margin_ns < self.revolution.0
+                    && self.scheduling.jitter_ns < self.revolution.0,
+                "margin and jitter must be below a revolution",
+            ),
+            (
+                "scheduling.age_weight",
+                (0.0..=1.0).contains(&self.scheduling.age_weight),
+                "must be 0 to 1",
+            ),
+            (
+                "overhead",
+                is_short(self.overhead_idle) && is_short(self.overhead_queued),
+                "must be below 1 s",
+            ),
+            (
+                "write_settle",
+                is_short(self.write_settle),
+                "must be below 1 s",
+            ),
+            ("segments", self.segments <= 4096, "must be at most 4096"),
+        ])
+    }
+
+    fn build(&self, disk: &DiskParameters, angle: Nanos, random: Stream) -> Platters {
+        Platters::new(disk, self, None, angle, random)
+    }
+
+    fn platters(&self) -> Option<&Self> {
+        Some(self)
+    }
+
+    fn platters_mut(&mut self) -> Option<&mut Self> {
+        Some(self)
+    }
+}
