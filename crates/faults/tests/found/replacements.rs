@@ -60,3 +60,52 @@ fn a_mirror_is_filled_below_what_was_being_written() {
     let options = Options::plain(Level::Raid10, Layout::Copies(copies), 3, (8, 160));
     a_write_passes_an_orphan_that_is_full(100, options);
 }
+
+/// A replacement held what the last current copy of a block held, which was lost with its
+/// disk, and the block's other member, which had missed a write, was taken by force. Both
+/// served reads, one after the other, and no sync ever made them agree.
+#[test]
+fn what_is_being_filled_begins_anew_behind_a_member_taken_by_force() {
+    let copies = Copies {
+        near: 2,
+        far: 1,
+        offset: false,
+        far_sets: FarSets::None,
+    };
+    let options = Options {
+        growth: 264,
+        bitmap_chunk: Some(8),
+        write_through: true,
+        tear: tear(10, 40, 100),
+        latency_low_ns: 50_000,
+        latency_high_ns: 50_000,
+        sync_depth: 16,
+        write_policy: WritePolicy::Md4_1(RmwLevel::Enabled),
+        stripes: 1,
+        depth: 1,
+        overlaps: false,
+        over_budget: true,
+        ..Options::plain(Level::Raid10, Layout::Copies(copies), 3, (128, 384))
+    };
+    let cut = restart(7_065_843_876_961_993_937, Some(2), false, None);
+    let script = [
+        after(276_941, Action::Administer(Verb::Replace { member: 2 })),
+        after(0, Action::Fail { member: 1 }),
+        after(0, write(128, 384)),
+        after(
+            46_742,
+            Action::Stop(restart(9_977_951_510_936_591_773, None, true, None)),
+        ),
+        after(0, Action::Lose { member: 2 }),
+        after(193_418, Action::PowerCut(cut)),
+        after(393_008, Action::Flush),
+        after(
+            0,
+            Action::Read {
+                start: 347,
+                count: 1,
+            },
+        ),
+    ];
+    keeps(30_000_465_092, options, &script);
+}

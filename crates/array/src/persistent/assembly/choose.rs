@@ -228,7 +228,9 @@ impl Chosen {
     /// What was being written at a crash may differ on such a member even where
     /// it is filled, and a resync is among those in sync alone. One that is an
     /// event behind may have been about to be told just that: by the newest
-    /// superblock the array is in sync again, but its own offset is from before.
+    /// superblock the array is in sync again, but its own offset is from before. A member
+    /// that is taken by force may lack what they have, and reads must not go to and fro
+    /// between the two: then they are filled anew.
     fn admit_recovering(&mut self, view: &View) {
         let same_below = match &self.bitmap {
             _ if view.array().resync_offset == Superblock::IN_SYNC
@@ -248,6 +250,10 @@ impl Chosen {
             let Some(Part::Recovering(_, admission) | Part::Replacing(_, admission)) = part else {
                 continue;
             };
+            if !self.forced.is_empty() {
+                *admission = Admission::From(Sectors::ZERO);
+                continue;
+            }
             let superblock = view.candidates[at].superblock();
             let is_told = superblock.events == view.array().events
                 || mutation::is(Mutation::UntoldOffsetTrusted);
@@ -318,6 +324,7 @@ impl Chosen {
                 continue;
             };
             let by_bitmap = self.ranges_missed(view, at);
+            let by_bitmap = by_bitmap.filter(|_| self.forced.is_empty());
             let number = view.candidates[at].superblock().device_number;
             if view.is_absent(number) {
                 // Its superblock is hardly older than the newest: given its slot
