@@ -124,12 +124,14 @@ pub fn events(disk: &Pages, version: Version) -> Option<u64> {
 }
 
 /// Whether a disk's superblock counts another disk, under the number that it
-/// has by now, as in service.
+/// has by now, as in service. Its own number is that of nobody else, though another one
+/// may have been given it since, by the other side of a split.
 #[must_use]
 pub fn knows(disk: &Pages, other: &Pages, version: Version) -> bool {
     let other = Superblock::read(other, version);
     let own = Superblock::read(disk, version);
-    other.is_some_and(|other| own.is_some_and(|own| own.role(other.device).is_some()))
+    let is_counted = |own: &Superblock, number| number != own.device && own.role(number).is_some();
+    other.is_some_and(|other| own.is_some_and(|own| is_counted(&own, other.device)))
 }
 
 impl Said {
