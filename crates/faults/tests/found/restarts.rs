@@ -373,3 +373,90 @@ fn a_spare_that_has_not_heard_of_its_slot_does_not_claim_it() {
     ];
     keeps(30_000_171_358, options, &script);
 }
+
+/// A replay did without a member that was one event ahead, and named it in the log
+/// superblock. The next start believed that member's superblock, found the array clean, and
+/// wrote a log superblock that named nobody: the start after that took the member as current.
+#[test]
+fn whom_a_replay_did_without_stays_named_when_nothing_is_replayed() {
+    let layout = Layout::Parity(ParityLayout::ParityLast);
+    let options = Options {
+        version: Version::V1_0,
+        log: true,
+        tear: tear(40, 40, 80),
+        sync_block: 1024,
+        sync_depth: 16,
+        window: 16,
+        write_policy: WritePolicy::Md4_1(RmwLevel::Disabled),
+        stripes: 256,
+        depth: 16,
+        overlaps: false,
+        ..Options::plain(Level::Raid4, layout, 2, (16, 512))
+    };
+    let durable = |start, count| Action::Write {
+        start,
+        count,
+        force_unit_access: true,
+    };
+    let cut = |seed, missing, stale| Action::PowerCut(restart(seed, missing, stale, None));
+    let script = [
+        after(0, Action::Settle),
+        after(326_447, write(167, 5)),
+        after(327_486, durable(282, 3)),
+        after(124_411, write(373, 33)),
+        after(269_937, cut(10_991_055_336_032_446_802, None, true)),
+        after(477_399, cut(9_147_661_596_013_873_849, Some(1), false)),
+        after(0, cut(13_060_516_289_773_058_306, None, true)),
+        after(221_469, durable(383, 15)),
+        after(129_648, cut(10_209_275_127_162_115_222, None, true)),
+        after(0, cut(14_610_708_228_096_115_739, None, false)),
+    ];
+    keeps(30_000_253_104, options, &script);
+}
+
+/// One sector of a member's bitmap could not be read. So nobody knew how long the bitmap is,
+/// and so where the log begins: the array started without its log, as if it had none.
+#[test]
+fn a_bitmap_that_cannot_be_read_does_not_hide_the_log() {
+    let layout = Layout::Parity(ParityLayout::LeftAsymmetric);
+    let options = Options {
+        bitmap_chunk: Some(64),
+        log: true,
+        write_through: true,
+        tear: tear(10, 10, 0),
+        latency_low_ns: 1_000_000,
+        latency_high_ns: 1_000_000,
+        sync_block: 1024,
+        window: 128,
+        stripes: 256,
+        depth: 1,
+        overlaps: false,
+        ..Options::plain(Level::Raid6, layout, 6, (8, 288))
+    };
+    let again = Action::Mend {
+        fresh: false,
+        healed: true,
+    };
+    let noted = Action::NoteBad {
+        member: 4,
+        sector: 50,
+        count: 2,
+    };
+    let unreadable = Action::UnreadableMetadata {
+        member: 4,
+        sector: 2_256_406_277_334_896_662,
+    };
+    let cut = restart(9_625_915_329_020_234_518, None, false, None);
+    let script = [
+        after(17_738_064_558, Action::Drain),
+        after(0, Action::Fail { member: 4 }),
+        after(1_389_862_302, Action::Drain),
+        after(0, noted),
+        after(0, again),
+        after(0, unreadable),
+        after(0, write(20, 2)),
+        after(1_572_013, write(633, 3)),
+        after(0, Action::PowerCut(cut)),
+    ];
+    keeps(30_000_212_724, options, &script);
+}
