@@ -427,10 +427,14 @@ impl PersistentArray {
             return;
         };
         device.set_bad(start, count, bad);
+        let start = device.own.data_offset + start;
+        let end = start + count;
+        let span = Span { start, end };
         if bad {
-            let start = device.own.data_offset + start;
-            let end = start + count;
-            replacement.data.remove(Span { start, end });
+            replacement.data.remove(span);
+        } else if replacement.stage == Stage::Copying {
+            // By a write that may have been sent before the replacement began.
+            replacement.data.insert(span);
         }
     }
 

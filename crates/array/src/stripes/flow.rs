@@ -140,10 +140,14 @@ impl StripeArray {
             if is_read && mutated(Mutation::ReadErrorIgnored) {
                 result = Ok(());
             }
-            if result == Err(MemberError::Gone) {
+            // What is no request's own write has no other way to tell of its failure.
+            let is_fatal = matches!(command.role, Role::Flush(_) | Role::Log | Role::Wipe(_))
+                && !mutated(Mutation::WriteErrorIgnored);
+            if result == Err(MemberError::Gone) || is_fatal && result.is_err() {
                 self.lose_member(command.slot, out);
             }
         } else {
+            // Another member has the slot by now, which has not failed.
             result = Err(MemberError::Gone);
         }
         match command.role {
@@ -165,14 +169,9 @@ impl StripeArray {
                 }
                 array.job_written(job, out)
             }),
-            Role::Flush(number) => self.flush_part_done(number, command.slot, result, out),
-            Role::Log => {
-                if result.is_err() {
-                    self.lose_member(command.slot, out);
-                }
-                self.log_part_done(out);
-            }
-            Role::Wipe(scratch) => self.wipe_done(command.slot, scratch, result, out),
+            Role::Flush(number) => self.flush_part_done(number, out),
+            Role::Log => self.log_part_done(out),
+            Role::Wipe(scratch) => self.wipe_more(scratch, out),
         }
     }
 

@@ -2,9 +2,7 @@
 
 use super::flow::{Role, Transfer};
 use super::{Mutation, StripeArray, mutated};
-use crate::request::{
-    BufferId, MemberError, Operation, Outputs, Purpose, RequestError, RequestId, Slot,
-};
+use crate::request::{BufferId, Operation, Outputs, Purpose, RequestError, RequestId};
 
 /// A flush of all members.
 #[derive(Debug)]
@@ -59,16 +57,7 @@ impl StripeArray {
         }
     }
 
-    pub(super) fn flush_part_done(
-        &mut self,
-        number: u64,
-        slot: Slot,
-        result: Result<(), MemberError>,
-        out: &mut Outputs,
-    ) {
-        if result.is_err() && !mutated(Mutation::WriteErrorIgnored) {
-            self.lose_member(slot, out);
-        }
+    pub(super) fn flush_part_done(&mut self, number: u64, out: &mut Outputs) {
         if let Some(flush) = self.flushes.get_mut(&number) {
             flush.outstanding -= 1;
             if flush.outstanding == 0 {

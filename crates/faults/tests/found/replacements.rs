@@ -6,6 +6,13 @@ use raidlab_faults::Options;
 use raidlab_faults::script::{Action, Verb};
 use raidlab_geometry::{Copies, FarSets, Layout, Level, ParityLayout};
 
+const fn mend(fresh: bool) -> Action {
+    Action::Mend {
+        fresh,
+        healed: true,
+    }
+}
+
 /// Writes that were under way when the replacement of a lost member took its slot left it
 /// out, and its superblock said all the same that it was filled there: once the array was
 /// stopped, nobody knew that what lies there is old.
@@ -108,4 +115,82 @@ fn what_is_being_filled_begins_anew_behind_a_member_taken_by_force() {
         ),
     ];
     keeps(30_000_465_092, options, &script);
+}
+
+/// A write that had been sent before the replacement began gave a bad block its bytes, so
+/// that it was no longer bad when that was recorded; the new member never got it.
+#[test]
+fn a_bad_block_that_is_written_while_its_member_is_replaced_is_copied() {
+    let options = Options {
+        bitmap_chunk: Some(128),
+        write_through: true,
+        latency_low_ns: 50_000,
+        latency_high_ns: 50_000,
+        sync_block: 1024,
+        sync_depth: 1,
+        window: 8,
+        write_policy: WritePolicy::Md4_1(RmwLevel::Disabled),
+        depth: 1,
+        overlaps: false,
+        ..Options::plain(Level::Raid1, Layout::None, 2, (32, 256))
+    };
+    let noted = Action::NoteBad {
+        member: 0,
+        sector: 31,
+        count: 2,
+    };
+    let script = [
+        after(15_719_721_034, Action::Drain),
+        after(0, Action::Fail { member: 0 }),
+        after(2_811_795_565, Action::Drain),
+        after(0, noted),
+        after(0, mend(false)),
+        after(1_849_807, write(4, 1)),
+        after(1_437_814, write(21, 29)),
+        after(0, Action::Administer(Verb::Replace { member: 0 })),
+        after(35_208_184, Action::Flush),
+    ];
+    keeps(30_000_670_869, options, &script);
+}
+
+/// A flush that a lost disk answered late, with an error, when another one was in its slot,
+/// failed that one.
+#[test]
+fn a_late_answer_does_not_fail_the_successor() {
+    let layout = Layout::Parity(ParityLayout::ParityLast);
+    let options = Options {
+        bitmap_chunk: Some(16),
+        log: true,
+        write_through: true,
+        tear: tear(0, 40, 20),
+        latency_high_ns: 2_000_000,
+        sync_block: 128,
+        sync_depth: 1,
+        window: 16,
+        write_policy: WritePolicy::Md4_1(RmwLevel::Enabled),
+        stripes: 256,
+        overlaps: false,
+        ..Options::plain(Level::Raid4, layout, 4, (32, 288))
+    };
+    let slow = Action::Slow {
+        member: 3,
+        factor: 1000,
+    };
+    let read = |start, count| Action::Read { start, count };
+    let script = [
+        after(2_710_987, slow),
+        after(14_341_125, write(471, 1)),
+        after(0, write(398, 55)),
+        after(0, Action::Flush),
+        after(0, Action::Lose { member: 3 }),
+        after(933_403, Action::Flush),
+        after(2_643_323, write(128, 64)),
+        after(36_382_088, mend(false)),
+        after(17_189_400, read(261, 1)),
+        after(29_085_978, read(640, 7)),
+        after(0, write(661, 95)),
+        after(1_201_206, write(600, 78)),
+        after(0, Action::Lose { member: 1 }),
+    ];
+    keeps(30_000_666_938, options, &script);
 }

@@ -19,9 +19,7 @@ use super::super::config::BLOCK;
 use super::super::flow::{Role, Transfer};
 use super::record::Header;
 use super::{Batch, Log, Mutation, Placed, WIPE, Wipe, mutated};
-use crate::request::{
-    BufferId, ComputeStep, MemberError, Operation, Outputs, Purpose, ScratchId, Slot,
-};
+use crate::request::{BufferId, ComputeStep, Operation, Outputs, Purpose, ScratchId, Slot};
 use raidlab_geometry::SlotSet;
 use raidlab_units::Sectors;
 
@@ -157,7 +155,9 @@ impl StripeArray {
         self.wipe_more(scratch, out);
     }
 
-    fn wipe_more(&mut self, scratch: ScratchId, out: &mut Outputs) {
+    /// Sends the next part of a ring being emptied, or ends it: where nothing is left, and
+    /// where the member has failed.
+    pub(in super::super) fn wipe_more(&mut self, scratch: ScratchId, out: &mut Outputs) {
         let Some(log) = &mut self.log else {
             return;
         };
@@ -186,20 +186,5 @@ impl StripeArray {
         };
         wipe.next += transfer.count;
         self.issue(slot, Role::Wipe(scratch), transfer, out);
-    }
-
-    pub(in super::super) fn wipe_done(
-        &mut self,
-        slot: Slot,
-        scratch: ScratchId,
-        result: Result<(), MemberError>,
-        out: &mut Outputs,
-    ) {
-        let wipes = self.log.as_ref().map(|log| &log.wipes);
-        let dead = wipes.is_none_or(|wipes| wipes.get(&scratch).is_none_or(|wipe| wipe.dead));
-        if result.is_err() && !dead {
-            self.lose_member(slot, out);
-        }
-        self.wipe_more(scratch, out);
     }
 }
