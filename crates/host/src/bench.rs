@@ -76,7 +76,7 @@ impl HostBench {
     pub fn obstacle(&self, experiment: &Experiment) -> Result<(), HostError> {
         let machine = self.machine(experiment)?;
         let spec = session::spec(experiment)?;
-        let system = spec.system();
+        let system = &**spec;
         if !system.runs_on().contains(&machine.operating_system()) {
             return Err(HostError::Unsuitable {
                 what: format!("{} does not exist on this system", system.title()),

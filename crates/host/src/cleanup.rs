@@ -54,7 +54,7 @@ pub fn cleanup(machine: &Machine) -> Result<Cleaned, HostError> {
         }
     }
     for spec in kinds_of(machine) {
-        if let Err(error) = remove(spec.system(), machine, &marks, &mut cleaned) {
+        if let Err(error) = remove(&*spec, machine, &marks, &mut cleaned) {
             stays = stays.or(Some(error));
         }
     }
@@ -87,7 +87,7 @@ pub fn forget_if_clean(machine: &Machine) -> Result<(), HostError> {
         return Ok(());
     }
     for spec in kinds_of(machine) {
-        if !found(spec.system(), target)?.is_empty() {
+        if !found(&*spec, target)?.is_empty() {
             return Ok(());
         }
     }
@@ -153,36 +153,12 @@ fn devices(built: &Built) -> impl Iterator<Item = &str> {
     built.members.iter().map(|member| member.device.as_str())
 }
 
-/// One array of each kind that the machine's system has.
+/// One array of each kind that the machine's system has. The names of systems begin
+/// with bcache, which comes before what may be behind it.
 fn kinds_of(machine: &Machine) -> impl Iterator<Item = ArraySpec> {
     let system = machine.operating_system();
-    let kinds = every_kind().into_iter();
-    kinds.filter(move |spec| spec.system().runs_on().contains(&system))
-}
-
-/// The least that each kind of array is described by: what it is looked for
-/// with.
-const KINDS: [&str; 10] = [
-    // Before what may be behind it.
-    "bcache = { mode = \"writethrough\" }",
-    "md = { level = \"raid1\" }",
-    "btrfs = { data = \"raid1\" }",
-    "zfs = { topology = \"mirror\" }",
-    "lvm = { level = \"raid1\" }",
-    "gmirror = {}",
-    "gstripe = {}",
-    "graid3 = {}",
-    "gflash = {}",
-    "disk = {}",
-];
-
-/// One array of each kind.
-fn every_kind() -> Vec<ArraySpec> {
-    // They are all read in a test.
-    KINDS
-        .iter()
-        .filter_map(|text| toml::from_str(text).ok())
-        .collect()
+    let kinds = ArraySpec::one_of_each().into_iter();
+    kinds.filter(move |spec| spec.runs_on().contains(&system))
 }
 
 /// Arrays of a kind with names of ours; none where its program is missing,
@@ -191,15 +167,5 @@ fn found(system: &dyn ArraySystem, target: &dyn Target) -> Result<Vec<Built>, Ho
     match system.find(target, PREFIX) {
         Err(SystemError::Target(TargetError::NoProgram { .. })) => Ok(Vec::new()),
         found => Ok(found?),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_kind_is_looked_for() {
-        assert_eq!(every_kind().len(), KINDS.len());
     }
 }

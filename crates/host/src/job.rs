@@ -20,7 +20,7 @@ use raidlab_inventory::counters::{Activity, Snapshot, memory_state};
 use raidlab_lab::{EventKind, PlannedJob, TimedEvent, When};
 use raidlab_shell::{Frame, Output};
 use raidlab_store::{CellResult, Measurement, Operation, Records, Role, Scope, fact};
-use raidlab_systems::{ArraySpec, ArrayStatus, CacheState, read_all};
+use raidlab_systems::{ArrayStatus, CacheState, read_all};
 use raidlab_tools::ToolResult;
 use std::time::Duration;
 
@@ -30,11 +30,6 @@ const QUIET_S: u64 = 1;
 const QUIET_LIMIT_S: u64 = 30;
 /// Between two looks at a running tool.
 const LOOK: Duration = Duration::from_millis(50);
-/// After a drop of caches the ARC of OpenZFS stays as small as it may be until a thread
-/// that runs once a second lets it grow again (`arc_shrinker_scan`,
-/// `arc_reap_cb_check`). A job that fills it before loses the indirect blocks that it has
-/// not read yet: whether that happens is chance, and up to a quarter of the figure.
-const ARC_STAYS_SMALL: Duration = Duration::from_secs(2);
 /// How long a tool that is stopped may take to end.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -186,9 +181,7 @@ fn prepare(
         memory::facts(&drop.before, BEFORE_DROP, |name, value| {
             facts.add(name, value, "bytes", "/proc/meminfo");
         });
-        if matches!(session.spec, ArraySpec::Zfs(_)) {
-            rest(session, ARC_STAYS_SMALL, watcher)?;
-        }
+        rest(session, session.spec.idle_after_drop(), watcher)?;
     }
     let state = memory_state(&session.target, system)?;
     memory::facts(&state, BEFORE, |name, value| {

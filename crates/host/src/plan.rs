@@ -22,7 +22,7 @@ use std::time::Duration;
 /// # Errors
 /// When the subject cannot be built.
 pub fn needs(experiment: &Experiment) -> Result<Vec<Need>, HostError> {
-    let mut needs = spec(experiment)?.system().needs();
+    let mut needs = spec(experiment)?.needs();
     if let Some(filesystem) = &experiment.filesystem {
         needs.extend(filesystem.needs());
     }
@@ -69,7 +69,7 @@ pub fn invocations<'a>(
     machine: &Machine,
     experiment: &'a Experiment,
 ) -> Result<Vec<(&'a PlannedJob, Invocation)>, HostError> {
-    let system = spec(experiment)?.system();
+    let system = &**spec(experiment)?;
     let built = built(machine, experiment)?;
     let place = place(experiment, system, &built);
     let memory = memory_state(machine.target(), machine.system())?.total_bytes;
@@ -86,7 +86,7 @@ pub fn invocations<'a>(
 /// # Errors
 /// The first event that cannot.
 pub fn check_events(experiment: &Experiment, built: &Built) -> Result<(), HostError> {
-    let system = spec(experiment)?.system();
+    let system = &**spec(experiment)?;
     // LVM lets a member go only from a volume that is not active, and a mounted
     // one cannot be made so.
     let deactivates = |command: &Command| {
@@ -134,7 +134,7 @@ pub fn check_events(experiment: &Experiment, built: &Built) -> Result<(), HostEr
 /// # Errors
 /// When the experiment cannot run on the machine.
 pub fn plan(machine: &Machine, experiment: &Experiment) -> Result<String, HostError> {
-    let system = spec(experiment)?.system();
+    let system = &**spec(experiment)?;
     let built = built(machine, experiment)?;
     let mut text = Plan(String::new());
     let filesystem = match experiment.filesystem_label() {

@@ -91,7 +91,7 @@ impl<'a> Session<'a> {
     /// When a command fails; what was built is taken down again.
     pub fn begin(machine: &'a Machine, experiment: &'a Experiment) -> Result<Self, HostError> {
         let spec = spec(experiment)?;
-        let left = spec.system().find(machine.target(), PREFIX)?;
+        let left = spec.find(machine.target(), PREFIX)?;
         let own = format!("{PREFIX}0");
         if let Some(built) = left.iter().find(|built| built.name == own) {
             return Err(HostError::Taken {
@@ -126,7 +126,7 @@ impl<'a> Session<'a> {
             }
         });
         let built = built(machine, experiment)?;
-        let system = spec.system();
+        let system = &**spec;
         let create = system.create(&built)?;
         let standing = Standing::new(machine, experiment, system, target.clone(), built.clone());
         for command in create {
@@ -173,7 +173,7 @@ impl<'a> Session<'a> {
 
     /// The array's verbs.
     pub fn system(&self) -> &'a dyn ArraySystem {
-        self.spec.system()
+        &**self.spec
     }
 
     /// The whole experiment, as the place of a record.
@@ -204,7 +204,7 @@ impl<'a> Session<'a> {
     /// # Errors
     /// When the machine can no longer be reached.
     pub fn poll(&mut self) -> Result<(), HostError> {
-        let system = self.spec.system();
+        let system = self.system();
         self.sampler.poll(system, &self.built)
     }
 
@@ -302,7 +302,7 @@ impl<'a> Session<'a> {
     /// When something is still there afterwards.
     pub fn end(&mut self) -> Result<(), HostError> {
         // Its looks would keep a file system busy.
-        self.sampler.stop(self.spec.system(), &self.built);
+        self.sampler.stop(&**self.spec, &self.built);
         self.standing.take_down()
     }
 }

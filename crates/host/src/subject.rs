@@ -116,12 +116,8 @@ fn of_array(facts: &mut Facts, spec: &ArraySpec, count: usize, found: &[ReadBack
     if !spec.auxiliary().is_empty() {
         facts.add(fact::ARRAY_AUXILIARY, spec.auxiliary(), "", SUITE);
     }
-    if let ArraySpec::Btrfs(btrfs) = spec {
-        let compression = btrfs.compression.as_deref().unwrap_or("off");
-        facts.add(fact::COMPRESSION, compression, "", SUITE);
-    }
-    // Pools tell.
-    if !matches!(spec, ArraySpec::Zfs(_)) {
+    facts.maybe(fact::COMPRESSION, spec.compression(), "", SUITE);
+    if !spec.tells_deduplication() {
         facts.add(fact::DEDUPLICATION, "off", "", SUITE);
     }
 }

@@ -79,7 +79,7 @@ pub fn check(experiment: &Experiment, kernel: &Kernel, sizes: &[Bytes]) -> Resul
         .ok_or_else(|| Obstacle::ModelledOnly {
             subject: subject.name.clone(),
         })?;
-    let system = spec.system();
+    let system = &**spec;
     let linux = OperatingSystem::Linux;
     if !system.runs_on().contains(&linux) {
         let what = system.title();
@@ -130,7 +130,7 @@ pub fn check(experiment: &Experiment, kernel: &Kernel, sizes: &[Bytes]) -> Resul
 #[must_use]
 pub fn wants_openzfs(subject: &Subject) -> bool {
     let spec = subject.build.as_ref();
-    spec.is_some_and(|spec| spec.system().needs().contains(&Need::Module("zfs")))
+    spec.is_some_and(|spec| spec.needs().contains(&Need::Module("zfs")))
 }
 
 fn lacks(need: &Need, kernel: &Kernel) -> Option<String> {

@@ -365,7 +365,7 @@ mod tests {
                 .collect();
             for subject in &suite.subjects {
                 let build = subject.build.as_ref().expect("a table of how it is built");
-                let checked = build.system().check(&subject.choose(&members));
+                let checked = build.check(&subject.choose(&members));
                 assert!(
                     checked.is_ok(),
                     "{}: {}: {checked:?}",

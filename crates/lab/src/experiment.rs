@@ -8,7 +8,7 @@ use crate::suite::{
     Wait, Work,
 };
 use raidlab_store::{Cell, Measurement, Operation, Role, Setting};
-use raidlab_systems::{ArraySpec, FileSystemSpec};
+use raidlab_systems::FileSystemSpec;
 use raidlab_units::{Bytes, Nanos};
 use raidlab_workload::{JobError, JobSpec};
 
@@ -298,7 +298,7 @@ impl Experiment {
     #[must_use]
     pub fn may_sync(&self) -> bool {
         let build = self.subject.build.as_ref();
-        let resyncs = build.is_some_and(ArraySpec::has_first_sync);
+        let resyncs = build.is_some_and(|build| build.has_first_sync());
         let happens =
             |step: &PlannedStep| matches!(step, PlannedStep::Event(_) | PlannedStep::Check);
         resyncs || self.steps.iter().any(happens) || self.jobs().any(|job| !job.events.is_empty())

@@ -103,7 +103,7 @@ impl Experiment {
             },
         );
         if let Some(build) = subject.build.as_ref().filter(|_| built) {
-            header(&mut text, "built as", &build.system().title());
+            header(&mut text, "built as", &build.title());
         }
         if let Some(filesystem) = &self.filesystem {
             header(&mut text, "on", &filesystem_in_words(filesystem));
@@ -176,7 +176,7 @@ fn subjects_in_words(subjects: &[Subject]) -> String {
 fn subject_in_words(subject: &Subject) -> String {
     let mut text = format!("{}: {}", subject.name, subject.title);
     if let Some(build) = &subject.build {
-        let _ = write!(text, " ({})", build.system().title());
+        let _ = write!(text, " ({})", build.title());
     }
     let list = |positions: &[u16]| {
         let positions: Vec<String> = positions.iter().map(u16::to_string).collect();

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 pub mod bcache;
 mod blank;
 pub mod btrfs;
+mod described;
 pub mod disk;
 pub mod geom;
 pub mod gflash;
@@ -19,6 +20,8 @@ pub mod nbd;
 pub mod spec;
 pub(crate) mod steps;
 pub mod zfs;
+
+pub use described::Described;
 
 /// What runs on the machine, as far as arrays differ by it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -246,7 +249,7 @@ pub enum SystemError {
 }
 
 /// A kind of array of some operating system, with its settings decided.
-pub trait ArraySystem: Send + Sync {
+pub trait ArraySystem: Described + Send + Sync {
     /// What people call it, with its level: `md raid5`, `ZFS raidz1`.
     fn title(&self) -> String;
 

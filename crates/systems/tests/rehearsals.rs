@@ -30,7 +30,7 @@ fn replay(spec: &str, transcript: &str, size: u64) -> String {
     let spec: ArraySpec = toml::from_str(spec).expect("a spec");
     let machine = Recorded::from_transcript("recorded", transcript).expect("a transcript");
     let mut rehearsal = Rehearsal {
-        system: spec.system(),
+        system: &*spec,
         machine: &machine,
         array: &array,
         pause: || (),

@@ -68,7 +68,7 @@ fn frames_become_series_and_changes_of_state_events() {
         members: vec![member("/dev/loop0"), member("/dev/loop1")],
         folder: "/run/raidlab/raidlab0".to_owned(),
     };
-    let system = spec.system();
+    let system = &*spec;
     let begun = Instant::now();
     let mut sampler = Sampler::new(&machine, System::Linux, system, &built, None, begun).unwrap();
     for _ in 0..3 {

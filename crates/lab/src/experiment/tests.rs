@@ -319,7 +319,7 @@ fn built_in_suites_say_how_they_begin_where_it_matters() {
             .subjects
             .iter()
             .filter_map(|subject| subject.build.as_ref());
-        let matters = builds.any(raidlab_systems::ArraySpec::has_first_sync);
+        let matters = builds.any(|build| build.has_first_sync());
         assert_eq!(suite.begin == Begin::AsCreated, matters, "{}", suite.name);
     }
 }

@@ -38,7 +38,7 @@ fn main() -> Result<()> {
         folder: folder.clone(),
     };
     let mut rehearsal = Rehearsal {
-        system: spec.system(),
+        system: &*spec,
         machine: &machine,
         array: &array,
         pause: || sleep(Duration::from_millis(300)),

@@ -231,7 +231,6 @@ fn every_draw_of_cells_held_back_can_be_built_and_is_large_enough() {
                 .build
                 .as_ref()
                 .expect("md")
-                .system()
                 .check(&subject.choose(&members));
             assert!(checked.is_ok(), "{}: {checked:?}", subject.name);
         }

@@ -10,7 +10,7 @@ struct File {
 fn refused(text: &str) -> String {
     let text = format!("name = 'x'\n{text}");
     match toml::from_str::<File>(&text) {
-        Ok(file) => panic!("{} was read", file.build.system().title()),
+        Ok(file) => panic!("{} was read", file.build.title()),
         Err(error) => error.to_string(),
     }
 }
@@ -26,7 +26,7 @@ fn a_system_is_a_table_in_build() {
     ];
     for (text, title) in cases {
         let file: File = toml::from_str(text).expect(text);
-        assert_eq!(file.build.system().title(), title);
+        assert_eq!(file.build.title(), title);
     }
 }
 
@@ -342,7 +342,7 @@ fn every_system_says_of_itself_what_others_must_know() {
         said.extend(spec.has_first_sync().then_some("first"));
         said.extend(spec.copies_on_write().then_some("cow"));
         assert_eq!(said.join(" "), traits, "{text}");
-        assert!(!spec.system().title().is_empty() && !spec.system().runs_on().is_empty());
+        assert!(!spec.title().is_empty() && !spec.runs_on().is_empty());
         assert!(
             !spec.copies_on_write() || spec.has_own_file_system(),
             "{text}"
@@ -350,4 +350,17 @@ fn every_system_says_of_itself_what_others_must_know() {
         names.insert(name);
     }
     assert_eq!(names.len(), 11, "{names:?}");
+}
+
+#[test]
+fn every_system_is_looked_for() {
+    let all = ArraySpec::one_of_each();
+    assert_eq!(all.len(), super::LEAST.len());
+    for (spec, (name, _)) in all.iter().zip(super::LEAST) {
+        assert_eq!(spec.name(), *name);
+        assert!(
+            !spec.title().is_empty() && !spec.runs_on().is_empty(),
+            "{name}"
+        );
+    }
 }

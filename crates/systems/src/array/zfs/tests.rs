@@ -62,7 +62,7 @@ fn a_build_table_names_its_system() {
         "[gflash]\ncache = true",
     ]
     .iter()
-    .map(|text| toml::from_str::<ArraySpec>(text).unwrap().system().title())
+    .map(|text| toml::from_str::<ArraySpec>(text).unwrap().title())
     .collect();
     let expected = [
         "ZFS raidz1",

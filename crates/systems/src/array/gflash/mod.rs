@@ -5,6 +5,7 @@
 //! Source: gflash(8) of that version and the logs of its author's comparisons.
 //! `insert` copies everything: after it `list` counts from `Synchronized: 0%`.
 
+use super::described::{Described, written};
 use super::geom::{Class, Part, read_back, redundant_status, usable};
 use super::spec::optional_size;
 use super::steps::{cannot_build, kernel_name, member};
@@ -31,6 +32,9 @@ const TITLE: &str = "gflash";
 /// of 2015. Taken as a fixed part, rounded up to MiB.
 const OVERHEAD_BYTES: u64 = 4 << 20;
 
+/// The least that one is described by: with it they are looked for.
+pub(crate) const LEAST: &str = "{}";
+
 /// A gflash mirror; what is left out is the system's default.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -56,6 +60,20 @@ impl GflashSpec {
         }
         words.extend(["-c".to_owned(), provider.to_owned()]);
         words
+    }
+}
+
+impl Described for GflashSpec {
+    fn level(&self) -> Option<&'static str> {
+        Some("mirror")
+    }
+
+    fn member_bytes_per_byte(&self, count: usize) -> Option<f64> {
+        written(count, 1.0).filter(|_| !self.cache)
+    }
+
+    fn auxiliary(&self) -> &'static str {
+        if self.cache { "cache" } else { "" }
     }
 }
 

@@ -7,6 +7,7 @@
 //! makes 16 of them unless told otherwise. The export's contents are not wiped:
 //! what it is made of is the server's affair.
 
+use super::described::Described;
 use super::steps::{cannot_build, trailing_number};
 use super::{
     Access, ArrayStatus, ArraySystem, Built, Health, Member, Need, OperatingSystem, ReadBack,
@@ -15,6 +16,9 @@ use super::{
 use raidlab_shell::{Command, Target, Watched};
 use raidlab_units::{Bytes, Sectors};
 use serde::Deserialize;
+
+/// The least that one is described by: with it they are looked for.
+pub(crate) const LEAST: &str = r#"{"uri": "nbd://localhost/", "size": "1g"}"#;
 
 /// An export to be used as it is.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -94,6 +98,12 @@ fn no_members<T>(what: &str) -> Result<T, SystemError> {
         what: what.to_owned(),
         reason: "its members are the server's: change them there".to_owned(),
     })
+}
+
+impl Described for NbdSpec {
+    fn level(&self) -> Option<&'static str> {
+        None
+    }
 }
 
 impl ArraySystem for NbdSpec {

@@ -6,6 +6,7 @@
 //! is no verb to fail a member and none that brings one back with less than a
 //! whole copy.
 
+use super::described::{Described, written};
 use super::geom::{Class, read_back, redundant_status, usable};
 use super::gmirror::member_state;
 use super::steps::{cannot_build, kernel_name, member};
@@ -27,6 +28,9 @@ const CLASS: Class = Class {
 
 const TITLE: &str = "graid3";
 
+/// The least that one is described by: with it they are looked for.
+pub(crate) const LEAST: &str = "{}";
+
 /// A graid3; what is left out is the system's default.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -40,6 +44,17 @@ pub struct Graid3Spec {
     pub verify: bool,
     /// Whether stale members are synchronized by themselves; default yes.
     pub autosync: Option<bool>,
+}
+
+impl Described for Graid3Spec {
+    fn level(&self) -> Option<&'static str> {
+        Some("raid3")
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "a few members")]
+    fn member_bytes_per_byte(&self, count: usize) -> Option<f64> {
+        written(count, count as f64 - 1.0)
+    }
 }
 
 impl ArraySystem for Graid3Spec {

@@ -16,6 +16,7 @@
 //!
 //! Source: FreeBSD gmirror(8), sys/geom/mirror/g_mirror_ctl.c.
 
+use super::described::{Described, written};
 use super::geom::{Class, Geom, Part, read_back, redundant_status, usable};
 use super::steps::{cannot_build, kernel_name, member};
 use super::{
@@ -60,6 +61,9 @@ impl Balance {
     }
 }
 
+/// The least that one is described by: with it they are looked for.
+pub(crate) const LEAST: &str = "{}";
+
 /// A gmirror; what is left out is the system's default.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -98,6 +102,16 @@ impl GmirrorSpec {
             CLASS.changes(&["configure", "-p", &priority, &array.name, provider])
         });
         [wait].into_iter().chain(configure).collect()
+    }
+}
+
+impl Described for GmirrorSpec {
+    fn level(&self) -> Option<&'static str> {
+        Some("mirror")
+    }
+
+    fn member_bytes_per_byte(&self, count: usize) -> Option<f64> {
+        written(count, 1.0)
     }
 }
 

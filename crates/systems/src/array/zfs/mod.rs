@@ -30,7 +30,6 @@ use super::steps::{cannot_build, member, smallest};
 use super::{
     Access, ArrayStatus, ArraySystem, Built, Member, Need, OperatingSystem, ReadBack, SystemError,
 };
-use crate::words::{RefusedWord, check_properties, check_value};
 use raidlab_shell::{Command, Target, TargetError, Watched};
 use raidlab_units::Bytes;
 use serde::Deserialize;
@@ -39,57 +38,13 @@ use std::time::Duration;
 
 mod commands;
 pub mod counters;
+mod described;
 pub mod properties;
 mod settings;
 pub mod status;
 
 #[cfg(test)]
 mod tests;
-
-/// Properties that only shape a pool: zpoolprops(7).
-const POOL_PROPERTIES: &[&str] = &[
-    "autoexpand",
-    "autoreplace",
-    "autotrim",
-    "delegation",
-    "failmode",
-    "listsnapshots",
-    "version",
-];
-
-/// Properties that only shape a volume or a data set: zfsprops(7).
-const DATA_PROPERTIES: &[&str] = &[
-    "aclinherit",
-    "aclmode",
-    "acltype",
-    "atime",
-    "casesensitivity",
-    "checksum",
-    "compression",
-    "copies",
-    "dedup",
-    "direct",
-    "dnodesize",
-    "logbias",
-    "normalization",
-    "prefetch",
-    "primarycache",
-    "quota",
-    "recordsize",
-    "redundant_metadata",
-    "refquota",
-    "refreservation",
-    "relatime",
-    "reservation",
-    "secondarycache",
-    "special_small_blocks",
-    "sync",
-    "utf8only",
-    "version",
-    "volblocksize",
-    "volthreading",
-    "xattr",
-];
 
 /// How the members that hold data are put together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -150,6 +105,9 @@ pub struct VolumeSpec {
     #[serde(default)]
     pub sparse: bool,
 }
+
+/// The least that one is described by: with it they are looked for.
+pub(crate) const LEAST: &str = r#"{"topology": "mirror"}"#;
 
 /// A ZFS pool; what is left out is the system's default.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -367,29 +325,6 @@ impl ZfsSpec {
             return Err("`ashift` is a field of its own".to_owned());
         }
         Ok(())
-    }
-
-    /// Checks the words that a file gives to `zpool` and `zfs`.
-    ///
-    /// # Errors
-    /// The first that does more than shape the pool.
-    pub(super) fn check_words(&self) -> Result<(), RefusedWord> {
-        let fields = [
-            &self.compression,
-            &self.checksum,
-            &self.dedup,
-            &self.sync,
-            &self.primarycache,
-            &self.secondarycache,
-            &self.logbias,
-            &self.direct,
-        ];
-        fields
-            .into_iter()
-            .flatten()
-            .try_for_each(|value| check_value(value))?;
-        check_properties(POOL_PROPERTIES, &self.pool_options)?;
-        check_properties(DATA_PROPERTIES, &self.options)
     }
 }
 

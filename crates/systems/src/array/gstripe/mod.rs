@@ -1,6 +1,7 @@
 //! gstripe, FreeBSD's RAID 0 (gstripe(8)). It has no redundancy and so none of
 //! the verbs that need some.
 
+use super::described::{Described, data_of};
 use super::geom::{Class, read_back, usable};
 use super::spec::optional_size;
 use super::steps::{cannot_build, kernel_name};
@@ -27,6 +28,9 @@ const TITLE: &str = "gstripe";
 /// `GSTRIPE_STRIPESIZE`).
 const DEFAULT_STRIPE_BYTES: u64 = 64 << 10;
 
+/// The least that one is described by: with it they are looked for.
+pub(crate) const LEAST: &str = "{}";
+
 /// A gstripe; what is left out is the system's default.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -39,6 +43,20 @@ pub struct GstripeSpec {
 
 fn no_redundancy<T>(what: &str) -> Result<T, SystemError> {
     Err(CLASS.lacks(what, "a stripe cannot live without any of its members"))
+}
+
+impl Described for GstripeSpec {
+    fn level(&self) -> Option<&'static str> {
+        Some("raid0")
+    }
+
+    fn data_members(&self, count: usize) -> Option<u64> {
+        data_of("raid0", count)
+    }
+
+    fn member_bytes_per_byte(&self, count: usize) -> Option<f64> {
+        (count > 0).then_some(1.0)
+    }
 }
 
 impl ArraySystem for GstripeSpec {

@@ -14,6 +14,7 @@
 //! A finished device is stopped without its dirty data being written back: it is
 //! blank afterwards anyway.
 
+mod described;
 mod plan;
 mod state;
 
@@ -26,6 +27,9 @@ use super::{
 use raidlab_shell::{Command, Target, Watched};
 use raidlab_units::Bytes;
 use serde::Deserialize;
+
+/// The least that one is described by: with it they are looked for.
+pub(crate) const LEAST: &str = r#"{"mode": "writethrough"}"#;
 
 /// What to build with bcache.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]

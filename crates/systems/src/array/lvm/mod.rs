@@ -12,6 +12,7 @@
 //! and on again with it: the kernel copies the regions that its bitmap has.
 
 mod cache;
+mod described;
 mod plan;
 mod state;
 
@@ -24,6 +25,9 @@ pub use cache::{LvmCacheMode, LvmCacheSpec};
 use raidlab_shell::{Command, Target, Watched};
 use raidlab_units::Bytes;
 use serde::Deserialize;
+
+/// The least that one is described by: with it they are looked for.
+pub(crate) const LEAST: &str = r#"{"level": "raid1"}"#;
 
 /// What to build with LVM.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]

@@ -1,6 +1,7 @@
 //! One disk or partition as it is: what an array is compared with.
 
 use super::blank::blank_ends;
+use super::described::Described;
 use super::steps::{cannot_build, devices, kernel_name, smallest, wipe};
 use super::{
     Access, ArrayStatus, ArraySystem, Built, Health, Member, MemberState, MemberStatus, Need,
@@ -9,6 +10,9 @@ use super::{
 use raidlab_shell::{Command, Target, Watched};
 use raidlab_units::Bytes;
 use serde::Deserialize;
+
+/// The least that one is described by: with it they are looked for.
+pub(crate) const LEAST: &str = "{}";
 
 /// One disk as it is.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -40,6 +44,16 @@ fn alone<T>(what: &str) -> Result<T, SystemError> {
         what: what.to_owned(),
         reason: "there is no second copy of its data".to_owned(),
     })
+}
+
+impl Described for DiskSpec {
+    fn level(&self) -> Option<&'static str> {
+        Some("single")
+    }
+
+    fn member_bytes_per_byte(&self, _count: usize) -> Option<f64> {
+        Some(1.0)
+    }
 }
 
 impl ArraySystem for DiskSpec {

@@ -21,6 +21,7 @@
 //! (two members of `raid1`, one away: `single`). They stay when the member is
 //! back; the settings show all profiles that are found.
 
+mod described;
 mod find;
 mod plan;
 mod settings;
@@ -33,6 +34,9 @@ use super::{
 use raidlab_shell::{Command, Target, Watched};
 use raidlab_units::Bytes;
 use serde::Deserialize;
+
+/// The least that one is described by: with it they are looked for.
+pub(crate) const LEAST: &str = r#"{"data": "raid1"}"#;
 
 /// What to build with btrfs.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]

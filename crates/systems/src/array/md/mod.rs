@@ -14,6 +14,7 @@
 //! mdadm asks questions: about an old signature, about a bitmap
 //! (since 4.4). `--run` and an explicit `--bitmap` answer them beforehand.
 
+mod described;
 mod find;
 mod layout;
 pub mod mdstat;
@@ -29,6 +30,9 @@ use layout::layout_number;
 use raidlab_shell::{Command, Target, Watched};
 use raidlab_units::Bytes;
 use serde::Deserialize;
+
+/// The least that one is described by: with it they are looked for.
+pub(crate) const LEAST: &str = r#"{"level": "raid1"}"#;
 
 /// What to build with md. Everything but the level may be left out; what is
 /// left out is as mdadm and the kernel decide, except the bitmap.

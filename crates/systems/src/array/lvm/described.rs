@@ -1,0 +1,56 @@
+//! What a volume of LVM says of itself.
+
+use super::{LvmLevel, LvmSpec};
+use crate::array::described::{Described, data_of, written};
+use crate::words::{RefusedWord, check_value};
+
+impl LvmSpec {
+    fn cache_devices(&self) -> usize {
+        self.cache.as_ref().map_or(0, |cache| cache.devices)
+    }
+}
+
+impl Described for LvmSpec {
+    fn level(&self) -> Option<&'static str> {
+        Some(self.level.name())
+    }
+
+    fn check_words(&self) -> Result<(), RefusedWord> {
+        let cache = self.cache.iter();
+        let mut words = cache.flat_map(|cache| cache.policy.iter().chain(cache.settings.keys()));
+        words.try_for_each(|word| check_value(word))
+    }
+
+    fn data_members(&self, count: usize) -> Option<u64> {
+        let active = count.saturating_sub(self.cache_devices());
+        data_of(self.level.name(), active)
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "a few members")]
+    fn member_bytes_per_byte(&self, count: usize) -> Option<f64> {
+        if self.cache.is_some() {
+            return None;
+        }
+        let whole = count as f64;
+        let data = match self.level {
+            LvmLevel::Linear | LvmLevel::Striped | LvmLevel::Raid0 => whole,
+            LvmLevel::Raid1 | LvmLevel::Mirror => 1.0,
+            LvmLevel::Raid10 => whole / 2.0,
+            LvmLevel::Raid5 => whole - 1.0,
+            LvmLevel::Raid6 => whole - 2.0,
+        };
+        written(count, data)
+    }
+
+    fn version_command(&self) -> Option<(&'static str, &'static [&'static str])> {
+        Some(("lvm", &["version"]))
+    }
+
+    fn role(&self, count: usize, slot: usize) -> Option<&'static str> {
+        (count.saturating_sub(slot) <= self.cache_devices()).then_some("cache")
+    }
+
+    fn has_first_sync(&self) -> bool {
+        self.level.redundant() && !self.nosync
+    }
+}

@@ -1,0 +1,144 @@
+//! What a pool says of itself.
+
+use super::{Topology, ZfsSpec};
+use crate::array::described::{Described, written};
+use crate::words::{RefusedWord, check_properties, check_value};
+use std::time::Duration;
+
+/// After a drop of caches the ARC of OpenZFS stays as small as it may be until a thread
+/// that runs once a second lets it grow again (`arc_shrinker_scan`,
+/// `arc_reap_cb_check`). A job that fills it before loses the indirect blocks that it has
+/// not read yet: whether that happens is chance, and up to a quarter of the figure.
+const ARC_STAYS_SMALL: Duration = Duration::from_secs(2);
+
+/// Properties that only shape a pool: zpoolprops(7).
+const POOL_PROPERTIES: &[&str] = &[
+    "autoexpand",
+    "autoreplace",
+    "autotrim",
+    "delegation",
+    "failmode",
+    "listsnapshots",
+    "version",
+];
+
+/// Properties that only shape a volume or a data set: zfsprops(7).
+const DATA_PROPERTIES: &[&str] = &[
+    "aclinherit",
+    "aclmode",
+    "acltype",
+    "atime",
+    "casesensitivity",
+    "checksum",
+    "compression",
+    "copies",
+    "dedup",
+    "direct",
+    "dnodesize",
+    "logbias",
+    "normalization",
+    "prefetch",
+    "primarycache",
+    "quota",
+    "recordsize",
+    "redundant_metadata",
+    "refquota",
+    "refreservation",
+    "relatime",
+    "reservation",
+    "secondarycache",
+    "special_small_blocks",
+    "sync",
+    "utf8only",
+    "version",
+    "volblocksize",
+    "volthreading",
+    "xattr",
+];
+
+impl Described for ZfsSpec {
+    fn level(&self) -> Option<&'static str> {
+        Some(match self.topology {
+            Topology::Single => "single",
+            Topology::Stripe => "raid0",
+            Topology::Mirror => "mirror",
+            Topology::StripedMirrors => "mirrors",
+            Topology::Raidz1 => "raidz1",
+            Topology::Raidz2 => "raidz2",
+            Topology::Raidz3 => "raidz3",
+        })
+    }
+
+    fn check_words(&self) -> Result<(), RefusedWord> {
+        let fields = [
+            &self.compression,
+            &self.checksum,
+            &self.dedup,
+            &self.sync,
+            &self.primarycache,
+            &self.secondarycache,
+            &self.logbias,
+            &self.direct,
+        ];
+        fields
+            .into_iter()
+            .flatten()
+            .try_for_each(|value| check_value(value))?;
+        check_properties(POOL_PROPERTIES, &self.pool_options)?;
+        check_properties(DATA_PROPERTIES, &self.options)
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "a few members")]
+    fn member_bytes_per_byte(&self, count: usize) -> Option<f64> {
+        let members = self.data_count(count);
+        let whole = members as f64;
+        let data = match self.topology {
+            Topology::Single | Topology::Mirror => 1.0,
+            Topology::Stripe => whole,
+            Topology::StripedMirrors => whole / self.copies() as f64,
+            Topology::Raidz1 | Topology::Raidz2 | Topology::Raidz3 => {
+                whole - self.topology.parity()? as f64
+            }
+        };
+        written(members, data)
+    }
+
+    fn copies_on_write(&self) -> bool {
+        true
+    }
+
+    fn has_own_file_system(&self) -> bool {
+        true
+    }
+
+    fn tells_deduplication(&self) -> bool {
+        true
+    }
+
+    fn auxiliary(&self) -> &'static str {
+        match (self.cache > 0, self.log > 0) {
+            (true, true) => "cache log",
+            (true, false) => "cache",
+            (false, true) => "log",
+            (false, false) => "",
+        }
+    }
+
+    fn version_command(&self) -> Option<(&'static str, &'static [&'static str])> {
+        Some(("zfs", &["version"]))
+    }
+
+    /// First the log's, then the cache's.
+    fn role(&self, count: usize, slot: usize) -> Option<&'static str> {
+        let from_end = count.saturating_sub(slot);
+        if from_end <= self.cache {
+            Some("cache")
+        } else {
+            (from_end <= self.cache + self.log).then_some("log")
+        }
+    }
+
+    fn idle_after_drop(&self) -> Duration {
+        ARC_STAYS_SMALL
+    }
+}
