@@ -26,6 +26,7 @@ mod correct;
 mod door;
 mod engine;
 mod failure;
+mod plug;
 mod read;
 mod sync;
 mod sync_thread;
@@ -46,6 +47,7 @@ use crate::slab::Slab;
 use check::{Comparison, Question};
 use correct::Corrections;
 use door::Door;
+use plug::Plug;
 use raidlab_geometry::{Copies, CopyMap, Layout, Level, SlotSet};
 use raidlab_units::{Nanos, Sectors};
 use std::collections::VecDeque;
@@ -92,6 +94,7 @@ pub struct Array {
     thread: SyncThread,
     /// Writes that pass the barrier before they are submitted.
     door: Door,
+    plug: Plug,
     /// The latest time that the driver told.
     now: Nanos,
 }
@@ -206,6 +209,7 @@ impl Array {
             unrecorded: SlotSet::EMPTY,
             thread: SyncThread::default(),
             door: Door::default(),
+            plug: Plug::default(),
             now: Nanos::ZERO,
         })
     }
@@ -294,21 +298,41 @@ impl Array {
     pub fn complete(
         &mut self,
         now: Nanos,
-        command: CommandId,
+        id: CommandId,
         result: Result<(), MemberError>,
         out: &mut Outputs,
     ) {
         self.now = now;
-        let Some(command) = self.commands.take_key(command.0) else {
-            debug_assert!(false, "{command:?} is not in flight");
+        let Some(command) = self.commands.take_key(id.0) else {
+            debug_assert!(false, "{id:?} is not in flight");
             return;
         };
         if matches!(command.role, Role::Read { .. } | Role::Write { .. }) {
             self.recovery.yield_to_submitters(now);
         }
+        let mut parts = self.plug.parts(id).into_iter().peekable();
+        self.thread.has_more = parts.peek().is_some();
+        self.command_ended(&command, result, true, out);
+        while let Some(part) = parts.next() {
+            self.thread.has_more = parts.peek().is_some();
+            self.command_ended(&part, result, false, out);
+        }
+    }
+
+    /// A command has ended, or one that was merged into it and is not `counted` by itself.
+    fn command_ended(
+        &mut self,
+        command: &Command,
+        result: Result<(), MemberError>,
+        counted: bool,
+        out: &mut Outputs,
+    ) {
         let in_service = self.members.epoch(command.slot) == command.epoch;
         if in_service {
-            self.members.completed(command.slot, command.count.0);
+            match counted {
+                true => self.members.completed(command.slot, command.count.0),
+                false => self.members.part_completed(command.slot, command.count.0),
+            }
             if let Some(io) = command.io() {
                 self.policy.completed(&io);
             }
@@ -320,17 +344,17 @@ impl Array {
         };
         match command.role {
             Role::Read { request, tried } => {
-                self.complete_read(&command, request, tried, result, out);
+                self.complete_read(command, request, tried, result, out);
             }
             Role::Write { piece } | Role::Flush { piece } => {
-                self.complete_piece(&command, piece, result, out);
+                self.complete_piece(command, piece, result, out);
             }
-            Role::SyncRead { block, .. } => self.complete_sync_read(&command, block, result, out),
-            Role::SyncWrite { block } => self.complete_sync_write(&command, block, result, out),
+            Role::SyncRead { block, .. } => self.complete_sync_read(command, block, result, out),
+            Role::SyncWrite { block } => self.complete_sync_write(command, block, result, out),
             Role::CompareRead { block } => {
-                self.complete_compare_read(&command, block, result, out);
+                self.complete_compare_read(command, block, result, out);
             }
-            Role::Correction => self.complete_correction(&command, result, out),
+            Role::Correction => self.complete_correction(command, result, out),
         }
     }
 
@@ -381,17 +405,12 @@ impl Array {
             Role::Read { .. } | Role::Write { .. } | Role::Flush { .. } => (Purpose::Foreground, 0),
             _ => (Purpose::Sync, command.count.0),
         };
-        self.members.issued(slot, sync_sectors);
-        if let Some(io) = command.io() {
-            self.policy.issued(&io, self.members.views());
-        }
         let start = match shape.operation {
             Operation::Flush => Sectors::ZERO,
             _ => self.members.data_offset(slot) + address,
         };
-        let index = self.commands.insert(command);
-        out.commands.push(MemberCommand {
-            id: CommandId(self.commands.key(index)),
+        let mut sent = MemberCommand {
+            id: CommandId(u64::MAX),
             slot,
             operation: shape.operation,
             start,
@@ -399,7 +418,23 @@ impl Array {
             force_unit_access: shape.force_unit_access,
             purpose,
             buffer: shape.buffer,
-        });
+        };
+        let index = self.commands.insert(command);
+        sent.id = CommandId(self.commands.key(index));
+        let longest = self.recovery.plugged_command();
+        let longest = longest.filter(|_| purpose == Purpose::Sync);
+        let is_part = longest.is_some_and(|longest| self.plug.takes(&sent, command, longest, out));
+        match is_part {
+            true => self.members.part_issued(slot, sync_sectors),
+            false => self.members.issued(slot, sync_sectors),
+        }
+        if let Some(io) = command.io() {
+            self.policy.issued(&io, self.members.views());
+        }
+        match is_part {
+            true => drop(self.commands.take(index)),
+            false => out.commands.push(sent),
+        }
     }
 
     /// The sector of a member's data area where an array sector lies that it

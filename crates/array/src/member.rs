@@ -320,6 +320,16 @@ impl Members {
         self.members[slot.index()].traffic.completed += sectors;
     }
 
+    /// A sync's command became part of another one.
+    pub(crate) fn part_issued(&mut self, slot: Slot, sync_sectors: u64) {
+        self.members[slot.index()].traffic.sync_submitted += sync_sectors;
+    }
+
+    /// And has ended with it.
+    pub(crate) fn part_completed(&mut self, slot: Slot, sectors: u64) {
+        self.members[slot.index()].traffic.completed += sectors;
+    }
+
     /// Recovery got on; what was readable before stays so.
     pub(crate) fn set_readable_below(&mut self, slot: Slot, sector: Sectors) {
         let readable = &mut self.views[slot.index()].readable_below;

@@ -53,7 +53,7 @@ use crate::member::Members;
 use crate::request::ScratchId;
 use barrier::{Courtesy, Front};
 use raidlab_geometry::SlotSet;
-use raidlab_units::{Bytes, Nanos, Sectors};
+use raidlab_units::{Nanos, Sectors};
 use sync::Sync;
 pub(crate) use throttle::{Governor, Pause};
 
@@ -281,42 +281,30 @@ impl Recovery {
         {
             return step;
         }
+        let raises_first = self.follows_threads();
+        let is_full =
+            self.units_in_flight >= u64::from(self.config.depth) || self.lacks_requests(members);
         let Some(sync) = &mut self.sync else {
             return Step::Wait;
         };
-        let has_queue = |threads: MdThreads| {
-            let mut views = members.views().iter();
-            views.all(|view| view.pending < threads.requests)
-        };
-        if self.units_in_flight >= u64::from(self.config.depth)
-            || !self.config.threads.is_none_or(has_queue)
-        {
+        if is_full && !raises_first {
             return Step::Wait;
         }
         let Some((start, contiguous)) = sync.wanted(place(sync.next)) else {
             return Step::Wait;
         };
         let contiguous = contiguous.min(Sectors(sync.total.0 - sync.next.0));
-        // A chunk's blocks are merged with those of the chunks beside it, so places come
-        // free by whole commands: what is left of the window starts none by itself.
-        let merged = self.config.merged.map_or(self.block, Bytes::to_sectors);
-        let units = contiguous.min(merged).0.div_ceil(self.block.0);
-        if self.in_flight > 0
-            && contiguous < merged
-            && self.units_in_flight + units > u64::from(self.config.depth)
-        {
-            return Step::Wait;
-        }
         let mut range = self.barrier.clip(Range {
             start,
             end: start + self.block.min(contiguous),
         });
-        if !self.barrier.admit_sync(range, writes) {
+        if !self.barrier.admit_sync(range, is_full, writes) {
             return Step::Wait;
         }
         let at = sync.next;
         sync.advance(range.count());
         if let Some(merged) = self.config.merged
+            && !self.plugs()
             && self.barrier.counts_io()
             && self.frozen.is_none()
         {
@@ -325,6 +313,32 @@ impl Recovery {
             self.grow(now, members, &mut range, end);
         }
         Step::Start(NewBlock { start: at, range })
+    }
+
+    /// Whether blocks are merged when they are sent.
+    pub(crate) fn plugs(&self) -> bool {
+        let threads = self.config.threads;
+        self.follows_threads() && threads.is_some_and(|threads| threads.plugs)
+    }
+
+    /// The longest command that blocks are merged into when they are sent.
+    pub(crate) fn plugged_command(&self) -> Option<Sectors> {
+        let merged = self.config.merged.filter(|_| self.plugs())?;
+        Some(merged.to_sectors())
+    }
+
+    /// Whether the sync's thread raises barriers, looks and plugs as that of a recent md
+    /// ([`MdThreads`]): Linux 4.11 and later.
+    fn follows_threads(&self) -> bool {
+        self.config.threads.is_some() && self.barrier.counts_io()
+    }
+
+    /// Whether a member has all the requests that the host lets wait and run there.
+    fn lacks_requests(&self, members: &Members) -> bool {
+        self.config.threads.is_some_and(|threads| {
+            let mut views = members.views().iter();
+            views.any(|view| view.pending >= threads.requests)
+        })
     }
 
     /// Merges the blocks that follow, up to `end`, into one that starts: as long
@@ -393,11 +407,19 @@ impl Recovery {
             sync.checkpointed_at = now;
             return Some(Step::Checkpoint(sync.completed));
         }
+        let follows_threads = self.follows_threads();
+        if follows_threads && self.lacks_requests(members) {
+            // It sleeps with the block before this one.
+            return Some(Step::Wait);
+        }
+        let Some(sync) = &mut self.sync else {
+            return Some(Step::Wait);
+        };
         let courtesy = self.barrier.courtesy(sync.next, sync.governor.is_fast());
-        if let Some(sleep) = courtesy
-            && !sync.was_courteous
-        {
-            sync.was_courteous = true;
+        // md's thread looks once for each block, as it comes to it.
+        let looks = !sync.was_courteous;
+        sync.was_courteous |= courtesy.is_some() || follows_threads;
+        if let Some(sleep) = courtesy.filter(|_| looks) {
             sync.pause = Pause::Until(match sleep {
                 Courtesy::For(time) => now + time,
                 Courtesy::Tick => self.config.after_a_tick(now),

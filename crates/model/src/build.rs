@@ -326,6 +326,7 @@ impl Plan {
                 threads: Some(MdThreads {
                     turnaround: self.host.turnaround,
                     requests: 2 * self.host.tags.min(BLKDEV_DEFAULT_RQ),
+                    plugs: true,
                 }),
                 ..recovery
             },

@@ -216,7 +216,9 @@ impl Array {
             }
         }
         self.pump_corrections(out);
+        self.thread.has_more = self.recovery.plugs() && !self.questions.is_empty();
         self.pump_sync(out);
+        self.thread.has_more = false;
     }
 
     /// Asks where copies differ; false if none does.

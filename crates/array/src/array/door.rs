@@ -5,7 +5,8 @@
 //! bits of the bitmap behind it; so no block of the sync begins from then until the write
 //! has ended, and while its bits are written nothing of the sync is in the way. Whoever
 //! keeps the bitmap knocks for a write, as often as it wants, until it is let in, and
-//! submits it later.
+//! submits it later. Who waits is let in as the barrier comes down, before the sync's thread
+//! looks whether anybody waits (`lower_barrier` wakes both, and the process was there first).
 
 use super::Array;
 use crate::recovery::Range;
@@ -16,8 +17,8 @@ use std::collections::BTreeSet;
 /// Who is at the door.
 #[derive(Debug, Default)]
 pub(super) struct Door {
-    /// Writes that wait for the barrier.
-    waiting: BTreeSet<RequestId>,
+    /// Writes that wait for the barrier, with what of each is in its first unit.
+    waiting: Vec<(RequestId, Range)>,
     /// Writes behind it that were not submitted yet.
     inside: BTreeSet<RequestId>,
 }
@@ -36,29 +37,45 @@ impl Array {
         if self.door.inside.contains(&request.id) {
             return true;
         }
+        if self.door.waiting.iter().any(|(id, _)| *id == request.id) {
+            return false;
+        }
         let (start, end) = (request.start, request.start + request.count);
         let end = self.recovery.boundary(start).map_or(end, |it| it.min(end));
-        let waits = self.recovery.write_waits(Range { start, end });
+        let range = Range { start, end };
+        let waits = self.recovery.write_waits(range);
         let barrier = self.recovery.barrier_mut();
         if waits {
-            if self.door.waiting.insert(request.id) {
-                barrier.write_begins_waiting(start);
-            }
+            barrier.write_begins_waiting(start);
+            self.door.waiting.push((request.id, range));
             return false;
         }
         barrier.io_started(start);
-        if self.door.waiting.remove(&request.id) {
-            barrier.write_stops_waiting(start);
-            self.recovery.yield_to_submitters(now);
-        }
         self.door.inside.insert(request.id);
         true
+    }
+
+    /// Lets in who needs to wait no longer.
+    pub(super) fn open_door(&mut self) {
+        for (id, range) in std::mem::take(&mut self.door.waiting) {
+            if self.recovery.write_keeps_waiting(range) {
+                self.door.waiting.push((id, range));
+                continue;
+            }
+            let barrier = self.recovery.barrier_mut();
+            barrier.write_stops_waiting(range.start);
+            barrier.io_started(range.start);
+            self.recovery.yield_to_submitters(self.now);
+            self.door.inside.insert(id);
+        }
     }
 
     /// A write that was let in, or that knocked, never comes.
     pub(super) fn leave(&mut self, request: &Request) {
         let barrier = self.recovery.barrier_mut();
-        if self.door.waiting.remove(&request.id) {
+        let waiting = &mut self.door.waiting;
+        if let Some(at) = waiting.iter().position(|(id, _)| *id == request.id) {
+            waiting.remove(at);
             barrier.write_stops_waiting(request.start);
         }
         if self.door.inside.remove(&request.id) {

@@ -15,7 +15,7 @@ impl Array {
     /// Lets waiting writes and the sync go as far as they can.
     pub(super) fn pump_sync(&mut self, out: &mut Outputs) {
         let waits = !self.waiting.is_empty() || !self.waiting_reads.is_empty();
-        if !self.recovery.is_running() && !waits {
+        if !self.recovery.is_running() && !waits || self.thread.has_more {
             return;
         }
         loop {

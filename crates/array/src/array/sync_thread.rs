@@ -13,6 +13,8 @@ use raidlab_units::Nanos;
 pub(super) struct SyncThread {
     /// It writes metadata.
     is_busy: bool,
+    /// It has more blocks in hand; those that wait for it run when it has done.
+    pub(super) has_more: bool,
     /// Blocks that were read, with the member that they were read from.
     copies: Vec<(u32, Command)>,
     /// Blocks of which all copies were read.

@@ -257,6 +257,7 @@ impl Array {
     /// Sends the waiting pieces and reads that need to wait no longer, oldest
     /// first.
     pub(super) fn release_waiting(&mut self, out: &mut Outputs) {
+        self.open_door();
         while !self.recovery.read_waits()
             && let Some(key) = self.waiting_reads.pop_front()
         {

@@ -1,10 +1,11 @@
 //! Commands out and in.
 //!
-//! The thread works under a plug (block/blk-mq.c, `blk_add_rq_to_plug`). A block that
-//! it sends is merged into the last request of its member there, if it lies beside it
-//! and the request is not as long as a disk takes; else it is a new request. The plug
-//! is emptied at the end of the thread's run, and before a new request when the last
-//! one has reached 128 KiB (`BLK_PLUG_FLUSH_SIZE`) or there are 64 of them. What leaves
+//! The thread works under a plug (Linux 6.12.117 block/blk-mq.c, `blk_add_rq_to_plug`, and
+//! block/blk-merge.c, `blk_attempt_plug_merge`). A block that it sends is merged into the
+//! newest request there if that is of its member, else into the oldest of its member, if it
+//! lies beside it and the request is not as long as a disk takes; else it is a new
+//! request. The plug is emptied at the end of the thread's run, and before a new request when
+//! the oldest one has reached 128 KiB (`BLK_PLUG_FLUSH_SIZE`) or there are 64 of them. What leaves
 //! together is merged once more and sorted, reads first (`mq-deadline`).
 
 use super::{BLOCK, Raid5d};
@@ -81,14 +82,17 @@ impl Raid5d {
     /// Puts a stripe's block of a member into the plug.
     pub(super) fn plug(&mut self, block: Plugged, out: &mut Outputs) {
         let longest = self.longest_command / BLOCK;
-        let mut requests = self.plugged.iter_mut().rev();
-        if let Some(last) = requests.find(|it| it.slot == block.slot)
-            && last.absorb(&block, longest)
-        {
+        let of_member = |it: &&mut Plugged| it.slot == block.slot;
+        let newest = self.plugged.iter_mut().next_back().filter(of_member);
+        let other = match newest {
+            Some(newest) => Some(newest),
+            None => self.plugged.iter_mut().find(of_member),
+        };
+        if other.is_some_and(|other| other.absorb(&block, longest)) {
             return;
         }
-        let long = |last: &Plugged| last.count * BLOCK >= PLUG_SECTORS;
-        if self.plugged.len() >= PLUG_REQUESTS || self.plugged.last().is_some_and(long) {
+        let long = |oldest: &Plugged| oldest.count * BLOCK >= PLUG_SECTORS;
+        if self.plugged.len() >= PLUG_REQUESTS || self.plugged.first().is_some_and(long) {
             self.unplug_members(out);
         }
         self.plugged.push(block);

@@ -209,10 +209,12 @@ impl Barrier {
         }
     }
 
-    /// Whether a block may start now; raises the barrier where the rule says.
+    /// Whether a block may start now; raises the barrier where the rule says, which a block
+    /// does that waits for a place as well.
     pub(super) fn admit_sync(
         &mut self,
         block: Range,
+        is_full: bool,
         mut writes: impl Iterator<Item = Range>,
     ) -> bool {
         if self.raised.is_none() {
@@ -239,7 +241,7 @@ impl Barrier {
                 self.bucket(block.start).pending == 0
             }
         };
-        let admitted = admitted && !writes.any(|write| write.overlaps(&block));
+        let admitted = admitted && !is_full && !writes.any(|write| write.overlaps(&block));
         if admitted {
             self.raised = None;
         }

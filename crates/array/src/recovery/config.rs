@@ -55,6 +55,9 @@ pub struct RecoveryConfig {
 ///   (`raid_end_bio_io` before `allow_barrier`); the end of a block wakes whoever
 ///   waits at the barrier, and then the thread, which sleeps a tick if it still finds
 ///   somebody waiting. With one processor the process runs until it sleeps.
+/// * The sync's thread looks whether somebody waits once for each block, as it comes to
+///   it; then it raises the barrier, and with that up waits for a place in the window
+///   (`raise_barrier`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MdThreads {
     /// What a process takes from an answer to its next request.
@@ -64,6 +67,11 @@ pub struct MdThreads {
     /// `blk_mq_init_sched`): the sync's thread sleeps before it sends another one
     /// (`blk_mq_get_tag`).
     pub requests: u32,
+    /// Blocks of a sync are commands of their own, and those that leave in one instant
+    /// side by side on a member are one (`merged` says how long at most), across the
+    /// chunks of an array too: the plug of the thread that sends them. Only where no bytes
+    /// are moved, as such a command has several buffers.
+    pub plugs: bool,
 }
 
 /// Who is read for a sync block. Members that fail the read are passed over.

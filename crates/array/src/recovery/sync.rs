@@ -19,7 +19,7 @@ pub(super) struct Sync {
     pub(super) completed: Sectors,
     pub(super) checkpointed_at: Nanos,
     pub(super) pause: Pause,
-    /// The courtesy sleep before this block was taken.
+    /// The courtesy sleep before this block was taken, or was not owed.
     pub(super) was_courteous: bool,
     pub(super) throttle_due: bool,
     pub(super) aborted: bool,

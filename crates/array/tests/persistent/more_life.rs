@@ -257,6 +257,7 @@ fn ours_and_mds() -> [(bool, World); 2] {
                 engine.recovery.threads = imitates_md.then_some(MdThreads {
                     turnaround: Nanos::ZERO,
                     requests: 64,
+                    plugs: false,
                 });
             },
         );

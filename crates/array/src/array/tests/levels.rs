@@ -13,7 +13,7 @@ use crate::request::{
     StepResult,
 };
 use raidlab_geometry::{Copies, Layout, Level, Shape};
-use raidlab_units::{Nanos, Sectors};
+use raidlab_units::{Bytes, Nanos, Sectors};
 
 /// Blocks of 10 sectors, two at a time.
 fn with(shape: Shape, members: Vec<Initial>) -> ArrayConfig {
@@ -520,7 +520,61 @@ fn beside_a_sync_no_member_of_mds_mirror_is_idle() {
     }
 }
 
+/// Linux block/blk-merge.c, `blk_attempt_plug_merge`: what lies side by side on a member is
+/// one command, across chunks too. Of four members with two far copies, member 1's first
+/// chunks are the second copies of member 2.
+#[test]
+fn blocks_of_a_sync_are_merged_across_chunks() {
+    for (plugs, reads) in [
+        (false, vec![(2, READ, 16, 8), (2, READ, 24, 8)]),
+        (true, vec![(2, READ, 16, 16)]),
+    ] {
+        let mut config = with(striped(Copies::far(2), 4), all(4));
+        config.recovery = RecoveryConfig {
+            merged: Some(Bytes(30 * 512)),
+            threads: Some(MdThreads { plugs, ..THREADS }),
+            ..recovery(WriteBarrier::MdArray)
+        };
+        let mut story = Story::new(config);
+        let sent = story.replace(1);
+        assert_eq!(Story::sent(&sent), reads);
+        if plugs {
+            let copies = story.complete(&sent[0]);
+            assert_eq!(Story::sent(&copies), [(1, WRITE, 0, 16)]);
+        }
+    }
+}
+
+/// The array's thread goes through all that was read together before the sync's own runs:
+/// what follows leaves together again.
+#[test]
+fn blocks_that_were_compared_together_are_followed_by_blocks_in_one_command() {
+    let mut config = config(2, 100, recovery(WriteBarrier::MdBuckets));
+    config.recovery.depth = 3;
+    config.recovery.merged = Some(Bytes(30 * 512));
+    config.recovery.threads = Some(MdThreads {
+        plugs: true,
+        ..THREADS
+    });
+    let mut story = Story::new(config);
+    let request = SyncRequest {
+        action: SyncAction::Check,
+        ranges: None,
+    };
+    let started = story.array.start_sync(story.now, request, &mut story.out);
+    started.expect("none runs");
+    let reads = story.commands();
+    let both = [(0, READ, 0, 30), (1, READ, 0, 30)];
+    assert_eq!(Story::sent(&reads), both);
+    story.complete(&reads[0]);
+    story.complete(&reads[1]);
+    let next = story.compare(|_| 0);
+    let both = [(0, READ, 30, 30), (1, READ, 30, 30)];
+    assert_eq!(Story::sent(&next), both);
+}
+
 const THREADS: MdThreads = MdThreads {
     turnaround: Nanos::ZERO,
     requests: 64,
+    plugs: false,
 };

@@ -61,6 +61,7 @@ fn with_threads() -> Story {
             threads: Some(MdThreads {
                 turnaround: TURNAROUND,
                 requests: 64,
+                plugs: false,
             }),
             ..recovery(WriteBarrier::MdArray)
         },
@@ -78,7 +79,11 @@ fn who_waited_at_the_barrier_submits_all_that_it_has_before_the_next_block() {
     let blocks = story.replace(1);
     assert!(story.submit(1, WRITE, 50, 1).is_empty());
     let copies = story.complete(&blocks[0]);
-    story.complete(&copies[0]);
+    // The block that had raised the barrier when the write came.
+    let raised = story.complete(&copies[0]);
+    assert_eq!(Story::sent(&raised), [(0, READ, 20, 10)]);
+    let copies = story.complete(&raised[0]);
+    assert!(story.complete(&copies[0]).is_empty());
     // The sleep out of courtesy is over while the other block is still under way.
     story.now = Nanos::from_millis(8);
     story.array.tick(story.now, &mut story.out);
@@ -101,7 +106,7 @@ fn who_waited_at_the_barrier_submits_all_that_it_has_before_the_next_block() {
     story.now += TURNAROUND;
     story.array.tick(story.now, &mut story.out);
     let block = story.commands();
-    assert_eq!(Story::sent(&block), [(0, READ, 20, 10)]);
+    assert_eq!(Story::sent(&block), [(0, READ, 30, 10)]);
 }
 
 /// As long as md's thread waits for superblocks, no block is written that was read.
@@ -132,11 +137,17 @@ fn a_write_that_was_let_in_keeps_blocks_away_until_it_has_ended() {
     let blocks = story.replace(1);
     let write = request(1, WRITE, 50, 1);
     assert!(!story.array.enter(story.now, &write), "the barrier is up");
-    for block in &blocks {
-        let copies = story.complete(block);
-        assert_eq!(copies.len(), 1, "somebody waits: no block follows");
-        story.complete(&copies[0]);
-    }
+    // Those in flight, and the one that had raised the barrier: somebody waits, so no
+    // further block follows.
+    let to_the_end = |story: &mut Story, mut commands: Vec<_>| {
+        let mut ended = 0;
+        while let Some(command) = commands.pop() {
+            ended += 1;
+            commands.extend(story.complete(&command));
+        }
+        ended
+    };
+    assert_eq!(to_the_end(&mut story, blocks), 3 * 2);
     assert!(story.array.enter(story.now, &write));
     let pass = |story: &mut Story| {
         for _ in 0..10 {
@@ -152,18 +163,80 @@ fn a_write_that_was_let_in_keeps_blocks_away_until_it_has_ended() {
     story.complete(&commands[0]);
     story.complete(&commands[1]);
     let block = pass(&mut story);
-    assert_eq!(Story::sent(&block), [(0, READ, 20, 10), (0, READ, 30, 10)]);
+    assert_eq!(Story::sent(&block), [(0, READ, 30, 10), (0, READ, 40, 10)]);
     // One that was let in and never comes.
     let other = request(2, WRITE, 50, 1);
     assert!(!story.array.enter(story.now, &other));
-    for block in &block {
-        let copies = story.complete(block);
-        story.complete(&copies[0]);
-    }
+    assert_eq!(to_the_end(&mut story, block), 3 * 2);
     assert!(story.array.enter(story.now, &other));
     assert!(pass(&mut story).is_empty());
     story.array.leave(&other);
     assert_eq!(pass(&mut story).len(), 2);
+}
+
+/// Linux drivers/md/raid10.c, `lower_barrier`: who waits is woken and has passed before the
+/// sync's thread looks, which sleeps no tick then (`raid10_sync_request`: `nr_waiting`).
+#[test]
+fn who_knocked_is_let_in_before_the_sync_looks_whether_anybody_waits() {
+    for barrier in [WriteBarrier::MdArray, WriteBarrier::MdBuckets] {
+        let mut story = Story::new(config(
+            2,
+            100,
+            RecoveryConfig {
+                threads: Some(MdThreads {
+                    turnaround: TURNAROUND,
+                    // So the thread has not come to the next block.
+                    requests: 1,
+                    plugs: false,
+                }),
+                ..recovery(barrier)
+            },
+        ));
+        let blocks = story.replace(1);
+        assert_eq!(Story::sent(&blocks), [(0, READ, 0, 10)]);
+        let write = request(1, WRITE, 50, 1);
+        assert!(!story.array.enter(story.now, &write), "the barrier is up");
+        let copies = story.complete(&blocks[0]);
+        assert!(story.complete(&copies[0]).is_empty(), "the write is inside");
+        assert!(story.array.enter(story.now, &write));
+        let mut next = Vec::new();
+        for command in story.submit(1, WRITE, 50, 1) {
+            next = story.complete(&command);
+        }
+        story.now += TURNAROUND;
+        story.array.tick(story.now, &mut story.out);
+        next.extend(story.commands());
+        assert_eq!(Story::sent(&next), [(0, READ, 10, 10)], "{barrier:?}");
+    }
+}
+
+/// Linux drivers/md/raid10.c and raid1.c, `raise_barrier`: a block that found nobody waiting
+/// has raised the barrier, and waits for a place in the window with it up; so who comes
+/// meanwhile waits for that block as well.
+#[test]
+fn a_block_that_waits_for_a_place_has_raised_the_barrier() {
+    for barrier in [WriteBarrier::MdArray, WriteBarrier::MdBuckets] {
+        let mut story = Story::new(config(
+            2,
+            100,
+            RecoveryConfig {
+                threads: Some(MdThreads {
+                    turnaround: TURNAROUND,
+                    requests: 64,
+                    plugs: false,
+                }),
+                ..recovery(barrier)
+            },
+        ));
+        let blocks = story.replace(1);
+        assert_eq!(blocks.len(), 2, "the depth");
+        assert!(story.submit(1, WRITE, 50, 1).is_empty());
+        let copies = story.complete(&blocks[0]);
+        let next = story.complete(&copies[0]);
+        assert_eq!(Story::sent(&next), [(0, READ, 20, 10)], "{barrier:?}");
+        let copies = story.complete(&blocks[1]);
+        assert!(story.complete(&copies[0]).is_empty(), "the write waits");
+    }
 }
 
 /// Linux block/blk-mq-tag.c, `blk_mq_get_tag`: the sync's thread sleeps where a member's
@@ -174,6 +247,7 @@ fn a_sync_waits_where_a_queue_is_full() {
         let threads = Some(MdThreads {
             turnaround: TURNAROUND,
             requests,
+            plugs: false,
         });
         let mut story = Story::new(config(
             2,

@@ -97,6 +97,7 @@ fn recovery() -> impl Strategy<Value = RecoveryConfig> {
                     threads: depth.is_multiple_of(2).then_some(MdThreads {
                         turnaround: Nanos::from_micros(20),
                         requests: 64,
+                        plugs: false,
                     }),
                 }
             },

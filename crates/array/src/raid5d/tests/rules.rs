@@ -2,7 +2,9 @@
 
 use super::bench::{Bench, config};
 use crate::engine::Engine;
+use crate::raid5d::commands::Plugged;
 use crate::request::Operation::{Read, Write};
+use crate::request::{Purpose, Slot};
 use raidlab_geometry::Level;
 
 /// Stripes of 8 sectors, chunks of 4 of them; row 0 of four members: data on 0, 1 and
@@ -29,6 +31,35 @@ fn blocks_that_are_to_be_durable_are_commands_of_their_own() {
     bench.submit_as(Write, 0, 96, true);
     let blocks = (0..4).flat_map(|slot| (0..4).map(move |block| (slot, Write, block * 8, 8)));
     assert_eq!(bench.take_sent(), blocks.collect::<Vec<_>>());
+}
+
+/// Linux 6.12.117 block/blk-merge.c and block/blk-mq.c: where the newest command in the plug
+/// is another member's, the oldest of the member is tried, not the one before; and it is the
+/// oldest of all whose length empties the plug.
+#[test]
+fn a_plug_is_merged_into_and_emptied_by_its_oldest_commands() {
+    let mut bench = raid5(64);
+    let mut plug = |slot: u16, first: u64, count: u64| {
+        let block = Plugged {
+            slot: Slot(slot),
+            operation: Write,
+            purpose: Purpose::Foreground,
+            force_unit_access: false,
+            first,
+            count,
+        };
+        bench.array.plug(block, &mut bench.out);
+        bench.out.commands.len()
+    };
+    plug(0, 0, 1);
+    plug(0, 64, 40);
+    plug(1, 0, 1);
+    // Not into the 40 before it, which are neither the newest nor the oldest.
+    assert_eq!(plug(0, 104, 1), 0, "the oldest is short");
+    plug(2, 100, 1);
+    plug(0, 1, 31);
+    // Sorted and merged once more as they leave.
+    assert_eq!(plug(3, 0, 1), 4, "the oldest has 128 KiB");
 }
 
 #[test]

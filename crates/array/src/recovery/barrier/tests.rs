@@ -15,7 +15,7 @@ fn range(start: u64, count: u64) -> Range {
 }
 
 fn admits(barrier: &mut Barrier, start: u64) -> bool {
-    barrier.admit_sync(range(start, 10), std::iter::empty())
+    barrier.admit_sync(range(start, 10), false, std::iter::empty())
 }
 
 fn waits(barrier: &Barrier, write: Range, completed: u64, in_flight: u32) -> bool {
@@ -143,12 +143,12 @@ fn no_rule_lets_a_block_start_over_a_write_in_flight() {
         let mut barrier = barrier(rule);
         let overlapping = [range(500, 9), range(9, 1)];
         assert!(
-            !barrier.admit_sync(range(0, 10), overlapping.into_iter()),
+            !barrier.admit_sync(range(0, 10), false, overlapping.into_iter()),
             "{rule:?}"
         );
         let beside = [range(500, 9), range(10, 1)];
         assert!(
-            barrier.admit_sync(range(0, 10), beside.into_iter()),
+            barrier.admit_sync(range(0, 10), false, beside.into_iter()),
             "{rule:?}"
         );
     }
