@@ -3,16 +3,28 @@
 use crate::job::Moment;
 use crate::session::Session;
 use raidlab_inventory::counters::Activity;
-use raidlab_lab::PlannedJob;
+use raidlab_lab::{EventKind, PlannedJob};
 use raidlab_store::MemberUse;
-use raidlab_systems::ArrayStatus;
+use raidlab_systems::{ArrayStatus, MemberState};
 
 /// What a member did for a rebuild, which no system counts: nothing where none ran at
-/// either end of the job, and `alone`: nothing happened to a member that might begin one.
-fn sync_bytes(states: [Option<&ArrayStatus>; 2], alone: bool) -> Option<u64> {
-    let mut states = states.iter();
-    let quiet = states.all(|state| state.is_some_and(|state| state.sync.is_none()));
-    (quiet && alone).then_some(0)
+/// either end of the job, and none of the `events` might have begun one. A member that is lost
+/// begins one only where a spare stands by.
+fn sync_bytes(
+    states: [Option<&ArrayStatus>; 2],
+    events: impl IntoIterator<Item = EventKind>,
+) -> Option<u64> {
+    let quiet = states
+        .iter()
+        .all(|state| state.is_some_and(|state| state.sync.is_none()));
+    let members = states.iter().flatten().flat_map(|state| &state.members);
+    let mut members = members.map(|member| member.state);
+    let has_spare = members.any(|state| state == MemberState::Spare);
+    let may_begin = |event| match event {
+        EventKind::Remove | EventKind::Fail => has_spare,
+        EventKind::Insert | EventKind::ReAdd => true,
+    };
+    (quiet && !events.into_iter().any(may_begin)).then_some(0)
 }
 
 /// What each member did between two moments, by the kernel's counters.
@@ -24,7 +36,8 @@ pub fn of(
 ) -> Vec<MemberUse> {
     let activity = Activity::between(&before.counters, &after.counters);
     let states = [before, after].map(|moment| moment.status.as_ref());
-    let sync_bytes = sync_bytes(states, job.events.is_empty());
+    let events = job.events.iter().map(|timed| timed.event.kind);
+    let sync_bytes = sync_bytes(states, events);
     let disks = session.machine.disks();
     let members = session.built.members.iter().enumerate();
     members
@@ -55,7 +68,8 @@ pub fn of(
 #[cfg(test)]
 mod tests {
     use super::sync_bytes;
-    use raidlab_systems::{ArrayStatus, Health, SyncKind, SyncStatus};
+    use raidlab_lab::EventKind;
+    use raidlab_systems::{ArrayStatus, Health, MemberState, MemberStatus, SyncKind, SyncStatus};
 
     #[test]
     fn what_a_rebuild_read_and_wrote_is_not_known_and_never_nothing() {
@@ -71,11 +85,28 @@ mod tests {
             member: None,
             bytes_per_second: None,
         }));
-        let (idle, busy) = (Some(&idle), Some(&busy));
-        assert_eq!(sync_bytes([idle, idle], true), Some(0));
+        let spare = ArrayStatus {
+            members: vec![MemberStatus {
+                device: "sdz".to_owned(),
+                state: MemberState::Spare,
+            }],
+            ..state(None)
+        };
+        let (idle, busy, spare) = (Some(&idle), Some(&busy), Some(&spare));
+        assert_eq!(sync_bytes([idle, idle], []), Some(0));
         for states in [[busy, idle], [idle, busy], [busy, busy], [idle, None]] {
-            assert_eq!(sync_bytes(states, true), None);
+            assert_eq!(sync_bytes(states, []), None);
         }
-        assert_eq!(sync_bytes([idle, idle], false), None);
+        for lost in [EventKind::Remove, EventKind::Fail] {
+            assert_eq!(sync_bytes([idle, idle], [lost]), Some(0), "degraded");
+            assert_eq!(
+                sync_bytes([spare, idle], [lost]),
+                None,
+                "the spare steps in"
+            );
+        }
+        for back in [EventKind::Insert, EventKind::ReAdd] {
+            assert_eq!(sync_bytes([idle, idle], [EventKind::Remove, back]), None);
+        }
     }
 }

@@ -261,6 +261,12 @@ fn in_words(time: Duration) -> String {
     }
 }
 
+/// What is left of a time that is told roughly.
+fn left_in_words(left: Duration) -> String {
+    let about = if left.as_secs() < 60 { "" } else { "about " };
+    format!("{about}{} left", in_words(left))
+}
+
 impl Watcher for Bar {
     fn step(&mut self, step: Step) {
         self.step = step;
@@ -280,7 +286,7 @@ impl Watcher for Bar {
         let Some(left) = self.left(done) else {
             return;
         };
-        let words = format!("about {} left", in_words(left));
+        let words = left_in_words(left);
         self.bar.set_message(words.clone());
         if self.bar.is_hidden() && self.told.elapsed() >= LINE {
             self.told = Instant::now();
@@ -355,7 +361,7 @@ fn remove(arguments: &RemoveArguments) -> Result<(), Failure> {
 
 #[cfg(test)]
 mod tests {
-    use super::{in_words, left};
+    use super::{in_words, left, left_in_words};
     use std::time::Duration;
 
     #[test]
@@ -368,5 +374,8 @@ mod tests {
         assert_eq!(left(0.0, 1.0, minutes(2)), Some(Duration::ZERO));
         assert_eq!(in_words(Duration::from_secs(59)), "less than a minute");
         assert_eq!(in_words(Duration::from_secs(61)), "2 min");
+        let words = |seconds| left_in_words(Duration::from_secs(seconds));
+        assert_eq!(words(59), "less than a minute left");
+        assert_eq!(words(61), "about 2 min left");
     }
 }
