@@ -1,6 +1,7 @@
 //! The facts file.
 
 use raidlab_disk::Medium;
+use raidlab_units::line_of;
 use raidlab_workload::{FioJobs, JobFileError, JobGroup, JobSpec, Permission};
 use serde::Deserialize;
 use std::collections::BTreeSet;
@@ -277,15 +278,6 @@ fn parse_job(options: &str) -> Result<JobSpec, JobFileError> {
         .flat_map(|group| group.jobs)
         .next()
         .unwrap_or_default())
-}
-
-fn line_of(text: &str, offset: usize) -> usize {
-    text.as_bytes()
-        .iter()
-        .take(offset)
-        .filter(|&&byte| byte == b'\n')
-        .count()
-        + 1
 }
 
 #[cfg(test)]

@@ -23,6 +23,7 @@ mod libraries;
 mod machine;
 mod modules;
 mod newc;
+mod run;
 mod tools;
 
 pub use console::{Reason, excerpt, reason};

@@ -12,15 +12,16 @@ use crate::error::HostError;
 use crate::facts::{self, EVENTS_MISSED, Facts};
 use crate::members;
 use crate::memory;
+use crate::moment::Moment;
 use crate::sampler::{health_name, letters, nanoseconds, sync_operation};
 use crate::session::{Session, can_drop_caches};
 use raidlab_import as import;
 use raidlab_inventory::caches::{self, Dropping, Settled};
-use raidlab_inventory::counters::{Activity, Snapshot, memory_state};
+use raidlab_inventory::counters::{Activity, memory_state};
 use raidlab_lab::{EventKind, PlannedJob, TimedEvent, When};
-use raidlab_shell::{Frame, Output};
+use raidlab_shell::Output;
 use raidlab_store::{CellResult, Measurement, Operation, Records, Role, Scope, fact};
-use raidlab_systems::{ArrayStatus, CacheState, read_all};
+use raidlab_systems::ArrayStatus;
 use raidlab_tools::ToolResult;
 use std::time::Duration;
 
@@ -39,15 +40,6 @@ pub trait Watcher {
     fn look(&mut self, now: Duration);
     /// Whether to stop.
     fn cancelled(&self) -> bool;
-}
-
-/// The machine at one end of a job.
-pub struct Moment {
-    at: Duration,
-    pub status: Option<ArrayStatus>,
-    frame: Frame,
-    pub counters: Snapshot,
-    cache: Option<CacheState>,
 }
 
 /// Runs a job; `round` numbers its rows where it is one of several rounds.
@@ -71,7 +63,7 @@ pub fn run(
     facts::asked(&mut facts, job, &invocation, &session.place);
     prepare(session, &mut facts, watcher)?;
 
-    let before = moment(session)?;
+    let before = Moment::now(session)?;
     session.note("job-start", None, format!("job {} begins", job.name));
     let (output, missed) = run_tool(session, job, &invocation, watcher)?;
     if let Some(said) = invocation.tool.gave_up(&output.stderr) {
@@ -81,7 +73,7 @@ pub fn run(
         });
     }
     session.note("job-end", None, format!("job {} ends", job.name));
-    let after = moment(session)?;
+    let after = Moment::now(session)?;
     session.poll()?;
 
     let succeeded = output
@@ -232,25 +224,6 @@ pub fn member_names(session: &Session<'_>) -> Vec<String> {
     members
         .map(|member| crate::sampler::kernel_name(&member.device).to_owned())
         .collect()
-}
-
-fn moment(session: &Session<'_>) -> Result<Moment, HostError> {
-    // A state that cannot be read at this moment is unknown, no failure.
-    let status = session.system().status(&session.target, &session.built);
-    let counters = session.sampler.counters();
-    let frame = Frame {
-        at: session.now(),
-        contents: read_all(&session.target, &counters.sources())?,
-    };
-    // Nor is what its cache holds.
-    let cache = session.system().cache(&session.target, &session.built);
-    Ok(Moment {
-        at: frame.at,
-        cache: cache.ok().flatten(),
-        status: status.ok(),
-        counters: counters.parse(&frame),
-        frame,
-    })
 }
 
 /// Runs the tool to its end, with the events that the job asks for; and how

@@ -9,15 +9,18 @@
 
 mod arguments;
 mod bench;
+mod changes;
 mod clean;
 mod cleanup;
 mod error;
 mod facts;
 mod job;
 mod machine;
+mod machines;
 mod marks;
 mod members;
 mod memory;
+mod moment;
 mod needs;
 mod place;
 mod plan;
@@ -29,8 +32,10 @@ mod subject;
 pub mod trial;
 
 pub use bench::HostBench;
+pub use changes::changes;
 pub use cleanup::{Cleaned, cleanup, forget_if_clean};
 pub use error::HostError;
 pub use machine::{MARKER, Machine, PREFIX};
+pub use machines::{LOCALHOST, MachineEntry, MachineFileError, read_machines};
 pub use marks::Marks;
 pub use plan::plan;

@@ -1,6 +1,6 @@
 //! What each member of the array did during a job, by the kernel's counters.
 
-use crate::job::Moment;
+use crate::moment::Moment;
 use crate::session::Session;
 use raidlab_inventory::counters::Activity;
 use raidlab_lab::{EventKind, PlannedJob};

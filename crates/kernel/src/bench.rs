@@ -8,18 +8,16 @@ use crate::devices::{self, Disks, DisksError, Report};
 use crate::messages::{Ended, Message, MessageError};
 use crate::obstacle::{self, Obstacle};
 use crate::processors::Processors;
+use crate::settings::Settings;
 use crate::told::Told;
-use raidlab_calendar::{ScheduledFault, Storage};
+use raidlab_calendar::Storage;
 use raidlab_guest::Archive;
-use raidlab_lab::{Bench, BenchError, Experiment, Files, Finish, Observer};
+use raidlab_lab::{Bench, BenchError, Experiment, Finish, Observer};
 use raidlab_model::Unfitted;
 use raidlab_random::Stream;
 use raidlab_store::{Observation, Records, Scope};
 use raidlab_uml::{Boot, BootError, Kernel, Machine, Place};
-use raidlab_units::Bytes;
 use std::error::Error;
-use std::path::PathBuf;
-use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -28,45 +26,6 @@ const LOOK: Duration = Duration::from_millis(10);
 /// How long a guest that has ended its experiment may take to switch itself
 /// off, and a calendar to notice that its guest is gone.
 const LAST: Duration = Duration::from_secs(10);
-
-/// How the guests are.
-#[derive(Debug, Clone)]
-pub struct Settings {
-    /// Of each guest's memory.
-    pub memory: Bytes,
-    /// The part of each disk that is used: the outermost; `None`: all of it.
-    pub member: Option<Bytes>,
-    /// Virtual time that reading the clock takes, nanoseconds.
-    pub clock_cost_ns: u32,
-    /// Virtual time that a system call takes, nanoseconds.
-    pub call_cost_ns: u32,
-    /// A guest that shows no sign of life for so long of real time spins.
-    pub patience: Duration,
-    /// What shall happen to disks, by their place among the members.
-    pub faults: Vec<(usize, ScheduledFault)>,
-    /// Where every command of every disk is written down, a file for each
-    /// experiment.
-    pub commands: Option<PathBuf>,
-    /// Where the disks' files are read.
-    pub files: Arc<Files>,
-}
-
-impl Default for Settings {
-    /// 512 MiB, 4 GiB of each disk, 2048 ns for the clock, 1 µs for a call, a
-    /// minute of patience.
-    fn default() -> Self {
-        Self {
-            memory: Bytes(512 << 20),
-            member: Some(Bytes(4 << 30)),
-            clock_cost_ns: 2048,
-            call_cost_ns: 1000,
-            patience: Duration::from_secs(60),
-            faults: Vec::new(),
-            commands: None,
-            files: Arc::default(),
-        }
-    }
-}
 
 /// Says to the agent in the guest which experiment it is to run: files for the
 /// guest.

@@ -1,7 +1,7 @@
 //! The guest's disks and its clock: a calendar on a thread of its own.
 
-use crate::bench::Settings;
 use crate::processors::stay_on;
+use crate::settings::Settings;
 use raidlab_calendar::{
     Calendar, CalendarError, DeviceConfig, DiskModel, DiskOperation, Observer, Options, Outcome,
     Protocol, Storage, TraceRecord,

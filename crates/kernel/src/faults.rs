@@ -4,8 +4,8 @@
 //! behind what is used of a disk. Such a one is refused before anything runs. Where only
 //! some subjects have the member, or the time of a fault never came, that is told.
 
-use crate::bench::Settings;
 use crate::devices;
+use crate::settings::Settings;
 use raidlab_calendar::{Fault, ScheduledFault};
 use raidlab_lab::Experiment;
 use raidlab_store::{EventRecord, Scope};

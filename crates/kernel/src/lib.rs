@@ -20,13 +20,17 @@ mod messages;
 mod obstacle;
 mod processors;
 mod room;
+mod schedule;
+mod settings;
 mod told;
 
 pub use agent::AgentError;
-pub use bench::{Describe, KernelBench, KernelError, Settings};
+pub use bench::{Describe, KernelBench, KernelError};
 pub use devices::DisksError;
 pub use faults::{FaultError, check_faults};
 pub use messages::MessageError;
 pub use obstacle::{Obstacle, wants_openzfs};
 pub use raidlab_calendar::{Fault, ScheduledFault, Storage, StorageError};
 pub use room::Room;
+pub use schedule::{WrongFault, faults_in_words, scheduled_fault};
+pub use settings::Settings;

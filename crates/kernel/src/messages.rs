@@ -6,7 +6,7 @@
 use raidlab_lab::{ArrayLook, Finish, Progress, SyncLook};
 use raidlab_store::{Cell, CellResult, Measurement, Operation, Records};
 use raidlab_uml::Frame;
-use raidlab_units::{Bytes, Nanos};
+use raidlab_units::{Bytes, Nanos, hexadecimal, reasons};
 use serde::{Deserialize, Serialize};
 use std::error::Error;
 
@@ -42,15 +42,7 @@ impl Ended {
         match finish {
             Ok(Finish::Complete) => Self::Complete,
             Ok(Finish::Cancelled) => Self::Cancelled,
-            Err(error) => {
-                let mut reasons = vec![error.to_string()];
-                let mut cause = error.source();
-                while let Some(error) = cause {
-                    reasons.push(error.to_string());
-                    cause = error.source();
-                }
-                Self::Failed(reasons)
-            }
+            Err(error) => Self::Failed(reasons(&error)),
         }
     }
 }
@@ -107,7 +99,10 @@ impl Message {
             }
             Self::Records(records) => ("records", serde_json::to_vec(records)),
             Self::Cell(result) => {
-                let histograms = result.rows.iter().map(|row| hex(&row.latency.histogram));
+                let histograms = result
+                    .rows
+                    .iter()
+                    .map(|row| hexadecimal(&row.latency.histogram));
                 let wire = WireCell {
                     cell: result.cell.clone(),
                     histograms: histograms.collect(),
@@ -174,16 +169,6 @@ impl Message {
             }
         })
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write;
-    let mut text = String::with_capacity(bytes.len() * 2);
-    for byte in bytes {
-        // Writing to a string cannot fail.
-        let _ = write!(text, "{byte:02x}");
-    }
-    text
 }
 
 fn bytes(hex: &str) -> Option<Vec<u8>> {
@@ -304,7 +289,7 @@ mod tests {
     proptest! {
         #[test]
         fn hexadecimal_digits_are_read_back(data in prop::collection::vec(any::<u8>(), 0..50)) {
-            prop_assert_eq!(bytes(&hex(&data)), Some(data));
+            prop_assert_eq!(bytes(&hexadecimal(&data)), Some(data));
         }
     }
 }

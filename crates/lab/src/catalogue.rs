@@ -7,9 +7,6 @@
 use crate::document::{Document, FileError};
 use crate::files::{Files, built_in};
 use crate::host::{Host, read_hosts, read_one};
-use crate::published::Published;
-use crate::subject::Subject;
-use crate::suite::Suite;
 use raidlab_data::Entry;
 use std::fs::File;
 use std::io::{self, Read};
@@ -86,11 +83,11 @@ pub fn nearby(name: &str, known: &[String]) -> String {
 /// What a file describes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// A [`Suite`].
+    /// A [`Suite`](crate::Suite).
     Suite,
-    /// A [`Subject`].
+    /// A [`Subject`](crate::Subject).
     Subject,
-    /// [`Published`] figures.
+    /// [`Published`](crate::Published) figures.
     Published,
     /// An article's [`Claims`](crate::claims::Claims).
     Claims,
@@ -147,33 +144,6 @@ fn lacking(name: &str, source: io::Error) -> LoadError {
         path: name.into(),
         source,
     }
-}
-
-/// Every built-in suite, by name.
-///
-/// # Errors
-/// When a built-in file is wrong, which a test rules out.
-pub fn suites() -> Result<Vec<Suite>, LoadError> {
-    let names = Kind::Suite.entries().map(|entry| entry.name);
-    names.map(Suite::load).collect()
-}
-
-/// Every built-in subject, by name.
-///
-/// # Errors
-/// When a built-in file is wrong, which a test rules out.
-pub fn subjects() -> Result<Vec<Subject>, LoadError> {
-    let names = Kind::Subject.entries().map(|entry| entry.name);
-    names.map(Subject::load).collect()
-}
-
-/// Every built-in set of published figures, by name.
-///
-/// # Errors
-/// When a built-in file is wrong, which a test rules out.
-pub fn published() -> Result<Vec<Published>, LoadError> {
-    let names = Kind::Published.entries().map(|entry| entry.name);
-    names.map(Published::load).collect()
 }
 
 /// Every host.
@@ -295,31 +265,6 @@ pub(crate) fn find(files: &Files, kind: Kind, name_or_path: &str) -> Result<Docu
 
 #[cfg(test)]
 mod tests {
-    use super::{Kind, hosts, published, subjects, suites};
-    use raidlab_systems::{FileSystemSpec, Member};
-    use raidlab_units::Bytes;
-
-    #[test]
-    fn every_built_in_file_is_valid_and_goes_by_its_own_name() {
-        let names = |kind: Kind| kind.entries().map(|entry| entry.name.to_owned());
-        let suites = suites()
-            .expect("suites")
-            .into_iter()
-            .map(|suite| suite.name);
-        assert!(suites.eq(names(Kind::Suite)));
-        let subjects = subjects()
-            .expect("subjects")
-            .into_iter()
-            .map(|subject| subject.name);
-        assert!(subjects.eq(names(Kind::Subject)));
-        let published = published()
-            .expect("figures")
-            .into_iter()
-            .map(|figures| figures.name);
-        assert!(published.eq(names(Kind::Published)));
-        assert!(hosts().expect("hosts").len() >= 3);
-    }
-
     #[test]
     fn a_wrong_name_is_answered_with_what_may_be_meant() {
         let known: Vec<String> = (0..20)
@@ -335,54 +280,5 @@ mod tests {
         assert_eq!(near("arr"), "", "too many");
         assert_eq!(near(""), "");
         assert_eq!(super::nearby("x", &known[..2]), "; known: array-0, array-1");
-    }
-
-    #[test]
-    fn every_built_in_setting_has_a_source() {
-        for subject in subjects().expect("subjects") {
-            for setting in &subject.settings {
-                let own_choice = setting.name == "kind";
-                assert!(
-                    own_choice || !setting.source.is_empty(),
-                    "{}: {} has no source",
-                    setting.scope,
-                    setting.name
-                );
-            }
-        }
-    }
-
-    #[test]
-    fn every_suites_subjects_can_be_built_of_its_disks() {
-        let mut arrays = 0;
-        for suite in suites().expect("suites") {
-            let members: Vec<Member> = (0..suite.disks.len())
-                .map(|disk| Member {
-                    device: format!("/dev/disk{disk}"),
-                    size: Bytes(4_000_787_030_016),
-                    backing: None,
-                })
-                .collect();
-            for subject in &suite.subjects {
-                let build = subject.build.as_ref().expect("a table of how it is built");
-                let checked = build.check(&subject.choose(&members));
-                assert!(
-                    checked.is_ok(),
-                    "{}: {}: {checked:?}",
-                    suite.name,
-                    subject.name
-                );
-                arrays += 1;
-            }
-            let own = suite
-                .subjects
-                .iter()
-                .filter_map(|subject| subject.filesystems.as_ref());
-            for filesystem in own.chain([&suite.filesystems]).flatten().flatten() {
-                let checked = FileSystemSpec::check(filesystem);
-                assert!(checked.is_ok(), "{}: {checked:?}", suite.name);
-            }
-        }
-        assert!(arrays > 40);
     }
 }

@@ -8,6 +8,7 @@
 mod values;
 
 use raidlab_systems::RefusedWord;
+use raidlab_units::line_of;
 use serde::de::DeserializeOwned;
 use std::ops::Range;
 use toml::de::{DeTable, DeValue};
@@ -149,10 +150,9 @@ impl Document {
 
     /// An error at a place of the file.
     pub fn error(&self, span: Range<usize>, problem: Problem) -> FileError {
-        let before = self.text.get(..span.start).unwrap_or(&self.text);
         FileError {
             file: self.file.clone(),
-            line: 1 + before.matches('\n').count(),
+            line: self.line(span.start),
             field: field_at(&self.text, span.start),
             problem,
         }
@@ -183,7 +183,7 @@ impl Document {
 
     /// The line of a byte, from 1.
     pub fn line(&self, byte: usize) -> usize {
-        1 + self.text[..byte.min(self.text.len())].matches('\n').count()
+        line_of(&self.text, byte)
     }
 }
 

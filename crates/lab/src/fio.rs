@@ -5,8 +5,8 @@ use crate::catalogue;
 use crate::document::{Document, FileError, Problem};
 use crate::files::Files;
 use crate::placeholder;
+use raidlab_units::in_one_line;
 use raidlab_workload::{FioJobs, JobFileError, JobGroup, Note, Permission, Place};
-use std::error::Error;
 use std::ops::Range;
 use std::path::Path;
 
@@ -110,7 +110,7 @@ pub(crate) fn read_job_file(
 ) -> Result<FioJobs, JobFileError> {
     let open = |file: &str| {
         let read = catalogue::read_text(files, &folder.join(file));
-        read.map_err(|error| chain(&error))
+        read.map_err(|error| in_one_line(&error))
     };
     FioJobs::from_job_file(name, text, files.permission(), &open)
 }
@@ -137,7 +137,7 @@ pub(crate) fn read_group(jobs: FioJobs) -> Result<FioReading, GroupError> {
         not_modelled = Some(reason.to_owned());
     }
     let (file, error) = examples.partly_model().map_err(GroupError::Fio)?;
-    let not_modelled = not_modelled.or_else(|| error.map(|error| chain(&error)));
+    let not_modelled = not_modelled.or_else(|| error.map(|error| in_one_line(&error)));
     let mut group = JobGroup::default();
     for one in file.groups {
         group.stop_together |= one.stop_together;
@@ -155,21 +155,9 @@ pub(crate) fn read_group(jobs: FioJobs) -> Result<FioReading, GroupError> {
 /// suite begins below the opening quotes, so its lines are the suite's lines.
 fn blame(document: &Document, span: Range<usize>, error: &JobFileError) -> FileError {
     let inline = document.text[span.clone()].starts_with("\"\"\"\n");
-    let mut blamed = document.error(span, Problem::Fio(chain(error)));
+    let mut blamed = document.error(span, Problem::Fio(in_one_line(error)));
     if let (true, Some(Place::Line { line, .. })) = (inline, error.place()) {
         blamed.line += line;
     }
     blamed
-}
-
-/// An error and its causes in one line.
-fn chain(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
-        cause = error.source();
-    }
-    text
 }

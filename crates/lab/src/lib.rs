@@ -12,6 +12,7 @@
 mod asked;
 mod background;
 mod bench;
+pub mod built_in;
 pub mod catalogue;
 pub mod claims;
 mod document;
@@ -19,6 +20,7 @@ mod experiment;
 pub mod files;
 mod fio;
 mod host;
+mod job_words;
 pub mod mock;
 mod placeholder;
 pub mod plan;
@@ -37,6 +39,7 @@ pub use document::{FileError, Problem, SCHEMA, check_values};
 pub use experiment::{CapacityError, Choices, Experiment, HostChoice, PlannedJob, PlannedStep};
 pub use files::Files;
 pub use host::{Host, QueueStyle};
+pub use job_words::describe_job;
 pub use placeholder::{PlaceholderError, Placeholders, expand};
 pub use plan::Plan;
 pub use published::{Accuracy, Better, Cell, Class, Log, Published, Synced};
@@ -50,4 +53,4 @@ pub use suite::{
     Begin, Condition, Event, EventKind, FIRST_DRAW, Job, QueueRule, Region, Rounds, Step, Suite,
     TimedEvent, Wait, When, Work,
 };
-pub use words::{CHECK_IN_WORDS, describe_job, event_in_words, wait_in_words};
+pub use words::{CHECK_IN_WORDS, event_in_words, wait_in_words};

@@ -12,6 +12,7 @@
 //! same plan, their digests tell, and the run is refused instead of being mixed of two.
 
 use crate::experiment::Experiment;
+use raidlab_units::hexadecimal;
 use ring::digest::{Context, SHA256, digest as sum};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -112,7 +113,7 @@ impl<A: Serialize + DeserializeOwned> Plan<A> {
 /// The SHA-256 of some bytes, in hexadecimal digits.
 #[must_use]
 pub fn sha256(bytes: &[u8]) -> String {
-    digits(sum(&SHA256, bytes).as_ref())
+    hexadecimal(sum(&SHA256, bytes).as_ref())
 }
 
 /// The same of all that a reader gives.
@@ -124,19 +125,10 @@ pub fn sha256_of(mut reader: impl Read) -> io::Result<String> {
     let mut buffer = vec![0; 1 << 18];
     loop {
         match reader.read(&mut buffer)? {
-            0 => return Ok(digits(context.finish().as_ref())),
+            0 => return Ok(hexadecimal(context.finish().as_ref())),
             length => context.update(&buffer[..length]),
         }
     }
-}
-
-fn digits(bytes: &[u8]) -> String {
-    let mut text = String::new();
-    for byte in bytes {
-        // A string has room for everything.
-        let _ = write!(text, "{byte:02x}");
-    }
-    text
 }
 
 impl Listed {

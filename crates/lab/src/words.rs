@@ -2,14 +2,13 @@
 //! `raidlab run --dry-run`.
 
 use crate::experiment::{Experiment, PlannedJob, PlannedStep};
+use crate::job_words::{describe, time_in_words};
 use crate::subject::{Subject, SubjectKind};
 use crate::suite::{
     Begin, Condition, Event, EventKind, Job, Region, Rounds, Step, Suite, TimedEvent, Wait, When,
     Work,
 };
 use raidlab_systems::FileSystemSpec;
-use raidlab_units::Nanos;
-use raidlab_workload::{Engine, JobGroup, JobSpec, Pattern};
 use std::fmt::Write;
 
 impl Suite {
@@ -335,92 +334,4 @@ pub fn event_in_words(event: Event) -> String {
             format!("put member {member} back as it was; what it missed is copied")
         }
     }
-}
-
-/// A time in the largest unit that divides it: `1 h`, `90 min`, `1 s`.
-fn time_in_words(time: Nanos) -> String {
-    const UNITS: [(u64, &str); 6] = [
-        (3_600_000_000_000, "h"),
-        (60_000_000_000, "min"),
-        (1_000_000_000, "s"),
-        (1_000_000, "ms"),
-        (1_000, "us"),
-        (1, "ns"),
-    ];
-    let fits = |(unit, _): &&(u64, &str)| time.0 >= *unit && time.0.is_multiple_of(*unit);
-    match UNITS.iter().find(fits) {
-        Some((unit, name)) => format!("{} {name}", time.0 / unit),
-        None => "0 s".to_owned(),
-    }
-}
-
-/// What runs together, by the names that the user gave and in words:
-/// `slow + fast: random read 4 KiB, ...`. Two jobs may differ in nothing that words say.
-pub(crate) fn named_in_words(group: &JobGroup) -> String {
-    let mut names: Vec<&str> = group.jobs.iter().map(|job| job.name.as_str()).collect();
-    names.dedup();
-    names.retain(|name| !name.is_empty());
-    let words = describe(group);
-    if names.is_empty() {
-        return words;
-    }
-    format!("{}: {words}", names.join(" + "))
-}
-
-/// What runs together, in words.
-pub(crate) fn describe(group: &JobGroup) -> String {
-    let jobs: Vec<String> = group.jobs.iter().map(describe_job).collect();
-    jobs.join(" + ")
-}
-
-/// The class of a job that nobody classed: what its first job does.
-pub(crate) fn class_of_job(group: &JobGroup) -> &'static str {
-    match group.jobs.first().map(|job| job.pattern) {
-        Some(Pattern::Write) => "sequential-write",
-        Some(Pattern::RandRead) => "random-read",
-        Some(Pattern::RandWrite) => "random-write",
-        Some(Pattern::Trim | Pattern::RandTrim) => "trim",
-        Some(
-            Pattern::ReadWrite | Pattern::RandRw | Pattern::TrimWrite | Pattern::RandTrimWrite,
-        ) => "mixed",
-        Some(Pattern::Read) | None if group.jobs.len() > 1 => "streams",
-        Some(Pattern::Read) | None => "sequential-read",
-    }
-}
-
-/// A job in words: `random read 4 KiB, 32 threads, from 19 MiB to 3 TiB, 60 s`.
-#[must_use]
-pub fn describe_job(job: &JobSpec) -> String {
-    let pattern = match job.pattern {
-        Pattern::Read => "sequential read".to_owned(),
-        Pattern::Write => "sequential write".to_owned(),
-        Pattern::RandRead => "random read".to_owned(),
-        Pattern::RandWrite => "random write".to_owned(),
-        Pattern::Trim => "sequential discard".to_owned(),
-        Pattern::RandTrim => "random discard".to_owned(),
-        Pattern::TrimWrite => "sequential discard and write".to_owned(),
-        Pattern::RandTrimWrite => "random discard and write".to_owned(),
-        Pattern::ReadWrite => format!(
-            "sequential read and write, {} % reads,",
-            job.read_mix_percent
-        ),
-        Pattern::RandRw => format!("random read and write, {} % reads,", job.read_mix_percent),
-    };
-    let queue = match (job.engine, job.num_jobs) {
-        (Engine::Libaio, 1) => format!("{} in flight", job.io_depth),
-        (Engine::Libaio, jobs) => format!("{jobs} jobs with {} in flight each", job.io_depth),
-        (Engine::Null, _) => "no device".to_owned(),
-        (Engine::Sync, 1) => "1 thread".to_owned(),
-        (Engine::Sync, threads) => format!("{threads} threads"),
-    };
-    let place = match (job.file_size, job.size) {
-        (Some(end), _) => format!("from {} to {end}", job.offset),
-        (None, Some(size)) => format!("{size} from {}", job.offset),
-        (None, None) => format!("from {} to the end", job.offset),
-    };
-    let mut text = format!("{pattern} {}, {queue}, {place}", job.block_size);
-    if let Some(time) = job.runtime {
-        let _ = write!(text, ", {}", time_in_words(time));
-    }
-    text
 }

@@ -7,7 +7,7 @@
 //! the table anew; the verdicts of findings that there were before stay.
 
 use raidlab_audit::{Evidence, audit};
-use raidlab_lab::catalogue;
+use raidlab_lab::built_in;
 use raidlab_lab::{
     Bench, Choices, Experiment, Finish, Observer, PlannedStep, Progress, Suite, Work,
 };
@@ -136,7 +136,7 @@ fn every_finding_in_the_model_s_suites_has_been_looked_at() {
     let known = verdicts(&document);
     let mut table = String::new();
     let mut unseen = Vec::new();
-    for suite in catalogue::suites().expect("built in") {
+    for suite in built_in::suites().expect("built in") {
         let (rows, found) = judge(&suite);
         for ((suite, rule, severity, subjects), count) in found {
             let key = format!("| `{suite}` | {rule} | {severity} | {subjects}");

@@ -1,8 +1,8 @@
 //! `raidlab audit`: which of a run's numbers to believe, and why not.
 
 use crate::failure::Failure;
+use crate::notes::STORE;
 use crate::output;
-use crate::run::STORE;
 use clap::Args;
 use raidlab_audit::{Audit, Evidence, audit, rules};
 use raidlab_report::AUDIT_NOTE_CLASS;

@@ -1,8 +1,8 @@
 //! `raidlab claims`: what an article says, held against the rows of a store.
 
 use crate::failure::{Failure, Kind};
+use crate::notes::{STORE, remark};
 use crate::output;
-use crate::run::{STORE, remark};
 use clap::Args;
 use raidlab_lab::catalogue;
 use raidlab_lab::claims::{Claims, Judged, Outcome};

@@ -1,8 +1,8 @@
 //! `raidlab compare`: what is better, worse or cannot be told between runs.
 
 use crate::failure::{Failure, Kind};
+use crate::notes::STORE;
 use crate::output;
-use crate::run::STORE;
 use clap::Args;
 use raidlab_report::{Bound, RunData, compare};
 use raidlab_store::Store;

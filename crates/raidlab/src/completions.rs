@@ -1,9 +1,8 @@
 //! `raidlab completions`: scripts that make a shell complete arguments.
 
-use crate::cli::Cli;
 use crate::failure::Failure;
 use crate::output;
-use clap::{Args, CommandFactory};
+use clap::{Args, Command};
 use clap_complete::Shell;
 
 /// Arguments of `raidlab completions`.
@@ -27,9 +26,9 @@ pub struct Arguments {
 ///
 /// # Errors
 /// When standard output does not take it.
-pub fn completions(arguments: &Arguments) -> Result<(), Failure> {
+pub fn completions(arguments: &Arguments, raidlab: &mut Command) -> Result<(), Failure> {
     // The generator panics where its writer fails, so it writes to memory.
     let mut script = Vec::new();
-    clap_complete::generate(arguments.shell, &mut Cli::command(), "raidlab", &mut script);
+    clap_complete::generate(arguments.shell, raidlab, "raidlab", &mut script);
     output::print_bytes(&script)
 }

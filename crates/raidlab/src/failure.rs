@@ -10,9 +10,11 @@ use raidlab_report::ReportError;
 use raidlab_store::output::OutputError;
 use raidlab_store::text::{visible_lines, visible_path};
 use raidlab_store::{ExportError, StoreError};
+use raidlab_units::reasons;
 use std::error::Error;
 use std::fmt;
 use std::io::{self, Write};
+use std::iter;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -141,11 +143,9 @@ impl fmt::Display for Failure {
         // Errors quote what they are about, which may be anybody's.
         let mut line =
             |head: &str, text: &str| writeln!(formatter, "{head}: {}", visible_lines(text));
-        line("error", &self.error.to_string())?;
-        let mut cause = self.error.source();
-        while let Some(error) = cause {
-            line("caused by", &error.to_string())?;
-            cause = error.source();
+        let heads = iter::once("error").chain(iter::repeat("caused by"));
+        for (head, reason) in heads.zip(reasons(self.error.as_ref())) {
+            line(head, &reason)?;
         }
         self.help
             .as_deref()

@@ -1,7 +1,7 @@
 //! `raidlab import`: results of others as a run of our own.
 
 use crate::failure::{Failure, Kind};
-use crate::run::STORE;
+use crate::notes::{self, STORE};
 use crate::{audit, output, report};
 use clap::Args;
 use jiff::Timestamp;
@@ -251,7 +251,7 @@ fn keep(store: &mut Store, imported: &Imported) -> Result<String, StoreError> {
 
 fn remark(title: &str, statement: &str) -> AccuracyNote {
     AccuracyNote {
-        class: report::REMARK.to_owned(),
+        class: notes::REMARK.to_owned(),
         title: title.to_owned(),
         statement: statement.to_owned(),
         ..AccuracyNote::default()

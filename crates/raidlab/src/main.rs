@@ -20,6 +20,7 @@ mod import;
 mod interrupt;
 mod kernel;
 mod manual;
+mod notes;
 mod output;
 mod report;
 mod resume;
@@ -30,7 +31,7 @@ mod suites;
 mod typed;
 mod usage;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 use cli::{Cli, Command};
 use failure::Failure;
 use std::process::ExitCode;
@@ -71,8 +72,10 @@ fn main() -> ExitCode {
         Command::Disks(arguments) => disks::disks(&arguments),
         Command::Fit(arguments) => fit::fit(&arguments),
         Command::Ablations(arguments) => ablations::ablations(&arguments),
-        Command::Manual(arguments) => manual::manual(&arguments),
-        Command::Completions(arguments) => completions::completions(&arguments),
+        Command::Manual(arguments) => manual::manual(&arguments, Cli::command()),
+        Command::Completions(arguments) => {
+            completions::completions(&arguments, &mut Cli::command())
+        }
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,9 +1,8 @@
 //! `raidlab manual`: pages for man(1), made from the definition of the command line.
 
-use crate::cli::Cli;
 use crate::failure::{Failure, Kind};
 use crate::output;
-use clap::{Args, Command, CommandFactory};
+use clap::{Args, Command};
 use clap_mangen::Man;
 
 /// Arguments of `raidlab manual`.
@@ -30,8 +29,8 @@ pub struct Arguments {
 ///
 /// # Errors
 /// When there is no such command, or standard output does not take it.
-pub fn manual(arguments: &Arguments) -> Result<(), Failure> {
-    let mut root = Cli::command().disable_help_subcommand(true);
+pub fn manual(arguments: &Arguments, raidlab: Command) -> Result<(), Failure> {
+    let mut root = raidlab.disable_help_subcommand(true);
     root.build();
     if arguments.list {
         let mut lines = String::new();

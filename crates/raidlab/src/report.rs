@@ -1,7 +1,7 @@
 //! `raidlab report`: what a store holds, shown again, exported, deleted.
 
 use crate::failure::Failure;
-use crate::run::STORE;
+use crate::notes::{self, STORE};
 use crate::{claims, output};
 use clap::Args;
 use raidlab_report::RunData;
@@ -145,13 +145,10 @@ fn rows(
     Ok(bytes)
 }
 
-/// The class of notes that speak of a whole run.
-pub const REMARK: &str = "remark";
-
 /// A run's tables, then what else its reader must know.
 pub fn text(data: &RunData) -> String {
     let mut text = raidlab_report::terminal(data, &output::style());
-    for note in data.notes.iter().filter(|note| note.class == REMARK) {
+    for note in data.notes.iter().filter(|note| note.class == notes::REMARK) {
         let _ = write!(text, "\n{}: {}\n", note.title, note.statement);
     }
     text

@@ -6,6 +6,7 @@
 //! as they arise, and whatever happens afterwards, those rows stay.
 
 mod asked;
+mod asked_of_benches;
 mod host;
 mod keeper;
 mod kept;
@@ -26,7 +27,6 @@ pub use keeper::begin_as;
 use kept::{Kept, see};
 pub use kernel::{Description, is_agent};
 use prepare::Prepared;
-pub use prepare::remark;
 use raidlab_lab::{
     Before, Bench, BenchError, Files, Finish, Plan, RunError, RunOptions, run_suite,
 };
@@ -44,9 +44,6 @@ use std::sync::Arc;
 /// is decided by a race in the first milliseconds of job 19 of the 2015 suite;
 /// with this seed, the smallest that does, it goes as it went in 2015.
 pub const DEFAULT_SEED: u64 = 2;
-
-/// Where runs are kept when nothing else is said.
-pub const STORE: &str = "raidlab.db";
 
 /// Arguments of `raidlab run`.
 #[derive(Debug, Clone, Args)]

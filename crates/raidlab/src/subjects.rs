@@ -4,6 +4,7 @@ use crate::failure::Failure;
 use crate::output;
 use crate::suites::source;
 use clap::Args;
+use raidlab_lab::built_in;
 use raidlab_lab::catalogue::{self, Kind};
 use raidlab_lab::{Files, Subject, SubjectKind};
 use raidlab_store::Setting;
@@ -49,7 +50,7 @@ pub fn subjects(arguments: &Arguments) -> Result<(), Failure> {
         return hosts(arguments.name.as_deref());
     }
     let Some(name) = &arguments.name else {
-        let rows = catalogue::subjects()?.into_iter().map(|subject| {
+        let rows = built_in::subjects()?.into_iter().map(|subject| {
             let kind = kind(subject.kind).to_owned();
             let host = subject.host.map_or_else(String::new, |host| host.name);
             vec![subject.name, kind, host, subject.title]

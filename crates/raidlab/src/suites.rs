@@ -3,7 +3,8 @@
 use crate::failure::Failure;
 use crate::output;
 use clap::Args;
-use raidlab_lab::catalogue::{self, Kind, read_file};
+use raidlab_lab::built_in;
+use raidlab_lab::catalogue::{Kind, read_file};
 use raidlab_lab::{Honoured, Suite, fio_options};
 use std::path::Path;
 
@@ -48,7 +49,7 @@ pub fn suites(arguments: &Arguments) -> Result<(), Failure> {
         return output::print(&options());
     }
     let Some(name) = &arguments.name else {
-        let rows = catalogue::suites()?.into_iter().map(|suite| {
+        let rows = built_in::suites()?.into_iter().map(|suite| {
             let jobs = suite.jobs().count().to_string();
             vec![suite.name, jobs, suite.title]
         });

@@ -8,8 +8,9 @@ pub(crate) use results::{
     RepetitionRow, ResultCell, ResultRow, ResultTables, repetitions, results,
 };
 
-use crate::compute::accuracy::{Errors, accuracy, error_percent, is_disputed};
+use crate::compute::accuracy::{Errors, accuracy, is_disputed};
 use crate::compute::headline::class_title;
+use crate::compute::published_error::error_percent;
 use crate::compute::standing::{Better, Standing, against_best};
 use crate::compute::view::{Cell, Row, View};
 use crate::data::RunData;

@@ -8,19 +8,22 @@
 //! the device, make it a member of anything or claim it in turn, and the name
 //! leads to no other disk.
 
-use crate::command::Command;
-use crate::target::{Target, TargetError};
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::thread;
-use std::time::{Duration, Instant};
 
 /// A lock, given back when this is dropped or its process dies.
 pub struct Lock {
     /// The file, or the program on another machine, which ends when it is dropped.
     _held: Box<dyn Send>,
+}
+
+impl Lock {
+    /// One that something holds until it is dropped.
+    pub(crate) fn held_by(holder: Box<dyn Send>) -> Self {
+        Self { _held: holder }
+    }
 }
 
 impl std::fmt::Debug for Lock {
@@ -115,64 +118,10 @@ pub fn lock_file(path: &Path, holder: &str) -> Result<Lock, LockError> {
     }
 }
 
-fn or_somebody(holder: &str) -> String {
+pub(crate) fn or_somebody(holder: &str) -> String {
     match holder.trim() {
         "" => "another process".to_owned(),
         holder => holder.to_owned(),
-    }
-}
-
-/// How flock(1) of util-linux and lockf(1) of FreeBSD say that somebody has it.
-const TAKEN: i32 = 75;
-/// How long the program may take to say that it has the lock.
-const PATIENCE: Duration = Duration::from_secs(30);
-
-/// Takes the lock by a program, on a machine where files are out of reach. `holder`
-/// must be nobody else's words.
-pub(crate) fn lock_by_program<T: Target + ?Sized>(
-    target: &T,
-    path: &str,
-    holder: &str,
-) -> Result<Lock, TargetError> {
-    let tells = r#"printf %s "$2" >"$1" && exec sleep 2147483647"#;
-    let script = r#"
-        if command -v flock >/dev/null; then
-            exec flock --nonblock --conflict-exit-code 75 "$1" sh -c "$3" sh "$1" "$2"
-        fi
-        exec lockf -k -s -t 0 "$1" sh -c "$3" sh "$1" "$2""#;
-    let command = Command::changes("sh", ["-c", script, "sh", path, holder, tells]);
-    let mut running = target.start(&command)?;
-    let begun = Instant::now();
-    loop {
-        if let Some(output) = running.poll()? {
-            let machine = target.name().to_owned();
-            if output.code == Some(TAKEN) {
-                let holder = target.read(path).unwrap_or_default();
-                return Err(TargetError::Locked {
-                    machine,
-                    path: path.to_owned(),
-                    holder: or_somebody(&holder),
-                });
-            }
-            return Err(TargetError::Failed {
-                machine,
-                command: command.to_string(),
-                output: Box::new(output),
-            });
-        }
-        if target.read(path).is_ok_and(|said| said == holder) {
-            return Ok(Lock {
-                _held: Box::new(running),
-            });
-        }
-        if begun.elapsed() >= PATIENCE {
-            return Err(TargetError::Timeout {
-                machine: target.name().to_owned(),
-                command: command.to_string(),
-                limit: PATIENCE,
-            });
-        }
-        thread::sleep(Duration::from_millis(20));
     }
 }
 
@@ -249,6 +198,9 @@ impl Claim {
 mod tests {
     use super::*;
     use crate::local::Local;
+    use crate::target::{PATIENCE, TargetError, lock_by_program};
+    use std::thread;
+    use std::time::{Duration, Instant};
 
     #[test]
     fn a_second_one_is_told_who_has_the_lock_and_gets_it_when_that_is_gone() {

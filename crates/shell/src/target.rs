@@ -1,10 +1,11 @@
 //! A machine on which commands run and files are read.
 
 use crate::command::{Command, Output};
-use crate::hold::{Claim, Lock, lock_by_program};
+use crate::hold::{Claim, Lock, or_somebody};
 use serde::{Deserialize, Serialize};
 use std::io;
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 /// A machine. Shared by the thread that does the steps and those that sample.
 pub trait Target: Send + Sync {
@@ -240,5 +241,57 @@ fn ending(output: &Output) -> String {
         (Some(code), _) => format!("ended with exit code {code}{said}"),
         (None, Some(signal)) => format!("was ended by signal {signal}{said}"),
         (None, None) => format!("ended in an unknown way{said}"),
+    }
+}
+
+/// How flock(1) of util-linux and lockf(1) of FreeBSD say that somebody has it.
+const TAKEN: i32 = 75;
+/// How long the program may take to say that it has the lock.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Takes the lock by a program, on a machine where files are out of reach. `holder`
+/// must be nobody else's words.
+pub(crate) fn lock_by_program<T: Target + ?Sized>(
+    target: &T,
+    path: &str,
+    holder: &str,
+) -> Result<Lock, TargetError> {
+    let tells = r#"printf %s "$2" >"$1" && exec sleep 2147483647"#;
+    let script = r#"
+        if command -v flock >/dev/null; then
+            exec flock --nonblock --conflict-exit-code 75 "$1" sh -c "$3" sh "$1" "$2"
+        fi
+        exec lockf -k -s -t 0 "$1" sh -c "$3" sh "$1" "$2""#;
+    let command = Command::changes("sh", ["-c", script, "sh", path, holder, tells]);
+    let mut running = target.start(&command)?;
+    let begun = Instant::now();
+    loop {
+        if let Some(output) = running.poll()? {
+            let machine = target.name().to_owned();
+            if output.code == Some(TAKEN) {
+                let holder = target.read(path).unwrap_or_default();
+                return Err(TargetError::Locked {
+                    machine,
+                    path: path.to_owned(),
+                    holder: or_somebody(&holder),
+                });
+            }
+            return Err(TargetError::Failed {
+                machine,
+                command: command.to_string(),
+                output: Box::new(output),
+            });
+        }
+        if target.read(path).is_ok_and(|said| said == holder) {
+            return Ok(Lock::held_by(Box::new(running)));
+        }
+        if begun.elapsed() >= PATIENCE {
+            return Err(TargetError::Timeout {
+                machine: target.name().to_owned(),
+                command: command.to_string(),
+                limit: PATIENCE,
+            });
+        }
+        thread::sleep(Duration::from_millis(20));
     }
 }

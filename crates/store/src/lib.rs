@@ -12,6 +12,7 @@
 mod error;
 mod export;
 mod measurement;
+mod origin;
 pub mod output;
 mod record;
 mod records;
@@ -31,10 +32,11 @@ pub use measurement::{
     DiskBand, KeptPlan, Latency, Measurement, MemberUse, Metric, PublishedFigure, Role, Run,
     Setting,
 };
+pub use origin::{Origin, RunId};
 pub use raidlab_results::{Operation, UnknownOperation, fact};
 pub use record::{
     Cell, CellResult, CommandRecord, EventRecord, Finding, Observation, Records, Scope, Series,
     Severity,
 };
 pub use schema::SCHEMA_VERSION;
-pub use store::{AccuracyNote, LATEST, Origin, RunId, RunSummary, Store};
+pub use store::{AccuracyNote, LATEST, RunSummary, Store};

@@ -1,8 +1,8 @@
 //! Records to table rows and back.
 
+use crate::origin::Origin;
 use crate::rows::{counter, integer, is_unique_violation, real, word};
 use crate::schema::failure;
-use crate::store::Origin;
 use crate::{
     Cell, CommandRecord, EventRecord, Finding, Observation, Operation, Records, RunId, Scope,
     Series, Setting, Severity, StoreError,

@@ -1,6 +1,6 @@
 //! Measurements to table rows and back.
 
-use crate::store::Origin;
+use crate::origin::Origin;
 use crate::{
     DiskBand, Latency, Measurement, MemberUse, Operation, PublishedFigure, Role, StoreError,
 };

@@ -5,6 +5,7 @@
 //! vectors and a [`ToolResult`] go out, the same for every tool: bytes, bytes
 //! per second, nanoseconds, and no number where the tool gave none.
 
+mod asked;
 pub mod bonnie;
 pub mod dd;
 mod error;
@@ -19,6 +20,7 @@ mod title;
 mod tool;
 mod words;
 
+pub use asked::{AskedOption, Difference, Verdict};
 pub use error::ParseError;
 pub use facts::{Facts, Told};
 pub use raidlab_results::Operation;

@@ -4,9 +4,9 @@
 //! called with, how its output is read, what of that is a row, and what the rest says.
 //! Everybody above asks the [`Tool`]; nobody above knows one by name.
 
+use crate::asked::{AskedOption, Difference};
 use crate::error::ParseError;
 use crate::facts::Facts;
-use crate::fio::{AskedOption, Difference};
 use crate::result::{Fact, Part, ToolResult};
 use crate::title::Title;
 use crate::words::Wrong;

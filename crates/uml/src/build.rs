@@ -5,17 +5,16 @@
 //! interrupted goes on where it was; `make` itself goes on within the longest
 //! one. What the steps say goes to a log, whose last lines an error shows.
 
-mod error;
 mod run;
 mod step;
 
-pub use error::BuildError;
 pub use step::{Step, Watcher};
 
 use crate::cache::{Cache, Kernel, remove_folder};
 use crate::changes;
 use crate::configuration::{FOR_ZFS, WITH_ZFS, lacking, lines};
 use crate::edits;
+use crate::error::{BuildError, SPACE};
 use crate::needs;
 use crate::packages::Packages;
 use crate::source::{Release, Source, release};
@@ -24,9 +23,6 @@ use raidlab_shell::{Command, Local, Target};
 use run::Runner;
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
-
-/// What an unpacked tree and its objects take.
-const SPACE: u64 = 4 << 30;
 
 /// The file in a build's folder that says which changes the tree has.
 const CHANGES: &str = "changes";

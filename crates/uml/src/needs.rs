@@ -4,6 +4,7 @@
 //! ended after a quarter of an hour to say that the guest's tools are missing would help
 //! nobody.
 
+use crate::error::{SOURCE_OF_ZFS, TOOLS_OF_ZFS};
 use crate::image;
 use crate::packages::Packages;
 use crate::source::{Source, SourceError};
@@ -28,18 +29,6 @@ const HEADERS: [(&str, &str); 1] = [("stdio.h", "libc6-dev")];
 
 /// Of the source when none is installed and none is named.
 const USUAL: &str = "6.12";
-
-/// The packages of OpenZFS: its source and its tools.
-const SOURCE_OF_ZFS: &str = "zfs-dkms";
-const TOOLS_OF_ZFS: &str = "zfsutils-linux";
-
-/// Where the packages of OpenZFS are, which no other error of apt's says.
-const WHERE_ZFS_IS: &str = "OpenZFS is in Debian's section `contrib`, and the version that Linux \
-    6.12 needs (2.3), in Debian 12, in the suite `bookworm-backports`: add `contrib` behind `main` \
-    in /etc/apt/sources.list, there also the line `deb http://deb.debian.org/debian \
-    bookworm-backports main contrib`, and run `apt-get update`; then its packages are had with \
-    `apt-get install -t bookworm-backports zfs-dkms zfsutils-linux`. A kernel of \
-    linux-source-6.1 takes the 2.1 of Debian 12 itself";
 
 /// What a build begins with.
 #[derive(Debug)]
@@ -94,20 +83,6 @@ pub(crate) fn find(
     })
 }
 
-/// The line for apt, and where to look for what it does not find.
-pub(crate) fn remedy(packages: &[String]) -> String {
-    let mut words = format!(
-        "sudo apt-get install {}\n      or, without root: `--fetch` fetches them into raidlab's \
-         own cache and installs nothing",
-        packages.join(" ")
-    );
-    let of_zfs = |package: &String| [SOURCE_OF_ZFS, TOOLS_OF_ZFS].contains(&package.as_str());
-    if packages.iter().any(of_zfs) {
-        words = format!("{words}\n      {WHERE_ZFS_IS}");
-    }
-    words
-}
-
 /// The packages that are missing for building.
 fn missing_among(folders: &[PathBuf], headers: &[PathBuf]) -> Vec<&'static str> {
     let has = |name: &&str| folders.iter().any(|folder| folder.join(name).is_file());
@@ -131,6 +106,7 @@ pub(crate) fn free_bytes(folder: &Path) -> Option<u64> {
 mod tests {
     use super::*;
     use crate::cache::Cache;
+    use crate::error::remedy;
     use std::fs;
 
     #[test]

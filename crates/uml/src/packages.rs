@@ -6,8 +6,8 @@
 //! `dpkg-deb` unpacks. Nothing is installed: what a package does when it is, as `dkms` of
 //! OpenZFS, is not done. Programs of it are told where their libraries and data are.
 
-use crate::build::BuildError;
 use crate::cache::Cache;
+use crate::error::BuildError;
 use raidlab_shell::Command;
 use std::env;
 use std::fs;

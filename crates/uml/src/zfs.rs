@@ -6,7 +6,7 @@
 //! packages lack. The licences of the two do not go together: the result is
 //! for the machine that it was built on, and must not be passed on.
 
-use crate::build::BuildError;
+use crate::error::{BuildError, ZfsError};
 use raidlab_shell::Command;
 use std::fs;
 use std::io;
@@ -193,28 +193,6 @@ fn entries(folder: &Path) -> Result<Vec<PathBuf>, Trouble> {
     }
     paths.sort();
     Ok(paths)
-}
-
-/// OpenZFS cannot be built in.
-#[derive(Debug, thiserror::Error)]
-pub enum ZfsError {
-    /// Its source is not there.
-    #[error("OpenZFS's source is not in {FOLDER}")]
-    NotInstalled,
-}
-
-impl ZfsError {
-    /// What would help.
-    #[must_use]
-    pub fn help(&self) -> Option<String> {
-        match self {
-            Self::NotInstalled => Some(
-                "apt-get install zfs-dkms zfsutils-linux (Debian's section contrib); without a \
-                 running kernel's headers nothing is built by that, which does not matter here"
-                    .to_owned(),
-            ),
-        }
-    }
 }
 
 #[cfg(test)]

@@ -7,7 +7,9 @@
 mod parse;
 mod size;
 mod time;
+mod words;
 
 pub use parse::{ParseUnitError, parse_bytes, parse_duration};
 pub use size::{Bytes, BytesPerSecond, SECTOR_BYTES, Sectors};
 pub use time::Nanos;
+pub use words::{hexadecimal, in_one_line, line_of, reasons};

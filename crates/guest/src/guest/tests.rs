@@ -1,6 +1,7 @@
-use super::{GuestError, Job, Report, job_archive};
+use super::{GuestError, Job, job_archive};
 use crate::console::{excerpt, reason};
 use crate::newc::{Archive, Node};
+use crate::run::Report;
 use raidlab_shell::Command;
 
 #[test]

@@ -75,81 +75,71 @@ fn files_of_bonnie_are_counted_in_thousands_of_their_own() {
     assert!(rows.iter().all(|row| row.op != Operation::CreateSequential));
 }
 
-/// Every fixture of the tools' readers, by tool.
-const FIXTURES: [(Tool, &[&str]); 4] = [
-    (
-        raidlab_tools::fio::TOOL,
-        &[
-            include_str!("../../../tools/src/fio/data/fio-2.1.14.json"),
-            include_str!("../../../tools/src/fio/data/fio-2.20.json"),
-            include_str!("../../../tools/src/fio/data/fio-3.33-global-options.json"),
-            include_str!("../../../tools/src/fio/data/fio-3.33-glued.json"),
-            include_str!("../../../tools/src/fio/data/fio-3.33-group.json"),
-            include_str!("../../../tools/src/fio/data/fio-3.33-mixed.json"),
-            include_str!("../../../tools/src/fio/data/fio-3.33-reduced.json"),
-            include_str!("../../../tools/src/fio/data/fio-3.33-steady-state.json"),
-            include_str!("../../../tools/src/fio/data/fio-3.33-two-jobs.json"),
-            include_str!("../../../tools/src/fio/data/fio-3.33-v3.terse"),
-            include_str!("../../../tools/src/fio/data/fio-3.33-v4.terse"),
-            include_str!("../../../tools/src/fio/data/fio-3.33-v5.terse"),
-            include_str!("../../../tools/src/fio/data/fio-3.33.txt"),
-            include_str!("../../../tools/src/fio/data/fio-3.42.txt"),
-        ],
-    ),
-    (
-        raidlab_tools::bonnie::TOOL,
-        &[
-            include_str!("../../../tools/src/bonnie/data/2.00a-fast.txt"),
-            include_str!("../../../tools/src/bonnie/data/2.00a-files.txt"),
-            include_str!("../../../tools/src/bonnie/data/2.00a-small.txt"),
-            include_str!("../../../tools/src/bonnie/data/2.00a-x2.csv"),
-        ],
-    ),
-    (
-        raidlab_tools::iozone::TOOL,
-        &[
-            include_str!("../../../tools/src/iozone/data/3.489-excel.txt"),
-            include_str!("../../../tools/src/iozone/data/3.489-latency.txt"),
-            include_str!("../../../tools/src/iozone/data/3.489-ops.txt"),
-            include_str!("../../../tools/src/iozone/data/3.489-subset.txt"),
-            include_str!("../../../tools/src/iozone/data/3.489-throughput-excel.txt"),
-            include_str!("../../../tools/src/iozone/data/3.489-throughput.txt"),
-        ],
-    ),
-    (
-        raidlab_tools::dd::TOOL,
-        &[
-            include_str!("../../../tools/src/dd/data/busybox-1.35-debian.txt"),
-            include_str!("../../../tools/src/dd/data/gnu-9.1-c.txt"),
-            include_str!("../../../tools/src/dd/data/gnu-9.1-de.txt"),
-            include_str!("../../../tools/src/dd/data/gnu-9.1-fr.txt"),
-            include_str!("../../../tools/src/dd/data/gnu-9.1-ru.txt"),
-        ],
-    ),
-];
+/// Every recording of a tool's output, with its path: what lies in the folders `data` of
+/// the tools' own.
+fn recordings() -> Vec<(Tool, String, String)> {
+    let tools = concat!(env!("CARGO_MANIFEST_DIR"), "/../tools/src");
+    let mut found = Vec::new();
+    for tool in Tool::all() {
+        let folder = format!("{tools}/{}/data", tool.name().trim_end_matches('+'));
+        for entry in std::fs::read_dir(&folder).expect(&folder) {
+            let path = entry.expect("a recording").path();
+            let text = std::fs::read_to_string(&path).expect("a recording is text");
+            if path.extension().is_some_and(|extension| extension != "md") {
+                found.push((*tool, path.display().to_string(), text));
+            }
+        }
+    }
+    found.sort_by(|one, other| one.1.cmp(&other.1));
+    found
+}
 
 #[test]
 fn each_part_of_a_tool_s_output_is_a_row_or_says_why_not() {
     let mut seen = std::collections::BTreeSet::new();
-    for (tool, texts) in FIXTURES {
-        for (index, text) in texts.iter().enumerate() {
-            let result = tool.parse(text).expect("a tool's output");
-            let rows = rows(&result, &Measurement::blank(crate::BENCH));
-            for part in &result.parts {
-                let row = rows.iter().find(|row| {
-                    let named = row.part.is_empty() || row.part == part.label;
-                    row.op == part.operation && named
-                });
-                let why = part.fact("no-rate").is_some();
-                let place = format!("{tool} {index}: {} {}", part.operation, part.label);
-                assert!(row.is_some() || why, "{place} is lost");
-                assert!(row.is_none_or(|row| row.value() > 0.0 || why), "{place}");
-                seen.extend(row.map(|row| row.op));
-            }
+    let recordings = recordings();
+    assert!(recordings.len() >= 32, "{}", recordings.len());
+    for (tool, path, text) in &recordings {
+        let result = tool.parse(text).expect(path);
+        assert!(!result.parts.is_empty(), "{path} has no result in it");
+        let rows = rows(&result, &Measurement::blank(crate::BENCH));
+        for part in &result.parts {
+            let row = rows.iter().find(|row| {
+                let named = row.part.is_empty() || row.part == part.label;
+                row.op == part.operation && named
+            });
+            let why = part.fact("no-rate").is_some();
+            let place = format!("{path}: {} {}", part.operation, part.label);
+            assert!(row.is_some() || why, "{place} is lost");
+            assert!(row.is_none_or(|row| row.value() > 0.0 || why), "{place}");
+            seen.extend(row.map(|row| row.op));
+        }
+        let told = observations(&result, &Scope::default());
+        let known = |name: &str| told.iter().any(|one| one.name == name);
+        let of_all = result.facts.iter().map(|fact| (fact, None));
+        let of_parts = result
+            .parts
+            .iter()
+            .flat_map(|part| part.facts.iter().map(move |fact| (fact, Some(part))));
+        for (fact, part) in of_all.chain(of_parts) {
+            let own = tool.fact(fact, part, &mut raidlab_tools::Facts::default());
+            let kept = own || known(&format!("tool.{}", fact.name));
+            assert!(kept, "{path}: {} is lost", fact.name);
         }
     }
     for op in [Operation::Mixed, Operation::Sync] {
-        assert!(seen.contains(&op), "no fixture has {op}");
+        assert!(seen.contains(&op), "no recording has {op}");
+    }
+}
+
+#[test]
+fn every_recording_can_be_imported_and_gives_its_rows() {
+    for (_, path, text) in recordings() {
+        let name = path.rsplit('/').next().unwrap_or_default();
+        let imported = crate::import_file(name, &text, &crate::ImportOptions::default());
+        let imported = imported.expect(&path);
+        let rows = imported.cells.iter().map(|cell| cell.rows.len());
+        assert!(rows.sum::<usize>() > 0, "{path} has no row");
     }
 }
 

@@ -314,7 +314,7 @@ fn a_suite_begins_with_members_in_sync_unless_it_asks_otherwise() {
 /// Each suite that comes with raidlab has the rows that it always had.
 #[test]
 fn built_in_suites_say_how_they_begin_where_it_matters() {
-    for suite in crate::catalogue::suites().expect("built in") {
+    for suite in crate::built_in::suites().expect("built in") {
         let mut builds = suite
             .subjects
             .iter()

@@ -8,36 +8,16 @@
 //! subject at each step, forks its own by name, so that one more entry changes nothing
 //! of what the others draw. Nothing is taken twice, and the grid's order stays.
 
-use super::matrix::{Combination, RawMatrix, Value};
-use super::step::{RawStep, ReadStep};
+use super::matrix::{Combination, RawMatrix};
+use super::step::{RawFor, RawStep, ReadStep};
 use crate::document::{Document, FileError, Problem};
 use raidlab_random::Stream;
-use serde::Deserialize;
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use toml::Spanned;
 
 /// What a subject's combination says of it.
 type Axes = BTreeMap<String, String>;
-
-/// Which subjects a step is for, as written: key by key the values that it takes.
-pub(super) type RawFor = BTreeMap<Spanned<String>, Spanned<OneOrSeveral>>;
-
-#[derive(Deserialize)]
-#[serde(untagged, expecting = "expected a value, or a list of values")]
-pub(super) enum OneOrSeveral {
-    One(Value),
-    Several(Vec<Value>),
-}
-
-impl OneOrSeveral {
-    fn values(&self) -> &[Value] {
-        match self {
-            Self::One(value) => std::slice::from_ref(value),
-            Self::Several(values) => values,
-        }
-    }
-}
 
 /// The subjects' axes, and the draw.
 pub(super) struct Grid<'a> {

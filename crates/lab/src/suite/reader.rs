@@ -3,6 +3,7 @@
 use super::checker::Checker;
 use super::freshness::{self, Footprint};
 use super::grid::Grid;
+use super::named::named_at;
 use super::regions::{RawDisk, read_disks};
 use super::selection::{Place, RawSelection, read_filesystems, read_subjects};
 use super::step::{Context, RawStep, ReadStep, read_step};
@@ -15,7 +16,6 @@ use crate::settings;
 use raidlab_tools::Tool;
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Range;
 use std::path::Path;
 use toml::Spanned;
 
@@ -206,21 +206,6 @@ fn read_published(
     loaded
         .map(Some)
         .map_err(|error| named_at(document, entry.span(), error))
-}
-
-/// A name or path that leads nowhere is the suite's mistake, at its line.
-pub(super) fn named_at(document: &Document, span: Range<usize>, error: LoadError) -> LoadError {
-    match error {
-        LoadError::Unknown { what, name, known } => document
-            .error(span, Problem::UnknownName { what, name, known })
-            .into(),
-        LoadError::Read { path, source } => {
-            let what = format!("cannot read {}: {source}", path.display());
-            let remedy = "paths start from the suite's folder";
-            document.invalid(span, what, remedy).into()
-        }
-        file => file,
-    }
 }
 
 /// Puts steps together: jobs that follow each other and name the same rounds

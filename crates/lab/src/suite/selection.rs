@@ -8,7 +8,7 @@
 
 use super::grid::Grid;
 use super::matrix::{Combination, RawMatrix, combinations};
-use super::reader::named_at;
+use super::named::named_at;
 use crate::catalogue::{self, LoadError};
 use crate::document::{Document, FileError};
 use crate::files::Files;

@@ -2,8 +2,7 @@
 //! matrix multiplies.
 
 use super::freshness::Footprint;
-use super::grid::RawFor;
-use super::matrix::{Combination, RawMatrix, combinations};
+use super::matrix::{Combination, RawMatrix, Value, combinations};
 use super::tool::{RawTool, read_tool};
 use super::{Condition, Event, EventKind, Job, QueueRule, TimedEvent, Wait, When, Work};
 use crate::catalogue::{self, LoadError};
@@ -14,9 +13,29 @@ use crate::settings::{Time, time};
 use raidlab_units::Nanos;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _};
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
 use toml::Spanned;
+
+/// Which subjects a step is for, as written: key by key the values that it takes.
+pub(super) type RawFor = BTreeMap<Spanned<String>, Spanned<OneOrSeveral>>;
+
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "expected a value, or a list of values")]
+pub(super) enum OneOrSeveral {
+    One(Value),
+    Several(Vec<Value>),
+}
+
+impl OneOrSeveral {
+    pub(super) fn values(&self) -> &[Value] {
+        match self {
+            Self::One(value) => std::slice::from_ref(value),
+            Self::Several(values) => values,
+        }
+    }
+}
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -407,7 +426,7 @@ fn read_fio_text(
         (None, Some(file), None) => {
             let path = context.folder.join(combination.apply(file.get_ref()));
             let text = catalogue::read_text(context.files, &path)
-                .map_err(|error| super::reader::named_at(document, file.span(), error))?;
+                .map_err(|error| super::named::named_at(document, file.span(), error))?;
             let text = combination.apply(&text);
             let name = path.display().to_string();
             Ok((FioText::JobFile { name, text }, file.span()))

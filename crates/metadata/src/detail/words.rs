@@ -2,6 +2,7 @@
 
 use crate::superblock::Uuid;
 use raidlab_geometry::{Layout, Level};
+use raidlab_units::hexadecimal;
 
 /// mdadm's word where it has none.
 pub(super) const UNKNOWN: &str = "-unknown-";
@@ -9,10 +10,7 @@ pub(super) const UNKNOWN: &str = "-unknown-";
 /// Four groups of eight digits.
 #[must_use]
 pub fn uuid(uuid: Uuid) -> String {
-    let groups = uuid.0.chunks(4).map(|group| {
-        let digits = group.iter().map(|byte| format!("{byte:02x}"));
-        digits.collect::<String>()
-    });
+    let groups = uuid.0.chunks(4).map(hexadecimal);
     groups.collect::<Vec<_>>().join(":")
 }
 

@@ -4,22 +4,16 @@
 //! Only the first decides the rows: it goes into the run's plan. The other two are said
 //! anew where a run goes on.
 
+use super::DEFAULT_SEED;
+use super::asked_of_benches::{HostAsked, KERNEL, KernelAsked, REAL, TRIAL_FOLDER};
 use super::features;
-use super::host::HostAsked;
-use super::host::TRIAL_FOLDER;
-use super::kernel::KernelAsked;
-use super::{DEFAULT_SEED, STORE};
 use crate::cli::{Cli, Command};
 use crate::failure::{Failure, Kind};
+use crate::notes::STORE;
 use clap::{Args, Parser, ValueEnum};
 use serde::{Deserialize, Serialize};
 use std::num::NonZero;
 use std::path::PathBuf;
-
-/// Above what only real machines have.
-pub const REAL: &str = "On real machines (--on host)";
-/// Above what only the kernel bench has.
-pub const KERNEL: &str = "On the kernel bench (--on kernel)";
 
 /// What is asked for: with the files that it names, all that decides a run's rows.
 #[derive(Debug, Clone, PartialEq, Eq, Args, Serialize, Deserialize)]

@@ -7,96 +7,29 @@
 
 mod safety;
 
-use super::asked::REAL;
+use super::asked_of_benches::HostAsked;
 use super::prepare::{self, Prepared};
 use super::{Task, holder};
 use crate::failure::{Failure, Kind};
+use crate::notes;
 use crate::output;
-use raidlab_host::{HostBench, HostError, Machine, cleanup, plan, plan_disks, trial};
+use raidlab_host::{
+    HostBench, HostError, LOCALHOST, Machine, MachineEntry, MachineFileError, cleanup, plan,
+    plan_disks, trial,
+};
 use raidlab_inventory::System;
 use raidlab_inventory::choose::Consent;
-use raidlab_lab::catalogue::read_text;
-use raidlab_lab::{Choices, Experiment, Files, HostChoice, LoadError, Suite, check_values};
-use raidlab_shell::{Lock, SshOptions};
-use raidlab_store::text::visible_path;
+use raidlab_lab::{Choices, Experiment, Files, HostChoice, Suite};
+use raidlab_shell::Lock;
 use raidlab_store::{Observation, Store};
 use raidlab_units::{Bytes, parse_bytes};
 pub use safety::check_unchanged;
 use safety::forget;
-use serde::{Deserialize, Serialize};
 use std::fmt::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-/// The folder for trial disks where none is named.
-pub const TRIAL_FOLDER: &str = "/var/tmp";
 /// The size of trial disks where none is said.
 const TRIAL_SIZE: Bytes = Bytes(1 << 30);
-
-/// What is asked of real machines alone.
-#[derive(Debug, Clone, PartialEq, Eq, clap::Args, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[command(next_help_heading = REAL)]
-pub struct HostAsked {
-    /// A machine behind ssh, `root@store1`; may be repeated. All of them use
-    /// disks of the same names. Default: this machine.
-    #[arg(long = "machine", value_name = "DESTINATION")]
-    machines: Vec<String>,
-
-    /// Machines with their own disks, from a file with `[[machine]]` tables.
-    #[arg(long, value_name = "FILE.toml", conflicts_with = "machines")]
-    machine_file: Option<PathBuf>,
-
-    /// A command to put before every command on machines behind ssh, such as `sudo -n`.
-    #[arg(long, value_name = "WORDS")]
-    elevate: Option<String>,
-
-    /// Without --disk: loop devices of this size, on sparse files, for a trial.
-    #[arg(long, value_name = "SIZE")]
-    trial_size: Option<String>,
-
-    /// The folder for the trial's files.
-    #[arg(long, value_name = "FOLDER", default_value = TRIAL_FOLDER)]
-    trial_folder: PathBuf,
-
-    /// Use disks that hold file systems, arrays or partition tables which
-    /// nobody uses now. They are lost.
-    #[arg(long)]
-    wipe_signatures: bool,
-
-    /// Measure everything this many times, whatever the suite says.
-    #[arg(long, value_name = "N")]
-    repetitions: Option<std::num::NonZero<u32>>,
-}
-
-impl HostAsked {
-    /// How often everything is to be done, where that is said.
-    pub fn repetitions(&self) -> Option<u32> {
-        self.repetitions.map(std::num::NonZero::get)
-    }
-}
-
-/// A file of machines.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct MachineFile {
-    machine: Vec<MachineEntry>,
-}
-
-/// One of them.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct MachineEntry {
-    /// `localhost`, or what ssh takes: `root@store1`.
-    destination: String,
-    /// Its disks in the order of members.
-    disks: Vec<String>,
-    /// More arguments for ssh: `["-p", "2222"]`.
-    #[serde(default)]
-    ssh: Vec<String>,
-    /// Words before every command: `["sudo", "-n"]`.
-    #[serde(default)]
-    elevate: Vec<String>,
-}
 
 /// Loop devices that go when the run has ended.
 pub struct Trial {
@@ -172,24 +105,24 @@ pub fn prepare(task: &Task) -> Result<HostRun, Failure> {
     };
     let mut remarks = Vec::new();
     if !suite.remarks.is_empty() {
-        remarks.push(prepare::remark(
+        remarks.push(notes::remark(
             "Remarks on the suite",
             suite.remarks.join("; "),
         ));
     }
     for machine in &machines {
         for warning in machine.warnings() {
-            remarks.push(prepare::remark(machine.name(), warning.to_string()));
+            remarks.push(notes::remark(machine.name(), warning.to_string()));
         }
     }
     if trial.is_some() {
         let words = "The members are loop devices on files of one disk: figures show that \
                      everything works, not how fast any disk is.";
-        remarks.push(prepare::remark("A trial", words.to_owned()));
+        remarks.push(notes::remark("A trial", words.to_owned()));
     }
     if let Some(words) = foreign_figures(&suite) {
         suite.published = None;
-        remarks.push(prepare::remark("Other disks", words));
+        remarks.push(notes::remark("Other disks", words));
     }
     let bench = HostBench::new(machines);
     let mut experiments = suite.experiments(&subjects, &choices);
@@ -201,10 +134,10 @@ pub fn prepare(task: &Task) -> Result<HostRun, Failure> {
         return Err(Failure::words(Kind::Run, words).help(obstacles.left_out.join("\n      ")));
     }
     for line in obstacles.left_out {
-        remarks.push(prepare::remark("Left out", line));
+        remarks.push(notes::remark("Left out", line));
     }
     for line in obstacles.lacking {
-        remarks.push(prepare::remark("Lacking", line));
+        remarks.push(notes::remark("Lacking", line));
     }
     Ok(HostRun {
         bench,
@@ -245,7 +178,7 @@ fn machines(
     };
     let failed = |error| Failure::new(Kind::Run, error);
     for entry in entries {
-        let mut machine = connect(&entry)?;
+        let mut machine = entry.connect().map_err(failed)?;
         let lock = machine.lock(&holder());
         held.locks
             .push(lock.map_err(|error| failed(error).help("real machines need root there"))?);
@@ -278,9 +211,6 @@ fn machines(
     Ok(held)
 }
 
-/// This machine's name among destinations.
-const LOCALHOST: &str = "localhost";
-
 fn entries(task: &Task) -> Result<Vec<MachineEntry>, Failure> {
     let own = &task.asked.host;
     if let Some(path) = &own.machine_file {
@@ -305,32 +235,11 @@ fn entries(task: &Task) -> Result<Vec<MachineEntry>, Failure> {
 }
 
 fn read_machines(files: &Files, path: &Path) -> Result<Vec<MachineEntry>, Failure> {
-    #[derive(Debug, thiserror::Error)]
-    #[error("{}, {}", .0, .1.to_string().trim_end().replace('\n', " "))]
-    struct WrongFile(String, toml::de::Error);
-
-    let name = visible_path(path);
-    let text = read_text(files, path)?;
-    check_values(&name, &text).map_err(LoadError::from)?;
-    let file: MachineFile = toml::from_str(&text).map_err(|error| {
-        Failure::new(Kind::Input, WrongFile(name, error))
-            .help("a machine has `destination` and `disks`, and may have `ssh` and `elevate`")
-    })?;
-    Ok(file.machine)
-}
-
-fn connect(entry: &MachineEntry) -> Result<Machine, Failure> {
-    let machine = if entry.destination == LOCALHOST {
-        Machine::local()
-    } else {
-        let options = SshOptions {
-            arguments: entry.ssh.clone(),
-            elevate: entry.elevate.clone(),
-            ..SshOptions::default()
-        };
-        Machine::ssh(&entry.destination, options)
-    };
-    machine.map_err(|error| Failure::new(Kind::Run, error))
+    raidlab_host::read_machines(files, path).map_err(|error| match error {
+        MachineFileError::Load(error) => error.into(),
+        wrong @ MachineFileError::Wrong { .. } => Failure::new(Kind::Input, wrong)
+            .help("a machine has `destination` and `disks`, and may have `ssh` and `elevate`"),
+    })
 }
 
 fn make_trial(own: &HostAsked, count: usize) -> Result<(Trial, Vec<String>), Failure> {
@@ -339,12 +248,14 @@ fn make_trial(own: &HostAsked, count: usize) -> Result<(Trial, Vec<String>), Fai
         Some(text) => parse_bytes(text)
             .map_err(|error| Failure::new(Kind::Usage, error).help("a size is `512m` or `2g`"))?,
     };
-    let machine = connect(&MachineEntry {
+    let machine = MachineEntry {
         destination: LOCALHOST.to_owned(),
         disks: Vec::new(),
         ssh: Vec::new(),
         elevate: Vec::new(),
-    })?;
+    }
+    .connect()
+    .map_err(|error| Failure::new(Kind::Run, error))?;
     if machine.system() != System::Linux {
         let words = "trial disks are loop devices of Linux";
         return Err(Failure::words(Kind::Usage, words).help("name disks with --disk"));

@@ -1,10 +1,11 @@
 //! Who receives a run's results: the store, standard output, the display.
 
 use super::asked::Asked;
-use super::planned;
-use super::prepare::{self, Prepared};
+use super::planned::{self, Begun};
+use super::prepare::Prepared;
 use super::progress::Display;
 use crate::failure::{Failure, Kind};
+use crate::notes;
 use crate::typed;
 use jiff::Timestamp;
 use raidlab_lab::{Before, Plan, Progress, Published, RunEnd, Sink};
@@ -12,17 +13,9 @@ use raidlab_store::{
     AccuracyNote, CellResult, ExportError, KeptPlan, Measurement, Origin, Records, Run, RunId,
     Setting, Store, StoreError, to_json_line,
 };
+use raidlab_units::in_one_line;
 use std::collections::BTreeSet;
-use std::error::Error;
 use std::io::{self, Write};
-
-/// A run that has begun.
-pub struct Begun {
-    /// The run's number in the store.
-    pub id: RunId,
-    /// The run's name: when it began, and its suite.
-    pub name: String,
-}
 
 /// Why a result could not be kept.
 #[derive(Debug, thiserror::Error)]
@@ -150,15 +143,9 @@ pub fn failures(
     prepared: &Prepared,
 ) -> Result<(), StoreError> {
     for (index, error) in &end.failures {
-        let mut reasons = vec![error.to_string()];
-        let mut cause = error.source();
-        while let Some(error) = cause {
-            reasons.push(error.to_string());
-            cause = error.source();
-        }
-        let remark = prepare::remark(
+        let remark = notes::remark(
             &format!("{} failed", prepared.label(*index)),
-            reasons.join(": "),
+            in_one_line(error),
         );
         store.add_notes(run.experiment(position(*index)), &[remark])?;
     }
@@ -349,7 +336,7 @@ mod tests {
         let prepared = Prepared {
             experiments: suite.experiments(&suite.subjects, &Choices::default()),
             suite,
-            remarks: vec![prepare::remark("A remark", "It stays.".to_owned())],
+            remarks: vec![notes::remark("A remark", "It stays.".to_owned())],
         };
         let mut run = Run {
             name: "a".to_owned(),

@@ -4,15 +4,18 @@
 //! The guest gets what was asked for and the texts of the files, as a plan has them, and
 //! makes the same experiments of them.
 
-mod fault;
-
-use super::asked::{Asked, Here, KERNEL};
+use super::asked::{Asked, Here};
+use super::asked_of_benches::KernelAsked;
 use super::prepare::{self, Prepared};
 use super::{Task, threads};
 use crate::failure::{Failure, Kind};
+use crate::notes;
 use crate::output;
 use raidlab_guest::{Archive, Node};
-use raidlab_kernel::{KernelBench, Obstacle, Room, Settings, Storage, agent, check_faults};
+use raidlab_kernel::{
+    KernelBench, Obstacle, Room, Settings, Storage, WrongFault, agent, check_faults,
+    faults_in_words, scheduled_fault,
+};
 use raidlab_lab::{Choices, Experiment, Files, HostChoice, QueueStyle, Region, Subject, Suite};
 use raidlab_store::AccuracyNote;
 use raidlab_uml::{Cache, CacheError, Kernel, Packages, image};
@@ -30,38 +33,6 @@ const DESCRIPTION: &str = "/raidlab/experiment.json";
 /// that the names of folders, which are in it as the user has written them, and the length
 /// of a suite's text move nothing else there.
 const DESCRIPTION_SLOT: usize = 1 << 20;
-
-/// What is asked of the kernel bench alone.
-#[derive(Debug, Clone, PartialEq, Eq, clap::Args, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[command(next_help_heading = KERNEL)]
-pub struct KernelAsked {
-    /// The kernel, as `raidlab kernel status` calls it. Default: the newest; one
-    /// with OpenZFS if a subject is a pool, one without it otherwise.
-    #[arg(long, value_name = "NAME")]
-    kernel: Option<String>,
-
-    /// Use this much of each disk, its outermost part, or all of it (`whole`). A rebuild
-    /// or a fill really moves all of these bytes, at one to two gigabytes in a second of
-    /// real time: seconds for 4 GiB, about an hour for 4 TB.
-    #[arg(long, value_name = "SIZE|whole", default_value = "4g")]
-    member_size: String,
-
-    /// The guest's memory: what a file system's cache can take of.
-    #[arg(long, value_name = "SIZE", default_value = "512m")]
-    memory: String,
-
-    /// Virtual time of a system call in the guest, nanoseconds.
-    #[arg(long, value_name = "NS", default_value_t = 1000)]
-    call_cost: u32,
-
-    /// Something happens to a disk: its place among the members, the virtual
-    /// time, and `dies`, `hangs` or `returns`: `1:40s:dies`; or sectors go bad:
-    /// `1:40s:unreadable=1g+64k` (until they are written), `unreadable-for-good`,
-    /// `unwritable`. May be repeated.
-    #[arg(long = "disk-fault", value_name = "DISK:TIME:WHAT")]
-    faults: Vec<String>,
-}
 
 /// The bench with all that is to be done on it.
 pub struct KernelRun {
@@ -119,15 +90,15 @@ pub fn prepare(task: &Task) -> Result<KernelRun, Failure> {
             "Members are the outermost {member} of their disks: the arm travels less than over \
              whole ones, so random access is faster. `--member-size` changes that."
         );
-        remarks.push(prepare::remark("A part of the disks", statement));
+        remarks.push(notes::remark("A part of the disks", statement));
     }
     if let Some(words) = kernel.warning() {
         output::say(&format!("warning: {words}"));
-        remarks.push(prepare::remark("An older kernel", words));
+        remarks.push(notes::remark("An older kernel", words));
     }
     if let Some(words) = prepare::foreign_figures(&suite) {
         suite.published = None;
-        remarks.push(prepare::remark("Other disks", words));
+        remarks.push(notes::remark("Other disks", words));
     }
     let program = std::env::current_exe().map_err(|source| {
         let error = std::io::Error::other(format!("raidlab's own program is not found: {source}"));
@@ -141,7 +112,7 @@ pub fn prepare(task: &Task) -> Result<KernelRun, Failure> {
     let bench = KernelBench::new(kernel, archive, settings, storage, describe);
     let (kept, left_out) = possible(&bench, all, task, &suite)?;
     for line in left_out {
-        remarks.push(prepare::remark("Left out", line));
+        remarks.push(notes::remark("Left out", line));
     }
     Ok(KernelRun {
         bench,
@@ -178,8 +149,8 @@ fn faults(
                     disk is used";
         Failure::new(Kind::Usage, error).help(help)
     })?;
-    let words = fault::words(&own.faults, &spared);
-    Ok((!own.faults.is_empty()).then(|| prepare::remark("Faults of disks", words)))
+    let words = faults_in_words(&own.faults, &spared);
+    Ok((!own.faults.is_empty()).then(|| notes::remark("Faults of disks", words)))
 }
 
 /// How the guests are to be.
@@ -196,8 +167,9 @@ fn settings(task: &Task) -> Result<Settings, Failure> {
         faults: own
             .faults
             .iter()
-            .map(|text| fault::fault(text))
-            .collect::<Result<_, _>>()?,
+            .map(|text| scheduled_fault(text))
+            .collect::<Result<_, _>>()
+            .map_err(|error| Failure::new(Kind::Usage, error).help(WrongFault::REMEDY))?,
         commands: task.outputs.disk_commands.clone(),
         files: Arc::clone(&task.files),
         ..Settings::default()

@@ -3,17 +3,25 @@
 
 use super::Task;
 use super::asked::{Asked, On};
-use super::keeper::Begun;
-use super::prepare::{self, Prepared};
+use super::prepare::Prepared;
 use crate::failure::{Failure, Kind};
+use crate::notes;
 use crate::output;
 use raidlab_lab::plan::{Listed, PLAN_SCHEMA, PlanError, sha256_of};
 use raidlab_lab::{Experiment, Plan, files};
 use raidlab_store::output::Format;
-use raidlab_store::{RunSummary, Store};
+use raidlab_store::{RunId, RunSummary, Store};
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+
+/// A run that has begun.
+pub struct Begun {
+    /// The run's number in the store.
+    pub id: RunId,
+    /// The run's name: when it began, and its suite.
+    pub name: String,
+}
 
 /// A plan's file is no longer than this: the data files of a suite take a few hundred
 /// kibibytes.
@@ -186,7 +194,7 @@ pub fn go_on(run: &RunSummary, store: &mut Store) -> Result<Begun, Failure> {
             "This run was begun by another build of raidlab and went on with that of SHA-256 {own}: \
              the rows of experiments that had not come to their end are of the latter."
         );
-        let note = prepare::remark("Another build", statement);
+        let note = notes::remark("Another build", statement);
         output::say(&format!("warning: {}", note.statement));
         if !store.notes(run.id)?.contains(&note) {
             store.add_notes(run.id, &[note])?;

@@ -3,7 +3,8 @@
 use super::Task;
 use super::asked::Asked;
 use crate::failure::{Failure, Kind};
-use crate::{report, subjects, suites};
+use crate::notes::remark;
+use crate::{subjects, suites};
 use raidlab_disk::Preset;
 use raidlab_lab::catalogue;
 use raidlab_lab::{
@@ -297,16 +298,6 @@ pub fn shorten(suite: &mut Suite) {
     });
     for job in jobs {
         job.work.edit_fio(|jobs| jobs.shorten(QUICK));
-    }
-}
-
-/// A remark on the whole run.
-pub fn remark(title: &str, statement: String) -> AccuracyNote {
-    AccuracyNote {
-        class: report::REMARK.to_owned(),
-        title: title.to_owned(),
-        statement,
-        ..AccuracyNote::default()
     }
 }
 

@@ -3,8 +3,9 @@
 
 use super::look::{Look, MUTED, axis, folded, hover, open_circle, with};
 use super::{Figure, Key, Panel};
-use crate::compute::accuracy::{error_percent, is_disputed};
+use crate::compute::accuracy::is_disputed;
 use crate::compute::headline::class_title;
+use crate::compute::published_error::error_percent;
 use crate::compute::view::{Cell, Row, View};
 use crate::data::RunData;
 use crate::format::{signed_percent, signed_percent_fine};

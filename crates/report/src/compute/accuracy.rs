@@ -4,8 +4,9 @@
 //! how well it predicts: the two are never averaged together. A figure whose
 //! source is disputed says nothing either way and is only counted.
 
+use super::published_error::error_percent;
 use super::view::{Cell, View};
-use raidlab_store::{Measurement, Role, published_error_percent};
+use raidlab_store::Role;
 
 /// A published figure's reliability when sources contradict each other.
 pub(crate) const DISPUTED: &str = "disputed";
@@ -14,17 +15,6 @@ pub(crate) const DISPUTED: &str = "disputed";
 pub(crate) fn is_disputed(cell: Cell<'_>) -> bool {
     let first = cell.m.published.first();
     first.is_some_and(|figure| figure.reliability == DISPUTED)
-}
-
-/// Ours against the first published figure, percent of the published: by
-/// operations, or by bytes where only those are known on both sides.
-pub(crate) fn error_percent(m: &Measurement) -> Option<f64> {
-    let by_bytes = || {
-        let published = m.published.first()?.bytes_per_second?;
-        let known = published > 0.0 && m.bytes_per_second > 0.0;
-        known.then(|| 100.0 * (m.bytes_per_second - published) / published)
-    };
-    published_error_percent(m).or_else(by_bytes)
 }
 
 /// Errors of some cells against their published figures.

@@ -5,10 +5,10 @@
 //! others only widen its band; without a `strict` the fit that came first is.
 //! Repetitions are one figure, see [`super::fold`].
 
-use super::accuracy::error_percent;
 use super::column::{Column, columns, names};
 use super::doubt::around;
 use super::fold::fold;
+use super::published_error::error_percent;
 use super::rate::Rate;
 use crate::data::RunData;
 use raidlab_store::{Finding, Measurement, Metric, Operation, Severity};

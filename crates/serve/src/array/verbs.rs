@@ -20,8 +20,7 @@ use raidlab_array::{
     SyncKind, VerbError,
 };
 use raidlab_metadata::{detail, erase};
-use raidlab_units::Nanos;
-use std::error::Error;
+use raidlab_units::{Nanos, in_one_line};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -65,7 +64,7 @@ impl ArrayExport {
             }
             report.backend = owner.members.backend_name().to_owned();
             report.registered_memory = owner.members.registered();
-            report.broken = owner.broken.as_ref().map(|error| one_line(error));
+            report.broken = owner.broken.as_ref().map(|error| in_one_line(error));
             report.at_ns = (owner.clock)().0;
             Ok(report)
         })
@@ -198,13 +197,13 @@ impl ArrayExport {
                 ));
             }
         }
-        let found = versions_on(&file).map_err(|error| one_line(&error))?;
+        let found = versions_on(&file).map_err(|error| in_one_line(&error))?;
         let new = NewDevice {
             name: path.to_owned(),
             size: file.size(),
             rotational: file.rotational(),
             write_mostly: false,
-            uuid: random_uuid().map_err(|error| one_line(&error))?,
+            uuid: random_uuid().map_err(|error| in_one_line(&error))?,
         };
         self.on_array(move |owner, now| {
             let handle = attach(owner, &file)?;
@@ -218,7 +217,7 @@ impl ArrayExport {
                 // only now that the array takes it.
                 .and_then(|()| {
                     let writes = erase(&found, file.size().to_bytes());
-                    write_all(&file, &writes).map_err(|error| one_line(&error))
+                    write_all(&file, &writes).map_err(|error| in_one_line(&error))
                 });
             if added.is_err() {
                 owner.members.detach(place_of(handle));
@@ -229,7 +228,7 @@ impl ArrayExport {
 
     fn re_add(&self, path: &str) -> Result<(), Refusal> {
         let file = self.open(path)?;
-        let mut candidate = read_candidate(&file).map_err(|error| one_line(&error))?;
+        let mut candidate = read_candidate(&file).map_err(|error| in_one_line(&error))?;
         path.clone_into(&mut candidate.name);
         self.on_array(move |owner, now| {
             let handle = attach(owner, &file)?;
@@ -248,11 +247,11 @@ impl ArrayExport {
     fn open(&self, path: &str) -> Result<Member, Refusal> {
         if let Some(name) = path.strip_prefix("array:") {
             let (nest, depth) = self.nest().ok_or("no other array is served here")?;
-            return nest.claim(name, depth).map_err(|error| one_line(&error));
+            return nest.claim(name, depth).map_err(|error| in_one_line(&error));
         }
         MemberFile::open(Path::new(path), OpenOptions::default())
             .map(Member::from)
-            .map_err(|error| one_line(&error))
+            .map_err(|error| in_one_line(&error))
     }
 
     /// Starts the array that these devices make, for a later `add`.
@@ -264,7 +263,7 @@ impl ArrayExport {
         let devices = paths.iter().map(|path| self.open(path));
         let devices = devices.collect::<Result<Vec<_>, _>>()?;
         let started = nest.start(&devices, &AssembleOptions::default(), &mut |_| {});
-        started.map(drop).map_err(|error| one_line(&error))
+        started.map(drop).map_err(|error| in_one_line(&error))
     }
 
     fn on_core(
@@ -287,7 +286,7 @@ impl ArrayExport {
             let now = monotonic_now();
             work(owner, now)
         })
-        .map_err(|error| one_line(&error))?
+        .map_err(|error| in_one_line(&error))?
     }
 }
 
@@ -313,24 +312,12 @@ fn attach(owner: &mut Owner, file: &Member) -> Result<Slot, Refusal> {
     owner
         .members
         .attach(place_of(handle), file)
-        .map_err(|error| one_line(&error))?;
+        .map_err(|error| in_one_line(&error))?;
     Ok(handle)
 }
 
 fn verb_error(error: VerbError) -> Refusal {
-    one_line(&error)
-}
-
-/// An error with its causes.
-pub(super) fn one_line(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
-        cause = error.source();
-    }
-    text
+    in_one_line(&error)
 }
 
 fn report(status: &ArrayStatus) -> StatusReport {

@@ -23,7 +23,7 @@ use crate::result::{
     DiskCounters, DiskUse, Fact, FactValue, Part, Point, ReportedOption, Series, SeriesKind,
     ToolResult,
 };
-use raidlab_units::parse_bytes;
+use raidlab_units::{line_of, parse_bytes};
 use serde_json::Value;
 
 /// Reads fio's JSON.
@@ -68,7 +68,7 @@ fn document(text: &str, messages: &mut Vec<String>) -> Result<(Value, usize), Pa
         expected: "a line that begins with `{`, and in it `jobs` or `client_stats`",
     };
     let start = next_document(text).ok_or_else(nothing)?;
-    let line = text[..start].matches('\n').count() + 1;
+    let line = line_of(text, start);
     let clean = without_nan(&text[start..]);
     keep_lines(&text[..start], messages);
     let mut rest = clean.as_str();

@@ -10,10 +10,11 @@ mod options;
 mod terse;
 
 pub use json::parse as parse_json;
-pub use options::{AskedOption, Difference, Verdict, asked_options, check_options};
+pub use options::{asked_options, check_options};
 pub use raidlab_workload::canonical_name;
 pub use terse::parse as parse_terse;
 
+use crate::asked::{AskedOption, Difference};
 use crate::facts::Facts;
 use crate::result::{Fact, FactValue, Part, ToolResult};
 use crate::title::Title;

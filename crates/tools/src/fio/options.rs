@@ -11,81 +11,10 @@
 //! and an option that needs a value takes the next argument for it, even one
 //! that begins with dashes. So raidlab gives every option its value.
 
+use crate::asked::{AskedOption, Difference, Verdict};
 use crate::result::{FactValue, ReportedOption, ToolResult};
 use raidlab_units::{parse_bytes, parse_duration};
 use raidlab_workload::{Unit, canonical_name, is_program_option, unit};
-
-use std::fmt;
-
-/// An option that fio was given.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AskedOption {
-    /// The job's name; `None`: before the first job, for all of them.
-    pub job: Option<String>,
-    /// The option's name as written, without dashes before it.
-    pub name: String,
-    /// Its value; `None` where it had none.
-    pub value: Option<String>,
-}
-
-/// What is wrong with an option.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Verdict {
-    /// fio repeats another value.
-    Changed,
-    /// fio does not repeat it, though it repeats others.
-    Missing,
-    /// fio repeats an option that was not asked for.
-    Unasked,
-    /// Nothing can be said: the option had no value, fio repeats no options at
-    /// all (before 2.3), or its job is reported under another's name.
-    Untold,
-}
-
-/// An option that is not, or not surely, in force as asked.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Difference {
-    /// The job's name; `None`: an option for all jobs.
-    pub job: Option<String>,
-    /// The option's name as asked or as reported.
-    pub name: String,
-    /// The value asked for.
-    pub asked: Option<String>,
-    /// The value reported.
-    pub reported: Option<String>,
-    /// What is wrong.
-    pub verdict: Verdict,
-}
-
-impl fmt::Display for Difference {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(job) = &self.job {
-            write!(formatter, "job `{job}`: ")?;
-        }
-        let asked = self.asked.as_deref().unwrap_or("(no value)");
-        let reported = self.reported.as_deref().unwrap_or("(nothing)");
-        let name = &self.name;
-        match self.verdict {
-            Verdict::Changed => write!(
-                formatter,
-                "`{name}` was asked to be `{asked}`, fio took `{reported}`"
-            ),
-            Verdict::Missing => {
-                write!(formatter, "`{name}={asked}` was asked, fio did not take it")
-            }
-            Verdict::Unasked => {
-                write!(
-                    formatter,
-                    "fio took `{name}={reported}`, nobody asked for it"
-                )
-            }
-            Verdict::Untold => write!(
-                formatter,
-                "`{name}={asked}` was asked, fio does not say what it took"
-            ),
-        }
-    }
-}
 
 /// Takes an argument vector apart as fio does: options before the first
 /// `--name` are for all jobs, each `--name` begins a job; `--name value` is
@@ -259,7 +188,8 @@ const fn on_if_empty(text: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use super::{AskedOption, Verdict, asked_options, check_options};
+    use super::{asked_options, check_options};
+    use crate::asked::{AskedOption, Verdict};
     use crate::fio::parse_json;
 
     const GLUED: &str = include_str!("data/fio-3.33-glued.json");

@@ -1,7 +1,8 @@
 //! Programs of a build: what they say goes to a log, and their lines are
 //! counted to tell how far they are.
 
-use super::{BuildError, Watcher};
+use super::Watcher;
+use crate::error::BuildError;
 use raidlab_shell::{Command, Local, Target};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};

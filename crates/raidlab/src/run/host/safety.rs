@@ -6,10 +6,8 @@ use crate::failure::{Failure, Kind};
 use crate::output;
 use crate::run::Here;
 use console::Term;
-use raidlab_host::{Machine, forget_if_clean, plan_disks};
-use raidlab_inventory::Inventory;
-use raidlab_inventory::environment::{Fact, Fingerprint, environment};
-use raidlab_store::{RunSummary, Scope, Store};
+use raidlab_host::{Machine, changes, forget_if_clean, plan_disks};
+use raidlab_store::{RunSummary, Store};
 use raidlab_units::Bytes;
 
 /// Refuses to go on with a run on a machine that is not as it was: what would be
@@ -20,31 +18,8 @@ use raidlab_units::Bytes;
 pub fn check_unchanged(host: &HostRun, store: &Store, run: &RunSummary) -> Result<(), Failure> {
     let observations = store.observations(run.id)?;
     for machine in host.bench.machines() {
-        let before: Vec<Fact> = observations
-            .iter()
-            .filter(|one| one.scope == Scope::host(machine.name()))
-            .map(|one| Fact {
-                name: one.name.clone(),
-                value: one.value.clone(),
-                unit: one.unit.clone(),
-                source: one.source.clone(),
-            })
-            .collect();
-        if before.is_empty() {
-            // It was killed before it looked at the machine.
-            continue;
-        }
-        let asked = |error| Failure::new(Kind::Run, error);
-        let inventory = Inventory::of(machine.target()).map_err(asked)?;
-        let now = environment(machine.target(), &inventory).map_err(asked)?;
-        // A trial's loop devices are made anew and may have other numbers.
-        let own: Vec<String> = machine
-            .disks()
-            .iter()
-            .filter(|chosen| !plan_disks::is_trial(chosen))
-            .map(|chosen| chosen.disk.device.clone())
-            .collect();
-        let changes = Fingerprint::of(&before, &own).changes(&Fingerprint::of(&now, &own));
+        let changes =
+            changes(machine, &observations).map_err(|error| Failure::new(Kind::Run, error))?;
         if changes.is_empty() {
             continue;
         }

@@ -1,29 +1,32 @@
 //! What `--disk-fault` says: something that happens to a disk, and when.
 
-use crate::failure::{Failure, Kind};
-use raidlab_kernel::{Fault, ScheduledFault};
-use raidlab_units::{Sectors, parse_bytes, parse_duration};
+use raidlab_calendar::{Fault, ScheduledFault};
+use raidlab_units::{SECTOR_BYTES, Sectors, parse_bytes, parse_duration};
 
-/// Bytes of a sector.
-const SECTOR: u64 = 512;
+/// No fault of a disk is written so.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is no fault of a disk")]
+pub struct WrongFault(pub String);
+
+impl WrongFault {
+    /// How one is written.
+    pub const REMEDY: &str = "say `1:40s:dies`, `1:40s:hangs` or `1:50s:returns`; for sectors \
+        `1:40s:unreadable=1g+64k`, from where on and how much, in whole sectors of 512 bytes \
+        (also `unreadable-for-good`, `unwritable`)";
+}
 
 /// The disk's place among the members with its fault, of `1:40s:dies` or
 /// `1:40s:unreadable=1g+64k`.
 ///
 /// # Errors
 /// When the text is not of that form.
-pub(super) fn fault(text: &str) -> Result<(usize, ScheduledFault), Failure> {
-    read(text).ok_or_else(|| {
-        Failure::words(Kind::Usage, format!("`{text}` is no fault of a disk")).help(
-            "say `1:40s:dies`, `1:40s:hangs` or `1:50s:returns`; for sectors \
-             `1:40s:unreadable=1g+64k`, from where on and how much, in whole sectors of 512 \
-             bytes (also `unreadable-for-good`, `unwritable`)",
-        )
-    })
+pub fn scheduled_fault(text: &str) -> Result<(usize, ScheduledFault), WrongFault> {
+    read(text).ok_or_else(|| WrongFault(text.to_owned()))
 }
 
-/// The faults of a run, and the subjects that have not the disk of one.
-pub(super) fn words(faults: &[String], spared: &[(String, usize)]) -> String {
+/// The faults of a run, and the subjects that have not the disk of one, in words.
+#[must_use]
+pub fn faults_in_words(faults: &[String], spared: &[(String, usize)]) -> String {
     let spared: Vec<String> = spared
         .iter()
         .map(|(subject, disk)| format!("`{subject}` has no disk {disk} and is spared"))
@@ -75,8 +78,8 @@ fn sectors(range: &str) -> Option<(Sectors, Sectors)> {
     let whole = |text: &str| {
         let bytes = parse_bytes(text).ok()?.0;
         bytes
-            .is_multiple_of(SECTOR)
-            .then_some(Sectors(bytes / SECTOR))
+            .is_multiple_of(SECTOR_BYTES)
+            .then_some(Sectors(bytes / SECTOR_BYTES))
     };
     let (start, count) = (whole(start)?, whole(size)?);
     (count.0 > 0).then_some((start, count))
@@ -125,7 +128,7 @@ mod tests {
             "1:40s:unreadable=100+64k",
             "1:40s:unwritable=1g+100",
         ] {
-            assert!(fault(wrong).is_err(), "{wrong}");
+            assert!(scheduled_fault(wrong).is_err(), "{wrong}");
         }
     }
 }

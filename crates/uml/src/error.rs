@@ -1,14 +1,26 @@
 //! Why a build did not come to its end, and what would help.
 
-use super::SPACE;
 use crate::cache::CacheError;
 use crate::edits::EditError;
-use crate::needs;
 use crate::source::SourceError;
-use crate::zfs::ZfsError;
 use raidlab_shell::TargetError;
 use std::io;
 use std::path::{Path, PathBuf};
+
+/// What an unpacked tree and its objects take.
+pub(crate) const SPACE: u64 = 4 << 30;
+
+/// The packages of OpenZFS: its source and its tools.
+pub(crate) const SOURCE_OF_ZFS: &str = "zfs-dkms";
+pub(crate) const TOOLS_OF_ZFS: &str = "zfsutils-linux";
+
+/// Where the packages of OpenZFS are, which no other error of apt's says.
+const WHERE_ZFS_IS: &str = "OpenZFS is in Debian's section `contrib`, and the version that Linux \
+    6.12 needs (2.3), in Debian 12, in the suite `bookworm-backports`: add `contrib` behind `main` \
+    in /etc/apt/sources.list, there also the line `deb http://deb.debian.org/debian \
+    bookworm-backports main contrib`, and run `apt-get update`; then its packages are had with \
+    `apt-get install -t bookworm-backports zfs-dkms zfsutils-linux`. A kernel of \
+    linux-source-6.1 takes the 2.1 of Debian 12 itself";
 
 /// A build that did not come to its end.
 #[derive(Debug, thiserror::Error)]
@@ -104,7 +116,7 @@ impl BuildError {
         match self {
             Self::Source(error) => error.help(),
             Self::Zfs(error) => error.help(),
-            Self::Packages { packages } => Some(needs::remedy(packages)),
+            Self::Packages { packages } => Some(remedy(packages)),
             Self::Space { .. } | Self::Full { .. } => {
                 Some("free some space, or name a folder elsewhere in XDG_CACHE_HOME".to_owned())
             }
@@ -114,4 +126,40 @@ impl BuildError {
             _ => None,
         }
     }
+}
+
+/// OpenZFS cannot be built in.
+#[derive(Debug, thiserror::Error)]
+pub enum ZfsError {
+    /// Its source is not there.
+    #[error("OpenZFS's source is not in /usr/src")]
+    NotInstalled,
+}
+
+impl ZfsError {
+    /// What would help.
+    #[must_use]
+    pub fn help(&self) -> Option<String> {
+        match self {
+            Self::NotInstalled => Some(
+                "apt-get install zfs-dkms zfsutils-linux (Debian's section contrib); without a \
+                 running kernel's headers nothing is built by that, which does not matter here"
+                    .to_owned(),
+            ),
+        }
+    }
+}
+
+/// The line for apt, and where to look for what it does not find.
+pub(crate) fn remedy(packages: &[String]) -> String {
+    let mut words = format!(
+        "sudo apt-get install {}\n      or, without root: `--fetch` fetches them into raidlab's \
+         own cache and installs nothing",
+        packages.join(" ")
+    );
+    let of_zfs = |package: &String| [SOURCE_OF_ZFS, TOOLS_OF_ZFS].contains(&package.as_str());
+    if packages.iter().any(of_zfs) {
+        words = format!("{words}\n      {WHERE_ZFS_IS}");
+    }
+    words
 }

@@ -1,0 +1,111 @@
+//! Everything that is built into the program, read.
+
+use crate::catalogue::{Kind, LoadError};
+use crate::published::Published;
+use crate::subject::Subject;
+use crate::suite::Suite;
+
+/// Every built-in suite, by name.
+///
+/// # Errors
+/// When a built-in file is wrong, which a test rules out.
+pub fn suites() -> Result<Vec<Suite>, LoadError> {
+    let names = Kind::Suite.entries().map(|entry| entry.name);
+    names.map(Suite::load).collect()
+}
+
+/// Every built-in subject, by name.
+///
+/// # Errors
+/// When a built-in file is wrong, which a test rules out.
+pub fn subjects() -> Result<Vec<Subject>, LoadError> {
+    let names = Kind::Subject.entries().map(|entry| entry.name);
+    names.map(Subject::load).collect()
+}
+
+/// Every built-in set of published figures, by name.
+///
+/// # Errors
+/// When a built-in file is wrong, which a test rules out.
+pub fn published() -> Result<Vec<Published>, LoadError> {
+    let names = Kind::Published.entries().map(|entry| entry.name);
+    names.map(Published::load).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{published, subjects, suites};
+    use crate::catalogue::{Kind, hosts};
+    use raidlab_systems::{FileSystemSpec, Member};
+    use raidlab_units::Bytes;
+
+    #[test]
+    fn every_built_in_file_is_valid_and_goes_by_its_own_name() {
+        let names = |kind: Kind| kind.entries().map(|entry| entry.name.to_owned());
+        let suites = suites()
+            .expect("suites")
+            .into_iter()
+            .map(|suite| suite.name);
+        assert!(suites.eq(names(Kind::Suite)));
+        let subjects = subjects()
+            .expect("subjects")
+            .into_iter()
+            .map(|subject| subject.name);
+        assert!(subjects.eq(names(Kind::Subject)));
+        let published = published()
+            .expect("figures")
+            .into_iter()
+            .map(|figures| figures.name);
+        assert!(published.eq(names(Kind::Published)));
+        assert!(hosts().expect("hosts").len() >= 3);
+    }
+
+    #[test]
+    fn every_built_in_setting_has_a_source() {
+        for subject in subjects().expect("subjects") {
+            for setting in &subject.settings {
+                let own_choice = setting.name == "kind";
+                assert!(
+                    own_choice || !setting.source.is_empty(),
+                    "{}: {} has no source",
+                    setting.scope,
+                    setting.name
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn every_suites_subjects_can_be_built_of_its_disks() {
+        let mut arrays = 0;
+        for suite in suites().expect("suites") {
+            let members: Vec<Member> = (0..suite.disks.len())
+                .map(|disk| Member {
+                    device: format!("/dev/disk{disk}"),
+                    size: Bytes(4_000_787_030_016),
+                    backing: None,
+                })
+                .collect();
+            for subject in &suite.subjects {
+                let build = subject.build.as_ref().expect("a table of how it is built");
+                let checked = build.check(&subject.choose(&members));
+                assert!(
+                    checked.is_ok(),
+                    "{}: {}: {checked:?}",
+                    suite.name,
+                    subject.name
+                );
+                arrays += 1;
+            }
+            let own = suite
+                .subjects
+                .iter()
+                .filter_map(|subject| subject.filesystems.as_ref());
+            for filesystem in own.chain([&suite.filesystems]).flatten().flatten() {
+                let checked = FileSystemSpec::check(filesystem);
+                assert!(checked.is_ok(), "{}: {checked:?}", suite.name);
+            }
+        }
+        assert!(arrays > 40);
+    }
+}

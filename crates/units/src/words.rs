@@ -1,0 +1,71 @@
+//! What every reader and writer of text needs: an error with its causes, the line of a
+//! byte, bytes as hexadecimal digits.
+
+use std::error::Error;
+use std::fmt::Write;
+
+/// An error and its causes, the outermost first.
+#[must_use]
+pub fn reasons(error: &dyn Error) -> Vec<String> {
+    let all = std::iter::successors(Some(error), |&error| error.source());
+    all.map(ToString::to_string).collect()
+}
+
+/// An error and its causes in one line: `cannot read x: no such file`.
+#[must_use]
+pub fn in_one_line(error: &dyn Error) -> String {
+    reasons(error).join(": ")
+}
+
+/// The line in which a byte of a text stands, from 1; that of the end for one behind it.
+#[must_use]
+pub fn line_of(text: &str, byte: usize) -> usize {
+    let before = text.bytes().take(byte);
+    1 + before.filter(|one| *one == b'\n').count()
+}
+
+/// Two hexadecimal digits for each byte.
+#[must_use]
+pub fn hexadecimal(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len() * 2);
+    for byte in bytes {
+        write!(text, "{byte:02x}").expect("a string takes all");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fmt;
+
+    #[derive(Debug)]
+    struct Outer(fmt::Error);
+
+    impl fmt::Display for Outer {
+        fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+            formatter.write_str("cannot say it")
+        }
+    }
+
+    impl Error for Outer {
+        fn source(&self) -> Option<&(dyn Error + 'static)> {
+            Some(&self.0)
+        }
+    }
+
+    #[test]
+    fn causes_follow_their_error() {
+        let inner = fmt::Error.to_string();
+        let error = Outer(fmt::Error);
+        assert_eq!(reasons(&error), ["cannot say it", &inner]);
+        assert_eq!(in_one_line(&error), format!("cannot say it: {inner}"));
+    }
+
+    #[test]
+    fn lines_are_counted_from_one() {
+        let lines: Vec<usize> = (0..8).map(|byte| line_of("a\n\u{e4}\nb", byte)).collect();
+        assert_eq!(lines, [1, 1, 2, 2, 2, 3, 3, 3]);
+        assert_eq!(hexadecimal(&[0, 0xab, 9]), "00ab09");
+    }
+}
