@@ -1,13 +1,13 @@
 //! An experiment: one subject of a suite with everything decided, ready to
 //! run on any bench.
 
+mod planning;
+
 use crate::host::QueueStyle;
 use crate::subject::Subject;
-use crate::suite::{
-    Begin, Condition, Event, EventKind, Job, QueueRule, Region, Rounds, Step, Suite, TimedEvent,
-    Wait, Work,
-};
-use raidlab_store::{Cell, Measurement, Operation, Role, Setting};
+use crate::suite::{Condition, Event, Region, Rounds, Step, Suite, TimedEvent, Wait, Work};
+use planning::{first_sync, plan_job, removals};
+use raidlab_store::{Cell, Measurement, Operation, Role};
 use raidlab_systems::FileSystemSpec;
 use raidlab_units::{Bytes, Nanos};
 use raidlab_workload::{JobError, JobSpec};
@@ -476,72 +476,6 @@ impl PlannedJob {
             ..Measurement::blank(bench)
         }
     }
-}
-
-/// Makes an array begin as the suite wants it to: by its settings where members
-/// are equal as they are, else by a wait.
-fn first_sync(begin: Begin, blank: bool, subject: &mut Subject) -> Vec<PlannedStep> {
-    let Some(build) = &mut subject.build else {
-        return Vec::new();
-    };
-    if begin == Begin::AsCreated || !build.has_first_sync() {
-        return Vec::new();
-    }
-    if blank {
-        build.leave_out_first_sync();
-        subject.settings.push(Setting {
-            scope: format!("subject {}", subject.name),
-            name: "first resync".to_owned(),
-            value: "left out: blank disks are equal".to_owned(),
-            source: "the suite begins in sync".to_owned(),
-        });
-    }
-    if build.has_first_sync() {
-        vec![PlannedStep::Wait(IN_SYNC)]
-    } else {
-        Vec::new()
-    }
-}
-
-/// What takes members out before the first step, if any are to be.
-fn removals(subject: &Subject) -> Vec<PlannedStep> {
-    if subject.removed.is_empty() {
-        return Vec::new();
-    }
-    let remove = |&member: &u16| {
-        let kind = EventKind::Remove;
-        PlannedStep::Event(Event { kind, member })
-    };
-    let removals = subject.removed.iter().map(remove);
-    std::iter::once(PlannedStep::Wait(IN_SYNC))
-        .chain(removals)
-        .collect()
-}
-
-/// A suite's job as a host runs it.
-fn plan_job(job: &Job, sequence: &mut u32, host: QueueStyle) -> PlannedJob {
-    let queue = match job.queue {
-        QueueRule::Fio => None,
-        QueueRule::Host => Some(host),
-        QueueRule::Threads => Some(QueueStyle::Threads),
-    };
-    let mut work = job.work.clone();
-    if let Some(queue) = queue {
-        work.edit_fio(|jobs| jobs.queue_as(queue == QueueStyle::Libaio));
-    }
-    let planned = PlannedJob {
-        sequence: *sequence,
-        name: job.name.clone(),
-        title: job.title.clone(),
-        class: job.class.clone(),
-        work,
-        queue,
-        prepares: job.prepares,
-        events: job.events.clone(),
-        note: job.note.clone(),
-    };
-    *sequence += 1;
-    planned
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@
 
 mod agreement;
 mod differences;
+mod order;
 mod page;
 mod text;
 
@@ -30,6 +31,7 @@ use crate::compute::view::{Cell, Row, View};
 use crate::data::RunData;
 use crate::format::figure;
 use crate::html::ReportError;
+use order::{count, order, size};
 use raidlab_statistics::{Change, Comparison, Correction, Verdict, correct_table};
 use raidlab_store::{Finding, Measurement, MemberUse, Operation, Severity};
 use serde::Serialize;
@@ -475,40 +477,4 @@ fn head(data: &RunData) -> ComparedRun {
         same: 0,
         cannot_tell: 0,
     }
-}
-
-fn count(head: &mut ComparedRun, run: usize, rows: &[ComparedRow]) {
-    let verdicts = rows
-        .iter()
-        .filter_map(|row| row.cells[run].as_ref()?.verdict.as_ref());
-    for verdict in verdicts {
-        *match verdict.answer {
-            Answer::Better => &mut head.better,
-            Answer::Worse => &mut head.worse,
-            Answer::Same => &mut head.same,
-            Answer::CannotTell => &mut head.cannot_tell,
-        } += 1;
-    }
-}
-
-fn verdicts(row: &ComparedRow) -> impl Iterator<Item = &ComparedVerdict> {
-    let cells = row.cells.iter().flatten();
-    cells.filter_map(|cell| cell.verdict.as_ref())
-}
-
-/// Rows with a difference first, then those without an answer, then the same,
-/// then those that cannot be compared.
-fn order(row: &ComparedRow) -> usize {
-    let rank = |verdict: &ComparedVerdict| match verdict.answer {
-        Answer::Better | Answer::Worse => 0,
-        Answer::CannotTell => 1,
-        Answer::Same => 2,
-    };
-    verdicts(row).map(rank).min().unwrap_or(3)
-}
-
-/// The largest change of a row, either way.
-fn size(row: &ComparedRow) -> f64 {
-    let sizes = verdicts(row).map(|verdict| verdict.ratio.ln().abs());
-    sizes.filter(|size| size.is_finite()).fold(0.0, f64::max)
 }

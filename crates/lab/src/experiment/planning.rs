@@ -1,0 +1,73 @@
+//! What a suite's subject and jobs become in an experiment.
+
+use super::{IN_SYNC, PlannedJob, PlannedStep};
+use crate::host::QueueStyle;
+use crate::subject::Subject;
+use crate::suite::{Begin, Event, EventKind, Job, QueueRule};
+use raidlab_store::Setting;
+
+/// Makes an array begin as the suite wants it to: by its settings where members
+/// are equal as they are, else by a wait.
+pub(super) fn first_sync(begin: Begin, blank: bool, subject: &mut Subject) -> Vec<PlannedStep> {
+    let Some(build) = &mut subject.build else {
+        return Vec::new();
+    };
+    if begin == Begin::AsCreated || !build.has_first_sync() {
+        return Vec::new();
+    }
+    if blank {
+        build.leave_out_first_sync();
+        subject.settings.push(Setting {
+            scope: format!("subject {}", subject.name),
+            name: "first resync".to_owned(),
+            value: "left out: blank disks are equal".to_owned(),
+            source: "the suite begins in sync".to_owned(),
+        });
+    }
+    if build.has_first_sync() {
+        vec![PlannedStep::Wait(IN_SYNC)]
+    } else {
+        Vec::new()
+    }
+}
+
+/// What takes members out before the first step, if any are to be.
+pub(super) fn removals(subject: &Subject) -> Vec<PlannedStep> {
+    if subject.removed.is_empty() {
+        return Vec::new();
+    }
+    let remove = |&member: &u16| {
+        let kind = EventKind::Remove;
+        PlannedStep::Event(Event { kind, member })
+    };
+    let removals = subject.removed.iter().map(remove);
+    std::iter::once(PlannedStep::Wait(IN_SYNC))
+        .chain(removals)
+        .collect()
+}
+
+/// A suite's job as a host runs it.
+pub(super) fn plan_job(job: &Job, sequence: &mut u32, host: QueueStyle) -> PlannedJob {
+    let queue = match job.queue {
+        QueueRule::Fio => None,
+        QueueRule::Host => Some(host),
+        QueueRule::Threads => Some(QueueStyle::Threads),
+    };
+    let mut work = job.work.clone();
+    if let Some(queue) = queue {
+        work.edit_fio(|jobs| jobs.queue_as(queue == QueueStyle::Libaio));
+    }
+    let planned = PlannedJob {
+        sequence: *sequence,
+        name: job.name.clone(),
+        title: job.title.clone(),
+        class: job.class.clone(),
+        work,
+        queue,
+        prepares: job.prepares,
+        events: job.events.clone(),
+        note: job.note.clone(),
+    };
+    *sequence += 1;
+    planned
+}
