@@ -38,7 +38,7 @@ mod write;
 use crate::config::{ArrayConfig, ConfigError};
 use crate::member::{MemberState, Members};
 use crate::policy::{Io, IoKind, ReadPolicy};
-use crate::recovery::{Range, ReadRecovered, Recovery, SyncStatus, WriteBarrier, WriteTicket};
+use crate::recovery::{ReadRecovered, Recovery, SyncStatus, WriteBarrier, WriteTicket};
 use crate::request::{
     BufferId, CommandId, ComputeStep, Finished, MemberCommand, MemberError, Operation, Outputs,
     Purpose, Request, RequestError, ScratchId, Slot,
@@ -49,7 +49,7 @@ use correct::Corrections;
 use door::Door;
 use plug::Plug;
 use raidlab_geometry::{Copies, CopyMap, Layout, Level, SlotSet};
-use raidlab_units::{Nanos, Sectors};
+use raidlab_units::{Nanos, Sectors, Span};
 use std::collections::VecDeque;
 use sync_thread::SyncThread;
 
@@ -73,7 +73,7 @@ pub struct Array {
     /// Reads that it holds back, where it does (`WriteBarrier::MdArray`).
     waiting_reads: VecDeque<u32>,
     /// Parts of reads that wait until a block is written whose source has left.
-    held_reads: Vec<(u32, Range, SlotSet)>,
+    held_reads: Vec<(u32, Span, SlotSet)>,
     /// Pieces that wait for a correction or for a failure to be recorded.
     gated: VecDeque<u32>,
     /// Pieces that are done and are answered when a failure is recorded.
@@ -113,7 +113,7 @@ struct RequestState {
 struct Piece {
     request: u32,
     /// Empty for a flush.
-    range: Range,
+    range: Span,
     /// Commands outstanding; 0 while the piece waits.
     outstanding: u32,
     asked: SlotSet,
@@ -388,7 +388,7 @@ impl Array {
 
     /// Sends a command to a member that holds the range.
     #[inline]
-    fn issue(&mut self, slot: Slot, role: Role, range: Range, shape: Shape, out: &mut Outputs) {
+    fn issue(&mut self, slot: Slot, role: Role, range: Span, shape: Shape, out: &mut Outputs) {
         let address = match shape.operation {
             Operation::Flush => Sectors::ZERO,
             _ => self.address(slot, range.start),
@@ -451,9 +451,9 @@ impl Array {
     /// The range of a member's data area where a range lies whose copies run
     /// along.
     #[inline]
-    fn range_on(&self, slot: Slot, range: Range) -> Range {
+    fn range_on(&self, slot: Slot, range: Span) -> Span {
         let start = self.address(slot, range.start);
-        Range {
+        Span {
             start,
             end: start + range.count(),
         }

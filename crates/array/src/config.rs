@@ -1,12 +1,11 @@
 //! How an array is set up, and why a set-up or a verb is refused.
 
-use crate::engine::{Initial, Span};
+use crate::engine::{Initial, blocks_of};
 use crate::policy::{ReadPolicyError, ReadPolicyKind};
-use crate::ranges::RangeSet;
 use crate::recovery::{RecoveryConfig, RecoveryConfigError};
 use crate::request::Slot;
 use raidlab_geometry::{CopyMap, Layout, Level, MAXIMUM_MEMBERS, Shape, ShapeError, SlotSet};
-use raidlab_units::Sectors;
+use raidlab_units::{Sectors, Span, SpanSet};
 
 /// One member.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -213,7 +212,11 @@ impl MemberConfig {
     }
 
     /// Its bad blocks, in whole blocks of so many sectors.
-    pub(crate) fn bad_ranges(&self, size: Sectors, block: u64) -> RangeSet {
-        RangeSet::blocks_of(self.bad_blocks.iter().flatten(), size, block)
+    pub(crate) fn bad_ranges(&self, size: Sectors, block: u64) -> SpanSet {
+        blocks_of(
+            Some(self.bad_blocks.as_deref().unwrap_or_default()),
+            size,
+            block,
+        )
     }
 }

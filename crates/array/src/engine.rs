@@ -14,16 +14,7 @@ use crate::config::{AdminError, MemberConfig};
 use crate::member::MemberState;
 use crate::recovery::SyncStatus;
 use crate::request::{CommandId, MemberError, Outputs, Request, Slot, StepId, StepResult};
-use raidlab_units::{Nanos, Sectors};
-
-/// A range of sectors: `start..end`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Span {
-    /// First sector.
-    pub start: Sectors,
-    /// Sector after the last.
-    pub end: Sectors,
-}
+use raidlab_units::{Nanos, Sectors, Span, SpanSet};
 
 /// What a sync of members that are all in sync does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,6 +48,34 @@ pub enum Admission {
     From(Sectors),
     /// Only these ranges (positions as in [`SyncRequest`]): a re-add by bitmap.
     Ranges(Vec<Span>),
+}
+
+impl Admission {
+    /// What has to be filled of a member of `size` sectors, in whole blocks of `block`
+    /// sectors.
+    pub(crate) fn unfilled(&self, size: Sectors, block: u64) -> SpanSet {
+        let rest;
+        let spans = match self {
+            Self::From(start) => {
+                rest = [Span::new(start.0, size.0)];
+                &rest[..]
+            }
+            Self::Ranges(spans) => spans,
+        };
+        blocks_of(Some(spans), size, block)
+    }
+}
+
+/// Whole blocks of `block` sectors that cover ranges of a member's first `size` sectors;
+/// `None`: all of them.
+pub(crate) fn blocks_of(spans: Option<&[Span]>, size: Sectors, block: u64) -> SpanSet {
+    let everything = [Span::new(0, size.0)];
+    let spans = spans.unwrap_or(&everything).iter();
+    let aligned = spans.map(|span| {
+        let end = span.end.0.min(size.0).next_multiple_of(block);
+        Span::new(span.start.0 / block * block, end)
+    });
+    aligned.collect()
 }
 
 /// What a slot holds when an engine starts.

@@ -50,7 +50,6 @@ mod mix;
 mod persistent;
 mod policy;
 mod raid5d;
-mod ranges;
 mod recovery;
 mod request;
 mod slab;
@@ -59,8 +58,8 @@ mod stripes;
 pub use array::Array;
 pub use config::{AdminError, ArrayConfig, ConfigError, MemberConfig};
 pub use engine::{
-    Admission, EXTERNAL_BITMAP, Engine, FIRST_OUTER_ID, FIRST_OUTER_SCRATCH, Initial, Span,
-    SyncAction, SyncRequest,
+    Admission, EXTERNAL_BITMAP, Engine, FIRST_OUTER_ID, FIRST_OUTER_SCRATCH, Initial, SyncAction,
+    SyncRequest,
 };
 pub use member::MemberState;
 pub use mix::{Mix, Mixed};

@@ -10,12 +10,12 @@
 //! right again.
 
 use crate::config::{AdminError, MemberConfig};
-use crate::engine::{Admission, Initial, Span};
+use crate::engine::{Admission, Initial};
 use crate::policy::MemberView;
-use crate::recovery::{Need, Range, Spans};
+use crate::recovery::Need;
 use crate::request::Slot;
 use raidlab_geometry::SlotSet;
-use raidlab_units::Sectors;
+use raidlab_units::{Sectors, Span, SpanSet};
 
 /// What a slot holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,7 +41,7 @@ struct Member {
     traffic: Traffic,
     /// What recovery owes it.
     need: Need,
-    bad_blocks: Spans,
+    bad_blocks: SpanSet,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -211,7 +211,7 @@ impl Members {
     }
 
     /// Whether a member may serve a read of this range of its data area.
-    pub(crate) fn may_read(&self, slot: Slot, range: Range) -> bool {
+    pub(crate) fn may_read(&self, slot: Slot, range: Span) -> bool {
         let view = &self.views[slot.index()];
         view.readable_below >= range.end && !self.is_bad(slot, range)
     }
@@ -231,9 +231,8 @@ impl Members {
         self.members[slot.index()].config.bad_blocks.is_some()
     }
 
-    pub(crate) fn is_bad(&self, slot: Slot, range: Range) -> bool {
-        self.with_bad_blocks.contains(slot)
-            && self.members[slot.index()].bad_blocks.overlaps(range.span())
+    pub(crate) fn is_bad(&self, slot: Slot, range: Span) -> bool {
+        self.with_bad_blocks.contains(slot) && self.members[slot.index()].bad_blocks.overlaps(range)
     }
 
     /// Where, from this sector of the member's data area on, bad blocks begin or
@@ -248,11 +247,11 @@ impl Members {
     }
 
     /// A range has right bytes again; gives what was bad of it.
-    pub(crate) fn clear_bad(&mut self, slot: Slot, range: Range) -> Vec<Span> {
+    pub(crate) fn clear_bad(&mut self, slot: Slot, range: Span) -> Vec<Span> {
         if !self.with_bad_blocks.contains(slot) {
             return Vec::new();
         }
-        let cleared = self.members[slot.index()].bad_blocks.remove(range.span());
+        let cleared = self.members[slot.index()].bad_blocks.remove(range);
         self.note_bad_blocks(slot);
         cleared
     }
@@ -357,7 +356,7 @@ impl Members {
     pub(crate) fn set_missing(&mut self, slot: Slot) {
         let member = &mut self.members[slot.index()];
         member.state = State::Missing;
-        member.bad_blocks = Spans::default();
+        member.bad_blocks = SpanSet::default();
         self.note_bad_blocks(slot);
         // An empty slot must not make the array count as one with an SSD.
         self.views[slot.index()].rotational = true;
@@ -425,7 +424,7 @@ impl Member {
             epoch: 0,
             traffic: Traffic::default(),
             need: Need::default(),
-            bad_blocks: Spans::default(),
+            bad_blocks: SpanSet::default(),
         }
     }
 }

@@ -61,11 +61,10 @@ pub use log_superblock::{
 pub use status::{ArrayState, ArrayStatus, DeviceStatus, MismatchStatus, SyncProgress};
 pub use verbs::NewDevice;
 
-use crate::engine::{Engine, FIRST_OUTER_ID, Span, SyncAction};
+use crate::engine::{Engine, FIRST_OUTER_ID, SyncAction};
 use crate::member::MemberState;
 use crate::mix::Mixed;
 use crate::mutation::{self, Mutation};
-use crate::recovery::Spans;
 use crate::request::{
     CommandId, Finished, MemberError, Operation, Outputs, Request, RequestError, RequestId, Slot,
     StepId, StepResult,
@@ -74,7 +73,7 @@ use device::{Device, Place};
 use intent::Intent;
 use raidlab_geometry::{Layout, Level, StripeMap};
 use raidlab_metadata::Superblock;
-use raidlab_units::{Nanos, Sectors};
+use raidlab_units::{Nanos, Sectors, Span, SpanSet};
 use replace::Replacements;
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::ops::Range;
@@ -187,7 +186,7 @@ pub struct PersistentArray {
     resynced_members: usize,
     /// What a failed write left different while a resync ran, which may have
     /// passed there already.
-    resync_again: Spans,
+    resync_again: SpanSet,
     /// The sync that was asked of the engine.
     sync: Option<SyncAction>,
     /// No resync starts by itself until something changes.

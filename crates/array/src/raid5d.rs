@@ -36,7 +36,6 @@ mod walk;
 
 use crate::engine::{Admission, Engine, Initial};
 use crate::member::Members;
-use crate::ranges::RangeSet;
 use crate::recovery::RecoveryConfig;
 use crate::request::{Finished, Operation, Outputs, Purpose, Request, RequestError, RequestId};
 use crate::slab::Slab;
@@ -44,7 +43,7 @@ use crate::stripes::{RmwLevel, StripeConfig, StripeConfigError, WritePolicy};
 use cache::Cache;
 use commands::{Command, Plugged, Role};
 use raidlab_geometry::{SlotSet, StripeMap};
-use raidlab_units::{Nanos, Sectors};
+use raidlab_units::{Nanos, Sectors, Span, SpanSet};
 use std::collections::{BTreeMap, VecDeque};
 use sync::Syncs;
 use walk::Walk;
@@ -59,9 +58,9 @@ const TURN: usize = 8;
 #[derive(Debug, Default)]
 struct Extra {
     /// Not filled yet.
-    unfilled: RangeSet,
+    unfilled: SpanSet,
     /// Holds no right bytes.
-    bad: RangeSet,
+    bad: SpanSet,
     /// Of a member that is filled: current below this sector (`recovery_offset`).
     recovered_below: u64,
 }
@@ -122,7 +121,7 @@ impl Raid5d {
                 extra.bad = member.bad_ranges(size, BLOCK);
             }
             if let Initial::Recovering(_, admission) = member {
-                extra.unfilled = RangeSet::unfilled(admission, size, BLOCK);
+                extra.unfilled = admission.unfilled(size, BLOCK);
                 if let Admission::From(start) = admission {
                     extra.recovered_below = start.0;
                 }
@@ -222,7 +221,7 @@ impl Raid5d {
             let start = self.map.member_sector(place.row, place.offset).0;
             let slot = self.map.row(place.row).data_slot(place.index);
             let bad = &self.extras[slot.index()].bad;
-            if bad.overlaps(start, start + count) {
+            if bad.overlaps(Span::new(start, start + count)) {
                 self.read_by_stripes(request.id, at, count, out);
             } else {
                 self.count(request.id);

@@ -31,7 +31,6 @@ mod block;
 mod config;
 mod leap;
 mod need;
-mod spans;
 mod status;
 mod sync;
 mod throttle;
@@ -44,16 +43,15 @@ pub use config::{
 
 pub use status::{SyncKind, SyncStatus};
 
-pub(crate) use barrier::{Barrier, Range, WriteTicket};
+pub(crate) use barrier::{Barrier, WriteTicket};
 pub(crate) use block::{Block, NewBlock, is_part, part};
 pub(crate) use need::{Need, Placement, Plan};
-pub(crate) use spans::Spans;
 
 use crate::member::Members;
 use crate::request::ScratchId;
 use barrier::{Courtesy, Front};
 use raidlab_geometry::SlotSet;
-use raidlab_units::{Nanos, Sectors};
+use raidlab_units::{Nanos, Sectors, Span};
 use sync::Sync;
 pub(crate) use throttle::{Governor, Pause};
 
@@ -221,7 +219,7 @@ impl Recovery {
     }
 
     /// The array sectors of the blocks in flight.
-    pub(crate) fn ranges_in_flight(&self) -> impl Iterator<Item = Range> {
+    pub(crate) fn ranges_in_flight(&self) -> impl Iterator<Item = Span> {
         self.blocks.iter().flatten().map(|block| block.range)
     }
 
@@ -268,7 +266,7 @@ impl Recovery {
         &mut self,
         now: Nanos,
         members: &Members,
-        writes: impl Iterator<Item = Range>,
+        writes: impl Iterator<Item = Span>,
         place: &dyn Fn(Sectors) -> Placement,
     ) -> Step {
         if self.yields_until.is_some() {
@@ -294,7 +292,7 @@ impl Recovery {
             return Step::Wait;
         };
         let contiguous = contiguous.min(Sectors(sync.total.0 - sync.next.0));
-        let mut range = self.barrier.clip(Range {
+        let mut range = self.barrier.clip(Span {
             start,
             end: start + self.block.min(contiguous),
         });
@@ -309,7 +307,7 @@ impl Recovery {
             && self.frozen.is_none()
         {
             let end = start + contiguous.min(merged.to_sectors());
-            let end = self.barrier.clip(Range { start, end }).end;
+            let end = self.barrier.clip(Span { start, end }).end;
             self.grow(now, members, &mut range, end);
         }
         Step::Start(NewBlock { start: at, range })
@@ -343,7 +341,7 @@ impl Recovery {
 
     /// Merges the blocks that follow, up to `end`, into one that starts: as long
     /// as each could start in this instant.
-    fn grow(&mut self, now: Nanos, members: &Members, range: &mut Range, end: Sectors) {
+    fn grow(&mut self, now: Nanos, members: &Members, range: &mut Span, end: Sectors) {
         let Some(sync) = &mut self.sync else { return };
         let block = self.block;
         let most = u64::from(self.config.depth) - self.units_in_flight;
@@ -451,7 +449,7 @@ impl Recovery {
 
     /// Whether a block of a resync that overlaps a range is being written to members,
     /// while the one that it was read from has left these.
-    pub(crate) fn is_orphaned(&self, range: &Range, in_sync: SlotSet) -> bool {
+    pub(crate) fn is_orphaned(&self, range: &Span, in_sync: SlotSet) -> bool {
         let is_resync = self.kind() == Some(SyncKind::Resync);
         let mut blocks = self.blocks.iter().flatten();
         is_resync
@@ -477,7 +475,7 @@ impl Recovery {
     }
 
     /// Whether a write must wait for sync blocks.
-    pub(crate) fn write_waits(&self, range: Range) -> bool {
+    pub(crate) fn write_waits(&self, range: Span) -> bool {
         let Some(sync) = &self.sync else {
             return false;
         };
@@ -495,7 +493,7 @@ impl Recovery {
     }
 
     /// Whether a write that waits must go on waiting.
-    pub(crate) fn write_keeps_waiting(&self, range: Range) -> bool {
+    pub(crate) fn write_keeps_waiting(&self, range: Span) -> bool {
         self.barrier.keeps_waiting(self.in_flight > 0) || self.write_waits(range)
     }
 

@@ -55,10 +55,9 @@ pub use config::{LogConfig, RmwLevel, StripeConfig, StripeConfigError, WritePoli
 pub use sync::{CheckReport, MismatchPlace};
 
 use crate::config::{AdminError, MemberConfig};
-use crate::engine::{Admission, Engine, Initial, Span, SyncRequest};
+use crate::engine::{Admission, Engine, Initial, SyncRequest, blocks_of};
 use crate::member::{MemberState, Members};
 use crate::mutation::{Mutation, is as mutated};
-use crate::ranges::RangeSet;
 use crate::recovery::SyncStatus;
 use crate::request::{
     CommandId, ComputeStep, Finished, MemberError, Operation, Outputs, Request, RequestError,
@@ -72,7 +71,7 @@ use job::{Job, JobId};
 use log::Log;
 use pending::Pending;
 use raidlab_geometry::{SlotSet, StripeMap};
-use raidlab_units::{Nanos, Sectors};
+use raidlab_units::{Nanos, Sectors, Span, SpanSet};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use sync::Syncs;
 
@@ -80,9 +79,9 @@ use sync::Syncs;
 #[derive(Debug, Default)]
 struct Extra {
     /// Not filled yet (a member under recovery).
-    unfilled: RangeSet,
+    unfilled: SpanSet,
     /// Holds no right bytes.
-    bad: RangeSet,
+    bad: SpanSet,
 }
 
 /// A request that is not finished.
@@ -105,9 +104,9 @@ pub struct StripeArray {
     members: Members,
     extras: Vec<Extra>,
     /// Parity may not fit there, and nothing is computed from it.
-    unsynced: RangeSet,
+    unsynced: SpanSet,
     /// No write has reached it since the array was made; apart from `unsynced`.
-    unwritten: RangeSet,
+    unwritten: SpanSet,
     /// Members whose failure the others do not know yet.
     unrecorded: SlotSet,
     requests: BTreeMap<RequestId, Active>,
@@ -162,7 +161,7 @@ impl StripeArray {
                 Initial::Recovering(config, admission) => {
                     members.set_faulty(slot);
                     members.set_recovering(slot, config.clone());
-                    extra.unfilled = RangeSet::unfilled(admission, map.member_size(), BLOCK);
+                    extra.unfilled = admission.unfilled(map.member_size(), BLOCK);
                     extra.bad = config.bad_ranges(map.member_size(), BLOCK);
                 }
                 Initial::Missing => {
@@ -180,8 +179,8 @@ impl StripeArray {
             now: Nanos::ZERO,
             members,
             extras,
-            unsynced: RangeSet::default(),
-            unwritten: RangeSet::default(),
+            unsynced: SpanSet::default(),
+            unwritten: SpanSet::default(),
             unrecorded: SlotSet::EMPTY,
             requests: BTreeMap::new(),
             commands: Slab::new(),
@@ -221,11 +220,7 @@ impl StripeArray {
     /// from it until a resync has passed.
     pub fn declare_unsynced(&mut self, spans: Option<&[Span]>) {
         let size = self.map.member_size();
-        let spans = match spans {
-            Some(spans) => RangeSet::blocks_of(spans, size, BLOCK),
-            None => RangeSet::of([(0, size.0)]),
-        };
-        self.may_not_fit(&spans);
+        self.may_not_fit(&blocks_of(spans, size, BLOCK));
     }
 
     /// Members that take writes.

@@ -11,8 +11,7 @@
 //! came. A disk that rewrites a sector puts it elsewhere, so that it can be read
 //! again; with `repaired_by_writing` the model does.
 
-use crate::ranges::RangeSet;
-use raidlab_units::{Nanos, Sectors};
+use raidlab_units::{Nanos, Sectors, Span, SpanSet};
 use std::collections::VecDeque;
 
 /// Something that happens to a disk.
@@ -64,9 +63,9 @@ pub(crate) enum Health {
 pub(crate) struct Faults {
     schedule: VecDeque<ScheduledFault>,
     health: Health,
-    unreadable: RangeSet,
-    unreadable_until_written: RangeSet,
-    unwritable: RangeSet,
+    unreadable: SpanSet,
+    unreadable_until_written: SpanSet,
+    unwritable: SpanSet,
 }
 
 impl Faults {
@@ -77,9 +76,9 @@ impl Faults {
         Self {
             schedule: schedule.into(),
             health: Health::Alive,
-            unreadable: RangeSet::default(),
-            unreadable_until_written: RangeSet::default(),
-            unwritable: RangeSet::default(),
+            unreadable: SpanSet::default(),
+            unreadable_until_written: SpanSet::default(),
+            unwritable: SpanSet::default(),
         }
     }
 
@@ -110,11 +109,11 @@ impl Faults {
                 } else {
                     &mut self.unreadable
                 };
-                ranges.insert(start.0, start.0.saturating_add(count.0));
+                ranges.insert(Span::new(start.0, start.0.saturating_add(count.0)));
             }
             Fault::Unwritable { start, count } => {
                 let end = start.0.saturating_add(count.0);
-                self.unwritable.insert(start.0, end);
+                self.unwritable.insert(Span::new(start.0, end));
             }
             Fault::Dies => self.health = Health::Dead,
             Fault::Hangs => self.health = Health::Hung,
@@ -125,15 +124,17 @@ impl Faults {
 
     /// Whether sectors `[start, end)` can be read.
     pub(crate) fn can_read(&self, start: u64, end: u64) -> bool {
-        !self.unreadable.overlaps(start, end) && !self.unreadable_until_written.overlaps(start, end)
+        let span = Span::new(start, end);
+        !self.unreadable.overlaps(span) && !self.unreadable_until_written.overlaps(span)
     }
 
     /// Whether sectors `[start, end)` can be written; if so, they are.
     pub(crate) fn write(&mut self, start: u64, end: u64) -> bool {
-        if self.unwritable.overlaps(start, end) {
+        let span = Span::new(start, end);
+        if self.unwritable.overlaps(span) {
             return false;
         }
-        self.unreadable_until_written.remove(start, end);
+        self.unreadable_until_written.remove(span);
         true
     }
 }

@@ -38,7 +38,6 @@ mod error;
 mod faults;
 mod halt;
 mod memory;
-mod ranges;
 mod shared_time;
 mod sparse;
 mod starvation;

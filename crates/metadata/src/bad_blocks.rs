@@ -7,7 +7,7 @@
 
 use crate::mutation::{self, Mutation};
 use crate::superblock::BadBlockLog;
-use raidlab_units::Sectors;
+use raidlab_units::{Sectors, Span, SpanSet};
 
 /// The longest range of one entry (`BB_MAX_LEN` of include/linux/badblocks.h).
 const LONGEST: u64 = 512;
@@ -25,6 +25,24 @@ pub struct BadBlockEntry {
     pub start: Sectors,
     /// Sectors, at least 1.
     pub count: Sectors,
+}
+
+impl BadBlockEntry {
+    /// As a range of the member's sectors; what lies beyond the last possible sector is
+    /// left out.
+    #[must_use]
+    pub const fn span(&self) -> Span {
+        Span::new(self.start.0, self.start.0.saturating_add(self.count.0))
+    }
+}
+
+impl From<Span> for BadBlockEntry {
+    fn from(span: Span) -> Self {
+        Self {
+            start: span.start,
+            count: span.count(),
+        }
+    }
 }
 
 /// Why a bad-block log cannot be read or written.
@@ -130,9 +148,10 @@ impl BadBlockLog {
             return Err(BadBlockError::Shift(self.shift));
         }
         let mut words = Vec::new();
-        for (index, (start, end)) in merged(ranges).into_iter().enumerate() {
-            let mut start = start >> self.shift;
-            let end = end.div_ceil(1 << self.shift);
+        let merged: SpanSet = ranges.iter().map(BadBlockEntry::span).collect();
+        for (index, span) in merged.iter().enumerate() {
+            let mut start = span.start.0 >> self.shift;
+            let end = span.end.0.div_ceil(1 << self.shift);
             if end > UNITS {
                 return Err(BadBlockError::Start { index, start });
             }
@@ -158,19 +177,4 @@ impl BadBlockLog {
         }
         Ok(bytes)
     }
-}
-
-/// Ascending ranges `start..end`, those that touch or overlap as one.
-fn merged(ranges: &[BadBlockEntry]) -> Vec<(u64, u64)> {
-    let mut sorted: Vec<BadBlockEntry> = ranges.to_vec();
-    sorted.sort_unstable();
-    let mut merged: Vec<(u64, u64)> = Vec::new();
-    for range in sorted {
-        let [start, end] = [range.start.0, range.start.0.saturating_add(range.count.0)];
-        match merged.last_mut() {
-            Some(last) if start <= last.1 => last.1 = last.1.max(end),
-            _ => merged.push((start, end)),
-        }
-    }
-    merged
 }

@@ -1,4 +1,4 @@
-//! Units of storage work: time, bytes, sectors and rates.
+//! Units of storage work: time, bytes, sectors and rates; ranges of sectors, and sets of them.
 //!
 //! Time is integer nanoseconds, so that a simulation gives the same bytes on
 //! every machine. Sizes are bytes or 512-byte sectors, never "blocks". Rates
@@ -6,10 +6,12 @@
 
 mod parse;
 mod size;
+mod span;
 mod time;
 mod words;
 
 pub use parse::{ParseUnitError, parse_bytes, parse_duration};
 pub use size::{Bytes, BytesPerSecond, SECTOR_BYTES, Sectors};
+pub use span::{Span, SpanSet};
 pub use time::Nanos;
 pub use words::{hexadecimal, in_one_line, line_of, reasons};

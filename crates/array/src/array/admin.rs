@@ -2,10 +2,10 @@
 
 use super::Array;
 use crate::config::{AdminError, MemberConfig};
-use crate::engine::{Admission, Span, SyncAction, SyncRequest};
+use crate::engine::{Admission, SyncAction, SyncRequest};
 use crate::recovery::{Plan, ReadRecovered, SyncKind};
 use crate::request::{Event, Outputs, Slot};
-use raidlab_units::{Nanos, Sectors};
+use raidlab_units::{Nanos, Sectors, Span};
 
 impl Array {
     /// Marks a member failed. Its commands in flight still complete, but

@@ -11,13 +11,13 @@
 
 use super::{Array, Command, Role, Shape};
 use crate::mutation::{self, Mutation};
-use crate::recovery::{NewBlock, Range, SyncKind, part};
+use crate::recovery::{NewBlock, SyncKind, part};
 use crate::request::{
     BufferId, ComputeStep, Event, MemberError, Operation, Outputs, ScratchId, Slot, StepId,
     StepResult,
 };
 use raidlab_geometry::SlotSet;
-use raidlab_units::{Nanos, Sectors};
+use raidlab_units::{Nanos, Sectors, Span};
 use std::collections::BTreeMap;
 
 /// A block whose copies are being compared.
@@ -47,7 +47,7 @@ struct Copy {
 pub(super) struct Question {
     block: u32,
     copy: usize,
-    range: Range,
+    range: Span,
     is_whole: bool,
 }
 

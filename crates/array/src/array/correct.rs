@@ -12,9 +12,10 @@
 
 use super::{Array, Command, Role, Shape};
 use crate::mutation::{self, Mutation};
-use crate::recovery::{Range, is_part, part};
+use crate::recovery::{is_part, part};
 use crate::request::{BufferId, Event, MemberError, Operation, Outputs, ScratchId, Slot};
 use raidlab_geometry::SlotSet;
+use raidlab_units::Span;
 use std::collections::VecDeque;
 
 /// Corrections that wait; what fails beyond that is met again by later reads.
@@ -33,7 +34,7 @@ struct Wanted {
     slot: Slot,
     epoch: u32,
     /// Array sectors.
-    range: Range,
+    range: Span,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -46,7 +47,7 @@ struct Current {
 #[derive(Debug, Clone, Copy)]
 struct Work {
     scratch: ScratchId,
-    part: Range,
+    part: Span,
     /// Members that could not read the part either.
     tried: SlotSet,
     phase: Phase,
@@ -69,11 +70,11 @@ impl Corrections {
     }
 
     /// The range that writes and sync blocks must leave alone.
-    pub(super) fn range(&self) -> Option<Range> {
+    pub(super) fn range(&self) -> Option<Span> {
         self.current.map(|current| current.wanted.range)
     }
 
-    pub(super) fn hold(&self, range: Range) -> bool {
+    pub(super) fn hold(&self, range: Span) -> bool {
         self.range().is_some_and(|held| held.overlaps(&range))
             && !mutation::is(Mutation::CorrectionUnheld)
     }
@@ -97,7 +98,7 @@ impl Array {
         let wanted = Wanted {
             slot: command.slot,
             epoch: command.epoch,
-            range: Range {
+            range: Span {
                 start: command.start,
                 end: command.start + command.count,
             },
@@ -149,7 +150,7 @@ impl Array {
     }
 
     /// Whether a write or a sync block is in flight over a range.
-    fn is_busy(&self, range: Range) -> bool {
+    fn is_busy(&self, range: Span) -> bool {
         let pieces = self.pieces.iter().filter(|piece| piece.outstanding > 0);
         let writes = pieces.map(|piece| piece.range);
         let mut busy = writes.chain(self.recovery.ranges_in_flight());
@@ -252,7 +253,7 @@ impl Array {
         stays: bool,
         out: &mut Outputs,
     ) {
-        let range = Range {
+        let range = Span {
             start: command.address,
             end: command.address + command.count,
         };

@@ -9,9 +9,8 @@
 //! looks whether anybody waits (`lower_barrier` wakes both, and the process was there first).
 
 use super::Array;
-use crate::recovery::Range;
 use crate::request::{Request, RequestId};
-use raidlab_units::Nanos;
+use raidlab_units::{Nanos, Span};
 use std::collections::BTreeSet;
 
 /// Who is at the door.
@@ -42,7 +41,7 @@ impl Array {
         }
         let (start, end) = (request.start, request.start + request.count);
         let end = self.recovery.boundary(start).map_or(end, |it| it.min(end));
-        let range = Range { start, end };
+        let range = Span { start, end };
         let waits = self.recovery.write_waits(range);
         let barrier = self.recovery.barrier_mut();
         if waits {
@@ -85,7 +84,7 @@ impl Array {
 
     /// Whether this part of a write is behind the barrier already, as the write has
     /// `entered`.
-    pub(super) fn is_inside_barrier(&self, entered: bool, request: &Request, part: Range) -> bool {
+    pub(super) fn is_inside_barrier(&self, entered: bool, request: &Request, part: Span) -> bool {
         entered
             && self.recovery.counts_io()
             && self.recovery.boundary(request.start) == self.recovery.boundary(part.start)

@@ -3,10 +3,9 @@
 
 use super::{Array, Command, Piece};
 use crate::mutation::{self, Mutation};
-use crate::recovery::Range;
 use crate::request::{Event, Outputs, Slot};
 use raidlab_geometry::SlotSet;
-use raidlab_units::Nanos;
+use raidlab_units::{Nanos, Span};
 
 impl Array {
     /// Whether some data has no other member in sync.
@@ -73,11 +72,11 @@ impl Array {
     }
 
     /// A range of a member's data area has no right bytes.
-    pub(super) fn add_bad_block(&mut self, slot: Slot, range: Range, out: &mut Outputs) {
+    pub(super) fn add_bad_block(&mut self, slot: Slot, range: Span, out: &mut Outputs) {
         if mutation::is(Mutation::BadBlockForgotten) {
             return;
         }
-        self.members.set_bad(slot, range.span());
+        self.members.set_bad(slot, range);
         out.events.push(Event::BadBlocksFound {
             slot,
             start: range.start,
@@ -87,7 +86,7 @@ impl Array {
 
     /// A write reached the medium.
     pub(super) fn clear_bad_blocks(&mut self, command: &Command, out: &mut Outputs) {
-        let range = Range {
+        let range = Span {
             start: command.address,
             end: command.address + command.count,
         };

@@ -11,10 +11,10 @@
 use super::{Array, Command, RequestState, Role, Shape, payload};
 use crate::mutation::{self, Mutation};
 use crate::policy::{Choice, MemberView, Places, Read};
-use crate::recovery::{Range, is_part, part};
+use crate::recovery::{is_part, part};
 use crate::request::{MemberError, Operation, Outputs, Request, Slot};
 use raidlab_geometry::SlotSet;
-use raidlab_units::Sectors;
+use raidlab_units::{Sectors, Span};
 
 impl Array {
     pub(super) fn submit_read(&mut self, key: u32, request: &Request, out: &mut Outputs) {
@@ -22,7 +22,7 @@ impl Array {
         let mut start = request.start;
         while start < end {
             let limit = start + self.command_limit(start, end);
-            self.read_or_hold(key, Range { start, end: limit }, SlotSet::EMPTY, out);
+            self.read_or_hold(key, Span { start, end: limit }, SlotSet::EMPTY, out);
             start = limit;
         }
         self.finish_if_done(key, out);
@@ -44,7 +44,7 @@ impl Array {
             && !mutation::is(Mutation::ReadErrorIgnored)
         {
             self.member_error(command, error == MemberError::Gone, out);
-            let range = Range {
+            let range = Span {
                 start: command.start,
                 end: command.start + command.count,
             };
@@ -57,7 +57,7 @@ impl Array {
         }
     }
 
-    fn read_or_hold(&mut self, key: u32, range: Range, tried: SlotSet, out: &mut Outputs) {
+    fn read_or_hold(&mut self, key: u32, range: Span, tried: SlotSet, out: &mut Outputs) {
         let may_differ = self.resynced_below.is_some_and(|below| range.end > below);
         let in_sync = self.members.in_sync();
         let waits = may_differ && self.recovery.is_orphaned(&range, in_sync);
@@ -80,12 +80,12 @@ impl Array {
 
     /// Reads a range for a request from members not tried yet; marks the
     /// request failed if there is none.
-    fn read(&mut self, key: u32, range: Range, tried: SlotSet, out: &mut Outputs) {
+    fn read(&mut self, key: u32, range: Span, tried: SlotSet, out: &mut Outputs) {
         let request = self.requests.get(key).request;
         let mut start = range.start;
         while start < range.end {
             let limit = self.bad_block_limit(start, range.end);
-            let piece = Range { start, end: limit };
+            let piece = Span { start, end: limit };
             let read = Read {
                 start,
                 count: piece.count(),
@@ -105,7 +105,7 @@ impl Array {
                 continue;
             };
             debug_assert!(read.candidates.contains(choice.slot) && choice.count <= read.count);
-            let part = Range {
+            let part = Span {
                 start,
                 end: start + choice.count,
             };
@@ -128,7 +128,7 @@ impl Array {
         }
     }
 
-    fn read_in_parts(&mut self, key: u32, range: Range, out: &mut Outputs) {
+    fn read_in_parts(&mut self, key: u32, range: Span, out: &mut Outputs) {
         let mut start = range.start;
         while start < range.end {
             let part = part(start, range.end);
@@ -139,13 +139,13 @@ impl Array {
 
     /// The members that may serve a read of this range, whose copies run along.
     #[inline]
-    pub(super) fn readable(&self, range: Range) -> SlotSet {
+    pub(super) fn readable(&self, range: Span) -> SlotSet {
         let extent = self.map.extent(range.start);
         if self.members.is_plain() {
             return self.members.in_sync() & extent.slots();
         }
         let readable = extent.copies().filter(|(slot, address)| {
-            let on_member = Range {
+            let on_member = Span {
                 start: *address,
                 end: *address + range.count(),
             };

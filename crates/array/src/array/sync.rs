@@ -4,12 +4,10 @@
 use super::{Array, Command, Role, Shape};
 use crate::mutation::{self, Mutation};
 use crate::policy::Read;
-use crate::recovery::{
-    Block, NewBlock, Placement, Plan, Range, Step, SyncKind, SyncSource, is_part,
-};
+use crate::recovery::{Block, NewBlock, Placement, Plan, Step, SyncKind, SyncSource, is_part};
 use crate::request::{Event, MemberError, Operation, Outputs, Slot};
 use raidlab_geometry::{CopyMap, SlotSet};
-use raidlab_units::Sectors;
+use raidlab_units::{Sectors, Span};
 
 impl Array {
     /// Lets waiting writes and the sync go as far as they can.
@@ -352,7 +350,7 @@ impl Array {
             Ok(()) => self.clear_bad_blocks(command, out),
             Err(_) => {
                 if self.member_error(command, true, out) {
-                    let range = Range {
+                    let range = Span {
                         start: command.address,
                         end: command.address + command.count,
                     };

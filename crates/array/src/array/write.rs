@@ -2,10 +2,10 @@
 
 use super::{Array, Command, Piece, Role, Shape, payload};
 use crate::mutation::{self, Mutation};
-use crate::recovery::{Range, RecoveringWrites, SyncKind, WriteTicket};
+use crate::recovery::{RecoveringWrites, SyncKind, WriteTicket};
 use crate::request::{BufferId, MemberError, Operation, Outputs, Request, Slot};
 use raidlab_geometry::SlotSet;
-use raidlab_units::Sectors;
+use raidlab_units::{Sectors, Span};
 
 impl Array {
     pub(super) fn submit_write(&mut self, key: u32, request: &Request, out: &mut Outputs) {
@@ -14,7 +14,7 @@ impl Array {
         let entered = self.has_entered(request);
         while start < end {
             let limit = start + self.command_limit(start, end);
-            let range = Range { start, end: limit };
+            let range = Span { start, end: limit };
             let piece = self.add_piece(key, range);
             match self.is_inside_barrier(entered, request, range) {
                 true => self.write(piece, out),
@@ -26,7 +26,7 @@ impl Array {
     }
 
     /// Sends a piece, or has it wait.
-    fn admit(&mut self, piece: u32, range: Range, out: &mut Outputs) {
+    fn admit(&mut self, piece: u32, range: Span, out: &mut Outputs) {
         if self.is_gated(range) {
             self.gated.push_back(piece);
         } else if range.count() == Sectors::ZERO {
@@ -43,7 +43,7 @@ impl Array {
 
     /// Whether a write has to wait for a correction, or a write or flush for a
     /// failure to be recorded.
-    pub(super) fn is_gated(&self, range: Range) -> bool {
+    pub(super) fn is_gated(&self, range: Span) -> bool {
         if self.unrecorded.is_empty() && !self.corrections.is_busy() {
             return false;
         }
@@ -65,7 +65,7 @@ impl Array {
     }
 
     pub(super) fn submit_flush(&mut self, key: u32, out: &mut Outputs) {
-        let nothing = Range {
+        let nothing = Span {
             start: Sectors::ZERO,
             end: Sectors::ZERO,
         };
@@ -97,7 +97,7 @@ impl Array {
         }
     }
 
-    fn add_piece(&mut self, request: u32, range: Range) -> u32 {
+    fn add_piece(&mut self, request: u32, range: Span) -> u32 {
         self.requests.get_mut(request).remaining += 1;
         self.pieces.insert(Piece {
             request,

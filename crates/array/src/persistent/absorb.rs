@@ -3,15 +3,14 @@
 
 use super::device::Place;
 use super::{Mode, PersistentArray};
-use crate::engine::{EXTERNAL_BITMAP, Engine, Span, SyncAction};
+use crate::engine::{EXTERNAL_BITMAP, Engine, SyncAction};
 use crate::member::MemberState;
 use crate::mutation::{self, Mutation};
-use crate::recovery::Spans;
 use crate::request::{
     CommandId, Event, Finished, MemberError, Operation, Outputs, Request, RequestError, Slot,
 };
 use raidlab_metadata::Superblock;
-use raidlab_units::Sectors;
+use raidlab_units::{Sectors, Span, SpanSet};
 
 impl PersistentArray {
     /// Calls the engine, and takes in what it gives out.
@@ -309,7 +308,7 @@ impl PersistentArray {
             return;
         }
         let ranges = match (self.resync_ranges.take(), self.in_sync_below) {
-            (_, Superblock::IN_SYNC) => Some(Spans::default()),
+            (_, Superblock::IN_SYNC) => Some(SpanSet::default()),
             (Some(ranges), _) => Some(ranges.into_iter().collect()),
             (None, Sectors::ZERO) => None,
             (None, start) => {
@@ -317,7 +316,7 @@ impl PersistentArray {
                 Some([Span { start, end }].into_iter().collect())
             }
         };
-        self.resync_ranges = ranges.map(|mut ranges: Spans| {
+        self.resync_ranges = ranges.map(|mut ranges: SpanSet| {
             ranges.insert(span);
             ranges.iter().collect()
         });

@@ -71,12 +71,12 @@ mod view;
 
 use super::error::AssembleError;
 use super::log_superblock::{self, LogBlock, LogSuperblock, Numbers, log_area};
-use crate::engine::{Admission, Span};
+use crate::engine::Admission;
 use crate::mutation::{self, Mutation};
 use crate::stripes::log::{LogArea, LogError, ReplayWrite, Trust};
 use raidlab_geometry::{Layout, Level, Shape, Slot};
 use raidlab_metadata::{Bitmap, MemberMetadata, Superblock};
-use raidlab_units::Sectors;
+use raidlab_units::{Sectors, Span};
 
 /// A device that may be a member.
 #[derive(Debug, Clone)]

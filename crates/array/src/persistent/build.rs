@@ -5,7 +5,7 @@ use super::device::Device;
 use super::{Settings, StartError};
 use crate::array::Array;
 use crate::config::ArrayConfig;
-use crate::engine::{Engine, Initial, Span};
+use crate::engine::{Engine, Initial};
 use crate::policy::ReadPolicyKind;
 use crate::raid5d::Raid5d;
 use crate::recovery::RecoveryConfig;
@@ -13,7 +13,7 @@ use crate::request::Slot;
 use crate::stripes::{LogConfig, StripeArray, StripeConfig, WritePolicy};
 use raidlab_geometry::{Layout, Level, ParityLayout, StripeMap};
 use raidlab_metadata::{Role, Superblock};
-use raidlab_units::Sectors;
+use raidlab_units::{Sectors, Span};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Which engine levels with parity have.

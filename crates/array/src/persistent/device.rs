@@ -3,10 +3,10 @@
 use super::assembly::{AssembledMember, Part};
 use super::log_superblock::{LogSays, log_area};
 use crate::config::MemberConfig;
-use crate::engine::{Admission, Span};
+use crate::engine::Admission;
 use raidlab_geometry::Slot;
 use raidlab_metadata::{BadBlockEntry, DeviceFlags, Features, Role, Superblock};
-use raidlab_units::Sectors;
+use raidlab_units::{Sectors, Span, SpanSet};
 
 /// A device's part in the array at this moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -144,11 +144,9 @@ impl Device {
     /// of that.
     pub(super) fn bad_spans(&self) -> Vec<Span> {
         let offset = self.own.data_offset.0;
-        let inside = |sector: u64| Sectors(sector.saturating_sub(offset));
-        let spans = self.bad_blocks.iter().map(|bad| Span {
-            start: inside(bad.start.0),
-            end: inside(bad.start.0.saturating_add(bad.count.0)),
-        });
+        let inside = |sector: Sectors| sector.0.saturating_sub(offset);
+        let spans = self.bad_blocks.iter().map(BadBlockEntry::span);
+        let spans = spans.map(|span| Span::new(inside(span.start), inside(span.end)));
         spans.filter(|span| span.start < span.end).collect()
     }
 
@@ -156,26 +154,17 @@ impl Device {
     /// in the middle of a range stays if the log has no room for two (as md's
     /// `badblocks_clear` refuses it): a log may name more than is bad, never less.
     pub(super) fn set_bad(&mut self, start: Sectors, count: Sectors, bad: bool) {
-        let start = Sectors(start.0.saturating_add(self.own.data_offset.0));
-        let end = start.0.saturating_add(count.0);
-        let mut rest = Vec::new();
-        for entry in &self.bad_blocks {
-            let entry_end = entry.start.0.saturating_add(entry.count.0);
-            let mut keep = |from: u64, to: u64| {
-                if from < to {
-                    rest.push(BadBlockEntry {
-                        start: Sectors(from),
-                        count: Sectors(to - from),
-                    });
-                }
-            };
-            keep(entry.start.0, entry_end.min(start.0));
-            keep(entry.start.0.max(end), entry_end);
-        }
+        let start = start.0.saturating_add(self.own.data_offset.0);
+        let span = Span::new(start, start.saturating_add(count.0));
+        let mut all: SpanSet = self.bad_blocks.iter().map(BadBlockEntry::span).collect();
         if bad {
-            rest.push(BadBlockEntry { start, count });
-            rest.sort_unstable();
-        } else if let Some(log) = self.own.bad_block_log
+            all.insert(span);
+        } else {
+            all.remove(span);
+        }
+        let rest: Vec<_> = all.iter().map(BadBlockEntry::from).collect();
+        if !bad
+            && let Some(log) = self.own.bad_block_log
             && log.encode(&rest).is_err()
         {
             return;

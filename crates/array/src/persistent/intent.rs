@@ -10,11 +10,9 @@
 //!
 //! A chunk is *needed* while its copies or parity are known to differ, as after
 //! a crash: its bit stays until a resync has passed.
-
-use crate::engine::Span;
 use crate::mutation::{self, Mutation};
 use raidlab_metadata::{Bitmap, BitmapSuperblock, PAGE_BYTES};
-use raidlab_units::{Nanos, Sectors};
+use raidlab_units::{Nanos, Sectors, Span};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 

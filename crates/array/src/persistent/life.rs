@@ -8,7 +8,7 @@ use crate::member::MemberState;
 use crate::mutation::{self, Mutation};
 use crate::request::{Outputs, Request, Slot};
 use raidlab_metadata::Superblock;
-use raidlab_units::Sectors;
+use raidlab_units::{Sectors, Span};
 use std::collections::VecDeque;
 
 impl PersistentArray {
@@ -206,7 +206,7 @@ impl PersistentArray {
         let ranges = match (&self.resync_ranges, self.in_sync_below) {
             (Some(ranges), _) => Some(ranges.clone()),
             (None, Sectors::ZERO) => None,
-            (None, from) => Some(vec![crate::engine::Span {
+            (None, from) => Some(vec![Span {
                 start: from,
                 end: self.sync_end(),
             }]),

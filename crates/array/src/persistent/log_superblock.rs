@@ -51,10 +51,8 @@
 //! | 88 | 8 | how many blocks were written before; even ones are the first block |
 //! | 96 | 240 | device numbers of members that were away when the log was replayed, one bit each, the lowest first |
 //! | 4092 | 4 | CRC-32C of all before |
-
-use crate::engine::Span;
 use raidlab_metadata::{MemberMetadata, Superblock, Uuid, superblock_checksum};
-use raidlab_units::Sectors;
+use raidlab_units::{Sectors, Span};
 
 /// Sectors of the log's superblock, both blocks.
 pub const LOG_SUPERBLOCK_SECTORS: Sectors = Sectors(16);

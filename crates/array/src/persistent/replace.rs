@@ -49,11 +49,9 @@ mod windows;
 use super::PersistentArray;
 use super::device::Place;
 use super::error::VerbError;
-use crate::engine::Span;
 use crate::mutation::{self, Mutation};
-use crate::recovery::Spans;
 use crate::request::{CommandId, MemberCommand, MemberError, Operation, Outputs, ScratchId, Slot};
-use raidlab_units::{Nanos, Sectors};
+use raidlab_units::{Nanos, Sectors, Span, SpanSet};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Sectors copied at a time: 128 KiB, md's window of a sync.
@@ -85,8 +83,8 @@ pub(super) struct Replacement {
     new: Slot,
     /// What is not copied yet of the write log's records, and of the data, in
     /// sectors of the device.
-    log: Spans,
-    data: Spans,
+    log: SpanSet,
+    data: SpanSet,
     window: Option<Window>,
     /// The engine's writes to the old device that were in flight before the new one
     /// got a share of any: what is copied meanwhile may not have them.
@@ -263,10 +261,6 @@ const fn span_of(command: &MemberCommand) -> Span {
     }
 }
 
-const fn overlap(one: &Span, other: &Span) -> bool {
-    one.start.0 < other.end.0 && other.start.0 < one.end.0
-}
-
 impl PersistentArray {
     /// mdadm's `--replace`, and `--with`: a spare is filled with what the member
     /// holds while that goes on serving; then it takes the slot, and the member
@@ -339,13 +333,10 @@ impl PersistentArray {
             start: span.start + below.min(self.array.used_size),
             end: span.end,
         };
-        let mut data: Spans = [rest].into_iter().collect();
+        let mut data: SpanSet = [rest].into_iter().collect();
         let bad = self.devices[&old].bad_blocks.clone();
         for entry in &bad {
-            data.remove(Span {
-                start: entry.start,
-                end: Sectors(entry.start.0.saturating_add(entry.count.0)),
-            });
+            data.remove(entry.span());
         }
         let Some(device) = self.devices.get_mut(&new) else {
             return;

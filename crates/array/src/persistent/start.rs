@@ -8,10 +8,9 @@ use super::replace::Replacements;
 use super::{Mode, PersistentArray, Settings, status};
 use crate::engine::{Engine, FIRST_OUTER_ID, FIRST_OUTER_SCRATCH};
 use crate::mutation::{self, Mutation};
-use crate::recovery::Spans;
 use crate::request::Outputs;
 use raidlab_metadata::Superblock;
-use raidlab_units::Nanos;
+use raidlab_units::{Nanos, SpanSet};
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 impl PersistentArray {
@@ -124,7 +123,7 @@ impl PersistentArray {
             resync_ranges,
             first_resync,
             resynced_members: 0,
-            resync_again: Spans::default(),
+            resync_again: SpanSet::default(),
             sync: None,
             resync_waits: false,
             resume_due: false,

@@ -14,7 +14,7 @@ use crate::request::{
     Slot,
 };
 use raidlab_geometry::SlotSet;
-use raidlab_units::Sectors;
+use raidlab_units::{Sectors, Span};
 
 /// What a command in flight is for.
 #[derive(Debug, Clone, Copy)]
@@ -226,8 +226,8 @@ impl Raid5d {
             Ok(()) => {
                 let start = number * BLOCK;
                 let bad = &mut self.extras[slot.index()].bad;
-                if bad.overlaps(start, start + BLOCK) {
-                    bad.remove(start, start + BLOCK);
+                if bad.overlaps(Span::new(start, start + BLOCK)) {
+                    bad.remove(Span::new(start, start + BLOCK));
                     out.events.push(Event::BadBlocksCleared {
                         slot,
                         start: Sectors(start),

@@ -15,6 +15,7 @@ use super::stripe::{Check, Drained, Part, Stripe, Sync};
 use super::{BLOCK, Raid5d};
 use crate::request::{Operation, Outputs, Purpose, RequestError, Slot};
 use raidlab_geometry::{Level, Row, SlotSet};
+use raidlab_units::Span;
 
 /// A stripe as the thread finds it (`struct stripe_head_state`).
 #[derive(Debug)]
@@ -117,7 +118,7 @@ impl Raid5d {
             let extra = &self.extras[slot.index()];
             let current = self.members.in_sync().contains(*slot)
                 || self.members.recovering().contains(*slot) && end <= extra.recovered_below;
-            !current || extra.bad.overlaps(number * BLOCK, end)
+            !current || extra.bad.overlaps(Span::new(number * BLOCK, end))
         };
         let all = SlotSet::first(self.map.members());
         all.iter().filter(is_lost).collect()

@@ -4,16 +4,13 @@ use super::{BLOCK, Raid5d};
 use crate::config::{AdminError, MemberConfig};
 use crate::engine::Admission;
 use crate::member::MemberState;
-use crate::ranges::RangeSet;
 use crate::request::{Event, Outputs, Slot};
-use raidlab_units::Sectors;
 
 impl Raid5d {
     pub(super) fn states(&self) -> Vec<MemberState> {
         self.members.states_filled_to(|slot| {
             let unfilled = self.extras[slot.index()].unfilled.first();
-            let start = unfilled.map(|(start, _)| Sectors(start));
-            start.unwrap_or(self.map.member_size())
+            unfilled.map_or(self.map.member_size(), |span| span.start)
         })
     }
 
@@ -52,7 +49,7 @@ impl Raid5d {
         self.members.set_recovering(slot, member);
         let extra = &mut self.extras[slot.index()];
         extra.bad = bad;
-        extra.unfilled = RangeSet::unfilled(admission, self.map.member_size(), BLOCK);
+        extra.unfilled = admission.unfilled(self.map.member_size(), BLOCK);
         extra.recovered_below = match admission {
             Admission::From(start) => start.0,
             Admission::Ranges(_) => 0,

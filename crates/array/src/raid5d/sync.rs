@@ -9,12 +9,11 @@
 
 use super::{BLOCK, Raid5d};
 use crate::config::AdminError;
-use crate::engine::{SyncAction, SyncRequest};
-use crate::ranges::RangeSet;
+use crate::engine::{SyncAction, SyncRequest, blocks_of};
 use crate::recovery::{Governor, Pause, SyncKind, SyncStatus};
 use crate::request::{Event, Outputs, Slot};
 use raidlab_geometry::SlotSet;
-use raidlab_units::{Nanos, Sectors};
+use raidlab_units::{Nanos, Sectors, Span, SpanSet};
 use std::collections::BTreeSet;
 
 /// What the running sync does; `None`: fills members.
@@ -26,7 +25,7 @@ struct Sync {
     /// Members that are filled.
     targets: SlotSet,
     /// Sectors not begun.
-    todo: RangeSet,
+    todo: SpanSet,
     /// Stripes in work.
     in_work: BTreeSet<u64>,
     checkpoint: u64,
@@ -56,7 +55,7 @@ pub(super) struct Syncs {
 
 impl Sync {
     fn position(&self, total: u64) -> u64 {
-        let todo = self.todo.first().map_or(total, |(start, _)| start);
+        let todo = self.todo.first().map_or(total, |span| span.start.0);
         let work = self.in_work.first().map_or(total, |number| number * BLOCK);
         todo.min(work)
     }
@@ -102,9 +101,9 @@ impl Raid5d {
         !(self.members.recovering().is_empty() || self.syncs.is_stopped || self.is_broken())
     }
 
-    fn launch(&mut self, action: Action, todo: RangeSet, out: &mut Outputs) {
+    fn launch(&mut self, action: Action, todo: SpanSet, out: &mut Outputs) {
         let total = self.map.member_size().0;
-        let start = todo.first().map_or(total, |(start, _)| start);
+        let start = todo.first().map_or(total, |span| span.start.0);
         out.events.push(Event::SyncStarted(Sectors(start)));
         self.syncs.runs_since = (start, self.cache.places());
         self.syncs.running = Some(Sync {
@@ -136,10 +135,7 @@ impl Raid5d {
         }
         self.syncs.is_stopped = false;
         let size = self.map.member_size();
-        let mut todo = match &request.ranges {
-            None => RangeSet::of([(0, size.0)]),
-            Some(spans) => RangeSet::blocks_of(spans, size, BLOCK),
-        };
+        let mut todo = blocks_of(request.ranges.as_deref(), size, BLOCK);
         let mut action = request.action;
         if action == SyncAction::FirstResync {
             action = SyncAction::Resync;
@@ -149,7 +145,7 @@ impl Raid5d {
             }
         }
         if action == SyncAction::Resync {
-            self.parity_fits_below = todo.first().map(|(start, _)| start);
+            self.parity_fits_below = todo.first().map(|span| span.start.0);
         }
         self.launch(Some(action), todo, out);
         Ok(())
@@ -197,7 +193,7 @@ impl Raid5d {
             let unfilled = recovering
                 .iter()
                 .map(|slot| &self.extras[slot.index()].unfilled);
-            let todo = RangeSet::of(unfilled.flat_map(RangeSet::iter));
+            let todo = unfilled.flat_map(SpanSet::iter).collect();
             self.launch(None, todo, out);
         }
         while let Some(number) = self.next_sync_stripe(out) {
@@ -252,8 +248,8 @@ impl Raid5d {
         if sync.pause != Pause::None {
             return None;
         }
-        let (start, _) = sync.todo.first()?;
-        self.acquire_for_sync(start / BLOCK)
+        let start = sync.todo.first()?.start;
+        self.acquire_for_sync(start.0 / BLOCK)
     }
 
     fn acquire_for_sync(&mut self, number: u64) -> Option<u64> {
@@ -268,7 +264,8 @@ impl Raid5d {
             sync.is_asleep = true;
             return None;
         }
-        sync.todo.remove(number * BLOCK, (number + 1) * BLOCK);
+        sync.todo
+            .remove(Span::new(number * BLOCK, (number + 1) * BLOCK));
         sync.in_work.insert(number);
         sync.throttle_due = sync.governor.issued(Sectors(BLOCK));
         if std::mem::take(&mut sync.is_asleep) {
@@ -318,7 +315,7 @@ impl Raid5d {
             sync.in_work.remove(&number);
             for slot in sync.targets.iter() {
                 let unfilled = &mut self.extras[slot.index()].unfilled;
-                unfilled.remove(number * BLOCK, (number + 1) * BLOCK);
+                unfilled.remove(Span::new(number * BLOCK, (number + 1) * BLOCK));
             }
         }
     }
@@ -329,7 +326,9 @@ impl Raid5d {
         let targets = self.syncs.running.as_ref().map(|sync| sync.targets);
         for slot in targets.unwrap_or_default().iter() {
             let start = number * BLOCK;
-            self.extras[slot.index()].bad.insert(start, start + BLOCK);
+            self.extras[slot.index()]
+                .bad
+                .insert(Span::new(start, start + BLOCK));
             out.events.push(Event::BadBlocksFound {
                 slot,
                 start: Sectors(start),
@@ -367,9 +366,11 @@ impl Raid5d {
         let (began, places) = self.syncs.runs_since;
         let seen = from.saturating_sub(began);
         self.cache.grow_unseen(places, seen, position - from);
-        sync.todo.remove(from, position);
+        sync.todo.remove(Span::new(from, position));
         for slot in sync.targets.iter() {
-            self.extras[slot.index()].unfilled.remove(from, position);
+            self.extras[slot.index()]
+                .unfilled
+                .remove(Span::new(from, position));
         }
         sync.governor
             .leap(since, self.now, Sectors(position - from));

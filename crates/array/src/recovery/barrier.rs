@@ -43,8 +43,7 @@
 
 use super::Block;
 use super::config::WriteBarrier;
-use crate::engine::Span;
-use raidlab_units::{Nanos, Sectors};
+use raidlab_units::{Nanos, Sectors, Span};
 
 /// The sleep before a block while writes wait, by the window rule.
 const WINDOW_COURTESY: Nanos = Nanos::from_secs(1);
@@ -52,30 +51,6 @@ const WINDOW_COURTESY: Nanos = Nanos::from_secs(1);
 const UNIT: u64 = 1 << 17;
 /// Counters of units.
 const BUCKETS: u64 = 1024;
-
-/// Sectors `start..end`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Range {
-    pub(crate) start: Sectors,
-    pub(crate) end: Sectors,
-}
-
-impl Range {
-    pub(crate) const fn count(&self) -> Sectors {
-        Sectors(self.end.0 - self.start.0)
-    }
-
-    pub(crate) const fn span(&self) -> Span {
-        Span {
-            start: self.start,
-            end: self.end,
-        }
-    }
-
-    pub(crate) fn overlaps(&self, other: &Self) -> bool {
-        self.start < other.end && other.start < self.end
-    }
-}
 
 /// How long a block sleeps before it raises the barrier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -187,8 +162,8 @@ impl Barrier {
         (self.rule == WriteBarrier::MdBuckets).then(|| Sectors((start.0 / UNIT + 1) * UNIT))
     }
 
-    pub(super) fn clip(&self, range: Range) -> Range {
-        Range {
+    pub(super) fn clip(&self, range: Span) -> Span {
+        Span {
             start: range.start,
             end: self
                 .boundary(range.start)
@@ -213,9 +188,9 @@ impl Barrier {
     /// does that waits for a place as well.
     pub(super) fn admit_sync(
         &mut self,
-        block: Range,
+        block: Span,
         is_full: bool,
-        mut writes: impl Iterator<Item = Range>,
+        mut writes: impl Iterator<Item = Span>,
     ) -> bool {
         if self.raised.is_none() {
             let waiting = match self.rule {
@@ -262,7 +237,7 @@ impl Barrier {
     }
 
     /// Whether a write must wait.
-    pub(super) fn write_waits(&self, write: Range, front: &Front<'_>) -> bool {
+    pub(super) fn write_waits(&self, write: Span, front: &Front<'_>) -> bool {
         match self.rule {
             WriteBarrier::Overlap => {
                 let mut blocks = front.blocks.iter().flatten();
@@ -304,7 +279,7 @@ impl Barrier {
     }
 
     /// A write goes to the members.
-    pub(crate) fn write_started(&mut self, write: Range, completed: Sectors) -> WriteTicket {
+    pub(crate) fn write_started(&mut self, write: Span, completed: Sectors) -> WriteTicket {
         match self.rule {
             WriteBarrier::Overlap => WriteTicket::Uncounted,
             WriteBarrier::MdBuckets | WriteBarrier::MdArray => {

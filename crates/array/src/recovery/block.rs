@@ -1,10 +1,8 @@
 //! The blocks of a sync, and the parts of 4 KiB that read errors are narrowed
 //! down to.
-
-use super::barrier::Range;
 use crate::request::{BufferId, ScratchId, Slot};
 use raidlab_geometry::SlotSet;
-use raidlab_units::Sectors;
+use raidlab_units::{Sectors, Span};
 
 /// A block being copied or compared.
 #[derive(Debug, Clone, Copy)]
@@ -13,10 +11,10 @@ pub(crate) struct Block {
     pub(crate) start: Sectors,
     pub(crate) count: Sectors,
     /// Its array sectors.
-    pub(crate) range: Range,
+    pub(crate) range: Span,
     /// The part that is being copied: all, or a few sectors where all could not
     /// be read.
-    pub(crate) part: Range,
+    pub(crate) part: Span,
     /// The buffer of its first sector.
     pub(crate) scratch: ScratchId,
     /// Sync reads of the part that failed on these members.
@@ -74,7 +72,7 @@ pub(crate) struct NewBlock {
     /// Its position.
     pub(crate) start: Sectors,
     /// Its array sectors.
-    pub(crate) range: Range,
+    pub(crate) range: Span,
 }
 
 /// Sectors of the parts that errors are narrowed down to: md's page.
@@ -82,14 +80,14 @@ const PART: u64 = 8;
 
 /// The part that begins at `start` in a range that ends at `end`: up to the
 /// next multiple of 4 KiB.
-pub(crate) fn part(start: Sectors, end: Sectors) -> Range {
-    Range {
+pub(crate) fn part(start: Sectors, end: Sectors) -> Span {
+    Span {
         start,
         end: Sectors((start.0 / PART + 1) * PART).min(end),
     }
 }
 
 /// Whether a range is no more than one part.
-pub(crate) fn is_part(range: Range) -> bool {
+pub(crate) fn is_part(range: Span) -> bool {
     part(range.start, range.end) == range
 }

@@ -2,10 +2,9 @@
 //! over several.
 
 use super::SyncKind;
-use super::spans::Spans;
-use crate::engine::{Admission, Span};
+use crate::engine::Admission;
 use raidlab_geometry::SlotSet;
-use raidlab_units::Sectors;
+use raidlab_units::{Sectors, Span, SpanSet};
 
 /// What recovery owes a member.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -13,7 +12,7 @@ pub(crate) struct Need {
     /// Below this sector of its data area it is current.
     pub(crate) from: Sectors,
     /// From there on, only these array sectors are not; `None`: none is.
-    pub(crate) ranges: Option<Spans>,
+    pub(crate) ranges: Option<SpanSet>,
 }
 
 /// A sync to begin.
@@ -26,7 +25,7 @@ pub(crate) struct Plan {
     /// The position at which it ends.
     pub(crate) total: Sectors,
     /// Only these array sectors.
-    pub(crate) ranges: Option<Spans>,
+    pub(crate) ranges: Option<SpanSet>,
 }
 
 /// What is at a position.
@@ -86,14 +85,11 @@ impl Need {
 #[cfg(test)]
 mod tests {
     use super::Need;
-    use crate::engine::{Admission, Span};
-    use raidlab_units::Sectors;
+    use crate::engine::Admission;
+    use raidlab_units::{Sectors, Span};
 
     fn spans(spans: &[(u64, u64)]) -> Vec<Span> {
-        let spans = spans.iter().map(|&(start, end)| Span {
-            start: Sectors(start),
-            end: Sectors(end),
-        });
+        let spans = spans.iter().map(|&(start, end)| Span::new(start, end));
         spans.collect()
     }
 

@@ -1,9 +1,9 @@
 //! A sync under way.
 
-use super::{Governor, Pause, Placement, Spans, SyncKind};
+use super::{Governor, Pause, Placement, SyncKind};
 use crate::member::Members;
 use raidlab_geometry::SlotSet;
-use raidlab_units::{Nanos, Sectors};
+use raidlab_units::{Nanos, Sectors, SpanSet};
 
 /// A sync under way.
 #[derive(Debug)]
@@ -13,7 +13,7 @@ pub(super) struct Sync {
     pub(super) next: Sectors,
     pub(super) total: Sectors,
     /// Array sectors to which it is restricted.
-    pub(super) ranges: Option<Spans>,
+    pub(super) ranges: Option<SpanSet>,
     pub(super) mismatches: u64,
     /// The last checkpoint; md calls it `curr_resync_completed`.
     pub(super) completed: Sectors,

@@ -3,20 +3,18 @@
 use super::StripeArray;
 use super::config::{BLOCK, ring_is_sound, ring_window};
 use crate::config::{AdminError, MemberConfig};
-use crate::engine::{Admission, Span};
+use crate::engine::Admission;
 use crate::member::MemberState;
-use crate::ranges::RangeSet;
 use crate::request::{Event, Outputs};
 use raidlab_geometry::Slot;
-use raidlab_units::Sectors;
+use raidlab_units::Span;
 
 impl StripeArray {
     /// What each slot holds, and how far a new member has been filled.
     pub(super) fn states(&self) -> Vec<MemberState> {
         self.members.states_filled_to(|slot| {
             let unfilled = self.extras[slot.index()].unfilled.first();
-            let start = unfilled.map(|(start, _)| Sectors(start));
-            start.unwrap_or(self.map.member_size())
+            unfilled.map_or(self.map.member_size(), |span| span.start)
         })
     }
 
@@ -74,11 +72,11 @@ impl StripeArray {
         self.members.set_recovering(slot, member);
         let extra = &mut self.extras[slot.index()];
         extra.bad = bad;
-        extra.unfilled = RangeSet::unfilled(admission, self.map.member_size(), BLOCK);
+        extra.unfilled = admission.unfilled(self.map.member_size(), BLOCK);
         // What is in work now leaves the new member out.
         for (start, end) in &self.locks {
             if !super::mutated(super::Mutation::ArrivalDuringWrite) {
-                extra.unfilled.insert(*start, *end);
+                extra.unfilled.insert(Span::new(*start, *end));
             }
         }
         out.events.push(Event::MemberAdded(slot));

@@ -1,10 +1,10 @@
 //! How a parity array is set up.
 
 use crate::config::MemberConfig;
-use crate::engine::{Initial, Span};
+use crate::engine::Initial;
 use crate::recovery::{RecoveryConfig, RecoveryConfigError};
 use raidlab_geometry::{Level, ParityLayout, StripeMap, StripeMapError};
-use raidlab_units::Sectors;
+use raidlab_units::{Sectors, Span};
 
 /// Sectors of a block: what md calls a stripe's page.
 pub(super) const BLOCK: u64 = 8;

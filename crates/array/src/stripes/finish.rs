@@ -68,8 +68,8 @@ impl StripeArray {
                 filled = filled.with(slot);
             }
             let bad = &mut self.extras[slot.index()].bad;
-            if whole && bad.overlaps(job.start, job.end) {
-                bad.remove(job.start, job.end);
+            if whole && bad.overlaps(job.span()) {
+                bad.remove(job.span());
                 out.events.push(Event::BadBlocksCleared {
                     slot,
                     start: Sectors(job.start),
@@ -121,7 +121,7 @@ impl StripeArray {
         out: &mut Outputs,
     ) {
         if job.makes_fit && result.is_ok() {
-            self.now_fits(job.start, job.end);
+            self.now_fits(job.span());
         }
         self.free_job(&mut job, out);
         if matches!(job.kind, Kind::Sync) {

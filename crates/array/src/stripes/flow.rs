@@ -10,7 +10,7 @@ use crate::request::{
     RequestError, RequestId, ScratchId, Slot, StepResult,
 };
 use raidlab_geometry::{SlotSet, StripeMap};
-use raidlab_units::Sectors;
+use raidlab_units::{Sectors, Span};
 
 /// What a command in flight is for.
 #[derive(Debug, Clone, Copy)]
@@ -198,7 +198,7 @@ impl StripeArray {
         if mutated(Mutation::BadBlockForgotten) {
             return;
         }
-        self.extras[slot.index()].bad.insert(start, end);
+        self.extras[slot.index()].bad.insert(Span::new(start, end));
         out.events.push(Event::BadBlocksFound {
             slot,
             start: Sectors(start),

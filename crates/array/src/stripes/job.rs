@@ -4,7 +4,7 @@
 use super::pending::{Blocks, Segment};
 use crate::request::{BufferId, ComputeStep, Purpose, RequestId, ScratchId};
 use raidlab_geometry::{BlockRole, Row, Slot, SlotSet};
-use raidlab_units::Sectors;
+use raidlab_units::{Sectors, Span};
 
 /// A job's name.
 pub(super) type JobId = u64;
@@ -94,6 +94,11 @@ pub(super) struct Job {
 }
 
 impl Job {
+    /// The window, in sectors of the members' data areas.
+    pub(super) const fn span(&self) -> Span {
+        Span::new(self.start, self.end)
+    }
+
     pub(super) fn new(row: Row, range: (u64, u64), kind: Kind, requests: Vec<RequestId>) -> Self {
         let members = usize::from(row.data_count()) + 1 + usize::from(row.q().is_some());
         Self {

@@ -57,9 +57,9 @@ use super::config::{BLOCK, LogConfig};
 use super::flush::Flush;
 use super::job::{Item, Job, JobId, Phase};
 use super::{Mutation, StripeArray, mutated};
-use crate::engine::Span;
 use crate::request::{Outputs, ScratchId, Slot};
 use raidlab_geometry::SlotSet;
+use raidlab_units::Span;
 use record::Header;
 use ring::Ring;
 use std::collections::{BTreeMap, VecDeque};
@@ -213,7 +213,7 @@ impl StripeArray {
     /// Whether a member is filled wherever a job writes.
     fn is_filled(&self, slot: Slot, job: &Job) -> bool {
         let unfilled = &self.extras[slot.index()].unfilled;
-        !unfilled.overlaps(job.start, job.end)
+        !unfilled.overlaps(job.span())
     }
 
     /// Not if it writes to nobody but those that are being filled, as a recovery does: what

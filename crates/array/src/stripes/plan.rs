@@ -17,6 +17,7 @@ use super::StripeArray;
 use super::job::Job;
 use super::pending::{Blocks, covers};
 use raidlab_geometry::{Slot, SlotSet};
+use raidlab_units::Span;
 
 /// The blocks that are needed cannot be had.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,8 +39,8 @@ impl StripeArray {
     pub(super) fn serves(&self, slot: Slot, start: u64, end: u64) -> bool {
         let extra = &self.extras[slot.index()];
         let filled = super::mutated(super::Mutation::StripeReadUnrecovered)
-            || !extra.unfilled.overlaps(start, end);
-        self.in_service().contains(slot) && filled && !extra.bad.overlaps(start, end)
+            || !extra.unfilled.overlaps(Span::new(start, end));
+        self.in_service().contains(slot) && filled && !extra.bad.overlaps(Span::new(start, end))
     }
 
     fn readable(&self, job: &Job) -> SlotSet {
@@ -72,7 +73,7 @@ impl StripeArray {
     pub(super) fn lacks_members(&self, job: &Job, needed: SlotSet) -> bool {
         let filled = |slot: &Slot| {
             let unfilled = &self.extras[slot.index()].unfilled;
-            self.in_service().contains(*slot) && !unfilled.overlaps(job.start, job.end)
+            self.in_service().contains(*slot) && !unfilled.overlaps(job.span())
         };
         let present: SlotSet = (0..)
             .map(Slot)

@@ -28,12 +28,11 @@ use super::flow::Next;
 use super::job::{Job, Kind, Phase};
 use super::{Mutation, StripeArray, mutated};
 use crate::config::AdminError;
-use crate::engine::{SyncAction, SyncRequest};
-use crate::ranges::RangeSet;
+use crate::engine::{SyncAction, SyncRequest, blocks_of};
 use crate::recovery::{Governor, Pause, SyncKind, SyncStatus};
 use crate::request::{Event, Outputs, RequestError, Slot};
 use raidlab_geometry::SlotSet;
-use raidlab_units::{Nanos, Sectors};
+use raidlab_units::{Nanos, Sectors, SpanSet};
 use std::collections::BTreeSet;
 
 /// Places that a report names; further ones are only counted.
@@ -71,7 +70,7 @@ struct Sync {
     mode: Mode,
     targets: SlotSet,
     /// Not begun.
-    todo: RangeSet,
+    todo: SpanSet,
     /// Single blocks of windows that were split.
     blocks: BTreeSet<u64>,
     /// Where the windows in work begin.
@@ -98,7 +97,7 @@ pub(super) struct Syncs {
 
 impl Sync {
     fn position(&self, total: u64) -> u64 {
-        let todo = self.todo.first().map_or(total, |(start, _)| start);
+        let todo = self.todo.first().map_or(total, |span| span.start.0);
         let work = self.in_work.first().copied().unwrap_or(total);
         let block = self.blocks.first().copied().unwrap_or(total);
         todo.min(work).min(block)
@@ -149,11 +148,11 @@ impl StripeArray {
         !(self.members.recovering().is_empty() || self.syncs.stopped || self.is_broken() || admits)
     }
 
-    fn launch(&mut self, mode: Mode, targets: SlotSet, todo: RangeSet, out: &mut Outputs) {
+    fn launch(&mut self, mode: Mode, targets: SlotSet, todo: SpanSet, out: &mut Outputs) {
         let start = todo
             .first()
-            .map_or(self.map.member_size().0, |(start, _)| start);
-        out.events.push(Event::SyncStarted(Sectors(start)));
+            .map_or(self.map.member_size(), |span| span.start);
+        out.events.push(Event::SyncStarted(start));
         self.syncs.running = Some(Sync {
             mode,
             targets,
@@ -161,7 +160,7 @@ impl StripeArray {
             blocks: BTreeSet::new(),
             in_work: BTreeSet::new(),
             in_flight_sectors: 0,
-            checkpoint: start,
+            checkpoint: start.0,
             checkpoint_at: self.now,
             pause: Pause::None,
             throttle_due: false,
@@ -180,10 +179,7 @@ impl StripeArray {
         }
         self.syncs.stopped = false;
         let size = self.map.member_size();
-        let mut todo = match &request.ranges {
-            None => RangeSet::of([(0, size.0)]),
-            Some(spans) => RangeSet::blocks_of(spans, size, BLOCK),
-        };
+        let mut todo = blocks_of(request.ranges.as_deref(), size, BLOCK);
         match request.action {
             SyncAction::Resync => self.may_not_fit(&todo),
             SyncAction::FirstResync => todo = self.without_fit(&todo),
@@ -243,7 +239,7 @@ impl StripeArray {
             let unfilled = targets
                 .iter()
                 .map(|slot| &self.extras[slot.index()].unfilled);
-            let todo = RangeSet::of(unfilled.flat_map(RangeSet::iter));
+            let todo = unfilled.flat_map(SpanSet::iter).collect();
             self.launch(Mode::Recovery, targets, todo, out);
         }
         let mut moved = false;
@@ -305,7 +301,7 @@ impl StripeArray {
         }
         let sync = self.syncs.running.as_ref()?;
         let block = sync.blocks.first().copied();
-        block.or_else(|| sync.todo.first().map(|(start, _)| start))
+        block.or_else(|| sync.todo.first().map(|span| span.start.0))
     }
 
     fn end_sync(&mut self, complete: bool, out: &mut Outputs) {
@@ -341,7 +337,7 @@ impl StripeArray {
     fn step_recovery(&mut self, job: &mut Job, targets: SlotSet, out: &mut Outputs) -> Next {
         let wants = |slot: &Slot| {
             let unfilled = &self.extras[slot.index()].unfilled;
-            unfilled.overlaps(job.start, job.end)
+            unfilled.overlaps(job.span())
         };
         let needed: SlotSet = targets.iter().filter(wants).collect();
         match self.solve(job, needed) {
@@ -371,9 +367,7 @@ impl StripeArray {
             Err(_) => {
                 for slot in needed.iter() {
                     self.mark_bad(slot, job.start, job.end, out);
-                    self.extras[slot.index()]
-                        .unfilled
-                        .remove(job.start, job.end);
+                    self.extras[slot.index()].unfilled.remove(job.span());
                 }
                 Next::Done(Ok(()))
             }
@@ -392,9 +386,7 @@ impl StripeArray {
                 false => filled,
             };
             for slot in filled.iter() {
-                self.extras[slot.index()]
-                    .unfilled
-                    .remove(job.start, job.end);
+                self.extras[slot.index()].unfilled.remove(job.span());
             }
         }
     }

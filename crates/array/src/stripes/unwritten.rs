@@ -22,42 +22,42 @@
 use super::config::BLOCK;
 use super::job::{Job, Kind};
 use super::{Mutation, StripeArray, mutated};
-use crate::engine::Span;
-use crate::ranges::RangeSet;
+use crate::engine::blocks_of;
 use raidlab_geometry::SlotSet;
+use raidlab_units::{Span, SpanSet};
 
 impl StripeArray {
     /// Declares that nobody has written to these ranges of the members' data areas
     /// since the array was made, before anything is read.
     pub fn declare_unwritten(&mut self, spans: &[Span]) {
-        let ranges = RangeSet::blocks_of(spans, self.map.member_size(), BLOCK);
-        for (start, end) in ranges.iter() {
-            self.unwritten.insert(start, end);
+        let spans = blocks_of(Some(spans), self.map.member_size(), BLOCK);
+        for span in spans.iter() {
+            self.unwritten.insert(span);
         }
         self.define_unwritten();
     }
 
     /// Whether parity fits the data there.
     pub(super) fn parity_fits(&self, job: &Job) -> bool {
-        self.parity_tells(job) && !self.unwritten.overlaps(job.start, job.end)
+        self.parity_tells(job) && !self.unwritten.overlaps(job.span())
     }
 
     /// Whether what is lost there may be computed from parity.
     pub(super) fn parity_tells(&self, job: &Job) -> bool {
-        !self.unsynced.overlaps(job.start, job.end) || mutated(Mutation::UnsyncedParityTrusted)
+        !self.unsynced.overlaps(job.span()) || mutated(Mutation::UnsyncedParityTrusted)
     }
 
     /// Parity fits there.
-    pub(super) fn now_fits(&mut self, start: u64, end: u64) {
-        self.unsynced.remove(start, end);
-        self.unwritten.remove(start, end);
+    pub(super) fn now_fits(&mut self, span: Span) {
+        self.unsynced.remove(span);
+        self.unwritten.remove(span);
     }
 
     /// Parity may not fit there, and must not be relied on.
-    pub(super) fn may_not_fit(&mut self, ranges: &RangeSet) {
-        for (start, end) in ranges.iter() {
-            self.unwritten.remove(start, end);
-            self.unsynced.insert(start, end);
+    pub(super) fn may_not_fit(&mut self, spans: &SpanSet) {
+        for span in spans.iter() {
+            self.unwritten.remove(span);
+            self.unsynced.insert(span);
         }
     }
 
@@ -65,9 +65,9 @@ impl StripeArray {
     pub(super) fn first_written(&mut self, job: &Job) {
         // Without a parity member there is nothing that could fit.
         if matches!(job.kind, Kind::Write { .. }) && job.makes_fit {
-            let written = RangeSet::of([(job.start, job.end)]);
-            let first = self.unwritten.common(&written);
-            self.may_not_fit(&first);
+            for first in self.unwritten.remove(job.span()) {
+                self.unsynced.insert(first);
+            }
         }
     }
 
@@ -85,17 +85,17 @@ impl StripeArray {
         // and not as parity makes it.
         for (start, end) in &self.locks {
             if !mutated(Mutation::DefinedInWork) {
-                defined.remove(*start, *end);
+                defined.remove(Span::new(*start, *end));
             }
         }
-        for (start, end) in defined.iter() {
-            self.unwritten.remove(start, end);
+        for span in defined.iter() {
+            self.unwritten.remove(span);
         }
     }
 
     /// What of these ranges a first resync has to do.
-    pub(super) fn without_fit(&self, ranges: &RangeSet) -> RangeSet {
-        let [torn, unwritten] = [&self.unsynced, &self.unwritten].map(|set| set.common(ranges));
-        RangeSet::of(torn.iter().chain(unwritten.iter()))
+    pub(super) fn without_fit(&self, spans: &SpanSet) -> SpanSet {
+        let [torn, unwritten] = [&self.unsynced, &self.unwritten].map(|set| set.common(spans));
+        torn.iter().chain(unwritten.iter()).collect()
     }
 }

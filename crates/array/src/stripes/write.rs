@@ -135,7 +135,7 @@ impl StripeArray {
         blocks.iter().any(|(index, segments)| {
             let slot = job.row.data_slot(*index);
             let bad = &self.extras[slot.index()].bad;
-            bad.overlaps(job.start, job.end) && !covers(segments, job.start, job.end)
+            bad.overlaps(job.span()) && !covers(segments, job.start, job.end)
         })
     }
 

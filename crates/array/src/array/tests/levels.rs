@@ -4,7 +4,7 @@
 use super::story::{READ, Story, WRITE, recovery};
 use super::{ALL, config, in_sync, logged};
 use crate::config::{AdminError, ArrayConfig, ConfigError};
-use crate::engine::{Admission, Initial, Span, SyncAction, SyncRequest};
+use crate::engine::{Admission, Initial, SyncAction, SyncRequest};
 use crate::member::MemberState;
 use crate::policy::ReadPolicyKind;
 use crate::recovery::{MdThreads, ReadRecovered, RecoveryConfig, WriteBarrier};
@@ -13,7 +13,7 @@ use crate::request::{
     StepResult,
 };
 use raidlab_geometry::{Copies, Layout, Level, Shape};
-use raidlab_units::{Bytes, Nanos, Sectors};
+use raidlab_units::{Bytes, Nanos, Sectors, Span};
 
 /// Blocks of 10 sectors, two at a time.
 fn with(shape: Shape, members: Vec<Initial>) -> ArrayConfig {
@@ -39,13 +39,6 @@ fn striped(copies: Copies, members: usize) -> Shape {
 
 fn all(members: usize) -> Vec<Initial> {
     in_sync(vec![logged(32, 0); members])
-}
-
-fn span(start: u64, end: u64) -> Span {
-    Span {
-        start: Sectors(start),
-        end: Sectors(end),
-    }
 }
 
 impl Story {
@@ -127,7 +120,7 @@ fn a_needed_member_that_fails_a_write_has_a_bad_block() {
         [Event::BadBlocksCleared { slot, start, count }]
     );
     let left: Vec<_> = story.array.bad_blocks(slot).collect();
-    assert_eq!(left, [span(0, 2)]);
+    assert_eq!(left, [Span::new(0, 2)]);
 }
 
 #[test]
@@ -221,7 +214,7 @@ fn a_member_that_comes_back_is_given_what_it_missed() {
         .array
         .remove(Nanos::ZERO, slot, &mut out)
         .expect("not needed");
-    let admission = Admission::Ranges(vec![span(20, 24), span(90, 95)]);
+    let admission = Admission::Ranges(vec![Span::new(20, 24), Span::new(90, 95)]);
     story
         .array
         .add(Nanos::ZERO, slot, logged(100, 0), admission, &mut story.out)

@@ -31,12 +31,12 @@ use super::plan::{self, Plan};
 use super::{ALL, member, request};
 use crate::array::Array;
 use crate::config::{ArrayConfig, MemberConfig};
-use crate::engine::{Initial, Span, SyncAction, SyncRequest};
+use crate::engine::{Initial, SyncAction, SyncRequest};
 use crate::request::{ComputeStep, Event, MemberError, Operation, Outputs, Request, Slot};
 use proptest::prelude::*;
 use raidlab_geometry::{CopyMap, SlotSet};
 use raidlab_random::Stream;
-use raidlab_units::{Nanos, Sectors};
+use raidlab_units::{Nanos, Sectors, Span};
 use std::collections::{BTreeMap, BTreeSet};
 
 const OFFSET: u64 = 16;

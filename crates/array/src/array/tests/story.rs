@@ -3,12 +3,12 @@
 use super::{ALL, config, member, request};
 use crate::array::Array;
 use crate::config::{AdminError, ArrayConfig, MemberConfig};
-use crate::engine::{Span, SyncAction, SyncRequest};
+use crate::engine::{SyncAction, SyncRequest};
 use crate::recovery::{CheckpointRule, RecoveryConfig, Throttle, WriteBarrier};
 use crate::request::{
     CommandId, Event, MemberCommand, MemberError, Operation, Outputs, RequestError, Slot,
 };
-use raidlab_units::{Bytes, Nanos, Sectors};
+use raidlab_units::{Bytes, Nanos, Span};
 
 pub(super) const READ: Operation = Operation::Read;
 pub(super) const WRITE: Operation = Operation::Write;
@@ -79,10 +79,7 @@ impl Story {
         ranges: Option<&[(u64, u64)]>,
     ) -> Result<(), AdminError> {
         let spans = |ranges: &[(u64, u64)]| {
-            let spans = ranges.iter().map(|&(start, end)| Span {
-                start: Sectors(start),
-                end: Sectors(end),
-            });
+            let spans = ranges.iter().map(|&(start, end)| Span::new(start, end));
             spans.collect()
         };
         let request = SyncRequest {

@@ -2,13 +2,13 @@
 
 use super::view::{View, role_of};
 use super::{AssembleOptions, LeftOut, Part, Stale};
-use crate::engine::{Admission, Span};
+use crate::engine::Admission;
 use crate::mutation::{self, Mutation};
 use crate::persistent::error::AssembleError;
 use crate::persistent::intent::span;
 use raidlab_geometry::{Level, Slot, SlotSet};
 use raidlab_metadata::{Bitmap, Features, Role, Superblock};
-use raidlab_units::Sectors;
+use raidlab_units::{Sectors, Span};
 use std::collections::BTreeSet;
 
 /// The devices' parts.

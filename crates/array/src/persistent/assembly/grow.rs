@@ -10,11 +10,10 @@
 //! old one is replaced by one with all bits set.
 
 use super::{Assembly, NeededSync, Part};
-use crate::engine::Span;
 use crate::persistent::error::AssembleError;
 use raidlab_geometry::{CopyMap, Layout, Level};
 use raidlab_metadata::{Bitmap, BitmapSuperblock, MAXIMUM_BITMAP_BYTES, Version};
-use raidlab_units::{Bytes, Sectors};
+use raidlab_units::{Bytes, Sectors, Span};
 
 impl Assembly {
     /// Makes the array as large as its smallest member allows. Nothing changes

@@ -5,7 +5,7 @@ mod members;
 mod syncs;
 
 use super::{AssembleOptions, Assembly, Candidate, LeftOut, NeededSync, Part, Stale, Update};
-use crate::engine::{Admission, Span};
+use crate::engine::Admission;
 use crate::persistent::error::{AssembleError, LogFault};
 use crate::persistent::log_superblock::{LogBlock, LogSays, LogSuperblock, Numbers, checksum};
 use crate::persistent::{EngineOptions, Settings};
@@ -14,7 +14,7 @@ use raidlab_metadata::{
     Bitmap, BitmapSuperblock, DeviceFlags, Features, MemberMetadata, Reshape, Role, Superblock,
     Uuid, Version,
 };
-use raidlab_units::{Bytes, Nanos, Sectors};
+use raidlab_units::{Bytes, Nanos, Sectors, Span};
 
 const ARRAY: Uuid = Uuid([7; 16]);
 const MEMBER: Sectors = Sectors(8192);
@@ -145,13 +145,6 @@ fn log_with(candidate: &mut Candidate, session: u64, change: impl FnOnce(&mut Lo
     };
     change(&mut block);
     candidate.log = Some(block.into());
-}
-
-const fn span(start: u64, end: u64) -> Span {
-    Span {
-        start: Sectors(start),
-        end: Sectors(end),
-    }
 }
 
 const FAULTY: Role = Role::Faulty;

@@ -1,6 +1,6 @@
 //! What the engine writes goes to both devices, and is answered when both have.
 
-use super::{Copying, Double, overlap, span_of};
+use super::{Copying, Double, span_of};
 use crate::mutation::{self, Mutation};
 use crate::persistent::PersistentArray;
 use crate::request::{CommandId, MemberCommand, MemberError, Operation, Outputs, Slot};
@@ -25,7 +25,7 @@ impl PersistentArray {
         }
         let span = span_of(&command);
         if let Some(window) = &replacement.window
-            && overlap(&window.span, &span)
+            && window.span.overlaps(&span)
             && !mutation::is(Mutation::ReplacementWindowOpen)
         {
             replacement.held.push(command);

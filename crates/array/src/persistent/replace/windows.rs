@@ -1,20 +1,18 @@
 //! The rest is copied in windows, upwards, where and when the engine lets it.
 
 use super::{
-    ATTEMPTS, BLOCK, CHECKPOINTS, Copying, PATIENCE, Replacement, Stage, Unreadable, WINDOW,
-    Window, overlap,
+    ATTEMPTS, BLOCK, CHECKPOINTS, Copying, PATIENCE, Replacement, Stage, Unreadable, WINDOW, Window,
 };
-use crate::engine::{Span, SyncAction, SyncRequest};
+use crate::engine::{SyncAction, SyncRequest};
 use crate::mutation::{self, Mutation};
 use crate::persistent::device::Place;
 use crate::persistent::{Mode, PersistentArray, assembly};
-use crate::recovery::Spans;
 use crate::request::{
     BufferId, CommandId, ComputeStep, Event, MemberCommand, MemberError, Operation, Outputs,
     Purpose, ScratchId, Slot,
 };
 use raidlab_geometry::CopyMap;
-use raidlab_units::{Nanos, Sectors};
+use raidlab_units::{Nanos, Sectors, Span, SpanSet};
 
 impl PersistentArray {
     pub(super) fn window_answered(
@@ -165,7 +163,7 @@ impl PersistentArray {
         if replacement
             .writes
             .values()
-            .any(|write| overlap(write, &span))
+            .any(|write| write.overlaps(&span))
         {
             return false;
         }
@@ -279,7 +277,7 @@ impl PersistentArray {
 
     /// A sync of some ranges, for a replacement's sake.
     fn have_engine_write(&mut self, action: SyncAction, ranges: Vec<Span>, out: &mut Outputs) {
-        let ranges: Spans = ranges.into_iter().collect();
+        let ranges: SpanSet = ranges.into_iter().collect();
         let request = SyncRequest {
             action,
             ranges: Some(ranges.iter().collect()),

@@ -1,24 +1,21 @@
-use super::{Barrier, Courtesy, Front, Range, UNIT, WriteTicket};
+use super::{Barrier, Courtesy, Front, UNIT, WriteTicket};
 use crate::recovery::config::WriteBarrier;
-use raidlab_units::{Nanos, Sectors};
+use raidlab_units::{Nanos, Sectors, Span};
 
 /// Blocks of 10 sectors, two in flight: D is 60 sectors.
 fn barrier(rule: WriteBarrier) -> Barrier {
     Barrier::new(rule, Sectors(10), 2)
 }
 
-fn range(start: u64, count: u64) -> Range {
-    Range {
-        start: Sectors(start),
-        end: Sectors(start + count),
-    }
+fn range(start: u64, count: u64) -> Span {
+    Span::new(start, start + count)
 }
 
 fn admits(barrier: &mut Barrier, start: u64) -> bool {
     barrier.admit_sync(range(start, 10), false, std::iter::empty())
 }
 
-fn waits(barrier: &Barrier, write: Range, completed: u64, in_flight: u32) -> bool {
+fn waits(barrier: &Barrier, write: Span, completed: u64, in_flight: u32) -> bool {
     let front = Front {
         completed: Sectors(completed),
         blocks: &[],

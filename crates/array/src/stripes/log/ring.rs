@@ -7,7 +7,7 @@
 
 use super::super::config::BLOCK;
 use super::super::{Mutation, mutated};
-use crate::engine::Span;
+use raidlab_units::Span;
 use std::collections::VecDeque;
 
 #[derive(Debug)]
@@ -134,9 +134,8 @@ impl Ring {
 #[cfg(test)]
 mod tests {
     use super::{BLOCK, Ring};
-    use crate::engine::Span;
     use proptest::prelude::*;
-    use raidlab_units::Sectors;
+    use raidlab_units::Span;
     use std::collections::BTreeMap;
 
     /// Sectors of a record of at most a quarter of the ring.
@@ -145,10 +144,7 @@ mod tests {
     }
 
     fn ring(blocks: u64) -> Ring {
-        Ring::new(Span {
-            start: Sectors(100),
-            end: Sectors(100 + blocks * BLOCK),
-        })
+        Ring::new(Span::new(100, 100 + blocks * BLOCK))
     }
 
     /// What is on the medium, by place: transaction, sectors, and the oldest

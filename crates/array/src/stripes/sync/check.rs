@@ -77,7 +77,7 @@ impl StripeArray {
         let writes = self.resyncs() || self.repairs();
         let marked = |slot: &Slot| {
             let extra = &self.extras[slot.index()];
-            extra.bad.overlaps(job.start, job.end) && !extra.unfilled.overlaps(job.start, job.end)
+            extra.bad.overlaps(job.span()) && !extra.unfilled.overlaps(job.span())
         };
         let serving = self.in_service();
         serving

@@ -4,7 +4,7 @@
 use super::{BLOCK, Mode, Pause};
 use crate::request::{Event, Outputs};
 use crate::stripes::StripeArray;
-use raidlab_units::Sectors;
+use raidlab_units::{Sectors, Span};
 
 impl StripeArray {
     pub(in crate::stripes) const fn freeze_windows(&mut self) {
@@ -28,17 +28,19 @@ impl StripeArray {
         if !possible || position == from {
             return;
         }
-        sync.todo.remove(from, position);
+        sync.todo.remove(Span::new(from, position));
         sync.blocks = sync.blocks.split_off(&position);
         match sync.mode {
             Mode::Recovery => {
                 for slot in sync.targets.iter() {
-                    self.extras[slot.index()].unfilled.remove(from, position);
+                    self.extras[slot.index()]
+                        .unfilled
+                        .remove(Span::new(from, position));
                 }
             }
             Mode::Action(_) => {
-                self.unsynced.remove(from, position);
-                self.unwritten.remove(from, position);
+                self.unsynced.remove(Span::new(from, position));
+                self.unwritten.remove(Span::new(from, position));
             }
         }
         sync.checkpoint = position;

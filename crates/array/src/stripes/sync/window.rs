@@ -2,7 +2,7 @@
 
 use super::BLOCK;
 use crate::stripes::StripeArray;
-use raidlab_units::Sectors;
+use raidlab_units::{Sectors, Span};
 
 impl StripeArray {
     /// Takes the window that begins at `start` from what is to be done; gives its
@@ -16,12 +16,12 @@ impl StripeArray {
         };
         let mut end = start + BLOCK;
         if sync.blocks.pop_first().is_none() {
-            let (_, to) = sync.todo.first().unwrap_or((start, end));
+            let to = sync.todo.first().map_or(end, |span| span.end.0);
             end = to.min(row_end).min(start + unit);
         }
         sync.throttle_due = sync.governor.issued(Sectors(end - start));
         sync.in_flight_sectors += end - start;
-        sync.todo.remove(start, end);
+        sync.todo.remove(Span::new(start, end));
         sync.in_work.insert(start);
         end
     }

@@ -4,7 +4,7 @@
 use super::disk::Disk;
 use super::field::{multiply, parity, power, recover};
 use crate::config::MemberConfig;
-use crate::engine::{Engine, Initial, Span};
+use crate::engine::{Engine, Initial};
 use crate::recovery::{RecoveryConfig, Throttle};
 use crate::request::{
     BufferId, ComputeStep, Event, MemberCommand, MemberError, Operation, Outputs, Request,
@@ -12,7 +12,7 @@ use crate::request::{
 };
 use crate::stripes::{LogConfig, StripeArray, StripeConfig};
 use raidlab_geometry::{Level, ParityLayout, StripeMap};
-use raidlab_units::{Bytes, Nanos, SECTOR_BYTES, Sectors};
+use raidlab_units::{Bytes, Nanos, SECTOR_BYTES, Sectors, Span};
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) const SECTOR: usize = SECTOR_BYTES as usize;
@@ -83,10 +83,7 @@ pub(super) fn config(
 }
 
 pub(super) fn with_log(config: StripeConfig, sectors: u64) -> StripeConfig {
-    let area = Span {
-        start: Sectors(LOG_START),
-        end: Sectors(LOG_START + sectors),
-    };
+    let area = Span::new(LOG_START, LOG_START + sectors);
     StripeConfig {
         log: Some(LogConfig {
             session: SESSION,

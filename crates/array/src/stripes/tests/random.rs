@@ -6,14 +6,14 @@
 //! none of them.
 
 use super::bench::{Bench, LOG_START, OFFSET, SECTOR, config, member, with_log};
-use crate::engine::{Admission, Engine, Span, SyncAction, SyncRequest};
+use crate::engine::{Admission, Engine, SyncAction, SyncRequest};
 use crate::member::MemberState;
 use crate::request::{Event, Operation, RequestId, Slot};
 use crate::stripes::{RmwLevel, WritePolicy};
 use proptest::prelude::*;
 use raidlab_geometry::{Level, ParityLayout};
 use raidlab_random::Stream;
-use raidlab_units::{Nanos, Sectors};
+use raidlab_units::{Nanos, Sectors, Span};
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) fn content(sector: u64, version: u64) -> Vec<u8> {
@@ -333,10 +333,10 @@ impl World {
             disk.bytes.fill(0xdd);
             self.bench.disks.push(disk);
             self.bench.slots[usize::from(slot)] = self.bench.disks.len() - 1;
-            let area = self.plan.log.map(|sectors| Span {
-                start: Sectors(LOG_START),
-                end: Sectors(LOG_START + sectors),
-            });
+            let area = self
+                .plan
+                .log
+                .map(|sectors| Span::new(LOG_START, LOG_START + sectors));
             self.bench.array.set_log_area(Slot(slot), area);
             let config = member(self.plan.chunk * ROWS);
             let admission = Admission::From(Sectors::ZERO);

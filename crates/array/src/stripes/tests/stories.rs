@@ -3,12 +3,12 @@
 use super::bench::{Bench, LOG_START, OFFSET, SECTOR, config, member, with_log};
 use super::random::content;
 use crate::config::AdminError;
-use crate::engine::{Admission, Engine, Initial, Span, SyncAction, SyncRequest};
+use crate::engine::{Admission, Engine, Initial, SyncAction, SyncRequest};
 use crate::member::MemberState;
 use crate::request::{Event, Operation, RequestError, Slot};
 use crate::stripes::MismatchPlace;
 use raidlab_geometry::{Level, ParityLayout};
-use raidlab_units::Sectors;
+use raidlab_units::{Sectors, Span};
 
 fn filled(level: Level, members: usize) -> Bench {
     filled_with(config(level, ParityLayout::LeftSymmetric, members, 16, 4))
@@ -189,10 +189,7 @@ fn a_member_that_comes_back_is_filled_only_where_it_lags() {
     bench.write(0, new).expect("degraded");
     let (now, out) = (bench.now, &mut bench.out);
     bench.array.remove(now, Slot(0), out).expect("it failed");
-    let span = Span {
-        start: Sectors(0),
-        end: Sectors(8),
-    };
+    let span = Span::new(0, 8);
     let before = bench.sent.len();
     let admission = Admission::Ranges(vec![span]);
     bench
@@ -340,10 +337,7 @@ fn the_log_needs_its_room_on_a_new_member_and_is_emptied_there() {
     let (now, out) = (bench.now, &mut bench.out);
     bench.array.remove(now, Slot(0), out).expect("it failed");
     let admission = Admission::From(Sectors::ZERO);
-    let over_data = Span {
-        start: Sectors(OFFSET - 64),
-        end: Sectors(OFFSET + 64),
-    };
+    let over_data = Span::new(OFFSET - 64, OFFSET + 64);
     for area in [None, Some(over_data)] {
         bench.array.set_log_area(Slot(0), area);
         let refused = bench
@@ -351,10 +345,7 @@ fn the_log_needs_its_room_on_a_new_member_and_is_emptied_there() {
             .add(now, Slot(0), member(64), admission.clone(), out);
         assert_eq!(refused, Err(AdminError::NoLogArea(Slot(0))));
     }
-    let area = Span {
-        start: Sectors(LOG_START),
-        end: Sectors(LOG_START + 128),
-    };
+    let area = Span::new(LOG_START, LOG_START + 128);
     bench.array.set_log_area(Slot(0), Some(area));
     bench
         .array

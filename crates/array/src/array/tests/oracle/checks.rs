@@ -2,10 +2,10 @@
 
 use super::{Pending, Shelved, World, held, is_write};
 use crate::array::tests::disks::{POISON, Version, index};
-use crate::engine::{Span, SyncAction};
+use crate::engine::SyncAction;
 use crate::member::MemberState;
 use crate::request::{Event, Finished, MemberCommand, Operation, Purpose, Slot};
-use raidlab_units::Sectors;
+use raidlab_units::{Sectors, Span};
 use std::collections::BTreeSet;
 
 /// What a copy changed behind the array's back holds.

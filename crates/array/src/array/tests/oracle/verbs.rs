@@ -3,10 +3,10 @@
 use super::super::ALL;
 use super::super::disks::{Disk, index};
 use super::{RUBBISH, Shelved, World, member_config};
-use crate::engine::{Admission, Span, SyncAction};
+use crate::engine::{Admission, SyncAction};
 use crate::member::MemberState;
 use crate::request::Slot;
-use raidlab_units::Sectors;
+use raidlab_units::{Sectors, Span};
 
 impl World {
     pub(super) fn record_failure(&mut self) {
@@ -64,10 +64,7 @@ impl World {
         if let Some(Shelved { content, stale }) = shelved
             && self.random.percent(70)
         {
-            let ranges = stale.iter().map(|&sector| Span {
-                start: Sectors(sector),
-                end: Sectors(sector + 1),
-            });
+            let ranges = stale.iter().map(|&sector| Span::new(sector, sector + 1));
             return (Disk::new(content), Admission::Ranges(ranges.collect()));
         }
         let rubbish = RUBBISH + self.disks.len() as u64;
@@ -84,10 +81,7 @@ impl World {
         let start = self.random.below(size);
         let end = (start + 1 + self.random.below(12)).min(size);
         disk.content[index(start)..index(end)].fill(RUBBISH);
-        Some(Span {
-            start: Sectors(start),
-            end: Sectors(end),
-        })
+        Some(Span::new(start, end))
     }
 
     pub(super) fn start_or_stop_sync(&mut self) {

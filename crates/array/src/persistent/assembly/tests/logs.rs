@@ -1,6 +1,7 @@
 //! Write logs: whose count.
 
 use super::*;
+use raidlab_units::Span;
 
 #[test]
 fn the_write_hole_refuses_unless_the_log_is_whole() {
@@ -279,7 +280,7 @@ fn the_least_room_that_a_plan_leaves_is_enough_for_a_log() {
     let settings = Settings::new(Nanos(0), 7);
     let config = decide(&found).unwrap().stripe_config(&options, &settings);
     // What they have in common, behind the superblock of the log.
-    let ring = span(616 + 16, 600 + reserve.0);
+    let ring = Span::new(616 + 16, 600 + reserve.0);
     assert_eq!(config.unwrap().log.unwrap().areas, [Some(ring); 3]);
 }
 

@@ -1,6 +1,7 @@
 //! What has to be made to agree, and what is still to be filled.
 
 use super::*;
+use raidlab_units::Span;
 
 #[test]
 fn dirty_arrays_resync_what_the_bitmap_names() {
@@ -17,7 +18,7 @@ fn dirty_arrays_resync_what_the_bitmap_names() {
     // The union of both copies.
     bitmap(&mut found[0], 10, 3, &[0, 1]);
     bitmap(&mut found[1], 11, 3, &[1, 63]);
-    let ranges = Some(vec![span(0, 128), span(63 * 64, 4096)]);
+    let ranges = Some(vec![Span::new(0, 128), Span::new(63 * 64, 4096)]);
     let some = NeededSync {
         from: Sectors(0),
         ranges,
@@ -47,7 +48,7 @@ fn a_resync_goes_on_from_its_offset() {
     }
     let resync = decide(&found).unwrap().resync.unwrap();
     // Chunk 15 reaches from 960 to 1024, beyond 1000; chunk 14 does not.
-    assert_eq!(resync.ranges, Some(vec![span(960, 1088)]));
+    assert_eq!(resync.ranges, Some(vec![Span::new(960, 1088)]));
 }
 
 #[test]
@@ -60,7 +61,7 @@ fn re_add_by_bitmap_needs_the_bits_since_the_member_left() {
     };
     assert_eq!(re_add(&found), None, "without a bitmap");
     bitmap(&mut found[0], 40, 20, &[3]);
-    let ranges = Admission::Ranges(vec![span(192, 256)]);
+    let ranges = Admission::Ranges(vec![Span::new(192, 256)]);
     assert_eq!(re_add(&found), Some(Part::Recovering(Slot(1), ranges)));
     bitmap(&mut found[0], 40, 21, &[3]);
     assert_eq!(re_add(&found), None, "bits were cleared since");

@@ -1,0 +1,211 @@
+//! Ranges of sectors, and sets of them.
+
+use crate::Sectors;
+use std::collections::BTreeMap;
+
+/// A range of sectors: `start..end`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Span {
+    /// First sector.
+    pub start: Sectors,
+    /// Sector after the last.
+    pub end: Sectors,
+}
+
+impl Span {
+    /// From sector `start` up to, and without, sector `end`.
+    #[must_use]
+    pub const fn new(start: u64, end: u64) -> Self {
+        Self {
+            start: Sectors(start),
+            end: Sectors(end),
+        }
+    }
+
+    /// Sectors in it. `end` must not be below `start`.
+    #[must_use]
+    pub const fn count(&self) -> Sectors {
+        Sectors(self.end.0 - self.start.0)
+    }
+
+    /// Whether a sector is in both.
+    #[must_use]
+    pub fn overlaps(&self, other: &Self) -> bool {
+        self.start < other.end && other.start < self.end
+    }
+}
+
+/// A set of sectors, kept as ranges that neither touch nor overlap, ascending.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SpanSet {
+    /// Start to end.
+    spans: BTreeMap<Sectors, Sectors>,
+}
+
+impl SpanSet {
+    /// Adds a range; one without sectors adds nothing.
+    pub fn insert(&mut self, mut span: Span) {
+        if span.start >= span.end {
+            return;
+        }
+        // Those that touch it at either end become one with it.
+        while let Some((&start, &end)) = self.spans.range(..=span.end).next_back()
+            && end >= span.start
+        {
+            span.start = span.start.min(start);
+            span.end = span.end.max(end);
+            self.spans.remove(&start);
+        }
+        self.spans.insert(span.start, span.end);
+    }
+
+    /// Takes a range out; gives what of it was in the set, ascending.
+    pub fn remove(&mut self, span: Span) -> Vec<Span> {
+        let mut removed = Vec::new();
+        if span.start >= span.end {
+            return removed;
+        }
+        while let Some((&start, &end)) = self.spans.range(..span.end).next_back()
+            && end > span.start
+        {
+            self.spans.remove(&start);
+            if end > span.end {
+                self.spans.insert(span.end, end);
+            }
+            if start < span.start {
+                self.spans.insert(start, span.start);
+            }
+            removed.push(Span {
+                start: start.max(span.start),
+                end: end.min(span.end),
+            });
+        }
+        removed.reverse();
+        removed
+    }
+
+    /// Whether a sector of the range is in the set.
+    #[must_use]
+    pub fn overlaps(&self, span: Span) -> bool {
+        let last = self.spans.range(..span.end).next_back();
+        span.start < span.end && last.is_some_and(|(_, end)| *end > span.start)
+    }
+
+    /// Whether the sector is in the set, and the next sector from which on that is
+    /// otherwise; `u64::MAX` if it stays so.
+    #[must_use]
+    pub fn at(&self, sector: Sectors) -> (bool, Sectors) {
+        let before = self.spans.range(..=sector).next_back();
+        match before.filter(|(_, end)| **end > sector) {
+            Some((_, end)) => (true, *end),
+            None => {
+                let next = self.spans.range(sector..).next();
+                (false, next.map_or(Sectors(u64::MAX), |(start, _)| *start))
+            }
+        }
+    }
+
+    /// What is in both sets.
+    #[must_use]
+    pub fn common(&self, other: &Self) -> Self {
+        let parts = self.iter().flat_map(|span| {
+            let first = other.spans.range(..span.start).next_back();
+            let others = first
+                .into_iter()
+                .chain(other.spans.range(span.start..span.end));
+            others.map(move |(start, end)| Span {
+                start: span.start.max(*start),
+                end: span.end.min(*end),
+            })
+        });
+        parts.collect()
+    }
+
+    /// The lowest range.
+    #[must_use]
+    pub fn first(&self) -> Option<Span> {
+        self.iter().next()
+    }
+
+    /// Whether no sector is in it.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.spans.is_empty()
+    }
+
+    /// Takes all out.
+    pub fn clear(&mut self) {
+        self.spans.clear();
+    }
+
+    /// Its ranges, ascending.
+    pub fn iter(&self) -> impl Iterator<Item = Span> {
+        self.spans.iter().map(|(start, end)| Span {
+            start: *start,
+            end: *end,
+        })
+    }
+}
+
+impl FromIterator<Span> for SpanSet {
+    fn from_iter<I: IntoIterator<Item = Span>>(spans: I) -> Self {
+        let mut all = Self::default();
+        spans.into_iter().for_each(|span| all.insert(span));
+        all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Span, SpanSet};
+    use crate::Sectors;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn a_set_is_what_a_table_of_flags_says(
+            edits in proptest::collection::vec((any::<bool>(), 0_u64..40, 0_u64..12), 0..40),
+        ) {
+            let mut set = SpanSet::default();
+            let mut flags = [false; 64];
+            for (inserts, start, length) in edits {
+                let range = start as usize..(start + length) as usize;
+                let span = Span::new(start, start + length);
+                if inserts {
+                    set.insert(span);
+                } else {
+                    let were = flags[range.clone()].iter().filter(|flag| **flag).count() as u64;
+                    let removed = set.remove(span);
+                    prop_assert!(removed.windows(2).all(|pair| pair[0].end < pair[1].start));
+                    let total: u64 = removed.iter().map(|span| span.count().0).sum();
+                    prop_assert_eq!(total, were);
+                }
+                flags[range].fill(inserts);
+                for at in 0..52_u64 {
+                    let (inside, until) = set.at(Sectors(at));
+                    prop_assert_eq!(inside, flags[at as usize]);
+                    let change = (at..64).find(|later| flags[*later as usize] != inside);
+                    prop_assert_eq!(until, Sectors(change.unwrap_or(u64::MAX)));
+                    let any = flags[at as usize..(at + 7) as usize].contains(&true);
+                    prop_assert_eq!(set.overlaps(Span::new(at, at + 7)), any);
+                    prop_assert!(!set.overlaps(Span::new(at, at)));
+                }
+                let first = flags.iter().position(|flag| *flag);
+                prop_assert_eq!(set.first().map(|span| span.start.0 as usize), first);
+                prop_assert_eq!(set.is_empty(), first.is_none());
+                let spans: Vec<_> = set.iter().collect();
+                prop_assert!(spans.windows(2).all(|pair| pair[0].end < pair[1].start));
+                prop_assert_eq!(&spans.into_iter().rev().collect::<SpanSet>(), &set);
+                let other = [(3, 9), (17, 18), (30, 52)].map(|(start, end)| Span::new(start, end));
+                let other: SpanSet = other.into_iter().collect();
+                let common = set.common(&other);
+                for at in 0..52_u64 {
+                    let alone = Span::new(at, at + 1);
+                    let both = flags[at as usize] && other.overlaps(alone);
+                    prop_assert_eq!(common.overlaps(alone), both);
+                }
+                prop_assert_eq!(common, other.common(&set));
+            }
+        }
+    }
+}
