@@ -1,6 +1,6 @@
 //! How an array is set up, and why a set-up or a verb is refused.
 
-use crate::engine::{Initial, blocks_of};
+use crate::admission::{Admission, blocks_of};
 use crate::policy::{ReadPolicyError, ReadPolicyKind};
 use crate::recovery::{RecoveryConfig, RecoveryConfigError};
 use crate::request::Slot;
@@ -203,6 +203,17 @@ impl ArrayConfig {
         self.recovery.check(count).map_err(ConfigError::Recovery)?;
         Ok(map)
     }
+}
+
+/// What a slot holds when an engine starts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Initial {
+    /// A member that is current everywhere.
+    InSync(MemberConfig),
+    /// A member whose recovery has to begin or to go on.
+    Recovering(MemberConfig, Admission),
+    /// Nothing.
+    Missing,
 }
 
 impl MemberConfig {

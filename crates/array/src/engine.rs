@@ -10,11 +10,12 @@
 //! members' superblocks know: a crash in between must not bring the member back
 //! as one that is current.
 
+use crate::admission::Admission;
 use crate::config::{AdminError, MemberConfig};
 use crate::member::MemberState;
 use crate::recovery::SyncStatus;
 use crate::request::{CommandId, MemberError, Outputs, Request, Slot, StepId, StepResult};
-use raidlab_units::{Nanos, Sectors, Span, SpanSet};
+use raidlab_units::{Nanos, Sectors, Span};
 
 /// What a sync of members that are all in sync does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,54 +40,6 @@ pub struct SyncRequest {
     pub action: SyncAction,
     /// Only these ranges, ascending and apart; `None`: everything.
     pub ranges: Option<Vec<Span>>,
-}
-
-/// How much of a member that is added has to be filled.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Admission {
-    /// All from this sector of its data area on; below it is current.
-    From(Sectors),
-    /// Only these ranges (positions as in [`SyncRequest`]): a re-add by bitmap.
-    Ranges(Vec<Span>),
-}
-
-impl Admission {
-    /// What has to be filled of a member of `size` sectors, in whole blocks of `block`
-    /// sectors.
-    pub(crate) fn unfilled(&self, size: Sectors, block: u64) -> SpanSet {
-        let rest;
-        let spans = match self {
-            Self::From(start) => {
-                rest = [Span::new(start.0, size.0)];
-                &rest[..]
-            }
-            Self::Ranges(spans) => spans,
-        };
-        blocks_of(Some(spans), size, block)
-    }
-}
-
-/// Whole blocks of `block` sectors that cover ranges of a member's first `size` sectors;
-/// `None`: all of them.
-pub(crate) fn blocks_of(spans: Option<&[Span]>, size: Sectors, block: u64) -> SpanSet {
-    let everything = [Span::new(0, size.0)];
-    let spans = spans.unwrap_or(&everything).iter();
-    let aligned = spans.map(|span| {
-        let end = span.end.0.min(size.0).next_multiple_of(block);
-        Span::new(span.start.0 / block * block, end)
-    });
-    aligned.collect()
-}
-
-/// What a slot holds when an engine starts.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Initial {
-    /// A member that is current everywhere.
-    InSync(MemberConfig),
-    /// A member whose recovery has to begin or to go on.
-    Recovering(MemberConfig, Admission),
-    /// Nothing.
-    Missing,
 }
 
 /// The lowest id of commands and steps that the floor above the engines gives

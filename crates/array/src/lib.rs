@@ -42,6 +42,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod admission;
 mod array;
 mod config;
 mod engine;
@@ -55,11 +56,11 @@ mod request;
 mod slab;
 mod stripes;
 
+pub use admission::Admission;
 pub use array::Array;
-pub use config::{AdminError, ArrayConfig, ConfigError, MemberConfig};
+pub use config::{AdminError, ArrayConfig, ConfigError, Initial, MemberConfig};
 pub use engine::{
-    Admission, EXTERNAL_BITMAP, Engine, FIRST_OUTER_ID, FIRST_OUTER_SCRATCH, Initial, SyncAction,
-    SyncRequest,
+    EXTERNAL_BITMAP, Engine, FIRST_OUTER_ID, FIRST_OUTER_SCRATCH, SyncAction, SyncRequest,
 };
 pub use member::MemberState;
 pub use mix::{Mix, Mixed};

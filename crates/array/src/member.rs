@@ -9,8 +9,8 @@
 //! area that have no right bytes, which reads avoid until a write made them
 //! right again.
 
-use crate::config::{AdminError, MemberConfig};
-use crate::engine::{Admission, Initial};
+use crate::admission::Admission;
+use crate::config::{AdminError, Initial, MemberConfig};
 use crate::policy::MemberView;
 use crate::recovery::Need;
 use crate::request::Slot;

@@ -34,7 +34,9 @@ mod tests;
 mod waits;
 mod walk;
 
-use crate::engine::{Admission, Engine, Initial};
+use crate::admission::Admission;
+use crate::config::Initial;
+use crate::engine::Engine;
 use crate::member::Members;
 use crate::recovery::RecoveryConfig;
 use crate::request::{Finished, Operation, Outputs, Purpose, Request, RequestError, RequestId};

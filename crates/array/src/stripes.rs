@@ -54,8 +54,9 @@ mod write;
 pub use config::{LogConfig, RmwLevel, StripeConfig, StripeConfigError, WritePolicy};
 pub use sync::{CheckReport, MismatchPlace};
 
-use crate::config::{AdminError, MemberConfig};
-use crate::engine::{Admission, Engine, Initial, SyncRequest, blocks_of};
+use crate::admission::{Admission, blocks_of};
+use crate::config::{AdminError, Initial, MemberConfig};
+use crate::engine::{Engine, SyncRequest};
 use crate::member::{MemberState, Members};
 use crate::mutation::{Mutation, is as mutated};
 use crate::recovery::SyncStatus;

@@ -9,6 +9,7 @@
 pub mod core;
 pub mod disk;
 pub mod exhaustive;
+mod explain;
 mod inspect;
 pub mod md;
 #[cfg(feature = "mutations")]
@@ -26,9 +27,10 @@ mod trace;
 pub mod value;
 mod world;
 
+pub use explain::{Failure, explain};
 pub use options::{Filter, Options, Weights};
 pub use reach::{Met, Reach, State};
-pub use run::{Failure, Outcome, Summary, explain, run_seed, run_seeds, run_with};
+pub use run::{Outcome, Summary, run_seed, run_seeds, run_with};
 pub use shrink::shrink;
 pub use statistics::Statistics;
 pub use trace::Trace;

@@ -1,13 +1,11 @@
-//! Runs: one seed, many seeds, and what is said of one that fails.
+//! Runs: one seed, and many.
 
 use crate::core::Maker;
 use crate::options::{Filter, Options};
 use crate::script::{self, Step};
-use crate::shrink::shrink;
 use crate::statistics::Statistics;
 use crate::world::{Violation, World};
 use rayon::prelude::*;
-use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// How a run ended.
@@ -27,17 +25,6 @@ pub struct Outcome {
     pub trace_hash: u64,
     /// The trace, if it was asked for.
     pub trace: Vec<String>,
-}
-
-/// A failing seed, ready to be told.
-#[derive(Debug)]
-pub struct Failure {
-    /// The run as the seed made it.
-    pub outcome: Outcome,
-    /// The smallest script found that still fails, with its trace.
-    pub shrunk: Outcome,
-    /// The source's commit, as the caller gave it.
-    pub commit: String,
 }
 
 /// The outcome of many seeds.
@@ -123,59 +110,11 @@ pub fn run_seeds(maker: &dyn Maker, filter: &Filter, seeds: std::ops::Range<u64>
         .reduce(Summary::default, Summary::with)
 }
 
-/// Shrinks a failing seed's script and tells everything about it. `None` if it
-/// does not fail.
-#[must_use]
-pub fn explain(
-    maker: &dyn Maker,
-    filter: &Filter,
-    seed: u64,
-    commit: &str,
-    most_runs: usize,
-) -> Option<Failure> {
-    let outcome = run_seed(maker, filter, seed, true);
-    outcome.violation.as_ref()?;
-    let shrunk = shrink(maker, &outcome, most_runs);
-    Some(Failure {
-        outcome,
-        shrunk,
-        commit: commit.to_owned(),
-    })
-}
-
 impl Summary {
     fn with(mut self, other: Self) -> Self {
         self.statistics.add(&other.statistics);
         self.failures.extend(other.failures);
         self.failures.sort_by_key(|(seed, _)| *seed);
         self
-    }
-}
-
-impl fmt::Display for Failure {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Outcome { seed, options, .. } = &self.outcome;
-        writeln!(formatter, "seed {seed} at commit {}", self.commit)?;
-        writeln!(formatter, "options: {options:?}")?;
-        for outcome in [&self.outcome, &self.shrunk] {
-            if let Some(violation) = &outcome.violation {
-                writeln!(formatter, "{} steps: {violation}", outcome.script.len())?;
-            }
-        }
-        if self.shrunk.options != *options {
-            writeln!(formatter, "shrunk options: {:?}", self.shrunk.options)?;
-        }
-        for (number, step) in self.shrunk.script.iter().enumerate() {
-            writeln!(
-                formatter,
-                "  {number}: after {} ns {:?}",
-                step.after_ns, step.action
-            )?;
-        }
-        writeln!(formatter, "trace of the shrunk script:")?;
-        for line in &self.shrunk.trace {
-            writeln!(formatter, "{line}")?;
-        }
-        Ok(())
     }
 }

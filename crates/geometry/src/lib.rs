@@ -9,6 +9,7 @@ mod level;
 mod nested;
 mod parity;
 mod shape;
+mod size;
 mod slots;
 
 pub use copies::{Content, CopyMap, Extent, Inverse};

@@ -1,7 +1,6 @@
 //! What an array is made of, and the size it has: everything that decides
 //! where its sectors lie.
 
-use crate::copies::CopyMap;
 use crate::level::{Copies, Layout, Level, ParityLayout};
 use crate::slots::MAXIMUM_MEMBERS;
 use raidlab_units::Sectors;
@@ -127,23 +126,6 @@ impl Shape {
             member_sizes,
             used_size,
         }
-    }
-
-    /// Sectors that the array offers, as md counts them.
-    ///
-    /// # Errors
-    /// When there can be no such array.
-    pub fn array_size(&self) -> Result<Sectors, ShapeError> {
-        if self.level.parity_count() == 0 {
-            return CopyMap::new(self).map(|map| map.array_size());
-        }
-        self.check()?;
-        let data = self.member_sizes.len() - self.level.parity_count();
-        let size = round_down(self.used_size, self.chunk).0 * data as u64;
-        if size == 0 {
-            return Err(ShapeError::NoSize);
-        }
-        Ok(Sectors(size))
     }
 
     /// Everything that does not depend on where copies lie.

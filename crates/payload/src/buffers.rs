@@ -1,7 +1,6 @@
 //! The table of all buffers that the core may name.
 
 use crate::buffer::{Buffer, Memory, Pool};
-use crate::pieces::Region;
 use crate::{ALIGNMENT, PayloadError};
 use raidlab_array::{BufferId, Mixed, RequestId, ScratchId};
 use raidlab_units::{SECTOR_BYTES, Sectors};
@@ -82,6 +81,17 @@ impl InFlight {
     pub const fn memory(&self) -> Memory {
         self.memory
     }
+}
+
+/// A range of a buffer that a step names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Region {
+    /// Which place of the table.
+    pub(crate) entry: u32,
+    pub(crate) start: usize,
+    pub(crate) end: usize,
+    /// Which of the step's buffers.
+    pub(crate) place: u32,
 }
 
 impl Buffers {

@@ -6,21 +6,10 @@
 //! front of what is left of the table, and of its buffer.
 
 use crate::PayloadError;
-use crate::buffers::{Buffers, Entry};
+use crate::buffers::{Buffers, Entry, Region};
 use crate::execute::{Ranges, Store, execute};
 use raidlab_array::{BufferId, ComputeStep, ScratchId, StepId, StepResult};
 use raidlab_units::Sectors;
-
-/// A range of a buffer that a step names.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Region {
-    /// Which place of the table.
-    pub(crate) entry: u32,
-    pub(crate) start: usize,
-    pub(crate) end: usize,
-    /// Which of the step's buffers.
-    pub(crate) place: u32,
-}
 
 /// The places of two regions that overlap.
 #[derive(Debug, Clone, Copy)]

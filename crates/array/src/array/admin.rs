@@ -1,8 +1,9 @@
 //! An administrator's verbs.
 
 use super::Array;
+use crate::admission::Admission;
 use crate::config::{AdminError, MemberConfig};
-use crate::engine::{Admission, SyncAction, SyncRequest};
+use crate::engine::{SyncAction, SyncRequest};
 use crate::recovery::{Plan, ReadRecovered, SyncKind};
 use crate::request::{Event, Outputs, Slot};
 use raidlab_units::{Nanos, Sectors, Span};

@@ -1,8 +1,9 @@
 //! The array as an engine among those of other levels.
 
 use super::Array;
+use crate::admission::Admission;
 use crate::config::{AdminError, MemberConfig};
-use crate::engine::{Admission, Engine, SyncRequest};
+use crate::engine::{Engine, SyncRequest};
 use crate::member::MemberState;
 use crate::recovery::SyncStatus;
 use crate::request::{CommandId, MemberError, Outputs, Request, Slot, StepId, StepResult};

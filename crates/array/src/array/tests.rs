@@ -11,8 +11,8 @@ mod splitting;
 mod story;
 mod sync_scenarios;
 
-use crate::config::{ArrayConfig, MemberConfig};
-use crate::engine::{Admission, Initial};
+use crate::admission::Admission;
+use crate::config::{ArrayConfig, Initial, MemberConfig};
 use crate::policy::ReadPolicyKind;
 use crate::recovery::RecoveryConfig;
 use crate::request::{Operation, Request, RequestId};

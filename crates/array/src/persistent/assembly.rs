@@ -71,7 +71,7 @@ mod view;
 
 use super::error::AssembleError;
 use super::log_superblock::{self, LogBlock, LogSuperblock, Numbers, log_area};
-use crate::engine::Admission;
+use crate::admission::Admission;
 use crate::mutation::{self, Mutation};
 use crate::stripes::log::{LogArea, LogError, ReplayWrite, Trust};
 use raidlab_geometry::{Layout, Level, Shape, Slot};

@@ -2,8 +2,8 @@
 
 use super::assembly::{AssembledMember, Part};
 use super::log_superblock::{LogSays, log_area};
+use crate::admission::Admission;
 use crate::config::MemberConfig;
-use crate::engine::Admission;
 use raidlab_geometry::Slot;
 use raidlab_metadata::{BadBlockEntry, DeviceFlags, Features, Role, Superblock};
 use raidlab_units::{Sectors, Span, SpanSet};

@@ -3,7 +3,8 @@
 
 use super::device::{Device, Place};
 use super::{Mode, PersistentArray};
-use crate::engine::{Admission, SyncAction, SyncRequest};
+use crate::admission::Admission;
+use crate::engine::{SyncAction, SyncRequest};
 use crate::member::MemberState;
 use crate::mutation::{self, Mutation};
 use crate::request::{Outputs, Request, Slot};

@@ -2,8 +2,9 @@
 
 use super::walk::Walk;
 use super::{Active, Raid5d};
+use crate::admission::Admission;
 use crate::config::{AdminError, MemberConfig};
-use crate::engine::{Admission, Engine, SyncRequest};
+use crate::engine::{Engine, SyncRequest};
 use crate::member::MemberState;
 use crate::recovery::SyncStatus;
 use crate::request::{

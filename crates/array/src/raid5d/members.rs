@@ -1,8 +1,8 @@
 //! An administrator's verbs.
 
 use super::{BLOCK, Raid5d};
+use crate::admission::Admission;
 use crate::config::{AdminError, MemberConfig};
-use crate::engine::Admission;
 use crate::member::MemberState;
 use crate::request::{Event, Outputs, Slot};
 

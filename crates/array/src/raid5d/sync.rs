@@ -8,8 +8,9 @@
 //! filled. Of a member that is filled reads are served up to the last checkpoint.
 
 use super::{BLOCK, Raid5d};
+use crate::admission::blocks_of;
 use crate::config::AdminError;
-use crate::engine::{SyncAction, SyncRequest, blocks_of};
+use crate::engine::{SyncAction, SyncRequest};
 use crate::recovery::{Governor, Pause, SyncKind, SyncStatus};
 use crate::request::{Event, Outputs, Slot};
 use raidlab_geometry::SlotSet;

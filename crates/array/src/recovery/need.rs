@@ -2,7 +2,7 @@
 //! over several.
 
 use super::SyncKind;
-use crate::engine::Admission;
+use crate::admission::Admission;
 use raidlab_geometry::SlotSet;
 use raidlab_units::{Sectors, Span, SpanSet};
 
@@ -85,7 +85,7 @@ impl Need {
 #[cfg(test)]
 mod tests {
     use super::Need;
-    use crate::engine::Admission;
+    use crate::admission::Admission;
     use raidlab_units::{Sectors, Span};
 
     fn spans(spans: &[(u64, u64)]) -> Vec<Span> {

@@ -2,8 +2,8 @@
 
 use super::StripeArray;
 use super::config::{BLOCK, ring_is_sound, ring_window};
+use crate::admission::Admission;
 use crate::config::{AdminError, MemberConfig};
-use crate::engine::Admission;
 use crate::member::MemberState;
 use crate::request::{Event, Outputs};
 use raidlab_geometry::Slot;

@@ -1,7 +1,6 @@
 //! How a parity array is set up.
 
-use crate::config::MemberConfig;
-use crate::engine::Initial;
+use crate::config::{Initial, MemberConfig};
 use crate::recovery::{RecoveryConfig, RecoveryConfigError};
 use raidlab_geometry::{Level, ParityLayout, StripeMap, StripeMapError};
 use raidlab_units::{Sectors, Span};

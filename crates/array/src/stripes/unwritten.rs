@@ -22,7 +22,7 @@
 use super::config::BLOCK;
 use super::job::{Job, Kind};
 use super::{Mutation, StripeArray, mutated};
-use crate::engine::blocks_of;
+use crate::admission::blocks_of;
 use raidlab_geometry::SlotSet;
 use raidlab_units::{Span, SpanSet};
 

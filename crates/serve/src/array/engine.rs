@@ -1,10 +1,10 @@
 //! What an owner runs: an array, or a single member without one.
 
-use super::owner::place_of;
 use super::passthrough::Passthrough;
 use crate::member::Members;
 use raidlab_array::{
-    CommandId, MemberError, MemberState, Outputs, PersistentArray, Request, StepId, StepResult,
+    CommandId, EXTERNAL_BITMAP, MemberError, MemberState, Outputs, PersistentArray, Request, Slot,
+    StepId, StepResult,
 };
 use raidlab_units::{Nanos, Sectors};
 
@@ -96,5 +96,17 @@ impl Core {
             Self::Array(array) => array.is_stopped(),
             Self::Plain(plain) => plain.is_idle(),
         }
+    }
+}
+
+/// The last place that a ring has.
+const EXTERNAL_BITMAP_PLACE: usize = 1023;
+
+/// Where a device is attached, by its handle.
+pub(super) fn place_of(slot: Slot) -> usize {
+    if slot == EXTERNAL_BITMAP {
+        EXTERNAL_BITMAP_PLACE
+    } else {
+        slot.index()
     }
 }

@@ -5,7 +5,7 @@
 //! and only then calls the kernel, once, to send all commands and to wait for
 //! the next completion, the next request or the next tick.
 
-use super::engine::Core;
+use super::engine::{Core, place_of};
 use super::payloads::{PayloadError, Payloads, length};
 use super::requests::Requests;
 use crate::export::{self, ErrorCode};
@@ -13,8 +13,7 @@ use crate::member::{Answer, Members, Transfer, Waker};
 use crossbeam_channel::Receiver;
 use raidlab_array::mutation::{self, Mutation};
 use raidlab_array::{
-    BufferId, CommandId, EXTERNAL_BITMAP, Event, MemberCommand, MemberError, Operation, Outputs,
-    RequestError, Slot,
+    BufferId, CommandId, Event, MemberCommand, MemberError, Operation, Outputs, RequestError,
 };
 use raidlab_units::{Nanos, SECTOR_BYTES};
 use std::collections::HashMap;
@@ -285,16 +284,4 @@ fn is_empty(out: &Outputs) -> bool {
         && out.steps.is_empty()
         && out.finished.is_empty()
         && out.events.is_empty()
-}
-
-/// The last place that a ring has.
-const EXTERNAL_BITMAP_PLACE: usize = 1023;
-
-/// Where a device is attached, by its handle.
-pub(super) fn place_of(slot: Slot) -> usize {
-    if slot == EXTERNAL_BITMAP {
-        EXTERNAL_BITMAP_PLACE
-    } else {
-        slot.index()
-    }
 }

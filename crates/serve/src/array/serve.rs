@@ -1,9 +1,9 @@
 //! An array, or a single file, as an export.
 
-use super::engine::Core;
+use super::engine::{Core, place_of};
 use super::files::Assembled;
 use super::nest::Nest;
-use super::owner::{Message, Owner, place_of};
+use super::owner::{Message, Owner};
 use super::passthrough::Passthrough;
 use super::random::random_u64;
 use super::verbs::event_report;

@@ -4,10 +4,10 @@
 //! them and tells the core. Devices go by their path or their number, which is
 //! their handle.
 
-use super::engine::Core;
+use super::engine::{Core, place_of};
 use super::files::{read_candidate, versions_on, write_all};
 use super::nest::TOP;
-use super::owner::{Owner, place_of};
+use super::owner::Owner;
 use super::random::random_uuid;
 use super::serve::{ArrayExport, monotonic_now};
 use crate::control::{

@@ -3,8 +3,9 @@
 
 use super::story::{READ, Story, WRITE, recovery};
 use super::{ALL, config, in_sync, logged};
-use crate::config::{AdminError, ArrayConfig, ConfigError};
-use crate::engine::{Admission, Initial, SyncAction, SyncRequest};
+use crate::admission::Admission;
+use crate::config::{AdminError, ArrayConfig, ConfigError, Initial};
+use crate::engine::{SyncAction, SyncRequest};
 use crate::member::MemberState;
 use crate::policy::ReadPolicyKind;
 use crate::recovery::{MdThreads, ReadRecovered, RecoveryConfig, WriteBarrier};

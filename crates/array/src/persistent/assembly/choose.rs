@@ -2,7 +2,7 @@
 
 use super::view::{View, role_of};
 use super::{AssembleOptions, LeftOut, Part, Stale};
-use crate::engine::Admission;
+use crate::admission::Admission;
 use crate::mutation::{self, Mutation};
 use crate::persistent::error::AssembleError;
 use crate::persistent::intent::span;

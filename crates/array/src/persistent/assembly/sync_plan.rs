@@ -5,7 +5,7 @@ use super::view::View;
 use super::{
     AssembleOptions, AssembledMember, Assembly, NeededLog, NeededReplay, NeededSync, Part, Update,
 };
-use crate::engine::Admission;
+use crate::admission::Admission;
 use crate::mutation::{self, Mutation};
 use crate::persistent::error::{AssembleError, LogFault};
 use crate::persistent::intent::span;

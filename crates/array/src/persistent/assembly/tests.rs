@@ -5,7 +5,7 @@ mod members;
 mod syncs;
 
 use super::{AssembleOptions, Assembly, Candidate, LeftOut, NeededSync, Part, Stale, Update};
-use crate::engine::Admission;
+use crate::admission::Admission;
 use crate::persistent::error::{AssembleError, LogFault};
 use crate::persistent::log_superblock::{LogBlock, LogSays, LogSuperblock, Numbers, checksum};
 use crate::persistent::{EngineOptions, Settings};

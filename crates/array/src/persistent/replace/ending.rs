@@ -1,7 +1,7 @@
 //! How a replacement ends: the new device takes the slot, or one of the two fails.
 
 use super::Stage;
-use crate::engine::Admission;
+use crate::admission::Admission;
 use crate::mutation::{self, Mutation};
 use crate::persistent::device::Place;
 use crate::persistent::{Mode, PersistentArray};

@@ -1,8 +1,9 @@
 //! An array without bytes, whose commands land when a test says so. It watches that no
 //! write is called done before each member that should have it has it.
 
-use crate::config::MemberConfig;
-use crate::engine::{Admission, Engine, Initial};
+use crate::admission::Admission;
+use crate::config::{Initial, MemberConfig};
+use crate::engine::Engine;
 use crate::raid5d::{BLOCK, Raid5d};
 use crate::request::{
     CommandId, Event, Finished, MemberCommand, MemberError, Operation, Outputs, Request, RequestId,

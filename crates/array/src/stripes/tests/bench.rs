@@ -3,8 +3,8 @@
 
 use super::disk::Disk;
 use super::field::{multiply, parity, power, recover};
-use crate::config::MemberConfig;
-use crate::engine::{Engine, Initial};
+use crate::config::{Initial, MemberConfig};
+use crate::engine::Engine;
 use crate::recovery::{RecoveryConfig, Throttle};
 use crate::request::{
     BufferId, ComputeStep, Event, MemberCommand, MemberError, Operation, Outputs, Request,

@@ -4,7 +4,9 @@
 
 use super::bench::{Bench, LOG_START, OFFSET, SECTOR, SESSION, member};
 use super::random::{Plan, bench, content, plans};
-use crate::engine::{Admission, Engine, Initial, SyncAction, SyncRequest};
+use crate::admission::Admission;
+use crate::config::Initial;
+use crate::engine::{Engine, SyncAction, SyncRequest};
 use crate::member::MemberState;
 use crate::request::{Operation, RequestId, Slot};
 use crate::stripes::StripeConfig;

@@ -6,7 +6,8 @@
 //! none of them.
 
 use super::bench::{Bench, LOG_START, OFFSET, SECTOR, config, member, with_log};
-use crate::engine::{Admission, Engine, SyncAction, SyncRequest};
+use crate::admission::Admission;
+use crate::engine::{Engine, SyncAction, SyncRequest};
 use crate::member::MemberState;
 use crate::request::{Event, Operation, RequestId, Slot};
 use crate::stripes::{RmwLevel, WritePolicy};

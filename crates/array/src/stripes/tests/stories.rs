@@ -2,8 +2,9 @@
 
 use super::bench::{Bench, LOG_START, OFFSET, SECTOR, config, member, with_log};
 use super::random::content;
-use crate::config::AdminError;
-use crate::engine::{Admission, Engine, Initial, SyncAction, SyncRequest};
+use crate::admission::Admission;
+use crate::config::{AdminError, Initial};
+use crate::engine::{Engine, SyncAction, SyncRequest};
 use crate::member::MemberState;
 use crate::request::{Event, Operation, RequestError, Slot};
 use crate::stripes::MismatchPlace;

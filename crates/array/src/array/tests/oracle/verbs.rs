@@ -3,7 +3,8 @@
 use super::super::ALL;
 use super::super::disks::{Disk, index};
 use super::{RUBBISH, Shelved, World, member_config};
-use crate::engine::{Admission, SyncAction};
+use crate::admission::Admission;
+use crate::engine::SyncAction;
 use crate::member::MemberState;
 use crate::request::Slot;
 use raidlab_units::{Sectors, Span};
