@@ -17,7 +17,7 @@ use std::collections::BTreeSet;
 #[derive(Debug, Default)]
 pub(super) struct Door {
     /// Writes that wait for the barrier, with what of each is in its first unit.
-    waiting: Vec<(RequestId, Range)>,
+    waiting: Vec<(RequestId, Span)>,
     /// Writes behind it that were not submitted yet.
     inside: BTreeSet<RequestId>,
 }
