@@ -7,8 +7,11 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use raidlab_calendar::{Calendar, DeviceConfig, DiskModel, Options, SimpleDiskParameters};
-use raidlab_units::{Bytes, Nanos, Sectors};
+use raidlab_calendar::{Calendar, DeviceConfig, Options};
+use raidlab_disk::medium::constant;
+use raidlab_disk::{Disk, DiskParameters, MediumParameters};
+use raidlab_random::Stream;
+use raidlab_units::{Bytes, BytesPerSecond, Nanos, Sectors};
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 use std::fs::File;
@@ -83,18 +86,11 @@ fn time_message(operation: u8, time: u64) -> [u8; 16] {
 }
 
 fn disk() -> DeviceConfig {
-    let parameters = SimpleDiskParameters {
-        access: Nanos(1_000),
-        bytes_per_second: 1_000_000_000,
-    };
-    let capacity = Sectors(4096);
-    let mut config = DeviceConfig::new(
-        DiskModel::Simple {
-            parameters,
-            capacity,
-        },
-        "fuzz",
-    );
+    let access = Nanos(1_000);
+    let medium = MediumParameters::Constant(constant::Parameters { access });
+    let parameters = DiskParameters::uniform(Sectors(4096), BytesPerSecond(1e9), medium);
+    let disk = Disk::new(parameters, Nanos::ZERO, Stream::new(1));
+    let mut config = DeviceConfig::new(disk.into(), "fuzz");
     config.discard = true;
     config.write_zeroes = true;
     config

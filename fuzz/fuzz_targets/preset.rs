@@ -3,6 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
+use raidlab_disk::medium::platters::PlatterParameters;
 use raidlab_disk::{Command, CommandKind, Disk, Preset};
 use raidlab_random::Stream;
 use raidlab_units::{Nanos, Sectors};
@@ -14,7 +15,8 @@ fuzz_target!(|text: &str| {
     for set in preset.set_names() {
         let parameters = preset.parameters(set).expect("a set of its own");
         // A window or cache as large as the reader allows only costs time.
-        if parameters.segments > 64 || parameters.write_window > 64 {
+        let is_large = |it: &PlatterParameters| it.segments > 64;
+        if parameters.write_window > 64 || parameters.medium.platters().is_some_and(is_large) {
             continue;
         }
         let mut disk = Disk::new(parameters.clone(), Nanos::ZERO, Stream::new(1));
