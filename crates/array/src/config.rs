@@ -2,7 +2,7 @@
 
 use crate::admission::{Admission, blocks_of};
 use crate::policy::{ReadPolicyError, ReadPolicyKind};
-use crate::recovery::{RecoveryConfig, RecoveryConfigError};
+use crate::recovery::config::{RecoveryConfig, RecoveryConfigError};
 use crate::request::Slot;
 use raidlab_geometry::{CopyMap, Layout, Level, MAXIMUM_MEMBERS, Shape, ShapeError, SlotSet};
 use raidlab_units::{Sectors, Span, SpanSet};

@@ -12,7 +12,7 @@
 use crate::admission::Admission;
 use crate::config::{AdminError, Initial, MemberConfig};
 use crate::policy::MemberView;
-use crate::recovery::Need;
+use crate::recovery::need::Need;
 use crate::request::Slot;
 use raidlab_geometry::SlotSet;
 use raidlab_units::{Sectors, Span, SpanSet};

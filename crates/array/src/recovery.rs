@@ -28,9 +28,9 @@
 
 mod barrier;
 mod block;
-mod config;
+pub(crate) mod config;
 mod leap;
-mod need;
+pub(crate) mod need;
 mod status;
 mod sync;
 mod throttle;
@@ -45,7 +45,7 @@ pub use status::{SyncKind, SyncStatus};
 
 pub(crate) use barrier::{Barrier, WriteTicket};
 pub(crate) use block::{Block, NewBlock, is_part, part};
-pub(crate) use need::{Need, Placement, Plan};
+pub(crate) use need::{Placement, Plan};
 
 use crate::member::Members;
 use crate::request::ScratchId;
