@@ -42,7 +42,7 @@ pub struct DeviceConfig {
     pub size: Option<Sectors>,
     /// Commands that the disk itself queues, at least 1; 32 for SATA. The guest
     /// should not send more than it would to such a disk
-    /// (`virtio_blk.queue_depth=`): they wait here in order of arrival, unsorted.
+    /// (`virtio_blk.queue_depth=`): they wait here, for one sweep after the other.
     pub tags: usize,
     /// Writes end in the disk's cache, and the guest has to flush it. Without, they
     /// end on the medium. The guest may change it.

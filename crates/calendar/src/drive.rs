@@ -1,16 +1,14 @@
 //! A disk behind a device: its queue, its faults, its counters.
 //!
-//! Commands arrive at their times and answers leave at theirs. The disk holds as
-//! many commands as it has tags. Others wait before it, where the guest lets in more than
-//! that: it has one queue depth for all its disks, the largest of theirs. What waits is
-//! sent as the guest's scheduler would send it, in one sweep after the other from the
-//! outermost place inwards; a flush goes first. Answers that need no arm (an error of a dead disk, a
-//! request that no disk understands) take a constant time.
+//! Commands arrive at their times and answers leave at theirs. The disk takes as many
+//! commands as it has tags. Others wait in the queue before it, where the guest lets in more
+//! than that: it has one queue depth for all its disks, the largest of theirs. What waits is
+//! sent in one sweep after the other from the outermost place inwards. Answers that need no
+//! arm (an error of a dead disk, a request that no disk understands) take a constant time.
 
 use crate::config::DiskModel;
 use crate::faults::{Faults, Health, ScheduledFault};
-use raidlab_disk::shared::Attached;
-use raidlab_disk::{Command, CommandKind, Completion};
+use raidlab_disk::{Command, CommandKind, Completion, HostQueue, Order, QueueRules};
 use raidlab_units::{Nanos, Sectors};
 use std::collections::BTreeMap;
 
@@ -91,13 +89,7 @@ struct Flight {
 /// A drive with its queue.
 #[derive(Debug)]
 pub(crate) struct Drive {
-    disk: Attached,
-    tags: usize,
-    in_disk: usize,
-    /// Slots of commands for which the disk has no tag, in order of arrival.
-    waiting: Vec<usize>,
-    /// Where the sweep through them is.
-    sweep_from: u64,
+    queue: HostQueue,
     flights: Vec<Option<Flight>>,
     free: Vec<usize>,
     faults: Faults,
@@ -117,12 +109,13 @@ pub(crate) struct Drive {
 
 impl Drive {
     pub(crate) fn new(model: DiskModel, tags: usize, faults: &[ScheduledFault]) -> Self {
-        Self {
-            disk: model.disk,
+        let rules = QueueRules {
             tags,
-            in_disk: 0,
-            waiting: Vec::new(),
-            sweep_from: 0,
+            order: Order::Sweep,
+            ..QueueRules::SATA
+        };
+        Self {
+            queue: HostQueue::new(model.disk, rules),
             flights: Vec::new(),
             free: Vec::new(),
             faults: Faults::new(faults),
@@ -145,9 +138,8 @@ impl Drive {
             DiskOperation::Read => CommandKind::Read,
             DiskOperation::Write | DiskOperation::WriteZeroes if write_back => CommandKind::Write,
             DiskOperation::Write | DiskOperation::WriteZeroes => CommandKind::WriteThrough,
-            // A disk that keeps no map of what is used has nothing to do for a
-            // discard but to order it with the flushes.
-            _ => CommandKind::Flush,
+            DiskOperation::Discard => CommandKind::Discard,
+            DiskOperation::Flush | DiskOperation::Other => CommandKind::Flush,
         };
         let slot = self.take_off(now, io, kind);
         match self.faults.health() {
@@ -202,26 +194,18 @@ impl Drive {
         Some(first.max(self.hung_at))
     }
 
-    /// Gives a command to the disk, or lets it wait for a tag.
+    /// Gives a command to the disk's queue.
     fn enter(&mut self, now: Nanos, slot: usize) {
-        if self.in_disk >= self.tags {
-            self.waiting.push(slot);
-            return;
-        }
         let Some(flight) = self.flights[slot] else {
             return;
         };
-        self.in_disk += 1;
-        if flight.io.count > 0 {
-            self.sweep_from = flight.io.start.saturating_add(flight.io.count);
-        }
         let command = Command {
             tag: slot as u64,
             kind: flight.kind,
             start: Sectors(flight.io.start),
             count: Sectors(flight.io.count),
         };
-        self.disk.submit(now, command);
+        self.queue.submit(now, command);
     }
 
     fn answer_promptly(&mut self, at: Nanos, slot: usize, good: bool) {
@@ -238,7 +222,7 @@ impl Drive {
         } else {
             None
         };
-        let events = [self.disk.next_event(), prompt, change];
+        let events = [self.queue.next_event(), prompt, change];
         events.into_iter().flatten().min()
     }
 
@@ -247,7 +231,7 @@ impl Drive {
         while let Some(at) = self.next_event().filter(|&at| at <= now) {
             self.catch_up(at);
             let mut completions = std::mem::take(&mut self.completions);
-            self.disk.advance(at, &mut completions);
+            self.queue.advance(at, &mut completions);
             for completion in completions.drain(..) {
                 let slot = usize::try_from(completion.tag).unwrap_or(usize::MAX);
                 self.leave(at, slot, answers);
@@ -268,6 +252,7 @@ impl Drive {
         while let Some((at, health)) = self.faults.happen(now) {
             if health == Health::Hung {
                 self.hung_at = at;
+                self.queue.hold();
                 continue;
             }
             for slot in std::mem::take(&mut self.unanswered) {
@@ -280,38 +265,16 @@ impl Drive {
                     _ => self.answer_promptly(at, slot, false),
                 }
             }
-            self.refill(at);
+            self.queue.release(at);
         }
-    }
-
-    fn refill(&mut self, now: Nanos) {
-        while self.in_disk < self.tags {
-            let Some(slot) = self.next_waiting() else {
-                return;
-            };
-            self.enter(now, slot);
-        }
-    }
-
-    /// Takes out of those that wait the one whose turn it is.
-    fn next_waiting(&mut self) -> Option<usize> {
-        let turn = |slot: usize| {
-            let io = self.flights[slot]?.io;
-            Some((io.count > 0, io.start < self.sweep_from, io.start))
-        };
-        let indices = 0..self.waiting.len();
-        let next = indices.min_by_key(|&index| turn(self.waiting[index]))?;
-        Some(self.waiting.remove(next))
     }
 
     /// The disk itself is done with a command.
     fn leave(&mut self, now: Nanos, slot: usize, answers: &mut Vec<Answer>) {
-        self.in_disk -= 1;
         if self.faults.health() == Health::Hung {
             self.unanswered.push(slot);
             return;
         }
-        self.refill(now);
         let good = self.is_good(slot);
         self.answer(now, slot, good, answers);
     }

@@ -8,7 +8,7 @@
 //! A disk is a medium and its numbers. Each [`medium`] is a module with its own
 //! parameters, one line in a registry: [platters](medium::platters) with their arm, the
 //! same with [shingled tracks](medium::shingles), [flash](medium::flash), and a disk of
-//! [constant](medium::constant) times. What several members share is in [`shared`].
+//! [constant](medium::constant) times. What several members share is in [`shared`]; before each of them stands a [`HostQueue`].
 //! Parameters come from a [`Preset`]: a TOML file in which every number names
 //! its source; [`Bands`] say how far a disk that nobody fitted may be off.
 
@@ -20,6 +20,7 @@ mod interface;
 pub mod medium;
 mod parameters;
 mod preset;
+mod queue;
 pub mod shared;
 pub mod surface;
 
@@ -30,3 +31,4 @@ pub use feature::{Feature, UnknownFeature};
 pub use medium::{Medium, MediumParameters};
 pub use parameters::{DiskParameters, ParameterError};
 pub use preset::{Basis, Preset, PresetError, Provenance};
+pub use queue::{HostQueue, Order, QueueRules, UnknownOrder};

@@ -4,7 +4,7 @@ use crate::facts::{Fact, Prior, Quantity};
 use raidlab_array::{
     Array, ArrayConfig, ConfigError, MemberConfig, ReadPolicyError, RecoveryConfig,
 };
-use raidlab_disk::{Disk, DiskParameters};
+use raidlab_disk::{Disk, DiskParameters, Order};
 use raidlab_random::Stream;
 use raidlab_sim::{ArraySubject, Host, Machine, MachineConfig, SimError};
 use raidlab_units::{Bytes, Nanos, Sectors};
@@ -110,6 +110,7 @@ fn machine(fact: &Fact, parameters: &DiskParameters, seed: u64) -> Result<Machin
         host: Host {
             turnaround: Nanos::from_micros(fact.turnaround_us),
             tags: 31,
+            order: Order::Sweep,
             maximum_request: Bytes(512 << 10),
         },
         random: random.fork("jobs", 0),

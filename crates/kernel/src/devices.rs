@@ -250,12 +250,14 @@ fn configs(experiment: &Experiment, settings: &Settings) -> Result<Vec<DeviceCon
         let size = used(&wired, settings.member);
         // A PATA disk has no queue: the guest sorts what waits.
         let tags = if wired.disk.one_at_a_time() { 1 } else { TAGS };
+        let discard = wired.disk.takes_discards();
         let model = DiskModel {
             disk: wired.disk,
             capacity: wired.size,
         };
         let mut config = DeviceConfig::new(model, format!("raidlab{index}"));
         config.tags = tags;
+        config.discard = discard;
         config.size = Some(size);
         let faults = settings.faults.iter().filter(|(disk, _)| *disk == index);
         config.faults = faults.map(|(_, fault)| *fault).collect();

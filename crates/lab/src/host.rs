@@ -30,6 +30,8 @@ pub struct Host {
     pub turnaround: Nanos,
     /// Commands that the host lets into one drive at a time.
     pub tags: u32,
+    /// Which of the requests that wait for one of these is next, in the model's words.
+    pub scheduler: String,
     /// The largest request that reaches a drive whole; larger ones are split.
     pub maximum_request: Bytes,
     /// How a queue depth above one was reached.
@@ -54,11 +56,18 @@ struct RawHost {
     title: String,
     turnaround: Time,
     tags: Spanned<u32>,
+    #[serde(default = "sweep")]
+    scheduler: String,
     maximum_request: Size,
     queue: QueueStyle,
     memory: Size,
     #[serde(rename = "sources")]
     _sources: Option<IgnoredAny>,
+}
+
+/// The scheduler of a host that does not name it.
+fn sweep() -> String {
+    "sweep".to_owned()
 }
 
 /// Reads a file of `[[host]]` tables.
@@ -92,6 +101,7 @@ pub(crate) fn read_hosts(document: &Document) -> Result<Vec<Host>, FileError> {
             title: host.title,
             turnaround: host.turnaround.0,
             tags: host.tags.into_inner(),
+            scheduler: host.scheduler,
             maximum_request: host.maximum_request.0,
             queue: host.queue,
             memory: host.memory.0,

@@ -9,7 +9,7 @@ use raidlab_array::{
     ParityEngine, ReadPolicyError, ReadRecovered, RecoveringWrites, RecoveryConfig, SyncSource,
     Throttle, WriteBarrier,
 };
-use raidlab_disk::{DiskParameters, Feature, Preset, PresetError};
+use raidlab_disk::{DiskParameters, Feature, Preset, PresetError, UnknownOrder};
 use raidlab_lab::{
     self as lab, CapacityError, Condition, EventKind, Experiment, Files, PlannedStep, SubjectKind,
     Wait,
@@ -113,6 +113,9 @@ pub enum BuildError {
     /// The read policy.
     #[error("the subject's read policy cannot be used")]
     ReadPolicy(#[source] ReadPolicyError),
+    /// The order of the host's queue.
+    #[error("the scheduler of the modelled host cannot be used")]
+    Scheduler(#[source] UnknownOrder),
     /// The array.
     #[error("the array cannot be set up")]
     Array(#[source] ConfigError),
@@ -254,6 +257,7 @@ impl Plan {
             host: Host {
                 turnaround: host.turnaround,
                 tags: host.tags,
+                order: host.scheduler.parse().map_err(BuildError::Scheduler)?,
                 maximum_request: host.maximum_request,
             },
             random: random.fork("jobs", 0),

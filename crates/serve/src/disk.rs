@@ -26,7 +26,7 @@ use crate::member::{MemberFile, Waker};
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use data::Data;
 use pace::Pace;
-use raidlab_disk::{Command, CommandKind, Disk, DiskParameters, ParameterError};
+use raidlab_disk::{Command, CommandKind, Disk, DiskParameters, ParameterError, QueueRules};
 use raidlab_random::Stream;
 use raidlab_units::{Bytes, Nanos, Sectors};
 use std::io;
@@ -58,8 +58,8 @@ pub struct DiskConfig {
     pub phase: Nanos,
     /// Where the model's chance comes from.
     pub seed: u64,
-    /// Commands that the disk itself queues; others wait before it. 32 for SATA.
-    pub tags: usize,
+    /// The host's queue before it.
+    pub queue: QueueRules,
     /// Where the bytes are.
     pub storage: DiskStorage,
 }
@@ -85,6 +85,7 @@ pub struct DiskExport {
     waker: Arc<Waker>,
     thread: Option<JoinHandle<()>>,
     started: Nanos,
+    rotational: bool,
     size_bytes: u64,
     punctuality: Arc<Mutex<Punctuality>>,
 }
@@ -104,7 +105,7 @@ impl DiskExport {
             .parameters
             .validate()
             .map_err(DiskError::Parameters)?;
-        if config.tags == 0 {
+        if config.queue.tags == 0 {
             return Err(DiskError::NoTags);
         }
         let mut size = config.parameters.capacity;
@@ -115,13 +116,14 @@ impl DiskExport {
                 Data::in_file(file)
             }
         };
+        let rotational = config.parameters.medium().facts().rotational;
         let disk = Disk::new(config.parameters, config.phase, Stream::new(config.seed));
         let waker = Arc::new(Waker::new().map_err(DiskError::Start)?);
         let punctuality = Arc::new(Mutex::new(Punctuality::default()));
         let started = monotonic_now();
         let (inbox, arrivals) = unbounded();
         let spindle = Spindle {
-            pace: Pace::new(disk, config.tags),
+            pace: Pace::new(disk, config.queue),
             data,
             arrivals,
             waker: Arc::clone(&waker),
@@ -143,6 +145,7 @@ impl DiskExport {
             waker,
             thread: Some(thread),
             started,
+            rotational,
             size_bytes: size.to_bytes().0,
             punctuality,
         })
@@ -172,7 +175,7 @@ impl Export for DiskExport {
             flush: true,
             trim: true,
             multiple_connections: true,
-            rotational: true,
+            rotational: self.rotational,
             ..Features::default()
         }
     }
@@ -253,9 +256,8 @@ impl Spindle {
             Operation::Read => CommandKind::Read,
             Operation::Write if force => CommandKind::WriteThrough,
             Operation::Write => CommandKind::Write,
-            // The model keeps no map of what is used: a trim is in order with
-            // the flushes, and costs as much.
-            Operation::Flush | Operation::Trim => CommandKind::Flush,
+            Operation::Flush => CommandKind::Flush,
+            Operation::Trim => CommandKind::Discard,
             Operation::Cache | Operation::WriteZeroes => {
                 request.complete(Err(ErrorCode::NotSupported));
                 return;

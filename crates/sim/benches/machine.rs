@@ -3,7 +3,7 @@
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use raidlab_array::{Array, ArrayConfig, MemberConfig, RecoveryConfig};
-use raidlab_disk::{Disk, Preset};
+use raidlab_disk::{Disk, Order, Preset};
 use raidlab_random::Stream;
 use raidlab_sim::{ArraySubject, Host, Machine, MachineConfig};
 use raidlab_units::{Bytes, Nanos, Sectors};
@@ -44,6 +44,7 @@ fn machine(members: u64) -> Machine {
         host: Host {
             turnaround: Nanos::from_micros(59),
             tags: 31,
+            order: Order::Sweep,
             maximum_request: Bytes(512 << 10),
         },
         random,

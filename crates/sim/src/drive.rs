@@ -1,4 +1,4 @@
-//! A disk in its slot: the drive's queue, the host's overflow, diskstats.
+//! A disk in its slot: the host's queue before it, flushes, diskstats.
 //!
 //! No disk here is told to force a write: virtio has no such command, and libata uses none
 //! unless it is told to (`libata.fua`). NVMe has one, and Linux uses it (`BLK_FEAT_FUA`); an
@@ -12,7 +12,7 @@ use crate::result::MemberStatistics;
 use raidlab_array::{CommandId, MemberCommand, Operation, Purpose};
 use raidlab_disk::shared::Attached;
 use raidlab_disk::surface::Surface;
-use raidlab_disk::{Command, CommandKind, Completion};
+use raidlab_disk::{Command, CommandKind, Completion, HostQueue, QueueRules};
 use raidlab_units::{Nanos, Sectors};
 
 /// A member command on its way.
@@ -63,45 +63,32 @@ pub struct DiskCommand {
 /// One slot of the machine.
 #[derive(Debug)]
 pub(crate) struct Drive {
-    disk: Attached,
-    tags: u32,
-    in_drive: u32,
+    queue: HostQueue,
     flights: Vec<Option<Flight>>,
     free: Vec<usize>,
-    /// What found no tag, as commands; served as a one-way sweep.
-    overflow: Vec<Command>,
-    sweep_from: u64,
     flushes: Flushes,
     busy_since: Option<Nanos>,
     pub(crate) statistics: MemberStatistics,
-    pub(crate) tag_overflows: u64,
-    /// Cached [`Attached::next_event`]; `u64::MAX` for none.
+    /// Cached [`HostQueue::next_event`]; `u64::MAX` for none.
     pub(crate) next: u64,
 }
 
 impl Drive {
-    /// A disk that takes `tags` commands at a time, or one where its cable carries no
-    /// more.
-    pub(crate) fn new(disk: Attached, tags: u32) -> Self {
+    pub(crate) fn new(disk: Attached, rules: QueueRules) -> Self {
         Self {
-            tags: if disk.one_at_a_time() { 1 } else { tags },
-            disk,
-            in_drive: 0,
+            queue: HostQueue::new(disk, rules),
             flights: Vec::new(),
             free: Vec::new(),
-            overflow: Vec::new(),
-            sweep_from: 0,
             flushes: Flushes::default(),
             busy_since: None,
             statistics: MemberStatistics::default(),
-            tag_overflows: 0,
             next: u64::MAX,
         }
     }
 
     /// The platters of a disk of its own.
     pub(crate) fn surface(&self) -> Option<&Surface> {
-        match &self.disk {
+        match self.queue.disk() {
             Attached::Whole(disk) => Some(disk.surface()),
             Attached::Port(_) => None,
         }
@@ -109,33 +96,38 @@ impl Drive {
 
     /// Whether the disk takes discards.
     pub(crate) fn takes_discards(&self) -> bool {
-        self.disk.takes_discards()
+        self.queue.disk().takes_discards()
     }
 
     /// Whether others may have changed when it has something to do.
     pub(crate) fn is_shared(&self) -> bool {
-        self.disk.is_shared()
+        self.queue.disk().is_shared()
     }
 
     /// Commands in the disk, and those that found no tag.
-    pub(crate) fn queued(&self) -> (u32, usize) {
-        (self.in_drive, self.overflow.len())
+    pub(crate) fn queued(&self) -> (usize, usize) {
+        self.queue.queued()
+    }
+
+    /// Commands that found no tag so far.
+    pub(crate) fn tag_overflows(&self) -> u64 {
+        self.queue.overflows()
     }
 
     pub(crate) fn is_quiet(&self) -> bool {
-        self.disk.is_quiet() && self.free.len() == self.flights.len()
+        self.queue.disk().is_quiet() && self.free.len() == self.flights.len()
     }
 
     /// Whether the disk goes on as it does now, if the host does.
     pub(crate) fn is_steady(&self) -> bool {
-        match &self.disk {
+        match self.queue.disk() {
             Attached::Whole(disk) => disk.is_steady(),
             Attached::Port(_) => false,
         }
     }
 
     pub(crate) fn leap(&mut self, sector: Sectors) {
-        if let Attached::Whole(disk) = &mut self.disk {
+        if let Attached::Whole(disk) = self.queue.disk_mut() {
             disk.leap(sector);
             self.refresh();
         }
@@ -143,7 +135,7 @@ impl Drive {
 
     /// Looks when the disk next has something to do.
     pub(crate) fn refresh(&mut self) {
-        self.next = self.disk.next_event().map_or(u64::MAX, |time| time.0);
+        self.next = self.queue.next_event().map_or(u64::MAX, |time| time.0);
     }
 
     pub(crate) fn submit(&mut self, now: Nanos, command: &MemberCommand) {
@@ -180,7 +172,7 @@ impl Drive {
             }
         };
         self.flushes.data_in_flight += u32::from(flight.then_flush);
-        self.send(
+        self.queue.submit(
             now,
             Command {
                 tag: tag as u64,
@@ -192,17 +184,6 @@ impl Drive {
         self.refresh();
     }
 
-    /// To the disk, or where it waits for a tag.
-    fn send(&mut self, now: Nanos, command: Command) {
-        if self.in_drive < self.tags {
-            self.in_drive += 1;
-            self.disk.submit(now, command);
-        } else {
-            self.tag_overflows += 1;
-            self.overflow.push(command);
-        }
-    }
-
     /// Flushes for all who wait, if that may be done now.
     fn kick_flush(&mut self, now: Nanos) {
         let flushes = &mut self.flushes;
@@ -212,7 +193,7 @@ impl Drive {
         }
         std::mem::swap(&mut flushes.running, &mut flushes.waiting);
         flushes.since = now;
-        self.send(
+        self.queue.submit(
             now,
             Command {
                 tag: FLUSH,
@@ -233,9 +214,8 @@ impl Drive {
         mut log: Option<&mut Vec<DiskCommand>>,
     ) {
         completions.clear();
-        self.disk.advance(now, completions);
+        self.queue.advance(now, completions);
         for completion in completions.iter() {
-            self.in_drive -= 1;
             if completion.tag == FLUSH {
                 if let Some(log) = &mut log {
                     log.push(DiskCommand {
@@ -270,7 +250,6 @@ impl Drive {
                     done.extend(self.end(now, tag));
                 }
             }
-            self.send_overflow(now);
         }
         self.kick_flush(now);
         if self.free.len() == self.flights.len()
@@ -287,19 +266,6 @@ impl Drive {
         self.free.push(tag);
         self.account(now, &flight);
         Some(flight.id)
-    }
-
-    fn send_overflow(&mut self, now: Nanos) {
-        let ahead = |command: &Command| command.start.0 < self.sweep_from;
-        let Some(index) = (0..self.overflow.len())
-            .min_by_key(|&index| (ahead(&self.overflow[index]), self.overflow[index].start))
-        else {
-            return;
-        };
-        let command = self.overflow.swap_remove(index);
-        self.sweep_from = command.end();
-        self.in_drive += 1;
-        self.disk.submit(now, command);
     }
 
     fn account(&mut self, now: Nanos, flight: &Flight) {

@@ -1,16 +1,29 @@
 //! What the operating system adds between a job and a disk.
 
+use raidlab_disk::{Order, QueueRules};
 use raidlab_units::{Bytes, Nanos};
 
-/// The host's part of an I/O. There is no elevator as long as the drive's
-/// queue takes every command; what overflows waits in the order of the disk
-/// (one-way sweep), as both deadline and FreeBSD's bioq do.
+/// The host's part of an I/O.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Host {
     /// From a completion to the next submission of the same job.
     pub turnaround: Nanos,
     /// Commands a drive takes at once.
     pub tags: u32,
+    /// Which of the commands that wait for one of these is next.
+    pub order: Order,
     /// Largest request to a member; larger ones are split by the subject.
     pub maximum_request: Bytes,
+}
+
+impl Host {
+    /// The queue that it has before each disk.
+    #[must_use]
+    pub fn queue(&self) -> QueueRules {
+        QueueRules {
+            tags: usize::try_from(self.tags).unwrap_or(usize::MAX),
+            order: self.order,
+            largest: self.maximum_request.to_sectors(),
+        }
+    }
 }

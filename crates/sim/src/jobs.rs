@@ -15,6 +15,11 @@
 //! with an asynchronous engine that was as a write, as fio does not look at the clock
 //! before it flushes. A discard holds its clone up as a flush does, unless its engine has
 //! a queue for them; its own latency begins when it is submitted.
+//!
+//! A clone with a rate is a source of requests that are due at times. Where it is an open loop
+//! (`io_submit_mode=offload`), a request that finds the depth in use waits for a place, and
+//! that wait counts: its latency begins when it was due. fio itself begins to count when the
+//! request has its place.
 
 mod endings;
 mod leaped;

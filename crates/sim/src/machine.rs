@@ -99,7 +99,7 @@ impl Machine {
     /// A machine at time zero.
     #[must_use]
     pub fn new(config: MachineConfig) -> Self {
-        let tags = config.host.tags.max(1);
+        let rules = config.host.queue();
         let shared = config.disks.iter().any(Attached::is_shared);
         Self {
             shared,
@@ -107,7 +107,7 @@ impl Machine {
             drives: config
                 .disks
                 .into_iter()
-                .map(|disk| Drive::new(disk, tags))
+                .map(|disk| Drive::new(disk, rules))
                 .collect(),
             host: config.host,
             now: Nanos::ZERO,
@@ -320,7 +320,7 @@ impl Machine {
     }
 
     fn tag_overflows(&self) -> u64 {
-        self.drives.iter().map(|drive| drive.tag_overflows).sum()
+        self.drives.iter().map(|drive| drive.tag_overflows()).sum()
     }
 
     /// Runs what is due up to `end`, without jobs, and ends there.

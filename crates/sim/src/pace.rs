@@ -1,6 +1,9 @@
 //! What holds a clone back beside its depth: a rate, pauses to think, a depth
 //! that is refilled in batches, and its share among other jobs.
 //!
+//! A rate makes the clone a source of requests that are due at times of their own
+//! ([`Arrivals`]); without one the next request is due after a completion.
+//!
 //! The rules are those of fio's `rate_ddir` (io_u.c), `usec_for_io`,
 //! `handle_thinktime` and `check_min_rate` (backend.c) and
 //! `flow_threshold_exceeded` (flow.c). A clone that has to sleep waits for all
@@ -10,7 +13,7 @@
 
 use raidlab_random::Stream;
 use raidlab_units::Nanos;
-use raidlab_workload::{Direction, Flow, IoUnit, JobSpec, Rate, Thinking};
+use raidlab_workload::{Arrivals, Direction, Flow, IoUnit, JobSpec, Rate, Thinking};
 
 /// How long a job may settle before its least rate counts.
 const SETTLE: Nanos = Nanos::from_secs(2);
@@ -34,13 +37,10 @@ pub(crate) enum Pause {
 #[derive(Debug)]
 pub(crate) struct Pace {
     rate: Option<Rate>,
-    smallest: u64,
     random: Stream,
     begun: Nanos,
-    /// Bytes issued, of reads, writes and discards.
-    issued: [u64; 3],
-    /// When the next request of a Poisson process is due, after the beginning.
-    poisson: [Nanos; 3],
+    /// When reads, writes and discards are due, where they have a rate.
+    arrivals: [Option<Arrivals>; 3],
     /// Bytes completed, and what they were when the least rate was last looked at.
     completed: [u64; 3],
     checked: Option<(Nanos, [u64; 3])>,
@@ -58,13 +58,16 @@ pub(crate) struct Pace {
 
 impl Pace {
     pub(crate) fn new(job: &JobSpec, random: Stream, begun: Nanos) -> Self {
+        let arrivals = |index: usize| {
+            let rate = job.rate.filter(|rate| rate.per_second[index] > 0)?;
+            let smallest = job.block_size.0.max(1);
+            Some(rate.process.begin(rate.per_second[index], smallest))
+        };
         Self {
             rate: job.rate,
-            smallest: job.block_size.0.max(1),
             random,
             begun,
-            issued: [0; 3],
-            poisson: [Nanos::ZERO; 3],
+            arrivals: std::array::from_fn(arrivals),
             completed: [0; 3],
             checked: None,
             think_time: job.think_time,
@@ -108,21 +111,18 @@ impl Pace {
         self.refilling || matches!(self.pause, Pause::DrainFor(_) | Pause::DrainUntil(_))
     }
 
-    /// When a request in this direction may start; `None`: now.
+    /// When a request in this direction is due; `None`: after a completion.
     pub(crate) fn due(&self, direction: Direction) -> Option<Nanos> {
-        let index = direction.index()?;
-        let rate = self.rate?;
-        let per_second = rate.per_second[index];
-        if per_second == 0 {
-            return None;
-        }
-        let after = if rate.poisson {
-            self.poisson[index]
-        } else {
-            let nanos = u128::from(self.issued[index]) * 1_000_000_000 / u128::from(per_second);
-            Nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
-        };
-        Some(Nanos(self.begun.0.saturating_add(after.0)))
+        let arrivals = self.arrivals[direction.index()?].as_ref()?;
+        Some(Nanos(self.begun.0.saturating_add(arrivals.due().0)))
+    }
+
+    /// From when the latency of a request counts that is sent at `now`: in an open loop from
+    /// when it was due.
+    pub(crate) fn since(&self, direction: Direction, now: Nanos) -> Nanos {
+        let open = self.rate.is_some_and(|rate| rate.offload);
+        let due = if open { self.due(direction) } else { None };
+        due.map_or(now, |due| due.min(now))
     }
 
     /// The pause before a request that is due at `due`.
@@ -139,10 +139,8 @@ impl Pace {
         let Some(index) = unit.direction.index() else {
             return;
         };
-        self.issued[index] += unit.length.0;
-        if let Some(rate) = self.rate.filter(|rate| rate.poisson) {
-            let requests = (rate.per_second[index] / self.smallest).max(1);
-            self.poisson[index] += exponential(1_000_000 / requests, &mut self.random);
+        if let Some(arrivals) = &mut self.arrivals[index] {
+            arrivals.sent(unit.length.0, &mut self.random);
         }
         if self.thinking.counts_issues {
             self.count(now);
@@ -175,13 +173,10 @@ impl Pace {
         self.counted = 0;
         self.thought = now + self.think_time;
         self.pause = Pause::DrainFor(self.think_time);
-        if let Some(rate) = self.rate.filter(|rate| rate.ignores_thinking) {
-            for (issued, per_second) in self.issued.iter_mut().zip(rate.per_second) {
-                let missed = u128::from(per_second) * u128::from(self.think_time.0) / 1_000_000_000;
-                let missed = u64::try_from(missed).unwrap_or(u64::MAX);
-                *issued += missed.saturating_sub(self.smallest);
+        if self.rate.is_some_and(|rate| rate.ignores_thinking) {
+            for arrivals in self.arrivals.iter_mut().flatten() {
+                arrivals.skip(self.think_time);
             }
-            self.poisson = self.poisson.map(|at| at + self.think_time);
         }
     }
 
@@ -213,19 +208,6 @@ impl Pace {
             bytes * 1_000_000_000 < u128::from(rate.least[index]) * u128::from(spent.0)
         })
     }
-}
-
-/// A time drawn from an exponential distribution of this mean, microseconds.
-#[expect(
-    clippy::cast_precision_loss,
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "whole nanoseconds of a drawn time"
-)]
-fn exponential(mean_micros: u64, random: &mut Stream) -> Nanos {
-    // Above 0, so that the logarithm is finite.
-    let draw = ((random.next_u64() >> 11) + 1) as f64 / (1_u64 << 53) as f64;
-    Nanos((mean_micros as f64 * 1000.0 * -draw.ln()) as u64)
 }
 
 /// The requests of all clones that share by `flow`.

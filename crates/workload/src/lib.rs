@@ -6,6 +6,7 @@
 //! and says what time it is. [`FioJobs`] are
 //! jobs as people write them for fio: read, edited, modelled and printed.
 
+mod arrivals;
 mod fio;
 mod job;
 mod offsets;
@@ -15,6 +16,7 @@ mod stop_clock;
 mod stream;
 mod zones;
 
+pub use arrivals::{ArrivalProcess, Arrivals};
 pub use fio::{
     Class, FioJob, FioJobs, FioOption, Honoured, Includes, JobFile, JobFileError, Note,
     OptionError, OptionFacts, Permission, PermissionError, Place, Target, Unit, canonical_name,

@@ -4,6 +4,7 @@
 //! Shares and exponents are whole parts of a million, so that a job can be
 //! compared and printed exactly.
 
+use crate::arrivals::ArrivalProcess;
 use raidlab_units::{Bytes, Nanos};
 
 /// Sizes of the requests of one direction.
@@ -146,11 +147,12 @@ pub struct Rate {
     pub least: [u64; 3],
     /// How often that is looked at (fio `rate_cycle`).
     pub cycle: Nanos,
-    /// Requests at the times of a Poisson process (fio `rate_process`).
-    pub poisson: bool,
+    /// When requests are due (fio `rate_process`).
+    pub process: ArrivalProcess,
     /// Time spent thinking does not count (fio `rate_ignore_thinktime`).
     pub ignores_thinking: bool,
-    /// What is in flight is not waited for (fio `io_submit_mode=offload`).
+    /// An open loop: what is in flight is not waited for (fio `io_submit_mode=offload`), and
+    /// a request's latency begins when it was due.
     pub offload: bool,
 }
 

@@ -179,3 +179,25 @@ proptest! {
         prop_assert_eq!(drive.in_flight(), 0);
     }
 }
+
+/// A discard needs no arm and waits for nobody, unlike a flush.
+#[test]
+fn a_discard_is_no_flush() {
+    let mut drive = drive(4, &[]);
+    drive.submit(Nanos(0), read(800), true);
+    for operation in [DiskOperation::Discard, DiskOperation::Flush] {
+        let io = Io {
+            operation,
+            start: 0,
+            count: 8,
+        };
+        drive.submit(Nanos(0), io, true);
+    }
+    let ends: Vec<(u64, DiskOperation)> = finish(&mut drive)
+        .iter()
+        .map(|(now, answer)| (now.0, answer.io.operation))
+        .collect();
+    assert_eq!(ends[0], (0, DiskOperation::Discard));
+    assert_eq!(ends[1].0, 1_008_000);
+    assert_eq!(ends[2], (1_008_000, DiskOperation::Flush));
+}

@@ -5,7 +5,7 @@
 //! arrival stamped before a modelled event is handed in before the model is
 //! advanced to it, the model decides as if the thread had always been there.
 
-use raidlab_disk::{Command, Completion, Disk};
+use raidlab_disk::{Command, Completion, Disk, HostQueue, QueueRules};
 use raidlab_units::Nanos;
 use std::collections::VecDeque;
 
@@ -25,15 +25,11 @@ struct Flight<P> {
     payload: P,
 }
 
-/// A disk, the queue before it, and what is due.
+/// A disk behind the queue of its host, and what is due.
 pub(super) struct Pace<P> {
-    disk: Disk,
-    tags: usize,
-    in_disk: usize,
+    queue: HostQueue,
     /// Arrivals that the model has not seen, oldest first.
     ahead: VecDeque<(Nanos, Command)>,
-    /// Commands that found no tag.
-    waiting: VecDeque<Command>,
     flights: Vec<Option<Flight<P>>>,
     free: Vec<usize>,
     due: VecDeque<Done<P>>,
@@ -43,13 +39,10 @@ pub(super) struct Pace<P> {
 }
 
 impl<P> Pace<P> {
-    pub(super) fn new(disk: Disk, tags: usize) -> Self {
+    pub(super) fn new(disk: Disk, rules: QueueRules) -> Self {
         Self {
-            disk,
-            tags,
-            in_disk: 0,
+            queue: HostQueue::new(disk.into(), rules),
             ahead: VecDeque::new(),
-            waiting: VecDeque::new(),
             flights: Vec::new(),
             free: Vec::new(),
             due: VecDeque::new(),
@@ -89,7 +82,7 @@ impl<P> Pace<P> {
 
     /// When [`Self::advance`] has something to do.
     pub(super) fn next_event(&self) -> Option<Nanos> {
-        let event = self.disk.next_event();
+        let event = self.queue.next_event();
         let arrival = self.ahead.front().map(|(at, _)| *at);
         [event, arrival].into_iter().flatten().min()
     }
@@ -101,10 +94,10 @@ impl<P> Pace<P> {
             let next = self.next_event().filter(|&next| next <= now)?;
             self.position = self.position.max(next);
             if let Some(&(at, command)) = self.ahead.front()
-                && self.disk.next_event().is_none_or(|event| at < event)
+                && self.queue.next_event().is_none_or(|event| at < event)
             {
                 self.ahead.pop_front();
-                self.send(at, command);
+                self.queue.submit(at, command);
             } else {
                 self.play(next);
             }
@@ -114,9 +107,8 @@ impl<P> Pace<P> {
 
     fn play(&mut self, at: Nanos) {
         let mut completions = std::mem::take(&mut self.completions);
-        self.disk.advance(at, &mut completions);
+        self.queue.advance(at, &mut completions);
         for completion in completions.drain(..) {
-            self.in_disk -= 1;
             let tag = usize::try_from(completion.tag).unwrap_or(usize::MAX);
             if let Some(flight) = self.flights.get_mut(tag).and_then(Option::take) {
                 self.free.push(tag);
@@ -126,20 +118,8 @@ impl<P> Pace<P> {
                     payload: flight.payload,
                 });
             }
-            if let Some(command) = self.waiting.pop_front() {
-                self.send(at, command);
-            }
         }
         self.completions = completions;
-    }
-
-    fn send(&mut self, at: Nanos, command: Command) {
-        if self.in_disk < self.tags {
-            self.in_disk += 1;
-            self.disk.submit(at, command);
-        } else {
-            self.waiting.push_back(command);
-        }
     }
 }
 

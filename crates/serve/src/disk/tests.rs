@@ -6,7 +6,7 @@ use crate::array::testing::Client;
 use crate::export::{Export, Operation};
 use crate::member::{MemberFile, OpenOptions};
 use proptest::prelude::*;
-use raidlab_disk::{Command, CommandKind, Disk, DiskParameters, Preset};
+use raidlab_disk::{Command, CommandKind, Disk, DiskParameters, HostQueue, Preset, QueueRules};
 use raidlab_random::Stream;
 use raidlab_units::{Nanos, Sectors};
 
@@ -52,15 +52,21 @@ fn arrivals() -> impl Strategy<Value = Vec<Arrival>> {
     })
 }
 
+fn rules(tags: usize) -> QueueRules {
+    QueueRules {
+        tags,
+        ..QueueRules::SATA
+    }
+}
+
 /// When each request completes on a disk whose thread is never late.
 fn simulated(arrivals: &[Arrival], tags: usize) -> Vec<(usize, Nanos)> {
-    let mut disk = disk();
+    let mut queue = HostQueue::new(disk().into(), rules(tags));
     let mut done = Vec::new();
-    let mut waiting = std::collections::VecDeque::new();
-    let (mut next, mut in_disk) = (0, 0);
+    let mut next = 0;
     loop {
         let arrival = arrivals.get(next).map(|arrival| Nanos(arrival.at));
-        let event = disk.next_event();
+        let event = queue.next_event();
         match (arrival, event) {
             (None, None) => return done,
             (Some(at), event) if event.is_none_or(|event| at < event) => {
@@ -69,24 +75,12 @@ fn simulated(arrivals: &[Arrival], tags: usize) -> Vec<(usize, Nanos)> {
                     ..arrivals[next].command
                 };
                 next += 1;
-                if in_disk == tags {
-                    waiting.push_back(command);
-                } else {
-                    in_disk += 1;
-                    disk.submit(at, command);
-                }
+                queue.submit(at, command);
             }
             (_, Some(at)) => {
                 let mut completions = Vec::new();
-                disk.advance(at, &mut completions);
-                for completion in completions {
-                    done.push((completion.tag as usize, at));
-                    in_disk -= 1;
-                    if let Some(command) = waiting.pop_front() {
-                        in_disk += 1;
-                        disk.submit(at, command);
-                    }
-                }
+                queue.advance(at, &mut completions);
+                done.extend(completions.iter().map(|one| (one.tag as usize, at)));
             }
             (Some(_), None) => unreachable!("an arrival without an event goes first"),
         }
@@ -103,7 +97,7 @@ proptest! {
         delays in prop::collection::vec(1..30_000_000_u64, 1..20),
         tags in 1..33_usize,
     ) {
-        let mut pace = Pace::new(disk(), tags);
+        let mut pace = Pace::new(disk(), rules(tags));
         let mut done = Vec::new();
         let mut delays = delays.iter().cycle();
         let (mut now, mut next) = (0, 0);
@@ -148,7 +142,7 @@ fn start(storage: DiskStorage) -> Result<DiskExport, DiskError> {
         parameters: parameters(),
         phase: Nanos::ZERO,
         seed: 1,
-        tags: 32,
+        queue: QueueRules::SATA,
         storage,
     })
 }

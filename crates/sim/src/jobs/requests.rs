@@ -25,6 +25,7 @@ impl Jobs {
             _ => Vec::new(),
         };
         let bytes = Bytes(unit.length.0 + further.iter().map(|range| range.length.0).sum::<u64>());
+        let since = clone.pace.since(unit.direction, machine.now);
         clone.pace.issue(&unit, machine.now);
         clone.in_flight += 1;
         // Once the depth is reached, it is refilled from below.
@@ -39,7 +40,7 @@ impl Jobs {
         let submitted = clone.submitted.pop();
         let issued = match (unit.direction, clone.job.engine) {
             (Direction::Flush, Engine::Libaio) => submitted.unwrap_or(self.started),
-            _ => machine.now,
+            _ => since,
         };
         let is_null = clone.job.engine == Engine::Null;
         let flight = Flight {

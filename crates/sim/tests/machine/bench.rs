@@ -2,7 +2,7 @@
 
 use raidlab_array::{Array, ArrayConfig, MemberConfig, RecoveryConfig};
 use raidlab_disk::shared::{Attached, Region, Sharing, ports};
-use raidlab_disk::{Disk, DiskParameters, Preset};
+use raidlab_disk::{Disk, DiskParameters, Order, Preset};
 use raidlab_random::Stream;
 use raidlab_sim::{ArraySubject, Host, Machine, MachineConfig};
 use raidlab_units::{Bytes, Nanos, Sectors};
@@ -109,6 +109,7 @@ impl Bench {
             host: Host {
                 turnaround: self.turnaround,
                 tags: self.tags,
+                order: Order::Sweep,
                 maximum_request: Bytes(512 << 10),
             },
             random: random.fork("jobs", 0),

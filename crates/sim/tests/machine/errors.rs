@@ -4,6 +4,7 @@ use crate::bench::group;
 use raidlab_array::{
     CommandId, Finished, MemberError, Operation, Outputs, Request, RequestError, Slot,
 };
+use raidlab_disk::Order;
 use raidlab_random::Stream;
 use raidlab_sim::{Host, Machine, MachineConfig, SimError, Subject, SubjectError, SyncProgress};
 use raidlab_units::{Bytes, Nanos, Sectors};
@@ -101,6 +102,7 @@ fn machine(period: Option<Nanos>) -> Machine {
         host: Host {
             turnaround: Nanos::from_micros(10),
             tags: 31,
+            order: Order::Sweep,
             maximum_request: Bytes(512 << 10),
         },
         random: Stream::new(1),

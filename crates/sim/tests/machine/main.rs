@@ -7,6 +7,7 @@ mod errors;
 mod jobs;
 mod leaps;
 mod members;
+mod open_loop;
 mod pace;
 mod repeatable;
 mod trims;

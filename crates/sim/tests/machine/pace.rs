@@ -4,7 +4,7 @@ use crate::bench::{Bench, group, random, sequential, timed};
 use raidlab_sim::JobResult;
 use raidlab_units::{Bytes, Nanos};
 use raidlab_workload::{
-    Engine, ExitWhat, Flow, JobGroup, JobSpec, Pattern, Rate, Thinking, Verify,
+    ArrivalProcess, Engine, ExitWhat, Flow, JobGroup, JobSpec, Pattern, Rate, Thinking, Verify,
 };
 
 const MIB: u64 = 1 << 20;
@@ -39,17 +39,18 @@ fn a_rate_is_kept_whatever_the_depth() {
 
 #[test]
 fn a_poisson_process_has_its_mean_and_is_no_clock() {
-    let paced = |poisson: bool| {
+    let paced = |process: ArrivalProcess| {
         run(JobSpec {
             rate: Some(Rate {
-                poisson,
+                process,
                 offload: true,
                 ..rate(50 * 4096)
             }),
             ..timed(Pattern::RandRead, 32, 60)
         })
     };
-    let (poisson, linear) = (paced(true), paced(false));
+    let poisson = paced(ArrivalProcess::Poisson);
+    let linear = paced(ArrivalProcess::Linear);
     let ios = poisson.reads().ios;
     assert!((2_800..=3_200).contains(&ios), "{ios}");
     // Requests that come in bunches wait for each other.

@@ -8,6 +8,7 @@ use super::preconditioning::{self, PreconditioningDraft};
 use super::value::{KiloBase, count, number, switch, time};
 use super::zones::{self, ZoneDraft};
 use super::{engines, finer};
+use crate::arrivals::ArrivalProcess;
 use crate::job::{JobSpec, Pattern};
 use crate::shape::{ExitWhat, Rate, Sizes};
 use raidlab_units::Nanos;
@@ -161,11 +162,10 @@ const OPTIONS: &[ModelledOption] = &[
         Ok(None)
     }),
     option(&["rate_process"], |draft, value| {
-        draft.rate.poisson = match needed(value)? {
-            "linear" => false,
-            "poisson" => true,
-            text => return Err(choice(text, "linear, poisson")),
-        };
+        let text = needed(value)?;
+        let found = ArrivalProcess::ALL.iter().find(|entry| entry.1 == text);
+        let refused = || choice(text, ArrivalProcess::names());
+        draft.rate.process = found.ok_or_else(refused)?.0;
         Ok(None)
     }),
     option(&["rate_ignore_thinktime"], |draft, value| {

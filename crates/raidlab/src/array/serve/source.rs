@@ -10,6 +10,7 @@ use clap::{Args, ValueEnum};
 use raidlab_array::{
     AssembleError, AssembleOptions, Assembly, EngineOptions, Part, ReadPolicyKind, Stale, Update,
 };
+use raidlab_disk::QueueRules;
 use raidlab_model::presets;
 use raidlab_serve::array::{
     Assembled, DriverConfig, FileExport, FilesError, Nest, ServeOptions, assemble, read_bitmap,
@@ -415,7 +416,7 @@ impl Source<'_> {
             parameters: parameters.clone(),
             phase: Nanos::ZERO,
             seed: self.seed,
-            tags: 32,
+            queue: QueueRules::SATA,
             storage,
         })
         .map_err(|error| Failure::new(Kind::Run, error))?;

@@ -1,0 +1,183 @@
+//! Orders by hand, on a disk that needs a millisecond for each command.
+
+use super::{HostQueue, Order, QueueRules};
+use crate::medium::constant;
+use crate::{Command, CommandKind, Completion, Disk, DiskParameters, MediumParameters};
+use proptest::prelude::*;
+use raidlab_random::Stream;
+use raidlab_units::{BytesPerSecond, Nanos, Sectors};
+
+fn queue(tags: usize, order: Order) -> HostQueue {
+    let access = Nanos(1_000_000);
+    let medium = MediumParameters::Constant(constant::Parameters { access });
+    let parameters = DiskParameters::uniform(Sectors(1 << 30), BytesPerSecond(1e11), medium);
+    let disk = Disk::new(parameters, Nanos::ZERO, Stream::new(0));
+    let rules = QueueRules {
+        tags,
+        order,
+        largest: Sectors(64),
+    };
+    HostQueue::new(disk.into(), rules)
+}
+
+fn command(tag: u64, kind: CommandKind, start: u64) -> Command {
+    Command {
+        tag,
+        kind,
+        start: Sectors(start),
+        count: Sectors(if kind == CommandKind::Flush { 0 } else { 8 }),
+    }
+}
+
+/// The tags in the order of their completion, all submitted at once.
+fn order(mut queue: HostQueue, commands: &[(CommandKind, u64)]) -> Vec<u64> {
+    for (tag, &(kind, start)) in (0..).zip(commands) {
+        queue.submit(Nanos::ZERO, command(tag, kind, start));
+    }
+    let mut completions = Vec::new();
+    while let Some(next) = queue.next_event() {
+        queue.advance(next, &mut completions);
+    }
+    assert_eq!(queue.queued(), (0, 0));
+    completions.into_iter().map(|one| one.tag).collect()
+}
+
+#[test]
+fn what_waits_goes_in_the_order_that_was_asked_for() {
+    use CommandKind::Read;
+    let commands = [500, 900, 100, 700, 600].map(|start| (Read, start));
+    assert_eq!(order(queue(1, Order::None), &commands), [0, 1, 2, 3, 4]);
+    let twice = [500, 900, 300, 700, 600, 400].map(|start| (Read, start));
+    // A sweep through what waits, from the first sector on.
+    assert_eq!(order(queue(1, Order::Sweep), &twice), [0, 2, 5, 4, 3, 1]);
+    // The scheduler holds one request beside the disk's one.
+    assert_eq!(
+        order(queue(1, Order::MqDeadline), &commands),
+        [0, 1, 2, 3, 4]
+    );
+    let commands = [500, 501, 502, 503, 900, 100, 700, 600].map(|start| (Read, start * 100));
+    assert_eq!(
+        order(queue(4, Order::MqDeadline), &commands),
+        [0, 1, 2, 3, 7, 6, 4, 5]
+    );
+}
+
+#[test]
+fn a_flush_goes_first() {
+    use CommandKind::{Flush, Read};
+    let commands = [(Read, 500), (Read, 900), (Flush, 0), (Read, 100)];
+    for (order_of, _) in Order::ALL {
+        let tags = order(queue(1, order_of), &commands);
+        assert_eq!(tags[..2], [0, 2], "{order_of:?}");
+    }
+}
+
+/// Batches of sixteen; writes wait for two batches of reads, and the rest of one.
+#[test]
+fn reads_go_before_writes_for_two_batches() {
+    use CommandKind::{Read, Write};
+    let mut commands: Vec<(CommandKind, u64)> = (0..84).map(|tag| (Read, tag * 100)).collect();
+    commands.extend((0..20).map(|tag| (Write, 100_000 + tag * 100)));
+    commands.extend((0..60).map(|tag| (Read, 10_000 + tag * 100)));
+    let tags = order(queue(84, Order::MqDeadline), &commands);
+    let writes: Vec<usize> = (0..tags.len())
+        .filter(|&place| (84..104).contains(&tags[place]))
+        .collect();
+    // The disk had five batches and four commands of a sixth.
+    let first = 84 + 12 + 2 * 16;
+    let expected: Vec<usize> = (first..first + 16).chain(160..164).collect();
+    assert_eq!(writes, expected);
+}
+
+#[test]
+fn a_read_that_has_waited_for_half_a_second_begins_a_batch() {
+    let mut queue = queue(1, Order::MqDeadline);
+    queue.rules.tags = 40;
+    let mut now = Nanos::ZERO;
+    let submit = |queue: &mut HostQueue, now, tag, start| {
+        queue.submit(now, command(tag, CommandKind::Read, start));
+    };
+    for tag in 0..41 {
+        submit(&mut queue, now, tag, 1_000_000 + tag * 100);
+    }
+    // Behind the sweep, which always finds something ahead.
+    submit(&mut queue, now, 1000, 0);
+    let mut completions = Vec::new();
+    let mut next = 41;
+    while completions.iter().all(|one: &Completion| one.tag != 1000) {
+        now = queue.next_event().expect("commands are under way");
+        let before = completions.len();
+        queue.advance(now, &mut completions);
+        for _ in before..completions.len() {
+            submit(&mut queue, now, next, 1_000_000 + next * 100);
+            next += 1;
+        }
+    }
+    // 500 ms, the rest of a batch, and the 40 commands that the disk has.
+    assert!((500..=560).contains(&(now.0 / 1_000_000)), "{now}");
+}
+
+#[test]
+fn neighbours_that_wait_become_one_command() {
+    use CommandKind::{Read, Write};
+    let mut queue = queue(2, Order::MqDeadline);
+    let commands = [
+        (Read, 1000),
+        (Read, 2000),
+        (Read, 508),
+        (Read, 500),
+        (Read, 516),
+        (Write, 524),
+    ];
+    for (tag, (kind, start)) in (0..).zip(commands) {
+        queue.submit(Nanos::ZERO, command(tag, kind, start));
+    }
+    assert_eq!(queue.queued(), (2, 2), "three reads as one, and a write");
+    assert_eq!(queue.overflows(), 4);
+    let mut completions = Vec::new();
+    while let Some(next) = queue.next_event() {
+        queue.advance(next, &mut completions);
+    }
+    let tags: Vec<u64> = completions.iter().map(|one| one.tag).collect();
+    assert_eq!(tags, [0, 1, 2, 3, 4, 5]);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    /// Every command is completed once, in any order and with any number of tags.
+    #[test]
+    fn every_command_ends_once(
+        tags in 1_usize..9,
+        which in 0_usize..Order::ALL.len(),
+        script in prop::collection::vec((0_u8..6, 0_u64..200, 0_u64..3_000_000), 1..200),
+    ) {
+        let mut queue = queue(tags, Order::ALL[which].0);
+        let mut ended = vec![0; script.len()];
+        let mut completions = Vec::new();
+        let mut now = Nanos::ZERO;
+        let finish = |queue: &mut HostQueue, until: Option<Nanos>, ended: &mut Vec<i32>,
+                      completions: &mut Vec<Completion>| {
+            while let Some(next) = queue.next_event().filter(|&next| until.is_none_or(|end| next <= end)) {
+                queue.advance(next, completions);
+                for one in completions.drain(..) {
+                    ended[one.tag as usize] += 1;
+                }
+            }
+        };
+        for (tag, &(kind, start, pause)) in script.iter().enumerate() {
+            now = now + Nanos(pause);
+            finish(&mut queue, Some(now), &mut ended, &mut completions);
+            let kind = match kind {
+                0 => CommandKind::Flush,
+                1 | 2 => CommandKind::Write,
+                3 => CommandKind::Discard,
+                _ => CommandKind::Read,
+            };
+            queue.submit(now, command(tag as u64, kind, start * 8));
+        }
+        finish(&mut queue, None, &mut ended, &mut completions);
+        prop_assert!(ended.iter().all(|&times| times == 1), "{:?}", ended);
+        prop_assert_eq!(queue.queued(), (0, 0));
+    }
+}
