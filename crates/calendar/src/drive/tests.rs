@@ -71,7 +71,7 @@ fn what_waits_before_a_disk_is_sent_in_sweeps_and_flushes_first() {
     drive.submit(Nanos(0), flush, true);
     let answers = finish(&mut drive);
     let order: Vec<u64> = answers.iter().map(|(_, answer)| answer.io.start).collect();
-    assert_eq!(order, [500, 0, 600, 700, 900, 100]);
+    assert_eq!(order, [500, 0, 100, 600, 700, 900]);
 }
 
 #[test]
