@@ -286,7 +286,7 @@ impl HostQueue {
             return false;
         };
         old.command.start = old.command.start.min(new.command.start);
-        old.command.count = old.command.count + new.command.count;
+        old.command.count += new.command.count;
         old.further.push(new.command.tag);
         old.further.extend(&new.further);
         true

@@ -166,7 +166,7 @@ proptest! {
             }
         };
         for (tag, &(kind, start, pause)) in script.iter().enumerate() {
-            now = now + Nanos(pause);
+            now += Nanos(pause);
             finish(&mut queue, Some(now), &mut ended, &mut completions);
             let kind = match kind {
                 0 => CommandKind::Flush,
