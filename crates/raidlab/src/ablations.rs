@@ -5,13 +5,14 @@
 
 use crate::failure::{Failure, Kind};
 use crate::output;
-use crate::run::{count, features, seed, threads};
+use crate::run::{count, features, seed};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use raidlab_lab::{
     Before, Choices, Experiment, Progress, RunError, RunOptions, Sink, Suite, run_suite,
 };
 use raidlab_model::{Ablation, ModelBench};
+use raidlab_runs::{DEFAULT_SEED, threads};
 use raidlab_store::{CellResult, Measurement, Operation, Records};
 use serde::Serialize;
 use std::convert::Infallible;
@@ -63,7 +64,7 @@ pub struct Arguments {
     #[arg(
         long,
         value_name = "N",
-        default_value_t = crate::run::DEFAULT_SEED,
+        default_value_t = DEFAULT_SEED,
         value_parser = seed,
         allow_negative_numbers = true
     )]

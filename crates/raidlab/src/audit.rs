@@ -1,11 +1,11 @@
 //! `raidlab audit`: which of a run's numbers to believe, and why not.
 
 use crate::failure::Failure;
-use crate::notes::STORE;
 use crate::output;
 use clap::Args;
 use raidlab_audit::{Audit, Evidence, audit, rules};
 use raidlab_report::AUDIT_NOTE_CLASS;
+use raidlab_runs::notes::STORE;
 use raidlab_store::{AccuracyNote, Finding, LATEST, Severity, Store};
 use std::fmt::Write;
 use std::path::PathBuf;

@@ -1,12 +1,12 @@
 //! `raidlab claims`: what an article says, held against the rows of a store.
 
 use crate::failure::{Failure, Kind};
-use crate::notes::{STORE, remark};
 use crate::output;
 use clap::Args;
 use raidlab_lab::catalogue;
 use raidlab_lab::claims::{Claims, Judged, Outcome};
 use raidlab_report::{RunData, escaped};
+use raidlab_runs::notes::{STORE, remark};
 use raidlab_store::{AccuracyNote, Measurement, Store};
 use std::fmt::Write;
 use std::path::PathBuf;

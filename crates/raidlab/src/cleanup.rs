@@ -2,9 +2,9 @@
 
 use crate::failure::{Failure, Kind};
 use crate::output;
-use crate::run::holder;
 use clap::Args;
 use raidlab_host::{Machine, cleanup};
+use raidlab_runs::holder;
 use raidlab_shell::SshOptions;
 
 /// Arguments of `raidlab cleanup`.
@@ -48,7 +48,7 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
         }
     };
     // Who cannot be reached has not refused anything for want of rights.
-    let machine = machine.map_err(|error| Failure::new(Kind::Run, error))?;
+    let machine = machine.map_err(Failure::run)?;
     let failed =
         |error| Failure::new(Kind::Run, error).help("arrays, mounts and loop devices need root");
     let _lock = machine.lock(&holder()).map_err(failed)?;

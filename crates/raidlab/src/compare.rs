@@ -1,10 +1,10 @@
 //! `raidlab compare`: what is better, worse or cannot be told between runs.
 
 use crate::failure::{Failure, Kind};
-use crate::notes::STORE;
 use crate::output;
 use clap::Args;
 use raidlab_report::{Bound, RunData, compare};
+use raidlab_runs::notes::STORE;
 use raidlab_store::Store;
 use raidlab_store::output::Format;
 use std::path::PathBuf;
@@ -87,7 +87,7 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
     let comparison = comparison.within(&arguments.within);
     for (_, path, format) in &outputs {
         let text = match format {
-            Format::Page => comparison.html()?,
+            Format::Page => comparison.html().map_err(Failure::run)?,
             _ => comparison.markdown(),
         };
         output::write_or_print(path, *format, text.as_bytes())?;

@@ -69,9 +69,7 @@ pub fn disks(arguments: &Arguments) -> Result<(), Failure> {
 pub fn set(preset: &Preset, asked: Option<&str>) -> Result<String, Failure> {
     let names = preset.set_names();
     let set = asked.or(names.first().copied()).unwrap_or_default();
-    preset
-        .parameters(set)
-        .map_err(|error| Failure::new(Kind::Usage, error))?;
+    preset.parameters(set).map_err(Failure::usage)?;
     Ok(set.to_owned())
 }
 

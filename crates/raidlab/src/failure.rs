@@ -1,359 +1,43 @@
-//! What can go wrong, how it is printed, and with which code the program ends.
-//!
-//! Errors of the rooms below stay as they are; here each gets a kind, which
-//! decides the exit code, and where one is known a remedy.
+//! With which code the program ends, and errors of rooms that only commands know.
 
-use raidlab_fit::{FactsError, FitError, LeftOutError};
-use raidlab_lab::LoadError;
-use raidlab_model::presets::LoadPresetError;
-use raidlab_report::ReportError;
-use raidlab_store::output::OutputError;
-use raidlab_store::text::{visible_lines, visible_path};
-use raidlab_store::{ExportError, StoreError};
-use raidlab_units::reasons;
-use std::error::Error;
-use std::fmt;
+pub use raidlab_runs::{Failure, Kind};
 use std::io::{self, Write};
-use std::iter;
-use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// What went wrong, as far as the exit code is concerned.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// Something could not be run, or only in part.
-    Run,
-    /// The arguments make no sense, or name something that does not exist.
-    Usage,
-    /// A file given as input is missing or wrong.
-    Input,
-    /// Output cannot be written.
-    Output,
-    /// The user stopped it.
-    Interrupted,
-    /// Nobody reads our standard output any more, as behind `| head`. That is
-    /// no error: the reader has what it wanted.
-    ReaderGone,
-}
-
-impl Kind {
-    /// The program's exit code. `raidlab --help` lists them too.
-    const fn exit_code(self) -> u8 {
-        match self {
-            Self::ReaderGone => 0,
-            Self::Run => 1,
-            // As clap's for arguments that it refuses.
-            Self::Usage => 2,
-            Self::Input => 3,
-            Self::Output => 4,
-            // As a shell's for a process that SIGINT ended.
-            Self::Interrupted => 130,
-        }
+/// The program's exit code. `raidlab --help` lists them too.
+const fn exit_code(kind: Kind) -> u8 {
+    match kind {
+        Kind::ReaderGone => 0,
+        Kind::Run => 1,
+        // As clap's for arguments that it refuses.
+        Kind::Usage => 2,
+        Kind::Input => 3,
+        Kind::Output => 4,
+        // As a shell's for a process that SIGINT ended.
+        Kind::Interrupted => 130,
     }
 }
 
-/// Why a command ended early.
-#[derive(Debug)]
-pub struct Failure {
-    kind: Kind,
-    error: Box<dyn Error>,
-    help: Option<String>,
-}
-
-/// A failure that is only words.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-struct Words(String);
-
-/// A file that could not be written.
-#[derive(Debug, thiserror::Error)]
-#[error("cannot write {}", visible_path(.path))]
-struct WriteFileError {
-    path: PathBuf,
-    #[source]
-    source: io::Error,
-}
-
-/// Standard output that could not be written.
-#[derive(Debug, thiserror::Error)]
-#[error("cannot write standard output")]
-struct WriteOutputError(#[source] io::Error);
-
-impl Failure {
-    /// An error of this kind.
-    pub fn new(kind: Kind, error: impl Error + 'static) -> Self {
-        Self {
-            kind,
-            error: Box::new(error),
-            help: None,
-        }
+/// Prints a failure on standard error; the code to end with.
+pub fn report(failure: &Failure) -> ExitCode {
+    if failure.kind() != Kind::ReaderGone {
+        // Nothing is left to be done if standard error fails too.
+        write!(io::stderr().lock(), "{failure}").ok();
     }
-
-    /// An error that is fully said in words.
-    pub fn words(kind: Kind, words: impl Into<String>) -> Self {
-        Self::new(kind, Words(words.into()))
-    }
-
-    /// The same with a remedy.
-    #[must_use]
-    pub fn help(mut self, help: impl Into<String>) -> Self {
-        self.help = Some(help.into());
-        self
-    }
-
-    /// The same with a remedy, unless it has one.
-    #[must_use]
-    pub fn or_help(mut self, help: &str) -> Self {
-        self.help.get_or_insert_with(|| help.to_owned());
-        self
-    }
-
-    /// A file that could not be written.
-    pub fn write_file(path: &Path, source: io::Error) -> Self {
-        let help = match source.kind() {
-            io::ErrorKind::StorageFull => "free some space or name a file on another disk",
-            io::ErrorKind::IsADirectory => "name a file in it",
-            _ => "check that its folder exists and may be written to, or name another file",
-        };
-        let path = path.to_owned();
-        Self::new(Kind::Output, WriteFileError { path, source }).help(help)
-    }
-
-    /// Standard output that could not be written.
-    pub fn write_output(source: io::Error) -> Self {
-        let kind = match source.kind() {
-            io::ErrorKind::BrokenPipe => Kind::ReaderGone,
-            _ => Kind::Output,
-        };
-        Self::new(kind, WriteOutputError(source))
-    }
-
-    /// Prints the failure on standard error; the code to end with.
-    pub fn report(&self) -> ExitCode {
-        if self.kind != Kind::ReaderGone {
-            // Nothing is left to be done if standard error fails too.
-            write!(io::stderr().lock(), "{self}").ok();
-        }
-        ExitCode::from(self.kind.exit_code())
-    }
-}
-
-impl fmt::Display for Failure {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Errors quote what they are about, which may be anybody's.
-        let mut line =
-            |head: &str, text: &str| writeln!(formatter, "{head}: {}", visible_lines(text));
-        let heads = iter::once("error").chain(iter::repeat("caused by"));
-        for (head, reason) in heads.zip(reasons(self.error.as_ref())) {
-            line(head, &reason)?;
-        }
-        self.help
-            .as_deref()
-            .map_or(Ok(()), |help| line("help", help))
-    }
-}
-
-/// What to type instead of a name that is not known, or of a path that leads nowhere.
-///
-/// A name with a `/` in it, or ending in `.toml`, is a path; people forget that.
-fn instead(name: &str, listing: &str) -> String {
-    let near = [
-        (
-            Path::new(name).exists() && !name.is_empty(),
-            format!("./{name}"),
-        ),
-        (
-            Path::new(&format!("{name}.toml")).exists(),
-            format!("./{name}.toml"),
-        ),
-        (
-            Path::new(&format!("{name}.fio")).exists(),
-            format!("./{name}.fio"),
-        ),
-    ];
-    let mut near = near.into_iter().filter(|(there, _)| *there);
-    match near.next() {
-        Some((_, path)) => format!("`{path}` is the file of that name here"),
-        None => format!(
-            "{listing}; a file is named by its path: ./{}",
-            file_of(name)
-        ),
-    }
-}
-
-/// What a file of this name would be called.
-fn file_of(name: &str) -> String {
-    match name {
-        "" => "NAME.toml".to_owned(),
-        name if name.contains('.') => name.to_owned(),
-        name => format!("{name}.toml"),
-    }
-}
-
-/// The command that lists things of a kind.
-fn listing(what: &str) -> &'static str {
-    match what {
-        "suite" => "`raidlab suites` lists the suites",
-        "subject" => "`raidlab subjects` lists the subjects",
-        "host" => "`raidlab subjects --hosts` lists the hosts",
-        "disk preset" => "`raidlab disks` lists the presets",
-        _ => "docs/reference/files.md tells which come with raidlab",
-    }
-}
-
-impl From<LoadError> for Failure {
-    fn from(error: LoadError) -> Self {
-        if let LoadError::Unknown { what, name, .. } = &error {
-            let help = instead(name, listing(what));
-            return Self::new(Kind::Usage, error).help(help);
-        }
-        let elsewhere = match &error {
-            LoadError::Read { path, .. } => instead_of_path(path),
-            _ => None,
-        };
-        let kind = match error {
-            LoadError::Unknown { .. } => Kind::Usage,
-            LoadError::File(_)
-            | LoadError::JobFile(_)
-            | LoadError::Placeholder { .. }
-            | LoadError::Figures(_)
-            | LoadError::Read { .. } => Kind::Input,
-        };
-        let failure = Self::new(kind, error);
-        match elsewhere {
-            Some(help) => failure.help(help),
-            None => failure,
-        }
-    }
-}
-
-/// What to type instead of a path that cannot be a file of this machine that describes
-/// something.
-fn instead_of_path(path: &Path) -> Option<String> {
-    let text = path.to_str()?;
-    if text.contains("://") {
-        return Some("files are read from this machine: download it first".to_owned());
-    }
-    let device = text.starts_with("/dev/");
-    device.then(|| {
-        format!("for a real disk: `--on host --disk {text}`; modelled ones: `raidlab disks`")
-    })
-}
-
-impl From<LoadPresetError> for Failure {
-    fn from(error: LoadPresetError) -> Self {
-        if let LoadPresetError::Unknown { name, .. } = &error {
-            let help = instead(name, listing("disk preset"));
-            return Self::new(Kind::Usage, error).help(help);
-        }
-        let failure = match error {
-            LoadPresetError::File(error) => Self::from(*error),
-            error => Self::new(Kind::Input, error),
-        };
-        failure.or_help("`raidlab disks wd4000fyyz --toml` prints a complete preset")
-    }
-}
-
-impl From<OutputError> for Failure {
-    fn from(error: OutputError) -> Self {
-        match error {
-            OutputError::Write { path, source } => Self::write_file(&path, source),
-            OutputError::Twice { .. } => {
-                Self::new(Kind::Usage, error).help("give each output a file of its own")
-            }
-            _ => Self::new(Kind::Output, error).help("name another file, or move that one away"),
-        }
-    }
-}
-
-impl From<StoreError> for Failure {
-    fn from(error: StoreError) -> Self {
-        let kind = match error {
-            // The file that was named is not a store, or has no such run.
-            StoreError::Missing { .. }
-            | StoreError::NotAFile { .. }
-            | StoreError::NotADatabase { .. }
-            | StoreError::Foreign { .. }
-            | StoreError::OtherVersion { .. }
-            | StoreError::Corrupt { .. }
-            | StoreError::NoRuns { .. }
-            | StoreError::NoSuchRun { .. } => Kind::Input,
-            _ => Kind::Output,
-        };
-        if let StoreError::NoSuchRun { name, .. } = &error
-            && Path::new(name).is_file()
-        {
-            let help = format!("`{name}` is a file: `raidlab import {name}` makes a run of it");
-            return Self::new(kind, error).help(help);
-        }
-        let remedy = match error {
-            StoreError::NoRuns { .. } => {
-                "`raidlab run mirror-2015` makes one; `--store FILE` names another store"
-            }
-            StoreError::NoSuchRun { .. } => "`raidlab report --list` lists the runs",
-            _ => "`--store FILE` names another store",
-        };
-        Self::new(kind, error).help(remedy)
-    }
-}
-
-impl From<FactsError> for Failure {
-    fn from(error: FactsError) -> Self {
-        Self::new(Kind::Input, error)
-    }
-}
-
-impl From<LeftOutError> for Failure {
-    fn from(error: LeftOutError) -> Self {
-        Self::new(Kind::Input, error)
-    }
-}
-
-impl From<FitError> for Failure {
-    fn from(error: FitError) -> Self {
-        let kind = match error {
-            FitError::NoFacts { .. } => Kind::Usage,
-            _ => Kind::Run,
-        };
-        Self::new(kind, error)
-    }
-}
-
-impl From<ReportError> for Failure {
-    fn from(error: ReportError) -> Self {
-        Self::new(Kind::Run, error)
-    }
-}
-
-impl From<ExportError> for Failure {
-    fn from(error: ExportError) -> Self {
-        Self::new(Kind::Output, error)
-    }
+    ExitCode::from(exit_code(failure.kind()))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Failure, Kind};
+    use super::{Failure, Kind, exit_code};
     use std::io;
-    use std::path::Path;
-
-    #[test]
-    fn a_failure_says_what_why_and_what_to_do() {
-        let full = io::Error::from(io::ErrorKind::StorageFull);
-        let failure = Failure::write_file(Path::new("/srv/report.html"), full);
-        insta::assert_snapshot!(failure, @r"
-        error: cannot write /srv/report.html
-        caused by: no storage space
-        help: free some space or name a file on another disk
-        ");
-    }
 
     #[test]
     fn a_reader_that_left_is_no_error() {
         let gone = Failure::write_output(io::Error::from(io::ErrorKind::BrokenPipe));
-        assert_eq!(gone.kind, Kind::ReaderGone);
-        assert_eq!(gone.kind.exit_code(), 0);
+        assert_eq!(gone.kind(), Kind::ReaderGone);
+        assert_eq!(exit_code(gone.kind()), 0);
         let full = Failure::write_output(io::Error::from(io::ErrorKind::StorageFull));
-        assert_eq!(full.kind.exit_code(), 4);
+        assert_eq!(exit_code(full.kind()), 4);
     }
 }

@@ -6,7 +6,8 @@ use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use raidlab_disk::DiskParameters;
 use raidlab_fit::{
-    FactRow, Facts, FitOutcome, LeftOutBand, LeftOutRow, Progress, bands_file, left_out_bands,
+    FactRow, Facts, FitError, FitOutcome, LeftOutBand, LeftOutRow, Progress, bands_file,
+    left_out_bands,
 };
 use raidlab_lab::catalogue::read_file;
 use raidlab_lab::{LoadError, check_values};
@@ -121,9 +122,7 @@ pub fn fit(arguments: &Arguments) -> Result<(), Failure> {
     }
     let preset = presets::load(&arguments.disk)?;
     let set = disks::set(&preset, arguments.set.as_deref())?;
-    let base = preset
-        .parameters(&set)
-        .map_err(|error| Failure::new(Kind::Usage, error))?;
+    let base = preset.parameters(&set).map_err(Failure::usage)?;
     let facts = facts(arguments)?;
     if !facts.sets().contains(&set) {
         let words = format!("no fact belongs to set `{set}`");
@@ -151,16 +150,16 @@ pub fn fit(arguments: &Arguments) -> Result<(), Failure> {
 
 /// Predicts the disks that were left out.
 fn left_out(arguments: &Arguments) -> Result<(), Failure> {
-    let facts = data::left_out()?;
+    let facts = data::left_out().map_err(Failure::input)?;
     let donor = presets::load(&facts.donor)?;
-    let donor = donor
-        .parameters(&facts.set)
-        .map_err(|error| Failure::new(Kind::Usage, error))?;
+    let donor = donor.parameters(&facts.set).map_err(Failure::usage)?;
     let shingled = presets::load(&facts.shingled)?;
     let shingled = shingled
         .parameters(&disks::set(&shingled, None)?)
-        .map_err(|error| Failure::new(Kind::Usage, error))?;
-    let rows = facts.rows(donor, shingled, arguments.seconds, arguments.seed)?;
+        .map_err(Failure::usage)?;
+    let rows = facts
+        .rows(donor, shingled, arguments.seconds, arguments.seed)
+        .map_err(failed)?;
     let bands = left_out_bands(&rows);
     if arguments.toml {
         return output::print(&bands_file(&bands));
@@ -294,17 +293,24 @@ fn facts(arguments: &Arguments) -> Result<Facts, Failure> {
         let text = read_file(path)?;
         let name = visible_path(path);
         check_values(&name, &text).map_err(LoadError::from)?;
-        return Ok(Facts::parse(&name, &text)?);
+        return Facts::parse(&name, &text).map_err(Failure::input);
     }
     let disk = &arguments.disk;
     let Some(text) = data::facts(disk) else {
         let words = format!("no facts are built in for `{}`", arguments.disk);
         return Err(Failure::words(Kind::Usage, words).help("name a file: --facts FILE"));
     };
-    Ok(Facts::parse(
-        &format!("facts/{disk}.toml (built in)"),
-        text,
-    )?)
+    let name = format!("facts/{disk}.toml (built in)");
+    Facts::parse(&name, text).map_err(Failure::input)
+}
+
+/// A fit that could not be made.
+fn failed(error: FitError) -> Failure {
+    let kind = match error {
+        FitError::NoFacts { .. } => Kind::Usage,
+        _ => Kind::Run,
+    };
+    Failure::new(kind, error)
 }
 
 fn check(
@@ -317,7 +323,7 @@ fn check(
     spinner.enable_steady_tick(std::time::Duration::from_millis(100));
     let rows = raidlab_fit::check(facts, set, base, arguments.seconds, arguments.seed);
     spinner.finish_and_clear();
-    Ok(rows?)
+    rows.map_err(failed)
 }
 
 fn search(
@@ -340,7 +346,7 @@ fn search(
     let (seconds, seed) = (arguments.seconds, arguments.seed);
     let outcome = raidlab_fit::fit(facts, set, base, seconds, seed, &progress);
     bar.finish_and_clear();
-    Ok(outcome?)
+    outcome.map_err(failed)
 }
 
 fn table(rows: &[FactRow]) -> String {

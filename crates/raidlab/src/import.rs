@@ -1,7 +1,6 @@
 //! `raidlab import`: results of others as a run of our own.
 
 use crate::failure::{Failure, Kind};
-use crate::notes::{self, STORE};
 use crate::{audit, output, report};
 use clap::Args;
 use jiff::Timestamp;
@@ -11,8 +10,10 @@ use raidlab_import::{
     short_facts,
 };
 use raidlab_report::RunData;
+use raidlab_runs::notes::{STORE, remark};
+use raidlab_runs::{begin_as, typed};
 use raidlab_store::text::{visible_bytes, visible_path};
-use raidlab_store::{AccuracyNote, Run, Store, StoreError};
+use raidlab_store::{Run, Store, StoreError};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -119,9 +120,7 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
         return Err(Failure::words(Kind::Usage, "no files are named"));
     };
     let host = arguments.host.as_deref().unwrap_or_default();
-    imported
-        .take(&facts, host)
-        .map_err(|error| Failure::new(Kind::Input, error))?;
+    imported.take(&facts, host).map_err(Failure::input)?;
     let mut store = Store::open(&arguments.store)?;
     let name = keep(&mut store, &imported)?;
     let audit = audit::renew(&mut store, &name)?;
@@ -235,25 +234,21 @@ fn keep(store: &mut Store, imported: &Imported) -> Result<String, StoreError> {
         suite_title: head.suite_title.clone(),
         seed: 0,
         raidlab_version: env!("CARGO_PKG_VERSION").to_owned(),
-        command_line: crate::typed::command_line(),
+        command_line: typed::command_line(),
         plan_hash: String::new(),
     };
-    let mut notes = vec![remark("Source", &head.source)];
-    notes.extend(imported.notes.iter().map(|note| remark("Import", note)));
-    let id = crate::run::begin_as(store, &mut run, None, &notes)?;
+    let mut notes = vec![remark("Source", head.source.clone())];
+    notes.extend(
+        imported
+            .notes
+            .iter()
+            .map(|note| remark("Import", note.clone())),
+    );
+    let id = begin_as(store, &mut run, None, &notes)?;
     store.add_records(id, &imported.records)?;
     for cell in &imported.cells {
         store.add_cell(id, cell)?;
     }
     store.finish_run(id, &seconds)?;
     Ok(run.name)
-}
-
-fn remark(title: &str, statement: &str) -> AccuracyNote {
-    AccuracyNote {
-        class: notes::REMARK.to_owned(),
-        title: title.to_owned(),
-        statement: statement.to_owned(),
-        ..AccuracyNote::default()
-    }
 }

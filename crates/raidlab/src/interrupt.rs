@@ -2,7 +2,7 @@
 //! the second ends the program at once. The store is consistent either way,
 //! because each row is one transaction.
 
-use crate::failure::{Failure, Kind};
+use crate::failure::Failure;
 use crate::output;
 use std::process;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,6 +24,6 @@ pub fn listen() -> Result<&'static AtomicBool, Failure> {
         }
         output::say("stopping; once more to stop at once");
     })
-    .map_err(|error| Failure::new(Kind::Run, error))?;
+    .map_err(Failure::run)?;
     Ok(&STOP)
 }

@@ -1,7 +1,5 @@
 //! `raidlab kernel`: the kernel of the kernel bench is built, listed, removed.
 
-pub mod agent;
-
 use crate::failure::{Failure, Kind};
 use crate::{interrupt, output};
 use clap::{Args, Subcommand};
@@ -85,17 +83,6 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
         Action::Build(arguments) => build(arguments),
         Action::Status => status(),
         Action::Remove(arguments) => remove(arguments),
-    }
-}
-
-impl From<CacheError> for Failure {
-    fn from(error: CacheError) -> Self {
-        match error {
-            CacheError::NotBuilt { .. } => Self::new(Kind::Run, error)
-                .help("`raidlab kernel build` builds one, in 7 to 20 minutes and without root"),
-            CacheError::Write { .. } => Self::new(Kind::Output, error),
-            _ => Self::new(Kind::Run, error),
-        }
     }
 }
 

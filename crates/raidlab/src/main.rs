@@ -20,7 +20,6 @@ mod import;
 mod interrupt;
 mod kernel;
 mod manual;
-mod notes;
 mod output;
 mod report;
 mod resume;
@@ -28,7 +27,6 @@ mod run;
 mod simulate;
 mod subjects;
 mod suites;
-mod typed;
 mod usage;
 
 use clap::{CommandFactory, Parser};
@@ -38,8 +36,7 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     // The kernel of a guest gives its first program words of its own choice.
-    if run::is_agent() {
-        kernel::agent::run();
+    if raidlab_runs::serve_guest() {
         return ExitCode::SUCCESS;
     }
     let command = match parsed() {
@@ -79,7 +76,7 @@ fn main() -> ExitCode {
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => failure.report(),
+        Err(failure) => failure::report(&failure),
     }
 }
 
@@ -89,11 +86,11 @@ fn parsed() -> Result<Cli, ExitCode> {
     let words: Vec<_> = std::env::args_os().collect();
     Cli::try_parse_from(&words).map_err(|error| {
         if let Some(failure) = usage::failure(&error, &words) {
-            return failure.report();
+            return failure::report(&failure);
         }
         match error.print() {
             // Help that was asked for must reach its reader as any other output.
-            Err(lost) if !error.use_stderr() => Failure::write_output(lost).report(),
+            Err(lost) if !error.use_stderr() => failure::report(&Failure::write_output(lost)),
             // Nothing is left to be done if standard error fails.
             _ => u8::try_from(error.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from),
         }

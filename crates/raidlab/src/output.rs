@@ -1,6 +1,6 @@
 //! Standard output, and files as [`raidlab_store::output`] writes them.
 
-use crate::failure::{Failure, Kind};
+use crate::failure::Failure;
 use comfy_table::{Cell, CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
 use console::Term;
 use raidlab_report::Style;
@@ -24,7 +24,7 @@ pub fn print(text: &str) -> Result<(), Failure> {
 /// # Errors
 /// When it has no form in JSON.
 pub fn json(value: &impl Serialize) -> Result<String, Failure> {
-    let line = serde_json::to_string(value).map_err(|error| Failure::new(Kind::Run, error))?;
+    let line = serde_json::to_string(value).map_err(Failure::run)?;
     Ok(visible_json(&line).into_owned())
 }
 

@@ -1,10 +1,10 @@
 //! `raidlab report`: what a store holds, shown again, exported, deleted.
 
 use crate::failure::Failure;
-use crate::notes::{self, STORE};
 use crate::{claims, output};
 use clap::Args;
 use raidlab_report::RunData;
+use raidlab_runs::notes::{REMARK, STORE};
 use raidlab_store::output::Format;
 use raidlab_store::{
     ExportError, LATEST, Measurement, Store, StoreError, write_csv, write_json_lines,
@@ -72,6 +72,14 @@ pub struct Arguments {
     delete: Option<String>,
 }
 
+/// The HTML page of a run.
+///
+/// # Errors
+/// When a value has no form in it.
+pub fn page(data: &RunData) -> Result<String, Failure> {
+    raidlab_report::html(data).map_err(Failure::run)
+}
+
 /// Shows, exports, lists or deletes.
 ///
 /// # Errors
@@ -89,7 +97,7 @@ pub fn report(arguments: &Arguments) -> Result<(), Failure> {
     }
     let exports: [(&str, &Option<PathBuf>, Format, Export); 5] = [
         ("--html", &arguments.html, Format::Page, |data| {
-            Ok(raidlab_report::html(data)?.into_bytes())
+            Ok(page(data)?.into_bytes())
         }),
         (
             "--markdown",
@@ -148,7 +156,7 @@ fn rows(
 /// A run's tables, then what else its reader must know.
 pub fn text(data: &RunData) -> String {
     let mut text = raidlab_report::terminal(data, &output::style());
-    for note in data.notes.iter().filter(|note| note.class == notes::REMARK) {
+    for note in data.notes.iter().filter(|note| note.class == REMARK) {
         let _ = write!(text, "\n{}: {}\n", note.title, note.statement);
     }
     text

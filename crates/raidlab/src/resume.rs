@@ -1,7 +1,7 @@
 //! `raidlab resume`: an interrupted run goes on where it was.
 
 use crate::failure::{Failure, Kind};
-use crate::run::{self, Here, Outputs};
+use crate::run::{self, Manner};
 use clap::Args;
 use raidlab_store::{LATEST, Store};
 
@@ -30,10 +30,7 @@ pub struct Arguments {
     run: String,
 
     #[command(flatten)]
-    here: Here,
-
-    #[command(flatten)]
-    outputs: Outputs,
+    manner: Manner,
 }
 
 /// Goes on.
@@ -41,7 +38,7 @@ pub struct Arguments {
 /// # Errors
 /// When there is nothing to go on with, or as `raidlab run`.
 pub fn command(arguments: &Arguments) -> Result<(), Failure> {
-    let store = Store::open_existing(&arguments.outputs.store)?;
+    let store = Store::open_existing(arguments.manner.store())?;
     let found = store.run_by_name(&arguments.run)?;
     drop(store);
     let name = &found.run.name;
@@ -49,5 +46,5 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
         let words = format!("run {name} has come to its end");
         return Err(Failure::words(Kind::Usage, words).help("`raidlab report` shows it"));
     }
-    run::resume(&arguments.here, &arguments.outputs, found)
+    run::resume(&arguments.manner, found)
 }

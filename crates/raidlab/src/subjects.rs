@@ -7,6 +7,7 @@ use clap::Args;
 use raidlab_lab::built_in;
 use raidlab_lab::catalogue::{self, Kind};
 use raidlab_lab::{Files, Subject, SubjectKind};
+use raidlab_runs::SUBJECTS;
 use raidlab_store::Setting;
 
 /// Arguments of `raidlab subjects`.
@@ -37,10 +38,6 @@ pub struct Arguments {
     hosts: bool,
 }
 
-/// The remedy where a subject cannot be loaded.
-pub const HELP: &str =
-    "`raidlab subjects` lists the subjects; `raidlab subjects md --toml` prints a complete one";
-
 /// Lists or shows.
 ///
 /// # Errors
@@ -58,7 +55,7 @@ pub fn subjects(arguments: &Arguments) -> Result<(), Failure> {
         let head = ["subject", "kind", "host", "title"];
         return output::print(&output::table(&head, &[], rows.collect()));
     };
-    let subject = Subject::load(name).map_err(|error| Failure::from(error).or_help(HELP))?;
+    let subject = Subject::load(name).map_err(|error| Failure::from(error).or_help(SUBJECTS))?;
     if arguments.toml {
         return output::print(&source(Kind::Subject, name)?);
     }

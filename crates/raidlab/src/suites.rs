@@ -6,6 +6,7 @@ use clap::Args;
 use raidlab_lab::built_in;
 use raidlab_lab::catalogue::{Kind, read_file};
 use raidlab_lab::{Honoured, Suite, fio_options};
+use raidlab_runs::SUITES;
 use std::path::Path;
 
 /// Arguments of `raidlab suites`.
@@ -36,10 +37,6 @@ pub struct Arguments {
     fio_options: bool,
 }
 
-/// The remedy where a suite cannot be loaded.
-pub const HELP: &str =
-    "`raidlab suites` lists the suites; `raidlab suites mirror-2015 --toml` prints a complete one";
-
 /// Lists or shows.
 ///
 /// # Errors
@@ -56,7 +53,7 @@ pub fn suites(arguments: &Arguments) -> Result<(), Failure> {
         let table = output::table(&["suite", "jobs", "title"], &[1], rows.collect());
         return output::print(&table);
     };
-    let suite = Suite::load(name).map_err(|error| Failure::from(error).or_help(HELP))?;
+    let suite = Suite::load(name).map_err(|error| Failure::from(error).or_help(SUITES))?;
     if arguments.toml {
         return output::print(&source(Kind::Suite, name)?);
     }

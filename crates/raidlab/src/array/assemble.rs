@@ -52,7 +52,7 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
     if arguments.dry_run {
         return output::print(&arguments.assembling.verdict()?);
     }
-    let place = |name: &str| control_path(name).map_err(|error| Failure::new(Kind::Usage, error));
+    let place = |name: &str| control_path(name).map_err(Failure::usage);
     let control = place(&arguments.array)?;
     if ControlClient::connect(&control).is_ok() {
         let words = format!("an array `{}` is served already", arguments.array);

@@ -32,7 +32,7 @@ impl Which {
         if self.array.contains('/') {
             return Ok(PathBuf::from(&self.array));
         }
-        control_path(&self.array).map_err(|error| Failure::new(Kind::Usage, error))
+        control_path(&self.array).map_err(Failure::usage)
     }
 
     /// Speaks to it.
@@ -301,7 +301,7 @@ fn device(path: &Path) -> Result<String, Failure> {
     if let Some(name) = path.to_str().filter(|name| name.starts_with("array:")) {
         return Ok(name.to_owned());
     }
-    let whole = std::path::absolute(path).map_err(|error| Failure::new(Kind::Usage, error))?;
+    let whole = std::path::absolute(path).map_err(Failure::usage)?;
     whole.into_os_string().into_string().map_err(|_| {
         // What is sent is JSON, and another name would be another device.
         let words = format!(

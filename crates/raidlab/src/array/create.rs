@@ -169,7 +169,7 @@ fn bitmap(text: &str) -> Result<BitmapWord, String> {
 /// When a member cannot be used, has content and there is no consent, or the
 /// array cannot be made so.
 pub fn command(arguments: &Arguments) -> Result<(), Failure> {
-    check_name(&arguments.name).map_err(|error| Failure::new(Kind::Usage, error))?;
+    check_name(&arguments.name).map_err(Failure::usage)?;
     let wanted = arguments.raid_devices + arguments.spare_devices;
     let devices = named(&arguments.devices)?;
     if devices.len() != wanted {
@@ -187,7 +187,7 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
     let claimed = claim_all(arguments, &devices, &nest)?;
     let members = sizes(&claimed)?;
     let spec = specification(arguments)?;
-    let plan = plan(&spec, &members).map_err(|error| Failure::new(Kind::Usage, error))?;
+    let plan = plan(&spec, &members).map_err(Failure::usage)?;
     let report = words(arguments, &claimed, &spec, &plan);
     if arguments.dry_run {
         return output::print(&format!("{report}nothing was written\n"));
@@ -282,7 +282,7 @@ fn sizes(claimed: &[Option<Member>]) -> Result<Vec<Option<MemberSize>>, Failure>
             size: member.size().to_bytes(),
             device_uuid: new_uuid()?,
             flags: DeviceFlags::default(),
-            found: versions_on(member).map_err(|error| Failure::new(Kind::Input, error))?,
+            found: versions_on(member).map_err(Failure::input)?,
         })
     };
     claimed
@@ -298,7 +298,7 @@ fn specification(arguments: &Arguments) -> Result<CreateSpec, Failure> {
         .as_deref()
         .map(|name| Layout::parse(level, name))
         .transpose()
-        .map_err(|error| Failure::new(Kind::Usage, error))?;
+        .map_err(Failure::usage)?;
     let host = arguments.homehost.clone().unwrap_or_else(host_name);
     let parity = level.parity_count() > 0;
     let policy = arguments.consistency_policy;

@@ -179,7 +179,7 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
     let mut exports = Exports::new();
     exports
         .add(&name, served.export())
-        .map_err(|error| Failure::new(Kind::Usage, error))?;
+        .map_err(Failure::usage)?;
     let options = ServerOptions {
         limits: Limits {
             connections: arguments.connections,

@@ -1,48 +1,48 @@
-//! What the command line of a run says: what is asked for, how it is done here, and
-//! where the results go.
-//!
-//! Only the first decides the rows: it goes into the run's plan. The other two are said
-//! anew where a run goes on.
+//! What the command line of a run says.
 
-use super::DEFAULT_SEED;
-use super::asked_of_benches::{HostAsked, KERNEL, KernelAsked, REAL, TRIAL_FOLDER};
-use super::features;
-use crate::cli::{Cli, Command};
-use crate::failure::{Failure, Kind};
-use crate::notes::STORE;
-use clap::{Args, Parser, ValueEnum};
-use serde::{Deserialize, Serialize};
+use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use raidlab_model::Ablation;
+use raidlab_runs::notes::STORE;
+use raidlab_runs::{
+    ALL_FITS, Asked, CALL_COST_NS, DEFAULT_SEED, GUEST_MEMORY, Here, HostAsked, KernelAsked,
+    MEMBER_SIZE, On, TRIAL_FOLDER,
+};
 use std::num::NonZero;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-/// What is asked for: with the files that it names, all that decides a run's rows.
-#[derive(Debug, Clone, PartialEq, Eq, Args, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Asked {
+/// Above what only real machines have.
+const REAL: &str = "On real machines (--on host)";
+/// Above what only the kernel bench has.
+const KERNEL: &str = "On the kernel bench (--on kernel)";
+
+/// What is asked for, as it is typed.
+#[derive(Debug, Clone, Args)]
+pub struct Wanted {
     /// A built-in suite, a suite file (.toml), a plan (.json), or a fio job file.
     #[arg(value_name = "SUITE|SUITE.toml|PLAN.json|JOBS.fio")]
-    pub suite: String,
+    suite: String,
 
     /// Where to run.
-    #[arg(long = "on", value_enum, default_value_t = On::Model, value_name = "BENCH")]
-    pub on: On,
+    #[arg(long = "on", value_parser = benches(), default_value = On::Model.name(), value_name = "BENCH")]
+    on: On,
 
     /// Run only this subject, by name or path; may be repeated. Default: those
     /// of the suite.
     #[arg(long = "subject", value_name = "NAME|PATH")]
-    pub subjects: Vec<String>,
+    subjects: Vec<String>,
 
     /// Use this disk. On the model a preset by name or path: once for every
     /// member, or once per member in order; default: those of the suite. On
     /// real machines a device, once per member: best by a name that stays the
     /// same, as those in /dev/disk/by-id.
     #[arg(long = "disk", value_name = "PRESET|DEVICE")]
-    pub disks: Vec<String>,
+    disks: Vec<String>,
 
     /// The parameter set of the disk models. `all` runs each set that the disks have:
     /// the first gives the figure, the others give the band around it.
-    #[arg(long, value_name = "strict|joint|all", default_value = "all")]
-    pub fit: String,
+    #[arg(long, value_name = "strict|joint|all", default_value = ALL_FITS)]
+    fit: String,
 
     /// The number from which everything random is drawn, 0 to 2^64-1. The same seed
     /// gives the same rows, byte by byte.
@@ -53,28 +53,27 @@ pub struct Asked {
         value_parser = seed,
         allow_negative_numbers = true
     )]
-    pub seed: u64,
+    seed: u64,
 
     /// The number of the draw, for a suite that draws its subjects and jobs by chance,
     /// 0 to 2^64-1. Another number gives other subjects and jobs. Default: 1. Other
     /// suites take no such number.
     #[arg(long, value_name = "N", value_parser = draw, allow_negative_numbers = true)]
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub draw: Option<u64>,
+    draw: Option<u64>,
 
     /// Leave out a feature of the model; may be repeated.
     #[arg(long = "without", value_name = "FEATURE", value_parser = features())]
-    pub without: Vec<String>,
+    without: Vec<String>,
 
     /// Model the subjects on this host, by name (`raidlab subjects --hosts`) or
     /// path, not on their own.
     #[arg(long, value_name = "NAME|PATH")]
-    pub model_host: Option<String>,
+    model_host: Option<String>,
 
     /// A first look: only the first parameter set, and no job that ends by
     /// time runs longer than 6 s of virtual time. Noisier, and without a band.
     #[arg(long)]
-    pub quick: bool,
+    quick: bool,
 
     /// Let the suite or job file use this option of fio's although it does more
     /// than shape the load: `exec_prerun` runs a command, `write_bw_log` writes
@@ -83,34 +82,99 @@ pub struct Asked {
     /// variable's value from the environment put in, '${NAME}=VALUE' this one.
     /// May be repeated. Read the file first: fio runs as root on real machines.
     #[arg(long = "allow-fio", value_name = "OPTION")]
-    #[serde(default)]
-    pub allow_fio: Vec<String>,
+    allow_fio: Vec<String>,
 
     #[command(flatten)]
-    pub host: HostAsked,
+    host: HostWanted,
 
     #[command(flatten)]
-    pub kernel: KernelAsked,
+    kernel: KernelWanted,
+}
+
+/// What is asked of real machines alone.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = REAL)]
+struct HostWanted {
+    /// A machine behind ssh, `root@store1`; may be repeated. All of them use
+    /// disks of the same names. Default: this machine.
+    #[arg(long = "machine", value_name = "DESTINATION")]
+    machines: Vec<String>,
+
+    /// Machines with their own disks, from a file with `[[machine]]` tables.
+    #[arg(long, value_name = "FILE.toml", conflicts_with = "machines")]
+    machine_file: Option<PathBuf>,
+
+    /// A command to put before every command on machines behind ssh, such as `sudo -n`.
+    #[arg(long, value_name = "WORDS")]
+    elevate: Option<String>,
+
+    /// Without --disk: loop devices of this size, on sparse files, for a trial.
+    #[arg(long, value_name = "SIZE")]
+    trial_size: Option<String>,
+
+    /// The folder for the trial's files.
+    #[arg(long, value_name = "FOLDER", default_value = TRIAL_FOLDER)]
+    trial_folder: PathBuf,
+
+    /// Use disks that hold file systems, arrays or partition tables which
+    /// nobody uses now. They are lost.
+    #[arg(long)]
+    wipe_signatures: bool,
+
+    /// Measure everything this many times, whatever the suite says.
+    #[arg(long, value_name = "N")]
+    repetitions: Option<NonZero<u32>>,
+}
+
+/// What is asked of the kernel bench alone.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = KERNEL)]
+struct KernelWanted {
+    /// The kernel, as `raidlab kernel status` calls it. Default: the newest; one
+    /// with OpenZFS if a subject is a pool, one without it otherwise.
+    #[arg(long, value_name = "NAME")]
+    kernel: Option<String>,
+
+    /// Use this much of each disk, its outermost part, or all of it (`whole`). A rebuild
+    /// or a fill really moves all of these bytes, at one to two gigabytes in a second of
+    /// real time: seconds for 4 GiB, about an hour for 4 TB.
+    #[arg(long, value_name = "SIZE|whole", default_value = MEMBER_SIZE)]
+    member_size: String,
+
+    /// The guest's memory: what a file system's cache can take of.
+    #[arg(long, value_name = "SIZE", default_value = GUEST_MEMORY)]
+    memory: String,
+
+    /// Virtual time of a system call in the guest, nanoseconds.
+    #[arg(long, value_name = "NS", default_value_t = CALL_COST_NS)]
+    call_cost: u32,
+
+    /// Something happens to a disk: its place among the members, the virtual
+    /// time, and `dies`, `hangs` or `returns`: `1:40s:dies`; or sectors go bad:
+    /// `1:40s:unreadable=1g+64k` (until they are written), `unreadable-for-good`,
+    /// `unwritable`. May be repeated.
+    #[arg(long = "disk-fault", value_name = "DISK:TIME:WHAT")]
+    faults: Vec<String>,
 }
 
 /// How it is done here, of `run` and of `resume`: it changes no row.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = None::<&'static str>)]
-pub struct Here {
+pub struct Manner {
     /// Experiments at the same time; the output does not depend on it.
     /// Default: one for each processor; on the kernel bench as far as the memory
     /// goes.
     #[arg(long, value_name = "N", value_parser = count, allow_negative_numbers = true)]
-    pub threads: Option<NonZero<u16>>,
+    threads: Option<NonZero<u16>>,
 
     /// Do not ask before data on the disks are lost.
     #[arg(long, help_heading = REAL)]
-    pub yes: bool,
+    yes: bool,
 
     /// Let a subject's file name the target that is written to: this export,
     /// nbd://HOST/NAME, and no other; may be repeated.
     #[arg(long = "allow-target", help_heading = REAL, value_name = "URI")]
-    pub allowed_targets: Vec<String>,
+    allowed_targets: Vec<String>,
 
     /// After so many seconds of real time without a sign of life the guest counts as
     /// stuck, and the experiment ends with an error.
@@ -121,18 +185,21 @@ pub struct Here {
         default_value_t = 60,
         value_parser = clap::value_parser!(u64).range(1..)
     )]
-    pub patience: u64,
+    patience: u64,
 
     /// What the disks hold stays in this machine's memory up to this size, for all
     /// experiments of the run together; what is more goes into a file. Default: three
     /// quarters of what is available, less what the guests need.
     #[arg(long, help_heading = KERNEL, value_name = "SIZE")]
-    pub storage_memory: Option<String>,
+    storage_memory: Option<String>,
 
     /// The folder for that file, which has no name in it. It should not be in memory
     /// itself.
     #[arg(long, help_heading = KERNEL, value_name = "FOLDER", default_value = TRIAL_FOLDER)]
-    pub storage_folder: PathBuf,
+    storage_folder: PathBuf,
+
+    #[command(flatten)]
+    pub(super) outputs: Outputs,
 }
 
 /// Where a run's results go, of `run` and of `resume`.
@@ -141,27 +208,86 @@ pub struct Here {
 pub struct Outputs {
     /// The file that keeps the rows; made if it is not there.
     #[arg(long, value_name = "FILE", default_value = STORE)]
-    pub store: PathBuf,
+    pub(super) store: PathBuf,
 
     /// The HTML report; an older one is replaced when the new one is whole.
     #[arg(long, value_name = "FILE", default_value = "raidlab-report.html")]
-    pub report: PathBuf,
+    pub(super) report: PathBuf,
 
     /// Write no HTML report.
     #[arg(long, conflicts_with = "report")]
-    pub no_report: bool,
+    pub(super) no_report: bool,
 
     /// Print one JSON object per measurement on standard output, and nothing else
     /// there; progress and paths go to standard error.
     #[arg(long)]
-    pub json: bool,
+    pub(super) json: bool,
 
     /// Write every command of every disk, with its virtual times, into this folder: a
     /// file of comma-separated values for each experiment. The model leaves out
     /// commands that it skips where nothing changes for hours; with `--without leaps`
     /// it skips none. Real machines write no such files.
     #[arg(long, value_name = "FOLDER")]
-    pub disk_commands: Option<PathBuf>,
+    disk_commands: Option<PathBuf>,
+}
+
+impl Wanted {
+    /// The same for a run.
+    pub fn asked(self) -> Asked {
+        let (host, kernel) = (self.host, self.kernel);
+        Asked {
+            suite: self.suite,
+            on: self.on,
+            subjects: self.subjects,
+            disks: self.disks,
+            fit: self.fit,
+            seed: self.seed,
+            draw: self.draw,
+            without: self.without,
+            model_host: self.model_host,
+            quick: self.quick,
+            allow_fio: self.allow_fio,
+            host: HostAsked {
+                machines: host.machines,
+                machine_file: host.machine_file,
+                elevate: host.elevate,
+                trial_size: host.trial_size,
+                trial_folder: host.trial_folder,
+                wipe_signatures: host.wipe_signatures,
+                repetitions: host.repetitions,
+            },
+            kernel: KernelAsked {
+                kernel: kernel.kernel,
+                member_size: kernel.member_size,
+                memory: kernel.memory,
+                call_cost: kernel.call_cost,
+                faults: kernel.faults,
+            },
+        }
+    }
+}
+
+impl Manner {
+    /// The file that keeps the rows.
+    pub fn store(&self) -> &Path {
+        &self.outputs.store
+    }
+
+    /// The same for a run.
+    pub fn here(&self, dry_run: bool) -> Here {
+        let own = self.clone();
+        Here {
+            threads: own.threads,
+            yes: own.yes,
+            allowed_targets: own.allowed_targets,
+            patience: own.patience,
+            storage_memory: own.storage_memory,
+            storage_folder: own.storage_folder,
+            store: own.outputs.store,
+            disk_commands: own.outputs.disk_commands,
+            dry_run,
+        }
+    }
 }
 
 /// A seed out of its digits.
@@ -171,7 +297,7 @@ pub fn seed(text: &str) -> Result<u64, String> {
 }
 
 /// The number of a draw out of its digits.
-pub fn draw(text: &str) -> Result<u64, String> {
+fn draw(text: &str) -> Result<u64, String> {
     text.parse()
         .map_err(|_| format!("a draw is a whole number from 0 to {}", u64::MAX))
 }
@@ -182,97 +308,39 @@ pub fn count(text: &str) -> Result<NonZero<u16>, String> {
         .map_err(|_| format!("this is a whole number from 1 to {}", u16::MAX))
 }
 
-/// The benches that an option is for, where it is not for all of them.
-const FOR: [(&str, &[On]); 15] = [
-    ("--without", &[On::Model]),
-    ("--model-host", &[On::Model]),
-    ("--fit", &[On::Model, On::Kernel]),
-    ("--quick", &[On::Model, On::Kernel]),
-    ("--kernel", &[On::Kernel]),
-    ("--member-size", &[On::Kernel]),
-    ("--memory", &[On::Kernel]),
-    ("--call-cost", &[On::Kernel]),
-    ("--disk-fault", &[On::Kernel]),
-    ("--machine", &[On::Host]),
-    ("--machine-file", &[On::Host]),
-    ("--elevate", &[On::Host]),
-    ("--trial-size", &[On::Host]),
-    ("--trial-folder", &[On::Host]),
-    ("--wipe-signatures", &[On::Host]),
-];
-
-impl Asked {
-    /// The options that differ from the plain command on the same suite.
-    pub fn options(&self) -> Vec<String> {
-        let plain = match Cli::try_parse_from(["raidlab", "run", &self.suite]) {
-            Ok(Cli {
-                command: Command::Run(arguments),
-            }) => serde_json::to_value(arguments.asked()),
-            _ => return Vec::new(),
-        };
-        let mut names = Vec::new();
-        if let (Ok(plain), Ok(given)) = (plain, serde_json::to_value(self)) {
-            differing(&plain, &given, &mut names);
-        }
-        names
-    }
-
-    /// Refuses what would do nothing on the bench that is asked for.
-    ///
-    /// # Errors
-    /// With the first such option.
-    pub fn check(&self) -> Result<(), Failure> {
-        let given = self.options();
-        let idle = FOR.iter().find(|(name, benches)| {
-            !benches.contains(&self.on) && given.iter().any(|one| one == name)
-        });
-        let Some((option, benches)) = idle else {
-            return Ok(());
-        };
-        let name = |bench: &On| {
-            bench
-                .to_possible_value()
-                .map_or_else(String::new, |it| it.get_name().to_owned())
-        };
-        let words = format!("`{option}` does nothing on the {} bench", name(&self.on));
-        let on: Vec<String> = benches
-            .iter()
-            .map(|bench| format!("`--on {}`", name(bench)))
-            .collect();
-        Err(Failure::words(Kind::Usage, words)
-            .help(format!("it is for {}; leave it out", on.join(" and "))))
-    }
+/// The benches, each with what it is.
+fn benches() -> impl TypedValueParser<Value = On> {
+    let values = On::ALL.map(|(_, name, what)| PossibleValue::new(name).help(what));
+    // One of these names is what the parser lets through.
+    PossibleValuesParser::new(values).map(|given| {
+        let mut all = On::ALL.into_iter();
+        all.find(|(_, name, _)| *name == given)
+            .map_or(On::Model, |(bench, ..)| bench)
+    })
 }
 
-/// The names of the fields that differ, as options.
-fn differing(plain: &serde_json::Value, given: &serde_json::Value, names: &mut Vec<String>) {
-    let (Some(plain), Some(given)) = (plain.as_object(), given.as_object()) else {
-        return;
-    };
-    for (name, value) in given {
-        let usual = plain.get(name).unwrap_or(&serde_json::Value::Null);
-        if value.is_object() {
-            differing(usual, value, names);
-        } else if value != usual {
-            // What may be repeated has the plural's name.
-            let single = match name.as_str() {
-                "faults" => "disk-fault",
-                name if value.is_array() => name.trim_end_matches('s'),
-                name => name,
-            };
-            names.push(format!("--{}", single.replace('_', "-")));
-        }
-    }
+/// The names for `--without`, each with what the bench does then.
+pub fn features() -> PossibleValuesParser {
+    Ablation::all()
+        .into_iter()
+        .map(|(name, what)| PossibleValue::new(name).help(what))
+        .collect::<Vec<_>>()
+        .into()
 }
 
-/// The benches.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum On {
-    /// Modelled disks in virtual time.
-    Model,
-    /// The real Linux kernel over modelled disks, in virtual time.
-    Kernel,
-    /// Real machines with real disks, this one or others behind ssh.
-    Host,
+#[cfg(test)]
+mod tests {
+    use crate::cli::{Cli, Command};
+    use clap::Parser;
+    use raidlab_runs::Asked;
+
+    #[test]
+    fn the_plain_command_asks_for_what_a_plan_takes_for_plain() {
+        let Ok(Command::Run(arguments)) =
+            Cli::try_parse_from(["raidlab", "run", "quick"]).map(|cli| cli.command)
+        else {
+            panic!("a command line of a run");
+        };
+        assert_eq!(arguments.asked(), Asked::of("quick"));
+    }
 }

@@ -1,26 +1,32 @@
 //! The live display: a bar for each experiment with its virtual clock, on
-//! standard error. Where that is no terminal, nothing is shown.
+//! standard error, and rows as lines of JSON on standard output. Where standard error is
+//! no terminal, there are no bars.
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use raidlab_lab::{Experiment, PlannedStep, Progress};
+use raidlab_runs::{KeepError, Watcher};
+use raidlab_store::{Measurement, to_json_line};
 use raidlab_units::Nanos;
+use std::io::{self, Write};
 
 /// How a bar looks.
 const TEMPLATE: &str = "{prefix:.bold} {bar:20} {pos:>3}/{len} steps  {msg}";
 
-/// A bar for each experiment.
-pub struct Display {
+/// A bar for each experiment, and what is printed.
+pub struct Shown {
     all: MultiProgress,
     bars: Vec<ProgressBar>,
     /// The steps of each experiment in a word or two.
     steps: Vec<Vec<String>>,
     /// What kind of time it is.
     clock: &'static str,
+    /// Whether lines of JSON are printed; no more once the reader has gone.
+    json: bool,
 }
 
-impl Display {
+impl Shown {
     /// Bars that stand at the beginning.
-    pub fn new(experiments: &[Experiment]) -> Self {
+    pub fn new(experiments: &[Experiment], json: bool) -> Self {
         let labels: Vec<String> = experiments.iter().map(label).collect();
         let width = labels.iter().map(String::len).max().unwrap_or_default();
         let all = MultiProgress::new();
@@ -35,6 +41,7 @@ impl Display {
             bar
         };
         Self {
+            json,
             bars: experiments.iter().zip(&labels).map(bar).collect(),
             steps: experiments
                 .iter()
@@ -49,8 +56,15 @@ impl Display {
         }
     }
 
-    /// An experiment got on.
-    pub fn progress(&self, experiment: usize, progress: Progress) {
+    /// Takes the bars away.
+    pub fn clear(&self) {
+        // A terminal that has gone needs no clearing.
+        self.all.clear().ok();
+    }
+}
+
+impl Watcher for Shown {
+    fn progress(&mut self, experiment: usize, progress: Progress) {
         let (Some(bar), Some(steps)) = (self.bars.get(experiment), self.steps.get(experiment))
         else {
             return;
@@ -63,15 +77,21 @@ impl Display {
         }
     }
 
-    /// Prints something while no bar is drawn.
-    pub fn aside<T>(&self, print: impl FnOnce() -> T) -> T {
-        self.all.suspend(print)
-    }
-
-    /// Takes the bars away.
-    pub fn clear(&self) {
-        // A terminal that has gone needs no clearing.
-        self.all.clear().ok();
+    fn row(&mut self, row: &Measurement) -> Result<(), KeepError> {
+        if !self.json {
+            return Ok(());
+        }
+        let line = to_json_line(row)?;
+        let printed = self.all.suspend(|| {
+            let mut stdout = io::stdout().lock();
+            writeln!(stdout, "{line}").and_then(|()| stdout.flush())
+        });
+        match printed {
+            // The store wants the other rows all the same.
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => self.json = false,
+            printed => printed.map_err(KeepError::Print)?,
+        }
+        Ok(())
     }
 }
 

@@ -164,8 +164,8 @@ impl Assembling {
     /// # Errors
     /// When it cannot be used.
     pub(super) fn file(&self, path: &Path) -> Result<Served, Failure> {
-        let export = FileExport::start(Arc::new(self.open(path)?), self.driver())
-            .map_err(|error| Failure::new(Kind::Run, error))?;
+        let export =
+            FileExport::start(Arc::new(self.open(path)?), self.driver()).map_err(Failure::run)?;
         Ok(Served::Other(Arc::new(export)))
     }
 
@@ -282,9 +282,7 @@ impl Assembling {
         let full = assembled.assembly.array.name.clone();
         let name = full.rsplit(':').next().unwrap_or_default();
         let name = if name.is_empty() { "array" } else { name }.to_owned();
-        let export = nest
-            .start_top(assembled)
-            .map_err(|error| Failure::new(Kind::Run, error))?;
+        let export = nest.start_top(assembled).map_err(Failure::run)?;
         for warning in export.status().map(|it| it.warnings).unwrap_or_default() {
             output::say(&format!("warning: {warning}"));
         }
@@ -399,9 +397,7 @@ impl Source<'_> {
     pub(super) fn start(&self) -> Result<Served, Failure> {
         let preset = presets::load(self.preset)?;
         let set = disks::set(&preset, self.set)?;
-        let parameters = preset
-            .parameters(&set)
-            .map_err(|error| Failure::new(Kind::Input, error))?;
+        let parameters = preset.parameters(&set).map_err(Failure::input)?;
         let storage = match self.storage {
             None => DiskStorage::Memory,
             Some(path) => {
@@ -419,7 +415,7 @@ impl Source<'_> {
             queue: QueueRules::SATA,
             storage,
         })
-        .map_err(|error| Failure::new(Kind::Run, error))?;
+        .map_err(Failure::run)?;
         Ok(Served::Disk(Arc::new(export)))
     }
 }

@@ -1,19 +1,16 @@
 //! From arguments to experiments: which suite, subjects, disks and fits.
 
-use super::Task;
-use super::asked::Asked;
+use crate::asked::{ALL_FITS, Asked, On};
 use crate::failure::{Failure, Kind};
 use crate::notes::remark;
-use crate::{subjects, suites};
+use crate::prepared::Prepared;
+use crate::task::Task;
 use raidlab_disk::Preset;
 use raidlab_lab::catalogue;
-use raidlab_lab::{
-    Choices, Experiment, FIRST_DRAW, Files, Permission, Step, Subject, SubjectKind, Suite,
-};
+use raidlab_lab::{Choices, FIRST_DRAW, Files, Permission, Step, Subject, SubjectKind, Suite};
 use raidlab_model::presets;
 use raidlab_store::AccuracyNote;
 use raidlab_units::Nanos;
-use std::fmt::Write;
 use std::path::Path;
 
 /// What a job file runs on when nothing is said.
@@ -23,35 +20,37 @@ const JOB_FILE_SUBJECT: &str = "md";
 /// How long a job is under `--quick`: a tenth of the usual minute.
 const QUICK: Nanos = Nanos::from_secs(6);
 
-/// A run with everything decided.
-pub struct Prepared {
-    /// The suite, with the disks that were chosen.
-    pub suite: Suite,
-    /// In the order of the rows.
-    pub experiments: Vec<Experiment>,
-    /// What the reader of the results must know.
-    pub remarks: Vec<AccuracyNote>,
-}
+/// The remedy where a suite cannot be loaded.
+pub const SUITES: &str =
+    "`raidlab suites` lists the suites; `raidlab suites mirror-2015 --toml` prints a complete one";
+/// The remedy where a subject cannot be loaded.
+pub const SUBJECTS: &str =
+    "`raidlab subjects` lists the subjects; `raidlab subjects md --toml` prints a complete one";
 
-/// Reads everything and decides.
+/// What every bench begins with: the suite as it is asked for, and its subjects.
 ///
 /// # Errors
 /// When a file is missing or wrong, or names do not go together.
-pub fn prepare(task: &Task) -> Result<Prepared, Failure> {
-    let (asked, files) = (&task.asked, &task.files);
-    let mut suite = load(asked, files)?;
-    if let Some(repetitions) = asked.host.repetitions() {
-        suite.repetitions = repetitions;
-    }
-    let mut subjects = chosen_subjects(&suite, files, &asked.subjects)?;
+pub fn chosen(task: &Task) -> Result<(Suite, Vec<Subject>), Failure> {
+    let suite = load(&task.asked, &task.files)?;
+    let subjects = chosen_subjects(&suite, &task.files, &task.asked.subjects)?;
     task.check_targets(&subjects)?;
+    Ok((suite, subjects))
+}
+
+/// Reads everything and decides, for the model bench.
+///
+/// # Errors
+/// When a file is missing or wrong, or names do not go together.
+pub fn for_model(task: &Task) -> Result<Prepared, Failure> {
+    let (asked, files) = (&task.asked, &task.files);
+    let (mut suite, mut subjects) = chosen(task)?;
     let unmodelled = leave_out_unmodelled(asked, &mut subjects);
     let moved = choose_host(asked, files, &mut subjects)?;
     choose_disks(&mut suite, &asked.disks)?;
     let mut fits = chosen_fits(files, &suite.disks, &asked.fit)?;
     if asked.quick {
         fits.truncate(1);
-        shorten(&mut suite);
     }
     let choices = Choices {
         fits,
@@ -59,13 +58,9 @@ pub fn prepare(task: &Task) -> Result<Prepared, Failure> {
         without: asked.without.clone(),
         ..Choices::default()
     };
-    let mut remarks = remarks(asked, &suite);
+    let mut remarks = remarks(asked, &mut suite);
     remarks.extend(unmodelled);
     remarks.extend(moved);
-    if let Some(words) = foreign_figures(&suite) {
-        suite.published = None;
-        remarks.push(remark("Other disks", words));
-    }
     Ok(Prepared {
         experiments: suite.experiments(&subjects, &choices),
         suite,
@@ -119,11 +114,22 @@ fn is_job_file(name: &str) -> bool {
     extension.map_or_else(|| name.contains('/'), |extension| extension != "toml")
 }
 
-/// The suite that was named.
+/// The suite that was named, as it is asked for.
 ///
 /// # Errors
 /// When there is none of this name, or its file is wrong.
 pub fn load(asked: &Asked, files: &Files) -> Result<Suite, Failure> {
+    let mut suite = named(asked, files)?;
+    if let Some(repetitions) = asked.host.repetitions {
+        suite.repetitions = repetitions.get();
+    }
+    if asked.quick {
+        shorten(&mut suite);
+    }
+    Ok(suite)
+}
+
+fn named(asked: &Asked, files: &Files) -> Result<Suite, Failure> {
     let name = &asked.suite;
     if is_job_file(name) {
         refuse_draw(asked)?;
@@ -139,7 +145,7 @@ pub fn load(asked: &Asked, files: &Files) -> Result<Suite, Failure> {
     }
     let number = asked.draw.unwrap_or(FIRST_DRAW);
     let suite = Suite::load_draw(files, name, number);
-    let suite = suite.map_err(|error| Failure::from(error).or_help(suites::HELP))?;
+    let suite = suite.map_err(|error| Failure::from(error).or_help(SUITES))?;
     if suite.draw.is_none() {
         refuse_draw(asked)?;
     }
@@ -204,7 +210,7 @@ pub fn chosen_subjects(
     for name in named {
         let subject = suite
             .subject_from(files, name)
-            .map_err(|error| Failure::from(error).or_help(subjects::HELP))?;
+            .map_err(|error| Failure::from(error).or_help(SUBJECTS))?;
         if suite.subjects.iter().any(|own| own.steps.is_some()) && subject.steps.is_none() {
             let words = format!(
                 "suite `{}` says of each of its subjects what is done with it; `{}` is none of them",
@@ -272,7 +278,7 @@ pub fn chosen_fits(files: &Files, disks: &[String], asked: &str) -> Result<Vec<S
         })
         .map(str::to_owned)
         .collect();
-    if asked == "all" {
+    if asked == ALL_FITS {
         if common.is_empty() {
             let words = "the disks have no parameter set in common";
             return Err(Failure::words(Kind::Input, words)
@@ -290,7 +296,7 @@ pub fn chosen_fits(files: &Files, disks: &[String], asked: &str) -> Result<Vec<S
 
 /// Lets no job that ends by time run longer than [`QUICK`], on any bench. Jobs
 /// that end by size stay whole: what comes after them relies on what they wrote.
-pub fn shorten(suite: &mut Suite) {
+fn shorten(suite: &mut Suite) {
     let jobs = suite.steps.iter_mut().flat_map(|step| match step {
         Step::Job(job) => std::slice::from_mut(job),
         Step::Rounds(rounds) => rounds.jobs.as_mut_slice(),
@@ -301,21 +307,23 @@ pub fn shorten(suite: &mut Suite) {
     }
 }
 
-/// Figures that were measured on other disks compare with nothing here.
-pub fn foreign_figures(suite: &Suite) -> Option<String> {
-    let published = suite.published.as_ref()?;
-    (published.disks != suite.disks).then(|| {
-        format!(
-            "The published figures are of {}; this run is on {}, so nothing is compared.",
-            published.disks.join(", "),
-            suite.disks.join(", ")
-        )
-    })
-}
-
-/// What the reader must know of the suite and the options.
-pub fn remarks(asked: &Asked, suite: &Suite) -> Vec<AccuracyNote> {
+/// What the reader must know of the suite and the options. Figures that were measured on
+/// other disks compare with nothing here, and are dropped.
+pub fn remarks(asked: &Asked, suite: &mut Suite) -> Vec<AccuracyNote> {
     let mut remarks = Vec::new();
+    let real = asked.on == On::Host;
+    let foreign = |disks: &[String]| real || disks != suite.disks;
+    if let Some(figures) = suite.published.take_if(|it| foreign(&it.disks)) {
+        let here = match real {
+            true => "other disks".to_owned(),
+            false => suite.disks.join(", "),
+        };
+        let statement = format!(
+            "The published figures are of {}; this run is on {here}, so nothing is compared.",
+            figures.disks.join(", ")
+        );
+        remarks.push(remark("Other disks", statement));
+    }
     if let Some(figures) = suite.published.as_ref().filter(|it| it.classes.is_empty()) {
         let statement = format!(
             "{}: {}. Another kernel and another machine measured them; what else differs is said \
@@ -341,74 +349,6 @@ pub fn remarks(asked: &Asked, suite: &Suite) -> Vec<AccuracyNote> {
         remarks.push(remark("An ablation", statement));
     }
     remarks
-}
-
-impl Prepared {
-    /// How many rows of jobs there will be; `None` where a job is not one that is read
-    /// beforehand, whose rows are known once it has run: bonnie++, iozone, or
-    /// options that only a real fio understands.
-    pub fn rows(&self) -> Option<usize> {
-        let mut jobs = self.experiments.iter().flat_map(Experiment::jobs);
-        jobs.try_fold(0, |rows, job| {
-            job.work.group().ok()?;
-            Some(rows + job.operations().len())
-        })
-    }
-
-    /// Whether a subject is a real system that no model stands for.
-    pub fn needs_real_systems(&self) -> bool {
-        let mut kinds = self.experiments.iter().map(|one| one.subject.kind);
-        kinds.any(|kind| kind == SubjectKind::System)
-    }
-
-    /// How many machines there are.
-    pub fn machines(&self) -> usize {
-        let hosts = self.experiments.iter().map(|one| one.host.as_str());
-        hosts.collect::<std::collections::BTreeSet<_>>().len()
-    }
-
-    /// An experiment in a word or two: `md, strict`.
-    pub fn label(&self, index: usize) -> String {
-        let found = self.experiments.get(index);
-        found.map_or_else(String::new, |one| one.label(self.suite.repetitions))
-    }
-
-    /// The parameter sets, in order.
-    fn fits(&self) -> Vec<&str> {
-        let mut fits: Vec<&str> = Vec::new();
-        for experiment in &self.experiments {
-            if !fits.contains(&experiment.fit.as_str()) {
-                fits.push(&experiment.fit);
-            }
-        }
-        fits
-    }
-
-    /// What would be done, in words. Fits differ in numbers only, so each
-    /// subject is shown once.
-    pub fn plan(&self) -> String {
-        let fits = self.fits();
-        let mut text = String::new();
-        for experiment in &self.experiments {
-            if Some(&experiment.fit.as_str()) == fits.first() {
-                let _ = writeln!(text, "{}", experiment.plan());
-            }
-        }
-        let mut rows = self.rows().map_or_else(
-            || "rows as the programs report".to_owned(),
-            |rows| format!("{rows} rows"),
-        );
-        if self.experiments.iter().any(Experiment::may_sync) {
-            rows += ", and those of what the arrays do in the background";
-        }
-        let _ = writeln!(
-            text,
-            "{} experiments with the parameter sets {}; {rows}; nothing was run or written",
-            self.experiments.len(),
-            fits.join(", "),
-        );
-        text
-    }
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
 //! What is said of a run that did not go to its end: how many rows are kept, and the
 //! commands that show them and that go on.
 
-use super::prepare::Prepared;
 use crate::failure::{Failure, Kind};
 use crate::notes::STORE;
+use crate::prepared::Prepared;
 use crate::typed;
 use raidlab_lab::{BenchError, RunEnd};
 use raidlab_store::text::visible_path;

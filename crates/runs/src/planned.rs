@@ -1,43 +1,33 @@
 //! Plans of runs: made, written to files, read from there and from the store, and
 //! compared with what there is now.
 
-use super::Task;
-use super::asked::{Asked, On};
-use super::prepare::Prepared;
+use crate::asked::{Asked, On};
 use crate::failure::{Failure, Kind};
+use crate::front::Front;
 use crate::notes;
-use crate::output;
+use crate::prepared::Prepared;
 use raidlab_lab::plan::{Listed, PLAN_SCHEMA, PlanError, sha256_of};
-use raidlab_lab::{Experiment, Plan, files};
-use raidlab_store::output::Format;
-use raidlab_store::{RunId, RunSummary, Store};
+use raidlab_lab::{Files, Plan, files};
+use raidlab_store::{RunSummary, Store};
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-
-/// A run that has begun.
-pub struct Begun {
-    /// The run's number in the store.
-    pub id: RunId,
-    /// The run's name: when it began, and its suite.
-    pub name: String,
-}
 
 /// A plan's file is no longer than this: the data files of a suite take a few hundred
 /// kibibytes.
 const LONGEST: u64 = 64 << 20;
 
 /// The plan of what is to be done.
-pub fn of(task: &Task, prepared: &Prepared) -> Plan<Asked> {
+pub fn of(asked: &Asked, files: &Files, prepared: &Prepared) -> Plan<Asked> {
     Plan {
         schema: PLAN_SCHEMA,
         // Also where nobody said which draw.
         asked: Asked {
             draw: prepared.suite.draw,
-            ..task.asked.clone()
+            ..asked.clone()
         },
         experiments: listed(prepared),
-        files: task.files.texts(),
+        files: files.texts(),
     }
 }
 
@@ -47,36 +37,6 @@ fn listed(prepared: &Prepared) -> Vec<Listed> {
     experiments
         .map(|one| Listed::new(one, repetitions))
         .collect()
-}
-
-impl Task {
-    /// Whether this experiment is to be done: where there is a plan, one of the plan's.
-    pub fn plans(&self, experiment: &Experiment, repetitions: u32) -> bool {
-        self.planned.as_ref().is_none_or(|plan| {
-            let label = experiment.label(repetitions);
-            plan.experiments.iter().any(|one| one.label == label)
-        })
-    }
-}
-
-/// A plan that has no form as text; its parts are plain words and numbers.
-pub fn unwritten(error: PlanError) -> Failure {
-    Failure::new(Kind::Run, error)
-}
-
-/// Writes a plan for people and for `raidlab run`.
-///
-/// # Errors
-/// When the file cannot be written.
-pub fn write(plan: &Plan<Asked>, path: &Path) -> Result<(), Failure> {
-    let text = plan.pretty().map_err(unwritten)?;
-    output::write_or_print(path, Format::Plan, format!("{text}\n").as_bytes())?;
-    output::say(&format!(
-        "plan of {} experiments, SHA-256 {}",
-        plan.experiments.len(),
-        plan.sha256().map_err(unwritten)?
-    ));
-    Ok(())
 }
 
 /// The plan in the file that stands in the place of a suite, if it is one.
@@ -147,7 +107,11 @@ fn read(name: &str, text: &str) -> Result<Plan<Asked>, Failure> {
 ///
 /// # Errors
 /// When there is none, or it is of another version.
-pub fn from_store(store: &Path, run: &RunSummary) -> Result<Plan<Asked>, Failure> {
+pub fn from_store(
+    store: &Path,
+    run: &RunSummary,
+    front: &dyn Front,
+) -> Result<Plan<Asked>, Failure> {
     let name = &run.run.name;
     let Some(kept) = Store::open_existing(store)?.plan(run.id)? else {
         let words = format!(
@@ -165,7 +129,7 @@ pub fn from_store(store: &Path, run: &RunSummary) -> Result<Plan<Asked>, Failure
             } else {
                 "is gone"
             };
-            output::say(&format!(
+            front.say(&format!(
                 "{file} {is}: the run goes on with what it was planned with"
             ));
         }
@@ -186,7 +150,7 @@ fn now(file: &str) -> Option<String> {
 ///
 /// # Errors
 /// When the store cannot be read or written.
-pub fn go_on(run: &RunSummary, store: &mut Store) -> Result<Begun, Failure> {
+pub fn go_on(run: &RunSummary, store: &mut Store, front: &dyn Front) -> Result<(), Failure> {
     let own = program();
     let other = store.plan(run.id)?.is_some_and(|kept| kept.program != own);
     if other {
@@ -195,15 +159,12 @@ pub fn go_on(run: &RunSummary, store: &mut Store) -> Result<Begun, Failure> {
              the rows of experiments that had not come to their end are of the latter."
         );
         let note = notes::remark("Another build", statement);
-        output::say(&format!("warning: {}", note.statement));
+        front.say(&format!("warning: {}", note.statement));
         if !store.notes(run.id)?.contains(&note) {
             store.add_notes(run.id, &[note])?;
         }
     }
-    Ok(Begun {
-        id: run.id,
-        name: run.run.name.clone(),
-    })
+    Ok(())
 }
 
 /// Refuses to mix two runs: what this raidlab makes of the plan must be what was
@@ -211,10 +172,7 @@ pub fn go_on(run: &RunSummary, store: &mut Store) -> Result<Begun, Failure> {
 ///
 /// # Errors
 /// With the first experiment that is another one.
-pub fn check(task: &Task, prepared: &Prepared) -> Result<(), Failure> {
-    let Some(plan) = &task.planned else {
-        return Ok(());
-    };
+pub fn check(plan: &Plan<Asked>, prepared: &Prepared) -> Result<(), Failure> {
     let own = listed(prepared);
     if own == plan.experiments {
         return Ok(());

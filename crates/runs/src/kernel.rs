@@ -4,13 +4,12 @@
 //! The guest gets what was asked for and the texts of the files, as a plan has them, and
 //! makes the same experiments of them.
 
-use super::asked::{Asked, Here};
-use super::asked_of_benches::KernelAsked;
-use super::prepare::{self, Prepared};
-use super::{Task, threads};
+use crate::asked::{Asked, Here, KernelAsked};
 use crate::failure::{Failure, Kind};
-use crate::notes;
-use crate::output;
+use crate::notes::remark;
+use crate::prepare;
+use crate::prepared::{self, Prepared, possible};
+use crate::task::{Task, threads};
 use raidlab_guest::{Archive, Node};
 use raidlab_kernel::{
     KernelBench, Obstacle, Room, Settings, Storage, WrongFault, agent, check_faults,
@@ -22,6 +21,7 @@ use raidlab_uml::{Cache, CacheError, Kernel, Packages, image};
 use raidlab_units::{Bytes, parse_bytes};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,19 +34,19 @@ const DESCRIPTION: &str = "/raidlab/experiment.json";
 /// of a suite's text move nothing else there.
 const DESCRIPTION_SLOT: usize = 1 << 20;
 
-/// The bench with all that is to be done on it.
-pub struct KernelRun {
-    /// The bench.
-    pub bench: KernelBench,
-    /// The experiments.
-    pub prepared: Prepared,
-    /// How many of them at the same time.
-    pub threads: usize,
+impl prepared::Obstacle for Obstacle {
+    fn remedy(&self) -> Option<&'static str> {
+        self.help()
+    }
+
+    fn is_curable(&self) -> bool {
+        false
+    }
 }
 
 /// What the guest is to run.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Description {
+struct Description {
     /// What was asked for.
     asked: Asked,
     /// The texts of all files.
@@ -57,18 +57,16 @@ pub struct Description {
     label: String,
 }
 
-/// Looks for the kernel and decides what is run.
+/// Looks for the kernel and decides what is run, and how many at the same time.
 ///
 /// # Errors
 /// When no kernel is built, a file is wrong, or nothing is left to run.
-pub fn prepare(task: &Task) -> Result<KernelRun, Failure> {
+pub fn prepare(task: &Task) -> Result<(KernelBench, Prepared, usize), Failure> {
     let (asked, files) = (&task.asked, &task.files);
     let own = &asked.kernel;
-    let mut suite = load(asked, files)?;
-    let subjects = prepare::chosen_subjects(&suite, files, &asked.subjects)?;
-    task.check_targets(&subjects)?;
+    let (mut suite, subjects) = prepare::chosen(task)?;
     let with_zfs = subjects.iter().any(raidlab_kernel::wants_openzfs);
-    let kernel = chosen(own.kernel.as_deref(), with_zfs, task.dry_run)?;
+    let kernel = chosen(task, with_zfs)?;
     let settings = settings(task)?;
     prepare::choose_disks(&mut suite, &asked.disks)?;
     let mut fits = prepare::chosen_fits(files, &suite.disks, &asked.fit)?;
@@ -80,7 +78,7 @@ pub fn prepare(task: &Task) -> Result<KernelRun, Failure> {
         disks: suite.disks.clone(),
     };
     let all = experiments(asked, &suite, &subjects, fits, host);
-    let mut remarks = prepare::remarks(asked, &suite);
+    let mut remarks = prepare::remarks(asked, &mut suite);
     remarks.extend(faults(own, &all, &settings)?);
     let whole = |region: &Region| region.size.is_none();
     if let Some(member) = settings.member
@@ -90,15 +88,11 @@ pub fn prepare(task: &Task) -> Result<KernelRun, Failure> {
             "Members are the outermost {member} of their disks: the arm travels less than over \
              whole ones, so random access is faster. `--member-size` changes that."
         );
-        remarks.push(notes::remark("A part of the disks", statement));
+        remarks.push(remark("A part of the disks", statement));
     }
     if let Some(words) = kernel.warning() {
-        output::say(&format!("warning: {words}"));
-        remarks.push(notes::remark("An older kernel", words));
-    }
-    if let Some(words) = prepare::foreign_figures(&suite) {
-        suite.published = None;
-        remarks.push(notes::remark("Other disks", words));
+        task.front.say(&format!("warning: {words}"));
+        remarks.push(remark("An older kernel", words));
     }
     let program = std::env::current_exe().map_err(|source| {
         let error = std::io::Error::other(format!("raidlab's own program is not found: {source}"));
@@ -106,33 +100,24 @@ pub fn prepare(task: &Task) -> Result<KernelRun, Failure> {
     })?;
     let beside = Packages::of(&Cache::of_user()?).root();
     let archive = image(&program, kernel.zfs.is_some(), &beside);
-    let archive = archive.map_err(|error| Failure::new(Kind::Run, error))?;
+    let archive = archive.map_err(Failure::run)?;
     let describe = describe(task, &all, suite.repetitions);
     let (threads, storage) = share(&task.here, settings.memory, all.len())?;
     let bench = KernelBench::new(kernel, archive, settings, storage, describe);
-    let (kept, left_out) = possible(&bench, all, task, &suite)?;
-    for line in left_out {
-        remarks.push(notes::remark("Left out", line));
-    }
-    Ok(KernelRun {
-        bench,
-        prepared: Prepared {
-            suite,
-            experiments: kept,
-            remarks,
-        },
-        threads,
-    })
+    let prepared = possible(task, suite, all, remarks, |one| bench.obstacle(one))?;
+    Ok((bench, prepared, threads))
 }
 
 /// The kernel of that name, or the one that suits; a newcomer who has none is offered to
 /// build it.
-fn chosen(name: Option<&str>, with_zfs: bool, dry_run: bool) -> Result<Kernel, Failure> {
+fn chosen(task: &Task, with_zfs: bool) -> Result<Kernel, Failure> {
     let cache = Cache::of_user()?;
+    let (name, dry_run) = (task.asked.kernel.kernel.as_deref(), task.here.dry_run);
     match cache.choose(name, with_zfs) {
         Err(CacheError::NotBuilt { name: None, known }) if known.is_empty() && !dry_run => {
             let error = CacheError::NotBuilt { name: None, known };
-            crate::kernel::offer(&cache, with_zfs)?.ok_or_else(|| error.into())
+            let built = task.front.offer_kernel(&cache, with_zfs)?;
+            built.ok_or_else(|| error.into())
         }
         chosen => Ok(chosen?),
     }
@@ -150,7 +135,7 @@ fn faults(
         Failure::new(Kind::Usage, error).help(help)
     })?;
     let words = faults_in_words(&own.faults, &spared);
-    Ok((!own.faults.is_empty()).then(|| notes::remark("Faults of disks", words)))
+    Ok((!own.faults.is_empty()).then(|| remark("Faults of disks", words)))
 }
 
 /// How the guests are to be.
@@ -170,7 +155,7 @@ fn settings(task: &Task) -> Result<Settings, Failure> {
             .map(|text| scheduled_fault(text))
             .collect::<Result<_, _>>()
             .map_err(|error| Failure::new(Kind::Usage, error).help(WrongFault::REMEDY))?,
-        commands: task.outputs.disk_commands.clone(),
+        commands: task.here.disk_commands.clone(),
         files: Arc::clone(&task.files),
         ..Settings::default()
     })
@@ -180,7 +165,7 @@ fn settings(task: &Task) -> Result<Settings, Failure> {
 fn share(here: &Here, memory: Bytes, experiments: usize) -> Result<(usize, Storage), Failure> {
     let wanted = threads(here.threads).min(experiments.max(1));
     let room = Room::of_this_machine(memory, wanted);
-    let room = room.map_err(|error| Failure::new(Kind::Run, error))?;
+    let room = room.map_err(Failure::run)?;
     let guests = match here.threads {
         Some(_) => wanted,
         None => room.guests,
@@ -197,69 +182,10 @@ fn share(here: &Here, memory: Bytes, experiments: usize) -> Result<(usize, Stora
     Ok((guests, Storage::new(budget, &here.storage_folder)))
 }
 
-/// Those of `all` that `bench` can run, and a line for every subject that it
-/// cannot. A subject that was asked for by name, or that is in the plan, is an error
-/// instead, and so is a suite of which nothing is left.
-fn possible(
-    bench: &KernelBench,
-    all: Vec<Experiment>,
-    task: &Task,
-    suite: &Suite,
-) -> Result<(Vec<Experiment>, Vec<String>), Failure> {
-    let mut kept = Vec::new();
-    let mut left_out: Vec<String> = Vec::new();
-    for experiment in all {
-        if !task.plans(&experiment, suite.repetitions) {
-            continue;
-        }
-        match bench.obstacle(&experiment) {
-            Ok(()) => kept.push(experiment),
-            Err(obstacle) if task.asked.subjects.is_empty() && task.planned.is_none() => {
-                let line = format!("{}: {obstacle}", experiment.subject.name);
-                if !left_out.contains(&line) {
-                    left_out.push(line);
-                }
-            }
-            Err(obstacle) => return Err(refused(&experiment, obstacle)),
-        }
-    }
-    if kept.is_empty() && task.planned.is_none() {
-        let words = format!("nothing of suite `{}` can run on this kernel", suite.name);
-        return Err(Failure::words(Kind::Run, words).help(left_out.join("\n      ")));
-    }
-    Ok((kept, left_out))
-}
-
-fn refused(experiment: &Experiment, obstacle: Obstacle) -> Failure {
-    #[derive(Debug, thiserror::Error)]
-    #[error("subject `{subject}` cannot run")]
-    struct Refused {
-        subject: String,
-        #[source]
-        source: Obstacle,
-    }
-    let help = obstacle.help().unwrap_or("name another with --subject");
-    let subject = experiment.subject.name.clone();
-    let source = obstacle;
-    Failure::new(Kind::Run, Refused { subject, source }).help(help)
-}
-
 fn size(option: &str, text: &str) -> Result<Bytes, Failure> {
     parse_bytes(text).map_err(|error| {
         Failure::new(Kind::Usage, error).help(format!("{option} takes `512m` or `4g`"))
     })
-}
-
-/// The suite as it is asked for.
-fn load(asked: &Asked, files: &Files) -> Result<Suite, Failure> {
-    let mut suite = prepare::load(asked, files)?;
-    if let Some(repetitions) = asked.host.repetitions() {
-        suite.repetitions = repetitions;
-    }
-    if asked.quick {
-        prepare::shorten(&mut suite);
-    }
-    Ok(suite)
 }
 
 fn experiments(
@@ -312,9 +238,23 @@ fn inside(experiment: &Experiment) -> Experiment {
     }
 }
 
-/// Whether this process is the first program of a guest of the kernel bench.
-pub fn is_agent() -> bool {
-    agent::is_first_program() && Path::new(DESCRIPTION).exists()
+/// Runs the guest's experiment and switches it off, where this process is the first
+/// program of a guest of the kernel bench; whether it is.
+#[must_use]
+pub fn serve_guest() -> bool {
+    if !agent::is_first_program() || !Path::new(DESCRIPTION).exists() {
+        return false;
+    }
+    let served = agent::begin().and_then(|()| {
+        let experiment = Description::read().and_then(Description::experiment);
+        agent::serve(experiment.map_err(|failure| vec![failure.to_string()]))
+    });
+    if let Err(error) = served {
+        // The console shows it, and the bench outside reads that.
+        write!(io::stderr().lock(), "{}", Failure::new(Kind::Run, error)).ok();
+    }
+    agent::end();
+    true
 }
 
 impl Description {
@@ -331,20 +271,19 @@ impl Description {
     ///
     /// # Errors
     /// When there is no such file, or it is wrong.
-    pub fn read() -> Result<Self, Failure> {
-        let text = std::fs::read_to_string(DESCRIPTION)
-            .map_err(|error| Failure::new(Kind::Input, error))?;
-        serde_json::from_str(&text).map_err(|error| Failure::new(Kind::Input, error))
+    fn read() -> Result<Self, Failure> {
+        let text = std::fs::read_to_string(DESCRIPTION).map_err(Failure::input)?;
+        serde_json::from_str(&text).map_err(Failure::input)
     }
 
     /// The experiment, on this guest's disks.
     ///
     /// # Errors
     /// When it is not the one outside.
-    pub fn experiment(self) -> Result<Experiment, Failure> {
+    fn experiment(self) -> Result<Experiment, Failure> {
         let permission = prepare::permission(&self.asked.allow_fio)?;
         let files = Files::brought(self.files).allowing(permission);
-        let mut suite = load(&self.asked, &files)?;
+        let mut suite = prepare::load(&self.asked, &files)?;
         prepare::choose_disks(&mut suite, &self.asked.disks)?;
         let host = HostChoice {
             name: agent::MACHINE.to_owned(),
@@ -366,20 +305,18 @@ impl Description {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::{Cli, Command};
-    use clap::Parser;
+    use std::num::NonZero;
 
     #[test]
     fn the_guest_makes_the_same_experiments_of_what_it_gets() {
-        let more = ["--disk", "sp1614n"].repeat(6);
-        for options in [&["--quick", "--repetitions", "2"][..], &more] {
-            let words = [&["raidlab", "run", "quick", "--on", "kernel"][..], options].concat();
-            let Ok(Command::Run(arguments)) = Cli::try_parse_from(words).map(|cli| cli.command)
-            else {
-                panic!("a command line of a run");
-            };
-            let (asked, files) = (arguments.asked(), Files::default());
-            let mut suite = load(asked, &files).expect("built in");
+        let mut twice = Asked::of("quick");
+        twice.quick = true;
+        twice.host.repetitions = NonZero::new(2);
+        let mut more = Asked::of("quick");
+        more.disks = vec!["sp1614n".to_owned(); 6];
+        for asked in &[twice, more] {
+            let files = Files::default();
+            let mut suite = prepare::load(asked, &files).expect("built in");
             prepare::choose_disks(&mut suite, &asked.disks).expect("enough disks");
             let host = HostChoice {
                 name: "linux-6.12".to_owned(),

@@ -3,10 +3,9 @@
 
 use super::HostRun;
 use crate::failure::{Failure, Kind};
-use crate::output;
-use crate::run::Here;
-use console::Term;
-use raidlab_host::{Machine, changes, forget_if_clean, plan_disks};
+use crate::front::Front;
+use crate::task::Task;
+use raidlab_host::{HostBench, HostError, Machine, changes, forget_if_clean, plan_disks};
 use raidlab_store::{RunSummary, Store};
 use raidlab_units::Bytes;
 
@@ -15,11 +14,10 @@ use raidlab_units::Bytes;
 ///
 /// # Errors
 /// When a machine's kernel, processor, memory, tunables or disks have changed.
-pub fn check_unchanged(host: &HostRun, store: &Store, run: &RunSummary) -> Result<(), Failure> {
+fn check_unchanged(bench: &HostBench, store: &Store, run: &RunSummary) -> Result<(), Failure> {
     let observations = store.observations(run.id)?;
-    for machine in host.bench.machines() {
-        let changes =
-            changes(machine, &observations).map_err(|error| Failure::new(Kind::Run, error))?;
+    for machine in bench.machines() {
+        let changes = changes(machine, &observations).map_err(failed)?;
         if changes.is_empty() {
             continue;
         }
@@ -47,26 +45,23 @@ pub fn check_unchanged(host: &HostRun, store: &Store, run: &RunSummary) -> Resul
     Ok(())
 }
 
-impl HostRun {
-    /// Writes down on each machine which disks may be lost there, before any is: by
-    /// that [`raidlab_host::cleanup()`] knows what a killed run has left.
-    ///
-    /// # Errors
-    /// When that cannot be written.
-    pub fn mark(&self) -> Result<(), Failure> {
-        for machine in self.bench.machines() {
-            machine
-                .mark()
-                .map_err(|error| Failure::new(Kind::Run, error))?;
-        }
-        Ok(())
-    }
+fn failed(error: HostError) -> Failure {
+    Failure::new(Kind::Run, error)
+}
 
-    /// Asks before data on disks that are not our own trial's are lost.
+impl HostRun {
+    /// Asks before data on disks that are not our own trial's are lost, and writes down on
+    /// each machine which disks those are, before any is: by that
+    /// [`raidlab_host::cleanup()`] knows what a killed run has left.
     ///
     /// # Errors
-    /// When there is no consent.
-    pub fn consent(&self, here: &Here) -> Result<(), Failure> {
+    /// When there is no consent, it cannot be written, or a run cannot go on on machines
+    /// that have changed.
+    pub fn begin(&self, task: &Task) -> Result<(), Failure> {
+        if let Some(run) = &task.resumed {
+            let store = Store::open_existing(&task.here.store)?;
+            check_unchanged(&self.bench, &store, run)?;
+        }
         let mut lost = Vec::new();
         for machine in self.bench.machines() {
             for chosen in machine.disks() {
@@ -81,27 +76,15 @@ impl HostRun {
                 }
             }
         }
-        if lost.is_empty() || here.yes {
-            return Ok(());
+        if !lost.is_empty() && !task.here.yes {
+            let lost = lost.join("\n");
+            let question = format!("everything on these disks will be lost:\n{lost}");
+            self.front.consent(&question)?;
         }
-        let question = format!(
-            "everything on these disks will be lost:\n{}",
-            lost.join("\n")
-        );
-        let terminal = Term::stderr();
-        if !terminal.is_term() {
-            return Err(Failure::words(Kind::Usage, question)
-                .help("`--dry-run` shows every command; `--yes` consents"));
+        for machine in self.bench.machines() {
+            machine.mark().map_err(failed)?;
         }
-        output::say(&question);
-        output::say("type `yes` to go on:");
-        match terminal.read_line() {
-            Ok(answer) if answer.trim() == "yes" => Ok(()),
-            _ => Err(Failure::words(
-                Kind::Interrupted,
-                "no consent; nothing was done",
-            )),
-        }
+        Ok(())
     }
 }
 
@@ -110,15 +93,15 @@ impl Drop for HostRun {
         // Its files are among what would be left.
         self.trial = None;
         for machine in self.bench.machines() {
-            forget(machine);
+            forget(machine, self.front);
         }
     }
 }
 
 /// Removes what is written down of a machine where nothing of a run is left on it.
-pub fn forget(machine: &Machine) {
+pub fn forget(machine: &Machine, front: &dyn Front) {
     if let Err(error) = forget_if_clean(machine) {
-        output::say(&format!(
+        front.say(&format!(
             "warning: what the run may lose on {} is not forgotten: {error}; `raidlab \
              cleanup` does it",
             machine.name()

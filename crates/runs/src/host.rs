@@ -7,23 +7,23 @@
 
 mod safety;
 
-use super::asked_of_benches::HostAsked;
-use super::prepare::{self, Prepared};
-use super::{Task, holder};
+use crate::asked::HostAsked;
 use crate::failure::{Failure, Kind};
-use crate::notes;
-use crate::output;
+use crate::front::Front;
+use crate::notes::remark;
+use crate::prepare;
+use crate::prepared::{Obstacle, Prepared, possible};
+use crate::task::{Task, holder};
 use raidlab_host::{
     HostBench, HostError, LOCALHOST, Machine, MachineEntry, MachineFileError, cleanup, plan,
     plan_disks, trial,
 };
 use raidlab_inventory::System;
 use raidlab_inventory::choose::Consent;
-use raidlab_lab::{Choices, Experiment, Files, HostChoice, Suite};
+use raidlab_lab::{Choices, Files, HostChoice, Suite};
 use raidlab_shell::Lock;
 use raidlab_store::{Observation, Store};
 use raidlab_units::{Bytes, parse_bytes};
-pub use safety::check_unchanged;
 use safety::forget;
 use std::fmt::Write;
 use std::path::Path;
@@ -32,34 +32,44 @@ use std::path::Path;
 const TRIAL_SIZE: Bytes = Bytes(1 << 30);
 
 /// Loop devices that go when the run has ended.
-pub struct Trial {
+struct Trial {
     machine: Machine,
     files: Vec<String>,
+    front: &'static dyn Front,
 }
 
 impl Drop for Trial {
     fn drop(&mut self) {
         if let Err(error) = trial::remove(self.machine.target(), &self.files) {
-            output::say(&format!(
+            self.front.say(&format!(
                 "warning: trial disks stay: {error}; `raidlab cleanup` removes them"
             ));
             return;
         }
         // A run that is refused after its trial disks were made leaves nothing either.
-        forget(&self.machine);
+        forget(&self.machine, self.front);
     }
 }
 
-/// Real machines with all that is to be done on them.
+/// The bench of real machines, with what is held for this run.
 pub struct HostRun {
     /// The bench.
     pub bench: HostBench,
-    /// The experiments.
-    pub prepared: Prepared,
     /// Kept until the run has ended.
     trial: Option<Trial>,
     /// After everything else: one run at a time on each machine.
     _locks: Vec<Lock>,
+    front: &'static dyn Front,
+}
+
+impl Obstacle for HostError {
+    fn remedy(&self) -> Option<&'static str> {
+        None
+    }
+
+    fn is_curable(&self) -> bool {
+        matches!(self, Self::Missing { .. } | Self::Capacity(_))
+    }
 }
 
 /// Connects, chooses disks and decides what is run. Where a killed run goes on,
@@ -68,17 +78,10 @@ pub struct HostRun {
 /// # Errors
 /// When a machine cannot be reached, a disk may not be used, or nothing is left
 /// to run.
-pub fn prepare(task: &Task) -> Result<HostRun, Failure> {
-    let asked = &task.asked;
-    let mut suite = prepare::load(asked, &task.files)?;
-    let subjects = prepare::chosen_subjects(&suite, &task.files, &asked.subjects)?;
-    task.check_targets(&subjects)?;
-    let own = &asked.host;
-    if let Some(repetitions) = own.repetitions() {
-        suite.repetitions = repetitions;
-    }
+pub fn prepare(task: &Task) -> Result<(HostRun, Prepared), Failure> {
+    let (mut suite, subjects) = prepare::chosen(task)?;
     let facts = match &task.resumed {
-        Some(run) => Some(Store::open_existing(&task.outputs.store)?.observations(run.id)?),
+        Some(run) => Some(Store::open_existing(&task.here.store)?.observations(run.id)?),
         None => None,
     };
     let Machines {
@@ -86,69 +89,40 @@ pub fn prepare(task: &Task) -> Result<HostRun, Failure> {
         trial,
         locks,
     } = machines(task, &suite, facts.as_deref())?;
-    let hosts = machines
-        .iter()
-        .map(|machine| HostChoice {
-            name: machine.name().to_owned(),
-            queue: machine.queue(),
-            disks: machine
-                .disks()
-                .iter()
-                .map(|chosen| chosen.asked.clone())
-                .collect(),
-        })
-        .collect();
+    let hosts = machines.iter().map(|machine| HostChoice {
+        name: machine.name().to_owned(),
+        queue: machine.queue(),
+        disks: machine
+            .disks()
+            .iter()
+            .map(|chosen| chosen.asked.clone())
+            .collect(),
+    });
     let choices = Choices {
-        seed: asked.seed,
-        hosts,
+        seed: task.asked.seed,
+        hosts: hosts.collect(),
         ..Choices::default()
     };
-    let mut remarks = Vec::new();
-    if !suite.remarks.is_empty() {
-        remarks.push(notes::remark(
-            "Remarks on the suite",
-            suite.remarks.join("; "),
-        ));
-    }
+    let mut remarks = prepare::remarks(&task.asked, &mut suite);
     for machine in &machines {
-        for warning in machine.warnings() {
-            remarks.push(notes::remark(machine.name(), warning.to_string()));
-        }
+        let warnings = machine.warnings().iter();
+        remarks.extend(warnings.map(|warning| remark(machine.name(), warning.to_string())));
     }
     if trial.is_some() {
         let words = "The members are loop devices on files of one disk: figures show that \
                      everything works, not how fast any disk is.";
-        remarks.push(notes::remark("A trial", words.to_owned()));
-    }
-    if let Some(words) = foreign_figures(&suite) {
-        suite.published = None;
-        remarks.push(notes::remark("Other disks", words));
+        remarks.push(remark("A trial", words.to_owned()));
     }
     let bench = HostBench::new(machines);
-    let mut experiments = suite.experiments(&subjects, &choices);
-    experiments.retain(|one| task.plans(one, suite.repetitions));
-    let named = !asked.subjects.is_empty() || task.planned.is_some();
-    let obstacles = leave_out(&bench, &mut experiments, named, task.dry_run)?;
-    if experiments.is_empty() && task.planned.is_none() {
-        let words = format!("nothing of suite `{}` can run here", suite.name);
-        return Err(Failure::words(Kind::Run, words).help(obstacles.left_out.join("\n      ")));
-    }
-    for line in obstacles.left_out {
-        remarks.push(notes::remark("Left out", line));
-    }
-    for line in obstacles.lacking {
-        remarks.push(notes::remark("Lacking", line));
-    }
-    Ok(HostRun {
+    let all = suite.experiments(&subjects, &choices);
+    let prepared = possible(task, suite, all, remarks, |one| bench.obstacle(one))?;
+    let host = HostRun {
         bench,
-        prepared: Prepared {
-            suite,
-            experiments,
-            remarks,
-        },
         trial,
         _locks: locks,
-    })
+        front: task.front,
+    };
+    Ok((host, prepared))
 }
 
 /// The machines with their disks, held for this run. Without a run they give back
@@ -184,13 +158,14 @@ fn machines(
             .push(lock.map_err(|error| failed(error).help("real machines need root there"))?);
         if let Some(facts) = facts {
             for one in cleanup(&machine).map_err(failed)?.removed {
-                output::say(&format!("removed {one}, left by the run before"));
+                task.front
+                    .say(&format!("removed {one}, left by the run before"));
             }
             let planned = plan_disks::planned(facts, machine.name());
             machine = machine.with_plan(planned.map_err(|words| Failure::words(Kind::Run, words))?);
         }
         let disks = if entry.disks.is_empty() && entry.destination == LOCALHOST {
-            let (made, devices) = make_trial(own, wanted)?;
+            let (made, devices) = make_trial(own, wanted, task.front)?;
             held.trial = Some(made);
             devices
         } else {
@@ -242,7 +217,11 @@ fn read_machines(files: &Files, path: &Path) -> Result<Vec<MachineEntry>, Failur
     })
 }
 
-fn make_trial(own: &HostAsked, count: usize) -> Result<(Trial, Vec<String>), Failure> {
+fn make_trial(
+    own: &HostAsked,
+    count: usize,
+    front: &'static dyn Front,
+) -> Result<(Trial, Vec<String>), Failure> {
     let size = match &own.trial_size {
         None => TRIAL_SIZE,
         Some(text) => parse_bytes(text)
@@ -255,7 +234,7 @@ fn make_trial(own: &HostAsked, count: usize) -> Result<(Trial, Vec<String>), Fai
         elevate: Vec::new(),
     }
     .connect()
-    .map_err(|error| Failure::new(Kind::Run, error))?;
+    .map_err(Failure::run)?;
     if machine.system() != System::Linux {
         let words = "trial disks are loop devices of Linux";
         return Err(Failure::words(Kind::Usage, words).help("name disks with --disk"));
@@ -268,10 +247,15 @@ fn make_trial(own: &HostAsked, count: usize) -> Result<(Trial, Vec<String>), Fai
     let files = trial::files(&folder, count);
     let devices =
         trial::make(machine.target(), machine.system(), &files, size).map_err(|error| {
-            forget(&machine);
+            forget(&machine, front);
             Failure::new(Kind::Run, error).help(left)
         })?;
-    Ok((Trial { machine, files }, devices))
+    let trial = Trial {
+        machine,
+        files,
+        front,
+    };
+    Ok((trial, devices))
 }
 
 /// A refusal is the input's fault; anything else the machine's.
@@ -285,82 +269,28 @@ fn refused(error: HostError) -> Failure {
     }
 }
 
-/// What stands in the way of experiments.
-#[derive(Debug, Default)]
-struct Obstacles {
-    /// Of those that are not run.
-    left_out: Vec<String>,
-    /// Of those that a plan shows all the same.
-    lacking: Vec<String>,
-}
-
-/// Leaves out what a machine lacks; an error where the subject was named. A plan
-/// is shown all the same where another machine state would do: a tool can be
-/// installed, larger disks can be named.
-fn leave_out(
-    bench: &HostBench,
-    experiments: &mut Vec<Experiment>,
-    named: bool,
-    planned: bool,
-) -> Result<Obstacles, Failure> {
-    let mut obstacles = Obstacles::default();
-    let mut kept = Vec::new();
-    for experiment in std::mem::take(experiments) {
-        let Err(error) = bench.obstacle(&experiment) else {
-            kept.push(experiment);
-            continue;
-        };
-        let curable = matches!(error, HostError::Missing { .. } | HostError::Capacity(_));
-        let line = format!("{}: {error}", experiment.subject.name);
-        let lines = if planned && curable {
-            kept.push(experiment);
-            &mut obstacles.lacking
-        } else if named {
-            let words = format!("subject `{}` cannot run", experiment.subject.name);
-            let failure = Failure::words(Kind::Run, format!("{words}: {error}"));
-            return Err(failure.help("name another with --subject"));
-        } else {
-            &mut obstacles.left_out
-        };
-        if !lines.contains(&line) {
-            lines.push(line);
-        }
-    }
-    *experiments = kept;
-    Ok(obstacles)
-}
-
-fn foreign_figures(suite: &Suite) -> Option<String> {
-    suite.published.as_ref().map(|published| {
-        format!(
-            "The published figures are of {}; this run is on other disks, so nothing is compared.",
-            published.disks.join(", ")
-        )
-    })
-}
-
 impl HostRun {
     /// Every command that would run.
     ///
     /// # Errors
     /// When an experiment cannot run.
-    pub fn plan(&self) -> Result<String, Failure> {
+    pub fn words(&self, prepared: &Prepared) -> Result<String, Failure> {
         let mut text = String::new();
-        for experiment in &self.prepared.experiments {
+        for experiment in &prepared.experiments {
             let planned = self
                 .bench
                 .machine(experiment)
                 .and_then(|machine| plan(machine, experiment))
-                .map_err(|error| Failure::new(Kind::Run, error))?;
+                .map_err(Failure::run)?;
             let _ = writeln!(text, "{planned}");
         }
-        for remark in &self.prepared.remarks {
+        for remark in &prepared.remarks {
             let _ = writeln!(text, "{}: {}", remark.title, remark.statement);
         }
         let _ = writeln!(
             text,
             "{} experiments; a line with ! loses data; nothing was run on the disks",
-            self.prepared.experiments.len()
+            prepared.experiments.len()
         );
         Ok(text)
     }

@@ -1,48 +1,21 @@
-//! Who receives a run's results: the store, standard output, the display.
+//! Who receives a run's results: the store, and who watches.
 
-use super::asked::Asked;
-use super::planned::{self, Begun};
-use super::prepare::Prepared;
-use super::progress::Display;
-use crate::failure::{Failure, Kind};
-use crate::notes;
-use crate::typed;
+use crate::asked::Asked;
+use crate::failure::Failure;
+use crate::front::{KeepError, Watcher};
+use crate::prepared::Prepared;
+use crate::{notes, planned, typed};
 use jiff::Timestamp;
 use raidlab_lab::{Before, Plan, Progress, Published, RunEnd, Sink};
 use raidlab_store::{
-    AccuracyNote, CellResult, ExportError, KeptPlan, Measurement, Origin, Records, Run, RunId,
-    Setting, Store, StoreError, to_json_line,
+    AccuracyNote, CellResult, KeptPlan, Measurement, Origin, Records, Run, RunId, Setting, Store,
+    StoreError,
 };
 use raidlab_units::in_one_line;
 use std::collections::BTreeSet;
-use std::io::{self, Write};
 
-/// Why a result could not be kept.
-#[derive(Debug, thiserror::Error)]
-pub enum KeepError {
-    /// By the store.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    /// As a line of JSON.
-    #[error(transparent)]
-    Line(#[from] ExportError),
-    /// By standard output.
-    #[error("cannot write standard output")]
-    Print(#[source] io::Error),
-}
-
-impl KeepError {
-    /// With the kind that decides the exit code.
-    pub fn into_failure(self) -> Failure {
-        match self {
-            Self::Store(error) => error.into(),
-            Self::Line(error) => error.into(),
-            print @ Self::Print(_) => Failure::new(Kind::Output, print),
-        }
-    }
-}
-
-/// Writes down that a run begins, with what its reader must know.
+/// Writes down that a run begins, with what its reader must know: its number in the store,
+/// and its name, which says when it began and of which suite.
 ///
 /// # Errors
 /// When the store cannot be written.
@@ -51,7 +24,7 @@ pub fn begin(
     prepared: &Prepared,
     plan: &Plan<Asked>,
     store: &mut Store,
-) -> Result<Begun, Failure> {
+) -> Result<(RunId, String), Failure> {
     let now = Timestamp::now();
     let suite = &prepared.suite;
     let seed = prepared.experiments.first().map_or(0, |one| one.seed);
@@ -66,17 +39,16 @@ pub fn begin(
         seed,
         raidlab_version: env!("CARGO_PKG_VERSION").to_owned(),
         command_line: typed::command_line(),
-        plan_hash: plan.sha256().map_err(planned::unwritten)?,
+        plan_hash: plan.sha256()?,
     };
     let kept = KeptPlan {
         program: planned::program(),
-        json: plan.canonical().map_err(planned::unwritten)?,
+        json: plan.canonical()?,
     };
     let mut notes = suite.published.as_ref().map_or_else(Vec::new, notes);
     notes.extend(prepared.remarks.iter().cloned());
     let id = begin_as(store, &mut run, Some(&kept), &notes)?;
-    let name = run.name;
-    Ok(Begun { id, name })
+    Ok((id, run.name))
 }
 
 /// Writes down that a run begins, under its name or, where another one began
@@ -152,22 +124,13 @@ pub fn failures(
     Ok(())
 }
 
-/// Writes down that a run has come to its end, as the last thing of all: until then it
-/// can be resumed.
-///
-/// # Errors
-/// When the store cannot be written.
-pub fn finish(store: &mut Store, run: RunId) -> Result<(), StoreError> {
-    store.finish_run(run, &seconds(Timestamp::now()))
-}
-
 /// An experiment's position as the store has it.
 fn position(index: usize) -> u32 {
     u32::try_from(index).unwrap_or(u32::MAX)
 }
 
 /// RFC 3339 in UTC, to the second.
-fn seconds(time: Timestamp) -> String {
+pub fn seconds(time: Timestamp) -> String {
     time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
@@ -200,9 +163,7 @@ fn notes(published: &Published) -> Vec<AccuracyNote> {
 pub struct Keeper<'a> {
     store: &'a mut Store,
     run: RunId,
-    display: Display,
-    /// Whether lines of JSON are printed; no more once the reader has gone.
-    json: bool,
+    watcher: &'a mut dyn Watcher,
     /// Settings not yet in the store: they come one by one, and each
     /// transaction waits for the disk.
     settings: Vec<Setting>,
@@ -211,46 +172,42 @@ pub struct Keeper<'a> {
 }
 
 impl<'a> Keeper<'a> {
-    /// Keeps in `store` and displays progress on standard error.
+    /// Keeps in `store`, and shows `watcher`.
     ///
     /// # Errors
     /// When the store cannot be read.
     pub fn new(
         store: &'a mut Store,
         run: RunId,
-        prepared: &Prepared,
-        json: bool,
+        watcher: &'a mut dyn Watcher,
     ) -> Result<Self, StoreError> {
         Ok(Self {
             run,
-            display: Display::new(&prepared.experiments),
-            json,
+            watcher,
             settings: Vec::new(),
             seen: store.settings(run)?.into_iter().collect(),
             store,
         })
     }
 
-    /// Ends the display and keeps what is left.
+    /// Keeps what is left.
     ///
     /// # Errors
     /// When the store cannot be written.
     pub fn finish(mut self) -> Result<(), KeepError> {
-        self.display.clear();
         self.flush(self.run.into())
     }
 
-    /// Prints what was kept of an experiment before an interruption.
+    /// Shows what was kept of an experiment before an interruption.
     ///
     /// # Errors
-    /// When the store cannot be read, or standard output written.
-    pub fn print_kept(&mut self, experiment: usize) -> Result<(), KeepError> {
-        if self.json {
-            for row in &self.store.measurements_of(self.origin(experiment))? {
-                self.print(row)?;
-            }
-        }
-        Ok(())
+    /// When the store cannot be read, or the rows cannot be shown.
+    pub fn show_kept(&mut self, experiment: usize) -> Result<(), KeepError> {
+        self.show(&self.store.measurements_of(self.origin(experiment))?)
+    }
+
+    fn show(&mut self, rows: &[Measurement]) -> Result<(), KeepError> {
+        rows.iter().try_for_each(|row| self.watcher.row(row))
     }
 
     fn origin(&self, experiment: usize) -> Origin {
@@ -267,28 +224,13 @@ impl<'a> Keeper<'a> {
         }
         Ok(())
     }
-
-    /// A row on standard output.
-    fn print(&mut self, row: &Measurement) -> Result<(), KeepError> {
-        let line = to_json_line(row)?;
-        let printed = self.display.aside(|| {
-            let mut stdout = io::stdout().lock();
-            writeln!(stdout, "{line}").and_then(|()| stdout.flush())
-        });
-        match printed {
-            // The store wants the other rows all the same.
-            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => self.json = false,
-            printed => printed.map_err(KeepError::Print)?,
-        }
-        Ok(())
-    }
 }
 
 impl Sink for Keeper<'_> {
     type Error = KeepError;
 
     fn progress(&mut self, experiment: usize, progress: Progress) {
-        self.display.progress(experiment, progress);
+        self.watcher.progress(experiment, progress);
     }
 
     fn record(&mut self, experiment: usize, mut records: Records) -> Result<(), KeepError> {
@@ -306,12 +248,7 @@ impl Sink for Keeper<'_> {
     fn cell(&mut self, experiment: usize, result: CellResult) -> Result<(), KeepError> {
         self.flush(self.origin(experiment))?;
         self.store.add_cell(self.origin(experiment), &result)?;
-        if self.json {
-            for row in &result.rows {
-                self.print(row)?;
-            }
-        }
-        Ok(())
+        self.show(&result.rows)
     }
 
     fn ended(&mut self, experiment: usize) -> Result<(), KeepError> {
@@ -320,7 +257,7 @@ impl Sink for Keeper<'_> {
     }
 
     fn ended_before(&mut self, experiment: usize) -> Result<(), KeepError> {
-        self.print_kept(experiment)
+        self.show_kept(experiment)
     }
 }
 

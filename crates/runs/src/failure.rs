@@ -1,0 +1,342 @@
+//! What can go wrong, and how it is printed.
+//!
+//! Errors of the rooms below stay as they are; here each gets a kind, which
+//! decides the exit code, and where one is known a remedy.
+
+use raidlab_lab::LoadError;
+use raidlab_lab::plan::PlanError;
+use raidlab_model::presets::LoadPresetError;
+use raidlab_store::output::OutputError;
+use raidlab_store::text::{visible_lines, visible_path};
+use raidlab_store::{ExportError, StoreError};
+use raidlab_uml::CacheError;
+use raidlab_units::reasons;
+use std::error::Error;
+use std::fmt;
+use std::io;
+use std::iter;
+use std::path::{Path, PathBuf};
+
+/// What went wrong, as far as the exit code is concerned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Something could not be run, or only in part.
+    Run,
+    /// The arguments make no sense, or name something that does not exist.
+    Usage,
+    /// A file given as input is missing or wrong.
+    Input,
+    /// Output cannot be written.
+    Output,
+    /// The user stopped it.
+    Interrupted,
+    /// Nobody reads our standard output any more, as behind `| head`. That is
+    /// no error: the reader has what it wanted.
+    ReaderGone,
+}
+
+/// Why a command ended early.
+#[derive(Debug)]
+pub struct Failure {
+    kind: Kind,
+    error: Box<dyn Error>,
+    help: Option<String>,
+}
+
+/// A failure that is only words.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct Words(String);
+
+/// A file that could not be written.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot write {}", visible_path(.path))]
+struct WriteFileError {
+    path: PathBuf,
+    #[source]
+    source: io::Error,
+}
+
+/// Standard output that could not be written.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot write standard output")]
+struct WriteOutputError(#[source] io::Error);
+
+impl Failure {
+    /// An error of this kind.
+    #[must_use]
+    pub fn new(kind: Kind, error: impl Error + 'static) -> Self {
+        Self {
+            kind,
+            error: Box::new(error),
+            help: None,
+        }
+    }
+
+    /// Something could not be run: [`Kind::Run`].
+    #[must_use]
+    pub fn run(error: impl Error + 'static) -> Self {
+        Self::new(Kind::Run, error)
+    }
+
+    /// What was typed makes no sense: [`Kind::Usage`].
+    #[must_use]
+    pub fn usage(error: impl Error + 'static) -> Self {
+        Self::new(Kind::Usage, error)
+    }
+
+    /// A file is wrong: [`Kind::Input`].
+    #[must_use]
+    pub fn input(error: impl Error + 'static) -> Self {
+        Self::new(Kind::Input, error)
+    }
+
+    /// An error that is fully said in words.
+    #[must_use]
+    pub fn words(kind: Kind, words: impl Into<String>) -> Self {
+        Self::new(kind, Words(words.into()))
+    }
+
+    /// The same with a remedy.
+    #[must_use]
+    pub fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+
+    /// The same with a remedy, unless it has one.
+    #[must_use]
+    pub fn or_help(mut self, help: &str) -> Self {
+        self.help.get_or_insert_with(|| help.to_owned());
+        self
+    }
+
+    /// A file that could not be written.
+    #[must_use]
+    pub fn write_file(path: &Path, source: io::Error) -> Self {
+        let help = match source.kind() {
+            io::ErrorKind::StorageFull => "free some space or name a file on another disk",
+            io::ErrorKind::IsADirectory => "name a file in it",
+            _ => "check that its folder exists and may be written to, or name another file",
+        };
+        let path = path.to_owned();
+        Self::new(Kind::Output, WriteFileError { path, source }).help(help)
+    }
+
+    /// Standard output that could not be written.
+    #[must_use]
+    pub fn write_output(source: io::Error) -> Self {
+        let kind = match source.kind() {
+            io::ErrorKind::BrokenPipe => Kind::ReaderGone,
+            _ => Kind::Output,
+        };
+        Self::new(kind, WriteOutputError(source))
+    }
+
+    /// What went wrong, as far as the exit code is concerned.
+    #[must_use]
+    pub const fn kind(&self) -> Kind {
+        self.kind
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Errors quote what they are about, which may be anybody's.
+        let mut line =
+            |head: &str, text: &str| writeln!(formatter, "{head}: {}", visible_lines(text));
+        let heads = iter::once("error").chain(iter::repeat("caused by"));
+        for (head, reason) in heads.zip(reasons(self.error.as_ref())) {
+            line(head, &reason)?;
+        }
+        self.help
+            .as_deref()
+            .map_or(Ok(()), |help| line("help", help))
+    }
+}
+
+/// What to type instead of a name that is not known, or of a path that leads nowhere.
+///
+/// A name with a `/` in it, or ending in `.toml`, is a path; people forget that.
+fn instead(name: &str, listing: &str) -> String {
+    let near = [
+        (
+            Path::new(name).exists() && !name.is_empty(),
+            format!("./{name}"),
+        ),
+        (
+            Path::new(&format!("{name}.toml")).exists(),
+            format!("./{name}.toml"),
+        ),
+        (
+            Path::new(&format!("{name}.fio")).exists(),
+            format!("./{name}.fio"),
+        ),
+    ];
+    let mut near = near.into_iter().filter(|(there, _)| *there);
+    match near.next() {
+        Some((_, path)) => format!("`{path}` is the file of that name here"),
+        None => format!(
+            "{listing}; a file is named by its path: ./{}",
+            file_of(name)
+        ),
+    }
+}
+
+/// What a file of this name would be called.
+fn file_of(name: &str) -> String {
+    match name {
+        "" => "NAME.toml".to_owned(),
+        name if name.contains('.') => name.to_owned(),
+        name => format!("{name}.toml"),
+    }
+}
+
+/// The command that lists things of a kind.
+fn listing(what: &str) -> &'static str {
+    match what {
+        "suite" => "`raidlab suites` lists the suites",
+        "subject" => "`raidlab subjects` lists the subjects",
+        "host" => "`raidlab subjects --hosts` lists the hosts",
+        "disk preset" => "`raidlab disks` lists the presets",
+        _ => "docs/reference/files.md tells which come with raidlab",
+    }
+}
+
+impl From<LoadError> for Failure {
+    fn from(error: LoadError) -> Self {
+        if let LoadError::Unknown { what, name, .. } = &error {
+            let help = instead(name, listing(what));
+            return Self::new(Kind::Usage, error).help(help);
+        }
+        let elsewhere = match &error {
+            LoadError::Read { path, .. } => instead_of_path(path),
+            _ => None,
+        };
+        let kind = match error {
+            LoadError::Unknown { .. } => Kind::Usage,
+            LoadError::File(_)
+            | LoadError::JobFile(_)
+            | LoadError::Placeholder { .. }
+            | LoadError::Figures(_)
+            | LoadError::Read { .. } => Kind::Input,
+        };
+        let failure = Self::new(kind, error);
+        match elsewhere {
+            Some(help) => failure.help(help),
+            None => failure,
+        }
+    }
+}
+
+/// What to type instead of a path that cannot be a file of this machine that describes
+/// something.
+fn instead_of_path(path: &Path) -> Option<String> {
+    let text = path.to_str()?;
+    if text.contains("://") {
+        return Some("files are read from this machine: download it first".to_owned());
+    }
+    let device = text.starts_with("/dev/");
+    device.then(|| {
+        format!("for a real disk: `--on host --disk {text}`; modelled ones: `raidlab disks`")
+    })
+}
+
+impl From<LoadPresetError> for Failure {
+    fn from(error: LoadPresetError) -> Self {
+        if let LoadPresetError::Unknown { name, .. } = &error {
+            let help = instead(name, listing("disk preset"));
+            return Self::new(Kind::Usage, error).help(help);
+        }
+        let failure = match error {
+            LoadPresetError::File(error) => Self::from(*error),
+            error => Self::new(Kind::Input, error),
+        };
+        failure.or_help("`raidlab disks wd4000fyyz --toml` prints a complete preset")
+    }
+}
+
+impl From<OutputError> for Failure {
+    fn from(error: OutputError) -> Self {
+        match error {
+            OutputError::Write { path, source } => Self::write_file(&path, source),
+            OutputError::Twice { .. } => {
+                Self::new(Kind::Usage, error).help("give each output a file of its own")
+            }
+            _ => Self::new(Kind::Output, error).help("name another file, or move that one away"),
+        }
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        let kind = match error {
+            // The file that was named is not a store, or has no such run.
+            StoreError::Missing { .. }
+            | StoreError::NotAFile { .. }
+            | StoreError::NotADatabase { .. }
+            | StoreError::Foreign { .. }
+            | StoreError::OtherVersion { .. }
+            | StoreError::Corrupt { .. }
+            | StoreError::NoRuns { .. }
+            | StoreError::NoSuchRun { .. } => Kind::Input,
+            _ => Kind::Output,
+        };
+        if let StoreError::NoSuchRun { name, .. } = &error
+            && Path::new(name).is_file()
+        {
+            let help = format!("`{name}` is a file: `raidlab import {name}` makes a run of it");
+            return Self::new(kind, error).help(help);
+        }
+        let remedy = match error {
+            StoreError::NoRuns { .. } => {
+                "`raidlab run mirror-2015` makes one; `--store FILE` names another store"
+            }
+            StoreError::NoSuchRun { .. } => "`raidlab report --list` lists the runs",
+            _ => "`--store FILE` names another store",
+        };
+        Self::new(kind, error).help(remedy)
+    }
+}
+
+impl From<CacheError> for Failure {
+    fn from(error: CacheError) -> Self {
+        match error {
+            CacheError::NotBuilt { .. } => Self::new(Kind::Run, error)
+                .help("`raidlab kernel build` builds one, in 7 to 20 minutes and without root"),
+            CacheError::Write { .. } => Self::new(Kind::Output, error),
+            _ => Self::new(Kind::Run, error),
+        }
+    }
+}
+
+impl From<PlanError> for Failure {
+    /// Of a plan that has no form as text; its parts are plain words and numbers.
+    fn from(error: PlanError) -> Self {
+        Self::new(Kind::Run, error)
+    }
+}
+
+impl From<ExportError> for Failure {
+    fn from(error: ExportError) -> Self {
+        Self::new(Kind::Output, error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Failure;
+    use std::io;
+    use std::path::Path;
+
+    #[test]
+    fn a_failure_says_what_why_and_what_to_do() {
+        let full = io::Error::from(io::ErrorKind::StorageFull);
+        let failure = Failure::write_file(Path::new("/srv/report.html"), full);
+        insta::assert_snapshot!(failure, @r"
+        error: cannot write /srv/report.html
+        caused by: no storage space
+        help: free some space or name a file on another disk
+        ");
+    }
+}

@@ -1,0 +1,41 @@
+//! A run, from what is asked for to what is kept of it, on any of the three benches.
+//!
+//! A [`Task`] is what is [`Asked`] for, with the texts of its files, and how it is done
+//! [`Here`]; or the same as a plan has it, of a file or of a run that goes on.
+//! [`Task::prepare`] decides everything that can be decided before anything runs:
+//! suite, subjects, disks, machines, experiments. The [`Ready`] run is told in words,
+//! written as a plan, or run into a store. Everything that can be refused is refused
+//! before; then rows go into the store as they arise, and whatever happens
+//! afterwards, those rows stay.
+//!
+//! Who types and who watches is no business of this room: it speaks to a [`Front`] and
+//! shows a [`Watcher`]. What goes wrong is a [`Failure`], whose kind decides the
+//! program's exit code.
+
+mod asked;
+mod failure;
+mod front;
+mod host;
+mod keeper;
+mod kept;
+mod kernel;
+pub mod notes;
+mod planned;
+mod prepare;
+mod prepared;
+mod ready;
+mod task;
+pub mod typed;
+
+pub use asked::{
+    ALL_FITS, Asked, CALL_COST_NS, DEFAULT_SEED, GUEST_MEMORY, Here, HostAsked, KernelAsked,
+    MEMBER_SIZE, On, TRIAL_FOLDER,
+};
+pub use failure::{Failure, Kind};
+pub use front::{Front, KeepError, Watcher};
+pub use keeper::begin_as;
+pub use kept::see;
+pub use kernel::serve_guest;
+pub use prepare::{SUBJECTS, SUITES};
+pub use ready::{Ended, Ready};
+pub use task::{Task, holder, threads};

@@ -1,0 +1,171 @@
+//! A run with everything decided: its experiments, and what stands in the way of those
+//! that are left out.
+
+use crate::failure::{Failure, Kind};
+use crate::notes::remark;
+use crate::task::Task;
+use raidlab_lab::{Experiment, SubjectKind, Suite};
+use raidlab_store::AccuracyNote;
+use std::error::Error;
+use std::fmt::Write;
+
+/// A run with everything decided.
+pub struct Prepared {
+    /// The suite, with the disks that were chosen.
+    pub suite: Suite,
+    /// In the order of the rows.
+    pub experiments: Vec<Experiment>,
+    /// What the reader of the results must know.
+    pub remarks: Vec<AccuracyNote>,
+}
+
+impl Prepared {
+    /// How many rows of jobs there will be; `None` where a job is not one that is read
+    /// beforehand, whose rows are known once it has run: bonnie++, iozone, or
+    /// options that only a real fio understands.
+    pub fn rows(&self) -> Option<usize> {
+        let mut jobs = self.experiments.iter().flat_map(Experiment::jobs);
+        jobs.try_fold(0, |rows, job| {
+            job.work.group().ok()?;
+            Some(rows + job.operations().len())
+        })
+    }
+
+    /// Whether a subject is a real system that no model stands for.
+    pub fn needs_real_systems(&self) -> bool {
+        let mut kinds = self.experiments.iter().map(|one| one.subject.kind);
+        kinds.any(|kind| kind == SubjectKind::System)
+    }
+
+    /// How many machines there are.
+    pub fn machines(&self) -> usize {
+        let hosts = self.experiments.iter().map(|one| one.host.as_str());
+        hosts.collect::<std::collections::BTreeSet<_>>().len()
+    }
+
+    /// An experiment in a word or two: `md, strict`.
+    pub fn label(&self, index: usize) -> String {
+        let found = self.experiments.get(index);
+        found.map_or_else(String::new, |one| one.label(self.suite.repetitions))
+    }
+
+    /// The parameter sets, in order.
+    fn fits(&self) -> Vec<&str> {
+        let mut fits: Vec<&str> = Vec::new();
+        for experiment in &self.experiments {
+            if !fits.contains(&experiment.fit.as_str()) {
+                fits.push(&experiment.fit);
+            }
+        }
+        fits
+    }
+
+    /// What would be done, in words. Fits differ in numbers only, so each
+    /// subject is shown once.
+    pub fn words(&self) -> String {
+        let fits = self.fits();
+        let mut text = String::new();
+        for experiment in &self.experiments {
+            if Some(&experiment.fit.as_str()) == fits.first() {
+                let _ = writeln!(text, "{}", experiment.plan());
+            }
+        }
+        let mut rows = self.rows().map_or_else(
+            || "rows as the programs report".to_owned(),
+            |rows| format!("{rows} rows"),
+        );
+        if self.experiments.iter().any(Experiment::may_sync) {
+            rows += ", and those of what the arrays do in the background";
+        }
+        let _ = writeln!(
+            text,
+            "{} experiments with the parameter sets {}; {rows}; nothing was run or written",
+            self.experiments.len(),
+            fits.join(", "),
+        );
+        text
+    }
+}
+
+/// An experiment that its bench refuses.
+#[derive(Debug, thiserror::Error)]
+#[error("subject `{subject}` cannot run")]
+pub struct CannotRun<E: Error + 'static> {
+    subject: String,
+    source: E,
+}
+
+impl<E: Error + 'static> CannotRun<E> {
+    /// This one, for this reason.
+    pub fn new(experiment: &Experiment, source: E) -> Self {
+        let subject = experiment.subject.name.clone();
+        Self { subject, source }
+    }
+}
+
+/// What a bench says of an experiment that it cannot run.
+pub trait Obstacle: Error + Sized + 'static {
+    /// What would help.
+    fn remedy(&self) -> Option<&'static str>;
+    /// Whether the same plan could run on the same bench in another state: a tool can
+    /// be installed, larger disks can be named.
+    fn is_curable(&self) -> bool;
+}
+
+/// Those of `all` that are planned and that the bench can run, as a run with these
+/// remarks; for every subject that it cannot, there is one more. A subject that was asked
+/// for by name, or that is in the plan, is an error instead, and so is a suite of which
+/// nothing is left. Where nothing is to be run but a plan to be shown, it has all that
+/// another state of the bench could run.
+///
+/// # Errors
+/// With what stands in the way.
+pub fn possible<E: Obstacle>(
+    task: &Task,
+    suite: Suite,
+    all: Vec<Experiment>,
+    mut remarks: Vec<AccuracyNote>,
+    obstacle: impl Fn(&Experiment) -> Result<(), E>,
+) -> Result<Prepared, Failure> {
+    let named = !task.asked.subjects.is_empty() || task.planned.is_some();
+    let (mut left_out, mut lacking) = (Vec::new(), Vec::new());
+    let mut experiments = Vec::new();
+    for experiment in all {
+        if !task.plans(&experiment, suite.repetitions) {
+            continue;
+        }
+        let Err(error) = obstacle(&experiment) else {
+            experiments.push(experiment);
+            continue;
+        };
+        let line = format!("{}: {error}", experiment.subject.name);
+        let lines = if task.here.dry_run && error.is_curable() {
+            experiments.push(experiment);
+            &mut lacking
+        } else if named {
+            let help = error.remedy().unwrap_or("name another with --subject");
+            let refused = CannotRun::new(&experiment, error);
+            return Err(Failure::new(Kind::Run, refused).help(help));
+        } else {
+            &mut left_out
+        };
+        if !lines.contains(&line) {
+            lines.push(line);
+        }
+    }
+    if experiments.is_empty() && task.planned.is_none() {
+        let words = format!(
+            "nothing of suite `{}` can run on the {} bench here",
+            suite.name,
+            task.asked.on.name()
+        );
+        return Err(Failure::words(Kind::Run, words).help(left_out.join("\n      ")));
+    }
+    remarks.extend(left_out.into_iter().map(|line| remark("Left out", line)));
+    remarks.extend(lacking.into_iter().map(|line| remark("Lacking", line)));
+    Ok(Prepared {
+        suite,
+        experiments,
+        remarks,
+    })
+}

@@ -1,0 +1,300 @@
+//! A task made ready on its bench: everything decided, nothing run; and the running.
+
+use crate::asked::{Asked, Here, On};
+use crate::failure::{Failure, Kind};
+use crate::front::{Front, KeepError, Watcher};
+use crate::host::HostRun;
+use crate::keeper::{self, Keeper};
+use crate::kept::Kept;
+use crate::prepared::{CannotRun, Prepared};
+use crate::task::{Task, holder, threads};
+use crate::{host, kernel, planned, prepare};
+use raidlab_kernel::KernelBench;
+use raidlab_lab::{
+    Before, Bench, Experiment, Files, Finish, Plan, RunError, RunOptions, run_suite,
+};
+use raidlab_model::{ModelBench, commands};
+use raidlab_shell::{Lock, LockError, lock_file};
+use raidlab_store::{RunId, RunSummary, Store};
+use std::path::Path;
+use std::sync::Arc;
+
+impl Task {
+    /// What is asked for; where a plan stands in the place of a suite, what that says.
+    ///
+    /// # Errors
+    /// When the plan cannot be read, or an option does nothing on its bench.
+    pub fn new(asked: Asked, here: Here, front: &'static dyn Front) -> Result<Self, Failure> {
+        match planned::from_file(&asked)? {
+            Some(plan) => Self::of_plan(plan, None, here, front),
+            None => {
+                let allow_fio = prepare::with_values(&asked.allow_fio);
+                let asked = Asked { allow_fio, ..asked };
+                Self::of(asked, Files::default(), None, None, here, front)
+            }
+        }
+    }
+
+    /// Goes on with a run that did not come to its end.
+    ///
+    /// # Errors
+    /// When it has no plan that can be gone on with.
+    pub fn resume(run: RunSummary, here: Here, front: &'static dyn Front) -> Result<Self, Failure> {
+        let plan = planned::from_store(&here.store, &run, front)?;
+        Self::of_plan(plan, Some(run), here, front)
+    }
+
+    fn of_plan(
+        plan: Plan<Asked>,
+        resumed: Option<RunSummary>,
+        here: Here,
+        front: &'static dyn Front,
+    ) -> Result<Self, Failure> {
+        let files = Files::brought(plan.files.clone());
+        Self::of(plan.asked.clone(), files, Some(plan), resumed, here, front)
+    }
+
+    fn of(
+        asked: Asked,
+        files: Files,
+        planned: Option<Plan<Asked>>,
+        resumed: Option<RunSummary>,
+        here: Here,
+        front: &'static dyn Front,
+    ) -> Result<Self, Failure> {
+        let permission = prepare::permission(&asked.allow_fio)?;
+        Store::check_place(&here.store)?;
+        asked.check()?;
+        if asked.on == On::Host && here.disk_commands.is_some() {
+            let why = "real machines do not write down their disks' commands";
+            let help = "`--disk-commands` is for the model and the kernel bench";
+            return Err(Failure::words(Kind::Usage, why).help(help));
+        }
+        Ok(Self {
+            files: Arc::new(files.allowing(permission)),
+            asked,
+            here,
+            front,
+            planned,
+            resumed,
+        })
+    }
+
+    /// Decides everything and makes the bench ready; where a killed run of real machines
+    /// goes on, what it has left is removed first.
+    ///
+    /// # Errors
+    /// When anything of it cannot be run, or is not what was planned.
+    pub fn prepare(&self) -> Result<Ready<'_>, Failure> {
+        let (on, prepared, threads) = match self.asked.on {
+            On::Model => {
+                let prepared = prepare::for_model(self)?;
+                let bench = ModelBench {
+                    commands: self.here.disk_commands.clone(),
+                    files: Arc::clone(&self.files),
+                };
+                for one in &prepared.experiments {
+                    bench
+                        .check(one)
+                        .map_err(|source| Failure::new(Kind::Input, CannotRun::new(one, source)))?;
+                }
+                (OnBench::Model(bench), prepared, threads(self.here.threads))
+            }
+            On::Kernel => {
+                let (bench, prepared, threads) = kernel::prepare(self)?;
+                (OnBench::Kernel(Box::new(bench)), prepared, threads)
+            }
+            On::Host => {
+                // From here on an interruption must find the trial disks' owner.
+                self.front.listen()?;
+                let (host, prepared) = host::prepare(self)?;
+                let machines = prepared.machines();
+                (OnBench::Host(Box::new(host)), prepared, machines)
+            }
+        };
+        if let Some(plan) = &self.planned {
+            planned::check(plan, &prepared)?;
+        }
+        if let Some(folder) = &self.here.disk_commands {
+            commands::check(folder, &prepared.experiments)?;
+        }
+        Ok(Ready {
+            task: self,
+            on,
+            prepared,
+            threads,
+        })
+    }
+}
+
+/// A run that can begin.
+pub struct Ready<'a> {
+    task: &'a Task,
+    on: OnBench,
+    prepared: Prepared,
+    threads: usize,
+}
+
+enum OnBench {
+    Model(ModelBench),
+    Kernel(Box<KernelBench>),
+    Host(Box<HostRun>),
+}
+
+/// A run that has ended.
+pub struct Ended {
+    /// What keeps it, for this process alone.
+    pub store: Store,
+    /// The run's name.
+    pub name: String,
+    /// Of experiments; the others went to their end.
+    pub failure: Option<Failure>,
+    run: RunId,
+    _lock: Lock,
+}
+
+impl Ended {
+    /// Writes down that the run has come to its end, as the last thing of all: until then
+    /// it can be resumed.
+    ///
+    /// # Errors
+    /// When the store cannot be written.
+    pub fn finish(&mut self) -> Result<(), Failure> {
+        if self.failure.is_none() {
+            let now = keeper::seconds(jiff::Timestamp::now());
+            self.store.finish_run(self.run, &now)?;
+        }
+        Ok(())
+    }
+}
+
+impl Ready<'_> {
+    /// The experiments, in the order of the rows.
+    #[must_use]
+    pub fn experiments(&self) -> &[Experiment] {
+        &self.prepared.experiments
+    }
+
+    /// What would be done, in words.
+    ///
+    /// # Errors
+    /// When an experiment cannot run.
+    pub fn words(&self) -> Result<String, Failure> {
+        match &self.on {
+            OnBench::Host(host) => host.words(&self.prepared),
+            OnBench::Model(_) | OnBench::Kernel(_) => Ok(self.prepared.words()),
+        }
+    }
+
+    /// What would be done, as data.
+    #[must_use]
+    pub fn plan(&self) -> Plan<Asked> {
+        planned::of(&self.task.asked, &self.task.files, &self.prepared)
+    }
+
+    /// Asks for what must be agreed to before anything is lost, and writes down what
+    /// that is.
+    ///
+    /// # Errors
+    /// When there is no consent, or a run cannot go on on this machine.
+    pub fn consent(&self) -> Result<(), Failure> {
+        match &self.on {
+            OnBench::Host(host) => host.begin(self.task),
+            OnBench::Model(_) | OnBench::Kernel(_) => Ok(()),
+        }
+    }
+
+    const fn bench(&self) -> &dyn Bench {
+        match &self.on {
+            OnBench::Model(bench) => bench,
+            OnBench::Kernel(bench) => &**bench,
+            OnBench::Host(host) => &host.bench,
+        }
+    }
+
+    /// Runs the experiments into the store.
+    ///
+    /// # Errors
+    /// When it cannot be kept, or is interrupted.
+    pub fn run(&self, watcher: &mut dyn Watcher) -> Result<Ended, Failure> {
+        let (task, prepared, bench) = (self.task, &self.prepared, self.bench());
+        let path = &task.here.store;
+        let mut store = Store::open(path)?;
+        let lock = lock_store(path)?;
+        let cancel = task.front.listen()?;
+        let (run, name, before) = self.begin(&mut store)?;
+        let mut keeper = Keeper::new(&mut store, run, watcher)?;
+        for index in (0..prepared.experiments.len()).filter(|one| !before.ended.contains(one)) {
+            keeper.show_kept(index).map_err(KeepError::into_failure)?;
+        }
+        let options = RunOptions {
+            threads: self.threads,
+            cancel,
+            published: prepared.suite.published.as_ref(),
+            before: &before,
+        };
+        let end = run_suite(bench, &prepared.experiments, options, &mut keeper);
+        let last = keeper.finish();
+        let rows = store.measurements(run)?;
+        let kept = Kept {
+            run: &name,
+            store: path,
+            planned: prepared.rows(),
+            // Only those of jobs are known beforehand.
+            rows: rows.iter().filter(|row| !row.op.is_background()).count(),
+            begun_before: task.resumed.is_some(),
+        };
+        let end = match end {
+            Ok(end) => end,
+            Err(RunError::Sink(error)) => return Err(error.into_failure().or_help(&kept.help())),
+            Err(error @ RunError::Check { .. }) => {
+                let failure = Failure::input(error);
+                let real = task.asked.on != On::Host && prepared.needs_real_systems();
+                let help = "`--on host` runs real systems; `--subject` names modelled ones";
+                return Err(if real { failure.help(help) } else { failure });
+            }
+        };
+        last.map_err(KeepError::into_failure)?;
+        if end.finish == Finish::Cancelled {
+            if kept.rows == 0 && !kept.begun_before {
+                // A run without a row is not worth keeping.
+                store.delete_run(run)?;
+            }
+            return Err(kept.interrupted());
+        }
+        keeper::failures(&mut store, run, &end, prepared)?;
+        let failure = kept.failed(end, prepared);
+        Ok(Ended {
+            failure,
+            store,
+            name,
+            run,
+            _lock: lock,
+        })
+    }
+
+    /// The run in the store, by its number and name, and what it had finished before.
+    fn begin(&self, store: &mut Store) -> Result<(RunId, String, Before), Failure> {
+        let (bench, prepared) = (self.bench(), &self.prepared);
+        let Some(run) = &self.task.resumed else {
+            let (run, name) = keeper::begin(bench.name(), prepared, &self.plan(), store)?;
+            return Ok((run, name, Before::default()));
+        };
+        planned::go_on(run, store, self.task.front)?;
+        let experiments = prepared.experiments.len();
+        let before = keeper::before(store, run.id, experiments, bench.repeats_exactly())?;
+        Ok((run.id, run.run.name.clone(), before))
+    }
+}
+
+/// One run at a time writes into a store; the lock dies with this process.
+fn lock_store(store: &Path) -> Result<Lock, Failure> {
+    let mut path = store.as_os_str().to_owned();
+    path.push(".lock");
+    lock_file(Path::new(&path), &holder()).map_err(|error| match error {
+        LockError::Held { .. } => {
+            Failure::run(error).help("wait until it has ended, or name another file with --store")
+        }
+        error => Failure::new(Kind::Output, error),
+    })
+}
