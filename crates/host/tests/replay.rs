@@ -332,7 +332,7 @@ fn what_an_array_cannot_do_is_known_before_anything_runs() {
     let error = bench.obstacle(&experiment(&suite)).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "btrfs raid1 cannot make a member fail: btrfs has no such verb: remove the member"
+        "btrfs raid1 cannot make a member fail: it has no such verb: remove the member"
     );
     let within = SUITE
         .replace("[[step]]\nevent = \"remove\"\nmember = 1\n", "")

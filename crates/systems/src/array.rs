@@ -306,7 +306,13 @@ pub trait ArraySystem: Described + Send + Sync {
     ///
     /// # Errors
     /// Where the system has no such verb.
-    fn fail(&self, array: &Built, slot: usize) -> Result<Vec<Command>, SystemError>;
+    fn fail(&self, _array: &Built, _slot: usize) -> Result<Vec<Command>, SystemError> {
+        Err(SystemError::Unsupported {
+            system: self.title(),
+            what: "make a member fail".to_owned(),
+            reason: "it has no such verb: remove the member".to_owned(),
+        })
+    }
 
     /// The commands that take a member out; it is failed first where the
     /// system wants that.

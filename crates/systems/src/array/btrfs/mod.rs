@@ -271,14 +271,6 @@ impl ArraySystem for BtrfsSpec {
         state::interpret(self, array, contents)
     }
 
-    fn fail(&self, _: &Built, _: usize) -> Result<Vec<Command>, SystemError> {
-        Err(SystemError::Unsupported {
-            system: self.title(),
-            what: "make a member fail".to_owned(),
-            reason: "btrfs has no such verb: remove the member".to_owned(),
-        })
-    }
-
     fn remove(&self, array: &Built, slot: usize) -> Result<Vec<Command>, SystemError> {
         plan::remove(self, array, slot)
     }

@@ -6,14 +6,10 @@
 //! `insert` copies everything: after it `list` counts from `Synchronized: 0%`.
 
 use super::described::{Described, written};
-use super::geom::{Class, Part, read_back, redundant_status, usable};
+use super::geom::{Class, Geom, GeomArray, Part, providers, read_back, redundant_status, usable};
 use super::spec::optional_size;
-use super::steps::{cannot_build, kernel_name, member};
-use super::{
-    Access, ArrayStatus, ArraySystem, Built, Member, MemberState, Need, OperatingSystem, ReadBack,
-    SystemError,
-};
-use raidlab_shell::{Command, Target, Watched};
+use super::{ArrayStatus, Built, Member, MemberState, ReadBack, SystemError};
+use raidlab_shell::Command;
 use raidlab_units::Bytes;
 use serde::Deserialize;
 
@@ -25,8 +21,6 @@ const CLASS: Class = Class {
     folder: "flash",
     module: "geom_flash",
 };
-
-const TITLE: &str = "gflash";
 
 /// What it keeps of each member: 4 022 272 bytes of a disk of 4 TB in the log
 /// of 2015. Taken as a fixed part, rounded up to MiB.
@@ -77,50 +71,40 @@ impl Described for GflashSpec {
     }
 }
 
-impl ArraySystem for GflashSpec {
-    fn title(&self) -> String {
+impl GeomArray for GflashSpec {
+    const CLASS: Class = CLASS;
+    const STOP: &'static str = "stop";
+
+    fn called(&self) -> String {
         if self.cache {
-            format!("{TITLE} with cache")
+            format!("{} with cache", CLASS.tool)
         } else {
-            TITLE.to_owned()
+            CLASS.tool.to_owned()
         }
-    }
-
-    fn runs_on(&self) -> &'static [OperatingSystem] {
-        &[OperatingSystem::FreeBsd]
-    }
-
-    fn needs(&self) -> Vec<Need> {
-        CLASS.needs()
     }
 
     /// One disk is enough where there is a cache.
-    fn check(&self, members: &[Member]) -> Result<(), SystemError> {
+    fn accepts(&self, members: &[Member]) -> Result<(), SystemError> {
         if members.len() < 2 {
             let count = members.len();
-            return Err(cannot_build(
-                TITLE,
-                format!("it takes 2 members or more and there are {count}"),
-            ));
+            return Err(CLASS.cannot(format!("it takes 2 members or more and there are {count}")));
         }
         match self.ram {
-            Some(_) if !self.cache => Err(cannot_build(TITLE, "`ram` is the cache's; set `cache`")),
+            Some(_) if !self.cache => Err(CLASS.cannot("`ram` is the cache's; set `cache`")),
             Some(Bytes(size)) if size == 0 || !size.is_multiple_of(1 << 20) => {
-                Err(cannot_build(TITLE, "`ram` must be whole MiB"))
+                Err(CLASS.cannot("`ram` must be whole MiB"))
             }
             _ => Ok(()),
         }
     }
 
-    fn capacity(&self, members: &[Member]) -> Bytes {
+    fn room(&self, members: &[Member]) -> Bytes {
         let disks = members.len().saturating_sub(usize::from(self.cache));
         Bytes(usable(&members[..disks]).saturating_sub(OVERHEAD_BYTES))
     }
 
-    fn create(&self, array: &Built) -> Result<Vec<Command>, SystemError> {
-        self.check(&array.members)?;
-        let providers = array.members.iter().map(|m| kernel_name(&m.device));
-        let mut providers: Vec<String> = providers.map(str::to_owned).collect();
+    fn label(&self, array: &Built) -> Vec<String> {
+        let mut providers: Vec<String> = providers(array).collect();
         let mut words = vec!["create".to_owned()];
         if self.cache {
             let cache = providers.pop().unwrap_or_default();
@@ -128,38 +112,16 @@ impl ArraySystem for GflashSpec {
         }
         words.push(array.name.clone());
         words.extend(providers);
-        let mut commands = CLASS.prepare(&array.members);
-        commands.push(Command::destroys(CLASS.tool, words));
-        Ok(commands)
+        words
     }
 
-    fn access(&self, array: &Built) -> Access {
-        Access::Device(CLASS.device(&array.name))
-    }
-
-    fn sources(&self, array: &Built) -> Vec<Watched> {
-        CLASS.sources(&array.name)
-    }
-
-    fn interpret(
-        &self,
-        array: &Built,
-        contents: &[Option<String>],
-    ) -> Result<ArrayStatus, SystemError> {
-        let geom = CLASS.find_in(&array.name, contents)?;
+    fn state(&self, array: &Built, geom: &Geom) -> ArrayStatus {
         let needed = 1 + usize::from(self.cache);
-        Ok(redundant_status(&geom, array, needed, member_state))
+        redundant_status(geom, array, needed, member_state)
     }
 
-    fn fail(&self, _: &Built, _: usize) -> Result<Vec<Command>, SystemError> {
-        Err(CLASS.lacks(
-            "fail a member",
-            "it has no such verb; remove the member instead",
-        ))
-    }
-
-    fn remove(&self, array: &Built, slot: usize) -> Result<Vec<Command>, SystemError> {
-        let provider = kernel_name(&member(TITLE, &array.members, slot)?.device);
+    fn removing(&self, array: &Built, slot: usize) -> Result<Vec<Command>, SystemError> {
+        let provider = CLASS.provider(array, slot)?;
         Ok(vec![if self.is_cache(array, slot) {
             CLASS.changes(&["remove", "-c", provider, &array.name])
         } else {
@@ -167,8 +129,8 @@ impl ArraySystem for GflashSpec {
         }])
     }
 
-    fn add(&self, array: &Built, slot: usize) -> Result<Vec<Command>, SystemError> {
-        let provider = kernel_name(&member(TITLE, &array.members, slot)?.device);
+    fn adding(&self, array: &Built, slot: usize) -> Result<Vec<Command>, SystemError> {
+        let provider = CLASS.provider(array, slot)?;
         let mut words = vec!["insert".to_owned()];
         if self.is_cache(array, slot) {
             words.extend(self.cache_words(provider));
@@ -179,45 +141,25 @@ impl ArraySystem for GflashSpec {
         Ok(vec![Command::destroys(CLASS.tool, words)])
     }
 
-    fn re_add(&self, _: &Built, _: usize) -> Result<Vec<Command>, SystemError> {
-        Err(CLASS.lacks(
-            "re-add a member",
-            "it keeps no record of what a member missed; add copies everything",
-        ))
-    }
-
-    fn settings(&self, target: &dyn Target, array: &Built) -> Result<Vec<ReadBack>, SystemError> {
-        const SOURCE: &str = "gflash list";
-        let geom = CLASS.read(target, &array.name)?;
+    fn told(&self, _: &Built, geom: &Geom, source: &str) -> Vec<ReadBack> {
         let device = geom.providers.first();
         let size = device.and_then(|device| device.fields.get("Sectorsize"));
         let mut caches = geom.consumers.iter();
         let cache = caches.find(|part| part.fields.get("Role") == Some("CACHE"));
         let mut all = vec![
-            read_back("sector_size", None, size.unwrap_or(""), SOURCE),
+            read_back("sector_size", None, size.unwrap_or(""), source),
             read_back(
                 "cache",
                 Some(self.cache.to_string()),
                 cache.is_some().to_string(),
-                SOURCE,
+                source,
             ),
         ];
         if let Some(ram) = cache.and_then(|part| part.fields.get("RAM")) {
             let asked = self.ram.map(|size| format!("{}MB", size.0 >> 20));
-            all.push(read_back("ram", asked, ram, SOURCE));
+            all.push(read_back("ram", asked, ram, source));
         }
-        all.extend(CLASS.tunables(target)?);
-        Ok(all)
-    }
-
-    fn destroy(&self, array: &Built) -> Vec<Command> {
-        let mut commands = vec![CLASS.destroys(&["stop", "-f", &array.name])];
-        commands.extend(CLASS.clear(&array.members));
-        commands
-    }
-
-    fn find(&self, target: &dyn Target, prefix: &str) -> Result<Vec<Built>, SystemError> {
-        CLASS.find(target, prefix)
+        all
     }
 }
 

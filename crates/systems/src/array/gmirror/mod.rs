@@ -17,13 +17,10 @@
 //! Source: FreeBSD gmirror(8), sys/geom/mirror/g_mirror_ctl.c.
 
 use super::described::{Described, written};
-use super::geom::{Class, Geom, Part, read_back, redundant_status, usable};
-use super::steps::{cannot_build, kernel_name, member};
-use super::{
-    Access, ArrayStatus, ArraySystem, Built, Member, MemberState, Need, OperatingSystem, ReadBack,
-    SystemError,
-};
-use raidlab_shell::{Command, Target, Watched};
+use super::geom::{Class, Geom, GeomArray, Part, providers, read_back, redundant_status, usable};
+use super::steps::kernel_name;
+use super::{ArrayStatus, Built, Member, MemberState, ReadBack, SystemError};
+use raidlab_shell::Command;
 use raidlab_units::Bytes;
 use serde::Deserialize;
 
@@ -80,12 +77,69 @@ pub struct GmirrorSpec {
     pub failsync: Option<bool>,
 }
 
-const TITLE: &str = "gmirror";
-
 impl GmirrorSpec {
     fn priority(&self, slot: usize) -> u8 {
         let asked = self.priorities.as_ref().and_then(|all| all.get(slot));
         asked.copied().unwrap_or(u8::try_from(slot).unwrap_or(255))
+    }
+}
+
+impl Described for GmirrorSpec {
+    fn level(&self) -> Option<&'static str> {
+        Some("mirror")
+    }
+
+    fn member_bytes_per_byte(&self, count: usize) -> Option<f64> {
+        written(count, 1.0)
+    }
+}
+
+impl GeomArray for GmirrorSpec {
+    const CLASS: Class = CLASS;
+    const STOP: &'static str = "destroy";
+
+    fn called(&self) -> String {
+        match self.balance {
+            Some(balance) => format!("{} {}", CLASS.tool, balance.name()),
+            None => CLASS.tool.to_owned(),
+        }
+    }
+
+    fn accepts(&self, members: &[Member]) -> Result<(), SystemError> {
+        let count = members.len();
+        if !(2..=256).contains(&count) {
+            return Err(CLASS.cannot(format!("it takes 2 to 256 members and there are {count}")));
+        }
+        match &self.priorities {
+            Some(all) if all.len() != count => Err(CLASS.cannot(format!(
+                "`priorities` has {} values for {count} members",
+                all.len()
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    fn room(&self, members: &[Member]) -> Bytes {
+        Bytes(usable(members))
+    }
+
+    fn label(&self, array: &Built) -> Vec<String> {
+        let mut words = vec!["label".to_owned()];
+        if let Some(balance) = self.balance {
+            words.extend(["-b".to_owned(), balance.name().to_owned()]);
+        }
+        if let Some(slice) = self.slice {
+            words.extend(["-s".to_owned(), slice.to_string()]);
+        }
+        if self.autosync == Some(false) {
+            words.push("-n".to_owned());
+        }
+        if self.failsync == Some(false) {
+            words.push("-F".to_owned());
+        }
+        words.push(array.name.clone());
+        words.extend(providers(array));
+        words
     }
 
     /// `configure` takes what `label` has no option for, once the kernel has
@@ -103,105 +157,21 @@ impl GmirrorSpec {
         });
         [wait].into_iter().chain(configure).collect()
     }
-}
 
-impl Described for GmirrorSpec {
-    fn level(&self) -> Option<&'static str> {
-        Some("mirror")
+    fn state(&self, array: &Built, geom: &Geom) -> ArrayStatus {
+        redundant_status(geom, array, 1, member_state)
     }
 
-    fn member_bytes_per_byte(&self, count: usize) -> Option<f64> {
-        written(count, 1.0)
-    }
-}
-
-impl ArraySystem for GmirrorSpec {
-    fn title(&self) -> String {
-        match self.balance {
-            Some(balance) => format!("{TITLE} {}", balance.name()),
-            None => TITLE.to_owned(),
-        }
-    }
-
-    fn runs_on(&self) -> &'static [OperatingSystem] {
-        &[OperatingSystem::FreeBsd]
-    }
-
-    fn needs(&self) -> Vec<Need> {
-        CLASS.needs()
-    }
-
-    fn check(&self, members: &[Member]) -> Result<(), SystemError> {
-        let count = members.len();
-        if !(2..=256).contains(&count) {
-            return Err(cannot_build(
-                TITLE,
-                format!("it takes 2 to 256 members and there are {count}"),
-            ));
-        }
-        match &self.priorities {
-            Some(all) if all.len() != count => Err(cannot_build(
-                TITLE,
-                format!("`priorities` has {} values for {count} members", all.len()),
-            )),
-            _ => Ok(()),
-        }
-    }
-
-    fn capacity(&self, members: &[Member]) -> Bytes {
-        Bytes(usable(members))
-    }
-
-    fn create(&self, array: &Built) -> Result<Vec<Command>, SystemError> {
-        self.check(&array.members)?;
-        let mut words = vec!["label".to_owned()];
-        if let Some(balance) = self.balance {
-            words.extend(["-b".to_owned(), balance.name().to_owned()]);
-        }
-        if let Some(slice) = self.slice {
-            words.extend(["-s".to_owned(), slice.to_string()]);
-        }
-        if self.autosync == Some(false) {
-            words.push("-n".to_owned());
-        }
-        if self.failsync == Some(false) {
-            words.push("-F".to_owned());
-        }
-        words.push(array.name.clone());
-        words.extend((array.members.iter()).map(|member| kernel_name(&member.device).to_owned()));
-        let mut commands = CLASS.prepare(&array.members);
-        commands.push(Command::destroys(CLASS.tool, words));
-        commands.extend(self.configure(array));
-        Ok(commands)
-    }
-
-    fn access(&self, array: &Built) -> Access {
-        Access::Device(CLASS.device(&array.name))
-    }
-
-    fn sources(&self, array: &Built) -> Vec<Watched> {
-        CLASS.sources(&array.name)
-    }
-
-    fn interpret(
-        &self,
-        array: &Built,
-        contents: &[Option<String>],
-    ) -> Result<ArrayStatus, SystemError> {
-        let geom = CLASS.find_in(&array.name, contents)?;
-        Ok(redundant_status(&geom, array, 1, member_state))
-    }
-
-    fn fail(&self, array: &Built, slot: usize) -> Result<Vec<Command>, SystemError> {
-        let provider = kernel_name(&member(TITLE, &array.members, slot)?.device);
+    fn failing(&self, array: &Built, slot: usize) -> Result<Vec<Command>, SystemError> {
+        let provider = CLASS.provider(array, slot)?;
         Ok(vec![CLASS.changes(&["deactivate", &array.name, provider])])
     }
 
     /// A member that failed before is no longer connected: `remove` does not
     /// know it and ends with 1, and `forget` drops it from the count. Where
     /// all are connected `forget` does nothing.
-    fn remove(&self, array: &Built, slot: usize) -> Result<Vec<Command>, SystemError> {
-        let provider = kernel_name(&member(TITLE, &array.members, slot)?.device);
+    fn removing(&self, array: &Built, slot: usize) -> Result<Vec<Command>, SystemError> {
+        let provider = CLASS.provider(array, slot)?;
         Ok(vec![
             CLASS
                 .changes(&["remove", &array.name, provider])
@@ -212,8 +182,8 @@ impl ArraySystem for GmirrorSpec {
 
     /// `insert` refuses while a member is missing, so `forget` comes first. It
     /// gives priority 0 unless told.
-    fn add(&self, array: &Built, slot: usize) -> Result<Vec<Command>, SystemError> {
-        let provider = kernel_name(&member(TITLE, &array.members, slot)?.device);
+    fn adding(&self, array: &Built, slot: usize) -> Result<Vec<Command>, SystemError> {
+        let provider = CLASS.provider(array, slot)?;
         let priority = self.priority(slot).to_string();
         Ok(vec![
             CLASS.changes(&["forget", &array.name]),
@@ -221,32 +191,12 @@ impl ArraySystem for GmirrorSpec {
         ])
     }
 
-    fn re_add(&self, array: &Built, slot: usize) -> Result<Vec<Command>, SystemError> {
-        let provider = kernel_name(&member(TITLE, &array.members, slot)?.device);
+    fn re_adding(&self, array: &Built, slot: usize) -> Result<Vec<Command>, SystemError> {
+        let provider = CLASS.provider(array, slot)?;
         Ok(vec![CLASS.destroys(&["activate", &array.name, provider])])
     }
 
-    fn settings(&self, target: &dyn Target, array: &Built) -> Result<Vec<ReadBack>, SystemError> {
-        let geom = CLASS.read(target, &array.name)?;
-        let mut all = self.read_geom(array, &geom);
-        all.extend(CLASS.tunables(target)?);
-        Ok(all)
-    }
-
-    fn destroy(&self, array: &Built) -> Vec<Command> {
-        let mut commands = vec![CLASS.destroys(&["destroy", "-f", &array.name])];
-        commands.extend(CLASS.clear(&array.members));
-        commands
-    }
-
-    fn find(&self, target: &dyn Target, prefix: &str) -> Result<Vec<Built>, SystemError> {
-        CLASS.find(target, prefix)
-    }
-}
-
-impl GmirrorSpec {
-    fn read_geom(&self, array: &Built, geom: &Geom) -> Vec<ReadBack> {
-        const SOURCE: &str = "gmirror list";
+    fn told(&self, array: &Built, geom: &Geom, source: &str) -> Vec<ReadBack> {
         let found = |key: &str| geom.fields.get(key).unwrap_or("").to_owned();
         let flags = found("Flags");
         let unless = |flag: &str| (!flags.split(", ").any(|f| f == flag)).to_string();
@@ -256,30 +206,30 @@ impl GmirrorSpec {
                 "balance",
                 self.balance.map(|balance| balance.name().to_owned()),
                 found("Balance"),
-                SOURCE,
+                source,
             ),
             read_back(
                 "slice",
                 self.slice.map(|slice| slice.to_string()),
                 found("Slice"),
-                SOURCE,
+                source,
             ),
             read_back(
                 "autosync",
                 text(self.autosync),
                 unless("NOAUTOSYNC"),
-                SOURCE,
+                source,
             ),
             read_back(
                 "failsync",
                 text(self.failsync),
                 unless("NOFAILSYNC"),
-                SOURCE,
+                source,
             ),
         ];
         let device = geom.providers.first();
         if let Some(size) = device.and_then(|device| device.fields.get("Sectorsize")) {
-            all.push(read_back("sector_size", None, size, SOURCE));
+            all.push(read_back("sector_size", None, size, source));
         }
         for (slot, member) in array.members.iter().enumerate() {
             let provider = kernel_name(&member.device);
@@ -292,7 +242,7 @@ impl GmirrorSpec {
                     &format!("priority of {provider}"),
                     asked.map(u8::to_string),
                     priority,
-                    SOURCE,
+                    source,
                 ));
             }
         }

@@ -7,13 +7,10 @@
 //! whole copy.
 
 use super::described::{Described, written};
-use super::geom::{Class, read_back, redundant_status, usable};
+use super::geom::{Class, Geom, GeomArray, providers, read_back, redundant_status, usable};
 use super::gmirror::member_state;
-use super::steps::{cannot_build, kernel_name, member};
-use super::{
-    Access, ArrayStatus, ArraySystem, Built, Member, Need, OperatingSystem, ReadBack, SystemError,
-};
-use raidlab_shell::{Command, Target, Watched};
+use super::{ArrayStatus, Built, Member, ReadBack, SystemError};
+use raidlab_shell::Command;
 use raidlab_units::Bytes;
 use serde::Deserialize;
 
@@ -25,8 +22,6 @@ const CLASS: Class = Class {
     folder: "raid3",
     module: "geom_raid3",
 };
-
-const TITLE: &str = "graid3";
 
 /// The least that one is described by: with it they are looked for.
 pub(crate) const LEAST: &str = "{}";
@@ -57,104 +52,59 @@ impl Described for Graid3Spec {
     }
 }
 
-impl ArraySystem for Graid3Spec {
-    fn title(&self) -> String {
-        TITLE.to_owned()
-    }
+impl GeomArray for Graid3Spec {
+    const CLASS: Class = CLASS;
+    // It has no `destroy`.
+    const STOP: &'static str = "stop";
 
-    fn runs_on(&self) -> &'static [OperatingSystem] {
-        &[OperatingSystem::FreeBsd]
-    }
-
-    fn needs(&self) -> Vec<Need> {
-        CLASS.needs()
-    }
-
-    fn check(&self, members: &[Member]) -> Result<(), SystemError> {
+    fn accepts(&self, members: &[Member]) -> Result<(), SystemError> {
         let count = members.len();
         if count < 3 || !(count - 1).is_power_of_two() {
-            return Err(cannot_build(
-                TITLE,
-                format!("it takes 3, 5, 9, 17 ... members and there are {count}"),
-            ));
+            return Err(CLASS.cannot(format!(
+                "it takes 3, 5, 9, 17 ... members and there are {count}"
+            )));
         }
         if self.round_robin && self.verify {
-            return Err(cannot_build(
-                TITLE,
-                "`round_robin` and `verify` exclude each other",
-            ));
+            return Err(CLASS.cannot("`round_robin` and `verify` exclude each other"));
         }
         Ok(())
     }
 
-    fn capacity(&self, members: &[Member]) -> Bytes {
+    fn room(&self, members: &[Member]) -> Bytes {
         Bytes(usable(members) * (members.len() as u64).saturating_sub(1))
     }
 
-    fn create(&self, array: &Built) -> Result<Vec<Command>, SystemError> {
-        self.check(&array.members)?;
+    fn label(&self, array: &Built) -> Vec<String> {
         let flags = [
             ("-n", self.autosync == Some(false)),
             ("-r", self.round_robin),
             ("-w", self.verify),
         ];
-        let mut words = vec!["label"];
-        words.extend(flags.into_iter().filter(|(_, set)| *set).map(|(f, _)| f));
-        words.push(&array.name);
-        words.extend(array.members.iter().map(|m| kernel_name(&m.device)));
-        let mut commands = CLASS.prepare(&array.members);
-        commands.push(CLASS.destroys(&words));
-        Ok(commands)
+        let flags = flags.into_iter().filter(|(_, set)| *set);
+        let words = ["label"].into_iter().chain(flags.map(|(flag, _)| flag));
+        let words = words.chain([array.name.as_str()]).map(str::to_owned);
+        words.chain(providers(array)).collect()
     }
 
-    fn access(&self, array: &Built) -> Access {
-        Access::Device(CLASS.device(&array.name))
-    }
-
-    fn sources(&self, array: &Built) -> Vec<Watched> {
-        CLASS.sources(&array.name)
-    }
-
-    fn interpret(
-        &self,
-        array: &Built,
-        contents: &[Option<String>],
-    ) -> Result<ArrayStatus, SystemError> {
-        let geom = CLASS.find_in(&array.name, contents)?;
+    fn state(&self, array: &Built, geom: &Geom) -> ArrayStatus {
         let needed = array.members.len().saturating_sub(1);
-        Ok(redundant_status(&geom, array, needed, member_state))
+        redundant_status(geom, array, needed, member_state)
     }
 
-    fn fail(&self, _: &Built, _: usize) -> Result<Vec<Command>, SystemError> {
-        Err(CLASS.lacks(
-            "fail a member",
-            "it has no such verb; remove the member instead",
-        ))
-    }
-
-    fn remove(&self, array: &Built, slot: usize) -> Result<Vec<Command>, SystemError> {
-        member(TITLE, &array.members, slot)?;
+    fn removing(&self, array: &Built, slot: usize) -> Result<Vec<Command>, SystemError> {
+        CLASS.provider(array, slot)?;
         let number = slot.to_string();
         Ok(vec![CLASS.changes(&["remove", "-n", &number, &array.name])])
     }
 
-    fn add(&self, array: &Built, slot: usize) -> Result<Vec<Command>, SystemError> {
-        let provider = kernel_name(&member(TITLE, &array.members, slot)?.device);
+    fn adding(&self, array: &Built, slot: usize) -> Result<Vec<Command>, SystemError> {
+        let provider = CLASS.provider(array, slot)?;
         let number = slot.to_string();
         let insert = CLASS.destroys(&["insert", "-n", &number, &array.name, provider]);
         Ok(vec![insert])
     }
 
-    fn re_add(&self, _: &Built, _: usize) -> Result<Vec<Command>, SystemError> {
-        Err(CLASS.lacks(
-            "re-add a member",
-            "it keeps no record of what a member missed; add copies everything",
-        ))
-    }
-
-    fn settings(&self, target: &dyn Target, array: &Built) -> Result<Vec<ReadBack>, SystemError> {
-        const SOURCE: &str = "graid3 list";
-        let geom = CLASS.read(target, &array.name)?;
+    fn told(&self, _: &Built, geom: &Geom, source: &str) -> Vec<ReadBack> {
         let flags = geom.fields.get("Flags").unwrap_or("");
         let has = |flag: &str| flags.split(", ").any(|f| f == flag);
         let text = |value: bool| Some(value.to_string());
@@ -163,37 +113,25 @@ impl ArraySystem for Graid3Spec {
                 "round_robin",
                 text(self.round_robin),
                 has("ROUND-ROBIN").to_string(),
-                SOURCE,
+                source,
             ),
             read_back(
                 "verify",
                 text(self.verify),
                 has("VERIFY").to_string(),
-                SOURCE,
+                source,
             ),
             read_back(
                 "autosync",
                 self.autosync.and_then(text),
                 (!has("NOAUTOSYNC")).to_string(),
-                SOURCE,
+                source,
             ),
         ];
         let device = geom.providers.first();
         if let Some(size) = device.and_then(|device| device.fields.get("Sectorsize")) {
-            all.push(read_back("sector_size", None, size, SOURCE));
+            all.push(read_back("sector_size", None, size, source));
         }
-        all.extend(CLASS.tunables(target)?);
-        Ok(all)
-    }
-
-    /// `graid3` has no `destroy`.
-    fn destroy(&self, array: &Built) -> Vec<Command> {
-        let mut commands = vec![CLASS.destroys(&["stop", "-f", &array.name])];
-        commands.extend(CLASS.clear(&array.members));
-        commands
-    }
-
-    fn find(&self, target: &dyn Target, prefix: &str) -> Result<Vec<Built>, SystemError> {
-        CLASS.find(target, prefix)
+        all
     }
 }

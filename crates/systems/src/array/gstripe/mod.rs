@@ -2,14 +2,11 @@
 //! the verbs that need some.
 
 use super::described::{Described, data_of};
-use super::geom::{Class, read_back, usable};
+use super::geom::{Class, Geom, GeomArray, providers, read_back, usable};
 use super::spec::optional_size;
-use super::steps::{cannot_build, kernel_name};
-use super::{
-    Access, ArrayStatus, ArraySystem, Built, Health, Member, MemberState, MemberStatus, Need,
-    OperatingSystem, ReadBack, SystemError,
-};
-use raidlab_shell::{Command, Target, Watched};
+use super::steps::kernel_name;
+use super::{ArrayStatus, Built, Health, Member, MemberState, MemberStatus, ReadBack, SystemError};
+use raidlab_shell::Command;
 use raidlab_units::Bytes;
 use serde::Deserialize;
 
@@ -21,8 +18,6 @@ const CLASS: Class = Class {
     folder: "stripe",
     module: "geom_stripe",
 };
-
-const TITLE: &str = "gstripe";
 
 /// What `label` takes without `-s`: 64 KiB (FreeBSD lib/geom/stripe/geom_stripe.c,
 /// `GSTRIPE_STRIPESIZE`).
@@ -59,68 +54,42 @@ impl Described for GstripeSpec {
     }
 }
 
-impl ArraySystem for GstripeSpec {
-    fn title(&self) -> String {
-        TITLE.to_owned()
-    }
+impl GeomArray for GstripeSpec {
+    const CLASS: Class = CLASS;
+    const STOP: &'static str = "destroy";
 
-    fn runs_on(&self) -> &'static [OperatingSystem] {
-        &[OperatingSystem::FreeBsd]
-    }
-
-    fn needs(&self) -> Vec<Need> {
-        CLASS.needs()
-    }
-
-    fn check(&self, members: &[Member]) -> Result<(), SystemError> {
+    fn accepts(&self, members: &[Member]) -> Result<(), SystemError> {
         if members.len() < 2 {
-            return Err(cannot_build(
-                TITLE,
-                format!("it takes 2 members or more and there are {}", members.len()),
-            ));
+            return Err(CLASS.cannot(format!(
+                "it takes 2 members or more and there are {}",
+                members.len()
+            )));
         }
         match self.stripesize {
-            Some(Bytes(size)) if size < 512 || !size.is_power_of_two() => Err(cannot_build(
-                TITLE,
+            Some(Bytes(size)) if size < 512 || !size.is_power_of_two() => Err(CLASS.cannot(
                 format!("`stripesize` is {size} bytes and must be a power of two from 512"),
             )),
             _ => Ok(()),
         }
     }
 
-    fn capacity(&self, members: &[Member]) -> Bytes {
+    fn room(&self, members: &[Member]) -> Bytes {
         let stripe = self.stripesize.map_or(DEFAULT_STRIPE_BYTES, |size| size.0);
         let each = usable(members) / stripe * stripe;
         Bytes(each * members.len() as u64)
     }
 
-    fn create(&self, array: &Built) -> Result<Vec<Command>, SystemError> {
-        self.check(&array.members)?;
+    fn label(&self, array: &Built) -> Vec<String> {
         let mut words = vec!["label".to_owned()];
         if let Some(Bytes(size)) = self.stripesize {
             words.extend(["-s".to_owned(), size.to_string()]);
         }
         words.push(array.name.clone());
-        words.extend((array.members.iter()).map(|m| kernel_name(&m.device).to_owned()));
-        let mut commands = CLASS.prepare(&array.members);
-        commands.push(Command::destroys(CLASS.tool, words));
-        Ok(commands)
+        words.extend(providers(array));
+        words
     }
 
-    fn access(&self, array: &Built) -> Access {
-        Access::Device(CLASS.device(&array.name))
-    }
-
-    fn sources(&self, array: &Built) -> Vec<Watched> {
-        CLASS.sources(&array.name)
-    }
-
-    fn interpret(
-        &self,
-        array: &Built,
-        contents: &[Option<String>],
-    ) -> Result<ArrayStatus, SystemError> {
-        let geom = CLASS.find_in(&array.name, contents)?;
+    fn state(&self, array: &Built, geom: &Geom) -> ArrayStatus {
         let there = |name: &str| geom.consumers.iter().any(|part| part.name == name);
         let members: Vec<MemberStatus> = array
             .members
@@ -137,7 +106,7 @@ impl ArraySystem for GstripeSpec {
             })
             .collect();
         let complete = members.iter().all(|m| m.state == MemberState::InSync);
-        Ok(ArrayStatus {
+        ArrayStatus {
             health: if complete && geom.fields.get("State") == Some("UP") {
                 Health::Optimal
             } else {
@@ -145,45 +114,31 @@ impl ArraySystem for GstripeSpec {
             },
             members,
             sync: None,
-        })
+        }
     }
 
-    fn fail(&self, _: &Built, _: usize) -> Result<Vec<Command>, SystemError> {
+    fn failing(&self, _: &Built, _: usize) -> Result<Vec<Command>, SystemError> {
         no_redundancy("fail a member")
     }
 
-    fn remove(&self, _: &Built, _: usize) -> Result<Vec<Command>, SystemError> {
+    fn removing(&self, _: &Built, _: usize) -> Result<Vec<Command>, SystemError> {
         no_redundancy("remove a member")
     }
 
-    fn add(&self, _: &Built, _: usize) -> Result<Vec<Command>, SystemError> {
+    fn adding(&self, _: &Built, _: usize) -> Result<Vec<Command>, SystemError> {
         no_redundancy("add a member")
     }
 
-    fn re_add(&self, _: &Built, _: usize) -> Result<Vec<Command>, SystemError> {
+    fn re_adding(&self, _: &Built, _: usize) -> Result<Vec<Command>, SystemError> {
         no_redundancy("re-add a member")
     }
 
-    fn settings(&self, target: &dyn Target, array: &Built) -> Result<Vec<ReadBack>, SystemError> {
-        const SOURCE: &str = "gstripe list";
-        let geom = CLASS.read(target, &array.name)?;
+    fn told(&self, _: &Built, geom: &Geom, source: &str) -> Vec<ReadBack> {
         let found = |key: &str| geom.fields.get(key).unwrap_or("").to_owned();
         let asked = self.stripesize.map(|size| size.0.to_string());
-        let mut all = vec![
-            read_back("stripesize", asked, found("Stripesize"), SOURCE),
-            read_back("type", None, found("Type"), SOURCE),
-        ];
-        all.extend(CLASS.tunables(target)?);
-        Ok(all)
-    }
-
-    fn destroy(&self, array: &Built) -> Vec<Command> {
-        let mut commands = vec![CLASS.destroys(&["destroy", "-f", &array.name])];
-        commands.extend(CLASS.clear(&array.members));
-        commands
-    }
-
-    fn find(&self, target: &dyn Target, prefix: &str) -> Result<Vec<Built>, SystemError> {
-        CLASS.find(target, prefix)
+        vec![
+            read_back("stripesize", asked, found("Stripesize"), source),
+            read_back("type", None, found("Type"), source),
+        ]
     }
 }

@@ -1,4 +1,5 @@
 use super::*;
+use crate::array::ArraySystem;
 use crate::array::geom::fixtures::{array, plan};
 use raidlab_shell::Recorded;
 
