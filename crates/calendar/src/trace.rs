@@ -5,7 +5,7 @@
 //! digest of all that, in the order of the ends, is one number to compare.
 
 use crate::drive::DiskOperation;
-use raidlab_units::{Nanos, Sectors};
+use raidlab_units::{FNV_BASIS, Nanos, Sectors, fnv1a};
 
 /// A command that has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,7 +37,7 @@ pub struct TraceDigest {
 impl Default for TraceDigest {
     fn default() -> Self {
         Self {
-            hash: 0xcbf2_9ce4_8422_2325,
+            hash: FNV_BASIS,
             records: 0,
         }
     }
@@ -54,9 +54,8 @@ impl TraceDigest {
             record.count.0,
             u64::from(record.good),
         ];
-        for byte in numbers.iter().flat_map(|number| number.to_le_bytes()) {
-            self.hash = (self.hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
-        }
+        let bytes = numbers.iter().flat_map(|number| number.to_le_bytes());
+        self.hash = fnv1a(self.hash, bytes);
         self.records += 1;
     }
 

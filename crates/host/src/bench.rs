@@ -174,13 +174,8 @@ impl HostBench {
         let scope = Scope::host(machine.name());
         let inventory = Inventory::of(machine.target())?;
         let facts = environment(machine.target(), &inventory)?;
-        let observations = facts.into_iter().map(|fact| Observation {
-            scope: scope.clone(),
-            name: fact.name,
-            value: fact.value,
-            unit: fact.unit,
-            source: fact.source,
-        });
+        let facts = facts.into_iter();
+        let observations = facts.map(|fact| Observation::of(&scope, fact));
         observer.record(Records {
             observations: observations.chain(plan_disks::facts(machine)).collect(),
             ..Records::default()
@@ -468,16 +463,13 @@ fn do_rounds(
         session.note("not-steady", None, text);
     }
     for (mut result, known) in results.into_iter().zip(known) {
-        result.records.observations.push(Observation {
-            scope: Scope {
-                sequence: Some(result.cell.sequence),
-                ..session.scope()
-            },
-            name: "rounds.steady".to_owned(),
-            value: attained.to_string(),
-            unit: String::new(),
-            source: "SNIA PTS: 5 rounds, range 20 %, slope 10 %".to_owned(),
-        });
+        let scope = Scope {
+            sequence: Some(result.cell.sequence),
+            ..session.scope()
+        };
+        let source = "SNIA PTS: 5 rounds, range 20 %, slope 10 %";
+        let steady = Observation::new(&scope, "rounds.steady", attained, "", source);
+        result.records.observations.push(steady);
         // A kill between two cells of the same rounds: the first one stands.
         if known {
             watch.observer.record(result.records);

@@ -16,14 +16,7 @@ pub fn changes(machine: &Machine, observations: &[Observation]) -> Result<Vec<Ch
     let told = observations
         .iter()
         .filter(|one| one.scope == Scope::host(machine.name()));
-    let before: Vec<Fact> = told
-        .map(|one| Fact {
-            name: one.name.clone(),
-            value: one.value.clone(),
-            unit: one.unit.clone(),
-            source: one.source.clone(),
-        })
-        .collect();
+    let before: Vec<Fact> = told.map(Observation::fact).collect();
     if before.is_empty() {
         return Ok(Vec::new());
     }

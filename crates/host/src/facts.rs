@@ -34,13 +34,8 @@ impl Facts {
 
     /// Adds a fact; `unit` is empty where the value has none.
     pub fn add(&mut self, name: impl Into<String>, value: impl ToString, unit: &str, source: &str) {
-        self.all.push(Observation {
-            scope: self.scope.clone(),
-            name: name.into(),
-            value: value.to_string(),
-            unit: unit.to_owned(),
-            source: source.to_owned(),
-        });
+        let one = Observation::new(&self.scope, name, value, unit, source);
+        self.all.push(one);
     }
 
     /// One more, if it is known.

@@ -29,14 +29,10 @@ pub fn facts(machine: &Machine) -> Vec<Observation> {
                 device: None,
                 ..Planned::of(chosen)
             };
-            Observation {
-                scope: Scope::host(machine.name()),
-                name: format!("{NAME}{slot}"),
-                // These types have no content that JSON could not hold.
-                value: serde_json::to_string(&planned).unwrap_or_default(),
-                unit: String::new(),
-                source: "the plan".to_owned(),
-            }
+            let scope = Scope::host(machine.name());
+            // These types have no content that JSON could not hold.
+            let value = serde_json::to_string(&planned).unwrap_or_default();
+            Observation::new(&scope, format!("{NAME}{slot}"), value, "", "the plan")
         })
         .collect()
 }

@@ -14,7 +14,7 @@ pub use observations::observations;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
 use raidlab_store::{Latency, Measurement, Operation};
-use raidlab_tools::{Latency as ToolLatency, Part, ToolResult};
+use raidlab_tools::{Part, ReportedLatency, ToolResult};
 
 /// The rows of a result. `template` gives everything that the tool does not
 /// know: subject, job, sequence; its numbers are replaced.
@@ -119,7 +119,7 @@ fn per_second(count: u64, time_ns: u64) -> f64 {
 /// The latencies of all parts together; of one part alone as the tool gives
 /// its percentiles.
 fn latency(parts: &[&Part]) -> Latency {
-    let given: Vec<&ToolLatency> = parts.iter().filter_map(|part| part.latency()).collect();
+    let given: Vec<&ReportedLatency> = parts.iter().filter_map(|part| part.latency()).collect();
     let histogram = histogram(&given);
     let mut latency = match (&histogram, given.as_slice()) {
         (None, []) => return Latency::default(),
@@ -149,14 +149,14 @@ fn latency(parts: &[&Part]) -> Latency {
     latency
 }
 
-fn percentile(latency: &ToolLatency, percent: f64) -> u64 {
+fn percentile(latency: &ReportedLatency, percent: f64) -> u64 {
     let near = |(given, _): &&(f64, u64)| (given - percent).abs() < 1e-6;
     let found = latency.percentiles.iter().find(near);
     found.map_or(0, |(_, time)| *time)
 }
 
 /// All bins in one histogram of three digits; `None` where there are none.
-fn histogram(latencies: &[&ToolLatency]) -> Option<Histogram<u64>> {
+fn histogram(latencies: &[&ReportedLatency]) -> Option<Histogram<u64>> {
     let mut histogram = Histogram::<u64>::new(3).ok()?;
     for (time, count) in latencies.iter().flat_map(|latency| &latency.bins) {
         histogram.record_n(*time, *count).ok()?;

@@ -367,17 +367,13 @@ impl Given {
         } else {
             self.name
         };
-        let one = |name: &&str| Observation {
-            scope: Scope {
-                host: host.to_owned(),
-                subject: self.subject.clone().unwrap_or_default(),
-                ..Scope::default()
-            },
-            name: (*name).to_owned(),
-            value: self.value.clone(),
-            unit: self.unit.to_owned(),
-            source: self.source.clone(),
+        let scope = Scope {
+            host: host.to_owned(),
+            subject: self.subject.clone().unwrap_or_default(),
+            ..Scope::default()
         };
+        let one =
+            |name: &&str| Observation::new(&scope, *name, &self.value, self.unit, &self.source);
         names.iter().map(one).collect()
     }
 }

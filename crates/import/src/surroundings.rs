@@ -44,13 +44,8 @@ impl Surroundings {
     pub(crate) fn facts(&self, scope: &Scope) -> Vec<Observation> {
         let mut all = Vec::new();
         let mut add = |name: &str, value: String, unit: &str| {
-            all.push(Observation {
-                scope: scope.clone(),
-                name: name.to_owned(),
-                value,
-                unit: unit.to_owned(),
-                source: "the file, around the result".to_owned(),
-            });
+            let source = "the file, around the result";
+            all.push(Observation::new(scope, name, value, unit, source));
         };
         if let Some(bytes) = self.memory_bytes {
             add(fact::MEMORY_TOTAL_BYTES, bytes.to_string(), "bytes");

@@ -11,24 +11,12 @@ mod linux;
 mod names;
 
 pub use names::{Known, NAMES, known};
+pub use raidlab_results::Fact;
 
 use crate::{Inventory, InventoryError, System};
 use raidlab_shell::Target;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-
-/// Something about a machine.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Fact {
-    /// One of [`NAMES`], a device's kernel name in place of `<device>`.
-    pub name: String,
-    /// The value, numbers in decimal digits.
-    pub value: String,
-    /// `bytes`, `Hz`, `bits/s`, `sectors`; empty for text and counts.
-    pub unit: String,
-    /// The file or command that told it.
-    pub source: String,
-}
 
 /// Facts while they are collected; the unit is looked up by the name.
 #[derive(Default)]
@@ -141,26 +129,6 @@ impl Fingerprint {
                 is: now.0.get(name).cloned(),
             })
             .collect()
-    }
-
-    /// A short name of this environment for people and file names: 16 digits
-    /// of FNV-1a over all names and values but the memory's size, which varies
-    /// between boots. Equal fingerprints have equal hashes; to refuse a
-    /// changed machine use [`Self::changes`], which says what changed.
-    #[must_use]
-    pub fn hash(&self) -> String {
-        // Fowler, Noll and Vo, FNV-1a, 64 bits: offset basis and prime.
-        let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
-        let fields = self
-            .0
-            .iter()
-            .filter(|(name, _)| *name != "memory.total_bytes");
-        for (name, value) in fields {
-            for byte in name.bytes().chain([0]).chain(value.bytes()).chain([0]) {
-                hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-            }
-        }
-        format!("{hash:016x}")
     }
 }
 

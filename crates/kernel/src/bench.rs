@@ -128,12 +128,8 @@ impl KernelBench {
             sequence: None,
             repetition: Some(experiment.repetition),
         };
-        let fact = |name: &str, value: String, unit: &str| Observation {
-            scope: scope.clone(),
-            name: name.to_owned(),
-            value,
-            unit: unit.to_owned(),
-            source: "raidlab".to_owned(),
+        let fact = |name: &str, value: String, unit: &str| {
+            Observation::new(&scope, name, value, unit, "raidlab")
         };
         let settings = &self.settings;
         let limited = settings.member.is_some();

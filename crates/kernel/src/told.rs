@@ -64,22 +64,18 @@ impl Told {
         for (device, facts) in devices(report.disks().len()).iter().zip(report.disks()) {
             let device = device.trim_start_matches("/dev/");
             for (name, value, unit) in facts {
-                observations.push(Observation {
-                    scope: self.scope.clone(),
-                    name: format!("disk.{device}.modelled_{name}"),
-                    value: value.to_string(),
-                    unit: (*unit).to_owned(),
-                    source: "the modelled disk".to_owned(),
-                });
+                let name = format!("disk.{device}.modelled_{name}");
+                let source = "the modelled disk";
+                observations.push(Observation::new(&self.scope, name, value, unit, source));
             }
         }
-        observations.push(Observation {
-            scope: self.scope.clone(),
-            name: "guest.trace_digest".to_owned(),
-            value: format!("{:016x}", report.digest()),
-            unit: String::new(),
-            source: "every command of every modelled disk, with its time".to_owned(),
-        });
+        observations.push(Observation::new(
+            &self.scope,
+            "guest.trace_digest",
+            format!("{:016x}", report.digest()),
+            "",
+            "every command of every modelled disk, with its time",
+        ));
         let disks = report.disks().len();
         Records {
             observations,

@@ -19,13 +19,8 @@ struct Facts {
 
 impl Facts {
     fn add(&mut self, name: impl Into<String>, value: impl ToString, unit: &str) {
-        self.all.push(Observation {
-            scope: self.scope.clone(),
-            name: name.into(),
-            value: value.to_string(),
-            unit: unit.to_owned(),
-            source: "the model".to_owned(),
-        });
+        let one = Observation::new(&self.scope, name, value, unit, "the model");
+        self.all.push(one);
     }
 }
 

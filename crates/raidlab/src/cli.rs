@@ -1,9 +1,13 @@
 //! The command line as a whole; each command's own arguments stand with it.
 
+use crate::failure::EXIT_CODES;
 use clap::{Parser, Subcommand};
+use std::fmt::Write;
 
 /// What `raidlab --help` says below the commands.
-const AFTER_HELP: &str = "\
+fn after_help() -> String {
+    let mut text = String::from(
+        "\
 Examples:
   raidlab run mirror-2015          the RAID 1 comparison of 2015, on modelled disks
   raidlab run mirror-2015 --json   the same, one JSON object per measurement
@@ -11,13 +15,13 @@ Examples:
   raidlab report                   the last run's tables again
   raidlab suites mirror-2015       what a suite does, step by step
 
-Exit codes:
-  0    everything was done
-  1    the run failed, or was done in part only
-  2    wrong arguments, or a name that is not built in
-  3    a file given as input is missing or wrong
-  4    the store, the report or other output cannot be written
-  130  interrupted by Ctrl-C or SIGTERM; complete rows are kept";
+Exit codes:",
+    );
+    for one in &EXIT_CODES {
+        let _ = write!(text, "\n  {:<3}  {}", one.code, one.says);
+    }
+    text
+}
 
 /// A laboratory for software RAID.
 #[derive(Debug, Parser)]
@@ -30,7 +34,7 @@ A laboratory for software RAID. It runs suites of fio jobs and events (a disk is
 taken out, put back, rebuilt) on subjects (md, gmirror, gflash, ZFS and others) over \
 modelled disks in virtual time, and shows who is fastest at what, how it compares \
 with published figures, and how far to trust it.",
-    after_help = AFTER_HELP,
+    after_help = after_help(),
     arg_required_else_help = true,
     max_term_width = 100
 )]

@@ -1,35 +1,83 @@
-//! With which code the program ends, and errors of rooms that only commands know.
+//! With which code the program ends, and how a failure is printed.
 
 pub use raidlab_runs::{Failure, Kind};
 use std::io::{self, Write};
-use std::process::ExitCode;
+use std::process;
 
-/// The program's exit code. `raidlab --help` lists them too.
-const fn exit_code(kind: Kind) -> u8 {
-    match kind {
-        Kind::ReaderGone => 0,
-        Kind::Run => 1,
-        // As clap's for arguments that it refuses.
-        Kind::Usage => 2,
-        Kind::Input => 3,
-        Kind::Output => 4,
-        // As a shell's for a process that SIGINT ended.
-        Kind::Interrupted => 130,
-    }
+/// A code with which the program ends.
+#[derive(Debug)]
+pub struct ExitCode {
+    /// What it is for.
+    kind: Kind,
+    /// The number.
+    pub code: u8,
+    /// What it says, in a line.
+    pub says: &'static str,
+    /// Where it is met.
+    pub example: &'static str,
+}
+
+/// All of them, in the order of `raidlab --help` and of `docs/reference/exit-codes.md`.
+pub const EXIT_CODES: [ExitCode; 6] = [
+    ExitCode {
+        kind: Kind::ReaderGone,
+        code: 0,
+        says: "everything was done",
+        example: "Also where the reader of a pipe leaves early, as `head` does.",
+    },
+    ExitCode {
+        kind: Kind::Run,
+        code: 1,
+        says: "the run failed, or was done in part only",
+        example: "An experiment breaks off, and the others go on; a machine lacks what is needed.",
+    },
+    // As clap's for arguments that it refuses.
+    ExitCode {
+        kind: Kind::Usage,
+        code: 2,
+        says: "wrong arguments, or a name that is not built in",
+        example: "`raidlab run nosuch`; nobody can be asked before disks are overwritten.",
+    },
+    ExitCode {
+        kind: Kind::Input,
+        code: 3,
+        says: "a file given as input is missing or wrong",
+        example: "`raidlab run ./nosuch.toml`; a store that is none; a disk that may not be used.",
+    },
+    ExitCode {
+        kind: Kind::Output,
+        code: 4,
+        says: "the store, the report or other output cannot be written",
+        example: "A full disk; a folder that is not there.",
+    },
+    // As a shell's for a process that SIGINT ended.
+    ExitCode {
+        kind: Kind::Interrupted,
+        code: 130,
+        says: "interrupted by Ctrl-C or SIGTERM; complete rows are kept",
+        example: "Also where somebody who is asked does not consent.",
+    },
+];
+
+/// The program's exit code.
+fn exit_code(kind: Kind) -> u8 {
+    let found = EXIT_CODES.iter().find(|one| one.kind == kind);
+    found.map_or(1, |one| one.code)
 }
 
 /// Prints a failure on standard error; the code to end with.
-pub fn report(failure: &Failure) -> ExitCode {
+pub fn report(failure: &Failure) -> process::ExitCode {
     if failure.kind() != Kind::ReaderGone {
         // Nothing is left to be done if standard error fails too.
         write!(io::stderr().lock(), "{failure}").ok();
     }
-    ExitCode::from(exit_code(failure.kind()))
+    exit_code(failure.kind()).into()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Failure, Kind, exit_code};
+    use super::{EXIT_CODES, Failure, Kind, exit_code};
+    use std::fmt::Write;
     use std::io;
 
     #[test]
@@ -39,5 +87,42 @@ mod tests {
         assert_eq!(exit_code(gone.kind()), 0);
         let full = Failure::write_output(io::Error::from(io::ErrorKind::StorageFull));
         assert_eq!(exit_code(full.kind()), 4);
+    }
+
+    #[test]
+    fn every_kind_of_failure_has_a_code_of_its_own() {
+        let kinds = EXIT_CODES.iter().map(|one| one.kind);
+        assert_eq!(kinds.collect::<Vec<_>>(), Kind::ALL);
+        assert!(EXIT_CODES.is_sorted_by(|one, next| one.code < next.code));
+    }
+
+    /// `RAIDLAB_WRITE_DOCS=1 cargo test -p raidlab --bin raidlab exit_codes` writes it.
+    #[test]
+    fn the_page_of_exit_codes_is_the_table() {
+        let mut page = String::from(
+            "# Exit codes\n\nWhat `raidlab` ends with, whichever the command. An error is \
+             printed on standard error as\n`error:`, its causes as `caused by:`, and a remedy, \
+             where one is known, as `help:`.\n\n| code | meaning | for example |\n|---|---|---|\n",
+        );
+        for one in &EXIT_CODES {
+            let row = writeln!(page, "| {} | {} | {} |", one.code, one.says, one.example);
+            row.expect("a string takes all");
+        }
+        page.push_str(
+            "\nThe page is made from the program's own table by\n`RAIDLAB_WRITE_DOCS=1 cargo test \
+             -p raidlab --bin raidlab exit_codes`.\n",
+        );
+        let path = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../../docs/reference/exit-codes.md"
+        );
+        if std::env::var_os("RAIDLAB_WRITE_DOCS").is_some() {
+            std::fs::write(path, &page).expect("the page is written");
+        }
+        let written = std::fs::read_to_string(path).unwrap_or_default();
+        assert!(
+            written == page,
+            "docs/reference/exit-codes.md is not the table's"
+        );
     }
 }

@@ -9,6 +9,8 @@
 //! own stream by name and index, so that one more disk does not shift the
 //! numbers of the others.
 
+use raidlab_units::{FNV_BASIS, fnv1a};
+
 /// A stream of pseudo-random numbers (`xoshiro256++`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stream {
@@ -40,11 +42,7 @@ impl Stream {
     pub fn fork(&self, label: &str, index: u64) -> Self {
         // FNV-1a over the label, then mixed with the parent's state: a fork
         // must differ from its siblings in every bit of its state.
-        let mut hash = 0xcbf2_9ce4_8422_2325_u64;
-        for byte in label.bytes().chain(index.to_le_bytes()) {
-            hash = (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
-        }
-        let mut spread = hash;
+        let mut spread = fnv1a(FNV_BASIS, label.bytes().chain(index.to_le_bytes()));
         Self {
             state: std::array::from_fn(|word| {
                 let mut mixed = self.state[word] ^ split_mix(&mut spread);

@@ -5,3 +5,19 @@ pub mod fact;
 mod operation;
 
 pub use operation::{Operation, UnknownOperation};
+
+use serde::{Deserialize, Serialize};
+
+/// Something that a machine, an array or a tool tells of itself, under a name that
+/// everybody knows.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fact {
+    /// A dotted name, most of them from [`mod@fact`].
+    pub name: String,
+    /// The value as text, numbers in decimal digits.
+    pub value: String,
+    /// The value's unit: `bytes`, `Hz`; empty for words and counts.
+    pub unit: String,
+    /// The file or command that told it; may be empty.
+    pub source: String,
+}

@@ -18,7 +18,7 @@ enum Moves {
 /// Defines the operations with their names and the way that they move bytes, in the
 /// order of tables.
 macro_rules! operations {
-    ($($(#[$doc:meta])* $operation:ident, $name:literal, $moves:ident;)*) => {
+    ($($(#[doc = $doc:literal])* $operation:ident, $name:literal, $moves:ident;)*) => {
         /// One kind of operation that a tool times, or that an array does in the
         /// background. Reads and writes are measured apart, also where one job mixes
         /// them, unless the tool itself counts them together.
@@ -27,7 +27,7 @@ macro_rules! operations {
         )]
         #[serde(rename_all = "kebab-case")]
         pub enum Operation {
-            $($(#[$doc])* $operation,)*
+            $($(#[doc = $doc])* $operation,)*
         }
 
         impl Operation {
@@ -39,6 +39,14 @@ macro_rules! operations {
             pub const fn name(self) -> &'static str {
                 match self {
                     $(Self::$operation => $name,)*
+                }
+            }
+
+            /// What it is, as its documentation says.
+            #[must_use]
+            pub fn says(self) -> &'static str {
+                match self {
+                    $(Self::$operation => concat!($($doc),*).trim(),)*
                 }
             }
 

@@ -35,6 +35,18 @@ pub enum Kind {
     ReaderGone,
 }
 
+impl Kind {
+    /// All of them, in the order of the program's exit codes.
+    pub const ALL: [Self; 6] = [
+        Self::ReaderGone,
+        Self::Run,
+        Self::Usage,
+        Self::Input,
+        Self::Output,
+        Self::Interrupted,
+    ];
+}
+
 /// Why a command ended early.
 #[derive(Debug)]
 pub struct Failure {

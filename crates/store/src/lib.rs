@@ -33,7 +33,7 @@ pub use measurement::{
     Setting,
 };
 pub use origin::{Origin, RunId};
-pub use raidlab_results::{Operation, UnknownOperation, fact};
+pub use raidlab_results::{Fact, Operation, UnknownOperation, fact};
 pub use record::{
     Cell, CellResult, CommandRecord, EventRecord, Finding, Observation, Records, Scope, Series,
     Severity,

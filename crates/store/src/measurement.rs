@@ -370,6 +370,49 @@ impl Metric {
         }
     }
 
+    /// Its unit.
+    #[must_use]
+    pub const fn unit(self) -> &'static str {
+        match self {
+            Self::OperationsPerSecond => "1/s",
+            Self::BytesPerSecond => "bytes/s",
+            Self::Seconds => "s",
+            Self::KeptPercent => "percent",
+        }
+    }
+
+    /// The field of a [`Measurement`], and so of exports, that has it.
+    #[must_use]
+    pub const fn field(self) -> &'static str {
+        match self {
+            Self::OperationsPerSecond => "iops",
+            Self::BytesPerSecond => "bytes_per_second",
+            Self::Seconds => "runtime_ns",
+            Self::KeptPercent => "kept_percent",
+        }
+    }
+
+    /// What it counts.
+    #[must_use]
+    pub const fn says(self) -> &'static str {
+        match self {
+            Self::OperationsPerSecond => {
+                "Reads, writes, seeks or files per second: a job's figure where it moves no \
+                 bytes, or blocks of less than 64 KiB."
+            }
+            Self::BytesPerSecond => {
+                "Bytes per second: a job's figure where its blocks have 64 KiB or more, or no \
+                 size. Of what an array copies, bytes of each member."
+            }
+            Self::Seconds => {
+                "How long an array took to copy or compare its members, or was without one."
+            }
+            Self::KeptPercent => {
+                "What a job has, while its array copies, of its rate when nothing does."
+            }
+        }
+    }
+
     /// Whether it counts what jobs do.
     #[must_use]
     pub const fn is_of_jobs(self) -> bool {

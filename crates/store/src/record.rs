@@ -2,6 +2,7 @@
 //! sampled, what happened, and what the audit found.
 
 use crate::{Measurement, Operation, Setting};
+use raidlab_results::Fact;
 use serde::{Deserialize, Serialize};
 
 /// A job of a suite on a subject, once: what is measured, or has been, as a
@@ -86,6 +87,49 @@ pub struct Observation {
     pub unit: String,
     /// Where it was read: `/proc/meminfo`; may be empty.
     pub source: String,
+}
+
+impl Observation {
+    /// Something that is known of what `scope` names.
+    #[must_use]
+    pub fn new(
+        scope: &Scope,
+        name: impl Into<String>,
+        value: impl ToString,
+        unit: &str,
+        source: impl Into<String>,
+    ) -> Self {
+        Self {
+            scope: scope.clone(),
+            name: name.into(),
+            value: value.to_string(),
+            unit: unit.to_owned(),
+            source: source.into(),
+        }
+    }
+
+    /// A fact about what `scope` names.
+    #[must_use]
+    pub fn of(scope: &Scope, fact: Fact) -> Self {
+        Self {
+            scope: scope.clone(),
+            name: fact.name,
+            value: fact.value,
+            unit: fact.unit,
+            source: fact.source,
+        }
+    }
+
+    /// The same without what it is about.
+    #[must_use]
+    pub fn fact(&self) -> Fact {
+        Fact {
+            name: self.name.clone(),
+            value: self.value.clone(),
+            unit: self.unit.clone(),
+            source: self.source.clone(),
+        }
+    }
 }
 
 /// A command that ran.

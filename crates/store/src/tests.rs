@@ -3,6 +3,7 @@
 mod exports;
 mod files;
 mod killed;
+mod metrics_page;
 mod records;
 mod round_trip;
 

@@ -1,25 +1,14 @@
 //! What a tool said beside its numbers, by the names that everybody knows.
 
-use crate::result::{Fact, ToolResult};
-use raidlab_results::fact;
-
-/// One fact by its name in [`raidlab_results::fact`].
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Told {
-    /// The name.
-    pub name: String,
-    /// The value as text.
-    pub value: String,
-    /// The value's unit; empty for counts and texts.
-    pub unit: String,
-}
+use crate::result::{Reported, ToolResult};
+use raidlab_results::{Fact, fact};
 
 /// Facts in the order in which they are told. A name occurs once; of several values the
 /// first is kept.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Facts {
     /// All so far.
-    pub all: Vec<Told>,
+    pub all: Vec<Fact>,
 }
 
 impl Facts {
@@ -51,16 +40,17 @@ impl Facts {
     /// Adds a fact of this name, with its value as text and its unit.
     pub fn add(&mut self, name: &str, value: &str, unit: &str) {
         if !self.all.iter().any(|known| known.name == name) {
-            self.all.push(Told {
+            self.all.push(Fact {
                 name: name.to_owned(),
                 value: value.to_owned(),
                 unit: unit.to_owned(),
+                source: String::new(),
             });
         }
     }
 
     /// Adds what a tool said by another name.
-    pub(crate) fn say(&mut self, name: &str, said: &Fact) {
+    pub(crate) fn say(&mut self, name: &str, said: &Reported) {
         self.add(name, &said.value.to_string(), &said.unit);
     }
 }

@@ -22,11 +22,11 @@ mod words;
 
 pub use asked::{AskedOption, Difference, Verdict};
 pub use error::ParseError;
-pub use facts::{Facts, Told};
+pub use facts::Facts;
 pub use raidlab_results::Operation;
 pub use result::{
-    DiskCounters, DiskUse, Fact, FactValue, Latency, LatencyKind, Part, Point, ReportedOption,
-    Series, SeriesKind, ToolResult,
+    DiskCounters, DiskUse, LatencyKind, Part, Point, Reported, ReportedLatency, ReportedOption,
+    ReportedValue, Series, SeriesKind, ToolResult,
 };
 pub use title::Title;
 pub use tool::{Benchmark, Call, Format, Place, Tool, UnknownTool, detect};

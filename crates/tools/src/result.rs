@@ -1,7 +1,7 @@
 //! The one form that every tool's output is brought into.
 //!
 //! A number that a tool did not give is `None`, never 0 and never infinite;
-//! where it says why, that is a [`Fact`]. Rates are computed from counts and
+//! where it says why, that is a [`Reported`]. Rates are computed from counts and
 //! time where both are there.
 
 use crate::{Format, Operation, Tool};
@@ -24,7 +24,7 @@ pub struct ToolResult {
     /// Options in force, as the tool reports them.
     pub options: Vec<ReportedOption>,
     /// What else it said, by name.
-    pub facts: Vec<Fact>,
+    pub facts: Vec<Reported>,
     /// Lines that belong to no field: warnings before the JSON, say.
     pub messages: Vec<String>,
     /// Numbers over time.
@@ -101,7 +101,7 @@ impl ToolResult {
     /// The first fact of this name about job `job`, or about the whole with
     /// `None`.
     #[must_use]
-    pub fn fact(&self, job: Option<u32>, name: &str) -> Option<&Fact> {
+    pub fn fact(&self, job: Option<u32>, name: &str) -> Option<&Reported> {
         self.facts
             .iter()
             .find(|fact| fact.job == job && fact.name == name)
@@ -136,9 +136,9 @@ pub struct Part {
     /// fio, of its job.
     pub cpu_percent: Option<f64>,
     /// What is known of latencies, each kind at most once.
-    pub latencies: Vec<Latency>,
+    pub latencies: Vec<ReportedLatency>,
     /// What else was said about this part.
-    pub facts: Vec<Fact>,
+    pub facts: Vec<Reported>,
 }
 
 impl Part {
@@ -171,7 +171,7 @@ impl Part {
     /// The latency to report: the one that has percentiles (fio gives them for
     /// one kind only, by default for completions), else the total, else any.
     #[must_use]
-    pub fn latency(&self) -> Option<&Latency> {
+    pub fn latency(&self) -> Option<&ReportedLatency> {
         let of = |kind| self.latencies.iter().find(|latency| latency.kind == kind);
         let kinds = [LatencyKind::Total, LatencyKind::Completion];
         kinds
@@ -184,14 +184,14 @@ impl Part {
 
     /// The first fact of this name.
     #[must_use]
-    pub fn fact(&self, name: &str) -> Option<&Fact> {
+    pub fn fact(&self, name: &str) -> Option<&Reported> {
         self.facts.iter().find(|fact| fact.name == name)
     }
 
     /// Adds a fact about this part.
-    pub(crate) fn note(&mut self, name: &str, value: impl Into<FactValue>, unit: &str) {
+    pub(crate) fn note(&mut self, name: &str, value: impl Into<ReportedValue>, unit: &str) {
         self.facts
-            .push(Fact::new(Some(self.job), name, value, unit));
+            .push(Reported::new(Some(self.job), name, value, unit));
     }
 
     /// Computes the rates from counts and time, where both are there.
@@ -226,7 +226,7 @@ pub enum LatencyKind {
 
 /// Latencies of one kind, in nanoseconds.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Latency {
+pub struct ReportedLatency {
     /// What is timed.
     pub kind: LatencyKind,
     /// How many were timed.
@@ -245,7 +245,7 @@ pub struct Latency {
     pub bins: Vec<(u64, u64)>,
 }
 
-impl Latency {
+impl ReportedLatency {
     /// Nothing known but the kind.
     #[must_use]
     pub const fn new(kind: LatencyKind) -> Self {
@@ -312,21 +312,21 @@ pub struct ReportedOption {
 
 /// Something that a tool said beside its main numbers.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Fact {
+pub struct Reported {
     /// The job it belongs to, from 0; `None`: the whole run.
     pub job: Option<u32>,
     /// What it is: `usr_cpu`, `iodepth_level >=64`, `records-in-partial`.
     pub name: String,
     /// The value, in the unit that the fact names.
-    pub value: FactValue,
+    pub value: ReportedValue,
     /// The unit of a number: `%`, `ms`, `bytes/s`; empty for counts and texts.
     pub unit: String,
 }
 
-impl Fact {
+impl Reported {
     /// A fact.
     #[must_use]
-    pub fn new(job: Option<u32>, name: &str, value: impl Into<FactValue>, unit: &str) -> Self {
+    pub fn new(job: Option<u32>, name: &str, value: impl Into<ReportedValue>, unit: &str) -> Self {
         Self {
             job,
             name: name.to_owned(),
@@ -336,15 +336,15 @@ impl Fact {
     }
 }
 
-impl fmt::Display for Fact {
+impl fmt::Display for Reported {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{}={}{}", self.name, self.value, self.unit)
     }
 }
 
-/// The value of a [`Fact`].
+/// The value of a [`Reported`].
 #[derive(Debug, Clone, PartialEq)]
-pub enum FactValue {
+pub enum ReportedValue {
     /// A whole number.
     Count(u64),
     /// Any other number; finite.
@@ -353,7 +353,7 @@ pub enum FactValue {
     Text(String),
 }
 
-impl FactValue {
+impl ReportedValue {
     /// As a number, if it is one.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "counts here are far below 2^53")]
@@ -366,7 +366,7 @@ impl FactValue {
     }
 }
 
-impl fmt::Display for FactValue {
+impl fmt::Display for ReportedValue {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Count(count) => write!(formatter, "{count}"),
@@ -376,25 +376,25 @@ impl fmt::Display for FactValue {
     }
 }
 
-impl From<u64> for FactValue {
+impl From<u64> for ReportedValue {
     fn from(count: u64) -> Self {
         Self::Count(count)
     }
 }
 
-impl From<f64> for FactValue {
+impl From<f64> for ReportedValue {
     fn from(number: f64) -> Self {
         Self::Number(number)
     }
 }
 
-impl From<&str> for FactValue {
+impl From<&str> for ReportedValue {
     fn from(text: &str) -> Self {
         Self::Text(text.to_owned())
     }
 }
 
-impl From<String> for FactValue {
+impl From<String> for ReportedValue {
     fn from(text: String) -> Self {
         Self::Text(text)
     }
@@ -445,7 +445,7 @@ pub struct Point {
 
 #[cfg(test)]
 mod tests {
-    use super::{Latency, LatencyKind, Part};
+    use super::{LatencyKind, Part, ReportedLatency};
     use crate::Operation;
 
     #[test]
@@ -474,7 +474,7 @@ mod tests {
             LatencyKind::Completion,
             LatencyKind::Total,
         ] {
-            part.latencies.push(Latency::new(kind));
+            part.latencies.push(ReportedLatency::new(kind));
         }
         let kind = |part: &Part| part.latency().map(|latency| latency.kind);
         assert_eq!(kind(&part), Some(LatencyKind::Total));

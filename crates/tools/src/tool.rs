@@ -7,7 +7,7 @@
 use crate::asked::{AskedOption, Difference};
 use crate::error::ParseError;
 use crate::facts::Facts;
-use crate::result::{Fact, Part, ToolResult};
+use crate::result::{Part, Reported, ToolResult};
 use crate::title::Title;
 use crate::words::Wrong;
 use raidlab_results::Operation;
@@ -81,6 +81,12 @@ pub trait Benchmark: fmt::Debug + Sync {
     /// What its arguments say of the job.
     fn job_facts(&self, _arguments: &[String], _facts: &mut Facts) {}
 
+    /// The files of the job that its arguments have it read, and those that they have it
+    /// write, as wholes.
+    fn files<'word>(&self, _arguments: &'word [String]) -> [Vec<&'word str>; 2] {
+        [Vec::new(), Vec::new()]
+    }
+
     /// Whether a part is a row: one that says that nothing was done is none.
     fn is_row(&self, part: &Part) -> bool;
 
@@ -112,7 +118,7 @@ pub trait Benchmark: fmt::Debug + Sync {
     fn first_facts(&self, _result: &ToolResult, _facts: &mut Facts) {}
 
     /// One fact, by its name in the vocabulary; false: the vocabulary does not have it.
-    fn fact(&self, _said: &Fact, _part: Option<&Part>, _facts: &mut Facts) -> bool {
+    fn fact(&self, _said: &Reported, _part: Option<&Part>, _facts: &mut Facts) -> bool {
         false
     }
 

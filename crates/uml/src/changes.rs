@@ -12,6 +12,7 @@ use crate::configuration::{FOR_ZFS, WITH_ZFS, lines};
 use crate::edits::{Edit, KERNEL, OPENZFS};
 use crate::source::TREE;
 use crate::zfs;
+use raidlab_units::{FNV_BASIS, fnv1a};
 
 /// Whose changes a kernel has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,10 +85,7 @@ fn of(edits: &[&[Edit]], settings: &[&str]) -> String {
     let bytes = edits
         .chain(settings.iter().copied())
         .flat_map(|text| text.bytes().chain([END]));
-    let hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    });
-    format!("{hash:016x}")
+    format!("{:016x}", fnv1a(FNV_BASIS, bytes))
 }
 
 #[cfg(test)]

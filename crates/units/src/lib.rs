@@ -4,12 +4,14 @@
 //! every machine. Sizes are bytes or 512-byte sectors, never "blocks". Rates
 //! are bytes per second: KB/s, MB/s and MiB/s exist only in printing.
 
+mod digest;
 mod parse;
 mod size;
 mod span;
 mod time;
 mod words;
 
+pub use digest::{FNV_BASIS, fnv1a};
 pub use parse::{ParseUnitError, parse_bytes, parse_duration};
 pub use size::{Bytes, BytesPerSecond, SECTOR_BYTES, Sectors};
 pub use span::{Span, SpanSet};

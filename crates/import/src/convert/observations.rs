@@ -11,12 +11,6 @@ use raidlab_tools::{Facts, ToolResult};
 pub fn observations(result: &ToolResult, scope: &Scope) -> Vec<Observation> {
     let source = tool_name(result);
     let told = Facts::of(result).all.into_iter();
-    told.map(|told| Observation {
-        scope: scope.clone(),
-        name: told.name,
-        value: told.value,
-        unit: told.unit,
-        source: source.clone(),
-    })
-    .collect()
+    told.map(|fact| Observation::new(scope, fact.name, fact.value, &fact.unit, &source))
+        .collect()
 }

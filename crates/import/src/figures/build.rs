@@ -103,13 +103,7 @@ impl Builder<'_> {
     }
 
     fn observation(&self, scope: &Scope, name: &str, value: &str, unit: &str) -> Observation {
-        Observation {
-            scope: scope.clone(),
-            name: name.to_owned(),
-            value: value.to_owned(),
-            unit: unit.to_owned(),
-            source: self.document.source.clone(),
-        }
+        Observation::new(scope, name, value, unit, &self.document.source)
     }
 
     fn facts(&self, scope: &Scope, facts: &Facts, all: &mut Vec<Observation>) {

@@ -112,13 +112,7 @@ impl Context<'_> {
         let source = format!("geomflash/geomflash on GitHub: {}", script.script);
         let mut add = |name: &str, value: &str, unit: &str| {
             if !all.iter().any(|known| known.name == name) {
-                all.push(Observation {
-                    scope: scope.clone(),
-                    name: name.to_owned(),
-                    value: value.to_owned(),
-                    unit: unit.to_owned(),
-                    source: source.clone(),
-                });
+                all.push(Observation::new(scope, name, value, unit, &source));
             }
         };
         for (name, value) in script.options(job) {
@@ -146,13 +140,7 @@ impl Context<'_> {
     /// What the looks say of the time of the run.
     fn state_facts(&self, index: usize, scope: &Scope, cell: &Cell, all: &mut Vec<Observation>) {
         let mut add = |name: &str, value: &str, unit: &str, source: &str| {
-            all.push(Observation {
-                scope: scope.clone(),
-                name: name.to_owned(),
-                value: value.to_owned(),
-                unit: unit.to_owned(),
-                source: source.to_owned(),
-            });
+            all.push(Observation::new(scope, name, value, unit, source));
         };
         let [(before, near), _] = self.log.around(index);
         let unchanged = self.unchanged(index);

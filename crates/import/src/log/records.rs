@@ -7,13 +7,8 @@ use raidlab_store::{CommandRecord, EventRecord, Observation, Records, Series, Se
 
 impl Context<'_> {
     fn observation(&self, name: &str, value: &str, unit: &str, source: &str) -> Observation {
-        Observation {
-            scope: self.scope.clone(),
-            name: name.to_owned(),
-            value: value.to_owned(),
-            unit: unit.to_owned(),
-            source: format!("{}: {source}", self.source),
-        }
+        let source = format!("{}: {source}", self.source);
+        Observation::new(&self.scope, name, value, unit, source)
     }
 
     /// What belongs to the subject as a whole.

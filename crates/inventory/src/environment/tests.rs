@@ -186,7 +186,6 @@ fn a_machine_that_only_worked_has_not_changed() {
     let later = Machine::loops().file("/proc/loadavg", "9.00 1 1 1/1 1\n");
     let after = Fingerprint::of(&facts(&later), &own);
     assert_eq!(before.changes(&after), []);
-    assert_eq!(before.hash(), after.hash());
 }
 
 #[test]
@@ -206,7 +205,6 @@ fn a_new_kernel_and_another_scheduler_are_named() {
     disk.0.scheduler: Some("mq-deadline") -> Some("bfq")
     os.release: Some("6.18.44") -> Some("6.19.0")
     "#);
-    assert_ne!(before.hash(), after.hash());
     // A disk that does not belong to the run may change.
     let other = ["/dev/loop4".to_owned()];
     let later =
@@ -234,6 +232,5 @@ fn a_little_more_memory_is_the_same_machine() {
     let with =
         |bytes: u64| Fingerprint([("memory.total_bytes".to_owned(), bytes.to_string())].into());
     assert_eq!(with(16 << 30).changes(&with((16 << 30) + 300_000)), []);
-    assert_eq!(with(16 << 30).hash(), with((16 << 30) + 300_000).hash());
     assert_eq!(with(16 << 30).changes(&with(8 << 30)).len(), 1);
 }

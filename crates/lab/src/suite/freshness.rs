@@ -3,12 +3,13 @@
 //! What was written a moment ago is still in somebody's memory: the page
 //! cache's, ZFS's, the controller's, the drive's. A read of it may measure
 //! that memory. So two steps that follow each other at once are looked at: a
-//! job that writes a region (fio's offsets and sizes, dd's `of=`), then one
-//! that reads part of it. A wait or any other step between them is taken for
+//! job that writes a region (fio's offsets and sizes, the files that another tool
+//! is given), then one that reads part of it. A wait or any other step between them is taken for
 //! enough. Random writes for a time are not counted: which few of the region's
 //! blocks are fresh, nobody knows.
 
 use super::Work;
+use raidlab_tools::Tool;
 use raidlab_workload::{FioJobs, JobGroup, JobSpec};
 
 /// What a job reads and writes, as far as its text tells.
@@ -32,25 +33,18 @@ impl Footprint {
     /// place of what depends on the machine.
     pub(super) fn of(work: &Work, group: Option<&JobGroup>) -> Self {
         match work {
-            Work::Tool { name, arguments } if name == "dd" => Self::of_dd(arguments),
-            Work::Tool { .. } => Self::default(),
+            Work::Tool { name, arguments } => {
+                let tool: Result<Tool, _> = name.parse();
+                let files = tool.map(|tool| tool.files(arguments)).unwrap_or_default();
+                let whole = |file: &str| Region {
+                    file: file.to_owned(),
+                    start: 0,
+                    end: u64::MAX,
+                };
+                let [reads, writes] = files.map(|all| all.into_iter().map(whole).collect());
+                Self { reads, writes }
+            }
             Work::Fio { jobs, .. } => Self::of_fio(jobs, group),
-        }
-    }
-
-    fn of_dd(arguments: &[String]) -> Self {
-        let named = |key: &str| {
-            let file = arguments.iter().find_map(|word| word.strip_prefix(key));
-            let whole = |file: &str| Region {
-                file: file.to_owned(),
-                start: 0,
-                end: u64::MAX,
-            };
-            file.filter(|file| file.starts_with('{')).map(whole)
-        };
-        Self {
-            reads: named("if=").into_iter().collect(),
-            writes: named("of=").into_iter().collect(),
         }
     }
 

@@ -8,7 +8,7 @@
 
 use crate::Operation;
 use crate::number::{finite, measured, percent, whole};
-use crate::result::{Latency, LatencyKind, Part};
+use crate::result::{LatencyKind, Part, ReportedLatency};
 
 /// The tests in the order of both formats.
 pub(super) const TESTS: [Operation; 12] = [
@@ -99,7 +99,7 @@ fn rate(cell: &str) -> Option<f64> {
 }
 
 /// The slowest single call: `391us`, `859ms`, `437s`.
-fn latency(cell: &str) -> Result<Option<Latency>, &'static str> {
+fn latency(cell: &str) -> Result<Option<ReportedLatency>, &'static str> {
     let cell = cell.trim();
     if cell.is_empty() || is_short(cell) {
         return Ok(None);
@@ -113,7 +113,7 @@ fn latency(cell: &str) -> Result<Option<Latency>, &'static str> {
         };
         whole(time.value * factor)
     });
-    let mut latency = Latency::new(LatencyKind::Total);
+    let mut latency = ReportedLatency::new(LatencyKind::Total);
     latency.max_ns = Some(slowest.ok_or("a latency such as `391us`")?);
     Ok(Some(latency))
 }

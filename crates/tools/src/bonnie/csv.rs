@@ -11,7 +11,7 @@
 //! of directories stands in the last of its five fields, not in the fourth.
 
 use super::cells::{Cells, TESTS, count, is_short, part, set_sizes, size};
-use crate::result::{Fact, ReportedOption, ToolResult};
+use crate::result::{Reported, ReportedOption, ToolResult};
 
 /// Fields of a format by the version in field 0.
 fn width(version: &str) -> Option<usize> {
@@ -57,7 +57,7 @@ pub(super) fn read_line(line: &str, job: u32, result: &mut ToolResult) -> Result
             let name = fields[2..=2 + surplus].join(",");
             let rest = &fields[3 + surplus..];
             result.version = fields[1].to_owned();
-            let fact = Fact::new(Some(job), "format-version", fields[0], "");
+            let fact = Reported::new(Some(job), "format-version", fields[0], "");
             result.facts.push(fact);
             read_new(&name, rest, width == 50, job, result)
         }

@@ -8,7 +8,7 @@ mod tests;
 
 use crate::error::ParseError;
 use crate::facts::Facts;
-use crate::result::{Fact, Part, ToolResult};
+use crate::result::{Part, Reported, ToolResult};
 use crate::title::{Title, sized};
 use crate::tool::{Benchmark, Call, Format, Place, Tool};
 use crate::words::{Takes, Wrong, options};
@@ -90,7 +90,7 @@ impl Benchmark for Bonnie {
         )
     }
 
-    fn fact(&self, said: &Fact, part: Option<&Part>, facts: &mut Facts) -> bool {
+    fn fact(&self, said: &Reported, part: Option<&Part>, facts: &mut Facts) -> bool {
         let not_timed = part.filter(|_| said.name == "no-rate");
         if let Some(part) = not_timed {
             facts.add(&fact::bonnie_not_timed(part.operation), fact::TRUE, "");

@@ -13,7 +13,7 @@
 
 use super::cells::{Cells, TESTS, part, set_sizes, size};
 use crate::error::ParseError;
-use crate::result::{Fact, Part, ToolResult};
+use crate::result::{Part, Reported, ToolResult};
 
 /// Letters of a row before its first cell.
 const LABEL: usize = 19;
@@ -130,7 +130,7 @@ impl Table<'_> {
                 name.trim().clone_into(label);
             }
             let files = head.trim();
-            let fact = Fact::new(Some(self.job), "files", files, "x1024");
+            let fact = Reported::new(Some(self.job), "files", files, "x1024");
             result.facts.push(fact);
         } else {
             let (name, size_and_more) = head.trim().rsplit_once(' ').unwrap_or(("", head.trim()));
@@ -141,7 +141,7 @@ impl Table<'_> {
                 .next()
                 .filter(|word| !word.is_empty())
                 .and_then(|word| size(word, 1));
-            let fact = Fact::new(Some(self.job), "size", size_and_more, "");
+            let fact = Reported::new(Some(self.job), "size", size_and_more, "");
             result.facts.push(fact);
         }
         let tests = if self.is_files {

@@ -9,7 +9,7 @@ pub use output::parse;
 pub(crate) use output::is_in;
 
 use crate::facts::Facts;
-use crate::result::{Fact, Part, ToolResult};
+use crate::result::{Part, Reported, ToolResult};
 use crate::title::{Title, size};
 use crate::tool::{Benchmark, Call, Format, Place, Tool};
 use crate::words::{Takes, UNKNOWN, Wrong, check_value, each};
@@ -80,6 +80,15 @@ impl Benchmark for Dd {
         );
     }
 
+    fn files<'word>(&self, arguments: &'word [String]) -> [Vec<&'word str>; 2] {
+        ["if=", "of="].map(|operand| {
+            let files = arguments
+                .iter()
+                .filter_map(|word| word.strip_prefix(operand));
+            files.filter(|file| file.starts_with('{')).collect()
+        })
+    }
+
     /// One that copied nothing is a row: it was asked to copy.
     fn is_row(&self, part: &Part) -> bool {
         part.total_ios.is_some() || part.total_bytes.is_some()
@@ -93,7 +102,7 @@ impl Benchmark for Dd {
         Title::plain(&format!("dd{block}"), "sequential")
     }
 
-    fn fact(&self, said: &Fact, _part: Option<&Part>, facts: &mut Facts) -> bool {
+    fn fact(&self, said: &Reported, _part: Option<&Part>, facts: &mut Facts) -> bool {
         let known = match said.name.as_str() {
             "records-in-whole" => fact::DD_RECORDS_IN_WHOLE,
             "records-in-partial" => fact::DD_RECORDS_IN_PARTIAL,

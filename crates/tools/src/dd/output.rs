@@ -23,7 +23,7 @@
 use crate::Operation;
 use crate::error::ParseError;
 use crate::number::{differ, finite, nanoseconds, whole};
-use crate::result::{Fact, Part, ReportedOption, ToolResult};
+use crate::result::{Part, Reported, ReportedOption, ToolResult};
 
 /// Whether a text has lines of dd's in it.
 pub(crate) fn is_in(text: &str) -> bool {
@@ -81,7 +81,7 @@ struct Run {
     output: Option<(u64, u64)>,
     truncated: Option<u64>,
     transfer: Option<Transfer>,
-    facts: Vec<Fact>,
+    facts: Vec<Reported>,
     /// Those of its command, where that is told.
     operands: Vec<(String, String)>,
 }
@@ -364,7 +364,7 @@ fn normal(text: &str) -> String {
 }
 
 /// Times of `time`, and everything else as a message.
-fn other_line(line: &str, facts: Option<&mut Vec<Fact>>, result: &mut ToolResult) {
+fn other_line(line: &str, facts: Option<&mut Vec<Reported>>, result: &mut ToolResult) {
     if line.is_empty() {
         return;
     }
@@ -375,7 +375,7 @@ fn other_line(line: &str, facts: Option<&mut Vec<Fact>>, result: &mut ToolResult
     }
     let facts = facts.unwrap_or(&mut result.facts);
     for (name, seconds) in times {
-        facts.push(Fact::new(None, name, seconds, "s"));
+        facts.push(Reported::new(None, name, seconds, "s"));
     }
 }
 

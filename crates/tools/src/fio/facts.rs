@@ -3,7 +3,7 @@
 use super::canonical_name;
 use crate::Operation;
 use crate::facts::Facts;
-use crate::result::{Fact, FactValue, ReportedOption, ToolResult};
+use crate::result::{Reported, ReportedOption, ReportedValue, ToolResult};
 use crate::title::{Title, size};
 use raidlab_results::fact;
 use raidlab_units::{parse_bytes, parse_duration};
@@ -28,8 +28,8 @@ fn clones(result: &ToolResult, all: &mut Facts) {
     let clones = result.facts.iter().filter(|fact| fact.name == "jobs");
     let sum: u64 = clones
         .filter_map(|fact| match fact.value {
-            FactValue::Count(count) => Some(count),
-            FactValue::Number(_) | FactValue::Text(_) => None,
+            ReportedValue::Count(count) => Some(count),
+            ReportedValue::Number(_) | ReportedValue::Text(_) => None,
         })
         .fold(0, u64::saturating_add);
     if sum > 0 {
@@ -38,7 +38,7 @@ fn clones(result: &ToolResult, all: &mut Facts) {
 }
 
 /// One fact by its name in the vocabulary; false: it does not have it.
-pub(super) fn one(said: &Fact, all: &mut Facts) -> bool {
+pub(super) fn one(said: &Reported, all: &mut Facts) -> bool {
     let name = said.name.as_str();
     if let Some(key) = name.strip_prefix("iodepth_level ") {
         all.add(
@@ -233,7 +233,7 @@ fn number(result: &ToolResult, job: Option<u32>, name: &str) -> Option<u32> {
         return option.value.parse().ok();
     }
     let value = match &result.fact(job, name)?.value {
-        FactValue::Count(count) => return u32::try_from(*count).ok(),
+        ReportedValue::Count(count) => return u32::try_from(*count).ok(),
         value => value.to_string(),
     };
     value.parse().ok()

@@ -20,8 +20,8 @@ use crate::Operation;
 use crate::error::ParseError;
 use crate::number::{differ, whole};
 use crate::result::{
-    DiskCounters, DiskUse, Fact, FactValue, Part, Point, ReportedOption, Series, SeriesKind,
-    ToolResult,
+    DiskCounters, DiskUse, Part, Point, Reported, ReportedOption, ReportedValue, Series,
+    SeriesKind, ToolResult,
 };
 use raidlab_units::{line_of, parse_bytes};
 use serde_json::Value;
@@ -171,7 +171,7 @@ fn read_job(job: &Node<'_>, result: &mut ToolResult) -> Result<(), ParseError> {
     let label = job.text("jobname")?.unwrap_or_default();
     result
         .facts
-        .push(Fact::new(Some(number), "jobname", label, ""));
+        .push(Reported::new(Some(number), "jobname", label, ""));
     if let Some(options) = job.object("job options")? {
         read_options(&options, Some(number), &mut result.options)?;
     }
@@ -232,7 +232,7 @@ fn read_job_facts(job: &Node<'_>, number: u32, result: &mut ToolResult) -> Resul
                 let name = format!("{key} {bound}");
                 result
                     .facts
-                    .extend(share.map(|share| Fact::new(Some(number), &name, share, "%")));
+                    .extend(share.map(|share| Reported::new(Some(number), &name, share, "%")));
             }
         }
     }
@@ -423,12 +423,12 @@ fn read_disk(disk: &Node<'_>) -> Result<DiskUse, ParseError> {
 }
 
 /// A scalar member as a fact called `name`.
-fn fact(node: &Node<'_>, job: Option<u32>, key: &str, name: &str) -> Option<Fact> {
+fn fact(node: &Node<'_>, job: Option<u32>, key: &str, name: &str) -> Option<Reported> {
     let value = match node.scalar(key)? {
-        Value::String(text) => FactValue::Text(text.clone()),
+        Value::String(text) => ReportedValue::Text(text.clone()),
         Value::Number(number) => match number.as_u64() {
-            Some(count) => FactValue::Count(count),
-            None => FactValue::Number(number.as_f64().filter(|number| number.is_finite())?),
+            Some(count) => ReportedValue::Count(count),
+            None => ReportedValue::Number(number.as_f64().filter(|number| number.is_finite())?),
         },
         _ => return None,
     };
@@ -443,12 +443,12 @@ fn fact(node: &Node<'_>, job: Option<u32>, key: &str, name: &str) -> Option<Fact
     // A share such as 2.0 is printed as a float and stays one; counts that a
     // version prints as floats become whole again.
     let value = match value {
-        FactValue::Number(number) if unit.is_empty() && number.fract() == 0.0 => {
-            whole(number).map_or(FactValue::Number(number), FactValue::Count)
+        ReportedValue::Number(number) if unit.is_empty() && number.fract() == 0.0 => {
+            whole(number).map_or(ReportedValue::Number(number), ReportedValue::Count)
         }
         value => value,
     };
-    Some(Fact::new(job, name, value, unit))
+    Some(Reported::new(job, name, value, unit))
 }
 
 #[cfg(test)]

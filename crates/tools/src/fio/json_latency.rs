@@ -2,7 +2,7 @@
 
 use super::json_node::Node;
 use crate::error::ParseError;
-use crate::result::{Latency, LatencyKind, Part};
+use crate::result::{LatencyKind, Part, ReportedLatency};
 
 /// Adds the latencies of a direction to its part.
 pub(super) fn read_latencies(direction: &Node<'_>, part: &mut Part) -> Result<(), ParseError> {
@@ -29,8 +29,8 @@ fn read_latency(
     node: &Node<'_>,
     kind: LatencyKind,
     factor: u64,
-) -> Result<Option<Latency>, ParseError> {
-    let mut latency = Latency::new(kind);
+) -> Result<Option<ReportedLatency>, ParseError> {
+    let mut latency = ReportedLatency::new(kind);
     let scaled = |number: Option<u64>| number.map(|number| number.saturating_mul(factor));
     latency.samples = node.count("N")?;
     latency.min_ns = scaled(node.count("min")?);

@@ -16,7 +16,7 @@ pub use terse::parse as parse_terse;
 
 use crate::asked::{AskedOption, Difference};
 use crate::facts::Facts;
-use crate::result::{Fact, FactValue, Part, ToolResult};
+use crate::result::{Part, Reported, ReportedValue, ToolResult};
 use crate::title::Title;
 use crate::tool::{Benchmark, Call, Format, Place, Tool};
 use crate::words::Wrong;
@@ -113,7 +113,7 @@ impl Benchmark for Fio {
     fn group(&self, result: &ToolResult, part: &Part) -> u64 {
         let group = result.fact(Some(part.job), "groupid");
         match group.map(|fact| &fact.value) {
-            Some(FactValue::Count(group)) => *group,
+            Some(ReportedValue::Count(group)) => *group,
             _ => u64::from(part.job),
         }
     }
@@ -131,7 +131,7 @@ impl Benchmark for Fio {
         facts::of_options(result, facts);
     }
 
-    fn fact(&self, said: &Fact, _part: Option<&Part>, facts: &mut Facts) -> bool {
+    fn fact(&self, said: &Reported, _part: Option<&Part>, facts: &mut Facts) -> bool {
         facts::one(said, facts)
     }
 }

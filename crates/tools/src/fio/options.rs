@@ -12,7 +12,7 @@
 //! that begins with dashes. So raidlab gives every option its value.
 
 use crate::asked::{AskedOption, Difference, Verdict};
-use crate::result::{FactValue, ReportedOption, ToolResult};
+use crate::result::{ReportedOption, ReportedValue, ToolResult};
 use raidlab_units::{parse_bytes, parse_duration};
 use raidlab_workload::{Unit, canonical_name, is_program_option, unit};
 
@@ -132,7 +132,8 @@ fn check_one(
 /// first one's name and repeats the options of the last: such a job is no
 /// one's.
 fn jobs_called(result: &ToolResult, name: &str) -> Vec<u32> {
-    let is_name = |value: &FactValue| matches!(value, FactValue::Text(text) if text == name);
+    let is_name =
+        |value: &ReportedValue| matches!(value, ReportedValue::Text(text) if text == name);
     result
         .facts
         .iter()

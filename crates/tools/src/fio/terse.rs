@@ -12,7 +12,9 @@ use super::version_text;
 use crate::Operation;
 use crate::error::ParseError;
 use crate::number::{finite, percent, whole};
-use crate::result::{DiskCounters, DiskUse, Fact, Latency, LatencyKind, Part, ToolResult};
+use crate::result::{
+    DiskCounters, DiskUse, LatencyKind, Part, Reported, ReportedLatency, ToolResult,
+};
 
 /// Fields before the first direction.
 const HEAD: usize = 5;
@@ -69,21 +71,21 @@ fn read_line(line: &str, job: u32, result: &mut ToolResult) -> Result<(), &'stat
     result.version = version_text(fields[1]);
     let label = fields[2];
     let facts = &mut result.facts;
-    facts.push(Fact::new(Some(job), "jobname", label, ""));
+    facts.push(Reported::new(Some(job), "jobname", label, ""));
     for (name, field) in [("groupid", fields[3]), ("error", fields[4])] {
         let value = finite(field).ok_or("a number in each of the first fields")?;
-        facts.push(Fact::new(Some(job), name, value, ""));
+        facts.push(Reported::new(Some(job), name, value, ""));
     }
     let user = percent(fields[tail]).ok_or("processor time as a percentage")?;
     let system = percent(fields[tail + 1]).ok_or("processor time as a percentage")?;
-    facts.push(Fact::new(Some(job), "usr_cpu", user, "%"));
-    facts.push(Fact::new(Some(job), "sys_cpu", system, "%"));
+    facts.push(Reported::new(Some(job), "usr_cpu", user, "%"));
+    facts.push(Reported::new(Some(job), "sys_cpu", system, "%"));
     let levels = ["1", "2", "4", "8", "16", "32", ">=64"];
     for (level, field) in levels.iter().zip(&fields[tail + 5..]) {
         let share = percent(field).ok_or("a depth's share as a percentage")?;
         if share > 0.0 {
             let name = format!("iodepth_level {level}");
-            facts.push(Fact::new(Some(job), &name, share, "%"));
+            facts.push(Reported::new(Some(job), &name, share, "%"));
         }
     }
     let operations = [Operation::Read, Operation::Write, Operation::Trim];
@@ -122,7 +124,7 @@ fn read_direction(fields: &[&str], part: &mut Part) -> Result<bool, &'static str
         (8, LatencyKind::Completion),
         (32, LatencyKind::Total),
     ] {
-        let mut latency = Latency::new(kind);
+        let mut latency = ReportedLatency::new(kind);
         let [min, max, mean, spread] = [
             number(place)?,
             number(place + 1)?,
@@ -201,7 +203,7 @@ fn read_disks(fields: &[&str], job: u32, result: &mut ToolResult) -> Result<(), 
     }
     let description = rest.join(";");
     if !description.is_empty() {
-        let fact = Fact::new(Some(job), "description", description, "");
+        let fact = Reported::new(Some(job), "description", description, "");
         result.facts.push(fact);
     }
     Ok(())

@@ -1,7 +1,7 @@
 //! iozone's heading: its version and the flags in force.
 
 use super::Unit;
-use crate::result::{Fact, ReportedOption, ToolResult};
+use crate::result::{Reported, ReportedOption, ToolResult};
 
 /// Lines that say that a flag is on, and the flag (the texts in iozone 3.489).
 const FLAGS: &[(&str, &str)] = &[
@@ -67,7 +67,7 @@ pub(super) fn read(text: &str, result: &mut ToolResult) -> Unit {
             let value = line[said.len()..].trim().trim_end_matches('.');
             match *name {
                 "began" | "time-resolution" | "cpu-resolution" => {
-                    result.facts.push(Fact::new(None, name, value, ""));
+                    result.facts.push(Reported::new(None, name, value, ""));
                 }
                 _ => push(result, name, value),
             }

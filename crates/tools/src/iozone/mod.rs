@@ -17,7 +17,7 @@ use crate::Operation;
 use crate::error::ParseError;
 use crate::facts::Facts;
 use crate::number::whole;
-use crate::result::{Latency, LatencyKind, Part, ToolResult};
+use crate::result::{LatencyKind, Part, ReportedLatency, ToolResult};
 use crate::title::{Title, size, sized};
 use crate::tool::{Benchmark, Call, Format, Place, Tool};
 use crate::words::{Takes, Wrong, options};
@@ -210,7 +210,7 @@ fn set_value(part: &mut Part, value: f64, unit: Unit) {
         Unit::Kibibytes => part.bytes_per_second = Some(value * 1024.0),
         Unit::Operations => part.operations_per_second = Some(value),
         Unit::Microseconds => {
-            let mut latency = Latency::new(LatencyKind::Total);
+            let mut latency = ReportedLatency::new(LatencyKind::Total);
             latency.mean_ns = Some(value * 1000.0);
             part.latencies.push(latency);
         }

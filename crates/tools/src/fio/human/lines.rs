@@ -2,7 +2,7 @@
 
 use crate::Operation;
 use crate::number::{Measured, bytes_in, measured, percent, whole};
-use crate::result::{DiskCounters, DiskUse, Latency, LatencyKind};
+use crate::result::{DiskCounters, DiskUse, LatencyKind, ReportedLatency};
 
 /// A line that defines a job: `name: (g=0): rw=read, bs=4K-4K/4K-4K, ...`.
 #[derive(Debug, Clone, PartialEq)]
@@ -181,7 +181,7 @@ fn milliseconds(text: &str) -> Result<u64, &'static str> {
 }
 
 /// `clat (usec): min=3, max= 5, avg=4.00, stdev= 0.50`.
-pub(super) fn latency(text: &str) -> Result<Option<Latency>, &'static str> {
+pub(super) fn latency(text: &str) -> Result<Option<ReportedLatency>, &'static str> {
     let Some((head, rest)) = text.split_once(':') else {
         return Ok(None);
     };
@@ -192,7 +192,7 @@ pub(super) fn latency(text: &str) -> Result<Option<Latency>, &'static str> {
     if !pairs.iter().any(|(key, _)| *key == "avg") {
         return Ok(None);
     }
-    let mut latency = Latency::new(kind);
+    let mut latency = ReportedLatency::new(kind);
     for (key, value) in pairs {
         let time = scaled(value).ok_or("times such as `min=3, max=5k`")? * factor;
         match key {

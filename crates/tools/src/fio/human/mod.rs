@@ -18,7 +18,7 @@ mod tests;
 
 use crate::Operation;
 use crate::error::ParseError;
-use crate::result::{Fact, Latency, LatencyKind, Part, ToolResult};
+use crate::result::{LatencyKind, Part, Reported, ReportedLatency, ToolResult};
 use lines::{Definition, Direction};
 use std::ops::Range;
 
@@ -171,13 +171,13 @@ impl Reader {
         label.clone_into(&mut self.label);
         self.first_part = self.result.parts.len();
         let facts = &mut self.result.facts;
-        facts.push(Fact::new(Some(job), "jobname", label, ""));
-        facts.extend(jobs.map(|jobs| Fact::new(Some(job), "jobs", jobs, "")));
-        facts.extend(error.map(|error| Fact::new(Some(job), "error", error, "")));
+        facts.push(Reported::new(Some(job), "jobname", label, ""));
+        facts.extend(jobs.map(|jobs| Reported::new(Some(job), "jobs", jobs, "")));
+        facts.extend(error.map(|error| Reported::new(Some(job), "error", error, "")));
         let definition = self.definitions.iter().find(|known| known.name == label);
         if let Some(definition) = definition {
             for (name, value) in &definition.options {
-                facts.push(Fact::new(Some(job), name, value.as_str(), ""));
+                facts.push(Reported::new(Some(job), name, value.as_str(), ""));
             }
         }
     }
@@ -253,7 +253,7 @@ impl Reader {
             .iter()
             .position(|latency| latency.kind == kind)
             .unwrap_or_else(|| {
-                latencies.push(Latency::new(kind));
+                latencies.push(ReportedLatency::new(kind));
                 latencies.len() - 1
             });
         for item in row.split(',').filter(|item| !item.trim().is_empty()) {
@@ -302,7 +302,7 @@ impl Reader {
                 if unit == "%" {
                     cpu += number;
                 }
-                facts.push(Fact::new(job, name, number, unit));
+                facts.push(Reported::new(job, name, number, unit));
             }
             for part in &mut self.result.parts[self.first_part..] {
                 part.cpu_percent = Some(cpu);
@@ -310,11 +310,11 @@ impl Reader {
         } else if let Some(rest) = lines::after_name(text, "IO depths") {
             for (level, share) in lines::shares(rest) {
                 let name = format!("iodepth_level {level}");
-                facts.push(Fact::new(job, &name, share, "%"));
+                facts.push(Reported::new(job, &name, share, "%"));
             }
         } else if let Some((name, rest)) = lines::group_status(text) {
             let name = format!("run status {}", name.to_lowercase());
-            facts.push(Fact::new(None, &name, rest, ""));
+            facts.push(Reported::new(None, &name, rest, ""));
         } else if lines::is_message(text) {
             self.result.messages.push(text.to_owned());
         }
