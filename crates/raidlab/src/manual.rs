@@ -1,6 +1,6 @@
 //! `raidlab manual`: pages for man(1), made from the definition of the command line.
 
-use crate::failure::{Failure, Kind};
+use crate::failure::{EXIT_CODES, Failure, Kind};
 use crate::output;
 use clap::{Args, Command};
 use clap_mangen::Man;
@@ -56,6 +56,11 @@ fn page(root: &Command, path: &[String]) -> Result<Vec<u8>, Failure> {
         .manual("raidlab manual")
         .render(&mut page)
         .map_err(Failure::write_output)?;
+    page.extend_from_slice(b".SH \"EXIT STATUS\"\n");
+    for one in &EXIT_CODES {
+        let (code, says, example) = (one.code, one.says, one.example);
+        page.extend_from_slice(format!(".TP\n{code}\n{says}. {example}\n").as_bytes());
+    }
     Ok(page)
 }
 
@@ -121,6 +126,10 @@ mod tests {
             // roff writes a hyphen that is one as `\\-`.
             let text = text.replace("\\-", "-");
             assert!(text.contains(&format!(".TH {name} 1")), "{name}: {text}");
+            assert!(
+                text.contains(".SH \"EXIT STATUS\"\n.TP\n0\neverything"),
+                "{name}"
+            );
             for option in options {
                 assert!(
                     text.contains(&format!("--{option}")),
