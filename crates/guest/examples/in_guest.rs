@@ -150,12 +150,8 @@ fn main() -> ExitCode {
     match run() {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
-            eprintln!("in_guest: {error}");
-            let mut cause = error.source();
-            while let Some(error) = cause {
-                eprintln!("  because: {error}");
-                cause = error.source();
-            }
+            let reasons = raidlab_units::reasons(error.as_ref());
+            eprintln!("in_guest: {}", reasons.join("\n  because: "));
             ExitCode::from(125)
         }
     }

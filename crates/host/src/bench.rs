@@ -120,7 +120,7 @@ impl Bench for HostBench {
 
     fn check(&self, experiment: &Experiment) -> Result<(), BenchError> {
         self.obstacle(experiment)
-            .map_err(|source| setup("the check before the run", source))
+            .map_err(|source| BenchError::setup("the check before the run", source))
     }
 
     fn run(
@@ -130,7 +130,7 @@ impl Bench for HostBench {
     ) -> Result<Finish, BenchError> {
         let machine = self
             .machine(experiment)
-            .map_err(|source| setup("looking for the machine", source))?;
+            .map_err(|source| BenchError::setup("looking for the machine", source))?;
         if finished(experiment, observer) {
             return Ok(Finish::Complete);
         }
@@ -139,9 +139,9 @@ impl Bench for HostBench {
             return Ok(Finish::Cancelled);
         }
         self.describe(machine, observer)
-            .map_err(|source| setup("looking at the machine", source))?;
+            .map_err(|source| BenchError::setup("looking at the machine", source))?;
         let mut session = Session::begin(machine, experiment)
-            .map_err(|source| setup("building the array", source))?;
+            .map_err(|source| BenchError::setup("building the array", source))?;
         let finish = steps(&mut session, observer);
         observer.record(subject::health(&session));
         // A run that fails may do so because the array did not get ready in time.
@@ -155,7 +155,7 @@ impl Bench for HostBench {
         let left = job::leftovers(&mut session);
         observer.record(left);
         let finish = finish?;
-        ended.map_err(|source| setup("taking the array down", source))?;
+        ended.map_err(|source| BenchError::setup("taking the array down", source))?;
         Ok(finish)
     }
 }
@@ -185,13 +185,6 @@ impl HostBench {
     }
 }
 
-fn setup(what: &str, source: HostError) -> BenchError {
-    BenchError::Setup {
-        what: what.to_owned(),
-        source: Box::new(source),
-    }
-}
-
 /// Whether every cell of an experiment was finished before an interruption.
 fn finished(experiment: &Experiment, observer: &dyn Observer) -> bool {
     let mut jobs = experiment.jobs().filter(|job| !job.prepares).peekable();
@@ -203,8 +196,8 @@ fn finished(experiment: &Experiment, observer: &dyn Observer) -> bool {
 /// as it was when the next job begins; the time line says so.
 fn steps(session: &mut Session<'_>, observer: &mut dyn Observer) -> Result<Finish, BenchError> {
     let experiment = session.experiment;
-    let settings =
-        subject::settings(session).map_err(|source| setup("reading the settings back", source))?;
+    let settings = subject::settings(session)
+        .map_err(|source| BenchError::setup("reading the settings back", source))?;
     observer.record(settings);
     let done = experiment
         .jobs()

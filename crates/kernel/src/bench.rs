@@ -17,7 +17,6 @@ use raidlab_model::Unfitted;
 use raidlab_random::Stream;
 use raidlab_store::{Observation, Records, Scope};
 use raidlab_uml::{Boot, BootError, Kernel, Machine, Place};
-use std::error::Error;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -193,7 +192,7 @@ impl Bench for KernelBench {
 
     fn check(&self, experiment: &Experiment) -> Result<(), BenchError> {
         self.obstacle(experiment)
-            .map_err(|source| setup("the check before the run", source))
+            .map_err(|source| BenchError::setup("the check before the run", source))
     }
 
     fn run(
@@ -202,14 +201,7 @@ impl Bench for KernelBench {
         observer: &mut dyn Observer,
     ) -> Result<Finish, BenchError> {
         self.boot(experiment, observer)
-            .map_err(|source| setup("the guest", source))
-    }
-}
-
-fn setup(what: &str, source: impl Error + Send + Sync + 'static) -> BenchError {
-    BenchError::Setup {
-        what: what.to_owned(),
-        source: Box::new(source),
+            .map_err(|source| BenchError::setup("the guest", source))
     }
 }
 

@@ -110,3 +110,13 @@ pub enum BenchError {
         source: Box<dyn Error + Send + Sync>,
     },
 }
+
+impl BenchError {
+    /// Something outside the steps failed: `what` was being done.
+    pub fn setup(what: &str, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self::Setup {
+            what: what.to_owned(),
+            source: source.into(),
+        }
+    }
+}

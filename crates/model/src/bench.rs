@@ -153,17 +153,11 @@ fn line(command: &DiskCommand) -> CommandLine {
 }
 
 fn written(source: OutputError) -> BenchError {
-    BenchError::Setup {
-        what: "writing down the disks' commands".to_owned(),
-        source: Box::new(source),
-    }
+    BenchError::setup("writing down the disks' commands", source)
 }
 
 fn setup(source: BuildError) -> BenchError {
-    BenchError::Setup {
-        what: "building the model".to_owned(),
-        source: Box::new(source),
-    }
+    BenchError::setup("building the model", source)
 }
 
 /// `place`: the step's index, and how many there are.

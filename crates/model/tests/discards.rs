@@ -3,7 +3,6 @@
 use raidlab_lab::{Bench, Choices, Experiment, Finish, Observer, Progress, Suite};
 use raidlab_model::ModelBench;
 use raidlab_store::{Cell, CellResult, Observation, Operation, Records};
-use std::error::Error;
 use std::path::Path;
 
 /// A suite of one job on two disks of a kind.
@@ -66,15 +65,7 @@ fn run(subject: &str, disk: &str, members: usize, fio: &str) -> Result<CellResul
     let mut told = Told::default();
     match ModelBench::default().run(&experiment, &mut told) {
         Ok(finish) => assert_eq!(finish, Finish::Complete),
-        Err(error) => {
-            let mut text = error.to_string();
-            let mut cause = error.source();
-            while let Some(error) = cause {
-                text = format!("{text}: {error}");
-                cause = error.source();
-            }
-            return Err(text);
-        }
+        Err(error) => return Err(raidlab_units::in_one_line(&error)),
     }
     Ok(told.0.expect("the job's cell"))
 }

@@ -8,38 +8,9 @@ use raidlab_report::{RunData, Style, compare, html, markdown, terminal};
 use std::error::Error;
 use std::path::Path;
 
-fn model() -> RunData {
-    RunData {
-        run: made_up::run(),
-        settings: made_up::settings(),
-        measurements: made_up::measurements(),
-        notes: made_up::notes(),
-        observations: Vec::new(),
-        commands: Vec::new(),
-        events: Vec::new(),
-        series: Vec::new(),
-        findings: Vec::new(),
-    }
-}
-
-fn bench() -> RunData {
-    use made_up::bench;
-    RunData {
-        run: bench::run(),
-        settings: Vec::new(),
-        measurements: bench::measurements(),
-        notes: bench::notes(),
-        observations: bench::observations(),
-        commands: bench::commands(),
-        events: bench::events(),
-        series: bench::series(),
-        findings: bench::findings(),
-    }
-}
-
 /// The bench again with reads that became faster.
 fn upgraded() -> RunData {
-    let mut data = bench();
+    let mut data = made_up::bench::data();
     data.run.name = "20261128T061500Z-bench-sample".to_owned();
     for m in &mut data.measurements {
         let noise = 1.0 + 0.002 * f64::from(m.repetition + m.sequence % 3);
@@ -60,14 +31,17 @@ fn main() -> Result<(), Box<dyn Error>> {
         .nth(1)
         .ok_or("name the folder to write to")?;
     let folder = Path::new(&folder);
-    for (name, data) in [("model", model()), ("bench", bench())] {
+    for (name, data) in [
+        ("model", made_up::data()),
+        ("bench", made_up::bench::data()),
+    ] {
         let path = folder.join(format!("{name}.html"));
         std::fs::write(&path, html(&data)?)?;
         std::fs::write(folder.join(format!("{name}.md")), markdown(&data))?;
         println!("{}", terminal(&data, &Style::default()));
         println!("{}", path.display());
     }
-    let compared = compare(&[bench(), upgraded()])?;
+    let compared = compare(&[made_up::bench::data(), upgraded()])?;
     std::fs::write(folder.join("compare.html"), compared.html()?)?;
     println!("{}", compared.text(&Style::default()));
     Ok(())

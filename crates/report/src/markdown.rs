@@ -272,8 +272,8 @@ fn published(text: &mut String, data: &RunData, view: &View<'_>) {
     let rows = table::published(data, view);
     if !rows.is_empty() {
         text.push_str("\n## Published, ours, and the error of ours\n\n");
-        let names = view.compared().into_iter();
-        let names: Vec<String> = names.map(|column| escaped(&view.names[column])).collect();
+        let names = view.compared_names();
+        let names: Vec<String> = names.iter().map(|name| escaped(name)).collect();
         let row = |row: &table::PublishedRow| {
             let cells = row.cells.iter().map(|cell| {
                 cell.as_ref().map_or_else(
@@ -311,11 +311,7 @@ fn published(text: &mut String, data: &RunData, view: &View<'_>) {
     }
     text.push_str("\n## Accuracy\n\nThe mean of the absolute errors, the worst with its job, what is declared.\n\n");
     let mut heads = vec!["class".to_owned()];
-    heads.extend(
-        view.compared()
-            .iter()
-            .map(|&column| view.names[column].clone()),
-    );
+    heads.extend(view.compared_names());
     let cells = rows.iter().map(|row| {
         let cells = row.cells.iter().map(|cell| {
             let lines = cell

@@ -3,39 +3,10 @@
 #[path = "../tests/sample/mod.rs"]
 mod made_up;
 
-use crate::data::RunData;
 use raidlab_store::{Measurement, Operation};
 
-/// The whole run of a model.
-pub(crate) fn data() -> RunData {
-    RunData {
-        run: made_up::run(),
-        settings: made_up::settings(),
-        measurements: made_up::measurements(),
-        notes: made_up::notes(),
-        observations: Vec::new(),
-        commands: Vec::new(),
-        events: Vec::new(),
-        series: Vec::new(),
-        findings: Vec::new(),
-    }
-}
-
-/// The whole run of real machines.
-pub(crate) fn bench() -> RunData {
-    use made_up::bench;
-    RunData {
-        run: bench::run(),
-        settings: Vec::new(),
-        measurements: bench::measurements(),
-        notes: bench::notes(),
-        observations: bench::observations(),
-        commands: bench::commands(),
-        events: bench::events(),
-        series: bench::series(),
-        findings: bench::findings(),
-    }
-}
+pub(crate) use made_up::bench::data as bench;
+pub(crate) use made_up::data;
 
 /// A predicted random read on `subject` as job `sequence + 1`.
 pub(crate) fn cell(subject: &str, sequence: u32) -> Measurement {

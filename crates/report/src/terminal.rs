@@ -209,11 +209,7 @@ pub fn published_table(data: &RunData, style: &Style) -> String {
     if rows.is_empty() {
         return String::new();
     }
-    let names: Vec<String> = view
-        .compared()
-        .iter()
-        .map(|&s| view.names[s].clone())
-        .collect();
+    let names = view.compared_names();
     let mut text = "Published, ours, and the error of ours (percent of the published)\n".to_owned();
     let row = |row: &table::PublishedRow| {
         let cells = row.cells.iter().map(|cell| {
@@ -250,11 +246,7 @@ pub fn accuracy_table(data: &RunData, style: &Style) -> String {
     if rows.is_empty() {
         return String::new();
     }
-    let names: Vec<String> = view
-        .compared()
-        .iter()
-        .map(|&s| view.names[s].clone())
-        .collect();
+    let names = view.compared_names();
     let mut text =
         "Accuracy (mean absolute error, the worst with its job, what is declared)\n".to_owned();
     for group in style.groups(names.len(), 24, 25) {

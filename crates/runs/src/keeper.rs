@@ -289,10 +289,7 @@ mod tests {
         };
         let run = begin_as(&mut store, &mut run, None, &prepared.remarks).expect("room");
         let begun = store.notes(run).expect("notes");
-        let failed = BenchError::Setup {
-            what: "the guest".to_owned(),
-            source: "it spins".into(),
-        };
+        let failed = BenchError::setup("the guest", "it spins");
         let ended = RunEnd {
             finish: Finish::Complete,
             failures: vec![(1, failed)],

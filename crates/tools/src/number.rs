@@ -58,27 +58,6 @@ pub(crate) fn measured(text: &str) -> Option<Measured<'_>> {
     })
 }
 
-/// Bytes in a unit as fio and bonnie++ print it: with `i` a power of 1024; the
-/// lone letter and `KB` of fio 2 too; `kB` of fio 3 a power of 1000.
-pub(crate) fn bytes_in(unit: &str, kilo: f64) -> Option<f64> {
-    let unit = unit.strip_suffix("/s").unwrap_or(unit);
-    let unit = unit.strip_suffix('B').unwrap_or(unit);
-    let (prefix, kilo) = match unit.strip_suffix('i') {
-        Some(prefix) if !prefix.is_empty() => (prefix, 1024.0),
-        _ => (unit, kilo),
-    };
-    let power = match prefix {
-        "" => 0,
-        "k" | "K" => 1,
-        "m" | "M" => 2,
-        "g" | "G" => 3,
-        "t" | "T" => 4,
-        "p" | "P" => 5,
-        _ => return None,
-    };
-    Some(f64::powi(kilo, power))
-}
-
 /// Whether two rates differ by more than `tolerance`, a share of the first.
 pub(crate) fn differ(one: f64, other: f64, tolerance: f64) -> bool {
     (one - other).abs() > tolerance * one.abs()
@@ -86,7 +65,7 @@ pub(crate) fn differ(one: f64, other: f64, tolerance: f64) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{bytes_in, finite, measured, whole};
+    use super::{finite, measured, whole};
 
     #[test]
     fn numbers_that_are_none_are_refused() {
@@ -108,23 +87,5 @@ mod tests {
         assert_eq!((rate.value, rate.unit), (92.3, "MiB/s"));
         assert!((rate.step - 0.1).abs() < 1e-12);
         assert_eq!(measured("MiB"), None);
-    }
-
-    #[test]
-    fn units_are_powers_of_1024_or_1000() {
-        let cases = [
-            ("KB", 1024.0, 1024.0),
-            ("KiB", 1000.0, 1024.0),
-            ("kB/s", 1000.0, 1000.0),
-            ("B/s", 1024.0, 1.0),
-            ("m", 1024.0, 1_048_576.0),
-            ("GB", 1024.0, 1_073_741_824.0),
-        ];
-        for (unit, kilo, bytes) in cases {
-            assert_eq!(bytes_in(unit, kilo), Some(bytes), "{unit}");
-        }
-        for unit in ["i", "iB", "x", "KiBs", "us"] {
-            assert_eq!(bytes_in(unit, 1024.0), None, "{unit}");
-        }
     }
 }

@@ -122,9 +122,35 @@ fn scale(text: &str, number: &str, unit: u64) -> Result<u64, ParseUnitError> {
     u64::try_from(scaled / tens).map_err(|_| out_of_range())
 }
 
+/// Bytes in a unit of size or rate as programs print them, `kB`, `MiB/s`, `bytes/sec`, `m`:
+/// with `i` a power of 1024, otherwise of `kilo`, which is 1000 or 1024.
+#[must_use]
+pub fn bytes_in(unit: &str, kilo: f64) -> Option<f64> {
+    let unit = unit.strip_suffix("/s").unwrap_or(unit);
+    let unit = unit.strip_suffix("/sec").unwrap_or(unit);
+    if unit == "bytes" {
+        return Some(1.0);
+    }
+    let unit = unit.strip_suffix('B').unwrap_or(unit);
+    let (prefix, kilo) = match unit.strip_suffix('i') {
+        Some(prefix) if !prefix.is_empty() => (prefix, 1024.0),
+        _ => (unit, kilo),
+    };
+    let power = match prefix {
+        "" => 0,
+        "k" | "K" => 1,
+        "m" | "M" => 2,
+        "g" | "G" => 3,
+        "t" | "T" => 4,
+        "p" | "P" => 5,
+        _ => return None,
+    };
+    Some(f64::powi(kilo, power))
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{parse_bytes, parse_duration};
+    use super::{bytes_in, parse_bytes, parse_duration};
     use crate::{Bytes, Nanos};
 
     #[test]
@@ -172,6 +198,25 @@ mod tests {
         for (text, message) in cases {
             let error = parse_bytes(text).expect_err(text);
             assert_eq!(error.to_string(), message);
+        }
+    }
+
+    #[test]
+    fn units_are_powers_of_1024_or_1000() {
+        let cases = [
+            ("KB", 1024.0, 1024.0),
+            ("KiB", 1000.0, 1024.0),
+            ("kB/s", 1000.0, 1000.0),
+            ("B/s", 1024.0, 1.0),
+            ("m", 1024.0, 1_048_576.0),
+            ("GB", 1024.0, 1_073_741_824.0),
+            ("bytes/sec", 1024.0, 1.0),
+        ];
+        for (unit, kilo, bytes) in cases {
+            assert_eq!(bytes_in(unit, kilo), Some(bytes), "{unit}");
+        }
+        for unit in ["i", "iB", "x", "KiBs", "us"] {
+            assert_eq!(bytes_in(unit, 1024.0), None, "{unit}");
         }
     }
 }

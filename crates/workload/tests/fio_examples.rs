@@ -221,12 +221,7 @@ fn each_example_is_modelled_or_refused_by_name() {
         match read(path) {
             Ok(()) => modelled.push(stem),
             Err(error) => {
-                let mut text = error.to_string();
-                let mut cause = std::error::Error::source(&error);
-                while let Some(error) = cause {
-                    text = format!("{text}: {error}");
-                    cause = error.source();
-                }
+                let text = raidlab_units::in_one_line(&error);
                 assert!(text.contains(".fio, line "), "{text}");
                 assert!(!MODELLED.contains(&stem.as_str()), "{text}");
                 println!("refused: {text}");

@@ -10,6 +10,7 @@ use crate::rule::{Check, Family, Rule};
 use raidlab_statistics::relative_standard_error;
 use raidlab_store::Severity::{Note, Warning};
 use raidlab_store::{Measurement, Metric, Operation, Scope, fact, fact::claim_part};
+use raidlab_units::bytes_in;
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) const RULES: &[Rule] = &[
@@ -110,20 +111,7 @@ pub(super) fn claim<'a>(case: &Case<'a>, row: &Measurement, what: &str) -> Optio
 
 /// Bytes of a printed unit of rate.
 fn unit_bytes(unit: &str) -> Option<f64> {
-    let unit = unit
-        .strip_suffix("/s")
-        .or(unit.strip_suffix("/sec"))
-        .unwrap_or(unit);
-    Some(match unit {
-        "B" | "bytes" => 1.0,
-        "kB" | "KB" => 1e3,
-        "KiB" => 1024.0,
-        "MB" => 1e6,
-        "MiB" => 1_048_576.0,
-        "GB" => 1e9,
-        "GiB" => 1_073_741_824.0,
-        _ => return None,
-    })
+    bytes_in(unit, 1000.0).filter(|_| unit.contains('B') || unit.starts_with("bytes"))
 }
 
 /// Ratios between binary and decimal units.

@@ -2,7 +2,6 @@
 
 use super::{Basis, Preset};
 use raidlab_units::{Bytes, Nanos, Sectors};
-use std::error::Error;
 
 const SHIPPED: &str = include_str!("../../../../disks/wd4000fyyz.toml");
 
@@ -15,13 +14,7 @@ fn edited(from: &str, to: &str) -> String {
 /// The error and its causes, one to a line.
 fn complaint(text: &str) -> String {
     let error = Preset::parse("disk.toml", text).expect_err("a mistake");
-    let mut lines = vec![error.to_string()];
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        lines.push(error.to_string());
-        cause = error.source();
-    }
-    lines.join("\n  ")
+    raidlab_units::reasons(&error).join("\n  ")
 }
 
 #[test]

@@ -1,7 +1,6 @@
 //! What people are told of a facts file that is wrong.
 
 use super::Facts;
-use std::error::Error;
 
 const GOOD: &str = r#"schema = 1
 disk = "some"
@@ -46,13 +45,7 @@ fn complaint(from: &str, to: &str) -> String {
     assert!(GOOD.contains(from), "`{from}` is not in the file");
     let text = GOOD.replacen(from, to, 1);
     let error = Facts::parse("facts.toml", &text).expect_err(to);
-    let mut lines = vec![error.to_string()];
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        lines.push(error.to_string());
-        cause = error.source();
-    }
-    lines.join("\n  ")
+    raidlab_units::reasons(&error).join("\n  ")
 }
 
 #[test]

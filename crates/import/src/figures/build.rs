@@ -9,7 +9,7 @@ use raidlab_store::{
     CellResult, CommandRecord, Measurement, Observation, Operation, PublishedFigure, Records,
     Scope, fact, fact::claim_part,
 };
-use raidlab_units::parse_bytes;
+use raidlab_units::{bytes_in, parse_bytes};
 
 pub(super) fn build(
     name: &str,
@@ -366,22 +366,16 @@ fn rates(value: &str, figure: &Cell, block_bytes: u64) -> Result<(f64, f64), Str
     }
     let unit = figure.means.as_deref().unwrap_or(&figure.unit);
     let block = block_bytes as f64;
-    let factor = match unit {
-        "1/s" => return Ok((number, number * block)),
-        "B/s" => 1.0,
-        "kB/s" => 1e3,
-        "KiB/s" => 1024.0,
-        "MB/s" => 1e6,
-        "MiB/s" => 1_048_576.0,
-        "GB/s" => 1e9,
-        "GiB/s" => 1_073_741_824.0,
-        _ => {
-            return Err(format!(
-                "`{unit}` is no unit of a rate: expected 1/s, B/s, kB/s, KiB/s, MB/s, MiB/s, GB/s \
-                 or GiB/s, in `means` where another was printed"
-            ));
-        }
-    };
+    if unit == "1/s" {
+        return Ok((number, number * block));
+    }
+    let factor = bytes_in(unit, 1000.0).filter(|_| unit.ends_with("B/s"));
+    let factor = factor.ok_or_else(|| {
+        format!(
+            "`{unit}` is no unit of a rate: expected 1/s, B/s, kB/s, KiB/s, MB/s, MiB/s, GB/s \
+             or GiB/s, in `means` where another was printed"
+        )
+    })?;
     let bytes = number * factor;
     Ok((if block > 0.0 { bytes / block } else { 0.0 }, bytes))
 }

@@ -38,34 +38,12 @@ fn judged(browser: &mut Browser) -> Result<Vec<Complaint>, Box<dyn Error>> {
 
 /// The made-up runs of the crate's tests.
 fn samples() -> [(&'static str, RunData); 2] {
-    use made_up::bench;
-    let model = RunData {
-        run: made_up::run(),
-        settings: made_up::settings(),
-        measurements: made_up::measurements(),
-        notes: made_up::notes(),
-        observations: Vec::new(),
-        commands: Vec::new(),
-        events: Vec::new(),
-        series: Vec::new(),
-        findings: Vec::new(),
-    };
-    let mut bench = RunData {
-        run: bench::run(),
-        settings: Vec::new(),
-        measurements: bench::measurements(),
-        notes: bench::notes(),
-        observations: bench::observations(),
-        commands: bench::commands(),
-        events: bench::events(),
-        series: bench::series(),
-        findings: bench::findings(),
-    };
+    let mut bench = made_up::bench::data();
     // The time line of one experiment is like the others'.
     bench
         .series
         .retain(|series| series.scope.repetition == Some(0) && series.scope.host == "beta");
-    [("sample-model", model), ("sample-bench", bench)]
+    [("sample-model", made_up::data()), ("sample-bench", bench)]
 }
 
 /// Every seeded fault must be found; the number of those that were not.

@@ -252,6 +252,12 @@ impl<'a> View<'a> {
         (0..self.names.len()).filter(has_figures).collect()
     }
 
+    /// Their names.
+    pub(crate) fn compared_names(&self) -> Vec<String> {
+        let columns = self.compared().into_iter();
+        columns.map(|column| self.names[column].clone()).collect()
+    }
+
     /// The classes in the order of their first job.
     pub(crate) fn classes(&self) -> Vec<&'a str> {
         let mut classes: Vec<&str> = Vec::new();

@@ -3,14 +3,29 @@
 
 mod records;
 
-pub use records::{commands, findings, notes, observations};
-
+use raidlab_report::RunData;
 use raidlab_store::{
     EventRecord, Latency, Measurement, MemberUse, Operation, Role, Run, Scope, Series,
 };
+use records::{commands, findings, notes, observations};
+
+/// The whole run of real machines.
+pub fn data() -> RunData {
+    RunData {
+        run: run(),
+        settings: Vec::new(),
+        measurements: measurements(),
+        notes: notes(),
+        observations: observations(),
+        commands: commands(),
+        events: events(),
+        series: series(),
+        findings: findings(),
+    }
+}
 
 /// Columns: host, subject, file system, how fast against the first.
-pub const COLUMNS: [(&str, &str, &str, f64); 4] = [
+const COLUMNS: [(&str, &str, &str, f64); 4] = [
     ("alpha", "md-raid1", "ext4", 1.0),
     ("alpha", "md-raid1", "xfs", 1.07),
     ("alpha", "zfs-mirror", "zfs", 0.83),
@@ -131,7 +146,7 @@ fn sync_percent(sequence: usize) -> Option<f64> {
 }
 
 /// Every measurement.
-pub fn measurements() -> Vec<Measurement> {
+fn measurements() -> Vec<Measurement> {
     let mut all = Vec::new();
     for (sequence, job) in jobs().iter().enumerate() {
         for (column, &(host, subject, filesystem, speed)) in COLUMNS.iter().enumerate() {
@@ -236,7 +251,7 @@ fn experiments() -> impl Iterator<Item = (usize, u32)> {
 }
 
 /// The made-up run's head.
-pub fn run() -> Run {
+fn run() -> Run {
     Run {
         name: "20261121T061500Z-bench-sample".to_owned(),
         started: "2026-11-21T06:15:00Z".to_owned(),
@@ -253,7 +268,7 @@ pub fn run() -> Run {
 
 /// What happened: jobs, and before the thirteenth a disk is pulled and put
 /// back.
-pub fn events() -> Vec<EventRecord> {
+fn events() -> Vec<EventRecord> {
     let mut all = Vec::new();
     for (column, repetition) in experiments() {
         let mut add = |at: u64, kind: &str, member: Option<u32>, text: &str| {
@@ -286,7 +301,7 @@ pub fn events() -> Vec<EventRecord> {
 }
 
 /// One sample a second of throughput, sync, members and temperatures.
-pub fn series() -> Vec<Series> {
+fn series() -> Vec<Series> {
     use raidlab_store::fact::series as names;
     let jobs = jobs();
     let end = started(jobs.len()) + 5;

@@ -3,6 +3,7 @@
 //! gflash, gmirror, zfs mirror", May 2015); our side is those figures with a
 //! small pattern of errors, so that every table and chart has something to show.
 
+use raidlab_report::RunData;
 use raidlab_store::{
     AccuracyNote, Latency, Measurement, MemberUse, Operation, PublishedFigure, Role, Run, Setting,
 };
@@ -11,6 +12,21 @@ pub mod bench;
 mod jobs;
 
 use jobs::{Job, jobs};
+
+/// The whole run of a model.
+pub fn data() -> RunData {
+    RunData {
+        run: run(),
+        settings: settings(),
+        measurements: measurements(),
+        notes: notes(),
+        observations: Vec::new(),
+        commands: Vec::new(),
+        events: Vec::new(),
+        series: Vec::new(),
+        findings: Vec::new(),
+    }
+}
 
 const SUBJECTS: [&str; 4] = ["md", "gflash", "gmirror", "zfs"];
 
@@ -161,7 +177,7 @@ fn measurement(job: &Job, sequence: usize, subject: usize, fit: &str) -> Measure
 }
 
 /// Every measurement of the made-up run, two fits each.
-pub fn measurements() -> Vec<Measurement> {
+fn measurements() -> Vec<Measurement> {
     let mut all = Vec::new();
     for (sequence, job) in jobs().iter().enumerate() {
         for subject in 0..SUBJECTS.len() {
@@ -174,7 +190,7 @@ pub fn measurements() -> Vec<Measurement> {
 }
 
 /// The made-up run's head.
-pub fn run() -> Run {
+fn run() -> Run {
     Run {
         name: "20261121T021000Z-mirror-2015".to_owned(),
         started: "2026-11-21T02:10:00Z".to_owned(),
@@ -190,7 +206,7 @@ pub fn run() -> Run {
 }
 
 /// Some settings of the made-up run.
-pub fn settings() -> Vec<Setting> {
+fn settings() -> Vec<Setting> {
     [
         ("suite", "direct", "1", "suite file"),
         ("subject md", "level", "RAID 1, 2 members", "suite file"),
@@ -236,7 +252,7 @@ pub fn settings() -> Vec<Setting> {
 }
 
 /// Accuracy statements of the made-up run, and one remark.
-pub fn notes() -> Vec<AccuracyNote> {
+fn notes() -> Vec<AccuracyNote> {
     let mut notes = [
         ("random-write", "Random writes", "Destage window fitted on one disk's random writes within 8 GB.", Some(4.0)),
         ("sequential-write", "Sequential writes", "Zone curve fitted on these very jobs on md.", Some(2.0)),

@@ -129,7 +129,7 @@ pub(super) fn size(text: &str, unit: u64) -> Option<u64> {
             let unit = unit as f64;
             unit
         }
-        letters => crate::number::bytes_in(letters, 1024.0)?,
+        letters => raidlab_units::bytes_in(letters, 1024.0)?,
     };
     whole(number.value * factor)
 }

@@ -14,7 +14,7 @@ use crate::title::{Title, size};
 use crate::tool::{Benchmark, Call, Format, Place, Tool};
 use crate::words::{Takes, UNKNOWN, Wrong, check_value, each};
 use raidlab_results::{Operation, fact};
-use raidlab_units::parse_bytes;
+use raidlab_units::{bytes_in, parse_bytes};
 
 /// dd, of any system.
 pub const TOOL: Tool = Tool(&Dd);
@@ -202,16 +202,7 @@ fn operand_facts<'a>(operand: impl Fn(&str) -> Option<&'a str>, facts: &mut Fact
 /// Bytes per second of `49.02 MB/s`, by the unit as printed.
 fn decimal_rate(text: &str) -> Option<f64> {
     let (number, unit) = text.split_once(' ')?;
-    let factor = match unit {
-        "B/s" | "bytes/sec" => 1.0,
-        "kB/s" | "KB/s" => 1e3,
-        "KiB/s" => 1024.0,
-        "MB/s" => 1e6,
-        "MiB/s" => 1_048_576.0,
-        "GB/s" => 1e9,
-        "GiB/s" => 1_073_741_824.0,
-        _ => return None,
-    };
+    let factor = bytes_in(unit, 1000.0)?;
     let number: f64 = number.parse().ok()?;
     number.is_finite().then_some(number * factor)
 }

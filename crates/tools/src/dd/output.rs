@@ -223,7 +223,7 @@ fn rate_in_bytes(number: f64, unit: &str) -> Option<f64> {
         return Some(number);
     }
     let prefix = unit.strip_suffix("B/s")?;
-    crate::number::bytes_in(prefix, 1000.0).map(|factor| number * factor)
+    raidlab_units::bytes_in(prefix, 1000.0).map(|factor| number * factor)
 }
 
 /// `16+0` at the start of a line, with words behind it.

@@ -6,8 +6,7 @@ mod lists;
 use super::{FioJobs, JobFile, JobFileError, Permission};
 use crate::job::{Engine, JobGroup, JobSpec, Pattern};
 use proptest::prelude::*;
-use raidlab_units::{Bytes, Nanos};
-use std::error::Error;
+use raidlab_units::{Bytes, Nanos, in_one_line};
 use std::fmt::Write;
 
 const GIB: u64 = 1 << 30;
@@ -94,17 +93,6 @@ fn parse_command_line_options<S: AsRef<str>>(
 
 fn read(text: &str) -> JobFile {
     read_job_file("jobs.fio", text).expect("a valid file")
-}
-
-/// The whole chain on one line, as the program prints it.
-fn chain(error: &JobFileError) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        write!(text, ": {error}").expect("a string takes all");
-        cause = error.source();
-    }
-    text
 }
 
 #[test]
@@ -257,7 +245,7 @@ fn errors_name_place_option_and_cause() {
     let mut report = String::new();
     for text in texts {
         let error = read_job_file("jobs.fio", text).expect_err(text);
-        writeln!(report, "{text:?}\n    {}", chain(&error)).expect("a string takes all");
+        writeln!(report, "{text:?}\n    {}", in_one_line(&error)).expect("a string takes all");
     }
     insta::assert_snapshot!(report);
 }
@@ -353,6 +341,6 @@ fn bad_command_lines_name_the_argument() {
     ];
     for (arguments, message) in cases {
         let error = parse_command_line_options("x", arguments).expect_err(message);
-        assert_eq!(chain(&error), message);
+        assert_eq!(in_one_line(&error), message);
     }
 }

@@ -1,8 +1,9 @@
 //! The lines of fio's text, one function for each kind.
 
 use crate::Operation;
-use crate::number::{Measured, bytes_in, measured, percent, whole};
+use crate::number::{Measured, measured, percent, whole};
 use crate::result::{DiskCounters, DiskUse, LatencyKind, ReportedLatency};
+use raidlab_units::bytes_in;
 
 /// A line that defines a job: `name: (g=0): rw=read, bs=4K-4K/4K-4K, ...`.
 #[derive(Debug, Clone, PartialEq)]

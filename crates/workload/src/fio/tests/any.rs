@@ -54,7 +54,7 @@ fn check(result: Result<JobFile, JobFileError>) -> Result<(), TestCaseError> {
                 prop_assert_eq!(job.validate(), Ok(()));
             }
         }
-        Err(error) => prop_assert!(!chain(&error).is_empty()),
+        Err(error) => prop_assert!(!in_one_line(&error).is_empty()),
     }
     Ok(())
 }
