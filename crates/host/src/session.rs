@@ -180,10 +180,7 @@ impl<'a> Session<'a> {
     pub fn scope(&self) -> Scope {
         Scope {
             host: self.machine.name().to_owned(),
-            subject: self.experiment.subject.name.clone(),
-            filesystem: self.experiment.filesystem_label(),
-            sequence: None,
-            repetition: Some(self.experiment.repetition),
+            ..self.experiment.scope()
         }
     }
 

@@ -15,7 +15,7 @@ use raidlab_guest::Archive;
 use raidlab_lab::{Bench, BenchError, Experiment, Finish, Observer};
 use raidlab_model::Unfitted;
 use raidlab_random::Stream;
-use raidlab_store::{Observation, Records, Scope};
+use raidlab_store::{Observation, Records};
 use raidlab_uml::{Boot, BootError, Kernel, Machine, Place};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -120,13 +120,7 @@ impl KernelBench {
 
     /// What the guest is made of.
     fn facts(&self, experiment: &Experiment) -> Records {
-        let scope = Scope {
-            host: experiment.host.clone(),
-            subject: experiment.subject.name.clone(),
-            filesystem: experiment.filesystem_label(),
-            sequence: None,
-            repetition: Some(experiment.repetition),
-        };
+        let scope = experiment.scope();
         let fact = |name: &str, value: String, unit: &str| {
             Observation::new(&scope, name, value, unit, "raidlab")
         };

@@ -9,18 +9,13 @@ use crate::messages::Message;
 use raidlab_calendar::ScheduledFault;
 use raidlab_lab::{Experiment, Observer};
 use raidlab_model::Unfitted;
-use raidlab_store::{Cell, CellResult, Measurement, Observation, Records, Role, Scope};
+use raidlab_store::{Cell, CellResult, Measurement, Observation, Records, Role};
 
 /// Whose words are passed on.
 #[derive(Debug)]
 pub(crate) struct Told {
     experiment: Experiment,
     unfitted: Unfitted,
-    host: String,
-    fit: String,
-    /// The disks' presets, slot by slot.
-    presets: Vec<String>,
-    scope: Scope,
 }
 
 impl Told {
@@ -28,16 +23,6 @@ impl Told {
         Self {
             experiment: experiment.clone(),
             unfitted,
-            host: experiment.host.clone(),
-            fit: experiment.fit.clone(),
-            presets: experiment.disks.clone(),
-            scope: Scope {
-                host: experiment.host.clone(),
-                subject: experiment.subject.name.clone(),
-                filesystem: experiment.filesystem_label(),
-                sequence: None,
-                repetition: Some(experiment.repetition),
-            },
         }
     }
 
@@ -60,17 +45,18 @@ impl Told {
 
     /// The counters of the disks at the end, and which of the `faults` never came.
     pub(crate) fn report(&self, report: &Report, faults: &[(usize, ScheduledFault)]) -> Records {
+        let scope = self.experiment.scope();
         let mut observations = Vec::new();
         for (device, facts) in devices(report.disks().len()).iter().zip(report.disks()) {
             let device = device.trim_start_matches("/dev/");
             for (name, value, unit) in facts {
                 let name = format!("disk.{device}.modelled_{name}");
                 let source = "the modelled disk";
-                observations.push(Observation::new(&self.scope, name, value, unit, source));
+                observations.push(Observation::new(&scope, name, value, unit, source));
             }
         }
         observations.push(Observation::new(
-            &self.scope,
+            &scope,
             "guest.trace_digest",
             format!("{:016x}", report.digest()),
             "",
@@ -79,28 +65,28 @@ impl Told {
         let disks = report.disks().len();
         Records {
             observations,
-            events: faults::missed(faults, disks, report.now(), &self.scope),
+            events: faults::missed(faults, disks, report.now(), &scope),
             ..Records::default()
         }
     }
 
     fn cell(&self, cell: Cell) -> Cell {
         Cell {
-            host: self.host.clone(),
-            fit: self.fit.clone(),
+            host: self.experiment.host.clone(),
+            fit: self.experiment.fit.clone(),
             ..cell
         }
     }
 
     fn row(&self, mut row: Measurement) -> Measurement {
         "kernel".clone_into(&mut row.bench);
-        row.host.clone_from(&self.host);
-        row.fit.clone_from(&self.fit);
+        row.host.clone_from(&self.experiment.host);
+        row.fit.clone_from(&self.experiment.fit);
         // What the guest computes takes no time: a tool's share of it says nothing.
         row.cpu_percent = None;
         // The code is the real one, the disks are not.
         row.role = Role::Predicted;
-        for (member, preset) in row.members.iter_mut().zip(&self.presets) {
+        for (member, preset) in row.members.iter_mut().zip(&self.experiment.disks) {
             member.model.clone_from(preset);
         }
         row.disk_band = self.unfitted.band_in(&self.experiment, &row);
@@ -117,11 +103,11 @@ impl Told {
             .chain(records.series.iter_mut().map(|one| &mut one.scope));
         for scope in scopes {
             if scope.host == MACHINE {
-                scope.host.clone_from(&self.host);
+                scope.host.clone_from(&self.experiment.host);
             }
         }
         for setting in &mut records.settings {
-            setting.scope = setting.scope.replace(MACHINE, &self.host);
+            setting.scope = setting.scope.replace(MACHINE, &self.experiment.host);
         }
         records
     }

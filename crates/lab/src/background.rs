@@ -17,7 +17,7 @@ mod kept;
 mod tests;
 
 use crate::experiment::Experiment;
-use raidlab_store::{EventRecord, Measurement, Operation, Role, Scope};
+use raidlab_store::{EventRecord, Measurement, Operation, Role};
 use raidlab_units::{Bytes, BytesPerSecond, Nanos};
 
 pub(crate) use kept::kept;
@@ -268,13 +268,7 @@ impl Background {
 
     /// What has happened since the last call, for the time line.
     pub fn drain_events(&mut self, experiment: &Experiment) -> Vec<EventRecord> {
-        let scope = Scope {
-            host: experiment.host.clone(),
-            subject: experiment.subject.name.clone(),
-            filesystem: experiment.filesystem_label(),
-            sequence: None,
-            repetition: Some(experiment.repetition),
-        };
+        let scope = experiment.scope();
         let events = self.events.drain(..);
         events
             .map(|(at, kind, text)| EventRecord {

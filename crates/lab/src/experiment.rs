@@ -7,7 +7,7 @@ use crate::host::QueueStyle;
 use crate::subject::Subject;
 use crate::suite::{Condition, Event, Region, Rounds, Step, Suite, TimedEvent, Wait, Work};
 use planning::{first_sync, plan_job, removals};
-use raidlab_store::{Cell, Measurement, Operation, Role};
+use raidlab_store::{Cell, Measurement, Operation, Role, Scope};
 use raidlab_systems::FileSystemSpec;
 use raidlab_units::{Bytes, Nanos};
 use raidlab_workload::{JobError, JobSpec};
@@ -391,6 +391,18 @@ impl Experiment {
         self.filesystem
             .as_ref()
             .map_or_else(String::new, FileSystemSpec::label)
+    }
+
+    /// The whole of it, as the place of a record.
+    #[must_use]
+    pub fn scope(&self) -> Scope {
+        Scope {
+            host: self.host.clone(),
+            subject: self.subject.name.clone(),
+            filesystem: self.filesystem_label(),
+            sequence: None,
+            repetition: Some(self.repetition),
+        }
     }
 }
 

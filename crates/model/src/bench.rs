@@ -11,7 +11,7 @@ use raidlab_lab::{
 };
 use raidlab_sim::{DiskCommand, Machine, SimError, SubjectState};
 use raidlab_store::output::OutputError;
-use raidlab_store::{CellResult, EventRecord, Records, Scope, Setting};
+use raidlab_store::{CellResult, EventRecord, Records, Setting};
 use raidlab_units::Nanos;
 use std::cell::RefCell;
 use std::path::PathBuf;
@@ -256,13 +256,7 @@ fn happening(event: Event, experiment: &Experiment, now: Nanos) -> EventRecord {
 /// Something that happens to an experiment's array, with nothing said of it yet.
 fn happening_at(experiment: &Experiment, now: Nanos) -> EventRecord {
     EventRecord {
-        scope: Scope {
-            host: experiment.host.clone(),
-            subject: experiment.subject.name.clone(),
-            filesystem: experiment.filesystem_label(),
-            sequence: None,
-            repetition: Some(experiment.repetition),
-        },
+        scope: experiment.scope(),
         at_ns: now.0,
         kind: String::new(),
         member: None,

@@ -148,14 +148,10 @@ pub(crate) fn of_job(
     deeds: &Deeds,
     result: &JobResult,
 ) -> Vec<Observation> {
-    let cell = job.cell(experiment);
     let mut facts = Facts {
         scope: Scope {
-            host: cell.host,
-            subject: cell.subject,
-            filesystem: cell.filesystem,
-            sequence: Some(cell.sequence),
-            repetition: Some(cell.repetition),
+            sequence: Some(job.sequence),
+            ..experiment.scope()
         },
         all: Vec::new(),
     };
