@@ -9,12 +9,12 @@ use std::str;
 /// What every frame begins with.
 const MARK: &[u8] = b"raidlab-guest ";
 
-/// One frame.
+/// A frame: a kind and its bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Frame<'a> {
     /// What it is: `ready`, `exit`, `files`, `end`.
     pub kind: &'a str,
-    /// Its contents.
+    /// The bytes that it carries.
     pub payload: &'a [u8],
 }
 

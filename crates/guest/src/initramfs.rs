@@ -364,7 +364,7 @@ pub enum InitramfsError {
         packages.join(" ")
     )]
     Missing {
-        /// Their names.
+        /// The names of the programs that are missing.
         programs: Vec<String>,
         /// Debian's packages that have them.
         packages: Vec<String>,

@@ -160,7 +160,7 @@ pub enum LibraryError {
     /// A library is in none of the folders.
     #[error("the library {library} that {} needs is not found", file.display())]
     Missing {
-        /// Its name.
+        /// The name by which the program asks for it.
         library: String,
         /// What needs it.
         file: PathBuf,

@@ -8,7 +8,7 @@ use raidlab_units::{Bytes, BytesPerSecond};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// The program.
+/// The program that is the machine.
 pub const QEMU: &str = "qemu-system-x86_64";
 
 /// How QEMU runs the guest's instructions.
@@ -88,7 +88,7 @@ pub struct Export {
 pub struct Machine {
     /// How its instructions are run.
     pub accelerator: Accelerator,
-    /// Its processors.
+    /// How many processors the machine has.
     pub processors: u32,
     /// Its memory, which also holds the first file system.
     pub memory: Bytes,

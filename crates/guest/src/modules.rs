@@ -230,7 +230,7 @@ pub enum ModuleError {
     /// The kernel has no such module.
     #[error("the kernel of {} has no module {name}", folder.display())]
     Missing {
-        /// Its name.
+        /// The module's name, as `modprobe` takes it.
         name: String,
         /// Where it was looked for.
         folder: PathBuf,

@@ -31,7 +31,7 @@ const KIND_LINK: u32 = 0o120_000;
 pub enum Node {
     /// A folder, of mode 0755.
     Folder,
-    /// A file.
+    /// An ordinary file with its contents.
     File {
         /// Its permission bits, such as `0o755`.
         mode: u32,

@@ -50,7 +50,7 @@ impl HostBench {
         }
     }
 
-    /// The machines.
+    /// The machines that experiments run on.
     #[must_use]
     pub fn machines(&self) -> &[Machine] {
         &self.machines

@@ -25,7 +25,7 @@ pub enum HostError {
     /// Something that the experiment needs is not there.
     #[error("{machine} lacks {}", .missing.join("; "))]
     Missing {
-        /// The machine.
+        /// The machine on which that is so.
         machine: String,
         /// What, each with how to install it.
         missing: Vec<String>,
@@ -33,7 +33,7 @@ pub enum HostError {
     /// Disks may not be used.
     #[error("disks of {machine} may not be used: {}", list(.refusals))]
     Refused {
-        /// The machine.
+        /// The machine on which that is so.
         machine: String,
         /// Which, and why.
         refusals: Vec<Refusal>,
@@ -41,7 +41,7 @@ pub enum HostError {
     /// Something was left by another run, or belongs to one that runs.
     #[error("{machine} is taken: {what}")]
     Taken {
-        /// The machine.
+        /// The machine on which that is so.
         machine: String,
         /// Who holds it, in words.
         what: String,
@@ -55,7 +55,7 @@ pub enum HostError {
     /// A tool's output could not be read.
     #[error("cannot read the output of {tool}")]
     Output {
-        /// The tool.
+        /// The tool that was called.
         tool: String,
         /// What of the output could not be read.
         #[source]
@@ -80,7 +80,7 @@ pub enum HostError {
     /// Something is still there after everything was taken down.
     #[error("{machine} still has {what}; `raidlab cleanup` finds it")]
     LeftBehind {
-        /// The machine.
+        /// The machine on which that is so.
         machine: String,
         /// What was being done or looked for, in words that follow the error.
         what: String,

@@ -35,7 +35,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// This machine.
+    /// The machine that this program runs on.
     ///
     /// # Errors
     /// When it is neither a Linux nor a FreeBSD.

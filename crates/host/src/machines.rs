@@ -44,7 +44,7 @@ pub enum MachineFileError {
     /// It is something else.
     #[error("{file}, {}", error.to_string().trim_end().replace('\n', " "))]
     Wrong {
-        /// The file.
+        /// The file of machines, as it was named.
         file: String,
         /// What is wrong with it; its words are in the message.
         error: Box<toml::de::Error>,

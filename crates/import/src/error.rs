@@ -12,13 +12,13 @@ pub enum ImportError {
         raidlab_tools::Tool::list()
     )]
     Unknown {
-        /// The file.
+        /// The file that was to be imported, as it was named.
         name: String,
     },
     /// A tool's output is broken.
     #[error("`{name}` cannot be read")]
     Output {
-        /// The file.
+        /// The file that was to be imported, as it was named.
         name: String,
         /// Where it is broken.
         #[source]
@@ -27,13 +27,13 @@ pub enum ImportError {
     /// A tool's output in which nothing was measured.
     #[error("`{name}` has no result in it")]
     Empty {
-        /// The file.
+        /// The file that was to be imported, as it was named.
         name: String,
     },
     /// A file of figures is broken.
     #[error("figures `{name}` cannot be read")]
     Figures {
-        /// The file.
+        /// The file that was to be imported, as it was named.
         name: String,
         /// Line and field.
         #[source]
@@ -42,7 +42,7 @@ pub enum ImportError {
     /// A file of figures contradicts itself.
     #[error("figures `{name}`: {place}: {problem}")]
     Figure {
-        /// The file.
+        /// The file that was to be imported, as it was named.
         name: String,
         /// The field: `subject md, job 1, write`.
         place: String,

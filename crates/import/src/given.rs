@@ -13,11 +13,11 @@ use std::collections::BTreeMap;
 enum Kind {
     /// `16GiB`, `4k`: bytes.
     Size,
-    /// `60s`: nanoseconds.
+    /// A time such as `60s`, kept as nanoseconds.
     Time,
     /// `80%` or `80`.
     Percent,
-    /// A number.
+    /// A number of 0 or more, kept as it is.
     Number,
     /// `true`, `yes`, `1` or their opposites.
     Switch,

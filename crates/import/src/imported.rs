@@ -31,7 +31,7 @@ impl ImportOptions {
 /// What is known of the run as a whole.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunHead {
-    /// Always [`crate::BENCH`].
+    /// The bench of all rows: always [`crate::BENCH`].
     pub bench: String,
     /// The suite's name.
     pub suite: String,
@@ -44,7 +44,7 @@ pub struct RunHead {
 /// What was imported.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Imported {
-    /// The run.
+    /// What the run is called, and where it is from.
     pub run: RunHead,
     /// Its cells in the order of jobs; none twice. A cell without rows has
     /// claims or commands only.

@@ -81,7 +81,7 @@ pub fn drop_caches(target: &dyn Target, system: System) -> Result<Dropping, Inve
 pub struct Settled {
     /// Whether nothing was written for as long as asked.
     pub quiet: bool,
-    /// Seconds waited.
+    /// How many seconds were waited for it.
     pub waited_s: u64,
     /// Bytes written in the last second that was not quiet, by kernel name:
     /// who disturbs.

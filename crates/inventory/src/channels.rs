@@ -58,7 +58,7 @@ impl Channel {
     }
 }
 
-/// `0000:00:1f.2`
+/// Whether a part of a path is an address such as `0000:00:1f.2`.
 fn is_pci_function(part: &str) -> bool {
     let bytes = part.as_bytes();
     part.len() >= 12

@@ -31,7 +31,7 @@ pub struct Identity {
     pub serial: Option<String>,
     /// Its world-wide name.
     pub wwn: Option<String>,
-    /// Its model.
+    /// The maker's model, where the disk tells it.
     pub model: Option<String>,
     /// Its size in bytes.
     pub size_bytes: u64,

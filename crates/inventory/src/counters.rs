@@ -20,15 +20,15 @@ use std::collections::BTreeMap;
 /// What the kernel has counted for a device since it appeared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct DeviceCounters {
-    /// Reads completed.
+    /// How many reads were completed.
     pub reads: u64,
-    /// Bytes read.
+    /// How many bytes were read.
     pub read_bytes: u64,
     /// Milliseconds that all reads took together.
     pub read_ms: u64,
-    /// Writes completed.
+    /// How many writes were completed.
     pub writes: u64,
-    /// Bytes written.
+    /// How many bytes were written.
     pub write_bytes: u64,
     /// Milliseconds that all writes took together.
     pub write_ms: u64,
@@ -38,11 +38,11 @@ pub struct DeviceCounters {
     pub busy_ms: u64,
     /// Milliseconds, each times the commands under way in it.
     pub weighted_ms: u64,
-    /// Discards completed.
+    /// How many discards were completed.
     pub discards: u64,
-    /// Bytes discarded.
+    /// How many bytes were discarded.
     pub discard_bytes: u64,
-    /// Flushes completed.
+    /// How many flushes were completed.
     pub flushes: u64,
     /// Milliseconds that all flushes took together.
     pub flush_ms: u64,
@@ -51,9 +51,9 @@ pub struct DeviceCounters {
 /// The memory's state, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct MemoryState {
-    /// All memory.
+    /// The memory that the kernel manages, bytes.
     pub total_bytes: u64,
-    /// Unused memory.
+    /// The memory that nothing is kept in, bytes.
     pub free_bytes: u64,
     /// Block devices' pages in the cache.
     pub buffers_bytes: u64,

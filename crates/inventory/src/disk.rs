@@ -45,11 +45,11 @@ pub struct Disk {
     pub stable_ids: Vec<String>,
     /// The devices that it is a part of or built of.
     pub on: Vec<String>,
-    /// Maker's model.
+    /// The model as the disk's maker calls it.
     pub model: Option<String>,
     /// Maker's serial number.
     pub serial: Option<String>,
-    /// Firmware revision.
+    /// The revision of the disk's firmware.
     pub firmware: Option<String>,
     /// World-wide name or logical unit identifier.
     pub wwn: Option<String>,
@@ -161,7 +161,7 @@ impl Disk {
 pub enum Use {
     /// A file system on it is mounted.
     Mounted {
-        /// The device.
+        /// What is used: the disk itself, or a part of it.
         device: String,
         /// The folder that it is mounted on.
         at: String,
@@ -171,35 +171,35 @@ pub enum Use {
     /// The kernel has a file system of it mounted, but not where this session
     /// can see it: another mount namespace, such as a container's.
     MountedElsewhere {
-        /// The device.
+        /// What is used: the disk itself, or a part of it.
         device: String,
         /// Which file system.
         filesystem: String,
     },
     /// Memory is swapped to it.
     Swap {
-        /// The device.
+        /// What is used: the disk itself, or a part of it.
         device: String,
     },
     /// It is a member of something assembled.
     Member {
-        /// The device.
+        /// What is used: the disk itself, or a part of it.
         device: String,
         /// `/dev/md0 (md raid1)`, `btrfs 1c8c9655-...`, `ZFS pool tank`.
         of: String,
     },
     /// Another device of the kernel rests on it.
     Held {
-        /// The device.
+        /// What is used: the disk itself, or a part of it.
         device: String,
         /// Which: `/dev/dm-0`, a loop device.
         by: String,
     },
     /// Somebody has it open (FreeBSD counts that).
     Open {
-        /// The device.
+        /// What is used: the disk itself, or a part of it.
         device: String,
-        /// `r1w1e2`.
+        /// The counts of GEOM's readers, writers and exclusive users: `r1w1e2`.
         mode: String,
     },
 }

@@ -11,7 +11,7 @@ pub enum InventoryError {
     /// Something answered in a form that is not known.
     #[error("{machine}: {origin}: {problem}")]
     Format {
-        /// The machine.
+        /// The machine that was looked at.
         machine: String,
         /// The command or file that answered.
         origin: String,
@@ -21,7 +21,7 @@ pub enum InventoryError {
     /// A system for which nothing is known here.
     #[error("{machine} runs {system}: only Linux and FreeBSD are known")]
     UnknownSystem {
-        /// The machine.
+        /// The machine that was looked at.
         machine: String,
         /// What `uname -s` says.
         system: String,

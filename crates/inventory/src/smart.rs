@@ -15,7 +15,7 @@ use serde_json::Value;
 pub struct Smart {
     /// Whether the drive's own judgement is good.
     pub passed: Option<bool>,
-    /// Its temperature.
+    /// The temperature of the disk, degrees Celsius.
     pub temperature_celsius: Option<i64>,
     /// Hours in operation.
     pub power_on_hours: Option<u64>,

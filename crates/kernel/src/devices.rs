@@ -380,13 +380,13 @@ pub enum DisksError {
     /// The preset has not these parameters.
     #[error("disk `{disk}` cannot be had")]
     Preset {
-        /// The preset.
+        /// The preset that was asked for.
         disk: String,
         /// What is wrong with the preset's numbers.
         #[source]
         source: PresetError,
     },
-    /// The calendar.
+    /// The guest's calendar of virtual time, or a disk on it.
     #[error("the guest's clock and disks have failed")]
     Calendar(#[from] CalendarError),
     /// The file of the disks' commands.

@@ -190,7 +190,7 @@ pub enum MessageError {
     /// Not of a known kind.
     #[error("the guest sent a frame of the unknown kind `{kind}`")]
     Kind {
-        /// The kind.
+        /// The kind, as the frame says it.
         kind: String,
     },
     /// Not what its kind says.

@@ -33,7 +33,7 @@ pub enum Obstacle {
     /// Its subject's file does not say how it is built.
     #[error("subject `{subject}` is modelled only: its file has no [build] table")]
     ModelledOnly {
-        /// The subject.
+        /// The subject that has a model and no commands.
         subject: String,
     },
     /// It belongs to another operating system.

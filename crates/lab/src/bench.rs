@@ -84,7 +84,7 @@ pub enum BenchError {
     /// This bench cannot do what the experiment asks.
     #[error("the {bench} bench cannot run {what}; {remedy}")]
     Unsupported {
-        /// The bench.
+        /// The name of the bench that refuses.
         bench: &'static str,
         /// What was asked.
         what: String,

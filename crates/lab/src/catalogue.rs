@@ -45,7 +45,7 @@ pub enum LoadError {
     /// The file could not be read.
     #[error("cannot read {}", .path.display())]
     Read {
-        /// The file.
+        /// The file that was to be read.
         path: PathBuf,
         /// What the operating system answered.
         #[source]
@@ -83,11 +83,11 @@ pub fn nearby(name: &str, known: &[String]) -> String {
 /// What a file describes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// A [`Suite`](crate::Suite).
+    /// What is run: a [`Suite`](crate::Suite).
     Suite,
-    /// A [`Subject`](crate::Subject).
+    /// What is measured: a [`Subject`](crate::Subject).
     Subject,
-    /// [`Published`](crate::Published) figures.
+    /// Others' figures: [`Published`](crate::Published).
     Published,
     /// An article's [`Claims`](crate::claims::Claims).
     Claims,
@@ -146,7 +146,7 @@ fn lacking(name: &str, source: io::Error) -> LoadError {
     }
 }
 
-/// Every host.
+/// Every host that is built in.
 ///
 /// # Errors
 /// When the built-in file is wrong, which a test rules out.

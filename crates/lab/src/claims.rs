@@ -50,7 +50,7 @@ pub struct Claims {
 pub struct Claim {
     /// Short and unique: `P1`.
     pub id: String,
-    /// The sentence.
+    /// The sentence of the article that is judged.
     pub says: String,
     /// Why it comes out as it does; may be empty.
     pub why: String,
@@ -122,7 +122,7 @@ struct RawTest {
 /// What became of a claim.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Judged<'a> {
-    /// The claim.
+    /// The claim that was judged.
     pub claim: &'a Claim,
     /// Whether the claim holds of the measured figures.
     pub verdict: Verdict,

@@ -79,7 +79,7 @@ pub enum Problem {
     /// A field that has its place elsewhere, or another form.
     #[error("`{field}` does not belong here; {remedy}")]
     Elsewhere {
-        /// The field.
+        /// The field that has no place there.
         field: String,
         /// Where or how to say it.
         remedy: String,

@@ -125,7 +125,7 @@ pub enum CapacityError {
     /// The members are too small for the array to hold anything.
     #[error("members of {member} are too small for subject `{subject}`")]
     Members {
-        /// The subject.
+        /// The subject on which it does not fit.
         subject: String,
         /// The smallest member.
         member: Bytes,
@@ -133,9 +133,9 @@ pub enum CapacityError {
     /// A job reaches behind the array's end.
     #[error("job `{job}` does not fit on `{subject}`, which holds {capacity}")]
     Job {
-        /// The job.
+        /// The job that does not fit.
         job: String,
-        /// The subject.
+        /// The subject on which it does not fit.
         subject: String,
         /// Bytes of the array.
         capacity: Bytes,
@@ -146,9 +146,9 @@ pub enum CapacityError {
     /// A job asks for more than there is behind its offset.
     #[error("job `{job}` asks `{subject}` for bytes up to {end}, but it holds {capacity}")]
     TooLarge {
-        /// The job.
+        /// The job that does not fit.
         job: String,
-        /// The subject.
+        /// The subject on which it does not fit.
         subject: String,
         /// Where the job's region would end.
         end: Bytes,

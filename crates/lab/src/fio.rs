@@ -27,7 +27,7 @@ pub(crate) enum FioText {
 /// A job's fio text as read.
 #[derive(Debug, Clone)]
 pub(crate) struct FioReading {
-    /// The options.
+    /// fio's options as the file says them.
     pub jobs: FioJobs,
     /// What runs together; without the options that are not modelled, and with
     /// examples in the place of placeholders.

@@ -22,9 +22,9 @@ pub enum QueueStyle {
 /// An operating system on a machine, as far as it shapes a measurement.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Host {
-    /// `linux-3.16`.
+    /// The host's name: `linux-3.16`.
     pub name: String,
-    /// For people.
+    /// What it is, for people.
     pub title: String,
     /// From a completion to the same thread's next submission.
     pub turnaround: Nanos,

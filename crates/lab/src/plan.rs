@@ -27,7 +27,7 @@ pub const PLAN_SCHEMA: u32 = 1;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plan<A> {
-    /// [`PLAN_SCHEMA`].
+    /// The version of the form: [`PLAN_SCHEMA`].
     pub schema: u32,
     /// What was asked for.
     pub asked: A,
@@ -56,7 +56,7 @@ pub enum PlanError {
     /// It is one of another version.
     #[error("the plan has schema {found}, this raidlab reads schema {PLAN_SCHEMA}")]
     Schema {
-        /// The plan's.
+        /// The version that the plan says it has.
         found: u64,
     },
 }

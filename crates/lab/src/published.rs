@@ -12,9 +12,9 @@ use toml::Spanned;
 /// Figures for the cells of a suite, and the classes of its jobs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Published {
-    /// `mirror-2015`.
+    /// The name, which is the file's: `mirror-2015`.
     pub name: String,
-    /// For people.
+    /// What it is, for people.
     pub title: String,
     /// Where the figures are from.
     pub source: String,
@@ -30,9 +30,9 @@ pub struct Published {
 /// Jobs that are alike, with what the model claims for them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Class {
-    /// `random-read`.
+    /// The class's name in suites and rows: `random-read`.
     pub id: String,
-    /// For people.
+    /// What it is, for people.
     pub title: String,
     /// The jobs' names.
     pub jobs: Vec<String>,
@@ -104,7 +104,7 @@ pub struct Cell {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Log {
-    /// I/Os issued.
+    /// How many I/Os the log says were issued.
     pub ios: u64,
     /// fio's `runt`, milliseconds.
     pub runtime_ms: u64,

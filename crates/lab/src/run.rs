@@ -93,7 +93,7 @@ pub enum RunError<E: std::error::Error + 'static> {
     /// An experiment cannot run on this bench; nothing has been run.
     #[error("subject `{subject}` cannot run")]
     Check {
-        /// The subject.
+        /// The subject of the experiment that was refused.
         subject: String,
         /// What the bench found in looking at it.
         #[source]

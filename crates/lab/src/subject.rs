@@ -127,7 +127,7 @@ pub enum Throttle {
     MdSleep {
         /// Never slower by the throttle's doing.
         minimum: Bytes,
-        /// Never faster.
+        /// The throttle lets no more be copied in a second.
         maximum: Bytes,
     },
     /// md since Linux 4.2: as before above the maximum; above the minimum and
@@ -136,7 +136,7 @@ pub enum Throttle {
     MdDrain {
         /// Never slower by the throttle's doing.
         minimum: Bytes,
-        /// Never faster.
+        /// The throttle lets no more be copied in a second.
         maximum: Bytes,
     },
 }
@@ -238,7 +238,7 @@ pub struct Subject {
     /// How a member is rebuilt; `None` for a single disk, for arrays without
     /// redundancy, and for ZFS, whose release decides it.
     pub recovery: Option<Recovery>,
-    /// ZFS only.
+    /// What only ZFS has; `None` of all others.
     pub zfs: Option<Zfs>,
     /// How a real system builds it; `None` where only the model does.
     pub build: Option<ArraySpec>,

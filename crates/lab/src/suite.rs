@@ -34,7 +34,7 @@ pub const FIRST_DRAW: u64 = 1;
 /// An experiment's recipe, before a subject is chosen.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Suite {
-    /// `mirror-2015`.
+    /// The suite's name, which is its file's: `mirror-2015`.
     pub name: String,
     /// For people, in headings.
     pub title: String,
@@ -181,7 +181,7 @@ pub enum Work {
         /// What the model makes of them, or why it cannot.
         group: Result<JobGroup, String>,
     },
-    /// Another tool.
+    /// A tool that is called word by word.
     Tool {
         /// Its name among the tools: `bonnie++`.
         name: String,

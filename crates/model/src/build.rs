@@ -91,7 +91,7 @@ pub enum BuildError {
     Preset {
         /// As the suite names it.
         disk: String,
-        /// Why.
+        /// What is wrong with it.
         #[source]
         source: LoadPresetError,
     },
@@ -100,7 +100,7 @@ pub enum BuildError {
     Set {
         /// As asked for.
         set: String,
-        /// Why.
+        /// What is wrong with it.
         #[source]
         source: PresetError,
     },
@@ -116,22 +116,22 @@ pub enum BuildError {
     /// The order of the host's queue.
     #[error("the scheduler of the modelled host cannot be used")]
     Scheduler(#[source] UnknownOrder),
-    /// The array.
+    /// The array core refuses what the subject says.
     #[error("the array cannot be set up")]
     Array(#[source] ConfigError),
     /// An array of md.
     #[error(transparent)]
     Md(#[from] md_array::MdError),
-    /// The pool.
+    /// The model of ZFS refuses what the subject says.
     #[error("the pool cannot be set up")]
     Pool(#[source] raidlab_zfs::ConfigError),
-    /// An ablation.
+    /// A feature that is to be left out is none.
     #[error(transparent)]
     Ablation(#[from] UnknownAblation),
     /// The experiment has something that only real systems do.
     #[error("the model has no {what}")]
     NotModelled {
-        /// What.
+        /// What the model does not have.
         what: String,
     },
     /// Discards that nobody takes: a real fio's job would end with an error.
@@ -145,7 +145,7 @@ pub enum BuildError {
     /// A subject file without what its kind needs.
     #[error("subject `{subject}` has no {what}")]
     Incomplete {
-        /// The subject.
+        /// The subject whose file lacks something.
         subject: String,
         /// What is missing.
         what: &'static str,

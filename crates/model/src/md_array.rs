@@ -29,7 +29,7 @@ pub enum MdError {
     /// A setting that only a real md has.
     #[error("the model has no md array with {what}: run it with `--on host`")]
     NotModelled {
-        /// Which.
+        /// The setting that the model does not have.
         what: &'static str,
     },
     /// No such layout.
@@ -41,7 +41,7 @@ pub enum MdError {
     /// The superblocks do not go together.
     #[error("the array cannot be assembled")]
     Assemble(#[source] AssembleError),
-    /// The engine.
+    /// The engine of md's parity levels refuses it.
     #[error("the array cannot be started")]
     Start(#[source] StartError),
 }

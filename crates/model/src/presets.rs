@@ -15,7 +15,7 @@ pub enum LoadPresetError {
         "disk preset `{name}` is not known{}", nearby(.name, .known)
     )]
     Unknown {
-        /// As given.
+        /// The name as it was given.
         name: String,
         /// What there is.
         known: Vec<String>,

@@ -27,7 +27,7 @@ pub struct WiringError {
 /// A member's disk, or its way to one.
 #[derive(Debug, Clone)]
 pub struct Wired {
-    /// The disk.
+    /// The disk, and what it hangs on.
     pub disk: Attached,
     /// How much of it is the member's.
     pub size: Sectors,

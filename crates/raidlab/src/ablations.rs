@@ -95,7 +95,7 @@ struct Cell<'a> {
     change_percent: f64,
 }
 
-/// Measures.
+/// Runs the suite with each feature left out, and shows what changes.
 ///
 /// # Errors
 /// When a file is missing or wrong, or an experiment fails.

@@ -31,7 +31,7 @@ pub struct Arguments {
     elevate: String,
 }
 
-/// Cleans up.
+/// Removes what a killed run has left on a machine.
 ///
 /// # Errors
 /// When the machine cannot be reached, or something stays.

@@ -44,7 +44,7 @@ pub struct Cli {
     pub command: Command,
 }
 
-/// The commands.
+/// What `raidlab` can be told to do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Run a suite or a fio job file and show who is fastest at what.

@@ -59,7 +59,7 @@ pub struct Arguments {
     markdown: Option<PathBuf>,
 }
 
-/// Compares.
+/// Says what is better, worse or cannot be told between runs.
 ///
 /// # Errors
 /// When there is no such store or run, the runs have nothing in common, or a

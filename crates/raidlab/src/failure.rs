@@ -9,7 +9,7 @@ use std::process;
 pub struct ExitCode {
     /// What it is for.
     kind: Kind,
-    /// The number.
+    /// The number that the system is given.
     pub code: u8,
     /// What it says, in a line.
     pub says: &'static str,

@@ -91,7 +91,7 @@ struct CannotImport<E: std::error::Error + 'static> {
     source: E,
 }
 
-/// Imports.
+/// Reads others' results as a run, and keeps it.
 ///
 /// # Errors
 /// When a file is missing or not understood, or the store cannot be written.

@@ -33,7 +33,7 @@ pub struct Arguments {
     manner: Manner,
 }
 
-/// Goes on.
+/// Goes on with a run where it was.
 ///
 /// # Errors
 /// When there is nothing to go on with, or as `raidlab run`.

@@ -80,7 +80,7 @@ impl Arguments {
     }
 }
 
-/// Runs.
+/// Runs a suite or a job file, or says what would be done.
 ///
 /// # Errors
 /// When the input is wrong, an experiment or an output fails, or the user

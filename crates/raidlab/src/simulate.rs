@@ -83,7 +83,7 @@ pub struct Arguments {
     exhaustive: bool,
 }
 
-/// Simulates.
+/// Breaks raidlab's own array in virtual time, and says what was found.
 ///
 /// # Errors
 /// When a promise was broken, or it was interrupted.

@@ -70,7 +70,7 @@ pub struct ComparedRun {
     pub bench: String,
     /// Rows better than the base's; 0 for the base.
     pub better: usize,
-    /// Rows worse.
+    /// Rows worse than the base's; 0 for the base.
     pub worse: usize,
     /// Rows the same.
     pub same: usize,
@@ -85,7 +85,7 @@ pub struct Difference {
     pub kind: &'static str,
     /// What it belongs to: `md/ext4`; empty for the whole run.
     pub place: String,
-    /// Its name.
+    /// The name of the setting or fact.
     pub name: String,
     /// Its value in each run; empty where it is not known.
     pub values: Vec<String>,

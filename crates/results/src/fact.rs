@@ -36,7 +36,7 @@ pub const OS_KERNEL: &str = "os.kernel";
 pub const OS_RELEASE: &str = "os.release";
 /// The processor's model.
 pub const CPU_MODEL: &str = "cpu.model";
-/// Logical processors.
+/// How many logical processors the machine has.
 pub const CPU_COUNT: &str = "cpu.count";
 /// Frequency policy: `performance`, `powersave`; the worst where they differ.
 pub const CPU_GOVERNOR: &str = "cpu.governor";
@@ -53,11 +53,11 @@ pub fn version(program: &str) -> String {
 
 /// Properties of a device, for [`disk`].
 pub mod disk_property {
-    /// Maker's model.
+    /// The model as the disk's maker calls it.
     pub const MODEL: &str = "model";
     /// Maker's serial number.
     pub const SERIAL: &str = "serial";
-    /// Firmware revision.
+    /// The revision of the disk's firmware.
     pub const FIRMWARE: &str = "firmware";
     /// Size in bytes.
     pub const SIZE_BYTES: &str = "size_bytes";
@@ -103,7 +103,7 @@ pub mod disk_property {
     pub const BACKING_FILE: &str = "backing_file";
     /// Old signatures found on it before it was built into an array.
     pub const STALE_SIGNATURES: &str = "stale_signatures";
-    /// Degrees Celsius.
+    /// The disk's temperature, degrees Celsius.
     pub const TEMPERATURE_CELSIUS: &str = "temperature_celsius";
     /// SMART: sectors remapped.
     pub const REALLOCATED_SECTORS: &str = "smart.reallocated_sectors";

@@ -105,19 +105,19 @@ operations! {
     RecordRewrite, "record-rewrite", Out;
     /// iozone: every n-th record read.
     StrideRead, "stride-read", In;
-    /// iozone: `fwrite`.
+    /// iozone: a file written with `fwrite`.
     Fwrite, "fwrite", Out;
     /// iozone: `fwrite` a second time.
     Frewrite, "frewrite", Out;
-    /// iozone: `fread`.
+    /// iozone: a file read with `fread`.
     Fread, "fread", In;
     /// iozone: `fread` a second time.
     Freread, "freread", In;
-    /// iozone: `pwrite`.
+    /// iozone: a file written with `pwrite`.
     Pwrite, "pwrite", Out;
     /// iozone: `pwrite` a second time.
     Repwrite, "repwrite", Out;
-    /// iozone: `pread`.
+    /// iozone: a file read with `pread`.
     Pread, "pread", In;
     /// iozone: `pread` a second time.
     Repread, "repread", In;

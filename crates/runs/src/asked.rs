@@ -31,7 +31,7 @@ pub const CALL_COST_NS: u32 = 1000;
 pub struct Asked {
     /// A built-in suite, a suite file (.toml), a plan (.json), or a fio job file.
     pub suite: String,
-    /// The bench.
+    /// The bench that it is to run on.
     pub on: On,
     /// Subjects by name or path; none: those of the suite.
     pub subjects: Vec<String>,
@@ -95,7 +95,7 @@ pub struct KernelAsked {
     pub faults: Vec<String>,
 }
 
-/// The benches.
+/// The benches, one of which does the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum On {

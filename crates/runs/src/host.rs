@@ -53,7 +53,7 @@ impl Drop for Trial {
 
 /// The bench of real machines, with what is held for this run.
 pub struct HostRun {
-    /// The bench.
+    /// The bench of all machines of the run.
     pub bench: HostBench,
     /// Kept until the run has ended.
     trial: Option<Trial>,

@@ -38,7 +38,7 @@ pub enum LockError {
     /// Somebody has it.
     #[error("{holder} goes on (lock {})", .path.display())]
     Held {
-        /// The file.
+        /// The file that is the lock.
         path: PathBuf,
         /// Who, in its own words.
         holder: String,
@@ -46,7 +46,7 @@ pub enum LockError {
     /// The file cannot be used.
     #[error("cannot lock {}", .path.display())]
     Io {
-        /// The file.
+        /// The file that is the lock.
         path: PathBuf,
         /// What the operating system answered.
         #[source]

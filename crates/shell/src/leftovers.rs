@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 /// A process that carries a run's marker.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Leftover {
-    /// Its number.
+    /// The number by which the system knows the process.
     pub process: u32,
     /// Its arguments, with blanks between them; empty for one that is ending.
     pub command: String,

@@ -42,7 +42,7 @@ pub struct Local {
 }
 
 impl Local {
-    /// This machine.
+    /// The machine that this program runs on.
     #[must_use]
     pub fn new() -> Self {
         Self::default()

@@ -147,7 +147,7 @@ pub enum TargetError {
     /// A program is not installed there.
     #[error("{machine} has no program `{program}`")]
     NoProgram {
-        /// The machine.
+        /// The machine that was asked, as the user names it.
         machine: String,
         /// What was called.
         program: String,
@@ -155,7 +155,7 @@ pub enum TargetError {
     /// A command ended with an exit code that is no success.
     #[error("on {machine}, `{command}` {}", ending(output))]
     Failed {
-        /// The machine.
+        /// The machine that was asked, as the user names it.
         machine: String,
         /// As one would type it.
         command: String,
@@ -165,7 +165,7 @@ pub enum TargetError {
     /// A command took too long and was ended.
     #[error("on {machine}, `{command}` did not end within {} s", limit.as_secs())]
     Timeout {
-        /// The machine.
+        /// The machine that was asked, as the user names it.
         machine: String,
         /// As one would type it.
         command: String,
@@ -175,9 +175,9 @@ pub enum TargetError {
     /// A file or process could not be used.
     #[error("on {machine}, cannot {action}")]
     Io {
-        /// The machine.
+        /// The machine that was asked, as the user names it.
         machine: String,
-        /// `read /proc/mdstat`.
+        /// What was to be done there: `read /proc/mdstat`.
         action: String,
         /// What the operating system answered.
         #[source]
@@ -186,7 +186,7 @@ pub enum TargetError {
     /// Somebody else has a lock.
     #[error("{machine} is taken: {holder} goes on (lock {path})")]
     Locked {
-        /// The machine.
+        /// The machine that was asked, as the user names it.
         machine: String,
         /// The lock's file.
         path: String,
@@ -196,7 +196,7 @@ pub enum TargetError {
     /// The machine cannot be reached.
     #[error("cannot reach {machine}: {reason}")]
     Unreachable {
-        /// The machine.
+        /// The machine that was asked, as the user names it.
         machine: String,
         /// What ssh said.
         reason: String,
@@ -204,7 +204,7 @@ pub enum TargetError {
     /// A recorded machine was asked for something it has not recorded.
     #[error("the recording of {machine} has no answer to `{request}`")]
     NotRecorded {
-        /// The machine.
+        /// The machine that was asked, as the user names it.
         machine: String,
         /// The command or file.
         request: String,

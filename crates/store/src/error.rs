@@ -32,7 +32,7 @@ pub enum StoreError {
     /// The file's bytes are not an `SQLite` database.
     #[error("{path} is not a store (not an SQLite file); it was left as it is: name another file")]
     NotADatabase {
-        /// The file.
+        /// The store's file, as it was named.
         path: PathBuf,
     },
     /// An `SQLite` database of another program.
@@ -41,7 +41,7 @@ pub enum StoreError {
          it was left as it is: name another file"
     )]
     Foreign {
-        /// The file.
+        /// The store's file, as it was named.
         path: PathBuf,
         /// The id in its header; 0 where its writer did not set one.
         application_id: i32,
@@ -53,7 +53,7 @@ pub enum StoreError {
          or name another file"
     )]
     OtherVersion {
-        /// The file.
+        /// The store's file, as it was named.
         path: PathBuf,
         /// The version in its header.
         found: i32,
@@ -66,7 +66,7 @@ pub enum StoreError {
          be read with `sqlite3 FILE .recover`, and name another file meanwhile"
     )]
     Corrupt {
-        /// The file.
+        /// The store's file, as it was named.
         path: PathBuf,
         /// What the check found first.
         detail: String,
@@ -76,19 +76,19 @@ pub enum StoreError {
         "the store {path} is being written by another process: wait for it or name another file"
     )]
     Busy {
-        /// The file.
+        /// The store's file, as it was named.
         path: PathBuf,
     },
     /// The disk with the store has no room left.
     #[error("no space left for the store {path}: everything up to the last complete row is kept")]
     Full {
-        /// The file.
+        /// The store's file, as it was named.
         path: PathBuf,
     },
     /// A run of this name is already there.
     #[error("the store already has a run named {name}: choose another name or delete that run")]
     RunExists {
-        /// The name.
+        /// The name that is taken.
         name: String,
     },
     /// The store has no runs at all.
@@ -104,7 +104,7 @@ pub enum StoreError {
         name: String,
         /// The names that may be meant, in words.
         near: String,
-        /// The file.
+        /// The store's file, as it was named.
         path: PathBuf,
     },
     /// The same job, operation, subject and fit a second time in one run.
@@ -116,9 +116,9 @@ pub enum StoreError {
     /// A number that the file format cannot hold.
     #[error("{field} is {value}: the store holds finite numbers, and integers below 2^63")]
     NotStorable {
-        /// The column.
+        /// The column that the value is for.
         field: &'static str,
-        /// The value.
+        /// The value that it cannot hold.
         value: String,
     },
     /// Any other failure of the database.
@@ -126,9 +126,9 @@ pub enum StoreError {
     Query {
         /// What was being done.
         action: &'static str,
-        /// The file.
+        /// The store's file, as it was named.
         path: PathBuf,
-        /// `SQLite`'s reason.
+        /// What `SQLite` says of it.
         #[source]
         source: rusqlite::Error,
     },

@@ -65,9 +65,9 @@ pub struct Setting {
 /// Latencies of one operation of one job.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Latency {
-    /// Mean, nanoseconds.
+    /// The arithmetic mean of all requests, nanoseconds.
     pub mean_ns: f64,
-    /// Median, nanoseconds.
+    /// The median: half of the requests took longer, nanoseconds.
     pub p50_ns: u64,
     /// 90 % were faster, nanoseconds.
     pub p90_ns: u64,
@@ -370,7 +370,7 @@ impl Metric {
         }
     }
 
-    /// Its unit.
+    /// The unit of its values, as pages and tables of files have it.
     #[must_use]
     pub const fn unit(self) -> &'static str {
         match self {

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 pub struct Cell {
     /// The machine; empty for modelled ones.
     pub host: String,
-    /// The subject.
+    /// The subject's name: `md`, `gflash`.
     pub subject: String,
     /// The file system's label; empty on the raw array.
     pub filesystem: String,
@@ -35,7 +35,7 @@ pub struct Scope {
     pub filesystem: String,
     /// The job's position in the suite.
     pub sequence: Option<u32>,
-    /// The repetition.
+    /// How often the cell had been measured before.
     pub repetition: Option<u32>,
 }
 

@@ -27,9 +27,9 @@ pub use described::Described;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum OperatingSystem {
-    /// Any Linux.
+    /// Linux, of any distribution.
     Linux,
-    /// Any FreeBSD.
+    /// FreeBSD, of any release.
     FreeBsd,
 }
 
@@ -38,7 +38,7 @@ pub enum OperatingSystem {
 pub struct Member {
     /// Its device node: `/dev/sdb`, `/dev/loop3`, `/dev/ada2`.
     pub device: String,
-    /// Its size.
+    /// The size of the whole device.
     pub size: Bytes,
     /// For a loop device the file behind it.
     pub backing: Option<String>,
@@ -75,7 +75,7 @@ pub enum Access {
 pub enum Need {
     /// A program that must be found.
     Program {
-        /// `mdadm`.
+        /// The name that it is called by: `mdadm`.
         name: &'static str,
         /// How Debian installs it: `apt-get install mdadm`; empty where it is
         /// part of the system.
@@ -233,7 +233,7 @@ pub enum SystemError {
     /// This kind of array cannot do that.
     #[error("{system} cannot {what}: {reason}")]
     Unsupported {
-        /// `md linear`.
+        /// What people call the array: `md linear`.
         system: String,
         /// `remove a member`.
         what: String,
@@ -243,7 +243,7 @@ pub enum SystemError {
     /// The array is not there.
     #[error("there is no array `{name}`")]
     NoArray {
-        /// Its name.
+        /// The name by which it was looked for.
         name: String,
     },
 }

@@ -57,11 +57,11 @@ pub struct StripeGeometry {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FileSystemKind {
-    /// Linux ext3.
+    /// ext3 of Linux.
     Ext3,
-    /// Linux ext4.
+    /// ext4 of Linux.
     Ext4,
-    /// XFS.
+    /// XFS of Linux.
     Xfs,
     /// btrfs on one device.
     Btrfs,

@@ -35,7 +35,7 @@ pub(crate) fn nanoseconds(seconds: f64) -> Option<u64> {
 /// its last digit is worth.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Measured<'text> {
-    /// The number.
+    /// The number as printed, without its unit.
     pub(crate) value: f64,
     /// One step of the last digit printed: 0.1 in `92.3`.
     pub(crate) step: f64,

@@ -124,7 +124,7 @@ pub struct Part {
     pub file_size_bytes: Option<u64>,
     /// Requests completed, files handled, seeks made.
     pub total_ios: Option<u64>,
-    /// Bytes moved.
+    /// How many bytes were moved in all.
     pub total_bytes: Option<u64>,
     /// Time that it took, nanoseconds.
     pub runtime_ns: Option<u64>,
@@ -277,9 +277,9 @@ pub struct DiskUse {
 /// Counters of a disk over a run, as in `/proc/diskstats`.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct DiskCounters {
-    /// Reads completed.
+    /// How many reads the disk completed.
     pub read_ios: Option<u64>,
-    /// Writes completed.
+    /// How many writes the disk completed.
     pub write_ios: Option<u64>,
     /// Sectors of 512 bytes read (fio 3.36 and later).
     pub read_sectors: Option<u64>,
@@ -324,7 +324,7 @@ pub struct Reported {
 }
 
 impl Reported {
-    /// A fact.
+    /// What a tool says of a job, or of the whole run.
     #[must_use]
     pub fn new(job: Option<u32>, name: &str, value: impl Into<ReportedValue>, unit: &str) -> Self {
         Self {
@@ -349,7 +349,7 @@ pub enum ReportedValue {
     Count(u64),
     /// Any other number; finite.
     Number(f64),
-    /// Words.
+    /// Anything that is no number.
     Text(String),
 }
 

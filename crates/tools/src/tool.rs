@@ -138,7 +138,7 @@ pub struct Place<'a> {
 /// What a tool is called with.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Call {
-    /// Its arguments.
+    /// The tool's arguments, one word each.
     pub arguments: Vec<String>,
     /// What it does, where its output does not tell.
     pub operation: Option<Operation>,

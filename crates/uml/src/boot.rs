@@ -143,7 +143,7 @@ impl Place {
         Ok(Self { folder })
     }
 
-    /// The folder.
+    /// The folder that belongs to this boot alone.
     #[must_use]
     pub fn folder(&self) -> &Path {
         self.folder.path()

@@ -44,7 +44,7 @@ pub struct Kernel {
     /// down.
     #[serde(default)]
     pub changes: Option<String>,
-    /// The program.
+    /// The kernel itself, which is a program.
     #[serde(skip)]
     pub program: PathBuf,
 }

@@ -34,7 +34,7 @@ pub enum BuildError {
         packages.join(", ")
     )]
     Packages {
-        /// Debian's names.
+        /// The names of the packages, as Debian has them.
         packages: Vec<String>,
     },
     /// Somebody builds it already.

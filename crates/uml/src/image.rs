@@ -128,7 +128,7 @@ pub enum ImageError {
     /// The first program cannot be read.
     #[error("cannot read {}", file.display())]
     Agent {
-        /// Its file.
+        /// The program that was to be put in.
         file: PathBuf,
         /// What the operating system answered.
         #[source]

@@ -23,7 +23,7 @@ pub enum Source {
     Archive {
         /// The version in its name: `6.12`.
         version: String,
-        /// The archive.
+        /// The archive that the distribution's package has.
         file: PathBuf,
     },
     /// An unpacked tree. It is copied, never changed.
@@ -166,7 +166,7 @@ pub enum SourceError {
     /// Not a kernel's tree.
     #[error("{} is no Linux source tree with arch/um in it", path.display())]
     NoTree {
-        /// The folder.
+        /// The folder that was named.
         path: PathBuf,
     },
     /// Something cannot be read.

@@ -24,7 +24,7 @@ pub(crate) const COPY: &str = "openzfs";
 pub(crate) const KCONFIG: &str = "config ZFS\n\ttristate \"OpenZFS\"\n\tdepends on EFI_PARTITION\n\
                        \tselect ZLIB_INFLATE\n\tselect ZLIB_DEFLATE\n";
 
-/// OpenZFS's source.
+/// The source of OpenZFS, as a package has brought it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Source {
     version: String,
@@ -70,7 +70,7 @@ impl Source {
         found.pop().ok_or(ZfsError::NotInstalled)
     }
 
-    /// Its version.
+    /// The version of OpenZFS: `2.3.2`.
     #[must_use]
     pub fn version(&self) -> &str {
         &self.version

@@ -26,14 +26,14 @@ pub enum Reason {
     },
     /// An array, memory or an optical drive.
     NotADisk {
-        /// The device.
+        /// The device that is refused, by its path.
         device: String,
         /// What it is.
         kind: DiskKind,
     },
     /// The root file system lies on the same disk.
     Root {
-        /// The device.
+        /// The device that is refused, by its path.
         device: String,
         /// All devices below the root file system.
         root: Vec<String>,
@@ -45,21 +45,21 @@ pub enum Reason {
     },
     /// It cannot be written.
     ReadOnly {
-        /// The device.
+        /// The device that is refused, by its path.
         device: String,
     },
     /// It is smaller than the plan needs.
     TooSmall {
-        /// The device.
+        /// The device that is refused, by its path.
         device: String,
-        /// Its size.
+        /// The size that the disk has, bytes.
         size_bytes: u64,
         /// What is needed.
         wanted_bytes: u64,
     },
     /// An earlier wish took it.
     GivenTwice {
-        /// The device.
+        /// The device that is refused, by its path.
         device: String,
         /// How the earlier wish named it.
         other: String,
@@ -247,7 +247,7 @@ pub enum Warning {
     Shingled {
         /// How the user named it.
         disk: String,
-        /// Its model.
+        /// The maker's model of the disk.
         model: String,
         /// Who says so.
         source: String,

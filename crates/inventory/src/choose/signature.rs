@@ -9,7 +9,7 @@ use std::fmt;
 /// A magic number that a tool knows, at a place on a device.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Signature {
-    /// The device.
+    /// The device on which it was found, by its path.
     pub device: String,
     /// `ext4`, `btrfs`, `linux_raid_member`, `zfs_member`, `LVM2_member`,
     /// `dos`, `gpt`.

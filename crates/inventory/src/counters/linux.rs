@@ -87,7 +87,8 @@ pub fn stat(text: &str) -> Option<CpuTicks> {
     })
 }
 
-/// `/proc/pressure/io` (Documentation/accounting/psi.rst).
+/// How long tasks have waited for I/O, out of `/proc/pressure/io`
+/// (Documentation/accounting/psi.rst).
 pub fn pressure(text: &str) -> Option<Pressure> {
     let total = |kind: &str| {
         let line = text.lines().find(|line| line.starts_with(kind))?;

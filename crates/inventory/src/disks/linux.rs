@@ -154,7 +154,7 @@ fn rank(path: &str) -> u8 {
 struct Team {
     /// `btrfs <uuid>` or `ZFS pool tank`.
     name: String,
-    /// Its members.
+    /// The devices that it is made of.
     devices: Vec<String>,
 }
 

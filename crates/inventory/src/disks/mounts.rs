@@ -10,7 +10,7 @@ pub struct Mount {
     pub device_number: String,
     /// The folder that it is mounted on.
     pub at: String,
-    /// `ext4`.
+    /// The type of the file system: `ext4`.
     pub filesystem: String,
     /// What was mounted: a device's path, a pool's data set.
     pub source: String,

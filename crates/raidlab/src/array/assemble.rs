@@ -39,7 +39,7 @@ pub struct Arguments {
     dry_run: bool,
 }
 
-/// Assembles.
+/// Puts an array together and serves it in the background.
 ///
 /// # Errors
 /// When a device cannot be used, or the devices do not make an array that may

@@ -141,7 +141,7 @@ pub struct ManageArguments {
     sync_speed: Option<Vec<u64>>,
 }
 
-/// md's `sync_action`.
+/// What a running array is told to do, in the words of md's `sync_action`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Action {
     /// Compare the copies, or data and parity, and change nothing.

@@ -49,7 +49,7 @@ pub struct Arguments {
     devices: Vec<PathBuf>,
 }
 
-/// Prints metadata.
+/// Prints what the md metadata of files or devices says.
 ///
 /// # Errors
 /// When a device cannot be read or has no sound superblock; those before it are

@@ -39,7 +39,7 @@ pub struct Arguments {
     count: Option<u64>,
 }
 
-/// Watches.
+/// Shows a served array second by second, until it is stopped.
 ///
 /// # Errors
 /// When nobody serves the array.

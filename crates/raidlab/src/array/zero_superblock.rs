@@ -25,7 +25,7 @@ pub struct Arguments {
     devices: Vec<PathBuf>,
 }
 
-/// Erases superblocks.
+/// Erases the md superblocks of files or devices.
 ///
 /// # Errors
 /// When a device is in use, has no superblock, or cannot be written.

@@ -53,13 +53,13 @@ impl FromStr for Bound {
 /// What one member did in a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct MemberCounts {
-    /// Read commands.
+    /// How many read commands the member had.
     pub reads: u64,
-    /// Write commands.
+    /// How many write commands the member had.
     pub writes: u64,
-    /// Bytes read.
+    /// How many bytes were read from the member.
     pub read_bytes: u64,
-    /// Bytes written.
+    /// How many bytes were written to the member.
     pub written_bytes: u64,
 }
 
@@ -109,7 +109,7 @@ pub struct BeyondCell {
 pub struct AgreementRow {
     /// The job's name, with its operation where it has several.
     pub label: String,
-    /// Its class.
+    /// The class that the job belongs to.
     pub class: String,
     /// In the order of the places; `None` where a run has no such cell, an audit
     /// struck it out, or its time had not ended.

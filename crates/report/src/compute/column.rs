@@ -10,7 +10,7 @@ use raidlab_store::Measurement;
 pub(crate) struct Column<'a> {
     /// The machine; empty for modelled ones.
     pub host: &'a str,
-    /// The subject.
+    /// The subject's name, as in its rows.
     pub subject: &'a str,
     /// The file system's label; empty on the raw array.
     pub filesystem: &'a str,

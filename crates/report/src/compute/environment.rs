@@ -55,7 +55,7 @@ pub(crate) struct CommandGroup {
     pub commands: Vec<CommandRow>,
 }
 
-/// One command.
+/// A command that ran, as the page shows it.
 #[derive(Debug, Serialize)]
 pub(crate) struct CommandRow {
     /// Seconds since the experiment began.

@@ -252,7 +252,7 @@ impl<'a> View<'a> {
         (0..self.names.len()).filter(has_figures).collect()
     }
 
-    /// Their names.
+    /// The names of the columns that have a published figure.
     pub(crate) fn compared_names(&self) -> Vec<String> {
         let columns = self.compared().into_iter();
         columns.map(|column| self.names[column].clone()).collect()

@@ -217,7 +217,7 @@ pub(crate) struct RepetitionRow {
     pub all: Vec<Repetition>,
 }
 
-/// One repetition.
+/// What one repetition of a cell gave.
 #[derive(Debug, Serialize)]
 pub(crate) struct Repetition {
     pub value: String,

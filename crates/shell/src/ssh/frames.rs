@@ -21,7 +21,7 @@ pub struct Tick {
 /// Turns bytes, in pieces of any size, into ticks.
 #[derive(Debug)]
 pub struct Parser {
-    /// `\nMARK `.
+    /// What stands before the end of each answer: `\nMARK `.
     needle: Vec<u8>,
     /// For each source, the statuses that are success.
     success: Vec<Vec<i32>>,

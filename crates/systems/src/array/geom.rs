@@ -60,13 +60,13 @@ pub struct Part {
 /// One array (or disk) of a GEOM class.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Geom {
-    /// `m0`.
+    /// The array's name: `m0`.
     pub name: String,
     /// What is said of the whole.
     pub fields: Fields,
     /// The devices it offers; none where it is broken.
     pub providers: Vec<Part>,
-    /// Its members.
+    /// The members that it uses.
     pub consumers: Vec<Part>,
 }
 
@@ -337,7 +337,7 @@ impl Class {
 /// An array of a class, in what the classes do differently; the rest is the same in all
 /// of them.
 pub(super) trait GeomArray: Described + Send + Sync {
-    /// The class.
+    /// The class of GEOM that it is of.
     const CLASS: Class;
     /// The verb that takes an array down.
     const STOP: &'static str;
@@ -361,7 +361,7 @@ pub(super) trait GeomArray: Described + Send + Sync {
         Vec::new()
     }
 
-    /// Its state.
+    /// Its state, out of what `list` says.
     fn state(&self, array: &Built, geom: &Geom) -> ArrayStatus;
 
     /// Makes a member count as failed.

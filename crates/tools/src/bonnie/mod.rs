@@ -14,7 +14,7 @@ use crate::tool::{Benchmark, Call, Format, Place, Tool};
 use crate::words::{Takes, Wrong, options};
 use raidlab_results::fact;
 
-/// bonnie++.
+/// bonnie++, of every version that is known.
 pub const TOOL: Tool = Tool(&Bonnie);
 
 /// bonnie++'s lines of CSV. It prints them and the tables at once unless told
@@ -28,7 +28,7 @@ pub const CSV: Format = Format {
     parse: parse_csv,
 };
 
-/// bonnie++'s tables.
+/// The table of text that bonnie++ prints for people.
 pub const TABLE: Format = Format {
     name: "bonnie-table",
     tool: TOOL,

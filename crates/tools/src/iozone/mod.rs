@@ -23,7 +23,7 @@ use crate::tool::{Benchmark, Call, Format, Place, Tool};
 use crate::words::{Takes, Wrong, options};
 use raidlab_results::fact;
 
-/// iozone.
+/// iozone, of every version that is known.
 pub const TOOL: Tool = Tool(&Iozone);
 
 /// iozone's text: table, throughput, blocks for spreadsheets.
@@ -89,7 +89,7 @@ impl Benchmark for Iozone {
         part.has_rate() || part.latency().is_some()
     }
 
-    /// Its sizes.
+    /// The sizes of file and record: `16384k/64k`.
     fn part_name(&self, part: &Part) -> String {
         part.label.clone()
     }

@@ -89,19 +89,19 @@ pub enum Profile {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Checksum {
-    /// CRC-32C.
+    /// CRC-32C, of 32 bits: the default.
     #[default]
     Crc32c,
-    /// xxHash64.
+    /// xxHash64, of 64 bits.
     Xxhash,
-    /// SHA-256.
+    /// SHA-256, of 256 bits.
     Sha256,
-    /// BLAKE2b-256.
+    /// BLAKE2b-256, of 256 bits.
     Blake2,
 }
 
 impl Profile {
-    /// `mkfs.btrfs`'s name.
+    /// The name that `mkfs.btrfs --data` takes.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {

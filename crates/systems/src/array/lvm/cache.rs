@@ -59,7 +59,7 @@ pub enum LvmCacheMode {
 }
 
 impl LvmCacheMode {
-    /// LVM's name.
+    /// The name that `lvcreate --cachemode` takes.
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::WriteThrough => "writethrough",

@@ -74,7 +74,7 @@ pub enum LvmLevel {
 }
 
 impl LvmLevel {
-    /// LVM's name.
+    /// The name that `lvcreate --type` takes.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {

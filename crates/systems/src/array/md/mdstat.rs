@@ -18,7 +18,7 @@ use crate::array::{SyncKind, SystemError};
 /// What `/proc/mdstat` says of one array.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MdstatArray {
-    /// `md1`.
+    /// The array's device, without `/dev/`: `md1`.
     pub name: String,
     /// Whether it runs.
     pub active: bool,
@@ -47,7 +47,7 @@ pub struct MdstatArray {
 /// A device of an array.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MdstatDevice {
-    /// `sdc1`.
+    /// The member's device, without `/dev/`: `sdc1`.
     pub name: String,
     /// Its number among the array's devices: not always its slot, for a
     /// device that took another one's place keeps a number of its own.
@@ -73,7 +73,7 @@ pub struct MdstatBitmap {
     pub chunk_bytes: u64,
 }
 
-/// Background copying.
+/// What an array copies or compares in the background.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MdstatSync {
     /// What it is.
@@ -187,7 +187,7 @@ fn heading(name: &str, rest: &str) -> Option<MdstatArray> {
     Some(array)
 }
 
-/// `sdd1[2](W)(F)`
+/// A member out of a word such as `sdd1[2](W)(F)`.
 fn device(word: &str) -> Option<MdstatDevice> {
     let (name, rest) = word.split_once('[')?;
     let (number, flags) = rest.split_once(']')?;

@@ -89,7 +89,7 @@ pub struct MdSpec {
     pub read_ahead: Option<Bytes>,
 }
 
-/// md's levels.
+/// The levels that md builds, by the names of mdadm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum MdLevel {

@@ -114,11 +114,11 @@ pub struct VdevRates {
     pub depth: usize,
     /// What it is used for.
     pub section: Section,
-    /// `mirror-0`, `sdb`.
+    /// The name of the pool, the group or the disk: `mirror-0`, `sdb`.
     pub name: String,
     /// Bytes allocated; `None` where it is not counted.
     pub allocated: Option<f64>,
-    /// Bytes free.
+    /// Bytes that are free, where it is told.
     pub free: Option<f64>,
     /// Reads per second.
     pub reads: f64,

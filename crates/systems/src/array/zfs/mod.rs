@@ -152,7 +152,7 @@ pub struct ZfsSpec {
     pub primarycache: Option<String>,
     /// What the cache devices may hold.
     pub secondarycache: Option<String>,
-    /// `latency`, `throughput`.
+    /// What synchronous writes are tuned for: `latency`, `throughput`.
     pub logbias: Option<String>,
     /// `standard`, `always`, `disabled`: OpenZFS 2.3 and later, data sets only.
     pub direct: Option<String>,

@@ -8,7 +8,7 @@ use raidlab_shell::{Command, Target};
 pub struct Property {
     /// What it belongs to: `tpool/tvol`.
     pub owner: String,
-    /// `primarycache`.
+    /// The property's name: `primarycache`.
     pub name: String,
     /// `all`; sizes in bytes where they were asked for so (`-p`).
     pub value: String,

@@ -31,7 +31,7 @@ pub enum Section {
     Logs,
     /// The second-level cache (L2ARC).
     Cache,
-    /// Hot spares.
+    /// The hot spares, which hold nothing yet.
     Spares,
     /// Metadata, small blocks, deduplication tables.
     Other,
@@ -68,7 +68,7 @@ pub struct Vdev {
 /// What `zpool status` says of one pool.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PoolStatus {
-    /// Its name.
+    /// The name of the pool, as `zpool status` has it.
     pub name: String,
     /// `ONLINE`, `DEGRADED`, `SUSPENDED`, ...
     pub state: String,

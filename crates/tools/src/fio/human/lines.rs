@@ -232,7 +232,7 @@ fn kind_and_unit(head: &str) -> Option<(LatencyKind, f64)> {
     Some((kind, factor))
 }
 
-/// `99.00th=[ 4123]`.
+/// A percentile and its time, of `99.00th=[ 4123]`.
 pub(super) fn percentile(item: &str) -> Option<(f64, f64)> {
     let (percent, time) = item.split_once("th=[")?;
     let time = time.trim().trim_end_matches(']').trim();

@@ -67,7 +67,7 @@ impl BlockDevice {
         Arc::new(UblkGuard::new(controlled, Arc::clone(&self.0), patience))
     }
 
-    /// Deletes it.
+    /// Takes the device away.
     ///
     /// # Errors
     /// When it does not end in time.
