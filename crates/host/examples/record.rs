@@ -8,9 +8,9 @@
 use raidlab_host::{HostBench, Machine, forget_if_clean, trial};
 use raidlab_inventory::System;
 use raidlab_inventory::choose::Consent;
-use raidlab_lab::{Bench, Choices, HostChoice, Observer, Progress, Suite};
+use raidlab_lab::{Bench, Choices, HostChoice, Observer, Suite};
 use raidlab_shell::{Local, Observed, Target};
-use raidlab_store::{Cell, CellResult, Records};
+use raidlab_store::{CellResult, Records};
 use raidlab_units::Bytes;
 use std::error::Error;
 use std::io;
@@ -21,16 +21,9 @@ use std::sync::Arc;
 struct Told;
 
 impl Observer for Told {
-    fn progress(&mut self, _: Progress) {}
     fn record(&mut self, _: Records) {}
     fn cell(&mut self, result: CellResult) {
         eprintln!("job {}: {} rows", result.cell.sequence, result.rows.len());
-    }
-    fn is_finished(&self, _: &Cell) -> bool {
-        false
-    }
-    fn cancelled(&self) -> bool {
-        false
     }
 }
 

@@ -4,8 +4,8 @@
 
 use raidlab_host::{HostBench, Machine};
 use raidlab_inventory::choose::Consent;
-use raidlab_lab::{Bench, Choices, Finish, HostChoice, Observer, Progress, QueueStyle, Suite};
-use raidlab_store::{Cell, CellResult, Records};
+use raidlab_lab::{Bench, Choices, Finish, HostChoice, Observer, QueueStyle, Suite};
+use raidlab_store::{CellResult, Records};
 use std::error::Error;
 use std::fs::File;
 use std::os::unix::fs::OpenOptionsExt;
@@ -73,15 +73,8 @@ impl Drop for Loop {
 struct Nobody;
 
 impl Observer for Nobody {
-    fn progress(&mut self, _: Progress) {}
     fn record(&mut self, _: Records) {}
     fn cell(&mut self, _: CellResult) {}
-    fn is_finished(&self, _: &Cell) -> bool {
-        false
-    }
-    fn cancelled(&self) -> bool {
-        false
-    }
 }
 
 /// Two loop devices for a plan, and then what `change` does before the build; what

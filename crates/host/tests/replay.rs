@@ -6,11 +6,11 @@
 use raidlab_host::{Cleaned, HostBench, HostError, Machine, Marks, cleanup, plan};
 use raidlab_inventory::choose::Consent;
 use raidlab_lab::{
-    ArrayLook, Background, Bench, Choices, Experiment, Finish, HostChoice, Observer, Progress,
-    QueueStyle, Suite,
+    ArrayLook, Background, Bench, Choices, Experiment, Finish, HostChoice, Observer, QueueStyle,
+    Suite,
 };
 use raidlab_shell::{Command, Recorded, Target};
-use raidlab_store::{Cell, CellResult, Operation, Records, Role, fact};
+use raidlab_store::{CellResult, Operation, Records, Role, fact};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -69,7 +69,6 @@ impl Kept {
 }
 
 impl Observer for Kept {
-    fn progress(&mut self, _: Progress) {}
     fn record(&mut self, records: Records) {
         self.records.settings.extend(records.settings);
         self.records.observations.extend(records.observations);
@@ -82,9 +81,6 @@ impl Observer for Kept {
     }
     fn cell(&mut self, result: CellResult) {
         self.cells.push(result);
-    }
-    fn is_finished(&self, _: &Cell) -> bool {
-        false
     }
     fn cancelled(&self) -> bool {
         self.cancelled

@@ -13,7 +13,7 @@ use crate::messages::{Ended, Message, MessageError};
 use raidlab_host::{HostBench, HostError, Machine};
 use raidlab_inventory::choose::Consent;
 use raidlab_lab::{ArrayLook, Bench, Experiment, Finish, Observer, Progress};
-use raidlab_store::{Cell, CellResult, Records};
+use raidlab_store::{CellResult, Records};
 use raidlab_units::Nanos;
 use rustix::mount::{MountFlags, mount, mount_bind};
 use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
@@ -238,9 +238,6 @@ impl Observer for Outlet {
 
     /// Everything is done anew at each boot; outside it is known what was
     /// measured before.
-    fn is_finished(&self, _: &Cell) -> bool {
-        false
-    }
 
     /// Who wants no more switches the machine off; a way out that is closed
     /// makes everything in vain.

@@ -41,7 +41,7 @@ pub trait Bench: Sync {
 pub trait Observer {
     /// A step begins, or time has passed within one. Cheap: a bench may call
     /// it often.
-    fn progress(&mut self, progress: Progress);
+    fn progress(&mut self, _progress: Progress) {}
     /// Something to write down that belongs to no single cell.
     fn record(&mut self, records: Records);
     /// The array was looked at. Looks come in the order of their times, if not at once;
@@ -52,10 +52,14 @@ pub trait Observer {
     fn cell(&mut self, result: CellResult);
     /// Whether this cell was finished before the run was interrupted: its job
     /// is not measured again. Never so where the bench repeats exactly.
-    fn is_finished(&self, cell: &Cell) -> bool;
+    fn is_finished(&self, _cell: &Cell) -> bool {
+        false
+    }
     /// Whether the run should end: before the next step, or within one where
     /// the bench can.
-    fn cancelled(&self) -> bool;
+    fn cancelled(&self) -> bool {
+        false
+    }
 }
 
 /// How far an experiment is.

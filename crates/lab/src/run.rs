@@ -29,7 +29,7 @@ pub trait Sink {
     type Error: std::error::Error + 'static;
 
     /// An experiment (by its position) got on. Comes at once, in no order.
-    fn progress(&mut self, experiment: usize, progress: Progress);
+    fn progress(&mut self, _experiment: usize, _progress: Progress) {}
     /// Something that belongs to no single cell; in order.
     ///
     /// # Errors
@@ -44,13 +44,17 @@ pub trait Sink {
     ///
     /// # Errors
     /// When that cannot be kept; the run is then cancelled.
-    fn ended(&mut self, experiment: usize) -> Result<(), Self::Error>;
+    fn ended(&mut self, _experiment: usize) -> Result<(), Self::Error> {
+        Ok(())
+    }
     /// The turn of an experiment that had come to its end before the run was
     /// interrupted; in order.
     ///
     /// # Errors
     /// When what it gave cannot be found; the run is then cancelled.
-    fn ended_before(&mut self, experiment: usize) -> Result<(), Self::Error>;
+    fn ended_before(&mut self, _experiment: usize) -> Result<(), Self::Error> {
+        Ok(())
+    }
 }
 
 /// How a run ended.

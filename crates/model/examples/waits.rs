@@ -10,7 +10,7 @@
 
 use raidlab_lab::{Bench, Choices, Experiment, Observer, Progress, Suite};
 use raidlab_model::ModelBench;
-use raidlab_store::{Cell, CellResult, Records};
+use raidlab_store::{CellResult, Records};
 use std::error::Error;
 use std::fmt::Write;
 
@@ -45,12 +45,6 @@ impl Observer for Clock {
     }
     fn record(&mut self, _: Records) {}
     fn cell(&mut self, _: CellResult) {}
-    fn is_finished(&self, _: &Cell) -> bool {
-        false
-    }
-    fn cancelled(&self) -> bool {
-        false
-    }
 }
 
 fn processor_seconds() -> Result<f64, Box<dyn Error>> {

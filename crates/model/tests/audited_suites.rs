@@ -8,11 +8,9 @@
 
 use raidlab_audit::{Evidence, audit};
 use raidlab_lab::built_in;
-use raidlab_lab::{
-    Bench, Choices, Experiment, Finish, Observer, PlannedStep, Progress, Suite, Work,
-};
+use raidlab_lab::{Bench, Choices, Experiment, Finish, Observer, PlannedStep, Suite, Work};
 use raidlab_model::ModelBench;
-use raidlab_store::{Cell, CellResult, Measurement, Records, Severity};
+use raidlab_store::{CellResult, Measurement, Records, Severity};
 use raidlab_units::Nanos;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -27,7 +25,6 @@ struct Kept {
 }
 
 impl Observer for Kept {
-    fn progress(&mut self, _: Progress) {}
     fn record(&mut self, records: Records) {
         self.records.observations.extend(records.observations);
         self.records.events.extend(records.events);
@@ -35,12 +32,6 @@ impl Observer for Kept {
     fn cell(&mut self, result: CellResult) {
         self.record(result.records);
         self.rows.extend(result.rows);
-    }
-    fn is_finished(&self, _: &Cell) -> bool {
-        false
-    }
-    fn cancelled(&self) -> bool {
-        false
     }
 }
 

@@ -1,8 +1,8 @@
 //! Discards, and jobs that end by themselves, from a suite to its rows and facts.
 
-use raidlab_lab::{Bench, Choices, Experiment, Finish, Observer, Progress, Suite};
+use raidlab_lab::{Bench, Choices, Experiment, Finish, Observer, Suite};
 use raidlab_model::ModelBench;
-use raidlab_store::{Cell, CellResult, Observation, Operation, Records};
+use raidlab_store::{CellResult, Observation, Operation, Records};
 use std::path::Path;
 
 /// A suite of one job on two disks of a kind.
@@ -46,16 +46,9 @@ fio = "{fio}"
 struct Told(Option<CellResult>);
 
 impl Observer for Told {
-    fn progress(&mut self, _: Progress) {}
     fn record(&mut self, _: Records) {}
     fn cell(&mut self, cell: CellResult) {
         self.0 = Some(cell);
-    }
-    fn is_finished(&self, _: &Cell) -> bool {
-        false
-    }
-    fn cancelled(&self) -> bool {
-        false
     }
 }
 

@@ -1,6 +1,6 @@
 //! How long a rebuild takes on the model, against what the disk's rates alone allow.
 
-use raidlab_lab::{Before, Choices, Finish, Progress, RunOptions, Sink, Suite, run_suite};
+use raidlab_lab::{Before, Choices, Finish, RunOptions, Sink, Suite, run_suite};
 use raidlab_model::{ModelBench, presets};
 use raidlab_store::{CellResult, EventRecord, Measurement, Metric, Operation, Records};
 use std::collections::BTreeMap;
@@ -50,8 +50,6 @@ struct Kept {
 impl Sink for Kept {
     type Error = Infallible;
 
-    fn progress(&mut self, _: usize, _: Progress) {}
-
     fn record(&mut self, _: usize, records: Records) -> Result<(), Infallible> {
         self.events.extend(records.events);
         Ok(())
@@ -59,14 +57,6 @@ impl Sink for Kept {
 
     fn cell(&mut self, _: usize, result: CellResult) -> Result<(), Infallible> {
         self.rows.extend(result.rows);
-        Ok(())
-    }
-
-    fn ended(&mut self, _: usize) -> Result<(), Infallible> {
-        Ok(())
-    }
-
-    fn ended_before(&mut self, _: usize) -> Result<(), Infallible> {
         Ok(())
     }
 }

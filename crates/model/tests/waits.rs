@@ -4,7 +4,7 @@ mod rows;
 
 use raidlab_lab::{Bench, Choices, Experiment, Finish, Observer, Progress, Suite};
 use raidlab_model::ModelBench;
-use raidlab_store::{Cell, CellResult, Records};
+use raidlab_store::{CellResult, Records};
 use raidlab_units::Nanos;
 use std::path::Path;
 
@@ -124,9 +124,6 @@ impl Observer for Impatient {
     }
     fn record(&mut self, _: Records) {}
     fn cell(&mut self, _: CellResult) {}
-    fn is_finished(&self, _: &Cell) -> bool {
-        false
-    }
     fn cancelled(&self) -> bool {
         self.last.step == WAIT && self.last.clock > Nanos::SECOND
     }

@@ -214,14 +214,6 @@ impl Sink for Collected {
         }
         Ok(())
     }
-
-    fn ended(&mut self, _: usize) -> Result<(), Infallible> {
-        Ok(())
-    }
-
-    fn ended_before(&mut self, _: usize) -> Result<(), Infallible> {
-        Ok(())
-    }
 }
 
 /// The cells of the chosen jobs, experiment by experiment.

@@ -1,24 +1,17 @@
 //! What a bench measured, kept in memory.
 
-use raidlab_lab::{Bench, BenchError, Experiment, Finish, Observer, Progress};
+use raidlab_lab::{Bench, BenchError, Experiment, Finish, Observer};
 use raidlab_model::ModelBench;
-use raidlab_store::{Cell, CellResult, Measurement, Records};
+use raidlab_store::{CellResult, Measurement, Records};
 
 /// Keeps the rows.
 #[derive(Default)]
 struct Rows(Vec<Measurement>);
 
 impl Observer for Rows {
-    fn progress(&mut self, _: Progress) {}
     fn record(&mut self, _: Records) {}
     fn cell(&mut self, result: CellResult) {
         self.0.extend(result.rows);
-    }
-    fn is_finished(&self, _: &Cell) -> bool {
-        false
-    }
-    fn cancelled(&self) -> bool {
-        false
     }
 }
 
