@@ -236,8 +236,8 @@ impl Observer for Outlet {
         self.send(&Message::Cell(Box::new(result)));
     }
 
-    /// Everything is done anew at each boot; outside it is known what was
-    /// measured before.
+    // Everything is done anew at each boot; outside it is known what was
+    // measured before. So no cell is finished.
 
     /// Who wants no more switches the machine off; a way out that is closed
     /// makes everything in vain.
