@@ -9,15 +9,15 @@
 //! Source: FreeBSD sbin/geom/core/geom.c, `list_one_geom`.
 
 use super::blank::blank_ends;
-use super::described::Described;
 use super::steps::{cannot_build, kernel_name, member, smallest};
 use super::{
-    Access, ArrayStatus, ArraySystem, Built, Health, Member, MemberState, MemberStatus, Need,
-    OperatingSystem, ReadBack, SyncKind, SyncStatus, SystemError,
+    ArrayStatus, Built, Health, Member, MemberState, MemberStatus, ReadBack, SyncKind, SyncStatus,
+    SystemError,
 };
-use raidlab_shell::{Command, Target, TargetError, Watched};
+use raidlab_shell::{Command, Target, TargetError};
 use raidlab_units::Bytes;
 
+pub(super) mod array;
 #[cfg(test)]
 pub(super) mod fixtures;
 #[cfg(test)]
@@ -334,147 +334,6 @@ impl Class {
     }
 }
 
-/// An array of a class, in what the classes do differently; the rest is the same in all
-/// of them.
-pub(super) trait GeomArray: Described + Send + Sync {
-    /// The class of GEOM that it is of.
-    const CLASS: Class;
-    /// The verb that takes an array down.
-    const STOP: &'static str;
-
-    /// What people call it.
-    fn called(&self) -> String {
-        Self::CLASS.tool.to_owned()
-    }
-
-    /// Whether so many members of such sizes can be built into it.
-    fn accepts(&self, members: &[Member]) -> Result<(), SystemError>;
-
-    /// The bytes it will hold, roughly.
-    fn room(&self, members: &[Member]) -> Bytes;
-
-    /// The tool's arguments that make it.
-    fn label(&self, array: &Built) -> Vec<String>;
-
-    /// What is told it once it is there.
-    fn configure(&self, _: &Built) -> Vec<Command> {
-        Vec::new()
-    }
-
-    /// Its state, out of what `list` says.
-    fn state(&self, array: &Built, geom: &Geom) -> ArrayStatus;
-
-    /// Makes a member count as failed.
-    fn failing(&self, _: &Built, _: usize) -> Result<Vec<Command>, SystemError> {
-        let reason = "it has no such verb; remove the member instead";
-        Err(Self::CLASS.lacks("fail a member", reason))
-    }
-
-    /// Takes a member out.
-    fn removing(&self, array: &Built, slot: usize) -> Result<Vec<Command>, SystemError>;
-
-    /// Puts a member in, as if it were new.
-    fn adding(&self, array: &Built, slot: usize) -> Result<Vec<Command>, SystemError>;
-
-    /// Puts a member back that was only away for a while.
-    fn re_adding(&self, _: &Built, _: usize) -> Result<Vec<Command>, SystemError> {
-        let reason = "it keeps no record of what a member missed; add copies everything";
-        Err(Self::CLASS.lacks("re-add a member", reason))
-    }
-
-    /// Its settings as `list` tells them; `source` is what they were read with.
-    fn told(&self, array: &Built, geom: &Geom, source: &str) -> Vec<ReadBack>;
-}
-
-impl<T: GeomArray> ArraySystem for T {
-    fn title(&self) -> String {
-        self.called()
-    }
-
-    fn runs_on(&self) -> &'static [OperatingSystem] {
-        &[OperatingSystem::FreeBsd]
-    }
-
-    /// The tool, a part of the system or a third party's without a package, and
-    /// the module.
-    fn needs(&self) -> Vec<Need> {
-        vec![
-            Need::Program {
-                name: T::CLASS.tool,
-                apt: "",
-                pkg: "",
-            },
-            Need::Module(T::CLASS.module),
-        ]
-    }
-
-    fn check(&self, members: &[Member]) -> Result<(), SystemError> {
-        self.accepts(members)
-    }
-
-    fn capacity(&self, members: &[Member]) -> Bytes {
-        self.room(members)
-    }
-
-    fn create(&self, array: &Built) -> Result<Vec<Command>, SystemError> {
-        self.accepts(&array.members)?;
-        let mut commands = T::CLASS.prepare(&array.members);
-        commands.push(Command::destroys(T::CLASS.tool, self.label(array)));
-        commands.extend(self.configure(array));
-        Ok(commands)
-    }
-
-    fn access(&self, array: &Built) -> Access {
-        Access::Device(format!("/dev/{}/{}", T::CLASS.folder, array.name))
-    }
-
-    /// The kernel's tables by way of `list`; no disk is touched.
-    fn sources(&self, array: &Built) -> Vec<Watched> {
-        vec![Watched::Command(T::CLASS.reads(&["list", &array.name]))]
-    }
-
-    fn interpret(
-        &self,
-        array: &Built,
-        contents: &[Option<String>],
-    ) -> Result<ArrayStatus, SystemError> {
-        Ok(self.state(array, &T::CLASS.find_in(&array.name, contents)?))
-    }
-
-    fn fail(&self, array: &Built, slot: usize) -> Result<Vec<Command>, SystemError> {
-        self.failing(array, slot)
-    }
-
-    fn remove(&self, array: &Built, slot: usize) -> Result<Vec<Command>, SystemError> {
-        self.removing(array, slot)
-    }
-
-    fn add(&self, array: &Built, slot: usize) -> Result<Vec<Command>, SystemError> {
-        self.adding(array, slot)
-    }
-
-    fn re_add(&self, array: &Built, slot: usize) -> Result<Vec<Command>, SystemError> {
-        self.re_adding(array, slot)
-    }
-
-    fn settings(&self, target: &dyn Target, array: &Built) -> Result<Vec<ReadBack>, SystemError> {
-        let geom = T::CLASS.read(target, &array.name)?;
-        let mut all = self.told(array, &geom, &format!("{} list", T::CLASS.tool));
-        all.extend(T::CLASS.tunables(target)?);
-        Ok(all)
-    }
-
-    fn destroy(&self, array: &Built) -> Vec<Command> {
-        let mut commands = vec![T::CLASS.destroys(&[T::STOP, "-f", &array.name])];
-        commands.extend(T::CLASS.clear(&array.members));
-        commands
-    }
-
-    fn find(&self, target: &dyn Target, prefix: &str) -> Result<Vec<Built>, SystemError> {
-        T::CLASS.find(target, prefix)
-    }
-}
-
 /// An array found on the machine.
 fn built(geom: Geom) -> Built {
     let members = geom.consumers.iter().filter(|part| !part.name.is_empty());
@@ -489,12 +348,6 @@ fn built(geom: Geom) -> Built {
         name: geom.name,
         folder: String::new(),
     }
-}
-
-/// What GEOM calls the members.
-pub(super) fn providers(array: &Built) -> impl Iterator<Item = String> {
-    let members = array.members.iter();
-    members.map(|member| kernel_name(&member.device).to_owned())
 }
 
 /// A setting read back; the words of `asked` and `found` are compared.

@@ -6,7 +6,8 @@
 //! `insert` copies everything: after it `list` counts from `Synchronized: 0%`.
 
 use super::described::{Described, written};
-use super::geom::{Class, Geom, GeomArray, Part, providers, read_back, redundant_status, usable};
+use super::geom::array::{GeomArray, providers};
+use super::geom::{Class, Geom, Part, read_back, redundant_status, usable};
 use super::spec::optional_size;
 use super::{ArrayStatus, Built, Member, MemberState, ReadBack, SystemError};
 use raidlab_shell::Command;

@@ -17,7 +17,8 @@
 //! Source: FreeBSD gmirror(8), sys/geom/mirror/g_mirror_ctl.c.
 
 use super::described::{Described, written};
-use super::geom::{Class, Geom, GeomArray, Part, providers, read_back, redundant_status, usable};
+use super::geom::array::{GeomArray, providers};
+use super::geom::{Class, Geom, Part, read_back, redundant_status, usable};
 use super::steps::kernel_name;
 use super::{ArrayStatus, Built, Member, MemberState, ReadBack, SystemError};
 use raidlab_shell::Command;

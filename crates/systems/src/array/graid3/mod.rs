@@ -7,7 +7,8 @@
 //! whole copy.
 
 use super::described::{Described, written};
-use super::geom::{Class, Geom, GeomArray, providers, read_back, redundant_status, usable};
+use super::geom::array::{GeomArray, providers};
+use super::geom::{Class, Geom, read_back, redundant_status, usable};
 use super::gmirror::member_state;
 use super::{ArrayStatus, Built, Member, ReadBack, SystemError};
 use raidlab_shell::Command;

@@ -2,7 +2,8 @@
 //! the verbs that need some.
 
 use super::described::{Described, data_of};
-use super::geom::{Class, Geom, GeomArray, providers, read_back, usable};
+use super::geom::array::{GeomArray, providers};
+use super::geom::{Class, Geom, read_back, usable};
 use super::spec::optional_size;
 use super::steps::kernel_name;
 use super::{ArrayStatus, Built, Health, Member, MemberState, MemberStatus, ReadBack, SystemError};
