@@ -223,17 +223,23 @@ fn plan_dirty(
     })
 }
 
-/// Whether nobody has written to the array above its `resync_offset`: it was never
-/// in use, or was stopped cleanly in its first resync.
+/// Whether nobody has written to the array above its `resync_offset`: it was stopped
+/// cleanly in its first resync, or was never in use. A run takes writes only when all of
+/// its members have a superblock that counts it, and a run without a member has one that
+/// does not name it. So one current member that counts no run is enough: those that the
+/// others count were cut short before they began.
 fn is_unused(view: &View, chosen: &Chosen) -> bool {
-    let mut holders = (0..)
-        .zip(&chosen.parts)
-        .filter(|(_, part)| matches!(part, Some(Part::InSync(_))));
+    let holders = || {
+        (0..chosen.parts.len())
+            .filter(|at| matches!(chosen.parts[*at], Some(Part::InSync(_))))
+            .filter(|at| !chosen.forced.contains(at))
+    };
+    let counts_no_run = |at: usize| view.candidates[at].superblock().events == 0;
     let was_stopped = |at: usize| {
         let says = view.blocks(at).first().map(|block| block.says);
         says.is_some_and(|says| says.session == 0 && says.first_resync)
     };
-    view.array().events == 0 || holders.all(|(at, _)| was_stopped(at))
+    holders().any(counts_no_run) || chosen.forced.is_empty() && holders().all(was_stopped)
 }
 
 /// What a sound bitmap names, else everything from the offset on.

@@ -121,6 +121,18 @@ fn what_was_never_in_use_has_nothing_torn() {
         let assembly = decide_with(members, |options| options.run_degraded = true).unwrap();
         assert!(assembly.resync.unwrap().is_first);
     }
+    // Two runs were cut short before they began: each reached one of the members.
+    for (at, session) in [(0, 5), (1, 6)] {
+        superblock(&mut found[at]).events = 1;
+        log(&mut found[at], session);
+    }
+    for members in [&found[..], &found[1..]] {
+        let assembly = decide_with(members, |options| options.run_degraded = true).unwrap();
+        assert!(assembly.resync.unwrap().is_first);
+    }
+    for member in &mut found {
+        member.log = None;
+    }
     // Once it was, the superblocks alone do not tell.
     for member in &mut found {
         superblock(member).events = 1;
