@@ -460,3 +460,51 @@ fn a_bitmap_that_cannot_be_read_does_not_hide_the_log() {
     ];
     keeps(30_000_212_724, options, &script);
 }
+
+/// The runs of an array whose power is cut while its first superblocks are written, first
+/// with all members, then without member 0, and a third time after `begun_ns` of that run.
+fn cut_before_it_began(begun_ns: u64) -> (Options, Vec<crate::Step>) {
+    let layout = Layout::Parity(ParityLayout::LeftAsymmetric);
+    let options = Options {
+        version: Version::V1_0,
+        log: true,
+        assume_clean: false,
+        write_through: true,
+        tear: tear(10, 10, 0),
+        latency_high_ns: 50_000,
+        sync_block: 8,
+        window: 128,
+        depth: 16,
+        overlaps: false,
+        ..Options::plain(Level::Raid5, layout, 3, (32, 416))
+    };
+    let cut = |seed, missing, again| Action::PowerCut(restart(seed, Some(missing), true, again));
+    let last = Action::Write {
+        start: 723,
+        count: 6,
+        force_unit_access: true,
+    };
+    let slow = Action::Slow {
+        member: 0,
+        factor: 1000,
+    };
+    let script = vec![
+        after(82_588, slow),
+        after(36_695, cut(14_237_549_977_391_821_694, 0, None)),
+        after(39_420, write(494, 1)),
+        after(69_001, write(79, 46)),
+        after(begun_ns, cut(15_874_047_222_905_815_630, 1, Some(5))),
+        after(0, last),
+        after(0, Action::Drain),
+        after(0, cut(11_202_410_220_280_599_079, 1, None)),
+    ];
+    (options, script)
+}
+
+/// Two runs never began, and each left its session on one member. The third took the first
+/// resync for one after a crash, and the fourth was refused for a write hole that was none.
+#[test]
+fn runs_that_never_began_leave_a_first_resync_what_it_is() {
+    let (options, script) = cut_before_it_began(24_179);
+    keeps(30_000_879_212, options, &script);
+}
