@@ -508,3 +508,14 @@ fn runs_that_never_began_leave_a_first_resync_what_it_is() {
     let (options, script) = cut_before_it_began(24_179);
     keeps(30_000_879_212, options, &script);
 }
+
+/// However far the second run came: all members of it have its first superblock, which counts
+/// as many events as the one that member 0 has of the first run; or they have its second one,
+/// and it takes writes, which member 0 has missed.
+#[test]
+fn a_run_without_a_member_goes_before_one_that_never_began() {
+    for begun_us in (30..600).step_by(10) {
+        let (options, script) = cut_before_it_began(begun_us * 1000);
+        keeps(30_000_879_212, options, &script);
+    }
+}

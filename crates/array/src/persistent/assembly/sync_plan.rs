@@ -224,22 +224,40 @@ fn plan_dirty(
 }
 
 /// Whether nobody has written to the array above its `resync_offset`: it was stopped
-/// cleanly in its first resync, or was never in use. A run takes writes only when all of
-/// its members have a superblock that counts it, and a run without a member has one that
-/// does not name it. So one current member that counts no run is enough: those that the
-/// others count were cut short before they began.
+/// cleanly in its first resync, or no run of it has begun.
 fn is_unused(view: &View, chosen: &Chosen) -> bool {
-    let holders = || {
-        (0..chosen.parts.len())
-            .filter(|at| matches!(chosen.parts[*at], Some(Part::InSync(_))))
-            .filter(|at| !chosen.forced.contains(at))
-    };
-    let counts_no_run = |at: usize| view.candidates[at].superblock().events == 0;
+    let mut holders = (0..chosen.parts.len())
+        .filter(|at| matches!(chosen.parts[*at], Some(Part::InSync(_))))
+        .filter(|at| !chosen.forced.contains(at));
     let was_stopped = |at: usize| {
         let says = view.blocks(at).first().map(|block| block.says);
         says.is_some_and(|says| says.session == 0 && says.first_resync)
     };
-    holders().any(counts_no_run) || chosen.forced.is_empty() && holders().all(was_stopped)
+    let none_has_begun = no_run_has_begun(view, &holders.clone().collect::<Vec<_>>());
+    none_has_begun || chosen.forced.is_empty() && holders.all(was_stopped)
+}
+
+/// Whether those that hold data have seen only the beginnings of runs, if any. A run takes
+/// writes when all of its members have a superblock that counts it, and a run without a
+/// member when they have a second one. So none has begun where a member counts none; nor
+/// where they count one, but the logs have no session in common.
+fn no_run_has_begun(view: &View, holders: &[usize]) -> bool {
+    let events = |at: &usize| view.candidates[*at].superblock().events;
+    let logs: Vec<_> = holders.iter().map(|at| view.blocks(*at)).collect();
+    let is_readable = |at: &usize| {
+        let log = view.candidates[*at].log;
+        log.is_some_and(|log| !log.is_unreadable())
+    };
+    let is_common = |session| {
+        let has = |blocks: &Vec<LogBlock>| blocks.iter().any(|it| it.says.session == session);
+        logs.iter().all(has)
+    };
+    let mut sessions = logs.iter().flatten().map(|block| block.says.session);
+    let all_differ = logs.iter().all(|blocks| !blocks.is_empty())
+        && holders.iter().all(is_readable)
+        && !sessions.any(is_common);
+    holders.iter().any(|at| events(at) == 0)
+        || holders.iter().all(|at| events(at) == 1) && !holders.is_empty() && all_differ
 }
 
 /// What a sound bitmap names, else everything from the offset on.

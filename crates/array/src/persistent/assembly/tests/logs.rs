@@ -130,6 +130,12 @@ fn what_was_never_in_use_has_nothing_torn() {
         let assembly = decide_with(members, |options| options.run_degraded = true).unwrap();
         assert!(assembly.resync.unwrap().is_first);
     }
+    superblock(&mut found[2]).events = 1;
+    log(&mut found[2], 6);
+    assert!(decide(&found).unwrap().resync.unwrap().is_first);
+    // The second may have begun without the first.
+    let both = decide_with(&found[1..], |options| options.run_degraded = true).unwrap();
+    assert!(both.replay.is_some());
     for member in &mut found {
         member.log = None;
     }
