@@ -213,6 +213,7 @@ fn plan_dirty(
                     replay: Some(logs),
                 });
             }
+            Err(_) if no_run_has_begun(view, chosen) => is_first = true,
             Err(log) => refuse(log)?,
         }
     }
@@ -223,25 +224,28 @@ fn plan_dirty(
     })
 }
 
-/// Whether nobody has written to the array above its `resync_offset`: it was stopped
-/// cleanly in its first resync, or no run of it has begun.
+/// Whether nobody has written to the array above its `resync_offset`: it was never
+/// in use, or was stopped cleanly in its first resync.
 fn is_unused(view: &View, chosen: &Chosen) -> bool {
-    let mut holders = (0..chosen.parts.len())
-        .filter(|at| matches!(chosen.parts[*at], Some(Part::InSync(_))))
-        .filter(|at| !chosen.forced.contains(at));
+    let mut holders = (0..)
+        .zip(&chosen.parts)
+        .filter(|(_, part)| matches!(part, Some(Part::InSync(_))));
     let was_stopped = |at: usize| {
         let says = view.blocks(at).first().map(|block| block.says);
         says.is_some_and(|says| says.session == 0 && says.first_resync)
     };
-    let none_has_begun = no_run_has_begun(view, &holders.clone().collect::<Vec<_>>());
-    none_has_begun || chosen.forced.is_empty() && holders.all(was_stopped)
+    view.array().events == 0 || holders.all(|(at, _)| was_stopped(at))
 }
 
 /// Whether those that hold data have seen only the beginnings of runs, if any. A run takes
 /// writes when all of its members have a superblock that counts it, and a run without a
 /// member when they have a second one. So none has begun where a member counts none; nor
 /// where they count one, but the logs have no session in common.
-fn no_run_has_begun(view: &View, holders: &[usize]) -> bool {
+fn no_run_has_begun(view: &View, chosen: &Chosen) -> bool {
+    let holders: Vec<_> = (0..chosen.parts.len())
+        .filter(|at| matches!(chosen.parts[*at], Some(Part::InSync(_))))
+        .filter(|at| !chosen.forced.contains(at))
+        .collect();
     let events = |at: &usize| view.candidates[*at].superblock().events;
     let logs: Vec<_> = holders.iter().map(|at| view.blocks(*at)).collect();
     let is_readable = |at: &usize| {
