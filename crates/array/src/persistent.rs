@@ -174,8 +174,10 @@ pub struct PersistentArray {
     disk_dirty: bool,
     /// When to mark the array clean.
     clean_at: Option<Nanos>,
-    /// When the bitmap's daemon passes.
+    /// When the bitmap's daemon passes, or md's thread wakes by itself.
     daemon_at: Option<Nanos>,
+    /// When bits aged last, where md is imitated.
+    daemon_ran: Nanos,
     /// Members agree below this sector, as `resync_offset` counts.
     in_sync_below: Sectors,
     /// What a resync has to cover, if not everything.

@@ -46,6 +46,9 @@ pub(super) struct Intent {
     /// Pages under way.
     sending: BTreeSet<usize>,
     set_count: u64,
+    /// md's `allclean`: nothing has been written since bits aged last, and none is set
+    /// that might go.
+    all_clean: bool,
 }
 
 impl Intent {
@@ -71,6 +74,7 @@ impl Intent {
             lazy: BTreeSet::new(),
             sending: BTreeSet::new(),
             set_count,
+            all_clean: false,
         };
         intent.want_all();
         intent
@@ -147,6 +151,7 @@ impl Intent {
                 *writes -= 1;
                 if *writes == 0 {
                     self.writes.remove(&at);
+                    self.all_clean = false;
                 }
             }
             self.chunks[at] &= !AGED;
@@ -181,6 +186,7 @@ impl Intent {
     /// pages after it has flushed the members. `events`: the array's.
     pub(super) fn age(&mut self, events: u64) {
         let mut cleared = false;
+        self.all_clean = true;
         for at in 0..self.chunks.len() {
             let flags = self.chunks[at];
             let is_busy = self.writes.contains_key(&at) && !mutation::is(Mutation::BusyBitCleared);
@@ -188,6 +194,7 @@ impl Intent {
             if flags & SET == 0 || is_needed || is_busy {
                 continue;
             }
+            self.all_clean = false;
             if flags & AGED == 0 {
                 self.chunks[at] |= AGED;
                 continue;
@@ -202,6 +209,21 @@ impl Intent {
             self.bitmap.superblock.events_cleared = events;
             self.lazy.insert(0);
         }
+    }
+
+    /// [`Self::age`] when md's thread finds it due. Returns whether the thread will wake
+    /// by itself: not if nothing was written since the last time.
+    pub(super) fn age_as_md(&mut self, events: u64) -> bool {
+        let was_clean = std::mem::replace(&mut self.all_clean, true);
+        if !was_clean {
+            self.age(events);
+        }
+        !was_clean
+    }
+
+    /// Whether nothing has been written since bits aged last, and none might go.
+    pub(super) const fn is_all_clean(&self) -> bool {
+        self.all_clean
     }
 
     /// A member has failed: bits that were cleared and are still set on the

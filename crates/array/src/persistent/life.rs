@@ -27,6 +27,9 @@ impl PersistentArray {
             self.record_nothing(out);
             let may_begin = self.pass.is_none() && !self.thread_is_due;
             if may_begin && self.may_write() && self.wants_pass() {
+                if self.want_superblocks || self.stripes.is_some() {
+                    self.wake_thread();
+                }
                 self.begin_pass(out);
                 progress = true;
             }
@@ -135,6 +138,9 @@ impl PersistentArray {
         if mutation::is(Mutation::CleanMarkEarly) && self.active && self.clean_at.is_none() {
             self.clean_at = Some(self.now + self.settings.safe_mode_delay);
         }
+        if self.settings.imitates_md {
+            return self.follow_thread();
+        }
         if let Some(intent) = &self.intent
             && self.daemon_at.is_none()
             && !self.keeps_bits()
@@ -151,7 +157,49 @@ impl PersistentArray {
         }
         let is_due = self.daemon_at.is_some_and(|at| at <= self.now);
         if is_due && self.pass.is_none() {
-            self.daemon();
+            match self.settings.imitates_md {
+                true => self.wake_thread(),
+                false => self.daemon(),
+            }
+        }
+    }
+
+    /// md's thread runs, whatever woke it: bits age if they did not in the last few
+    /// seconds (Linux drivers/md/md-bitmap.c, `bitmap_daemon_work`). It then sleeps for
+    /// its whole time anew (md.c, `md_thread`), so bits of an array that wakes it
+    /// now and then grow older than that.
+    fn wake_thread(&mut self) {
+        if !self.settings.imitates_md {
+            return;
+        }
+        let keeps_bits = self.keeps_bits();
+        let Some(intent) = self.intent.as_mut().filter(|_| !keeps_bits) else {
+            self.daemon_at = None;
+            return;
+        };
+        let sleep = intent.daemon_sleep();
+        let mut wakes_by_itself = self.daemon_at.is_some();
+        if self.now >= self.daemon_ran + sleep {
+            self.daemon_ran = self.now;
+            wakes_by_itself = intent.age_as_md(self.array.events);
+        }
+        wakes_by_itself |= !intent.is_all_clean();
+        self.daemon_at = wakes_by_itself.then_some(self.now + sleep);
+    }
+
+    /// While a sync runs, and with parity while there are writes, something wakes md's
+    /// thread all the time: it does what is due when it is due.
+    fn follow_thread(&mut self) {
+        let Some(intent) = &self.intent else { return };
+        let has_writes = self.stripes.is_some() && self.writes > 0;
+        if !has_writes && self.engine.sync_status().is_none() {
+            return;
+        }
+        let due = self.daemon_ran + intent.daemon_sleep();
+        if self.now >= due && self.pass.is_none() {
+            self.wake_thread();
+        } else if !intent.is_all_clean() {
+            self.daemon_at = Some(due);
         }
     }
 

@@ -119,6 +119,7 @@ impl PersistentArray {
             disk_dirty: false,
             clean_at: None,
             daemon_at: None,
+            daemon_ran: Nanos::ZERO,
             in_sync_below: resync_from.unwrap_or(Superblock::IN_SYNC),
             resync_ranges,
             first_resync,

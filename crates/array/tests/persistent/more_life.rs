@@ -280,6 +280,23 @@ fn md_keeps_the_bits_of_writes_that_end_while_a_member_is_missing() {
     }
 }
 
+/// A bit goes when bits have aged twice without a write of its own, 5 s apart. md's thread
+/// sleeps 5 s anew whenever anything has woken it, as a write elsewhere does that
+/// calls the array dirty, and then clean.
+#[test]
+fn mds_bits_grow_older_while_its_thread_is_woken() {
+    for (imitates_md, mut world) in ours_and_mds() {
+        let is_set = |world: &World| world.disks[&0].metadata().bitmap.unwrap().test(0);
+        world.write(0, 8, 1);
+        world.run_for(Nanos::from_secs(8));
+        world.write(128, 8, 2);
+        world.run_for(Nanos::from_millis(4500));
+        assert_eq!(is_set(&world), imitates_md, "after 12.5 s");
+        world.run_for(Nanos::from_secs(2));
+        assert!(!is_set(&world), "after 14.5 s");
+    }
+}
+
 /// Linux drivers/md/raid1.c, `raid1_unplug`: each process waits for its own bits.
 #[test]
 fn with_md_a_write_whose_bits_are_set_passes_one_that_waits() {
