@@ -389,7 +389,8 @@ impl Recovery {
         if sync.next >= sync.total {
             return Some(if drained { Step::Finish } else { Step::Wait });
         }
-        if let Some(rule) = &self.config.checkpoint
+        let fills = sync.kind == SyncKind::Recovery;
+        if let Some(rule) = self.config.checkpoint.map(|rule| rule.of(fills))
             && rule.is_due(
                 sync.next,
                 sync.completed,

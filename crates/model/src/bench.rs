@@ -18,10 +18,6 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// What passes before a job's first request: in the logs of 2015 a job that
-/// ran 60.1 s ends 61 s after the one before. The drives use it to write back.
-const START_UP: Nanos = Nanos::SECOND;
-
 /// Modelled disks in virtual time.
 #[derive(Debug, Clone, Default)]
 pub struct ModelBench {
@@ -225,7 +221,7 @@ fn do_step(
                     job.reduced_clock = false;
                 }
             }
-            machine.wait(START_UP, &mut watch)?;
+            machine.wait(plan.start_up(), &mut watch)?;
             let started = machine.now();
             let result = machine.run_watched(&group, &mut watch)?;
             observer.cell(CellResult {

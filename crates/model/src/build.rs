@@ -18,7 +18,7 @@ use raidlab_random::Stream;
 use raidlab_sim::{ArraySubject, Host, Machine, MachineConfig, Subject};
 use raidlab_systems::ArraySpec;
 use raidlab_systems::array::md::MdLevel;
-use raidlab_units::{Bytes, Sectors};
+use raidlab_units::{Bytes, Nanos, Sectors};
 use raidlab_workload::{Engine, JobSpec};
 use raidlab_zfs::{Pool, PoolConfig};
 use std::str::FromStr;
@@ -239,6 +239,11 @@ impl Plan {
     /// Whether each member's medium turns.
     fn rotational(&self) -> impl Iterator<Item = bool> {
         rotational(&self.parameters)
+    }
+
+    /// From the end of a job to the first request of the next.
+    pub(crate) fn start_up(&self) -> Nanos {
+        self.host.start_up
     }
 
     /// The modelled host's main memory.
@@ -506,6 +511,7 @@ fn recovery(recovery: &lab::Recovery) -> RecoveryConfig {
         checkpoint: recovery.checkpoint.map(|rule| CheckpointRule {
             parts: u64::from(rule.parts),
             interval: rule.interval,
+            interval_of_recovery: rule.interval,
         }),
         threads: None,
     }

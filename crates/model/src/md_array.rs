@@ -7,7 +7,7 @@
 
 use raidlab_array::{
     AssembleError, AssembleOptions, Assembly, Candidate, EngineOptions, Layout, Level, NewDevice,
-    Outputs, PersistentArray, Settings, StartError,
+    Outputs, PersistentArray, RecoveryConfig, Settings, StartError,
 };
 use raidlab_lab::Subject;
 use raidlab_metadata::create::{
@@ -111,11 +111,25 @@ impl MdArray {
         self.plan.array_size.to_bytes()
     }
 
+    /// With a bitmap a sync comes to rest and has the superblocks written each time that
+    /// bits may age (Linux 6.12 drivers/md/md-bitmap.c, `bitmap_cond_end_sync`). raid10.c
+    /// asks for that in a resync or check only; raid1.c and raid5.c in a recovery too.
+    fn checkpoint_by_bitmap(&self, recovery: &mut RecoveryConfig) {
+        if let (Some(bitmap), Some(rule)) = (&self.plan.bitmap, &mut recovery.checkpoint) {
+            let sleep = Nanos::from_secs(bitmap.superblock.daemon_sleep_seconds.into());
+            rule.interval = rule.interval.min(sleep);
+            if self.spec.level != MdLevel::Raid10 {
+                rule.interval_of_recovery = rule.interval;
+            }
+        }
+    }
+
     /// The running array as a subject.
     pub(crate) fn start(&self, mut options: EngineOptions) -> Result<PersistentSubject, MdError> {
         if let Some(stripes) = self.spec.stripe_cache_size {
             options.stripes = usize::try_from(stripes).unwrap_or(options.stripes);
         }
+        self.checkpoint_by_bitmap(&mut options.recovery);
         let candidates = self.plan.members.iter().map(|planned| {
             let member = &self.members[planned.index];
             Candidate {

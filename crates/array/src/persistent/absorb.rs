@@ -178,7 +178,10 @@ impl PersistentArray {
                 }
                 self.want_superblocks = true;
             }
-            Some(SyncAction::Check | SyncAction::Repair) => {}
+            // md writes its superblocks then, though they say nothing new.
+            Some(SyncAction::Check | SyncAction::Repair) => {
+                self.want_superblocks |= self.settings.imitates_md;
+            }
             None => self.recovery_checkpoint(),
         }
     }

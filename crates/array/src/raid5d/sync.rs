@@ -229,9 +229,11 @@ impl Raid5d {
         }
         let position = sync.position(total);
         if position > sync.checkpoint {
+            let fills = sync.action.is_none();
             let due = self.recovery.checkpoint.is_some_and(|rule| {
                 let (next, last) = (Sectors(position), Sectors(sync.checkpoint));
-                rule.is_due(next, last, Sectors(total), self.now, sync.checkpoint_at)
+                rule.of(fills)
+                    .is_due(next, last, Sectors(total), self.now, sync.checkpoint_at)
             });
             if due {
                 self.take_checkpoint(position, out);

@@ -191,6 +191,8 @@ pub struct CheckpointRule {
     pub parts: u64,
     /// Time since the last one.
     pub interval: Nanos,
+    /// The same while a member is filled.
+    pub interval_of_recovery: Nanos,
 }
 
 /// Recovery settings that cannot work.
@@ -237,6 +239,7 @@ pub enum RecoveryConfigError {
 const MD_CHECKPOINT: CheckpointRule = CheckpointRule {
     parts: 16,
     interval: Nanos::from_secs(300),
+    interval_of_recovery: Nanos::from_secs(300),
 };
 
 /// HZ = 250, as Debian's and Ubuntu's kernels have it.
@@ -373,6 +376,14 @@ pub(super) struct Leap {
 }
 
 impl CheckpointRule {
+    /// The rule for a sync that fills members, or for another one.
+    pub(crate) const fn of(mut self, fills: bool) -> Self {
+        if fills {
+            self.interval = self.interval_of_recovery;
+        }
+        self
+    }
+
     pub(crate) fn is_due(
         &self,
         next: Sectors,
@@ -480,6 +491,7 @@ mod tests {
         let rule = CheckpointRule {
             parts: 16,
             interval: Nanos::from_secs(300),
+            interval_of_recovery: Nanos::from_secs(300),
         };
         rule.after_leap(&Leap {
             from: Sectors(from),

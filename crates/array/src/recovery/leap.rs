@@ -1,6 +1,6 @@
 //! Time that a simulation passes over.
 
-use super::{Pause, Recovery, config};
+use super::{Pause, Recovery, SyncKind, config};
 use raidlab_units::{Nanos, Sectors};
 
 impl Recovery {
@@ -23,7 +23,8 @@ impl Recovery {
         if position < sync.next || position > sync.total {
             return false;
         }
-        if let Some(rule) = &self.config.checkpoint {
+        let fills = sync.kind == SyncKind::Recovery;
+        if let Some(rule) = self.config.checkpoint.map(|rule| rule.of(fills)) {
             (sync.completed, sync.checkpointed_at) = rule.after_leap(&config::Leap {
                 from: sync.next,
                 to: position,

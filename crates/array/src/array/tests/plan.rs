@@ -93,6 +93,7 @@ fn recovery() -> impl Strategy<Value = RecoveryConfig> {
                     checkpoint: Some(CheckpointRule {
                         parts: 16,
                         interval: Nanos::from_secs(1),
+                        interval_of_recovery: Nanos::from_secs(1),
                     }),
                     threads: depth.is_multiple_of(2).then_some(MdThreads {
                         turnaround: Nanos::from_micros(20),

@@ -137,6 +137,7 @@ pub(super) fn recovery(barrier: WriteBarrier) -> RecoveryConfig {
         checkpoint: Some(CheckpointRule {
             parts: 1,
             interval: Nanos::from_secs(300),
+            interval_of_recovery: Nanos::from_secs(300),
         }),
         ..RecoveryConfig::md_3_16()
     }

@@ -20,6 +20,7 @@ fn recovery_copies_block_by_block_and_checkpoints() {
             checkpoint: Some(CheckpointRule {
                 parts: 4,
                 interval: Nanos::from_secs(300),
+                interval_of_recovery: Nanos::from_secs(300),
             }),
             ..recovery(WriteBarrier::Overlap)
         },
