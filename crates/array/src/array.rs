@@ -36,7 +36,7 @@ mod waits;
 mod write;
 
 use crate::config::{ArrayConfig, ConfigError};
-use crate::member::{MemberState, Members};
+use crate::member::{MemberRules, MemberState, Members};
 use crate::policy::{Io, IoKind, ReadPolicy};
 use crate::recovery::{ReadRecovered, Recovery, SyncStatus, WriteBarrier, WriteTicket};
 use crate::request::{
@@ -87,9 +87,6 @@ pub struct Array {
     is_sync_held: bool,
     /// A dirty array: reads that end above this are not balanced.
     resynced_below: Option<Sectors>,
-    record_failures: bool,
-    /// Failed members that the others' superblocks still call current.
-    unrecorded: SlotSet,
     /// md's thread writes metadata: blocks of a sync that were read wait for it.
     thread: SyncThread,
     /// Writes that pass the barrier before they are submitted.
@@ -182,13 +179,17 @@ impl Array {
         if !is_mirror && recovery.barrier != WriteBarrier::MdArray {
             recovery.barrier = WriteBarrier::Overlap;
         }
-        let readable = recovery.read_recovered != ReadRecovered::AtEnd;
+        let rules = MemberRules {
+            blocks: None,
+            reads_filled: recovery.read_recovered != ReadRecovered::AtEnd,
+            record_failures: config.record_failures,
+        };
         Ok(Self {
             map,
             is_mirror,
             copies,
             policy: config.read_policy.build(count),
-            members: Members::as_found(config.members, readable),
+            members: Members::new(config.members, rules),
             maximum_request: config.maximum_request,
             requests: Slab::new(),
             pieces: Slab::new(),
@@ -205,8 +206,6 @@ impl Array {
             corrections: Corrections::default(),
             is_sync_held: false,
             resynced_below: None,
-            record_failures: config.record_failures,
-            unrecorded: SlotSet::EMPTY,
             thread: SyncThread::default(),
             door: Door::default(),
             plug: Plug::default(),

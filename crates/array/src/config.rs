@@ -1,11 +1,11 @@
 //! How an array is set up, and why a set-up or a verb is refused.
 
-use crate::admission::{Admission, blocks_of};
+use crate::admission::Admission;
 use crate::policy::{ReadPolicyError, ReadPolicyKind};
 use crate::recovery::config::{RecoveryConfig, RecoveryConfigError};
 use crate::request::Slot;
 use raidlab_geometry::{CopyMap, Layout, Level, MAXIMUM_MEMBERS, Shape, ShapeError, SlotSet};
-use raidlab_units::{Sectors, Span, SpanSet};
+use raidlab_units::{Sectors, Span};
 
 /// One member.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -220,14 +220,5 @@ impl MemberConfig {
     /// Sectors a member must have if `size` of its data area are used.
     pub(crate) const fn needed(&self, size: Sectors) -> u64 {
         self.data_offset.0.saturating_add(size.0)
-    }
-
-    /// Its bad blocks, in whole blocks of so many sectors.
-    pub(crate) fn bad_ranges(&self, size: Sectors, block: u64) -> SpanSet {
-        blocks_of(
-            Some(self.bad_blocks.as_deref().unwrap_or_default()),
-            size,
-            block,
-        )
     }
 }

@@ -1,19 +1,29 @@
-//! The members and their states.
+//! The member table: all that an engine knows of its members, for every level.
 //!
 //! A slot is empty (`Missing`), or holds a member that is in sync, is being
 //! recovered, or has failed. A member leaves service for good when it fails:
 //! its epoch advances, and whatever its commands in flight still report is
 //! counted as an answer from a member that is gone.
 //!
-//! A member knows what recovery owes it, and its bad blocks: ranges of its data
-//! area that have no right bytes, which reads avoid until a write made them
-//! right again.
+//! Of each member the table has what is not filled yet, and the bad blocks: ranges of
+//! its data area that have no right bytes, which reads avoid until a write made them
+//! right again. Of a member that has failed both are forgotten. The table also has the
+//! members whose failure the superblocks of the others do not tell yet.
+//!
+//! What an administrator does with members, and what happens when one is lost, is
+//! written once, in `verbs`; an engine adds what it has to do besides.
 
-use crate::admission::Admission;
+mod unfilled;
+mod verbs;
+
+pub(crate) use unfilled::Unfilled;
+pub(crate) use verbs::MemberVerbs;
+
+use crate::admission::{Admission, blocks_of};
 use crate::config::{AdminError, Initial, MemberConfig};
+use crate::mutation::{self, Mutation};
 use crate::policy::MemberView;
-use crate::recovery::need::Need;
-use crate::request::Slot;
+use crate::request::{Event, Outputs, Slot};
 use raidlab_geometry::SlotSet;
 use raidlab_units::{Sectors, Span, SpanSet};
 
@@ -39,8 +49,7 @@ struct Member {
     state: State,
     epoch: u32,
     traffic: Traffic,
-    /// What recovery owes it.
-    need: Need,
+    unfilled: Unfilled,
     bad_blocks: SpanSet,
 }
 
@@ -71,21 +80,29 @@ pub(crate) struct Members {
     recovering: SlotSet,
     /// Those that have bad blocks.
     with_bad_blocks: SlotSet,
+    /// Members whose failure the superblocks of the others do not tell yet.
+    unrecorded: SlotSet,
+    rules: MemberRules,
+}
+
+/// How an engine keeps its members.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct MemberRules {
+    /// A member of this size is filled and has bad blocks in whole blocks of so many
+    /// sectors (levels with parity); `None`: in sectors, as they are told.
+    pub(crate) blocks: Option<(Sectors, u64)>,
+    /// A member under recovery may be read where it was filled before it was added.
+    pub(crate) reads_filled: bool,
+    /// Somebody records failures, and tells when that is done.
+    pub(crate) record_failures: bool,
 }
 
 /// Higher than any sector: the whole member is readable.
 const EVERYTHING: Sectors = Sectors(u64::MAX);
 
 impl Members {
-    /// All members in sync.
-    pub(crate) fn new(configs: Vec<MemberConfig>) -> Self {
-        let initial = configs.into_iter().map(Initial::InSync);
-        Self::as_found(initial.collect(), false)
-    }
-
-    /// Members as they are when the array starts. Recovering ones serve reads
-    /// below what they have already, if `readable` says so.
-    pub(crate) fn as_found(initial: Vec<Initial>, readable: bool) -> Self {
+    /// Members as they are when the array starts.
+    pub(crate) fn new(initial: Vec<Initial>, rules: MemberRules) -> Self {
         let count = initial.len();
         let mut members = Self {
             members: (0..count).map(|_| Member::missing()).collect(),
@@ -93,6 +110,8 @@ impl Members {
             in_sync: SlotSet::EMPTY,
             recovering: SlotSet::EMPTY,
             with_bad_blocks: SlotSet::EMPTY,
+            unrecorded: SlotSet::EMPTY,
+            rules,
         };
         for (slot, initial) in (0..).map(Slot).zip(initial) {
             match initial {
@@ -103,7 +122,7 @@ impl Members {
                     members.set_in_sync(slot);
                 }
                 Initial::Recovering(config, admission) => {
-                    members.set_admitted(slot, config, admission, readable);
+                    members.admit(slot, config, &admission);
                 }
             }
         }
@@ -116,6 +135,21 @@ impl Members {
 
     pub(crate) const fn recovering(&self) -> SlotSet {
         self.recovering
+    }
+
+    /// Members that take writes.
+    pub(crate) fn in_service(&self) -> SlotSet {
+        self.in_sync | self.recovering
+    }
+
+    /// Members whose failure the superblocks of the others do not tell yet.
+    pub(crate) const fn unrecorded(&self) -> SlotSet {
+        self.unrecorded
+    }
+
+    /// The superblocks of the others tell that this one has failed.
+    pub(crate) fn failure_recorded(&mut self, slot: Slot) {
+        self.unrecorded = self.unrecorded.without(slot);
     }
 
     pub(crate) fn views(&self) -> &[MemberView] {
@@ -145,45 +179,16 @@ impl Members {
         self.in_sync.contains(slot) && self.in_sync.without(slot).len() < least
     }
 
-    /// Whether a member can be marked failed; `is_needed`: the array cannot do
-    /// without it.
+    /// Whether a slot is empty.
     ///
     /// # Errors
-    /// When there is none, it has failed before, or it is needed.
-    pub(crate) fn may_fail(
-        &self,
-        slot: Slot,
-        is_needed: impl FnOnce() -> bool,
-    ) -> Result<(), AdminError> {
-        self.occupied(slot)?;
-        if self.is_faulty(slot) {
-            return Err(AdminError::AlreadyFaulty(slot));
-        }
-        if is_needed() {
-            return Err(AdminError::LastInSync(slot));
-        }
-        Ok(())
-    }
-
-    /// Whether a member can be put into a slot of an array that uses so much of it.
-    ///
-    /// # Errors
-    /// When there is no such slot, it is not empty, or the member is too small.
-    pub(crate) fn takes(
-        &self,
-        slot: Slot,
-        member: &MemberConfig,
-        used: impl FnOnce() -> Sectors,
-    ) -> Result<(), AdminError> {
+    /// When there is no such slot, or it holds a member.
+    pub(crate) fn vacant(&self, slot: Slot) -> Result<(), AdminError> {
         if !self.exists(slot) {
             return Err(AdminError::NoSuchSlot(slot));
         }
         if !self.is_missing(slot) {
             return Err(AdminError::Occupied(slot));
-        }
-        let (size, needed) = (member.size.0, member.needed(used()));
-        if size < needed {
-            return Err(AdminError::TooSmall { size, needed });
         }
         Ok(())
     }
@@ -241,19 +246,34 @@ impl Members {
         self.members[slot.index()].bad_blocks.at(sector).1
     }
 
-    pub(crate) fn set_bad(&mut self, slot: Slot, span: Span) {
-        self.members[slot.index()].bad_blocks.insert(span);
+    /// A range of a member's data area has no right bytes.
+    pub(crate) fn bad_range_found(&mut self, slot: Slot, range: Span, out: &mut Outputs) {
+        if mutation::is(Mutation::BadBlockForgotten) {
+            return;
+        }
+        self.members[slot.index()].bad_blocks.insert(range);
         self.note_bad_blocks(slot);
+        out.events.push(Event::BadBlocksFound {
+            slot,
+            start: range.start,
+            count: range.count(),
+        });
     }
 
-    /// A range has right bytes again; gives what was bad of it.
-    pub(crate) fn clear_bad(&mut self, slot: Slot, range: Span) -> Vec<Span> {
-        if !self.with_bad_blocks.contains(slot) {
-            return Vec::new();
+    /// A write of the whole range has reached the medium: what was bad of it has right
+    /// bytes again.
+    pub(crate) fn bad_range_written(&mut self, slot: Slot, range: Span, out: &mut Outputs) {
+        if !self.is_bad(slot, range) {
+            return;
         }
         let cleared = self.members[slot.index()].bad_blocks.remove(range);
         self.note_bad_blocks(slot);
-        cleared
+        out.events
+            .extend(cleared.iter().map(|span| Event::BadBlocksCleared {
+                slot,
+                start: span.start,
+                count: span.count(),
+            }));
     }
 
     pub(crate) fn bad_blocks(&self, slot: Slot) -> impl Iterator<Item = Span> {
@@ -268,14 +288,58 @@ impl Members {
         };
     }
 
-    pub(crate) fn need(&self, slot: Slot) -> &Need {
-        &self.members[slot.index()].need
+    pub(crate) fn unfilled(&self, slot: Slot) -> &Unfilled {
+        &self.members[slot.index()].unfilled
     }
 
-    /// Recovery stopped short: everything below is done.
-    pub(crate) fn recovered_to(&mut self, slot: Slot, position: Sectors) {
-        let need = &mut self.members[slot.index()].need;
-        need.from = need.from.max(position);
+    /// Whether a member has all of a range of its data area.
+    pub(crate) fn is_filled(&self, slot: Slot, range: Span) -> bool {
+        self.unfilled(slot).is_filled(range)
+    }
+
+    /// Whether a member has all.
+    pub(crate) fn is_full(&self, slot: Slot) -> bool {
+        self.unfilled_ranges(slot).next().is_none()
+    }
+
+    /// The ranges of a member that are not filled, where those are told by ranges.
+    pub(crate) fn unfilled_ranges(&self, slot: Slot) -> impl Iterator<Item = Span> {
+        self.unfilled(slot).ranges.iter().flat_map(SpanSet::iter)
+    }
+
+    /// A range of a member was filled, or turns out to be not; of members that are
+    /// filled by ranges.
+    pub(crate) fn set_filled(&mut self, slot: Slot, range: Span, filled: bool) {
+        if !self.recovering.contains(slot) {
+            return;
+        }
+        let unfilled = &mut self.members[slot.index()].unfilled;
+        if let Some(ranges) = &mut unfilled.ranges {
+            match filled {
+                true => drop(ranges.remove(range)),
+                false => ranges.insert(range),
+            }
+        }
+        self.views[slot.index()].readable_below = self.readable_below(slot);
+    }
+
+    /// Everything below a position is filled.
+    pub(crate) fn filled_to(&mut self, slot: Slot, position: Sectors) {
+        let unfilled = &mut self.members[slot.index()].unfilled;
+        unfilled.from = unfilled.from.max(position);
+    }
+
+    /// Where reads of a member under recovery end that was just admitted or filled.
+    fn readable_below(&self, slot: Slot) -> Sectors {
+        let unfilled = self.unfilled(slot);
+        match (self.rules.blocks, self.rules.reads_filled) {
+            (Some((size, _)), _) => {
+                let mut ranges = self.unfilled_ranges(slot);
+                ranges.next().map_or(size, |range| range.start)
+            }
+            (None, true) => unfilled.from,
+            (None, false) => Sectors::ZERO,
+        }
     }
 
     pub(crate) fn state(&self, slot: Slot) -> MemberState {
@@ -294,17 +358,6 @@ impl Members {
             .map(Slot)
             .take(self.members.len())
             .map(|slot| self.state(slot))
-    }
-
-    /// What each slot holds, where the caller knows how far a new member is filled.
-    pub(crate) fn states_filled_to(&self, filled: impl Fn(Slot) -> Sectors) -> Vec<MemberState> {
-        let state = |(slot, state)| match state {
-            MemberState::Recovering { .. } => MemberState::Recovering {
-                readable_below: filled(slot),
-            },
-            state => state,
-        };
-        (0..).map(Slot).zip(self.states()).map(state).collect()
     }
 
     #[inline]
@@ -336,53 +389,54 @@ impl Members {
     }
 
     pub(crate) fn set_in_sync(&mut self, slot: Slot) {
-        self.members[slot.index()].state = State::InSync;
+        let member = &mut self.members[slot.index()];
+        member.state = State::InSync;
+        member.unfilled = Unfilled::default();
         self.views[slot.index()].readable_below = EVERYTHING;
         self.in_sync = self.in_sync.with(slot);
         self.recovering = self.recovering.without(slot);
     }
 
-    pub(crate) fn set_faulty(&mut self, slot: Slot) {
+    /// A member leaves service, and what was known of its content is forgotten.
+    pub(crate) fn fail(&mut self, slot: Slot, out: &mut Outputs) {
         let member = &mut self.members[slot.index()];
         member.state = State::Faulty;
         member.epoch = member.epoch.wrapping_add(1);
+        member.unfilled = Unfilled::default();
+        member.bad_blocks.clear();
+        self.note_bad_blocks(slot);
         let view = &mut self.views[slot.index()];
         view.readable_below = Sectors::ZERO;
         view.pending = 0;
         self.in_sync = self.in_sync.without(slot);
         self.recovering = self.recovering.without(slot);
+        out.events.push(Event::MemberFailed(slot));
+        if self.rules.record_failures && !mutation::is(Mutation::FailureNotAwaited) {
+            self.unrecorded = self.unrecorded.with(slot);
+        }
     }
 
-    pub(crate) fn set_missing(&mut self, slot: Slot) {
-        let member = &mut self.members[slot.index()];
-        member.state = State::Missing;
-        member.bad_blocks = SpanSet::default();
-        self.note_bad_blocks(slot);
+    /// A failed member is taken out of its slot.
+    pub(crate) fn remove(&mut self, slot: Slot, out: &mut Outputs) {
+        self.members[slot.index()].state = State::Missing;
         // An empty slot must not make the array count as one with an SSD.
         self.views[slot.index()].rotational = true;
+        out.events.push(Event::MemberRemoved(slot));
     }
 
-    pub(crate) fn set_recovering(&mut self, slot: Slot, config: MemberConfig) {
-        self.set_admitted(slot, config, Admission::From(Sectors::ZERO), false);
-    }
-
-    /// A member that recovery has to fill as far as its admission says; what it
-    /// has already may be read if `readable` says so.
-    pub(crate) fn set_admitted(
-        &mut self,
-        slot: Slot,
-        config: MemberConfig,
-        admission: Admission,
-        readable: bool,
-    ) {
-        let need = Need::from(admission);
-        let readable_below = if readable { need.from } else { Sectors::ZERO };
-        self.views[slot.index()] = view(&config, readable_below);
+    /// Puts a member into a slot, which is to be filled as far as its admission says.
+    pub(crate) fn admit(&mut self, slot: Slot, config: MemberConfig, admission: &Admission) {
+        self.views[slot.index()] = view(&config, Sectors::ZERO);
         self.put_in(slot, config);
+        let unfilled = match self.rules.blocks {
+            Some((size, block)) => Unfilled::in_blocks(admission, size, block),
+            None => Unfilled::from(admission.clone()),
+        };
         let member = &mut self.members[slot.index()];
         member.state = State::Recovering;
         member.traffic = Traffic::default();
-        member.need = need;
+        member.unfilled = unfilled;
+        self.views[slot.index()].readable_below = self.readable_below(slot);
         self.recovering = self.recovering.with(slot);
     }
 
@@ -400,8 +454,12 @@ impl Members {
     /// A slot's new member: what was known of the one before is forgotten, and
     /// what its own log says is known.
     fn put_in(&mut self, slot: Slot, config: MemberConfig) {
+        let bad = config.bad_blocks.as_deref().unwrap_or_default();
         let member = &mut self.members[slot.index()];
-        member.bad_blocks = config.bad_blocks.iter().flatten().copied().collect();
+        member.bad_blocks = match self.rules.blocks {
+            Some((size, block)) => blocks_of(Some(bad), size, block),
+            None => bad.iter().copied().collect(),
+        };
         member.config = config;
         self.note_bad_blocks(slot);
     }
@@ -423,7 +481,7 @@ impl Member {
             state: State::Missing,
             epoch: 0,
             traffic: Traffic::default(),
-            need: Need::default(),
+            unfilled: Unfilled::default(),
             bad_blocks: SpanSet::default(),
         }
     }

@@ -34,18 +34,16 @@ mod tests;
 mod waits;
 mod walk;
 
-use crate::admission::Admission;
-use crate::config::Initial;
 use crate::engine::Engine;
-use crate::member::Members;
+use crate::member::{MemberRules, Members};
 use crate::recovery::RecoveryConfig;
 use crate::request::{Finished, Operation, Outputs, Purpose, Request, RequestError, RequestId};
 use crate::slab::Slab;
 use crate::stripes::{RmwLevel, StripeConfig, StripeConfigError, WritePolicy};
 use cache::Cache;
 use commands::{Command, Plugged, Role};
-use raidlab_geometry::{SlotSet, StripeMap};
-use raidlab_units::{Nanos, Sectors, Span, SpanSet};
+use raidlab_geometry::StripeMap;
+use raidlab_units::{Nanos, Sectors, Span};
 use std::collections::{BTreeMap, VecDeque};
 use sync::Syncs;
 use walk::Walk;
@@ -55,17 +53,6 @@ const BLOCK: u64 = 8;
 
 /// Stripes of a turn (drivers/md/raid5.h, `MAX_STRIPE_BATCH`).
 const TURN: usize = 8;
-
-/// What is known of a member beside its state.
-#[derive(Debug, Default)]
-struct Extra {
-    /// Not filled yet.
-    unfilled: SpanSet,
-    /// Holds no right bytes.
-    bad: SpanSet,
-    /// Of a member that is filled: current below this sector (`recovery_offset`).
-    recovered_below: u64,
-}
 
 /// A request that is not finished.
 #[derive(Debug)]
@@ -82,14 +69,10 @@ pub struct Raid5d {
     map: StripeMap,
     write_policy: WritePolicy,
     recovery: RecoveryConfig,
-    record_failures: bool,
     /// Sectors of the longest command.
     longest_command: u64,
     now: Nanos,
     members: Members,
-    extras: Vec<Extra>,
-    /// Members whose failure the others do not know yet.
-    unrecorded: SlotSet,
     /// From here on parity may not fit (`resync_offset`); `None`: it fits everywhere.
     parity_fits_below: Option<u64>,
     requests: BTreeMap<RequestId, Active>,
@@ -115,31 +98,18 @@ impl Raid5d {
     /// When there is no such array or a member cannot be part of it.
     pub fn new(config: StripeConfig) -> Result<Self, StripeConfigError> {
         let (map, _) = config.check()?;
-        let size = map.member_size();
-        let mut extras = Vec::new();
-        for member in &config.members {
-            let mut extra = Extra::default();
-            if let Initial::InSync(member) | Initial::Recovering(member, _) = member {
-                extra.bad = member.bad_ranges(size, BLOCK);
-            }
-            if let Initial::Recovering(_, admission) = member {
-                extra.unfilled = admission.unfilled(size, BLOCK);
-                if let Admission::From(start) = admission {
-                    extra.recovered_below = start.0;
-                }
-            }
-            extras.push(extra);
-        }
+        let rules = MemberRules {
+            blocks: Some((map.member_size(), BLOCK)),
+            reads_filled: true,
+            record_failures: config.record_failures,
+        };
         let longest = config.sync.merged.unwrap_or(LONGEST_COMMAND);
         Ok(Self {
             map,
             write_policy: config.write_policy,
             longest_command: longest.to_sectors().0.max(BLOCK),
-            record_failures: config.record_failures,
             now: Nanos::ZERO,
-            members: Members::as_found(config.members, false),
-            extras,
-            unrecorded: SlotSet::EMPTY,
+            members: Members::new(config.members, rules),
             parity_fits_below: None,
             requests: BTreeMap::new(),
             held_finishes: Vec::new(),
@@ -159,11 +129,6 @@ impl Raid5d {
     /// on: writes there rebuild it.
     pub(crate) const fn declare_unsynced(&mut self, from: Sectors) {
         self.parity_fits_below = Some(from.0);
-    }
-
-    /// Members that take writes.
-    fn in_service(&self) -> SlotSet {
-        self.members.in_sync() | self.members.recovering()
     }
 
     /// More members lost than the level can bear.
@@ -206,7 +171,7 @@ impl Raid5d {
         let reads = active.reads;
         self.requests.remove(&id);
         let finished = Finished { id, result };
-        if reads || self.unrecorded.is_empty() {
+        if reads || self.members.unrecorded().is_empty() {
             out.finished.push(finished);
         } else {
             self.held_finishes.push(finished);
@@ -222,8 +187,7 @@ impl Raid5d {
             let count = (self.map.chunk().0 - place.offset.0).min(end - at);
             let start = self.map.member_sector(place.row, place.offset).0;
             let slot = self.map.row(place.row).data_slot(place.index);
-            let bad = &self.extras[slot.index()].bad;
-            if bad.overlaps(Span::new(start, start + count)) {
+            if self.members.is_bad(slot, Span::new(start, start + count)) {
                 self.read_by_stripes(request.id, at, count, out);
             } else {
                 self.count(request.id);
@@ -323,7 +287,7 @@ impl Raid5d {
     /// Whether the thread may run, and has something to do.
     fn wants_turn(&self) -> bool {
         !self.is_stalled
-            && self.unrecorded.is_empty()
+            && self.members.unrecorded().is_empty()
             && (self.is_running || self.cache.has_ready())
     }
 

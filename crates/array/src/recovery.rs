@@ -30,7 +30,7 @@ mod barrier;
 mod block;
 pub(crate) mod config;
 mod leap;
-pub(crate) mod need;
+mod plan;
 mod status;
 mod sync;
 mod throttle;
@@ -45,7 +45,7 @@ pub use status::{SyncKind, SyncStatus};
 
 pub(crate) use barrier::{Barrier, WriteTicket};
 pub(crate) use block::{Block, NewBlock, is_part, part};
-pub(crate) use need::{Placement, Plan};
+pub(crate) use plan::{Placement, Plan};
 
 use crate::member::Members;
 use crate::request::ScratchId;

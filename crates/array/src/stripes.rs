@@ -55,9 +55,9 @@ pub use config::{LogConfig, RmwLevel, StripeConfig, StripeConfigError, WritePoli
 pub use sync::{CheckReport, MismatchPlace};
 
 use crate::admission::{Admission, blocks_of};
-use crate::config::{AdminError, Initial, MemberConfig};
+use crate::config::{AdminError, MemberConfig};
 use crate::engine::{Engine, SyncRequest};
-use crate::member::{MemberState, Members};
+use crate::member::{MemberRules, MemberState, MemberVerbs, Members};
 use crate::mutation::{Mutation, is as mutated};
 use crate::recovery::SyncStatus;
 use crate::request::{
@@ -71,19 +71,10 @@ use flush::Flush;
 use job::{Job, JobId};
 use log::Log;
 use pending::Pending;
-use raidlab_geometry::{SlotSet, StripeMap};
+use raidlab_geometry::StripeMap;
 use raidlab_units::{Nanos, Sectors, Span, SpanSet};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use sync::Syncs;
-
-/// What is known of a member beside its state.
-#[derive(Debug, Default)]
-struct Extra {
-    /// Not filled yet (a member under recovery).
-    unfilled: SpanSet,
-    /// Holds no right bytes.
-    bad: SpanSet,
-}
 
 /// A request that is not finished.
 #[derive(Debug)]
@@ -103,13 +94,10 @@ pub struct StripeArray {
     longest: u64,
     now: Nanos,
     members: Members,
-    extras: Vec<Extra>,
     /// Parity may not fit there, and nothing is computed from it.
     unsynced: SpanSet,
     /// No write has reached it since the array was made; apart from `unsynced`.
     unwritten: SpanSet,
-    /// Members whose failure the others do not know yet.
-    unrecorded: SlotSet,
     requests: BTreeMap<RequestId, Active>,
     commands: Slab<Command>,
     commands_in_flight: usize,
@@ -142,36 +130,12 @@ impl StripeArray {
     /// When there is no such array or a member cannot be part of it.
     pub fn new(config: StripeConfig) -> Result<Self, StripeConfigError> {
         let (map, longest) = config.check()?;
-        let nothing = MemberConfig {
-            size: Sectors::ZERO,
-            data_offset: Sectors::ZERO,
-            rotational: true,
-            write_mostly: false,
-            bad_blocks: None,
+        let rules = MemberRules {
+            blocks: Some((map.member_size(), BLOCK)),
+            reads_filled: true,
+            record_failures: config.record_failures,
         };
-        let configs = config.members.iter().map(|member| match member {
-            Initial::InSync(config) | Initial::Recovering(config, _) => config.clone(),
-            Initial::Missing => nothing.clone(),
-        });
-        let mut members = Members::new(configs.collect());
-        let mut extras: Vec<Extra> = Vec::new();
-        for (slot, member) in (0..).map(Slot).zip(&config.members) {
-            let mut extra = Extra::default();
-            match member {
-                Initial::InSync(config) => extra.bad = config.bad_ranges(map.member_size(), BLOCK),
-                Initial::Recovering(config, admission) => {
-                    members.set_faulty(slot);
-                    members.set_recovering(slot, config.clone());
-                    extra.unfilled = admission.unfilled(map.member_size(), BLOCK);
-                    extra.bad = config.bad_ranges(map.member_size(), BLOCK);
-                }
-                Initial::Missing => {
-                    members.set_faulty(slot);
-                    members.set_missing(slot);
-                }
-            }
-            extras.push(extra);
-        }
+        let members = Members::new(config.members.clone(), rules);
         Ok(Self {
             log: config.log.as_ref().map(Log::new),
             syncs: Syncs::default(),
@@ -179,10 +143,8 @@ impl StripeArray {
             longest,
             now: Nanos::ZERO,
             members,
-            extras,
             unsynced: SpanSet::default(),
             unwritten: SpanSet::default(),
-            unrecorded: SlotSet::EMPTY,
             requests: BTreeMap::new(),
             commands: Slab::new(),
             commands_in_flight: 0,
@@ -224,11 +186,6 @@ impl StripeArray {
         self.may_not_fit(&blocks_of(spans, size, BLOCK));
     }
 
-    /// Members that take writes.
-    fn in_service(&self) -> SlotSet {
-        self.members.in_sync() | self.members.recovering()
-    }
-
     /// More members lost than the level can bear.
     fn is_broken(&self) -> bool {
         self.members.in_sync().len() < self.map.data_count()
@@ -236,7 +193,7 @@ impl StripeArray {
 
     /// Nothing may be written yet.
     fn writes_must_wait(&self) -> bool {
-        !self.unrecorded.is_empty() && !mutated(Mutation::FailureNotAwaited)
+        !self.members.unrecorded().is_empty()
     }
 
     fn allocate(&mut self, count: Sectors, out: &mut Outputs) -> ScratchId {
@@ -269,7 +226,7 @@ impl StripeArray {
         let reads = active.operation == Operation::Read;
         self.requests.remove(&id);
         let finished = Finished { id, result };
-        if reads || self.unrecorded.is_empty() {
+        if reads || self.members.unrecorded().is_empty() {
             out.finished.push(finished);
         } else {
             self.held_finishes.push(finished);
@@ -349,7 +306,7 @@ impl Engine for StripeArray {
     }
 
     fn member_states(&self) -> Vec<MemberState> {
-        self.states()
+        self.members.states().collect()
     }
 
     fn sync_status(&self) -> Option<SyncStatus> {
@@ -374,15 +331,15 @@ impl Engine for StripeArray {
 
     fn fail(&mut self, now: Nanos, slot: Slot, out: &mut Outputs) -> Result<(), AdminError> {
         self.now = now;
-        self.fail_by_hand(slot, out)?;
+        self.fail_member(slot, out)?;
         self.pump(out);
         Ok(())
     }
 
     fn failure_recorded(&mut self, now: Nanos, slot: Slot, out: &mut Outputs) {
         self.now = now;
-        self.unrecorded = self.unrecorded.without(slot);
-        if self.unrecorded.is_empty() {
+        self.members.failure_recorded(slot);
+        if self.members.unrecorded().is_empty() {
             out.finished.append(&mut self.held_finishes);
         }
         self.pump(out);

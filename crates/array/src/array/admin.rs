@@ -4,9 +4,42 @@ use super::Array;
 use crate::admission::Admission;
 use crate::config::{AdminError, MemberConfig};
 use crate::engine::{SyncAction, SyncRequest};
-use crate::recovery::{Plan, ReadRecovered, SyncKind};
+use crate::member::{MemberVerbs, Members};
+use crate::recovery::{Plan, SyncKind};
 use crate::request::{Event, Outputs, Slot};
+use raidlab_geometry::SlotSet;
 use raidlab_units::{Nanos, Sectors, Span};
+
+impl MemberVerbs for Array {
+    fn members(&self) -> &Members {
+        &self.members
+    }
+
+    fn members_mut(&mut self) -> &mut Members {
+        &mut self.members
+    }
+
+    /// Whether some data has no other member in sync.
+    fn is_needed(&self, slot: Slot) -> bool {
+        let in_sync = self.members.in_sync();
+        let mut sets = self.map.copy_sets().iter();
+        sets.any(|set| (*set & in_sync) == SlotSet::only(slot))
+    }
+
+    fn used_sectors(&self, slot: Slot) -> Sectors {
+        self.map.member_used(slot)
+    }
+
+    fn member_lost(&mut self, slot: Slot, _out: &mut Outputs) {
+        self.retarget_sync(slot);
+    }
+
+    fn member_arrived(&mut self, slot: Slot, out: &mut Outputs) {
+        self.policy.member_added(slot);
+        self.is_sync_held = false;
+        self.start_recovery(out);
+    }
+}
 
 impl Array {
     /// Marks a member failed. Its commands in flight still complete, but
@@ -17,8 +50,7 @@ impl Array {
     /// other member in sync.
     pub fn fail(&mut self, now: Nanos, slot: Slot, out: &mut Outputs) -> Result<(), AdminError> {
         self.now = now;
-        self.members.may_fail(slot, || self.is_needed(slot))?;
-        self.fail_member(slot, out);
+        self.fail_member(slot, out)?;
         self.pump_sync(out);
         Ok(())
     }
@@ -30,12 +62,8 @@ impl Array {
     /// When there is no such member or some data has no other one in sync.
     pub fn remove(&mut self, now: Nanos, slot: Slot, out: &mut Outputs) -> Result<(), AdminError> {
         self.now = now;
-        self.members.occupied(slot)?;
-        if !self.members.is_faulty(slot) {
-            self.fail(now, slot, out)?;
-        }
-        self.members.set_missing(slot);
-        out.events.push(Event::MemberRemoved(slot));
+        self.remove_member(slot, out)?;
+        self.pump_sync(out);
         Ok(())
     }
 
@@ -53,15 +81,7 @@ impl Array {
         out: &mut Outputs,
     ) -> Result<(), AdminError> {
         self.now = now;
-        let used = || self.map.member_used(slot);
-        self.members.takes(slot, &member, used)?;
-        let rule = self.recovery.config().read_recovered;
-        let readable = rule != ReadRecovered::AtEnd;
-        self.members.set_admitted(slot, member, admission, readable);
-        self.policy.member_added(slot);
-        out.events.push(Event::MemberAdded(slot));
-        self.is_sync_held = false;
-        self.start_recovery(out);
+        self.add_member(slot, member, &admission, out)?;
         self.pump_sync(out);
         Ok(())
     }

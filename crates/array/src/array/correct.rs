@@ -266,11 +266,13 @@ impl Array {
                     count: range.count(),
                 });
             }
-            (Phase::Write, Err(_)) if stays => self.add_bad_block(command.slot, range, out),
+            (Phase::Write, Err(_)) if stays => {
+                self.members.bad_range_found(command.slot, range, out)
+            }
             (Phase::ReadAgain, Err(MemberError::Medium))
                 if self.members.remembers_bad_blocks(command.slot) =>
             {
-                self.add_bad_block(command.slot, range, out);
+                self.members.bad_range_found(command.slot, range, out);
             }
             _ => {}
         }

@@ -2,19 +2,12 @@
 //! is recorded.
 
 use super::{Array, Command, Piece};
+use crate::member::MemberVerbs;
 use crate::mutation::{self, Mutation};
-use crate::request::{Event, Outputs, Slot};
-use raidlab_geometry::SlotSet;
+use crate::request::{Outputs, Slot};
 use raidlab_units::{Nanos, Span};
 
 impl Array {
-    /// Whether some data has no other member in sync.
-    pub(super) fn is_needed(&self, slot: Slot) -> bool {
-        let in_sync = self.members.in_sync();
-        let mut sets = self.map.copy_sets().iter();
-        sets.any(|set| (*set & in_sync) == SlotSet::only(slot))
-    }
-
     /// A member failed a command. It leaves service if the error says so,
     /// unless it is needed, or has left since the command was sent: its slot
     /// may hold another member by now. True if it stays although the error says
@@ -33,7 +26,7 @@ impl Array {
             return true;
         }
         if !mutation::is(Mutation::WriteErrorIgnored) {
-            self.fail_member(slot, out);
+            self.lose_member(slot, out);
         }
         false
     }
@@ -43,21 +36,11 @@ impl Array {
         self.members.epoch(command.slot) == command.epoch
     }
 
-    /// Takes a member out of service.
-    pub(super) fn fail_member(&mut self, slot: Slot, out: &mut Outputs) {
-        self.members.set_faulty(slot);
-        out.events.push(Event::MemberFailed(slot));
-        if self.record_failures && !mutation::is(Mutation::FailureNotAwaited) {
-            self.unrecorded = self.unrecorded.with(slot);
-        }
-        self.retarget_sync(slot);
-    }
-
     /// The members' superblocks know that this one has failed: what waited for
     /// that goes on.
     pub fn failure_recorded(&mut self, now: Nanos, slot: Slot, out: &mut Outputs) {
         self.now = now;
-        self.unrecorded = self.unrecorded.without(slot);
+        self.members.failure_recorded(slot);
         for piece in std::mem::take(&mut self.unanswered) {
             self.answer(piece, out);
         }
@@ -68,20 +51,7 @@ impl Array {
     /// Whether a piece's answer must wait: a member that did not take it might
     /// come back as current.
     pub(super) fn must_wait_for_record(&self, piece: &Piece) -> bool {
-        !((piece.asked - piece.succeeded) & self.unrecorded).is_empty()
-    }
-
-    /// A range of a member's data area has no right bytes.
-    pub(super) fn add_bad_block(&mut self, slot: Slot, range: Span, out: &mut Outputs) {
-        if mutation::is(Mutation::BadBlockForgotten) {
-            return;
-        }
-        self.members.set_bad(slot, range);
-        out.events.push(Event::BadBlocksFound {
-            slot,
-            start: range.start,
-            count: range.count(),
-        });
+        !((piece.asked - piece.succeeded) & self.members.unrecorded()).is_empty()
     }
 
     /// A write reached the medium.
@@ -90,12 +60,6 @@ impl Array {
             start: command.address,
             end: command.address + command.count,
         };
-        for span in self.members.clear_bad(command.slot, range) {
-            out.events.push(Event::BadBlocksCleared {
-                slot: command.slot,
-                start: span.start,
-                count: span.end - span.start,
-            });
-        }
+        self.members.bad_range_written(command.slot, range, out);
     }
 }

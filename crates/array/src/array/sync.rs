@@ -2,6 +2,7 @@
 //! engine's decisions.
 
 use super::{Array, Command, Role, Shape};
+use crate::member::MemberVerbs;
 use crate::mutation::{self, Mutation};
 use crate::policy::Read;
 use crate::recovery::{Block, NewBlock, Placement, Plan, Step, SyncKind, SyncSource, is_part};
@@ -96,19 +97,21 @@ impl Array {
             targets = SlotSet::only(slot);
             total = self.map.member_used(slot);
         }
-        let needs = targets.iter().map(|slot| self.members.need(slot).clone());
-        let need = match mutation::is(Mutation::FirstNeedOnly) {
-            true => needs.take(1).next(),
-            false => needs.reduce(|all, need| all.union(&need, total)),
+        let members = targets
+            .iter()
+            .map(|slot| self.members.unfilled(slot).clone());
+        let unfilled = match mutation::is(Mutation::FirstNeedOnly) {
+            true => members.take(1).next(),
+            false => members.reduce(|all, one| all.union(&one, total)),
         };
-        let need = need.unwrap_or_default();
-        let start = need.from.min(total);
+        let unfilled = unfilled.unwrap_or_default();
+        let start = unfilled.from.min(total);
         let plan = Plan {
             kind: SyncKind::Recovery,
             targets,
             start,
             total,
-            ranges: need.ranges,
+            ranges: unfilled.ranges,
         };
         self.recovery.begin(self.now, plan, &self.members);
         out.events.push(Event::SyncStarted(start));
@@ -162,7 +165,7 @@ impl Array {
         match self.recovery.kind() {
             Some(SyncKind::Recovery) => {
                 for slot in self.recovery.targets().iter() {
-                    self.members.recovered_to(slot, position);
+                    self.members.filled_to(slot, position);
                 }
             }
             // What was not reached stays dirty, unless a single copy is left.
@@ -227,7 +230,7 @@ impl Array {
         self.end_block(number, out);
         if self.recovery.kind() == Some(SyncKind::Recovery) {
             for slot in self.recovery.targets().iter() {
-                self.fail_member(slot, out);
+                self.lose_member(slot, out);
             }
         } else {
             self.recovery.retarget(SlotSet::EMPTY);
@@ -240,7 +243,7 @@ impl Array {
         if self.recovery.kind() == Some(SyncKind::Recovery) {
             for slot in self.recovery.targets().iter() {
                 let range = self.range_on(slot, block.part);
-                self.add_bad_block(slot, range, out);
+                self.members.bad_range_found(slot, range, out);
             }
         }
     }
@@ -354,7 +357,7 @@ impl Array {
                         start: command.address,
                         end: command.address + command.count,
                     };
-                    self.add_bad_block(command.slot, range, out);
+                    self.members.bad_range_found(command.slot, range, out);
                 }
             }
         }

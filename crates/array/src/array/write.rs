@@ -44,15 +44,15 @@ impl Array {
     /// Whether a write has to wait for a correction, or a write or flush for a
     /// failure to be recorded.
     pub(super) fn is_gated(&self, range: Span) -> bool {
-        if self.unrecorded.is_empty() && !self.corrections.is_busy() {
+        if self.members.unrecorded().is_empty() && !self.corrections.is_busy() {
             return false;
         }
         if range.count() == Sectors::ZERO {
-            return !self.unrecorded.is_empty();
+            return !self.members.unrecorded().is_empty();
         }
         let slots = self.map.extent(range.start).slots();
-        let waits =
-            !(slots & self.unrecorded).is_empty() && !mutation::is(Mutation::CopyWrittenUnrecorded);
+        let waits = !(slots & self.members.unrecorded()).is_empty()
+            && !mutation::is(Mutation::CopyWrittenUnrecorded);
         waits || self.corrections.hold(range)
     }
 
@@ -164,14 +164,14 @@ impl Array {
     /// Whether a member under recovery would become stale without a write that
     /// begins here.
     fn is_current_at(&self, slot: Slot, start: Sectors) -> bool {
-        let need = self.members.need(slot);
-        let mut current_below = need.from;
+        let unfilled = self.members.unfilled(slot);
+        let mut current_below = unfilled.from;
         if self.recovery.kind() == Some(SyncKind::Recovery)
             && self.recovery.targets().contains(slot)
         {
             current_below = current_below.max(self.recovery.next());
         }
-        need.ranges.is_some() || self.address(slot, start) < current_below
+        unfilled.ranges.is_some() || self.address(slot, start) < current_below
     }
 
     pub(super) fn complete_piece(
@@ -226,7 +226,8 @@ impl Array {
         // What it holds there is not what the others hold.
         let slots = self.map.extent(range.start).slots();
         if (self.members.in_sync() & slots).len() > 1 {
-            self.add_bad_block(command.slot, self.range_on(command.slot, range), out);
+            self.members
+                .bad_range_found(command.slot, self.range_on(command.slot, range), out);
         }
     }
 

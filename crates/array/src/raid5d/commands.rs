@@ -9,6 +9,7 @@
 //! together is merged once more and sorted, reads first (`mq-deadline`).
 
 use super::{BLOCK, Raid5d};
+use crate::member::MemberVerbs;
 use crate::request::{
     BufferId, CommandId, Event, MemberCommand, MemberError, Operation, Outputs, Purpose, RequestId,
     Slot,
@@ -225,15 +226,8 @@ impl Raid5d {
             }
             Ok(()) => {
                 let start = number * BLOCK;
-                let bad = &mut self.extras[slot.index()].bad;
-                if bad.overlaps(Span::new(start, start + BLOCK)) {
-                    bad.remove(Span::new(start, start + BLOCK));
-                    out.events.push(Event::BadBlocksCleared {
-                        slot,
-                        start: Sectors(start),
-                        count: Sectors(BLOCK),
-                    });
-                }
+                let range = Span::new(start, start + BLOCK);
+                self.members.bad_range_written(slot, range, out);
             }
             Err(_) => {}
         }
@@ -247,24 +241,8 @@ impl Raid5d {
         self.cache.release(number);
     }
 
-    /// A member no longer takes part.
-    pub(super) fn lose_member(&mut self, slot: Slot, out: &mut Outputs) {
-        if !self.in_service().contains(slot) {
-            return;
-        }
-        self.members.set_faulty(slot);
-        let extra = &mut self.extras[slot.index()];
-        extra.unfilled.clear();
-        extra.bad.clear();
-        out.events.push(Event::MemberFailed(slot));
-        if self.record_failures {
-            self.unrecorded = self.unrecorded.with(slot);
-        }
-        self.sync_lost_member(slot);
-    }
-
     pub(super) fn flush(&mut self, request: RequestId, out: &mut Outputs) {
-        let slots: SlotSet = self.in_service();
+        let slots: SlotSet = self.members.in_service();
         for slot in slots.iter() {
             self.count(request);
             let how = (Operation::Flush, Purpose::Foreground, false);

@@ -5,7 +5,7 @@ use super::{Active, Raid5d};
 use crate::admission::Admission;
 use crate::config::{AdminError, MemberConfig};
 use crate::engine::{Engine, SyncRequest};
-use crate::member::MemberState;
+use crate::member::{MemberState, MemberVerbs};
 use crate::recovery::SyncStatus;
 use crate::request::{
     CommandId, Finished, MemberError, Operation, Outputs, Request, RequestError, Slot, StepId,
@@ -86,7 +86,7 @@ impl Engine for Raid5d {
     }
 
     fn member_states(&self) -> Vec<MemberState> {
-        self.states()
+        self.members.states().collect()
     }
 
     fn sync_status(&self) -> Option<SyncStatus> {
@@ -127,15 +127,15 @@ impl Engine for Raid5d {
 
     fn fail(&mut self, now: Nanos, slot: Slot, out: &mut Outputs) -> Result<(), AdminError> {
         self.now = now;
-        self.fail_by_hand(slot, out)?;
+        self.fail_member(slot, out)?;
         self.pump_sync(out);
         Ok(())
     }
 
     fn failure_recorded(&mut self, now: Nanos, slot: Slot, out: &mut Outputs) {
         self.now = now;
-        self.unrecorded = self.unrecorded.without(slot);
-        if self.unrecorded.is_empty() {
+        self.members.failure_recorded(slot);
+        if self.members.unrecorded().is_empty() {
             out.finished.append(&mut self.held_finishes);
         }
         self.pump_sync(out);

@@ -115,10 +115,10 @@ impl Raid5d {
     fn lost_blocks(&self, number: u64) -> SlotSet {
         let end = (number + 1) * BLOCK;
         let is_lost = |slot: &Slot| {
-            let extra = &self.extras[slot.index()];
             let current = self.members.in_sync().contains(*slot)
-                || self.members.recovering().contains(*slot) && end <= extra.recovered_below;
-            !current || extra.bad.overlaps(Span::new(number * BLOCK, end))
+                || self.members.recovering().contains(*slot)
+                    && end <= self.members.unfilled(*slot).from.0;
+            !current || self.members.is_bad(*slot, Span::new(number * BLOCK, end))
         };
         let all = SlotSet::first(self.map.members());
         all.iter().filter(is_lost).collect()
@@ -379,7 +379,7 @@ impl Raid5d {
         let durable = stripe.written.iter().any(|part| part.force_unit_access);
         let slots: Vec<_> = (found.reads | found.writes).iter().collect();
         for slot in slots.into_iter().rev() {
-            if !self.in_service().contains(slot) {
+            if !self.members.in_service().contains(slot) {
                 stripe.locked = stripe.locked.without(slot);
                 stripe.wants_handling = true;
                 continue;

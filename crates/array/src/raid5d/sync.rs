@@ -190,11 +190,9 @@ impl Raid5d {
             if !self.wants_recovery() || self.syncs.frozen.is_some() {
                 return;
             }
-            let recovering = self.members.recovering();
-            let unfilled = recovering
-                .iter()
-                .map(|slot| &self.extras[slot.index()].unfilled);
-            let todo = unfilled.flat_map(SpanSet::iter).collect();
+            let recovering = self.members.recovering().iter();
+            let todo = recovering.flat_map(|slot| self.members.unfilled_ranges(slot));
+            let todo = todo.collect();
             self.launch(None, todo, out);
         }
         while let Some(number) = self.next_sync_stripe(out) {
@@ -285,7 +283,7 @@ impl Raid5d {
         sync.checkpoint = position;
         sync.checkpoint_at = self.now;
         for slot in sync.targets.iter() {
-            self.extras[slot.index()].recovered_below = position;
+            self.members.filled_to(slot, Sectors(position));
         }
         if sync.action == Some(SyncAction::Resync) {
             self.parity_fits_below = Some(position);
@@ -298,7 +296,7 @@ impl Raid5d {
             return;
         };
         for slot in sync.targets.iter() {
-            if self.extras[slot.index()].unfilled.is_empty() {
+            if self.members.is_full(slot) {
                 self.members.set_in_sync(slot);
             }
         }
@@ -317,8 +315,8 @@ impl Raid5d {
         if let Some(sync) = &mut self.syncs.running {
             sync.in_work.remove(&number);
             for slot in sync.targets.iter() {
-                let unfilled = &mut self.extras[slot.index()].unfilled;
-                unfilled.remove(Span::new(number * BLOCK, (number + 1) * BLOCK));
+                let range = Span::new(number * BLOCK, (number + 1) * BLOCK);
+                self.members.set_filled(slot, range, true);
             }
         }
     }
@@ -328,15 +326,8 @@ impl Raid5d {
     pub(super) fn sync_stripe_failed(&mut self, number: u64, out: &mut Outputs) {
         let targets = self.syncs.running.as_ref().map(|sync| sync.targets);
         for slot in targets.unwrap_or_default().iter() {
-            let start = number * BLOCK;
-            self.extras[slot.index()]
-                .bad
-                .insert(Span::new(start, start + BLOCK));
-            out.events.push(Event::BadBlocksFound {
-                slot,
-                start: Sectors(start),
-                count: Sectors(BLOCK),
-            });
+            let range = Span::new(number * BLOCK, (number + 1) * BLOCK);
+            self.members.bad_range_found(slot, range, out);
         }
         self.sync_stripe_done(number, out);
     }
@@ -371,9 +362,8 @@ impl Raid5d {
         self.cache.grow_unseen(places, seen, position - from);
         sync.todo.remove(Span::new(from, position));
         for slot in sync.targets.iter() {
-            self.extras[slot.index()]
-                .unfilled
-                .remove(Span::new(from, position));
+            self.members
+                .set_filled(slot, Span::new(from, position), true);
         }
         sync.governor
             .leap(since, self.now, Sectors(position - from));

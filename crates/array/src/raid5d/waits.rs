@@ -25,7 +25,7 @@ impl Raid5d {
         if self.is_stalled {
             lines.push("the array's thread writes metadata".to_owned());
         }
-        if !self.unrecorded.is_empty() {
+        if !self.members.unrecorded().is_empty() {
             lines.push("the array's thread waits until a failure is recorded".to_owned());
         }
         if let Some(status) = self.status_of_sync() {

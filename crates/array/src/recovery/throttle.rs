@@ -252,8 +252,8 @@ fn foreground(members: &Members, slot: Slot) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::{Governor, Verdict};
-    use crate::config::MemberConfig;
-    use crate::member::Members;
+    use crate::config::{Initial, MemberConfig};
+    use crate::member::{MemberRules, Members};
     use crate::recovery::config::Throttle;
     use crate::request::Slot;
     use raidlab_units::{Nanos, Sectors};
@@ -271,7 +271,7 @@ mod tests {
             write_mostly: false,
             bad_blocks: None,
         };
-        Members::new(vec![member; 2])
+        Members::new(vec![Initial::InSync(member); 2], MemberRules::default())
     }
 
     fn foreground(members: &mut Members, sectors: u64) {

@@ -65,7 +65,7 @@ impl StripeArray {
             together,
             start: job.start,
         };
-        let parities = job.parities() & self.in_service();
+        let parities = job.parities() & self.members.in_service();
         if method == Method::Reconstruct {
             for slot in parities.iter() {
                 self.scratch_for(job, slot, out);

@@ -29,7 +29,7 @@ impl StripeArray {
         }
         job.phase = Phase::Writing;
         self.first_written(job);
-        let service = self.in_service();
+        let service = self.members.in_service();
         for item in job.writes.clone() {
             if !service.contains(item.slot) {
                 continue;
@@ -67,14 +67,8 @@ impl StripeArray {
             if whole || mutated(Mutation::RecoveryParitySwapped) {
                 filled = filled.with(slot);
             }
-            let bad = &mut self.extras[slot.index()].bad;
-            if whole && bad.overlaps(job.span()) {
-                bad.remove(job.span());
-                out.events.push(Event::BadBlocksCleared {
-                    slot,
-                    start: Sectors(job.start),
-                    count,
-                });
+            if whole {
+                self.members.bad_range_written(slot, job.span(), out);
             }
             if job.bad.contains(slot) {
                 out.events.push(Event::ReadErrorCorrected {

@@ -5,9 +5,10 @@ use super::config::BLOCK;
 use super::job::{Item, Job, JobId, Kind, Phase};
 use super::pending::Segment;
 use super::{Mutation, StripeArray, mutated};
+use crate::member::MemberVerbs;
 use crate::request::{
-    BufferId, CommandId, Event, MemberCommand, MemberError, Operation, Outputs, Purpose,
-    RequestError, RequestId, ScratchId, Slot, StepResult,
+    BufferId, CommandId, MemberCommand, MemberError, Operation, Outputs, Purpose, RequestError,
+    RequestId, ScratchId, Slot, StepResult,
 };
 use raidlab_geometry::{SlotSet, StripeMap};
 use raidlab_units::{Sectors, Span};
@@ -94,7 +95,10 @@ impl StripeArray {
     /// Sends a command. Log areas are named in the member's own sectors, all
     /// else in sectors of its data area.
     pub(super) fn issue(&mut self, slot: Slot, role: Role, transfer: Transfer, out: &mut Outputs) {
-        debug_assert!(self.in_service().contains(slot), "{slot:?}: {role:?}");
+        debug_assert!(
+            self.members.in_service().contains(slot),
+            "{slot:?}: {role:?}"
+        );
         let index = self.commands.insert(Command {
             slot,
             epoch: self.members.epoch(slot),
@@ -180,7 +184,7 @@ impl StripeArray {
     fn write_failed(&mut self, command: &Command, out: &mut Outputs) -> bool {
         let slot = command.slot;
         let current = command.epoch == self.members.epoch(slot);
-        if !current || !self.in_service().contains(slot) {
+        if !current || !self.members.in_service().contains(slot) {
             return false;
         }
         let others = self.members.in_sync().without(slot).len();
@@ -198,30 +202,8 @@ impl StripeArray {
         if mutated(Mutation::BadBlockForgotten) {
             return;
         }
-        self.extras[slot.index()].bad.insert(Span::new(start, end));
-        out.events.push(Event::BadBlocksFound {
-            slot,
-            start: Sectors(start),
-            count: Sectors(end - start),
-        });
-    }
-
-    /// A member no longer takes part.
-    pub(super) fn lose_member(&mut self, slot: Slot, out: &mut Outputs) {
-        if !self.in_service().contains(slot) {
-            return;
-        }
-        self.members.set_faulty(slot);
-        let extra = &mut self.extras[slot.index()];
-        extra.unfilled.clear();
-        extra.bad.clear();
-        out.events.push(Event::MemberFailed(slot));
-        if self.config.record_failures {
-            self.unrecorded = self.unrecorded.with(slot);
-        }
-        self.define_unwritten();
-        self.sync_lost_member(slot);
-        self.log_lost_member(slot);
+        let range = Span::new(start, end);
+        self.members.bad_range_found(slot, range, out);
     }
 
     /// Lets everything go as far as it can.

@@ -26,7 +26,7 @@ impl StripeArray {
     pub(super) fn flush_members(&mut self, request: Option<RequestId>, out: &mut Outputs) {
         let number = self.next_flush;
         self.next_flush += 1;
-        let mut slots = self.in_service();
+        let mut slots = self.members.in_service();
         if mutated(Mutation::FlushOneMember) {
             slots = slots.iter().take(1).collect();
         }

@@ -202,18 +202,14 @@ impl Log {
 impl StripeArray {
     /// The members whose log has to hold a job's writes.
     fn participants(&self, job: &Job) -> SlotSet {
-        let service = self.in_service();
+        let service = self.members.in_service();
         let slots = job.writes.iter().map(|item| item.slot);
         slots
             .filter(|slot| service.contains(*slot))
-            .filter(|slot| self.is_filled(*slot, job) || !mutated(Mutation::LogUnfilledLeftOut))
+            .filter(|slot| {
+                self.members.is_filled(*slot, job.span()) || !mutated(Mutation::LogUnfilledLeftOut)
+            })
             .collect()
-    }
-
-    /// Whether a member is filled wherever a job writes.
-    fn is_filled(&self, slot: Slot, job: &Job) -> bool {
-        let unfilled = &self.extras[slot.index()].unfilled;
-        !unfilled.overlaps(job.span())
     }
 
     /// Not if it writes to nobody but those that are being filled, as a recovery does: what
@@ -221,7 +217,7 @@ impl StripeArray {
     pub(super) fn must_log(&self, job: &Job) -> bool {
         let mut participants = self.participants(job).iter();
         self.log.is_some()
-            && participants.any(|slot| self.is_filled(slot, job))
+            && participants.any(|slot| self.members.is_filled(slot, job.span()))
             && !mutated(Mutation::LogSkipped)
     }
 
@@ -402,7 +398,8 @@ impl StripeArray {
     /// A flush is over. While a failure is not recorded, what it did does not
     /// count: the member that failed may come back as current.
     pub(super) fn log_flushed(&mut self, flush: &Flush) {
-        let counts = self.unrecorded.is_empty() || mutated(Mutation::LogRetiredUnrecorded);
+        let counts =
+            self.members.unrecorded().is_empty() || mutated(Mutation::LogRetiredUnrecorded);
         if let Some(log) = &mut self.log {
             if flush.request.is_none() {
                 log.flushing = false;

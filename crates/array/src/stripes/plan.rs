@@ -37,10 +37,10 @@ pub(super) enum Method {
 impl StripeArray {
     /// Whether a member can serve this range by itself.
     pub(super) fn serves(&self, slot: Slot, start: u64, end: u64) -> bool {
-        let extra = &self.extras[slot.index()];
+        let range = Span::new(start, end);
         let filled = super::mutated(super::Mutation::StripeReadUnrecovered)
-            || !extra.unfilled.overlaps(Span::new(start, end));
-        self.in_service().contains(slot) && filled && !extra.bad.overlaps(Span::new(start, end))
+            || self.members.is_filled(slot, range);
+        self.members.in_service().contains(slot) && filled && !self.members.is_bad(slot, range)
     }
 
     fn readable(&self, job: &Job) -> SlotSet {
@@ -72,8 +72,7 @@ impl StripeArray {
     /// Whether members that are missing, not the medium, make it unsolvable.
     pub(super) fn lacks_members(&self, job: &Job, needed: SlotSet) -> bool {
         let filled = |slot: &Slot| {
-            let unfilled = &self.extras[slot.index()].unfilled;
-            self.in_service().contains(*slot) && !unfilled.overlaps(job.span())
+            self.members.in_service().contains(*slot) && self.members.is_filled(*slot, job.span())
         };
         let present: SlotSet = (0..)
             .map(Slot)
@@ -86,7 +85,7 @@ impl StripeArray {
 
     /// How a write proceeds, and which blocks it needs.
     pub(super) fn method(&self, job: &Job, blocks: &Blocks) -> (Method, SlotSet) {
-        if (job.parities() & self.in_service()).is_empty() {
+        if (job.parities() & self.members.in_service()).is_empty() {
             return (Method::Direct, SlotSet::EMPTY);
         }
         let slot = |index: &u16| job.row.data_slot(*index);

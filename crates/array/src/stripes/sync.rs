@@ -237,10 +237,10 @@ impl StripeArray {
                 return false;
             }
             let targets = self.members.recovering();
-            let unfilled = targets
+            let todo = targets
                 .iter()
-                .map(|slot| &self.extras[slot.index()].unfilled);
-            let todo = unfilled.flat_map(SpanSet::iter).collect();
+                .flat_map(|slot| self.members.unfilled_ranges(slot));
+            let todo = todo.collect();
             self.launch(Mode::Recovery, targets, todo, out);
         }
         let mut moved = false;
@@ -310,7 +310,7 @@ impl StripeArray {
             return;
         };
         for slot in sync.targets.iter() {
-            if self.extras[slot.index()].unfilled.is_empty() {
+            if self.members.is_full(slot) {
                 self.members.set_in_sync(slot);
             }
         }
@@ -336,10 +336,7 @@ impl StripeArray {
     }
 
     fn step_recovery(&mut self, job: &mut Job, targets: SlotSet, out: &mut Outputs) -> Next {
-        let wants = |slot: &Slot| {
-            let unfilled = &self.extras[slot.index()].unfilled;
-            unfilled.overlaps(job.span())
-        };
+        let wants = |slot: &Slot| !self.members.is_filled(*slot, job.span());
         let needed: SlotSet = targets.iter().filter(wants).collect();
         match self.solve(job, needed) {
             Ok(wanted) if !(wanted - job.known).is_empty() => {
@@ -368,7 +365,7 @@ impl StripeArray {
             Err(_) => {
                 for slot in needed.iter() {
                     self.mark_bad(slot, job.start, job.end, out);
-                    self.extras[slot.index()].unfilled.remove(job.span());
+                    self.members.set_filled(slot, job.span(), true);
                 }
                 Next::Done(Ok(()))
             }
@@ -387,7 +384,7 @@ impl StripeArray {
                 false => filled,
             };
             for slot in filled.iter() {
-                self.extras[slot.index()].unfilled.remove(job.span());
+                self.members.set_filled(slot, job.span(), true);
             }
         }
     }

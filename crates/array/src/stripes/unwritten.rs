@@ -78,8 +78,8 @@ impl StripeArray {
             return;
         }
         let mut defined = self.unwritten.clone();
-        for slot in (lost & self.in_service()).iter() {
-            defined = defined.common(&self.extras[slot.index()].unfilled);
+        for slot in (lost & self.members.in_service()).iter() {
+            defined = defined.common(&self.members.unfilled_ranges(slot).collect());
         }
         // What is in work may know a block of the member that is lost now, as it was
         // and not as parity makes it.

@@ -24,7 +24,7 @@ impl StripeArray {
             ));
         }
         self.count(&counts);
-        let service = self.in_service();
+        let service = self.members.in_service();
         for start in touched {
             let row = self.map.row(self.map.row_of(Sectors(start)));
             // Nothing is read where no parity member is there.
@@ -134,8 +134,7 @@ impl StripeArray {
     fn hits_bad_block(&self, job: &Job, blocks: &super::pending::Blocks) -> bool {
         blocks.iter().any(|(index, segments)| {
             let slot = job.row.data_slot(*index);
-            let bad = &self.extras[slot.index()].bad;
-            bad.overlaps(job.span()) && !covers(segments, job.start, job.end)
+            self.members.is_bad(slot, job.span()) && !covers(segments, job.start, job.end)
         })
     }
 

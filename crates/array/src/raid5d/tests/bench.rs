@@ -94,7 +94,7 @@ impl Bench {
             let slots = [Some(row.data_slot(place.index)), Some(row.p()), row.q()];
             for slot in slots.into_iter().flatten() {
                 let stayed = self.changed.get(&slot).is_none_or(|at| *at < came);
-                let is_there = self.array.in_service().contains(slot);
+                let is_there = self.array.members.in_service().contains(slot);
                 let landed = self.landed.get(&(slot, number));
                 assert!(
                     !stayed || !is_there || landed.is_some_and(|at| *at > came),

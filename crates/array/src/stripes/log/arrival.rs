@@ -83,7 +83,7 @@ impl StripeArray {
     /// Goes on with the members that arrive, while no batch is in flight; true
     /// if there was anything to do.
     pub(super) fn pump_arrivals(&mut self, out: &mut Outputs) -> bool {
-        let service = self.in_service();
+        let service = self.members.in_service();
         let Some(log) = &mut self.log else {
             return false;
         };

@@ -76,10 +76,9 @@ impl StripeArray {
     fn marked_bad(&self, job: &Job) -> SlotSet {
         let writes = self.resyncs() || self.repairs();
         let marked = |slot: &Slot| {
-            let extra = &self.extras[slot.index()];
-            extra.bad.overlaps(job.span()) && !extra.unfilled.overlaps(job.span())
+            self.members.is_bad(*slot, job.span()) && self.members.is_filled(*slot, job.span())
         };
-        let serving = self.in_service();
+        let serving = self.members.in_service();
         serving
             .iter()
             .filter(|slot| writes && marked(slot))

@@ -33,9 +33,8 @@ impl StripeArray {
         match sync.mode {
             Mode::Recovery => {
                 for slot in sync.targets.iter() {
-                    self.extras[slot.index()]
-                        .unfilled
-                        .remove(Span::new(from, position));
+                    self.members
+                        .set_filled(slot, Span::new(from, position), true);
                 }
             }
             Mode::Action(_) => {

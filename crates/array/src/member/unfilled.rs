@@ -1,43 +1,29 @@
-//! What has to be copied: the admission of one member, and the plan of a sync
-//! over several.
+//! What of a member's content is still to be filled in.
 
-use super::SyncKind;
 use crate::admission::Admission;
-use raidlab_geometry::SlotSet;
 use raidlab_units::{Sectors, Span, SpanSet};
 
-/// What recovery owes a member.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Need {
-    /// Below this sector of its data area it is current.
+/// What of a member is not filled: the rest of its content is current.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Unfilled {
+    /// Everything below this sector of the member's data area is filled.
     pub(crate) from: Sectors,
-    /// From there on, only these array sectors are not; `None`: none is.
+    /// From `from` on only these sectors are not filled, counted as in
+    /// [`SyncRequest`](crate::SyncRequest). `None`: nothing there is filled.
     pub(crate) ranges: Option<SpanSet>,
 }
 
-/// A sync to begin.
-#[derive(Debug)]
-pub(crate) struct Plan {
-    pub(crate) kind: SyncKind,
-    pub(crate) targets: SlotSet,
-    /// The first position.
-    pub(crate) start: Sectors,
-    /// The position at which it ends.
-    pub(crate) total: Sectors,
-    /// Only these array sectors.
-    pub(crate) ranges: Option<SpanSet>,
+impl Default for Unfilled {
+    /// Of a member that holds everything, or of none.
+    fn default() -> Self {
+        Self {
+            from: Sectors::ZERO,
+            ranges: Some(SpanSet::default()),
+        }
+    }
 }
 
-/// What is at a position.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Placement {
-    /// The array sector; `None`: nothing.
-    pub(crate) array: Option<Sectors>,
-    /// For how many sectors it goes on so.
-    pub(crate) contiguous: Sectors,
-}
-
-impl From<Admission> for Need {
+impl From<Admission> for Unfilled {
     fn from(admission: Admission) -> Self {
         match admission {
             Admission::From(from) => Self { from, ranges: None },
@@ -49,9 +35,30 @@ impl From<Admission> for Need {
     }
 }
 
-impl Need {
-    /// What has to be copied so that nothing is owed to either, where positions
-    /// are array sectors.
+impl Unfilled {
+    /// What an admission leaves to be filled, in whole blocks of `block` sectors of the
+    /// member's first `size` sectors.
+    pub(super) fn in_blocks(admission: &Admission, size: Sectors, block: u64) -> Self {
+        let from = match admission {
+            Admission::From(from) => *from,
+            Admission::Ranges(_) => Sectors::ZERO,
+        };
+        Self {
+            from,
+            ranges: Some(admission.unfilled(size, block)),
+        }
+    }
+
+    /// Whether a member has all of a range of its data area.
+    pub(super) fn is_filled(&self, range: Span) -> bool {
+        match &self.ranges {
+            Some(ranges) => !ranges.overlaps(range),
+            None => range.end <= self.from,
+        }
+    }
+
+    /// What has to be copied so that both are filled, where positions are array
+    /// sectors.
     pub(crate) fn union(&self, other: &Self, total: Sectors) -> Self {
         if let (None, None) = (&self.ranges, &other.ranges) {
             return Self {
@@ -84,7 +91,7 @@ impl Need {
 
 #[cfg(test)]
 mod tests {
-    use super::Need;
+    use super::Unfilled;
     use crate::admission::Admission;
     use raidlab_units::{Sectors, Span};
 
@@ -94,9 +101,9 @@ mod tests {
     }
 
     #[test]
-    fn the_union_owes_nothing_to_either() {
-        let from = |sector| Need::from(Admission::From(Sectors(sector)));
-        let ranges = |list: &[(u64, u64)]| Need::from(Admission::Ranges(spans(list)));
+    fn the_union_fills_both() {
+        let from = |sector| Unfilled::from(Admission::From(Sectors(sector)));
+        let ranges = |list: &[(u64, u64)]| Unfilled::from(Admission::Ranges(spans(list)));
         let total = Sectors(100);
         assert_eq!(from(30).union(&from(20), total), from(20));
         let both = ranges(&[(5, 10), (40, 50)]).union(&from(45), total);
