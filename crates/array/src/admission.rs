@@ -29,7 +29,8 @@ impl Admission {
 
 /// Whole blocks of `block` sectors that cover ranges of a member's first `size` sectors;
 /// `None`: all of them.
-pub(crate) fn blocks_of(spans: Option<&[Span]>, size: Sectors, block: u64) -> SpanSet {
+#[must_use]
+pub fn blocks_of(spans: Option<&[Span]>, size: Sectors, block: u64) -> SpanSet {
     let everything = [Span::new(0, size.0)];
     let spans = spans.unwrap_or(&everything).iter();
     let aligned = spans.map(|span| {

@@ -50,11 +50,18 @@ mod member;
 mod mix;
 mod persistent;
 mod policy;
-mod raid5d;
 mod recovery;
 mod request;
 mod slab;
 mod stripes;
+
+/// What an engine is made of that lives in another crate.
+pub mod parts {
+    pub use crate::admission::blocks_of;
+    pub use crate::member::{MemberRules, MemberVerbs, Members};
+    pub use crate::recovery::{Governor, Pause};
+    pub use crate::slab::Slab;
+}
 
 pub use admission::Admission;
 pub use array::Array;
@@ -68,14 +75,13 @@ pub use persistent::{
     ArrayState, ArrayStatus, AssembleError, AssembleOptions, AssembledMember, Assembly, Candidate,
     DeviceCounters, DeviceStatus, EngineOptions, LOG_SUPERBLOCK_SECTORS, LeftOut, LogBlock,
     LogFault, LogSays, LogSuperblock, LogWrite, MismatchStatus, NeededLog, NeededReplay,
-    NeededSync, NewDevice, Numbers, ParityEngine, Part, PersistentArray, Replay, Settings, Stale,
+    NeededSync, NewDevice, Numbers, ParityBuilder, Part, PersistentArray, Replay, Settings, Stale,
     StartError, SyncProgress, Update, VerbError, log_area,
 };
 pub use policy::{
     Choice, Io, IoKind, MemberView, Places, Read, ReadPolicy, ReadPolicyError, ReadPolicyKind,
     ZfsFreebsd10, Zol06,
 };
-pub use raid5d::Raid5d;
 pub use raidlab_geometry::{
     Copies, CopyMap, Layout, Level, MAXIMUM_MEMBERS, Shape, ShapeError, SlotSet,
 };

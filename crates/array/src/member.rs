@@ -71,9 +71,9 @@ pub(crate) struct Traffic {
     pub(crate) sync_submitted: u64,
 }
 
-/// All slots.
+/// The member table of an array.
 #[derive(Debug)]
-pub(crate) struct Members {
+pub struct Members {
     members: Vec<Member>,
     views: Vec<MemberView>,
     in_sync: SlotSet,
@@ -87,14 +87,14 @@ pub(crate) struct Members {
 
 /// How an engine keeps its members.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct MemberRules {
+pub struct MemberRules {
     /// A member of this size is filled and has bad blocks in whole blocks of so many
     /// sectors (levels with parity); `None`: in sectors, as they are told.
-    pub(crate) blocks: Option<(Sectors, u64)>,
+    pub blocks: Option<(Sectors, u64)>,
     /// A member under recovery may be read where it was filled before it was added.
-    pub(crate) reads_filled: bool,
+    pub reads_filled: bool,
     /// Somebody records failures, and tells when that is done.
-    pub(crate) record_failures: bool,
+    pub record_failures: bool,
 }
 
 /// Higher than any sector: the whole member is readable.
@@ -102,7 +102,8 @@ const EVERYTHING: Sectors = Sectors(u64::MAX);
 
 impl Members {
     /// Members as they are when the array starts.
-    pub(crate) fn new(initial: Vec<Initial>, rules: MemberRules) -> Self {
+    #[must_use]
+    pub fn new(initial: Vec<Initial>, rules: MemberRules) -> Self {
         let count = initial.len();
         let mut members = Self {
             members: (0..count).map(|_| Member::missing()).collect(),
@@ -129,26 +130,32 @@ impl Members {
         members
     }
 
-    pub(crate) const fn in_sync(&self) -> SlotSet {
+    /// Members with current content everywhere.
+    #[must_use]
+    pub const fn in_sync(&self) -> SlotSet {
         self.in_sync
     }
 
-    pub(crate) const fn recovering(&self) -> SlotSet {
+    /// Members that are being filled, or wait for it.
+    #[must_use]
+    pub const fn recovering(&self) -> SlotSet {
         self.recovering
     }
 
     /// Members that take writes.
-    pub(crate) fn in_service(&self) -> SlotSet {
+    #[must_use]
+    pub fn in_service(&self) -> SlotSet {
         self.in_sync | self.recovering
     }
 
     /// Members whose failure the superblocks of the others do not tell yet.
-    pub(crate) const fn unrecorded(&self) -> SlotSet {
+    #[must_use]
+    pub const fn unrecorded(&self) -> SlotSet {
         self.unrecorded
     }
 
     /// The superblocks of the others tell that this one has failed.
-    pub(crate) fn failure_recorded(&mut self, slot: Slot) {
+    pub fn failure_recorded(&mut self, slot: Slot) {
         self.unrecorded = self.unrecorded.without(slot);
     }
 
@@ -175,7 +182,8 @@ impl Members {
     }
 
     /// Whether it is in sync, and without it fewer than `least` were.
-    pub(crate) fn is_needed(&self, slot: Slot, least: usize) -> bool {
+    #[must_use]
+    pub fn is_needed(&self, slot: Slot, least: usize) -> bool {
         self.in_sync.contains(slot) && self.in_sync.without(slot).len() < least
     }
 
@@ -201,13 +209,18 @@ impl Members {
         self.members[slot.index()].state == State::Faulty
     }
 
+    /// How many members of a slot have failed: what a command was sent in another epoch
+    /// for is gone.
     #[inline]
-    pub(crate) fn epoch(&self, slot: Slot) -> u32 {
+    #[must_use]
+    pub fn epoch(&self, slot: Slot) -> u32 {
         self.members[slot.index()].epoch
     }
 
+    /// Where a member's data area begins.
     #[inline]
-    pub(crate) fn data_offset(&self, slot: Slot) -> Sectors {
+    #[must_use]
+    pub fn data_offset(&self, slot: Slot) -> Sectors {
         self.members[slot.index()].config.data_offset
     }
 
@@ -236,7 +249,9 @@ impl Members {
         self.members[slot.index()].config.bad_blocks.is_some()
     }
 
-    pub(crate) fn is_bad(&self, slot: Slot, range: Span) -> bool {
+    /// Whether a sector of a range of a member's data area has no right bytes.
+    #[must_use]
+    pub fn is_bad(&self, slot: Slot, range: Span) -> bool {
         self.with_bad_blocks.contains(slot) && self.members[slot.index()].bad_blocks.overlaps(range)
     }
 
@@ -247,7 +262,7 @@ impl Members {
     }
 
     /// A range of a member's data area has no right bytes.
-    pub(crate) fn bad_range_found(&mut self, slot: Slot, range: Span, out: &mut Outputs) {
+    pub fn bad_range_found(&mut self, slot: Slot, range: Span, out: &mut Outputs) {
         if mutation::is(Mutation::BadBlockForgotten) {
             return;
         }
@@ -262,7 +277,7 @@ impl Members {
 
     /// A write of the whole range has reached the medium: what was bad of it has right
     /// bytes again.
-    pub(crate) fn bad_range_written(&mut self, slot: Slot, range: Span, out: &mut Outputs) {
+    pub fn bad_range_written(&mut self, slot: Slot, range: Span, out: &mut Outputs) {
         if !self.is_bad(slot, range) {
             return;
         }
@@ -297,19 +312,26 @@ impl Members {
         self.unfilled(slot).is_filled(range)
     }
 
+    /// How far everything is known to be filled, in a member under recovery.
+    #[must_use]
+    pub fn filled_below(&self, slot: Slot) -> Sectors {
+        self.unfilled(slot).from
+    }
+
     /// Whether a member has all.
-    pub(crate) fn is_full(&self, slot: Slot) -> bool {
+    #[must_use]
+    pub fn is_full(&self, slot: Slot) -> bool {
         self.unfilled_ranges(slot).next().is_none()
     }
 
     /// The ranges of a member that are not filled, where those are told by ranges.
-    pub(crate) fn unfilled_ranges(&self, slot: Slot) -> impl Iterator<Item = Span> {
+    pub fn unfilled_ranges(&self, slot: Slot) -> impl Iterator<Item = Span> {
         self.unfilled(slot).ranges.iter().flat_map(SpanSet::iter)
     }
 
     /// A range of a member was filled, or turns out to be not; of members that are
     /// filled by ranges.
-    pub(crate) fn set_filled(&mut self, slot: Slot, range: Span, filled: bool) {
+    pub fn set_filled(&mut self, slot: Slot, range: Span, filled: bool) {
         if !self.recovering.contains(slot) {
             return;
         }
@@ -324,7 +346,7 @@ impl Members {
     }
 
     /// Everything below a position is filled.
-    pub(crate) fn filled_to(&mut self, slot: Slot, position: Sectors) {
+    pub fn filled_to(&mut self, slot: Slot, position: Sectors) {
         let unfilled = &mut self.members[slot.index()].unfilled;
         unfilled.from = unfilled.from.max(position);
     }
@@ -353,21 +375,24 @@ impl Members {
         }
     }
 
-    pub(crate) fn states(&self) -> impl Iterator<Item = MemberState> {
+    /// What each slot holds, slot 0 first.
+    pub fn states(&self) -> impl Iterator<Item = MemberState> {
         (0..)
             .map(Slot)
             .take(self.members.len())
             .map(|slot| self.state(slot))
     }
 
+    /// A command was sent to a member; `sync_sectors` of it are for a sync.
     #[inline]
-    pub(crate) fn issued(&mut self, slot: Slot, sync_sectors: u64) {
+    pub fn issued(&mut self, slot: Slot, sync_sectors: u64) {
         self.views[slot.index()].pending += 1;
         self.members[slot.index()].traffic.sync_submitted += sync_sectors;
     }
 
+    /// A command of so many sectors has ended.
     #[inline]
-    pub(crate) fn completed(&mut self, slot: Slot, sectors: u64) {
+    pub fn completed(&mut self, slot: Slot, sectors: u64) {
         self.views[slot.index()].pending -= 1;
         self.members[slot.index()].traffic.completed += sectors;
     }
@@ -388,7 +413,8 @@ impl Members {
         *readable = sector.max(*readable);
     }
 
-    pub(crate) fn set_in_sync(&mut self, slot: Slot) {
+    /// A member holds everything.
+    pub fn set_in_sync(&mut self, slot: Slot) {
         let member = &mut self.members[slot.index()];
         member.state = State::InSync;
         member.unfilled = Unfilled::default();
@@ -441,7 +467,7 @@ impl Members {
     }
 
     /// Another device has taken a member's place, with all that it knows and owes.
-    pub(crate) fn set_replaced(&mut self, slot: Slot, config: MemberConfig) {
+    pub fn set_replaced(&mut self, slot: Slot, config: MemberConfig) {
         if !self.exists(slot) {
             return;
         }

@@ -52,7 +52,7 @@ pub use assembly::{
     AssembleOptions, AssembledMember, Assembly, Candidate, LeftOut, LogWrite, NeededLog,
     NeededReplay, NeededSync, Part, Replay, Stale, Update,
 };
-pub use build::{EngineOptions, ParityEngine};
+pub use build::{EngineOptions, ParityBuilder};
 pub use device::DeviceCounters;
 pub use error::{AssembleError, LogFault, StartError, VerbError};
 pub use log_superblock::{

@@ -19,15 +19,23 @@ struct Entry<T> {
     value: T,
 }
 
-/// The table.
+/// A table of things in flight.
 #[derive(Debug)]
-pub(crate) struct Slab<T> {
+pub struct Slab<T> {
     entries: Vec<Entry<T>>,
     free: u32,
 }
 
+impl<T: Copy> Default for Slab<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl<T: Copy> Slab<T> {
-    pub(crate) const fn new() -> Self {
+    /// An empty table.
+    #[must_use]
+    pub const fn new() -> Self {
         Self {
             entries: Vec::new(),
             free: NONE,
@@ -36,7 +44,7 @@ impl<T: Copy> Slab<T> {
 
     /// Puts a value in; gives its index.
     #[inline]
-    pub(crate) fn insert(&mut self, value: T) -> u32 {
+    pub fn insert(&mut self, value: T) -> u32 {
         let index = self.free;
         if let Some(entry) = self.entries.get_mut(index as usize) {
             self.free = entry.next_free;
@@ -56,14 +64,15 @@ impl<T: Copy> Slab<T> {
 
     /// The key of a live entry, for use outside.
     #[inline]
-    pub(crate) fn key(&self, index: u32) -> u64 {
+    #[must_use]
+    pub fn key(&self, index: u32) -> u64 {
         let generation = self.entries[index as usize].generation & GENERATION;
         u64::from(generation) << 32 | u64::from(index)
     }
 
     /// Takes the entry of a key out; `None` for a key that is not live.
     #[inline]
-    pub(crate) fn take_key(&mut self, key: u64) -> Option<T> {
+    pub fn take_key(&mut self, key: u64) -> Option<T> {
         #[expect(
             clippy::cast_possible_truncation,
             reason = "a key is two 32-bit halves"

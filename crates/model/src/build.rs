@@ -6,7 +6,7 @@ use crate::presets::{self, LoadPresetError};
 use crate::wiring::{self, WiringError};
 use raidlab_array::{
     Array, ArrayConfig, CheckpointRule, ConfigError, EngineOptions, MdThreads, MemberConfig,
-    ParityEngine, ReadPolicyError, ReadRecovered, RecoveringWrites, RecoveryConfig, SyncSource,
+    ReadPolicyError, ReadRecovered, RecoveringWrites, RecoveryConfig, SyncSource,
     Throttle, WriteBarrier,
 };
 use raidlab_disk::{DiskParameters, Feature, Preset, PresetError, UnknownOrder};
@@ -14,6 +14,7 @@ use raidlab_lab::{
     self as lab, CapacityError, Condition, EventKind, Experiment, Files, PlannedStep, SubjectKind,
     Wait,
 };
+use raidlab_md::Raid5d;
 use raidlab_random::Stream;
 use raidlab_sim::{ArraySubject, Host, Machine, MachineConfig, Subject};
 use raidlab_systems::ArraySpec;
@@ -340,7 +341,7 @@ impl Plan {
                 ..recovery
             },
             maximum_request: self.host.maximum_request.to_sectors(),
-            parity: ParityEngine::Md,
+            parity: Raid5d::build,
             ..EngineOptions::new(policy.parse().map_err(BuildError::ReadPolicy)?)
         };
         Ok(Box::new(md.start(options)?))

@@ -9,7 +9,7 @@ use raidlab_units::Sectors;
 
 /// An engine's side of the verbs. Each verb changes the member table, tells so, and has
 /// the engine do what follows from it for what is in work.
-pub(crate) trait MemberVerbs {
+pub trait MemberVerbs {
     /// The member table.
     fn members(&self) -> &Members;
 

@@ -1,30 +1,24 @@
 //! From an assembly to the engine and the tables of a running array.
 
-use super::assembly::{AssembledMember, Assembly, Part};
+use super::assembly::{AssembledMember, Assembly, NeededSync, Part};
 use super::device::Device;
 use super::{Settings, StartError};
 use crate::array::Array;
 use crate::config::{ArrayConfig, Initial};
 use crate::engine::Engine;
 use crate::policy::ReadPolicyKind;
-use crate::raid5d::Raid5d;
 use crate::recovery::RecoveryConfig;
 use crate::request::Slot;
-use crate::stripes::{LogConfig, StripeArray, StripeConfig, WritePolicy};
+use crate::stripes::{LogConfig, StripeArray, StripeConfig, StripeConfigError, WritePolicy};
 use raidlab_geometry::{Layout, Level, ParityLayout, StripeMap};
 use raidlab_metadata::{Role, Superblock};
 use raidlab_units::{Sectors, Span};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Which engine levels with parity have.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum ParityEngine {
-    /// raidlab's own, [`StripeArray`].
-    #[default]
-    Own,
-    /// md's way of going about it, [`Raid5d`]: only where there are no bytes.
-    Md,
-}
+/// Makes the engine of an array with parity, out of how it is set up and of what has to be
+/// resynced.
+pub type ParityBuilder =
+    fn(StripeConfig, Option<&NeededSync>) -> Result<Box<dyn Engine>, StripeConfigError>;
 
 /// How the engine works; what the superblocks say is not among it.
 #[derive(Debug, Clone)]
@@ -41,8 +35,9 @@ pub struct EngineOptions {
     pub stripes: usize,
     /// Levels with parity: the longest window.
     pub window: Sectors,
-    /// Levels with parity: who does it.
-    pub parity: ParityEngine,
+    /// Levels with parity: which engine they have, [`StripeArray`] unless said. One that
+    /// has no bytes is for models only.
+    pub parity: ParityBuilder,
 }
 
 /// Whether the level can lose a member.
@@ -229,9 +224,37 @@ impl EngineOptions {
             write_policy: stripes.write_policy,
             stripes: stripes.stripes,
             window: stripes.window,
-            parity: ParityEngine::default(),
+            parity: own_parity,
         }
     }
+}
+
+/// raidlab's own engine of levels with parity.
+fn own_parity(
+    config: StripeConfig,
+    resync: Option<&NeededSync>,
+) -> Result<Box<dyn Engine>, StripeConfigError> {
+    let mut members = config.members.iter();
+    let is_whole = members.all(|member| matches!(member, Initial::InSync(_)));
+    let end = config.member_size;
+    let mut engine = StripeArray::new(config)?;
+    if let Some(resync) = resync {
+        // Exactly what the resync will cover: nothing else would ever make the rest
+        // trusted again.
+        let rest = [Span {
+            start: resync.from,
+            end,
+        }];
+        let ranges = resync.ranges.as_deref().unwrap_or(&rest);
+        match resync.is_first {
+            true => engine.declare_unwritten(ranges),
+            false if is_whole => engine.declare_unsynced(Some(ranges)),
+            // A degraded array got here by force, or with the log's leave: what is
+            // missing is computed from parity as it stands.
+            false => {}
+        }
+    }
+    Ok(Box::new(engine))
 }
 
 impl Assembly {
@@ -242,43 +265,11 @@ impl Assembly {
         settings: &Settings,
     ) -> Result<Box<dyn Engine>, StartError> {
         if let Some(config) = self.stripe_config(options, settings) {
-            if options.parity == ParityEngine::Md {
-                return self.build_raid5d(config);
-            }
-            let mut engine = StripeArray::new(config).map_err(StartError::Stripes)?;
-            let slots = self.slots();
-            let is_whole = slots
-                .iter()
-                .all(|member| member.is_some_and(|member| matches!(member.part, Part::InSync(_))));
-            if let Some(resync) = &self.resync {
-                // Exactly what the resync will cover: nothing else would ever
-                // make the rest trusted again.
-                let rest = [Span {
-                    start: resync.from,
-                    end: self.array.used_size,
-                }];
-                let ranges = resync.ranges.as_deref().unwrap_or(&rest);
-                match resync.is_first {
-                    true => engine.declare_unwritten(ranges),
-                    false if is_whole => engine.declare_unsynced(Some(ranges)),
-                    // A degraded array got here by force, or with the log's leave:
-                    // what is missing is computed from parity as it stands.
-                    false => {}
-                }
-            }
-            return Ok(Box::new(engine));
+            return (options.parity)(config, self.resync.as_ref()).map_err(StartError::Stripes);
         }
         let mut engine = Array::new(self.copies_config(options)).map_err(StartError::Copies)?;
         if self.resync.is_some() {
             engine.declare_dirty();
-        }
-        Ok(Box::new(engine))
-    }
-
-    fn build_raid5d(&self, config: StripeConfig) -> Result<Box<dyn Engine>, StartError> {
-        let mut engine = Raid5d::new(config).map_err(StartError::Stripes)?;
-        if let Some(resync) = &self.resync {
-            engine.declare_unsynced(resync.from);
         }
         Ok(Box::new(engine))
     }

@@ -149,7 +149,7 @@ impl Throttle {
     /// The same way of making room with other speeds, in KiB/s; who has none gets
     /// md's since Linux 4.2.
     #[must_use]
-    pub(crate) fn with_speeds(
+    pub fn with_speeds(
         self,
         minimum_kib_per_second: u64,
         maximum_kib_per_second: u64,
@@ -286,7 +286,8 @@ impl RecoveryConfig {
 
     /// Until when a sleep of one tick lasts that begins now: the timer rounds up
     /// once for the tick that is under way and once for its own wheel.
-    pub(crate) const fn after_a_tick(&self, now: Nanos) -> Nanos {
+    #[must_use]
+    pub const fn after_a_tick(&self, now: Nanos) -> Nanos {
         Nanos((now.0 / self.tick.0 + 2) * self.tick.0)
     }
 
@@ -377,14 +378,18 @@ pub(super) struct Leap {
 
 impl CheckpointRule {
     /// The rule for a sync that fills members, or for another one.
-    pub(crate) const fn of(mut self, fills: bool) -> Self {
+    #[must_use]
+    pub const fn of(mut self, fills: bool) -> Self {
         if fills {
             self.interval = self.interval_of_recovery;
         }
         self
     }
 
-    pub(crate) fn is_due(
+    /// Whether a checkpoint is to be taken: everything below `next` of `total` is done, the
+    /// last one was at `completed`, at the time `checkpointed_at`.
+    #[must_use]
+    pub fn is_due(
         &self,
         next: Sectors,
         completed: Sectors,

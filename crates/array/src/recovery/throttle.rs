@@ -38,7 +38,7 @@ struct Mark {
 
 /// Why no block starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Pause {
+pub enum Pause {
     /// One may.
     None,
     /// md's short sleeps; on waking the throttle is asked again if it was due.
@@ -59,7 +59,7 @@ enum Verdict {
 
 /// The throttle of one sync.
 #[derive(Debug)]
-pub(crate) struct Governor {
+pub struct Governor {
     rule: Throttle,
     marks: [Mark; MARKS],
     newest: usize,
@@ -76,7 +76,9 @@ pub(crate) struct Governor {
 }
 
 impl Governor {
-    pub(crate) fn new(rule: Throttle, now: Nanos, members: &Members) -> Self {
+    /// The throttle of a sync that begins now, with the rule that it follows.
+    #[must_use]
+    pub fn new(rule: Throttle, now: Nanos, members: &Members) -> Self {
         let mark = Mark {
             time: now,
             finished: 0,
@@ -102,7 +104,7 @@ impl Governor {
     }
 
     /// A block was issued; true if a check is due before the next one.
-    pub(crate) fn issued(&mut self, count: Sectors) -> bool {
+    pub fn issued(&mut self, count: Sectors) -> bool {
         self.issued += count.0;
         let window = match self.rule {
             Throttle::None => return false,
@@ -140,7 +142,7 @@ impl Governor {
 
     /// Asks the throttle if that is `due`, which says afterwards whether it is
     /// still; `in_flight` is the sectors of blocks not finished.
-    pub(crate) fn pause(
+    pub fn pause(
         &mut self,
         due: &mut bool,
         now: Nanos,
@@ -222,7 +224,7 @@ impl Governor {
 
     /// The sync ran evenly from `since` to `now` and moved `moved` sectors,
     /// none of them in flight: the marks are where that would have left them.
-    pub(crate) fn leap(&mut self, since: Nanos, now: Nanos, moved: Sectors) {
+    pub fn leap(&mut self, since: Nanos, now: Nanos, moved: Sectors) {
         self.issued += moved.0;
         self.checked = self.issued;
         self.due = now;

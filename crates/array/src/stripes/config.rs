@@ -40,7 +40,8 @@ impl Default for WritePolicy {
 impl WritePolicy {
     /// Whether to modify, when that would read `modify` blocks and
     /// reconstructing would read `reconstruct`.
-    pub(crate) fn modifies(self, level: Level, modify: usize, reconstruct: usize) -> bool {
+    #[must_use]
+    pub fn modifies(self, level: Level, modify: usize, reconstruct: usize) -> bool {
         match self {
             Self::Md3_16 => level != Level::Raid6 && modify < reconstruct,
             Self::Md4_1(RmwLevel::Disabled) => false,
@@ -163,8 +164,11 @@ impl StripeConfig {
         }
     }
 
-    /// Checks all; gives the map and the longest window.
-    pub(crate) fn check(&self) -> Result<(StripeMap, u64), StripeConfigError> {
+    /// Checks all; gives the map and the longest window, in sectors.
+    ///
+    /// # Errors
+    /// When there can be no such array, or a member is too small to be part of it.
+    pub fn check(&self) -> Result<(StripeMap, u64), StripeConfigError> {
         let count = self.members.len();
         let map = StripeMap::new(self.level, self.layout, count, self.chunk, self.member_size)
             .map_err(StripeConfigError::Map)?;

@@ -2,8 +2,7 @@
 //! member overlap, and in the end nothing is held.
 
 use super::bench::{Bench, config};
-use crate::engine::{Engine, SyncAction, SyncRequest};
-use crate::request::{MemberError, Operation};
+use raidlab_array::{Engine, MemberError, Operation, SyncAction, SyncRequest};
 use proptest::prelude::*;
 use raidlab_geometry::Level;
 

@@ -2,15 +2,8 @@
 
 use super::walk::Walk;
 use super::{Active, Raid5d};
-use crate::admission::Admission;
-use crate::config::{AdminError, MemberConfig};
-use crate::engine::{Engine, SyncRequest};
-use crate::member::{MemberState, MemberVerbs};
-use crate::recovery::SyncStatus;
-use crate::request::{
-    CommandId, Finished, MemberError, Operation, Outputs, Request, RequestError, Slot, StepId,
-    StepResult,
-};
+use raidlab_array::{AdminError, Admission, CommandId, Engine, Finished, MemberConfig, MemberError, MemberState, Operation, Outputs, Request, RequestError, Slot, StepId, StepResult, SyncRequest, SyncStatus};
+use raidlab_array::parts::MemberVerbs;
 use raidlab_units::{Nanos, Sectors};
 
 impl Engine for Raid5d {

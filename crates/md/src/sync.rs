@@ -8,11 +8,9 @@
 //! filled. Of a member that is filled reads are served up to the last checkpoint.
 
 use super::{BLOCK, Raid5d};
-use crate::admission::blocks_of;
-use crate::config::AdminError;
-use crate::engine::{SyncAction, SyncRequest};
-use crate::recovery::{Governor, Pause, SyncKind, SyncStatus};
-use crate::request::{Event, Outputs, Slot};
+use raidlab_array::parts::blocks_of;
+use raidlab_array::{AdminError, Event, Outputs, Slot, SyncAction, SyncKind, SyncRequest, SyncStatus};
+use raidlab_array::parts::{Governor, Pause};
 use raidlab_geometry::SlotSet;
 use raidlab_units::{Nanos, Sectors, Span, SpanSet};
 use std::collections::BTreeSet;

@@ -1,10 +1,9 @@
 //! md's rules, one by one, as figures of commands.
 
 use super::bench::{Bench, config};
-use crate::engine::Engine;
-use crate::raid5d::commands::Plugged;
-use crate::request::Operation::{Read, Write};
-use crate::request::{Purpose, Slot};
+use raidlab_array::{Engine, Purpose, Slot};
+use crate::commands::Plugged;
+use raidlab_array::Operation::{Read, Write};
 use raidlab_geometry::Level;
 
 /// Stripes of 8 sectors, chunks of 4 of them; row 0 of four members: data on 0, 1 and
@@ -171,9 +170,9 @@ fn a_new_member_is_filled_and_serves() {
 fn a_block_that_was_refused_is_written_again() {
     let mut bench = raid5(64);
     bench.submit(Read, 0, 8);
-    bench.land(0, Err(crate::MemberError::Medium));
+    bench.land(0, Err(raidlab_array::MemberError::Medium));
     bench.take_sent();
-    bench.land(0, Err(crate::MemberError::Medium));
+    bench.land(0, Err(raidlab_array::MemberError::Medium));
     let others = bench.take_sent();
     assert_eq!(others.len(), 3, "{others:?}");
     bench.run();

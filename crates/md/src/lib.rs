@@ -1,7 +1,7 @@
 //! RAID 4, 5 and 6 as Linux 6.12 does them (drivers/md/raid5.c), for arrays without
 //! bytes: what the real md sends to which disk, and when.
 //!
-//! raidlab's own arrays are [`StripeArray`](crate::StripeArray). This engine is for
+//! raidlab's own arrays are [`StripeArray`](raidlab_array::StripeArray). This engine is for
 //! predicting md, whose figures come as much from how it goes about its work as from
 //! what it has to do:
 //!
@@ -34,12 +34,9 @@ mod tests;
 mod waits;
 mod walk;
 
-use crate::engine::Engine;
-use crate::member::{MemberRules, Members};
-use crate::recovery::RecoveryConfig;
-use crate::request::{Finished, Operation, Outputs, Purpose, Request, RequestError, RequestId};
-use crate::slab::Slab;
-use crate::stripes::{RmwLevel, StripeConfig, StripeConfigError, WritePolicy};
+use raidlab_array::{Engine, Finished, NeededSync, Operation, Outputs, Purpose, RecoveryConfig, Request, RequestError, RequestId, RmwLevel, StripeConfig, StripeConfigError, WritePolicy};
+use raidlab_array::parts::{MemberRules, Members};
+use raidlab_array::parts::Slab;
 use cache::Cache;
 use commands::{Command, Plugged, Role};
 use raidlab_geometry::StripeMap;
@@ -92,11 +89,15 @@ pub struct Raid5d {
 
 impl Raid5d {
     /// An array whose members hold what the configuration says. Of it, the limit of
-    /// windows, the write log and the rule for prereads are not looked at.
+    /// windows, the write log and the rule for prereads are not looked at. Where it has
+    /// to be resynced, parity may not fit, and writes there rebuild it.
     ///
     /// # Errors
     /// When there is no such array or a member cannot be part of it.
-    pub fn new(config: StripeConfig) -> Result<Self, StripeConfigError> {
+    pub fn new(
+        config: StripeConfig,
+        resync: Option<&NeededSync>,
+    ) -> Result<Self, StripeConfigError> {
         let (map, _) = config.check()?;
         let rules = MemberRules {
             blocks: Some((map.member_size(), BLOCK)),
@@ -110,7 +111,7 @@ impl Raid5d {
             longest_command: longest.to_sectors().0.max(BLOCK),
             now: Nanos::ZERO,
             members: Members::new(config.members, rules),
-            parity_fits_below: None,
+            parity_fits_below: resync.map(|resync| resync.from.0),
             requests: BTreeMap::new(),
             held_finishes: Vec::new(),
             commands: Slab::new(),
@@ -125,10 +126,15 @@ impl Raid5d {
         })
     }
 
-    /// Declares that parity may not fit from this sector of the members' data areas
-    /// on: writes there rebuild it.
-    pub(crate) const fn declare_unsynced(&mut self, from: Sectors) {
-        self.parity_fits_below = Some(from.0);
+    /// The same for [`EngineOptions::parity`](raidlab_array::EngineOptions::parity).
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub fn build(
+        config: StripeConfig,
+        resync: Option<&NeededSync>,
+    ) -> Result<Box<dyn Engine>, StripeConfigError> {
+        Ok(Box::new(Self::new(config, resync)?))
     }
 
     /// More members lost than the level can bear.

@@ -2,7 +2,7 @@
 //! become of it.
 
 use super::BLOCK;
-use crate::request::{RequestId, Slot};
+use raidlab_array::{RequestId, Slot};
 use raidlab_geometry::SlotSet;
 
 /// Sectors of one member's block that a request writes.

@@ -9,11 +9,8 @@
 //! together is merged once more and sorted, reads first (`mq-deadline`).
 
 use super::{BLOCK, Raid5d};
-use crate::member::MemberVerbs;
-use crate::request::{
-    BufferId, CommandId, Event, MemberCommand, MemberError, Operation, Outputs, Purpose, RequestId,
-    Slot,
-};
+use raidlab_array::parts::MemberVerbs;
+use raidlab_array::{BufferId, CommandId, Event, MemberCommand, MemberError, Operation, Outputs, Purpose, RequestId, Slot};
 use raidlab_geometry::SlotSet;
 use raidlab_units::{Sectors, Span};
 

@@ -1,15 +1,8 @@
 //! An array without bytes, whose commands land when a test says so. It watches that no
 //! write is called done before each member that should have it has it.
 
-use crate::admission::Admission;
-use crate::config::{Initial, MemberConfig};
-use crate::engine::Engine;
-use crate::raid5d::{BLOCK, Raid5d};
-use crate::request::{
-    CommandId, Event, Finished, MemberCommand, MemberError, Operation, Outputs, Request, RequestId,
-    Slot,
-};
-use crate::stripes::StripeConfig;
+use raidlab_array::{Admission, CommandId, Engine, Event, Finished, Initial, MemberCommand, MemberConfig, MemberError, Operation, Outputs, Request, RequestId, Slot, StripeConfig};
+use crate::{BLOCK, Raid5d};
 use raidlab_geometry::{Level, ParityLayout, StripeMap};
 use raidlab_units::{Nanos, Sectors};
 use std::collections::{BTreeMap, BTreeSet};
@@ -69,7 +62,7 @@ impl Bench {
         Self {
             map,
             member_size: config.member_size.0,
-            array: Raid5d::new(config).expect("a sound array"),
+            array: Raid5d::new(config, None).expect("a sound array"),
             now: Nanos::ZERO,
             out: Outputs::default(),
             flights: Vec::new(),

@@ -8,7 +8,7 @@
 
 use super::BLOCK;
 use super::stripe::Part;
-use crate::request::{Operation, Request, RequestId, Slot};
+use raidlab_array::{Operation, Request, RequestId, Slot};
 use raidlab_geometry::StripeMap;
 use raidlab_units::Sectors;
 use std::collections::{BTreeMap, VecDeque};
@@ -121,7 +121,7 @@ fn lowest_place(map: &StripeMap, first: u64, count: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::{BLOCK, Walk};
-    use crate::request::{Operation, Request, RequestId};
+    use raidlab_array::{Operation, Request, RequestId};
     use raidlab_geometry::{Level, ParityLayout, StripeMap};
     use raidlab_units::Sectors;
 

@@ -1,8 +1,8 @@
 //! What the verbs on members ask of md's RAID 4, 5 and 6.
 
 use super::Raid5d;
-use crate::member::{MemberVerbs, Members};
-use crate::request::{Outputs, Slot};
+use raidlab_array::parts::{MemberVerbs, Members};
+use raidlab_array::{Outputs, Slot};
 use raidlab_units::Sectors;
 
 impl MemberVerbs for Raid5d {

@@ -13,7 +13,7 @@
 use super::commands::Plugged;
 use super::stripe::{Check, Drained, Part, Stripe, Sync};
 use super::{BLOCK, Raid5d};
-use crate::request::{Operation, Outputs, Purpose, RequestError, Slot};
+use raidlab_array::{Operation, Outputs, Purpose, RequestError, Slot};
 use raidlab_geometry::{Level, Row, SlotSet};
 use raidlab_units::Span;
 
@@ -117,7 +117,7 @@ impl Raid5d {
         let is_lost = |slot: &Slot| {
             let current = self.members.in_sync().contains(*slot)
                 || self.members.recovering().contains(*slot)
-                    && end <= self.members.unfilled(*slot).from.0;
+                    && end <= self.members.filled_below(*slot).0;
             !current || self.members.is_bad(*slot, Span::new(number * BLOCK, end))
         };
         let all = SlotSet::first(self.map.members());
