@@ -17,7 +17,7 @@ mod unfilled;
 mod verbs;
 
 pub(crate) use unfilled::Unfilled;
-pub(crate) use verbs::MemberVerbs;
+pub use verbs::MemberVerbs;
 
 use crate::admission::{Admission, blocks_of};
 use crate::config::{AdminError, Initial, MemberConfig};

@@ -53,7 +53,7 @@ use barrier::{Courtesy, Front};
 use raidlab_geometry::SlotSet;
 use raidlab_units::{Nanos, Sectors, Span};
 use sync::Sync;
-pub(crate) use throttle::{Governor, Pause};
+pub use throttle::{Governor, Pause};
 
 /// What to do next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

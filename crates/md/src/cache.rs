@@ -13,7 +13,7 @@
 //! a shortage of memory, which does so too, is not modelled.
 
 use super::stripe::Stripe;
-use raidlab_array::{Mixed};
+use raidlab_array::Mixed;
 use std::collections::{HashMap, VecDeque};
 
 /// `NR_STRIPE_HASH_LOCKS`.

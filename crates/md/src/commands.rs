@@ -10,7 +10,10 @@
 
 use super::{BLOCK, Raid5d};
 use raidlab_array::parts::MemberVerbs;
-use raidlab_array::{BufferId, CommandId, Event, MemberCommand, MemberError, Operation, Outputs, Purpose, RequestId, Slot};
+use raidlab_array::{
+    BufferId, CommandId, Event, MemberCommand, MemberError, Operation, Outputs, Purpose, RequestId,
+    Slot,
+};
 use raidlab_geometry::SlotSet;
 use raidlab_units::{Sectors, Span};
 

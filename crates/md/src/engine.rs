@@ -2,8 +2,11 @@
 
 use super::walk::Walk;
 use super::{Active, Raid5d};
-use raidlab_array::{AdminError, Admission, CommandId, Engine, Finished, MemberConfig, MemberError, MemberState, Operation, Outputs, Request, RequestError, Slot, StepId, StepResult, SyncRequest, SyncStatus};
 use raidlab_array::parts::MemberVerbs;
+use raidlab_array::{
+    AdminError, Admission, CommandId, Engine, Finished, MemberConfig, MemberError, MemberState,
+    Operation, Outputs, Request, RequestError, Slot, StepId, StepResult, SyncRequest, SyncStatus,
+};
 use raidlab_units::{Nanos, Sectors};
 
 impl Engine for Raid5d {

@@ -34,11 +34,14 @@ mod tests;
 mod waits;
 mod walk;
 
-use raidlab_array::{Engine, Finished, NeededSync, Operation, Outputs, Purpose, RecoveryConfig, Request, RequestError, RequestId, RmwLevel, StripeConfig, StripeConfigError, WritePolicy};
-use raidlab_array::parts::{MemberRules, Members};
-use raidlab_array::parts::Slab;
 use cache::Cache;
 use commands::{Command, Plugged, Role};
+use raidlab_array::parts::Slab;
+use raidlab_array::parts::{MemberRules, Members};
+use raidlab_array::{
+    Engine, Finished, NeededSync, Operation, Outputs, Purpose, RecoveryConfig, Request,
+    RequestError, RequestId, RmwLevel, StripeConfig, StripeConfigError, WritePolicy,
+};
 use raidlab_geometry::StripeMap;
 use raidlab_units::{Nanos, Sectors, Span};
 use std::collections::{BTreeMap, VecDeque};

@@ -9,8 +9,10 @@
 
 use super::{BLOCK, Raid5d};
 use raidlab_array::parts::blocks_of;
-use raidlab_array::{AdminError, Event, Outputs, Slot, SyncAction, SyncKind, SyncRequest, SyncStatus};
 use raidlab_array::parts::{Governor, Pause};
+use raidlab_array::{
+    AdminError, Event, Outputs, Slot, SyncAction, SyncKind, SyncRequest, SyncStatus,
+};
 use raidlab_geometry::SlotSet;
 use raidlab_units::{Nanos, Sectors, Span, SpanSet};
 use std::collections::BTreeSet;

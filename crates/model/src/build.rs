@@ -6,8 +6,8 @@ use crate::presets::{self, LoadPresetError};
 use crate::wiring::{self, WiringError};
 use raidlab_array::{
     Array, ArrayConfig, CheckpointRule, ConfigError, EngineOptions, MdThreads, MemberConfig,
-    ReadPolicyError, ReadRecovered, RecoveringWrites, RecoveryConfig, SyncSource,
-    Throttle, WriteBarrier,
+    ReadPolicyError, ReadRecovered, RecoveringWrites, RecoveryConfig, SyncSource, Throttle,
+    WriteBarrier,
 };
 use raidlab_disk::{DiskParameters, Feature, Preset, PresetError, UnknownOrder};
 use raidlab_lab::{

@@ -149,11 +149,7 @@ impl Throttle {
     /// The same way of making room with other speeds, in KiB/s; who has none gets
     /// md's since Linux 4.2.
     #[must_use]
-    pub fn with_speeds(
-        self,
-        minimum_kib_per_second: u64,
-        maximum_kib_per_second: u64,
-    ) -> Self {
+    pub fn with_speeds(self, minimum_kib_per_second: u64, maximum_kib_per_second: u64) -> Self {
         match self {
             Self::Rate { .. } => Self::Rate {
                 maximum_kib_per_second: maximum_kib_per_second.max(1),

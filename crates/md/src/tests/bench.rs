@@ -1,8 +1,11 @@
 //! An array without bytes, whose commands land when a test says so. It watches that no
 //! write is called done before each member that should have it has it.
 
-use raidlab_array::{Admission, CommandId, Engine, Event, Finished, Initial, MemberCommand, MemberConfig, MemberError, Operation, Outputs, Request, RequestId, Slot, StripeConfig};
 use crate::{BLOCK, Raid5d};
+use raidlab_array::{
+    Admission, CommandId, Engine, Event, Finished, Initial, MemberCommand, MemberConfig,
+    MemberError, Operation, Outputs, Request, RequestId, Slot, StripeConfig,
+};
 use raidlab_geometry::{Level, ParityLayout, StripeMap};
 use raidlab_units::{Nanos, Sectors};
 use std::collections::{BTreeMap, BTreeSet};

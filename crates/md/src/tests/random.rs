@@ -2,8 +2,8 @@
 //! member overlap, and in the end nothing is held.
 
 use super::bench::{Bench, config};
-use raidlab_array::{Engine, MemberError, Operation, SyncAction, SyncRequest};
 use proptest::prelude::*;
+use raidlab_array::{Engine, MemberError, Operation, SyncAction, SyncRequest};
 use raidlab_geometry::Level;
 
 #[derive(Debug, Clone)]

@@ -1,10 +1,11 @@
 //! md's rules, one by one, as figures of commands.
 
 use super::bench::{Bench, config};
-use raidlab_array::{Engine, Purpose, Slot};
 use crate::commands::Plugged;
 use raidlab_array::Operation::{Read, Write};
+use raidlab_array::{Admission, Engine, Initial, Purpose, Slot};
 use raidlab_geometry::Level;
+use raidlab_units::Sectors;
 
 /// Stripes of 8 sectors, chunks of 4 of them; row 0 of four members: data on 0, 1 and
 /// 2, parity on 3.
@@ -178,4 +179,26 @@ fn a_block_that_was_refused_is_written_again() {
     bench.run();
     assert!(bench.open.is_empty());
     assert_eq!(bench.take_sent(), [(0, Read, 0, 8), (0, Write, 0, 8)]);
+}
+
+/// Two members are filled together, one of them from the middle on.
+#[test]
+fn a_checkpoint_takes_nothing_back() {
+    let mut config = config(Level::Raid6, 5, 100, 64);
+    for (slot, filled) in [(1, 1600), (2, 0)] {
+        let Initial::InSync(member) = config.members[slot].clone() else {
+            panic!("all are in sync");
+        };
+        config.members[slot] = Initial::Recovering(member, Admission::From(Sectors(filled)));
+    }
+    let mut bench = Bench::new(config);
+    bench.settle();
+    bench.array.freeze_sync();
+    bench.run();
+    let done = bench.array.sync_status().map(|status| status.position);
+    assert!(done < Some(Sectors(800)), "{done:?}");
+    let leapt = Sectors(800);
+    bench.array.leap_sync(bench.now, leapt, &mut bench.out);
+    let filled = [1, 2].map(|slot| bench.array.members.filled_below(Slot(slot)));
+    assert_eq!(filled, [Sectors(1600), leapt]);
 }
