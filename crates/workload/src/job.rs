@@ -138,9 +138,12 @@ pub struct JobSpec {
     pub report_group: u32,
     /// What ends with it under `exitall`.
     pub exit_what: ExitWhat,
-    /// Seed of the offsets and directions (fio `randseed`). None: the stream
-    /// that the driver passes.
+    /// Seed of the offsets, directions and sizes (fio `randseed`), which are then fio's
+    /// own. None: the stream that the driver passes.
     pub random_seed: Option<u64>,
+    /// fio's number of the job's first process in its run, from 1: processes with one
+    /// seed draw by their numbers.
+    pub first_process: u32,
     /// Visit each block of the region once before any block again: fio's
     /// random map, on unless `norandommap` is given.
     pub random_map: bool,
@@ -207,6 +210,7 @@ impl Default for JobSpec {
             report_group: 0,
             exit_what: ExitWhat::Group,
             random_seed: None,
+            first_process: 1,
             random_map: true,
             fsync_every: 0,
             fdatasync_every: 0,
@@ -382,7 +386,10 @@ pub struct JobGroup {
 #[must_use]
 pub fn group_jobs(jobs: Vec<JobSpec>, stop_together: bool) -> Vec<JobGroup> {
     let mut groups: Vec<JobGroup> = Vec::new();
-    for job in jobs {
+    let mut process = 1_u32;
+    for mut job in jobs {
+        job.first_process = process;
+        process = process.saturating_add(job.num_jobs);
         if job.stonewall || groups.is_empty() {
             groups.push(JobGroup {
                 jobs: Vec::new(),

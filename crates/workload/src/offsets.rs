@@ -132,6 +132,11 @@ impl Offsets {
         Self { blocks, kind }
     }
 
+    /// Blocks that can be drawn.
+    pub(crate) const fn blocks(&self) -> u64 {
+        self.blocks
+    }
+
     /// The next block; `None` where a sequence has left the region, or a
     /// preconditioning pass is through.
     pub(crate) fn next(&mut self, random: &mut Stream) -> Option<u64> {

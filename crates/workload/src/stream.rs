@@ -38,8 +38,10 @@
 //! after each backlog: in the order of writing, or without a random map by
 //! offset, each block once (`log_io_piece` of fio's iolog.c).
 
+mod draws;
 mod finer;
 
+use self::draws::Draws;
 use self::finer::Finer;
 use crate::job::{JobError, JobSpec, Pattern};
 use crate::offsets::Offsets;
@@ -125,6 +127,8 @@ pub struct RequestStream {
     by_passes: bool,
     order: Order,
     random: Stream,
+    /// fio's own draws, where the job has a seed.
+    draws: Option<Box<Draws>>,
     fsync_every: u32,
     fdatasync_every: u32,
     /// Writes since the last multiple of `fsync_every`, `fdatasync_every`.
@@ -194,9 +198,10 @@ impl JobSpec {
         let even = self.distribution == Distribution::Even;
         let aligned = self.alignment.is_none() && self.sizes.is_none();
         let map = self.random_map && even && aligned && self.runs == Runs::default();
+        let draws = self.fio_draws(clone, region_blocks, map);
         let order = if !self.pattern.is_random() {
             Order::Sequential { next: [0; 3] }
-        } else if map && region_blocks <= MAPPED_BLOCKS {
+        } else if draws.is_none() && map && region_blocks <= MAPPED_BLOCKS {
             let order = Permutation::new(region_blocks, &mut random);
             Order::Mapped { order, next: 0 }
         } else {
@@ -236,11 +241,28 @@ impl JobSpec {
                 && !self.time_based,
             order,
             random,
+            draws,
             fsync_every: self.fsync_every,
             fdatasync_every: self.fdatasync_every,
             unflushed: [0; 2],
             finer,
         })
+    }
+
+    /// fio's own draws, where it is known how it draws.
+    fn fio_draws(&self, clone: u32, region_blocks: u64, map: bool) -> Option<Box<Draws>> {
+        let is_known = (self.pattern.is_random() || self.pattern.is_mixed())
+            && self.distribution == Distribution::Even
+            && self.alignment.is_none()
+            && self.runs == Runs::default()
+            && self.zones.is_none()
+            && self.ranges == 1
+            && self.verify.is_none()
+            && !self.pattern.trims()
+            && region_blocks <= u64::from(u32::MAX);
+        let seed = self.random_seed.filter(|_| is_known)?;
+        let process = self.first_process.saturating_add(clone);
+        Some(Box::new(Draws::new(seed, process, map)))
     }
 
     /// Blocks that can be drawn in a direction, and their bytes: as fio's
@@ -329,7 +351,10 @@ impl RequestStream {
                 *next += 1;
                 block
             }
-            Order::Drawn(_) => self.random.below(self.region_blocks),
+            Order::Drawn(_) => match &mut self.draws {
+                Some(draws) => draws.block(self.region_blocks),
+                None => self.random.below(self.region_blocks),
+            },
         };
         self.pass_left -= 1;
         self.units_left -= 1;
@@ -433,6 +458,9 @@ impl RequestStream {
             finer.before = [None; 3];
             finer.zone = [0; 2];
         }
+        if let Some(draws) = &mut self.draws {
+            draws.start_pass();
+        }
         match &mut self.order {
             Order::Sequential { next } => *next = [0; 3],
             Order::Mapped { order, next } => {
@@ -454,6 +482,11 @@ impl RequestStream {
 
     #[inline]
     fn direction(&mut self) -> Direction {
+        if let Some(draws) = &mut self.draws
+            && self.pattern.is_mixed()
+        {
+            return draws.direction(self.read_mix_percent);
+        }
         let read = if self.pattern.is_mixed() {
             self.random.percent(self.read_mix_percent)
         } else {

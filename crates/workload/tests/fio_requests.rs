@@ -332,3 +332,37 @@ fn a_random_pass_is_read_back_as_it_was_written_or_by_offset() {
         }
     }
 }
+
+/// Options that draw, and that fio draws by its `randseed` alone.
+const DRAWN: [&str; 14] = [
+    "--rw=randread --bs=4k --norandommap --io_size=16m",
+    "--rw=randwrite --bs=64k --norandommap --io_size=64m",
+    "--rw=randread --bs=4k --size=25% --offset=30%",
+    "--rw=randwrite --bs=4k",
+    "--rw=randwrite --bs=4k --size=1m --loops=3",
+    "--rw=randread --bs=12k --size=1m",
+    "--rw=randrw --bs=8k --rwmixread=30 --norandommap --io_size=64m",
+    "--rw=randrw --bs=4k --rwmixread=67",
+    "--rw=randrw --bs=4k --rwmixread=1 --norandommap --io_size=4m",
+    "--rw=rw --bs=64k --rwmixread=90 --size=8m",
+    "--rw=randread --bssplit=4k/60:16k/30:64k/10 --norandommap --io_size=16m",
+    "--rw=randrw --rwmixread=67 --bssplit=4k/60:16k/30:64k/10 --norandommap --io_size=16m",
+    "--rw=randread --bsrange=4k-64k --norandommap --io_size=16m",
+    "--rw=randwrite --bs=4k --fsync=3 --norandommap --io_size=4m",
+];
+
+#[test]
+fn a_seed_gives_the_requests_that_fio_draws() {
+    if !is_installed() {
+        return;
+    }
+    for (index, options) in DRAWN.iter().enumerate() {
+        let seed = [1, 301, 123_456_789_012_u64][index % 3];
+        let options = format!("{options} --randrepeat=0 --randseed={seed}");
+        let fio = of_fio(&format!("drawn-{index}"), &options);
+        let model = of_model(&options);
+        let differs = fio.iter().zip(&model).position(|(a, b)| a != b);
+        assert_eq!(differs, None, "{options}");
+        assert_eq!(fio.len(), model.len(), "{options}");
+    }
+}

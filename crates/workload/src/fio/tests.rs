@@ -105,8 +105,12 @@ fn streams_run_together() {
         size: Some(Bytes(2 * GIB)),
         ..JobSpec::default()
     };
+    let mut jobs = [8, 12, 3030].map(stream).to_vec();
+    for (process, job) in (1..).zip(&mut jobs) {
+        job.first_process = process;
+    }
     let group = JobGroup {
-        jobs: [8, 12, 3030].map(stream).to_vec(),
+        jobs,
         stop_together: false,
     };
     assert_eq!(read(STREAMS).groups, [group]);
@@ -122,7 +126,7 @@ fn stonewalled_jobs_run_one_after_the_other() {
         stonewall: true,
         ..JobSpec::default()
     };
-    let expected = [
+    let mut expected = [
         JobSpec {
             name: String::from("seq-read"),
             ..base.clone()
@@ -152,6 +156,9 @@ fn stonewalled_jobs_run_one_after_the_other() {
             ..base
         },
     ];
+    for (process, job) in (1..).zip(&mut expected) {
+        job.first_process = process;
+    }
     let groups = read(SWEEP).groups;
     let jobs: Vec<&JobSpec> = groups.iter().flat_map(|group| &group.jobs).collect();
     assert_eq!(groups.len(), 4);

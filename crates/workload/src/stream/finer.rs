@@ -300,12 +300,20 @@ impl RequestStream {
                 block * self.unit
             }
             (None, Order::Drawn(offsets)) => {
-                offsets[index].next(&mut self.random)? * finer.align[index]
+                let block = match &mut self.draws {
+                    Some(draws) => draws.block(offsets[index].blocks()),
+                    None => offsets[index].next(&mut self.random)?,
+                };
+                block * finer.align[index]
             }
         };
         let fits = |length: u64| offset + length <= region;
         if !fits(least) {
             return None;
+        }
+        if let Some(draws) = &mut self.draws {
+            let (sizes, unaligned) = (&finer.sizes[index], finer.unaligned);
+            return Some((offset, draws.size(index, sizes, unaligned, fits)));
         }
         let length = (0..MOST_DRAWS)
             .map(|_| draw_size(&finer.sizes[index], finer.unaligned, &mut self.random))

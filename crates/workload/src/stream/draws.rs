@@ -1,0 +1,202 @@
+//! fio's own draws, for a job with a `randseed`: the same directions, offsets and sizes
+//! in the same order as fio has them on a real disk.
+//!
+//! From init.c, io_u.c, lib/rand.c and lib/rand.h of fio 3.33, with `randrepeat=0`, which
+//! raidlab says wherever it hands a `randseed` to fio. fio keeps a generator for each kind
+//! of choice, `taus88` of L'Ecuyer (1996, "Maximally Equidistributed Combined Tausworthe
+//! Generators"), seeded by a chain of multiplications from `randseed` and the number of
+//! the process (`setup_random_seeds`, `__init_rand32`).
+//!
+//! - An *offset* is a block, as a fraction of all (`__get_next_rand_offset`). With a random
+//!   map a block that was taken before is replaced by the next free one, after the last
+//!   block from the first on (`axmap_next_free`).
+//! - A *direction* is drawn by its share in percent (`get_rand_ddir`). After a change it
+//!   stays until it has as many requests as the share of the other would ask for
+//!   (`set_rwmix_bytes`).
+//! - A *size* is drawn by the shares of `bssplit`, or from `bsrange`, until it fits
+//!   (`get_next_buflen`).
+//!
+//! Regions of more than 2^32 blocks, where fio turns to another generator, are not drawn so.
+
+use super::Direction;
+use crate::shape::Sizes;
+use raidlab_units::{Sectors, Span, SpanSet};
+
+/// What each seed is multiplied with to give the next.
+const SEED_FACTOR: u64 = 0x9e37_0001;
+/// Multiplications before the first seed.
+const SEED_ROUNDS: u32 = 4;
+/// Places of seeds in fio's list: sizes of reads, writes and discards, mix, offsets.
+const SIZE_SEEDS: [u32; 3] = [0, 1, 2];
+const MIX_SEED: u32 = 4;
+const OFFSET_SEED: u32 = 6;
+/// What the first word of a generator is made of: fio's `(2^31) + (2^17) + (2^7)`, where C
+/// reads `^` as an exclusive or.
+const SEED_BASE: u32 = (2 ^ 31) + (2 ^ 17) + (2 ^ 7);
+/// Values of a draw.
+const DRAWS: f64 = 4_294_967_296.0;
+/// How often a size is drawn that does not fit before the smallest is taken.
+const MOST_DRAWS: u32 = 100;
+
+/// A generator of fio's: `taus88`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Tausworthe([u32; 3]);
+
+impl Tausworthe {
+    fn new(seed: u32) -> Self {
+        let word = |before: u32, least: u32| {
+            let word = before.wrapping_mul(69069) ^ seed;
+            if word < least { word + least } else { word }
+        };
+        let first = word(SEED_BASE, 1);
+        let second = word(first, 7);
+        let mut generator = Self([first, second, word(second, 15)]);
+        for _ in 0..6 {
+            generator.next();
+        }
+        generator
+    }
+
+    const fn next(&mut self) -> u32 {
+        let Self([first, second, third]) = *self;
+        let first = ((first & !1) << 12) ^ (((first << 13) ^ first) >> 19);
+        let second = ((second & !7) << 4) ^ (((second << 2) ^ second) >> 25);
+        let third = ((third & !15) << 17) ^ (((third << 3) ^ third) >> 11);
+        *self = Self([first, second, third]);
+        first ^ second ^ third
+    }
+
+    /// A whole number below `bound`, by the fraction that fio takes.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_precision_loss,
+        reason = "fio's arithmetic, of which every bit counts"
+    )]
+    fn below(&mut self, bound: u64) -> u64 {
+        (bound as f64 * (f64::from(self.next()) / DRAWS)) as u64
+    }
+}
+
+/// What fio would draw for one process of a job.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Draws {
+    offsets: Tausworthe,
+    mix: Tausworthe,
+    sizes: [Tausworthe; 3],
+    /// Blocks of this pass, where each is taken once.
+    taken: Option<SpanSet>,
+    /// Reads and writes so far.
+    issued: [u64; 2],
+    /// What the present direction has to reach before another is drawn.
+    until: u64,
+    /// The direction is to write.
+    writes: bool,
+}
+
+impl Draws {
+    /// For `randseed` `seed` and fio's number of the process, from 1.
+    pub(super) fn new(seed: u64, process: u32, has_map: bool) -> Self {
+        let generator = |place: u32| {
+            let rounds = 0..SEED_ROUNDS + place;
+            let seed = rounds.fold(seed, |seed, _| seed.wrapping_mul(SEED_FACTOR));
+            let seed = seed.wrapping_mul(process.into()).wrapping_add(place.into());
+            #[expect(clippy::cast_possible_truncation, reason = "as fio does")]
+            Tausworthe::new(seed as u32)
+        };
+        Self {
+            offsets: generator(OFFSET_SEED),
+            mix: generator(MIX_SEED),
+            sizes: SIZE_SEEDS.map(generator),
+            taken: has_map.then(SpanSet::default),
+            issued: [0; 2],
+            until: 0,
+            writes: false,
+        }
+    }
+
+    /// A pass is through: all blocks are free again. fio notices by a draw for which it
+    /// finds no free block.
+    pub(super) fn start_pass(&mut self) {
+        if let Some(taken) = &mut self.taken {
+            self.offsets.next();
+            taken.clear();
+        }
+    }
+
+    /// A block of `0..blocks`.
+    pub(super) fn block(&mut self, blocks: u64) -> u64 {
+        let block = self.offsets.below(blocks);
+        let Some(taken) = &mut self.taken else {
+            return block;
+        };
+        let free = [block, 0].into_iter().find_map(|from| {
+            let (is_taken, end) = taken.at(Sectors(from));
+            let free = if is_taken { end.0 } else { from };
+            (free < blocks).then_some(free)
+        });
+        let block = free.unwrap_or(block);
+        taken.insert(Span::new(block, block + 1));
+        block
+    }
+
+    /// The direction of the next request of a job of which `read_percent` are reads.
+    pub(super) fn direction(&mut self, read_percent: u32) -> Direction {
+        if self.issued[usize::from(self.writes)] >= self.until {
+            let writes = 1 + self.mix.below(100) > read_percent.into();
+            if writes != self.writes {
+                let share = if writes {
+                    100 - read_percent
+                } else {
+                    read_percent
+                };
+                self.until = self.issued[usize::from(self.writes)] * u64::from(share) / 100;
+            }
+            self.writes = writes;
+        }
+        self.issued[usize::from(self.writes)] += 1;
+        match self.writes {
+            true => Direction::Write,
+            false => Direction::Read,
+        }
+    }
+
+    /// The bytes of a request of direction `index` for which `fits` holds.
+    pub(super) fn size(
+        &mut self,
+        index: usize,
+        sizes: &Sizes,
+        unaligned: bool,
+        fits: impl Fn(u64) -> bool,
+    ) -> u64 {
+        let least = sizes.least().0.max(1);
+        let align = |size: u64| if unaligned { size } else { size - size % least };
+        // The rarest first (`bs_cmp` of options.c).
+        let mut shares = match sizes {
+            Sizes::Split(sizes) => sizes.clone(),
+            Sizes::One(_) | Sizes::Range { .. } => Vec::new(),
+        };
+        shares.retain(|(_, percent)| *percent > 0);
+        shares.sort_by_key(|(_, percent)| *percent);
+        let generator = &mut self.sizes[index];
+        let mut draw = || match sizes {
+            Sizes::One(size) => size.0,
+            Sizes::Range { least, most } => align(least.0 + generator.below(most.0)).min(most.0),
+            Sizes::Split(_) => {
+                let drawn = generator.next();
+                let mut share = 0;
+                let mut sizes = shares.iter().map(|&(size, percent)| {
+                    share += percent;
+                    (size.0, drawn / share <= u32::MAX / 100)
+                });
+                let found = sizes.find(|&(size, is_it)| is_it && fits(size));
+                let last = shares.last().map_or(least, |(size, _)| size.0);
+                align(found.map_or(last, |(size, _)| size))
+            }
+        };
+        (0..MOST_DRAWS)
+            .map(|_| draw())
+            .find(|&size| fits(size))
+            .unwrap_or(least)
+    }
+}
