@@ -30,6 +30,8 @@ pub struct Host {
     pub turnaround: Nanos,
     /// From the end of a job to the first request of the next.
     pub start_up: Nanos,
+    /// Before a job, members are to have written nothing for so long, unless a sync runs.
+    pub quiet: Nanos,
     /// Commands that the host lets into one drive at a time.
     pub tags: u32,
     /// Which of the requests that wait for one of these is next, in the model's words.
@@ -59,6 +61,8 @@ struct RawHost {
     turnaround: Time,
     #[serde(default = "start_up")]
     start_up: Time,
+    #[serde(default = "no_time")]
+    quiet: Time,
     tags: Spanned<u32>,
     #[serde(default = "sweep")]
     scheduler: String,
@@ -72,6 +76,11 @@ struct RawHost {
 /// In the logs of the 2015 comparison a job that ran 60.1 s ends 61 s after the one before.
 const fn start_up() -> Time {
     Time(Nanos::SECOND)
+}
+
+/// Nobody waits for quiet members.
+const fn no_time() -> Time {
+    Time(Nanos::ZERO)
 }
 
 /// The scheduler of a host that does not name it.
@@ -110,6 +119,7 @@ pub(crate) fn read_hosts(document: &Document) -> Result<Vec<Host>, FileError> {
             title: host.title,
             turnaround: host.turnaround.0,
             start_up: host.start_up.0,
+            quiet: host.quiet.0,
             tags: host.tags.into_inner(),
             scheduler: host.scheduler,
             maximum_request: host.maximum_request.0,

@@ -18,6 +18,9 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 
+/// Quiet members are waited for so long at most, as on the host bench.
+const QUIET_LIMIT: Nanos = Nanos::from_secs(30);
+
 /// Modelled disks in virtual time.
 #[derive(Debug, Clone, Default)]
 pub struct ModelBench {
@@ -221,7 +224,11 @@ fn do_step(
                     job.reduced_clock = false;
                 }
             }
+            // An array that has just been made is known to need no sync only after that.
             machine.wait(plan.start_up(), &mut watch)?;
+            if !machine.is_syncing() {
+                machine.wait_until_quiet(plan.quiet(), QUIET_LIMIT, &mut watch)?;
+            }
             let started = machine.now();
             let result = machine.run_watched(&group, &mut watch)?;
             observer.cell(CellResult {

@@ -247,6 +247,11 @@ impl Plan {
         self.host.start_up
     }
 
+    /// How long members are to be quiet before a job.
+    pub(crate) fn quiet(&self) -> Nanos {
+        self.host.quiet
+    }
+
     /// The modelled host's main memory.
     pub(crate) const fn memory(&self) -> Bytes {
         self.host.memory

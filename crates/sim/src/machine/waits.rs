@@ -6,6 +6,10 @@ use raidlab_units::Nanos;
 
 /// How often a wait looks whether it is over.
 const GLANCE: Nanos = Nanos::from_millis(100);
+/// How often the host bench looks whether members are quiet.
+const LOOK_AT_MEMBERS: Nanos = Nanos::SECOND;
+/// Members that have written nothing for so long are idle, as on the host bench.
+const IDLE: Nanos = Nanos::from_secs(3);
 
 impl Machine {
     /// Lets `duration` pass with no job running.
@@ -26,8 +30,8 @@ impl Machine {
         self.wait_until(at_most, |machine| !machine.subject.is_syncing(), watch)
     }
 
-    /// Lets time pass, with no job running, until nothing is in flight and no
-    /// disk has anything left to write.
+    /// Lets time pass, with no job running, until nothing is in flight, no
+    /// disk has anything left to write, and none was written to for three seconds.
     ///
     /// # Errors
     /// As [`Self::wait_for_sync`].
@@ -39,7 +43,46 @@ impl Machine {
         let is_idle = |machine: &Self| {
             machine.subject.is_idle() && machine.drives.iter().all(Drive::is_quiet)
         };
-        self.wait_until(at_most, is_idle, watch)
+        let end = self.now + at_most;
+        self.wait_until(at_most, is_idle, watch)?;
+        self.wait_until_quiet(IDLE, end.saturating_sub(self.now), watch)?;
+        self.wait_until(end.saturating_sub(self.now), is_idle, watch)
+    }
+
+    /// Lets time pass, with no job running, until for `quiet` no member was written
+    /// to, at most `at_most`: looks once a second, as the host bench does before a job.
+    ///
+    /// # Errors
+    /// As [`Self::wait`].
+    pub fn wait_until_quiet(
+        &mut self,
+        quiet: Nanos,
+        at_most: Nanos,
+        watch: &mut Watch<'_>,
+    ) -> Result<(), SimError> {
+        let end = self.now + at_most;
+        let mut since = self.now;
+        let mut written = self.written();
+        while self.now < since + quiet && self.now < end {
+            self.wait(LOOK_AT_MEMBERS.min(end.saturating_sub(self.now)), watch)?;
+            let now = self.written();
+            if now != written {
+                (written, since) = (now, self.now);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a sync runs, or is about to.
+    #[must_use]
+    pub fn is_syncing(&self) -> bool {
+        self.subject.is_syncing()
+    }
+
+    /// Writes to all members so far.
+    fn written(&self) -> u64 {
+        let drives = self.drives.iter();
+        drives.map(|drive| drive.statistics.write_ios).sum()
     }
 
     fn wait_until(
