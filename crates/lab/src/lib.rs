@@ -15,6 +15,7 @@ mod bench;
 pub mod built_in;
 pub mod catalogue;
 pub mod claims;
+pub mod cut;
 mod document;
 mod experiment;
 pub mod files;

@@ -83,7 +83,8 @@ pub struct RunOptions<'a> {
 /// What an interrupted run has finished.
 #[derive(Debug, Clone, Default)]
 pub struct Before {
-    /// Experiments that have come to their end, by position.
+    /// Experiments that are not to be run, by position: they have come to their end, or
+    /// are another shard's.
     pub ended: BTreeSet<usize>,
     /// Cells of the others; none where the bench repeats exactly.
     pub finished: BTreeSet<Cell>,

@@ -51,6 +51,8 @@ pub enum Command {
     Run(Box<crate::run::Arguments>),
     /// Go on with a run that was interrupted or killed.
     Resume(crate::resume::Arguments),
+    /// Put shards of a run, made on many machines, together.
+    Merge(crate::merge::Arguments),
     /// Remove what a killed run has left on a machine.
     Cleanup(crate::cleanup::Arguments),
     /// Build the kernel for `run --on kernel`, list and remove such kernels.
@@ -121,7 +123,7 @@ mod tests {
             .chain(all.get_subcommands_mut().map(|command| command.clone()))
             .filter_map(|command| command.get_after_help().map(ToString::to_string))
             .collect();
-        assert_eq!(helps.len(), 28, "each command has examples");
+        assert_eq!(helps.len(), 29, "each command has examples");
         let mut examples = 0;
         for line in helps.iter().flat_map(|help| help.lines()) {
             let Some(place) = line.find("raidlab ") else {

@@ -18,7 +18,7 @@ pub struct ExitCode {
 }
 
 /// All of them, in the order of `raidlab --help` and of `docs/reference/exit-codes.md`.
-pub const EXIT_CODES: [ExitCode; 6] = [
+pub const EXIT_CODES: [ExitCode; 7] = [
     ExitCode {
         kind: Kind::ReaderGone,
         code: 0,
@@ -50,6 +50,13 @@ pub const EXIT_CODES: [ExitCode; 6] = [
         says: "the store, the report or other output cannot be written",
         example: "A full disk; a folder that is not there.",
     },
+    // As sysexits.h has it for what is to be tried again later.
+    ExitCode {
+        kind: Kind::StartAgain,
+        code: 75,
+        says: "a shard was stopped before its end: start it again, it goes on",
+        example: "SIGTERM or SIGUSR1 to `raidlab run --shard`; `--stop-after 55m`.",
+    },
     // As a shell's for a process that SIGINT ended.
     ExitCode {
         kind: Kind::Interrupted,
@@ -60,7 +67,7 @@ pub const EXIT_CODES: [ExitCode; 6] = [
 ];
 
 /// The program's exit code.
-fn exit_code(kind: Kind) -> u8 {
+pub fn exit_code(kind: Kind) -> u8 {
     let found = EXIT_CODES.iter().find(|one| one.kind == kind);
     found.map_or(1, |one| one.code)
 }

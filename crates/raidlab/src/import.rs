@@ -11,7 +11,7 @@ use raidlab_import::{
 };
 use raidlab_report::RunData;
 use raidlab_runs::notes::{STORE, remark};
-use raidlab_runs::{begin_as, typed};
+use raidlab_runs::typed;
 use raidlab_store::text::{visible_bytes, visible_path};
 use raidlab_store::{Run, Store, StoreError};
 use std::borrow::Cow;
@@ -244,7 +244,7 @@ fn keep(store: &mut Store, imported: &Imported) -> Result<String, StoreError> {
             .iter()
             .map(|note| remark("Import", note.clone())),
     );
-    let id = begin_as(store, &mut run, None, &notes)?;
+    let id = store.begin_run_as(&mut run, None, &notes)?;
     store.add_records(id, &imported.records)?;
     for cell in &imported.cells {
         store.add_cell(id, cell)?;

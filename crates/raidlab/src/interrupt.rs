@@ -1,13 +1,19 @@
-//! Ctrl-C and SIGTERM: the first asks the run to stop, within a job too,
-//! the second ends the program at once. The store is consistent either way,
+//! Ctrl-C, SIGTERM, SIGUSR1 and a closed terminal: the first asks the run to stop, within
+//! a job too, the second ends the program at once. The store is consistent either way,
 //! because each row is one transaction.
 
-use crate::failure::Failure;
+use crate::failure::{Failure, Kind, exit_code};
 use crate::output;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
+use signal_hook::iterator::Signals;
 use std::process;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
 
 static STOP: AtomicBool = AtomicBool::new(false);
+/// Whether what is stopped goes on when the same command is given again.
+static GOES_ON: AtomicBool = AtomicBool::new(false);
 
 /// Listens from here on; the flag says whether to stop.
 ///
@@ -18,12 +24,37 @@ pub fn listen() -> Result<&'static AtomicBool, Failure> {
     if LISTENING.swap(true, Ordering::Relaxed) {
         return Ok(&STOP);
     }
-    ctrlc::set_handler(|| {
-        if STOP.swap(true, Ordering::Relaxed) {
-            process::exit(130);
+    let mut signals = Signals::new([SIGHUP, SIGINT, SIGTERM, SIGUSR1]).map_err(Failure::run)?;
+    thread::spawn(move || {
+        for _ in signals.forever() {
+            if STOP.swap(true, Ordering::Relaxed) {
+                let kind = match GOES_ON.load(Ordering::Relaxed) {
+                    true => Kind::StartAgain,
+                    false => Kind::Interrupted,
+                };
+                process::exit(exit_code(kind).into());
+            }
+            output::say("stopping; once more to stop at once");
         }
-        output::say("stopping; once more to stop at once");
-    })
-    .map_err(Failure::run)?;
+    });
     Ok(&STOP)
+}
+
+/// As [`listen()`], for what goes on when the same command is given again, and stops by
+/// itself after this time.
+///
+/// # Errors
+/// As [`listen()`].
+pub fn listen_until(stop_after: Option<Duration>) -> Result<&'static AtomicBool, Failure> {
+    GOES_ON.store(true, Ordering::Relaxed);
+    let stop = listen()?;
+    if let Some(time) = stop_after {
+        thread::spawn(move || {
+            thread::sleep(time);
+            if !stop.swap(true, Ordering::Relaxed) {
+                output::say("stopping: the time of --stop-after is over");
+            }
+        });
+    }
+    Ok(stop)
 }

@@ -20,6 +20,7 @@ mod import;
 mod interrupt;
 mod kernel;
 mod manual;
+mod merge;
 mod output;
 mod report;
 mod resume;
@@ -46,6 +47,7 @@ fn main() -> ExitCode {
     let done = match command {
         Command::Run(arguments) => run::run(&arguments),
         Command::Resume(arguments) => resume::command(&arguments),
+        Command::Merge(arguments) => merge::command(&arguments),
         Command::Cleanup(arguments) => cleanup::command(&arguments),
         Command::Kernel(arguments) => kernel::command(&arguments),
         Command::Claims(arguments) => claims::command(&arguments),

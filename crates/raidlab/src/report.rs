@@ -129,6 +129,12 @@ pub fn report(arguments: &Arguments) -> Result<(), Failure> {
     output::check(&outputs)?;
     let data = claims::with_verdicts(&store, &arguments.run)?;
     let exported = outputs.len() > 1;
+    if exported && data.run.finished.is_none() {
+        let name = &data.run.name;
+        output::say(&format!(
+            "warning: run {name} has not come to its end: these are the rows that it has"
+        ));
+    }
     for (_, path, format, export) in exports {
         if let Some(path) = path {
             output::write_or_print(path, format, &export(&data)?)?;

@@ -4,20 +4,22 @@
 
 mod asked;
 mod progress;
-mod terminal;
+pub mod terminal;
 
 use crate::failure::{Failure, Kind};
-use crate::{audit, claims, output, report};
+use crate::{audit, claims, interrupt, output, report};
 pub use asked::{Manner, count, features, seed};
 use asked::{Outputs, Wanted};
 use clap::Args;
 use progress::Shown;
-use raidlab_runs::{Asked, On, Task, see};
+use raidlab_runs::{Asked, On, Ready, Task, file_of, see};
 use raidlab_store::output::Format;
 use raidlab_store::text::visible_path;
-use raidlab_store::{RunSummary, Store};
+use raidlab_store::{RunSummary, Shard, Store};
+use raidlab_units::parse_duration;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use terminal::Terminal;
 
 /// Arguments of `raidlab run`.
@@ -50,6 +52,7 @@ Examples:
   raidlab run ./jobs.fio --subject gmirror
   raidlab run mirror-2015 --seed 7 --plan-only plan.json
   raidlab run plan.json
+  raidlab run plan.json --shard 3/64 --store shards/
   raidlab run quick --on kernel --subject md-raid1
   raidlab run quick --on host --dry-run
   raidlab run quick --on host --subject btrfs-raid1 --trial-size 1g"
@@ -71,6 +74,36 @@ pub struct Arguments {
     /// left out of a plan, so it is made where it is run.
     #[arg(long, value_name = "FILE.json", conflicts_with = "dry_run")]
     plan_only: Option<PathBuf>,
+
+    #[command(flatten)]
+    part: Part,
+}
+
+/// The part of a run that is done here.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = MANY)]
+struct Part {
+    /// Do only this part of the run: number I, from 0, of N parts of like cost. Its rows
+    /// go into a file of its own, `shard-I-of-N.db` here, in the folder that --store
+    /// names, or the file that it names. The file is there when the shard is whole, and
+    /// not before. Started again, a shard goes on; a whole one does nothing. `raidlab
+    /// merge` puts the files together. Not for real machines.
+    #[arg(long, value_name = "I/N", conflicts_with_all = ["plan_only", "report", "json"])]
+    shard: Option<Shard>,
+
+    /// Stop after this time, between experiments: what is finished is kept, and the exit
+    /// code, 75, says that the shard is to be started again.
+    #[arg(long, value_name = "TIME", requires = "shard", value_parser = time)]
+    stop_after: Option<Duration>,
+}
+
+/// Above what is for many machines.
+const MANY: &str = "On many machines";
+
+/// A time out of its number and unit.
+fn time(text: &str) -> Result<Duration, String> {
+    let time = parse_duration(text).map_err(|error| error.to_string())?;
+    Ok(Duration::from_nanos(time.0))
 }
 
 impl Arguments {
@@ -88,8 +121,14 @@ impl Arguments {
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let (manner, dry_run) = (&arguments.manner, arguments.dry_run);
     let plan_only = arguments.plan_only.as_deref();
-    manner.check_outputs(plan_only)?;
-    let task = Task::new(arguments.asked(), manner.here(dry_run), &Terminal)?;
+    let mut here = manner.here(dry_run);
+    if let Some(shard) = arguments.part.shard {
+        (here.store, here.shard) = (file_of(shard, &here.store), Some(shard));
+        interrupt::listen_until(arguments.part.stop_after)?;
+    } else {
+        manner.check_outputs(plan_only)?;
+    }
+    let task = Task::new(arguments.asked(), here, &Terminal)?;
     if task.on() == On::Host && plan_only.is_some() {
         let why = "what real machines lack is left out of a plan, so it is made where it is run";
         let help = "`--plan-only` is for the model and the kernel bench";
@@ -126,6 +165,9 @@ fn carry_out(
         output::say(&format!("plan of {count} experiments, SHA-256 {sha256}"));
         return Ok(());
     }
+    if let Some((shard, file)) = ready.shard() {
+        return carry_out_shard(&ready, shard, file);
+    }
     ready.consent()?;
     let outputs = &manner.outputs;
     if let Some(path) = outputs.page() {
@@ -139,6 +181,21 @@ fn carry_out(
     ended.finish()?;
     outputs.show(&ended.store, &ended.name)?;
     ended.failure.map_or(Ok(()), Err)
+}
+
+/// Does a part of a run, if it is not there already.
+fn carry_out_shard(ready: &Ready<'_>, shard: Shard, file: &Path) -> Result<(), Failure> {
+    let name = visible_path(file);
+    if ready.is_there()? {
+        output::say(&format!("shard {shard} is whole already: {name}"));
+        return Ok(());
+    }
+    let mut shown = Shown::new(ready.experiments(), false);
+    let ended = ready.run(&mut shown);
+    shown.clear();
+    ended?.finish_shard(file)?;
+    output::say(&format!("shard {shard} is whole: {name}"));
+    Ok(())
 }
 
 impl Outputs {

@@ -4,6 +4,7 @@
 //! where a run goes on.
 
 use crate::failure::{Failure, Kind};
+use raidlab_store::Shard;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::num::NonZero;
@@ -148,6 +149,8 @@ pub struct Here {
     pub storage_folder: PathBuf,
     /// The file that keeps the rows.
     pub store: PathBuf,
+    /// The part of the run that is done here; `None`: all of it.
+    pub shard: Option<Shard>,
     /// The folder for every command of every disk.
     pub disk_commands: Option<PathBuf>,
     /// Whether nothing is to be run, and a plan is all that is wanted.

@@ -28,6 +28,8 @@ pub enum Kind {
     Input,
     /// Output cannot be written.
     Output,
+    /// A part of a run was stopped before its end, and goes on when it is started again.
+    StartAgain,
     /// The user stopped it.
     Interrupted,
     /// Nobody reads our standard output any more, as behind `| head`. That is
@@ -37,12 +39,13 @@ pub enum Kind {
 
 impl Kind {
     /// All of them, in the order of the program's exit codes.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::ReaderGone,
         Self::Run,
         Self::Usage,
         Self::Input,
         Self::Output,
+        Self::StartAgain,
         Self::Interrupted,
     ];
 }

@@ -8,8 +8,8 @@ use crate::{notes, planned, typed};
 use jiff::Timestamp;
 use raidlab_lab::{Before, Plan, Progress, Published, RunEnd, Sink};
 use raidlab_store::{
-    AccuracyNote, CellResult, KeptPlan, Measurement, Origin, Records, Run, RunId, Setting, Store,
-    StoreError,
+    AccuracyNote, CellResult, KeptPlan, Measurement, Origin, Records, Run, RunId, Setting, Shard,
+    Store, StoreError,
 };
 use raidlab_units::in_one_line;
 use std::collections::BTreeSet;
@@ -23,6 +23,7 @@ pub fn begin(
     bench: &str,
     prepared: &Prepared,
     plan: &Plan<Asked>,
+    shard: Option<Shard>,
     store: &mut Store,
 ) -> Result<(RunId, String), Failure> {
     let now = Timestamp::now();
@@ -44,35 +45,12 @@ pub fn begin(
     let kept = KeptPlan {
         program: planned::program(),
         json: plan.canonical()?,
+        shard,
     };
     let mut notes = suite.published.as_ref().map_or_else(Vec::new, notes);
     notes.extend(prepared.remarks.iter().cloned());
-    let id = begin_as(store, &mut run, Some(&kept), &notes)?;
+    let id = store.begin_run_as(&mut run, Some(&kept), &notes)?;
     Ok((id, run.name))
-}
-
-/// Writes down that a run begins, under its name or, where another one began
-/// within the same second, the name with a number; `notes`: what is to be said of it.
-///
-/// # Errors
-/// When the store cannot be written.
-pub fn begin_as(
-    store: &mut Store,
-    run: &mut Run,
-    plan: Option<&KeptPlan>,
-    notes: &[AccuracyNote],
-) -> Result<RunId, StoreError> {
-    let stem = run.name.clone();
-    let mut number = 1;
-    loop {
-        match store.begin_run_with(run, plan, notes) {
-            Err(StoreError::RunExists { .. }) if number < 1000 => {
-                number += 1;
-                run.name = format!("{stem}-{number}");
-            }
-            begun => return begun,
-        }
-    }
 }
 
 /// What an interrupted run of so many experiments has finished. Where experiments repeat exactly, those that
@@ -287,7 +265,8 @@ mod tests {
             command_line: String::new(),
             plan_hash: String::new(),
         };
-        let run = begin_as(&mut store, &mut run, None, &prepared.remarks).expect("room");
+        let run = store.begin_run_as(&mut run, None, &prepared.remarks);
+        let run = run.expect("room");
         let begun = store.notes(run).expect("notes");
         let failed = BenchError::setup("the guest", "it spins");
         let ended = RunEnd {

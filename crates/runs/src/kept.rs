@@ -6,6 +6,7 @@ use crate::notes::STORE;
 use crate::prepared::Prepared;
 use crate::typed;
 use raidlab_lab::{BenchError, RunEnd};
+use raidlab_store::Shard;
 use raidlab_store::text::visible_path;
 use std::path::Path;
 
@@ -13,6 +14,8 @@ use std::path::Path;
 pub struct Kept<'a> {
     pub run: &'a str,
     pub store: &'a Path,
+    /// The part of a run that it is.
+    pub shard: Option<Shard>,
     /// How many rows there were to be, where that was known.
     pub planned: Option<usize>,
     /// How many there are.
@@ -24,6 +27,14 @@ pub struct Kept<'a> {
 impl Kept<'_> {
     /// The user stopped it.
     pub fn interrupted(&self) -> Failure {
+        if let Some(shard) = self.shard {
+            let words = format!(
+                "shard {shard} was stopped before its end; what it has finished is kept in {}",
+                visible_path(self.store)
+            );
+            let help = "start it again with the same command; it goes on";
+            return Failure::words(Kind::StartAgain, words).help(help);
+        }
         if self.rows == 0 && !self.begun_before {
             return Failure::words(
                 Kind::Interrupted,
@@ -61,6 +72,9 @@ impl Kept<'_> {
     }
 
     fn again(&self) -> String {
+        if self.shard.is_some() {
+            return typed::command_line();
+        }
         see(self.run, self.store).replace("raidlab report", "raidlab resume")
     }
 }

@@ -19,11 +19,13 @@ mod host;
 mod keeper;
 mod kept;
 mod kernel;
+mod merge;
 pub mod notes;
 mod planned;
 mod prepare;
 mod prepared;
 mod ready;
+mod sharded;
 mod task;
 pub mod typed;
 
@@ -33,9 +35,10 @@ pub use asked::{
 };
 pub use failure::{Failure, Kind};
 pub use front::{Front, KeepError, Watcher};
-pub use keeper::begin_as;
 pub use kept::see;
 pub use kernel::serve_guest;
+pub use merge::{Merge, Merged, merge};
 pub use prepare::{SUBJECTS, SUITES};
 pub use ready::{Ended, Ready};
+pub use sharded::file_of;
 pub use task::{Task, holder, threads};

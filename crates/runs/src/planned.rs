@@ -88,7 +88,10 @@ fn text(path: &Path) -> Result<String, Failure> {
 }
 
 /// A plan from its text; `name`: what holds it.
-fn read(name: &str, text: &str) -> Result<Plan<Asked>, Failure> {
+///
+/// # Errors
+/// When it is none, or one of another version.
+pub fn read(name: &str, text: &str) -> Result<Plan<Asked>, Failure> {
     #[derive(Debug, thiserror::Error)]
     #[error("{0} cannot be used")]
     struct Unusable(String, #[source] PlanError);

@@ -7,6 +7,7 @@ use crate::host::HostRun;
 use crate::keeper::{self, Keeper};
 use crate::kept::Kept;
 use crate::prepared::{CannotRun, Prepared};
+use crate::sharded::part_of;
 use crate::task::{Task, holder, threads};
 use crate::{host, kernel, planned, prepare};
 use raidlab_kernel::KernelBench;
@@ -65,6 +66,11 @@ impl Task {
         let permission = prepare::permission(&asked.allow_fio)?;
         Store::check_place(&here.store)?;
         asked.check()?;
+        if asked.on == On::Host && here.shard.is_some() {
+            let why = "real machines are not cut into shards: each has its own disks";
+            let help = "run each machine by itself with `--machine`, on as many as there are";
+            return Err(Failure::words(Kind::Usage, why).help(help));
+        }
         if asked.on == On::Host && here.disk_commands.is_some() {
             let why = "real machines do not write down their disks' commands";
             let help = "`--disk-commands` is for the model and the kernel bench";
@@ -129,9 +135,9 @@ impl Task {
 
 /// A run that can begin.
 pub struct Ready<'a> {
-    task: &'a Task,
+    pub(crate) task: &'a Task,
     on: OnBench,
-    prepared: Prepared,
+    pub(crate) prepared: Prepared,
     threads: usize,
 }
 
@@ -150,7 +156,7 @@ pub struct Ended {
     /// Of experiments; the others went to their end.
     pub failure: Option<Failure>,
     run: RunId,
-    _lock: Lock,
+    lock: Lock,
 }
 
 impl Ended {
@@ -164,6 +170,20 @@ impl Ended {
             let now = keeper::seconds(jiff::Timestamp::now());
             self.store.finish_run(self.run, &now)?;
         }
+        Ok(())
+    }
+
+    /// The same of a shard, whose file gets its name with that.
+    ///
+    /// # Errors
+    /// As [`Self::finish`], and the failure of its experiments: it is not whole then.
+    pub fn finish_shard(mut self, file: &Path) -> Result<(), Failure> {
+        self.finish()?;
+        if let Some(failure) = self.failure {
+            return Err(failure);
+        }
+        self.store.move_to(file)?;
+        drop(self.lock);
         Ok(())
     }
 }
@@ -180,6 +200,9 @@ impl Ready<'_> {
     /// # Errors
     /// When an experiment cannot run.
     pub fn words(&self) -> Result<String, Failure> {
+        if let Some(shard) = self.task.here.shard {
+            return Ok(self.shard_in_words(shard));
+        }
         match &self.on {
             OnBench::Host(host) => host.words(&self.prepared),
             OnBench::Model(_) | OnBench::Kernel(_) => Ok(self.prepared.words()),
@@ -204,7 +227,7 @@ impl Ready<'_> {
         }
     }
 
-    const fn bench(&self) -> &dyn Bench {
+    pub(crate) const fn bench(&self) -> &dyn Bench {
         match &self.on {
             OnBench::Model(bench) => bench,
             OnBench::Kernel(bench) => &**bench,
@@ -218,7 +241,11 @@ impl Ready<'_> {
     /// When it cannot be kept, or is interrupted.
     pub fn run(&self, watcher: &mut dyn Watcher) -> Result<Ended, Failure> {
         let (task, prepared, bench) = (self.task, &self.prepared, self.bench());
-        let path = &task.here.store;
+        let shard = task.here.shard;
+        let path = &match shard {
+            Some(_) => part_of(&task.here.store),
+            None => task.here.store.clone(),
+        };
         let mut store = Store::open(path)?;
         let lock = lock_store(path)?;
         let cancel = task.front.listen()?;
@@ -239,7 +266,8 @@ impl Ready<'_> {
         let kept = Kept {
             run: &name,
             store: path,
-            planned: prepared.rows(),
+            shard,
+            planned: prepared.rows().filter(|_| shard.is_none()),
             // Only those of jobs are known beforehand.
             rows: rows.iter().filter(|row| !row.op.is_background()).count(),
             begun_before: task.resumed.is_some(),
@@ -269,15 +297,18 @@ impl Ready<'_> {
             store,
             name,
             run,
-            _lock: lock,
+            lock,
         })
     }
 
     /// The run in the store, by its number and name, and what it had finished before.
     fn begin(&self, store: &mut Store) -> Result<(RunId, String, Before), Failure> {
+        if let Some(shard) = self.task.here.shard {
+            return self.begin_shard(shard, store);
+        }
         let (bench, prepared) = (self.bench(), &self.prepared);
         let Some(run) = &self.task.resumed else {
-            let (run, name) = keeper::begin(bench.name(), prepared, &self.plan(), store)?;
+            let (run, name) = keeper::begin(bench.name(), prepared, &self.plan(), None, store)?;
             return Ok((run, name, Before::default()));
         };
         planned::go_on(run, store, self.task.front)?;
@@ -288,7 +319,7 @@ impl Ready<'_> {
 }
 
 /// One run at a time writes into a store; the lock dies with this process.
-fn lock_store(store: &Path) -> Result<Lock, Failure> {
+pub(crate) fn lock_store(store: &Path) -> Result<Lock, Failure> {
     let mut path = store.as_os_str().to_owned();
     path.push(".lock");
     lock_file(Path::new(&path), &holder()).map_err(|error| match error {

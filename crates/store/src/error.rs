@@ -121,6 +121,17 @@ pub enum StoreError {
         /// The value that it cannot hold.
         value: String,
     },
+    /// The file cannot be given its name.
+    #[error("cannot rename {from} to {to}")]
+    Move {
+        /// The store's file.
+        from: PathBuf,
+        /// What it was to be called.
+        to: PathBuf,
+        /// What the operating system answered.
+        #[source]
+        source: std::io::Error,
+    },
     /// Any other failure of the database.
     #[error("failed to {action} in the store {path}")]
     Query {

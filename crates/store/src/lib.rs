@@ -18,6 +18,7 @@ mod record;
 mod records;
 mod rows;
 mod schema;
+mod shard;
 mod store;
 pub mod text;
 
@@ -39,4 +40,5 @@ pub use record::{
     Severity,
 };
 pub use schema::SCHEMA_VERSION;
-pub use store::{AccuracyNote, LATEST, RunSummary, Store};
+pub use shard::{Shard, ShardError};
+pub use store::{AccuracyNote, LATEST, Merging, RunSummary, Store};

@@ -1,6 +1,6 @@
 //! The measurement: one row per job, subject and operation, on any bench.
 
-use crate::Operation;
+use crate::{Operation, Shard};
 use serde::{Deserialize, Serialize};
 
 /// How a figure stands to the facts that the bench was calibrated on.
@@ -47,6 +47,8 @@ pub struct KeptPlan {
     pub program: String,
     /// The plan itself; what is in it is not the store's business.
     pub json: String,
+    /// Which part of it the run is; `None`: all of it.
+    pub shard: Option<Shard>,
 }
 
 /// One setting in force, as read back from whatever it was given to.

@@ -135,6 +135,13 @@ pub fn write(path: &Path, format: Format, bytes: &[u8]) -> Result<(), OutputErro
     file.finish()
 }
 
+/// Gives a file another name in the same folder, once all of it is on the disk.
+pub(crate) fn rename(from: &Path, to: &Path) -> io::Result<()> {
+    File::open(from)?.sync_all()?;
+    fs::rename(from, to)?;
+    File::open(folder_of(to))?.sync_all()
+}
+
 /// Checks that a file of this format may have the name `path`, and touches nothing.
 ///
 /// # Errors

@@ -9,6 +9,8 @@
 use crate::StoreError;
 use crate::output::{Format, Found, look};
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -16,7 +18,7 @@ use std::time::{Duration, Instant};
 pub(crate) const APPLICATION_ID: i32 = 0x726c_6162;
 
 /// Version of the tables. A change of `schema.sql` needs a new one.
-pub const SCHEMA_VERSION: i32 = 5;
+pub const SCHEMA_VERSION: i32 = 6;
 
 /// The oldest version that is brought up to [`SCHEMA_VERSION`] when it is opened.
 const OLDEST_VERSION: i32 = 1;
@@ -35,6 +37,49 @@ pub(crate) fn open(path: &Path) -> Result<Connection, StoreError> {
     let connection = Connection::open_with_flags(Path::new(".").join(path), flags)
         .map_err(|source| unwritable(path, &source))?;
     prepare(connection, path)
+}
+
+/// Opens a store of this version to be read only, and changes nothing of it.
+pub(crate) fn open_to_read(path: &Path) -> Result<Connection, StoreError> {
+    check_place(path)?;
+    if !path.exists() {
+        let path = path.to_owned();
+        return Err(StoreError::Missing { path });
+    }
+    // One with a journal beside it can only be read with that, and who may not write
+    // cannot take it away again.
+    let access = match has_write_ahead_log(path) {
+        true => OpenFlags::SQLITE_OPEN_READ_WRITE,
+        false => OpenFlags::SQLITE_OPEN_READ_ONLY,
+    };
+    let flags = access | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(Path::new(".").join(path), flags)
+        .map_err(|source| unwritable(path, &source))?;
+    let fail = |error| failure("open", path, error);
+    connection.busy_timeout(BUSY_TIMEOUT).map_err(fail)?;
+    match state(&connection, path)? {
+        State::Ours => check(&connection, path)?,
+        State::Empty => {
+            let path = path.to_owned();
+            return Err(StoreError::NoRuns { path });
+        }
+        State::Old(found) => {
+            return Err(StoreError::OtherVersion {
+                path: path.to_owned(),
+                found,
+                supported: SCHEMA_VERSION,
+            });
+        }
+    }
+    Ok(connection)
+}
+
+/// Whether a database's header says that it is written by way of a write-ahead log: byte
+/// 18 is 2 then (<https://www.sqlite.org/fileformat2.html>, 1.3.3).
+fn has_write_ahead_log(path: &Path) -> bool {
+    let mut header = [0; 19];
+    let read = File::open(path).and_then(|mut file| file.read_exact(&mut header));
+    read.is_ok() && header[18] == 2
 }
 
 /// Whether a store may be there, as far as it is told without opening it: a database
@@ -181,19 +226,26 @@ fn migrate(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
                 include_str!("migrate_2_to_3.sql"),
                 include_str!("migrate_3_to_4.sql"),
                 include_str!("migrate_4_to_5.sql"),
+                include_str!("migrate_5_to_6.sql"),
                 include_str!("records.sql")
             ),
             2 => concat!(
                 include_str!("migrate_2_to_3.sql"),
                 include_str!("migrate_records_2_to_3.sql"),
                 include_str!("migrate_3_to_4.sql"),
-                include_str!("migrate_4_to_5.sql")
+                include_str!("migrate_4_to_5.sql"),
+                include_str!("migrate_5_to_6.sql")
             ),
             3 => concat!(
                 include_str!("migrate_3_to_4.sql"),
-                include_str!("migrate_4_to_5.sql")
+                include_str!("migrate_4_to_5.sql"),
+                include_str!("migrate_5_to_6.sql")
             ),
-            _ => include_str!("migrate_4_to_5.sql"),
+            4 => concat!(
+                include_str!("migrate_4_to_5.sql"),
+                include_str!("migrate_5_to_6.sql")
+            ),
+            _ => include_str!("migrate_5_to_6.sql"),
         };
         transaction.execute_batch(steps).map_err(fail)?;
         transaction

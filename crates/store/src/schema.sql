@@ -17,7 +17,9 @@ CREATE TABLE run (
 CREATE TABLE plan (
     run_id   INTEGER PRIMARY KEY REFERENCES run ON DELETE CASCADE,
     program  TEXT NOT NULL,                      -- SHA-256 of the program that planned it
-    json     TEXT NOT NULL
+    json     TEXT NOT NULL,
+    shard    INTEGER,                            -- which part of the run this is, from 0;
+    shards   INTEGER                             -- of so many; NULL: the run is whole
 ) STRICT;
 
 -- Settings in force, as read back.

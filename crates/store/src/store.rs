@@ -1,18 +1,21 @@
 //! A store: one `SQLite` file with runs and everything that belongs to them.
 
+mod merging;
 mod recorded;
 mod write;
 
 use crate::origin::{Origin, RunId};
 use crate::rows;
 use crate::schema::{self, failure};
-use crate::{Measurement, Run, Setting, StoreError};
+use crate::{Measurement, Run, Setting, StoreError, output};
 use rusqlite::types::Type;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::num::ParseIntError;
 use std::path::{Path, PathBuf};
+
+pub use merging::Merging;
 
 /// The name that stands for the run begun last.
 pub const LATEST: &str = "latest";
@@ -86,6 +89,41 @@ impl Store {
                 path: path.to_owned(),
             })
         }
+    }
+
+    /// Opens the store in the file `path` to be read only; nothing of it is changed.
+    ///
+    /// # Errors
+    /// As [`Store::open_existing`], and where the store is of an older version.
+    pub fn open_to_read(path: impl AsRef<Path>) -> Result<Self, StoreError> {
+        let path = path.as_ref();
+        Ok(Self {
+            connection: schema::open_to_read(path)?,
+            path: path.to_owned(),
+        })
+    }
+
+    /// Closes the store and gives its file another name, once all of it is on the disk:
+    /// under that name it is there as a whole, or not at all. What had the name is gone.
+    ///
+    /// # Errors
+    /// Others have it open, or the disk does not take it.
+    pub fn move_to(self, path: &Path) -> Result<(), StoreError> {
+        let Self {
+            connection,
+            path: from,
+        } = self;
+        let fail = |error| failure("close", &from, error);
+        // One file, without a journal beside it.
+        connection
+            .pragma_update_and_check(None, "journal_mode", "delete", |_| Ok(()))
+            .map_err(fail)?;
+        connection.close().map_err(|(_, error)| fail(error))?;
+        output::rename(&from, path).map_err(|source| StoreError::Move {
+            from: from.clone(),
+            to: path.to_owned(),
+            source,
+        })
     }
 
     /// Checks that [`Store::open`] finds at `path` what may be or become a store, and
@@ -249,21 +287,29 @@ impl Store {
     /// # Errors
     /// The file cannot be read.
     pub fn notes(&self, run: RunId) -> Result<Vec<AccuracyNote>, StoreError> {
-        self.collect(
-            "read notes",
-            "SELECT * FROM note WHERE run_id = ? ORDER BY note_id",
-            [run.0],
-            |row| {
-                Ok(AccuracyNote {
-                    class: row.get("class")?,
-                    title: row.get("title")?,
-                    statement: row.get("statement")?,
-                    declared_percent: row.get("declared_percent")?,
-                    subjects: names_from_json(row, "subjects")?,
-                    jobs: names_from_json(row, "jobs")?,
-                })
-            },
-        )
+        self.notes_where(run, "TRUE")
+    }
+
+    /// Those of the run as a whole, and not of one of its experiments.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn notes_of_the_whole(&self, run: RunId) -> Result<Vec<AccuracyNote>, StoreError> {
+        self.notes_where(run, "experiment IS NULL")
+    }
+
+    fn notes_where(&self, run: RunId, which: &str) -> Result<Vec<AccuracyNote>, StoreError> {
+        let sql = format!("SELECT * FROM note WHERE run_id = ? AND {which} ORDER BY note_id");
+        self.collect("read notes", &sql, [run.0], |row| {
+            Ok(AccuracyNote {
+                class: row.get("class")?,
+                title: row.get("title")?,
+                statement: row.get("statement")?,
+                declared_percent: row.get("declared_percent")?,
+                subjects: names_from_json(row, "subjects")?,
+                jobs: names_from_json(row, "jobs")?,
+            })
+        })
     }
 
     fn summary(&self, id: RunId, run: Run) -> Result<RunSummary, StoreError> {

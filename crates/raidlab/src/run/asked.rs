@@ -284,6 +284,7 @@ impl Manner {
             storage_memory: own.storage_memory,
             storage_folder: own.storage_folder,
             store: own.outputs.store,
+            shard: None,
             disk_commands: own.outputs.disk_commands,
             dry_run,
         }

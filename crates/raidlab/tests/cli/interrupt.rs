@@ -7,7 +7,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
 
 /// A suite of so many jobs, each of some tens of milliseconds or more.
-fn long_suite(jobs: usize) -> String {
+pub fn long_suite(jobs: usize) -> String {
     let mut text = r#"schema = 1
 name = "long"
 title = "A long one"
@@ -32,7 +32,7 @@ fio = "--rw=write --bs=128k --iodepth=1 --size=16g --direct=1"
     text
 }
 
-fn signal(child: &Child, name: &str) {
+pub fn signal(child: &Child, name: &str) {
     let status = Command::new("sh")
         .args(["-c", &format!("kill -{name} {}", child.id())])
         .status();

@@ -23,5 +23,7 @@ mod resume;
 mod run;
 #[cfg(target_os = "linux")]
 mod security;
+#[cfg(target_os = "linux")]
+mod shards;
 mod strange_files;
 mod strangers;

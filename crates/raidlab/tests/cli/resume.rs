@@ -23,7 +23,7 @@ const RESUME: [&str; 2] = ["resume", "--no-report"];
 
 /// When a process is killed.
 #[derive(Debug, Clone, Copy)]
-enum Moment {
+pub enum Moment {
     /// So long after its start.
     After(Duration),
     /// As soon as the store's journal has grown so often: then a transaction is on its
@@ -42,7 +42,7 @@ fn lab() -> Lab {
 
 /// A folder for stores, in memory where there is one: of the time of these runs, waiting
 /// for a disk would be the most.
-fn stores() -> TempDir {
+pub fn stores() -> TempDir {
     let memory = Path::new("/dev/shm");
     let folder = if memory.is_dir() {
         TempDir::new_in(memory)
@@ -53,7 +53,7 @@ fn stores() -> TempDir {
 }
 
 /// All that a store has of a run, but for its name and its times.
-fn contents(path: &Path) -> Vec<String> {
+pub fn contents(path: &Path) -> Vec<String> {
     let read = |store: &Store, id: RunId| -> Result<Vec<String>, StoreError> {
         let mut all = Vec::new();
         let mut add = |kind: &str, lines: Vec<String>| {
@@ -89,7 +89,7 @@ fn journal(store: &Path) -> u64 {
 }
 
 /// Kills a process at a moment; whether it was still there.
-fn kill(mut child: Child, store: &Path, moment: Moment) -> bool {
+pub fn kill(mut child: Child, store: &Path, moment: Moment) -> bool {
     let begun = Instant::now();
     let (mut seen, mut grown) = (0, 0);
     let over = loop {
@@ -137,7 +137,7 @@ fn start(lab: &Lab, words: &[&str], store: &str) -> Child {
 
 /// Moments that fill the time evenly, whatever their number: every second one by time,
 /// up to `length`, the others by transactions.
-fn moment(number: u32, length: Duration) -> Moment {
+pub fn moment(number: u32, length: Duration) -> Moment {
     let part = (f64::from(number) * 0.618_033_988_749_895).fract();
     if number.is_multiple_of(2) {
         Moment::After(length.mul_f64(part))
@@ -209,7 +209,7 @@ fn go_to_the_end(lab: &Lab, store: &str) {
 }
 
 /// The first line in which two stores differ.
-fn difference(is: &[String], should: &[String]) -> String {
+pub fn difference(is: &[String], should: &[String]) -> String {
     let place = is.iter().zip(should).position(|(is, should)| is != should);
     let place = place.unwrap_or(is.len().min(should.len()));
     let line = |all: &[String]| {

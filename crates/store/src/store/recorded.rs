@@ -2,8 +2,11 @@
 
 use super::{RunId, Store, grouped};
 use crate::records;
-use crate::{Cell, CommandRecord, EventRecord, Finding, KeptPlan, Observation, Series, StoreError};
+use crate::{
+    Cell, CommandRecord, EventRecord, Finding, KeptPlan, Observation, Series, Shard, StoreError,
+};
 use rusqlite::Row;
+use std::num::NonZero;
 
 impl Store {
     /// The run's plan, if it has one.
@@ -13,10 +16,13 @@ impl Store {
     pub fn plan(&self, run: RunId) -> Result<Option<KeptPlan>, StoreError> {
         let found = self.collect(
             "read the plan",
-            "SELECT program, json FROM plan WHERE run_id = ?",
+            "SELECT program, json, shard, shards FROM plan WHERE run_id = ?",
             [run.0],
             |row| {
+                let count = row.get::<_, Option<u32>>("shards")?.and_then(NonZero::new);
+                let index = row.get::<_, Option<u32>>("shard")?;
                 Ok(KeptPlan {
+                    shard: index.zip(count).and_then(|(one, of)| Shard::new(one, of)),
                     program: row.get("program")?,
                     json: row.get("json")?,
                 })

@@ -2,7 +2,9 @@
 
 use super::{AccuracyNote, Origin, RunId, Store, names_to_json};
 use crate::schema::failure;
-use crate::{CellResult, Finding, KeptPlan, Operation, Records, Run, StoreError, records, rows};
+use crate::{
+    CellResult, Finding, KeptPlan, Operation, Records, Run, Shard, StoreError, records, rows,
+};
 use rusqlite::{Transaction, TransactionBehavior, params};
 use std::path::Path;
 
@@ -31,17 +33,23 @@ impl Store {
         notes: &[AccuracyNote],
     ) -> Result<RunId, StoreError> {
         self.in_transaction("begin a run", |transaction, path| {
-            let id = insert_run(transaction, path, run)?;
-            if let Some(plan) = plan {
-                transaction
-                    .execute(
-                        "INSERT INTO plan (run_id, program, json) VALUES (?, ?, ?)",
-                        params![id.0, plan.program, plan.json],
-                    )
-                    .map_err(|error| failure("keep the plan", path, error))?;
-            }
-            insert_notes(transaction, path, id.into(), notes)?;
-            Ok(id)
+            begin(transaction, path, run, plan, notes)
+        })
+    }
+
+    /// The same under the run's name or, where another one has that, the name with a
+    /// number; [`Run::name`] is then that.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn begin_run_as(
+        &mut self,
+        run: &mut Run,
+        plan: Option<&KeptPlan>,
+        notes: &[AccuracyNote],
+    ) -> Result<RunId, StoreError> {
+        self.in_transaction("begin a run", |transaction, path| {
+            begin_as(transaction, path, run, plan, notes)
         })
     }
 
@@ -244,6 +252,49 @@ impl Store {
             .map_err(|error| failure(action, &self.path, error))?;
         Ok(done)
     }
+}
+
+/// As [`Store::begin_run_as`].
+pub(super) fn begin_as(
+    transaction: &Transaction<'_>,
+    path: &Path,
+    run: &mut Run,
+    plan: Option<&KeptPlan>,
+    notes: &[AccuracyNote],
+) -> Result<RunId, StoreError> {
+    let stem = run.name.clone();
+    let mut number = 1;
+    loop {
+        match begin(transaction, path, run, plan, notes) {
+            Err(StoreError::RunExists { .. }) if number < 1000 => {
+                number += 1;
+                run.name = format!("{stem}-{number}");
+            }
+            begun => return begun,
+        }
+    }
+}
+
+fn begin(
+    transaction: &Transaction<'_>,
+    path: &Path,
+    run: &Run,
+    plan: Option<&KeptPlan>,
+    notes: &[AccuracyNote],
+) -> Result<RunId, StoreError> {
+    let id = insert_run(transaction, path, run)?;
+    if let Some(plan) = plan {
+        let shard = plan.shard.map(Shard::index);
+        let shards = plan.shard.map(|shard| shard.count().get());
+        transaction
+            .execute(
+                "INSERT INTO plan (run_id, program, json, shard, shards) VALUES (?, ?, ?, ?, ?)",
+                params![id.0, plan.program, plan.json, shard, shards],
+            )
+            .map_err(|error| failure("keep the plan", path, error))?;
+    }
+    insert_notes(transaction, path, id.into(), notes)?;
+    Ok(id)
 }
 
 fn insert_run(transaction: &Transaction<'_>, path: &Path, run: &Run) -> Result<RunId, StoreError> {

@@ -2,7 +2,7 @@
 
 use super::{cell, measurement, run};
 use crate::schema::SCHEMA_VERSION;
-use crate::{LATEST, Measurement, Operation, Store, StoreError};
+use crate::{KeptPlan, LATEST, Measurement, Operation, Store, StoreError};
 use rusqlite::Connection;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -221,6 +221,8 @@ fn a_store_of_version_3_is_brought_up_to_date() {
          ALTER TABLE measurement DROP COLUMN disk_band_ratio;
          ALTER TABLE measurement DROP COLUMN runtime_band_ns;
          ALTER TABLE measurement DROP COLUMN kept_percent;
+         ALTER TABLE plan DROP COLUMN shard;
+         ALTER TABLE plan DROP COLUMN shards;
          PRAGMA user_version = 3;",
     )
     .unwrap();
@@ -263,6 +265,8 @@ fn a_store_of_version_4_is_brought_up_to_date() {
     old.execute_batch(
         "UPDATE measurement SET tag_overflows_count = 0;
          UPDATE member_use SET sync_bytes = 0;
+         ALTER TABLE plan DROP COLUMN shard;
+         ALTER TABLE plan DROP COLUMN shards;
          PRAGMA user_version = 4;",
     )
     .unwrap();
@@ -273,6 +277,41 @@ fn a_store_of_version_4_is_brought_up_to_date() {
     assert_eq!(overflows, [Some(0), None, None, None]);
     let synced: Vec<_> = rows.iter().map(|row| row.members[0].sync_bytes).collect();
     assert_eq!(synced, [Some(0), None, Some(0), None]);
+}
+
+#[test]
+fn a_store_of_version_5_is_brought_up_to_date() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("old.db");
+    let plan = KeptPlan {
+        program: "9f".to_owned(),
+        json: "{}".to_owned(),
+        shard: None,
+    };
+    let mut store = Store::open(&path).unwrap();
+    let old_run = store.begin_run_with(&run("a"), Some(&plan), &[]).unwrap();
+    drop(store);
+    let old = Connection::open(&path).unwrap();
+    old.execute_batch(
+        "ALTER TABLE plan DROP COLUMN shard; ALTER TABLE plan DROP COLUMN shards;
+         PRAGMA user_version = 5;",
+    )
+    .unwrap();
+    drop(old);
+    // Who only reads changes nothing, and so cannot bring it up to date.
+    let refused = Store::open_to_read(&path).unwrap_err();
+    assert!(matches!(refused, StoreError::OtherVersion { found: 5, .. }));
+    let mut store = Store::open_existing(&path).unwrap();
+    assert_eq!(store.plan(old_run).unwrap(), Some(plan.clone()));
+    let shard = KeptPlan {
+        shard: Some("3/64".parse().unwrap()),
+        ..plan
+    };
+    let new = store
+        .begin_run_as(&mut run("a"), Some(&shard), &[])
+        .unwrap();
+    assert_eq!(store.plan(new).unwrap(), Some(shard));
+    assert_eq!(store.run_by_name("a-2").unwrap().id, new);
 }
 
 #[test]

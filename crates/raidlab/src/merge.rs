@@ -1,0 +1,100 @@
+//! `raidlab merge`: shards of a run put together into one store.
+
+use crate::failure::{Failure, Kind};
+use crate::run::terminal::Terminal;
+use crate::{audit, output};
+use clap::Args;
+use raidlab_runs::notes::STORE;
+use raidlab_runs::{Merge, merge, see};
+use raidlab_store::text::visible_path;
+use raidlab_store::to_json_line;
+use std::path::{Path, PathBuf};
+
+/// Arguments of `raidlab merge`.
+#[derive(Debug, Args)]
+#[command(
+    long_about = "\
+Puts the shards of a run, which `raidlab run --shard` has made on as many machines as \
+there were, into one store: the run that one machine would have made, byte for byte. \
+Nothing is written before every file was looked at. Files that are broken or no shards, \
+shards of another plan, another version of raidlab or another kernel, two files of one \
+shard that differ, and shards that are missing or not whole are refused by name, with the \
+commands that make what is missing.",
+    after_help = "\
+Examples:
+  raidlab merge shards/
+  raidlab merge plan.json shards/ --store together.db
+  raidlab merge shard-0-of-2.db shard-1-of-2.db --json > rows.jsonl
+  raidlab merge shards/ --partial"
+)]
+pub struct Arguments {
+    /// The shards' files, or folders that hold them as `shard-*.db`. A plan (.json) before
+    /// them is the one that they must be of.
+    #[arg(value_name = "PLAN.json|SHARD", required = true)]
+    files: Vec<PathBuf>,
+
+    /// The file that keeps the run; made if it is not there.
+    #[arg(long, value_name = "FILE", default_value = STORE)]
+    store: PathBuf,
+
+    /// Take what there is, though shards are missing or not whole. The run says so, and
+    /// `raidlab resume` does what is missing.
+    #[arg(long)]
+    partial: bool,
+
+    /// Do not audit the run, which reads all of it into memory; `raidlab audit` does it
+    /// later.
+    #[arg(long)]
+    no_audit: bool,
+
+    /// Print one JSON object per measurement on standard output, as `run --json` does.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Puts shards together.
+///
+/// # Errors
+/// When a file is none of them, one is missing, or the store cannot be written.
+pub fn command(arguments: &Arguments) -> Result<(), Failure> {
+    let is_plan = |path: &&PathBuf| path.extension().is_some_and(|ending| ending == "json");
+    let (plans, shards): (Vec<_>, Vec<_>) = arguments.files.iter().partition(is_plan);
+    if let [_, second, ..] = plans.as_slice() {
+        let words = format!("{} is a second plan", visible_path(second));
+        return Err(Failure::words(Kind::Usage, words).help("shards are of one plan"));
+    }
+    let asked = Merge {
+        plan: plans.first().map(|&path| path.clone()),
+        shards: shards.into_iter().cloned().collect(),
+        store: arguments.store.clone(),
+        partial: arguments.partial,
+    };
+    let mut merged = merge(&asked, &Terminal)?;
+    if !arguments.no_audit {
+        audit::renew(&mut merged.store, &merged.name)?;
+    }
+    merged.finish()?;
+    if arguments.json {
+        merged.rows(|row| output::print_bytes(format!("{}\n", to_json_line(row)?).as_bytes()))?;
+    }
+    output::say(&format!(
+        "run {} of {} shards, {} experiments: `{}` shows it",
+        merged.name,
+        merged.shards,
+        merged.experiments,
+        see(&merged.name, &arguments.store)
+    ));
+    if !merged.missing.is_empty() {
+        output::say(&format!(
+            "warning: it is only a part: {} shards are missing or not whole; `{}` does the rest",
+            merged.missing.len(),
+            resume(&merged.name, &arguments.store)
+        ));
+    }
+    Ok(())
+}
+
+/// The command that goes on with a run.
+fn resume(run: &str, store: &Path) -> String {
+    see(run, store).replace("raidlab report", "raidlab resume")
+}

@@ -1,0 +1,454 @@
+//! Shards of a run put together into one store.
+//!
+//! First every file is looked at, one after the other: that it is a shard, whole, of the
+//! same plan by the same version of raidlab on the same kernel, and that none is missing.
+//! Only then is anything written, in one transaction. What comes of it is the run that
+//! one machine would have made, whatever the number of shards and the order of their
+//! files.
+
+use crate::asked::Asked;
+use crate::failure::{Failure, Kind};
+use crate::front::Front;
+use crate::notes::remark;
+use crate::planned;
+use crate::ready::lock_store;
+use crate::typed;
+use raidlab_lab::Plan;
+use raidlab_shell::Lock;
+use raidlab_store::text::visible_path;
+use raidlab_store::{AccuracyNote, KeptPlan, Observation, Run, RunId, Shard, Store};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+/// Facts of a guest that the rows come from: all shards must have the same.
+const KERNEL: [&str; 2] = ["guest.kernel", "guest.openzfs"];
+/// So many commands that make what is missing are told.
+const TOLD: usize = 8;
+
+/// What is to be put together.
+#[derive(Debug, Clone)]
+pub struct Merge {
+    /// The plan that they must all be of; `None`: that of the first.
+    pub plan: Option<PathBuf>,
+    /// Files of shards, or folders that hold them.
+    pub shards: Vec<PathBuf>,
+    /// Where the run goes.
+    pub store: PathBuf,
+    /// Whether what there is will do.
+    pub partial: bool,
+}
+
+/// A run that was put together.
+pub struct Merged {
+    /// What keeps it, for this process alone.
+    pub store: Store,
+    /// The run's name.
+    pub name: String,
+    /// How many shards' files are in it.
+    pub shards: usize,
+    /// How many experiments its plan has.
+    pub experiments: u32,
+    /// The shards that are missing, where what there is will do.
+    pub missing: Vec<Shard>,
+    run: RunId,
+    ended: String,
+    _lock: Lock,
+}
+
+/// Why a file cannot be put together with the others.
+#[derive(Debug, thiserror::Error)]
+enum Refused {
+    #[error("{} is not a shard: `raidlab run --shard` makes one", visible_path(.0))]
+    NoShard(PathBuf),
+    #[error("{} is of another plan than {}", visible_path(.0), visible_path(.1))]
+    OtherPlan(PathBuf, PathBuf),
+    #[error("{} is of raidlab {}, {} of raidlab {}", visible_path(.0), .1, visible_path(.2), .3)]
+    OtherVersion(PathBuf, String, PathBuf, String),
+    #[error("{} is shard {}, {} is shard {}", visible_path(.0), .1, visible_path(.2), .3)]
+    OtherCount(PathBuf, Shard, PathBuf, Shard),
+    #[error("{} has {} `{}`, {} has `{}`", visible_path(.0), .1, .2, visible_path(.3), .4)]
+    OtherKernel(PathBuf, String, String, PathBuf, String),
+    #[error("{} and {} are both shard {}, and differ in their {}", visible_path(.0), visible_path(.1), .2, .3)]
+    Doubled(PathBuf, PathBuf, Shard, &'static str),
+    #[error("shard {} in {} was stopped before its end", .1, visible_path(.0))]
+    Unfinished(PathBuf, Shard),
+    #[error("of {} shards there is no whole file of {}", .0, .1)]
+    Missing(u32, String),
+    #[error("there is no shard in {}", visible_path(.0))]
+    NoShards(PathBuf),
+}
+
+/// A shard's file, as it was found.
+struct Found {
+    path: PathBuf,
+    run: Run,
+    id: RunId,
+    kept: KeptPlan,
+    shard: Shard,
+}
+
+/// What is known of all files that were looked at.
+struct Looked {
+    first: Found,
+    /// The file of each shard, and whether it is whole.
+    files: BTreeMap<u32, (PathBuf, bool)>,
+    /// Facts of the guests, and the file that said each first.
+    kernel: BTreeMap<String, (String, PathBuf)>,
+    notes: Vec<AccuracyNote>,
+    started: String,
+    ended: String,
+    another_build: bool,
+}
+
+/// Puts shards together.
+///
+/// # Errors
+/// With the first file that is none of them, or what is missing and the commands that
+/// make it; or when the store cannot be written.
+pub fn merge(asked: &Merge, front: &dyn Front) -> Result<Merged, Failure> {
+    Store::check_place(&asked.store)?;
+    let files = files(&asked.shards)?;
+    let mut files = files.into_iter();
+    let Some(first) = files.next() else {
+        let words = "no shard is named";
+        return Err(Failure::words(Kind::Usage, words).help("name their files, or a folder"));
+    };
+    let mut looked = Looked::begin(&first)?;
+    looked.check_plan(asked.plan.as_deref())?;
+    looked.add(looked_at(&first)?, asked.partial)?;
+    for path in files {
+        looked.add(looked_at(&path)?, asked.partial)?;
+    }
+    let missing = looked.missing();
+    if !missing.is_empty() && !asked.partial {
+        return Err(looked.refuse_missing(asked, &missing));
+    }
+    if looked.another_build {
+        front.say("warning: shards are of different builds of this version of raidlab");
+    }
+    looked.write(asked, missing)
+}
+
+/// The files themselves: those of folders in the order of their names.
+fn files(named: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
+    let mut all = Vec::new();
+    for path in named {
+        if !path.is_dir() {
+            all.push(path.clone());
+            continue;
+        }
+        let unreadable = |error| Failure::write_file(path, error);
+        let mut inside = Vec::new();
+        for entry in path.read_dir().map_err(unreadable)? {
+            let file = entry.map_err(unreadable)?.path();
+            let name = file.file_name().unwrap_or_default().to_string_lossy();
+            if name.starts_with("shard-") && name.ends_with(".db") {
+                inside.push(file);
+            }
+        }
+        if inside.is_empty() {
+            return Err(Failure::input(Refused::NoShards(path.clone())));
+        }
+        inside.sort();
+        all.extend(inside);
+    }
+    Ok(all)
+}
+
+/// A shard's file, opened for a look.
+fn looked_at(path: &Path) -> Result<(Store, Found), Failure> {
+    let refuse = || Failure::input(Refused::NoShard(path.to_owned()));
+    let store = Store::open_to_read(path)?;
+    let mut runs = store.runs()?;
+    let (Some(summary), true) = (runs.pop(), runs.is_empty()) else {
+        return Err(refuse());
+    };
+    let kept = store.plan(summary.id)?.ok_or_else(refuse)?;
+    let shard = kept.shard.ok_or_else(refuse)?;
+    let found = Found {
+        path: path.to_owned(),
+        run: summary.run,
+        id: summary.id,
+        kept,
+        shard,
+    };
+    Ok((store, found))
+}
+
+impl Looked {
+    fn begin(first: &Path) -> Result<Self, Failure> {
+        let (_, first) = looked_at(first)?;
+        Ok(Self {
+            started: first.run.started.clone(),
+            ended: String::new(),
+            first,
+            files: BTreeMap::new(),
+            kernel: BTreeMap::new(),
+            notes: Vec::new(),
+            another_build: false,
+        })
+    }
+
+    /// The plan that was named is that of the shards.
+    fn check_plan(&self, plan: Option<&Path>) -> Result<(), Failure> {
+        let Some(path) = plan else { return Ok(()) };
+        let asked = Asked::of(&path.to_string_lossy());
+        let plan = planned::from_file(&asked)?;
+        let hash = plan.map(|plan| plan.sha256()).transpose()?;
+        if hash.as_ref() == Some(&self.first.run.plan_hash) {
+            return Ok(());
+        }
+        let (shard, plan) = (self.first.path.clone(), path.to_owned());
+        Err(Failure::input(Refused::OtherPlan(shard, plan)))
+    }
+
+    /// Takes a file to the others.
+    fn add(&mut self, (store, found): (Store, Found), partial: bool) -> Result<(), Failure> {
+        self.check(&found)?;
+        let whole = found.run.finished.is_some();
+        if !whole && !partial {
+            let refused = Refused::Unfinished(found.path, found.shard);
+            let help = "start it again with its command; or `--partial` takes what there is";
+            return Err(Failure::input(refused).help(help));
+        }
+        self.check_kernel(&found.path, &store.observations(found.id)?)?;
+        for note in store.notes_of_the_whole(found.id)? {
+            if !self.notes.contains(&note) {
+                self.notes.push(note);
+            }
+        }
+        self.another_build |= found.kept.program != self.first.kept.program;
+        if found.run.started < self.started {
+            self.started.clone_from(&found.run.started);
+        }
+        if let Some(ended) = found.run.finished.as_ref().filter(|one| **one > self.ended) {
+            self.ended.clone_from(ended);
+        }
+        let index = found.shard.index();
+        match self.files.get(&index) {
+            Some((other, true)) if whole => compare(&store, &found, other)?,
+            Some((_, true)) => {}
+            _ => {
+                self.files.insert(index, (found.path, whole));
+            }
+        }
+        Ok(())
+    }
+
+    /// It is of the same plan, version and number of shards as the first.
+    fn check(&self, found: &Found) -> Result<(), Failure> {
+        let first = &self.first;
+        let (path, other) = (found.path.clone(), first.path.clone());
+        let (own, its) = (&found.run.raidlab_version, &first.run.raidlab_version);
+        let refused = if found.run.plan_hash != first.run.plan_hash {
+            Refused::OtherPlan(path, other)
+        } else if own != its {
+            Refused::OtherVersion(path, own.clone(), other, its.clone())
+        } else if found.shard.count() != first.shard.count() {
+            Refused::OtherCount(path, found.shard, other, first.shard)
+        } else {
+            return Ok(());
+        };
+        Err(Failure::input(refused).help("leave it out, or merge it with others of its kind"))
+    }
+
+    fn check_kernel(&mut self, path: &Path, observations: &[Observation]) -> Result<(), Failure> {
+        let facts = observations
+            .iter()
+            .filter(|one| KERNEL.iter().any(|begin| one.name.starts_with(begin)));
+        for fact in facts {
+            let said = (fact.value.clone(), path.to_owned());
+            let known = self.kernel.entry(fact.name.clone()).or_insert(said);
+            if known.0 != fact.value {
+                let (name, value) = (fact.name.clone(), fact.value.clone());
+                let (other, at) = known.clone();
+                let refused = Refused::OtherKernel(path.to_owned(), name, value, at, other);
+                let help =
+                    "build one kernel and take it to every machine: docs/guide/many-machines.md";
+                return Err(Failure::input(refused).help(help));
+            }
+        }
+        Ok(())
+    }
+
+    /// The shards of which there is no whole file.
+    fn missing(&self) -> Vec<Shard> {
+        let count = self.first.shard.count();
+        let whole = |index: &u32| self.files.get(index).is_some_and(|(_, whole)| *whole);
+        (0..count.get())
+            .filter(|index| !whole(index))
+            .filter_map(|index| Shard::new(index, count))
+            .collect()
+    }
+
+    fn refuse_missing(&self, asked: &Merge, missing: &[Shard]) -> Failure {
+        let names: Vec<String> = missing.iter().take(TOLD).map(Shard::to_string).collect();
+        let more = if missing.len() > TOLD { " ..." } else { "" };
+        let names = format!("{}{more}", names.join(", "));
+        let count = self.first.shard.count().get();
+        let commands: Vec<String> = (missing.iter().take(TOLD))
+            .map(|shard| format!("`{}`", self.command(asked, *shard)))
+            .collect();
+        let makes = if missing.len() == 1 {
+            "makes it"
+        } else {
+            "make them"
+        };
+        let help = format!(
+            "{}{more} {makes}; `--partial` takes what there is",
+            commands.join(", ")
+        );
+        Failure::input(Refused::Missing(count, names)).help(help)
+    }
+
+    /// The command that makes a shard: that of the first, but for the number and the
+    /// file.
+    fn command(&self, asked: &Merge, shard: Shard) -> String {
+        let folder = self.first.path.parent().unwrap_or(Path::new(""));
+        let file = typed::in_shell(folder.join(shard.file_name()).as_os_str());
+        if let Some(plan) = &asked.plan {
+            let plan = typed::in_shell(plan.as_os_str());
+            return format!("raidlab run {plan} --shard {shard} --store {file}");
+        }
+        let own = self.first.shard.to_string();
+        let line = &self.first.run.command_line;
+        let line = line.replace(&format!("--shard {own}"), &format!("--shard {shard}"));
+        let line = line.replace(&format!("--shard={own}"), &format!("--shard={shard}"));
+        // Of a name that has to be quoted nobody knows where it ends.
+        let mut words: Vec<&str> = line.split(' ').collect();
+        let place = words.iter().position(|word| *word == "--store");
+        if let Some(word) = place.and_then(|place| words.get_mut(place + 1))
+            && !word.contains('\'')
+            && !Path::new(*word).is_dir()
+        {
+            *word = &file;
+        }
+        words.join(" ")
+    }
+
+    /// Puts everything into the store.
+    fn write(mut self, asked: &Merge, missing: Vec<Shard>) -> Result<Merged, Failure> {
+        let first = &self.first;
+        let plan: Plan<Asked> = planned::read("the plan of the shards", &first.kept.json)?;
+        let experiments = u32::try_from(plan.experiments.len()).unwrap_or(u32::MAX);
+        let stamp: String = (self.started.chars())
+            .filter(|one| !matches!(one, '-' | ':'))
+            .collect();
+        let mut run = Run {
+            name: format!("{stamp}-{}", first.run.suite),
+            started: self.started.clone(),
+            finished: None,
+            command_line: typed::command_line(),
+            ..first.run.clone()
+        };
+        if self.another_build {
+            let statement = "The shards are of different builds of this version of raidlab.";
+            self.notes
+                .push(remark("Another build", statement.to_owned()));
+        }
+        let kept = KeptPlan {
+            shard: None,
+            ..self.first.kept.clone()
+        };
+        let mut store = Store::open(&asked.store)?;
+        let lock = lock_store(&asked.store)?;
+        let mut merging = store.merge(&mut run, &kept, &self.notes)?;
+        for (path, _) in self.files.values() {
+            let (shard, found) = looked_at(path)?;
+            merging.add(&shard, found.id)?;
+        }
+        let id = merging.finish()?;
+        let ended: BTreeSet<u32> = store.ended_experiments(id)?.into_iter().collect();
+        let lacking: Vec<u32> = (0..experiments)
+            .filter(|one| !ended.contains(one))
+            .collect();
+        if let Some(&position) = lacking.first() {
+            let names: Vec<String> = missing.iter().map(Shard::to_string).collect();
+            let statement = format!(
+                "{} of {experiments} experiments are missing; shards that were not whole: {}.",
+                lacking.len(),
+                names.join(", ")
+            );
+            // With an experiment that is missing: who goes on with the run forgets it.
+            let note = remark("Only a part", statement);
+            store.add_notes(id.experiment(position), &[note])?;
+            if missing.is_empty() {
+                store.delete_run(id)?;
+                let words = format!(
+                    "the shards lack {} experiments of their plan",
+                    lacking.len()
+                );
+                return Err(Failure::words(Kind::Input, words).help("make them again"));
+            }
+        }
+        Ok(Merged {
+            store,
+            name: run.name,
+            shards: self.files.len(),
+            experiments,
+            missing: if lacking.is_empty() {
+                Vec::new()
+            } else {
+                missing
+            },
+            run: id,
+            ended: self.ended,
+            _lock: lock,
+        })
+    }
+}
+
+/// Two files of one shard must say the same.
+fn compare(store: &Store, found: &Found, other: &Path) -> Result<(), Failure> {
+    let (its, at) = looked_at(other)?;
+    let (own, theirs) = (found.id, at.id);
+    let differ = if store.measurements(own)? != its.measurements(theirs)? {
+        "rows"
+    } else if store.ended_experiments(own)? != its.ended_experiments(theirs)? {
+        "experiments"
+    } else if store.settings(own)? != its.settings(theirs)? {
+        "settings"
+    } else if store.observations(own)? != its.observations(theirs)? {
+        "facts"
+    } else if store.events(own)? != its.events(theirs)? {
+        "events"
+    } else if store.commands(own)? != its.commands(theirs)? {
+        "commands"
+    } else if store.series(own)? != its.series(theirs)? {
+        "samples"
+    } else {
+        return Ok(());
+    };
+    let (path, other) = (found.path.clone(), other.to_owned());
+    let refused = Refused::Doubled(other, path, found.shard, differ);
+    Err(Failure::input(refused).help("find out which machine gave which, and leave one out"))
+}
+
+impl Merged {
+    /// Shows every row, experiment by experiment, as the run itself would have.
+    ///
+    /// # Errors
+    /// When the store cannot be read, or a row cannot be shown.
+    pub fn rows(
+        &self,
+        mut show: impl FnMut(&raidlab_store::Measurement) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        for position in 0..self.experiments {
+            let rows = self.store.measurements_of(self.run.experiment(position))?;
+            rows.iter().try_for_each(&mut show)?;
+        }
+        Ok(())
+    }
+
+    /// Writes down that the run has come to its end, if nothing is missing; else it can
+    /// be gone on with.
+    ///
+    /// # Errors
+    /// When the store cannot be written.
+    pub fn finish(&mut self) -> Result<(), Failure> {
+        if self.missing.is_empty() {
+            self.store.finish_run(self.run, &self.ended)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,143 @@
+//! A shard of a run: which experiments it has, the file that it writes, and how it goes
+//! on.
+//!
+//! A shard's file is a store with one run, of which it has its own experiments only. It
+//! is written beside its place, as `FILE.part`, and gets its name when the shard has come
+//! to its end and all of it is on the disk. Whoever starts the shard again finds it whole
+//! and does nothing, or goes on with what the `.part` has.
+
+use crate::failure::{Failure, Kind};
+use crate::keeper;
+use crate::notes::STORE;
+use crate::planned;
+use crate::ready::Ready;
+use raidlab_lab::{Before, cut};
+use raidlab_store::text::visible_path;
+use raidlab_store::{RunId, Shard, Store};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+/// The file of a shard: the one that is named, a file in the folder that is named, or,
+/// where the store is the usual one, a file of the shard's own here.
+#[must_use]
+pub fn file_of(shard: Shard, store: &Path) -> PathBuf {
+    if store == Path::new(STORE) {
+        PathBuf::from(shard.file_name())
+    } else if store.is_dir() {
+        store.join(shard.file_name())
+    } else {
+        store.to_owned()
+    }
+}
+
+/// Where a shard is kept until it is whole.
+pub fn part_of(file: &Path) -> PathBuf {
+    let mut name = file.as_os_str().to_owned();
+    name.push(".part");
+    name.into()
+}
+
+impl Ready<'_> {
+    /// The positions of a shard's experiments.
+    pub(crate) fn own(&self, shard: Shard) -> BTreeSet<usize> {
+        let experiments = self.experiments();
+        let shards = cut::cut(experiments, &self.plan().experiments, shard.count());
+        (0..experiments.len())
+            .filter(|&position| shards[position] == shard.index())
+            .collect()
+    }
+
+    /// What a shard would do, in words.
+    pub(crate) fn shard_in_words(&self, shard: Shard) -> String {
+        let mut text = String::new();
+        let own = self.own(shard);
+        for &position in &own {
+            text.push_str(&self.prepared.label(position));
+            text.push('\n');
+        }
+        let all = self.experiments().len();
+        text.push_str(&format!(
+            "shard {shard}: {} of {all} experiments; nothing was run or written\n",
+            own.len()
+        ));
+        text
+    }
+
+    /// The shard that is to be done, and its file; `None`: the whole run is.
+    #[must_use]
+    pub fn shard(&self) -> Option<(Shard, &Path)> {
+        let here = &self.task.here;
+        here.shard.map(|shard| (shard, here.store.as_path()))
+    }
+
+    /// Whether the shard's file is there, whole.
+    ///
+    /// # Errors
+    /// When something else has its name.
+    pub fn is_there(&self) -> Result<bool, Failure> {
+        let here = &self.task.here;
+        let Some(shard) = here.shard.filter(|_| here.store.exists()) else {
+            return Ok(false);
+        };
+        let store = Store::open_to_read(&here.store)?;
+        match self.find(&store, shard)? {
+            Some((_, _, true)) => Ok(true),
+            _ => Err(self.other(&here.store, shard)),
+        }
+    }
+
+    /// The shard's run in a store: its number and name, and whether it is whole.
+    fn find(&self, store: &Store, shard: Shard) -> Result<Option<(RunId, String, bool)>, Failure> {
+        let runs = store.runs()?;
+        let [summary] = runs.as_slice() else {
+            return match runs.is_empty() {
+                true => Ok(None),
+                false => Err(self.other(store.path(), shard)),
+            };
+        };
+        let kept = store.plan(summary.id)?;
+        let is_it = kept.is_some_and(|kept| kept.shard == Some(shard))
+            && summary.run.plan_hash == self.plan().sha256()?
+            && summary.run.raidlab_version == env!("CARGO_PKG_VERSION");
+        if !is_it {
+            return Err(self.other(store.path(), shard));
+        }
+        let (run, whole) = (&summary.run, summary.run.finished.is_some());
+        Ok(Some((summary.id, run.name.clone(), whole)))
+    }
+
+    fn other(&self, path: &Path, shard: Shard) -> Failure {
+        let words = format!(
+            "{} is there, and is not shard {shard} of this plan by this version of raidlab",
+            visible_path(path)
+        );
+        Failure::words(Kind::Input, words).help("move it away, or name another file with --store")
+    }
+
+    /// Begins a shard's run, or goes on with it: its number and name, and what is not to
+    /// be run.
+    pub(crate) fn begin_shard(
+        &self,
+        shard: Shard,
+        store: &mut Store,
+    ) -> Result<(RunId, String, Before), Failure> {
+        let (bench, prepared) = (self.bench(), &self.prepared);
+        let all = prepared.experiments.len();
+        let (run, name, mut before) = match self.find(store, shard)? {
+            Some((run, name, _)) => {
+                planned::go_on(&store.run_by_name(&name)?, store, self.task.front)?;
+                let before = keeper::before(store, run, all, bench.repeats_exactly())?;
+                (run, name, before)
+            }
+            None => {
+                let plan = self.plan();
+                let begun = keeper::begin(bench.name(), prepared, &plan, Some(shard), store)?;
+                (begun.0, begun.1, Before::default())
+            }
+        };
+        let own = self.own(shard);
+        let others = (0..all).filter(|position| !own.contains(position));
+        before.ended.extend(others);
+        Ok((run, name, before))
+    }
+}

@@ -1,0 +1,92 @@
+//! A part of a run: so many machines, or one after the other, do it together.
+
+use std::fmt;
+use std::num::NonZero;
+use std::str::FromStr;
+
+/// Which part of a run: this one of so many. Which experiments it has, whoever cuts the
+/// run decides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Shard {
+    index: u32,
+    count: NonZero<u32>,
+}
+
+/// Words that are no shard.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ShardError {
+    /// They are not two numbers.
+    #[error("a shard is its number and how many there are: 0/8 is the first of eight")]
+    Form,
+    /// There is no such one.
+    #[error("shards count from 0: the last of {0} is {last}/{0}", last = .0.get() - 1)]
+    Behind(NonZero<u32>),
+}
+
+impl Shard {
+    /// This one, from 0, of so many; `None` where there are fewer.
+    #[must_use]
+    pub fn new(index: u32, count: NonZero<u32>) -> Option<Self> {
+        (index < count.get()).then_some(Self { index, count })
+    }
+
+    /// Its number, from 0.
+    #[must_use]
+    pub const fn index(self) -> u32 {
+        self.index
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub const fn count(self) -> NonZero<u32> {
+        self.count
+    }
+
+    /// The name of its file where none is given: `shard-03-of-64.db`, so that a list of
+    /// them is in order.
+    #[must_use]
+    pub fn file_name(self) -> String {
+        let digits = (self.count.get() - 1).to_string().len();
+        format!("shard-{:0digits$}-of-{}.db", self.index, self.count)
+    }
+}
+
+impl fmt::Display for Shard {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}/{}", self.index, self.count)
+    }
+}
+
+impl FromStr for Shard {
+    type Err = ShardError;
+
+    fn from_str(text: &str) -> Result<Self, ShardError> {
+        let (index, count) = text.split_once('/').ok_or(ShardError::Form)?;
+        let index = index.parse().map_err(|_| ShardError::Form)?;
+        let count = count.parse().map_err(|_| ShardError::Form)?;
+        Self::new(index, count).ok_or(ShardError::Behind(count))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Shard, ShardError};
+
+    #[test]
+    fn a_shard_is_read_and_named() {
+        let shard: Shard = "3/64".parse().expect("a shard");
+        assert_eq!((shard.index(), shard.count().get()), (3, 64));
+        assert_eq!(shard.to_string(), "3/64");
+        assert_eq!(shard.file_name(), "shard-03-of-64.db");
+        let one: Shard = "0/1".parse().expect("a shard");
+        assert_eq!(one.file_name(), "shard-0-of-1.db");
+        for text in ["", "3", "3/", "/8", "-1/8", "0/0", "a/b", "1/2/3", "0.5/2"] {
+            assert_eq!(text.parse::<Shard>(), Err(ShardError::Form), "{text}");
+        }
+        let behind = "8/8".parse::<Shard>().expect_err("the ninth of eight");
+        assert_eq!(
+            behind.to_string(),
+            "shards count from 0: the last of 8 is 7/8"
+        );
+    }
+}
