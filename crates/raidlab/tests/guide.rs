@@ -206,6 +206,7 @@ pages! {
     extend: "extend.md",
     first_comparison: "first-comparison.md",
     import: "import.md",
+    many_machines: "many-machines.md",
     my_disks: "my-disks.md",
     real_kernel: "real-kernel.md",
     real_machine: "real-machine.md",

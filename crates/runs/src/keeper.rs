@@ -145,7 +145,9 @@ pub struct Keeper<'a> {
     /// Settings not yet in the store: they come one by one, and each
     /// transaction waits for the disk.
     settings: Vec<Setting>,
-    /// Those seen, before an interruption too: experiments share disks and hosts.
+    /// Those seen, before an interruption too: experiments share disks and hosts. A
+    /// setting belongs to the first experiment that has it, so those count that have
+    /// come to their end without a gap.
     seen: BTreeSet<Setting>,
 }
 
@@ -157,13 +159,16 @@ impl<'a> Keeper<'a> {
     pub fn new(
         store: &'a mut Store,
         run: RunId,
+        before: &Before,
         watcher: &'a mut dyn Watcher,
     ) -> Result<Self, StoreError> {
+        let first = (0..).find(|index| !before.ended.contains(index));
+        let seen = store.settings_before(run, position(first.unwrap_or(usize::MAX)))?;
         Ok(Self {
             run,
             watcher,
             settings: Vec::new(),
-            seen: store.settings(run)?.into_iter().collect(),
+            seen: seen.into_iter().collect(),
             store,
         })
     }
@@ -173,7 +178,8 @@ impl<'a> Keeper<'a> {
     /// # Errors
     /// When the store cannot be written.
     pub fn finish(mut self) -> Result<(), KeepError> {
-        self.flush(self.run.into())
+        self.flush(self.run.into())?;
+        Ok(self.store.keep_first_settings(self.run)?)
     }
 
     /// Shows what was kept of an experiment before an interruption.

@@ -250,7 +250,7 @@ impl Ready<'_> {
         let lock = lock_store(path)?;
         let cancel = task.front.listen()?;
         let (run, name, before) = self.begin(&mut store)?;
-        let mut keeper = Keeper::new(&mut store, run, watcher)?;
+        let mut keeper = Keeper::new(&mut store, run, &before, watcher)?;
         for index in (0..prepared.experiments.len()).filter(|one| !before.ended.contains(one)) {
             keeper.show_kept(index).map_err(KeepError::into_failure)?;
         }

@@ -267,10 +267,19 @@ impl Store {
     /// # Errors
     /// The file cannot be read.
     pub fn settings(&self, run: RunId) -> Result<Vec<Setting>, StoreError> {
+        self.settings_before(run, u32::MAX)
+    }
+
+    /// Those of the experiments before this one, by their positions.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn settings_before(&self, run: RunId, experiment: u32) -> Result<Vec<Setting>, StoreError> {
         self.collect(
             "read settings",
-            "SELECT * FROM setting WHERE run_id = ? ORDER BY experiment, setting_id",
-            [run.0],
+            "SELECT * FROM setting WHERE run_id = ? AND ifnull(experiment < ?, TRUE)
+             ORDER BY experiment, setting_id",
+            params![run.0, experiment],
             |row| {
                 Ok(Setting {
                     scope: row.get("scope")?,

@@ -13,7 +13,7 @@ use crate::rows::is_unique_violation;
 use crate::schema::failure;
 use crate::{KeptPlan, Run, StoreError};
 use rusqlite::types::Value;
-use rusqlite::{Transaction, TransactionBehavior, params_from_iter};
+use rusqlite::{Connection, Transaction, TransactionBehavior, params_from_iter};
 use std::path::PathBuf;
 
 /// What is taken over of experiments that have come to their end: tables, each behind
@@ -89,6 +89,16 @@ impl Store {
             run,
         })
     }
+
+    /// Of a setting that several experiments of a run have told, leaves the first.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn keep_first_settings(&mut self, run: RunId) -> Result<(), StoreError> {
+        keep_first_settings(&self.connection, run)
+            .map(drop)
+            .map_err(|error| failure("keep settings", &self.path, error))
+    }
 }
 
 impl Merging<'_> {
@@ -132,9 +142,7 @@ impl Merging<'_> {
              AND experiment IN (SELECT experiment FROM ended WHERE run_id = ?1)"
         );
         let mut select = shard.connection.prepare(&select).map_err(unreadable)?;
-        let names: Vec<String> = (select.column_names().into_iter())
-            .map(str::to_owned)
-            .collect();
+        let names: Vec<String> = (select.column_names()).map(str::to_owned).collect();
         let taken: Vec<usize> = (0..names.len())
             .filter(|&index| !OWN.contains(&names[index].as_str()))
             .collect();
@@ -172,13 +180,20 @@ impl Merging<'_> {
     /// The file cannot be written.
     pub fn finish(self) -> Result<RunId, StoreError> {
         let fail = |error| failure("put shards together", &self.path, error);
-        // The row with the least experiment is the one that gives its number.
-        let sql = "DELETE FROM setting WHERE run_id = ?1 AND setting_id NOT IN
-             (SELECT setting_id FROM (SELECT setting_id, min(experiment) FROM setting
-              WHERE run_id = ?1 GROUP BY scope, name, value, source))";
-        self.transaction.execute(sql, [self.run.0]).map_err(fail)?;
+        keep_first_settings(&self.transaction, self.run).map_err(fail)?;
         let run = self.run;
         self.transaction.commit().map_err(fail)?;
         Ok(run)
     }
+}
+
+/// Of a setting that several experiments of a run have told, leaves the first: the row
+/// with the least experiment is the one that gives its number.
+fn keep_first_settings(connection: &Connection, run: RunId) -> rusqlite::Result<usize> {
+    connection.execute(
+        "DELETE FROM setting WHERE run_id = ?1 AND setting_id NOT IN
+         (SELECT setting_id FROM (SELECT setting_id, min(experiment) FROM setting
+          WHERE run_id = ?1 GROUP BY scope, name, value, source))",
+        [run.0],
+    )
 }
