@@ -2,6 +2,7 @@
 //! mirror of two. The simulator can spend about 500 ns per read in all.
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
+use raidlab_array::Engine;
 use raidlab_array::{
     Array, ArrayConfig, CommandId, MemberConfig, Operation, Outputs, ReadPolicyKind,
     RecoveryConfig, Request, RequestId,

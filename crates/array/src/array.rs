@@ -38,7 +38,7 @@ mod write;
 use crate::config::{ArrayConfig, ConfigError};
 use crate::member::{MemberRules, MemberState, Members};
 use crate::policy::{Io, IoKind, ReadPolicy};
-use crate::recovery::{ReadRecovered, Recovery, SyncStatus, WriteBarrier, WriteTicket};
+use crate::recovery::{ReadRecovered, Recovery, WriteBarrier, WriteTicket};
 use crate::request::{
     BufferId, CommandId, ComputeStep, Finished, MemberCommand, MemberError, Operation, Outputs,
     Purpose, Request, RequestError, ScratchId, Slot,
@@ -225,97 +225,14 @@ impl Array {
         &self.map
     }
 
-    /// What each slot holds, slot 0 first.
-    pub fn member_states(&self) -> impl Iterator<Item = MemberState> {
-        self.members.states()
-    }
-
     /// The members in the letters of `/proc/mdstat`: `[UU]`, `[U_]`.
     #[must_use]
     pub fn health(&self) -> String {
-        let letters = self.member_states().map(|state| match state {
+        let letters = self.members.states().map(|state| match state {
             MemberState::InSync => 'U',
             _ => '_',
         });
         format!("[{}]", letters.collect::<String>())
-    }
-
-    /// How far recovery or resync is, if one runs.
-    #[must_use]
-    pub fn sync_status(&self) -> Option<SyncStatus> {
-        self.recovery.status()
-    }
-
-    /// When [`tick`](Self::tick) is to be called even if nothing happens. It
-    /// changes only in calls to the array.
-    #[must_use]
-    pub fn next_tick(&self) -> Option<Nanos> {
-        if self.owes_recovery() {
-            return Some(self.now);
-        }
-        // Nothing of the sync's happens before it has the processor again.
-        self.recovery.yields_until().or(self.recovery.wake_at())
-    }
-
-    /// Time has passed.
-    pub fn tick(&mut self, now: Nanos, out: &mut Outputs) {
-        self.now = now;
-        self.recovery.end_yield(now);
-        self.start_recovery(out);
-        self.pump_sync(out);
-    }
-
-    /// Takes a request; what is to be done is added to `out`.
-    pub fn submit(&mut self, now: Nanos, request: Request, out: &mut Outputs) {
-        self.now = now;
-        if request.operation != Operation::Flush && !self.is_inside(&request) {
-            out.finished.push(Finished {
-                id: request.id,
-                result: Err(RequestError::OutOfRange),
-            });
-            return;
-        }
-        let key = self.requests.insert(RequestState {
-            request,
-            remaining: 0,
-            failed: false,
-        });
-        match request.operation {
-            Operation::Read if self.recovery.read_waits() => {
-                let barrier = self.recovery.barrier_mut();
-                barrier.write_begins_waiting(request.start);
-                self.waiting_reads.push_back(key);
-            }
-            Operation::Read => self.submit_read(key, &request, out),
-            Operation::Write | Operation::Discard => self.submit_write(key, &request, out),
-            Operation::Flush => self.submit_flush(key, out),
-        }
-    }
-
-    /// Takes a member's answer. An answer to a command that is not in flight
-    /// is an error of the driver and is ignored.
-    pub fn complete(
-        &mut self,
-        now: Nanos,
-        id: CommandId,
-        result: Result<(), MemberError>,
-        out: &mut Outputs,
-    ) {
-        self.now = now;
-        let Some(command) = self.commands.take_key(id.0) else {
-            debug_assert!(false, "{id:?} is not in flight");
-            return;
-        };
-        if matches!(command.role, Role::Read { .. } | Role::Write { .. }) {
-            self.recovery.yield_to_submitters(now);
-        }
-        let mut parts = self.plug.parts(id).into_iter().peekable();
-        self.thread.has_more = parts.peek().is_some();
-        self.command_ended(&command, result, true, out);
-        while let Some(part) = parts.next() {
-            self.thread.has_more = parts.peek().is_some();
-            self.command_ended(&part, result, false, out);
-        }
     }
 
     /// A command has ended, or one that was merged into it and is not `counted` by itself.
@@ -355,15 +272,6 @@ impl Array {
             }
             Role::Correction => self.complete_correction(command, result, out),
         }
-    }
-
-    /// Whether the barrier holds back a request of this process: see
-    /// [`Engine::holds_submitter`](crate::Engine::holds_submitter).
-    #[must_use]
-    pub fn holds_submitter(&self, process: u32) -> bool {
-        let pieces = self.waiting.iter().map(|key| self.pieces.get(*key).request);
-        let mut requests = pieces.chain(self.waiting_reads.iter().copied());
-        requests.any(|key| self.requests.get(key).request.process == process)
     }
 
     fn is_inside(&self, request: &Request) -> bool {

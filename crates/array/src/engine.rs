@@ -12,7 +12,7 @@
 
 use crate::admission::Admission;
 use crate::config::{AdminError, MemberConfig};
-use crate::member::MemberState;
+use crate::member::{MemberState, MemberVerbs};
 use crate::recovery::SyncStatus;
 use crate::request::{CommandId, MemberError, Outputs, Request, Slot, StepId, StepResult};
 use raidlab_units::{Nanos, Sectors, Span};
@@ -53,7 +53,10 @@ pub const FIRST_OUTER_SCRATCH: u32 = 1 << 31;
 pub const EXTERNAL_BITMAP: Slot = Slot(u16::MAX);
 
 /// One level's engine, without I/O, clock or payload.
-pub trait Engine: std::fmt::Debug + Send {
+///
+/// Verbs on members are [`MemberVerbs`](crate::parts::MemberVerbs)'s: what is common to all
+/// engines is written there.
+pub trait Engine: MemberVerbs + std::fmt::Debug + Send {
     /// Sectors that the array offers.
     fn size(&self) -> Sectors;
     /// Takes a request; what is to be done is added to `out`. The range is
@@ -81,7 +84,9 @@ pub trait Engine: std::fmt::Debug + Send {
     /// When [`Self::tick`] is to be called even if nothing happens.
     fn next_tick(&self) -> Option<Nanos>;
     /// What each slot holds, slot 0 first.
-    fn member_states(&self) -> Vec<MemberState>;
+    fn member_states(&self) -> Vec<MemberState> {
+        self.members().states().collect()
+    }
     /// How far a sync is, if one runs.
     fn sync_status(&self) -> Option<SyncStatus>;
     /// Nothing in flight, nothing held back.
@@ -109,14 +114,24 @@ pub trait Engine: std::fmt::Debug + Send {
     ///
     /// # Errors
     /// When there is no such member, it failed before, or the array needs it.
-    fn fail(&mut self, now: Nanos, slot: Slot, out: &mut Outputs) -> Result<(), AdminError>;
+    fn fail(&mut self, now: Nanos, slot: Slot, out: &mut Outputs) -> Result<(), AdminError> {
+        self.set_now(now);
+        self.fail_member(slot, out)?;
+        self.go_on(out);
+        Ok(())
+    }
     /// The members' superblocks know that this one has failed.
     fn failure_recorded(&mut self, now: Nanos, slot: Slot, out: &mut Outputs);
     /// Empties a slot; a member in service fails first.
     ///
     /// # Errors
     /// As [`Self::fail`].
-    fn remove(&mut self, now: Nanos, slot: Slot, out: &mut Outputs) -> Result<(), AdminError>;
+    fn remove(&mut self, now: Nanos, slot: Slot, out: &mut Outputs) -> Result<(), AdminError> {
+        self.set_now(now);
+        self.remove_member(slot, out)?;
+        self.go_on(out);
+        Ok(())
+    }
     /// Puts a member into an empty slot; its recovery starts when no other
     /// sync runs.
     ///
@@ -129,11 +144,18 @@ pub trait Engine: std::fmt::Debug + Send {
         member: MemberConfig,
         admission: Admission,
         out: &mut Outputs,
-    ) -> Result<(), AdminError>;
+    ) -> Result<(), AdminError> {
+        self.set_now(now);
+        self.add_member(slot, member, &admission, out)?;
+        self.go_on(out);
+        Ok(())
+    }
     /// Another device has taken a member's place, and holds all that the member held:
     /// from now on its kind decides which reads it is given, and whether bad blocks can
     /// be remembered.
-    fn member_replaced(&mut self, slot: Slot, member: MemberConfig);
+    fn member_replaced(&mut self, slot: Slot, member: MemberConfig) {
+        self.members_mut().set_replaced(slot, member);
+    }
     /// Starts a resync, check or repair over the members in sync.
     ///
     /// # Errors

@@ -5,7 +5,7 @@
 //!
 //! ```
 //! use raidlab_array::{
-//!     Array, ArrayConfig, MemberConfig, Operation, Outputs, ReadPolicyKind, RecoveryConfig,
+//!     Array, ArrayConfig, Engine, MemberConfig, Operation, Outputs, ReadPolicyKind, RecoveryConfig,
 //!     Request, RequestId, Slot,
 //! };
 //! use raidlab_units::{Nanos, Sectors};

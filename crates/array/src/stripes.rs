@@ -54,10 +54,10 @@ mod write;
 pub use config::{LogConfig, RmwLevel, StripeConfig, StripeConfigError, WritePolicy};
 pub use sync::{CheckReport, MismatchPlace};
 
-use crate::admission::{Admission, blocks_of};
-use crate::config::{AdminError, MemberConfig};
+use crate::admission::blocks_of;
+use crate::config::AdminError;
 use crate::engine::{Engine, SyncRequest};
-use crate::member::{MemberRules, MemberState, MemberVerbs, Members};
+use crate::member::{MemberRules, Members};
 use crate::mutation::{Mutation, is as mutated};
 use crate::recovery::SyncStatus;
 use crate::request::{
@@ -305,10 +305,6 @@ impl Engine for StripeArray {
         self.sync_wakes_at()
     }
 
-    fn member_states(&self) -> Vec<MemberState> {
-        self.members.states().collect()
-    }
-
     fn sync_status(&self) -> Option<SyncStatus> {
         self.status_of_sync()
     }
@@ -329,13 +325,6 @@ impl Engine for StripeArray {
             && self.held_finishes.is_empty()
     }
 
-    fn fail(&mut self, now: Nanos, slot: Slot, out: &mut Outputs) -> Result<(), AdminError> {
-        self.now = now;
-        self.fail_member(slot, out)?;
-        self.pump(out);
-        Ok(())
-    }
-
     fn failure_recorded(&mut self, now: Nanos, slot: Slot, out: &mut Outputs) {
         self.now = now;
         self.members.failure_recorded(slot);
@@ -343,31 +332,6 @@ impl Engine for StripeArray {
             out.finished.append(&mut self.held_finishes);
         }
         self.pump(out);
-    }
-
-    fn remove(&mut self, now: Nanos, slot: Slot, out: &mut Outputs) -> Result<(), AdminError> {
-        self.now = now;
-        self.remove_member(slot, out)?;
-        self.pump(out);
-        Ok(())
-    }
-
-    fn add(
-        &mut self,
-        now: Nanos,
-        slot: Slot,
-        member: MemberConfig,
-        admission: Admission,
-        out: &mut Outputs,
-    ) -> Result<(), AdminError> {
-        self.now = now;
-        self.add_member(slot, member, &admission, out)?;
-        self.pump(out);
-        Ok(())
-    }
-
-    fn member_replaced(&mut self, slot: Slot, member: MemberConfig) {
-        self.members.set_replaced(slot, member);
     }
 
     fn start_sync(

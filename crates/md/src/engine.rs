@@ -2,10 +2,9 @@
 
 use super::walk::Walk;
 use super::{Active, Raid5d};
-use raidlab_array::parts::MemberVerbs;
 use raidlab_array::{
-    AdminError, Admission, CommandId, Engine, Finished, MemberConfig, MemberError, MemberState,
-    Operation, Outputs, Request, RequestError, Slot, StepId, StepResult, SyncRequest, SyncStatus,
+    AdminError, CommandId, Engine, Finished, MemberError, Operation, Outputs, Request,
+    RequestError, Slot, StepId, StepResult, SyncRequest, SyncStatus,
 };
 use raidlab_units::{Nanos, Sectors};
 
@@ -81,10 +80,6 @@ impl Engine for Raid5d {
         self.sync_wakes_at()
     }
 
-    fn member_states(&self) -> Vec<MemberState> {
-        self.members.states().collect()
-    }
-
     fn sync_status(&self) -> Option<SyncStatus> {
         self.status_of_sync()
     }
@@ -121,13 +116,6 @@ impl Engine for Raid5d {
         }
     }
 
-    fn fail(&mut self, now: Nanos, slot: Slot, out: &mut Outputs) -> Result<(), AdminError> {
-        self.now = now;
-        self.fail_member(slot, out)?;
-        self.pump_sync(out);
-        Ok(())
-    }
-
     fn failure_recorded(&mut self, now: Nanos, slot: Slot, out: &mut Outputs) {
         self.now = now;
         self.members.failure_recorded(slot);
@@ -135,31 +123,6 @@ impl Engine for Raid5d {
             out.finished.append(&mut self.held_finishes);
         }
         self.pump_sync(out);
-    }
-
-    fn remove(&mut self, now: Nanos, slot: Slot, out: &mut Outputs) -> Result<(), AdminError> {
-        self.now = now;
-        self.remove_member(slot, out)?;
-        self.pump_sync(out);
-        Ok(())
-    }
-
-    fn add(
-        &mut self,
-        now: Nanos,
-        slot: Slot,
-        member: MemberConfig,
-        admission: Admission,
-        out: &mut Outputs,
-    ) -> Result<(), AdminError> {
-        self.now = now;
-        self.add_member(slot, member, &admission, out)?;
-        self.pump_sync(out);
-        Ok(())
-    }
-
-    fn member_replaced(&mut self, slot: Slot, member: MemberConfig) {
-        self.members.set_replaced(slot, member);
     }
 
     fn start_sync(

@@ -3,7 +3,7 @@
 use super::Raid5d;
 use raidlab_array::parts::{MemberVerbs, Members};
 use raidlab_array::{Outputs, Slot};
-use raidlab_units::Sectors;
+use raidlab_units::{Nanos, Sectors};
 
 impl MemberVerbs for Raid5d {
     fn members(&self) -> &Members {
@@ -12,6 +12,14 @@ impl MemberVerbs for Raid5d {
 
     fn members_mut(&mut self) -> &mut Members {
         &mut self.members
+    }
+
+    fn set_now(&mut self, now: Nanos) {
+        self.now = now;
+    }
+
+    fn go_on(&mut self, out: &mut Outputs) {
+        self.pump_sync(out);
     }
 
     fn is_needed(&self, slot: Slot) -> bool {

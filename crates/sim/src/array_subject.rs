@@ -2,7 +2,8 @@
 
 use crate::subject::{Subject, SubjectError, SyncProgress};
 use raidlab_array::{
-    AdminError, Admission, Array, CommandId, MemberConfig, MemberError, Outputs, Request, Slot,
+    AdminError, Admission, Array, CommandId, Engine, MemberConfig, MemberError, Outputs, Request,
+    Slot,
 };
 use raidlab_units::{Nanos, Sectors};
 

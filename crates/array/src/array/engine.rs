@@ -1,12 +1,13 @@
 //! The array as an engine among those of other levels.
 
-use super::Array;
-use crate::admission::Admission;
+use super::{Array, RequestState, Role};
 use crate::config::{AdminError, MemberConfig};
-use crate::engine::{Engine, SyncRequest};
-use crate::member::MemberState;
-use crate::recovery::SyncStatus;
-use crate::request::{CommandId, MemberError, Outputs, Request, Slot, StepId, StepResult};
+use crate::engine::{Engine, SyncAction, SyncRequest};
+use crate::recovery::{Plan, SyncKind, SyncStatus};
+use crate::request::{
+    CommandId, Event, Finished, MemberError, Operation, Outputs, Request, RequestError, Slot,
+    StepId, StepResult,
+};
 use raidlab_units::{Nanos, Sectors};
 
 impl Engine for Array {
@@ -15,45 +16,179 @@ impl Engine for Array {
     }
 
     fn submit(&mut self, now: Nanos, request: Request, out: &mut Outputs) {
-        self.submit(now, request, out);
+        self.now = now;
+        if request.operation != Operation::Flush && !self.is_inside(&request) {
+            out.finished.push(Finished {
+                id: request.id,
+                result: Err(RequestError::OutOfRange),
+            });
+            return;
+        }
+        let key = self.requests.insert(RequestState {
+            request,
+            remaining: 0,
+            failed: false,
+        });
+        match request.operation {
+            Operation::Read if self.recovery.read_waits() => {
+                let barrier = self.recovery.barrier_mut();
+                barrier.write_begins_waiting(request.start);
+                self.waiting_reads.push_back(key);
+            }
+            Operation::Read => self.submit_read(key, &request, out),
+            Operation::Write | Operation::Discard => self.submit_write(key, &request, out),
+            Operation::Flush => self.submit_flush(key, out),
+        }
     }
 
     fn complete(
         &mut self,
         now: Nanos,
-        command: CommandId,
+        id: CommandId,
         result: Result<(), MemberError>,
         out: &mut Outputs,
     ) {
-        self.complete(now, command, result, out);
+        self.now = now;
+        let Some(command) = self.commands.take_key(id.0) else {
+            debug_assert!(false, "{id:?} is not in flight");
+            return;
+        };
+        if matches!(command.role, Role::Read { .. } | Role::Write { .. }) {
+            self.recovery.yield_to_submitters(now);
+        }
+        let mut parts = self.plug.parts(id).into_iter().peekable();
+        self.thread.has_more = parts.peek().is_some();
+        self.command_ended(&command, result, true, out);
+        while let Some(part) = parts.next() {
+            self.thread.has_more = parts.peek().is_some();
+            self.command_ended(&part, result, false, out);
+        }
+    }
+
+    fn tick(&mut self, now: Nanos, out: &mut Outputs) {
+        self.now = now;
+        self.recovery.end_yield(now);
+        self.start_recovery(out);
+        self.pump_sync(out);
+    }
+
+    fn next_tick(&self) -> Option<Nanos> {
+        if self.owes_recovery() {
+            return Some(self.now);
+        }
+        // Nothing of the sync's happens before it has the processor again.
+        self.recovery.yields_until().or(self.recovery.wake_at())
+    }
+
+    fn sync_status(&self) -> Option<SyncStatus> {
+        self.recovery.status()
+    }
+
+    fn is_idle(&self) -> bool {
+        self.requests.is_empty()
+            && self.commands.is_empty()
+            && self.recovery.in_flight() == 0
+            && !self.is_correcting()
+    }
+
+    fn holds_submitter(&self, process: u32) -> bool {
+        let pieces = self.waiting.iter().map(|key| self.pieces.get(*key).request);
+        let mut requests = pieces.chain(self.waiting_reads.iter().copied());
+        requests.any(|key| self.requests.get(key).request.process == process)
+    }
+
+    fn failure_recorded(&mut self, now: Nanos, slot: Slot, out: &mut Outputs) {
+        self.now = now;
+        self.members.failure_recorded(slot);
+        for piece in std::mem::take(&mut self.unanswered) {
+            self.answer(piece, out);
+        }
+        self.release_gated(out);
+        self.pump_sync(out);
+    }
+
+    fn start_sync(
+        &mut self,
+        now: Nanos,
+        request: SyncRequest,
+        out: &mut Outputs,
+    ) -> Result<(), AdminError> {
+        self.now = now;
+        if self.recovery.is_running() {
+            return Err(AdminError::SyncRunning);
+        }
+        self.is_sync_held = false;
+        let kind = match request.action {
+            SyncAction::Resync | SyncAction::FirstResync => SyncKind::Resync,
+            SyncAction::Check => SyncKind::Check,
+            SyncAction::Repair => SyncKind::Repair,
+        };
+        out.events.push(Event::SyncStarted(Sectors::ZERO));
+        let targets = self.comparable();
+        if targets.is_empty() {
+            out.events.push(Event::SyncFinished);
+            self.start_recovery(out);
+        } else {
+            if kind == SyncKind::Resync {
+                self.resynced_below = Some(Sectors::ZERO);
+            }
+            let plan = Plan {
+                kind,
+                targets,
+                start: Sectors::ZERO,
+                total: self.size(),
+                ranges: request.ranges.map(|ranges| ranges.into_iter().collect()),
+            };
+            self.recovery.begin(now, plan, &self.members);
+        }
+        self.pump_sync(out);
+        Ok(())
+    }
+
+    fn stop_sync(&mut self, now: Nanos, out: &mut Outputs) {
+        self.now = now;
+        self.is_sync_held = true;
+        self.recovery.stop();
+        self.pump_sync(out);
+    }
+
+    fn set_sync_speed(&mut self, minimum_kib_per_second: u64, maximum_kib_per_second: u64) {
+        let throttle = self.recovery.config().throttle;
+        let throttle = throttle.with_speeds(minimum_kib_per_second, maximum_kib_per_second);
+        self.recovery.set_throttle(throttle);
+    }
+
+    fn freeze_sync(&mut self) {
+        self.recovery.freeze(self.now);
+    }
+
+    fn thaw_sync(&mut self, now: Nanos, out: &mut Outputs) {
+        self.now = now;
+        self.recovery.thaw();
+        self.pump_sync(out);
+    }
+
+    fn leap_sync(&mut self, now: Nanos, position: Sectors, out: &mut Outputs) {
+        self.now = now;
+        let leapt = self.recovery.leap(now, position);
+        debug_assert!(leapt, "a leap needs a frozen and drained sync");
+        if !leapt {
+            return;
+        }
+        self.publish_progress();
+        let status = self.recovery.status();
+        if let Some(status) = status.filter(|status| status.readable_below > Sectors::ZERO) {
+            out.events
+                .push(Event::SyncCheckpoint(status.readable_below));
+        }
+        if status.is_some_and(|status| status.position >= status.total) {
+            self.finish_sync(out);
+            self.pump_sync(out);
+        }
     }
 
     fn computed(&mut self, now: Nanos, step: StepId, result: StepResult, out: &mut Outputs) {
         self.computed(now, step, result, out);
-    }
-
-    fn tick(&mut self, now: Nanos, out: &mut Outputs) {
-        self.tick(now, out);
-    }
-
-    fn next_tick(&self) -> Option<Nanos> {
-        self.next_tick()
-    }
-
-    fn member_states(&self) -> Vec<MemberState> {
-        self.member_states().collect()
-    }
-
-    fn sync_status(&self) -> Option<SyncStatus> {
-        self.sync_status()
-    }
-
-    fn is_idle(&self) -> bool {
-        self.is_idle()
-    }
-
-    fn holds_submitter(&self, process: u32) -> bool {
-        self.holds_submitter(process)
     }
 
     fn enter(&mut self, now: Nanos, request: &Request) -> bool {
@@ -72,60 +207,8 @@ impl Engine for Array {
         self.set_thread_busy(now, runs, out);
     }
 
-    fn fail(&mut self, now: Nanos, slot: Slot, out: &mut Outputs) -> Result<(), AdminError> {
-        self.fail(now, slot, out)
-    }
-
-    fn failure_recorded(&mut self, now: Nanos, slot: Slot, out: &mut Outputs) {
-        self.failure_recorded(now, slot, out);
-    }
-
-    fn remove(&mut self, now: Nanos, slot: Slot, out: &mut Outputs) -> Result<(), AdminError> {
-        self.remove(now, slot, out)
-    }
-
-    fn add(
-        &mut self,
-        now: Nanos,
-        slot: Slot,
-        member: MemberConfig,
-        admission: Admission,
-        out: &mut Outputs,
-    ) -> Result<(), AdminError> {
-        self.add(now, slot, member, admission, out)
-    }
-
     fn member_replaced(&mut self, slot: Slot, member: MemberConfig) {
         self.members.set_replaced(slot, member);
         self.policy.member_added(slot);
-    }
-
-    fn start_sync(
-        &mut self,
-        now: Nanos,
-        request: SyncRequest,
-        out: &mut Outputs,
-    ) -> Result<(), AdminError> {
-        self.start_sync(now, request, out)
-    }
-
-    fn stop_sync(&mut self, now: Nanos, out: &mut Outputs) {
-        self.stop_sync(now, out);
-    }
-
-    fn set_sync_speed(&mut self, minimum_kib_per_second: u64, maximum_kib_per_second: u64) {
-        self.set_sync_speed(minimum_kib_per_second, maximum_kib_per_second);
-    }
-
-    fn freeze_sync(&mut self) {
-        self.freeze_sync();
-    }
-
-    fn thaw_sync(&mut self, now: Nanos, out: &mut Outputs) {
-        self.thaw_sync(now, out);
-    }
-
-    fn leap_sync(&mut self, now: Nanos, position: Sectors, out: &mut Outputs) {
-        self.leap_sync(now, position, out);
     }
 }

@@ -4,8 +4,8 @@
 use super::{Array, Command, Piece};
 use crate::member::MemberVerbs;
 use crate::mutation::{self, Mutation};
-use crate::request::{Outputs, Slot};
-use raidlab_units::{Nanos, Span};
+use crate::request::Outputs;
+use raidlab_units::Span;
 
 impl Array {
     /// A member failed a command. It leaves service if the error says so,
@@ -34,18 +34,6 @@ impl Array {
     /// Whether the member that the command was sent to is still there.
     pub(super) fn is_in_service(&self, command: &Command) -> bool {
         self.members.epoch(command.slot) == command.epoch
-    }
-
-    /// The members' superblocks know that this one has failed: what waited for
-    /// that goes on.
-    pub fn failure_recorded(&mut self, now: Nanos, slot: Slot, out: &mut Outputs) {
-        self.now = now;
-        self.members.failure_recorded(slot);
-        for piece in std::mem::take(&mut self.unanswered) {
-            self.answer(piece, out);
-        }
-        self.release_gated(out);
-        self.pump_sync(out);
     }
 
     /// Whether a piece's answer must wait: a member that did not take it might

@@ -5,7 +5,7 @@ use super::Members;
 use crate::admission::Admission;
 use crate::config::{AdminError, MemberConfig};
 use crate::request::{Event, Outputs, Slot};
-use raidlab_units::Sectors;
+use raidlab_units::{Nanos, Sectors};
 
 /// An engine's side of the verbs. Each verb changes the member table, tells so, and has
 /// the engine do what follows from it for what is in work.
@@ -15,6 +15,12 @@ pub trait MemberVerbs {
 
     /// The member table, to be changed.
     fn members_mut(&mut self) -> &mut Members;
+
+    /// The time is `now`.
+    fn set_now(&mut self, now: Nanos);
+
+    /// Lets everything go as far as it can, once a verb has been done.
+    fn go_on(&mut self, out: &mut Outputs);
 
     /// Whether the array cannot do without the member that is in sync in this slot.
     fn is_needed(&self, slot: Slot) -> bool;

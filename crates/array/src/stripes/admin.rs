@@ -5,7 +5,7 @@ use super::config::{ring_is_sound, ring_window};
 use crate::config::{AdminError, MemberConfig};
 use crate::member::{MemberVerbs, Members};
 use crate::request::{Outputs, Slot};
-use raidlab_units::{Sectors, Span};
+use raidlab_units::{Nanos, Sectors, Span};
 
 impl StripeArray {
     /// Where the log of the member that will be added to a slot lies; asked
@@ -24,6 +24,14 @@ impl MemberVerbs for StripeArray {
 
     fn members_mut(&mut self) -> &mut Members {
         &mut self.members
+    }
+
+    fn set_now(&mut self, now: Nanos) {
+        self.now = now;
+    }
+
+    fn go_on(&mut self, out: &mut Outputs) {
+        self.pump(out);
     }
 
     fn is_needed(&self, slot: Slot) -> bool {

@@ -5,6 +5,7 @@ use super::story::{READ, Story, WRITE, recovery};
 use super::{ALL, config, in_sync, logged};
 use crate::admission::Admission;
 use crate::config::{AdminError, ArrayConfig, ConfigError, Initial};
+use crate::engine::Engine;
 use crate::engine::{SyncAction, SyncRequest};
 use crate::member::MemberState;
 use crate::policy::ReadPolicyKind;
@@ -240,7 +241,7 @@ fn a_recovery_found_at_the_start_goes_on_behind_a_resync() {
     let recovering = |readable_below| MemberState::Recovering {
         readable_below: Sectors(readable_below),
     };
-    let state = |story: &Story| story.array.member_states().nth(1);
+    let state = |story: &Story| story.array.members.states().nth(1);
     assert_eq!(state(&story), Some(recovering(85)));
     assert_eq!(story.array.next_tick(), Some(Nanos::ZERO));
     story

@@ -2,6 +2,7 @@
 
 use super::story::{READ, Story, WRITE, recovery};
 use super::{config, request};
+use crate::engine::Engine;
 use crate::recovery::{MdThreads, RecoveryConfig, WriteBarrier};
 use raidlab_units::{Bytes, Nanos};
 

@@ -31,6 +31,7 @@ use super::plan::{self, Plan};
 use super::{ALL, member, request};
 use crate::array::Array;
 use crate::config::{ArrayConfig, Initial, MemberConfig};
+use crate::engine::Engine;
 use crate::engine::{SyncAction, SyncRequest};
 use crate::request::{ComputeStep, Event, MemberError, Operation, Outputs, Request, Slot};
 use proptest::prelude::*;

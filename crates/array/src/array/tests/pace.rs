@@ -3,6 +3,7 @@
 
 use super::{ALL, config, member, request};
 use crate::array::Array;
+use crate::engine::Engine;
 use crate::recovery::RecoveryConfig;
 use crate::request::{CommandId, Operation, Outputs, Purpose, Slot};
 use raidlab_units::{Nanos, Sectors};

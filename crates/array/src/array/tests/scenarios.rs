@@ -4,6 +4,7 @@ use super::story::{READ, Story, WRITE, mirror, recovery};
 use super::{ALL, config, in_sync, member, request};
 use crate::array::Array;
 use crate::config::{AdminError, ArrayConfig, ConfigError};
+use crate::engine::Engine;
 use crate::policy::ReadPolicyKind;
 use crate::recovery::{RecoveryConfig, WriteBarrier};
 use crate::request::{Event, MemberError, Operation, Outputs, Purpose, RequestError, Slot};

@@ -3,6 +3,7 @@
 use super::{config, in_sync, member, request};
 use crate::array::Array;
 use crate::config::ArrayConfig;
+use crate::engine::Engine;
 use crate::policy::ReadPolicyKind;
 use crate::recovery::RecoveryConfig;
 use crate::request::{BufferId, Operation, Outputs, RequestError};

@@ -3,6 +3,7 @@
 use super::config;
 use super::story::{READ, Story, WRITE, mirror, recovery};
 use crate::config::AdminError;
+use crate::engine::Engine;
 use crate::engine::SyncAction;
 use crate::member::MemberState;
 use crate::recovery::{
@@ -47,7 +48,7 @@ fn recovery_copies_block_by_block_and_checkpoints() {
     assert_eq!(Story::sent(&reads), [(0, READ, 20, 10), (0, READ, 30, 10)]);
     assert_eq!(story.array.sync_status(), Some(status(20, 20, 2)));
     assert_eq!(
-        story.array.member_states().nth(1),
+        story.array.members.states().nth(1),
         Some(MemberState::Recovering {
             readable_below: Sectors(20)
         })
@@ -196,7 +197,7 @@ fn a_block_that_nobody_can_read_fails_the_new_member() {
     assert_eq!(story.complete(&reads[1]), []);
     assert_eq!(story.array.sync_status(), None);
     assert_eq!(
-        story.array.member_states().nth(1),
+        story.array.members.states().nth(1),
         Some(MemberState::Faulty)
     );
 }

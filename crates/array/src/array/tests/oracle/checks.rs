@@ -2,6 +2,7 @@
 
 use super::{Pending, Shelved, World, held, is_write};
 use crate::array::tests::disks::{POISON, Version, index};
+use crate::engine::Engine;
 use crate::engine::SyncAction;
 use crate::member::MemberState;
 use crate::request::{Event, Finished, MemberCommand, Operation, Purpose, Slot};
@@ -69,7 +70,7 @@ impl World {
 
     pub(super) fn check_command(&self, command: &MemberCommand) {
         let slot = command.slot;
-        let state = self.array.member_states().nth(slot.index());
+        let state = self.array.members.states().nth(slot.index());
         let end = Sectors(
             (command.start + command.count)
                 .0
@@ -145,7 +146,7 @@ impl World {
 
     fn check_copies(&self, sector: u64, version: Version) {
         for (slot, address) in self.map.extent(Sectors(sector)).copies() {
-            let state = self.array.member_states().nth(slot.index());
+            let state = self.array.members.states().nth(slot.index());
             let Some(disk) = self.slots[slot.index()] else {
                 continue;
             };
@@ -202,7 +203,7 @@ impl World {
         assert!(self.array.is_idle());
         assert!(self.buffers.nothing_is_allocated());
         let recovering = |state| matches!(state, MemberState::Recovering { .. });
-        assert!(!self.array.member_states().any(recovering));
+        assert!(!self.array.members.states().any(recovering));
         self.check_sectors();
         if !self.disks.iter().any(|disk| disk.gone) {
             self.repair();
@@ -233,7 +234,7 @@ impl World {
     fn current_copies(&self, sector: Sectors) -> Vec<(Slot, usize)> {
         let copies = self.map.extent(sector).copies();
         let copies = copies.filter(|(slot, address)| {
-            let state = self.array.member_states().nth(slot.index());
+            let state = self.array.members.states().nth(slot.index());
             state == Some(MemberState::InSync) && !self.is_bad(*slot, *address)
         });
         copies

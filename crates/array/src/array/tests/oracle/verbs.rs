@@ -4,6 +4,7 @@ use super::super::ALL;
 use super::super::disks::{Disk, index};
 use super::{RUBBISH, Shelved, World, member_config};
 use crate::admission::Admission;
+use crate::engine::Engine;
 use crate::engine::SyncAction;
 use crate::member::MemberState;
 use crate::request::Slot;
@@ -38,7 +39,7 @@ impl World {
     /// the one that was there, with what was written since to be copied.
     pub(super) fn add(&mut self) {
         for slot in (0..).map(Slot).take(self.slots.len()) {
-            let state = self.array.member_states().nth(slot.index());
+            let state = self.array.members.states().nth(slot.index());
             if state == Some(MemberState::Faulty) {
                 let removed = self.array.remove(self.now, slot, &mut self.out);
                 removed.expect("a failed member can be removed");
