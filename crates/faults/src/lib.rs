@@ -17,6 +17,7 @@ pub mod mutants;
 mod options;
 pub mod oracle;
 pub mod pages;
+mod part;
 mod reach;
 pub mod reader;
 mod run;
@@ -29,6 +30,7 @@ mod world;
 
 pub use explain::{Failure, explain};
 pub use options::{Filter, Options, Weights};
+pub use part::{PART_SCHEMA, Part, PartError, Simulation};
 pub use reach::{Met, Reach, State};
 pub use run::{Outcome, Summary, run_seed, run_seeds, run_with};
 pub use shrink::shrink;

@@ -6,6 +6,8 @@
 //! the array was in at that moment, and a pair that was never counted is a gap in
 //! the simulation, to be closed or to be argued.
 
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// What the array can be in when something is done to it; several hold at once.
@@ -99,13 +101,13 @@ impl State {
 }
 
 /// How often each deed met each state.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reach {
-    deeds: BTreeMap<&'static str, Met>,
+    deeds: BTreeMap<Cow<'static, str>, Met>,
 }
 
 /// How often one deed was done, and in which states.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Met {
     /// How often it was done.
     pub times: u64,
@@ -123,7 +125,7 @@ impl Met {
 impl Reach {
     /// Counts a deed.
     pub fn did(&mut self, deed: &'static str, states: impl IntoIterator<Item = State>) {
-        let met = self.deeds.entry(deed).or_default();
+        let met = self.deeds.entry(Cow::Borrowed(deed)).or_default();
         met.times += 1;
         for state in states {
             met.states[state as usize] += 1;
@@ -133,7 +135,7 @@ impl Reach {
     /// Adds another's counts.
     pub fn add(&mut self, other: &Self) {
         for (deed, theirs) in &other.deeds {
-            let met = self.deeds.entry(deed).or_default();
+            let met = self.deeds.entry(deed.clone()).or_default();
             met.times += theirs.times;
             for (mine, theirs) in met.states.iter_mut().zip(theirs.states) {
                 *mine += theirs;
@@ -142,8 +144,8 @@ impl Reach {
     }
 
     /// Every deed that was done, by name.
-    pub fn deeds(&self) -> impl Iterator<Item = (&'static str, &Met)> {
-        self.deeds.iter().map(|(deed, met)| (*deed, met))
+    pub fn deeds(&self) -> impl Iterator<Item = (&str, &Met)> {
+        self.deeds.iter().map(|(deed, met)| (deed.as_ref(), met))
     }
 }
 

@@ -1,11 +1,13 @@
 //! What the runs did, added up.
 
 use crate::reach::Reach;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
 
 /// Counts over one run or many.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Statistics {
     /// Runs.
     pub runs: u64,

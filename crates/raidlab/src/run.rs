@@ -101,7 +101,7 @@ struct Part {
 const MANY: &str = "On many machines";
 
 /// A time out of its number and unit.
-fn time(text: &str) -> Result<Duration, String> {
+pub fn time(text: &str) -> Result<Duration, String> {
     let time = parse_duration(text).map_err(|error| error.to_string())?;
     Ok(Duration::from_nanos(time.0))
 }

@@ -1,15 +1,20 @@
 //! `raidlab simulate`: fault simulation of raidlab's own array.
 
+mod parts;
+
 use crate::failure::{Failure, Kind};
+use crate::run::time;
 use crate::{interrupt, output};
 use clap::Args;
 use raidlab_array::Level;
 use raidlab_faults::exhaustive::{Enumerated, Small};
 use raidlab_faults::md::Md;
 use raidlab_faults::{Filter, Reach, State, Statistics, explain, run_seeds};
+use raidlab_store::Shard;
 use std::fmt::Write;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Seeds between two looks whether to stop.
 const BATCH: u64 = 500;
@@ -17,6 +22,8 @@ const BATCH: u64 = 500;
 const SHRINKING: usize = 600;
 /// Failing seeds that are told.
 const TOLD: usize = 20;
+/// Above what is for many machines.
+const MANY: &str = "On many machines";
 /// The commit that this program was made of.
 const COMMIT: &str = env!("RAIDLAB_COMMIT");
 
@@ -37,7 +44,9 @@ Examples:
   raidlab simulate --seeds 100000 --from 1000000 --level raid6
   raidlab simulate --seeds 10000 --reach
   raidlab simulate --replay 4711
-  raidlab simulate --exhaustive --level raid5"
+  raidlab simulate --exhaustive --level raid5
+  raidlab simulate --seeds 1000000 --shard 3/64
+  raidlab simulate --merge simulate-00-of-02.json simulate-01-of-02.json"
 )]
 pub struct Arguments {
     /// How many seeds to run.
@@ -81,6 +90,40 @@ pub struct Arguments {
     /// can bear. `--level`, `--log` and `--bitmap` choose among the arrays.
     #[arg(long, conflicts_with_all = ["seeds", "from", "replay", "over_budget"])]
     exhaustive: bool,
+
+    /// Run only this part of the seeds: number I, from 0, of N, on one of many machines.
+    /// What was counted goes into a file of its own, `simulate-I-of-N.json`, which is
+    /// there when the part is whole, and not before. Started again, a part goes on; a
+    /// whole one does nothing.
+    #[arg(
+        long,
+        value_name = "I/N",
+        help_heading = MANY,
+        conflicts_with_all = ["replay", "exhaustive", "reach"]
+    )]
+    shard: Option<Shard>,
+
+    /// The folder for that file.
+    #[arg(long, value_name = "FOLDER", help_heading = MANY, requires = "shard", default_value = ".")]
+    shard_folder: PathBuf,
+
+    /// Stop after this time: what is finished is kept, and the exit code, 75, says that
+    /// the part is to be started again.
+    #[arg(long, value_name = "TIME", help_heading = MANY, requires = "shard", value_parser = time)]
+    stop_after: Option<Duration>,
+
+    /// Show what the parts in these files have counted together, as one machine would.
+    /// `--reach` shows its table too.
+    #[arg(
+        long,
+        value_name = "FILE",
+        num_args = 1..,
+        help_heading = MANY,
+        conflicts_with_all = [
+            "seeds", "from", "level", "bitmap", "log", "over_budget", "replay", "exhaustive", "shard"
+        ]
+    )]
+    merge: Vec<PathBuf>,
 }
 
 /// Breaks raidlab's own array in virtual time, and says what was found.
@@ -96,6 +139,12 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
         log: arguments.log,
         bitmap: arguments.bitmap,
     };
+    if !arguments.merge.is_empty() {
+        return parts::merge(&arguments.merge, arguments.reach);
+    }
+    if let Some(shard) = arguments.shard {
+        return parts::run(arguments, &filter, shard);
+    }
     let stop = interrupt::listen()?;
     if arguments.exhaustive {
         return exhaustive(&filter, stop);
@@ -135,34 +184,62 @@ fn many(arguments: &Arguments, filter: &Filter, stop: &AtomicBool) -> Result<(),
         }
         at = next;
     }
-    let ran = at - arguments.from;
-    let mut text = match arguments.reach {
-        true => reach(&all.reach),
-        false => String::new(),
+    let counted = Counted {
+        from: arguments.from,
+        at,
+        statistics: &all,
+        broken: &broken,
+        options: &options(arguments),
     };
-    text.push_str(&all.to_string());
-    let _ = writeln!(
-        text,
-        "\ncommit {COMMIT}: {} of {ran} seeds ({}..{at}) broke a promise; {:.0} s",
-        broken.len(),
-        arguments.from,
-        begun.elapsed().as_secs_f64()
-    );
-    output::print(&text)?;
-    match broken.first() {
-        Some(seed) => {
-            let words = format!("{} seeds broke a promise", broken.len());
-            let again = format!(
-                "`raidlab simulate{} --replay {seed}` shows one",
-                options(arguments)
-            );
-            Err(Failure::words(Kind::Run, words).help(again))
-        }
-        None if at < end => Err(Failure::words(
-            Kind::Interrupted,
-            format!("interrupted after {ran} seeds, none of which broke a promise"),
-        )),
-        None => Ok(()),
+    let seconds = format!("; {:.0} s", begun.elapsed().as_secs_f64());
+    counted.print(arguments.reach, &seconds)?;
+    if at < end {
+        let ran = at - arguments.from;
+        let words = format!("interrupted after {ran} seeds, none of which broke a promise");
+        return Err(Failure::words(Kind::Interrupted, words));
+    }
+    Ok(())
+}
+
+/// What was counted of many seeds.
+struct Counted<'a> {
+    /// The first seed.
+    from: u64,
+    /// The seed behind the last.
+    at: u64,
+    statistics: &'a Statistics,
+    broken: &'a [u64],
+    /// The options without which a seed is another run.
+    options: &'a str,
+}
+
+impl Counted<'_> {
+    /// Prints it, and what else there is to say behind it.
+    ///
+    /// # Errors
+    /// When a promise was broken.
+    fn print(&self, with_reach: bool, more: &str) -> Result<(), Failure> {
+        let mut text = match with_reach {
+            true => reach(&self.statistics.reach),
+            false => String::new(),
+        };
+        text.push_str(&self.statistics.to_string());
+        let (from, at, broken) = (self.from, self.at, self.broken.len());
+        let _ = writeln!(
+            text,
+            "\ncommit {COMMIT}: {broken} of {} seeds ({from}..{at}) broke a promise{more}",
+            at - from,
+        );
+        output::print(&text)?;
+        let Some(seed) = self.broken.first() else {
+            return Ok(());
+        };
+        let again = format!(
+            "`raidlab simulate{} --replay {seed}` shows one",
+            self.options
+        );
+        let words = format!("{broken} seeds broke a promise");
+        Err(Failure::words(Kind::Run, words).help(again))
     }
 }
 

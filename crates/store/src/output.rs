@@ -38,6 +38,8 @@ pub enum Format {
     DiskCommands,
     /// A plan of a run as JSON.
     Plan,
+    /// A part of a fault simulation as JSON.
+    SimulationPart,
     /// A store of runs, which is not replaced but added to.
     Store,
 }

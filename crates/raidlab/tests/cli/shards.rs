@@ -291,3 +291,61 @@ fn a_stopped_shard_says_that_it_is_to_be_started_again() {
     assert!(begun.elapsed().as_secs() < 20, "{:?}", begun.elapsed());
     assert!(!lab.path("shard-0-of-1.db").exists());
 }
+
+#[test]
+fn parts_of_a_simulation_count_what_one_machine_counts() {
+    let lab = Lab::new();
+    let seeds = [
+        "simulate", "--seeds", "120", "--from", "7", "--level", "raid1",
+    ];
+    // The time that it took stands at the end.
+    let without_time = |text: &str| {
+        let end = text.rfind(';').expect("the time");
+        text[..end].to_owned()
+    };
+    let whole = without_time(&lab.ok(&[&seeds[..], &["--reach"]].concat()));
+    let part =
+        |which: &str, more: &[&str]| lab.run(&[&seeds[..], &["--shard", which], more].concat());
+    for index in 0..2 {
+        let which = format!("{index}/2");
+        let stopped = part(&which, &["--stop-after", "1ms"]);
+        assert_eq!(stopped.code, 75, "{}", stopped.stderr);
+        assert!(
+            stopped.stderr.contains("start it again"),
+            "{}",
+            stopped.stderr
+        );
+        assert!(
+            lab.path(&format!("simulate-{index}-of-2.json.part"))
+                .exists()
+        );
+        let done = part(&which, &[]);
+        assert_eq!(done.code, 0, "{}", done.stderr);
+        assert!(
+            done.stderr.contains("is whole, 0 of 60 seeds"),
+            "{}",
+            done.stderr
+        );
+    }
+    assert!(part("1/2", &[]).stderr.contains("is whole already"));
+    let files = lab.files();
+    let parts: Vec<_> = files
+        .iter()
+        .filter(|name| name.contains("simulate"))
+        .collect();
+    assert_eq!(parts, ["simulate-0-of-2.json", "simulate-1-of-2.json"]);
+    let merge = ["simulate", "--reach", "--merge"];
+    let both = ["simulate-1-of-2.json", "simulate-0-of-2.json"];
+    let merged = lab.ok(&[&merge[..], &both].concat());
+    assert_eq!(merged.trim_end(), whole);
+    // What does not belong together.
+    let gap = lab.fails(3, &[&merge[..], &both[..1]].concat());
+    assert!(gap.contains("no whole one of 0/2"), "{gap}");
+    let error = lab.fails(3, &["simulate", "--merge", "short.toml"]);
+    assert!(error.contains("short.toml is not a part"), "{error}");
+    let error = lab.fails(3, &["simulate", "--seeds", "9", "--shard", "1/2"]);
+    assert!(
+        error.contains("is another part, of another simulation"),
+        "{error}"
+    );
+}

@@ -38,7 +38,7 @@ pub enum Found {
 }
 
 impl Format {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 9] = [
         Self::Page,
         Self::Markdown,
         Self::Rows,
@@ -46,6 +46,7 @@ impl Format {
         Self::JsonLines,
         Self::DiskCommands,
         Self::Plan,
+        Self::SimulationPart,
         Self::Store,
     ];
 
@@ -71,6 +72,7 @@ impl Format {
             ],
             Self::DiskCommands => &["arrived_ns,completed_ns,disk,operation,"],
             Self::Plan => &["{\n  \"schema\": ", "\n  \"asked\": {"],
+            Self::SimulationPart => &["{\n  \"simulation_part\": "],
             Self::Store => &["SQLite format 3\0"],
         }
     }
@@ -84,6 +86,7 @@ impl Format {
             Self::JsonLines => "measurements as JSON that raidlab wrote",
             Self::DiskCommands => "a table of disk commands that raidlab wrote",
             Self::Plan => "a plan that raidlab wrote",
+            Self::SimulationPart => "a part of a simulation that raidlab wrote",
             Self::Store => "a store of raidlab's runs",
         }
     }

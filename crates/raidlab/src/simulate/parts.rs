@@ -1,0 +1,167 @@
+//! A simulation on many machines: each runs a part of the seeds and writes down what it
+//! has counted; what they counted together is what one machine would have.
+
+use super::{Arguments, COMMIT, Counted, TOLD, options};
+use crate::failure::{Failure, Kind};
+use crate::{interrupt, output};
+use raidlab_faults::md::Md;
+use raidlab_faults::{Filter, Part, PartError, Simulation, run_seeds};
+use raidlab_store::Shard;
+use raidlab_store::output::{Format, write};
+use raidlab_store::text::visible_path;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+/// Seeds between two looks whether to stop: who is told to stop has seconds.
+const BATCH: u64 = 50;
+/// What was counted is kept at least so often.
+const KEPT_EVERY: Duration = Duration::from_secs(5);
+
+/// A file that is no part.
+#[derive(Debug, thiserror::Error)]
+enum Unreadable {
+    #[error("cannot read {}", visible_path(.0))]
+    Read(PathBuf, #[source] io::Error),
+    #[error("{} is not a part of a simulation", visible_path(.0))]
+    Form(PathBuf, #[source] serde_json::Error),
+}
+
+/// Runs a part of the seeds, or what is left of it.
+///
+/// # Errors
+/// When it was stopped before its end, or its file cannot be written.
+pub fn run(arguments: &Arguments, filter: &Filter, shard: Shard) -> Result<(), Failure> {
+    let stop = interrupt::listen_until(arguments.stop_after)?;
+    let of = Simulation {
+        commit: COMMIT.to_owned(),
+        options: options(arguments),
+        from: arguments.from,
+        seeds: arguments.seeds,
+    };
+    let file = arguments.shard_folder.join(file_name(shard));
+    let unfinished = file.with_extension("json.part");
+    let new = Part::new(of, shard.index(), shard.count().get());
+    if let Some(part) = there(&file, &new)? {
+        return told(&part, shard, &file, "is whole already");
+    }
+    let mut part = there(&unfinished, &new)?.unwrap_or(new);
+    let end = part.seeds().end;
+    let mut kept = Instant::now();
+    while part.at < end && !stop.load(Ordering::Relaxed) {
+        let next = end.min(part.at.saturating_add(BATCH));
+        part.add(run_seeds(&Md, filter, part.at..next), next);
+        if kept.elapsed() >= KEPT_EVERY {
+            keep(&unfinished, &part)?;
+            kept = Instant::now();
+        }
+    }
+    if !part.is_whole() {
+        keep(&unfinished, &part)?;
+        let words = format!(
+            "part {shard} was stopped before its end, at seed {}; what it has counted is kept in {}",
+            part.at,
+            visible_path(&unfinished)
+        );
+        let help = "start it again with the same command; it goes on";
+        return Err(Failure::words(Kind::StartAgain, words).help(help));
+    }
+    keep(&file, &part)?;
+    if unfinished.exists() {
+        fs::remove_file(&unfinished).map_err(|error| Failure::write_file(&unfinished, error))?;
+    }
+    told(&part, shard, &file, "is whole")
+}
+
+/// Says that a part is whole. That seeds broke promises is no reason to run it again, so
+/// it is no failure yet.
+fn told(part: &Part, shard: Shard, file: &Path, how: &str) -> Result<(), Failure> {
+    let broken = part.broken.len();
+    output::say(&format!(
+        "part {shard} {how}, {broken} of {} seeds broke a promise: {}",
+        part.seeds().end - part.seeds().start,
+        visible_path(file)
+    ));
+    Ok(())
+}
+
+/// `simulate-03-of-64.json`.
+fn file_name(shard: Shard) -> String {
+    let name = shard.file_name().replace("shard-", "simulate-");
+    name.replace(".db", ".json")
+}
+
+fn keep(path: &Path, part: &Part) -> Result<(), Failure> {
+    let text = serde_json::to_string_pretty(part).map_err(Failure::run)?;
+    Ok(write(
+        path,
+        Format::SimulationPart,
+        format!("{text}\n").as_bytes(),
+    )?)
+}
+
+fn read(path: &Path) -> Result<Part, Failure> {
+    let unreadable = |error| Failure::input(Unreadable::Read(path.to_owned(), error));
+    let text = fs::read_to_string(path).map_err(unreadable)?;
+    serde_json::from_str(&text)
+        .map_err(|error| Failure::input(Unreadable::Form(path.to_owned(), error)))
+}
+
+/// What a file has of a part, if it is there.
+fn there(path: &Path, wanted: &Part) -> Result<Option<Part>, Failure> {
+    if !path.exists() {
+        return Ok(None);
+    }
+    let found = read(path)?;
+    let same = (&found.of, found.index, found.count) == (&wanted.of, wanted.index, wanted.count);
+    if same && found.is_sound() {
+        return Ok(Some(found));
+    }
+    let words = format!(
+        "{} is there, and is another part, of another simulation, or of another raidlab",
+        visible_path(path)
+    );
+    Err(Failure::words(Kind::Input, words)
+        .help("move it away, or name another folder with --shard-folder"))
+}
+
+/// Shows what parts have counted together.
+///
+/// # Errors
+/// When they do not belong together, one is missing, or a promise was broken.
+pub fn merge(files: &[PathBuf], with_reach: bool) -> Result<(), Failure> {
+    let parts = files
+        .iter()
+        .map(|path| Ok((visible_path(path), read(path)?)));
+    let parts: Vec<(String, Part)> = parts.collect::<Result<_, Failure>>()?;
+    let whole = Part::together(parts).map_err(|error| {
+        let help = match error {
+            PartError::Missing(..) | PartError::Unfinished(..) => {
+                "`raidlab simulate --shard I/N`, with the options of the others, makes it"
+            }
+            _ => "leave it out, or run it again",
+        };
+        Failure::input(error).help(help)
+    })?;
+    if whole.of.commit != COMMIT {
+        let words = format!(
+            "the parts are of commit {}, this is {COMMIT}",
+            whole.of.commit
+        );
+        return Err(Failure::words(Kind::Input, words).help("use the raidlab that made them"));
+    }
+    for (seed, violation) in whole.broken.iter().take(TOLD) {
+        output::print(&format!("seed {seed}: {violation}\n"))?;
+    }
+    let broken: Vec<u64> = whole.broken.iter().map(|(seed, _)| *seed).collect();
+    let counted = Counted {
+        from: whole.of.from,
+        at: whole.at,
+        statistics: &whole.statistics,
+        broken: &broken,
+        options: &whole.of.options,
+    };
+    counted.print(with_reach, "")
+}
