@@ -336,6 +336,9 @@ impl Members {
             return;
         }
         let unfilled = &mut self.members[slot.index()].unfilled;
+        if !filled {
+            unfilled.from = unfilled.from.min(range.start);
+        }
         if let Some(ranges) = &mut unfilled.ranges {
             match filled {
                 true => drop(ranges.remove(range)),

@@ -33,6 +33,7 @@
 //! serves.
 
 mod absorb;
+mod agreement;
 mod assembly;
 mod build;
 mod device;

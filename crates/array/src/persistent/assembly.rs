@@ -66,7 +66,7 @@ mod choose;
 mod grow;
 mod sync_plan;
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;
 mod view;
 
 use super::error::AssembleError;

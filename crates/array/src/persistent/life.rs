@@ -34,9 +34,10 @@ impl PersistentArray {
                 progress = true;
             }
             if !progress {
-                return;
+                break;
             }
         }
+        debug_assert_eq!(self.disagreement(), None, "of engine and metadata");
     }
 
     /// Sends the held requests that need to wait no longer, in order.

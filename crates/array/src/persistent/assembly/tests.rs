@@ -8,7 +8,9 @@ use super::{AssembleOptions, Assembly, Candidate, LeftOut, NeededSync, Part, Sta
 use crate::admission::Admission;
 use crate::persistent::error::{AssembleError, LogFault};
 use crate::persistent::log_superblock::{LogBlock, LogSays, LogSuperblock, Numbers, checksum};
-use crate::persistent::{EngineOptions, Settings};
+use crate::persistent::{EngineOptions, PersistentArray, Settings};
+use crate::policy::ReadPolicyKind;
+use crate::request::Outputs;
 use raidlab_geometry::{Layout, Level, Slot, SlotSet};
 use raidlab_metadata::{
     Bitmap, BitmapSuperblock, DeviceFlags, Features, MemberMetadata, Reshape, Role, Superblock,
@@ -145,6 +147,15 @@ fn log_with(candidate: &mut Candidate, session: u64, change: impl FnOnce(&mut Lo
     };
     change(&mut block);
     candidate.log = Some(block.into());
+}
+
+/// A mirror of two that has just been started.
+pub(in crate::persistent) fn started_mirror() -> PersistentArray {
+    let assembly = decide(&set(Level::Raid1, &[4, 4])).unwrap();
+    let options = EngineOptions::new(ReadPolicyKind::LeastPending);
+    let settings = Settings::new(Nanos::ZERO, 0);
+    let out = &mut Outputs::default();
+    PersistentArray::start(assembly, &options, settings, Nanos::ZERO, out).unwrap()
 }
 
 const FAULTY: Role = Role::Faulty;
