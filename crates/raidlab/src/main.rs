@@ -26,6 +26,7 @@ mod report;
 mod resume;
 mod run;
 mod simulate;
+mod status;
 mod subjects;
 mod suites;
 mod usage;
@@ -48,6 +49,7 @@ fn main() -> ExitCode {
         Command::Run(arguments) => run::run(&arguments),
         Command::Resume(arguments) => resume::command(&arguments),
         Command::Merge(arguments) => merge::command(&arguments),
+        Command::Status(arguments) => status::command(&arguments),
         Command::Cleanup(arguments) => cleanup::command(&arguments),
         Command::Kernel(arguments) => kernel::command(&arguments),
         Command::Claims(arguments) => claims::command(&arguments),

@@ -26,6 +26,7 @@ mod prepare;
 mod prepared;
 mod ready;
 mod sharded;
+pub mod status;
 mod task;
 pub mod typed;
 

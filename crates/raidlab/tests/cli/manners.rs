@@ -6,7 +6,7 @@ use raidlab_store::Store;
 use std::io::pipe;
 use std::process::Stdio;
 
-const COMMANDS: [&str; 19] = [
+const COMMANDS: [&str; 21] = [
     "run",
     "report",
     "suites",
@@ -25,6 +25,8 @@ const COMMANDS: [&str; 19] = [
     "stop",
     "examine",
     "simulate",
+    "merge",
+    "status",
     "zero-superblock",
 ];
 

@@ -247,6 +247,25 @@ fn a_part_says_that_it_is_one_and_the_rest_can_be_done() {
         let ran = lab.run(&[&["report", option, "-"], &store[..]].concat());
         assert!(ran.stderr.contains("not come to its end"), "{}", ran.stderr);
     }
+    // How far the shards are, by their files alone.
+    lab.write("s/shard-0-of-3.db.part", "being written elsewhere");
+    lab.write("s/shard-2-of-3.db", "no store");
+    let said = lab.ok(&["status", "s"]);
+    for words in [
+        "0/3  begun  last written",
+        "2/3  broken  ",
+        "is not a store",
+    ] {
+        assert!(said.contains(words), "no {words} in {said}");
+    }
+    assert!(
+        said.ends_with("of 3 shards 1 are whole, 1 begun, 0 missing, 1 broken\n"),
+        "{said}"
+    );
+    let said = lab.ok(&["status", "s", "--json"]);
+    assert!(said.contains(r#""detail":"2 experiments, "#), "{said}");
+    std::fs::remove_file(lab.path("s/shard-2-of-3.db")).expect("it is there");
+    assert!(lab.ok(&["status", "s"]).contains("2/3  missing\n"));
     let resumed = lab.ok(&[&["resume", "--no-report", "--json"], &store[..]].concat());
     assert_eq!(resumed, rows);
     let is = contents(&lab.path("part.db"));

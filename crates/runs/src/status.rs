@@ -1,0 +1,113 @@
+//! How far the shards of a run are, told by the files of a folder.
+//!
+//! Files of whole shards are opened. Those of shards that are not whole are not: another
+//! machine may be writing them, and over a network file system two machines must not have
+//! one database open. Of them only the time counts at which they were last written.
+
+use crate::failure::{Failure, Kind};
+use raidlab_store::text::visible_path;
+use raidlab_store::{Shard, Store, StoreError};
+use raidlab_units::reasons;
+use std::collections::BTreeMap;
+use std::num::NonZero;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+/// How far a shard is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum State {
+    /// Its file is there: so many experiments, with this end, RFC 3339 in UTC.
+    Whole(usize, String),
+    /// It was begun: so long ago it last wrote something.
+    Begun(Duration),
+    /// There is a file that is no such shard, for this reason.
+    Broken(String),
+    /// There is no file of it.
+    Missing,
+}
+
+/// The state of each shard of the run that a folder holds, in their order.
+///
+/// # Errors
+/// When there is none, they are of several runs, or the folder cannot be read.
+pub fn status(folder: &Path) -> Result<Vec<(Shard, State)>, Failure> {
+    #[derive(Debug, thiserror::Error)]
+    #[error("cannot read the folder {}", visible_path(.0))]
+    struct ReadError(PathBuf, #[source] std::io::Error);
+
+    let unreadable = |error| Failure::input(ReadError(folder.to_owned(), error));
+    let mut states = BTreeMap::new();
+    let mut count: Option<NonZero<u32>> = None;
+    for entry in folder.read_dir().map_err(unreadable)? {
+        let path = entry.map_err(unreadable)?.path();
+        let Some((shard, whole)) = named(&path) else {
+            continue;
+        };
+        if *count.get_or_insert(shard.count()) != shard.count() {
+            let words = format!(
+                "{} has shards of {} and of {}",
+                visible_path(folder),
+                count.map_or(0, NonZero::get),
+                shard.count()
+            );
+            return Err(Failure::words(Kind::Input, words).help("give each run a folder"));
+        }
+        let state = if whole {
+            look(&path, shard)
+        } else {
+            let written = path.metadata().and_then(|file| file.modified());
+            let now = SystemTime::now();
+            let age = written.map(|time| now.duration_since(time).unwrap_or_default());
+            State::Begun(age.map_err(unreadable)?)
+        };
+        // A file that has its name stands for the shard, whatever is left beside it.
+        if whole || !states.contains_key(&shard) {
+            states.insert(shard, state);
+        }
+    }
+    let Some(count) = count else {
+        let words = format!("there is no shard in {}", visible_path(folder));
+        return Err(Failure::words(Kind::Input, words)
+            .help("name the folder that `raidlab run --shard` writes into"));
+    };
+    let all = (0..count.get()).filter_map(|index| Shard::new(index, count));
+    Ok(all
+        .map(|shard| (shard, states.remove(&shard).unwrap_or(State::Missing)))
+        .collect())
+}
+
+/// The shard that a file is one of by its name, and whether it is whole by that.
+fn named(path: &Path) -> Option<(Shard, bool)> {
+    let name = path.file_name()?.to_str()?;
+    let (stem, whole) = match name.strip_suffix(".db") {
+        Some(stem) => (stem, true),
+        // Its journal is written first.
+        None => {
+            let part = name.strip_suffix("-wal").unwrap_or(name);
+            (part.strip_suffix(".db.part")?, false)
+        }
+    };
+    let (index, count) = stem.strip_prefix("shard-")?.split_once("-of-")?;
+    let shard = format!("{index}/{count}").parse().ok()?;
+    Some((shard, whole))
+}
+
+/// What a file is that has the name of a whole shard.
+fn look(path: &Path, shard: Shard) -> State {
+    let read = || -> Result<Option<State>, StoreError> {
+        let store = Store::open_to_read(path)?;
+        for found in store.runs()? {
+            let is_it = store.plan(found.id)?.and_then(|plan| plan.shard) == Some(shard);
+            if let Some(end) = found.run.finished.filter(|_| is_it) {
+                let experiments = store.ended_experiments(found.id)?.len();
+                return Ok(Some(State::Whole(experiments, end)));
+            }
+        }
+        Ok(None)
+    };
+    match read() {
+        Ok(Some(state)) => state,
+        Ok(None) => State::Broken(format!("it is not shard {shard}")),
+        Err(error) => State::Broken(reasons(&error).join(": ")),
+    }
+}
