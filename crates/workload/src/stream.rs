@@ -25,7 +25,10 @@
 //!
 //! Amounts are counted in requests where all are alike, else in bytes.
 //!
-//! Mixed patterns draw the direction of each request. fio also holds back a
+//! A job with a `randseed` draws as fio does, number by number (see [`draws`]), with the
+//! random map of any size that fio would keep.
+//!
+//! Other mixed patterns draw the direction of each request. fio also holds back a
 //! direction that fell far behind its share, which changes the order of the
 //! first few requests only.
 //!
