@@ -7,7 +7,6 @@ use crate::host::HostRun;
 use crate::keeper::{self, Keeper};
 use crate::kept::Kept;
 use crate::prepared::{CannotRun, Prepared};
-use crate::sharded::part_of;
 use crate::task::{Task, holder, threads};
 use crate::{host, kernel, planned, prepare};
 use raidlab_kernel::KernelBench;
@@ -16,7 +15,7 @@ use raidlab_lab::{
 };
 use raidlab_model::{ModelBench, commands};
 use raidlab_shell::{Lock, LockError, lock_file};
-use raidlab_store::{RunId, RunSummary, Store};
+use raidlab_store::{RunId, RunSummary, Shard, Store};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -243,7 +242,7 @@ impl Ready<'_> {
         let (task, prepared, bench) = (self.task, &self.prepared, self.bench());
         let shard = task.here.shard;
         let path = &match shard {
-            Some(_) => part_of(&task.here.store),
+            Some(_) => Shard::part_of(&task.here.store),
             None => task.here.store.clone(),
         };
         let mut store = Store::open(path)?;

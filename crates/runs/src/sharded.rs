@@ -30,13 +30,6 @@ pub fn file_of(shard: Shard, store: &Path) -> PathBuf {
     }
 }
 
-/// Where a shard is kept until it is whole.
-pub fn part_of(file: &Path) -> PathBuf {
-    let mut name = file.as_os_str().to_owned();
-    name.push(".part");
-    name.into()
-}
-
 impl Ready<'_> {
     /// The positions of a shard's experiments.
     pub(crate) fn own(&self, shard: Shard) -> BTreeSet<usize> {

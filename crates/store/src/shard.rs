@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::num::NonZero;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 /// Which part of a run: this one of so many. Which experiments it has, whoever cuts the
@@ -48,6 +49,14 @@ impl Shard {
     pub fn file_name(self) -> String {
         let digits = (self.count.get() - 1).to_string().len();
         format!("shard-{:0digits$}-of-{}.db", self.index, self.count)
+    }
+
+    /// Where a shard that will be `file` is kept until it is whole.
+    #[must_use]
+    pub fn part_of(file: &Path) -> PathBuf {
+        let mut name = file.as_os_str().to_owned();
+        name.push(".part");
+        name.into()
     }
 }
 
