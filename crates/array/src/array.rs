@@ -162,7 +162,7 @@ struct Shape {
 
 impl Array {
     /// An array with nothing in flight. If members are under recovery, it
-    /// begins with the first [`tick`](Self::tick), so that a resync can be
+    /// begins with the first [`tick`](crate::Engine::tick), so that a resync can be
     /// started before.
     ///
     /// # Errors
