@@ -45,12 +45,18 @@ impl Machine {
         };
         let end = self.now + at_most;
         self.wait_until(at_most, is_idle, watch)?;
-        self.wait_until_quiet(IDLE, end.saturating_sub(self.now), watch)?;
-        self.wait_until(end.saturating_sub(self.now), is_idle, watch)
+        if self.wait_until_quiet(IDLE, end.saturating_sub(self.now), watch)? {
+            return self.wait_until(end.saturating_sub(self.now), is_idle, watch);
+        }
+        Err(SimError::Waited {
+            at_most,
+            waits: "members are written to again and again".to_owned(),
+        })
     }
 
     /// Lets time pass, with no job running, until for `quiet` no member was written
     /// to, at most `at_most`: looks once a second, as the host bench does before a job.
+    /// Returns whether they are quiet.
     ///
     /// # Errors
     /// As [`Self::wait`].
@@ -59,7 +65,7 @@ impl Machine {
         quiet: Nanos,
         at_most: Nanos,
         watch: &mut Watch<'_>,
-    ) -> Result<(), SimError> {
+    ) -> Result<bool, SimError> {
         let end = self.now + at_most;
         let mut since = self.now;
         let mut written = self.written();
@@ -70,7 +76,7 @@ impl Machine {
                 (written, since) = (now, self.now);
             }
         }
-        Ok(())
+        Ok(self.now >= since + quiet)
     }
 
     /// Whether a sync runs, or is about to.
