@@ -21,6 +21,9 @@ use std::sync::Arc;
 /// Quiet members are waited for so long at most, as on the host bench.
 const QUIET_LIMIT: Nanos = Nanos::from_secs(30);
 
+/// An array that has just been made has written its superblocks by then.
+const MADE: Nanos = Nanos::from_millis(100);
+
 /// Modelled disks in virtual time.
 #[derive(Debug, Clone, Default)]
 pub struct ModelBench {
@@ -68,6 +71,14 @@ impl Bench for ModelBench {
         let steps = experiment.steps.len();
         let mut deeds = Deeds::default();
         observer.look(look(machine.state(), true));
+        if plan.quiet() > Nanos::ZERO {
+            machine
+                .wait(MADE, &mut |_| !observer.cancelled())
+                .map_err(|source| BenchError::Step {
+                    step: 0,
+                    source: Box::new(source),
+                })?;
+        }
         for (index, step) in experiment.steps.iter().enumerate() {
             observer.progress(Progress {
                 step: index,
@@ -224,10 +235,11 @@ fn do_step(
                     job.reduced_clock = false;
                 }
             }
-            // An array that has just been made is known to need no sync only after that.
+            let written = machine.written();
+            // What was asked for just now, as a sync, begins in that time.
             machine.wait(plan.start_up(), &mut watch)?;
             if !machine.is_syncing() {
-                machine.wait_until_quiet(plan.quiet(), QUIET_LIMIT, &mut watch)?;
+                machine.wait_until_quiet(written, plan.quiet(), QUIET_LIMIT, &mut watch)?;
             }
             let started = machine.now();
             let result = machine.run_watched(&group, &mut watch)?;

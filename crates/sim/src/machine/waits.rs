@@ -45,7 +45,8 @@ impl Machine {
         };
         let end = self.now + at_most;
         self.wait_until(at_most, is_idle, watch)?;
-        if self.wait_until_quiet(IDLE, end.saturating_sub(self.now), watch)? {
+        let left = end.saturating_sub(self.now);
+        if self.wait_until_quiet(self.written(), IDLE, left, watch)? {
             return self.wait_until(end.saturating_sub(self.now), is_idle, watch);
         }
         Err(SimError::Waited {
@@ -55,20 +56,20 @@ impl Machine {
     }
 
     /// Lets time pass, with no job running, until for `quiet` no member was written
-    /// to, at most `at_most`: looks once a second, as the host bench does before a job.
+    /// to, of [`Self::written`] writes until now, at most `at_most`: looks once a second, as the host bench does before a job.
     /// Returns whether they are quiet.
     ///
     /// # Errors
     /// As [`Self::wait`].
     pub fn wait_until_quiet(
         &mut self,
+        mut written: u64,
         quiet: Nanos,
         at_most: Nanos,
         watch: &mut Watch<'_>,
     ) -> Result<bool, SimError> {
         let end = self.now + at_most;
         let mut since = self.now;
-        let mut written = self.written();
         while self.now < since + quiet && self.now < end {
             self.wait(LOOK_AT_MEMBERS.min(end.saturating_sub(self.now)), watch)?;
             let now = self.written();
@@ -86,7 +87,8 @@ impl Machine {
     }
 
     /// Writes to all members so far.
-    fn written(&self) -> u64 {
+    #[must_use]
+    pub fn written(&self) -> u64 {
         let drives = self.drives.iter();
         drives.map(|drive| drive.statistics.write_ios).sum()
     }
