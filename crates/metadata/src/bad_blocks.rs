@@ -70,9 +70,9 @@ pub enum BadBlockError {
     /// More ranges than the log has room for.
     #[error("{entries} entries do not fit a bad-block log of {capacity}")]
     Full {
-        /// Entries needed.
+        /// Entries that the ranges would take.
         entries: usize,
-        /// Entries possible.
+        /// Entries that the log has room for.
         capacity: usize,
     },
 }

@@ -37,7 +37,7 @@ pub enum BitmapChoice {
     /// An internal one if more than 100 GiB of each member are used.
     #[default]
     Automatic,
-    /// None.
+    /// The array gets no bitmap.
     None,
     /// On every member; the chunk is chosen unless given.
     Internal(Option<Bytes>),
@@ -77,7 +77,7 @@ pub enum LogReserve {
 pub struct CreateSpec {
     /// 1.0, 1.1 or 1.2.
     pub version: Version,
-    /// Level.
+    /// The level of the array.
     pub level: Level,
     /// Layout; `None`: [`Layout::default_of`].
     pub layout: Option<Layout>,
@@ -98,7 +98,7 @@ pub struct CreateSpec {
     pub size: Option<Sectors>,
     /// Where the data begin; `None`: chosen.
     pub data_offset: Option<Sectors>,
-    /// Write-intent bitmap.
+    /// Whether the array gets a write-intent bitmap, and of which chunk.
     pub bitmap: BitmapChoice,
     /// How copies and parity come to agree.
     pub initial: InitialSync,
@@ -113,9 +113,9 @@ pub struct CreateSpec {
 pub struct MemberSize {
     /// The whole device.
     pub size: Bytes,
-    /// Its UUID.
+    /// The UUID that its superblock will name it by.
     pub device_uuid: Uuid,
-    /// Its flags.
+    /// The flags of its superblock: write-mostly, failfast.
     pub flags: DeviceFlags,
     /// The versions of superblocks that are on it
     /// ([`versions_present`](crate::versions_present)): they are erased.
@@ -136,7 +136,7 @@ pub struct Write {
 pub struct PlannedMember {
     /// Its place among the members given.
     pub index: usize,
-    /// Its superblock.
+    /// The superblock that it gets.
     pub superblock: Superblock,
     /// Room for raidlab's own log; see [`Superblock::log_area`].
     pub log_area: Range<Sectors>,
@@ -167,9 +167,9 @@ pub enum CreateError {
     /// Fewer members than slots.
     #[error("{raid_disks} slots need as many members, missing ones included, not {given}")]
     TooFewMembers {
-        /// Slots.
+        /// Slots that the array has.
         raid_disks: usize,
-        /// Members given.
+        /// Members that were given, missing ones included.
         given: usize,
     },
     /// More members than a superblock has roles for.
@@ -190,7 +190,7 @@ pub enum CreateError {
     /// More members missing than the level can bear.
     #[error("{missing} missing members are more than {level} can bear")]
     TooManyMissing {
-        /// The level.
+        /// The level that was asked for.
         level: Level,
         /// Members that are missing.
         missing: usize,
@@ -198,7 +198,7 @@ pub enum CreateError {
     /// A chunk that is too small, or one for RAID 1.
     #[error("{level} cannot have a chunk of {} sectors", chunk.0)]
     Chunk {
-        /// The level.
+        /// The level that was asked for.
         level: Level,
         /// The chunk that was asked for, in sectors.
         chunk: Sectors,
@@ -208,7 +208,7 @@ pub enum CreateError {
     TooSmall {
         /// Place among the members given, 0 being the first.
         index: usize,
-        /// Its size.
+        /// The size of the whole member, in bytes.
         size: Bytes,
     },
     /// A member that does not offer the size asked for.
@@ -218,7 +218,7 @@ pub enum CreateError {
         index: usize,
         /// What it offers.
         offered: Sectors,
-        /// As asked.
+        /// The size that was asked for, in sectors.
         wanted: Sectors,
     },
     /// A size below one chunk.
@@ -230,7 +230,7 @@ pub enum CreateError {
     DataOffset {
         /// The data offset that was asked for, in sectors.
         offset: Sectors,
-        /// The least.
+        /// The smallest data offset that leaves room for the metadata, in sectors.
         needed: Sectors,
     },
     /// A bitmap's chunk that does not fit, or no room for a bitmap.

@@ -43,7 +43,7 @@ impl ReadAt for &[u8] {
 /// A member's metadata.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MemberMetadata {
-    /// Its superblock.
+    /// The superblock, of whichever version it is.
     pub superblock: Superblock,
     /// What only a 0.90 superblock says.
     pub legacy: Option<Legacy>,
@@ -87,7 +87,7 @@ pub enum ProbeError {
     /// The member could not be read.
     #[error("reading {count} bytes at byte {offset}")]
     Read {
-        /// First byte.
+        /// The first byte that was to be read, from the start of the member.
         offset: u64,
         /// Bytes that were asked for.
         count: usize,

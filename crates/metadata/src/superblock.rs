@@ -129,7 +129,7 @@ pub struct Superblock {
     pub version: Version,
     /// The feature map as on disk.
     pub features: Features,
-    /// The array.
+    /// The UUID of the array.
     pub array_uuid: Uuid,
     /// `host:name`, at most 32 bytes; empty for 0.90.
     pub name: String,

@@ -43,7 +43,7 @@ pub enum BitmapError {
     /// The member cannot be read there.
     #[error("the bitmap cannot be read at byte {offset}")]
     Unreadable {
-        /// First byte.
+        /// The first byte that was to be read, counted from the start of the member.
         offset: u64,
     },
 }

@@ -7,7 +7,7 @@ use raidlab_units::{Bytes, Sectors};
 use zerocopy::little_endian::{U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-/// "bitm".
+/// The four letters "bitm", as a little-endian number.
 const MAGIC: u32 = 0x6d74_6962;
 /// Bytes of the superblock; the bits follow.
 pub(crate) const HEADER_BYTES: usize = 256;
@@ -48,7 +48,7 @@ const _: () = assert!(size_of::<Raw>() == HEADER_BYTES);
 pub struct BitmapSuperblock {
     /// 3 or 4.
     pub version: u32,
-    /// The array.
+    /// The UUID of the array that the bitmap belongs to.
     pub array_uuid: Uuid,
     /// The array's events when the bitmap was last written; never below those
     /// in the members' superblocks unless the bitmap is stale.

@@ -34,13 +34,13 @@ const STATE_BITMAP: u32 = 1 << 8;
 /// One device in a 0.90 superblock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LegacyDevice {
-    /// Its number.
+    /// The number of the device in the superblock, from 0.
     pub number: u32,
     /// Major number of its node when the superblock was written.
     pub major: u32,
     /// Minor number, likewise.
     pub minor: u32,
-    /// Its slot.
+    /// The slot of the array that it serves, from 0.
     pub raid_disk: u32,
     /// Bits 0 faulty, 1 active, 2 sync, 3 removed, 9 write-mostly, 10 failfast.
     pub state: u32,
@@ -73,7 +73,7 @@ impl LegacyDevice {
 pub struct Legacy {
     /// 90, or 91 during a reshape.
     pub minor_version: u32,
-    /// Patch level.
+    /// The third number of the version: 3 in 0.90.3.
     pub patch_version: u32,
     /// Whether its bytes are big-endian.
     pub big_endian: bool,
@@ -85,7 +85,7 @@ pub struct Legacy {
     pub preferred_minor: u32,
     /// Whether the superblock says that it is none.
     pub not_persistent: bool,
-    /// State bits.
+    /// Bits 0 clean, 1 errors, 8 bitmap present, as `MD_SB_CLEAN` and its like in Linux.
     pub state: u32,
     /// Devices in sync.
     pub active_disks: u32,
@@ -93,15 +93,15 @@ pub struct Legacy {
     pub working_disks: u32,
     /// Devices that do not.
     pub failed_disks: u32,
-    /// Spares.
+    /// Devices that serve no slot and wait to.
     pub spare_disks: u32,
     /// Checksum as found.
     pub checksum: u32,
     /// Where the array is in sync, as found; meaningful if it is not clean.
     pub recovery_checkpoint: u32,
-    /// This device.
+    /// The device that carries this superblock.
     pub this_device: LegacyDevice,
-    /// All devices.
+    /// What the superblock says of every device of the array.
     pub devices: Vec<LegacyDevice>,
 }
 

@@ -79,7 +79,7 @@ pub enum SuperblockError {
     Short {
         /// Bytes that it takes.
         needed: usize,
-        /// Bytes given.
+        /// Bytes that there are.
         given: usize,
     },
     /// A field that the kernel would refuse.
@@ -98,7 +98,7 @@ pub enum EncodeError {
     LongName {
         /// The name that was to be written.
         name: String,
-        /// Its bytes.
+        /// Bytes that the name takes, the host's included.
         bytes: usize,
     },
     /// More roles than fit 4 KiB.
