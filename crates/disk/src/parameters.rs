@@ -9,7 +9,7 @@ use thiserror::Error;
 /// Everything a [`crate::Disk`] needs to know of a model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DiskParameters {
-    /// Size.
+    /// The size of the disk, in sectors.
     pub capacity: Sectors,
     /// Sequential rate along the disk.
     pub rate_curve: Vec<RatePoint>,

@@ -78,7 +78,7 @@ pub struct Provenance {
     pub value: String,
     /// How it is known.
     pub basis: Basis,
-    /// Its source.
+    /// Where the value is from, in words.
     pub source: String,
 }
 
@@ -88,7 +88,7 @@ pub enum PresetError {
     /// Not TOML, or not in a preset's form.
     #[error("{file}:{line}: {message}")]
     Syntax {
-        /// The file.
+        /// The preset file in which it stands.
         file: String,
         /// Line, from 1.
         line: usize,
@@ -98,37 +98,37 @@ pub enum PresetError {
     /// A parameter that no set provides.
     #[error("{file}:{line}: parameter `{name}` is missing in set `{set}`")]
     Missing {
-        /// The file.
+        /// The preset file in which it stands.
         file: String,
         /// Where the set begins, from 1.
         line: usize,
-        /// The set.
+        /// The parameter set of the file in which it stands.
         set: String,
-        /// The parameter.
+        /// The name of the parameter.
         name: &'static str,
     },
     /// A name that is no parameter.
     #[error("{file}:{line}: `{name}` is not a parameter; known are: {known}")]
     Unknown {
-        /// The file.
+        /// The preset file in which it stands.
         file: String,
         /// Line, from 1.
         line: usize,
-        /// As written.
+        /// What stands in the file.
         name: String,
-        /// All names.
+        /// All names that are known, for people.
         known: String,
     },
     /// A value out of range.
     #[error("{file}:{line}: `{name}` is {value}, but must be {range}")]
     Range {
-        /// The file.
+        /// The preset file in which it stands.
         file: String,
         /// Line, from 1.
         line: usize,
-        /// The parameter.
+        /// The name of the parameter.
         name: String,
-        /// As written.
+        /// What stands in the file.
         value: String,
         /// What would be right.
         range: &'static str,
@@ -136,13 +136,13 @@ pub enum PresetError {
     /// The numbers do not make a disk together.
     #[error("{file}:{line}: set `{set}` is not a disk")]
     Invalid {
-        /// The file.
+        /// The preset file in which it stands.
         file: String,
         /// Where the set begins, from 1.
         line: usize,
-        /// The set.
+        /// The parameter set of the file in which it stands.
         set: String,
-        /// Why.
+        /// What its reader said.
         #[source]
         source: ParameterError,
     },

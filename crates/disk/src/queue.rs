@@ -49,7 +49,7 @@ pub enum Order {
 pub struct UnknownOrder {
     /// The name as given.
     pub name: String,
-    /// Every name.
+    /// Every name that there is, for people.
     pub known: String,
 }
 

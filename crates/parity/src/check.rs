@@ -34,7 +34,7 @@ pub struct Difference {
 }
 
 impl Difference {
-    /// No difference.
+    /// A result without any difference.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.p_bytes == 0 && self.q_bytes == 0

@@ -43,7 +43,7 @@ pub(crate) const fn logarithm(element: u8) -> usize {
     LOGARITHMS[element as usize] as usize
 }
 
-/// The product.
+/// The product of two elements of GF(2^8).
 pub(crate) const fn multiply(left: u8, right: u8) -> u8 {
     if left == 0 || right == 0 {
         return 0;

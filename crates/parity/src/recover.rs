@@ -21,7 +21,7 @@ pub enum RecoverError {
     TooManyBlocks(usize),
     /// A block has another length than the first.
     Length {
-        /// Which one.
+        /// The place of the block among those given.
         block: usize,
     },
     /// More than two blocks are lost.

@@ -7,15 +7,15 @@ use raidlab_workload::Direction;
 /// Counters of one member, as Linux diskstats keeps them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct MemberStatistics {
-    /// Reads completed.
+    /// Reads that were completed.
     pub read_ios: u64,
-    /// Bytes read.
+    /// Bytes that were read.
     pub read_bytes: Bytes,
     /// Sum of the reads' latencies.
     pub read_ticks: Nanos,
-    /// Writes completed.
+    /// Writes that were completed.
     pub write_ios: u64,
-    /// Bytes written.
+    /// Bytes that were written.
     pub write_bytes: Bytes,
     /// Sum of the writes' latencies.
     pub write_ticks: Nanos,
@@ -45,7 +45,7 @@ impl MemberStatistics {
         self.zip(earlier, u64::saturating_sub)
     }
 
-    /// Both together.
+    /// Reads and writes together.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         self.zip(other, u64::saturating_add)
@@ -72,9 +72,9 @@ pub(crate) fn scale(value: u64, numerator: u64, denominator: u64) -> u64 {
 /// Reads or writes of a job.
 #[derive(Debug, Clone)]
 pub struct OperationResult {
-    /// I/Os completed.
+    /// Operations that were completed.
     pub ios: u64,
-    /// Bytes moved.
+    /// Bytes that they moved.
     pub bytes: Bytes,
     /// Latencies in nanoseconds, three significant digits.
     pub latency: Histogram<u64>,
@@ -135,9 +135,9 @@ impl OperationResult {
 /// What one job of a group did, all its clones together.
 #[derive(Debug, Clone)]
 pub struct JobOperations {
-    /// Reads.
+    /// What its reads gave.
     pub reads: OperationResult,
-    /// Writes.
+    /// What its writes gave.
     pub writes: OperationResult,
     /// Its discards, which fio calls trims.
     pub trims: OperationResult,

@@ -132,7 +132,7 @@ pub trait Subject {
     fn disk_of(&self, slot: Slot) -> usize {
         slot.index()
     }
-    /// mdstat's letters.
+    /// The members as the letters of /proc/mdstat, such as `[U_]`.
     fn health(&self) -> String;
     /// Size offered to the jobs.
     fn size(&self) -> Sectors;

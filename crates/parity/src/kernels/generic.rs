@@ -20,7 +20,7 @@ pub(super) trait Vector: Copy {
     type Factor: Copy;
     unsafe fn load(from: *const u8) -> Self;
     unsafe fn store(self, to: *mut u8);
-    /// The sum.
+    /// The sum in GF(2^8), byte for byte.
     unsafe fn plus(self, other: Self) -> Self;
     /// The sum of three.
     #[inline(always)]
@@ -48,7 +48,7 @@ pub(super) trait Vector: Copy {
     }
     /// Prepares a factor.
     unsafe fn factor(by: u8) -> Self::Factor;
-    /// The product.
+    /// The product with a constant of GF(2^8), byte for byte.
     unsafe fn times(self, by: Self::Factor) -> Self;
 }
 

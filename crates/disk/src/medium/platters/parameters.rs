@@ -14,7 +14,7 @@ use raidlab_units::{Bytes, Nanos};
 pub struct PlatterParameters {
     /// Time of a revolution.
     pub revolution: Nanos,
-    /// The arm.
+    /// How long the arm takes from one place to another.
     pub seek: SeekCurve,
     /// The choice of the next command.
     pub scheduling: Scheduling,
@@ -27,7 +27,7 @@ pub struct PlatterParameters {
     pub segments: usize,
     /// Longer settle before a write.
     pub write_settle: Nanos,
-    /// Sequential streams.
+    /// How sequential streams are told from other reads, and read ahead.
     pub stream: StreamPolicy,
 }
 

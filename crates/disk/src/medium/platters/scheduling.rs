@@ -22,7 +22,7 @@ const MOST_REVOLUTIONS: u64 = 4096;
 /// How a pool is ordered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
-    /// By arrival.
+    /// In the order of arrival.
     Arrival,
     /// By seek distance alone.
     Seek,
@@ -54,7 +54,7 @@ pub struct Candidate {
     pub start: u64,
     /// Position after the last sector.
     pub end: u64,
-    /// Bytes.
+    /// Bytes that are to be moved.
     pub bytes: u64,
     /// When it came, nanoseconds.
     pub arrived: u64,
