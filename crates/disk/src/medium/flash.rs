@@ -14,6 +14,9 @@
 //! disk that has been full for long writes slower than this. Everything but the
 //! interface is known when a command comes, so a command's end is computed at once.
 
+pub mod translation;
+pub mod victims;
+
 use super::{Facts, Mechanism, MediumKind, Number};
 use crate::command::{Command, CommandKind, Completion};
 use crate::interface::Interface;

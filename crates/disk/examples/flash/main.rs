@@ -1,0 +1,16 @@
+//! Makes the tables of docs/notes/flash.md: `cargo run --release -p raidlab-disk --example
+//! flash`, or one of them with its name behind.
+
+mod amplification;
+
+fn main() {
+    let tables: [(&str, fn()); 1] = [("amplification", amplification::print)];
+    let wanted: Vec<String> = std::env::args().skip(1).collect();
+    for (name, print) in tables {
+        if wanted.is_empty() || wanted.iter().any(|one| one == name) {
+            println!("## {name}\n");
+            print();
+            println!();
+        }
+    }
+}
