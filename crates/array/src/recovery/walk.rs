@@ -430,16 +430,19 @@ impl SyncWalk {
             sync.governor = Governor::new(self.throttle, now, members);
             // What is in work will be reported as finished.
             sync.throttle_due = sync.governor.issued(Sectors(sync.sectors_in_work));
-            sync.pause = Pause::Until(now);
+            if sync.pause != Pause::None {
+                sync.pause = Pause::Until(now);
+            }
         }
     }
 
     /// When the sync wants to be asked again even if nothing happens.
     #[must_use]
     pub fn wakes_at(&self) -> Option<Nanos> {
-        let active = self.running.as_ref().filter(|sync| !sync.is_stopping);
-        match active?.pause {
-            Pause::Until(time) if self.frozen.is_none() => Some(time),
+        let sync = self.running.as_ref()?;
+        let is_over = sync.is_stopping || sync.plan.todo.is_empty();
+        match sync.pause {
+            Pause::Until(time) if self.frozen.is_none() && !is_over => Some(time),
             _ => None,
         }
     }
