@@ -244,9 +244,7 @@ impl Recovery {
             // It sleeps with the block before this one.
             return true;
         }
-        let courtesy = self
-            .barrier
-            .courtesy(self.walk.next(), self.walk.is_fast());
+        let courtesy = self.barrier.courtesy(self.walk.next(), self.walk.is_fast());
         // md's thread looks once for each block, as it comes to it.
         let looks = !self.was_courteous;
         self.was_courteous |= courtesy.is_some() || follows_threads;

@@ -115,7 +115,11 @@ impl Raid5d {
 
     /// The stripe that is to be synced now: held.
     fn next_sync_stripe(&mut self, out: &mut Outputs) -> Option<u64> {
-        if let Some((number, _)) = self.sync_thread.held.take_if(|(_, until)| self.now >= *until) {
+        if let Some((number, _)) = self
+            .sync_thread
+            .held
+            .take_if(|(_, until)| self.now >= *until)
+        {
             return Some(number);
         }
         if self.sync_thread.held.is_some() {

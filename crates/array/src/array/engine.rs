@@ -77,7 +77,9 @@ impl Engine for Array {
             return Some(self.now);
         }
         // Nothing of the sync's happens before it has the processor again.
-        self.recovery.yields_until().or(self.recovery.walk.wakes_at())
+        self.recovery
+            .yields_until()
+            .or(self.recovery.walk.wakes_at())
     }
 
     fn sync_status(&self) -> Option<SyncStatus> {

@@ -81,7 +81,9 @@ impl Array {
 
     /// Whether a recovery is to be begun.
     pub(super) fn owes_recovery(&self) -> bool {
-        !self.recovery.walk.is_running() && !self.recovery.walk.is_held && !self.members.recovering().is_empty()
+        !self.recovery.walk.is_running()
+            && !self.recovery.walk.is_held
+            && !self.members.recovering().is_empty()
     }
 
     /// Starts the next sync if there is something to recover.

@@ -138,9 +138,7 @@ impl Running {
     /// Asks the throttle if that is due; whether there is to be a pause.
     fn asked_to_pause(&mut self, now: Nanos, members: &Members) -> bool {
         let due = &mut self.throttle_due;
-        self.pause = self
-            .governor
-            .pause(due, now, self.sectors_in_work, members);
+        self.pause = self.governor.pause(due, now, self.sectors_in_work, members);
         self.pause != Pause::None
     }
 }
@@ -500,3 +498,6 @@ impl SyncWalk {
         })
     }
 }
+
+#[cfg(test)]
+mod tests;
