@@ -1,24 +1,32 @@
 //! How many I/Os a second of one core a bare disk simulates.
 
-use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use raidlab_disk::{Command, CommandKind, Disk, Preset};
+use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
+use raidlab_disk::medium::flash::translation::State;
+use raidlab_disk::{Command, CommandKind, Disk, MediumParameters, Preset};
 use raidlab_random::Stream;
 use raidlab_units::{Nanos, Sectors};
 use std::hint::black_box;
 
 /// I/Os of one iteration.
 const COUNT: u64 = 50_000;
-/// Sectors of 3 TiB, in blocks of 4 KiB.
-const BLOCKS: u64 = 3 << 28;
+/// And with flash, whose tables are copied before each.
+const FLASH_COUNT: u64 = 1_000_000;
 
-/// A closed loop without turnaround: what completes is replaced at once.
-fn closed_loop(mut disk: Disk, kind: CommandKind, depth: u64) -> Nanos {
+/// A closed loop without turnaround: what completes is replaced at once. So many of a
+/// hundred are reads.
+fn closed_loop(mut disk: Disk, reads: u32, depth: u64, count: u64) -> Nanos {
     let mut random = Stream::new(2);
+    let blocks = disk.parameters().capacity.0 / 8;
     let mut submit = |disk: &mut Disk, now, tag| {
+        let kind = if random.percent(reads) {
+            CommandKind::Read
+        } else {
+            CommandKind::Write
+        };
         let command = Command {
             tag,
             kind,
-            start: Sectors(random.below(BLOCKS) * 8),
+            start: Sectors(random.below(blocks) * 8),
             count: Sectors(8),
         };
         disk.submit(now, command);
@@ -29,7 +37,7 @@ fn closed_loop(mut disk: Disk, kind: CommandKind, depth: u64) -> Nanos {
     let mut now = Nanos::ZERO;
     let mut done = 0;
     let mut completions = Vec::new();
-    while done < COUNT {
+    while done < count {
         now = disk.next_event().expect("commands are in flight");
         disk.advance(now, &mut completions);
         done += completions.len() as u64;
@@ -41,25 +49,53 @@ fn closed_loop(mut disk: Disk, kind: CommandKind, depth: u64) -> Nanos {
 }
 
 fn bare_disk(criterion: &mut Criterion) {
-    let text = include_str!("../../../data/disks/wd4000fyyz.toml");
+    let text = include_str!("../../../disks/wd4000fyyz.toml");
     let preset = Preset::parse("wd4000fyyz.toml", text).expect("the shipped preset is valid");
     let parameters = preset.parameters("strict").expect("it has a strict set");
     let disk = Disk::new(parameters.clone(), Nanos::ZERO, Stream::new(1));
     let mut group = criterion.benchmark_group("bare disk, 4 KiB");
     group.throughput(Throughput::Elements(COUNT));
     group.sample_size(20);
-    for (name, kind, depth) in [
-        ("random reads, queue depth 1", CommandKind::Read, 1),
-        ("random reads, queue depth 4", CommandKind::Read, 4),
-        ("random reads, queue depth 32", CommandKind::Read, 32),
-        ("cached random writes", CommandKind::Write, 1),
+    for (name, reads, depth) in [
+        ("random reads, queue depth 1", 100, 1),
+        ("random reads, queue depth 4", 100, 4),
+        ("random reads, queue depth 32", 100, 32),
+        ("cached random writes", 0, 1),
     ] {
         group.bench_function(name, |bencher| {
-            bencher.iter(|| black_box(closed_loop(disk.clone(), kind, depth)));
+            bencher.iter(|| black_box(closed_loop(disk.clone(), reads, depth, COUNT)));
         });
     }
     group.finish();
 }
 
-criterion_group!(benches, bare_disk);
+/// A solid-state disk in steady state, where each write brings about copies.
+fn bare_flash(criterion: &mut Criterion) {
+    let text = include_str!("../../../disks/p5520.toml");
+    let preset = Preset::parse("p5520.toml", text).expect("the shipped preset is valid");
+    let mut parameters = preset.parameters("rated").expect("its only set").clone();
+    if let MediumParameters::Flash(own) = &mut parameters.medium {
+        own.state = State::Steady;
+    }
+    let disk = Disk::new(parameters, Nanos::ZERO, Stream::new(1));
+    let mut group = criterion.benchmark_group("bare flash in steady state, 4 KiB, queue depth 32");
+    group.throughput(Throughput::Elements(FLASH_COUNT));
+    group.sample_size(20);
+    for (name, reads) in [
+        ("random reads", 100),
+        ("70 % reads", 70),
+        ("random writes", 0),
+    ] {
+        group.bench_function(name, |bencher| {
+            bencher.iter_batched(
+                || disk.clone(),
+                |disk| black_box(closed_loop(disk, reads, 32, FLASH_COUNT)),
+                BatchSize::PerIteration,
+            );
+        });
+    }
+    group.finish();
+}
+
+criterion_group!(benches, bare_disk, bare_flash);
 criterion_main!(benches);

@@ -1,5 +1,6 @@
 //! The numbers of a disk: those that all disks have, and those of its medium.
 
+use crate::medium::flash::translation::State;
 use crate::medium::{Medium, MediumParameters, Number};
 use crate::surface::RatePoint;
 use raidlab_random::Stream;
@@ -35,6 +36,25 @@ pub struct ParameterError {
     pub field: &'static str,
     /// What is wrong with it.
     pub problem: &'static str,
+}
+
+/// A state in which a disk cannot begin.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum StateError {
+    /// No state has that name.
+    #[error("`{name}` is no state of a disk; known are: {known}")]
+    Unknown {
+        /// The name as given.
+        name: String,
+        /// Every name that there is, for people.
+        known: String,
+    },
+    /// It has no flash.
+    #[error("`{name}` is a state of solid-state disks, and this is none")]
+    NotFlash {
+        /// The name as given.
+        name: String,
+    },
 }
 
 /// The first field whose check failed, with what it must be.
@@ -90,6 +110,55 @@ impl DiskParameters {
             _ => return self.medium.set(name, number),
         }
         true
+    }
+
+    /// From now on the disk begins in the state of that name.
+    ///
+    /// # Errors
+    /// If no state has that name, or the disk has no flash.
+    pub fn begin_in(&mut self, name: &str) -> Result<(), StateError> {
+        let found = State::ALL.iter().find(|entry| entry.1 == name);
+        let &(state, _) = found.ok_or_else(|| StateError::Unknown {
+            name: name.to_owned(),
+            known: State::ALL.map(|entry| entry.1).join(", "),
+        })?;
+        match &mut self.medium {
+            MediumParameters::Flash(flash) => flash.state = state,
+            _ => {
+                return Err(StateError::NotFlash {
+                    name: name.to_owned(),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// The name of the state in which a solid-state disk begins.
+    #[must_use]
+    pub fn state(&self) -> Option<&'static str> {
+        match &self.medium {
+            MediumParameters::Flash(flash) => Some(flash.state.name()),
+            _ => None,
+        }
+    }
+
+    /// Whether it is an NVMe drive, to which each processor has a queue of its own.
+    #[must_use]
+    pub fn is_nvme(&self) -> bool {
+        match &self.medium {
+            MediumParameters::Flash(flash) => flash.generation > 0,
+            _ => false,
+        }
+    }
+
+    /// Whether what it has acknowledged can be lost with the power, until a flush.
+    #[must_use]
+    pub fn has_volatile_cache(&self) -> bool {
+        let is_protected = match &self.medium {
+            MediumParameters::Flash(flash) => flash.protected,
+            _ => false,
+        };
+        self.write_window > 0 && !is_protected
     }
 
     /// An angle of the platters at time zero, drawn from `random`: spindles are not

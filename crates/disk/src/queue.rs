@@ -21,6 +21,11 @@
 //! A flush goes before all others: Linux puts it at the head of the list to dispatch, and
 //! the fault of a late one would be a caller's that sent it too early.
 //!
+//! A whole NVMe drive has no scheduler and takes 1023 commands, whatever its host does with
+//! other disks: Linux gives a disk with several hardware queues none (`elevator_get_default` in
+//! `block/elevator.c`), and a queue of NVMe has 1024 entries, one of which stays empty
+//! (`io_queue_depth` in `drivers/nvme/host/pci.c`). One queue stands for all of a machine.
+//!
 //! One thing is left out: mq-deadline's choice is made one request ahead of the tag, as the
 //! block layer takes a request from the scheduler before it asks for its tag.
 
@@ -95,6 +100,9 @@ impl QueueRules {
     };
 }
 
+/// Commands that an NVMe drive takes at a time.
+const NVME_TAGS: usize = 1023;
+
 /// Commands of one direction in a batch of mq-deadline (`fifo_batch`).
 const BATCH: u32 = 16;
 /// Batches of reads that may go before waiting writes (`writes_starved`).
@@ -157,16 +165,24 @@ struct Choice {
 
 impl HostQueue {
     /// An empty queue before `disk`; a cable that carries one command at a time leaves one
-    /// tag.
+    /// tag, and an NVMe drive has its own rules.
     #[must_use]
     pub fn new(disk: Attached, rules: QueueRules) -> Self {
-        let tags = if disk.one_at_a_time() { 1 } else { rules.tags };
-        Self {
-            disk,
-            rules: QueueRules {
-                tags: tags.max(1),
+        let rules = match &disk {
+            Attached::Whole(whole) if whole.parameters().is_nvme() => QueueRules {
+                tags: NVME_TAGS,
+                order: Order::None,
                 ..rules
             },
+            _ if disk.one_at_a_time() => QueueRules { tags: 1, ..rules },
+            _ => QueueRules {
+                tags: rules.tags.max(1),
+                ..rules
+            },
+        };
+        Self {
+            disk,
+            rules,
             in_disk: 0,
             waiting: Vec::new(),
             blocked: VecDeque::new(),

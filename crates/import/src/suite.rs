@@ -4,6 +4,8 @@
 use raidlab_units::parse_bytes;
 use serde::Deserialize;
 
+const MIRROR_2015: &str = include_str!("../../../suites/mirror-2015.toml");
+
 #[derive(Deserialize)]
 struct Document {
     name: String,
@@ -46,8 +48,7 @@ pub(crate) struct Job {
 impl Suite {
     /// The suite of the 2015 comparison.
     pub(crate) fn mirror_2015() -> Result<Self, toml::de::Error> {
-        let document: Document =
-            toml::from_str(raidlab_data::text("suites", "mirror-2015").unwrap_or_default())?;
+        let document: Document = toml::from_str(MIRROR_2015)?;
         let jobs = document
             .step
             .into_iter()

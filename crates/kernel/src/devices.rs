@@ -6,7 +6,7 @@ use raidlab_calendar::{
     Calendar, CalendarError, DeviceConfig, DiskModel, DiskOperation, Observer, Options, Outcome,
     Protocol, Storage, TraceRecord,
 };
-use raidlab_disk::PresetError;
+use raidlab_disk::{PresetError, StateError};
 use raidlab_lab::{Experiment, Files, PlannedJob, PlannedStep, Wait};
 use raidlab_model::commands::{CommandFile, CommandLine};
 use raidlab_model::presets::{self, LoadPresetError};
@@ -230,10 +230,14 @@ fn used(wired: &Wired, limit: Option<Bytes>) -> Sectors {
 /// The disks of an experiment, with the angles and the chance that they have on
 /// the model bench too.
 fn wire(experiment: &Experiment, files: &Files) -> Result<Vec<Wired>, DisksError> {
-    let parameters = experiment.disks.iter().map(|name| {
+    let parameters = experiment.disks.iter().enumerate().map(|(member, name)| {
         let preset = presets::load_from(files, name)?;
         let parameters = preset.parameters(preset.set_beside(&experiment.fit));
-        parameters.cloned().map_err(|source| DisksError::Preset {
+        let parameters = parameters.cloned().map_err(|source| DisksError::Preset {
+            disk: name.clone(),
+            source,
+        })?;
+        wiring::place(experiment, member, parameters).map_err(|source| DisksError::State {
             disk: name.clone(),
             source,
         })
@@ -385,6 +389,15 @@ pub enum DisksError {
         /// What is wrong with the preset's numbers.
         #[source]
         source: PresetError,
+    },
+    /// The drive has no such state.
+    #[error("disk `{disk}` of the suite cannot be had")]
+    State {
+        /// The preset that was asked for.
+        disk: String,
+        /// What is wrong with the state.
+        #[source]
+        source: StateError,
     },
     /// The guest's calendar of virtual time, or a disk on it.
     #[error("the guest's clock and disks have failed")]

@@ -81,7 +81,7 @@ impl Engine for Raid5d {
     }
 
     fn sync_status(&self) -> Option<SyncStatus> {
-        self.walk.status(self.walk.checkpoint())
+        self.status_of_sync()
     }
 
     fn is_idle(&self) -> bool {
@@ -139,24 +139,21 @@ impl Engine for Raid5d {
 
     fn stop_sync(&mut self, now: Nanos, out: &mut Outputs) {
         self.now = now;
-        self.walk.cancel();
+        self.cancel_sync();
         self.pump_sync(out);
     }
 
     fn set_sync_speed(&mut self, minimum_kib_per_second: u64, maximum_kib_per_second: u64) {
-        let (minimum, maximum) = (minimum_kib_per_second, maximum_kib_per_second);
-        self.walk
-            .set_speeds(self.now, minimum, maximum, &self.members);
+        self.set_throttle(minimum_kib_per_second, maximum_kib_per_second);
     }
 
     fn freeze_sync(&mut self) {
-        self.walk.freeze(self.now);
+        self.freeze_stripes();
     }
 
     fn thaw_sync(&mut self, now: Nanos, out: &mut Outputs) {
         self.now = now;
-        self.walk.thaw();
-        self.runs_evenly();
+        self.thaw_stripes();
         self.pump_sync(out);
     }
 

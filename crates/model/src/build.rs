@@ -9,7 +9,7 @@ use raidlab_array::{
     ReadPolicyError, ReadRecovered, RecoveringWrites, RecoveryConfig, SyncSource, Throttle,
     WriteBarrier,
 };
-use raidlab_disk::{DiskParameters, Feature, Preset, PresetError, UnknownOrder};
+use raidlab_disk::{DiskParameters, Feature, Preset, PresetError, StateError, UnknownOrder};
 use raidlab_lab::{
     self as lab, CapacityError, Condition, EventKind, Experiment, Files, PlannedStep, SubjectKind,
     Wait,
@@ -105,6 +105,15 @@ pub enum BuildError {
         #[source]
         source: PresetError,
     },
+    /// The state of a drive.
+    #[error("disk `{disk}` of the suite cannot be had")]
+    State {
+        /// As the suite names it.
+        disk: String,
+        /// What is wrong with the state.
+        #[source]
+        source: StateError,
+    },
     /// A part of a drive.
     #[error("the suite's disks cannot be had")]
     Wiring(#[from] WiringError),
@@ -181,7 +190,7 @@ impl Plan {
             .collect::<Result<Vec<_>, _>>()?;
         let mut presets = Vec::new();
         let mut parameters = Vec::new();
-        for disk in &experiment.disks {
+        for (member, disk) in experiment.disks.iter().enumerate() {
             let preset = presets::load_from(files, disk).map_err(|source| BuildError::Preset {
                 disk: disk.clone(),
                 source,
@@ -198,6 +207,11 @@ impl Plan {
                     numbers = numbers.without(*feature);
                 }
             }
+            let numbers =
+                wiring::place(experiment, member, numbers).map_err(|source| BuildError::State {
+                    disk: disk.clone(),
+                    source,
+                })?;
             presets.push(preset);
             parameters.push(numbers);
         }

@@ -114,7 +114,7 @@ fn of_members(facts: &mut Facts, plan: &Plan, experiment: &Experiment) {
         let fastest = fastest.map(|point| point.bytes_per_second);
         let rotational = parameters.medium().facts().rotational;
         let rate = fastest.fold(0.0, f64::max);
-        let cache = if parameters.write_window > 0 {
+        let cache = if parameters.has_volatile_cache() {
             "write back"
         } else {
             "write through"
@@ -125,6 +125,7 @@ fn of_members(facts: &mut Facts, plan: &Plan, experiment: &Experiment) {
             (property::SIZE_BYTES, size),
             (property::START_SECTOR, Some(start.to_string())),
             (property::WRITE_CACHE, Some(cache.to_owned())),
+            (property::STATE, parameters.state().map(str::to_owned)),
             (property::PARENT, shared(|region| &region.drive).cloned()),
             (property::CHANNEL, shared(|region| &region.channel).cloned()),
             (

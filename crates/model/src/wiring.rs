@@ -6,7 +6,7 @@
 //! has its drives once, and its members are ports to them.
 
 use raidlab_disk::shared::{self, Attached, Sharing};
-use raidlab_disk::{Disk, DiskParameters};
+use raidlab_disk::{Disk, DiskParameters, StateError};
 use raidlab_lab::{Experiment, Region};
 use raidlab_random::Stream;
 use raidlab_units::{Bytes, Sectors};
@@ -45,6 +45,25 @@ pub fn chance(experiment: &Experiment) -> Stream {
         0 => stream,
         repetition => stream.fork("repetition", u64::from(repetition)),
     }
+}
+
+/// The numbers of a member's preset as its place in the suite has them.
+///
+/// # Errors
+/// When the drive has no such state.
+pub fn place(
+    experiment: &Experiment,
+    member: usize,
+    mut numbers: DiskParameters,
+) -> Result<DiskParameters, StateError> {
+    let state = experiment
+        .regions
+        .get(member)
+        .map(|region| region.state.as_str());
+    if let Some(state) = state.filter(|state| !state.is_empty()) {
+        numbers.begin_in(state)?;
+    }
+    Ok(numbers)
 }
 
 /// The size of each member.

@@ -77,6 +77,9 @@ pub mod disk_property {
     pub const LINK_SPEED: &str = "link_speed";
     /// `write back` or `write through`.
     pub const WRITE_CACHE: &str = "write_cache";
+    /// What a modelled solid-state disk went through before the first job: `fresh`, `filled`
+    /// or `steady`.
+    pub const STATE: &str = "state";
     /// The I/O scheduler in force.
     pub const SCHEDULER: &str = "scheduler";
     /// Commands that the drive takes at once; 1: no native queueing.

@@ -19,7 +19,6 @@ mod machine;
 mod pace;
 mod persistent_subject;
 mod result;
-mod run;
 mod steady;
 mod steps;
 mod subject;

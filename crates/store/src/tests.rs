@@ -4,7 +4,6 @@ mod exports;
 mod files;
 mod killed;
 mod metrics_page;
-mod parquet;
 mod records;
 mod round_trip;
 

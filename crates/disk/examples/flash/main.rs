@@ -2,9 +2,20 @@
 //! flash`, or one of them with its name behind.
 
 mod amplification;
+mod latency;
+mod load;
+mod others;
+mod speed;
 
 fn main() {
-    let tables: [(&str, fn()); 1] = [("amplification", amplification::print)];
+    let tables: [(&str, fn()); 6] = [
+        ("amplification", amplification::print),
+        ("latency", latency::print),
+        ("depth", others::depth),
+        ("cliff", others::cliff),
+        ("flush", others::flush),
+        ("speed", speed::print),
+    ];
     let wanted: Vec<String> = std::env::args().skip(1).collect();
     for (name, print) in tables {
         if wanted.is_empty() || wanted.iter().any(|one| one == name) {

@@ -2,7 +2,7 @@
 
 use super::{HostQueue, Order, QueueRules};
 use crate::medium::constant;
-use crate::{Command, CommandKind, Completion, Disk, DiskParameters, MediumParameters};
+use crate::{Command, CommandKind, Completion, Disk, DiskParameters, MediumParameters, Preset};
 use proptest::prelude::*;
 use raidlab_random::Stream;
 use raidlab_units::{BytesPerSecond, Nanos, Sectors};
@@ -180,4 +180,24 @@ proptest! {
         prop_assert!(ended.iter().all(|&times| times == 1), "{:?}", ended);
         prop_assert_eq!(queue.queued(), (0, 0));
     }
+}
+
+#[test]
+fn an_nvme_drive_has_its_own_queue() {
+    let most = |name: &str| {
+        let path = format!("{}/../../disks/{name}.toml", env!("CARGO_MANIFEST_DIR"));
+        let text = std::fs::read_to_string(path).expect("a preset of the repository");
+        let preset = Preset::parse(name, &text).expect("it is valid");
+        let numbers = preset.parameters("rated").expect("its only set").clone();
+        let disk = Disk::new(numbers, Nanos::ZERO, Stream::new(0));
+        let mut queue = HostQueue::new(disk.into(), QueueRules::SATA);
+        for tag in 0..1100 {
+            queue.submit(Nanos::ZERO, command(tag, CommandKind::Read, tag * 8));
+        }
+        queue.queued()
+    };
+    assert_eq!(most("pm9a3"), (1023, 77));
+    // Neighbours that wait before a SATA disk are merged, and twice as many as it has tags
+    // are held where they can be.
+    assert_eq!(most("pm883").0, 32);
 }

@@ -27,6 +27,9 @@ pub struct Region {
     pub start: Bytes,
     /// How much of it it has; `None`: all from there on.
     pub size: Option<Bytes>,
+    /// What a solid-state drive went through before: a name that the disk model knows;
+    /// empty: as the model begins by itself.
+    pub state: String,
 }
 
 impl Region {
@@ -43,6 +46,9 @@ impl Region {
         }
         if !self.channel.is_empty() {
             words.push(format!("channel {}", self.channel));
+        }
+        if !self.state.is_empty() {
+            words.push(self.state.clone());
         }
         words.join(", ")
     }
@@ -64,6 +70,8 @@ pub(super) struct RawRegion {
     channel: String,
     start: Option<Spanned<Size>>,
     size: Option<Spanned<Size>>,
+    #[serde(default)]
+    state: String,
 }
 
 /// Read by hand for the same reason as subjects: an untagged enum forgets where a
@@ -138,6 +146,7 @@ fn read_region(document: &Document, raw: &RawRegion) -> Result<Region, FileError
         channel: raw.channel.clone(),
         start: raw.start.as_ref().map_or(Bytes(0), value),
         size: raw.size.as_ref().map(value),
+        state: raw.state.clone(),
     })
 }
 
@@ -151,6 +160,9 @@ fn contradiction(
             "is two different disks",
             "name one preset for all its parts",
         ));
+    }
+    if first.state != second.state {
+        return Some(("is in two states", "name one state for all its parts"));
     }
     if first.channel != second.channel {
         return Some((

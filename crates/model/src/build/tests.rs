@@ -1,14 +1,15 @@
 use super::Plan;
-use raidlab_lab::{Choices, Files, Suite};
+use raidlab_disk::DiskParameters;
+use raidlab_lab::{Choices, Experiment, Files, Suite};
 
-#[test]
-fn a_member_of_flash_does_not_turn() {
+/// The experiments of a suite with these disks.
+fn experiments(disks: &str) -> Vec<Experiment> {
     let text = r#"schema = 1
 name = "mixed"
 title = "mixed"
 description = "a disk of flash beside one with platters"
 source = "this test"
-disks = ["ssd950pro", "wd4000fyyz"]
+disks = [DISKS]
 subjects = ["md", "md-raid1"]
 
 [[step]]
@@ -17,7 +18,8 @@ title = "reads"
 class = "random-read"
 queue = "fio"
 fio = "--rw=randread --bs=4k --ioengine=libaio --direct=1 --runtime=1"
-"#;
+"#
+    .replace("DISKS", disks);
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("mixed.toml");
     std::fs::write(&path, text).expect("a file");
@@ -27,10 +29,48 @@ fio = "--rw=randread --bs=4k --ioengine=libaio --direct=1 --runtime=1"
         seed: 1,
         ..Choices::default()
     };
-    for experiment in suite.experiments(&suite.subjects, &choices) {
+    suite.experiments(&suite.subjects, &choices)
+}
+
+#[test]
+fn a_member_of_flash_does_not_turn() {
+    for experiment in experiments(r#""ssd950pro", "wd4000fyyz""#) {
         let plan = Plan::new(&experiment, &Files::default()).expect("a plan");
         assert_eq!(plan.rotational().collect::<Vec<_>>(), [false, true]);
         let md = plan.md.as_ref().map(super::MdArray::rotational);
         assert!(md.is_none_or(|members| members == [false, true]));
+    }
+}
+
+#[test]
+fn a_suite_says_in_which_state_a_drive_begins() {
+    let disks = r#"{ disk = "pm9a3", state = "steady" }, "pm9a3""#;
+    let all = experiments(disks);
+    let plan = Plan::new(&all[0], &Files::default()).expect("a plan");
+    let states: Vec<_> = plan.parameters.iter().map(DiskParameters::state).collect();
+    assert_eq!(states, [Some("steady"), Some("filled")]);
+    let facts = crate::facts::of_subject(&plan, &all[0]);
+    let of = |name: &str| {
+        let found = facts.iter().find(|fact| fact.name == name);
+        found.map(|fact| fact.value.as_str())
+    };
+    assert_eq!(of("disk.disk0.state"), Some("steady"));
+    // What is protected against the loss of power declares no volatile cache.
+    assert_eq!(of("disk.disk0.write_cache"), Some("write through"));
+    for (disk, said) in [
+        (
+            r#"{ disk = "pm9a3", state = "old" }, "pm9a3""#,
+            "`old` is no state",
+        ),
+        (
+            r#"{ disk = "wd4000fyyz", state = "fresh" }, "pm9a3""#,
+            "this is none",
+        ),
+    ] {
+        let Err(error) = Plan::new(&experiments(disk)[0], &Files::default()) else {
+            panic!("{disk} makes no plan");
+        };
+        let text = raidlab_units::in_one_line(&error);
+        assert!(text.contains(said), "{text}");
     }
 }

@@ -1,6 +1,9 @@
 //! The server's answer to each option.
 
-use super::agreed::{Agreed, Directory, HandshakeEvent, Session, TlsPolicy};
+use super::{
+    handshake::{Agreed, Directory, HandshakeEvent, TlsPolicy},
+    reply::Session,
+};
 use crate::{
     ExportInfo, ProtocolError, SelectedContext,
     strings::{Reader, shortened, string},

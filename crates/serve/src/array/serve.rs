@@ -3,10 +3,9 @@
 use super::engine::{Core, place_of};
 use super::files::Assembled;
 use super::nest::Nest;
-use super::owner::{Owner, Watcher};
+use super::owner::{Message, Owner};
 use super::passthrough::Passthrough;
 use super::random::random_u64;
-use super::running::{Message, Running, monotonic_now};
 use super::verbs::event_report;
 use crate::control::Publisher;
 use crate::export::{BlockSizes, Export, Features, MAXIMUM_BUFFER_BYTES, Request};
@@ -75,6 +74,15 @@ pub enum ServeError {
     Stopped,
 }
 
+/// CLOCK_MONOTONIC.
+#[must_use]
+pub fn monotonic_now() -> Nanos {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    let seconds = u64::try_from(now.tv_sec).unwrap_or(0);
+    let nanos = u64::try_from(now.tv_nsec).unwrap_or(0);
+    Nanos(seconds.saturating_mul(1_000_000_000).saturating_add(nanos))
+}
+
 /// What the time since 1970 was when CLOCK_MONOTONIC was zero.
 fn unix_base() -> Nanos {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
@@ -92,15 +100,6 @@ struct Setup {
     description: String,
     read_only: bool,
     driver: DriverConfig,
-}
-
-/// Tells users of an array's events.
-struct Publishing(Publisher);
-
-impl Watcher for Publishing {
-    fn event(&mut self, now: Nanos, event: Event) {
-        self.0.publish(&event_report(now, event));
-    }
 }
 
 /// An array whose thread runs. Dropped, it finishes what is under way and is
@@ -186,16 +185,15 @@ impl ArrayExport {
                     return;
                 }
             };
-            let core = (setup.core, setup.out);
-            let owner = Owner::new(core, members, Box::new(Publishing(publisher)), failed);
-            let _ = started.send(Ok(()));
-            let inbox = messages;
-            let running = Running {
-                owner,
-                inbox,
-                waker,
+            let on_event = move |now: Nanos, event: Event| {
+                publisher.publish(&event_report(now, event));
             };
-            running.run();
+            let core = (setup.core, setup.out);
+            let clock = Box::new(monotonic_now);
+            let mut owner = Owner::new(core, members, messages, waker, clock, Box::new(on_event));
+            owner.failed = failed;
+            let _ = started.send(Ok(()));
+            owner.run();
             drop(end);
         };
         let thread = std::thread::Builder::new()
@@ -224,11 +222,11 @@ impl ArrayExport {
     /// Has the owner do something between two requests, and waits for it.
     pub(super) fn call<R: Send + 'static>(
         &self,
-        work: impl FnOnce(&mut Owner, Nanos) -> R + Send + 'static,
+        work: impl FnOnce(&mut Owner) -> R + Send + 'static,
     ) -> Result<R, ServeError> {
         let (answer, result) = bounded(1);
-        let call = Box::new(move |owner: &mut Owner, now: Nanos| {
-            let _ = answer.send(work(owner, now));
+        let call = Box::new(move |owner: &mut Owner| {
+            let _ = answer.send(work(owner));
         });
         self.send(Message::Call(call))?;
         self.waker.wake();
@@ -257,7 +255,7 @@ impl ArrayExport {
     /// # Errors
     /// When the array has stopped.
     pub fn counters(&self, handle: Slot) -> Result<MemberCounters, ServeError> {
-        self.call(move |owner, _| owner.members.counters(place_of(handle)))
+        self.call(move |owner| owner.members.counters(place_of(handle)))
     }
 
     /// Where its events are published.
@@ -274,7 +272,7 @@ fn attach(
     waker: &Arc<Waker>,
 ) -> io::Result<Members> {
     let backend = start_backend(driver.backend, driver.registered_bytes, waker)?;
-    let mut members = Members::new(backend, driver.members, Some(waker));
+    let mut members = Members::new(backend, driver.members, waker);
     for (handle, file) in files {
         members.attach(place_of(*handle), file)?;
     }
@@ -349,7 +347,7 @@ impl FileExport {
             out: Outputs::default(),
             description: format!("the file {}", file.path().display()),
             read_only: file.is_read_only(),
-            members: vec![(Slot(0), Member::Storage(file))],
+            members: vec![(Slot(0), Member::File(file))],
             driver,
         })
         .map(Self)

@@ -107,17 +107,12 @@ pub struct Members {
 }
 
 impl Members {
-    /// No members yet. `waker`: the one with which the backend was started; without one
-    /// whoever waits must look by itself for answers of inner arrays.
+    /// No members yet. `waker`: the one with which the backend was started.
     #[must_use]
-    pub fn new(
-        backend: Box<dyn Backend>,
-        config: MembersConfig,
-        waker: Option<&Arc<Waker>>,
-    ) -> Self {
+    pub fn new(backend: Box<dyn Backend>, config: MembersConfig, waker: &Arc<Waker>) -> Self {
         Self {
             backend,
-            nested: NestedJobs::new(waker.cloned()),
+            nested: NestedJobs::new(waker),
             config,
             places: Vec::new(),
             flights: BTreeMap::new(),
@@ -150,8 +145,8 @@ impl Members {
         while self.places.len() <= place {
             self.places.push(Place::default());
         }
-        if let Member::Storage(storage) = member {
-            self.backend.attach(place, storage)?;
+        if let Member::File(file) = member {
+            self.backend.attach(place, file)?;
         }
         self.places[place] = Place {
             member: Some(member.clone()),
@@ -164,7 +159,7 @@ impl Members {
     /// claimed until the last of them, hung ones included, has ended.
     pub fn detach(&mut self, place: usize) {
         if let Some(found) = self.places.get_mut(place)
-            && let Some(Member::Storage(_)) = found.member.take()
+            && let Some(Member::File(_)) = found.member.take()
         {
             self.backend.detach(place);
         }
@@ -236,16 +231,16 @@ impl Members {
             });
             return;
         }
-        if let Member::Storage(storage) = &member
+        if let Member::File(file) = &member
             && !matches!(transfer, Transfer::Read(_))
-            && storage.has_shrunk()
+            && file.has_shrunk()
         {
             self.lose(place, SHRUNK);
             self.refuse(id, MemberError::Gone, transfer);
             return;
         }
         let token = match &member {
-            Member::Storage(_) => self.next_token,
+            Member::File(_) => self.next_token,
             Member::Array(_) => self.next_token | NESTED_TOKENS,
         };
         self.next_token += 1;
@@ -260,10 +255,10 @@ impl Members {
             },
         );
         match member {
-            Member::Storage(storage) => self.backend.submit(Job {
+            Member::File(file) => self.backend.submit(Job {
                 token,
                 place,
-                storage,
+                file,
                 offset,
                 transfer,
                 moved: 0,

@@ -15,7 +15,7 @@ fn scope(sequence: Option<u32>) -> Scope {
     }
 }
 
-pub(super) fn records() -> Records {
+fn records() -> Records {
     Records {
         settings: Vec::new(),
         observations: vec![
@@ -54,7 +54,7 @@ pub(super) fn records() -> Records {
     }
 }
 
-pub(super) fn series(points: &[(u64, f64)]) -> Series {
+fn series(points: &[(u64, f64)]) -> Series {
     Series {
         scope: scope(None),
         name: "sync.percent".to_owned(),

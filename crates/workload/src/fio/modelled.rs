@@ -1,25 +1,17 @@
 //! The options that change a job, and how.
 
-mod amounts;
-mod endings;
-mod engines;
-mod errors;
-mod finer;
-mod preconditioning;
-mod zones;
-
+use super::amounts;
+use super::endings::{self, EndDraft};
 use super::error::OptionError;
-use super::value::{KiloBase, count, number, size, switch, time};
+use super::errors::{ErrorDraft, set_continue_on_error, set_ignore_error};
+use super::preconditioning::{self, PreconditioningDraft};
+use super::value::{KiloBase, count, number, switch, time};
+use super::zones::{self, ZoneDraft};
+use super::{engines, finer};
 use crate::arrivals::ArrivalProcess;
 use crate::job::{JobSpec, Pattern};
 use crate::shape::{ExitWhat, Rate, Sizes};
-use endings::EndDraft;
-use errors::{ErrorDraft, set_continue_on_error, set_ignore_error};
-use preconditioning::PreconditioningDraft;
-use raidlab_units::{Bytes, Nanos};
-use zones::ZoneDraft;
-
-pub(super) use finer::settle;
+use raidlab_units::Nanos;
 
 /// A job under construction: fio settles some options only when all of a
 /// section's are known.
@@ -42,12 +34,12 @@ pub(super) struct Draft {
     /// What was written is not read back after all (fio `do_verify=0`).
     pub(super) verifies_not: bool,
     pub(super) verify_backlog: u64,
-    zones: ZoneDraft,
-    ends: EndDraft,
-    errors: ErrorDraft,
+    pub(super) zones: ZoneDraft,
+    pub(super) ends: EndDraft,
+    pub(super) errors: ErrorDraft,
     /// The engine takes discards of several ranges.
     pub(super) takes_ranges: bool,
-    preconditioning: PreconditioningDraft,
+    pub(super) preconditioning: PreconditioningDraft,
     /// fio `iodepth_low`, `iodepth_batch_complete_min`; 0: not given.
     pub(super) depth_low: u32,
     pub(super) complete_batch: u32,
@@ -349,21 +341,6 @@ pub(super) fn percent(value: Option<&str>) -> Result<u32, OptionError> {
         });
     }
     Ok(share)
-}
-
-/// One size in bytes: no share of the device, and no range.
-fn plain_size(draft: &Draft, value: Option<&str>) -> Result<Bytes, OptionError> {
-    let text = needed(value)?;
-    if text.ends_with('%') {
-        return Err(not_modelled("a share of the device; write a size"));
-    }
-    if text.ends_with('z') {
-        return Err(not_modelled("a number of zones; write a size"));
-    }
-    if text.contains(['-', ':']) {
-        return Err(not_modelled("a range of sizes; write one size"));
-    }
-    size(text, draft.kilo_base)
 }
 
 fn set_file_name(

@@ -2,11 +2,10 @@
 //! written becomes one option of the list, or is refused.
 
 use super::Note;
-use super::class::Class;
 use super::error::{JobFileError, OptionError, Place};
 use super::options::FioOption;
-use super::permission::{Permission, judge};
-use super::table;
+use super::permission::Permission;
+use super::table::{self, Class};
 
 /// Reads options one by one.
 pub(super) struct Reader<'a> {
@@ -42,11 +41,11 @@ impl<'a> Reader<'a> {
         let value = match replaced {
             Ok(value) => value,
             Err(variable) => {
-                judge(name, value, self.permission).map_err(error)?;
+                table::judge(name, value, self.permission).map_err(error)?;
                 return Err(error(OptionError::Variable { variable }));
             }
         };
-        judge(name, value.as_deref(), self.permission).map_err(error)?;
+        table::judge(name, value.as_deref(), self.permission).map_err(error)?;
         if table::class(name, value.as_deref()) == Class::Place && table::is_target(name) {
             self.notes.push(Note {
                 place,

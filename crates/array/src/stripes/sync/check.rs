@@ -5,8 +5,8 @@ use super::super::config::BLOCK;
 use super::super::flow::Next;
 use super::super::job::{Job, Phase};
 use super::super::{Mutation, StripeArray, mutated};
-use super::{MOST_PLACES, MismatchPlace};
-use crate::recovery::SyncKind;
+use super::{MOST_PLACES, MismatchPlace, Mode};
+use crate::engine::SyncAction;
 use crate::request::{BufferId, ComputeStep, Event, Outputs, Slot, StepId, StepResult};
 use raidlab_geometry::SlotSet;
 use raidlab_units::Sectors;
@@ -189,8 +189,7 @@ impl StripeArray {
         culprit: Option<Slot>,
         out: &mut Outputs,
     ) {
-        self.walk.add_mismatches(count.0);
-        let report = &mut self.report;
+        let report = &mut self.syncs.report;
         report.different += count.0;
         if report.places.len() < MOST_PLACES {
             report.places.push(MismatchPlace {
@@ -203,20 +202,19 @@ impl StripeArray {
     }
 
     fn reports_mismatches(&self) -> bool {
-        self.repairs() || self.does(SyncKind::Check)
+        self.repairs() || self.acts(&[SyncAction::Check])
     }
 
     fn repairs(&self) -> bool {
-        self.does(SyncKind::Repair)
+        self.acts(&[SyncAction::Repair])
     }
 
     fn resyncs(&self) -> bool {
-        self.does(SyncKind::Resync)
+        self.acts(&[SyncAction::Resync, SyncAction::FirstResync])
     }
 
-    /// Whether the sync is one of these, and goes on.
-    fn does(&self, kind: SyncKind) -> bool {
-        self.walk.kind() == Some(kind) && !self.walk.is_stopping()
+    fn acts(&self, actions: &[SyncAction]) -> bool {
+        matches!(self.sync_mode(), Some((Mode::Action(action), _)) if actions.contains(&action))
     }
 }
 

@@ -28,50 +28,14 @@
 //! age `a` (0 the latest, 1 the victim) then holds `v^a` valid pages of one, from which a
 //! drive [in steady state](State::Steady) is drawn.
 
+use super::shape::NONE;
+pub use super::shape::Shape;
 use super::victims::{Closed, Victims};
 use raidlab_random::Stream;
-
-/// No page, no place or no block.
-pub(super) const NONE: u32 = u32::MAX;
 
 /// By so many erasures the most worn block may be ahead of the least worn closed one
 /// before that is moved: a thirtieth of the 3000 that blocks of TLC flash are rated for.
 pub const WEAR_SPREAD: u32 = 100;
-
-/// Blocks beside those of the logical pages without which collecting cannot go on: two
-/// open, two free.
-const SPARE_BLOCKS: u32 = 4;
-
-/// How many pages and blocks there are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Shape {
-    /// Logical pages, at least 1.
-    pub pages: u32,
-    /// Pages of a block: a power of two.
-    pub block_pages: u32,
-    /// Blocks, at least four more than the logical pages fill.
-    pub blocks: u32,
-}
-
-impl Shape {
-    /// So many logical pages on `over_provisioning` times as many physical ones, in blocks
-    /// of `block_pages`, which is rounded up to a power of two.
-    #[must_use]
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "a physical page has a number of 32 bits: the cast saturates"
-    )]
-    pub fn new(pages: u32, over_provisioning: f64, block_pages: u32) -> Self {
-        let block_pages = block_pages.max(1).next_power_of_two();
-        let blocks = f64::from(pages) * over_provisioning / f64::from(block_pages);
-        Self {
-            pages,
-            block_pages,
-            blocks: (blocks as u32).max(pages.div_ceil(block_pages) + SPARE_BLOCKS),
-        }
-    }
-}
 
 /// What a drive went through before the first command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]

@@ -1,7 +1,7 @@
 //! Whose pages are copied when a solid-state disk needs a free block: a registry of
 //! choices among the closed blocks.
 
-use super::translation::{NONE, Shape};
+use super::shape::{NONE, Shape};
 use raidlab_random::Stream;
 use std::collections::VecDeque;
 

@@ -1,0 +1,31 @@
+//! How many requests a second of one core a bare drive in steady state simulates.
+
+use crate::load::{closed_loop, drive, preset};
+use raidlab_disk::medium::flash::translation::State;
+
+/// Seconds that this process has had of a processor: user time in `/proc/self/stat`, in
+/// hundredths (proc(5)). A shared machine's clock would count others' work.
+fn processor() -> f64 {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let fields = stat.rsplit(')').next().unwrap_or_default();
+    let ticks = fields.split_whitespace().nth(11);
+    ticks
+        .and_then(|ticks| ticks.parse::<f64>().ok())
+        .unwrap_or(0.0)
+        / 100.0
+}
+
+/// A row for each load.
+pub fn print() {
+    println!("| drive, depth 32 | millions of requests a second of a core |");
+    println!("|---|---|");
+    for (reads, seconds) in [(100, 12.0), (70, 12.0), (0, 40.0)] {
+        let mut disk = drive(&preset("p5520"), State::Steady);
+        let before = processor();
+        let found = closed_loop(&mut disk, 32, reads, 0.0, seconds);
+        let count = found[0].count() + found[1].count();
+        let time = processor() - before;
+        let rate = count as f64 / time / 1e6;
+        println!("| p5520, {reads} % reads | {rate:.2} ({count} in {time:.2} s) |");
+    }
+}

@@ -1,0 +1,356 @@
+//! The dies of a solid-state disk, and the channels between them and the controller.
+//!
+//! A die does one thing at a time. Reads wait at their die, in order of arrival. What is
+//! to be written waits before all dies, and the next die that has nothing to do takes it: a
+//! *unit*, which is programmed in one go.
+//!
+//! - **A read** senses a page, for a time that depends on the page's kind, and sends what was
+//!   asked for over the die's channel; the die is busy until that has arrived. A channel
+//!   carries one thing at a time, in the order in which they are ready.
+//! - **A unit** comes over the channel page by page, and is then programmed. A unit of copies
+//!   is first gathered by reads. When a die has programmed a block, it erases the next one.
+//! - **Suspension.** A read interrupts the gathering, programming or erasing of its die, after
+//!   the time that suspending takes, but not while a unit's data arrive. When no read waits,
+//!   the work goes on. While there is work for a die, only so many reads may go before it;
+//!   after them it is done to its end. With a bound of zero, work is never interrupted, and one read
+//!   goes between two units.
+
+use super::parameters::Parameters;
+use super::shape::NONE;
+use std::collections::VecDeque;
+
+/// What is programmed in one go.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Unit {
+    pub(super) kind: UnitKind,
+    /// Pages from the host that it frees in the buffer.
+    pub(super) pages: u32,
+    /// Which flush waits for it.
+    pub(super) epoch: u32,
+}
+
+/// Where a unit comes from, and how it is programmed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum UnitKind {
+    /// From the host, with all bits of a cell.
+    Host,
+    /// From the host, with one bit in a cell.
+    Cached,
+    /// Copies of valid pages, gathered for so long.
+    Copies {
+        /// Nanoseconds.
+        gather: u64,
+    },
+}
+
+/// What a die is busy with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    Idle,
+    /// A read's page.
+    Sense,
+    /// A read's data are on the channel.
+    Send,
+    Gather,
+    /// So many pages of a unit have yet to come over the channel.
+    Receive(u32),
+    Program,
+    Erase,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Die {
+    stage: Stage,
+    /// When the stage ends.
+    until: u64,
+    /// The reads that wait, the first of which may be under way.
+    first: u32,
+    last: u32,
+    /// Work that was interrupted: its stage, and how long it still takes.
+    interrupted: Option<(Stage, u64)>,
+    unit: Unit,
+    /// Reads that went before work.
+    passed: u32,
+    /// Pages of flash that were programmed since an erasure.
+    programmed: u64,
+}
+
+/// A read of one page of flash.
+#[derive(Debug, Clone, Copy)]
+struct Read {
+    next: u32,
+    command: u32,
+    bytes: u32,
+    sense: u64,
+}
+
+/// What ended at a die.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Ended {
+    /// Data of a command, which are with the controller now.
+    Read {
+        /// Whose they are.
+        command: u32,
+        /// How many bytes.
+        bytes: u32,
+    },
+    /// A unit was programmed.
+    Unit(Unit),
+}
+
+/// All dies and channels.
+#[derive(Debug, Clone)]
+pub(super) struct Dies {
+    numbers: Parameters,
+    nanos_per_byte: f64,
+    dies: Vec<Die>,
+    /// When each channel is free.
+    channels: Vec<u64>,
+    /// A bit for each die with nothing to do, and where the next search begins.
+    idle: Vec<u64>,
+    search: usize,
+    reads: Vec<Read>,
+    unused: u32,
+    waiting: VecDeque<Unit>,
+    /// Units that wait or are under way.
+    units: u32,
+}
+
+impl Dies {
+    pub(super) fn new(numbers: Parameters) -> Self {
+        let die = Die {
+            stage: Stage::Idle,
+            until: 0,
+            first: NONE,
+            last: NONE,
+            interrupted: None,
+            unit: Unit {
+                kind: UnitKind::Host,
+                pages: 0,
+                epoch: 0,
+            },
+            passed: 0,
+            programmed: 0,
+        };
+        let count = numbers.dies;
+        let mut idle = vec![u64::MAX; count.div_ceil(64)];
+        if !count.is_multiple_of(64) {
+            idle[count / 64] = (1 << (count % 64)) - 1;
+        }
+        Self {
+            dies: vec![die; count],
+            channels: vec![0; numbers.channels],
+            idle,
+            search: 0,
+            reads: Vec::new(),
+            unused: NONE,
+            waiting: VecDeque::new(),
+            units: 0,
+            nanos_per_byte: 1e9 / numbers.channel_rate.0,
+            numbers,
+        }
+    }
+
+    /// Units that wait or are being programmed.
+    pub(super) fn units(&self) -> u32 {
+        self.units
+    }
+
+    /// A command wants `bytes` of a page on a die. The time at which that die next has
+    /// something to do, if this changed it; so of all functions here.
+    pub(super) fn read(
+        &mut self,
+        now: u64,
+        die: usize,
+        command: u32,
+        bytes: u32,
+        sense: u64,
+    ) -> Option<u64> {
+        let read = Read {
+            next: NONE,
+            command,
+            bytes,
+            sense,
+        };
+        let slot = self.unused;
+        let slot = if slot == NONE {
+            self.reads.push(read);
+            self.reads.len() as u32 - 1
+        } else {
+            self.unused = std::mem::replace(&mut self.reads[slot as usize], read).next;
+            slot
+        };
+        let state = &mut self.dies[die];
+        if state.first == NONE {
+            state.first = slot;
+        } else {
+            self.reads[state.last as usize].next = slot;
+        }
+        state.last = slot;
+        match state.stage {
+            Stage::Idle => {
+                self.idle[die / 64] &= !(1 << (die % 64));
+                Some(self.sense(now, die))
+            }
+            Stage::Gather | Stage::Program | Stage::Erase
+                if state.passed < self.numbers.suspend_reads =>
+            {
+                state.interrupted = Some((state.stage, state.until - now));
+                state.passed += 1;
+                Some(self.sense(now + self.numbers.suspend.0, die))
+            }
+            _ => None,
+        }
+    }
+
+    /// A unit is to be programmed; which die has it at once and until when, if any.
+    pub(super) fn write(&mut self, now: u64, unit: Unit) -> Option<(usize, u64)> {
+        self.units += 1;
+        let Some(die) = self.find_idle() else {
+            self.waiting.push_back(unit);
+            return None;
+        };
+        self.idle[die / 64] &= !(1 << (die % 64));
+        Some((die, self.begin(now, die, unit)))
+    }
+
+    /// A die is due at `now`, unless it was interrupted meanwhile: what ended, and when it
+    /// is due again.
+    pub(super) fn advance(&mut self, now: u64, die: usize) -> (Option<Ended>, Option<u64>) {
+        let state = &mut self.dies[die];
+        if state.until != now {
+            return (None, None);
+        }
+        match state.stage {
+            Stage::Idle => (None, None),
+            Stage::Sense => {
+                let bytes = self.reads[state.first as usize].bytes;
+                state.stage = Stage::Send;
+                (None, Some(self.transfer(now, die, u64::from(bytes))))
+            }
+            Stage::Send => {
+                let slot = state.first;
+                let read = self.reads[slot as usize];
+                state.first = read.next;
+                self.reads[slot as usize].next = self.unused;
+                self.unused = slot;
+                let ended = Ended::Read {
+                    command: read.command,
+                    bytes: read.bytes,
+                };
+                (Some(ended), self.next(now, die))
+            }
+            Stage::Gather => (None, Some(self.receive(now, die))),
+            Stage::Receive(left) if left > 0 => {
+                state.stage = Stage::Receive(left - 1);
+                (None, Some(self.transfer(now, die, self.numbers.page.0)))
+            }
+            Stage::Receive(_) => {
+                let time = match state.unit.kind {
+                    UnitKind::Cached => self.numbers.slc_program,
+                    UnitKind::Host | UnitKind::Copies { .. } => self.numbers.program,
+                };
+                // A read that came with the data goes before the program.
+                if state.first != NONE && state.passed < self.numbers.suspend_reads {
+                    state.interrupted = Some((Stage::Program, time.0));
+                    state.passed += 1;
+                    return (None, Some(self.sense(now, die)));
+                }
+                (None, Some(self.begin_work(now, die, Stage::Program, time.0)))
+            }
+            Stage::Program => {
+                self.units -= 1;
+                let unit = state.unit;
+                state.programmed += self.numbers.unit_bytes(unit.kind == UnitKind::Cached);
+                let due = if state.programmed >= self.numbers.block.0 {
+                    state.programmed = 0;
+                    Some(self.begin_work(now, die, Stage::Erase, self.numbers.erase.0))
+                } else {
+                    state.passed = 0;
+                    self.next(now, die)
+                };
+                (Some(Ended::Unit(unit)), due)
+            }
+            Stage::Erase => {
+                state.passed = 0;
+                (None, self.next(now, die))
+            }
+        }
+    }
+
+    /// What a die does when it has ended something.
+    fn next(&mut self, now: u64, die: usize) -> Option<u64> {
+        let state = &mut self.dies[die];
+        let has_work = state.interrupted.is_some() || !self.waiting.is_empty();
+        // Work that nothing interrupts leaves a read between two units its turn.
+        let most = self.numbers.suspend_reads.max(1);
+        if state.first != NONE && (!has_work || state.passed < most) {
+            state.passed += u32::from(has_work);
+            return Some(self.sense(now, die));
+        }
+        if let Some((stage, left)) = state.interrupted.take() {
+            return Some(self.begin_work(now, die, stage, left));
+        }
+        if let Some(unit) = self.waiting.pop_front() {
+            return Some(self.begin(now, die, unit));
+        }
+        state.stage = Stage::Idle;
+        state.passed = 0;
+        self.idle[die / 64] |= 1 << (die % 64);
+        None
+    }
+
+    fn sense(&mut self, now: u64, die: usize) -> u64 {
+        let state = &mut self.dies[die];
+        state.stage = Stage::Sense;
+        state.until = now + self.reads[state.first as usize].sense;
+        state.until
+    }
+
+    fn begin(&mut self, now: u64, die: usize, unit: Unit) -> u64 {
+        self.dies[die].unit = unit;
+        match unit.kind {
+            UnitKind::Copies { gather } => self.begin_work(now, die, Stage::Gather, gather),
+            UnitKind::Host | UnitKind::Cached => self.receive(now, die),
+        }
+    }
+
+    /// The first page of a die's unit comes over the channel.
+    fn receive(&mut self, now: u64, die: usize) -> u64 {
+        let cached = self.dies[die].unit.kind == UnitKind::Cached;
+        let pages = self.numbers.unit_bytes(cached) / self.numbers.page.0;
+        self.dies[die].stage = Stage::Receive(pages as u32 - 1);
+        self.transfer(now, die, self.numbers.page.0)
+    }
+
+    fn begin_work(&mut self, now: u64, die: usize, stage: Stage, time: u64) -> u64 {
+        let state = &mut self.dies[die];
+        state.stage = stage;
+        state.until = now + time;
+        state.until
+    }
+
+    /// So many bytes cross a die's channel.
+    fn transfer(&mut self, now: u64, die: usize, bytes: u64) -> u64 {
+        let channel = die % self.channels.len();
+        let free = &mut self.channels[channel];
+        *free = (*free).max(now) + (bytes as f64 * self.nanos_per_byte) as u64;
+        self.dies[die].until = *free;
+        *free
+    }
+
+    /// The next die in turn that has nothing to do.
+    fn find_idle(&mut self) -> Option<usize> {
+        let words = self.idle.len();
+        let (word, bit) = (self.search / 64, self.search % 64);
+        // Its own word from the bit on, the others, and its own word from the start.
+        let found = (0..=words).find_map(|step| {
+            let index = (word + step) % words;
+            let mask = if step == 0 { u64::MAX << bit } else { u64::MAX };
+            let rest = self.idle[index] & mask;
+            (rest != 0).then(|| index * 64 + rest.trailing_zeros() as usize)
+        })?;
+        self.search = (found + 1) % self.dies.len();
+        Some(found)
+    }
+}

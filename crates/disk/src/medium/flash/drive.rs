@@ -1,0 +1,447 @@
+//! A solid-state disk at work: its commands from the host's to their completion. What each
+//! part does is told where it is: [dies](super::dies), [writes](super::writes),
+//! [pages](super::pages).
+
+use super::dies::{Dies, Ended, Unit, UnitKind};
+use super::events::{Event, Events};
+use super::pages::{Location, PAGE_BYTES, Pages};
+use super::parameters::Parameters;
+use super::shape::NONE;
+use super::writes::Writes;
+use crate::command::{Command, CommandKind, Completion};
+use crate::medium::Mechanism;
+use crate::parameters::DiskParameters;
+use crate::surface::Surface;
+use raidlab_random::Stream;
+use raidlab_units::{Nanos, SECTOR_BYTES, Sectors};
+use std::collections::VecDeque;
+use std::ops::Range;
+
+/// Sectors of a logical page.
+const PAGE_SECTORS: u64 = PAGE_BYTES / SECTOR_BYTES;
+
+/// A command under way.
+#[derive(Debug, Clone, Copy)]
+struct Flight {
+    command: Command,
+    /// Reads that have not come, and when the last that came was with the host.
+    pending: u32,
+    end: u64,
+    /// The next unused one.
+    next: u32,
+}
+
+impl Flight {
+    /// Its logical pages.
+    fn pages(&self) -> Range<u64> {
+        self.command.start.0 / PAGE_SECTORS..self.command.end().div_ceil(PAGE_SECTORS)
+    }
+}
+
+/// The controller and the link.
+#[derive(Debug, Clone)]
+struct Link {
+    /// When it is free, in and out: on SATA they are one.
+    free: [u64; 2],
+    is_half_duplex: bool,
+    nanos_per_byte: f64,
+    controller_free: u64,
+}
+
+impl Link {
+    /// So many bytes cross it, from `now` at the earliest; 0 is in, 1 is out.
+    fn transfer(&mut self, now: u64, direction: usize, bytes: u64) -> u64 {
+        let time = (bytes as f64 * self.nanos_per_byte) as u64;
+        self.occupy(now, direction, time)
+    }
+
+    fn occupy(&mut self, now: u64, direction: usize, time: u64) -> u64 {
+        let direction = if self.is_half_duplex { 0 } else { direction };
+        self.free[direction] = self.free[direction].max(now) + time;
+        self.free[direction]
+    }
+}
+
+/// A solid-state disk at work.
+#[derive(Debug, Clone)]
+pub(crate) struct FlashDisk {
+    numbers: Parameters,
+    /// What the firmware takes for a write, a flush and a discard.
+    overhead: u64,
+    discard: u64,
+    /// No buffer: a write is complete when it is programmed.
+    writes_through: bool,
+    link: Link,
+    dies: Box<Dies>,
+    writes: Box<Writes>,
+    flights: Vec<Flight>,
+    unused: u32,
+    in_flight: u32,
+    events: Events,
+    /// Writes that wait for the buffer, and reads that may not pass them.
+    waiting: VecDeque<u32>,
+    /// Commands that wait for an epoch, in its order.
+    epochs: VecDeque<(u32, u32)>,
+    /// Commands before which a flush of SATA stands, or that are one.
+    door: VecDeque<Command>,
+    is_flushing: bool,
+    /// When the cache of one bit is emptied, if nothing comes before; and that it is.
+    idle_at: u64,
+    folds: bool,
+    units: Vec<Unit>,
+}
+
+impl FlashDisk {
+    pub(super) fn new(numbers: Parameters, disk: &DiskParameters, random: Stream) -> Self {
+        let pages = Pages::new(disk.capacity.to_bytes().0, &numbers, random);
+        Self {
+            overhead: disk.overhead_cached.0,
+            discard: disk.discard.unwrap_or(Nanos::ZERO).0,
+            writes_through: disk.write_window == 0,
+            link: Link {
+                free: [0; 2],
+                is_half_duplex: numbers.generation == 0,
+                nanos_per_byte: 1e9 / numbers.link_rate(disk.interface),
+                controller_free: 0,
+            },
+            dies: Box::new(Dies::new(numbers)),
+            writes: Box::new(Writes::new(numbers, disk.write_window, pages)),
+            flights: Vec::new(),
+            unused: NONE,
+            in_flight: 0,
+            events: Events::default(),
+            waiting: VecDeque::new(),
+            epochs: VecDeque::new(),
+            door: VecDeque::new(),
+            is_flushing: false,
+            idle_at: u64::MAX,
+            folds: false,
+            units: Vec::new(),
+            numbers,
+        }
+    }
+
+    fn push(&mut self, at: u64, event: Event) {
+        self.events.push(at, event);
+    }
+
+    /// Lets in what no flush of SATA stands before.
+    fn open_door(&mut self, now: u64) {
+        while let Some(&command) = self.door.front() {
+            let is_flush = command.kind == CommandKind::Flush;
+            if self.is_flushing || (is_flush && self.in_flight > 0) {
+                return;
+            }
+            self.is_flushing = is_flush;
+            self.door.pop_front();
+            self.start(now, command);
+        }
+    }
+
+    fn start(&mut self, now: u64, command: Command) {
+        self.idle_at = u64::MAX;
+        self.folds = false;
+        self.in_flight += 1;
+        let flight = Flight {
+            command,
+            pending: 0,
+            end: 0,
+            next: NONE,
+        };
+        let slot = self.unused;
+        let slot = if slot == NONE {
+            self.flights.push(flight);
+            self.flights.len() as u32 - 1
+        } else {
+            self.unused = std::mem::replace(&mut self.flights[slot as usize], flight).next;
+            slot
+        };
+        let there = self.link.occupy(now, 0, self.numbers.link_command.0);
+        let taken = self.link.controller_free.max(there) + self.numbers.command.0;
+        self.link.controller_free = taken;
+        let firmware = match command.kind {
+            CommandKind::Read => self.numbers.read_overhead.0,
+            CommandKind::Write | CommandKind::WriteThrough => {
+                let pages = flight.pages();
+                self.overhead + self.numbers.page_overhead.0 * (pages.end - pages.start)
+            }
+            // No command at all: the host knows that there is nothing to flush.
+            CommandKind::Flush if self.numbers.protected => 0,
+            CommandKind::Flush | CommandKind::Discard => self.overhead,
+        };
+        let event = match command.kind {
+            CommandKind::Read => Event::Read(slot),
+            _ => Event::Ready(slot),
+        };
+        self.push(taken + firmware, event);
+    }
+
+    /// A command has passed the controller.
+    fn ready(&mut self, now: u64, slot: u32) {
+        let flight = self.flights[slot as usize];
+        match flight.command.kind {
+            CommandKind::Read if self.numbers.reads_pass || self.waiting.is_empty() => {
+                self.read(now, slot);
+            }
+            CommandKind::Read => self.waiting.push_back(slot),
+            CommandKind::Write | CommandKind::WriteThrough => {
+                let bytes = flight.command.count.0 * SECTOR_BYTES;
+                let arrived = self.link.transfer(now, 0, bytes);
+                self.push(arrived, Event::Arrived(slot));
+            }
+            CommandKind::Flush => self.flush(now, slot),
+            CommandKind::Discard => {
+                // Parts of pages stay.
+                let first = flight.command.start.0.div_ceil(PAGE_SECTORS);
+                let end = flight.command.end() / PAGE_SECTORS;
+                self.writes.pages.trim(first, end.max(first));
+                self.push(now + self.discard, Event::Done(slot));
+            }
+        }
+    }
+
+    /// Begins the reads of a command's pages, those of one page of flash as one.
+    fn read(&mut self, now: u64, slot: u32) {
+        let Command { start, count, .. } = self.flights[slot as usize].command;
+        let end = start.0 + count.0;
+        let in_page = self.numbers.page.0 / SECTOR_BYTES;
+        self.flights[slot as usize].pending = 1;
+        let mut sector = start.0;
+        while sector < end {
+            let page = sector / PAGE_SECTORS;
+            let location = self.writes.pages.location(page);
+            let next = match location {
+                Some(location) if location.together => (sector / in_page + 1) * in_page,
+                _ => (page + 1) * PAGE_SECTORS,
+            };
+            let bytes = (next.min(end) - sector) * SECTOR_BYTES;
+            self.flights[slot as usize].pending += 1;
+            match location {
+                Some(location) => self.read_page(now, slot, (page, location), bytes),
+                None => self.came(now, slot, bytes),
+            }
+            sector = next;
+        }
+        self.came(now, slot, 0);
+    }
+
+    /// Reads so much of the page of flash in which a page lies.
+    fn read_page(&mut self, now: u64, slot: u32, (page, location): (u64, Location), bytes: u64) {
+        let dies = self.numbers.dies as u64;
+        let die = if location.together {
+            page * PAGE_BYTES / self.numbers.page.0 % dies
+        } else {
+            ((location.hash & 0xffff_ffff) * dies) >> 32
+        };
+        let bit = (((location.hash >> 32) & 0xffff) * u64::from(self.numbers.bits)) >> 16;
+        let sense = self.numbers.sense_time(bit as u32);
+        let due = self.dies.read(now, die as usize, slot, bytes as u32, sense);
+        if let Some(at) = due {
+            self.push(at, Event::Die(die as u32));
+        }
+    }
+
+    /// So many bytes for a command came from a die, or were nowhere.
+    fn came(&mut self, now: u64, slot: u32, bytes: u64) {
+        let flight = &mut self.flights[slot as usize];
+        flight.pending -= 1;
+        if flight.command.kind == CommandKind::Read {
+            if bytes > 0 {
+                flight.end = self.link.transfer(now, 1, bytes);
+            }
+            if flight.pending == 0 {
+                let end = flight.end.max(now);
+                self.push(end, Event::Sent(slot));
+            }
+        } else if flight.pending == 0 {
+            self.admit(now, slot);
+        }
+    }
+
+    /// A write's data are in the drive. What it leaves of its first and last page is read.
+    fn arrived(&mut self, now: u64, slot: u32) {
+        let flight = self.flights[slot as usize];
+        let pages = flight.pages();
+        let head = !flight.command.start.0.is_multiple_of(PAGE_SECTORS);
+        let tail = !flight.command.end().is_multiple_of(PAGE_SECTORS);
+        let is_one = pages.end - pages.start == 1;
+        self.flights[slot as usize].pending = 1;
+        for (partial, page) in [(head, pages.start), (tail && !(head && is_one), pages.end - 1)] {
+            if partial && let Some(location) = self.writes.pages.location(page) {
+                self.flights[slot as usize].pending += 1;
+                self.read_page(now, slot, (page, location), PAGE_BYTES);
+            }
+        }
+        self.came(now, slot, 0);
+    }
+
+    /// A write wants into the buffer.
+    fn admit(&mut self, now: u64, slot: u32) {
+        self.waiting.push_back(slot);
+        if self.waiting.len() == 1 {
+            self.admit_all(now);
+        }
+    }
+
+    /// Lets in what waits for the buffer, as far as there is room.
+    fn admit_all(&mut self, now: u64) {
+        while let Some(&slot) = self.waiting.front() {
+            let flight = self.flights[slot as usize];
+            let Range { start, end } = flight.pages();
+            if flight.command.kind == CommandKind::Read {
+                self.waiting.pop_front();
+                self.read(now, slot);
+                continue;
+            }
+            if !self.writes.fits(end - start) {
+                // A unit that is not full must not keep the buffer full.
+                if !self.writes.is_programming() {
+                    self.writes.close(&mut self.units);
+                    self.program(now);
+                }
+                return;
+            }
+            self.waiting.pop_front();
+            self.writes.take(start, end, &mut self.units);
+            let through = flight.command.kind == CommandKind::WriteThrough;
+            if self.writes_through || (through && !self.numbers.protected) {
+                self.wait_for_programs(now, slot, 0);
+            } else {
+                self.push(now, Event::Done(slot));
+            }
+            self.program(now);
+        }
+    }
+
+    /// Gives the units that were made to the dies.
+    fn program(&mut self, now: u64) {
+        let mut units = std::mem::take(&mut self.units);
+        for unit in units.drain(..) {
+            if let Some((die, at)) = self.dies.write(now, unit) {
+                self.push(at, Event::Die(die as u32));
+            }
+        }
+        self.units = units;
+    }
+
+    fn flush(&mut self, now: u64, slot: u32) {
+        if self.numbers.protected {
+            self.push(now + self.numbers.flush.0, Event::Done(slot));
+        } else if self.writes.cleaned() {
+            self.wait_for_programs(now, slot, self.numbers.flush.0);
+            self.program(now);
+        } else {
+            self.push(now, Event::Done(slot));
+        }
+    }
+
+    /// Completes a command when all that was taken into the buffer is programmed, and
+    /// `time` has passed.
+    fn wait_for_programs(&mut self, now: u64, slot: u32, time: u64) {
+        match self.writes.end_epoch(&mut self.units) {
+            Some(epoch) => {
+                self.flights[slot as usize].end = time;
+                self.epochs.push_back((epoch, slot));
+            }
+            None => self.push(now + time, Event::Done(slot)),
+        }
+    }
+
+    /// A unit is programmed: its room in the buffer is free, and flushes may end.
+    fn programmed(&mut self, now: u64, unit: Unit) {
+        if let UnitKind::Copies { .. } = unit.kind {
+            if self.folds && self.writes.fold(&mut self.units) {
+                self.program(now);
+            }
+            return;
+        }
+        self.writes.programmed(unit);
+        while let Some(&(epoch, slot)) = self.epochs.front() {
+            if epoch >= self.writes.oldest() {
+                break;
+            }
+            self.epochs.pop_front();
+            let time = self.flights[slot as usize].end;
+            self.push(now + time, Event::Done(slot));
+        }
+        self.admit_all(now);
+    }
+
+    fn done(&mut self, now: u64, slot: u32, completions: &mut Vec<Completion>) {
+        let flight = &mut self.flights[slot as usize];
+        let Command { tag, kind, .. } = flight.command;
+        flight.next = self.unused;
+        self.unused = slot;
+        self.in_flight -= 1;
+        completions.push(Completion { tag });
+        if self.link.is_half_duplex {
+            self.is_flushing &= kind != CommandKind::Flush;
+            self.open_door(now);
+        }
+        if self.in_flight == 0 && self.writes.has_cached() {
+            self.idle_at = now + self.numbers.slc_idle.0;
+        }
+    }
+
+    fn happen(&mut self, now: u64, event: Event, completions: &mut Vec<Completion>) {
+        match event {
+            Event::Read(slot) | Event::Ready(slot) => self.ready(now, slot),
+            Event::Arrived(slot) => self.arrived(now, slot),
+            Event::Sent(slot) | Event::Done(slot) => self.done(now, slot, completions),
+            Event::Die(die) => {
+                let (ended, due) = self.dies.advance(now, die as usize);
+                if let Some(at) = due {
+                    self.push(at, Event::Die(die));
+                }
+                match ended {
+                    Some(Ended::Read { command, bytes }) => {
+                        self.came(now, command, u64::from(bytes));
+                    }
+                    Some(Ended::Unit(unit)) => self.programmed(now, unit),
+                    None => {}
+                }
+            }
+        }
+    }
+}
+
+impl Mechanism for FlashDisk {
+    fn submit(&mut self, now: u64, command: &Command) {
+        if self.link.is_half_duplex {
+            self.door.push_back(*command);
+            self.open_door(now);
+        } else {
+            self.start(now, *command);
+        }
+    }
+
+    fn next_event(&self) -> u64 {
+        self.events.next().min(self.idle_at)
+    }
+
+    fn advance(&mut self, now: u64, completions: &mut Vec<Completion>) {
+        while let Some((at, event)) = self.events.pop(now) {
+            self.happen(at, event, completions);
+        }
+        if self.idle_at <= now {
+            self.idle_at = u64::MAX;
+            self.folds = true;
+            let dies = self.numbers.dies;
+            while self.units.len() < dies && self.writes.fold(&mut self.units) {}
+            self.program(now);
+        }
+    }
+
+    fn is_quiet(&self) -> bool {
+        self.in_flight == 0 && self.dies.units() == 0
+    }
+
+    fn leap(&mut self, _surface: &Surface, _sector: Sectors) {
+        // The time at which it would have emptied its cache may be past.
+        self.idle_at = u64::MAX;
+    }
+
+    fn is_steady(&self) -> bool {
+        self.writes.is_steady()
+    }
+}

@@ -1,0 +1,76 @@
+//! What happens next in a solid-state disk.
+//!
+//! Most events come in the order in which they are foreseen: commands leave the firmware as
+//! they came, and the link carries one after the other. Such kinds of events have a queue of
+//! their own each, which is cheaper than a heap; what does not fit behind its queue's last
+//! goes to the heap. Of events at one time the order is fixed.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+/// What happens at a time: to a command, or at a die.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Event {
+    /// A read is with the host.
+    Sent(u32),
+    /// Another command is complete.
+    Done(u32),
+    /// A write's data are in the drive.
+    Arrived(u32),
+    /// A read has passed the controller.
+    Read(u32),
+    /// Another command has passed the controller.
+    Ready(u32),
+    /// A die has ended something.
+    Die(u32),
+}
+
+/// All events to come.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Events {
+    queues: [VecDeque<(u64, Event)>; 4],
+    heap: BinaryHeap<Reverse<(u64, Event)>>,
+}
+
+impl Events {
+    #[inline]
+    pub(super) fn push(&mut self, at: u64, event: Event) {
+        let queue = match event {
+            Event::Sent(_) => 0,
+            Event::Done(_) => 1,
+            Event::Arrived(_) => 2,
+            Event::Read(_) => 3,
+            Event::Ready(_) | Event::Die(_) => return self.heap.push(Reverse((at, event))),
+        };
+        let queue = &mut self.queues[queue];
+        if queue.back().is_some_and(|last| last.0 > at) {
+            self.heap.push(Reverse((at, event)));
+        } else {
+            queue.push_back((at, event));
+        }
+    }
+
+    /// When the next one is due; `u64::MAX` for never.
+    #[inline]
+    pub(super) fn next(&self) -> u64 {
+        let heap = self.heap.peek().map_or(u64::MAX, |event| event.0.0);
+        let first = |queue: &VecDeque<(u64, Event)>| queue.front().map_or(u64::MAX, |one| one.0);
+        self.queues.iter().map(first).fold(heap, u64::min)
+    }
+
+    /// Takes the next one that is due at `now`, with its time.
+    #[inline]
+    pub(super) fn pop(&mut self, now: u64) -> Option<(u64, Event)> {
+        let next = self.next();
+        if next > now {
+            return None;
+        }
+        let is_next = |queue: &&mut VecDeque<(u64, Event)>| {
+            queue.front().is_some_and(|event| event.0 == next)
+        };
+        match self.queues.iter_mut().find(is_next) {
+            Some(queue) => queue.pop_front(),
+            None => self.heap.pop().map(|event| event.0),
+        }
+    }
+}

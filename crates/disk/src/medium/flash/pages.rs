@@ -1,0 +1,183 @@
+//! The pages of a drive of any size, of which a sample is kept.
+//!
+//! A map of each page of a large drive would need gigabytes. Of a drive with more than
+//! [`SAMPLE`] pages of 4 KiB, every n-th page is kept, `n` odd, so that a stride of a
+//! power of two meets all of them in turn; the physical pages are as many times fewer. All
+//! shares stay what they are: of any region the same share is kept, whether it is the whole
+//! drive or a file on it, and a region's pages are overwritten in the sample as often as
+//! in the drive. What a write costs is therefore read off the sample, with an error that is
+//! that of a drive with as many pages.
+//!
+//! - **Copies.** What victims of the sample cost is owed, and each page that the host writes
+//!   pays a [`LEAK`]-th of what is owed. That sum is what victims cost, spread over as many
+//!   pages as the sample stands for.
+//! - **Places.** Pages that one command wrote together share pages of flash, which lie on
+//!   the dies in turn. A page that was written alone lies on a die of its own, drawn by a
+//!   hash of the page and of the place that its sample page has now: who writes it anew moves
+//!   it. Which kind a page is, is known of the sample page before it.
+
+use super::parameters::Parameters;
+use super::translation::{Shape, State, Translation};
+use raidlab_random::Stream;
+
+/// Bytes of a logical page.
+pub(super) const PAGE_BYTES: u64 = 4096;
+
+/// Pages that are kept at most: 9 MB of tables. By `cargo run --release -p raidlab-disk
+/// --example flash`, write amplification is then within 2.1 % of theory, as it is with
+/// 16 times as many.
+pub const SAMPLE: u64 = 1 << 20;
+
+/// Pages of a block of the sample, where it has a thousand such blocks.
+const BLOCK_PAGES: u64 = 256;
+
+/// What is owed is paid in so many parts, as a power of two: many blocks' worth, as victims
+/// are collected when the host's next block is opened, several at once.
+const LEAK: u32 = 13;
+
+/// Copies are owed in parts of so many for each, as a power of two.
+pub(super) const PART: u32 = 16;
+
+/// Where a page lies.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Location {
+    /// It shares a page of flash with those that were written with it.
+    pub(super) together: bool,
+    /// A number that is drawn anew with each place.
+    pub(super) hash: u64,
+}
+
+/// The map of a drive.
+#[derive(Debug, Clone)]
+pub(super) struct Pages {
+    /// All logical pages.
+    count: u64,
+    /// Each so manieth is kept.
+    every: u64,
+    translation: Translation,
+    /// A bit for each kept page: it was written together with its neighbours.
+    together: Vec<u64>,
+    /// Copies that the sample made and nobody has paid, in parts.
+    owed: u64,
+    /// What each page pays, in parts.
+    rate: u64,
+    /// The last write mapped a page that was not mapped.
+    grows: bool,
+    random: Stream,
+}
+
+impl Pages {
+    pub(super) fn new(bytes: u64, parameters: &Parameters, random: Stream) -> Self {
+        Self::sampled(bytes, SAMPLE, parameters, random)
+    }
+
+    /// As [`Self::new`] with `sample` pages at most.
+    fn sampled(bytes: u64, sample: u64, parameters: &Parameters, mut random: Stream) -> Self {
+        let count = bytes.div_ceil(PAGE_BYTES).max(1);
+        let every = match count.div_ceil(sample) {
+            1 => 1,
+            every => every | 1,
+        };
+        let kept = count.div_ceil(every);
+        let block = (kept / 1024).clamp(8, BLOCK_PAGES).next_power_of_two();
+        let shape = Shape::new(kept as u32, parameters.over_provisioning, block as u32);
+        let state = parameters.state;
+        let victims = parameters.victims.unwrap_or_default();
+        let rate = match state {
+            State::Steady => {
+                let copies = Translation::amplification(parameters.over_provisioning) - 1.0;
+                (copies * f64::from(1_u32 << PART)) as u64
+            }
+            State::Fresh | State::Filled => 0,
+        };
+        let together = match state {
+            State::Filled => u64::MAX,
+            State::Fresh | State::Steady => 0,
+        };
+        Self {
+            count,
+            every,
+            translation: Translation::new(shape, victims, state, &mut random),
+            together: vec![together; kept.div_ceil(64) as usize],
+            owed: rate << LEAK,
+            rate,
+            grows: false,
+            random,
+        }
+    }
+
+    /// The kept pages among `first` to before `end`.
+    #[inline]
+    fn kept(&self, first: u64, end: u64) -> std::ops::Range<u32> {
+        let end = end.min(self.count);
+        let from = first.div_ceil(self.every);
+        let mut to = from;
+        while to * self.every < end {
+            to += 1;
+        }
+        from as u32..to as u32
+    }
+
+    /// The host writes pages `first` to before `end` with one command.
+    #[inline]
+    pub(super) fn write(&mut self, first: u64, end: u64, together: bool) {
+        for page in self.kept(first, end) {
+            let before = self.translation.mapped();
+            let copied = self.translation.write(page, &mut self.random);
+            self.grows = self.translation.mapped() > before;
+            self.owed += u64::from(copied) << PART;
+            self.rate = self.owed >> LEAK;
+            self.owed -= self.rate;
+            let (word, bit) = (page as usize / 64, 1 << (page % 64));
+            if together {
+                self.together[word] |= bit;
+            } else {
+                self.together[word] &= !bit;
+            }
+        }
+    }
+
+    /// Pages `first` to before `end` need not be kept.
+    pub(super) fn trim(&mut self, first: u64, end: u64) {
+        for page in self.kept(first, end) {
+            self.translation.trim(page);
+        }
+    }
+
+    /// Where a page lies, if anywhere.
+    #[inline]
+    pub(super) fn location(&self, page: u64) -> Option<Location> {
+        let kept = (page.min(self.count - 1) / self.every) as u32;
+        let place = self.translation.place(kept)?;
+        let mut hash = (page ^ (u64::from(place) << 40)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        hash = (hash ^ (hash >> 32)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        Some(Location {
+            together: self.together[kept as usize / 64] >> (kept % 64) & 1 == 1,
+            hash: hash ^ (hash >> 32),
+        })
+    }
+
+    /// What a page from the host pays for copies, in parts of 2^-[`PART`] pages.
+    #[inline]
+    pub(super) fn copies(&self) -> u64 {
+        self.rate
+    }
+
+    /// Bytes of the logical pages that are mapped.
+    pub(super) fn mapped(&self) -> u64 {
+        u64::from(self.translation.mapped()) * self.every * PAGE_BYTES
+    }
+
+    /// Bytes of all logical pages.
+    pub(super) fn size(&self) -> u64 {
+        self.count * PAGE_BYTES
+    }
+
+    /// Whether the last write went where nothing was.
+    pub(super) fn grows(&self) -> bool {
+        self.grows
+    }
+}
+
+#[cfg(test)]
+mod tests;

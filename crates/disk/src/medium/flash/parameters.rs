@@ -1,0 +1,296 @@
+//! The numbers of a solid-state disk, and what preset files call them.
+
+use super::translation::State;
+use super::victims::Victims;
+use crate::medium::Number;
+use crate::parameters::{DiskParameters, ParameterError, check};
+use raidlab_units::{Bytes, BytesPerSecond, Nanos};
+
+/// Numbers of a solid-state disk.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Parameters {
+    /// Dies that work side by side, 1 to 4096.
+    pub dies: usize,
+    /// Channels that the dies share, the first die on the first channel.
+    pub channels: usize,
+    /// What a channel carries.
+    pub channel_rate: BytesPerSecond,
+    /// A page of one plane: whole logical pages of 4 KiB.
+    pub page: Bytes,
+    /// Planes of a die, whose pages are programmed together.
+    pub planes: u32,
+    /// Bits of a cell, 1 to 4, which are programmed together.
+    pub bits: u32,
+    /// How long sensing the quickest kind of page takes.
+    pub read: Nanos,
+    /// What each further level takes that is sensed.
+    pub read_step: Nanos,
+    /// How long programming a unit takes: all planes, all bits.
+    pub program: Nanos,
+    /// How long erasing a block takes.
+    pub erase: Nanos,
+    /// What a die programs between two erasures.
+    pub block: Bytes,
+    /// How long interrupting a program or an erasure takes.
+    pub suspend: Nanos,
+    /// Reads that may go before work which a die has begun or could begin.
+    pub suspend_reads: u32,
+    /// What a read waits in the controller before its die.
+    pub read_overhead: Nanos,
+    /// What a write waits in the controller for each of its pages.
+    pub page_overhead: Nanos,
+    /// How long the controller is busy with a command and takes no other.
+    pub command: Nanos,
+    /// How long the link is busy with a command beside its data.
+    pub link_command: Nanos,
+    /// The generation of PCI Express, 0 for SATA.
+    pub generation: usize,
+    /// Lanes of PCI Express.
+    pub lanes: u32,
+    /// Whether reads go before writes that wait for the buffer.
+    pub reads_pass: bool,
+    /// Whether what the buffer holds survives the loss of power.
+    pub protected: bool,
+    /// What a flush takes beside the programs that it waits for.
+    pub flush: Nanos,
+    /// Physical pages for each logical one, 1 to 16.
+    pub over_provisioning: f64,
+    /// Whose pages are copied.
+    pub victims: Option<Victims>,
+    /// Copies are made when so many are owed; 0 spreads them evenly over writes.
+    pub burst: Bytes,
+    /// What the cache of one bit a cell always holds.
+    pub slc: Bytes,
+    /// What it holds more on an empty drive, shrinking to none on a full one.
+    pub slc_dynamic: Bytes,
+    /// How long programming one bit a cell takes: a page of each plane.
+    pub slc_program: Nanos,
+    /// How long the drive has nothing to do before it empties that cache.
+    pub slc_idle: Nanos,
+    /// What it went through before the first command; a suite says it, not the preset.
+    pub state: State,
+}
+
+/// What a lane of PCI Express carries by generation, in megabytes a second, beside headers of
+/// 24 and acknowledgements of about 8 bytes for each payload of 256: 2.5 and 5 GT/s with 8 of 10
+/// bits, 8, 16 and 32 GT/s with 128 of 130 (PCI Express base specifications 1.0 to 5.0).
+const LANE: [f64; 6] = [0.0, 222.0, 444.0, 875.0, 1750.0, 3500.0];
+
+impl Parameters {
+    /// Names of the numbers in preset files.
+    pub(super) const NAMES: &'static [&'static str] = &[
+        "flash_dies",
+        "flash_channels",
+        "flash_channel_bytes_per_second",
+        "flash_page_bytes",
+        "flash_planes",
+        "flash_bits_per_cell",
+        "flash_read_us",
+        "flash_read_step_us",
+        "flash_program_us",
+        "flash_erase_us",
+        "flash_block_bytes",
+        "flash_suspend_us",
+        "flash_suspend_reads",
+        "flash_read_overhead_us",
+        "flash_page_overhead_us",
+        "flash_commands_per_second",
+        "flash_link_command_us",
+        "flash_pcie_generation",
+        "flash_pcie_lanes",
+        "flash_reads_pass",
+        "flash_power_loss_protection",
+        "flash_flush_us",
+        "flash_over_provisioning",
+        "flash_victims",
+        "flash_burst_bytes",
+        "flash_slc_bytes",
+        "flash_slc_dynamic_bytes",
+        "flash_slc_program_us",
+        "flash_slc_idle_ms",
+    ];
+
+    /// Numbers that no disk has.
+    pub(super) const BLANK: Self = Self {
+        dies: 0,
+        channels: 0,
+        channel_rate: BytesPerSecond(0.0),
+        page: Bytes(0),
+        planes: 0,
+        bits: 0,
+        read: Nanos::ZERO,
+        read_step: Nanos::ZERO,
+        program: Nanos::ZERO,
+        erase: Nanos::ZERO,
+        block: Bytes(0),
+        suspend: Nanos::ZERO,
+        suspend_reads: 0,
+        read_overhead: Nanos::ZERO,
+        page_overhead: Nanos::ZERO,
+        command: Nanos::ZERO,
+        link_command: Nanos::ZERO,
+        generation: 0,
+        lanes: 0,
+        reads_pass: false,
+        protected: false,
+        flush: Nanos::ZERO,
+        over_provisioning: 0.0,
+        victims: None,
+        burst: Bytes(0),
+        slc: Bytes(0),
+        slc_dynamic: Bytes(0),
+        slc_program: Nanos::ZERO,
+        slc_idle: Nanos::ZERO,
+        state: State::Filled,
+    };
+
+    /// Sets a number by its name; false if there is none of that name.
+    pub(super) fn set_number(&mut self, name: &str, value: Number) -> bool {
+        let count = |number: Number| u32::try_from(number.whole()).unwrap_or(u32::MAX);
+        let size = |number: Number| Bytes(number.whole());
+        let rate = BytesPerSecond(value.value);
+        match name {
+            "flash_dies" => self.dies = value.count(),
+            "flash_channels" => self.channels = value.count(),
+            "flash_channel_bytes_per_second" => self.channel_rate = rate,
+            "flash_page_bytes" => self.page = size(value),
+            "flash_planes" => self.planes = count(value),
+            "flash_bits_per_cell" => self.bits = count(value),
+            "flash_read_us" => self.read = value.microseconds(),
+            "flash_read_step_us" => self.read_step = value.microseconds(),
+            "flash_program_us" => self.program = value.microseconds(),
+            "flash_erase_us" => self.erase = value.microseconds(),
+            "flash_block_bytes" => self.block = size(value),
+            "flash_suspend_us" => self.suspend = value.microseconds(),
+            "flash_suspend_reads" => self.suspend_reads = count(value),
+            "flash_read_overhead_us" => self.read_overhead = value.microseconds(),
+            "flash_page_overhead_us" => self.page_overhead = value.microseconds(),
+            "flash_commands_per_second" => {
+                self.command = Nanos::from_secs_f64(1.0 / value.value.max(1.0));
+            }
+            "flash_link_command_us" => self.link_command = value.microseconds(),
+            "flash_pcie_generation" => self.generation = value.count(),
+            "flash_pcie_lanes" => self.lanes = count(value),
+            "flash_reads_pass" => self.reads_pass = value.whole() != 0,
+            "flash_power_loss_protection" => self.protected = value.whole() != 0,
+            "flash_flush_us" => self.flush = value.microseconds(),
+            "flash_over_provisioning" => self.over_provisioning = value.value,
+            "flash_victims" => self.victims = Victims::of_number(value.count()),
+            "flash_burst_bytes" => self.burst = size(value),
+            "flash_slc_bytes" => self.slc = size(value),
+            "flash_slc_dynamic_bytes" => self.slc_dynamic = size(value),
+            "flash_slc_program_us" => self.slc_program = value.microseconds(),
+            "flash_slc_idle_ms" => self.slc_idle = value.milliseconds(),
+            _ => return false,
+        }
+        true
+    }
+
+    /// The first number that no solid-state disk can have.
+    pub(super) fn check(&self, disk: &DiskParameters) -> Result<(), ParameterError> {
+        let times = [
+            self.read,
+            self.read_step,
+            self.program,
+            self.erase,
+            self.suspend,
+            self.read_overhead,
+            self.page_overhead,
+            self.link_command,
+            self.flush,
+            self.slc_program,
+        ];
+        check(&[
+            (
+                "flash_dies",
+                (1..=4096).contains(&self.dies),
+                "must be 1 to 4096",
+            ),
+            (
+                "flash_channels",
+                (1..=self.dies).contains(&self.channels),
+                "must be 1 to the number of dies",
+            ),
+            (
+                "flash_channel_bytes_per_second",
+                (1e6..1e11).contains(&self.channel_rate.0),
+                "must be 1 MB/s to 100 GB/s",
+            ),
+            (
+                "flash_page_bytes",
+                (4096..=1 << 20).contains(&self.page.0) && self.page.0.is_multiple_of(4096),
+                "must be whole 4 KiB, up to 1 MiB",
+            ),
+            (
+                "flash_planes",
+                (1..=16).contains(&self.planes),
+                "must be 1 to 16",
+            ),
+            (
+                "flash_bits_per_cell",
+                (1..=4).contains(&self.bits),
+                "must be 1 to 4",
+            ),
+            (
+                "flash_read_us",
+                times.iter().all(|&time| time < Nanos::SECOND),
+                "and all other times of flash must be below 1 s",
+            ),
+            (
+                "flash_block_bytes",
+                self.block.0 >= self.page.0,
+                "must be at least a page",
+            ),
+            (
+                "flash_pcie_generation",
+                self.generation < LANE.len() && (self.generation == 0 || self.lanes > 0),
+                "must be 0 for SATA, or 1 to 5 with at least one lane",
+            ),
+            (
+                "flash_pcie_lanes",
+                self.lanes <= 16,
+                "must be at most 16",
+            ),
+            (
+                "flash_over_provisioning",
+                (1.0..=16.0).contains(&self.over_provisioning),
+                "must be 1 to 16",
+            ),
+            (
+                "flash_victims",
+                self.victims.is_some(),
+                "must be 0 (greedy), 1 (oldest), 2 (best of ten drawn) or 3 (drawn)",
+            ),
+            (
+                "flash_slc_bytes",
+                self.slc.0.saturating_add(self.slc_dynamic.0) <= disk.capacity.to_bytes().0,
+                "and flash_slc_dynamic_bytes must be at most the capacity",
+            ),
+        ])
+    }
+
+    /// What a unit holds; one that is `cached` has one bit in a cell.
+    pub(super) fn unit_bytes(&self, cached: bool) -> u64 {
+        let bits = if cached { 1 } else { u64::from(self.bits) };
+        self.page.0 * u64::from(self.planes) * bits
+    }
+
+    /// How long a kind of page takes to be sensed: that of bit 0 needs one level, each
+    /// further bit twice as many as the one before.
+    pub(super) fn sense_time(&self, bit: u32) -> u64 {
+        self.read.0 + self.read_step.0 * ((1 << bit) - 1)
+    }
+
+    /// How long so many bytes take on a channel.
+    pub(super) fn channel_time(&self, bytes: u64) -> u64 {
+        (bytes as f64 / self.channel_rate.0 * 1e9) as u64
+    }
+
+    /// What the link carries: the least of what it could and what the drive can.
+    pub(super) fn link_rate(&self, drive: BytesPerSecond) -> f64 {
+        match self.generation {
+            0 => drive.0,
+            generation => drive.0.min(LANE[generation] * 1e6 * f64::from(self.lanes)),
+        }
+    }
+}

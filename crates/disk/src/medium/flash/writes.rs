@@ -1,0 +1,229 @@
+//! What a solid-state disk does with writes: the buffer, the units that are programmed, the
+//! copies and the folding that they bring about, and who waits for what.
+//!
+//! Pages are taken into the buffer, and as soon as there are enough of them they become a
+//! unit. Each unit pays for copies ([pages](super::pages)): when a unit's worth is owed, or
+//! in bursts when as much is owed as the preset says, units of copies follow it. Each of them
+//! is first gathered. With a share `v` of valid pages in a victim, a page of flash with `n`
+//! logical pages yields `n v` of them, and the planes are read together.
+//!
+//! Flushes divide all units into *epochs*: one waits until the units of its epoch, and of
+//! those before it, are programmed.
+
+use super::dies::{Unit, UnitKind};
+use super::pages::{PAGE_BYTES, PART, Pages};
+use super::parameters::Parameters;
+use super::shape::NONE;
+use std::collections::VecDeque;
+
+/// The buffer, and what becomes of it.
+#[derive(Debug, Clone)]
+pub(super) struct Writes {
+    numbers: Parameters,
+    pub(super) pages: Pages,
+    /// Pages that the buffer may hold, those that it does, and those of them that are in no
+    /// unit yet.
+    room: u64,
+    held: u64,
+    loose: u64,
+    /// Host units of each epoch that are not programmed, and the number of the first.
+    epochs: VecDeque<u32>,
+    oldest: u32,
+    /// Something was written after the last flush.
+    dirty: bool,
+    /// Copies that units owe, in parts.
+    owed: u64,
+    /// Bytes in the cache of one bit a cell.
+    cached: u64,
+    /// The latest unit went there.
+    caching: bool,
+}
+
+impl Writes {
+    pub(super) fn new(numbers: Parameters, window: usize, pages: Pages) -> Self {
+        let unit = numbers.unit_bytes(false) / PAGE_BYTES;
+        Self {
+            pages,
+            room: if window == 0 { unit } else { window as u64 },
+            held: 0,
+            loose: 0,
+            epochs: VecDeque::from([0]),
+            oldest: 0,
+            dirty: false,
+            owed: 0,
+            cached: 0,
+            caching: false,
+            numbers,
+        }
+    }
+
+    /// Whether the buffer has room for so many pages; when it is empty, for any number.
+    pub(super) fn fits(&self, pages: u64) -> bool {
+        self.held == 0 || self.held + pages <= self.room
+    }
+
+    /// Takes pages `first` to before `end` of one command; appends the units that are full.
+    pub(super) fn take(&mut self, first: u64, end: u64, units: &mut Vec<Unit>) {
+        let together = (end - first) * PAGE_BYTES >= self.numbers.page.0;
+        self.pages.write(first, end, together);
+        self.held += end - first;
+        self.loose += end - first;
+        self.dirty = true;
+        loop {
+            let size = self.unit_pages();
+            if self.loose < size {
+                return;
+            }
+            self.unit(size, units);
+        }
+    }
+
+    /// Closes the unit that is being filled.
+    pub(super) fn close(&mut self, units: &mut Vec<Unit>) {
+        if self.loose > 0 {
+            self.unit_pages();
+            self.unit(self.loose, units);
+        }
+    }
+
+    /// Closes what is being filled; the epoch to wait for, if anything is not programmed.
+    pub(super) fn end_epoch(&mut self, units: &mut Vec<Unit>) -> Option<u32> {
+        self.close(units);
+        let current = self.oldest + self.epochs.len() as u32 - 1;
+        if self.epochs.back() != Some(&0) {
+            self.epochs.push_back(0);
+            return Some(current);
+        }
+        (self.epochs.len() > 1).then(|| current - 1)
+    }
+
+    /// Whether anything was written after the last flush; from now on nothing was.
+    pub(super) fn cleaned(&mut self) -> bool {
+        std::mem::take(&mut self.dirty)
+    }
+
+    /// A unit is programmed.
+    pub(super) fn programmed(&mut self, unit: Unit) {
+        self.held -= u64::from(unit.pages);
+        if unit.epoch == NONE {
+            return;
+        }
+        self.epochs[(unit.epoch - self.oldest) as usize] -= 1;
+        while self.epochs.len() > 1 && self.epochs.front() == Some(&0) {
+            self.epochs.pop_front();
+            self.oldest += 1;
+        }
+    }
+
+    /// The first epoch that is not programmed.
+    pub(super) fn oldest(&self) -> u32 {
+        self.oldest
+    }
+
+    /// Whether a unit of the host waits or is under way.
+    pub(super) fn is_programming(&self) -> bool {
+        self.epochs.iter().any(|&units| units > 0)
+    }
+
+    /// Appends a unit that empties a part of the cache of one bit; false if that is empty.
+    pub(super) fn fold(&mut self, units: &mut Vec<Unit>) -> bool {
+        if self.cached == 0 {
+            return false;
+        }
+        let bytes = self.numbers.unit_bytes(false);
+        self.cached = self.cached.saturating_sub(bytes);
+        let reads = bytes / self.numbers.page.0;
+        self.push_copies(reads, self.numbers.sense_time(0), units);
+        true
+    }
+
+    /// Whether the cache of one bit holds anything.
+    pub(super) fn has_cached(&self) -> bool {
+        self.cached > 0
+    }
+
+    /// Whether writes go on for hours as they do now.
+    pub(super) fn is_steady(&self) -> bool {
+        !self.caching && !self.pages.grows() && self.cached <= self.cache_size()
+    }
+
+    /// What the cache of one bit holds at most: its own part, and of the rest a part that
+    /// shrinks as the drive fills, and that has room. What it holds itself fills no other cell.
+    fn cache_size(&self) -> u64 {
+        let Parameters {
+            slc, slc_dynamic, ..
+        } = self.numbers;
+        if slc_dynamic.0 == 0 {
+            return slc.0;
+        }
+        let size = self.pages.size();
+        let elsewhere = self.pages.mapped().saturating_sub(self.cached).min(size);
+        let share = u128::from(slc_dynamic.0) * u128::from(size - elsewhere) / u128::from(size);
+        let cells = (size as f64 * self.numbers.over_provisioning) as u64 - elsewhere;
+        slc.0 + (share as u64).min(cells / u64::from(self.numbers.bits))
+    }
+
+    /// Decides how the next unit is programmed; its size.
+    fn unit_pages(&mut self) -> u64 {
+        let bytes = self.numbers.unit_bytes(true);
+        self.caching = self.cached + bytes <= self.cache_size();
+        self.numbers.unit_bytes(self.caching) / PAGE_BYTES
+    }
+
+    /// A unit of so many loose pages, and what it brings about.
+    fn unit(&mut self, pages: u64, units: &mut Vec<Unit>) {
+        self.loose -= pages;
+        let epoch = self.oldest + self.epochs.len() as u32 - 1;
+        if let Some(count) = self.epochs.back_mut() {
+            *count += 1;
+        }
+        let kind = if self.caching {
+            self.cached += self.numbers.unit_bytes(true);
+            UnitKind::Cached
+        } else {
+            UnitKind::Host
+        };
+        units.push(Unit {
+            kind,
+            pages: pages as u32,
+            epoch,
+        });
+        if !self.caching && self.cached > self.cache_size() {
+            self.fold(units);
+        }
+        self.pay(pages, units);
+    }
+
+    /// The copies of so many pages of the host.
+    fn pay(&mut self, pages: u64, units: &mut Vec<Unit>) {
+        let rate = self.pages.copies();
+        self.owed += pages * rate;
+        let unit = (self.numbers.unit_bytes(false) / PAGE_BYTES) << PART;
+        if self.owed < unit.max((self.numbers.burst.0 / PAGE_BYTES) << PART) {
+            return;
+        }
+        let in_page = self.numbers.page.0 / PAGE_BYTES;
+        let copies = unit >> PART;
+        // Of a page of flash `rate / (1 + rate)` is valid; at least one page is, of those read.
+        let reads = copies * ((1 << PART) + rate) / (in_page * rate.max(1));
+        let reads = reads.clamp(copies.div_ceil(in_page), copies);
+        let bits = u64::from(self.numbers.bits);
+        let kinds = (0..self.numbers.bits).map(|bit| self.numbers.sense_time(bit));
+        let sense = kinds.sum::<u64>() / bits;
+        while self.owed >= unit {
+            self.owed -= unit;
+            self.push_copies(reads, sense, units);
+        }
+    }
+
+    /// A unit of copies that are gathered by so many reads.
+    fn push_copies(&self, reads: u64, sense: u64, units: &mut Vec<Unit>) {
+        let one = sense + self.numbers.channel_time(self.numbers.page.0);
+        let gather = reads.div_ceil(u64::from(self.numbers.planes)) * one;
+        units.push(Unit {
+            kind: UnitKind::Copies { gather },
+            pages: 0,
+            epoch: NONE,
+        });
+    }
+}

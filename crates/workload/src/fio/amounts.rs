@@ -1,0 +1,92 @@
+//! The options that say how much a job does, and where.
+
+use super::error::OptionError;
+use super::modelled::{Draft, ModelledOption, needed, not_modelled, option, percent};
+use super::value::{count, size};
+use super::zones::{InZones, in_zones};
+use raidlab_units::Bytes;
+
+pub(super) const OPTIONS: &[ModelledOption] = &[
+    option(&["size"], |draft, value| {
+        if !in_zones(draft, InZones::Size, value)? {
+            (draft.spec.size, draft.spec.percents.size) = amount(draft, value)?;
+        }
+        Ok(None)
+    }),
+    option(&["io_size", "io_limit"], |draft, value| {
+        if !in_zones(draft, InZones::IoSize, value)? {
+            (draft.spec.io_size, draft.spec.percents.io_size) = amount(draft, value)?;
+        }
+        Ok(None)
+    }),
+    option(&["filesize"], |draft, value| {
+        draft.spec.file_size = Some(plain_size(draft, value)?);
+        Ok(None)
+    }),
+    option(&["offset", "fileoffset"], |draft, value| {
+        if !in_zones(draft, InZones::Offset, value)? {
+            (draft.spec.offset, draft.spec.percents.offset) = place(draft, value)?;
+        }
+        Ok(None)
+    }),
+    option(&["offset_increment"], |draft, value| {
+        if !in_zones(draft, InZones::OffsetIncrement, value)? {
+            let (increment, percent) = place(draft, value)?;
+            draft.spec.offset_increment = increment;
+            draft.spec.percents.offset_increment = percent;
+        }
+        Ok(None)
+    }),
+    option(&["offset_align"], |draft, value| {
+        draft.spec.offset_align = Some(plain_size(draft, value)?);
+        Ok(None)
+    }),
+    option(&["loops"], |draft, value| {
+        draft.spec.loops = count(needed(value)?, 1)?;
+        Ok(None)
+    }),
+    option(&["number_ios"], |draft, value| {
+        // fio takes 0 for no limit.
+        let limit = plain_size(draft, value)?.0;
+        draft.spec.request_limit = Some(limit).filter(|&limit| limit > 0);
+        Ok(None)
+    }),
+];
+
+pub(super) fn plain_size(draft: &Draft, value: Option<&str>) -> Result<Bytes, OptionError> {
+    let text = needed(value)?;
+    if text.ends_with('%') {
+        return Err(not_modelled("a share of the device; write a size"));
+    }
+    if text.ends_with('z') {
+        return Err(not_modelled("a number of zones; write a size"));
+    }
+    if text.contains(['-', ':']) {
+        return Err(not_modelled("a range of sizes; write one size"));
+    }
+    size(text, draft.kilo_base)
+}
+
+/// Bytes or percent; `size=100%` is what fio does without `size`.
+fn amount(draft: &Draft, value: Option<&str>) -> Result<(Option<Bytes>, Option<u32>), OptionError> {
+    if let Some(percent) = in_percent(value)? {
+        return Ok((None, Some(percent).filter(|&percent| percent != 100)));
+    }
+    let bytes = plain_size(draft, value)?;
+    // fio takes 0 for an option that is not given.
+    Ok((Some(bytes).filter(|&bytes| bytes > Bytes(0)), None))
+}
+
+/// Bytes or percent of the device.
+fn place(draft: &Draft, value: Option<&str>) -> Result<(Bytes, Option<u32>), OptionError> {
+    match in_percent(value)? {
+        Some(percent) => Ok((Bytes(0), Some(percent).filter(|&percent| percent > 0))),
+        None => Ok((plain_size(draft, value)?, None)),
+    }
+}
+
+/// `20%`; `None` where it is something else.
+fn in_percent(value: Option<&str>) -> Result<Option<u32>, OptionError> {
+    let number = needed(value)?.strip_suffix('%');
+    number.map(|number| percent(Some(number))).transpose()
+}

@@ -1,0 +1,154 @@
+//! The options by which a job follows its own latency or rate: a latency that is kept
+//! by the depth, and an end when it runs evenly.
+
+use super::error::OptionError;
+use super::finer::millionths;
+use super::modelled::{Draft, ModelledOption, choice, needed, needs, option};
+use super::value::{size, switch, time};
+use crate::shape::{LatencyTarget, SteadyMeasure, SteadyState};
+use raidlab_units::Nanos;
+
+/// All of a window's requests within the target: fio's default.
+const ALL: u32 = 100_000_000;
+
+/// What a section says of these, before all of it is known.
+#[derive(Debug, Clone)]
+pub(super) struct EndDraft {
+    target: Nanos,
+    window: Nanos,
+    /// In millionths of a percent.
+    percentile: u32,
+    goes_on: bool,
+    steady: Option<(SteadyMeasure, bool, u64, bool)>,
+    duration: Nanos,
+    ramp_time: Nanos,
+    interval: Nanos,
+}
+
+impl Default for EndDraft {
+    /// What holds where a section says nothing, as in fio's options.c.
+    fn default() -> Self {
+        Self {
+            target: Nanos::ZERO,
+            window: Nanos::ZERO,
+            percentile: ALL,
+            goes_on: false,
+            steady: None,
+            duration: Nanos::ZERO,
+            ramp_time: Nanos::ZERO,
+            interval: Nanos::SECOND,
+        }
+    }
+}
+
+pub(super) const OPTIONS: &[ModelledOption] = &[
+    option(&["latency_target"], |draft, value| {
+        draft.ends.target = time(needed(value)?, "us")?;
+        Ok(None)
+    }),
+    option(&["latency_window"], |draft, value| {
+        draft.ends.window = time(needed(value)?, "us")?;
+        Ok(None)
+    }),
+    option(&["latency_percentile"], |draft, value| {
+        let text = needed(value)?;
+        let percentile = millionths(text)?;
+        if percentile > ALL {
+            return Err(choice(text, "percentages from 0 to 100"));
+        }
+        draft.ends.percentile = percentile;
+        Ok(None)
+    }),
+    option(&["latency_run"], |draft, value| {
+        draft.ends.goes_on = switch(value)?;
+        Ok(None)
+    }),
+    option(&["steadystate", "ss"], set_steady_state),
+    option(&["steadystate_duration", "ss_dur"], |draft, value| {
+        draft.ends.duration = time(needed(value)?, "s")?;
+        Ok(None)
+    }),
+    option(&["steadystate_ramp_time", "ss_ramp"], |draft, value| {
+        draft.ends.ramp_time = time(needed(value)?, "s")?;
+        Ok(None)
+    }),
+    option(
+        &["steadystate_check_interval", "ss_interval"],
+        |draft, value| {
+            let text = needed(value)?;
+            draft.ends.interval = time(text, "s")?;
+            match draft.ends.interval >= Nanos::SECOND {
+                true => Ok(None),
+                false => Err(choice(text, "times of a second or more")),
+            }
+        },
+    ),
+];
+
+/// `iops:10%`, `bw_slope:1m`, `lat:50us`.
+fn set_steady_state(
+    draft: &mut Draft,
+    value: Option<&str>,
+) -> Result<Option<&'static str>, OptionError> {
+    let text = needed(value)?;
+    let wrong = || {
+        choice(
+            text,
+            "iops:10%, iops_slope:0.01%, bw:1m, bw_slope:1%, lat:50us, lat_slope:5%",
+        )
+    };
+    let (kind, limit) = text.split_once(':').ok_or_else(wrong)?;
+    let limit = limit.trim();
+    let (kind, slope) = match kind.trim().strip_suffix("_slope") {
+        Some(kind) => (kind, true),
+        None => (kind.trim(), false),
+    };
+    let measure = match kind {
+        "iops" => SteadyMeasure::Iops,
+        "bw" => SteadyMeasure::Bandwidth,
+        "lat" => SteadyMeasure::Latency,
+        _ => return Err(wrong()),
+    };
+    let whole = |units: u64| units.checked_mul(1_000_000).ok_or_else(wrong);
+    let percent = limit.strip_suffix('%');
+    let limit = match (percent, measure) {
+        (Some(percent), _) => u64::from(millionths(percent)?),
+        (None, SteadyMeasure::Iops) => u64::from(millionths(limit)?),
+        (None, SteadyMeasure::Bandwidth) => whole(size(limit, draft.kilo_base)?.0)?,
+        (None, SteadyMeasure::Latency) => whole(time(limit, "us")?.0)?,
+    };
+    draft.ends.steady = Some((measure, slope, limit, percent.is_some()));
+    Ok(None)
+}
+
+/// What is settled when all of a job's options are known.
+pub(super) fn settle(draft: &mut Draft) -> Result<(), OptionError> {
+    let ends = &draft.ends;
+    let spec = &mut draft.spec;
+    spec.latency_target = (ends.target > Nanos::ZERO).then_some(LatencyTarget {
+        target: ends.target,
+        window: ends.window,
+        share_millionths: ends.percentile / 100,
+        goes_on: ends.goes_on,
+    });
+    // fio looks at nothing without a duration.
+    if ends.duration == Nanos::ZERO {
+        return Ok(());
+    }
+    // And with one alone at the slope of the requests a second.
+    let default = (SteadyMeasure::Iops, true, 10_000, true);
+    let (measure, slope, limit_millionths, in_percent) = ends.steady.unwrap_or(default);
+    if !ends.duration.0.is_multiple_of(ends.interval.0) || ends.duration <= ends.interval {
+        return Err(needs("a multiple of the check interval, twice it or more"));
+    }
+    spec.steady_state = Some(SteadyState {
+        measure,
+        slope,
+        limit_millionths,
+        in_percent,
+        duration: ends.duration,
+        ramp_time: ends.ramp_time,
+        interval: ends.interval,
+    });
+    Ok(())
+}

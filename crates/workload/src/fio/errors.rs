@@ -1,0 +1,67 @@
+//! What a job does after a request that failed.
+//!
+//! A request of a modelled job fails only where its array has lost the data or the
+//! member, with an input or output error; nothing is ever full, and what is read back is
+//! not compared.
+
+use super::error::OptionError;
+use super::modelled::{Draft, choice, needed};
+
+/// The one error that a modelled request can have, by name and number.
+const INPUT_OUTPUT: [&str; 2] = ["EIO", "5"];
+
+/// What a section says of errors, of reads and of all else, before all of it is known.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct ErrorDraft {
+    continues: [bool; 2],
+    /// Whether the list of errors that are ignored has that one, where there is a list.
+    listed: [Option<bool>; 2],
+}
+
+/// `read`, `write`, `io`, `verify`, `all` or `none`.
+pub(super) fn set_continue_on_error(
+    draft: &mut Draft,
+    value: Option<&str>,
+) -> Result<Option<&'static str>, OptionError> {
+    draft.errors.continues = match needed(value)? {
+        "none" | "0" | "verify" => [false; 2],
+        "read" => [true, false],
+        "write" => [false, true],
+        "io" | "all" | "1" => [true; 2],
+        text => return Err(choice(text, "none, read, write, io, verify, all")),
+    };
+    Ok(None)
+}
+
+/// Lists of errors for reads, writes and what is read back: `EIO,EIO:ENOSPC`. A list
+/// lets the job go on after those.
+pub(super) fn set_ignore_error(
+    draft: &mut Draft,
+    value: Option<&str>,
+) -> Result<Option<&'static str>, OptionError> {
+    let text = needed(value)?;
+    let letters = |letter: char| letter.is_ascii_uppercase() || letter.is_ascii_digit();
+    for (place, list) in text.split(',').enumerate() {
+        let errors: Vec<&str> = list.split(':').map(str::trim).collect();
+        if list.trim().is_empty() && place < 3 {
+            continue;
+        }
+        let known = |error: &&str| !error.is_empty() && error.chars().all(letters);
+        if place > 2 || !errors.iter().all(known) {
+            return Err(choice(text, "lists of errors: EIO:ENOSPC,EIO"));
+        }
+        if let Some(listed) = draft.errors.listed.get_mut(place) {
+            *listed = Some(errors.iter().any(|error| INPUT_OUTPUT.contains(error)));
+            draft.errors.continues[place] = true;
+        }
+    }
+    Ok(None)
+}
+
+/// What is settled when all of a job's options are known. fio counts a discard among
+/// the writes.
+pub(super) fn settle(draft: &mut Draft) {
+    let ErrorDraft { continues, listed } = draft.errors;
+    let [reads, others] = [0, 1].map(|kind| continues[kind] && listed[kind].unwrap_or(true));
+    draft.spec.tolerates_errors = [reads, others, others];
+}

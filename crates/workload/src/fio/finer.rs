@@ -1,0 +1,381 @@
+//! The options that make requests unlike each other: sizes, places, rates.
+
+use super::error::OptionError;
+use super::modelled::{Draft, choice, needed, needs, not_modelled, percent};
+use super::value::{number, size, switch};
+use super::{endings, errors, preconditioning, zones};
+use crate::job::JobSpec;
+use crate::shape::{Distribution, Flow, Sizes, Verify};
+use raidlab_units::{Bytes, Nanos};
+
+type Noted = Result<Option<&'static str>, OptionError>;
+
+/// Reads `8k`, `8k,32k` (reads, writes) or `8k,32k,4k` (and discards); what is not
+/// given is as the one before, and an empty place is `None`.
+fn by_direction<T>(
+    text: &str,
+    one: impl Fn(&str) -> Result<T, OptionError>,
+) -> Result<[Option<T>; 3], OptionError> {
+    let place = |text: &str| match text.trim() {
+        "" => Ok(None),
+        text => one(text).map(Some),
+    };
+    let mut parts = text.split(',');
+    let reads = parts.next().unwrap_or_default();
+    let writes = parts.next().unwrap_or(reads);
+    let trims = parts.next().unwrap_or(writes);
+    if parts.next().is_some() {
+        return Err(choice(text, "values for reads, writes and discards"));
+    }
+    Ok([place(reads)?, place(writes)?, place(trims)?])
+}
+
+/// An empty place keeps fio's default.
+fn set_sizes(draft: &mut Draft, sizes: [Option<Sizes>; 3]) -> Noted {
+    let default = || Sizes::One(JobSpec::default().block_size);
+    draft.sizes = Some(sizes.map(|sizes| sizes.unwrap_or_else(default)));
+    Ok(None)
+}
+
+pub(super) fn set_block_sizes(draft: &mut Draft, value: Option<&str>) -> Noted {
+    let base = draft.kilo_base;
+    let sizes = by_direction(needed(value)?, |text| size(text, base).map(Sizes::One))?;
+    set_sizes(draft, sizes)
+}
+
+/// `1k-4k`, also for reads and writes.
+pub(super) fn set_block_size_range(draft: &mut Draft, value: Option<&str>) -> Noted {
+    let base = draft.kilo_base;
+    let range = |text: &str| {
+        let (least, most) = text
+            .split_once(['-', ':'])
+            .ok_or_else(|| choice(text, "ranges such as 4k-16k"))?;
+        let (least, most) = (size(least, base)?, size(most, base)?);
+        if least == most {
+            return Ok(Sizes::One(least));
+        }
+        if least > most || least == Bytes(0) {
+            return Err(choice(text, "ranges such as 4k-16k"));
+        }
+        Ok(Sizes::Range { least, most })
+    };
+    let sizes = by_direction(needed(value)?, range)?;
+    set_sizes(draft, sizes)
+}
+
+/// `4k/10:64k/50:32k/40`, also for reads and writes; what has no share divides
+/// what is left.
+pub(super) fn set_block_size_split(draft: &mut Draft, value: Option<&str>) -> Noted {
+    let base = draft.kilo_base;
+    let split = |text: &str| {
+        let entries = shares(text, |text| size(text, base))?;
+        let mut sizes = Vec::new();
+        for (size, share) in fill_up(text, entries)? {
+            if size == Bytes(0) {
+                return Err(choice(text, "sizes above 0, as 4k/60:64k/40"));
+            }
+            if share > 0 {
+                sizes.push((size, share));
+            }
+        }
+        Ok(match sizes.as_slice() {
+            [(size, _)] => Sizes::One(*size),
+            _ => Sizes::Split(sizes),
+        })
+    };
+    let sizes = by_direction(needed(value)?, split)?;
+    set_sizes(draft, sizes)
+}
+
+/// `what/percent:what/percent`; a share may be missing.
+fn shares<T>(
+    text: &str,
+    what: impl Fn(&str) -> Result<T, OptionError>,
+) -> Result<Vec<(T, Option<u32>)>, OptionError> {
+    let entry = |text: &str| {
+        let (first, share) = match text.split_once('/') {
+            Some((first, share)) => (first, share.trim().trim_end_matches('%')),
+            None => (text, ""),
+        };
+        let share = match share {
+            "" => None,
+            share => Some(percent(Some(share))?),
+        };
+        Ok((what(first)?, share))
+    };
+    text.split(':').map(entry).collect()
+}
+
+/// The shares with what is missing; they make 100.
+fn fill_up<T>(text: &str, entries: Vec<(T, Option<u32>)>) -> Result<Vec<(T, u32)>, OptionError> {
+    let given: u32 = entries.iter().filter_map(|(_, share)| *share).sum();
+    let missing = entries.iter().filter(|(_, share)| share.is_none()).count();
+    let wrong = || choice(text, "shares that make 100 percent");
+    let left = 100_u32.checked_sub(given).ok_or_else(wrong)?;
+    let count = u32::try_from(missing).map_err(|_| wrong())?;
+    if count == 0 && left > 0 {
+        return Err(wrong());
+    }
+    // What does not divide goes to the first.
+    let mut rest = left.checked_rem(count).unwrap_or(0);
+    let fill = |(what, share): (T, Option<u32>)| {
+        let share = share.unwrap_or_else(|| left / count.max(1) + std::mem::take(&mut rest));
+        (what, share)
+    };
+    Ok(entries.into_iter().map(fill).collect())
+}
+
+pub(super) fn set_alignment(draft: &mut Draft, value: Option<&str>) -> Noted {
+    let base = draft.kilo_base;
+    let given = by_direction(needed(value)?, |text| size(text, base))?;
+    // An empty place is as the first; fio takes 0 for the smallest size.
+    let alignment = given.map(|one| one.or(given[0]).unwrap_or(Bytes(0)));
+    draft.spec.alignment = Some(alignment).filter(|all| all.iter().all(|&one| one > Bytes(0)));
+    Ok(None)
+}
+
+/// `64k` or `-8k`, as in `rw=read:64k`.
+pub(super) fn step(draft: &Draft, text: &str) -> Result<i64, OptionError> {
+    let (text, sign) = match text.strip_prefix('-') {
+        Some(rest) => (rest, -1),
+        None => (text, 1),
+    };
+    let bytes = size(text, draft.kilo_base)?;
+    i64::try_from(bytes.0)
+        .map(|bytes| bytes * sign)
+        .map_err(|_| choice(text, "steps below 8 EiB"))
+}
+
+pub(super) fn set_rate(draft: &mut Draft, value: Option<&str>) -> Noted {
+    draft.rate.per_second = rates(draft, value)?;
+    Ok(None)
+}
+
+pub(super) fn set_least_rate(draft: &mut Draft, value: Option<&str>) -> Noted {
+    draft.rate.least = rates(draft, value)?;
+    Ok(None)
+}
+
+/// Bytes a second for reads, writes and discards; an empty place is no limit.
+fn rates(draft: &Draft, value: Option<&str>) -> Result<[u64; 3], OptionError> {
+    let base = draft.kilo_base;
+    let rates = by_direction(needed(value)?, |text| size(text, base))?;
+    Ok(rates.map(|rate| rate.map_or(0, |rate| rate.0)))
+}
+
+pub(super) fn set_rate_iops(draft: &mut Draft, value: Option<&str>) -> Noted {
+    draft.rate_iops = requests(draft, value)?;
+    Ok(None)
+}
+
+pub(super) fn set_least_iops(draft: &mut Draft, value: Option<&str>) -> Noted {
+    draft.least_iops = requests(draft, value)?;
+    Ok(None)
+}
+
+/// Requests a second; fio reads them like sizes: `10k` are 10,240.
+fn requests(draft: &Draft, value: Option<&str>) -> Result<[u64; 3], OptionError> {
+    let requests = rates(draft, value)?;
+    for count in requests {
+        number(&count.to_string(), 0..=u64::from(u32::MAX))?;
+    }
+    Ok(requests)
+}
+
+/// Millionths of a decimal number such as `1.2`.
+pub(super) fn millionths(text: &str) -> Result<u32, OptionError> {
+    let wrong = || choice(text, "decimal numbers such as 1.2");
+    let (whole, part) = text.trim().split_once('.').unwrap_or((text.trim(), ""));
+    let digits = |text: &str| text.bytes().all(|digit| digit.is_ascii_digit());
+    if whole.is_empty() || !digits(whole) || !digits(part) || part.len() > 6 {
+        return Err(wrong());
+    }
+    let part = format!("{part:0<6}").parse::<u32>().map_err(|_| wrong())?;
+    let whole = whole.parse::<u32>().map_err(|_| wrong())?;
+    let millionths = whole.checked_mul(1_000_000);
+    millionths
+        .and_then(|millionths| millionths.checked_add(part))
+        .ok_or_else(wrong)
+}
+
+/// `zipf:1.2`, `pareto:0.2`, `normal:10`, `zoned:50/5:30/15:20/80`,
+/// `zoned_abs:60/20G:40/100G`, `sequence:2,0,1`; without a number zipf has 1.1,
+/// pareto 0.2 and normal 0, fio's own.
+pub(super) fn set_distribution(draft: &mut Draft, value: Option<&str>) -> Noted {
+    let text = needed(value)?;
+    let (kind, number) = match text.split_once(':') {
+        Some((kind, number)) => (kind.trim(), Some(number.trim())),
+        None => (text, None),
+    };
+    let curve = matches!(kind, "zipf" | "pareto" | "normal" | "gauss");
+    if curve && number.is_some_and(|number| number.contains(':')) {
+        return Err(not_modelled("a distribution with a centre"));
+    }
+    let base = draft.kilo_base;
+    let wrong = || {
+        choice(
+            text,
+            "random, zipf:1.2 (not 1), pareto:0.2 (below 1), normal:10 (percent), zoned:50/5:50/95, \
+             zoned_abs:50/1g:50/2g, sequence:2,0,1",
+        )
+    };
+    draft.spec.distribution = match (kind, number) {
+        ("random", None) => Distribution::Even,
+        ("zipf", number) => match millionths(number.unwrap_or("1.1"))? {
+            0 | 1_000_000 => return Err(wrong()),
+            theta_millionths => Distribution::Zipf { theta_millionths },
+        },
+        ("pareto", number) => match millionths(number.unwrap_or("0.2"))? {
+            power_millionths @ 1..1_000_000 => Distribution::Pareto { power_millionths },
+            _ => return Err(wrong()),
+        },
+        ("normal" | "gauss", number) => match millionths(number.unwrap_or("0"))? {
+            percent @ 0..=100_000_000 => Distribution::Normal {
+                deviation_millionths: percent / 100,
+            },
+            _ => return Err(wrong()),
+        },
+        ("zoned", Some(zones)) if !zones.contains(',') => {
+            let entries = shares(zones, |text| percent(Some(text)))?;
+            let zones = fill_up(zones, entries)?;
+            if zones.iter().map(|(share, _)| share).sum::<u32>() != 100 {
+                return Err(wrong());
+            }
+            Distribution::Zoned(zones)
+        }
+        ("zoned_abs", Some(zones)) if !zones.contains(',') => {
+            let zone = |text: &str| {
+                let (share, length) = text.split_once('/').ok_or_else(wrong)?;
+                Ok((percent(Some(share))?, size(length, base)?))
+            };
+            let zones: Vec<(u32, Bytes)> = zones
+                .split(':')
+                .map(zone)
+                .collect::<Result<_, OptionError>>()?;
+            if zones.iter().map(|(share, _)| share).sum::<u32>() != 100 {
+                return Err(wrong());
+            }
+            Distribution::ZonedByLength(zones)
+        }
+        ("zoned" | "zoned_abs", Some(_)) => {
+            return Err(not_modelled("zones that differ for reads and writes"));
+        }
+        ("sequence", Some(list)) => {
+            let blocks = list.split(',').map(|text| number_of(text.trim()));
+            Distribution::Sequence {
+                blocks: blocks.collect::<Result<_, _>>()?,
+                strides: matches!(
+                    draft.spec.distribution,
+                    Distribution::Sequence { strides: true, .. }
+                ),
+            }
+        }
+        _ => return Err(wrong()),
+    };
+    Ok(None)
+}
+
+fn number_of(text: &str) -> Result<u64, OptionError> {
+    number(text, 0..=u64::from(u32::MAX))
+}
+
+pub(super) fn set_sequence_stride(draft: &mut Draft, value: Option<&str>) -> Noted {
+    let asked = switch(value)?;
+    match &mut draft.spec.distribution {
+        Distribution::Sequence { strides, .. } => {
+            *strides = asked;
+            Ok(None)
+        }
+        _ => Ok(Some("only after `random_distribution=sequence:`")),
+    }
+}
+
+pub(super) fn set_percentage_random(draft: &mut Draft, value: Option<&str>) -> Noted {
+    match by_direction(needed(value)?, |text| percent(Some(text)))? {
+        [Some(reads), Some(writes), Some(trims)] if reads == writes && writes == trims => {
+            draft.spec.runs.random_percent = reads;
+            Ok(None)
+        }
+        _ => Err(not_modelled("shares that differ for reads and writes")),
+    }
+}
+
+/// What is settled when all of a job's options are known; an error comes with the option
+/// that it is about.
+pub(super) fn settle(draft: &mut Draft) -> Result<(), (&'static str, OptionError)> {
+    settle_sizes(draft);
+    settle_engine(draft).map_err(|cause| ("num_range", cause))?;
+    let spec = &mut draft.spec;
+    let mut rate = draft.rate;
+    for index in 0..3 {
+        let least = spec.least(index).0;
+        let by_requests = |count: u64| count.saturating_mul(least);
+        if rate.per_second[index] == 0 {
+            rate.per_second[index] = by_requests(draft.rate_iops[index]);
+        }
+        if rate.least[index] == 0 {
+            rate.least[index] = by_requests(draft.least_iops[index]);
+        }
+    }
+    let limited = rate.per_second != [0; 3] || rate.least != [0; 3];
+    spec.rate = limited.then_some(rate);
+    spec.flow = (draft.flow_weight > 0).then_some(Flow {
+        id: draft.flow_id,
+        weight: draft.flow_weight,
+        sleep: draft.flow_sleep,
+    });
+    spec.verify =
+        (draft.verifies && !draft.verifies_not && spec.pattern.writes()).then_some(Verify {
+            backlog: draft.verify_backlog,
+        });
+    spec.thinking.only_by_time = spec.thinking.after > Nanos::ZERO && !draft.think_blocks_given;
+    let waits = [
+        Some(draft.depth_low).filter(|&low| low > 0),
+        Some(draft.complete_batch)
+            .filter(|&batch| batch > 1)
+            .map(|batch| spec.io_depth.saturating_sub(batch)),
+    ];
+    spec.refill_at = waits.into_iter().flatten().min();
+    errors::settle(draft);
+    zones::settle(draft)?;
+    preconditioning::settle(draft).map_err(|cause| ("sprandom", cause))?;
+    endings::settle(draft).map_err(|cause| ("steadystate_duration", cause))
+}
+
+/// Discards of several ranges, and writes that bypass a disk's cache.
+fn settle_engine(draft: &mut Draft) -> Result<(), OptionError> {
+    let spec = &mut draft.spec;
+    spec.sync_writes |= draft.writes_through;
+    if spec.ranges > 1 {
+        if spec.pattern.trims_and_writes() {
+            return Err(needs("one range where blocks are written too"));
+        }
+        if spec.pattern.trims() && !draft.takes_ranges {
+            return Err(needs("an engine that takes several ranges: io_uring_cmd"));
+        }
+    }
+    Ok(())
+}
+
+/// The sizes of the directions that the job uses.
+fn settle_sizes(draft: &mut Draft) {
+    let Some(sizes) = draft.sizes.clone() else {
+        return;
+    };
+    let spec = &mut draft.spec;
+    let used: Vec<&Sizes> = spec
+        .pattern
+        .directions()
+        .into_iter()
+        .zip(&sizes)
+        .filter_map(|(used, sizes)| used.then_some(sizes))
+        .collect();
+    let first = used[0];
+    spec.block_size = used
+        .iter()
+        .map(|sizes| sizes.least())
+        .min()
+        .unwrap_or(spec.block_size);
+    let alike = matches!(first, Sizes::One(_)) && used.iter().all(|sizes| *sizes == first);
+    spec.sizes = (!alike).then_some(sizes);
+}

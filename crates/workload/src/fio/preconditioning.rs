@@ -1,0 +1,89 @@
+//! The options of a pass that leaves a solid-state disk as long random writes would.
+
+use super::amounts::plain_size;
+use super::error::OptionError;
+use super::finer::millionths;
+use super::modelled::{Draft, ModelledOption, choice, needed, needs, not_modelled, option};
+use super::value::{count, switch};
+use crate::job::Pattern;
+use crate::shape::Distribution;
+use raidlab_units::Bytes;
+
+/// Parts of a pass at most.
+const MOST_REGIONS: u32 = 100_000;
+
+/// What a section says of it, before all of it is known.
+#[derive(Debug, Clone)]
+pub(super) struct PreconditioningDraft {
+    asked: bool,
+    over_provisioning_millionths: u32,
+    regions: u32,
+    cache: Bytes,
+}
+
+impl Default for PreconditioningDraft {
+    /// What holds where a section says nothing, as in fio's options.c.
+    fn default() -> Self {
+        Self {
+            asked: false,
+            over_provisioning_millionths: 150_000,
+            regions: 100,
+            cache: Bytes(0),
+        }
+    }
+}
+
+pub(super) const OPTIONS: &[ModelledOption] = &[
+    option(&["sprandom"], |draft, value| {
+        draft.preconditioning.asked = switch(value)?;
+        Ok(draft.preconditioning.asked.then_some(
+            "the writes are fio's, in another random order; no modelled disk collects garbage, so \
+             what they leave behind changes nothing later",
+        ))
+    }),
+    option(&["spr_op"], |draft, value| {
+        let text = needed(value)?;
+        let share = millionths(text)?;
+        draft.preconditioning.over_provisioning_millionths = share;
+        match share {
+            1..=1_000_000 => Ok(None),
+            _ => Err(choice(text, "shares above 0 and up to 1")),
+        }
+    }),
+    option(&["spr_num_regions"], |draft, value| {
+        let text = needed(value)?;
+        draft.preconditioning.regions = count(text, 1)?;
+        match draft.preconditioning.regions {
+            ..=MOST_REGIONS => Ok(None),
+            _ => Err(choice(text, "numbers up to 100000")),
+        }
+    }),
+    option(&["spr_cs"], |draft, value| {
+        draft.preconditioning.cache = plain_size(draft, value)?;
+        Ok(None)
+    }),
+];
+
+/// What is settled when all of a job's options are known.
+pub(super) fn settle(draft: &mut Draft) -> Result<(), OptionError> {
+    let asked = &draft.preconditioning;
+    if !asked.asked {
+        return Ok(());
+    }
+    let spec = &mut draft.spec;
+    if spec.pattern != Pattern::RandWrite || spec.sizes.is_some() {
+        return Err(needs("`rw=randwrite` and one `bs`"));
+    }
+    if spec.time_based {
+        return Err(not_modelled("preconditioning that goes on by time"));
+    }
+    spec.distribution = Distribution::Preconditioning {
+        over_provisioning_millionths: asked.over_provisioning_millionths,
+        regions: asked.regions,
+        cache: asked.cache,
+    };
+    // fio sets both.
+    draft.no_random_map = true;
+    draft.shift_register = false;
+    Ok(())
+}

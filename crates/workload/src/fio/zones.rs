@@ -1,0 +1,252 @@
+//! The options of zones: with gaps between them, or written in sequence only.
+
+use super::amounts::plain_size;
+use super::error::OptionError;
+use super::finer::millionths;
+use super::modelled::{Draft, ModelledOption, choice, needed, needs, not_modelled, option};
+use super::value::{count, number, switch};
+use crate::shape::{Strides, ZoneRules};
+use raidlab_units::Bytes;
+
+/// What zones mean to a job (fio `zonemode`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Mode {
+    /// `none`, or not given.
+    #[default]
+    None,
+    /// The job works in a part of the device and then skips one (`strided`).
+    Strided,
+    /// Zones are written from their beginnings on, and reset (`zbd`).
+    Sequential,
+}
+
+/// What a section says of zones, before all of it is known.
+#[derive(Debug, Clone, Default)]
+pub(super) struct ZoneDraft {
+    mode: Mode,
+    size: Bytes,
+    range: Bytes,
+    skip: Bytes,
+    capacity: Bytes,
+    most_open: u32,
+    most_open_of_job: u32,
+    reads_beyond: bool,
+    reset_threshold: u32,
+    reset_frequency: u32,
+    /// `size=8z`, `io_size=8z`, `offset=8z`, `offset_increment=8z`, `zoneskip=8z`.
+    counts: [Option<u64>; 5],
+}
+
+/// The options whose values may be numbers of zones, as places in
+/// [`ZoneDraft::counts`]; each is named as in fio.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum InZones {
+    /// The part of the device that the job has.
+    Size,
+    /// The amount that ends the job.
+    IoSize,
+    /// Where the job's part begins.
+    Offset,
+    /// How far each clone's part begins after the one before.
+    OffsetIncrement,
+    /// What is passed over between two zones.
+    Skip,
+}
+
+/// Takes `8z` for eight zones; false where the value is something else, which then
+/// counts.
+pub(super) fn in_zones(
+    draft: &mut Draft,
+    what: InZones,
+    value: Option<&str>,
+) -> Result<bool, OptionError> {
+    let zones = needed(value)?.strip_suffix('z');
+    let zones = zones.map(|text| number(text, 0..=u64::from(u32::MAX)));
+    let zones = zones.transpose()?;
+    draft.zones.counts[what as usize] = zones;
+    Ok(zones.is_some())
+}
+
+pub(super) const OPTIONS: &[ModelledOption] = &[
+    option(&["zonemode"], |draft, value| {
+        draft.zones.mode = match needed(value)? {
+            "none" => Mode::None,
+            "strided" => Mode::Strided,
+            "zbd" => Mode::Sequential,
+            text => return Err(choice(text, "none, strided, zbd")),
+        };
+        Ok((draft.zones.mode == Mode::Sequential).then_some(
+            "the modelled device is not zoned: as fio does then, zones are emulated, empty at \
+             the start",
+        ))
+    }),
+    option(&["zonesize"], |draft, value| {
+        draft.zones.size = plain_size(draft, value)?;
+        Ok(None)
+    }),
+    option(&["zonerange"], |draft, value| {
+        draft.zones.range = plain_size(draft, value)?;
+        Ok(None)
+    }),
+    option(&["zoneskip"], |draft, value| {
+        if !in_zones(draft, InZones::Skip, value)? {
+            draft.zones.skip = plain_size(draft, value)?;
+        }
+        Ok(None)
+    }),
+    option(&["zonecapacity"], |draft, value| {
+        draft.zones.capacity = plain_size(draft, value)?;
+        Ok(None)
+    }),
+    option(&["max_open_zones"], |draft, value| {
+        draft.zones.most_open = count(needed(value)?, 0)?;
+        Ok(None)
+    }),
+    option(&["job_max_open_zones"], |draft, value| {
+        draft.zones.most_open_of_job = count(needed(value)?, 0)?;
+        Ok(None)
+    }),
+    option(&["read_beyond_wp"], |draft, value| {
+        draft.zones.reads_beyond = switch(value)?;
+        Ok(None)
+    }),
+    option(&["zone_reset_threshold"], |draft, value| {
+        draft.zones.reset_threshold = share(value)?;
+        Ok(None)
+    }),
+    option(&["zone_reset_frequency"], |draft, value| {
+        draft.zones.reset_frequency = share(value)?;
+        Ok(None)
+    }),
+];
+
+/// A share such as `0.7`, in millionths.
+fn share(value: Option<&str>) -> Result<u32, OptionError> {
+    let text = needed(value)?;
+    let share = millionths(text)?;
+    match share <= 1_000_000 {
+        true => Ok(share),
+        false => Err(choice(text, "shares from 0 to 1")),
+    }
+}
+
+/// What is settled when all of a job's options are known; an error comes with the option
+/// that it is about.
+pub(super) fn settle(draft: &mut Draft) -> Result<(), (&'static str, OptionError)> {
+    settle_counts(draft)?;
+    settle_mode(draft).map_err(|cause| ("zonemode", cause))
+}
+
+fn settle_mode(draft: &mut Draft) -> Result<(), OptionError> {
+    let zones = &draft.zones;
+    let spec = &mut draft.spec;
+    match zones.mode {
+        Mode::None => return Ok(()),
+        Mode::Strided => {
+            let length = Some(zones.range).filter(|&range| range > Bytes(0));
+            spec.strides = Some(Strides {
+                amount: zones.size,
+                length: length.unwrap_or(zones.size),
+                skip: zones.skip,
+            });
+            if zones.size == Bytes(0) {
+                return Err(needs("a `zonesize`"));
+            }
+            if spec.pattern.is_random() {
+                return Err(not_modelled("random offsets in zones with gaps"));
+            }
+            if spec.step != 0 {
+                return Err(not_modelled("steps in zones with gaps"));
+            }
+            return Ok(());
+        }
+        Mode::Sequential => {}
+    }
+    if zones.size == Bytes(0) {
+        return Err(not_modelled(
+            "the device's own zones, which no modelled device has; give a `zonesize`",
+        ));
+    }
+    let capacity = match zones.capacity {
+        Bytes(0) => zones.size,
+        capacity => capacity,
+    };
+    if zones.size < Bytes(512) || capacity > zones.size {
+        return Err(needs(
+            "a `zonesize` of at least 512 and a `zonecapacity` within it",
+        ));
+    }
+    if zones.most_open_of_job > 0 && zones.most_open == 0 {
+        return Err(needs("a `max_open_zones` with `job_max_open_zones`"));
+    }
+    let one_size = spec.sizes.as_ref().map_or(spec.block_size, |sizes| {
+        match sizes[2].least() == sizes[2].most() {
+            true => sizes[2].least(),
+            false => Bytes(0),
+        }
+    });
+    if spec.pattern.trims() && one_size != zones.size {
+        return Err(needs("discards of one `zonesize`"));
+    }
+    let most = spec
+        .sizes
+        .as_ref()
+        .map_or(spec.block_size, |sizes| sizes[1].most());
+    if spec.pattern.writes() && most > capacity {
+        return Err(needs("writes that fit into a zone"));
+    }
+    let refused = [
+        (
+            zones.skip > Bytes(0),
+            "gaps between zones that are written in sequence",
+        ),
+        (
+            spec.step != 0,
+            "steps in zones that are written in sequence",
+        ),
+        (
+            draft.verifies && spec.pattern.writes(),
+            "reading back zones that are written in sequence",
+        ),
+    ];
+    if let Some((_, reason)) = refused.into_iter().find(|(asked, _)| *asked) {
+        return Err(not_modelled(reason));
+    }
+    spec.zones = Some(ZoneRules {
+        size: zones.size,
+        capacity,
+        most_open: zones.most_open,
+        most_open_of_job: zones.most_open_of_job,
+        reads_beyond: zones.reads_beyond,
+        reset_threshold_millionths: zones.reset_threshold,
+        reset_frequency_millionths: zones.reset_frequency,
+    });
+    Ok(())
+}
+
+/// Numbers of zones become bytes.
+fn settle_counts(draft: &mut Draft) -> Result<(), (&'static str, OptionError)> {
+    let counts = draft.zones.counts;
+    let options = ["size", "io_size", "offset", "offset_increment", "zoneskip"];
+    let mut given = options.into_iter().zip(counts);
+    let Some((option, _)) = given.find(|(_, zones)| zones.is_some()) else {
+        return Ok(());
+    };
+    if draft.zones.size == Bytes(0) {
+        let reason =
+            "a number of the device's own zones, which no modelled device has; give a `zonesize`";
+        return Err((option, not_modelled(reason)));
+    }
+    let size = draft.zones.size.0;
+    let bytes = |what: InZones| {
+        let zones = counts[what as usize].filter(|&zones| zones > 0);
+        zones.map(|zones| Bytes(zones.saturating_mul(size)))
+    };
+    let spec = &mut draft.spec;
+    spec.size = bytes(InZones::Size).or(spec.size);
+    spec.io_size = bytes(InZones::IoSize).or(spec.io_size);
+    spec.offset = bytes(InZones::Offset).unwrap_or(spec.offset);
+    spec.offset_increment = bytes(InZones::OffsetIncrement).unwrap_or(spec.offset_increment);
+    draft.zones.skip = bytes(InZones::Skip).unwrap_or(draft.zones.skip);
+    Ok(())
+}
