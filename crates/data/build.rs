@@ -1,11 +1,11 @@
 //! Writes the list of the repository's data files: every `.toml` file of the folders
-//! below, by name. A file that is added there is built in without a line of Rust.
+//! below `data/`, by name. A file that is added there is built in without a line of Rust.
 
 use std::fmt::Write;
 use std::path::Path;
 use std::{env, fs};
 
-/// The folders of the repository that have data files.
+/// The folders of `data/`.
 const FOLDERS: [&str; 6] = [
     "claims",
     "disks",
@@ -16,7 +16,7 @@ const FOLDERS: [&str; 6] = [
 ];
 
 fn main() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data");
     let mut list = String::from("&[\n");
     for folder in FOLDERS {
         // Cargo looks at everything in the folder, so a new file is seen as well.

@@ -83,8 +83,6 @@ pub struct Array {
     comparisons: Vec<Option<Comparison>>,
     questions: Slab<Question>,
     corrections: Corrections,
-    /// No recovery is begun before somebody asks for a sync.
-    is_sync_held: bool,
     /// A dirty array: reads that end above this are not balanced.
     resynced_below: Option<Sectors>,
     /// md's thread writes metadata: blocks of a sync that were read wait for it.
@@ -204,7 +202,6 @@ impl Array {
             recovery: Recovery::new(recovery),
             questions: Slab::new(),
             corrections: Corrections::default(),
-            is_sync_held: false,
             resynced_below: None,
             thread: SyncThread::default(),
             door: Door::default(),

@@ -13,7 +13,7 @@
 use crate::admission::Admission;
 use crate::config::{AdminError, MemberConfig};
 use crate::member::{MemberState, MemberVerbs};
-use crate::recovery::SyncStatus;
+use crate::recovery::{SyncKind, SyncStatus};
 use crate::request::{CommandId, MemberError, Outputs, Request, Slot, StepId, StepResult};
 use raidlab_units::{Nanos, Sectors, Span};
 
@@ -30,6 +30,18 @@ pub enum SyncAction {
     Check,
     /// Compare and make mismatches agree.
     Repair,
+}
+
+impl SyncAction {
+    /// The kind of sync that it is.
+    #[must_use]
+    pub const fn kind(self) -> SyncKind {
+        match self {
+            Self::Resync | Self::FirstResync => SyncKind::Resync,
+            Self::Check => SyncKind::Check,
+            Self::Repair => SyncKind::Repair,
+        }
+    }
 }
 
 /// A resync, check or repair. Positions are array sectors for levels without

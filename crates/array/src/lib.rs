@@ -59,7 +59,7 @@ mod stripes;
 pub mod parts {
     pub use crate::admission::blocks_of;
     pub use crate::member::{MemberRules, MemberVerbs, Members};
-    pub use crate::recovery::{Governor, Pause};
+    pub use crate::recovery::{Plan, Step, SyncWalk};
     pub use crate::slab::Slab;
 }
 

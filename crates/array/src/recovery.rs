@@ -1,7 +1,7 @@
-//! Recovery and resync: when the next block may be copied.
+//! Recovery and resync of levels with copies: when the next block may be copied.
 //!
-//! One sync runs at a time. *Recovery* fills the members that were put in
-//! (those put in later wait for the next one); *resync* makes the other members
+//! One sync runs at a time, as a walk ([`SyncWalk`]). *Recovery* fills the members that were
+//! put in (those put in later wait for the next one); *resync* makes the other members
 //! of a dirty mirror equal to the lowest one. The range is walked upwards in
 //! blocks of a fixed size, up to `depth` at a time: read from one member in
 //! sync, then write to every target. *Check* and *repair* walk likewise, and
@@ -12,14 +12,10 @@
 //! position is asked of the array (`Placement`). What holds nothing, and what a
 //! sync by ranges leaves out, is skipped at no cost.
 //!
-//! Before each block, in md's order (Linux drivers/md/md.c, `md_do_sync`):
-//! 1. After 128 KiB of sync I/O the throttle is asked; it may order to sleep
-//!    and ask again, or to let the blocks in flight finish.
-//! 2. If a checkpoint is due, the blocks in flight finish, then it is taken.
-//! 3. The write barrier must admit the block (see `barrier`).
-//!
-//! Where blocks are merged, all that pass these in the same instant and lie side
-//! by side are one command, as the plug of md's sync thread has it.
+//! A block that the walk would begin must be admitted by the write barrier (see `barrier`),
+//! before which it may have to sleep out of courtesy. Where blocks are merged, all that pass
+//! in the same instant and lie side by side are one command, as the plug of md's sync thread
+//! has it.
 //!
 //! A member that fails leaves the targets; with none left the sync is aborted
 //! once its blocks in flight have finished. A block that no member can read
@@ -29,59 +25,61 @@
 mod barrier;
 mod block;
 pub(crate) mod config;
-mod leap;
-mod plan;
 mod status;
-mod sync;
 mod throttle;
 mod waits;
+mod walk;
 
 pub use config::{
     CheckpointRule, MdThreads, ReadRecovered, RecoveringWrites, RecoveryConfig,
     RecoveryConfigError, SyncSource, Throttle, WriteBarrier,
 };
-
 pub use status::{SyncKind, SyncStatus};
+pub use throttle::{Governor, Pause};
+pub use walk::{Plan, Step, SyncWalk};
 
 pub(crate) use barrier::{Barrier, WriteTicket};
 pub(crate) use block::{Block, NewBlock, is_part, part};
-pub(crate) use plan::{Placement, Plan};
 
 use crate::member::Members;
 use crate::request::ScratchId;
 use barrier::{Courtesy, Front};
 use raidlab_geometry::SlotSet;
-use raidlab_units::{Nanos, Sectors, Span};
-use sync::Sync;
-pub use throttle::{Governor, Pause};
+use raidlab_units::{Nanos, Sectors, Span, SpanSet};
 
-/// What to do next.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Step {
-    /// Nothing until something happens.
-    Wait,
-    /// Copy or compare this block.
-    Start(NewBlock),
-    /// Everything below is safe to rely on.
-    Checkpoint(Sectors),
-    /// All copied.
-    Finish,
-    /// Stopped short.
-    Abort,
+/// What is at a position.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Placement {
+    /// The array sector; `None`: nothing.
+    pub(crate) array: Option<Sectors>,
+    /// For how many sectors it goes on so.
+    pub(crate) contiguous: Sectors,
 }
 
-/// The engine.
+impl Placement {
+    /// The same with nothing where a sync is restricted to other array sectors.
+    fn within(mut self, ranges: Option<&SpanSet>) -> Self {
+        if let (Some(start), Some(ranges)) = (self.array, ranges) {
+            let (is_inside, until) = ranges.at(start);
+            self.array = self.array.filter(|_| is_inside);
+            self.contiguous = self.contiguous.min(until - start);
+        }
+        self
+    }
+}
+
+/// The syncs of an array of copies.
 #[derive(Debug)]
 pub(crate) struct Recovery {
     config: RecoveryConfig,
     block: Sectors,
-    sync: Option<Sync>,
-    frozen: Option<Nanos>,
+    pub(crate) walk: SyncWalk,
+    /// Array sectors to which the sync is restricted.
+    ranges: Option<SpanSet>,
     blocks: Vec<Option<Block>>,
     in_flight: u32,
-    /// Blocks that the commands in flight were merged of.
-    units_in_flight: u64,
-    in_flight_sectors: u64,
+    /// The courtesy sleep before this block was taken, or was not owed.
+    was_courteous: bool,
     /// Who submits comes first until then.
     yields_until: Option<Nanos>,
     barrier: Barrier,
@@ -92,12 +90,11 @@ impl Recovery {
         let block = config.block.to_sectors();
         Self {
             block,
-            sync: None,
-            frozen: None,
+            walk: SyncWalk::new(config.throttle, config.checkpoint, true),
+            ranges: None,
             blocks: vec![None; config.depth as usize],
             in_flight: 0,
-            units_in_flight: 0,
-            in_flight_sectors: 0,
+            was_courteous: false,
             yields_until: None,
             barrier: Barrier::new(config.barrier, block, config.depth),
             config,
@@ -108,103 +105,41 @@ impl Recovery {
         &self.config
     }
 
-    pub(crate) const fn is_running(&self) -> bool {
-        self.sync.is_some()
-    }
-
-    pub(crate) fn kind(&self) -> Option<SyncKind> {
-        self.sync.as_ref().map(|sync| sync.kind)
-    }
-
-    pub(crate) fn targets(&self) -> SlotSet {
-        self.sync
-            .as_ref()
-            .map_or(SlotSet::EMPTY, |sync| sync.targets)
-    }
-
-    /// The first sector that no block was started for.
-    pub(crate) fn next(&self) -> Sectors {
-        self.sync.as_ref().map_or(Sectors::ZERO, |sync| sync.next)
-    }
-
-    /// Everything below is copied.
-    pub(crate) fn position(&self) -> Sectors {
-        let started = self.blocks.iter().flatten().map(|block| block.start).min();
-        started.unwrap_or_else(|| self.next())
-    }
-
     /// Reads may rely on the sync below this sector.
     pub(crate) fn readable_below(&self) -> Sectors {
-        let Some(sync) = &self.sync else {
-            return Sectors::ZERO;
-        };
         match self.config.read_recovered {
             ReadRecovered::AtEnd => Sectors::ZERO,
-            ReadRecovered::BelowCheckpoint => sync.completed,
-            ReadRecovered::BelowPosition => self.position(),
+            ReadRecovered::BelowCheckpoint => self.walk.checkpoint(),
+            ReadRecovered::BelowPosition => self.walk.position(),
         }
     }
 
     pub(crate) fn status(&self) -> Option<SyncStatus> {
-        let sync = self.sync.as_ref()?;
+        let status = self.walk.status(self.readable_below())?;
         Some(SyncStatus {
-            kind: sync.kind,
-            position: self.position(),
-            readable_below: self.readable_below(),
-            total: sync.total,
             in_flight: self.in_flight + u32::from(self.barrier.raised().is_some()),
-            mismatches: Sectors(sync.mismatches),
+            ..status
         })
     }
 
-    /// When the engine wants to be asked again even if nothing happens.
-    pub(crate) fn wake_at(&self) -> Option<Nanos> {
-        let sync = self.sync.as_ref()?;
-        match sync.pause {
-            Pause::Until(time) if self.frozen.is_none() && !sync.aborted => Some(time),
-            _ => None,
-        }
-    }
-
-    pub(crate) fn begin(&mut self, now: Nanos, plan: Plan, members: &Members) {
-        debug_assert!(self.sync.is_none() && self.in_flight == 0);
-        self.sync = Some(Sync {
-            kind: plan.kind,
-            targets: plan.targets,
-            next: plan.start,
-            total: plan.total,
-            ranges: plan.ranges,
-            mismatches: 0,
-            completed: plan.start,
-            checkpointed_at: now,
-            pause: Pause::None,
-            was_courteous: false,
-            throttle_due: false,
-            aborted: false,
-            governor: Governor::new(self.config.throttle, now, members),
-        });
-        // A sync that begins while frozen is leapt over from here.
-        self.frozen = self.frozen.map(|_| now);
+    /// Begins a sync, restricted to some array sectors.
+    pub(crate) fn begin(
+        &mut self,
+        now: Nanos,
+        plan: Plan,
+        ranges: Option<SpanSet>,
+        members: &Members,
+    ) {
+        self.ranges = ranges;
+        self.was_courteous = false;
+        self.walk.begin(now, plan, members);
     }
 
     /// Ends the sync as soon as the blocks in flight have.
     pub(crate) fn stop(&mut self) {
-        if let Some(sync) = &mut self.sync {
-            sync.aborted = true;
+        if self.walk.is_running() {
+            self.walk.stop();
             self.barrier.lower();
-        }
-    }
-
-    pub(crate) fn add_mismatches(&mut self, sectors: u64) {
-        if let Some(sync) = &mut self.sync {
-            sync.mismatches += sectors;
-        }
-    }
-
-    pub(crate) fn set_throttle(&mut self, throttle: Throttle) {
-        self.config.throttle = throttle;
-        if let Some(sync) = &mut self.sync {
-            sync.governor.set_rule(throttle);
         }
     }
 
@@ -223,27 +158,31 @@ impl Recovery {
         self.blocks.iter().flatten().map(|block| block.range)
     }
 
-    pub(crate) fn end(&mut self) {
-        self.sync = None;
+    /// Ends the sync; gives the lowest position that was not begun.
+    pub(crate) fn end(&mut self) -> Sectors {
         self.barrier.sync_ended();
+        self.walk.end()
     }
 
     /// A member no longer takes part; `left` is what remains for the sync.
     pub(crate) fn retarget(&mut self, left: SlotSet) {
-        if let Some(sync) = &mut self.sync {
-            sync.targets = left;
-            if left.is_empty() {
-                sync.aborted = true;
-                self.barrier.lower();
-            }
+        self.walk.retarget(left);
+        if left.is_empty() && self.walk.is_running() {
+            self.barrier.lower();
         }
+    }
+
+    /// The driver says that time passed and everything below `position` was copied. False
+    /// where that cannot be.
+    pub(crate) fn leap(&mut self, now: Nanos, position: Sectors) -> bool {
+        self.barrier.raised().is_none() && self.walk.leap(now, position).is_some()
     }
 
     /// Somebody who waited at the barrier goes on, or an answer was given: who submits
     /// comes before the sync ([`MdThreads`]).
     pub(crate) fn yield_to_submitters(&mut self, now: Nanos) {
         if let Some(threads) = self.config.threads
-            && self.sync.is_some()
+            && self.walk.is_running()
             && self.config.barrier == WriteBarrier::MdArray
         {
             self.yields_until = Some(now + threads.turnaround);
@@ -260,57 +199,106 @@ impl Recovery {
         self.yields_until = self.yields_until.filter(|until| now < *until);
     }
 
-    /// What to do next; called until it answers `Wait`. `writes` gives the
-    /// ranges of the writes in flight, `place` what is at a position.
+    /// What to do next; called until it answers `Wait`. `writes` gives the ranges of the
+    /// writes in flight, `place` what is at a position.
     pub(crate) fn step(
         &mut self,
         now: Nanos,
         members: &Members,
         writes: impl Iterator<Item = Span>,
         place: &dyn Fn(Sectors) -> Placement,
-    ) -> Step {
+    ) -> Step<NewBlock> {
         if self.yields_until.is_some() {
             return Step::Wait;
         }
         // A block that has raised the barrier goes through even when frozen:
         // writes wait for it.
-        if self.barrier.raised().is_none()
-            && let Some(step) = self.before_block(now, members, place)
-        {
-            return step;
+        let mut step = Step::Block(self.walk.next());
+        if self.barrier.raised().is_none() {
+            self.skip_unwanted(place);
+            step = self.walk.step(now, members);
+            if matches!(step, Step::Block(_)) && self.sleeps_first(now, members) {
+                return Step::Wait;
+            }
         }
-        let raises_first = self.follows_threads();
+        step.with_block(|| self.admit(now, members, writes, place))
+    }
+
+    /// Passes over positions that hold nothing or are not asked for.
+    fn skip_unwanted(&mut self, place: &dyn Fn(Sectors) -> Placement) {
+        while let Some(next) = self.walk.todo().filter(|_| !self.walk.is_stopping()) {
+            let placement = place(next).within(self.ranges.as_ref());
+            if placement.array.is_some() {
+                return;
+            }
+            // Until the end at once where nothing follows.
+            let until = next.0.saturating_add(placement.contiguous.0);
+            self.walk.pass_over(Sectors(until));
+        }
+    }
+
+    /// Whether the thread of a sync sleeps before it comes to the barrier.
+    fn sleeps_first(&mut self, now: Nanos, members: &Members) -> bool {
+        let follows_threads = self.follows_threads();
+        if follows_threads && self.lacks_requests(members) {
+            // It sleeps with the block before this one.
+            return true;
+        }
+        let courtesy = self.barrier.courtesy(self.walk.next(), self.walk.is_fast());
+        // md's thread looks once for each block, as it comes to it.
+        let looks = !self.was_courteous;
+        self.was_courteous |= courtesy.is_some() || follows_threads;
+        let sleep = courtesy.filter(|_| looks);
+        if let Some(sleep) = sleep {
+            self.walk.sleep(match sleep {
+                Courtesy::For(time) => now + time,
+                Courtesy::Tick => self.config.after_a_tick(now),
+            });
+        }
+        sleep.is_some()
+    }
+
+    /// The block to begin, if the barrier admits it.
+    fn admit(
+        &mut self,
+        now: Nanos,
+        members: &Members,
+        writes: impl Iterator<Item = Span>,
+        place: &dyn Fn(Sectors) -> Placement,
+    ) -> Option<NewBlock> {
         let is_full =
-            self.units_in_flight >= u64::from(self.config.depth) || self.lacks_requests(members);
-        let Some(sync) = &mut self.sync else {
-            return Step::Wait;
-        };
-        if is_full && !raises_first {
-            return Step::Wait;
+            self.walk.in_work() >= self.config.depth as usize || self.lacks_requests(members);
+        if is_full && !self.follows_threads() {
+            return None;
         }
-        let Some((start, contiguous)) = sync.wanted(place(sync.next)) else {
-            return Step::Wait;
-        };
-        let contiguous = contiguous.min(Sectors(sync.total.0 - sync.next.0));
+        let at = self.walk.todo()?;
+        let Placement { array, contiguous } = place(at).within(self.ranges.as_ref());
+        let start = array?;
+        let contiguous = contiguous.min(self.walk.total() - at);
         let mut range = self.barrier.clip(Span {
             start,
             end: start + self.block.min(contiguous),
         });
         if !self.barrier.admit_sync(range, is_full, writes) {
-            return Step::Wait;
+            return None;
         }
-        let at = sync.next;
-        sync.advance(range.count());
+        self.take(at, range.count());
         if let Some(merged) = self.config.merged
             && !self.plugs()
             && self.barrier.counts_io()
-            && self.frozen.is_none()
+            && !self.walk.is_frozen()
         {
             let end = start + contiguous.min(merged.to_sectors());
             let end = self.barrier.clip(Span { start, end }).end;
             self.grow(now, members, &mut range, end);
         }
-        Step::Start(NewBlock { start: at, range })
+        Some(NewBlock { start: at, range })
+    }
+
+    fn take(&mut self, start: Sectors, count: Sectors) {
+        self.was_courteous = false;
+        let end = start + count;
+        self.walk.take(Span { start, end });
     }
 
     /// Whether blocks are merged when they are sent.
@@ -342,103 +330,28 @@ impl Recovery {
     /// Merges the blocks that follow, up to `end`, into one that starts: as long
     /// as each could start in this instant.
     fn grow(&mut self, now: Nanos, members: &Members, range: &mut Span, end: Sectors) {
-        let Some(sync) = &mut self.sync else { return };
-        let block = self.block;
-        let most = u64::from(self.config.depth) - self.units_in_flight;
-        let end = end.min(range.start + Sectors(block.0 * most));
+        let most = u64::from(self.config.depth) - self.walk.in_work() as u64 + 1;
+        let end = end.min(range.start + Sectors(self.block.0 * most));
         while range.end < end {
-            let in_flight = self.in_flight_sectors + range.count().0;
-            let fast = sync.governor.is_fast();
-            if sync.asked_to_pause(now, in_flight, members)
-                || self.barrier.courtesy(sync.next, fast).is_some()
+            let fast = self.walk.is_fast();
+            if self.walk.asked_to_pause(now, members)
+                || self.barrier.courtesy(self.walk.next(), fast).is_some()
             {
                 return;
             }
-            let count = block.min(Sectors(end.0 - range.end.0));
+            let count = self.block.min(end - range.end);
             range.end += count;
-            sync.advance(count);
+            self.take(self.walk.next(), count);
         }
-    }
-
-    /// Everything that comes before the barrier; `None` lets the block go on.
-    fn before_block(
-        &mut self,
-        now: Nanos,
-        members: &Members,
-        place: &dyn Fn(Sectors) -> Placement,
-    ) -> Option<Step> {
-        let drained = self.in_flight == 0;
-        let Some(sync) = &mut self.sync else {
-            return Some(Step::Wait);
-        };
-        if sync.aborted {
-            return Some(if drained { Step::Abort } else { Step::Wait });
-        }
-        if self.frozen.is_some() {
-            return Some(Step::Wait);
-        }
-        match sync.pause {
-            Pause::Until(time) if now < time => return Some(Step::Wait),
-            Pause::Drain if !drained => return Some(Step::Wait),
-            _ => sync.pause = Pause::None,
-        }
-        sync.skip_unwanted(place);
-        if sync.asked_to_pause(now, self.in_flight_sectors, members) {
-            return Some(Step::Wait);
-        }
-        if sync.next >= sync.total {
-            return Some(if drained { Step::Finish } else { Step::Wait });
-        }
-        let fills = sync.kind == SyncKind::Recovery;
-        if let Some(rule) = self.config.checkpoint.map(|rule| rule.of(fills))
-            && rule.is_due(
-                sync.next,
-                sync.completed,
-                sync.total,
-                now,
-                sync.checkpointed_at,
-            )
-        {
-            if !drained {
-                return Some(Step::Wait);
-            }
-            sync.completed = sync.next;
-            sync.checkpointed_at = now;
-            return Some(Step::Checkpoint(sync.completed));
-        }
-        let follows_threads = self.follows_threads();
-        if follows_threads && self.lacks_requests(members) {
-            // It sleeps with the block before this one.
-            return Some(Step::Wait);
-        }
-        let Some(sync) = &mut self.sync else {
-            return Some(Step::Wait);
-        };
-        let courtesy = self.barrier.courtesy(sync.next, sync.governor.is_fast());
-        // md's thread looks once for each block, as it comes to it.
-        let looks = !sync.was_courteous;
-        sync.was_courteous |= courtesy.is_some() || follows_threads;
-        if let Some(sleep) = courtesy.filter(|_| looks) {
-            sync.pause = Pause::Until(match sleep {
-                Courtesy::For(time) => now + time,
-                Courtesy::Tick => self.config.after_a_tick(now),
-            });
-            return Some(Step::Wait);
-        }
-        None
     }
 
     /// Takes a place for a block; gives its number.
     pub(crate) fn block_started(&mut self, new: NewBlock, scratch: ScratchId) -> u32 {
-        let NewBlock { start, range } = new;
-        let count = Sectors(range.end.0 - range.start.0);
         let place = self.blocks.iter().position(Option::is_none);
         let place = place.expect("no more blocks than the depth are started");
         self.blocks[place] = Some(Block::new(new, scratch));
         self.in_flight += 1;
-        self.units_in_flight += count.0.div_ceil(self.block.0);
-        self.in_flight_sectors += count.0;
-        self.barrier.sync_started(start);
+        self.barrier.sync_started(new.start);
         u32::try_from(place).expect("the depth is 32 bits")
     }
 
@@ -451,7 +364,7 @@ impl Recovery {
     /// Whether a block of a resync that overlaps a range is being written to members,
     /// while the one that it was read from has left these.
     pub(crate) fn is_orphaned(&self, range: &Span, in_sync: SlotSet) -> bool {
-        let is_resync = self.kind() == Some(SyncKind::Resync);
+        let is_resync = self.walk.kind() == Some(SyncKind::Resync);
         let mut blocks = self.blocks.iter().flatten();
         is_resync
             && blocks.any(|block| {
@@ -464,9 +377,8 @@ impl Recovery {
     pub(crate) fn block_finished(&mut self, number: u32) {
         if let Some(block) = self.blocks[number as usize].take() {
             self.in_flight -= 1;
-            self.units_in_flight -= block.count.0.div_ceil(self.block.0);
-            self.in_flight_sectors -= block.count.0;
-            self.barrier.sync_finished(block.start);
+            self.walk.ended(block.positions);
+            self.barrier.sync_finished(block.positions.start);
         }
     }
 
@@ -477,11 +389,11 @@ impl Recovery {
 
     /// Whether a write must wait for sync blocks.
     pub(crate) fn write_waits(&self, range: Span) -> bool {
-        let Some(sync) = &self.sync else {
+        if !self.walk.is_running() {
             return false;
-        };
+        }
         let front = Front {
-            completed: sync.completed,
+            completed: self.walk.checkpoint(),
             blocks: &self.blocks,
             in_flight: self.in_flight,
         };
@@ -490,7 +402,7 @@ impl Recovery {
 
     /// Whether reads must wait for sync blocks.
     pub(crate) fn read_waits(&self) -> bool {
-        self.sync.is_some() && self.barrier.read_waits()
+        self.walk.is_running() && self.barrier.read_waits()
     }
 
     /// Whether a write that waits must go on waiting.
@@ -505,12 +417,5 @@ impl Recovery {
 
     pub(crate) const fn barrier_mut(&mut self) -> &mut Barrier {
         &mut self.barrier
-    }
-
-    /// For the window rule: what md has checkpointed.
-    pub(crate) fn completed(&self) -> Sectors {
-        self.sync
-            .as_ref()
-            .map_or(Sectors::ZERO, |sync| sync.completed)
     }
 }

@@ -59,7 +59,7 @@ use crate::config::AdminError;
 use crate::engine::{Engine, SyncRequest};
 use crate::member::{MemberRules, Members};
 use crate::mutation::{Mutation, is as mutated};
-use crate::recovery::SyncStatus;
+use crate::recovery::{SyncStatus, SyncWalk};
 use crate::request::{
     CommandId, ComputeStep, Finished, MemberError, Operation, Outputs, Request, RequestError,
     RequestId, ScratchId, Slot, StepId, StepResult,
@@ -74,7 +74,6 @@ use pending::Pending;
 use raidlab_geometry::StripeMap;
 use raidlab_units::{Nanos, Sectors, Span, SpanSet};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use sync::Syncs;
 
 /// A request that is not finished.
 #[derive(Debug)]
@@ -118,7 +117,9 @@ pub struct StripeArray {
     next_step: u64,
     free_scratch: Vec<ScratchId>,
     next_scratch: u32,
-    syncs: Syncs,
+    walk: SyncWalk,
+    /// What the last check or repair found.
+    report: CheckReport,
     log: Option<Log>,
 }
 
@@ -138,7 +139,8 @@ impl StripeArray {
         let members = Members::new(config.members.clone(), rules);
         Ok(Self {
             log: config.log.as_ref().map(Log::new),
-            syncs: Syncs::default(),
+            walk: SyncWalk::new(config.sync.throttle, config.sync.checkpoint, false),
+            report: CheckReport::default(),
             map,
             longest,
             now: Nanos::ZERO,
@@ -175,7 +177,7 @@ impl StripeArray {
     /// What the last check or repair found, or the running one so far.
     #[must_use]
     pub const fn check_report(&self) -> &CheckReport {
-        &self.syncs.report
+        &self.report
     }
 
     /// Declares that parity may not fit in these ranges of the members' data
@@ -306,7 +308,7 @@ impl Engine for StripeArray {
     }
 
     fn sync_status(&self) -> Option<SyncStatus> {
-        self.status_of_sync()
+        self.walk.status(self.walk.position())
     }
 
     fn holds_submitter(&self, _process: u32) -> bool {
@@ -348,21 +350,23 @@ impl Engine for StripeArray {
 
     fn stop_sync(&mut self, now: Nanos, out: &mut Outputs) {
         self.now = now;
-        self.cancel_sync();
+        self.walk.cancel();
         self.pump(out);
     }
 
     fn set_sync_speed(&mut self, minimum_kib_per_second: u64, maximum_kib_per_second: u64) {
-        self.set_throttle(minimum_kib_per_second, maximum_kib_per_second);
+        let (minimum, maximum) = (minimum_kib_per_second, maximum_kib_per_second);
+        self.walk
+            .set_speeds(self.now, minimum, maximum, &self.members);
     }
 
     fn freeze_sync(&mut self) {
-        self.freeze_windows();
+        self.walk.freeze(self.now);
     }
 
     fn thaw_sync(&mut self, now: Nanos, out: &mut Outputs) {
         self.now = now;
-        self.thaw_windows();
+        self.walk.thaw();
         self.pump(out);
     }
 

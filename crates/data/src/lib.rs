@@ -1,8 +1,8 @@
 //! The repository's data files, built into the program: suites, subjects, disks, and
 //! what was published, claimed and measured of them.
 //!
-//! The build finds the files: every `.toml` file in `suites/`, `subjects/`, `disks/`,
-//! `published/`, `claims/` and `facts/` is here under its own name.
+//! The build finds the files: every `.toml` file in the folders `suites`, `subjects`, `disks`,
+//! `published`, `claims` and `facts` of `data/` is here under its own name.
 
 /// A file built into the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,7 +16,7 @@ pub struct Entry {
 /// The files of each folder, by name.
 const FOLDERS: &[(&str, &[Entry])] = include!(concat!(env!("OUT_DIR"), "/folders.rs"));
 
-/// The files of a folder of the repository, by name; none where it is no folder of data.
+/// The files of a folder of `data/`, by name; none where it is no folder of data.
 #[must_use]
 pub fn entries(folder: &str) -> &'static [Entry] {
     let found = FOLDERS.iter().find(|(name, _)| *name == folder);
@@ -37,7 +37,7 @@ mod tests {
 
     #[test]
     fn every_data_file_of_the_repository_is_built_in() {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data");
         for (folder, entries) in FOLDERS {
             assert!(!entries.is_empty(), "{folder}");
             let files = std::fs::read_dir(root.join(folder)).expect(folder);

@@ -49,7 +49,7 @@ fn closed_loop(mut disk: Disk, reads: u32, depth: u64, count: u64) -> Nanos {
 }
 
 fn bare_disk(criterion: &mut Criterion) {
-    let text = include_str!("../../../disks/wd4000fyyz.toml");
+    let text = include_str!("../../../data/disks/wd4000fyyz.toml");
     let preset = Preset::parse("wd4000fyyz.toml", text).expect("the shipped preset is valid");
     let parameters = preset.parameters("strict").expect("it has a strict set");
     let disk = Disk::new(parameters.clone(), Nanos::ZERO, Stream::new(1));

@@ -15,8 +15,8 @@ fn parameters(name: &str, text: &str) -> DiskParameters {
 
 /// The two disks of the cable of 2008.
 fn disks() -> Vec<Disk> {
-    let a = parameters("a", include_str!("../../../disks/st3160215a.toml"));
-    let b = parameters("b", include_str!("../../../disks/st340015a.toml"));
+    let a = parameters("a", include_str!("../../../data/disks/st3160215a.toml"));
+    let b = parameters("b", include_str!("../../../data/disks/st340015a.toml"));
     let made = [(a, 1), (b, 2)]
         .map(|(numbers, index)| Disk::new(numbers, Nanos(index * 1_234_567), Stream::new(index)));
     made.into()

@@ -14,38 +14,21 @@ mod schema;
 mod tests;
 
 use crate::{ImportError, ImportOptions, Imported};
+use raidlab_data::Entry;
 use raidlab_store::{Measurement, PublishedFigure};
 use schema::Document;
 use std::sync::LazyLock;
 
-/// The built-in files: a name and its text.
-const BUILT_IN: [(&str, &str); 5] = [
-    (
-        "ars-md-zfs-2020",
-        include_str!("../../../published/ars-md-zfs-2020.toml"),
-    ),
-    (
-        "freebsd-zfs-2021",
-        include_str!("../../../published/freebsd-zfs-2021.toml"),
-    ),
-    (
-        "gmirror-md-2010",
-        include_str!("../../../published/gmirror-md-2010.toml"),
-    ),
-    (
-        "mirror-2015-article",
-        include_str!("../../../published/mirror-2015-article.toml"),
-    ),
-    (
-        "unequal-2008",
-        include_str!("../../../published/unequal-2008.toml"),
-    ),
-];
+/// The built-in files of figures; other published files are figures of a suite's cells.
+fn built_in() -> impl Iterator<Item = &'static Entry> {
+    let published = raidlab_data::entries("published").iter();
+    published.filter(|entry| is_figures(entry.text))
+}
 
 /// The names of all built-in figures.
 #[must_use]
 pub fn figures() -> Vec<&'static str> {
-    BUILT_IN.iter().map(|(name, _)| *name).collect()
+    built_in().map(|entry| entry.name).collect()
 }
 
 /// Imports built-in figures by name.
@@ -53,12 +36,12 @@ pub fn figures() -> Vec<&'static str> {
 /// # Errors
 /// Where there are none of that name.
 pub fn import_figures(name: &str, options: &ImportOptions) -> Result<Imported, ImportError> {
-    let found = BUILT_IN.iter().find(|(known, _)| *known == name);
-    let (_, text) = found.ok_or_else(|| ImportError::NoFigures {
+    let found = built_in().find(|entry| entry.name == name);
+    let entry = found.ok_or_else(|| ImportError::NoFigures {
         name: name.to_owned(),
         known: figures().into_iter().map(str::to_owned).collect(),
     })?;
-    import(name, text, options)
+    import(name, entry.text, options)
 }
 
 /// Whether a text is a file of figures.

@@ -4,8 +4,6 @@
 use raidlab_units::parse_bytes;
 use serde::Deserialize;
 
-const MIRROR_2015: &str = include_str!("../../../suites/mirror-2015.toml");
-
 #[derive(Deserialize)]
 struct Document {
     name: String,
@@ -48,7 +46,8 @@ pub(crate) struct Job {
 impl Suite {
     /// The suite of the 2015 comparison.
     pub(crate) fn mirror_2015() -> Result<Self, toml::de::Error> {
-        let document: Document = toml::from_str(MIRROR_2015)?;
+        let document: Document =
+            toml::from_str(raidlab_data::text("suites", "mirror-2015").unwrap_or_default())?;
         let jobs = document
             .step
             .into_iter()

@@ -81,7 +81,7 @@ impl Engine for Raid5d {
     }
 
     fn sync_status(&self) -> Option<SyncStatus> {
-        self.status_of_sync()
+        self.walk.status(self.walk.checkpoint())
     }
 
     fn is_idle(&self) -> bool {
@@ -139,21 +139,24 @@ impl Engine for Raid5d {
 
     fn stop_sync(&mut self, now: Nanos, out: &mut Outputs) {
         self.now = now;
-        self.cancel_sync();
+        self.walk.cancel();
         self.pump_sync(out);
     }
 
     fn set_sync_speed(&mut self, minimum_kib_per_second: u64, maximum_kib_per_second: u64) {
-        self.set_throttle(minimum_kib_per_second, maximum_kib_per_second);
+        let (minimum, maximum) = (minimum_kib_per_second, maximum_kib_per_second);
+        self.walk
+            .set_speeds(self.now, minimum, maximum, &self.members);
     }
 
     fn freeze_sync(&mut self) {
-        self.freeze_stripes();
+        self.walk.freeze(self.now);
     }
 
     fn thaw_sync(&mut self, now: Nanos, out: &mut Outputs) {
         self.now = now;
-        self.thaw_stripes();
+        self.walk.thaw();
+        self.runs_evenly();
         self.pump_sync(out);
     }
 

@@ -100,7 +100,7 @@ impl Raid5d {
         if found.syncs && stripe.locked.is_empty() && found.computes.is_empty() && stripe.is_in_sync
         {
             stripe.sync = Sync::No;
-            self.sync_stripe_done(number, out);
+            self.sync_stripe_done(number);
         }
         self.rewrite_refused(&mut found, &mut stripe);
         if !found.computes.is_empty() {

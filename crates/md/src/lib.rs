@@ -37,7 +37,7 @@ mod walk;
 use cache::Cache;
 use commands::{Command, Plugged, Role};
 use raidlab_array::parts::Slab;
-use raidlab_array::parts::{MemberRules, Members};
+use raidlab_array::parts::{MemberRules, Members, SyncWalk};
 use raidlab_array::{
     Engine, Finished, NeededSync, Operation, Outputs, Purpose, RecoveryConfig, Request,
     RequestError, RequestId, RmwLevel, StripeConfig, StripeConfigError, WritePolicy,
@@ -45,7 +45,7 @@ use raidlab_array::{
 use raidlab_geometry::StripeMap;
 use raidlab_units::{Nanos, Sectors, Span};
 use std::collections::{BTreeMap, VecDeque};
-use sync::Syncs;
+use sync::SyncThread;
 use walk::Walk;
 
 /// Sectors of a stripe's block.
@@ -87,7 +87,8 @@ pub struct Raid5d {
     /// It writes metadata.
     is_stalled: bool,
     asleep: VecDeque<Walk>,
-    syncs: Syncs,
+    sync_thread: SyncThread,
+    walk: SyncWalk,
 }
 
 impl Raid5d {
@@ -124,7 +125,8 @@ impl Raid5d {
             is_running: false,
             is_stalled: false,
             asleep: VecDeque::new(),
-            syncs: Syncs::default(),
+            sync_thread: SyncThread::default(),
+            walk: SyncWalk::new(config.sync.throttle, config.sync.checkpoint, false),
             recovery: config.sync,
         })
     }

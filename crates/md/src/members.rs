@@ -36,6 +36,6 @@ impl MemberVerbs for Raid5d {
 
     fn member_arrived(&mut self, slot: Slot, _out: &mut Outputs) {
         self.cache.forget(slot);
-        self.sync_member_added();
+        self.walk.is_held = false;
     }
 }

@@ -8,122 +8,62 @@
 //! filled. Of a member that is filled reads are served up to the last checkpoint.
 
 use super::{BLOCK, Raid5d};
-use raidlab_array::parts::blocks_of;
-use raidlab_array::parts::{Governor, Pause};
-use raidlab_array::{
-    AdminError, Event, Outputs, Slot, SyncAction, SyncKind, SyncRequest, SyncStatus,
-};
+use raidlab_array::parts::{Plan, Step, blocks_of};
+use raidlab_array::{AdminError, Event, Outputs, Slot, SyncAction, SyncKind, SyncRequest};
 use raidlab_geometry::SlotSet;
 use raidlab_units::{Nanos, Sectors, Span, SpanSet};
-use std::collections::BTreeSet;
 
-/// What the running sync does; `None`: fills members.
-type Action = Option<SyncAction>;
-
-#[derive(Debug)]
-struct Sync {
-    action: Action,
-    /// Members that are filled.
-    targets: SlotSet,
-    /// Sectors not begun.
-    todo: SpanSet,
-    /// Stripes in work.
-    in_work: BTreeSet<u64>,
-    checkpoint: u64,
-    checkpoint_at: Nanos,
-    pause: Pause,
-    throttle_due: bool,
+/// How the sync's thread sleeps for stripes, and what a leap goes by.
+#[derive(Debug, Default)]
+pub(super) struct SyncThread {
     /// It sleeps for a stripe.
     is_asleep: bool,
     /// The stripe that it got so, and until when it sleeps with it.
     held: Option<(u64, Nanos)>,
-    is_cancelled: bool,
-    governor: Governor,
+    /// Where a sync began to run as it does, and the places of the cache then.
+    runs_since: (Sectors, u64),
 }
 
-/// The running sync, and what is left of the last.
-#[derive(Debug, Default)]
-pub(super) struct Syncs {
-    running: Option<Sync>,
-    /// Recovery was stopped by hand.
-    is_stopped: bool,
-    /// Where a sync began to run as it does, and the places of the cache then: what a
-    /// leap goes by.
-    runs_since: (u64, u64),
-    /// Since when no stripe starts, for a simulation's leap.
-    frozen: Option<Nanos>,
-}
-
-impl Sync {
-    fn position(&self, total: u64) -> u64 {
-        let todo = self.todo.first().map_or(total, |span| span.start.0);
-        let work = self.in_work.first().map_or(total, |number| number * BLOCK);
-        todo.min(work)
-    }
-
-    fn sectors_in_work(&self) -> u64 {
-        self.in_work.len() as u64 * BLOCK
-    }
+/// The sectors of a stripe.
+const fn block_of(number: u64) -> Span {
+    Span::new(number * BLOCK, (number + 1) * BLOCK)
 }
 
 impl Raid5d {
-    pub(super) fn sync_wakes_at(&self) -> Option<Nanos> {
-        let is_frozen = self.syncs.frozen.is_some();
-        let Some(sync) = &self.syncs.running else {
-            return (!is_frozen && self.wants_recovery()).then_some(self.now);
-        };
-        match (sync.held, sync.pause) {
-            // It has begun, so it comes to its end in a freeze too.
-            (Some((_, until)), _) => Some(until),
-            (None, Pause::Until(time)) if !is_frozen && !sync.is_cancelled => Some(time),
-            _ => None,
-        }
-    }
-
-    pub(super) fn status_of_sync(&self) -> Option<SyncStatus> {
-        let sync = self.syncs.running.as_ref()?;
-        let total = self.map.member_size();
-        Some(SyncStatus {
-            kind: match sync.action {
-                None => SyncKind::Recovery,
-                Some(SyncAction::Resync | SyncAction::FirstResync) => SyncKind::Resync,
-                Some(SyncAction::Check) => SyncKind::Check,
-                Some(SyncAction::Repair) => SyncKind::Repair,
-            },
-            position: Sectors(sync.position(total.0)),
-            readable_below: Sectors(sync.checkpoint),
-            total,
-            in_flight: u32::try_from(sync.in_work.len()).unwrap_or(u32::MAX),
-            mismatches: Sectors::ZERO,
-        })
-    }
-
     fn wants_recovery(&self) -> bool {
-        !(self.members.recovering().is_empty() || self.syncs.is_stopped || self.is_broken())
+        let is_held = self.walk.is_held || self.walk.is_running();
+        !(self.members.recovering().is_empty() || is_held || self.is_broken())
     }
 
-    fn launch(&mut self, action: Action, todo: SpanSet, out: &mut Outputs) {
-        let total = self.map.member_size().0;
-        let start = todo.first().map_or(total, |span| span.start.0);
-        out.events.push(Event::SyncStarted(Sectors(start)));
-        self.syncs.runs_since = (start, self.cache.places());
-        self.syncs.running = Some(Sync {
-            action,
-            targets: match action {
-                None => self.members.recovering(),
-                Some(_) => SlotSet::EMPTY,
-            },
+    pub(super) fn sync_wakes_at(&self) -> Option<Nanos> {
+        if let Some((_, until)) = self.sync_thread.held {
+            // It has begun, so it comes to its end in a freeze too.
+            return Some(until);
+        }
+        let begins = self.wants_recovery() && !self.walk.is_frozen();
+        begins.then_some(self.now).or(self.walk.wakes_at())
+    }
+
+    fn launch(&mut self, kind: SyncKind, todo: SpanSet, out: &mut Outputs) {
+        let targets = match kind {
+            SyncKind::Recovery => self.members.recovering(),
+            _ => SlotSet::EMPTY,
+        };
+        let plan = Plan {
+            kind,
+            targets,
             todo,
-            in_work: BTreeSet::new(),
-            checkpoint: start,
-            checkpoint_at: self.now,
-            pause: Pause::None,
-            throttle_due: false,
-            is_asleep: false,
-            held: None,
-            is_cancelled: false,
-            governor: Governor::new(self.recovery.throttle, self.now, &self.members),
-        });
+            total: self.map.member_size(),
+        };
+        let start = self.walk.begin(self.now, plan, &self.members);
+        out.events.push(Event::SyncStarted(start));
+        self.sync_thread = SyncThread::default();
+        self.runs_evenly();
+    }
+
+    /// From here on the sync runs as it does.
+    pub(super) fn runs_evenly(&mut self) {
+        self.sync_thread.runs_since = (self.walk.position(), self.cache.places());
     }
 
     pub(super) fn begin_sync(
@@ -131,69 +71,39 @@ impl Raid5d {
         request: &SyncRequest,
         out: &mut Outputs,
     ) -> Result<(), AdminError> {
-        if self.syncs.running.is_some() {
+        if self.walk.is_running() {
             return Err(AdminError::SyncRunning);
         }
-        self.syncs.is_stopped = false;
+        self.walk.is_held = false;
         let size = self.map.member_size();
         let mut todo = blocks_of(request.ranges.as_deref(), size, BLOCK);
-        let mut action = request.action;
-        if action == SyncAction::FirstResync {
-            action = SyncAction::Resync;
-            // With no redundancy left there is nothing to compare.
-            if self.members.in_sync().len() <= self.map.data_count() {
-                todo.clear();
-            }
+        let has_redundancy = self.members.in_sync().len() > self.map.data_count();
+        if request.action == SyncAction::FirstResync && !has_redundancy {
+            // There is nothing to compare.
+            todo.clear();
         }
-        if action == SyncAction::Resync {
+        if request.action.kind() == SyncKind::Resync {
             self.parity_fits_below = todo.first().map(|span| span.start.0);
         }
-        self.launch(Some(action), todo, out);
+        self.launch(request.action.kind(), todo, out);
         Ok(())
     }
 
-    pub(super) fn cancel_sync(&mut self) {
-        if let Some(sync) = &mut self.syncs.running {
-            sync.is_cancelled = true;
-            self.syncs.is_stopped |= sync.action.is_none();
-        }
-    }
-
-    pub(super) const fn sync_member_added(&mut self) {
-        self.syncs.is_stopped = false;
-    }
-
     pub(super) fn sync_lost_member(&mut self, slot: Slot) {
-        let broken = self.is_broken();
-        if let Some(sync) = &mut self.syncs.running {
-            sync.targets = sync.targets.without(slot);
-            // The rest of a resync is for another one with who is left.
-            let is_useless = sync.action.is_some() || sync.targets.is_empty();
-            sync.is_cancelled |= is_useless || broken;
-        }
-    }
-
-    pub(super) fn set_throttle(&mut self, minimum: u64, maximum: u64) {
-        let throttle = self.recovery.throttle.with_speeds(minimum, maximum);
-        self.recovery.throttle = throttle;
-        if let Some(sync) = &mut self.syncs.running {
-            sync.governor = Governor::new(throttle, self.now, &self.members);
-            // What is in flight will be reported as finished.
-            sync.throttle_due = sync.governor.issued(Sectors(sync.sectors_in_work()));
-            sync.pause = Pause::Until(self.now);
+        // The rest of a resync is for another one with who is left.
+        self.walk.retarget(self.walk.targets().without(slot));
+        if self.is_broken() {
+            self.walk.stop();
         }
     }
 
     /// Starts stripes, takes checkpoints, ends the sync.
     pub(super) fn pump_sync(&mut self, out: &mut Outputs) {
-        if self.syncs.running.is_none() {
-            if !self.wants_recovery() || self.syncs.frozen.is_some() {
-                return;
-            }
+        if self.wants_recovery() && !self.walk.is_frozen() {
             let recovering = self.members.recovering().iter();
             let todo = recovering.flat_map(|slot| self.members.unfilled_ranges(slot));
             let todo = todo.collect();
-            self.launch(None, todo, out);
+            self.launch(SyncKind::Recovery, todo, out);
         }
         while let Some(number) = self.next_sync_stripe(out) {
             let stripe = self.cache.stripe(number);
@@ -205,171 +115,107 @@ impl Raid5d {
 
     /// The stripe that is to be synced now: held.
     fn next_sync_stripe(&mut self, out: &mut Outputs) -> Option<u64> {
-        let total = self.map.member_size().0;
-        let sync = self.syncs.running.as_mut()?;
-        if let Some((number, until)) = sync.held {
-            if self.now < until {
-                return None;
-            }
-            sync.held = None;
+        if let Some((number, _)) = self
+            .sync_thread
+            .held
+            .take_if(|(_, until)| self.now >= *until)
+        {
             return Some(number);
         }
-        let is_drained = sync.in_work.is_empty();
-        if sync.is_cancelled || sync.todo.is_empty() {
-            if is_drained {
-                let complete = !sync.is_cancelled;
-                self.end_sync(complete, out);
-            }
+        if self.sync_thread.held.is_some() {
             return None;
         }
-        if self.syncs.frozen.is_some() {
-            return None;
-        }
-        let position = sync.position(total);
-        if position > sync.checkpoint {
-            let fills = sync.action.is_none();
-            let due = self.recovery.checkpoint.is_some_and(|rule| {
-                let (next, last) = (Sectors(position), Sectors(sync.checkpoint));
-                rule.of(fills)
-                    .is_due(next, last, Sectors(total), self.now, sync.checkpoint_at)
-            });
-            if due {
-                self.take_checkpoint(position, out);
+        loop {
+            match self.walk.step(self.now, &self.members) {
+                Step::Wait => return None,
+                Step::Block(start) => return self.acquire_for_sync(start.0 / BLOCK),
+                Step::Checkpoint(position) => self.checkpoint_taken(position, out),
+                Step::Finish => {
+                    if self.walk.kind() == Some(SyncKind::Resync) {
+                        self.parity_fits_below = None;
+                    }
+                    self.end_sync(Event::SyncFinished, out);
+                    return None;
+                }
+                Step::Abort => {
+                    self.end_sync(Event::SyncAborted, out);
+                    return None;
+                }
             }
         }
-        let sync = self.syncs.running.as_mut()?;
-        match sync.pause {
-            Pause::Until(time) if self.now < time => return None,
-            Pause::Drain if !is_drained => return None,
-            _ => sync.pause = Pause::None,
-        }
-        let in_work = sync.sectors_in_work();
-        let due = &mut sync.throttle_due;
-        sync.pause = sync.governor.pause(due, self.now, in_work, &self.members);
-        if sync.pause != Pause::None {
-            return None;
-        }
-        let start = sync.todo.first()?.start;
-        self.acquire_for_sync(start.0 / BLOCK)
     }
 
     fn acquire_for_sync(&mut self, number: u64) -> Option<u64> {
-        let sync = self.syncs.running.as_mut()?;
-        if sync.is_asleep {
+        if self.sync_thread.is_asleep {
             if !self.cache.wakes(number) {
                 return None;
             }
             self.cache.unblock();
         }
         if !self.cache.acquire(number) {
-            sync.is_asleep = true;
+            self.sync_thread.is_asleep = true;
             return None;
         }
-        sync.todo
-            .remove(Span::new(number * BLOCK, (number + 1) * BLOCK));
-        sync.in_work.insert(number);
-        sync.throttle_due = sync.governor.issued(Sectors(BLOCK));
-        if std::mem::take(&mut sync.is_asleep) {
-            sync.held = Some((number, self.recovery.after_a_tick(self.now)));
+        self.walk.take(block_of(number));
+        if std::mem::take(&mut self.sync_thread.is_asleep) {
+            self.sync_thread.held = Some((number, self.recovery.after_a_tick(self.now)));
             return None;
         }
         Some(number)
     }
 
-    fn take_checkpoint(&mut self, position: u64, out: &mut Outputs) {
-        let Some(sync) = self.syncs.running.as_mut() else {
-            return;
-        };
-        sync.checkpoint = position;
-        sync.checkpoint_at = self.now;
-        for slot in sync.targets.iter() {
-            self.members.filled_to(slot, Sectors(position));
+    fn checkpoint_taken(&mut self, position: Sectors, out: &mut Outputs) {
+        for slot in self.walk.targets().iter() {
+            self.members.filled_to(slot, position);
         }
-        if sync.action == Some(SyncAction::Resync) {
-            self.parity_fits_below = Some(position);
+        if self.walk.kind() == Some(SyncKind::Resync) {
+            self.parity_fits_below = Some(position.0);
         }
-        out.events.push(Event::SyncCheckpoint(Sectors(position)));
+        out.events.push(Event::SyncCheckpoint(position));
     }
 
-    fn end_sync(&mut self, complete: bool, out: &mut Outputs) {
-        let Some(sync) = self.syncs.running.take() else {
-            return;
-        };
-        for slot in sync.targets.iter() {
+    fn end_sync(&mut self, how: Event, out: &mut Outputs) {
+        for slot in self.walk.targets().iter() {
             if self.members.is_full(slot) {
                 self.members.set_in_sync(slot);
             }
         }
-        if complete && sync.action == Some(SyncAction::Resync) {
-            self.parity_fits_below = None;
-        }
-        out.events.push(if complete {
-            Event::SyncFinished
-        } else {
-            Event::SyncAborted
-        });
+        self.walk.end();
+        out.events.push(how);
     }
 
     /// `md_done_sync`.
-    pub(super) fn sync_stripe_done(&mut self, number: u64, _out: &mut Outputs) {
-        if let Some(sync) = &mut self.syncs.running {
-            sync.in_work.remove(&number);
-            for slot in sync.targets.iter() {
-                let range = Span::new(number * BLOCK, (number + 1) * BLOCK);
-                self.members.set_filled(slot, range, true);
-            }
+    pub(super) fn sync_stripe_done(&mut self, number: u64) {
+        let block = block_of(number);
+        self.walk.ended(block);
+        for slot in self.walk.targets().iter() {
+            self.members.set_filled(slot, block, true);
         }
     }
 
     /// A stripe that cannot be computed: its blocks are bad on the members that are
     /// filled.
     pub(super) fn sync_stripe_failed(&mut self, number: u64, out: &mut Outputs) {
-        let targets = self.syncs.running.as_ref().map(|sync| sync.targets);
-        for slot in targets.unwrap_or_default().iter() {
-            let range = Span::new(number * BLOCK, (number + 1) * BLOCK);
-            self.members.bad_range_found(slot, range, out);
+        for slot in self.walk.targets().iter() {
+            self.members.bad_range_found(slot, block_of(number), out);
         }
-        self.sync_stripe_done(number, out);
-    }
-
-    pub(super) const fn freeze_stripes(&mut self) {
-        self.syncs.frozen = Some(self.now);
-    }
-
-    pub(super) fn thaw_stripes(&mut self) {
-        self.syncs.frozen = None;
-        if let Some(sync) = &self.syncs.running {
-            let position = sync.position(self.map.member_size().0);
-            self.syncs.runs_since = (position, self.cache.places());
-        }
+        self.sync_stripe_done(number);
     }
 
     /// Everything below `position` counts as done.
     pub(super) fn leap_stripes(&mut self, position: Sectors, out: &mut Outputs) {
-        let total = self.map.member_size().0;
-        let position = position.0 / BLOCK * BLOCK;
-        let (Some(since), Some(sync)) = (self.syncs.frozen, &mut self.syncs.running) else {
+        let position = Sectors(position.0 / BLOCK * BLOCK);
+        let leapt = self.walk.leap(self.now, position);
+        debug_assert!(leapt.is_some(), "a leap needs a frozen and drained sync");
+        let Some(leapt) = leapt.filter(|leapt| leapt.start < leapt.end) else {
             return;
         };
-        let from = sync.position(total);
-        let is_possible = sync.in_work.is_empty() && (from..=total).contains(&position);
-        debug_assert!(is_possible, "a leap needs a frozen and drained sync");
-        if !is_possible || position == from {
-            return;
+        let (began, places) = self.sync_thread.runs_since;
+        let seen = leapt.start.0.saturating_sub(began.0);
+        self.cache.grow_unseen(places, seen, leapt.count().0);
+        for slot in self.walk.targets().iter() {
+            self.members.set_filled(slot, leapt, true);
         }
-        let (began, places) = self.syncs.runs_since;
-        let seen = from.saturating_sub(began);
-        self.cache.grow_unseen(places, seen, position - from);
-        sync.todo.remove(Span::new(from, position));
-        for slot in sync.targets.iter() {
-            self.members
-                .set_filled(slot, Span::new(from, position), true);
-        }
-        sync.governor
-            .leap(since, self.now, Sectors(position - from));
-        sync.pause = Pause::None;
-        sync.throttle_due = position < total;
-        self.syncs.frozen = Some(self.now);
-        self.take_checkpoint(position, out);
+        self.checkpoint_taken(position, out);
     }
 }

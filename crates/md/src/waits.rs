@@ -1,6 +1,7 @@
 //! What waits for what, for people.
 
 use super::Raid5d;
+use raidlab_units::Sectors;
 
 impl Raid5d {
     /// Who sleeps for a stripe, what is in work, what the thread waits for, and where
@@ -28,7 +29,7 @@ impl Raid5d {
         if !self.members.unrecorded().is_empty() {
             lines.push("the array's thread waits until a failure is recorded".to_owned());
         }
-        if let Some(status) = self.status_of_sync() {
+        if let Some(status) = self.walk.status(Sectors::ZERO) {
             lines.push(format!(
                 "the {} is at sector {} of {} with {} stripes in work",
                 status.kind.name(),

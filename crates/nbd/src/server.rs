@@ -1,10 +1,12 @@
 //! The server's side.
 
+mod agreed;
 mod handshake;
 mod options;
 mod reply;
 mod requests;
 
-pub use handshake::{Directory, Handshake, HandshakeEvent, TlsPolicy};
-pub use reply::{Head, Session};
+pub use agreed::{Directory, HandshakeEvent, Session, TlsPolicy};
+pub use handshake::Handshake;
+pub use reply::Head;
 pub use requests::{Rejection, Request, RequestEvent, Requests};

@@ -13,7 +13,7 @@ use raidlab_report::RunData;
 use raidlab_runs::notes::{STORE, remark};
 use raidlab_runs::typed;
 use raidlab_store::text::{visible_bytes, visible_path};
-use raidlab_store::{Run, Store, StoreError};
+use raidlab_store::{Run, Store, StoreError, Taken};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -29,7 +29,10 @@ like any other: output of fio (JSON, terse, text), bonnie++ (CSV, text), iozone 
 the raw logs of the 2015 comparison, and the figures of the articles that come with \
 raidlab, by name. Several files become one run. What files do not tell and you know is \
 given as facts, which decide rules of the audit: at its end the import lists the rules \
-that could not be judged, each with the fact that it wants.",
+that could not be judged, each with the fact that it wants.
+
+Folders that `raidlab report --parquet` wrote are taken over as the runs that they are, \
+each with all that its store had: so stores of several machines are put together.",
     after_help = "\
 Examples:
   raidlab import gmirror-md-2010
@@ -38,11 +41,12 @@ Examples:
   raidlab import --list-facts
   raidlab import fio.json --subject md-raid5 --host store1
   raidlab import md.log gmirror.log zvol.log
+  raidlab import runs/*/ --store all.db
   raidlab import --list"
 )]
 pub struct Arguments {
-    /// Files, or names of figures that come with raidlab.
-    #[arg(value_name = "FILE|NAME", required_unless_present_any = ["list", "list_facts"])]
+    /// Files, names of figures that come with raidlab, or folders of runs in Parquet.
+    #[arg(value_name = "FILE|NAME|FOLDER", required_unless_present_any = ["list", "list_facts"])]
     files: Vec<String>,
 
     /// The subject, where the files do not tell it.
@@ -107,6 +111,15 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
         let rows = short_facts().map(|(fact, meaning)| vec![fact, meaning.to_owned()]);
         return output::print(&output::table(&["fact", "what it is"], &[], rows.collect()));
     }
+    let folders = (arguments.files.iter()).filter(|name| Store::is_parquet_folder(Path::new(name)));
+    match folders.count() {
+        0 => {}
+        all if all == arguments.files.len() => return take_over(arguments),
+        _ => {
+            let words = "folders of runs and files of others do not become one run";
+            return Err(Failure::words(Kind::Usage, words).help("import them one after the other"));
+        }
+    }
     let facts = given(arguments)?;
     let mut whole: Option<Imported> = None;
     for name in &arguments.files {
@@ -131,6 +144,32 @@ pub fn command(arguments: &Arguments) -> Result<(), Failure> {
         "\nstore   {}\nrun     {name}\n",
         visible_path(&arguments.store)
     ))
+}
+
+/// Takes over runs that were written as Parquet.
+fn take_over(arguments: &Arguments) -> Result<(), Failure> {
+    let told = [
+        ("--subject", arguments.subject.is_some()),
+        ("--suite", arguments.suite.is_some()),
+        ("--host", arguments.host.is_some()),
+        ("--filesystem", arguments.filesystem.is_some()),
+        ("--fact", !arguments.fact.is_empty()),
+        ("--facts", arguments.facts.is_some()),
+    ];
+    if let Some((option, _)) = told.into_iter().find(|(_, given)| *given) {
+        let words =
+            format!("{option} says what files do not tell; runs in Parquet tell everything");
+        return Err(Failure::words(Kind::Usage, words).help("leave it out"));
+    }
+    let mut store = Store::open(&arguments.store)?;
+    for folder in &arguments.files {
+        let line = match store.read_parquet(Path::new(folder))? {
+            Taken::As(name) => format!("run     {name}\n"),
+            Taken::Known(name) => format!("run     {name} was there already\n"),
+        };
+        output::print(&line)?;
+    }
+    output::print(&format!("store   {}\n", visible_path(&arguments.store)))
 }
 
 /// The facts of the command line and of the file of facts.
@@ -192,7 +231,9 @@ fn read(name: &str, arguments: &Arguments) -> Result<Imported, Failure> {
     }
     let bytes = std::fs::read(path).map_err(|source: io::Error| {
         let help = match source.kind() {
-            io::ErrorKind::IsADirectory => "name the files in it",
+            io::ErrorKind::IsADirectory => {
+                "name the files in it; there is no run in it that `raidlab report --parquet` wrote"
+            }
             _ => "`raidlab import --list` lists the figures that come with raidlab",
         };
         let name = name.to_owned();
@@ -220,6 +261,7 @@ fn text(bytes: &[u8]) -> Cow<'_, str> {
     }
 }
 
+/// Puts an import into the store as a finished run.
 fn keep(store: &mut Store, imported: &Imported) -> Result<String, StoreError> {
     let now = Timestamp::now();
     let head = &imported.run;

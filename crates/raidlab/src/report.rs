@@ -6,6 +6,7 @@ use clap::Args;
 use raidlab_report::RunData;
 use raidlab_runs::notes::{REMARK, STORE};
 use raidlab_store::output::Format;
+use raidlab_store::text::visible_path;
 use raidlab_store::{
     ExportError, LATEST, Measurement, Store, StoreError, write_csv, write_json_lines,
     write_members_csv,
@@ -27,7 +28,8 @@ Examples:
   raidlab report latest --html raidlab-report.html
   raidlab report --csv rows.csv --members-csv members.csv
   raidlab report --markdown report.md
-  raidlab report --json-lines - | head -1"
+  raidlab report --json-lines - | head -1
+  raidlab report --parquet runs/today/"
 )]
 pub struct Arguments {
     /// The run's name, or `latest` for the one begun last.
@@ -59,15 +61,25 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE")]
     markdown: Option<PathBuf>,
 
+    /// Write everything that is kept of the run as tables in Parquet, for DuckDB, Polars
+    /// and their like; `raidlab import FOLDER` takes it into another store.
+    #[arg(long, value_name = "FOLDER")]
+    parquet: Option<PathBuf>,
+
     /// List the runs, the one begun last first.
-    #[arg(long, conflicts_with_all = ["run", "html", "csv", "members_csv", "json_lines", "markdown"])]
+    #[arg(
+        long,
+        conflicts_with_all = ["run", "html", "csv", "members_csv", "json_lines", "markdown", "parquet"]
+    )]
     list: bool,
 
     /// Delete a run with everything that belongs to it.
     #[arg(
         long,
         value_name = "RUN",
-        conflicts_with_all = ["run", "list", "html", "csv", "members_csv", "json_lines", "markdown"]
+        conflicts_with_all = [
+            "run", "list", "html", "csv", "members_csv", "json_lines", "markdown", "parquet"
+        ]
     )]
     delete: Option<String>,
 }
@@ -128,7 +140,7 @@ pub fn report(arguments: &Arguments) -> Result<(), Failure> {
     outputs.extend(wanted);
     output::check(&outputs)?;
     let data = claims::with_verdicts(&store, &arguments.run)?;
-    let exported = outputs.len() > 1;
+    let exported = outputs.len() > 1 || arguments.parquet.is_some();
     if exported && data.run.finished.is_none() {
         let name = &data.run.name;
         output::say(&format!(
@@ -139,6 +151,10 @@ pub fn report(arguments: &Arguments) -> Result<(), Failure> {
         if let Some(path) = path {
             output::write_or_print(path, format, &export(&data)?)?;
         }
+    }
+    if let Some(folder) = &arguments.parquet {
+        store.write_parquet(&store.run_by_name(&data.run.name)?, folder)?;
+        output::say(&format!("wrote the tables in {}", visible_path(folder)));
     }
     if exported {
         return Ok(());

@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// What a block may be marked with, as `docs/guide/README.md` explains it.
-const MARKS: [&str; 4] = ["slow", "kernel", "root", "elsewhere"];
+const MARKS: [&str; 5] = ["slow", "kernel", "root", "duckdb", "elsewhere"];
 
 /// How much of a line a page shows where it is written anew.
 const WIDTH: usize = 130;
@@ -208,6 +208,7 @@ pages! {
     import: "import.md",
     many_machines: "many-machines.md",
     my_disks: "my-disks.md",
+    parquet: "parquet.md",
     real_kernel: "real-kernel.md",
     real_machine: "real-machine.md",
     rebuild: "rebuild.md",

@@ -8,7 +8,7 @@ use raidlab_lab::plan::PlanError;
 use raidlab_model::presets::LoadPresetError;
 use raidlab_store::output::OutputError;
 use raidlab_store::text::{visible_lines, visible_path};
-use raidlab_store::{ExportError, StoreError};
+use raidlab_store::{ExportError, ParquetError, StoreError};
 use raidlab_uml::CacheError;
 use raidlab_units::reasons;
 use std::error::Error;
@@ -335,6 +335,17 @@ impl From<PlanError> for Failure {
 impl From<ExportError> for Failure {
     fn from(error: ExportError) -> Self {
         Self::new(Kind::Output, error)
+    }
+}
+
+impl From<ParquetError> for Failure {
+    fn from(error: ParquetError) -> Self {
+        match error {
+            ParquetError::Store(error) => error.into(),
+            ParquetError::Output(error) => error.into(),
+            error => Self::new(Kind::Input, error)
+                .help("`raidlab report RUN --parquet FOLDER` writes a run anew"),
+        }
     }
 }
 

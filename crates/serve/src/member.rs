@@ -16,6 +16,7 @@ mod nested;
 mod open;
 #[expect(unsafe_code, reason = "io_uring")]
 mod ring;
+mod storage;
 mod threads;
 mod wake;
 
@@ -24,6 +25,7 @@ pub use memory::{BorrowError, Exclusive, Memory, Shared};
 pub use nested::{Member, NestedMember};
 pub use open::{Identity, MemberFile, OpenError, OpenOptions};
 pub use ring::{RegisteredMemory, Ring};
+pub use storage::Storage;
 pub use threads::Threads;
 pub use wake::Waker;
 
@@ -64,7 +66,7 @@ pub struct Job {
     /// Where the member is attached.
     pub place: usize,
     /// The member.
-    pub file: Arc<MemberFile>,
+    pub storage: Arc<dyn Storage>,
     /// First byte on the member.
     pub offset: u64,
     /// What to do.
@@ -95,8 +97,9 @@ pub trait Backend: Debug + Send {
     /// Makes a member known at a place, instead of the one that was there.
     ///
     /// # Errors
-    /// When the system has no room for it.
-    fn attach(&mut self, place: usize, file: &Arc<MemberFile>) -> io::Result<()>;
+    /// When the system has no room for it, or it is nothing that this backend can
+    /// reach.
+    fn attach(&mut self, place: usize, storage: &Arc<dyn Storage>) -> io::Result<()>;
 
     /// Forgets the member at a place; its jobs under way still come back.
     fn detach(&mut self, place: usize);

@@ -40,7 +40,7 @@ fn a_refusal_falls_back_and_is_told() {
     let member = MemberFile::open(file.path(), OpenOptions::default()).expect("opens");
     let waker = Arc::new(Waker::new().expect("a descriptor"));
     let backend = start_backend(BackendKind::Ring, 64 << 20, &waker).expect("a ring");
-    let mut members = Members::new(backend, MembersConfig::default(), &waker);
+    let mut members = Members::new(backend, MembersConfig::default(), Some(&waker));
     members.attach(0, &Member::from(member)).expect("room");
     let pool = BufferPool::default();
     for number in 0..BUFFERS {

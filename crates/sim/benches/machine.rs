@@ -14,7 +14,7 @@ use std::hint::black_box;
 const REQUESTS: u64 = 100_000;
 
 fn machine(members: u64) -> Machine {
-    let text = include_str!("../../../disks/wd4000fyyz.toml");
+    let text = include_str!("../../../data/disks/wd4000fyyz.toml");
     let preset = Preset::parse("wd4000fyyz.toml", text).expect("the shipped preset is valid");
     let parameters = preset.parameters("strict").expect("it has a strict set");
     let member = MemberConfig {

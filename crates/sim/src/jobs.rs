@@ -23,6 +23,7 @@
 
 mod endings;
 mod leaped;
+mod load;
 mod oldest;
 mod requests;
 mod zoned;
@@ -38,7 +39,6 @@ use raidlab_workload::{
     Direction, Engine, ExitWhat, IoUnit, JobGroup, JobSpec, RequestStream, StopClock, ZonedDevice,
 };
 use std::collections::VecDeque;
-use zoned::Way;
 
 /// One clone of one job.
 #[derive(Debug)]
@@ -262,74 +262,6 @@ impl Jobs {
         self.leaped_members[index]
     }
 
-    /// One turn of a clone: it issues a request if it may.
-    pub(crate) fn issue(&mut self, machine: &mut Machine, issue: Issue) {
-        let now = machine.now;
-        let index = issue.clone;
-        let Some(clone) = self.clones.get_mut(index) else {
-            self.look_whether_even(machine, index);
-            return;
-        };
-        if issue.era != clone.era {
-            return;
-        }
-        if clone.stopped {
-            self.end_if_drained(machine, index);
-            return;
-        }
-        let full = clone.pace.refills(clone.in_flight, clone.depth)
-            || (clone.search.is_some() && clone.in_flight >= clone.limit());
-        if clone.flushing || clone.asleep || full {
-            clone.turns_owed += 1;
-            self.take_notice(machine, index);
-            return;
-        }
-        match clone.pace.pause {
-            Pause::Until(time) if now < time => {
-                machine.calendar.schedule(time, issue);
-                return;
-            }
-            Pause::None | Pause::Until(_) => clone.pace.pause = Pause::None,
-            Pause::DrainFor(_) | Pause::DrainUntil(_) => {
-                clone.turns_owed += 1;
-                self.take_notice(machine, index);
-                self.sleep_if_drained(machine, index);
-                return;
-            }
-        }
-        if !clone.clock.may_issue(now) {
-            self.stop(machine, index);
-            return;
-        }
-        if self.waits_for_others(machine, index) {
-            return;
-        }
-        let clone = &mut self.clones[index];
-        if clone.flushed_last {
-            clone.stream.pass_over_flush();
-        }
-        let drawn = clone.pace.waiting.take();
-        match drawn.or_else(|| clone.stream.next_unit()) {
-            Some(unit) => {
-                if let Some(due) = clone.pace.due(unit.direction).filter(|&due| due > now) {
-                    clone.pace.waiting = Some(unit);
-                    clone.pace.pause = clone.pace.sleep(clone.clock.no_later(due));
-                    clone.turns_owed += 1;
-                    self.take_notice(machine, index);
-                    self.sleep_if_drained(machine, index);
-                    return;
-                }
-                match self.way(machine, index, unit) {
-                    Way::Device(unit) => self.send(machine, index, unit, true),
-                    Way::Nobody(unit) => self.send(machine, index, unit, false),
-                    Way::Later => {}
-                }
-                self.take_notice(machine, index);
-            }
-            None => self.stop(machine, index),
-        }
-    }
-
     /// The clone submits nothing more.
     fn stop(&mut self, machine: &mut Machine, index: usize) {
         self.clones[index].stopped = true;
@@ -393,28 +325,6 @@ impl Jobs {
         for index in 0..self.clones.len() {
             if std::mem::take(&mut self.clones[index].ahead) {
                 self.pay(machine, index, machine.now);
-            }
-        }
-    }
-
-    /// Lets go on whom the subject no longer has sleep.
-    pub(crate) fn wake(&mut self, machine: &mut Machine) {
-        if self.sleepers == 0 {
-            return;
-        }
-        for (index, clone) in self.clones.iter_mut().enumerate() {
-            let process = u32::try_from(index).unwrap_or(u32::MAX);
-            if !clone.asleep || machine.subject.holds_submitter(process) {
-                continue;
-            }
-            clone.asleep = false;
-            self.sleepers -= 1;
-            let issue = Issue {
-                clone: index,
-                era: clone.era,
-            };
-            for _ in 0..std::mem::take(&mut clone.turns_owed) {
-                machine.calendar.schedule(machine.now, issue);
             }
         }
     }

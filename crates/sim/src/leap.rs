@@ -21,7 +21,7 @@
 //! until then everything is simulated.
 
 use crate::jobs::Jobs;
-use crate::machine::{Machine, SimError, Watch};
+use crate::machine::{Load, Machine, SimError, Watch};
 use crate::result::MemberStatistics;
 use hdrhistogram::Histogram;
 use raidlab_units::{Bytes, Nanos, Sectors};
@@ -216,7 +216,8 @@ impl Machine {
             if quiet {
                 return Ok(true);
             }
-            if !self.step(jobs.as_deref_mut(), end, watch)? {
+            let load = jobs.as_deref_mut().map(|jobs| jobs as &mut dyn Load);
+            if !self.step(load, end, watch)? {
                 return Ok(false);
             }
         }

@@ -19,6 +19,7 @@ mod machine;
 mod pace;
 mod persistent_subject;
 mod result;
+mod run;
 mod steady;
 mod steps;
 mod subject;

@@ -10,20 +10,21 @@ mod standstill;
 mod waits;
 
 pub use error::SimError;
+pub(crate) use standstill::{LOOK, OldestRequest};
 
 use crate::calendar::Calendar;
 use crate::drive::{DiskCommand, Drive};
 use crate::host::Host;
-use crate::jobs::Jobs;
-use crate::result::{JobResult, MemberStatistics};
+use crate::result::MemberStatistics;
 use crate::steps::answer;
 use crate::subject::{Subject, SubjectError, SubjectState, SyncProgress};
-use raidlab_array::{Event, Finished, Operation, Outputs, Request, Slot, StepId, StepResult};
+use raidlab_array::{
+    Event, Finished, Operation, Outputs, Request, RequestError, RequestId, Slot, StepId, StepResult,
+};
 use raidlab_disk::Completion;
 use raidlab_disk::shared::Attached;
 use raidlab_random::Stream;
 use raidlab_units::{Bytes, Nanos, Sectors};
-use raidlab_workload::JobGroup;
 
 /// Everything a machine is made of.
 pub struct MachineConfig {
@@ -40,9 +41,6 @@ pub struct MachineConfig {
     pub leaps: bool,
 }
 
-/// A job that has not ended after this much virtual time never will: a year.
-const ENDLESS: Nanos = Nanos::from_secs(365 * 86_400);
-
 /// Events between two calls of a watcher: a few milliseconds of real time where an
 /// event is a disk's, a tenth of a second where each has a stripe cache looked through.
 const WATCH_EVENTS: u64 = 1 << 14;
@@ -50,6 +48,27 @@ const WATCH_EVENTS: u64 = 1 << 14;
 /// Is told the virtual time now and then, and answers whether to go on: who answers
 /// false is heard within a second.
 pub type Watch<'a> = dyn FnMut(Nanos) -> bool + 'a;
+
+/// What keeps the machine at work while time passes: it takes its turns as the calendar has
+/// them, and is told of every answer.
+pub(crate) trait Load {
+    /// A turn has come.
+    fn issue(&mut self, machine: &mut Machine, issue: Issue);
+
+    /// The subject has answered a request.
+    ///
+    /// # Errors
+    /// The request failed, and the load does not go on after that.
+    fn completed(
+        &mut self,
+        machine: &mut Machine,
+        id: RequestId,
+        result: Result<(), RequestError>,
+    ) -> Result<(), SimError>;
+
+    /// Something has happened: who slept until then looks whether to go on.
+    fn wake(&mut self, machine: &mut Machine);
+}
 
 /// What the calendar holds: which clone of the running jobs issues.
 #[derive(Debug, Clone, Copy)]
@@ -72,7 +91,7 @@ pub struct Machine {
     pub(crate) leaps: bool,
     /// A member shares its arm or its cable.
     shared: bool,
-    random: Stream,
+    pub(crate) random: Stream,
     outputs: Outputs,
     finished: Vec<Finished>,
     completions: Vec<Completion>,
@@ -241,77 +260,6 @@ impl Machine {
         }
     }
 
-    /// Runs a group of jobs to its end. What the jobs left in the subject's
-    /// and the disks' caches goes on being written while later things run.
-    ///
-    /// # Errors
-    /// A job that does not fit the subject; a simulation that does not end.
-    pub fn run(&mut self, group: &JobGroup) -> Result<JobResult, SimError> {
-        self.run_watched(group, &mut |_| true)
-    }
-
-    /// [`Self::run`] under the eyes of `watch`, which is told the virtual time
-    /// now and then and may end it by answering false.
-    ///
-    /// # Errors
-    /// As [`Self::run`]; [`SimError::Interrupted`] if `watch` ended it. The
-    /// machine is then in mid-job and good for nothing more.
-    pub fn run_watched(
-        &mut self,
-        group: &JobGroup,
-        watch: &mut Watch<'_>,
-    ) -> Result<JobResult, SimError> {
-        // fio's randrepeat: every run of a job draws from the same seed.
-        let random = self.random.clone();
-        let before: Vec<MemberStatistics> = self.member_statistics();
-        let overflows: u64 = self.tag_overflows();
-        let health = self.health();
-        let sync = self.sync().map(|sync| sync.percent());
-        self.subject.job_begins();
-        let mut jobs = Jobs::start(group, self, &random)?;
-        let limit = self.now + ENDLESS;
-        let mut leap = self.leap_plan(&jobs);
-        let mut look_at = self.now + standstill::LOOK;
-        while !jobs.is_done() {
-            if self.now > limit {
-                return Err(SimError::Endless { limit: ENDLESS });
-            }
-            if self.now >= look_at {
-                look_at = self.now + standstill::LOOK;
-                self.look_for_standstill(&jobs)?;
-            }
-            if let Some(plan) = leap.as_mut() {
-                self.leap_job(plan, &mut jobs, watch)?;
-            }
-            if !self.step(Some(&mut jobs), Nanos::MAX, watch)? {
-                return Err(SimError::Stuck {
-                    at: self.now,
-                    in_flight: jobs.in_flight(),
-                    waits: self.waits(),
-                });
-            }
-        }
-        // Turns that the clones no longer take: a stopped one may still have been
-        // thinking. They belong to nobody now.
-        self.calendar.clear();
-        let mut members: Vec<MemberStatistics> = self.member_statistics();
-        for (index, member) in members.iter_mut().enumerate() {
-            *member = member.since(before[index]).plus(jobs.leaped_member(index));
-        }
-        Ok(JobResult {
-            runtime: jobs.runtime(),
-            members,
-            health: [health, self.health()],
-            sync_percent: [sync, self.sync().map(|sync| sync.percent())],
-            tag_overflows: self.tag_overflows() - overflows,
-            leaped: jobs.leaped(),
-            depths: jobs.depths(),
-            steady: jobs.steady(),
-            zone_resets: jobs.zone_resets(),
-            jobs: jobs.results,
-        })
-    }
-
     pub(crate) fn member_statistics(&self) -> Vec<MemberStatistics> {
         self.drives
             .iter()
@@ -319,7 +267,7 @@ impl Machine {
             .collect()
     }
 
-    fn tag_overflows(&self) -> u64 {
+    pub(crate) fn tag_overflows(&self) -> u64 {
         self.drives.iter().map(|drive| drive.tag_overflows()).sum()
     }
 
@@ -334,7 +282,7 @@ impl Machine {
     /// One event not later than `end`; false if there is none.
     pub(crate) fn step(
         &mut self,
-        jobs: Option<&mut Jobs>,
+        load: Option<&mut dyn Load>,
         end: Nanos,
         watch: &mut Watch<'_>,
     ) -> Result<bool, SimError> {
@@ -358,22 +306,22 @@ impl Machine {
             return Ok(false);
         }
         self.tell_time(Nanos(next))?;
-        match jobs {
-            Some(jobs) if next == host => {
+        match load {
+            Some(load) if next == host => {
                 if let Some(issue) = self.calendar.pop() {
-                    jobs.issue(self, issue);
+                    load.issue(self, issue);
                 }
-                self.finish(jobs)?;
+                self.finish(load)?;
             }
-            jobs => {
+            load => {
                 if next == disk {
                     self.advance_disk(slot);
                 } else {
                     self.subject.tick(self.now, &mut self.outputs);
                     self.pump();
                 }
-                match jobs {
-                    Some(jobs) => self.finish(jobs)?,
+                match load {
+                    Some(load) => self.finish(load)?,
                     None => self.finished.clear(),
                 }
             }
@@ -460,13 +408,13 @@ impl Machine {
         }
     }
 
-    fn finish(&mut self, jobs: &mut Jobs) -> Result<(), SimError> {
+    fn finish(&mut self, load: &mut dyn Load) -> Result<(), SimError> {
         for index in 0..self.finished.len() {
             let finished = self.finished[index];
-            jobs.completed(self, finished.id, finished.result)?;
+            load.completed(self, finished.id, finished.result)?;
         }
         self.finished.clear();
-        jobs.wake(self);
+        load.wake(self);
         Ok(())
     }
 }

@@ -1,5 +1,5 @@
-//! Measurements on disk: one `SQLite` file, exports to CSV and JSON Lines, and the files
-//! that outputs of any kind go to.
+//! Measurements on disk: one `SQLite` file, exports to CSV, JSON Lines and
+//! Parquet, and the files that outputs of any kind go to.
 //!
 //! A run is begun, gets settings, notes and measurements, and is finished.
 //! Each cell (a job on a subject, with all its rows and records) is one
@@ -41,4 +41,4 @@ pub use record::{
 };
 pub use schema::SCHEMA_VERSION;
 pub use shard::{Shard, ShardError};
-pub use store::{AccuracyNote, LATEST, Merging, RunSummary, Store};
+pub use store::{AccuracyNote, LATEST, Merging, ParquetError, RunSummary, Store, Taken};

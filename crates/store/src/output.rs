@@ -40,6 +40,8 @@ pub enum Format {
     Plan,
     /// A part of a fault simulation as JSON.
     SimulationPart,
+    /// A table of a run as Parquet.
+    Parquet,
     /// A store of runs, which is not replaced but added to.
     Store,
 }

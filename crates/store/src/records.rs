@@ -106,15 +106,16 @@ pub(crate) fn replace_findings(
     Ok(())
 }
 
-struct Inserter<'a> {
-    transaction: &'a Transaction<'a>,
-    path: &'a Path,
-    origin: Origin,
+/// Adds what belongs to some of a run's cells.
+pub(crate) struct Inserter<'a> {
+    pub(crate) transaction: &'a Transaction<'a>,
+    pub(crate) path: &'a Path,
+    pub(crate) origin: Origin,
 }
 
 impl Inserter<'_> {
     /// The scope's number; it is written down the first time.
-    fn scope(&self, scope: &Scope) -> Result<i64, StoreError> {
+    pub(crate) fn scope(&self, scope: &Scope) -> Result<i64, StoreError> {
         let values = params![
             self.origin.run.0,
             scope.host,
@@ -214,21 +215,30 @@ impl Inserter<'_> {
         Ok(())
     }
 
+    /// A series' number; it is written down the first time.
+    pub(crate) fn series_id(
+        &self,
+        scope_id: i64,
+        name: &str,
+        unit: &str,
+    ) -> Result<i64, StoreError> {
+        self.execute(
+            "INSERT OR IGNORE INTO series (scope_id, name, unit) VALUES (?, ?, ?)",
+            params![scope_id, name, unit],
+        )?;
+        self.transaction
+            .query_row(
+                "SELECT series_id FROM series WHERE scope_id = ? AND name = ?",
+                params![scope_id, name],
+                |row| row.get(0),
+            )
+            .map_err(|error| failure("add samples", self.path, error))
+    }
+
     fn series(&self, all: &[Series]) -> Result<(), StoreError> {
         for series in all {
             let scope_id = self.scope(&series.scope)?;
-            self.execute(
-                "INSERT OR IGNORE INTO series (scope_id, name, unit) VALUES (?, ?, ?)",
-                params![scope_id, series.name, series.unit],
-            )?;
-            let series_id: i64 = self
-                .transaction
-                .query_row(
-                    "SELECT series_id FROM series WHERE scope_id = ? AND name = ?",
-                    params![scope_id, series.name],
-                    |row| row.get(0),
-                )
-                .map_err(|error| failure("add samples", self.path, error))?;
+            let series_id = self.series_id(scope_id, &series.name, &series.unit)?;
             for (at_ns, value) in &series.points {
                 self.execute(
                     "INSERT OR REPLACE INTO sample (series_id, at_ns, value) VALUES (?, ?, ?)",

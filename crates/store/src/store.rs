@@ -1,6 +1,7 @@
 //! A store: one `SQLite` file with runs and everything that belongs to them.
 
 mod merging;
+mod parquet;
 mod recorded;
 mod write;
 
@@ -15,7 +16,10 @@ use std::collections::BTreeMap;
 use std::num::ParseIntError;
 use std::path::{Path, PathBuf};
 
+pub(crate) use parquet::CREATED_BY;
+
 pub use merging::Merging;
+pub use parquet::{ParquetError, Taken};
 
 /// The name that stands for the run begun last.
 pub const LATEST: &str = "latest";
@@ -309,16 +313,7 @@ impl Store {
 
     fn notes_where(&self, run: RunId, which: &str) -> Result<Vec<AccuracyNote>, StoreError> {
         let sql = format!("SELECT * FROM note WHERE run_id = ? AND {which} ORDER BY note_id");
-        self.collect("read notes", &sql, [run.0], |row| {
-            Ok(AccuracyNote {
-                class: row.get("class")?,
-                title: row.get("title")?,
-                statement: row.get("statement")?,
-                declared_percent: row.get("declared_percent")?,
-                subjects: names_from_json(row, "subjects")?,
-                jobs: names_from_json(row, "jobs")?,
-            })
-        })
+        self.collect("read notes", &sql, [run.0], read_note)
     }
 
     fn summary(&self, id: RunId, run: Run) -> Result<RunSummary, StoreError> {
@@ -396,4 +391,15 @@ fn read_run(row: &Row<'_>) -> rusqlite::Result<(RunId, Run)> {
         plan_hash: row.get("plan_hash")?,
     };
     Ok((RunId(row.get("run_id")?), run))
+}
+
+fn read_note(row: &Row<'_>) -> rusqlite::Result<AccuracyNote> {
+    Ok(AccuracyNote {
+        class: row.get("class")?,
+        title: row.get("title")?,
+        statement: row.get("statement")?,
+        declared_percent: row.get("declared_percent")?,
+        subjects: names_from_json(row, "subjects")?,
+        jobs: names_from_json(row, "jobs")?,
+    })
 }

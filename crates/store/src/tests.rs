@@ -4,6 +4,7 @@ mod exports;
 mod files;
 mod killed;
 mod metrics_page;
+mod parquet;
 mod records;
 mod round_trip;
 

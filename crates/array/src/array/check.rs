@@ -63,7 +63,7 @@ impl Array {
     /// Reads all copies of a block that are in sync. A single one is as it is.
     pub(super) fn start_comparison(&mut self, new: NewBlock, out: &mut Outputs) {
         let slots = self.readable(new.range) & self.members.in_sync();
-        let bad = match self.recovery.kind() {
+        let bad = match self.recovery.walk.kind() {
             Some(SyncKind::Repair | SyncKind::Resync) => {
                 let holders = self.map.extent(new.range.start).slots();
                 (holders & self.members.in_sync()) - slots
@@ -71,6 +71,7 @@ impl Array {
             _ => SlotSet::EMPTY,
         };
         if slots.is_empty() || slots.len() + bad.len() < 2 {
+            self.recovery.walk.ended(new.positions());
             return;
         }
         let copies = self.map.extent(new.range.start).copies();
@@ -246,7 +247,7 @@ impl Array {
     /// Everything was compared.
     fn conclude(&mut self, number: u32, out: &mut Outputs) {
         let range = self.recovery.block(number).range;
-        let kind = self.recovery.kind();
+        let kind = self.recovery.walk.kind();
         let corrects = kind != Some(SyncKind::Check);
         // What a resync finds to differ was to be expected.
         let reports = kind != Some(SyncKind::Resync);
@@ -272,7 +273,7 @@ impl Array {
             end = Some(part.end);
         }
         if reports {
-            self.recovery.add_mismatches(total);
+            self.recovery.walk.add_mismatches(total);
         }
         for slot in slots.iter() {
             if !corrects || !in_sync.contains(slot) {

@@ -2,13 +2,13 @@
 
 use super::{Array, RequestState, Role};
 use crate::config::{AdminError, MemberConfig};
-use crate::engine::{Engine, SyncAction, SyncRequest};
+use crate::engine::{Engine, SyncRequest};
 use crate::recovery::{Plan, SyncKind, SyncStatus};
 use crate::request::{
     CommandId, Event, Finished, MemberError, Operation, Outputs, Request, RequestError, Slot,
     StepId, StepResult,
 };
-use raidlab_units::{Nanos, Sectors};
+use raidlab_units::{Nanos, Sectors, Span, SpanSet};
 
 impl Engine for Array {
     fn size(&self) -> Sectors {
@@ -77,7 +77,9 @@ impl Engine for Array {
             return Some(self.now);
         }
         // Nothing of the sync's happens before it has the processor again.
-        self.recovery.yields_until().or(self.recovery.wake_at())
+        self.recovery
+            .yields_until()
+            .or(self.recovery.walk.wakes_at())
     }
 
     fn sync_status(&self) -> Option<SyncStatus> {
@@ -114,15 +116,11 @@ impl Engine for Array {
         out: &mut Outputs,
     ) -> Result<(), AdminError> {
         self.now = now;
-        if self.recovery.is_running() {
+        if self.recovery.walk.is_running() {
             return Err(AdminError::SyncRunning);
         }
-        self.is_sync_held = false;
-        let kind = match request.action {
-            SyncAction::Resync | SyncAction::FirstResync => SyncKind::Resync,
-            SyncAction::Check => SyncKind::Check,
-            SyncAction::Repair => SyncKind::Repair,
-        };
+        self.recovery.walk.is_held = false;
+        let kind = request.action.kind();
         out.events.push(Event::SyncStarted(Sectors::ZERO));
         let targets = self.comparable();
         if targets.is_empty() {
@@ -135,11 +133,11 @@ impl Engine for Array {
             let plan = Plan {
                 kind,
                 targets,
-                start: Sectors::ZERO,
+                todo: SpanSet::from_iter([Span::new(0, self.size().0)]),
                 total: self.size(),
-                ranges: request.ranges.map(|ranges| ranges.into_iter().collect()),
             };
-            self.recovery.begin(now, plan, &self.members);
+            let ranges = request.ranges.map(|ranges| ranges.into_iter().collect());
+            self.recovery.begin(now, plan, ranges, &self.members);
         }
         self.pump_sync(out);
         Ok(())
@@ -147,24 +145,24 @@ impl Engine for Array {
 
     fn stop_sync(&mut self, now: Nanos, out: &mut Outputs) {
         self.now = now;
-        self.is_sync_held = true;
+        self.recovery.walk.is_held = true;
         self.recovery.stop();
         self.pump_sync(out);
     }
 
     fn set_sync_speed(&mut self, minimum_kib_per_second: u64, maximum_kib_per_second: u64) {
-        let throttle = self.recovery.config().throttle;
-        let throttle = throttle.with_speeds(minimum_kib_per_second, maximum_kib_per_second);
-        self.recovery.set_throttle(throttle);
+        let (minimum, maximum) = (minimum_kib_per_second, maximum_kib_per_second);
+        let walk = &mut self.recovery.walk;
+        walk.set_speeds(self.now, minimum, maximum, &self.members);
     }
 
     fn freeze_sync(&mut self) {
-        self.recovery.freeze(self.now);
+        self.recovery.walk.freeze(self.now);
     }
 
     fn thaw_sync(&mut self, now: Nanos, out: &mut Outputs) {
         self.now = now;
-        self.recovery.thaw();
+        self.recovery.walk.thaw();
         self.pump_sync(out);
     }
 

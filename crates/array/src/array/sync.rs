@@ -8,20 +8,20 @@ use crate::policy::Read;
 use crate::recovery::{Block, NewBlock, Placement, Plan, Step, SyncKind, SyncSource, is_part};
 use crate::request::{Event, MemberError, Operation, Outputs, Slot};
 use raidlab_geometry::{CopyMap, SlotSet};
-use raidlab_units::{Sectors, Span};
+use raidlab_units::{Sectors, Span, SpanSet};
 
 impl Array {
     /// Lets waiting writes and the sync go as far as they can.
     pub(super) fn pump_sync(&mut self, out: &mut Outputs) {
         let waits = !self.waiting.is_empty() || !self.waiting_reads.is_empty();
-        if !self.recovery.is_running() && !waits || self.thread.has_more {
+        if !self.recovery.walk.is_running() && !waits || self.thread.has_more {
             return;
         }
         loop {
             self.release_waiting(out);
             match self.next_step() {
                 Step::Wait => return,
-                Step::Start(new) => self.start_block(new, out),
+                Step::Block(new) => self.start_block(new, out),
                 Step::Checkpoint(sector) => {
                     self.publish_progress();
                     out.events.push(Event::SyncCheckpoint(sector));
@@ -35,15 +35,15 @@ impl Array {
         }
     }
 
-    fn next_step(&mut self) -> Step {
+    fn next_step(&mut self) -> Step<NewBlock> {
         let in_flight = self.pieces.iter().filter(|piece| piece.outstanding > 0);
         let writes = in_flight
             .map(|piece| piece.range)
             .filter(|_| !mutation::is(Mutation::CopyBarrierIgnored));
         let writes = writes.chain(self.corrections.range());
         // A RAID 10 is recovered member by member.
-        let target = match self.recovery.kind() {
-            Some(SyncKind::Recovery) if !self.is_mirror => self.recovery.targets().lowest(),
+        let target = match self.recovery.walk.kind() {
+            Some(SyncKind::Recovery) if !self.is_mirror => self.recovery.walk.targets().lowest(),
             _ => None,
         };
         let (map, members) = (&self.map, &self.members);
@@ -64,7 +64,7 @@ impl Array {
     }
 
     fn start_block(&mut self, new: NewBlock, out: &mut Outputs) {
-        let compares = match self.recovery.kind() {
+        let compares = match self.recovery.walk.kind() {
             Some(SyncKind::Check | SyncKind::Repair) => true,
             Some(SyncKind::Resync) => self.recovery.resync_compares(),
             _ => false,
@@ -81,7 +81,9 @@ impl Array {
 
     /// Whether a recovery is to be begun.
     pub(super) fn owes_recovery(&self) -> bool {
-        !self.recovery.is_running() && !self.is_sync_held && !self.members.recovering().is_empty()
+        !self.recovery.walk.is_running()
+            && !self.recovery.walk.is_held
+            && !self.members.recovering().is_empty()
     }
 
     /// Starts the next sync if there is something to recover.
@@ -109,20 +111,20 @@ impl Array {
         let plan = Plan {
             kind: SyncKind::Recovery,
             targets,
-            start,
+            todo: SpanSet::from_iter([Span { start, end: total }]),
             total,
-            ranges: unfilled.ranges,
         };
-        self.recovery.begin(self.now, plan, &self.members);
+        self.recovery
+            .begin(self.now, plan, unfilled.ranges, &self.members);
         out.events.push(Event::SyncStarted(start));
     }
 
     /// A member left; the sync goes on with the targets that remain.
     pub(super) fn retarget_sync(&mut self, slot: Slot) {
-        match self.recovery.kind() {
+        match self.recovery.walk.kind() {
             None => {}
             Some(SyncKind::Recovery) => {
-                let left = self.recovery.targets().without(slot);
+                let left = self.recovery.walk.targets().without(slot);
                 self.recovery.retarget(left);
             }
             Some(_) => {
@@ -145,9 +147,9 @@ impl Array {
     }
 
     pub(super) fn finish_sync(&mut self, out: &mut Outputs) {
-        match self.recovery.kind() {
+        match self.recovery.walk.kind() {
             Some(SyncKind::Recovery) => {
-                for slot in self.recovery.targets().iter() {
+                for slot in self.recovery.walk.targets().iter() {
                     self.members.set_in_sync(slot);
                 }
             }
@@ -161,10 +163,11 @@ impl Array {
 
     /// A sync stopped short.
     fn end_sync(&mut self, out: &mut Outputs) {
-        let position = self.recovery.next();
-        match self.recovery.kind() {
+        let (kind, targets) = (self.recovery.walk.kind(), self.recovery.walk.targets());
+        let position = self.recovery.end();
+        match kind {
             Some(SyncKind::Recovery) => {
-                for slot in self.recovery.targets().iter() {
+                for slot in targets.iter() {
                     self.members.filled_to(slot, position);
                 }
             }
@@ -175,16 +178,15 @@ impl Array {
             }
             _ => {}
         }
-        self.recovery.end();
         self.start_recovery(out);
     }
 
     /// Lets reads use what the recovery rule allows.
     pub(super) fn publish_progress(&mut self) {
         let readable = self.recovery.readable_below();
-        match self.recovery.kind() {
+        match self.recovery.walk.kind() {
             Some(SyncKind::Recovery) => {
-                for slot in self.recovery.targets().iter() {
+                for slot in self.recovery.walk.targets().iter() {
                     self.members.set_readable_below(slot, readable);
                 }
             }
@@ -205,7 +207,7 @@ impl Array {
                 self.issue_sync(slot, role, number, Operation::Read, out);
                 return;
             }
-            let targets = self.recovery.targets();
+            let targets = self.recovery.walk.targets();
             let remembered = targets
                 .iter()
                 .all(|slot| self.members.remembers_bad_blocks(slot));
@@ -218,7 +220,7 @@ impl Array {
                 continue;
             }
             self.mark_unreadable(&block, out);
-            if self.recovery.targets().is_empty() || !self.recovery.block(number).next_part() {
+            if self.recovery.walk.targets().is_empty() || !self.recovery.block(number).next_part() {
                 self.end_block(number, out);
                 return;
             }
@@ -228,8 +230,8 @@ impl Array {
     /// Without the block, the sync cannot be completed.
     fn give_up(&mut self, number: u32, out: &mut Outputs) {
         self.end_block(number, out);
-        if self.recovery.kind() == Some(SyncKind::Recovery) {
-            for slot in self.recovery.targets().iter() {
+        if self.recovery.walk.kind() == Some(SyncKind::Recovery) {
+            for slot in self.recovery.walk.targets().iter() {
                 self.lose_member(slot, out);
             }
         } else {
@@ -240,8 +242,8 @@ impl Array {
     /// No copy of a few sectors can be read: the targets have no right bytes
     /// there.
     fn mark_unreadable(&mut self, block: &Block, out: &mut Outputs) {
-        if self.recovery.kind() == Some(SyncKind::Recovery) {
-            for slot in self.recovery.targets().iter() {
+        if self.recovery.walk.kind() == Some(SyncKind::Recovery) {
+            for slot in self.recovery.walk.targets().iter() {
                 let range = self.range_on(slot, block.part);
                 self.members.bad_range_found(slot, range, out);
             }
@@ -297,10 +299,10 @@ impl Array {
             Ok(()) => self.block_was_read(number, command, out),
             Err(error) => {
                 let stays = self.member_error(command, error == MemberError::Gone, out);
-                if self.recovery.kind() == Some(SyncKind::Recovery) {
+                if self.recovery.walk.kind() == Some(SyncKind::Recovery) {
                     self.read_failed(command, error, out);
                 }
-                let is_resync = self.recovery.kind() == Some(SyncKind::Resync)
+                let is_resync = self.recovery.walk.kind() == Some(SyncKind::Resync)
                     && !mutation::is(Mutation::ResyncSourceSwitched);
                 let block = self.recovery.block(number);
                 if is_resync && error == MemberError::Medium && !is_part(block.part) {
@@ -311,7 +313,7 @@ impl Array {
                     block.tried = block.tried.with(command.slot);
                 }
                 block.source_gone |= stays;
-                if self.recovery.targets().is_empty() {
+                if self.recovery.walk.targets().is_empty() {
                     self.end_block(number, out);
                 } else {
                     self.read_block(number, out);
@@ -331,7 +333,7 @@ impl Array {
         out: &mut Outputs,
     ) {
         let holders = self.map.extent(start).slots();
-        let targets = (self.recovery.targets() & holders).without(source);
+        let targets = (self.recovery.walk.targets() & holders).without(source);
         self.recovery.block(number).source = Some(source);
         for slot in targets.iter() {
             self.recovery.block(number).writes += 1;
@@ -370,7 +372,7 @@ impl Array {
         if self.recovery.block(number).writes > 0 {
             return;
         }
-        if !self.recovery.targets().is_empty() && self.recovery.block(number).next_part() {
+        if !self.recovery.walk.targets().is_empty() && self.recovery.block(number).next_part() {
             self.read_block(number, out);
             return;
         }

@@ -116,7 +116,7 @@ impl Array {
         let Piece { request, range, .. } = *self.pieces.get(key);
         let request = self.requests.get(request).request;
         let targets = self.write_targets(range.start);
-        let completed = self.recovery.completed();
+        let completed = self.recovery.walk.checkpoint();
         let ticket = self.recovery.barrier_mut().write_started(range, completed);
         let piece = self.pieces.get_mut(key);
         piece.ticket = ticket;
@@ -166,10 +166,10 @@ impl Array {
     fn is_current_at(&self, slot: Slot, start: Sectors) -> bool {
         let unfilled = self.members.unfilled(slot);
         let mut current_below = unfilled.from;
-        if self.recovery.kind() == Some(SyncKind::Recovery)
-            && self.recovery.targets().contains(slot)
+        if self.recovery.walk.kind() == Some(SyncKind::Recovery)
+            && self.recovery.walk.targets().contains(slot)
         {
-            current_below = current_below.max(self.recovery.next());
+            current_below = current_below.max(self.recovery.walk.next());
         }
         unfilled.ranges.is_some() || self.address(slot, start) < current_below
     }

@@ -7,9 +7,8 @@ use raidlab_units::{Sectors, Span};
 /// A block being copied or compared.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Block {
-    /// Its position.
-    pub(crate) start: Sectors,
-    pub(crate) count: Sectors,
+    /// Its positions.
+    pub(crate) positions: Span,
     /// Its array sectors.
     pub(crate) range: Span,
     /// The part that is being copied: all, or a few sectors where all could not
@@ -30,8 +29,7 @@ pub(crate) struct Block {
 impl Block {
     pub(crate) fn new(new: NewBlock, scratch: ScratchId) -> Self {
         Self {
-            start: new.start,
-            count: new.range.count(),
+            positions: new.positions(),
             range: new.range,
             part: new.range,
             scratch,
@@ -73,6 +71,16 @@ pub(crate) struct NewBlock {
     pub(crate) start: Sectors,
     /// Its array sectors.
     pub(crate) range: Span,
+}
+
+impl NewBlock {
+    /// Its positions.
+    pub(crate) fn positions(&self) -> Span {
+        Span {
+            start: self.start,
+            end: self.start + self.range.count(),
+        }
+    }
 }
 
 /// Sectors of the parts that errors are narrowed down to: md's page.

@@ -98,11 +98,6 @@ impl Governor {
         }
     }
 
-    /// From now on another rule, or the same with other speeds.
-    pub(super) const fn set_rule(&mut self, rule: Throttle) {
-        self.rule = rule;
-    }
-
     /// A block was issued; true if a check is due before the next one.
     pub fn issued(&mut self, count: Sectors) -> bool {
         self.issued += count.0;

@@ -69,7 +69,7 @@ impl MemberVerbs for StripeArray {
                 self.members.set_filled(slot, range, false);
             }
         }
-        self.sync_member_added();
+        self.walk.is_held = false;
         if let Some(log) = &mut self.log {
             log.arrives(slot);
         }

@@ -119,7 +119,7 @@ impl StripeArray {
         }
         self.free_job(&mut job, out);
         if matches!(job.kind, Kind::Sync) {
-            self.sync_job_ended(&job);
+            self.walk.ended(job.span());
         }
         for id in job.requests {
             self.settle(id, result, out);
@@ -130,7 +130,7 @@ impl StripeArray {
         self.free_job(&mut job, out);
         let blocks = (job.start..job.end).step_by(BLOCK as usize);
         match std::mem::replace(&mut job.kind, Kind::Sync) {
-            Kind::Sync => self.sync_job_split(&job),
+            Kind::Sync => self.walk.give_back(job.span()),
             Kind::Write { blocks } => {
                 let window = Window {
                     start: job.start,

@@ -46,6 +46,31 @@ fn a_former_member_waits_until_its_absence_is_recorded() {
     }
 }
 
+/// Each half of a mirror has run without the other: neither belongs to the other any more.
+#[test]
+fn a_member_that_has_run_alone_is_a_stranger() {
+    let make = Make::new(Level::Raid1, 2);
+    let mut disks = make.disks();
+    let away = disks.remove(&1).unwrap();
+    let mut alone = World::assemble([(1, away)].into(), false, run_degraded).unwrap();
+    alone.write(64, 8, 7);
+    alone.flush();
+    let mut world = World::assemble(disks, false, run_degraded).unwrap();
+    // The bitmap names what was written here, and nothing of what was written there.
+    for value in 1..4 {
+        world.write(0, 8, value);
+        world.run_for(Nanos::from_secs(1));
+    }
+    let mut away = alone.disks[&1].clone();
+    away.flush();
+    let events = |disk: &Disk| disk.metadata().superblock.events;
+    assert!(events(&away) <= events(&world.disks[&0]), "it is no newer");
+    world.disks.insert(1, away.clone());
+    let away = candidate(1, &away);
+    let answer = world.with(|array, now, out| array.re_add(now, slot(1), away, out));
+    assert_eq!(answer, Err(VerbError::NotAMember));
+}
+
 /// The power was cut between two members' superblocks, and the one that got the
 /// newer one stays away.
 #[test]

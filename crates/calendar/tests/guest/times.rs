@@ -9,7 +9,7 @@ use raidlab_random::Stream;
 use raidlab_units::{Nanos, Sectors};
 
 fn preset() -> DiskParameters {
-    let text = include_str!("../../../../disks/wd4000fyyz.toml");
+    let text = include_str!("../../../../data/disks/wd4000fyyz.toml");
     let preset = Preset::parse("wd4000fyyz.toml", text).unwrap();
     let set = preset.set_names()[0].to_owned();
     preset.parameters(&set).unwrap().clone()

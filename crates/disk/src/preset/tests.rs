@@ -3,7 +3,7 @@
 use super::{Basis, Preset};
 use raidlab_units::{Bytes, Nanos, Sectors};
 
-const SHIPPED: &str = include_str!("../../../../disks/wd4000fyyz.toml");
+const SHIPPED: &str = include_str!("../../../../data/disks/wd4000fyyz.toml");
 
 /// The shipped preset with one piece of its text replaced.
 fn edited(from: &str, to: &str) -> String {
@@ -172,7 +172,7 @@ fn a_set_is_fitted_where_any_of_its_numbers_is() {
 
 #[test]
 fn a_number_of_another_medium_is_refused() {
-    let flash = include_str!("../../../../disks/ssd950pro.toml");
+    let flash = include_str!("../../../../data/disks/ssd950pro.toml");
     let number = "revolution_us = { value = 8333.333, source = \"a try\" }";
     let text = flash.replacen("flash_dies", &format!("{number}\nflash_dies"), 1);
     let error = Preset::parse("disk.toml", &text).expect_err("flash does not turn");

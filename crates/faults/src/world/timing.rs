@@ -11,7 +11,7 @@ use std::sync::LazyLock;
 
 /// The shipped preset; `None` only if the file in the source tree is broken.
 static PARAMETERS: LazyLock<Option<DiskParameters>> = LazyLock::new(|| {
-    let text = include_str!("../../../../disks/wd4000fyyz.toml");
+    let text = include_str!("../../../../data/disks/wd4000fyyz.toml");
     let preset = Preset::parse("wd4000fyyz.toml", text).ok()?;
     let set = *preset.set_names().first()?;
     preset.parameters(set).ok().cloned()

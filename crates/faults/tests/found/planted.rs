@@ -1,7 +1,7 @@
 //! Seeded bugs that seeds hardly ever meet: for each a script that keeps every promise,
 //! and breaks one with the bug.
 
-use super::{after, tear, write};
+use super::{after, restart, tear, write};
 use raidlab_array::mutation::{self, Mutation};
 use raidlab_faults::md::Md;
 use raidlab_faults::script::{Action, Step, Verb};
@@ -62,4 +62,28 @@ fn a_member_that_was_never_full_is_not_added_by_the_bitmap() {
         after(30 * SECOND, Action::Drain),
     ];
     is_found(Mutation::ReAddHalfFilled, &mirror(2), &script);
+}
+
+/// A resync after a power cut is so slow that the bitmap's daemon comes by twice before it
+/// has passed; then the power is cut again.
+#[test]
+fn a_bit_stays_until_its_chunk_is_resynced() {
+    let mut script = vec![
+        after(0, write(0, 640)),
+        after(0, Action::Flush),
+        after(20 * SECOND, Action::Drain),
+    ];
+    script.extend((0..4).map(|quarter| after(0, write(160 * quarter, 160))));
+    script.extend([
+        // Every write of the four is at one member, or at both, or at none.
+        after(
+            544_192,
+            Action::PowerCut(restart(13_777_126_607_420_005_552, None, false, None)),
+        ),
+        after(0, speed(1)),
+        after(30 * SECOND, Action::PowerCut(restart(1, None, false, None))),
+        after(60 * SECOND, Action::Drain),
+        after(0, Action::Settle),
+    ]);
+    is_found(Mutation::NeededBitCleared, &mirror(2), &script);
 }

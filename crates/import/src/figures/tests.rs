@@ -1,6 +1,7 @@
 use super::{figures, import, import_figures};
 use crate::{ImportOptions, Imported};
 use proptest::prelude::*;
+use raidlab_data::Entry;
 use raidlab_store::{Measurement, Operation, fact, fact::claim_part};
 use std::collections::BTreeMap;
 
@@ -96,7 +97,7 @@ fn printed_percents_recompute_but_for_five() {
 
 #[test]
 fn the_article_has_the_same_numbers_as_the_published_figures_of_the_suite() {
-    let text = include_str!("../../../../published/mirror-2015.toml");
+    let text = include_str!("../../../../data/published/mirror-2015.toml");
     let table: toml::Table = text.parse().expect("published figures are well-formed");
     let article = built_in("mirror-2015-article");
     let mut compared = 0;
@@ -251,7 +252,7 @@ proptest! {
         length in 0_usize..40,
         instead in "[ -~\n]{0,8}",
     ) {
-        let (name, text) = super::BUILT_IN[which];
+        let Entry { name, text } = *super::built_in().nth(which).expect("one of them");
         let mut letters: Vec<char> = text.chars().collect();
         #[expect(
             clippy::cast_precision_loss,

@@ -149,7 +149,7 @@ fn every_cell_of_the_suite_has_figures_and_nothing_else_has() {
 /// here, with the same counts.
 #[test]
 fn cells_that_the_disk_was_fitted_on_are_marked() {
-    let facts: toml::Table = include_str!("../../../../facts/wd4000fyyz.toml")
+    let facts: toml::Table = include_str!("../../../../data/facts/wd4000fyyz.toml")
         .parse()
         .expect("facts");
     let published = figures();

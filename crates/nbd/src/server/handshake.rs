@@ -4,50 +4,15 @@
 //! the haggling. Each option is gathered whole (up to a bound; longer ones are
 //! skipped and refused) and answered by `options`.
 
-use super::{options, reply::Session};
+use super::{
+    agreed::{Agreed, Directory, HandshakeEvent, TlsPolicy},
+    options,
+};
 use crate::{
-    ExportInfo, ProtocolError, SelectedContext,
+    ProtocolError,
     strings::{Reader, gather},
     wire,
 };
-
-/// Whether the connection may or must be upgraded to TLS.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TlsPolicy {
-    /// Not offered.
-    Off,
-    /// At the client's choice.
-    Offered,
-    /// Nothing is said before TLS.
-    Required,
-}
-
-/// The exports that a server has.
-pub trait Directory {
-    /// Names and descriptions, in the order of `NBD_OPT_LIST`.
-    fn list(&self) -> Vec<(String, String)>;
-
-    /// The export of a name; the empty name stands for the default one.
-    fn find(&self, name: &str) -> Option<ExportInfo>;
-
-    /// Whether the server is going away and takes no new sessions.
-    fn is_shutting_down(&self) -> bool {
-        false
-    }
-}
-
-/// What the handshake has come to.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum HandshakeEvent {
-    /// Send what was written, then do the TLS handshake and call
-    /// [`Handshake::secured`]. All further bytes, those already received
-    /// included, belong to TLS.
-    StartTls,
-    /// The client gives up: send what was written and close.
-    Aborted,
-    /// Transmission begins.
-    Ready(Box<Session>),
-}
 
 #[derive(Debug)]
 enum Phase {
@@ -55,17 +20,6 @@ enum Phase {
     Option,
     Skip { option: u32, remaining: u32 },
     Over,
-}
-
-/// What has been agreed on so far.
-#[derive(Debug, Default)]
-pub(super) struct Agreed {
-    pub fixed: bool,
-    pub no_zeroes: bool,
-    pub structured: bool,
-    pub secured: bool,
-    /// Contexts, and the export that they were chosen for.
-    pub contexts: Option<(String, Vec<SelectedContext>)>,
 }
 
 /// The handshake's state.

@@ -1,9 +1,6 @@
 //! The server's answer to each option.
 
-use super::{
-    handshake::{Agreed, Directory, HandshakeEvent, TlsPolicy},
-    reply::Session,
-};
+use super::agreed::{Agreed, Directory, HandshakeEvent, Session, TlsPolicy};
 use crate::{
     ExportInfo, ProtocolError, SelectedContext,
     strings::{Reader, shortened, string},

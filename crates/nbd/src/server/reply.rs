@@ -1,22 +1,11 @@
 //! What was agreed on, and the replies that follow from it.
 
-use super::requests::Request;
+use super::{agreed::Session, requests::Request};
 use crate::{
-    ErrorCode, ExportInfo, Extent, SelectedContext,
+    ErrorCode, Extent,
     strings::shortened,
     wire::{self, Command, chunk},
 };
-
-/// The outcome of a handshake.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Session {
-    /// What is served.
-    pub export: ExportInfo,
-    /// Whether replies come in chunks.
-    pub structured: bool,
-    /// The contexts that block status tells about.
-    pub contexts: Vec<SelectedContext>,
-}
 
 /// A reply's or a chunk's header, before its payload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

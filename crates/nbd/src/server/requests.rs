@@ -5,7 +5,7 @@
 //! length, without being kept. Only a wrong magic ends the connection, since
 //! nothing can be found in the stream after that.
 
-use super::reply::Session;
+use super::agreed::Session;
 use crate::{
     ErrorCode, ProtocolError, TransmissionFlags,
     strings::{Reader, gather},

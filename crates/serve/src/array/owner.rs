@@ -1,19 +1,20 @@
-//! The one thread that owns an array: its core, its members, its bytes.
+//! An array at work: its core, its members, its bytes.
 //!
-//! It takes all requests and answers that are there, feeds them to the core,
-//! does what the core wants (steps, commands, answers, events, in this order),
-//! and only then calls the kernel, once, to send all commands and to wait for
-//! the next completion, the next request or the next tick.
+//! It takes requests and answers, feeds them to the core, and does what the core
+//! wants: steps, commands, answers, events, in this order. It knows no thread and no
+//! clock: whoever drives it says what time it is. [`Running`](super::running::Running)
+//! does that for real arrays, on a thread of their own; a simulation calls
+//! [`Owner::step`] whenever something happens in its own time.
 
 use super::engine::{Core, place_of};
 use super::payloads::{PayloadError, Payloads, length};
 use super::requests::Requests;
 use crate::export::{self, ErrorCode};
-use crate::member::{Answer, Members, Transfer, Waker};
-use crossbeam_channel::Receiver;
+use crate::member::{Answer, Members, Transfer};
 use raidlab_array::mutation::{self, Mutation};
 use raidlab_array::{
-    BufferId, CommandId, Event, MemberCommand, MemberError, Operation, Outputs, RequestError,
+    BufferId, CommandId, ComputeStep, Event, MemberCommand, MemberError, Operation, Outputs,
+    PersistentArray, RequestError,
 };
 use raidlab_units::{Nanos, SECTOR_BYTES};
 use std::collections::HashMap;
@@ -21,12 +22,20 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// What reaches the owner from other threads.
-pub(super) enum Message {
-    Request(export::Request),
-    Call(Box<dyn FnOnce(&mut Owner) + Send>),
-    /// Finish what is under way and end.
-    Stop,
+/// Sees what an owner does for its core, in the order in which it is done.
+pub trait Watcher: Send {
+    /// Something happened to the array that users are told of.
+    fn event(&mut self, now: Nanos, event: Event);
+
+    /// A step is about to be executed.
+    fn compute_step(&mut self, now: Nanos, step: &ComputeStep) {
+        let _ = (now, step);
+    }
+
+    /// A command is about to be sent.
+    fn command(&mut self, now: Nanos, command: &MemberCommand) {
+        let _ = (now, command);
+    }
 }
 
 /// Why the owner takes no more requests.
@@ -41,17 +50,14 @@ pub enum Broken {
 }
 
 /// An array at work.
-pub(crate) struct Owner {
+pub struct Owner {
     pub(super) core: Core,
     pub(super) members: Members,
-    pub(super) inbox: Receiver<Message>,
-    pub(super) waker: Arc<Waker>,
-    pub(super) clock: Box<dyn Fn() -> Nanos + Send>,
-    pub(super) on_event: Box<dyn FnMut(Nanos, Event) + Send>,
+    watcher: Box<dyn Watcher>,
     /// Set, before the error is answered, once the array has lost what it needs.
-    pub(super) failed: Arc<AtomicBool>,
+    failed: Arc<AtomicBool>,
     pub(super) broken: Option<Broken>,
-    pub(super) stopping: bool,
+    stopping: bool,
     payloads: Payloads,
     requests: Requests,
     /// Where reads under way put their bytes.
@@ -61,23 +67,28 @@ pub(crate) struct Owner {
     answers: Vec<Answer>,
 }
 
+impl std::fmt::Debug for Owner {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("Owner")
+            .field("requests", &self.requests.len())
+            .field("members", &self.members)
+            .finish_non_exhaustive()
+    }
+}
+
 impl Owner {
     pub(super) fn new(
         (core, out): (Core, Outputs),
         members: Members,
-        inbox: Receiver<Message>,
-        waker: Arc<Waker>,
-        clock: Box<dyn Fn() -> Nanos + Send>,
-        on_event: Box<dyn FnMut(Nanos, Event) + Send>,
+        watcher: Box<dyn Watcher>,
+        failed: Arc<AtomicBool>,
     ) -> Self {
         Self {
             core,
             members,
-            inbox,
-            waker,
-            clock,
-            on_event,
-            failed: Arc::default(),
+            watcher,
+            failed,
             broken: None,
             stopping: false,
             payloads: Payloads::default(),
@@ -89,50 +100,97 @@ impl Owner {
         }
     }
 
-    /// Works until it is told to stop and all is done.
-    pub(super) fn run(mut self) {
-        loop {
-            let now = (self.clock)();
-            self.take_messages(now);
-            self.settle(now);
-            if self.stopping && self.is_at_rest() {
-                return;
-            }
-            self.wait();
-            let now = (self.clock)();
-            self.take_answers(now);
-            if self.core.next_tick().is_some_and(|tick| tick <= now) {
-                self.core.tick(now, &mut self.out);
-            }
-            self.settle(now);
+    /// An array that was started, with what it wanted first, and its members.
+    #[must_use]
+    pub fn of_array(
+        array: PersistentArray,
+        out: Outputs,
+        members: Members,
+        watcher: Box<dyn Watcher>,
+    ) -> Self {
+        let core = Core::Array(Box::new(array));
+        Self::new((core, out), members, watcher, Arc::default())
+    }
+
+    /// The array; nothing where a single file is served.
+    #[must_use]
+    pub fn array(&self) -> Option<&PersistentArray> {
+        match &self.core {
+            Core::Array(array) => Some(array),
+            Core::Plain(_) => None,
         }
     }
 
-    /// Nothing is under way that somebody waits for.
-    fn is_at_rest(&self) -> bool {
-        let drained = self.requests.len() == 0 && self.members.in_flight() == 0;
-        drained && (self.core.is_stopped() || self.broken.is_some())
+    /// Its members and their counters.
+    #[must_use]
+    pub fn members(&self) -> &Members {
+        &self.members
     }
 
-    fn take_messages(&mut self, now: Nanos) {
-        while let Ok(message) = self.inbox.try_recv() {
-            match message {
-                Message::Request(request) => self.take_request(now, request),
-                Message::Call(call) => call(self),
-                Message::Stop => self.stop(now),
-            }
+    /// Why it takes no more requests, if it does not.
+    #[must_use]
+    pub fn broken(&self) -> Option<&Broken> {
+        self.broken.as_ref()
+    }
+
+    /// Whether the array has lost what it needs, as far as errors have shown it.
+    #[must_use]
+    pub fn has_failed(&self) -> bool {
+        self.failed.load(Ordering::Relaxed)
+    }
+
+    /// It was told to stop, and nothing is under way that somebody waits for.
+    #[must_use]
+    pub fn has_ended(&self) -> bool {
+        let drained = self.requests.len() == 0 && self.members.in_flight() == 0;
+        self.stopping && drained && (self.core.is_stopped() || self.broken.is_some())
+    }
+
+    /// When [`Self::step`] has something to do even if no command ends before: a tick
+    /// of the core, or the end of a member's patience.
+    #[must_use]
+    pub fn next_wake(&self) -> Option<Nanos> {
+        let deadline = self.members.next_deadline();
+        [self.core.next_tick(), deadline]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+
+    /// One turn, at this time, without waiting for anything: what is to be sent goes
+    /// out, what has ended is taken, and what is due is done.
+    pub fn step(&mut self, now: Nanos) {
+        self.collect(now);
+        self.tick(now);
+    }
+
+    /// The first part of [`Self::step`]: takes what has ended.
+    pub fn collect(&mut self, now: Nanos) {
+        self.settle(now);
+        self.wait(Some(Duration::ZERO), &|| now);
+        self.take_answers(now);
+    }
+
+    /// The second part of [`Self::step`]: what was due by now is done.
+    pub fn tick(&mut self, now: Nanos) {
+        if self.core.next_tick().is_some_and(|tick| tick <= now) {
+            self.core.tick(now, &mut self.out);
+            self.settle(now);
         }
     }
 
     /// Takes no more requests, finishes those that are there, and ends.
-    pub(super) fn stop(&mut self, now: Nanos) {
+    pub fn stop(&mut self, now: Nanos) {
         self.stopping = true;
         if self.broken.is_none() {
             self.core.stop(now, &mut self.out);
+            self.settle(now);
         }
     }
 
-    fn take_request(&mut self, now: Nanos, request: export::Request) {
+    /// Takes a request. It goes to the core at once, and what the core wants is done
+    /// by [`Self::settle`].
+    pub fn request(&mut self, now: Nanos, request: export::Request) {
         if self.broken.is_some() {
             request.complete(Err(ErrorCode::Io));
         } else if self.stopping {
@@ -142,29 +200,17 @@ impl Owner {
         }
     }
 
-    fn wait(&mut self) {
-        self.waker.announce();
-        let timeout = if self.inbox.is_empty() {
-            self.time_until_something()
-        } else {
-            Some(Duration::ZERO)
-        };
-        let waited = self.members.wait(timeout, &*self.clock, &mut self.answers);
-        self.waker.awake();
+    /// Sends what is to be sent and waits, at most so long, until something has ended;
+    /// `clock` is read after the wait.
+    pub(super) fn wait(&mut self, timeout: Option<Duration>, clock: &dyn Fn() -> Nanos) {
+        let waited = self.members.wait(timeout, clock, &mut self.answers);
         if let Err(error) = waited {
             self.break_down(Broken::Backend(error.to_string()));
         }
     }
 
-    fn time_until_something(&self) -> Option<Duration> {
-        let tick = self.core.next_tick();
-        let deadline = self.members.next_deadline();
-        let next = [tick, deadline].into_iter().flatten().min()?;
-        let now = (self.clock)();
-        Some(Duration::from_nanos(next.0.saturating_sub(now.0)))
-    }
-
-    fn take_answers(&mut self, now: Nanos) {
+    /// Hands the core what has ended, and does what it wants then.
+    pub(super) fn take_answers(&mut self, now: Nanos) {
         let mut answers = std::mem::take(&mut self.answers);
         // Buffers move away from hung reads before any answer makes the core
         // read into them again.
@@ -190,10 +236,11 @@ impl Owner {
             }
         }
         self.answers = answers;
+        self.settle(now);
     }
 
     /// Does what the core wants until it wants nothing more.
-    pub(super) fn settle(&mut self, now: Nanos) {
+    pub fn settle(&mut self, now: Nanos) {
         while !is_empty(&self.out) && self.broken.is_none() {
             std::mem::swap(&mut self.out, &mut self.spare);
             let mut wanted = std::mem::take(&mut self.spare);
@@ -208,9 +255,11 @@ impl Owner {
     fn carry_out(&mut self, now: Nanos, wanted: &mut Outputs) -> Result<(), PayloadError> {
         let mut found = Vec::new();
         for step in &wanted.steps {
+            self.watcher.compute_step(now, step);
             found.extend(self.payloads.execute(step)?);
         }
         for command in &wanted.commands {
+            self.watcher.command(now, command);
             self.send(now, command)?;
         }
         let is_loss = |result| matches!(result, Err(RequestError::NoMember | RequestError::Failed));
@@ -223,7 +272,7 @@ impl Owner {
             }
         }
         for &event in &wanted.events {
-            (self.on_event)(now, event);
+            self.watcher.event(now, event);
         }
         for (step, result) in found {
             self.core.computed(now, step, result, &mut self.out);

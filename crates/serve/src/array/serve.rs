@@ -3,9 +3,10 @@
 use super::engine::{Core, place_of};
 use super::files::Assembled;
 use super::nest::Nest;
-use super::owner::{Message, Owner};
+use super::owner::{Owner, Watcher};
 use super::passthrough::Passthrough;
 use super::random::random_u64;
+use super::running::{Message, Running, monotonic_now};
 use super::verbs::event_report;
 use crate::control::Publisher;
 use crate::export::{BlockSizes, Export, Features, MAXIMUM_BUFFER_BYTES, Request};
@@ -74,15 +75,6 @@ pub enum ServeError {
     Stopped,
 }
 
-/// CLOCK_MONOTONIC.
-#[must_use]
-pub fn monotonic_now() -> Nanos {
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-    let seconds = u64::try_from(now.tv_sec).unwrap_or(0);
-    let nanos = u64::try_from(now.tv_nsec).unwrap_or(0);
-    Nanos(seconds.saturating_mul(1_000_000_000).saturating_add(nanos))
-}
-
 /// What the time since 1970 was when CLOCK_MONOTONIC was zero.
 fn unix_base() -> Nanos {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
@@ -100,6 +92,15 @@ struct Setup {
     description: String,
     read_only: bool,
     driver: DriverConfig,
+}
+
+/// Tells users of an array's events.
+struct Publishing(Publisher);
+
+impl Watcher for Publishing {
+    fn event(&mut self, now: Nanos, event: Event) {
+        self.0.publish(&event_report(now, event));
+    }
 }
 
 /// An array whose thread runs. Dropped, it finishes what is under way and is
@@ -185,15 +186,16 @@ impl ArrayExport {
                     return;
                 }
             };
-            let on_event = move |now: Nanos, event: Event| {
-                publisher.publish(&event_report(now, event));
-            };
             let core = (setup.core, setup.out);
-            let clock = Box::new(monotonic_now);
-            let mut owner = Owner::new(core, members, messages, waker, clock, Box::new(on_event));
-            owner.failed = failed;
+            let owner = Owner::new(core, members, Box::new(Publishing(publisher)), failed);
             let _ = started.send(Ok(()));
-            owner.run();
+            let inbox = messages;
+            let running = Running {
+                owner,
+                inbox,
+                waker,
+            };
+            running.run();
             drop(end);
         };
         let thread = std::thread::Builder::new()
@@ -222,11 +224,11 @@ impl ArrayExport {
     /// Has the owner do something between two requests, and waits for it.
     pub(super) fn call<R: Send + 'static>(
         &self,
-        work: impl FnOnce(&mut Owner) -> R + Send + 'static,
+        work: impl FnOnce(&mut Owner, Nanos) -> R + Send + 'static,
     ) -> Result<R, ServeError> {
         let (answer, result) = bounded(1);
-        let call = Box::new(move |owner: &mut Owner| {
-            let _ = answer.send(work(owner));
+        let call = Box::new(move |owner: &mut Owner, now: Nanos| {
+            let _ = answer.send(work(owner, now));
         });
         self.send(Message::Call(call))?;
         self.waker.wake();
@@ -255,7 +257,7 @@ impl ArrayExport {
     /// # Errors
     /// When the array has stopped.
     pub fn counters(&self, handle: Slot) -> Result<MemberCounters, ServeError> {
-        self.call(move |owner| owner.members.counters(place_of(handle)))
+        self.call(move |owner, _| owner.members.counters(place_of(handle)))
     }
 
     /// Where its events are published.
@@ -272,7 +274,7 @@ fn attach(
     waker: &Arc<Waker>,
 ) -> io::Result<Members> {
     let backend = start_backend(driver.backend, driver.registered_bytes, waker)?;
-    let mut members = Members::new(backend, driver.members, waker);
+    let mut members = Members::new(backend, driver.members, Some(waker));
     for (handle, file) in files {
         members.attach(place_of(*handle), file)?;
     }
@@ -347,7 +349,7 @@ impl FileExport {
             out: Outputs::default(),
             description: format!("the file {}", file.path().display()),
             read_only: file.is_read_only(),
-            members: vec![(Slot(0), Member::File(file))],
+            members: vec![(Slot(0), Member::Storage(file))],
             driver,
         })
         .map(Self)

@@ -1,10 +1,20 @@
 //! A client of an export, for tests.
 
+use super::owner::Watcher;
 use crate::export::{
     Buffer, BufferPool, Completions, ErrorCode, Export, Operation, Request, RequestFlags,
 };
 use crossbeam_channel::{Receiver, Sender, unbounded};
+use raidlab_array::Event;
+use raidlab_units::Nanos;
 use std::sync::Arc;
+
+/// Watches, and tells nobody.
+pub(crate) struct Nobody;
+
+impl Watcher for Nobody {
+    fn event(&mut self, _: Nanos, _: Event) {}
+}
 
 /// An answer: the token, the bytes, the result.
 pub(crate) type Answered = (u64, Vec<u8>, Result<(), ErrorCode>);

@@ -4,12 +4,13 @@
 //! them and tells the core. Devices go by their path or their number, which is
 //! their handle.
 
+use super::attach::AttachError;
 use super::engine::{Core, place_of};
-use super::files::{read_candidate, versions_on, write_all};
+use super::files::{read_candidate, versions_on};
 use super::nest::TOP;
 use super::owner::Owner;
 use super::random::random_uuid;
-use super::serve::{ArrayExport, monotonic_now};
+use super::serve::ArrayExport;
 use crate::control::{
     ControlRequest, ControlResponse, Controlled, DeviceReport, EventReport, Publisher,
     StatusReport, SyncReport,
@@ -19,7 +20,7 @@ use raidlab_array::{
     ArrayStatus, AssembleOptions, DeviceStatus, Event, NewDevice, Outputs, PersistentArray, Slot,
     SyncKind, VerbError,
 };
-use raidlab_metadata::{detail, erase};
+use raidlab_metadata::detail;
 use raidlab_units::{Nanos, in_one_line};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -53,7 +54,7 @@ impl ArrayExport {
     /// # Errors
     /// When it has stopped, or is a single file.
     pub fn status(&self) -> Result<StatusReport, String> {
-        self.on_array(|owner, _| {
+        self.on_array(|owner, now| {
             let Core::Array(array) = &owner.core else {
                 return Err(no_array());
             };
@@ -65,7 +66,7 @@ impl ArrayExport {
             report.backend = owner.members.backend_name().to_owned();
             report.registered_memory = owner.members.registered();
             report.broken = owner.broken.as_ref().map(|error| in_one_line(error));
-            report.at_ns = (owner.clock)().0;
+            report.at_ns = now.0;
             Ok(report)
         })
     }
@@ -139,7 +140,7 @@ impl ArrayExport {
             let devices = array.status().devices;
             let number = word.parse().ok().map(Slot);
             let is_it = |found: &&DeviceStatus| match owner.members.member(place_of(found.handle)) {
-                Some(Member::File(file)) => identity == Some(file.identity()),
+                Some(Member::Storage(storage)) => identity == Some(storage.identity()),
                 _ => absolute.is_some() && std::path::absolute(&found.name).ok() == absolute,
             };
             let named = devices.iter().find(|found| found.name == word);
@@ -160,17 +161,9 @@ impl ArrayExport {
         let handle = self.find(device)?;
         loop {
             let is_last = Instant::now() >= until;
-            let removed = self.on_array(move |owner, now| {
-                let Core::Array(array) = &mut owner.core else {
-                    return Err(no_array());
-                };
-                match array.remove(now, handle, &mut owner.out) {
-                    Err(VerbError::Busy) if !is_last => return Ok(false),
-                    removed => removed.map_err(verb_error)?,
-                }
-                owner.settle(now);
-                owner.members.detach(place_of(handle));
-                Ok(true)
+            let removed = self.on_array(move |owner, now| match owner.remove(now, handle) {
+                Err(AttachError::Refused(VerbError::Busy)) if !is_last => Ok(false),
+                removed => removed.map(|()| true).map_err(|error| in_one_line(&error)),
             });
             if removed? {
                 return Ok(());
@@ -206,23 +199,8 @@ impl ArrayExport {
             uuid: random_uuid().map_err(|error| in_one_line(&error))?,
         };
         self.on_array(move |owner, now| {
-            let handle = attach(owner, &file)?;
-            let Core::Array(array) = &mut owner.core else {
-                return Err(no_array());
-            };
-            let added = array
-                .add(now, handle, new, &mut owner.out)
-                .map_err(verb_error)
-                // What was on it goes before anything of ours is written, and
-                // only now that the array takes it.
-                .and_then(|()| {
-                    let writes = erase(&found, file.size().to_bytes());
-                    write_all(&file, &writes).map_err(|error| in_one_line(&error))
-                });
-            if added.is_err() {
-                owner.members.detach(place_of(handle));
-            }
-            added
+            let added = owner.add(now, &file, new, &found);
+            added.map(drop).map_err(|error| in_one_line(&error))
         })
     }
 
@@ -231,15 +209,8 @@ impl ArrayExport {
         let mut candidate = read_candidate(&file).map_err(|error| in_one_line(&error))?;
         path.clone_into(&mut candidate.name);
         self.on_array(move |owner, now| {
-            let handle = attach(owner, &file)?;
-            let Core::Array(array) = &mut owner.core else {
-                return Err(no_array());
-            };
-            let added = array.re_add(now, handle, candidate, &mut owner.out);
-            if added.is_err() {
-                owner.members.detach(place_of(handle));
-            }
-            added.map_err(verb_error)
+            let added = owner.re_add(now, &file, candidate);
+            added.map(drop).map_err(|error| in_one_line(&error))
         })
     }
 
@@ -272,9 +243,9 @@ impl ArrayExport {
         + Send
         + 'static,
     ) -> Result<(), Refusal> {
-        self.on_array(move |owner, now| match &mut owner.core {
-            Core::Array(array) => work(array, now, &mut owner.out),
-            Core::Plain(_) => Err(no_array()),
+        self.on_array(move |owner, now| {
+            let done = owner.on_array(now, work);
+            done.map_err(|error| in_one_line(&error))?
         })
     }
 
@@ -282,38 +253,12 @@ impl ArrayExport {
         &self,
         work: impl FnOnce(&mut Owner, Nanos) -> Result<R, Refusal> + Send + 'static,
     ) -> Result<R, Refusal> {
-        self.call(move |owner| {
-            let now = monotonic_now();
-            work(owner, now)
-        })
-        .map_err(|error| in_one_line(&error))?
+        self.call(work).map_err(|error| in_one_line(&error))?
     }
 }
 
 fn no_array() -> Refusal {
-    "this is a single file, not an array".to_owned()
-}
-
-/// Attaches a file at the lowest handle that no device has and no slot will
-/// want.
-fn attach(owner: &mut Owner, file: &Member) -> Result<Slot, Refusal> {
-    let Core::Array(array) = &owner.core else {
-        return Err(no_array());
-    };
-    let slots = u16::try_from(array.member_states().len()).unwrap_or(u16::MAX);
-    let devices = array.status().devices;
-    let handle = (slots..512)
-        .map(Slot)
-        .find(|handle| {
-            owner.members.member(place_of(*handle)).is_none()
-                && devices.iter().all(|device| device.handle != *handle)
-        })
-        .ok_or("the array has too many devices")?;
-    owner
-        .members
-        .attach(place_of(handle), file)
-        .map_err(|error| in_one_line(&error))?;
-    Ok(handle)
+    AttachError::NoArray.to_string()
 }
 
 fn verb_error(error: VerbError) -> Refusal {

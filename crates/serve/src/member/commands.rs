@@ -107,12 +107,17 @@ pub struct Members {
 }
 
 impl Members {
-    /// No members yet. `waker`: the one with which the backend was started.
+    /// No members yet. `waker`: the one with which the backend was started; without one
+    /// whoever waits must look by itself for answers of inner arrays.
     #[must_use]
-    pub fn new(backend: Box<dyn Backend>, config: MembersConfig, waker: &Arc<Waker>) -> Self {
+    pub fn new(
+        backend: Box<dyn Backend>,
+        config: MembersConfig,
+        waker: Option<&Arc<Waker>>,
+    ) -> Self {
         Self {
             backend,
-            nested: NestedJobs::new(waker),
+            nested: NestedJobs::new(waker.cloned()),
             config,
             places: Vec::new(),
             flights: BTreeMap::new(),
@@ -145,8 +150,8 @@ impl Members {
         while self.places.len() <= place {
             self.places.push(Place::default());
         }
-        if let Member::File(file) = member {
-            self.backend.attach(place, file)?;
+        if let Member::Storage(storage) = member {
+            self.backend.attach(place, storage)?;
         }
         self.places[place] = Place {
             member: Some(member.clone()),
@@ -159,7 +164,7 @@ impl Members {
     /// claimed until the last of them, hung ones included, has ended.
     pub fn detach(&mut self, place: usize) {
         if let Some(found) = self.places.get_mut(place)
-            && let Some(Member::File(_)) = found.member.take()
+            && let Some(Member::Storage(_)) = found.member.take()
         {
             self.backend.detach(place);
         }
@@ -231,16 +236,16 @@ impl Members {
             });
             return;
         }
-        if let Member::File(file) = &member
+        if let Member::Storage(storage) = &member
             && !matches!(transfer, Transfer::Read(_))
-            && file.has_shrunk()
+            && storage.has_shrunk()
         {
             self.lose(place, SHRUNK);
             self.refuse(id, MemberError::Gone, transfer);
             return;
         }
         let token = match &member {
-            Member::File(_) => self.next_token,
+            Member::Storage(_) => self.next_token,
             Member::Array(_) => self.next_token | NESTED_TOKENS,
         };
         self.next_token += 1;
@@ -255,10 +260,10 @@ impl Members {
             },
         );
         match member {
-            Member::File(file) => self.backend.submit(Job {
+            Member::Storage(storage) => self.backend.submit(Job {
                 token,
                 place,
-                file,
+                storage,
                 offset,
                 transfer,
                 moved: 0,

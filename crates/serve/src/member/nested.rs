@@ -11,7 +11,8 @@
 //! as it has not. md cannot tell the two apart: an I/O error is all it gets from
 //! below.
 
-use super::{MemberFile, Transfer, Waker};
+use super::storage::{read_whole, write_whole};
+use super::{MemberFile, Storage, Transfer, Waker};
 use crate::export::{
     Buffer, BufferPool, Completions, ErrorCode, Export, MAXIMUM_BUFFER_BYTES, Operation, Request,
     RequestFlags,
@@ -21,7 +22,6 @@ use raidlab_array::MemberError;
 use raidlab_units::{Bytes, Sectors};
 use std::collections::HashMap;
 use std::io;
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -31,8 +31,8 @@ const MAXIMUM_DISCARD_BYTES: u64 = 1 << 31;
 /// What an array is made of.
 #[derive(Debug, Clone)]
 pub enum Member {
-    /// A file or a block device.
-    File(Arc<MemberFile>),
+    /// A file or a block device, or what stands in its place.
+    Storage(Arc<dyn Storage>),
     /// Another array of this process.
     Array(Arc<NestedMember>),
 }
@@ -94,7 +94,7 @@ impl std::fmt::Debug for NestedMember {
 
 impl From<MemberFile> for Member {
     fn from(file: MemberFile) -> Self {
-        Self::File(Arc::new(file))
+        Self::Storage(Arc::new(file))
     }
 }
 
@@ -103,7 +103,7 @@ impl Member {
     #[must_use]
     pub fn path(&self) -> &Path {
         match self {
-            Self::File(file) => file.path(),
+            Self::Storage(storage) => storage.path(),
             Self::Array(array) => &array.path,
         }
     }
@@ -112,7 +112,7 @@ impl Member {
     #[must_use]
     pub fn size(&self) -> Sectors {
         match self {
-            Self::File(file) => file.size(),
+            Self::Storage(storage) => storage.size(),
             Self::Array(array) => array.size(),
         }
     }
@@ -121,7 +121,7 @@ impl Member {
     #[must_use]
     pub fn rotational(&self) -> bool {
         match self {
-            Self::File(file) => file.rotational(),
+            Self::Storage(storage) => storage.rotational(),
             Self::Array(array) => array.export.features().rotational,
         }
     }
@@ -133,7 +133,7 @@ impl Member {
     /// The system's, the member's end included.
     pub fn read_exact_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<()> {
         let array = match self {
-            Self::File(file) => return file.file().read_exact_at(bytes, offset),
+            Self::Storage(storage) => return read_whole(&**storage, bytes, offset),
             Self::Array(array) => array,
         };
         check_range(array, bytes.len(), offset)?;
@@ -153,7 +153,7 @@ impl Member {
     /// The system's, the member's end included.
     pub fn write_all_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
         let array = match self {
-            Self::File(file) => return file.file().write_all_at(bytes, offset),
+            Self::Storage(storage) => return write_whole(&**storage, bytes, offset),
             Self::Array(array) => array,
         };
         check_range(array, bytes.len(), offset)?;
@@ -172,7 +172,7 @@ impl Member {
     /// The system's.
     pub fn flush(&self) -> io::Result<()> {
         match self {
-            Self::File(file) => rustix::fs::fdatasync(file.file()).map_err(Into::into),
+            Self::Storage(storage) => storage.flush().map_err(Into::into),
             Self::Array(array) => array
                 .ask(Operation::Flush, 0, 0, Buffer::empty())
                 .map(|_| ()),
@@ -242,14 +242,11 @@ impl std::fmt::Debug for NestedJobs {
 }
 
 impl NestedJobs {
-    pub(super) fn new(waker: &Arc<Waker>) -> Self {
+    pub(super) fn new(waker: Option<Arc<Waker>>) -> Self {
         let (sender, replies) = unbounded();
         Self {
             pool: BufferPool::default(),
-            mailbox: Arc::new(Mailbox {
-                sender,
-                waker: Some(Arc::clone(waker)),
-            }),
+            mailbox: Arc::new(Mailbox { sender, waker }),
             replies,
             jobs: HashMap::new(),
             touched: Vec::new(),

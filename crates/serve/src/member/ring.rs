@@ -15,7 +15,7 @@ mod registered;
 
 pub use registered::RegisteredMemory;
 
-use super::{Backend, Ended, Job, MemberFile, Memory, Transfer, Waker};
+use super::{Backend, Ended, Job, Memory, Storage, Transfer, Waker};
 use crate::export::BufferPool;
 use io_uring::types::{Fd, Fixed, FsyncFlags, SubmitArgs, Timespec};
 use io_uring::{IoUring, Probe, cqueue, opcode, squeue};
@@ -227,7 +227,8 @@ const SEVERAL_WORKERS_BYTES: usize = 64 << 10;
 fn is_for_several_workers(job: &Job) -> bool {
     match &job.transfer {
         Transfer::Write { data, .. } => {
-            !job.file.nowait() && data.len() - job.moved >= SEVERAL_WORKERS_BYTES
+            data.len() - job.moved >= SEVERAL_WORKERS_BYTES
+                && job.storage.file().is_some_and(|file| !file.nowait())
         }
         Transfer::Read(_) | Transfer::Flush | Transfer::Discard { .. } => false,
     }
@@ -238,7 +239,8 @@ impl Backend for Ring {
         "io_uring"
     }
 
-    fn attach(&mut self, place: usize, file: &Arc<MemberFile>) -> io::Result<()> {
+    fn attach(&mut self, place: usize, storage: &Arc<dyn Storage>) -> io::Result<()> {
+        let file = storage.file().ok_or(io::ErrorKind::Unsupported)?;
         let index = u32::try_from(place)
             .ok()
             .filter(|&index| index < FILES)

@@ -4,11 +4,10 @@
 //! Each member has threads of its own, so that a member that hangs takes no
 //! other with it. They end when the member is detached and its jobs are done.
 
-use super::{Backend, Ended, Job, MemberFile, Transfer, Waker};
+use super::{Backend, Ended, Job, Storage, Transfer, Waker};
 use crossbeam_channel::{Receiver, Sender, unbounded};
-use rustix::fs::{FallocateFlags, fallocate, fdatasync};
-use rustix::io::{Errno, ReadWriteFlags, pread, pwrite, pwritev2};
-use std::io::{self, IoSlice};
+use rustix::io::Errno;
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -43,7 +42,7 @@ impl Backend for Threads {
         "threads"
     }
 
-    fn attach(&mut self, place: usize, _: &Arc<MemberFile>) -> io::Result<()> {
+    fn attach(&mut self, place: usize, _: &Arc<dyn Storage>) -> io::Result<()> {
         if self.members.len() <= place {
             self.members.resize_with(place + 1, || None);
         }
@@ -100,22 +99,15 @@ fn work(jobs: &Receiver<Job>, ended: &Sender<(Job, Ended)>, waker: &Waker) {
 
 /// Carries out a job in the calling thread.
 pub(super) fn perform(job: &mut Job) -> Ended {
-    let file = job.file.file();
+    let storage = &*job.storage;
     let offset = job.at();
     match &mut job.transfer {
-        Transfer::Read(bytes) => pread(file, &mut bytes[job.moved..], offset),
+        Transfer::Read(bytes) => storage.read_at(&mut bytes[job.moved..], offset),
         Transfer::Write {
             data,
-            force_unit_access: false,
-        } => pwrite(file, &data[job.moved..], offset),
-        Transfer::Write { data, .. } => {
-            let bytes = [IoSlice::new(&data[job.moved..])];
-            pwritev2(file, &bytes, offset, ReadWriteFlags::DSYNC)
-        }
-        Transfer::Flush => fdatasync(file).map(|()| 0),
-        Transfer::Discard { bytes } => {
-            let mode = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-            fallocate(file, mode, offset, *bytes).map(|()| 0)
-        }
+            force_unit_access,
+        } => storage.write_at(&data[job.moved..], offset, *force_unit_access),
+        Transfer::Flush => storage.flush().map(|()| 0),
+        Transfer::Discard { bytes } => storage.discard(offset, *bytes).map(|()| 0),
     }
 }

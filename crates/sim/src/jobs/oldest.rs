@@ -1,19 +1,8 @@
 //! Which request waits for longest.
 
 use super::Jobs;
-use raidlab_units::Nanos;
+use crate::machine::OldestRequest;
 use raidlab_workload::Direction;
-
-/// The request of a group that has been in flight for longest.
-#[derive(Debug)]
-pub(crate) struct OldestRequest {
-    /// The name of its job.
-    pub(crate) job: String,
-    /// When it was submitted.
-    pub(crate) since: Nanos,
-    /// What it is, for people.
-    pub(crate) what: String,
-}
 
 impl Jobs {
     /// The request that has been in flight for longest.

@@ -2,10 +2,10 @@
 
 use super::{Flight, Jobs};
 use crate::latency_target::Step;
-use crate::machine::{Issue, Machine, SimError};
+use crate::machine::{Issue, Machine};
 use crate::pace::Pause;
 use crate::steady::Done;
-use raidlab_array::{Operation, Request, RequestError, RequestId};
+use raidlab_array::{Operation, Request, RequestId};
 use raidlab_units::{Bytes, Nanos, Sectors};
 use raidlab_workload::{Direction, Engine, IoUnit};
 
@@ -110,44 +110,8 @@ impl Jobs {
         }
     }
 
-    /// The subject has answered a request: its latency is noted, and its clone has a turn
-    /// after the host's turnaround.
-    ///
-    /// # Errors
-    /// It failed, and its job does not go on after that.
-    pub(crate) fn completed(
-        &mut self,
-        machine: &mut Machine,
-        id: RequestId,
-        result: Result<(), RequestError>,
-    ) -> Result<(), SimError> {
-        let id = usize::try_from(id.0).unwrap_or(usize::MAX);
-        let Some(range) = self.flights.get(id).copied().flatten() else {
-            return result.map_err(SimError::Request);
-        };
-        if let Err(error) = result {
-            let tolerates = self.clones[range.clone].job.tolerates_errors;
-            // fio counts a flush among the writes.
-            if !tolerates[range.direction.index().unwrap_or(1)] {
-                return Err(SimError::Request(error));
-            }
-        }
-        if range.first != id {
-            self.flights[id] = None;
-            self.free.push(id);
-        }
-        if let Some(flight) = &mut self.flights[range.first] {
-            flight.failed |= result.is_err();
-            flight.ranges -= 1;
-            if flight.ranges == 0 {
-                self.ended(machine, range.first);
-            }
-        }
-        Ok(())
-    }
-
     /// All of a request is done.
-    fn ended(&mut self, machine: &mut Machine, id: usize) {
+    pub(super) fn ended(&mut self, machine: &mut Machine, id: usize) {
         let Some(flight) = self.flights[id].take() else {
             return;
         };

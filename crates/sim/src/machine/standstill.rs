@@ -3,7 +3,6 @@
 //! for what; and so does an instant in which things happen without end.
 
 use super::{Machine, SimError};
-use crate::jobs::Jobs;
 use raidlab_units::Nanos;
 
 /// A request that takes so long is never answered: no disk takes a minute for a command,
@@ -11,11 +10,22 @@ use raidlab_units::Nanos;
 const LONGEST_ANSWER: Nanos = Nanos::from_secs(600);
 
 /// How often it is looked whether some request takes that long.
-pub(super) const LOOK: Nanos = Nanos::from_secs(30);
+pub(crate) const LOOK: Nanos = Nanos::from_secs(30);
 
 /// More events than this come in no instant: the deepest queues are thousands of requests,
 /// of at most thousands of commands each.
 const MOST_IN_AN_INSTANT: u64 = 10_000_000;
+
+/// The request of a group that has been in flight for longest.
+#[derive(Debug)]
+pub(crate) struct OldestRequest {
+    /// The name of its job.
+    pub(crate) job: String,
+    /// When it was submitted.
+    pub(crate) since: Nanos,
+    /// What it is, for people.
+    pub(crate) what: String,
+}
 
 impl Machine {
     /// An event comes; it may be late.
@@ -36,8 +46,11 @@ impl Machine {
     }
 
     /// That every request is answered some time.
-    pub(super) fn look_for_standstill(&self, jobs: &Jobs) -> Result<(), SimError> {
-        match jobs.oldest_request() {
+    pub(crate) fn look_for_standstill(
+        &self,
+        oldest: Option<OldestRequest>,
+    ) -> Result<(), SimError> {
+        match oldest {
             Some(oldest) if self.now >= oldest.since + LONGEST_ANSWER => {
                 Err(SimError::Unanswered {
                     job: oldest.job,

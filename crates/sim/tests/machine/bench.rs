@@ -49,7 +49,7 @@ impl Default for Bench {
 }
 
 pub fn strict() -> DiskParameters {
-    let text = include_str!("../../../../disks/wd4000fyyz.toml");
+    let text = include_str!("../../../../data/disks/wd4000fyyz.toml");
     shipped(text, "strict")
 }
 
@@ -61,7 +61,7 @@ fn shipped(text: &str, set: &str) -> DiskParameters {
 impl Bench {
     pub fn machine(&self) -> Machine {
         let mut parameters = if self.shingled {
-            let text = include_str!("../../../../disks/st4000dm004.toml");
+            let text = include_str!("../../../../data/disks/st4000dm004.toml");
             shipped(text, "rated")
         } else {
             strict()

@@ -3,10 +3,11 @@
 
 use super::Format;
 use crate::schema::APPLICATION_ID;
+use crate::store::CREATED_BY;
 use crate::text::visible_path;
 use std::fmt;
 use std::fs::{self, File, FileType};
-use std::io::{self, Read};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 /// What a name leads to.
@@ -38,7 +39,7 @@ pub enum Found {
 }
 
 impl Format {
-    const ALL: [Self; 9] = [
+    const ALL: [Self; 10] = [
         Self::Page,
         Self::Markdown,
         Self::Rows,
@@ -47,6 +48,7 @@ impl Format {
         Self::DiskCommands,
         Self::Plan,
         Self::SimulationPart,
+        Self::Parquet,
         Self::Store,
     ];
 
@@ -73,6 +75,7 @@ impl Format {
             Self::DiskCommands => &["arrived_ns,completed_ns,disk,operation,"],
             Self::Plan => &["{\n  \"schema\": ", "\n  \"asked\": {"],
             Self::SimulationPart => &["{\n  \"simulation_part\": "],
+            Self::Parquet => &["PAR1"],
             Self::Store => &["SQLite format 3\0"],
         }
     }
@@ -87,6 +90,7 @@ impl Format {
             Self::DiskCommands => "a table of disk commands that raidlab wrote",
             Self::Plan => "a plan that raidlab wrote",
             Self::SimulationPart => "a part of a simulation that raidlab wrote",
+            Self::Parquet => "a table of a run in Parquet that raidlab wrote",
             Self::Store => "a store of raidlab's runs",
         }
     }
@@ -160,14 +164,28 @@ pub fn look(path: &Path) -> io::Result<Found> {
         return Ok(Found::Empty);
     }
     const ENOUGH: u64 = 4096;
-    let mut beginning = Vec::new();
-    File::open(path)?.take(ENOUGH).read_to_end(&mut beginning)?;
+    let mut file = File::open(path)?;
+    let mut part = |from| -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        file.seek(SeekFrom::Start(from))?;
+        (&mut file).take(ENOUGH).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    };
+    let beginning = part(0)?;
     let ours = Format::ALL.into_iter().find(|one| one.begins(&beginning));
     Ok(match ours {
         Some(Format::Store) => match application_id(&beginning) {
             APPLICATION_ID => Found::Ours(Format::Store),
             id => Found::Database(id),
         },
+        // Who wrote such a file stands in its last bytes.
+        Some(Format::Parquet)
+            if !part(found.len().saturating_sub(ENOUGH))?
+                .windows(CREATED_BY.len())
+                .any(|bytes| bytes == CREATED_BY.as_bytes()) =>
+        {
+            Found::Other
+        }
         Some(format) => Found::Ours(format),
         None => Found::Other,
     })

@@ -15,7 +15,7 @@ fn scope(sequence: Option<u32>) -> Scope {
     }
 }
 
-fn records() -> Records {
+pub(super) fn records() -> Records {
     Records {
         settings: Vec::new(),
         observations: vec![
@@ -54,7 +54,7 @@ fn records() -> Records {
     }
 }
 
-fn series(points: &[(u64, f64)]) -> Series {
+pub(super) fn series(points: &[(u64, f64)]) -> Series {
     Series {
         scope: scope(None),
         name: "sync.percent".to_owned(),

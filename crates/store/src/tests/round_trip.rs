@@ -55,7 +55,7 @@ prop_compose! {
 }
 
 prop_compose! {
-    fn measurements(sequence: u32)(
+    pub(super) fn measurements(sequence: u32)(
         texts in prop::array::uniform9(any::<String>()),
         op in prop::sample::select(Operation::ALL.to_vec()),
         role in prop::sample::select(vec![Role::Measured, Role::Predicted, Role::Fitted]),

@@ -1,6 +1,6 @@
 //! What can be wrong with a job file or a command line.
 
-use super::table::Class;
+use super::class::Class;
 use crate::job::JobError;
 use raidlab_units::ParseUnitError;
 use std::fmt;

@@ -8,31 +8,26 @@
 //! nearest name). What does more than shape the load is refused when it is
 //! read, unless a [`Permission`] names it.
 
-mod amounts;
+mod class;
 mod command_line;
-mod endings;
-mod engines;
 mod error;
-mod errors;
-mod finer;
 mod groups;
 mod job_file;
 mod modelled;
 mod options;
 mod permission;
-mod preconditioning;
 mod reader;
 mod section;
 mod table;
 mod value;
-mod zones;
 
+pub use class::Class;
 pub use error::{JobFileError, OptionError, Place};
 pub use job_file::Includes;
 pub use options::{FioJob, FioJobs, FioOption, Target};
 pub use permission::{Permission, PermissionError};
 pub use table::{
-    Class, Honoured, OptionFacts, Unit, canonical_name, fio_options, is_program_option, unit,
+    Honoured, OptionFacts, Unit, canonical_name, fio_options, is_program_option, unit,
 };
 
 use crate::job::JobGroup;

@@ -1,17 +1,25 @@
 //! The options that change a job, and how.
 
-use super::amounts;
-use super::endings::{self, EndDraft};
+mod amounts;
+mod endings;
+mod engines;
+mod errors;
+mod finer;
+mod preconditioning;
+mod zones;
+
 use super::error::OptionError;
-use super::errors::{ErrorDraft, set_continue_on_error, set_ignore_error};
-use super::preconditioning::{self, PreconditioningDraft};
-use super::value::{KiloBase, count, number, switch, time};
-use super::zones::{self, ZoneDraft};
-use super::{engines, finer};
+use super::value::{KiloBase, count, number, size, switch, time};
 use crate::arrivals::ArrivalProcess;
 use crate::job::{JobSpec, Pattern};
 use crate::shape::{ExitWhat, Rate, Sizes};
-use raidlab_units::Nanos;
+use endings::EndDraft;
+use errors::{ErrorDraft, set_continue_on_error, set_ignore_error};
+use preconditioning::PreconditioningDraft;
+use raidlab_units::{Bytes, Nanos};
+use zones::ZoneDraft;
+
+pub(super) use finer::settle;
 
 /// A job under construction: fio settles some options only when all of a
 /// section's are known.
@@ -34,12 +42,12 @@ pub(super) struct Draft {
     /// What was written is not read back after all (fio `do_verify=0`).
     pub(super) verifies_not: bool,
     pub(super) verify_backlog: u64,
-    pub(super) zones: ZoneDraft,
-    pub(super) ends: EndDraft,
-    pub(super) errors: ErrorDraft,
+    zones: ZoneDraft,
+    ends: EndDraft,
+    errors: ErrorDraft,
     /// The engine takes discards of several ranges.
     pub(super) takes_ranges: bool,
-    pub(super) preconditioning: PreconditioningDraft,
+    preconditioning: PreconditioningDraft,
     /// fio `iodepth_low`, `iodepth_batch_complete_min`; 0: not given.
     pub(super) depth_low: u32,
     pub(super) complete_batch: u32,
@@ -341,6 +349,21 @@ pub(super) fn percent(value: Option<&str>) -> Result<u32, OptionError> {
         });
     }
     Ok(share)
+}
+
+/// One size in bytes: no share of the device, and no range.
+fn plain_size(draft: &Draft, value: Option<&str>) -> Result<Bytes, OptionError> {
+    let text = needed(value)?;
+    if text.ends_with('%') {
+        return Err(not_modelled("a share of the device; write a size"));
+    }
+    if text.ends_with('z') {
+        return Err(not_modelled("a number of zones; write a size"));
+    }
+    if text.contains(['-', ':']) {
+        return Err(not_modelled("a range of sizes; write one size"));
+    }
+    size(text, draft.kilo_base)
 }
 
 fn set_file_name(

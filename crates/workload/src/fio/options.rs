@@ -9,11 +9,10 @@
 //! ([`FioJobs::model`]), and real benches print it ([`FioJobs::arguments`]), so
 //! that both run the same job.
 
-use super::error::{JobFileError, Place};
-use super::section::Collector;
+use super::Note;
+use super::error::Place;
 use super::table::canonical_name;
 use super::value;
-use super::{JobFile, Note};
 use raidlab_units::Nanos;
 
 /// One option as somebody wrote it.
@@ -180,30 +179,6 @@ impl FioJobs {
                 option.value = Some((most.0 / 1_000_000_000).to_string());
             }
         }
-    }
-
-    /// What the model runs.
-    ///
-    /// # Errors
-    /// The first thing that is wrong or not modelled, with its place and option.
-    pub fn model(&self) -> Result<JobFile, JobFileError> {
-        match self.partly_model()? {
-            (file, None) => Ok(file),
-            (_, Some(error)) => Err(error),
-        }
-    }
-
-    /// What the model would run without the options that it does not know, and
-    /// the first of those.
-    ///
-    /// # Errors
-    /// The first thing that is wrong, with its place and option.
-    pub fn partly_model(&self) -> Result<(JobFile, Option<JobFileError>), JobFileError> {
-        let mut collector = Collector::new(&self.notes);
-        for job in &self.jobs {
-            collector.job(job.section.as_deref().unwrap_or(&self.name), job)?;
-        }
-        collector.finish(&self.name)
     }
 
     /// The words of each job as on fio's command line, for people.

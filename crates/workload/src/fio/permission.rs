@@ -5,7 +5,9 @@
 //! else it asks for is refused by name, until the user has read it and says on
 //! the command line of this run that this option is wanted.
 
-use super::table::{canonical_name, nearest, rule};
+use super::class::Class;
+use super::error::OptionError;
+use super::table::{canonical_name, class, is_program_option, nearest, rule};
 use std::collections::BTreeMap;
 use thiserror::Error;
 
@@ -113,6 +115,35 @@ const INCLUDE: &str = "include";
 fn machine_word(text: &str) -> Option<&'static str> {
     let words = ["$ncpus", "$pagesize", "$mb_memory"];
     words.into_iter().find(|word| text.contains(word))
+}
+
+/// Refuses an option that fio does not have, and one that a file may not give
+/// unasked. `value` is as written, with raidlab's placeholders.
+pub(super) fn judge(
+    name: &str,
+    value: Option<&str>,
+    permission: &Permission,
+) -> Result<(), OptionError> {
+    if is_program_option(name) {
+        return Err(OptionError::Program);
+    }
+    if rule(name).is_none() {
+        return Err(OptionError::Unknown {
+            nearest: nearest(name),
+        });
+    }
+    if let Some(letter) = value.and_then(|value| value.chars().find(|one| one.is_control())) {
+        return Err(OptionError::ControlLetter { letter });
+    }
+    let canonical = canonical_name(name);
+    let class = class(name, value);
+    if class == Class::Load || permission.allows(&canonical) {
+        return Ok(());
+    }
+    Err(OptionError::NotAllowed {
+        class,
+        option: canonical,
+    })
 }
 
 #[cfg(test)]

@@ -2,10 +2,11 @@
 //! written becomes one option of the list, or is refused.
 
 use super::Note;
+use super::class::Class;
 use super::error::{JobFileError, OptionError, Place};
 use super::options::FioOption;
-use super::permission::Permission;
-use super::table::{self, Class};
+use super::permission::{Permission, judge};
+use super::table;
 
 /// Reads options one by one.
 pub(super) struct Reader<'a> {
@@ -41,11 +42,11 @@ impl<'a> Reader<'a> {
         let value = match replaced {
             Ok(value) => value,
             Err(variable) => {
-                table::judge(name, value, self.permission).map_err(error)?;
+                judge(name, value, self.permission).map_err(error)?;
                 return Err(error(OptionError::Variable { variable }));
             }
         };
-        table::judge(name, value.as_deref(), self.permission).map_err(error)?;
+        judge(name, value.as_deref(), self.permission).map_err(error)?;
         if table::class(name, value.as_deref()) == Class::Place && table::is_target(name) {
             self.notes.push(Note {
                 place,

@@ -1,13 +1,38 @@
 //! The model's view of jobs: from lists of options to what runs in groups.
 
 use super::error::{JobFileError, OptionError};
-use super::finer;
-use super::modelled::Draft;
-use super::options::{FioJob, FioOption};
+use super::modelled::{self, Draft};
+use super::options::{FioJob, FioJobs, FioOption};
 use super::table::{self, Rule};
 use super::{JobFile, Note};
 use crate::job::{JobError, JobSpec, group_jobs};
 use raidlab_units::Nanos;
+
+impl FioJobs {
+    /// What the model runs.
+    ///
+    /// # Errors
+    /// The first thing that is wrong or not modelled, with its place and option.
+    pub fn model(&self) -> Result<JobFile, JobFileError> {
+        match self.partly_model()? {
+            (file, None) => Ok(file),
+            (_, Some(error)) => Err(error),
+        }
+    }
+
+    /// What the model would run without the options that it does not know, and
+    /// the first of those.
+    ///
+    /// # Errors
+    /// The first thing that is wrong, with its place and option.
+    pub fn partly_model(&self) -> Result<(JobFile, Option<JobFileError>), JobFileError> {
+        let mut collector = Collector::new(&self.notes);
+        for job in &self.jobs {
+            collector.job(job.section.as_deref().unwrap_or(&self.name), job)?;
+        }
+        collector.finish(&self.name)
+    }
+}
 
 /// Collects the jobs of a file or command line, one section after the other.
 #[derive(Debug, Default)]
@@ -51,7 +76,7 @@ impl Collector {
             option: names[0].to_owned(),
             cause: Box::new(cause),
         };
-        if let Err((option, cause)) = finer::settle(&mut draft) {
+        if let Err((option, cause)) = modelled::settle(&mut draft) {
             self.refuse(option_error(&[option], cause))?;
         }
         let runtime = draft.spec.runtime.filter(|&time| time > Nanos::ZERO);

@@ -5,38 +5,9 @@
 //! here is what may be asked of all of them, and which of both no file may give
 //! unasked ([`Class`]).
 
-use super::error::OptionError;
+use super::class::Class;
 use super::groups::{HARMLESS, NOT_MODELLED, WITHOUT_EFFECT};
 use super::modelled;
-use super::permission::Permission;
-
-/// What an option can do to the machine that fio runs on, as root.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Class {
-    /// It shapes the load: sizes, order, depth, time. A file may give it.
-    Load,
-    /// It says where the load goes, or names something to read: files,
-    /// devices, other machines. Where it goes is raidlab's to say.
-    Place,
-    /// It writes or changes something beside the target: logs, memory files,
-    /// kernel settings, control groups.
-    Elsewhere,
-    /// It runs a program or foreign code, or decides as whom fio runs.
-    Runs,
-}
-
-impl Class {
-    /// The class in words that follow "it".
-    #[must_use]
-    pub const fn in_words(self) -> &'static str {
-        match self {
-            Self::Load => "shapes the load",
-            Self::Place => "says where the load goes or what is read",
-            Self::Elsewhere => "writes or changes something beside the target",
-            Self::Runs => "runs something, or says as whom",
-        }
-    }
-}
 
 /// What becomes of an option in the model.
 #[derive(Debug, Clone, Copy)]
@@ -160,35 +131,6 @@ pub(super) fn rule(name: &str) -> Option<Rule> {
 fn harmless(name: &str) -> &'static [&'static str] {
     let values = HARMLESS.iter().find(|(option, _)| *option == name);
     values.map_or(&[][..], |(_, values)| values)
-}
-
-/// Refuses an option that fio does not have, and one that a file may not give
-/// unasked. `value` is as written, with raidlab's placeholders.
-pub(super) fn judge(
-    name: &str,
-    value: Option<&str>,
-    permission: &Permission,
-) -> Result<(), OptionError> {
-    if is_program_option(name) {
-        return Err(OptionError::Program);
-    }
-    if rule(name).is_none() {
-        return Err(OptionError::Unknown {
-            nearest: nearest(name),
-        });
-    }
-    if let Some(letter) = value.and_then(|value| value.chars().find(|one| one.is_control())) {
-        return Err(OptionError::ControlLetter { letter });
-    }
-    let canonical = canonical_name(name);
-    let class = class(name, value);
-    if class == Class::Load || permission.allows(&canonical) {
-        return Ok(());
-    }
-    Err(OptionError::NotAllowed {
-        class,
-        option: canonical,
-    })
 }
 
 /// The class of an option, by any of its names, with this value.

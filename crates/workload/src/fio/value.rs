@@ -108,6 +108,25 @@ fn not_a_number(text: &str, range: RangeInclusive<u64>) -> OptionError {
     }
 }
 
+/// Millionths of a decimal number such as `1.2`.
+pub(super) fn millionths(text: &str) -> Result<u32, OptionError> {
+    let wrong = || OptionError::Choice {
+        text: text.to_owned(),
+        expected: "decimal numbers such as 1.2",
+    };
+    let (whole, part) = text.trim().split_once('.').unwrap_or((text.trim(), ""));
+    let digits = |text: &str| text.bytes().all(|digit| digit.is_ascii_digit());
+    if whole.is_empty() || !digits(whole) || !digits(part) || part.len() > 6 {
+        return Err(wrong());
+    }
+    let part = format!("{part:0<6}").parse::<u32>().map_err(|_| wrong())?;
+    let whole = whole.parse::<u32>().map_err(|_| wrong())?;
+    let millionths = whole.checked_mul(1_000_000);
+    millionths
+        .and_then(|millionths| millionths.checked_add(part))
+        .ok_or_else(wrong)
+}
+
 #[cfg(test)]
 mod tests {
     use super::{KiloBase, size, switch, time};

@@ -5,20 +5,13 @@
 //! that is being read waits for its run.
 
 use super::Pool;
-use super::io::ReadFor;
+use super::io::{DataRun, ReadFor};
 use crate::config::DataReads;
 use crate::leaf_queue::Class;
 use raidlab_array::{Operation, Outputs};
 use raidlab_units::Nanos;
 use std::collections::BTreeMap;
 use std::ops::Range;
-
-/// Data blocks `first..end` that are read as one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct DataRun {
-    first: u64,
-    end: u64,
-}
 
 /// A run being read, and the requests that wait for it.
 #[derive(Debug)]

@@ -9,7 +9,6 @@
 //! is failed.
 
 use super::Pool;
-use super::data::DataRun;
 use crate::cache::IndirectId;
 use crate::config::{ChildSelection, LABEL_FRONT, QueueConfig};
 use crate::leaf_queue::{Class, Io, LeafQueue, Owner};
@@ -38,6 +37,13 @@ pub(super) struct Leaf {
     /// Counts the disks that were in this slot: answers to commands of an
     /// earlier one do not concern the queue of the present one.
     pub(super) epoch: u32,
+}
+
+/// Data blocks `first..end` that are read as one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct DataRun {
+    pub(super) first: u64,
+    pub(super) end: u64,
 }
 
 /// What a read is for.

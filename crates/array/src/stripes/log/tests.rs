@@ -99,25 +99,42 @@ fn transactions_are_replayed_in_their_order() {
     assert_eq!(replayed(&[area(0, &bytes)]), [(0, 3), (0, 9)]);
 }
 
-#[test]
-fn what_a_ring_announces_as_void_does_not_count() {
-    let mut announcement = Header {
+/// An announcement to `to` that nothing before transaction 3 counts: in its own ring, and,
+/// where it is to several slots, in all.
+fn announcement(to: &[u16]) -> Vec<u8> {
+    let mut bytes = Header {
         oldest: 3,
         extents: Vec::new(),
         window: (0, 0),
-        ..Header::decode(&record(0, 3, 4, 32, &[0], 0)).expect("sealed")
+        ..Header::decode(&record(0, 3, 4, 32, to, 0)).expect("sealed")
     }
     .encode_unsealed();
-    let seal = crc32c::crc32c(&announcement);
-    announcement[SEAL_AT as usize..].copy_from_slice(&seal.to_le_bytes());
+    let seal = crc32c::crc32c(&bytes);
+    bytes[SEAL_AT as usize..].copy_from_slice(&seal.to_le_bytes());
+    bytes
+}
+
+#[test]
+fn what_a_ring_announces_as_void_does_not_count() {
     let older = record(0, 1, 2, 0, &[0, 1], 2);
     let newer = record(0, 2, 3, 16, &[0, 1], 3);
     let (a, b) = (
-        ring(&[older, newer, announcement]),
+        ring(&[older, newer, announcement(&[0])]),
         ring(&[record(1, 1, 2, 0, &[0, 1], 12)]),
     );
     // The other ring has announced nothing: there it counts still.
     assert_eq!(replayed(&[area(0, &a), area(1, &b)]), [(1, 12), (0, 3)]);
+}
+
+/// A member has come, whose ring may hold anything of before.
+#[test]
+fn of_before_an_arrival_nothing_counts_in_any_ring() {
+    let newer = record(0, 2, 3, 16, &[0, 1], 3);
+    let (a, b) = (
+        ring(&[vec![0; 8192], newer, announcement(&[0, 1])]),
+        ring(&[record(1, 1, 2, 0, &[1], 12)]),
+    );
+    assert_eq!(replayed(&[area(0, &a), area(1, &b)]), [(0, 3)]);
 }
 
 #[test]

@@ -5,8 +5,8 @@ use super::super::config::BLOCK;
 use super::super::flow::Next;
 use super::super::job::{Job, Phase};
 use super::super::{Mutation, StripeArray, mutated};
-use super::{MOST_PLACES, MismatchPlace, Mode};
-use crate::engine::SyncAction;
+use super::{MOST_PLACES, MismatchPlace};
+use crate::recovery::SyncKind;
 use crate::request::{BufferId, ComputeStep, Event, Outputs, Slot, StepId, StepResult};
 use raidlab_geometry::SlotSet;
 use raidlab_units::Sectors;
@@ -189,7 +189,8 @@ impl StripeArray {
         culprit: Option<Slot>,
         out: &mut Outputs,
     ) {
-        let report = &mut self.syncs.report;
+        self.walk.add_mismatches(count.0);
+        let report = &mut self.report;
         report.different += count.0;
         if report.places.len() < MOST_PLACES {
             report.places.push(MismatchPlace {
@@ -202,19 +203,20 @@ impl StripeArray {
     }
 
     fn reports_mismatches(&self) -> bool {
-        self.repairs() || self.acts(&[SyncAction::Check])
+        self.repairs() || self.does(SyncKind::Check)
     }
 
     fn repairs(&self) -> bool {
-        self.acts(&[SyncAction::Repair])
+        self.does(SyncKind::Repair)
     }
 
     fn resyncs(&self) -> bool {
-        self.acts(&[SyncAction::Resync, SyncAction::FirstResync])
+        self.does(SyncKind::Resync)
     }
 
-    fn acts(&self, actions: &[SyncAction]) -> bool {
-        matches!(self.sync_mode(), Some((Mode::Action(action), _)) if actions.contains(&action))
+    /// Whether the sync is one of these, and goes on.
+    fn does(&self, kind: SyncKind) -> bool {
+        self.walk.kind() == Some(kind) && !self.walk.is_stopping()
     }
 }
 

@@ -3,12 +3,13 @@
 
 use super::super::engine::Core;
 use super::super::files::{assemble, create};
-use super::super::owner::{Message, Owner};
+use super::super::owner::Owner;
+use super::super::running::{Message, Running};
 use crate::array::monotonic_now;
-use crate::array::testing::Client;
+use crate::array::testing::{Client, Nobody};
 use crate::export::{ErrorCode, Export, Features, Operation, Request};
 use crate::member::{
-    Backend, Ended, Job, Member, MemberFile, Members, MembersConfig, OpenOptions, Threads,
+    Backend, Ended, Job, Member, MemberFile, Members, MembersConfig, OpenOptions, Storage, Threads,
     Transfer, Waker,
 };
 use crossbeam_channel::{Sender, unbounded};
@@ -35,8 +36,8 @@ impl Backend for Hanging {
     fn name(&self) -> &'static str {
         "hanging"
     }
-    fn attach(&mut self, place: usize, file: &Arc<MemberFile>) -> io::Result<()> {
-        self.threads.attach(place, file)
+    fn attach(&mut self, place: usize, storage: &Arc<dyn Storage>) -> io::Result<()> {
+        self.threads.attach(place, storage)
     }
     fn detach(&mut self, place: usize) {
         self.threads.detach(place);
@@ -147,22 +148,19 @@ fn a_hung_member_does_not_take_the_array_along() {
     let config = MembersConfig {
         command_limit: Nanos::from_millis(300),
     };
-    let mut members = Members::new(Box::new(backend), config, &waker);
+    let mut members = Members::new(Box::new(backend), config, Some(&waker));
     for (place, file) in files.iter().enumerate() {
         members.attach(place, file).expect("attaches");
     }
     let (inbox, messages) = unbounded();
     let core = (Core::Array(Box::new(array)), out);
     let owner_waker = Arc::clone(&waker);
-    let owner = Owner::new(
-        core,
-        members,
-        messages,
-        owner_waker,
-        Box::new(monotonic_now),
-        Box::new(|_, _| ()),
-    );
-    let thread = std::thread::spawn(move || owner.run());
+    let running = Running {
+        owner: Owner::new(core, members, Box::new(Nobody), Arc::default()),
+        inbox: messages,
+        waker: owner_waker,
+    };
+    let thread = std::thread::spawn(move || running.run());
     let export = Bare { inbox, waker };
     let client = Client::new();
 

@@ -3,13 +3,14 @@
 //! durable, or a flush was sent at all.
 
 use super::super::engine::Core;
-use super::super::owner::{Message, Owner};
+use super::super::owner::Owner;
 use super::super::passthrough::Passthrough;
-use crate::array::monotonic_now;
-use crate::array::testing::Client;
+use super::super::running::{Message, Running};
+use crate::array::testing::{Client, Nobody};
 use crate::export::{ErrorCode, Export, Features, Operation, Request};
 use crate::member::{
-    Backend, Ended, Job, Member, MemberFile, Members, MembersConfig, OpenOptions, Transfer, Waker,
+    Backend, Ended, Job, Member, MemberFile, Members, MembersConfig, OpenOptions, Storage,
+    Transfer, Waker,
 };
 use crossbeam_channel::{Sender, unbounded};
 use raidlab_array::Outputs;
@@ -44,7 +45,7 @@ impl Backend for Noting {
     fn name(&self) -> &'static str {
         "noting"
     }
-    fn attach(&mut self, _: usize, _: &Arc<MemberFile>) -> io::Result<()> {
+    fn attach(&mut self, _: usize, _: &Arc<dyn Storage>) -> io::Result<()> {
         Ok(())
     }
     fn detach(&mut self, _: usize) {}
@@ -115,22 +116,20 @@ impl Scene {
             ended: Vec::new(),
             waker: Arc::clone(&waker),
         };
-        let mut members = Members::new(Box::new(backend), MembersConfig::default(), &waker);
+        let mut members = Members::new(Box::new(backend), MembersConfig::default(), Some(&waker));
         members.attach(0, &Member::from(member)).expect("attaches");
         let (inbox, messages) = unbounded();
-        let owner = Owner::new(
-            (Core::Plain(Passthrough::new(size)), Outputs::default()),
-            members,
-            messages,
-            Arc::clone(&waker),
-            Box::new(monotonic_now),
-            Box::new(|_, _| ()),
-        );
+        let core = (Core::Plain(Passthrough::new(size)), Outputs::default());
+        let running = Running {
+            owner: Owner::new(core, members, Box::new(Nobody), Arc::default()),
+            inbox: messages,
+            waker: Arc::clone(&waker),
+        };
         Self {
             log,
             inbox,
             waker,
-            thread: Some(std::thread::spawn(move || owner.run())),
+            thread: Some(std::thread::spawn(move || running.run())),
             client: Client::new(),
         }
     }

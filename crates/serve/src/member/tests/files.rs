@@ -1,6 +1,6 @@
 use super::super::{
-    Answer, BackendKind, Job, Member, MemberFile, Members, MembersConfig, OpenOptions, Transfer,
-    Waker, start_backend,
+    Answer, BackendKind, Job, Member, MemberFile, Members, MembersConfig, OpenOptions, Storage,
+    Transfer, Waker, start_backend,
 };
 use super::{memory, read, write, zero};
 use crate::export::BufferPool;
@@ -20,7 +20,7 @@ fn members(kind: BackendKind) -> (Members, Arc<Waker>) {
 fn members_with(kind: BackendKind, registered_bytes: u64) -> (Members, Arc<Waker>) {
     let waker = Arc::new(Waker::new().expect("a descriptor"));
     let backend = start_backend(kind, registered_bytes, &waker).expect("a backend");
-    let members = Members::new(backend, MembersConfig::default(), &waker);
+    let members = Members::new(backend, MembersConfig::default(), Some(&waker));
     (members, waker)
 }
 
@@ -242,7 +242,8 @@ fn an_attempt_goes_on_where_the_one_before_ended() {
             buffered: true,
             read_only: false,
         };
-        let member = Arc::new(MemberFile::open(file.path(), options).expect("opens"));
+        let member = MemberFile::open(file.path(), options).expect("opens");
+        let member: Arc<dyn Storage> = Arc::new(member);
         let waker = Arc::new(Waker::new().expect("a descriptor"));
         let mut backend = start_backend(kind, 0, &waker).expect("a backend");
         backend.attach(0, &member).expect("room");
@@ -257,7 +258,7 @@ fn an_attempt_goes_on_where_the_one_before_ended() {
             backend.submit(Job {
                 token: 1,
                 place: 0,
-                file: Arc::clone(&member),
+                storage: Arc::clone(&member),
                 offset: 512,
                 transfer,
                 moved,

@@ -1,5 +1,5 @@
 use super::super::{
-    Backend, Ended, Job, Member, MemberFile, Members, MembersConfig, OpenOptions, Transfer, Waker,
+    Backend, Ended, Job, Member, MemberFile, Members, MembersConfig, OpenOptions, Storage, Transfer,
 };
 use super::{memory, read, write, zero};
 use raidlab_array::{CommandId, MemberError};
@@ -26,7 +26,7 @@ impl Backend for Told {
     fn name(&self) -> &'static str {
         "told"
     }
-    fn attach(&mut self, _: usize, _: &Arc<MemberFile>) -> io::Result<()> {
+    fn attach(&mut self, _: usize, _: &Arc<dyn Storage>) -> io::Result<()> {
         Ok(())
     }
     fn detach(&mut self, _: usize) {}
@@ -51,19 +51,19 @@ struct Scene {
     members: Members,
     script: Script,
     attempts: Arc<Mutex<Vec<usize>>>,
-    member: Arc<MemberFile>,
+    member: Arc<dyn Storage>,
 }
 
 fn scene(script: impl IntoIterator<Item = Option<Ended>>) -> Scene {
     let file = tempfile::NamedTempFile::new().expect("a file");
-    let member = Arc::new(MemberFile::open(file.path(), OpenOptions::default()).expect("opens"));
+    let member = MemberFile::open(file.path(), OpenOptions::default()).expect("opens");
+    let member: Arc<dyn Storage> = Arc::new(member);
     let told = Told::default();
     *told.script.lock().expect("whole") = script.into_iter().collect();
     let (script, attempts) = (Arc::clone(&told.script), Arc::clone(&told.attempts));
-    let waker = Arc::new(Waker::new().expect("a waker"));
-    let mut members = Members::new(Box::new(told), MembersConfig::default(), &waker);
+    let mut members = Members::new(Box::new(told), MembersConfig::default(), None);
     for place in 0..2 {
-        let member = Member::File(Arc::clone(&member));
+        let member = Member::Storage(Arc::clone(&member));
         members.attach(place, &member).expect("attaches");
     }
     Scene {

@@ -21,7 +21,7 @@ pub(super) struct Disk {
 
 impl Disk {
     fn new(index: u64, random: Stream) -> Self {
-        const PRESET: &str = include_str!("../../../../../disks/wd4000fyyz.toml");
+        const PRESET: &str = include_str!("../../../../../data/disks/wd4000fyyz.toml");
         let preset = Preset::parse("wd4000fyyz.toml", PRESET).expect("a good preset");
         let parameters = preset.parameters("strict").expect("a fit").clone();
         Self {

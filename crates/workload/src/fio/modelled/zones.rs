@@ -1,10 +1,8 @@
 //! The options of zones: with gaps between them, or written in sequence only.
 
-use super::amounts::plain_size;
-use super::error::OptionError;
-use super::finer::millionths;
-use super::modelled::{Draft, ModelledOption, choice, needed, needs, not_modelled, option};
-use super::value::{count, number, switch};
+use super::super::error::OptionError;
+use super::super::value::{count, millionths, number, switch};
+use super::{Draft, ModelledOption, choice, needed, needs, not_modelled, option, plain_size};
 use crate::shape::{Strides, ZoneRules};
 use raidlab_units::Bytes;
 

@@ -4,8 +4,8 @@
 //! member, with an input or output error; nothing is ever full, and what is read back is
 //! not compared.
 
-use super::error::OptionError;
-use super::modelled::{Draft, choice, needed};
+use super::super::error::OptionError;
+use super::{Draft, choice, needed};
 
 /// The one error that a modelled request can have, by name and number.
 const INPUT_OUTPUT: [&str; 2] = ["EIO", "5"];

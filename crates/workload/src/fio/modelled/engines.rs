@@ -1,7 +1,7 @@
 //! fio's engines: which the model runs, and as what.
 
-use super::error::OptionError;
-use super::modelled::{Draft, choice, needed, not_modelled};
+use super::super::error::OptionError;
+use super::{Draft, choice, needed, not_modelled};
 use crate::job::Engine;
 
 /// fio's engines by how the model runs them.

@@ -1,8 +1,8 @@
 //! The options that make requests unlike each other: sizes, places, rates.
 
-use super::error::OptionError;
-use super::modelled::{Draft, choice, needed, needs, not_modelled, percent};
-use super::value::{number, size, switch};
+use super::super::error::OptionError;
+use super::super::value::{millionths, number, size, switch};
+use super::{Draft, choice, needed, needs, not_modelled, percent};
 use super::{endings, errors, preconditioning, zones};
 use crate::job::JobSpec;
 use crate::shape::{Distribution, Flow, Sizes, Verify};
@@ -182,22 +182,6 @@ fn requests(draft: &Draft, value: Option<&str>) -> Result<[u64; 3], OptionError>
     Ok(requests)
 }
 
-/// Millionths of a decimal number such as `1.2`.
-pub(super) fn millionths(text: &str) -> Result<u32, OptionError> {
-    let wrong = || choice(text, "decimal numbers such as 1.2");
-    let (whole, part) = text.trim().split_once('.').unwrap_or((text.trim(), ""));
-    let digits = |text: &str| text.bytes().all(|digit| digit.is_ascii_digit());
-    if whole.is_empty() || !digits(whole) || !digits(part) || part.len() > 6 {
-        return Err(wrong());
-    }
-    let part = format!("{part:0<6}").parse::<u32>().map_err(|_| wrong())?;
-    let whole = whole.parse::<u32>().map_err(|_| wrong())?;
-    let millionths = whole.checked_mul(1_000_000);
-    millionths
-        .and_then(|millionths| millionths.checked_add(part))
-        .ok_or_else(wrong)
-}
-
 /// `zipf:1.2`, `pareto:0.2`, `normal:10`, `zoned:50/5:30/15:20/80`,
 /// `zoned_abs:60/20G:40/100G`, `sequence:2,0,1`; without a number zipf has 1.1,
 /// pareto 0.2 and normal 0, fio's own.
@@ -302,7 +286,7 @@ pub(super) fn set_percentage_random(draft: &mut Draft, value: Option<&str>) -> N
 
 /// What is settled when all of a job's options are known; an error comes with the option
 /// that it is about.
-pub(super) fn settle(draft: &mut Draft) -> Result<(), (&'static str, OptionError)> {
+pub(in super::super) fn settle(draft: &mut Draft) -> Result<(), (&'static str, OptionError)> {
     settle_sizes(draft);
     settle_engine(draft).map_err(|cause| ("num_range", cause))?;
     let spec = &mut draft.spec;

@@ -1,10 +1,8 @@
 //! The options of a pass that leaves a solid-state disk as long random writes would.
 
-use super::amounts::plain_size;
-use super::error::OptionError;
-use super::finer::millionths;
-use super::modelled::{Draft, ModelledOption, choice, needed, needs, not_modelled, option};
-use super::value::{count, switch};
+use super::super::error::OptionError;
+use super::super::value::{count, millionths, switch};
+use super::{Draft, ModelledOption, choice, needed, needs, not_modelled, option, plain_size};
 use crate::job::Pattern;
 use crate::shape::Distribution;
 use raidlab_units::Bytes;

@@ -1,9 +1,9 @@
 //! The options that say how much a job does, and where.
 
-use super::error::OptionError;
-use super::modelled::{Draft, ModelledOption, needed, not_modelled, option, percent};
-use super::value::{count, size};
+use super::super::error::OptionError;
+use super::super::value::count;
 use super::zones::{InZones, in_zones};
+use super::{Draft, ModelledOption, needed, option, percent, plain_size};
 use raidlab_units::Bytes;
 
 pub(super) const OPTIONS: &[ModelledOption] = &[
@@ -52,20 +52,6 @@ pub(super) const OPTIONS: &[ModelledOption] = &[
         Ok(None)
     }),
 ];
-
-pub(super) fn plain_size(draft: &Draft, value: Option<&str>) -> Result<Bytes, OptionError> {
-    let text = needed(value)?;
-    if text.ends_with('%') {
-        return Err(not_modelled("a share of the device; write a size"));
-    }
-    if text.ends_with('z') {
-        return Err(not_modelled("a number of zones; write a size"));
-    }
-    if text.contains(['-', ':']) {
-        return Err(not_modelled("a range of sizes; write one size"));
-    }
-    size(text, draft.kilo_base)
-}
 
 /// Bytes or percent; `size=100%` is what fio does without `size`.
 fn amount(draft: &Draft, value: Option<&str>) -> Result<(Option<Bytes>, Option<u32>), OptionError> {

@@ -1,10 +1,9 @@
 //! The options by which a job follows its own latency or rate: a latency that is kept
 //! by the depth, and an end when it runs evenly.
 
-use super::error::OptionError;
-use super::finer::millionths;
-use super::modelled::{Draft, ModelledOption, choice, needed, needs, option};
-use super::value::{size, switch, time};
+use super::super::error::OptionError;
+use super::super::value::{millionths, size, switch, time};
+use super::{Draft, ModelledOption, choice, needed, needs, option};
 use crate::shape::{LatencyTarget, SteadyMeasure, SteadyState};
 use raidlab_units::Nanos;
 

@@ -1,0 +1,130 @@
+//! Devices come and go while an array runs: the owner's part of `add`, `re-add` and
+//! `remove`. Whoever calls has opened the device and read what is on it.
+
+use super::engine::{Core, place_of};
+use super::files::{FilesError, write_all};
+use super::owner::Owner;
+use crate::member::Member;
+use raidlab_array::{Candidate, NewDevice, Outputs, PersistentArray, Slot, VerbError};
+use raidlab_metadata::{Version, erase};
+use raidlab_units::Nanos;
+use std::io;
+
+/// The first handle that no device may have: there are 512 devices at most.
+const HANDLES: u16 = 512;
+
+/// Why a device does not come or go.
+#[derive(Debug, thiserror::Error)]
+pub enum AttachError {
+    /// A single file is served.
+    #[error("this is a single file, not an array")]
+    NoArray,
+    /// Every handle is taken.
+    #[error("the array has too many devices")]
+    Full,
+    /// The backend does not take it.
+    #[error("cannot attach the device")]
+    Backend(#[source] io::Error),
+    /// The array does not want it.
+    #[error(transparent)]
+    Refused(#[from] VerbError),
+    /// What was on it cannot be erased.
+    #[error(transparent)]
+    Erase(#[from] FilesError),
+}
+
+impl Owner {
+    /// Has the array do something, and does what it wants then.
+    ///
+    /// # Errors
+    /// When there is no array.
+    pub fn on_array<R>(
+        &mut self,
+        now: Nanos,
+        work: impl FnOnce(&mut PersistentArray, Nanos, &mut Outputs) -> R,
+    ) -> Result<R, AttachError> {
+        let Core::Array(array) = &mut self.core else {
+            return Err(AttachError::NoArray);
+        };
+        let answer = work(array, now, &mut self.out);
+        self.settle(now);
+        Ok(answer)
+    }
+
+    /// Takes a device out and lets it go.
+    ///
+    /// # Errors
+    /// The array's reasons; [`VerbError::Busy`] while its failure is being recorded.
+    pub fn remove(&mut self, now: Nanos, handle: Slot) -> Result<(), AttachError> {
+        self.on_array(now, |array, now, out| array.remove(now, handle, out))??;
+        self.members.detach(place_of(handle));
+        Ok(())
+    }
+
+    /// Puts a device in as a new member or a spare: its handle. `found`: the formats of
+    /// the metadata that are on it, which go before anything of ours is written, and
+    /// only once the array has taken it.
+    ///
+    /// # Errors
+    /// The array's reasons, or that the device cannot be written.
+    pub fn add(
+        &mut self,
+        now: Nanos,
+        device: &Member,
+        new: NewDevice,
+        found: &[Version],
+    ) -> Result<Slot, AttachError> {
+        self.attached(device, |owner, handle| {
+            let Core::Array(array) = &mut owner.core else {
+                return Err(AttachError::NoArray);
+            };
+            array.add(now, handle, new, &mut owner.out)?;
+            write_all(device, &erase(found, device.size().to_bytes()))?;
+            owner.settle(now);
+            Ok(())
+        })
+    }
+
+    /// Puts a former member in again: its handle. `former`: what its metadata say.
+    ///
+    /// # Errors
+    /// The array's reasons.
+    pub fn re_add(
+        &mut self,
+        now: Nanos,
+        device: &Member,
+        former: Candidate,
+    ) -> Result<Slot, AttachError> {
+        self.attached(device, |owner, handle| {
+            owner.on_array(now, |array, now, out| {
+                array.re_add(now, handle, former, out).map_err(Into::into)
+            })?
+        })
+    }
+
+    /// Attaches a device at the lowest handle that no device has and no slot will
+    /// want, and lets it go again if it is not taken.
+    fn attached(
+        &mut self,
+        device: &Member,
+        take: impl FnOnce(&mut Self, Slot) -> Result<(), AttachError>,
+    ) -> Result<Slot, AttachError> {
+        let array = self.array().ok_or(AttachError::NoArray)?;
+        let slots = u16::try_from(array.member_states().len()).unwrap_or(u16::MAX);
+        let devices = array.status().devices;
+        let is_free = |handle: &Slot| {
+            self.members.member(place_of(*handle)).is_none()
+                && devices.iter().all(|device| device.handle != *handle)
+        };
+        let handle = (slots..HANDLES).map(Slot).find(is_free);
+        let handle = handle.ok_or(AttachError::Full)?;
+        let place = place_of(handle);
+        let attached = self.members.attach(place, device);
+        attached.map_err(AttachError::Backend)?;
+        let taken = take(self, handle);
+        if taken.is_err() {
+            self.members.detach(place);
+        }
+        taken.map(|()| handle)
+    }
+}

@@ -1,0 +1,150 @@
+//! What a member's bytes lie on: an open file or block device, or whatever else
+//! can be read and written at a place, such as the disks of a simulation.
+//!
+//! Commands of an array that runs go through a [`Backend`](super::Backend), which
+//! may complete them later, in any order, or never. What is done before it runs or
+//! between two of its commands, reading metadata and replaying the write log, waits
+//! for each command: by the methods here. Either way a command may move fewer bytes
+//! than it was asked to, or be interrupted before it moves any.
+
+use super::{Identity, MemberFile};
+use raidlab_units::Sectors;
+use rustix::fs::{FallocateFlags, fallocate, fdatasync};
+use rustix::io::{Errno, ReadWriteFlags, pread, pwrite, pwritev2};
+use std::fmt::Debug;
+use std::io::{self, IoSlice};
+use std::path::Path;
+
+/// Bytes at places, under a name.
+pub trait Storage: Debug + Send + Sync {
+    /// The name by which it was opened.
+    fn path(&self) -> &Path;
+
+    /// Whole sectors of 512 bytes.
+    fn size(&self) -> Sectors;
+
+    /// Whether it lies on a mechanical disk, as far as that is known.
+    fn rotational(&self) -> bool;
+
+    /// Which file or device it is.
+    fn identity(&self) -> Identity {
+        Identity::Other
+    }
+
+    /// Whether it has become shorter since it was opened, so that what it held is
+    /// lost.
+    fn has_shrunk(&self) -> bool {
+        false
+    }
+
+    /// The open file, for a backend that hands commands to the kernel by its
+    /// descriptor.
+    fn file(&self) -> Option<&MemberFile> {
+        None
+    }
+
+    /// Reads from `offset` on, and waits for it: how many bytes came, 0 at the end.
+    ///
+    /// # Errors
+    /// The system's; `EINTR`: nothing was read, and it may be asked again.
+    fn read_at(&self, bytes: &mut [u8], offset: u64) -> Result<usize, Errno>;
+
+    /// Writes at `offset`, and waits for it: how many bytes went. They are durable if
+    /// `force_unit_access` asks for that.
+    ///
+    /// # Errors
+    /// The system's; `EINTR`: nothing was written, and it may be asked again.
+    fn write_at(&self, bytes: &[u8], offset: u64, force_unit_access: bool) -> Result<usize, Errno>;
+
+    /// Makes every completed write durable, and waits for it.
+    ///
+    /// # Errors
+    /// The system's.
+    fn flush(&self) -> Result<(), Errno>;
+
+    /// Forgets `bytes` from `offset` on, if it can.
+    ///
+    /// # Errors
+    /// The system's, where it cannot.
+    fn discard(&self, offset: u64, bytes: u64) -> Result<(), Errno>;
+}
+
+impl Storage for MemberFile {
+    fn path(&self) -> &Path {
+        Self::path(self)
+    }
+
+    fn size(&self) -> Sectors {
+        Self::size(self)
+    }
+
+    fn rotational(&self) -> bool {
+        Self::rotational(self)
+    }
+
+    fn identity(&self) -> Identity {
+        Self::identity(self)
+    }
+
+    fn has_shrunk(&self) -> bool {
+        Self::has_shrunk(self)
+    }
+
+    fn file(&self) -> Option<&MemberFile> {
+        Some(self)
+    }
+
+    fn read_at(&self, bytes: &mut [u8], offset: u64) -> Result<usize, Errno> {
+        pread(self.file(), bytes, offset)
+    }
+
+    fn write_at(&self, bytes: &[u8], offset: u64, force_unit_access: bool) -> Result<usize, Errno> {
+        if force_unit_access {
+            let bytes = [IoSlice::new(bytes)];
+            return pwritev2(self.file(), &bytes, offset, ReadWriteFlags::DSYNC);
+        }
+        pwrite(self.file(), bytes, offset)
+    }
+
+    fn flush(&self) -> Result<(), Errno> {
+        fdatasync(self.file())
+    }
+
+    fn discard(&self, offset: u64, bytes: u64) -> Result<(), Errno> {
+        let mode = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+        fallocate(self.file(), mode, offset, bytes)
+    }
+}
+
+/// Fills `bytes` from `offset` on, however many reads that takes.
+pub(super) fn read_whole(storage: &dyn Storage, bytes: &mut [u8], offset: u64) -> io::Result<()> {
+    go_on(bytes.len(), io::ErrorKind::UnexpectedEof, |moved| {
+        storage.read_at(&mut bytes[moved..], offset + moved as u64)
+    })
+}
+
+/// Writes all of `bytes` at `offset`, however many writes that takes.
+pub(super) fn write_whole(storage: &dyn Storage, bytes: &[u8], offset: u64) -> io::Result<()> {
+    go_on(bytes.len(), io::ErrorKind::WriteZero, |moved| {
+        storage.write_at(&bytes[moved..], offset + moved as u64, false)
+    })
+}
+
+/// Goes on with a command, told how much it has moved, until all has been moved.
+/// `end` is the error if it moves nothing any more.
+fn go_on(
+    whole: usize,
+    end: io::ErrorKind,
+    mut attempt: impl FnMut(usize) -> Result<usize, Errno>,
+) -> io::Result<()> {
+    let mut moved = 0;
+    while moved < whole {
+        match attempt(moved) {
+            Ok(0) => return Err(end.into()),
+            Ok(more) => moved += more,
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}

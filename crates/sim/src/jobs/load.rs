@@ -1,0 +1,135 @@
+//! What happens to jobs while time passes: their turns, the answers to their requests, and
+//! the end of a sleep.
+
+use super::{Jobs, zoned::Way};
+use crate::machine::{Issue, Load, Machine, SimError};
+use crate::pace::Pause;
+use raidlab_array::{RequestError, RequestId};
+
+impl Load for Jobs {
+    /// One turn of a clone: it issues a request if it may.
+    fn issue(&mut self, machine: &mut Machine, issue: Issue) {
+        let now = machine.now;
+        let index = issue.clone;
+        let Some(clone) = self.clones.get_mut(index) else {
+            self.look_whether_even(machine, index);
+            return;
+        };
+        if issue.era != clone.era {
+            return;
+        }
+        if clone.stopped {
+            self.end_if_drained(machine, index);
+            return;
+        }
+        let full = clone.pace.refills(clone.in_flight, clone.depth)
+            || (clone.search.is_some() && clone.in_flight >= clone.limit());
+        if clone.flushing || clone.asleep || full {
+            clone.turns_owed += 1;
+            self.take_notice(machine, index);
+            return;
+        }
+        match clone.pace.pause {
+            Pause::Until(time) if now < time => {
+                machine.calendar.schedule(time, issue);
+                return;
+            }
+            Pause::None | Pause::Until(_) => clone.pace.pause = Pause::None,
+            Pause::DrainFor(_) | Pause::DrainUntil(_) => {
+                clone.turns_owed += 1;
+                self.take_notice(machine, index);
+                self.sleep_if_drained(machine, index);
+                return;
+            }
+        }
+        if !clone.clock.may_issue(now) {
+            self.stop(machine, index);
+            return;
+        }
+        if self.waits_for_others(machine, index) {
+            return;
+        }
+        let clone = &mut self.clones[index];
+        if clone.flushed_last {
+            clone.stream.pass_over_flush();
+        }
+        let drawn = clone.pace.waiting.take();
+        match drawn.or_else(|| clone.stream.next_unit()) {
+            Some(unit) => {
+                if let Some(due) = clone.pace.due(unit.direction).filter(|&due| due > now) {
+                    clone.pace.waiting = Some(unit);
+                    clone.pace.pause = clone.pace.sleep(clone.clock.no_later(due));
+                    clone.turns_owed += 1;
+                    self.take_notice(machine, index);
+                    self.sleep_if_drained(machine, index);
+                    return;
+                }
+                match self.way(machine, index, unit) {
+                    Way::Device(unit) => self.send(machine, index, unit, true),
+                    Way::Nobody(unit) => self.send(machine, index, unit, false),
+                    Way::Later => {}
+                }
+                self.take_notice(machine, index);
+            }
+            None => self.stop(machine, index),
+        }
+    }
+
+    /// The subject has answered a request: its latency is noted, and its clone has a turn
+    /// after the host's turnaround.
+    ///
+    /// # Errors
+    /// It failed, and its job does not go on after that.
+    fn completed(
+        &mut self,
+        machine: &mut Machine,
+        id: RequestId,
+        result: Result<(), RequestError>,
+    ) -> Result<(), SimError> {
+        let id = usize::try_from(id.0).unwrap_or(usize::MAX);
+        let Some(range) = self.flights.get(id).copied().flatten() else {
+            return result.map_err(SimError::Request);
+        };
+        if let Err(error) = result {
+            let tolerates = self.clones[range.clone].job.tolerates_errors;
+            // fio counts a flush among the writes.
+            if !tolerates[range.direction.index().unwrap_or(1)] {
+                return Err(SimError::Request(error));
+            }
+        }
+        if range.first != id {
+            self.flights[id] = None;
+            self.free.push(id);
+        }
+        if let Some(flight) = &mut self.flights[range.first] {
+            flight.failed |= result.is_err();
+            flight.ranges -= 1;
+            if flight.ranges == 0 {
+                self.ended(machine, range.first);
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets go on whom the subject no longer has sleep.
+    fn wake(&mut self, machine: &mut Machine) {
+        if self.sleepers == 0 {
+            return;
+        }
+        for (index, clone) in self.clones.iter_mut().enumerate() {
+            let process = u32::try_from(index).unwrap_or(u32::MAX);
+            if !clone.asleep || machine.subject.holds_submitter(process) {
+                continue;
+            }
+            clone.asleep = false;
+            self.sleepers -= 1;
+            let issue = Issue {
+                clone: index,
+                era: clone.era,
+            };
+            for _ in 0..std::mem::take(&mut clone.turns_owed) {
+                machine.calendar.schedule(machine.now, issue);
+            }
+        }
+    }
+}

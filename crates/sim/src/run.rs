@@ -1,0 +1,83 @@
+//! A group of jobs from its start to its end.
+
+use crate::jobs::Jobs;
+use crate::machine::{LOOK, Machine, SimError, Watch};
+use crate::result::{JobResult, MemberStatistics};
+use raidlab_units::Nanos;
+use raidlab_workload::JobGroup;
+
+/// A job that has not ended after this much virtual time never will: a year.
+const ENDLESS: Nanos = Nanos::from_secs(365 * 86_400);
+
+impl Machine {
+    /// Runs a group of jobs to its end. What the jobs left in the subject's
+    /// and the disks' caches goes on being written while later things run.
+    ///
+    /// # Errors
+    /// A job that does not fit the subject; a simulation that does not end.
+    pub fn run(&mut self, group: &JobGroup) -> Result<JobResult, SimError> {
+        self.run_watched(group, &mut |_| true)
+    }
+
+    /// [`Self::run`] under the eyes of `watch`, which is told the virtual time
+    /// now and then and may end it by answering false.
+    ///
+    /// # Errors
+    /// As [`Self::run`]; [`SimError::Interrupted`] if `watch` ended it. The
+    /// machine is then in mid-job and good for nothing more.
+    pub fn run_watched(
+        &mut self,
+        group: &JobGroup,
+        watch: &mut Watch<'_>,
+    ) -> Result<JobResult, SimError> {
+        // fio's randrepeat: every run of a job draws from the same seed.
+        let random = self.random.clone();
+        let before: Vec<MemberStatistics> = self.member_statistics();
+        let overflows: u64 = self.tag_overflows();
+        let health = self.health();
+        let sync = self.sync().map(|sync| sync.percent());
+        self.subject.job_begins();
+        let mut jobs = Jobs::start(group, self, &random)?;
+        let limit = self.now + ENDLESS;
+        let mut leap = self.leap_plan(&jobs);
+        let mut look_at = self.now + LOOK;
+        while !jobs.is_done() {
+            if self.now > limit {
+                return Err(SimError::Endless { limit: ENDLESS });
+            }
+            if self.now >= look_at {
+                look_at = self.now + LOOK;
+                self.look_for_standstill(jobs.oldest_request())?;
+            }
+            if let Some(plan) = leap.as_mut() {
+                self.leap_job(plan, &mut jobs, watch)?;
+            }
+            if !self.step(Some(&mut jobs), Nanos::MAX, watch)? {
+                return Err(SimError::Stuck {
+                    at: self.now,
+                    in_flight: jobs.in_flight(),
+                    waits: self.waits(),
+                });
+            }
+        }
+        // Turns that the clones no longer take: a stopped one may still have been
+        // thinking. They belong to nobody now.
+        self.calendar.clear();
+        let mut members: Vec<MemberStatistics> = self.member_statistics();
+        for (index, member) in members.iter_mut().enumerate() {
+            *member = member.since(before[index]).plus(jobs.leaped_member(index));
+        }
+        Ok(JobResult {
+            runtime: jobs.runtime(),
+            members,
+            health: [health, self.health()],
+            sync_percent: [sync, self.sync().map(|sync| sync.percent())],
+            tag_overflows: self.tag_overflows() - overflows,
+            leaped: jobs.leaped(),
+            depths: jobs.depths(),
+            steady: jobs.steady(),
+            zone_resets: jobs.zone_resets(),
+            jobs: jobs.results,
+        })
+    }
+}

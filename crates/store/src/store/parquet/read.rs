@@ -1,0 +1,401 @@
+//! A run's tables read back from Parquet into a store.
+
+use super::{
+    Column, KEYS, Kind, Parent, ParquetError, RUN, TABLES, Table, Taken, message, path, version,
+};
+use crate::origin::Origin;
+use crate::records::{
+    Inserter, read_cell, read_command, read_event, read_finding, read_observation, read_point,
+};
+use crate::schema::{failure, open_in_memory};
+use crate::{RunId, Scope, Store, rows};
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::record::Field;
+use parquet::schema::parser::parse_message_type;
+use rusqlite::types::Value;
+use rusqlite::{Connection, ErrorCode, Row, Transaction, TransactionBehavior, params_from_iter};
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+impl Store {
+    /// Whether a folder is one that [`Store::write_parquet`] wrote.
+    #[must_use]
+    pub fn is_parquet_folder(folder: &Path) -> bool {
+        path(folder, RUN).is_file()
+    }
+
+    /// Takes a run over from a folder that [`Store::write_parquet`] wrote, all of it or
+    /// nothing, under its name or the next that is free.
+    ///
+    /// # Errors
+    /// A file is missing, damaged, of another run, or of another version; or the store
+    /// cannot be written.
+    pub fn read_parquet(&mut self, folder: &Path) -> Result<Taken, ParquetError> {
+        let fail = |error| failure("import a run", &self.path, error);
+        let transaction = self
+            .connection
+            .transaction_with_behavior(TransactionBehavior::Immediate)
+            .map_err(fail)?;
+        let new = open_in_memory()?;
+        let run = Opened::open(folder, &TABLES[0], &new)?;
+        let mut reading = match Reading::begin(&transaction, &self.path, &run)? {
+            Ok(reading) => reading,
+            Err(known) => return Ok(Taken::Known(known)),
+        };
+        for table in &TABLES[1..] {
+            let file = Opened::open(folder, table, &new)?;
+            if file.run != run.run {
+                let (own, other) = (file.run.clone(), &run.run);
+                return Err(file.refuse(format!("it is of run {own}, others here of {other}")));
+            }
+            reading.take(&file)?;
+            reading.check(&file)?;
+        }
+        let name = reading.name;
+        transaction.commit().map_err(fail)?;
+        Ok(Taken::As(name))
+    }
+}
+
+/// A file whose columns are those of its table.
+struct Opened {
+    path: PathBuf,
+    table: &'static Table,
+    file: SerializedFileReader<File>,
+    /// The leading columns and then the table's own.
+    columns: Vec<Column>,
+    leading: usize,
+    /// The run that it is of, as it says itself.
+    run: String,
+}
+
+impl Opened {
+    fn open(folder: &Path, table: &'static Table, new: &Connection) -> Result<Self, ParquetError> {
+        let path = table.path(folder);
+        let file = File::open(&path).map_err(|source| ParquetError::Open {
+            path: path.clone(),
+            source,
+        })?;
+        let fail = |source| ParquetError::Format {
+            path: path.clone(),
+            source,
+        };
+        let file = SerializedFileReader::new(file).map_err(fail)?;
+        let mut columns = table.leading();
+        let leading = columns.len();
+        columns.extend(table.own(new)?);
+        let metadata = file.metadata().file_metadata();
+        let said = |key: &str| {
+            let all = metadata.key_value_metadata()?;
+            all.iter().find(|one| one.key == key)?.value.clone()
+        };
+        let refused = |why| {
+            let path = path.clone();
+            Err(ParquetError::Refused { path, why })
+        };
+        let (Some(found), Some(run)) = (said(KEYS[0]), said(KEYS[1])) else {
+            return refused("it is not a table of a run that raidlab wrote".to_owned());
+        };
+        if found != version() {
+            let (own, name) = (version(), table.file);
+            return refused(format!(
+                "its {name} are of schema version {found}, this raidlab reads version {own}: use \
+                 the raidlab that wrote it"
+            ));
+        }
+        let expected = parse_message_type(&message(table.file, &columns));
+        if expected.map_err(fail)? != *metadata.schema() {
+            let name = table.file;
+            return refused(format!("its columns are not those of {name}"));
+        }
+        let length = std::fs::metadata(&path).map_or(0, |found| found.len());
+        let mut chunks = (file.metadata().row_groups().iter()).flat_map(|group| group.columns());
+        // The reader of columns takes it for granted.
+        let inside = chunks.all(|chunk| {
+            let start = (chunk.dictionary_page_offset()).unwrap_or(chunk.data_page_offset());
+            let end = start.checked_add(chunk.compressed_size());
+            let end = end.and_then(|end| u64::try_from(end).ok());
+            start >= 0 && chunk.compressed_size() >= 0 && end.is_some_and(|end| end <= length)
+        });
+        if !inside {
+            return refused("its columns lie outside of it".to_owned());
+        }
+        Ok(Self {
+            path,
+            table,
+            file,
+            columns,
+            leading,
+            run,
+        })
+    }
+
+    /// Each row, one at a time.
+    fn each(
+        &self,
+        mut take: impl FnMut(Vec<Value>) -> Result<(), ParquetError>,
+    ) -> Result<(), ParquetError> {
+        let fail = |source| ParquetError::Format {
+            path: self.path.clone(),
+            source,
+        };
+        for row in self.file.get_row_iter(None).map_err(fail)? {
+            let columns = row.map_err(fail)?.into_columns();
+            let values: Option<Vec<Value>> =
+                columns.into_iter().map(|(_, field)| value(field)).collect();
+            take(values.ok_or_else(|| self.refuse("a number that is none".to_owned()))?)?;
+        }
+        Ok(())
+    }
+
+    fn refuse(&self, why: String) -> ParquetError {
+        let path = self.path.clone();
+        ParquetError::Refused { path, why }
+    }
+
+    /// The table's own columns, each with what stands for its value in a statement.
+    fn own(&self) -> impl Iterator<Item = (&str, &'static str)> {
+        self.columns[self.leading..].iter().map(|column| {
+            let name = match (self.table.file, column.name.as_str()) {
+                (RUN, "run") => "name",
+                (_, name) => name,
+            };
+            let place = match column.kind {
+                Kind::Instant => "strftime('%Y-%m-%dT%H:%M:%SZ', ? / 1000000, 'unixepoch')",
+                _ => "?",
+            };
+            (name, place)
+        })
+    }
+}
+
+/// A value as the store has it; `None` of a number that is none, and of types that no
+/// column has.
+fn value(field: Field) -> Option<Value> {
+    Some(match field {
+        Field::Null => Value::Null,
+        Field::Long(one) | Field::TimestampMicros(one) => Value::Integer(one),
+        Field::Double(one) if one.is_finite() => Value::Real(one),
+        Field::Str(one) => Value::Text(one),
+        Field::Bytes(one) => Value::Blob(one.data().to_vec()),
+        _ => return None,
+    })
+}
+
+/// A run on its way into a store.
+struct Reading<'a> {
+    transaction: &'a Transaction<'a>,
+    store: &'a Path,
+    run: RunId,
+    name: String,
+    /// How many measurements it has.
+    measurements: i64,
+    /// The number of the first in the store.
+    first: i64,
+    /// The leading columns of the row before, and the number that they stand for.
+    last: Option<(Vec<Value>, i64)>,
+}
+
+impl<'a> Reading<'a> {
+    /// Puts the run itself into the store; the name of one that is there already.
+    fn begin(
+        transaction: &'a Transaction<'a>,
+        store: &'a Path,
+        file: &Opened,
+    ) -> Result<Result<Self, String>, ParquetError> {
+        let fail = |error| failure("import a run", store, error);
+        let mut rows = Vec::new();
+        file.each(|row| {
+            rows.push(row);
+            Ok(())
+        })?;
+        let place = file.own().position(|(name, _)| name == "name");
+        let (Some(mut row), Some(place), true) = (rows.pop(), place, rows.is_empty()) else {
+            return Err(file.refuse("it is not of one run".to_owned()));
+        };
+        let exists = |columns: &[String], row: &[Value]| {
+            let sql = format!(
+                "SELECT EXISTS (SELECT 1 FROM run WHERE {})",
+                columns.join(" AND ")
+            );
+            let found = transaction.query_row(&sql, params_from_iter(row), |row| row.get(0));
+            found.map_err(fail)
+        };
+        let columns: Vec<String> = (file.own())
+            .map(|(name, value)| format!("{name} IS {value}"))
+            .collect();
+        let stem = file.run.clone();
+        let mut name = stem.clone();
+        if exists(&columns, &row)? {
+            return Ok(Err(name));
+        }
+        let mut number = 1;
+        while exists(&["name = ?".to_owned()], &[Value::Text(name.clone())])? {
+            number += 1;
+            name = format!("{stem}-{number}");
+        }
+        row[place] = Value::Text(name.clone());
+        let mut reading = Self {
+            transaction,
+            store,
+            run: RunId(0),
+            name,
+            measurements: 0,
+            first: 0,
+            last: None,
+        };
+        reading.run = RunId(reading.insert(file, None, row)?);
+        reading.check(file)?;
+        Ok(Ok(reading))
+    }
+
+    /// Takes the rows of a file.
+    fn take(&mut self, file: &Opened) -> Result<(), ParquetError> {
+        self.last = None;
+        file.each(|mut row| {
+            let own = row.split_off(file.leading);
+            let (column, number) = self.parent(file, row)?;
+            let id = self.insert(file, Some((column, number)), own)?;
+            if file.table.parent == Parent::Numbered {
+                if self.measurements == 0 {
+                    self.first = id;
+                }
+                self.measurements += 1;
+            }
+            Ok(())
+        })
+    }
+
+    /// What a row with these leading columns belongs to: the column, and the number.
+    fn parent(
+        &mut self,
+        file: &Opened,
+        row: Vec<Value>,
+    ) -> Result<(&'static str, i64), ParquetError> {
+        let column = match file.table.parent {
+            Parent::Run => return Ok(("run_id", self.run.0)),
+            Parent::Numbered if row[1] == Value::Integer(self.measurements) => {
+                return Ok(("run_id", self.run.0));
+            }
+            Parent::Measurement => match row[1] {
+                Value::Integer(one) if (0..self.measurements).contains(&one) => {
+                    return Ok(("measurement_id", self.first + one));
+                }
+                _ => return Err(file.refuse("a row is of a measurement that is not there".into())),
+            },
+            Parent::Numbered => {
+                return Err(file.refuse("its measurements are not in their order".into()));
+            }
+            Parent::Scope => "scope_id",
+            Parent::Series => "series_id",
+        };
+        if let Some((last, number)) = &self.last
+            && *last == row
+        {
+            return Ok((column, *number));
+        }
+        let number = self.scope(&row);
+        let number = number.unwrap_or_else(|| Err(file.refuse("a number is too large".into())))?;
+        self.last = Some((row, number));
+        Ok((column, number))
+    }
+
+    /// The number of a scope, or of a series in it; `None` where a number is too large.
+    fn scope(&self, row: &[Value]) -> Option<Result<i64, ParquetError>> {
+        let text = |index: usize| match row.get(index) {
+            Some(Value::Text(text)) => text.clone(),
+            _ => String::new(),
+        };
+        let number = |index: usize| match row.get(index) {
+            Some(Value::Integer(one)) => u32::try_from(*one).ok().map(Some),
+            _ => Some(None),
+        };
+        let scope = Scope {
+            host: text(2),
+            subject: text(3),
+            filesystem: text(4),
+            sequence: number(5)?,
+            repetition: number(6)?,
+        };
+        let inserter = Inserter {
+            transaction: self.transaction,
+            path: self.store,
+            origin: Origin {
+                run: self.run,
+                experiment: number(1)?,
+            },
+        };
+        let found = inserter.scope(&scope).and_then(|scope| match row.len() {
+            7 => Ok(scope),
+            _ => inserter.series_id(scope, &text(7), &text(8)),
+        });
+        Some(found.map_err(ParquetError::from))
+    }
+
+    /// Adds a row to the file's table; its number.
+    fn insert(
+        &self,
+        file: &Opened,
+        parent: Option<(&str, i64)>,
+        own: Vec<Value>,
+    ) -> Result<i64, ParquetError> {
+        let columns = file.own().chain(parent.map(|(column, _)| (column, "?")));
+        let (names, places): (Vec<&str>, Vec<&str>) = columns.unzip();
+        let sql = format!(
+            "INSERT INTO {} ({}) VALUES ({})",
+            file.table.table,
+            names.join(", "),
+            places.join(", ")
+        );
+        let parent = parent.map(|(_, number)| Value::Integer(number));
+        let values = params_from_iter(own.into_iter().chain(parent));
+        let mut statement = self.transaction.prepare_cached(&sql);
+        let done = statement.as_mut().map(|statement| statement.insert(values));
+        match done {
+            Ok(Ok(number)) => Ok(number),
+            Ok(Err(error)) if error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) => {
+                Err(file.refuse(error.to_string()))
+            }
+            Ok(Err(error)) => Err(failure("import a run", self.store, error).into()),
+            Err(_) => Err(file.refuse("its table is not that of the store".to_owned())),
+        }
+    }
+
+    /// Looks whether everything that a file gave can be read again.
+    fn check(&self, file: &Opened) -> Result<(), ParquetError> {
+        let read: fn(&Row<'_>) -> rusqlite::Result<()> = match file.table.table {
+            "run" => |row| crate::store::read_run(row).map(drop),
+            "note" => |row| crate::store::read_note(row).map(drop),
+            "cell" => |row| read_cell(row).map(drop),
+            "measurement" => |row| rows::read_measurement(row).map(drop),
+            "member_use" => |row| rows::read_member(row).map(drop),
+            "published_figure" => |row| rows::read_published(row).map(drop),
+            "observation" => |row| read_observation(row).map(drop),
+            "command" => |row| read_command(row).map(drop),
+            "event" => |row| read_event(row).map(drop),
+            "sample" => |row| read_point(row).map(drop),
+            "finding" => |row| read_finding(row).map(drop),
+            _ => return Ok(()),
+        };
+        let joins = match file.table.parent {
+            Parent::Run | Parent::Numbered => "",
+            Parent::Measurement => "JOIN measurement USING (measurement_id)",
+            Parent::Scope => "JOIN scope USING (scope_id)",
+            Parent::Series => "JOIN series USING (series_id) JOIN scope USING (scope_id)",
+        };
+        let sql = format!(
+            "SELECT * FROM {} {joins} WHERE run_id = ?",
+            file.table.table
+        );
+        self.transaction
+            .prepare(&sql)
+            .and_then(|mut statement| {
+                let mut rows = statement.query([self.run.0])?;
+                while let Some(row) = rows.next()? {
+                    read(row)?;
+                }
+                Ok(())
+            })
+            .map_err(|error| file.refuse(error.to_string()))
+    }
+}

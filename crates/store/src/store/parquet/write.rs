@@ -1,0 +1,337 @@
+//! A run's tables written as Parquet.
+
+use super::{
+    CREATED_BY, Column, KEYS, Kind, Parent, ParquetError, TABLES, Table, message, path, version,
+};
+use crate::output::{Format, OutputFile};
+use crate::schema::{failure, open_in_memory};
+use crate::{RunSummary, Store};
+use hdrhistogram::Histogram;
+use hdrhistogram::serialization::Deserializer;
+use parquet::basic::Compression;
+use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
+use parquet::errors::Result as Encoded;
+use parquet::file::metadata::KeyValue;
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
+use parquet::schema::parser::parse_message_type;
+use rusqlite::Connection;
+use rusqlite::types::Value;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// A group of rows ends with this many.
+const GROUP_ROWS: usize = 65_536;
+/// Or behind this many bytes of text, so that what commands said fits into memory.
+const GROUP_BYTES: usize = 32 << 20;
+
+impl Store {
+    /// Writes a run as Parquet into a folder, which is made where there is none: every
+    /// file whole, and none before all are written.
+    ///
+    /// # Errors
+    /// The store cannot be read, or the folder not be written to; or a file stands there
+    /// that raidlab did not write.
+    pub fn write_parquet(&self, run: &RunSummary, folder: &Path) -> Result<(), ParquetError> {
+        std::fs::create_dir_all(folder).map_err(|source| ParquetError::Open {
+            path: folder.to_owned(),
+            source,
+        })?;
+        let mut files = Vec::new();
+        let new = open_in_memory()?;
+        for table in &TABLES {
+            files.push(self.write_table(run, folder, table, &new)?);
+        }
+        files.push(self.write_histograms(run, folder)?);
+        for file in files {
+            file.finish()?;
+        }
+        Ok(())
+    }
+
+    fn write_table(
+        &self,
+        run: &RunSummary,
+        folder: &Path,
+        table: &Table,
+        new: &Connection,
+    ) -> Result<OutputFile, ParquetError> {
+        let mut columns = table.leading();
+        columns.extend(table.own(new)?);
+        let path = table.path(folder);
+        let select = select(table, &columns);
+        let mut writer = Writer::begin(path, table.file, columns, run)?;
+        self.each_row(run, &select, |row| writer.add(row))?;
+        writer.end()
+    }
+
+    /// For each measurement the counts of its latencies, where they are known.
+    fn write_histograms(
+        &self,
+        run: &RunSummary,
+        folder: &Path,
+    ) -> Result<OutputFile, ParquetError> {
+        let columns = vec![
+            Column::new("run", Kind::Text, true),
+            Column::new("measurement", Kind::Integer, true),
+            Column::new("upper_ns", Kind::Integer, true),
+            Column::new("count", Kind::Integer, true),
+        ];
+        let numbered = Table {
+            file: "histograms",
+            table: "measurement",
+            parent: Parent::Numbered,
+            order: "measurement",
+        };
+        let mut read = columns[..2].to_vec();
+        read.push(Column::new("latency_histogram", Kind::Bytes, true));
+        let select = select(&numbered, &read);
+        let path = path(folder, numbered.file);
+        let mut writer = Writer::begin(path, numbered.file, columns, run)?;
+        self.each_row(run, &select, |row| {
+            let [name, measurement, Value::Blob(bytes)] = row.as_slice() else {
+                return Ok(());
+            };
+            let Some(histogram) = decoded(bytes) else {
+                return Ok(());
+            };
+            for bucket in histogram.iter_recorded() {
+                let upper = histogram.highest_equivalent(bucket.value_iterated_to());
+                let count = bucket.count_at_value();
+                let numbers = [upper, count].map(|one| i64::try_from(one).unwrap_or(i64::MAX));
+                let [upper, count] = numbers.map(Value::Integer);
+                writer.add(vec![name.clone(), measurement.clone(), upper, count])?;
+            }
+            Ok(())
+        })?;
+        writer.end()
+    }
+
+    /// Each row that a query of a run gives, one at a time.
+    fn each_row(
+        &self,
+        run: &RunSummary,
+        select: &str,
+        mut take: impl FnMut(Vec<Value>) -> Result<(), ParquetError>,
+    ) -> Result<(), ParquetError> {
+        let fail = |error| ParquetError::from(failure("read a table", &self.path, error));
+        let mut statement = self.connection.prepare(select).map_err(fail)?;
+        let width = statement.column_count();
+        let mut rows = statement.query([run.id.0]).map_err(fail)?;
+        while let Some(row) = rows.next().map_err(fail)? {
+            let values: rusqlite::Result<Vec<Value>> =
+                (0..width).map(|index| row.get(index)).collect();
+            take(values.map_err(fail)?)?;
+        }
+        Ok(())
+    }
+}
+
+/// What reads these columns of a run's rows of a table.
+fn select(table: &Table, columns: &[Column]) -> String {
+    let wanted = columns.iter().map(|column| match column {
+        Column { name, .. } if name == "run" => "(SELECT name FROM run WHERE run_id = ?1)".into(),
+        Column { name, kind, .. } if *kind == Kind::Instant => {
+            format!("unixepoch({name}) * 1000000")
+        }
+        Column { name, .. } => name.clone(),
+    });
+    let wanted: Vec<String> = wanted.collect();
+    let joins = match table.parent {
+        Parent::Run => "WHERE run_id = ?1",
+        Parent::Numbered | Parent::Measurement => {
+            "JOIN (SELECT measurement_id, row_number() OVER (ORDER BY experiment, measurement_id)
+             - 1 AS measurement FROM measurement WHERE run_id = ?1) USING (measurement_id)"
+        }
+        Parent::Scope => "JOIN scope USING (scope_id) WHERE run_id = ?1",
+        Parent::Series => {
+            "JOIN series USING (series_id) JOIN scope USING (scope_id) WHERE run_id = ?1"
+        }
+    };
+    format!(
+        "SELECT {} FROM {} {joins} ORDER BY {}",
+        wanted.join(", "),
+        table.table,
+        table.order
+    )
+}
+
+/// A stored histogram; `None` of none, and of one that cannot be read, as a store from
+/// elsewhere may hold.
+fn decoded(bytes: &[u8]) -> Option<Histogram<u64>> {
+    Deserializer::new().deserialize(&mut &*bytes).ok()
+}
+
+/// Values of a column of the group that is being filled.
+enum Values {
+    Integers(Vec<i64>),
+    Reals(Vec<f64>),
+    Texts(Vec<ByteArray>),
+}
+
+/// A column of the group that is being filled.
+struct Filled {
+    column: Column,
+    values: Values,
+    /// For each row 1 where it has a value, 0 where it has none.
+    levels: Vec<i16>,
+}
+
+/// A file that is being written.
+struct Writer {
+    path: PathBuf,
+    file: SerializedFileWriter<OutputFile>,
+    columns: Vec<Filled>,
+    rows: usize,
+    bytes: usize,
+}
+
+impl Writer {
+    fn begin(
+        path: PathBuf,
+        name: &str,
+        columns: Vec<Column>,
+        run: &RunSummary,
+    ) -> Result<Self, ParquetError> {
+        let run = &run.run;
+        let said = [
+            version(),
+            run.name.clone(),
+            run.seed.to_string(),
+            run.raidlab_version.clone(),
+            run.plan_hash.clone(),
+        ];
+        let said = KEYS
+            .into_iter()
+            .zip(said)
+            .map(|(key, value)| KeyValue::new(key.to_owned(), value));
+        let properties = WriterProperties::builder()
+            .set_created_by(CREATED_BY.to_owned())
+            .set_compression(Compression::SNAPPY)
+            .set_key_value_metadata(Some(said.collect()))
+            .build();
+        let out = OutputFile::begin(&path, Format::Parquet)?;
+        let file = parse_message_type(&message(name, &columns)).and_then(|schema| {
+            SerializedFileWriter::new(out, Arc::new(schema), Arc::new(properties))
+        });
+        let file = file.map_err(|source| failed(&path, source))?;
+        let columns = columns.into_iter().map(Filled::new).collect();
+        Ok(Self {
+            path,
+            file,
+            columns,
+            rows: 0,
+            bytes: 0,
+        })
+    }
+
+    fn add(&mut self, row: Vec<Value>) -> Result<(), ParquetError> {
+        for (column, value) in self.columns.iter_mut().zip(row) {
+            self.bytes += column.push(value).map_err(|why| ParquetError::Refused {
+                path: self.path.clone(),
+                why,
+            })?;
+        }
+        self.rows += 1;
+        if self.rows == GROUP_ROWS || self.bytes >= GROUP_BYTES {
+            self.flush()?;
+        }
+        Ok(())
+    }
+
+    /// Writes the group that is filled.
+    fn flush(&mut self) -> Result<(), ParquetError> {
+        let columns = &mut self.columns;
+        let written = self.file.next_row_group().and_then(|mut group| {
+            for column in columns {
+                if let Some(writer) = group.next_column()? {
+                    column.write(writer)?;
+                }
+            }
+            group.close().map(drop)
+        });
+        (self.rows, self.bytes) = (0, 0);
+        written.map_err(|source| failed(&self.path, source))
+    }
+
+    /// The file, which lacks nothing but its name.
+    fn end(mut self) -> Result<OutputFile, ParquetError> {
+        if self.rows > 0 {
+            self.flush()?;
+        }
+        let file = self.file.into_inner();
+        file.map_err(|source| failed(&self.path, source))
+    }
+}
+
+impl Filled {
+    fn new(column: Column) -> Self {
+        let values = match column.kind {
+            Kind::Integer | Kind::Instant => Values::Integers(Vec::new()),
+            Kind::Real => Values::Reals(Vec::new()),
+            Kind::Text | Kind::Bytes => Values::Texts(Vec::new()),
+        };
+        let levels = Vec::new();
+        Self {
+            column,
+            values,
+            levels,
+        }
+    }
+
+    /// Takes the value of the next row; how many bytes it has.
+    fn push(&mut self, value: Value) -> Result<usize, String> {
+        let mut bytes = size_of::<i64>();
+        match (&mut self.values, value) {
+            (_, Value::Null) if !self.column.required => {
+                self.levels.push(0);
+                return Ok(0);
+            }
+            (Values::Integers(all), Value::Integer(one)) => all.push(one),
+            (Values::Reals(all), Value::Real(one)) => all.push(one),
+            (Values::Texts(all), Value::Text(one)) => {
+                bytes = one.len();
+                all.push(one.into_bytes().into());
+            }
+            (Values::Texts(all), Value::Blob(one)) => {
+                bytes = one.len();
+                all.push(one.into());
+            }
+            (_, value) => {
+                let (name, found) = (&self.column.name, value.data_type());
+                return Err(format!(
+                    "column {name}: the store has a value of type {found}"
+                ));
+            }
+        }
+        self.levels.push(1);
+        Ok(bytes)
+    }
+
+    fn write(&mut self, mut writer: SerializedColumnWriter<'_>) -> Encoded<()> {
+        let levels = (!self.column.required).then_some(self.levels.as_slice());
+        match &mut self.values {
+            Values::Integers(all) => {
+                (writer.typed::<Int64Type>()).write_batch(all, levels, None)?;
+                all.clear();
+            }
+            Values::Reals(all) => {
+                (writer.typed::<DoubleType>()).write_batch(all, levels, None)?;
+                all.clear();
+            }
+            Values::Texts(all) => {
+                (writer.typed::<ByteArrayType>()).write_batch(all, levels, None)?;
+                all.clear();
+            }
+        }
+        self.levels.clear();
+        writer.close()
+    }
+}
+
+fn failed(path: &Path, source: parquet::errors::ParquetError) -> ParquetError {
+    ParquetError::Format {
+        path: path.to_owned(),
+        source,
+    }
+}
