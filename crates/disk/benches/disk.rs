@@ -71,7 +71,7 @@ fn bare_disk(criterion: &mut Criterion) {
 
 /// A solid-state disk in steady state, where each write brings about copies.
 fn bare_flash(criterion: &mut Criterion) {
-    let text = include_str!("../../../disks/p5520.toml");
+    let text = include_str!("../../../data/disks/p5520.toml");
     let preset = Preset::parse("p5520.toml", text).expect("the shipped preset is valid");
     let mut parameters = preset.parameters("rated").expect("its only set").clone();
     if let MediumParameters::Flash(own) = &mut parameters.medium {

@@ -10,7 +10,10 @@ pub const BLOCK: u64 = 8;
 
 /// The numbers of a preset that comes with raidlab.
 pub fn preset(name: &str) -> DiskParameters {
-    let path = format!("{}/../../disks/{name}.toml", env!("CARGO_MANIFEST_DIR"));
+    let path = format!(
+        "{}/../../data/disks/{name}.toml",
+        env!("CARGO_MANIFEST_DIR")
+    );
     let text = std::fs::read_to_string(&path).expect("a preset of the repository");
     let preset = Preset::parse(name, &text).expect("it is valid");
     preset.parameters("rated").expect("its only set").clone()

@@ -185,7 +185,10 @@ proptest! {
 #[test]
 fn an_nvme_drive_has_its_own_queue() {
     let most = |name: &str| {
-        let path = format!("{}/../../disks/{name}.toml", env!("CARGO_MANIFEST_DIR"));
+        let path = format!(
+            "{}/../../data/disks/{name}.toml",
+            env!("CARGO_MANIFEST_DIR")
+        );
         let text = std::fs::read_to_string(path).expect("a preset of the repository");
         let preset = Preset::parse(name, &text).expect("it is valid");
         let numbers = preset.parameters("rated").expect("its only set").clone();
